@@ -6,6 +6,7 @@
 #   make fuzz F=name [SECONDS=60]   libFuzzer on tests/fuzz/fuzz_name.c
 #   make differential [PART=jax]    exports held against the real systems, from PyPI
 #   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
+#   make PEERS="shardy paddle" BUILD=build/some   only these other systems (core/peers); "": none
 #   V=1 shows whole commands
 
 MODE ?= release
@@ -66,7 +67,12 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(BLAS_LIBS) -lpthread -lm -ldl
 TEST_LIBS := -lcmocka -lvterm
 
-DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS))
+# Other systems, each a room that can be left out: core/peers/peers.c lists those that are built in.
+ALL_PEERS := $(sort $(patsubst core/peers/%/peer.c,%,$(wildcard core/peers/*/peer.c)))
+PEERS = $(ALL_PEERS)
+WITHOUT := $(filter-out $(PEERS),$(ALL_PEERS))
+
+DIALECT := -std=c11 -D_GNU_SOURCE -I. $(patsubst -I%,-isystem%,$(PACKAGE_CFLAGS)) $(WITHOUT:%=-DWITHOUT_%)
 DATADIR := -DDIMSCOPE_DATADIR='"$(PREFIX)/share/dimscope"'
 CFLAGS := $(FLAGS_$(MODE))
 COMPILE = $(CC) $(DIALECT) $(WARNINGS) $(CFLAGS) $(OWN_CFLAGS)
@@ -87,11 +93,13 @@ $(BUILD)/tui/%.o $(BUILD)/viz/%.o $(BUILD)/scripts/%.o: OWN_CFLAGS := $(DATADIR)
 DEVICE_SOURCES := $(wildcard core/run/cuda/device_*.c core/run/cuda/gen_*.c)
 MPI_SOURCES := $(if $(MPI_CFLAGS),$(wildcard core/run/mpi/*.c))
 PLUGIN_SOURCES := $(MPI_SOURCES) $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/cuda/*.c))
-CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES),$(wildcard core/*/*.c core/*/*/*.c))
-FACE_SOURCES := $(filter-out tui/main.c,$(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c))
+LEFT_OUT := $(WITHOUT:%=core/peers/%/%) $(WITHOUT:%=scripts/peers/%.c)
+CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES) $(LEFT_OUT),$(wildcard core/*/*.c core/*/*/*.c))
+FACE_SOURCES := $(filter-out tui/main.c $(LEFT_OUT),\
+    $(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c scripts/peers/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
-    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h))
+    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h scripts/peers/*.h))
 TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c tests/gpu/*.c) \
     $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)

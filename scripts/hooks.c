@@ -356,9 +356,13 @@ static bool load_operators(const char *path, const RuleBook *rules, Error *err)
     return ok || error_set(err, "no memory for Lua");
 }
 
-/* The templates of scripts/ops, from the first place that has them. */
+/* The templates of scripts/ops, from the first place that has them. Without Tapestry there are
+ * none.
+ */
 static bool load_shipped_operators(Scripts *scripts, const RuleBook *rules, Error *err)
 {
+    if (!lua_api_has("template"))
+        return true;
     for (const char **dir = scripts->data_dir; *dir; dir++) {
         const char *folder = path_join(scripts->arena, *dir, "scripts/ops");
         FileNames names = read_folder(scripts->arena, folder);

@@ -4,12 +4,19 @@
 #include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
 #include "scripts/lua_place.h"
-#include "scripts/lua_spmd.h"
-#include "scripts/lua_strategy.h"
+#ifndef WITHOUT_paddle
+#include "scripts/peers/paddle.h"
+#endif
+#ifndef WITHOUT_tapestry
+#include "scripts/peers/tapestry.h"
+#endif
+#ifndef WITHOUT_torch
+#include "scripts/peers/torch.h"
+#endif
 
 #include <string.h>
 
-/* In the order of help. */
+/* In the order of help. What a peer (core/base/peer.h) gives scripts is left out with it. */
 const LuaTable lua_tables[] = {
     {"", LUA_DEFINED, defined_rows},
     {"graph", LUA_FIELDS, select_fields},
@@ -44,20 +51,29 @@ const LuaTable lua_tables[] = {
     {"part", LUA_METHODS, part_methods},
     {"", LUA_GLOBALS, policy_globals},
     {"", LUA_GLOBALS, register_globals},
+#ifndef WITHOUT_tapestry
+    {"", LUA_GLOBALS, template_globals},
+#endif
     {"register_options", LUA_FIELDS, register_fields},
     {"rule_input", LUA_FIELDS, rule_input_fields},
     {"cut_rule", LUA_FIELDS, cut_rule_fields},
     {"op_part", LUA_FIELDS, op_part_fields},
     {"op_tensor", LUA_FIELDS, op_tensor_fields},
     {"op_collective", LUA_FIELDS, op_collective_fields},
+#ifndef WITHOUT_paddle
     {"", LUA_GLOBALS, rule_globals},
     {"spmd", LUA_GLOBALS, spmd_functions},
     {"spmd_tensor", LUA_FIELDS, spmd_tensor_fields},
     {"spmd_transform", LUA_FIELDS, spmd_transform_fields},
     {"spmd_rule", LUA_FIELDS, spmd_rule_fields},
+    {"", LUA_TYPES, spmd_types},
+#endif
+#ifndef WITHOUT_torch
     {"", LUA_GLOBALS, strategy_globals},
     {"strategy_input", LUA_FIELDS, strategy_input_fields},
     {"strategy_ruling", LUA_FIELDS, strategy_ruling_fields},
+    {"", LUA_TYPES, strategy_types},
+#endif
     {"", LUA_TYPES, type_rows},
     {"", LUA_STANDARD, standard_rows},
     {"", LUA_GLOBALS, include_globals},
@@ -67,6 +83,25 @@ const LuaTable lua_tables[] = {
     {"value", LUA_FIELDS, value_fields},
     {NULL, LUA_GLOBALS, NULL},
 };
+
+const EvalVerb *lua_eval_verb(Str name)
+{
+    (void)name;
+#ifndef WITHOUT_tapestry
+    return eval_verb_in(template_eval_verbs, name);
+#else
+    return NULL;
+#endif
+}
+
+bool lua_api_has(const char *name)
+{
+    for (const LuaTable *table = lua_tables; table->entries; table++)
+        for (const LuaEntry *it = table->entries; it->name; it++)
+            if (table->kind == LUA_GLOBALS && !*table->of && strcmp(it->name, name) == 0)
+                return true;
+    return false;
+}
 
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind)
 {

@@ -21,6 +21,7 @@
 #ifndef SCRIPTS_LUA_API_H
 #define SCRIPTS_LUA_API_H
 
+#include "core/base/eval.h"
 #include "core/base/vec.h"
 #include "core/session/script_entry.h"
 
@@ -52,6 +53,11 @@ extern const LuaTable lua_tables[]; /* ended by one without entries */
 
 /* The functions of all tables of that type and kind, into the table at the top of the stack. */
 void lua_api_set(lua_State *L, const char *of, LuaTableKind kind);
+
+bool lua_api_has(const char *name); /* whether scripts have that global */
+
+/* A verb of `dimscope eval` that runs Lua; NULL: it is none. */
+const EvalVerb *lua_eval_verb(Str name);
 
 typedef Vec(ScriptEntry) ScriptEntries;
 

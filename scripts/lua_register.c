@@ -1,11 +1,9 @@
 #include "scripts/lua_register.h"
 
+#include "scripts/lua_api.h"
 #include "core/space/anno.h"
 #include "scripts/lua_attrs.h"
-#include "scripts/lua_template.h"
 #include "scripts/lua_operator.h"
-#include "scripts/lua_spmd.h"
-#include "scripts/lua_strategy.h"
 #include "scripts/lua_registered.h"
 
 #include <lauxlib.h>
@@ -233,12 +231,15 @@ static int open_register(lua_State *L)
 {
     lua_pushcfunction(L, register_op);
     lua_setglobal(L, "register_op");
-    template_open(L);
     lua_pushglobaltable(L);
     lua_api_set(L, "", LUA_GLOBALS);
-    lua_newtable(L);
-    lua_api_set(L, "spmd", LUA_GLOBALS);
-    lua_setfield(L, -2, "spmd");
+    for (const LuaTable *table = lua_tables; table->entries; table++) {
+        if (table->kind != LUA_GLOBALS || !*table->of)
+            continue;
+        lua_newtable(L);
+        lua_api_set(L, table->of, LUA_GLOBALS);
+        lua_setfield(L, -2, table->of);
+    }
     return 0;
 }
 

@@ -50,19 +50,6 @@ const LuaEntry type_rows[] = {
     {"part", NULL, "class",
      "What a kernel in Lua gets for an input: the part of it that this rank holds. It is of use "
      "until the kernel returns."},
-    {"spmd_tensor", NULL, "class",
-     "A tensor as rules of dims_mappings see it; an absent one is nil."},
-    {"spmd_mapping", NULL, "(integer|integer[])[]",
-     "For each dim the number of the axis that splits it, from 0; -1: none; a list: several."},
-    {"spmd_letters", NULL, "table<string, integer|integer[]>",
-     "Of each letter the axes that spmd.merge found for it, as in a dims_mapping."},
-    {"spmd_transform", NULL, "class", "Where a dim of a reshaped tensor comes from."},
-    {"spmd_rule", NULL, "class",
-     "What register_rule takes: letters, or a function for each direction."},
-    {"strategy_input", NULL, "class",
-     "A tensor as strategies of operators see it; an absent one is nil."},
-    {"strategy_ruling", NULL, "class",
-     "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
     {"register_options", NULL, "class", "What register_op takes beside the annotation."},
     {"cut_rule", NULL, "class", "One way to cut an operator, in register_op's rules."},
     {"op_part", NULL, "class",
@@ -185,7 +172,7 @@ const LuaEntry defined_rows[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* Set in lua_register.c and lua_template.c. */
+/* Set in lua_register.c. */
 const LuaEntry register_globals[] = {
     {"register_op", NULL,
      "(annotation: string|string[]|(fun(inputs: rule_input?[], kwargs: attrs): string), options: "
@@ -195,11 +182,6 @@ const LuaEntry register_globals[] = {
      "combination of shapes and attributes. It stands at the top level of the file. Refused, with "
      "line and column: an annotation that does not read; a name that the file has registered "
      "already; an option that is none."},
-    {"template", NULL, "(name: string): fun(template: table)",
-     "Adds an operator by a metakernel template: template \"my.conv\" {inputs = .., index = .., "
-     "outputs = ..}, whose fields are texts; beside them stand the options of register_op but for "
-     "the name. It stands at the top level of the file, and takes the table as second argument in "
-     "curled brackets."},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -155,8 +155,9 @@ static bool add_rank(Arena *arena, const Request *request, int64_t rank, Json *a
     return true;
 }
 
-bool eval_layout(Arena *arena, const Json *request, Json *answer, Error *err)
+bool eval_layout(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
 {
+    (void)verb;
     Request asked = {0};
     if (!read_request(arena, request, &asked, err))
         return false;

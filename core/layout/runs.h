@@ -42,6 +42,6 @@ bool runs_strided(Arena *arena, const Runs *in, int64_t n_blocks, int64_t n_part
 
 /* The eval verb `layout`: placements in any order of the mesh axes, or nnScaler's [R,V,D1..Dn]
  * (conformance README). */
-bool eval_layout(Arena *arena, const Json *request, Json *answer, Error *err);
+bool eval_layout(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
 
 #endif

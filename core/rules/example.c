@@ -2,7 +2,6 @@
 
 #include "core/space/anno.h"
 #include "core/rules/one_op.h"
-#include "core/peers/tapestry/template.h"
 
 #include <inttypes.h>
 
@@ -125,9 +124,7 @@ Graph *example_of_user(Arena *arena, const Operator *row, Error *err)
     const Anno *anno = first_anno(arena, row, err);
     if (row->example) {
         size_t n = strcspn(row->example, " ");
-        int n_outputs = row->template ? template_text(row->template)->n_outputs
-                        : anno        ? anno->n_outputs
-                                      : 1;
+        int n_outputs = row->data ? row->data->n_outputs : anno ? anno->n_outputs : 1;
         return make(arena, row->name, (Str){row->example, n},
                     row->example + n + strspn(row->example + n, " "), n_outputs, err);
     }

@@ -1,26 +1,12 @@
 #include "core/rules/notation.h"
 
-#include "core/peers/shardy/factor_rule.h"
-#include "core/peers/tapestry/template.h"
+#include "core/base/peer.h"
 
 #include <inttypes.h>
 
 /* ---- what an op space has that a notation may have no word for ---- */
 
-typedef enum {
-    TRAIT_ROW = 1,     /* a dim that is no mixed radix: a stride, a halo, an offset, a clip */
-    TRAIT_RADIX = 2,   /* (h t) */
-    TRAIT_MINOR = 4,   /* a cut of t in (h t) */
-    TRAIT_FROZEN = 8,  /* an index dim that is never cut */
-    TRAIT_REDUCE = 16, /* a reduction that is no sum */
-    TRAIT_SUM = 32,    /* any reduction */
-    TRAIT_INPUTS = 64, /* several inputs that are cut */
-    /* how partial values pass, not where cuts go */
-    TRAIT_LINEAR = 128,
-    TRAIT_ONCE = 256,
-    TRAIT_BLOCKED = 512,
-    TRAITS_ASIDE = TRAIT_LINEAR | TRAIT_ONCE | TRAIT_BLOCKED
-} Trait;
+enum { TRAITS_ASIDE = TRAIT_LINEAR | TRAIT_ONCE | TRAIT_BLOCKED };
 
 typedef struct {
     const OpSpace *space;
@@ -191,8 +177,7 @@ static void lose_inputs(Losses *losses)
     lose_linear(losses);
 }
 
-/* Tells all that is lost; true: nothing of where cuts go. */
-static bool tell_losses(const OpSpace *space, unsigned carried, Buf *lost)
+bool notation_losses(const OpSpace *space, unsigned carried, Buf *lost)
 {
     Losses losses = {space, carried, 0, lost};
     for (int i = 0; i < n_operands(space); i++)
@@ -278,7 +263,7 @@ static bool print_dimop(const OpSpace *space, Buf *out, Buf *lost)
             dimop_dim(space, operand, d, can, out);
         }
     }
-    return tell_losses(space, TRAIT_RADIX | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
+    return notation_losses(space, TRAIT_RADIX | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
 }
 
 /* One letter an index dim, the first of its name where that is free. */
@@ -316,7 +301,7 @@ static bool print_einsum(const OpSpace *space, Buf *out, Buf *lost)
             buf_putc(out, named ? letter[factors->index[0]] : '1');
         }
     }
-    return tell_losses(space, TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
+    return notation_losses(space, TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
 }
 
 /* ---- dim transforms ---- */
@@ -425,35 +410,43 @@ static bool print_transforms(const OpSpace *space, Buf *out, Buf *lost)
     }
     if (space->n_inputs == 0)
         buf_puts(lost, "there is no input whose dims it would have");
-    return tell_losses(space, TRAIT_RADIX | (can ? 0 : TRAITS_ASIDE), lost) && can;
+    return notation_losses(space, TRAIT_RADIX | (can ? 0 : TRAITS_ASIDE), lost) && can;
 }
 
-/* ---- Shardy and templates ---- */
+/* ---- all of them: those below, then other systems' ---- */
 
-static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
-{
-    factor_rule_format(factor_rule_of(out->arena, space), out);
-    return tell_losses(
-        space, TRAIT_RADIX | TRAIT_MINOR | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS | TRAIT_BLOCKED,
-        lost);
-}
-
-/* How partial values pass is beside the point here too: judged without it. */
-static bool print_template(const OpSpace *space, Buf *out, Buf *lost)
-{
-    OpSpace plain = *space;
-    Buf unused = buf_new(out->arena), beside = buf_new(out->arena);
-    plain.operand = arena_array(out->arena, Operand, n_operands(space));
-    for (int i = 0; i < n_operands(space); i++) {
-        plain.operand[i] = space->operand[i];
-        plain.operand[i].linear = LINEAR_NO;
-        plain.operand[i].once = false;
-    }
-    return template_print(space, out, lost) || template_print(&plain, &unused, &beside);
-}
-
-const Notation notations[NOTATION_COUNT] = {
-    {"dimop", 'd', print_dimop},           {"einsum", 'e', print_einsum},
-    {"transforms", 't', print_transforms}, {"shardy", 's', print_shardy},
-    {"template", 'm', print_template},
+static const Notation notations[] = {
+    {"dimop", 'd', print_dimop},
+    {"einsum", 'e', print_einsum},
+    {"transforms", 't', print_transforms},
 };
+enum { N_OWN = sizeof notations / sizeof *notations };
+
+const Notation *notation_at(int i)
+{
+    if (i < N_OWN)
+        return &notations[i];
+    i -= N_OWN;
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        for (const Notation *it = (*peer)->notations; it && it->name; it++)
+            if (i-- == 0)
+                return it;
+    return NULL;
+}
+
+int notation_count(void)
+{
+    int n = 0;
+    while (notation_at(n))
+        n++;
+    return n;
+}
+
+const Notation *notation_find(Str name)
+{
+    const Notation *it;
+    for (int i = 0; (it = notation_at(i)); i++)
+        if (str_eq(name, str_from(it->name)))
+            return it;
+    return NULL;
+}

@@ -1,7 +1,7 @@
 #include "core/rules/registry.h"
 
+#include "core/base/peer.h"
 #include "core/space/anno.h"
-#include "core/peers/tapestry/template.h"
 #include "core/rules/user_op.h"
 
 #include <assert.h>
@@ -10,14 +10,14 @@
 /* ---- the tables ---- */
 
 static const Operator *const families[] = {
-    operators_elementwise, operators_matmul,   operators_reduce,    operators_shape,
-    operators_index,       operators_norm,     operators_window,    operators_layer,
-    operators_quantize,    operators_scatter,  operators_random,    operators_signal,
-    operators_loss,        operators_control,  operators_text,      operators_tensor,
-    operators_stablehlo,   operators_pool,     operators_resample,  operators_attention,
-    operators_recurrent,   operators_contrib,  operators_pointwise, operators_gradient,
-    operators_fused,       operators_training, operators_indexing,  operators_matrix,
-    operators_order,       operators_borrowed,
+    operators_elementwise, operators_matmul,    operators_reduce,    operators_shape,
+    operators_index,       operators_norm,      operators_window,    operators_layer,
+    operators_quantize,    operators_scatter,   operators_random,    operators_signal,
+    operators_loss,        operators_control,   operators_text,      operators_tensor,
+    operators_pool,        operators_resample,  operators_attention, operators_recurrent,
+    operators_contrib,     operators_pointwise, operators_gradient,  operators_fused,
+    operators_training,    operators_indexing,  operators_matrix,    operators_order,
+    operators_borrowed,
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -43,16 +43,23 @@ static const Operator *find_own(const Registry *registry, Str name)
     return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
 }
 
+static void add_family(Registry *registry, const Operator *rows)
+{
+    for (const Operator *row = rows; row && row->name; row++) {
+        *slot(registry, row->name) = row;
+        vec_push(registry->arena, &registry->listed, row);
+    }
+}
+
 Registry *registry_new(Arena *arena)
 {
     Registry *registry = arena_make(arena, Registry);
     registry->arena = arena;
     registry->names = names_new(arena);
     for (int f = 0; f < N_FAMILIES; f++)
-        for (const Operator *row = families[f]; row->name; row++) {
-            *slot(registry, row->name) = row;
-            vec_push(arena, &registry->listed, row);
-        }
+        add_family(registry, families[f]);
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        add_family(registry, (*peer)->operators);
     return registry;
 }
 
@@ -372,8 +379,8 @@ static bool run_rule(const Operator *operator, RuleCall * call, Error *err)
 {
     if (operator->rule && !check_counts(operator, call, err))
         return false;
-    if (operator->template)
-        return template_rule(operator->template, call, err);
+    if (operator->data)
+        return operator->data->apply(operator->data->data, call, err);
     return operator->rule ? operator->rule(call, err) : apply_anno(operator, call, err);
 }
 
@@ -442,7 +449,7 @@ static bool run_alias(const Operator *operator, RuleCall * call, Error *err)
     return true;
 }
 
-/* What a user says beside the annotation or the template. */
+/* What a user says beside the annotation or the data. */
 static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
 {
     for (int o = 0; o < user->n_dtypes && o < call->n_outputs; o++) {

@@ -8,6 +8,7 @@
 #ifndef CORE_RULES_REGISTRY_H
 #define CORE_RULES_REGISTRY_H
 
+#include "core/base/json.h"
 #include "core/model/finding.h"
 #include "core/model/graph.h"
 #include "core/rules/alias.h"
@@ -57,7 +58,16 @@ typedef enum {
 enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
 
 typedef struct Operator Operator;
-typedef struct Template Template; /* core/peers/tapestry/template.h */
+
+/* A rule that is data, as a template is, and the functions that work on it. */
+typedef struct {
+    const void *data; /* in the registry's arena */
+    bool (*apply)(const void *data, RuleCall *call, Error *err);
+    int n_outputs;    /* what it writes when nothing says how many */
+    const char *name; /* "template": of the form, in JSON */
+    /* The data as written and, with a space, what it came to. */
+    Json *(*json)(Arena *arena, const void *data, const OpSpace *space);
+} RuleData;
 
 /* Where a text begins in the file that has it; line 0: not known, column 0: somewhere in the line.
  */
@@ -80,9 +90,9 @@ typedef struct {
 
 struct Operator {
     const char *name; /* as op_operator() answers it */
-    RuleFn *rule;     /* NULL: use anno or template */
+    RuleFn *rule;     /* NULL: use anno or data */
     const AnnoSource *anno;
-    const Template *template; /* instead of both */
+    const RuleData *data; /* instead of both; NULL: none */
     unsigned flags;
     double flops_per_point;    /* per point of the index space; 2 for matmuls */
     const char *kernel;        /* a user's operator: the built-in one whose kernel runs it */
@@ -99,8 +109,8 @@ struct Operator {
 typedef struct Registry Registry;
 
 Registry *registry_new(Arena *arena);
-Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a template */
-/* Adds or replaces a user's operator. The row and its texts are copied, its template is not. */
+Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a rule's data */
+/* Adds or replaces a user's operator. The row and its texts are copied, its `data` is not. */
 void registry_add(Registry *registry, const Operator *operator);
 /* By any name: user's, built-in, then other systems' (alias.h). NULL: none. */
 const Operator *registry_find(const Registry *registry, Str name);
@@ -114,11 +124,10 @@ const Operator *registry_at(const Registry *registry, int i); /* for listings: u
 extern const Operator operators_elementwise[], operators_matmul[], operators_reduce[],
     operators_shape[], operators_index[], operators_norm[], operators_window[], operators_layer[],
     operators_quantize[], operators_scatter[], operators_random[], operators_signal[],
-    operators_loss[], operators_control[], operators_text[], operators_tensor[],
-    operators_stablehlo[], operators_pool[], operators_resample[], operators_attention[],
-    operators_recurrent[], operators_contrib[], operators_pointwise[], operators_gradient[],
-    operators_fused[], operators_training[], operators_indexing[], operators_matrix[],
-    operators_order[], operators_borrowed[];
+    operators_loss[], operators_control[], operators_text[], operators_tensor[], operators_pool[],
+    operators_resample[], operators_attention[], operators_recurrent[], operators_contrib[],
+    operators_pointwise[], operators_gradient[], operators_fused[], operators_training[],
+    operators_indexing[], operators_matrix[], operators_order[], operators_borrowed[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
  * the op space and its flags and flops. operator may not be NULL. Under an alias the rule sees the

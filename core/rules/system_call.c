@@ -368,7 +368,7 @@ static void add_own(Arena *arena, const char *name, const Graph *graph, SystemCa
 
 bool system_calls_own(Arena *arena, const Operator *row, SystemCalls *out, Error *err)
 {
-    bool users = row->example || row->template || (row->anno && row->anno->file);
+    bool users = row->example || row->data || (row->anno && row->anno->file);
     const Example *example = users ? NULL : example_next(row->name, NULL);
     const Graph *graph = example ? NULL : example_of_user(arena, row, err);
     if (graph)

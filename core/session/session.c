@@ -1,4 +1,6 @@
 #include "core/session/session.h"
+#include "core/peers/paddle/spmd.h"
+#include "core/peers/torch/strategy.h"
 
 #include "core/base/intern.h"
 #include "core/model/onnx.h"
@@ -43,13 +45,6 @@ static bool read_dims(Session *session, DimBindings *dims, Error *err)
         return false;
     add_dims(arena, dims, &session->options.dims);
     return true;
-}
-
-RuleBook rule_book_new(Arena *arena)
-{
-    return (RuleBook){.registry = registry_new(arena),
-                      .spmd = spmd_rules_new(arena),
-                      .strategies = strategies_new(arena)};
 }
 
 static bool has_operator(const void *registry, Str operator)
@@ -204,8 +199,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .machine = session->machine,
                          .journal = journal,
                          .method = session->options.method,
-                         .spmd = session->rules.spmd,
-                         .strategies = session->rules.strategies,
+                         .spmd = spmd_rules_of(&session->rules),
+                         .strategies = strategies_of(&session->rules),
                          .no_redistribute = session->options.no_redistribute,
                          .progress = session->progress};
 }

@@ -14,22 +14,10 @@
 #include "core/cost/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
+#include "core/rules/rule_book.h"
 #include "core/session/script_entry.h"
-#include "core/peers/paddle/spmd.h"
-#include "core/peers/torch/strategy.h"
 
 typedef struct Session Session;
-
-/* What the top level of a policy file adds to: operators, and their rules in the manner of other
- * systems. */
-typedef struct {
-    Registry *registry;
-    SpmdRules *spmd;
-    Strategies *strategies;
-    bool allow_native; /* kernels of shared libraries may be loaded */
-} RuleBook;
-
-RuleBook rule_book_new(Arena *arena);
 
 typedef struct {
     void *context;

@@ -8,7 +8,7 @@
 #include "tests/bench/bench.h"
 
 #include "core/base/file.h"
-#include "core/reshard/eval_reshard.h"
+#include "core/peers/shardy/eval_reshard.h"
 #include "core/peers/torch/compare.h"
 #include "core/peers/shardy/tensor_sharding.h"
 #include "scripts/lua_machine.h"
@@ -287,7 +287,8 @@ static void bench_shardy(void)
         Source source = {.name = "fact", .text = {text.s, n}};
         text = (Str){text.s + n + (end >= 0), text.n - n - (end >= 0)};
         Json *request = json_parse(&source, &err), *answer = json_object();
-        must(request != NULL && eval_reshard(arena, request, answer, &err), &err);
+        must(request != NULL && eval_reshard("reshard.collectives", arena, request, answer, &err),
+             &err);
         add_ratio(&ratios, reference_us(arena, request), json_real(json_get(answer, "us"), 0));
         json_free(request);
         json_free(answer);

@@ -3,16 +3,9 @@
  * Requests begin as the facts of tests/conformance; what changes are bytes, or whole words of the
  * text: numbers, names, values of a list.
  */
-#include "core/reshard/eval_reshard.h"
-#include "core/peers/nnscaler/eval_rvd.h"
-#include "core/layout/runs.h"
-#include "core/peers/shardy/eval_insert.h"
-#include "core/peers/shardy/eval_shardy.h"
-#include "core/peers/paddle/eval_spmd.h"
-#include "core/peers/torch/eval_redistribute.h"
-#include "core/peers/torch/eval_strategy.h"
+#include "core/base/eval.h"
 #include "core/base/vec.h"
-#include "core/peers/shardy/eval_factor.h"
+#include "core/layout/runs.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -176,29 +169,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t n, size_t n_max, unsigned 
 
 static bool answer(Arena *arena, const Json *request, Json *out, Error *err)
 {
-    Str verb = json_str(json_get(request, "do"), "");
-    const char *name = arena_str(arena, verb);
-    if (str_eq(verb, STR("factor.propagate")))
-        return eval_factor_propagate(name, arena, request, out, err);
-    if (str_eq(verb, STR("factor.origins")))
-        return eval_factor_origins(name, arena, request, out, err);
-    if (str_eq(verb, STR("factor.rule")))
-        return eval_factor_rule(name, arena, request, out, err);
-    if (str_eq(verb, STR("reshard.insert")))
-        return eval_insert(name, arena, request, out, err);
-    if (str_eq(verb, STR("reshard.collectives")))
-        return eval_reshard(arena, request, out, err);
-    if (str_eq(verb, STR("rvd.reshard")))
-        return eval_rvd(arena, request, out, err);
-    if (str_eq(verb, STR("redistribute")))
-        return eval_redistribute(arena, request, out, err);
-    if (str_eq(verb, STR("strategy")))
-        return eval_strategy(arena, request, out, err);
-    if (str_eq(verb, STR("layout")))
-        return eval_layout(arena, request, out, err);
-    if (str_starts(verb, STR("spmd.")))
-        return eval_spmd(name, arena, request, out, err);
-    return error_set(err, "no such verb");
+    Str name = json_str(json_get(request, "do"), "");
+    static const EvalVerb own[] = {{"layout", eval_layout}, {0}};
+    const EvalVerb *verb = eval_verb_in(own, name);
+    if (!verb)
+        verb = eval_verb_of_peers(name);
+    return verb ? verb->answer(arena_str(arena, name), arena, request, out, err)
+                : error_set(err, "no such verb");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)

@@ -8,7 +8,7 @@
 #include "core/peers/shardy/factor_rule.h"
 #include "core/rules/infer.h"
 #include "core/rules/notation.h"
-#include "scripts/lua_template.h"
+#include "scripts/peers/tapestry.h"
 
 #include <stdio.h>
 
@@ -428,8 +428,8 @@ static void template_reads_back(Op *op, const char *text)
 static void notations_read_back(void **state)
 {
     Op op = op_of(*state);
-    for (int k = 0; op.space && k < NOTATION_COUNT; k++) {
-        const Notation *notation = &notations[k];
+    for (int k = 0; op.space && k < notation_count(); k++) {
+        const Notation *notation = notation_at(k);
         Buf out = buf_new(op.arena), lost = buf_new(op.arena);
         bool whole = notation->print(op.space, &out, &lost);
         if (notation->letter == 'd')

@@ -169,7 +169,7 @@ static void test_spmd(void **state)
         SpmdCall call = {.arena = arena, .name = row->op, .input = input, .output = output};
         call.graph = one_op_graph(builder, &err);
         call.mesh = mesh_parse(arena, &mesh, &err);
-        call.rule = spmd_rules_find(rules.spmd, str_from(row->op));
+        call.rule = spmd_rules_find(spmd_rules_of(&rules), str_from(row->op));
         call.backward = row->outputs != NULL;
         call.n_inputs = read_tensors(arena, row->inputs, input);
         call.n_outputs = read_tensors(arena, row->outputs, output);

@@ -78,9 +78,7 @@ static const OpSpace *space_of(const char *text)
 static const char *printed(const OpSpace *space, const char *notation)
 {
     Buf out = buf_new(arena), lost = buf_new(arena);
-    for (int n = 0; n < NOTATION_COUNT; n++)
-        if (strcmp(notations[n].name, notation) == 0)
-            notations[n].print(space, &out, &lost);
+    notation_find(str_from(notation))->print(space, &out, &lost);
     for (size_t i = 0; i < lost.n; i++) {
         buf_puts(&out, i == 0 ? " | " : lost.s[i - 1] == '\n' ? "; " : "");
         if (lost.s[i] != '\n')

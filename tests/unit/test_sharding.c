@@ -389,7 +389,7 @@ static void assert_layout(Arena *arena, const Sharding *sharding, const Mesh *me
 {
     Json *request = layout_request(mesh, shape, text), *answer = json_object();
     Error err = {0};
-    assert_true(eval_layout(arena, request, answer, &err));
+    assert_true(eval_layout("layout", arena, request, answer, &err));
     for (int rank = 0; rank < mesh->n_devices; rank++)
         for (int d = 0; d < shape->n_dims; d++) {
             Json *told = json_at(json_at(json_get(answer, "runs"), rank), d);

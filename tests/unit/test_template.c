@@ -6,7 +6,7 @@
 #include "core/rules/infer.h"
 #include "core/peers/tapestry/eval_template.h"
 #include "scripts/hooks.h"
-#include "scripts/lua_template.h"
+#include "scripts/peers/tapestry.h"
 
 #include <stdlib.h>
 
@@ -492,7 +492,8 @@ static Json *apply_printed(Arena *arena, const OpSpace *space, const char *text)
     }
     json_set_str(request, "template", text);
     json_set(request, "inputs", inputs);
-    if (!template_answer("template.apply", arena, request, answer, &err))
+    if (!lua_eval_verb(STR("template.apply"))
+             ->answer("template.apply", arena, request, answer, &err))
         fail_msg("%s\n%s", err.text, text);
     json_free(request);
     return answer;
@@ -687,7 +688,7 @@ static bool answer(Arena *arena, const Json *request, Json *out, Error *err)
 {
     const char *verb = arena_str(arena, json_str(json_get(request, "do"), ""));
     if (strcmp(verb, "template.apply") == 0)
-        return template_answer(verb, arena, request, out, err);
+        return lua_eval_verb(str_from(verb))->answer(verb, arena, request, out, err);
     return eval_template(verb, arena, request, out, err);
 }
 
@@ -752,7 +753,7 @@ static void exports_matrices(void **state)
     Fixture fixture = fixture_new();
     const Example example = {"tapestry::softmax", "2x3", "axis=1", 0};
     const Operator *row = registry_find(fixture.rules.registry, STR("tapestry::softmax"));
-    Json *json = template_json(fixture.arena, row->template, space_of(&fixture, &example));
+    Json *json = template_json(fixture.arena, row->data->data, space_of(&fixture, &example));
     Buf text = buf_new(fixture.arena);
     json_write(json_get(json_get(json, "resolved"), "operands"), &text);
     assert_string_equal(text.s,

@@ -1,79 +1,22 @@
 #include "tui/cli/cli.h"
 
-#include "core/reshard/eval_reshard.h"
-#include "core/peers/nnscaler/eval_rvd.h"
+#include "core/base/eval.h"
 #include "core/layout/runs.h"
-#include "core/peers/shardy/eval_insert.h"
-#include "core/peers/torch/eval_redistribute.h"
-#include "core/peers/shardy/eval_shardy.h"
-#include "core/peers/torch/eval_strategy.h"
-#include "core/peers/paddle/eval_spmd.h"
-#include "core/peers/nnscaler/eval_anno.h"
-#include "core/peers/shardy/eval_factor.h"
-#include "core/peers/tapestry/eval_template.h"
-#include "scripts/lua_template.h"
+#include "scripts/lua_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef bool EvalFn(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+static const EvalVerb own_verbs[] = {{"layout", eval_layout}, {0}};
 
-static bool answer_layout(const char *verb, Arena *arena, const Json *request, Json *answer,
-                          Error *err)
+/* Those that run Lua come first: template.apply is one of template.* too. */
+static const EvalVerb *find_verb(Str name)
 {
-    (void)verb;
-    return eval_layout(arena, request, answer, err);
+    const EvalVerb *found = eval_verb_in(own_verbs, name);
+    if (!found)
+        found = lua_eval_verb(name);
+    return found ? found : eval_verb_of_peers(name);
 }
-
-static bool answer_strategy(const char *verb, Arena *arena, const Json *request, Json *answer,
-                            Error *err)
-{
-    (void)verb;
-    return eval_strategy(arena, request, answer, err);
-}
-
-static bool answer_redistribute(const char *verb, Arena *arena, const Json *request, Json *answer,
-                                Error *err)
-{
-    (void)verb;
-    return eval_redistribute(arena, request, answer, err);
-}
-
-static bool answer_rvd(const char *verb, Arena *arena, const Json *request, Json *answer,
-                       Error *err)
-{
-    (void)verb;
-    return eval_rvd(arena, request, answer, err);
-}
-
-static bool answer_reshard(const char *verb, Arena *arena, const Json *request, Json *answer,
-                           Error *err)
-{
-    (void)verb;
-    return eval_reshard(arena, request, answer, err);
-}
-
-/* A verb, or with a dot at the end what a family of verbs begins with; the first row that fits. */
-static const struct {
-    const char *verb;
-    EvalFn *answer;
-} eval_verbs[] = {
-    {"anno.", eval_anno},
-    {"layout", answer_layout},
-    {"factor.rule", eval_factor_rule},
-    {"factor.propagate", eval_factor_propagate},
-    {"factor.origins", eval_factor_origins},
-    {"template.apply", template_answer},
-    {"template.", eval_template},
-    {"ipf.", eval_ipf},
-    {"range.", eval_range},
-    {"strategy", answer_strategy},
-    {"redistribute", answer_redistribute},
-    {"rvd.reshard", answer_rvd},
-    {"reshard.collectives", answer_reshard},
-    {"spmd.", eval_spmd},
-    {"reshard.insert", eval_insert},
-};
 
 /* False with *err: the answer is then an error. */
 static bool answer_request(Arena *arena, const Json *request, Json *answer, Error *err)
@@ -82,11 +25,9 @@ static bool answer_request(Arena *arena, const Json *request, Json *answer, Erro
     Str name = json_str(verb, "");
     if (!json_is_object(request) || !json_is_string(verb))
         return error_set(err, "a request is an object with a text \"do\"");
-    for (size_t i = 0; i < sizeof eval_verbs / sizeof *eval_verbs; i++) {
-        Str row = str_from(eval_verbs[i].verb);
-        if (row.s[row.n - 1] == '.' ? str_starts(name, row) : str_eq(name, row))
-            return eval_verbs[i].answer(arena_str(arena, name), arena, request, answer, err);
-    }
+    const EvalVerb *row = find_verb(name);
+    if (row)
+        return row->answer(arena_str(arena, name), arena, request, answer, err);
     return error_kind(err, ERROR_UNSUPPORTED, "there is no verb '%.*s'", STR_ARG(name));
 }
 

@@ -1,7 +1,6 @@
 #include "tui/cli/rule.h"
 
 #include "core/rules/one_op.h"
-#include "core/peers/tapestry/template.h"
 
 /* ---- the op asked about, as a graph of one op ---- */
 
@@ -52,7 +51,7 @@ static bool is_refused(Cli *cli, const Registry *registry, const Graph *graph)
 /* An operator of several outputs that refuses few, as a split does, is offered more. */
 Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *rule)
 {
-    int n = rule->template ? template_text(rule->template)->n_outputs : 1, most = OUTPUTS_TRIED;
+    int n = rule->data ? rule->data->n_outputs : 1, most = OUTPUTS_TRIED;
     if (rule->rule && rule->outputs_max < most)
         most = rule->outputs_max;
     Graph *first = graph_of(cli, n), *graph = first;

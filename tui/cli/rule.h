@@ -4,6 +4,7 @@
 #ifndef TUI_CLI_RULE_H
 #define TUI_CLI_RULE_H
 
+#include "core/peers/paddle/spmd.h"
 #include "core/rules/example.h"
 #include "tui/cli/cli.h"
 

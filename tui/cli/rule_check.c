@@ -85,7 +85,7 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
 static bool prove_examples(Proofs *proofs, const Operator *row)
 {
     Cli *cli = proofs->cli;
-    bool users = row->example || row->template || (row->anno && row->anno->file);
+    bool users = row->example || row->data || (row->anno && row->anno->file);
     const Example *example = users ? NULL : example_next(row->name, NULL);
     if (!example)
         return prove(proofs, row->name, example_of_user(cli->arena, row, &cli->err));
@@ -126,7 +126,7 @@ static void prove_call(Proofs *proofs, const SpmdRule *rule, StrategyProfile pro
     SpmdClaim claim = {rule, cli->options.exact, true, true};
     bool ran =
         rule ? spmd_check(cli->arena, proofs->rules->registry, &claim, call, &proof, &cli->err)
-             : strategy_check(cli->arena, proofs->rules->registry, proofs->rules->strategies,
+             : strategy_check(cli->arena, proofs->rules->registry, strategies_of(proofs->rules),
                               profile, call, &proof, &cli->err);
     add_row(proofs, call->name, rule ? kind_rule : kind_strategy, ran ? &proof : NULL,
             call->operands);
@@ -176,7 +176,7 @@ static bool prove_strategies(Proofs *proofs)
     if (!strategy_profile_find(str_from(cli->options.profile), &profile, &cli->err))
         return false;
     bool all = cli->n_operands == 0;
-    if (!all && !strategies_has(proofs->rules->strategies, str_from(cli->operand[0])) &&
+    if (!all && !strategies_has(strategies_of(proofs->rules), str_from(cli->operand[0])) &&
         !cli_find_operator(cli, proofs->rules->registry))
         return false;
     if (!all)
@@ -206,11 +206,11 @@ static bool prove_file(Proofs *proofs, const char *path)
             return false;
         add_row(proofs, row->name, kind_op, NULL, "");
     }
-    for (int i = 0; i < spmd_rules_n_users(rules->spmd); i++)
-        prove_names(proofs, spmd_rules_user(rules->spmd, i), STRATEGY_TORCH,
-                    spmd_rules_user(rules->spmd, i)->names);
-    for (int i = 0; i < strategies_n_users(rules->strategies); i++)
-        prove_calls(proofs, NULL, STRATEGY_TORCH, strategies_user(rules->strategies, i));
+    for (int i = 0; i < spmd_rules_n_users(spmd_rules_of(rules)); i++)
+        prove_names(proofs, spmd_rules_user(spmd_rules_of(rules), i), STRATEGY_TORCH,
+                    spmd_rules_user(spmd_rules_of(rules), i)->names);
+    for (int i = 0; i < strategies_n_users(strategies_of(rules)); i++)
+        prove_calls(proofs, NULL, STRATEGY_TORCH, strategies_user(strategies_of(rules), i));
     return json_size(proofs->list) > 0 ||
            error_kind(&cli->err, ERROR_USAGE, "%s registers no operator and no rule", path);
 }

@@ -8,19 +8,21 @@
 /* A letter a notation that says all of the sample, '.' for the others. */
 static void put_letters(Cli *cli, const OpSpace *space, Buf *out)
 {
-    for (int n = 0; n < NOTATION_COUNT; n++) {
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++) {
         Buf text = buf_new(cli->arena), lost = buf_new(cli->arena);
-        buf_putc(out, notations[n].print(space, &text, &lost) ? notations[n].letter : '.');
+        buf_putc(out, notation->print(space, &text, &lost) ? notation->letter : '.');
     }
 }
 
 static Json *said_json(Cli *cli, const OpSpace *space)
 {
     Json *out = json_object();
-    for (int n = 0; n < NOTATION_COUNT; n++) {
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++) {
         Buf text = buf_new(cli->arena), lost = buf_new(cli->arena);
-        bool all = notations[n].print(space, &text, &lost);
-        json_set_str(out, notations[n].name, all ? "all" : text.n > 0 ? "part" : "none");
+        bool all = notation->print(space, &text, &lost);
+        json_set_str(out, notation->name, all ? "all" : text.n > 0 ? "part" : "none");
     }
     return out;
 }
@@ -79,7 +81,8 @@ void cli_rule_list(Cli *cli, const Registry *registry)
     json_free(list);
     table_format(table, "", &cli->out);
     buf_puts(&cli->out, "\nSAID, of a small example:");
-    for (int n = 0; n < NOTATION_COUNT; n++)
-        buf_printf(&cli->out, " %c %s,", notations[n].letter, notations[n].name);
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++)
+        buf_printf(&cli->out, " %c %s,", notation->letter, notation->name);
     buf_puts(&cli->out, " . not all of it\n");
 }

@@ -4,9 +4,8 @@
 #include "core/rules/anno_lint.h"
 #include "core/rules/schema.h"
 #include "core/rules/example.h"
-#include "core/peers/shardy/factor_rule.h"
 #include "core/rules/notation.h"
-#include "core/peers/tapestry/template.h"
+#include "core/space/factor_type.h"
 #include "core/run/kernel.h"
 #include "tui/cli/table.h"
 
@@ -35,7 +34,7 @@ static RuleSample guessed_sample(Cli *cli, const Registry *registry, const Opera
 {
     static const char *const guesses[] = {"5x6",      "6x6",     "2x6x6x6", "5x6x6",
                                           "5x6:bool", "5x6:i64", "6"};
-    for (size_t g = 0; (row->rule || row->template) && g < sizeof guesses / sizeof *guesses; g++) {
+    for (size_t g = 0; (row->rule || row->data) && g < sizeof guesses / sizeof *guesses; g++) {
         Buf operands = buf_new(cli->arena);
         for (int i = 0; i < row->inputs_min; i++)
             buf_printf(&operands, "%s%s", i > 0 ? "," : "", guesses[g]);
@@ -184,10 +183,11 @@ static void show_lost(Cli *cli, Str lost)
 static void show_notations(Cli *cli, const OpSpace *space)
 {
     buf_putc(&cli->out, '\n');
-    for (int n = 0; n < NOTATION_COUNT; n++) {
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++) {
         Buf out = buf_new(cli->arena), lost = buf_new(cli->arena);
-        notations[n].print(space, &out, &lost);
-        show_lines(cli, notations[n].name, out.n > 0 ? buf_str(&out) : STR("none"));
+        notation->print(space, &out, &lost);
+        show_lines(cli, notation->name, out.n > 0 ? buf_str(&out) : STR("none"));
         show_lost(cli, buf_str(&lost));
     }
 }
@@ -449,14 +449,15 @@ static Json *lines_json(Str text)
 static Json *notations_json(Cli *cli, const OpSpace *space)
 {
     Json *all = json_object();
-    for (int n = 0; n < NOTATION_COUNT; n++) {
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++) {
         Buf out = buf_new(cli->arena), lost = buf_new(cli->arena);
-        bool whole = notations[n].print(space, &out, &lost);
+        bool whole = notation->print(space, &out, &lost);
         Json *one = json_object();
         json_set(one, "text", out.n > 0 || whole ? json_from_str(buf_str(&out)) : json_null());
         json_set_str(one, "says", said(whole, &out));
         json_set(one, "not_said", lines_json(buf_str(&lost)));
-        json_set(all, notations[n].name, one);
+        json_set(all, notation->name, one);
     }
     return all;
 }
@@ -574,8 +575,8 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
             json_set(out, "sample", sample_json(&sample));
         if (space)
             add_space_json(cli, space, out);
-        if (row->template)
-            json_set(out, "template", template_json(cli->arena, row->template, space));
+        if (row->data)
+            json_set(out, row->data->name, row->data->json(cli->arena, row->data->data, space));
         cli_write_json(cli, out);
         return;
     }

@@ -81,7 +81,7 @@ static int n_indices_of(const StrategyCall *call)
 /* An operator without a strategy of its own is asked for its index space. */
 static bool read_space(Cli *cli, const RuleBook *rules, StrategyCall *call)
 {
-    if (strategies_has(rules->strategies, str_from(call->op)))
+    if (strategies_has(strategies_of(rules), str_from(call->op)))
         return true;
     const Operator *row = cli_find_operator(cli, rules->registry);
     const Graph *graph = row ? cli_graph_of_one(cli, rules->registry, row) : NULL;
@@ -354,7 +354,7 @@ int cli_rule_strategy(Cli *cli, const RuleBook *rules)
     StrategyCall call;
     StrategyAnswer answer;
     if (!read_call(cli, rules, &call) ||
-        !strategy_answer(rules->strategies, &call, &answer, &cli->err))
+        !strategy_answer(strategies_of(rules), &call, &answer, &cli->err))
         return cli_rule_fail(cli);
     if (cli->options.json)
         cli_write_json(cli, answer_json(&call, &answer));

@@ -21,7 +21,7 @@ static void find_by_alias(Cli *cli, const RuleBook *rules, SpmdAsked *out)
         const Alias *alias = &aliases.at[i];
         if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0 || alias->n_constants > 0)
             continue;
-        out->rule = spmd_rules_find(rules->spmd, str_from(alias->name));
+        out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(alias->name));
         out->name = alias->name;
         out->alias = alias;
     }
@@ -33,12 +33,12 @@ bool cli_find_spmd(Cli *cli, const RuleBook *rules, SpmdAsked *out)
     SystemId system = SYSTEM_COUNT;
     bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
     *out = (SpmdAsked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
-    out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
+    out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(out->name));
     if (!out->rule)
         find_by_alias(cli, rules, out);
     if (!out->rule) {
         *out = (SpmdAsked){.name = cli_lower_case(cli->arena, name)};
-        out->rule = spmd_rules_find(rules->spmd, str_from(out->name));
+        out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(out->name));
     }
     if (out->rule)
         return true;

@@ -172,23 +172,24 @@ static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     pen_line(pen);
 }
 
-/* Five notations say an index space: an op that is replicated, or ties values, has nothing to say
+/* Notations say an index space: an op that is replicated, or ties values, has nothing to say
  * in them. */
 static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
 {
     ControlTie tie[TIES_MAX + 1];
     int n;
-    return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : NOTATION_COUNT;
+    return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : notation_count();
 }
 
 /* ---- notations ---- */
 
 static void draw_notations_folded(const Ui *ui, const OpSpace *space, Pen *pen)
 {
-    for (int n = 0; n < NOTATION_COUNT; n++) {
+    const Notation *notation;
+    for (int n = 0; (notation = notation_at(n)); n++) {
         Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-        bool all = notations[n].print(space, &text, &lost);
-        pen_printf(pen, all ? ROLE_TEXT : ROLE_DIM, " %s%s", all ? "" : "~", notations[n].name);
+        bool all = notation->print(space, &text, &lost);
+        pen_printf(pen, all ? ROLE_TEXT : ROLE_DIM, " %s%s", all ? "" : "~", notation->name);
     }
     pen_line(pen);
 }
@@ -199,13 +200,13 @@ enum { AT_TEXT = 15 }; /* column where a notation's text begins */
 static void draw_notation(const Ui *ui, const OpSpace *space, int n, Pen *pen)
 {
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-    bool all = notations[n].print(space, &text, &lost);
+    bool all = notation_at(n)->print(space, &text, &lost);
     int lines = 0;
 
     for (Str rest = buf_str(&text); rest.n > 0; lines++)
         str_take(&rest, '\n');
     pen_tab(pen, 2);
-    pen_fit(pen, ROLE_TEXT, str_from(notations[n].name), 11);
+    pen_fit(pen, ROLE_TEXT, str_from(notation_at(n)->name), 11);
     pen_puts(pen, ROLE_NOTE, all ? "" : "~");
     pen_tab(pen, AT_TEXT);
     if (lines > 1)
@@ -236,7 +237,7 @@ static void draw_lines(Str text, const char *label, Style role, Pen *pen)
 static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen *pen)
 {
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-    notations[n].print(space, &text, &lost);
+    notation_at(n)->print(space, &text, &lost);
     draw_lines(buf_str(&lost), "not said: ", ROLE_NOTE, pen);
     if (page_line(buf_str(&text), 1).n > 0 || text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
         draw_lines(buf_str(&text), "", ROLE_TEXT, pen);
@@ -554,7 +555,8 @@ static void note(Ui *ui, Buf *out)
     OperandAt operand = selected_operand(ui);
     int notation = selected_notation(ui, space);
     if (notation >= 0)
-        buf_printf(out, "the op as %s says it; ~ leaves something out", notations[notation].name);
+        buf_printf(out, "the op as %s says it; ~ leaves something out",
+                   notation_at(notation)->name);
     if (operand.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), operand.tensor));

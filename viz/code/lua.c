@@ -176,7 +176,7 @@ static void put_body(const Lua *lua)
 static int n_registered(const Session *session)
 {
     const char *policy = session->options.policy;
-    int n = spmd_rules_n_users(session->rules.spmd) + strategies_n_users(session->rules.strategies);
+    int n = rule_book_n_rules(&session->rules);
 
     for (int i = 0; policy && i < registry_n_users(session->rules.registry); i++) {
         const AnnoSource *anno = registry_at(session->rules.registry, i)->anno;

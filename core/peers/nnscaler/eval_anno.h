@@ -2,11 +2,11 @@
 #ifndef CORE_PEERS_NNSCALER_EVAL_ANNO_H
 #define CORE_PEERS_NNSCALER_EVAL_ANNO_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
 /* Answers one request: fills `answer`, an object. False, with the kind of the protocol in *err, for
  * a refusal; `answer` may then be half filled. Candidates come from `annos`, or from the operator
  * named: nnScaler's own ones for "system": "nnscaler", else those of the registry. */
-bool eval_anno(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_anno;
 
 #endif

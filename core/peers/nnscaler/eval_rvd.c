@@ -85,8 +85,9 @@ static Json *steps_json(Arena *arena, const RvdPlan *plan)
     return steps;
 }
 
-bool eval_rvd(Arena *arena, const Json *request, Json *answer, Error *err)
+bool eval_rvd(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
 {
+    (void)verb;
     RvdRequest asked;
     RvdPlan plan;
     if (!read_request(arena, request, &asked, err) || !rvd_reshard(arena, &asked, &plan, err))

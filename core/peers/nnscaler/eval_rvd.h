@@ -6,8 +6,8 @@
 #ifndef CORE_PEERS_NNSCALER_EVAL_RVD_H
 #define CORE_PEERS_NNSCALER_EVAL_RVD_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_rvd(Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_rvd;
 
 #endif

@@ -7,10 +7,10 @@
 #ifndef CORE_PEERS_PADDLE_EVAL_SPMD_H
 #define CORE_PEERS_PADDLE_EVAL_SPMD_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 #include "core/peers/paddle/spmd.h"
 
-bool eval_spmd(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_spmd;
 
 /* The forms of the protocol, for whoever prints a mapping: [-1,0], where `lists` or a dim is split
  * by several axes [[],[0,1]]; {"1": "sum"}. */

@@ -20,6 +20,7 @@
 #include "core/base/vec.h"
 #include "core/model/graph.h"
 #include "core/layout/mesh.h"
+#include "core/rules/rule_book.h"
 #include "core/space/opspace.h"
 
 enum {
@@ -103,7 +104,8 @@ struct SpmdCall {
 typedef struct SpmdRules SpmdRules;
 
 SpmdRules *spmd_rules_new(Arena *arena);
-void spmd_rules_add(SpmdRules *rules, const SpmdRule *rule);       /* copied; a later one wins */
+SpmdRules *spmd_rules_of(const RuleBook *book);              /* those that policies register */
+void spmd_rules_add(SpmdRules *rules, const SpmdRule *rule); /* copied; a later one wins */
 const SpmdRule *spmd_rules_find(const SpmdRules *rules, Str name); /* rules may be NULL */
 int spmd_rules_n_users(const SpmdRules *rules);
 const SpmdRule *spmd_rules_user(const SpmdRules *rules, int i); /* in their order */

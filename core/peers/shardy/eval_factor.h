@@ -7,9 +7,8 @@
 #ifndef CORE_PEERS_SHARDY_EVAL_FACTOR_H
 #define CORE_PEERS_SHARDY_EVAL_FACTOR_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_factor_rule(const char *verb, Arena *arena, const Json *request, Json *answer,
-                      Error *err);
+EvalFn eval_factor_rule;
 
 #endif

@@ -7,8 +7,8 @@
 #ifndef CORE_PEERS_SHARDY_EVAL_INSERT_H
 #define CORE_PEERS_SHARDY_EVAL_INSERT_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_insert(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_insert;
 
 #endif

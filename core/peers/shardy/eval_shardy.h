@@ -7,11 +7,9 @@
 #ifndef CORE_PEERS_SHARDY_EVAL_SHARDY_H
 #define CORE_PEERS_SHARDY_EVAL_SHARDY_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, Json *answer,
-                           Error *err);
-bool eval_factor_origins(const char *verb, Arena *arena, const Json *request, Json *answer,
-                         Error *err);
+EvalFn eval_factor_propagate;
+EvalFn eval_factor_origins;
 
 #endif

@@ -4,14 +4,6 @@
 
 #include <inttypes.h>
 
-const char *factor_type_name(FactorType type)
-{
-    static const char *const names[FACTOR_TYPE_COUNT] = {/* ORDER FACTOR_TYPE */
-                                                         "pass_through", "reduction",
-                                                         "need_replication", "permutation"};
-    return names[type];
-}
-
 /* ---- text ---- */
 
 enum { N_LETTERS = 'z' - 'i' + 1 };
@@ -90,61 +82,6 @@ typedef struct {
     FactorTensor *tensor;
 } Maker;
 
-static bool has(const int *list, int n, int item)
-{
-    while (n > 0 && list[n - 1] != item)
-        n--;
-    return n > 0;
-}
-
-/* The index dims that a tensor dim goes with, major first; then those summed within a window. */
-static int index_dims(const OpSpace *space, const Operand *operand, int d, int *index)
-{
-    const DimFactors *factors = &operand->factors[d];
-    const Row *row = &operand->projection.row[d];
-    int n = 0;
-    for (int i = 0; i < factors->n; i++)
-        index[n++] = factors->index[i];
-    if (factors->exact)
-        return n;
-    bool backwards = n == 0;
-    for (int j = 0; j < space->n_index; j++) {
-        IndexRole role = space->index[j].role;
-        if (row->coef[j] != 0 && !has(index, n, j) &&
-            (role == ROLE_REDUCE || (backwards && role == ROLE_MAP)))
-            index[n++] = j;
-    }
-    return n;
-}
-
-static bool operand_is_seen(const Operand *operand)
-{
-    return !operand->absent && !operand->ignored;
-}
-
-static bool is_shifted(const OpSpace *space, int j)
-{
-    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
-        const Operand *operand = &space->operand[i];
-        for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
-            int index[X_MAX], n = index_dims(space, operand, d, index);
-            if (!operand->factors[d].exact && has(index, n, j))
-                return true;
-        }
-    }
-    return false;
-}
-
-FactorType factor_type_of(const OpSpace *space, int index)
-{
-    const IndexDim *dim = &space->index[index];
-    if (dim->role == ROLE_FROZEN)
-        return FACTOR_NEED_REPLICATION;
-    if (dim->role == ROLE_REDUCE)
-        return FACTOR_REDUCTION;
-    return dim->permutes || is_shifted(space, index) ? FACTOR_PERMUTATION : FACTOR_PASS_THROUGH;
-}
-
 static int add_factor(Maker *maker, Factor factor)
 {
     vec_push(maker->arena, &maker->factors, factor);
@@ -186,7 +123,8 @@ static void make_tensor(Maker *maker, int i)
     tensor->n_dims = (int)(operand->shape.n_dims < 0 ? 0 : operand->shape.n_dims);
     for (int d = 0; d < tensor->n_dims; d++) {
         int *at = arena_array(maker->arena, int, X_MAX);
-        int index[X_MAX], n = operand->ignored ? 0 : index_dims(maker->space, operand, d, index);
+        int index[X_MAX],
+            n = operand->ignored ? 0 : factor_index_dims(maker->space, operand, d, index);
         for (int k = 0; k < n; k++)
             at[k] = factor_of_index(maker, index[k]);
         if (n == 0)
@@ -199,8 +137,8 @@ static void make_tensor(Maker *maker, int i)
 static int operand_order(const OpSpace *space, const Operand *operand, int *order)
 {
     int n = 0;
-    for (int d = 0; operand_is_seen(operand) && d < operand->projection.n_dims; d++) {
-        int index[X_MAX], n_here = index_dims(space, operand, d, index);
+    for (int d = 0; !operand->absent && !operand->ignored && d < operand->projection.n_dims; d++) {
+        int index[X_MAX], n_here = factor_index_dims(space, operand, d, index);
         for (int k = 0; k < n_here && n < X_MAX; k++)
             order[n++] = index[k];
     }

@@ -12,16 +12,7 @@
 #ifndef CORE_PEERS_SHARDY_FACTOR_RULE_H
 #define CORE_PEERS_SHARDY_FACTOR_RULE_H
 
-#include "core/space/opspace.h"
-
-/* ORDER FACTOR_TYPE: the text has their sets in this order. */
-typedef enum {
-    FACTOR_PASS_THROUGH,
-    FACTOR_REDUCTION,
-    FACTOR_NEED_REPLICATION,
-    FACTOR_PERMUTATION,
-    FACTOR_TYPE_COUNT
-} FactorType;
+#include "core/space/factor_type.h"
 
 typedef struct {
     int64_t size;
@@ -49,18 +40,13 @@ typedef struct {
     bool custom;          /* written by a user: never made anew */
 } FactorRule;
 
-const char *factor_type_name(FactorType type); /* "need_replication" */
-void factor_name(int factor, Buf *out);        /* "k", "z_1" */
+void factor_name(int factor, Buf *out); /* "k", "z_1" */
 void factor_rule_format(const FactorRule *rule, Buf *out);
 
 /* Reads what factor_rule_format() writes, blanks between the parts as one likes. NULL with the
  * place in *err: ERROR_SYNTAX; ERROR_INVALID, a factor that is unknown, unused, twice in a tensor
  * or in two sets, one of size 1 in a product, a reduced one in a result. */
 FactorRule *factor_rule_read(Arena *arena, const Source *source, Error *err);
-
-/* What follows a cut of an index dim: a reduced one leaves addends, a frozen one is gathered first;
- * one that says so, or that some tensor has in windows, shifted or backwards, needs an exchange. */
-FactorType factor_type_of(const OpSpace *space, int index);
 
 /* The factors of an op space: those of the results in order, then those of the operands; of one
  * operand that has all of the results in their order, in its order. A dim that no index dim moves

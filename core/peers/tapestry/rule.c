@@ -1,9 +1,21 @@
 #include "core/peers/tapestry/loaded.h"
 
-Operator template_operator(const Template *template)
+static bool apply_data(const void *data, RuleCall *call, Error *err)
+{
+    return template_rule(data, call, err);
+}
+
+static Json *json_of_data(Arena *arena, const void *data, const OpSpace *space)
+{
+    return template_json(arena, data, space);
+}
+
+Operator template_operator(Arena *arena, const Template *template)
 {
     const TemplateText *text = &template->text;
-    Operator row = {.name = text->name, .template = template, .family = "template"};
+    RuleData *data = arena_make(arena, RuleData);
+    *data = (RuleData){template, apply_data, text->n_outputs, "template", json_of_data};
+    Operator row = {.name = text->name, .data = data, .family = "template"};
     row.example = text->example;
     bool variadic = false, each = false;
     for (int i = 0; i < text->n_inputs; i++) {

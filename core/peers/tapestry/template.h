@@ -70,6 +70,8 @@ typedef struct {
 
 /* ---- loaded ---- */
 
+typedef struct Template Template;
+
 /* Reads all texts; everything is copied into the arena. NULL: a syntax error, or what no shapes can
  * make right (E_DUP, E_ELLIPSIS, E_INDEX_NAME, E_INDEX_GROUP, E_INDEX_MIX). */
 const Template *template_load(Arena *arena, const TemplateText *text, Error *err);
@@ -118,7 +120,7 @@ bool template_apply(Arena *arena, const Template *template, const TemplateCall *
                     TemplateResult *out, Error *err);
 
 /* The operator that a template is: its row, to be added to a registry. */
-Operator template_operator(const Template *template);
+Operator template_operator(Arena *arena, const Template *template);
 
 /* The rule of that row. Params are the op's attributes, slots its inputs in order; a slot of many
  * tensors takes what the others leave. Optional slots come last, or are absent operands. */

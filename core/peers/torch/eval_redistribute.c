@@ -62,8 +62,10 @@ static Json *move_json(Arena *arena, const Mesh *mesh, const Move *move)
     return out;
 }
 
-bool eval_redistribute(Arena *arena, const Json *request, Json *answer, Error *err)
+bool eval_redistribute(const char *verb, Arena *arena, const Json *request, Json *answer,
+                       Error *err)
 {
+    (void)verb;
     Request asked;
     Moves moves = {0};
     if (!read_request(arena, request, &asked, err) || !redistribute_allowed(&asked.asked, err) ||

@@ -2,8 +2,8 @@
 #ifndef CORE_PEERS_TORCH_EVAL_REDISTRIBUTE_H
 #define CORE_PEERS_TORCH_EVAL_REDISTRIBUTE_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_redistribute(Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_redistribute;
 
 #endif

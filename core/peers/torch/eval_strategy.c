@@ -118,8 +118,9 @@ Json *json_of_layouts(const Placement *const *tensor, int n, const Mesh *mesh)
     return list;
 }
 
-bool eval_strategy(Arena *arena, const Json *request, Json *answer, Error *err)
+bool eval_strategy(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
 {
+    (void)verb;
     StrategyCall call;
     StrategyAnswer out;
     const Strategies *strategies = strategies_new(arena);

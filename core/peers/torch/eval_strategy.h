@@ -2,10 +2,10 @@
 #ifndef CORE_PEERS_TORCH_EVAL_STRATEGY_H
 #define CORE_PEERS_TORCH_EVAL_STRATEGY_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 #include "core/peers/torch/strategy.h"
 
-bool eval_strategy(Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_strategy;
 
 /* [{"placements":["S(0)"]}, null]: null where it is no tensor. */
 Json *json_of_layouts(const Placement *const *tensor, int n, const Mesh *mesh);

@@ -28,6 +28,7 @@
 #include "core/model/dtype.h"
 #include "core/model/graph.h"
 #include "core/layout/placement.h"
+#include "core/rules/rule_book.h"
 #include "core/space/opspace.h"
 
 typedef enum { STRATEGY_TORCH, STRATEGY_VESCALE, STRATEGY_RULES } StrategyProfile;
@@ -117,6 +118,7 @@ typedef bool StrategyRuleFn(const StrategyCall *call, void *context, StrategyRul
 typedef struct Strategies Strategies;
 
 Strategies *strategies_new(Arena *arena);
+Strategies *strategies_of(const RuleBook *book); /* those that policies register */
 /* A user's strategy of the operator `name`, for every profile; the last one of a name holds. */
 void strategies_add(Strategies *strategies, Str name, StrategyFn *fn, void *context);
 void strategies_add_rule(Strategies *strategies, Str name, StrategyRuleFn *fn, void *context);

@@ -1,4 +1,4 @@
-/* lua_spmd.h - register_rule: a policy file adds rules of dims_mappings, as built-in ones are.
+/* paddle.h - register_rule: a policy file adds rules of dims_mappings, as built-in ones are.
  *
  *     register_rule("my_matmul", {letters = "mk,kn->mn"})
  *     register_rule("my_max", {letters = "ab->a", reduce = "max"})
@@ -26,13 +26,14 @@
  *     spmd.reshape_trans(from, to)       transforms: {from = {0,1}, sizes = {8,2}, piece = 0} each
  *     spmd.infer_from_trans(x, trans)    the dims_mapping x must have, and that of the result
  */
-#ifndef SCRIPTS_LUA_SPMD_H
-#define SCRIPTS_LUA_SPMD_H
+#ifndef SCRIPTS_PEERS_PADDLE_H
+#define SCRIPTS_PEERS_PADDLE_H
 
 #include "core/peers/paddle/spmd.h"
 #include "scripts/lua_api.h"
 
 extern const LuaEntry rule_globals[], spmd_functions[]; /* register_rule; of the global spmd */
-extern const LuaEntry spmd_tensor_fields[], spmd_transform_fields[], spmd_rule_fields[];
+extern const LuaEntry spmd_types[], spmd_tensor_fields[], spmd_transform_fields[],
+    spmd_rule_fields[];
 
 #endif

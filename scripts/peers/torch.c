@@ -1,4 +1,4 @@
-#include "scripts/lua_strategy.h"
+#include "scripts/peers/torch.h"
 
 #include "core/session/session.h"
 #include "core/peers/torch/strategy.h"
@@ -214,10 +214,10 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     function->name = arena_str(sandbox->arena, str_from(lua_tostring(L, 1)));
     function->function = luaL_ref(L, LUA_REGISTRYINDEX);
     if (rule_based)
-        strategies_add_rule(rules->strategies, str_from(function->name), strategy_rule_of,
+        strategies_add_rule(strategies_of(rules), str_from(function->name), strategy_rule_of,
                             function);
     else
-        strategies_add(rules->strategies, str_from(function->name), strategy_rows_of, function);
+        strategies_add(strategies_of(rules), str_from(function->name), strategy_rows_of, function);
     registered_note(L, function->name);
     return true;
 }
@@ -253,5 +253,13 @@ const LuaEntry strategy_ruling_fields[] = {
     {"suggest", NULL, "string[][]?",
      "Placements that each input should have instead; nil in the list for an absent input."},
     {"why", NULL, "string?", "With suggest: the reason, for people."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry strategy_types[] = {
+    {"strategy_input", NULL, "class",
+     "A tensor as strategies of operators see it; an absent one is nil."},
+    {"strategy_ruling", NULL, "class",
+     "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
     {NULL, NULL, NULL, NULL},
 };

@@ -4,8 +4,10 @@
  * dims that have it are made of factors; dims that are not (a slice's, a window's) are read whole.
  * A StableHLO op always says the type of its results, so these must be declared.
  */
-#include "core/rules/args.h"
+#include "core/peers/shardy/stablehlo.h"
+
 #include "core/peers/shardy/factor_ops.h"
+#include "core/rules/args.h"
 
 /* What the results are declared to be. */
 static bool declared_results(RuleCall *call, Error *err)

@@ -1,4 +1,4 @@
-#include "core/reshard/eval_reshard.h"
+#include "core/peers/shardy/eval_reshard.h"
 
 #include "core/layout/json_read.h"
 #include "core/reshard/search.h"
@@ -440,8 +440,9 @@ static Json *steps_json(Arena *arena, const Request *request, const Model *model
     return steps;
 }
 
-bool eval_reshard(Arena *arena, const Json *json, Json *answer, Error *err)
+bool eval_reshard(const char *verb, Arena *arena, const Json *json, Json *answer, Error *err)
 {
+    (void)verb;
     Request *request = arena_make(arena, Request);
     Pieces pieces;
     if (!read_request(arena, json, request, err) || !find_pieces(request, &pieces, err))

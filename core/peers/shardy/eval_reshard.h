@@ -8,11 +8,11 @@
  * be parted at any divisor: between the borders that source and target ask for, each order of the
  * prime parts is tried. The two shardings may be on meshes that order the devices differently.
  */
-#ifndef CORE_RESHARD_EVAL_RESHARD_H
-#define CORE_RESHARD_EVAL_RESHARD_H
+#ifndef CORE_PEERS_SHARDY_EVAL_RESHARD_H
+#define CORE_PEERS_SHARDY_EVAL_RESHARD_H
 
-#include "core/base/json.h"
+#include "core/base/eval.h"
 
-bool eval_reshard(Arena *arena, const Json *request, Json *answer, Error *err);
+EvalFn eval_reshard;
 
 #endif

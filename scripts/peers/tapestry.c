@@ -1,9 +1,10 @@
-#include "scripts/lua_template.h"
+#include "scripts/peers/tapestry.h"
 
 #include "core/session/session.h"
 #include "core/peers/tapestry/eval_template.h"
 #include "scripts/lua_operator.h"
 #include "scripts/lua_registered.h"
+#include "scripts/lua_state.h"
 
 #include <lauxlib.h>
 
@@ -361,7 +362,7 @@ static bool add_operator(lua_State *L, const TemplateText *text, Error *err)
         return error_set(err, "template stands at the top level of the file, not in a function "
                               "that runs later");
     const Operator *old = registry_find(rules->registry, str_from(text->name));
-    if (old && (old->template || (old->anno && old->anno->file)))
+    if (old && (old->data || (old->anno && old->anno->file)))
         return error_kind(err, ERROR_DUPLICATE, "operator '%s' is registered already", text->name);
     const Template *template = template_load(registry_arena(rules->registry), text, err);
     if (!template)
@@ -369,7 +370,7 @@ static bool add_operator(lua_State *L, const TemplateText *text, Error *err)
     OperatorOptions options;
     if (!operator_options_read(L, 1, text->name, rules, &options, err))
         return false;
-    Operator row = template_operator(template);
+    Operator row = template_operator(registry_arena(rules->registry), template);
     operator_options_set(&options, registry_arena(rules->registry), &row);
     registry_add(rules->registry, &row);
     registered_note(L, text->name);
@@ -384,7 +385,9 @@ static bool add_to_sink(Sink *sink, const TemplateText *text, Error *err)
     return sink->found != NULL;
 }
 
-/* The function that `template "name"` gives: upvalues are the sink (or nil) and the name. */
+/* The function that `template "name"` gives: upvalues are the sink (nil: the registry) and the
+ * name.
+ */
 static int define_template(lua_State *L)
 {
     Error err = {0};
@@ -417,12 +420,14 @@ static int name_template(lua_State *L)
     return 1;
 }
 
-void template_open(lua_State *L)
-{
-    lua_pushnil(L);
-    lua_pushcclosure(L, name_template, 1);
-    lua_setglobal(L, "template");
-}
+const LuaEntry template_globals[] = {
+    {"template", name_template, "(name: string): fun(template: table)",
+     "Adds an operator by a metakernel template: template \"my.conv\" {inputs = .., index = .., "
+     "outputs = ..}, whose fields are texts; beside them stand the options of register_op but for "
+     "the name. It stands at the top level of the file, and takes the table as second argument in "
+     "curled brackets."},
+    {NULL, NULL, NULL, NULL},
+};
 
 /* ---- a text by itself ---- */
 
@@ -456,7 +461,8 @@ const Template *template_read(Arena *arena, const char *name, Str text, Error *e
     return NULL;
 }
 
-bool template_answer(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
+static bool answer_apply(const char *verb, Arena *arena, const Json *request, Json *answer,
+                         Error *err)
 {
     (void)verb;
     const Json *text = json_get(request, "template");
@@ -467,3 +473,5 @@ bool template_answer(const char *verb, Arena *arena, const Json *request, Json *
     const Template *template = template_read(arena, "template", json_str(text, ""), err);
     return template && eval_template_apply(arena, template, request, answer, err);
 }
+
+const EvalVerb template_eval_verbs[] = {{"template.apply", answer_apply}, {0}};

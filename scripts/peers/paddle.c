@@ -1,4 +1,4 @@
-#include "scripts/lua_spmd.h"
+#include "scripts/peers/paddle.h"
 
 #include "core/session/session.h"
 #include "core/peers/paddle/dim_trans.h"
@@ -588,7 +588,7 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     if (!check_fields(L, err) || !(by_letters ? read_letters(L, sandbox->arena, &row, err)
                                               : read_functions(L, sandbox, &row, err)))
         return false;
-    spmd_rules_add(book->spmd, &row);
+    spmd_rules_add(spmd_rules_of(book), &row);
     registered_note(L, row.names);
     return true;
 }
@@ -664,5 +664,18 @@ const LuaEntry spmd_rule_fields[] = {
      "(fun(inputs: spmd_tensor[], outputs: spmd_tensor[], attrs: attrs): "
      "(spmd_mapping|spmd_tensor)[], (spmd_mapping|spmd_tensor)[])?",
      "The same from the outputs; without it nothing is handed back."},
+    {NULL, NULL, NULL, NULL},
+};
+
+const LuaEntry spmd_types[] = {
+    {"spmd_tensor", NULL, "class",
+     "A tensor as rules of dims_mappings see it; an absent one is nil."},
+    {"spmd_mapping", NULL, "(integer|integer[])[]",
+     "For each dim the number of the axis that splits it, from 0; -1: none; a list: several."},
+    {"spmd_letters", NULL, "table<string, integer|integer[]>",
+     "Of each letter the axes that spmd.merge found for it, as in a dims_mapping."},
+    {"spmd_transform", NULL, "class", "Where a dim of a reshaped tensor comes from."},
+    {"spmd_rule", NULL, "class",
+     "What register_rule takes: letters, or a function for each direction."},
     {NULL, NULL, NULL, NULL},
 };

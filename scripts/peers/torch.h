@@ -1,4 +1,4 @@
-/* lua_strategy.h - register_strategy: a policy file adds operator strategies, as built-in ones are.
+/* torch.h - register_strategy: a policy file adds operator strategies, as built-in ones are.
  *
  * Strategy-based: a function that lists, for one mesh axis, the ways all tensors of an op may lie
  * together. The all-replicated way need not be listed. s(d) is a shard of dim d of any kind.
@@ -26,12 +26,12 @@
  * An input is {shape = {8, 16}, dtype = "f32", placements = {"S(0)", "R"}}, one placement per mesh
  * axis; an absent one is nil. Dims and axes count from 0, lists from 1.
  */
-#ifndef SCRIPTS_LUA_STRATEGY_H
-#define SCRIPTS_LUA_STRATEGY_H
+#ifndef SCRIPTS_PEERS_TORCH_H
+#define SCRIPTS_PEERS_TORCH_H
 
 #include "scripts/lua_api.h"
 
 extern const LuaEntry strategy_globals[]; /* register_strategy */
-extern const LuaEntry strategy_input_fields[], strategy_ruling_fields[];
+extern const LuaEntry strategy_types[], strategy_input_fields[], strategy_ruling_fields[];
 
 #endif

@@ -1,0 +1,20 @@
+/* eval.h - a verb of `dimscope eval`: one JSON request in, one JSON answer out. */
+#ifndef CORE_BASE_EVAL_H
+#define CORE_BASE_EVAL_H
+
+#include "core/base/json.h"
+
+/* Fills `answer`. False with *err: the answer is then the error. `verb` is the whole name. */
+typedef bool EvalFn(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
+
+typedef struct EvalVerb {
+    const char *name; /* with a dot at its end: what the names of a family of verbs begin with */
+    EvalFn *answer;
+} EvalVerb;
+
+/* The row that answers the verb, in a table ended by one without a name, and in those of the other
+ * systems. NULL: none does. */
+const EvalVerb *eval_verb_in(const EvalVerb *rows, Str name);
+const EvalVerb *eval_verb_of_peers(Str name);
+
+#endif

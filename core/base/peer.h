@@ -1,0 +1,31 @@
+/* peer.h - what another system (Shardy, Paddle, torch, nnScaler, Tapestry) adds to the program.
+ *
+ * A peer is a room of its own, core/peers/NAME, which can be left out of the build: `make
+ * PEERS="shardy paddle"`. The rooms below know no peer by name; each walks `built_peers` for the
+ * tables of its own kind. A table is ended by a row without a name; NULL: the peer adds nothing
+ * there.
+ */
+#ifndef CORE_BASE_PEER_H
+#define CORE_BASE_PEER_H
+
+struct Arena;
+
+typedef struct Peer {
+    const char *name;                     /* "paddle" */
+    const struct Propagator *propagators; /* core/plan/propagator.h */
+    const struct Operator *operators;     /* core/rules/registry.h */
+    const struct Notation *notations;     /* core/rules/notation.h: ways to print an op space */
+    const struct EvalVerb *eval_verbs;    /* core/base/eval.h */
+    const struct Planner *planners;       /* core/reshard/compare.h: ways to make a reshard */
+    const struct PinsReader *pins;        /* core/session/pins_read.h: texts with shardings */
+    const struct RuleReport *reports;     /* core/prove/rule_report.h: of one op, for `rule` */
+    const struct CodeFormat *code;        /* core/code/code.h: a plan as the system's program */
+    /* What policies register with the system, kept in the RuleBook; NULL: nothing. */
+    void *(*rules_new)(struct Arena *arena);
+    int (*n_rules)(const void *rules); /* how many are registered */
+} Peer;
+
+/* The peers that are built in, ended by NULL: core/peers/peers.c. */
+extern const Peer *const built_peers[];
+
+#endif

@@ -1,0 +1,13 @@
+/* peer.c - what nnScaler adds: its annotations, its layouts, plans as its PAS function. */
+#include "core/peers/peers.h"
+
+#include "core/peers/nnscaler/eval_anno.h"
+#include "core/peers/nnscaler/eval_rvd.h"
+
+static const EvalVerb eval_verbs[] = {
+    {"anno.", eval_anno},
+    {"rvd.reshard", eval_rvd},
+    {0},
+};
+
+const Peer peer_nnscaler = {.name = "nnscaler", .eval_verbs = eval_verbs};

@@ -1,0 +1,28 @@
+/* peer.c - what Paddle adds: rules of dims_mappings, its completion of a whole program. */
+#include "core/peers/peers.h"
+
+#include "core/peers/paddle/eval_spmd.h"
+
+static const EvalVerb eval_verbs[] = {{"spmd.", eval_spmd}, {0}};
+
+static void *rules_new(Arena *arena)
+{
+    return spmd_rules_new(arena);
+}
+
+static int n_rules(const void *rules)
+{
+    return spmd_rules_n_users(rules);
+}
+
+SpmdRules *spmd_rules_of(const RuleBook *book)
+{
+    return rule_book_of(book, &peer_paddle);
+}
+
+const Peer peer_paddle = {
+    .name = "paddle",
+    .eval_verbs = eval_verbs,
+    .rules_new = rules_new,
+    .n_rules = n_rules,
+};

@@ -1,0 +1,24 @@
+/* peers.c - the systems that are built in, in the order in which listings have them. The Makefile
+ * defines WITHOUT_NAME for each that PEERS leaves out. */
+#include "core/peers/peers.h"
+
+#include <stddef.h>
+
+const Peer *const built_peers[] = {
+#ifndef WITHOUT_shardy
+    &peer_shardy,
+#endif
+#ifndef WITHOUT_paddle
+    &peer_paddle,
+#endif
+#ifndef WITHOUT_torch
+    &peer_torch,
+#endif
+#ifndef WITHOUT_nnscaler
+    &peer_nnscaler,
+#endif
+#ifndef WITHOUT_tapestry
+    &peer_tapestry,
+#endif
+    NULL,
+};

@@ -1,0 +1,33 @@
+/* peer.c - what Shardy adds: its propagation, rules of StableHLO operators, its notation. */
+#include "core/peers/peers.h"
+
+#include "core/peers/shardy/eval_factor.h"
+#include "core/peers/shardy/eval_insert.h"
+#include "core/peers/shardy/eval_reshard.h"
+#include "core/peers/shardy/eval_shardy.h"
+#include "core/peers/shardy/factor_rule.h"
+#include "core/peers/shardy/stablehlo.h"
+#include "core/rules/notation.h"
+
+static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
+{
+    factor_rule_format(factor_rule_of(out->arena, space), out);
+    return notation_losses(
+        space, TRAIT_RADIX | TRAIT_MINOR | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS | TRAIT_BLOCKED,
+        lost);
+}
+
+static const Notation notations[] = {{"shardy", 's', print_shardy}, {0}};
+
+static const EvalVerb eval_verbs[] = {
+    {"factor.rule", eval_factor_rule},       {"factor.propagate", eval_factor_propagate},
+    {"factor.origins", eval_factor_origins}, {"reshard.insert", eval_insert},
+    {"reshard.collectives", eval_reshard},   {0},
+};
+
+const Peer peer_shardy = {
+    .name = "shardy",
+    .operators = operators_stablehlo,
+    .notations = notations,
+    .eval_verbs = eval_verbs,
+};

@@ -1,0 +1,34 @@
+/* peer.c - what torch's DTensor and veScale add: op by op propagation, strategies, redistributions.
+ */
+#include "core/peers/peers.h"
+
+#include "core/peers/torch/eval_redistribute.h"
+#include "core/peers/torch/eval_strategy.h"
+
+static const EvalVerb eval_verbs[] = {
+    {"strategy", eval_strategy},
+    {"redistribute", eval_redistribute},
+    {0},
+};
+
+static void *rules_new(Arena *arena)
+{
+    return strategies_new(arena);
+}
+
+static int n_rules(const void *rules)
+{
+    return strategies_n_users(rules);
+}
+
+Strategies *strategies_of(const RuleBook *book)
+{
+    return rule_book_of(book, &peer_torch);
+}
+
+const Peer peer_torch = {
+    .name = "torch",
+    .eval_verbs = eval_verbs,
+    .rules_new = rules_new,
+    .n_rules = n_rules,
+};

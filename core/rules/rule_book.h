@@ -1,0 +1,25 @@
+/* rule_book.h - what the top level of a policy file adds to: operators, and rules of other systems.
+ */
+#ifndef CORE_RULES_RULE_BOOK_H
+#define CORE_RULES_RULE_BOOK_H
+
+#include "core/base/peer.h"
+#include "core/rules/registry.h"
+
+enum { RULE_BOOK_PEERS_MAX = 16 };
+
+typedef struct RuleBook {
+    Registry *registry;
+    void
+        *of_peer[RULE_BOOK_PEERS_MAX]; /* what Peer.rules_new made, in the order of `built_peers` */
+    bool allow_native;                 /* kernels of shared libraries may be loaded */
+} RuleBook;
+
+RuleBook rule_book_new(Arena *arena);
+
+/* The peer's own rules; NULL: the book is NULL, or the peer is not built in or keeps none. */
+void *rule_book_of(const RuleBook *book, const Peer *peer);
+
+int rule_book_n_rules(const RuleBook *book); /* registered with all peers */
+
+#endif
