@@ -39,7 +39,7 @@ static void draw_whole(Local *local, const Generated *generated, uint64_t key)
         double number = generated->kind == GENERATED_NOTHING
                             ? drawn_number(local->dtype, key, i)
                             : generated_number(generated, local->dtype, key, i);
-        elements_store(local->dtype, local_at(local, i), 1, NUMBER_F64, &number);
+        local_store(local, i, 1, NUMBER_F64, &number);
     }
 }
 
@@ -146,7 +146,7 @@ static Local **make_addends(const Simulated *ranks, int input, ReduceOp reduce, 
         addend[k] = local_new_whole(whole->dtype, &whole->shape);
     for (int64_t i = 0; i < n_elements; i++) {
         double value;
-        elements_load(whole->dtype, local_at(whole, i), 1, 1, NUMBER_F64, &value);
+        local_load(whole, i, 1, 1, NUMBER_F64, &value);
         double rest = reduce == REDUCE_AVG ? value * n : value;
         for (int k = 0; k < n; k++) {
             double part = addend_of(&of, k, i, value, &rest);
@@ -407,7 +407,7 @@ static double number_at(const Local *local, int64_t i)
 {
     double number = 0;
     if (dtype_is_computed(local->dtype))
-        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, &number);
+        local_load(local, i, 1, 1, NUMBER_F64, &number);
     return isnan(number) ? fabs(number) : number; /* the sign of a NaN says nothing */
 }
 

@@ -1,5 +1,7 @@
 #include "core/run/draw.h"
 
+#include "core/run/kernel.h"
+
 #include <math.h>
 
 static const uint64_t golden = UINT64_C(0x9E3779B97F4A7C15);
@@ -30,4 +32,44 @@ double draw_weight_scale(const Shape *shape)
         largest = fmax(largest, (double)shape->dim[d]);
     }
     return shape->n_dims < 2 || n == 0 ? 1.0 : 1.0 / sqrt(n / largest);
+}
+
+bool generate_of_op(Arena *arena, const Inferred *inferred, int32_t op, Generated *out, Error *err)
+{
+    const UserOp *user = op_user(inferred, op);
+    OpPart part;
+    Error inner = {0};
+    if (!user || !user->input_gen || program_space(inferred, op)->no_rule)
+        return true;
+    int n = inferred->graph->ops[op].n_inputs;
+    Generated *said = arena_array(arena, Generated, n);
+    if (!op_part(arena, inferred, op, NULL, NULL, &part, &inner) ||
+        !user->input_gen(user->context, &part, said, &inner)) {
+        inner.kind = ERROR_RUN;
+        kernel_blame(inferred->graph, op, &inner, err);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        int32_t tensor = op_inputs(inferred->graph, op)[i];
+        if (tensor >= 0 && out[tensor].kind == GENERATED_NOTHING)
+            out[tensor] = said[i];
+    }
+    return true;
+}
+
+const Generated *generate_of_all(Arena *arena, const Inferred *inferred, Error *err)
+{
+    Generated *out = arena_array(arena, Generated, inferred->graph->n_tensors);
+    for (int i = 0; i < inferred->n_program; i++)
+        if (!generate_of_op(arena, inferred, inferred->program[i], out, err))
+            return NULL;
+    return out;
+}
+
+double generated_number(const Generated *of, Dtype dtype, uint64_t key, int64_t i)
+{
+    double number = of->kind == GENERATED_VALUES
+                        ? of->values[of->n == 1 ? 0 : i]
+                        : of->lo + (draw_uniform(key, i) + 1) / 2 * (of->hi - of->lo);
+    return dtype_is_float(dtype) ? number : floor(number);
 }

@@ -1,7 +1,5 @@
 #include "core/run/feed.h"
 
-#include "core/run/draw.h"
-
 #include <assert.h>
 
 /* ---- filling a part ---- */
@@ -27,7 +25,7 @@ static void convert_stretch(const Feed *feed, const Stretch *s, Local *part)
         int64_t n = s->n - i < ELEMENT_BLOCK ? s->n - i : ELEMENT_BLOCK;
         elements_load(feed->held, from + i * s->step * element_bytes(feed->held), s->step, n,
                       number, &block);
-        elements_store(part->dtype, local_at(part, s->to + i), n, number, &block);
+        local_store(part, s->to + i, n, number, &block);
     }
 }
 
@@ -57,7 +55,7 @@ static void fill_held(const Value *value, Local *part, Arena *scratch)
             int64_t at = s.from + i * s.step;
             const void *from = value->ints ? (const void *)&value->ints[at] : &value->floats[at];
             elements_load(held, from, s.step, n, number, &block);
-            elements_store(part->dtype, local_at(part, s.to + i), n, number, &block);
+            local_store(part, s.to + i, n, number, &block);
         }
 }
 
@@ -68,7 +66,7 @@ static void fill_row(const Affine *row, const Picks *picks, Local *part)
     for (PickScan scan = picks_scan(picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++) {
             int64_t x = row->offset + s.from + i * s.step;
-            elements_store(part->dtype, local_at(part, s.to + i), 1, NUMBER_I64, &x);
+            local_store(part, s.to + i, 1, NUMBER_I64, &x);
         }
 }
 
@@ -104,7 +102,7 @@ static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
             int64_t n = s.n - i < ELEMENT_BLOCK ? s.n - i : ELEMENT_BLOCK;
             for (int64_t k = 0; k < n; k++)
                 block.f64[k] = feed->scale * draw_uniform(feed->key, s.from + (i + k) * s.step);
-            elements_store(part->dtype, local_at(part, s.to + i), n, NUMBER_F64, &block);
+            local_store(part, s.to + i, n, NUMBER_F64, &block);
         }
 }
 
@@ -116,7 +114,7 @@ static void fill_generated(const Feed *feed, Local *part, Arena *scratch)
         for (int64_t i = 0; i < s.n; i++) {
             double number =
                 generated_number(feed->generated, part->dtype, feed->key, s.from + i * s.step);
-            elements_store(part->dtype, local_at(part, s.to + i), 1, NUMBER_F64, &number);
+            local_store(part, s.to + i, 1, NUMBER_F64, &number);
         }
 }
 

@@ -10,7 +10,7 @@
 #define CORE_RUN_FEED_H
 
 #include "core/model/safetensors.h"
-#include "core/run/generate.h"
+#include "core/run/draw.h"
 #include "core/run/kernel.h"
 #include "core/run/vectors.h"
 

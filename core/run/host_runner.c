@@ -18,22 +18,6 @@ static bool open_team(Team *team, Error *err)
     return false;
 }
 
-static void close_team(Team *team)
-{
-    (void)team;
-}
-
-static bool open_rank(Rank *rank)
-{
-    (void)rank;
-    return true;
-}
-
-static void close_rank(Rank *rank)
-{
-    (void)rank;
-}
-
 static bool out_of_memory(Rank *rank, int32_t slot, int64_t n_bytes)
 {
     const Team *team = rank->team;
@@ -59,12 +43,6 @@ Local *host_make_slot(Rank *rank, int32_t slot)
     return NULL;
 }
 
-static Local *copy(Rank *rank, const Local *from)
-{
-    (void)rank;
-    return local_copy(from);
-}
-
 /* A sequence, an optional. */
 static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
 {
@@ -75,7 +53,7 @@ static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
     return true;
 }
 
-static bool load(Rank *rank, int32_t slot)
+bool host_load(Rank *rank, int32_t slot)
 {
     const Local *listed = feed_listed(&rank->team->feeds, rank->team->program->slots[slot].tensor);
     if (listed)
@@ -89,7 +67,7 @@ static bool load(Rank *rank, int32_t slot)
     return true;
 }
 
-static bool run_op(Rank *rank, const Instr *instr)
+bool host_op(Rank *rank, const Instr *instr)
 {
     KernelCall call;
     Error inner = {.kind = ERROR_RUN}, err = {0};
@@ -129,7 +107,7 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
            rank_step_failed(rank, instr, &inner);
 }
 
-static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
+bool host_step(Rank *rank, const Instr *instr, double *wait_us)
 {
     bool alone = instr->step->atoms == 0;
     double start = run_now_us();
@@ -142,19 +120,15 @@ static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
     return ok && (alone || rank_meet(rank));
 }
 
-static const Local *fetch(Rank *rank, int32_t slot)
+const Local *host_fetch(Rank *rank, int32_t slot)
 {
     return rank->slot[slot];
 }
 
 const Runner host_runner = {.name = "host",
                             .open = open_team,
-                            .close = close_team,
-                            .rank_open = open_rank,
-                            .rank_close = close_rank,
-                            .load = load,
-                            .op = run_op,
-                            .step = run_step,
+                            .load = host_load,
+                            .op = host_op,
+                            .step = host_step,
                             .drop = rank_unmake,
-                            .copy = copy,
-                            .fetch = fetch};
+                            .fetch = host_fetch};

@@ -126,7 +126,7 @@ static bool held_ints(const KernelCall *call, const Local *local, const int64_t 
         dtype_is_float(local->dtype))
         return error_kind(err, ERROR_RUN, "an input is no list of integers that this rank holds");
     int64_t *ints = arena_array(call->scratch, int64_t, *n);
-    elements_load(local->dtype, local->data, 1, *n, NUMBER_I64, ints);
+    local_load(local, 0, 1, *n, NUMBER_I64, ints);
     *out = ints;
     return true;
 }
@@ -214,7 +214,7 @@ bool kernel_scalar(const Local *local, int64_t *out, Error *err)
         return false;
     if (shape_elements(&local->shape) != 1)
         return error_kind(err, ERROR_RUN, "an input is not one number");
-    elements_load(local->dtype, local->data, 1, 1, NUMBER_I64, out);
+    local_load(local, 0, 1, 1, NUMBER_I64, out);
     return true;
 }
 
@@ -299,11 +299,11 @@ static const Value *list_of(Arena *arena, const Local *local)
     *value = (Value){.dtype = local->dtype, .shape = local->whole};
     if (dtype_is_float(local->dtype)) {
         double *list = arena_array(arena, double, LIST_MAX);
-        elements_load(local->dtype, local->data, 1, n, NUMBER_F64, list);
+        local_load(local, 0, 1, n, NUMBER_F64, list);
         value->floats = list;
     } else {
         int64_t *list = arena_array(arena, int64_t, LIST_MAX);
-        elements_load(local->dtype, local->data, 1, n, NUMBER_I64, list);
+        local_load(local, 0, 1, n, NUMBER_I64, list);
         value->ints = list;
     }
     return value;
@@ -355,7 +355,7 @@ const void *kernel_numbers(Arena *arena, const Local *local)
     Number number = dtype_number(local->dtype);
     int64_t n = shape_elements(&local->shape);
     void *to = arena_alloc(arena, arena_array_bytes((size_t)n, (size_t)number_bytes(number)));
-    elements_load(local->dtype, local->data, 1, n, number, to);
+    local_load(local, 0, 1, n, number, to);
     return to;
 }
 
@@ -366,6 +366,6 @@ const double *kernel_doubles(const KernelCall *call, int input)
         return local ? local->data : NULL;
     int64_t n = shape_elements(&local->shape);
     double *out = arena_array(call->scratch, double, n);
-    elements_load(local->dtype, local->data, 1, n, NUMBER_F64, out);
+    local_load(local, 0, 1, n, NUMBER_F64, out);
     return out;
 }

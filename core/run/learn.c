@@ -105,11 +105,11 @@ static void give(Learning *l, int32_t tensor)
     GivenValue given = {str_from(name), {.dtype = local->dtype, .shape = local->whole}};
     if (dtype_is_float(local->dtype)) {
         double *floats = arena_array(l->arena, double, n + 1);
-        elements_load(local->dtype, local->data, 1, n, NUMBER_F64, floats);
+        local_load(local, 0, 1, n, NUMBER_F64, floats);
         given.value.floats = floats;
     } else {
         int64_t *ints = arena_array(l->arena, int64_t, n + 1);
-        elements_load(local->dtype, local->data, 1, n, NUMBER_I64, ints);
+        local_load(local, 0, 1, n, NUMBER_I64, ints);
         given.value.ints = ints;
     }
     vec_push(l->arena, &l->out->values, given);

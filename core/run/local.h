@@ -53,6 +53,19 @@ static inline void *local_at(const Local *local, int64_t element)
     return (char *)local->data + element * element_bytes(local->dtype);
 }
 
+/* elements_load(), elements_store() from or to place `at` of the local part. */
+static inline void local_load(const Local *local, int64_t at, int64_t step, int64_t n,
+                              Number number, void *out)
+{
+    elements_load(local->dtype, local_at(local, at), step, n, number, out);
+}
+
+static inline void local_store(const Local *local, int64_t at, int64_t n, Number number,
+                               const void *from)
+{
+    elements_store(local->dtype, local_at(local, at), n, number, from);
+}
+
 /* Elements between neighbours along each dim of a row-major shape. */
 void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX]);
 

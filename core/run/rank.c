@@ -522,7 +522,8 @@ bool rank_run(Rank *rank)
     RankHead *head = rank->result->head;
     supervise_thread(rank);
     atomic_store(&head->state, RANK_WORKING);
-    bool opened = team->runner->rank_open(rank), ok = opened && run_all(rank);
+    bool opened = !team->runner->rank_open || team->runner->rank_open(rank);
+    bool ok = opened && run_all(rank);
     if (!ok)
         atomic_store(&rank->team->failed, true);
     else
@@ -530,7 +531,7 @@ bool rank_run(Rank *rank)
     leave(rank->team);
     for (int32_t s = 0; opened && s < team->program->n_slots; s++)
         team->runner->drop(rank, s);
-    if (opened)
+    if (opened && team->runner->rank_close)
         team->runner->rank_close(rank);
     return ok;
 }

@@ -109,4 +109,9 @@ void rank_beats(Rank *rank);
  * is out. */
 bool rank_flow(Rank *rank, int at, int *next);
 
+/* ---- after the run: core/run/report.c ---- */
+
+/* The report of the passes that all ranks finished, in the arena. False when there is none. */
+bool report_make(Arena *arena, const Team *team, RunReport *out);
+
 #endif

@@ -58,7 +58,7 @@ static Local *copy(Rank *rank, int32_t slot)
     Error err = {0};
     const Team *team = rank->team;
     const char *name = tensor_name(team->plan->inferred->graph, team->program->slots[slot].tensor);
-    Local *local = rank->slot[slot] ? team->runner->copy(rank, rank->slot[slot]) : NULL;
+    Local *local = rank->slot[slot] ? local_copy(rank->slot[slot]) : NULL;
     if (!local)
         error_kind(&err, ERROR_RUN,
                    rank->slot[slot] ? "out of memory for '%s'" : "'%s' is not there", name);

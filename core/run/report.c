@@ -1,5 +1,3 @@
-#include "core/run/report.h"
-
 #include "core/run/runner.h"
 
 #include <limits.h>

@@ -2,7 +2,6 @@
 
 #include "core/cost/memory.h"
 #include "core/run/plugin.h"
-#include "core/run/report.h"
 #include "core/run/supervise.h"
 #include "core/run/vectors.h"
 
@@ -136,7 +135,8 @@ static bool run_here(Team *team, Arena *arena, Error *err)
     reference_open(arena, team->plan->inferred, team->program, &team->feeds, team->blas,
                    team->world, &team->reference);
     bool ok = team->runner->open(team, err) && run_ranks(team, arena, err);
-    team->runner->close(team);
+    if (team->runner->close)
+        team->runner->close(team);
     reference_close(&team->reference);
     pthread_mutex_destroy(&team->lock);
     for (int r = 0; r < team->n_local; r++)
@@ -236,7 +236,7 @@ static bool check_runner(const Team *team, Error *err)
     const Graph *graph = team->plan->inferred->graph;
     const char *name = team->runner->name;
     int32_t op = team->program->copying_op;
-    if (op >= 0 && !team->runner->copy)
+    if (op >= 0 && team->runner->straight)
         error_kind(err, ERROR_USAGE,
                    "op '%s' cannot be run by %s: it is about a sequence, a list or a shape that "
                    "only the run tells",

@@ -16,13 +16,15 @@ typedef struct Runner {
     const char *name;
     bool timed; /* it tells when things were done by rank_took() and rank_took_pass(), since it does
                    them later; else they are as long as its functions take */
-    bool straight; /* a pass is one list to it: it is given no branches and loops */
+    bool straight; /* it runs no branches and loops, and no program that copies slots
+                      (Program.copying_op): its slots are not this host's Locals */
 
-    /* What all ranks of this process share, in team->own; *err says what this machine lacks. */
+    /* What all ranks of this process share, in team->own; *err says what this machine lacks. The
+     * three after it may be NULL. */
     bool (*open)(Team *team, Error *err);
-    void (*close)(Team *team); /* after a failed open() too */
+    void (*close)(Team *team); /* also after a failed open() */
     bool (*rank_open)(Rank *rank);
-    void (*rank_close)(Rank *rank); /* the slots are dropped by then */
+    void (*rank_close)(Rank *rank); /* after its slots are dropped */
 
     bool (*load)(Rank *rank, int32_t slot); /* makes and fills it */
     bool (*op)(Rank *rank, const Instr *instr);
@@ -30,9 +32,6 @@ typedef struct Runner {
      * it stood until the others had come. */
     bool (*step)(Rank *rank, const Instr *instr, double *wait_us);
     void (*drop)(Rank *rank, int32_t slot);
-    /* A copy of what a slot holds, of items too; NULL: out of memory. A runner without it is given
-     * no program that needs it (Program.copying_op). */
-    Local *(*copy)(Rank *rank, const Local *from);
 
     /* All of a pass at once, instead of the instructions one by one: NULL, or *done says whether.
      */
@@ -43,6 +42,10 @@ typedef struct Runner {
 } Runner;
 
 extern const Runner host_runner;
+bool host_load(Rank *rank, int32_t slot);
+bool host_op(Rank *rank, const Instr *instr);
+bool host_step(Rank *rank, const Instr *instr, double *wait_us);
+const Local *host_fetch(Rank *rank, int32_t slot);
 /* rank_make() with elements in this host's memory; NULL: there is none, which the rank says. */
 Local *host_make_slot(Rank *rank, int32_t slot);
 

@@ -38,7 +38,7 @@ double local_range(const Local *whole)
     for (int64_t i = 0; dtype_is_computed(whole->dtype) && i < n; i += ELEMENT_BLOCK) {
         NumberBlock block;
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(whole->dtype, local_at(whole, i), 1, n_block, NUMBER_F64, &block);
+        local_load(whole, i, 1, n_block, NUMBER_F64, &block);
         for (int64_t k = 0; k < n_block; k++)
             if (isfinite(block.f64[k]))
                 range = fmax(range, fabs(block.f64[k]));
@@ -58,7 +58,7 @@ int64_t local_count_strange(const Local *part)
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         NumberBlock block;
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(part->dtype, local_at(part, i), 1, n_block, NUMBER_F64, &block);
+        local_load(part, i, 1, n_block, NUMBER_F64, &block);
         for (int64_t k = 0; k < n_block; k++)
             n_strange += !isfinite(block.f64[k]);
     }
@@ -155,7 +155,7 @@ static void read_number(const Local *local, int64_t i, double *out)
     if (out)
         *out = 0;
     if (out && dtype_is_computed(local->dtype))
-        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, out);
+        local_load(local, i, 1, 1, NUMBER_F64, out);
 }
 
 bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,

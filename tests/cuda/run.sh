@@ -74,7 +74,7 @@ check_api()
         checks
     } >"$work/api.c"
     "${CC:-gcc}" -std=c11 -Werror -isystem "$include" -c "$work/api.c" -o "$work/api.o" \
-        2>"$work/log" && [ "$(grep -c '^_Static_assert' "$work/api.c")" -gt 180 ] && return
+        2>"$work/log" && [ "$(grep -c '^_Static_assert' "$work/api.c")" -gt 120 ] && return
     head -n 60 "$work/log"
     return 1
 }

@@ -97,11 +97,6 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
     return destroy(handle, OBJECT_BLAS);
 }
 
-size_t cublasLtGetVersion(void)
-{
-    return 130000;
-}
-
 const char *cublasLtGetStatusString(cublasStatus_t status)
 {
     static const char *const words[] = {

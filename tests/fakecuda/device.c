@@ -167,8 +167,6 @@ static void reset_device(int at)
     *device = (Device){.standard = device->standard, .lost = lost};
     device->failed = lost ? cudaErrorDevicesUnavailable : cudaSuccess;
     device->standard->tail = NULL;
-    for (int i = 0; i < DEVICES_MAX; i++)
-        device->pool_open[i] = i == at;
 }
 
 static void begin(int n_devices, size_t memory_bytes, uint64_t seed, const Faults *faults)
@@ -355,36 +353,12 @@ cudaError_t cudaSetDevice(int device)
     return fake_leave(error);
 }
 
-cudaError_t cudaGetDevice(int *device)
-{
-    cudaError_t error = enter_system();
-    if (!error)
-        *device = current_device;
-    return fake_leave(error);
-}
-
 static const struct {
     enum cudaDeviceAttr attr;
     int value;
 } attributes[] = {
-    {cudaDevAttrMaxThreadsPerBlock, 1024},
-    {cudaDevAttrMaxGridDimX, 2147483647},
-    {cudaDevAttrMaxGridDimY, 65535},
-    {cudaDevAttrMaxGridDimZ, 65535},
-    {cudaDevAttrMaxSharedMemoryPerBlock, 49152},
-    {cudaDevAttrWarpSize, 32},
-    {cudaDevAttrClockRate, 1000000},
-    {cudaDevAttrMultiProcessorCount, 4},
-    {cudaDevAttrMemoryClockRate, 1000000},
-    {cudaDevAttrGlobalMemoryBusWidth, 64},
-    {cudaDevAttrL2CacheSize, 1 << 20},
-    {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
-    {cudaDevAttrUnifiedAddressing, 1},
     {cudaDevAttrComputeCapabilityMajor, 9},
     {cudaDevAttrComputeCapabilityMinor, 0},
-    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233472},
-    {cudaDevAttrMaxSharedMemoryPerBlockOptin, 232448},
-    {cudaDevAttrMemoryPoolsSupported, 1},
 };
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
@@ -406,14 +380,6 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device)
         memset(out, 0, sizeof *out);
         snprintf(out->name, sizeof out->name, "fake device %d", device);
     }
-    return fake_leave(error);
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char *out, int length, int device)
-{
-    cudaError_t error = fake_enter_device(device);
-    if (!error)
-        snprintf(out, (size_t)length, "0000:%02x:00.0", device + 1);
     return fake_leave(error);
 }
 
@@ -545,16 +511,11 @@ const char *cudaGetErrorString(cudaError_t error)
     return cudaGetErrorName(error);
 }
 
-cudaError_t cudaPeekAtLastError(void)
+cudaError_t cudaGetLastError(void)
 {
     cudaError_t error = fake_enter();
     fake_unlock();
-    return error ? error : last_error;
-}
-
-cudaError_t cudaGetLastError(void)
-{
-    cudaError_t error = cudaPeekAtLastError();
+    error = error ? error : last_error;
     last_error = cudaSuccess;
     return error;
 }

@@ -147,14 +147,11 @@ void graph_abandon(Stream *stream); /* it goes, and what it began to capture wit
 
 /* ---- memory ---- */
 
-typedef enum { MEMORY_PROMISED, MEMORY_LIVE } MemoryState;
-
 typedef struct {
     char *base, *data; /* pages, and what was given: its end is near the pages' */
     size_t n_pages_bytes, n_bytes;
     int device; /* or HOST */
-    bool pooled, open, freeing;
-    MemoryState state;
+    bool open;
 } Memory;
 
 Memory *memory_of(const void *address); /* the one that holds it, or NULL */
@@ -170,17 +167,16 @@ void memory_explain(const void *address, char out[200]); /* where that is, in wo
 void memory_close(void);
 void memory_clear(int device); /* all it holds */
 void memory_count(FakecudaLeaks *leaks);
-bool peer_open(int device, int owner, bool pooled);
+bool peer_open(int device, int owner);
 
 /* ---- devices, errors, faults ---- */
 
 typedef struct {
     cudaError_t failed; /* 0, or what each call on it gives */
     bool lost;
-    size_t malloc_bytes, pool_bytes, pool_reserved, pool_high, pool_threshold;
-    Stream *standard;            /* the default stream */
-    bool peer[DEVICES_MAX];      /* may reach what cudaMalloc gave on that device */
-    bool pool_open[DEVICES_MAX]; /* its own pool is open to that device */
+    size_t malloc_bytes;
+    Stream *standard;       /* the default stream */
+    bool peer[DEVICES_MAX]; /* may reach what cudaMalloc gave on that device */
 } Device;
 
 typedef struct {

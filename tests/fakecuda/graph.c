@@ -150,18 +150,6 @@ void graph_abandon(Stream *stream)
     object_free(graph);
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *out)
-{
-    cudaError_t error = fake_enter();
-    Stream *stream = error ? NULL : stream_of(handle);
-    if (!stream || !out)
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    *out = !stream->capture           ? cudaStreamCaptureStatusNone
-           : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                      : cudaStreamCaptureStatusActive;
-    return fake_leave(cudaSuccess);
-}
-
 static void exec_empty(void *object)
 {
     Exec *exec = object;

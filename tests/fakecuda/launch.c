@@ -91,18 +91,6 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemc
     return fake_leave(error ? error : stream_finish(stream));
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t n_bytes, cudaStream_t handle)
-{
-    cudaError_t error = fake_enter();
-    Stream *stream = error ? NULL : stream_of(handle);
-    if (!stream)
-        return fake_leave(error ? error : cudaErrorInvalidResourceHandle);
-    if (n_bytes && (!memory_has(to, n_bytes, to_device) || !memory_has(from, n_bytes, from_device)))
-        return fake_leave(cudaErrorInvalidValue);
-    return fake_leave(put_copy(to, from, n_bytes, cudaMemcpyDeviceToDevice, stream));
-}
-
 typedef struct {
     char *to;
     int value;

@@ -67,7 +67,7 @@ bool memory_has(const void *address, size_t n_bytes, int device)
     return m->device == device && n_bytes <= m->n_bytes - (size_t)((const char *)address - m->data);
 }
 
-static Memory *memory_new(int device, size_t n_bytes, bool pooled)
+static Memory *memory_new(int device, size_t n_bytes)
 {
     int at = arena_of(device);
     if (!memory.arena[at]) {
@@ -88,7 +88,6 @@ static Memory *memory_new(int device, size_t n_bytes, bool pooled)
     m->n_pages_bytes = pages;
     m->n_bytes = n_bytes;
     m->device = device;
-    m->pooled = pooled;
     int place = place_of(m->base);
     if (memory.n == memory.room) {
         memory.room = memory.room ? 2 * memory.room : 64;
@@ -117,7 +116,6 @@ static void memory_live(Memory *m)
     memset(m->data, NEW, m->n_bytes < FILLED ? m->n_bytes : FILLED);
     char *end = m->data + m->n_bytes;
     memset(end, PATTERN, (size_t)(m->base + m->n_pages_bytes - end));
-    m->state = MEMORY_LIVE;
     memory.changed = true;
     if (m->device != HOST)
         set_open(m, false);
@@ -135,8 +133,6 @@ static size_t first_wrong(const char *from, const char *to)
 /* The pattern around a block: false when it was written over. */
 static bool ends_whole(Memory *m, const char *who)
 {
-    if (m->state != MEMORY_LIVE)
-        return true;
     bool open = m->open;
     set_open(m, true);
     const char *before = m->data - EDGE < m->base ? m->base : m->data - EDGE;
@@ -171,18 +167,14 @@ static void memory_free(Memory *m)
             (size_t)(memory.n - place) * sizeof(Memory *));
     mmap(m->base, m->n_pages_bytes, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (m->device != HOST) {
-        Device *device = &fake.device[m->device];
-        *(m->pooled ? &device->pool_bytes : &device->malloc_bytes) -= m->n_pages_bytes;
-    }
+    if (m->device != HOST)
+        fake.device[m->device].malloc_bytes -= m->n_pages_bytes;
     free(m);
 }
 
-bool peer_open(int device, int owner, bool pooled)
+bool peer_open(int device, int owner)
 {
-    if (owner == device || owner == HOST)
-        return true;
-    return pooled ? fake.device[owner].pool_open[device] : fake.device[device].peer[owner];
+    return owner == device || owner == HOST || fake.device[device].peer[owner];
 }
 
 void memory_open_for(int device)
@@ -191,7 +183,7 @@ void memory_open_for(int device)
         return;
     for (int i = 0; i < memory.n; i++) {
         Memory *m = memory.block[i];
-        set_open(m, m->state == MEMORY_LIVE && peer_open(device, m->device, m->pooled));
+        set_open(m, peer_open(device, m->device));
     }
     memory.open_for = device;
     memory.changed = false;
@@ -213,7 +205,7 @@ bool memory_reach(int device, const void *address, size_t n_bytes, const char *w
     Memory *m = memory_of(address);
     if (!n_bytes || (!m && memory_has(address, n_bytes, HOST) && !memory_in_arena(address)))
         return true;
-    if (!m || m->state != MEMORY_LIVE || !memory_has(address, n_bytes, m->device)) {
+    if (!m || !memory_has(address, n_bytes, m->device)) {
         char where[200];
         memory_explain(address, where);
         fake_say("%s reaches %zu bytes at %s", who, n_bytes, where);
@@ -240,9 +232,8 @@ void memory_explain(const void *address, char out[200])
 {
     const Memory *m = memory_of(address);
     if (m) {
-        snprintf(out, 200, "byte %zu of a block of %zu bytes on device %d%s",
-                 (size_t)((const char *)address - m->data), m->n_bytes, m->device,
-                 m->state == MEMORY_LIVE ? "" : ", which is not there yet");
+        snprintf(out, 200, "byte %zu of a block of %zu bytes on device %d",
+                 (size_t)((const char *)address - m->data), m->n_bytes, m->device);
         return;
     }
     int at = place_of(address);
@@ -268,8 +259,6 @@ void memory_count(FakecudaLeaks *leaks)
 {
     for (int i = 0; i < memory.n; i++) {
         const Memory *m = memory.block[i];
-        if (m->freeing)
-            continue;
         if (m->device == HOST) {
             leaks->host_blocks++;
         } else {
@@ -279,41 +268,30 @@ void memory_count(FakecudaLeaks *leaks)
     }
 }
 
-/* ---- blocks of cudaMalloc and of the pool */
+/* ---- blocks of cudaMalloc */
 
 static size_t left_on(const Device *device)
 {
-    size_t pool =
-        device->pool_bytes > device->pool_reserved ? device->pool_bytes : device->pool_reserved;
-    return fake.memory_bytes - device->malloc_bytes - pool;
+    return fake.memory_bytes - device->malloc_bytes;
 }
 
-static bool fits(const Device *device, size_t n_bytes, bool pooled)
+static bool fits(const Device *device, size_t n_bytes)
 {
-    size_t idle = pooled && device->pool_reserved > device->pool_bytes
-                      ? device->pool_reserved - device->pool_bytes
-                      : 0;
-    return n_bytes <= fake.memory_bytes && n_bytes + 2 * PAGE <= left_on(device) + idle;
+    return n_bytes <= fake.memory_bytes && n_bytes + 2 * PAGE <= left_on(device);
 }
 
-static cudaError_t take(int at, size_t n_bytes, bool pooled, Memory **out)
+static cudaError_t allocate(int at, size_t n_bytes, Memory **out)
 {
     int64_t number = ++fake.count.allocations;
     Device *device = &fake.device[at];
     bool refused =
         number == fake.fault.alloc || (fake.fault.oom && n_bytes >= (size_t)fake.fault.oom);
-    if (!refused && !fits(device, n_bytes, pooled))
-        device_finish(at); /* frees that wait in streams */
     if (device->failed)
         return device->failed;
-    *out = refused || !fits(device, n_bytes, pooled) ? NULL : memory_new(at, n_bytes, pooled);
+    *out = refused || !fits(device, n_bytes) ? NULL : memory_new(at, n_bytes);
     if (!*out)
         return cudaErrorMemoryAllocation;
-    *(pooled ? &device->pool_bytes : &device->malloc_bytes) += (*out)->n_pages_bytes;
-    if (pooled && device->pool_bytes > device->pool_reserved)
-        device->pool_reserved = device->pool_bytes;
-    if (pooled && device->pool_bytes > device->pool_high)
-        device->pool_high = device->pool_bytes;
+    device->malloc_bytes += (*out)->n_pages_bytes;
     return cudaSuccess;
 }
 
@@ -328,7 +306,7 @@ cudaError_t cudaMalloc(void **out, size_t n_bytes)
     Memory *m = NULL;
     if (!n_bytes)
         return fake_leave(cudaSuccess);
-    error = take(fake_current_device(), n_bytes, false, &m);
+    error = allocate(fake_current_device(), n_bytes, &m);
     if (error)
         return fake_leave(error);
     memory_live(m);
@@ -343,7 +321,7 @@ cudaError_t cudaFree(void *address)
     if (!fake_gives_back(error) || !address)
         return fake_leave(error);
     Memory *m = memory_of(address);
-    if (!m || m->data != address || m->device == HOST || m->freeing)
+    if (!m || m->data != address || m->device == HOST)
         return fake_leave(error ? error : cudaErrorInvalidValue);
     error = device_finish(m->device);
     if (!error && !ends_whole(m, "something"))
@@ -352,61 +330,12 @@ cudaError_t cudaFree(void *address)
     return fake_leave(error);
 }
 
-static void run_take(Op *op)
-{
-    memory_live(*(Memory **)op->data);
-}
-
-static void run_free(Op *op)
-{
-    Memory *m = *(Memory **)op->data;
-    if (!ends_whole(m, "something"))
-        device_fail(m->device, cudaErrorIllegalAddress);
-    memory_free(m);
-}
-
-cudaError_t cudaMallocAsync(void **out, size_t n_bytes, cudaStream_t handle)
-{
-    cudaError_t error = fake_enter();
-    Stream *stream = error ? NULL : stream_of(handle);
-    if (!stream || !out)
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    if (stream->capture)
-        return fake_leave(capture_break(stream));
-    *out = NULL;
-    if (!n_bytes)
-        return fake_leave(cudaSuccess);
-    Memory *m = NULL;
-    error = take(stream->device, n_bytes, true, &m);
-    if (error)
-        return fake_leave(error);
-    stream_put(stream, run_take, NULL, &m, sizeof m);
-    *out = m->data;
-    return fake_leave(cudaSuccess);
-}
-
-cudaError_t cudaFreeAsync(void *address, cudaStream_t handle)
-{
-    cudaError_t error = fake_enter();
-    Stream *stream = fake_gives_back(error) ? stream_of(handle) : NULL;
-    if (!stream)
-        return fake_leave(error ? error : cudaErrorInvalidResourceHandle);
-    if (stream->capture)
-        return fake_leave(capture_break(stream));
-    Memory *m = memory_of(address);
-    if (!m || m->data != address || m->device != stream->device || m->freeing)
-        return fake_leave(error || !address ? error : cudaErrorInvalidValue);
-    m->freeing = true;
-    stream_put(stream, run_free, NULL, &m, sizeof m);
-    return fake_leave(error);
-}
-
 cudaError_t cudaMallocHost(void **out, size_t n_bytes)
 {
     cudaError_t error = fake_enter();
     if (error || !out)
         return fake_leave(error ? error : cudaErrorInvalidValue);
-    Memory *m = n_bytes < ARENA_BYTES / 2 ? memory_new(HOST, n_bytes, false) : NULL;
+    Memory *m = n_bytes < ARENA_BYTES / 2 ? memory_new(HOST, n_bytes) : NULL;
     if (m)
         memory_live(m);
     *out = m ? m->data : NULL;
@@ -435,91 +364,5 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
         return fake_leave(error);
     *free = left_on(&fake.device[fake_current_device()]);
     *total = fake.memory_bytes;
-    return fake_leave(cudaSuccess);
-}
-
-/* ---- pools: each device has its own, whose handle is the device */
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device)
-{
-    cudaError_t error = fake_enter_device(device);
-    if (!error)
-        *out = (cudaMemPool_t)(void *)&fake.device[device];
-    return fake_leave(error);
-}
-
-static Device *pool_of(cudaMemPool_t handle)
-{
-    for (int i = 0; i < fake.n_devices; i++) {
-        if ((void *)handle == (void *)&fake.device[i])
-            return &fake.device[i];
-    }
-    return NULL;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attr, void *value)
-{
-    cudaError_t error = fake_enter();
-    Device *device = pool_of(handle);
-    if (error || !device || !value)
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    if (attr == cudaMemPoolAttrReleaseThreshold)
-        device->pool_threshold = *(uint64_t *)value;
-    else if (attr == cudaMemPoolAttrUsedMemHigh && *(uint64_t *)value == 0)
-        device->pool_high = device->pool_bytes;
-    else if (attr > cudaMemPoolReuseAllowInternalDependencies &&
-             (attr != cudaMemPoolAttrReservedMemHigh || *(uint64_t *)value))
-        error = cudaErrorInvalidValue;
-    return fake_leave(error);
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attr, void *value)
-{
-    cudaError_t error = fake_enter();
-    const Device *device = pool_of(handle);
-    if (error || !device || !value)
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    uint64_t *out = value;
-    if (attr == cudaMemPoolAttrReleaseThreshold)
-        *out = device->pool_threshold;
-    else if (attr == cudaMemPoolAttrUsedMemCurrent)
-        *out = device->pool_bytes;
-    else if (attr == cudaMemPoolAttrUsedMemHigh)
-        *out = device->pool_high;
-    else if (attr == cudaMemPoolAttrReservedMemCurrent || attr == cudaMemPoolAttrReservedMemHigh)
-        *out = device->pool_reserved;
-    else
-        *(int *)value = 1;
-    return fake_leave(cudaSuccess);
-}
-
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAccessDesc *list,
-                                 size_t count)
-{
-    cudaError_t error = fake_enter();
-    Device *device = pool_of(handle);
-    if (error || !device || (count && !list))
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    for (size_t i = 0; i < count; i++) {
-        int peer = list[i].location.id;
-        if (list[i].location.type != cudaMemLocationTypeDevice || peer < 0 ||
-            peer >= fake.n_devices)
-            return fake_leave(cudaErrorInvalidValue);
-        if (!fake.peers && &fake.device[peer] != device)
-            return fake_leave(cudaErrorInvalidDevice);
-        device->pool_open[peer] = list[i].flags == cudaMemAccessFlagsProtReadWrite;
-    }
-    memory.changed = true;
-    return fake_leave(cudaSuccess);
-}
-
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep)
-{
-    (void)keep;
-    cudaError_t error = fake_enter();
-    Device *device = pool_of(handle);
-    if (error || !device)
-        return fake_leave(error ? error : cudaErrorInvalidValue);
-    device->pool_reserved = device->pool_bytes;
     return fake_leave(cudaSuccess);
 }

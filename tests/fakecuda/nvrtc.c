@@ -330,25 +330,6 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram handle, char *code)
     return NVRTC_SUCCESS;
 }
 
-/* There is no PTX here: the text stands for it. */
-nvrtcResult nvrtcGetPTXSize(nvrtcProgram handle, size_t *n_bytes)
-{
-    const Program *program = compiled(handle);
-    if (!program)
-        return NVRTC_ERROR_INVALID_PROGRAM;
-    *n_bytes = strlen(program->text) + 1;
-    return NVRTC_SUCCESS;
-}
-
-nvrtcResult nvrtcGetPTX(nvrtcProgram handle, char *ptx)
-{
-    const Program *program = compiled(handle);
-    if (!program)
-        return NVRTC_ERROR_INVALID_PROGRAM;
-    memcpy(ptx, program->text, strlen(program->text) + 1);
-    return NVRTC_SUCCESS;
-}
-
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
 {
     if (!handle || !compiled(*handle))

@@ -115,7 +115,6 @@ cudaError_t device_finish(int device)
     op_submit(all);
     op_finish(all, true);
     op_drop(all);
-    fake.device[device].pool_reserved = fake.device[device].pool_bytes;
     return fake.device[device].failed;
 }
 

@@ -466,39 +466,6 @@ static void test_polling(void **state)
     end();
 }
 
-static void test_pool(void **state)
-{
-    (void)state;
-    begin(1, 1, NULL);
-    cudaStream_t stream;
-    ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    float *x = upload(numbers, 64), out[64];
-    for (int i = 0; i < 100; i++) { /* 100 x 1 MiB within 64 MiB: what is freed comes back */
-        void *y;
-        ok(cudaMallocAsync(&y, 1 << 20, stream));
-        ok(launch("scale", 1, 64, (Args){x, y, 64, 2}, stream));
-        ok(cudaMemcpyAsync(out, y, sizeof out, cudaMemcpyDeviceToHost, stream));
-        ok(cudaFreeAsync(y, stream));
-        assert_int_equal(cudaFreeAsync(y, stream), cudaErrorInvalidValue);
-    }
-    ok(cudaStreamSynchronize(stream));
-    assert_true(out[7] == 2 * numbers[7]);
-    cudaMemPool_t pool;
-    uint64_t used, high;
-    ok(cudaDeviceGetDefaultMemPool(&pool, 0));
-    ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
-    ok(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &high));
-    assert_int_equal(used, 0);
-    assert_in_range(high, 1 << 20, 64 << 20);
-    void *much;
-    assert_int_equal(cudaMallocAsync(&much, 65 << 20, stream), cudaErrorMemoryAllocation);
-    assert_int_equal(cudaGetLastError(), cudaErrorMemoryAllocation);
-    ok(cudaGetLastError());
-    ok(cudaFree(x));
-    ok(cudaStreamDestroy(stream));
-    end();
-}
-
 /* ---- graphs */
 
 /* Two streams, a fork and a join, replayed. */
@@ -593,9 +560,9 @@ static void test_fault_alloc(void **state)
     ok(cudaMalloc(&memory, 4));
     ok(cudaFree(memory));
     assert_int_equal(cudaMalloc(&memory, 4), cudaErrorMemoryAllocation);
-    ok(cudaMallocAsync(&memory, 4999, NULL));
-    ok(cudaFreeAsync(memory, NULL));
-    assert_int_equal(cudaMallocAsync(&memory, 5000, NULL), cudaErrorMemoryAllocation);
+    ok(cudaMalloc(&memory, 4999));
+    ok(cudaFree(memory));
+    assert_int_equal(cudaMalloc(&memory, 5000), cudaErrorMemoryAllocation);
     ok(cudaDeviceSynchronize());
     end();
 }
@@ -690,10 +657,9 @@ int main(void)
         ROW(write_past_end),   ROW(use_after_free), ROW(other_device),
         ROW(refused_launches), ROW(compile_errors), ROW(libraries),
         ROW(event_wait),       ROW(default_stream), ROW(pinned_copies_are_late),
-        ROW(polling),          ROW(pool),           ROW(graph),
-        ROW(broken_captures),  ROW(fault_alloc),    ROW(fault_launch),
-        ROW(fault_late),       ROW(fault_stuck),    ROW(fault_lost),
-        ROW(no_device),
+        ROW(polling),          ROW(graph),          ROW(broken_captures),
+        ROW(fault_alloc),      ROW(fault_launch),   ROW(fault_late),
+        ROW(fault_stuck),      ROW(fault_lost),     ROW(no_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

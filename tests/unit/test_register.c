@@ -4,7 +4,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/op_said.h"
 #include "core/plan/stage.h"
-#include "core/run/generate.h"
+#include "core/run/draw.h"
 #include "core/run/run.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What register_op and template refuse, with the place; what they find; the op spaces they make. */
 #include "tests/unit/opened_op.h"
 
-#include "core/run/generate.h"
+#include "core/run/draw.h"
 
 /* ---- what is refused, and where ---- */
 

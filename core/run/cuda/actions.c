@@ -158,9 +158,8 @@ static bool resolve_launch(GpuRank *gpu, int at, Action *action, Error *err)
     for (int w = 0; w < launch->n_words; w++)
         out->words[w] = word_bits(gpu, at, action->places, &launch->word[w]);
     return out->shared_bytes <= SHARED_BYTES_PLAIN ||
-           cuda_ok(cudaFuncSetAttribute(out->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)out->shared_bytes),
-                   "cudaFuncSetAttribute", err);
+           CUDA_CALL(err, cudaFuncSetAttribute, out->kernel,
+                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)out->shared_bytes);
 }
 
 static bool resolve_product(GpuRank *gpu, int at, Action *action, Error *err)

@@ -76,8 +76,7 @@ static uint32_t epilogue_of(const DeviceMatmul *matmul)
 static bool set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attr, const void *value,
                 size_t n_bytes, Error *err)
 {
-    return blas_ok(cublasLtMatmulDescSetAttribute(desc, attr, value, n_bytes),
-                   "cublasLtMatmulDescSetAttribute", err);
+    return BLAS_CALL(err, cublasLtMatmulDescSetAttribute, desc, attr, value, n_bytes);
 }
 
 static bool make_desc(const DeviceMatmul *matmul, const ProductUse *use, BlasProduct *out,
@@ -90,8 +89,7 @@ static bool make_desc(const DeviceMatmul *matmul, const ProductUse *use, BlasPro
     int32_t turn_a = matmul->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     int32_t turn_b = matmul->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t epilogue = epilogue_of(matmul);
-    return blas_ok(cublasLtMatmulDescCreate(&out->desc, type->compute, type->scale),
-                   "cublasLtMatmulDescCreate", err) &&
+    return BLAS_CALL(err, cublasLtMatmulDescCreate, &out->desc, type->compute, type->scale) &&
            set(out->desc, CUBLASLT_MATMUL_DESC_TRANSA, &turn_a, sizeof turn_a, err) &&
            set(out->desc, CUBLASLT_MATMUL_DESC_TRANSB, &turn_b, sizeof turn_b, err) &&
            set(out->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, err) &&
@@ -108,16 +106,13 @@ static bool make_layout(const DeviceMatmul *matmul, int64_t n_row, int64_t n_row
     if (row < n_row) /* of a single row, where it says nothing */
         row = n_row;
     return type &&
-           blas_ok(cublasLtMatrixLayoutCreate(out, type->element, (uint64_t)n_row, (uint64_t)n_rows,
-                                              row),
-                   "cublasLtMatrixLayoutCreate", err) &&
+           BLAS_CALL(err, cublasLtMatrixLayoutCreate, out, type->element, (uint64_t)n_row,
+                     (uint64_t)n_rows, row) &&
            (n_batch <= 1 ||
-            (blas_ok(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                      &n_batch, sizeof n_batch),
-                     "cublasLtMatrixLayoutSetAttribute", err) &&
-             blas_ok(cublasLtMatrixLayoutSetAttribute(
-                         *out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch),
-                     "cublasLtMatrixLayoutSetAttribute", err)));
+            (BLAS_CALL(err, cublasLtMatrixLayoutSetAttribute, *out,
+                       CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n_batch, sizeof n_batch) &&
+             BLAS_CALL(err, cublasLtMatrixLayoutSetAttribute, *out,
+                       CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch)));
 }
 
 static bool make_layouts(const DeviceMatmul *p, BlasProduct *out, Error *err)
@@ -161,8 +156,7 @@ static Form form_of(const DeviceMatmul *p, const ProductUse *use)
 static bool prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attr,
                    const void *value, size_t n_bytes, Error *err)
 {
-    return blas_ok(cublasLtMatmulPreferenceSetAttribute(preference, attr, value, n_bytes),
-                   "cublasLtMatmulPreferenceSetAttribute", err);
+    return BLAS_CALL(err, cublasLtMatmulPreferenceSetAttribute, preference, attr, value, n_bytes);
 }
 
 static bool set_preference(cublasLtMatmulPreference_t preference, const Form *form, Error *err)
@@ -191,15 +185,12 @@ static bool find_candidates(const Blas *blas, const BlasProduct *p, const Form *
                             Candidates *out, Error *err)
 {
     cublasLtMatmulPreference_t preference = NULL;
-    if (!blas_ok(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate",
-                 err))
+    if (!BLAS_CALL(err, cublasLtMatmulPreferenceCreate, &preference))
         return false;
     out->n = 0;
-    bool ok =
-        set_preference(preference, form, err) &&
-        blas_ok(cublasLtMatmulAlgoGetHeuristic(blas->handle, p->desc, p->a, p->b, p->out, p->out,
-                                               preference, TRIED_MAX, out->at, &out->n),
-                "cublasLtMatmulAlgoGetHeuristic", err);
+    bool ok = set_preference(preference, form, err) &&
+              BLAS_CALL(err, cublasLtMatmulAlgoGetHeuristic, blas->handle, p->desc, p->a, p->b,
+                        p->out, p->out, preference, TRIED_MAX, out->at, &out->n);
     cublasLtMatmulPreferenceDestroy(preference);
     if (ok && out->n == 0)
         return error_kind(err, ERROR_RUN,
@@ -227,8 +218,8 @@ static bool pick_fastest(const Blas *blas, BlasProduct *product, const ProductUs
                          const Candidates *candidates, Error *err)
 {
     cudaEvent_t events[2] = {NULL, NULL};
-    bool ok = cuda_ok(cudaEventCreateWithFlags(&events[0], 0), "cudaEventCreateWithFlags", err) &&
-              cuda_ok(cudaEventCreateWithFlags(&events[1], 0), "cudaEventCreateWithFlags", err);
+    bool ok = CUDA_CALL(err, cudaEventCreateWithFlags, &events[0], 0) &&
+              CUDA_CALL(err, cudaEventCreateWithFlags, &events[1], 0);
     int best = 0;
     float best_ms = -1;
     for (int i = 0; ok && i < candidates->n; i++) {
@@ -305,8 +296,7 @@ bool product_run(const Blas *blas, const BlasProduct *p, void *workspace, cudaSt
     float alpha = (float)p->alpha, beta = (float)p->beta;
     const void *scale = p->f64 ? (const void *)&p->alpha : &alpha;
     const void *keep = p->f64 ? (const void *)&p->beta : &beta;
-    return blas_ok(cublasLtMatmul(blas->handle, p->desc, scale, p->at_a, p->a, p->at_b, p->b, keep,
-                                  p->at_out, p->out, p->at_out, p->out, &p->algo, workspace,
-                                  BLAS_WORKSPACE_BYTES, stream),
-                   "cublasLtMatmul", err);
+    return BLAS_CALL(err, cublasLtMatmul, blas->handle, p->desc, scale, p->at_a, p->a, p->at_b,
+                     p->b, keep, p->at_out, p->out, p->at_out, p->out, &p->algo, workspace,
+                     BLAS_WORKSPACE_BYTES, stream);
 }

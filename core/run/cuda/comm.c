@@ -43,7 +43,7 @@ static int process_of(const Team *team, int64_t position)
 static bool share_id(const Team *team, ncclUniqueId *id, int64_t position, Error *err)
 {
     int from = process_of(team, position);
-    if (from == team->world->me && !nccl_ok(ncclGetUniqueId(id), NULL, "ncclGetUniqueId", err))
+    if (from == team->world->me && !NCCL_CALL(err, ncclGetUniqueId, id))
         return false;
     return team->world->share(team->world, id, sizeof *id, from, err);
 }
@@ -89,8 +89,7 @@ static bool can_read_each_other(GpuTeam *gpus, int n_used, Error *err)
     for (int a = 0; a < n_used; a++)
         for (int b = 0; b < n_used; b++) {
             int can = 1;
-            if (a != b &&
-                !cuda_ok(cudaDeviceCanAccessPeer(&can, a, b), "cudaDeviceCanAccessPeer", err))
+            if (a != b && !CUDA_CALL(err, cudaDeviceCanAccessPeer, &can, a, b))
                 return false;
             if (can)
                 continue;
@@ -158,8 +157,8 @@ static bool open_group(GpuRank *gpu, int g, Error *err)
     while (mesh_group_member(mesh, group->atoms, position, place) != position)
         place++;
     int64_t first = mesh_group_member(mesh, group->atoms, position, 0);
-    return nccl_ok(ncclCommInitRank(&gpu->group_comm[g], (int)n, group->id[first], (int)place),
-                   NULL, "ncclCommInitRank", err);
+    return NCCL_CALL(err, ncclCommInitRank, &gpu->group_comm[g], (int)n, group->id[first],
+                     (int)place);
 }
 
 bool comm_open(GpuRank *gpu, Error *err)
@@ -170,9 +169,8 @@ bool comm_open(GpuRank *gpu, Error *err)
     if (team->n_ranks == 1)
         return true;
     gpu->group_comm = arena_array(gpu->arena, ncclComm_t, gpu->team->n_groups);
-    if (!nccl_ok(ncclCommInitRank(&gpu->comm, team->n_ranks, gpu->team->world_id,
-                                  (int)gpu->rank->position),
-                 NULL, "ncclCommInitRank", err))
+    if (!NCCL_CALL(err, ncclCommInitRank, &gpu->comm, team->n_ranks, gpu->team->world_id,
+                   (int)gpu->rank->position))
         return false;
     for (int g = 0; g < gpu->team->n_groups; g++)
         if (!open_group(gpu, g, err))

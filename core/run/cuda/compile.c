@@ -64,8 +64,8 @@ static const char *file_name(Arena *arena, const Kernels *kernels, Str head)
 
 static bool load_code(Entry *entry, Str code, Error *err)
 {
-    return cuda_ok(cudaLibraryLoadData(&entry->library, code.s, NULL, NULL, 0, NULL, NULL, 0),
-                   "cudaLibraryLoadData", err);
+    return CUDA_CALL(err, cudaLibraryLoadData, &entry->library, code.s, NULL, NULL, 0, NULL, NULL,
+                     0);
 }
 
 /* False: there is no such file, or it is of no use. */
@@ -239,8 +239,7 @@ bool kernels_get(Kernels *kernels, int arch, Str text, const char *name, cudaKer
         pthread_cond_wait(&kernels->made, &kernels->lock);
     pthread_mutex_unlock(&kernels->lock);
     if (entry->state == KERNEL_READY)
-        return cuda_ok(cudaLibraryGetKernel(out, entry->library, name), "cudaLibraryGetKernel",
-                       err);
+        return CUDA_CALL(err, cudaLibraryGetKernel, out, entry->library, name);
     if (err && !error_is_set(err))
         *err = entry->err;
     return false;

@@ -110,19 +110,14 @@ static bool make_actions(GpuRank *gpu, Error *err)
 static bool open_streams(GpuRank *gpu, Error *err)
 {
     int least = 0, greatest = 0;
-    return cuda_ok(cudaSetDevice(gpu->device->ordinal), "cudaSetDevice", err) &&
-           cuda_ok(cudaDeviceGetStreamPriorityRange(&least, &greatest),
-                   "cudaDeviceGetStreamPriorityRange", err) &&
-           cuda_ok(cudaStreamCreateWithPriority(&gpu->stream[LANE_COMPUTE], cudaStreamNonBlocking,
-                                                least),
-                   "cudaStreamCreateWithPriority", err) &&
-           cuda_ok(cudaStreamCreateWithPriority(&gpu->stream[LANE_COMM], cudaStreamNonBlocking,
-                                                greatest),
-                   "cudaStreamCreateWithPriority", err) &&
-           cuda_ok(cudaEventCreateWithFlags(&gpu->offer, cudaEventDisableTiming),
-                   "cudaEventCreateWithFlags", err) &&
-           cuda_ok(cudaEventCreateWithFlags(&gpu->taken, cudaEventDisableTiming),
-                   "cudaEventCreateWithFlags", err);
+    return CUDA_CALL(err, cudaSetDevice, gpu->device->ordinal) &&
+           CUDA_CALL(err, cudaDeviceGetStreamPriorityRange, &least, &greatest) &&
+           CUDA_CALL(err, cudaStreamCreateWithPriority, &gpu->stream[LANE_COMPUTE],
+                     cudaStreamNonBlocking, least) &&
+           CUDA_CALL(err, cudaStreamCreateWithPriority, &gpu->stream[LANE_COMM],
+                     cudaStreamNonBlocking, greatest) &&
+           CUDA_CALL(err, cudaEventCreateWithFlags, &gpu->offer, cudaEventDisableTiming) &&
+           CUDA_CALL(err, cudaEventCreateWithFlags, &gpu->taken, cudaEventDisableTiming);
 }
 
 /* All that the program loads, wherever in it: it stays, and ops that are done with one before them
@@ -143,7 +138,7 @@ static bool open_gpu(GpuRank *gpu, Error *err)
     make_slots(gpu);
     count_readers(gpu);
     if (!open_streams(gpu, err) || !make_actions(gpu, err) || !memory_open(gpu, err) ||
-        !blas_ok(cublasLtCreate(&gpu->blas.handle), "cublasLtCreate", err))
+        !BLAS_CALL(err, cublasLtCreate, &gpu->blas.handle))
         return false;
     gpu->blas.products = gpu->team->products;
     /* Others read this memory, and all must be there to make a communicator. */
@@ -306,10 +301,8 @@ static bool end_pass(GpuRank *gpu, int pass, Error *err)
     bool joined = gpu->replaying || ((!empty || pass_begin(gpu, err)) && pass_join(gpu, err));
     gpu->in_pass = false;
     if (!joined ||
-        (!gpu->pass_end &&
-         !cuda_ok(cudaEventCreateWithFlags(&gpu->pass_end, 0), "cudaEventCreateWithFlags", err)) ||
-        !cuda_ok(cudaEventRecord(gpu->pass_end, gpu->stream[LANE_COMPUTE]), "cudaEventRecord",
-                 err) ||
+        (!gpu->pass_end && !CUDA_CALL(err, cudaEventCreateWithFlags, &gpu->pass_end, 0)) ||
+        !CUDA_CALL(err, cudaEventRecord, gpu->pass_end, gpu->stream[LANE_COMPUTE]) ||
         !watch_lane(gpu, LANE_COMPUTE, err) || !check_faults(gpu, err))
         return false;
     take_times(gpu, pass);
@@ -325,17 +318,10 @@ static bool finish(Rank *rank, int pass)
 
 static bool fetch_slot(GpuRank *gpu, int32_t slot, Error *err)
 {
-    const Team *team = gpu->rank->team;
-    const Local *at = gpu->rank->slot[slot];
-    const Slot *held = &gpu_program(gpu)->slots[slot];
     local_free(gpu->fetched);
-    gpu->fetched =
-        local_new_empty(at->dtype, &at->whole, shardings_at(team->plan->shardings, held->sharding),
-                        team->plan->mesh, gpu->rank->position);
-    return (local_alloc(gpu->fetched) ||
-            error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
-                       tensor_name(gpu_graph(gpu), held->tensor))) &&
-           watch_lane(gpu, LANE_COMM, err) && memory_fetch(gpu, slot, gpu->fetched, err);
+    gpu->fetched = memory_host_local(gpu, slot, err);
+    return gpu->fetched && watch_lane(gpu, LANE_COMM, err) &&
+           memory_fetch(gpu, slot, gpu->fetched, err);
 }
 
 static const Local *fetch(Rank *rank, int32_t slot)

@@ -131,11 +131,9 @@ Device *devices_find(Arena *arena, int *n, Error *err)
     for (int d = 0; d < *n; d++) {
         struct cudaDeviceProp prop;
         int major = 0, minor = 0;
-        if (!cuda_ok(cudaGetDeviceProperties(&prop, d), "cudaGetDeviceProperties", err) ||
-            !cuda_ok(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d),
-                     "cudaDeviceGetAttribute", err) ||
-            !cuda_ok(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d),
-                     "cudaDeviceGetAttribute", err))
+        if (!CUDA_CALL(err, cudaGetDeviceProperties, &prop, d) ||
+            !CUDA_CALL(err, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor, d) ||
+            !CUDA_CALL(err, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor, d))
             return NULL;
         devices[d] = (Device){.ordinal = d, .arch = 10 * major + minor};
         devices[d].name = arena_str(arena, str_from(prop.name));

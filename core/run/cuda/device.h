@@ -28,6 +28,11 @@ bool cuda_ok(cudaError_t status, const char *call, Error *err);
 bool nccl_ok(ncclResult_t status, ncclComm_t comm, const char *call, Error *err);
 bool blas_ok(cublasStatus_t status, const char *call, Error *err);
 
+/* Calls a function with at least one argument; false with *err, which names it, when it fails. */
+#define CUDA_CALL(err, call, ...) cuda_ok(call(__VA_ARGS__), #call, err)
+#define NCCL_CALL(err, call, ...) nccl_ok(call(__VA_ARGS__), NULL, #call, err)
+#define BLAS_CALL(err, call, ...) blas_ok(call(__VA_ARGS__), #call, err)
+
 /* From this error on every call fails: the device or what runs on it is lost. */
 bool cuda_is_lost(cudaError_t status);
 

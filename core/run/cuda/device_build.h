@@ -51,16 +51,43 @@ DevicePlace place_workspace(DeviceBuild *build, int64_t n_bytes);
 DevicePlace place_table(DeviceBuild *build, const void *bytes, int64_t n_bytes); /* copied */
 DevicePlace place_plus(DevicePlace place, int64_t n_bytes);
 
-/* ---- arguments ---- */
+/* ---- a kernel: its text and its arguments ---- */
 
 typedef struct {
-    Arena *arena;
-    Vec(DeviceWord) list;
-} Words;
+    DeviceBuild *build;
+    const char *name;
+    Buf text; /* defines, and a body with KERNEL(threads, NAME, Args) */
+    Vec(DeviceWord) args;
+} KernelText;
 
-void word_place(Words *words, DevicePlace place);
-void word_i64(Words *words, int64_t number);
-void word_f64(Words *words, double number);
+/* Begins the text of a kernel of that name, which it defines as NAME. */
+KernelText kernel_text(DeviceBuild *build, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Defines T, a stored element, C, a number of the class, LOAD and STORE between them, and SHUFFLE,
+ * EXP, LOG, LOG1P, SQRT, TANH and POW of the class. */
+void put_types(KernelText *kernel, Dtype dtype, Number class);
+
+void put_class(KernelText *kernel, Number class); /* without T, LOAD and STORE */
+/* Defines combine(T, T): an expression of them as numbers x and y. */
+void put_combine(KernelText *kernel, const char *expression);
+
+/* Arguments in the order of the fields of Args. */
+void args_places(KernelText *kernel, size_t n, const DevicePlace *places);
+void args_i64(KernelText *kernel, size_t n, const int64_t *numbers);
+void arg_f64(KernelText *kernel, double number);
+void arg_table(KernelText *kernel, const void *bytes, int64_t n_bytes);
+void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* else a null pointer */
+
+/* A field of Args "name<d>" with its argument: a step, or where it is not NULL a table of n. */
+void put_step(KernelText *kernel, const char *name, int d, int64_t step, const int64_t *table,
+              int64_t n);
+
+#define ARGS_PLACES(kernel, ...)                                                                   \
+    args_places(kernel, sizeof((DevicePlace[]){__VA_ARGS__}) / sizeof(DevicePlace),                \
+                (const DevicePlace[]){__VA_ARGS__})
+#define ARGS_I64(kernel, ...)                                                                      \
+    args_i64(kernel, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                           \
+             (const int64_t[]){__VA_ARGS__})
 
 /* ---- items ---- */
 
@@ -73,9 +100,7 @@ typedef struct {
 /* Blocks of DEVICE_THREADS for a loop over n things. */
 LaunchSize launch_over(int64_t n);
 
-/* text: defines and a body that has KERNEL(.., name, ..). */
-void build_launch(DeviceBuild *build, const Buf *text, const char *name, LaunchSize size,
-                  const Words *words);
+void build_launch(const KernelText *kernel, LaunchSize size);
 void build_copy(DeviceBuild *build, DevicePlace to, DevicePlace from, int64_t n_bytes);
 void build_zero(DeviceBuild *build, DevicePlace to, int64_t n_bytes);
 void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul);

@@ -58,7 +58,7 @@ bool dtype_on_device(Dtype dtype)
     return held[dtype];
 }
 
-/* ---- places and arguments ---- */
+/* ---- places ---- */
 
 DevicePlace place_input(int op, int index)
 {
@@ -95,19 +95,84 @@ DevicePlace place_plus(DevicePlace place, int64_t n_bytes)
     return place;
 }
 
-void word_place(Words *words, DevicePlace place)
+/* ---- a kernel: its text and its arguments ---- */
+
+KernelText kernel_text(DeviceBuild *build, const char *format, ...)
 {
-    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_PLACE, .place = place});
+    Buf name = buf_new(build->arena);
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&name, format, args);
+    va_end(args);
+    KernelText kernel = {.build = build, .name = name.s, .text = buf_new(build->arena)};
+    buf_printf(&kernel.text, "#define NAME %s\n", name.s);
+    return kernel;
 }
 
-void word_i64(Words *words, int64_t number)
+void put_class(KernelText *kernel, Number class)
 {
-    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_I64, .i64 = number});
+    static const char *const functions[] = {"EXP exp",   "LOG log",   "LOG1P log1p",
+                                            "SQRT sqrt", "TANH tanh", "POW pow"};
+    const char *c = number_name(class);
+    buf_printf(&kernel->text, "typedef c_%s C;\n#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n", c,
+               c);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        buf_printf(&kernel->text, "#define %s%s\n", functions[i], class == NUMBER_F32 ? "f" : "");
 }
 
-void word_f64(Words *words, double number)
+void put_types(KernelText *kernel, Dtype dtype, Number class)
 {
-    vec_push(words->arena, &words->list, (DeviceWord){.kind = WORD_F64, .f64 = number});
+    const char *t = dtype_name(dtype), *c = number_name(class);
+    put_class(kernel, class);
+    buf_printf(&kernel->text,
+               "typedef t_%s T;\n#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n",
+               t, t, c, t, c);
+}
+
+void put_combine(KernelText *kernel, const char *expression)
+{
+    buf_printf(&kernel->text,
+               "DEVICE T combine(T was, T with)\n{\n    C x = LOAD(was), y = LOAD(with);\n"
+               "    return STORE(%s);\n}\n",
+               expression);
+}
+
+void args_places(KernelText *kernel, size_t n, const DevicePlace *places)
+{
+    for (size_t i = 0; i < n; i++)
+        arg_place_if(kernel, true, places[i]);
+}
+
+void args_i64(KernelText *kernel, size_t n, const int64_t *numbers)
+{
+    for (size_t i = 0; i < n; i++)
+        vec_push(kernel->build->arena, &kernel->args,
+                 (DeviceWord){.kind = WORD_I64, .i64 = numbers[i]});
+}
+
+void arg_f64(KernelText *kernel, double number)
+{
+    vec_push(kernel->build->arena, &kernel->args, (DeviceWord){.kind = WORD_F64, .f64 = number});
+}
+
+void arg_table(KernelText *kernel, const void *bytes, int64_t n_bytes)
+{
+    ARGS_PLACES(kernel, place_table(kernel->build, bytes, n_bytes));
+}
+
+void arg_place_if(KernelText *kernel, bool present, DevicePlace place)
+{
+    DeviceWord word = {.kind = present ? WORD_PLACE : WORD_I64, .place = place};
+    vec_push(kernel->build->arena, &kernel->args, word);
+}
+
+void put_step(KernelText *k, const char *name, int d, int64_t step, const int64_t *table, int64_t n)
+{
+    buf_printf(&k->text, "    %s%s%d;\n", table ? "const i64 *" : "i64 ", name, d);
+    if (table)
+        arg_table(k, table, n * 8);
+    else
+        ARGS_I64(k, step);
 }
 
 /* ---- items ---- */
@@ -119,19 +184,19 @@ LaunchSize launch_over(int64_t n)
     return (LaunchSize){{blocks, 1, 1}, DEVICE_THREADS, 0};
 }
 
-void build_launch(DeviceBuild *build, const Buf *text, const char *name, LaunchSize size,
-                  const Words *words)
+void build_launch(const KernelText *kernel, LaunchSize size)
 {
+    DeviceBuild *build = kernel->build;
     DeviceItem item = {.kind = ITEM_LAUNCH};
-    item.launch.text = put_text(build->texts, build->arena, buf_str(text));
-    item.launch.name = name;
+    item.launch.text = put_text(build->texts, build->arena, buf_str(&kernel->text));
+    item.launch.name = kernel->name;
     for (int d = 0; d < 3; d++) {
         item.launch.grid[d] = size.grid[d];
         item.launch.block[d] = d == 0 ? size.threads : 1;
     }
     item.launch.shared_bytes = size.shared_bytes;
-    item.launch.n_words = words->list.n;
-    item.launch.word = words->list.at;
+    item.launch.n_words = kernel->args.n;
+    item.launch.word = kernel->args.at;
     vec_push(build->arena, &build->items, item);
 }
 

@@ -7,15 +7,8 @@
 /* A Local like one on the device, with elements here. */
 static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
 {
-    const Plan *plan = gpu->rank->team->plan;
-    const Slot *held = &gpu_program(gpu)->slots[slot];
-    const Local *at = gpu->rank->slot[slot];
-    Local *copy =
-        local_new_empty(at->dtype, &at->whole, shardings_at(plan->shardings, held->sharding),
-                        plan->mesh, gpu->rank->position);
-    bool ok = local_alloc(copy) || error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
-                                              tensor_name(gpu_graph(gpu), held->tensor));
-    if (ok && (!filled || memory_fetch(gpu, slot, copy, err)))
+    Local *copy = memory_host_local(gpu, slot, err);
+    if (copy && (!filled || memory_fetch(gpu, slot, copy, err)))
         return copy;
     local_free(copy);
     return NULL;
@@ -45,18 +38,13 @@ static bool copy_operands(GpuRank *gpu, int32_t op, KernelCall *call, Local **co
     return true;
 }
 
-static Local *slot_that_is_there(Rank *rank, int32_t slot)
-{
-    return rank->slot[slot];
-}
-
-static bool host_op(GpuRank *gpu, int32_t op, Error *err)
+static bool op_on_host(GpuRank *gpu, int32_t op, Error *err)
 {
     const GraphOp *at = &gpu_graph(gpu)->ops[op];
     Arena *scratch = arena_new();
     Local **copy = arena_array(scratch, Local *, at->n_outputs + at->n_inputs);
     KernelCall call;
-    bool ok = rank_kernel_call(gpu->rank, op, slot_that_is_there, scratch, &call) &&
+    bool ok = rank_kernel_call(gpu->rank, op, gpu_existing_slot, scratch, &call) &&
               copy_operands(gpu, op, &call, copy, err) && call.kernel->run(&call, err);
     for (int i = 0; ok && i < at->n_outputs; i++)
         if (copy[i]) {
@@ -75,22 +63,21 @@ static bool host_op(GpuRank *gpu, int32_t op, Error *err)
 static bool launch(const Launch *launch, cudaStream_t stream, Error *err)
 {
     void *args[] = {launch->words};
-    return cuda_ok(cudaLaunchKernel(launch->kernel, launch->grid, launch->block, args,
-                                    launch->shared_bytes, stream),
-                   "cudaLaunchKernel", err);
+    return CUDA_CALL(err, cudaLaunchKernel, launch->kernel, launch->grid, launch->block, args,
+                     launch->shared_bytes, stream);
 }
 
 /* Both meetings of ranks that read each other's slots: then the events of all are recorded. */
 static bool tell(GpuRank *gpu, cudaEvent_t event, cudaStream_t stream, Error *err)
 {
-    return cuda_ok(cudaEventRecord(event, stream), "cudaEventRecord", err) && rank_meet(gpu->rank);
+    return CUDA_CALL(err, cudaEventRecord, event, stream) && rank_meet(gpu->rank);
 }
 
 static bool await(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *err)
 {
     const GpuRank *peer = gpu->team->rank[action->peer - gpu->rank->team->first_rank];
-    return cuda_ok(cudaStreamWaitEvent(stream, action->taken ? peer->taken : peer->offer, 0),
-                   "cudaStreamWaitEvent", err);
+    return CUDA_CALL(err, cudaStreamWaitEvent, stream, action->taken ? peer->taken : peer->offer,
+                     0);
 }
 
 static ncclResult_t collective(const Action *a, cudaStream_t stream)
@@ -115,14 +102,12 @@ static bool act(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *
     case ACT_PRODUCT:
         return product_run(&gpu->blas, &action->product, gpu->blas_workspace, stream, err);
     case ACT_COPY:
-        return cuda_ok(cudaMemcpyAsync(action->at_to, action->at_from, action->n_bytes,
-                                       cudaMemcpyDeviceToDevice, stream),
-                       "cudaMemcpyAsync", err);
+        return CUDA_CALL(err, cudaMemcpyAsync, action->at_to, action->at_from, action->n_bytes,
+                         cudaMemcpyDeviceToDevice, stream);
     case ACT_ZERO:
-        return cuda_ok(cudaMemsetAsync(action->at_to, 0, action->n_bytes, stream),
-                       "cudaMemsetAsync", err);
+        return CUDA_CALL(err, cudaMemsetAsync, action->at_to, 0, action->n_bytes, stream);
     case ACT_HOST_OP:
-        return host_op(gpu, action->op, err);
+        return op_on_host(gpu, action->op, err);
     case ACT_OFFER:
         return tell(gpu, gpu->offer, stream, err);
     case ACT_TAKEN:
@@ -147,22 +132,19 @@ static bool act(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *
 
 static bool make_event(cudaEvent_t *event, unsigned flags, Error *err)
 {
-    return *event ||
-           cuda_ok(cudaEventCreateWithFlags(event, flags), "cudaEventCreateWithFlags", err);
+    return *event || CUDA_CALL(err, cudaEventCreateWithFlags, event, flags);
 }
 
 static bool record(cudaEvent_t *event, unsigned flags, cudaStream_t stream, Error *err)
 {
-    return make_event(event, flags, err) &&
-           cuda_ok(cudaEventRecord(*event, stream), "cudaEventRecord", err);
+    return make_event(event, flags, err) && CUDA_CALL(err, cudaEventRecord, *event, stream);
 }
 
 /* Copies the instruction's number to where the host sees how far the stream is. */
 static bool mark(GpuRank *gpu, int at, Lane lane, Error *err)
 {
-    return cuda_ok(cudaMemcpyAsync(&gpu->mark[lane], &gpu->number[at], sizeof(int32_t),
-                                   cudaMemcpyDeviceToHost, gpu->stream[lane]),
-                   "cudaMemcpyAsync", err);
+    return CUDA_CALL(err, cudaMemcpyAsync, &gpu->mark[lane], &gpu->number[at], sizeof(int32_t),
+                     cudaMemcpyDeviceToHost, gpu->stream[lane]);
 }
 
 static bool do_actions(GpuRank *gpu, int at, cudaStream_t stream, Error *err)
@@ -187,8 +169,7 @@ static bool enqueue(GpuRank *gpu, int at, bool timed, Error *err)
     cudaStream_t stream = gpu->stream[lane];
     gpu->pass_enqueued[lane] = at;
     gpu->timed[at] = timed;
-    if (turn->wait >= 0 &&
-        !cuda_ok(cudaStreamWaitEvent(stream, gpu->done[turn->wait], 0), "cudaStreamWaitEvent", err))
+    if (turn->wait >= 0 && !CUDA_CALL(err, cudaStreamWaitEvent, stream, gpu->done[turn->wait], 0))
         return false;
     return (!timed || record(&gpu->begin[at], 0, stream, err)) &&
            do_actions(gpu, at, stream, err) && (!timed || record(&gpu->end[at], 0, stream, err)) &&
@@ -233,8 +214,7 @@ bool pass_begin(GpuRank *gpu, Error *err)
 bool pass_fork(GpuRank *gpu, Error *err)
 {
     return record(&gpu->fork, cudaEventDisableTiming, gpu->stream[LANE_COMPUTE], err) &&
-           cuda_ok(cudaStreamWaitEvent(gpu->stream[LANE_COMM], gpu->fork, 0), "cudaStreamWaitEvent",
-                   err);
+           CUDA_CALL(err, cudaStreamWaitEvent, gpu->stream[LANE_COMM], gpu->fork, 0);
 }
 
 bool pass_join(GpuRank *gpu, Error *err)
@@ -242,8 +222,7 @@ bool pass_join(GpuRank *gpu, Error *err)
     size_t n = (size_t)gpu_program(gpu)->n_instrs;
     cudaStream_t stream = gpu->stream[LANE_COMPUTE];
     return record(&gpu->join, cudaEventDisableTiming, gpu->stream[LANE_COMM], err) &&
-           cuda_ok(cudaStreamWaitEvent(stream, gpu->join, 0), "cudaStreamWaitEvent", err) &&
-           cuda_ok(cudaMemcpyAsync(gpu->fault_seen, gpu->fault, n * sizeof *gpu->fault,
-                                   cudaMemcpyDeviceToHost, stream),
-                   "cudaMemcpyAsync", err);
+           CUDA_CALL(err, cudaStreamWaitEvent, stream, gpu->join, 0) &&
+           CUDA_CALL(err, cudaMemcpyAsync, gpu->fault_seen, gpu->fault, n * sizeof *gpu->fault,
+                     cudaMemcpyDeviceToHost, stream);
 }

@@ -20,16 +20,6 @@ static bool along(const Local *in, int64_t axis, Along *out)
     return in->shape.dim[axis] == in->whole.dim[axis] && out->n > 0;
 }
 
-static void put_class(Buf *text, const char *name, Dtype dtype, Number class)
-{
-    const char *type = dtype_name(dtype), *c = number_name(class);
-    buf_printf(text,
-               "#define NAME %s\ntypedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
-               "#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n",
-               name, type, c, type, c, type, c, c);
-}
-
 /* ---- the best of a row ---- */
 
 static const char best_body[] =
@@ -97,23 +87,15 @@ static void build_best(DeviceBuild *build, const KernelCall *call, const Along *
                        const Best *best, int values, int places)
 {
     const Local *in = call->input[0];
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "best_%s", dtype_name(in->dtype));
-    put_class(&text, name, in->dtype, dtype_number(in->dtype));
-    buf_puts(&text, best_body);
-    word_place(&words, place_input(0, 0));
-    const int outputs[] = {values, places};
-    for (int k = 0; k < 2; k++)
-        if (outputs[k] >= 0)
-            word_place(&words, place_output(0, outputs[k]));
-        else
-            word_i64(&words, 0);
-    const int64_t numbers[] = {rows->n,     rows->step,      rows->n_rows, best->n_best,
-                               best->least, best->nan_first, best->later};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    build_launch(build, &text, name, launch_over(rows->n_rows * 32), &words);
+    KernelText k = kernel_text(build, "best_%s", dtype_name(in->dtype));
+    put_types(&k, in->dtype, dtype_number(in->dtype));
+    buf_puts(&k.text, best_body);
+    ARGS_PLACES(&k, place_input(0, 0));
+    arg_place_if(&k, values >= 0, place_output(0, values));
+    arg_place_if(&k, places >= 0, place_output(0, places));
+    ARGS_I64(&k, rows->n, rows->step, rows->n_rows, best->n_best, best->least, best->nan_first,
+             best->later);
+    build_launch(&k, launch_over(rows->n_rows * 32));
 }
 
 static bool arg_most(DeviceBuild *build, const KernelCall *call, const void *row)
@@ -183,26 +165,17 @@ static bool cumulate(DeviceBuild *build, const KernelCall *call, const void *row
     if (axis < 0 || axis >= in->shape.n_dims || !along(in, axis, &rows))
         return false;
     Number class = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "cumulate_%s", dtype_name(in->dtype));
-    put_class(&text, name, in->dtype, class);
+    KernelText k = kernel_text(build, "cumulate_%s", dtype_name(in->dtype));
+    put_types(&k, in->dtype, class);
     const char *op = row ? "*" : "+";
-    buf_printf(&text, "#define START %d\n#define NEXT ", row != NULL);
-    buf_printf(&text, class == NUMBER_I64 ? "WRAP(s, %s, x)\n" : "s %s x\n", op);
-    buf_puts(&text, sum_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    const int64_t numbers[] = {
-        rows.n,
-        rows.step,
-        rows.n_rows,
-        op_attr_int(kernel_graph(call), call->op, "exclusive", 0) != 0,
-        op_attr_int(kernel_graph(call), call->op, "reverse", 0) != 0,
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    build_launch(build, &text, name, launch_over(rows.n_rows), &words);
+    buf_printf(&k.text, "#define START %d\n#define NEXT ", row != NULL);
+    buf_printf(&k.text, class == NUMBER_I64 ? "WRAP(s, %s, x)\n" : "s %s x\n", op);
+    buf_puts(&k.text, sum_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
+    ARGS_I64(&k, rows.n, rows.step, rows.n_rows,
+             op_attr_int(kernel_graph(call), call->op, "exclusive", 0) != 0,
+             op_attr_int(kernel_graph(call), call->op, "reverse", 0) != 0);
+    build_launch(&k, launch_over(rows.n_rows));
     return true;
 }
 
@@ -227,41 +200,33 @@ static const char triangle_body[] =
     "    }\n"
     "}\n";
 
-static void word_globals(DeviceBuild *build, const Runs *runs, Words *words)
+static void arg_globals(KernelText *k, const Runs *runs)
 {
-    const int64_t *global = kernel_globals(build->arena, runs);
-    word_place(words, place_table(build, global, runs->local_size * 8));
+    const int64_t *global = kernel_globals(k->build->arena, runs);
+    arg_table(k, global, runs->local_size * 8);
 }
 
 static bool trilu(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *in = device_input(call, 0), *out = call->output[0], *k = device_input(call, 1);
+    const Local *in = device_input(call, 0), *out = call->output[0],
+                *diagonal = device_input(call, 1);
     int64_t last = out->shape.n_dims - 1, known = 0, bytes = element_bytes(out->dtype);
     if (!in || in->dtype != out->dtype || last < 1 || !shape_equal(&in->shape, &out->shape))
         return false;
     bool is_known = device_known_int(call, 1, 0, &known);
-    if (!is_known && (!k || k->dtype != DT_I64))
+    if (!is_known && (!diagonal || diagonal->dtype != DT_I64))
         return false;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "triangle_%d", (int)bytes * 8);
-    buf_printf(&text, "#define NAME %s\ntypedef %s Unit;\n#define NOTHING %s\n%s", name,
-               unit_type(bytes), bytes == 16 ? "{{0, 0}}" : "0", triangle_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    word_globals(build, &out->runs[last - 1], &words);
-    word_globals(build, &out->runs[last], &words);
-    if (is_known)
-        word_i64(&words, 0);
-    else
-        word_place(&words, place_input(0, 1));
-    const int64_t numbers[] = {shape_elements(&out->shape), out->shape.dim[last - 1],
-                               out->shape.dim[last], known,
-                               op_attr_int(kernel_graph(call), call->op, "upper", 1) != 0};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    build_launch(build, &text, name, launch_over(numbers[0]), &words);
+    KernelText k = kernel_text(build, "triangle_%d", (int)bytes * 8);
+    buf_printf(&k.text, "typedef %s Unit;\n#define NOTHING %s\n%s", unit_type(bytes),
+               bytes == 16 ? "{{0, 0}}" : "0", triangle_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
+    arg_globals(&k, &out->runs[last - 1]);
+    arg_globals(&k, &out->runs[last]);
+    arg_place_if(&k, !is_known, place_input(0, 1));
+    ARGS_I64(&k, shape_elements(&out->shape), out->shape.dim[last - 1], out->shape.dim[last], known,
+             op_attr_int(kernel_graph(call), call->op, "upper", 1) != 0);
+    build_launch(&k, launch_over(shape_elements(&out->shape)));
     return true;
 }
 
@@ -281,16 +246,12 @@ static bool range(DeviceBuild *build, const KernelCall *call, const void *row)
     if (!start || !delta || start->dtype != out->dtype || delta->dtype != out->dtype ||
         !dtype_on_device(out->dtype) || !shape_equal(&out->shape, &out->whole))
         return false;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "range_%s", dtype_name(out->dtype));
-    put_class(&text, name, out->dtype, dtype_is_float(out->dtype) ? NUMBER_F64 : NUMBER_I64);
-    buf_puts(&text, range_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_input(0, 2));
-    word_place(&words, place_output(0, 0));
-    word_i64(&words, shape_elements(&out->shape));
-    build_launch(build, &text, name, launch_over(shape_elements(&out->shape)), &words);
+    KernelText k = kernel_text(build, "range_%s", dtype_name(out->dtype));
+    put_types(&k, out->dtype, dtype_is_float(out->dtype) ? NUMBER_F64 : NUMBER_I64);
+    buf_puts(&k.text, range_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_input(0, 2), place_output(0, 0));
+    ARGS_I64(&k, shape_elements(&out->shape));
+    build_launch(&k, launch_over(shape_elements(&out->shape)));
     return true;
 }
 

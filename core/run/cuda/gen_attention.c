@@ -139,37 +139,13 @@ static const char attention_walk[] =
     "    }\n"
     "}\n";
 
-static void put_types(Buf *text, const char *name, Dtype dtype)
-{
-    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
-    const char *f = dtype == DT_F64 ? "" : "f";
-    buf_printf(text,
-               "#define NAME %s\ntypedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
-               "#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n"
-               "#define EXP(x) exp%s(x)\n#define TANH(x) tanh%s(x)\n",
-               name, type, class, type, class, type, class, class, f, f);
-}
-
 /* ---- heads as they lie ---- */
 
-typedef struct {
-    int64_t b, h, s; /* elements between neighbours */
-} HeadSteps;
-
-static HeadSteps steps_of(const HeldHeads *heads)
+/* Elements between neighbours of the batch, of heads, of positions. */
+static void arg_strides(KernelText *k, const HeldHeads *heads)
 {
-    if (heads->packed)
-        return (HeadSteps){heads->s * heads->h * heads->d, heads->d, heads->h * heads->d};
-    return (HeadSteps){heads->h * heads->s * heads->d, heads->s * heads->d, heads->d};
-}
-
-static void word_steps(Words *words, const HeldHeads *heads)
-{
-    HeadSteps steps = steps_of(heads);
-    word_i64(words, steps.b);
-    word_i64(words, steps.h);
-    word_i64(words, steps.s);
+    int64_t h = heads->h, s = heads->s, d = heads->d;
+    ARGS_I64(k, s * h * d, heads->packed ? d : s * d, heads->packed ? h * d : d);
 }
 
 /* ---- Attention ---- */
@@ -264,34 +240,27 @@ static void put_mask(const Attending *a, const char *class, Buf *text)
         buf_printf(text, "        x += load_%s_%s(with); \\\n    }\n", type, class);
 }
 
-static void word_attention(DeviceBuild *build, const KernelCall *call, const RuleCall *rule,
-                           const Attending *a, int64_t blocks, Words *words)
+static void args_attention(KernelText *k, const KernelCall *call, const RuleCall *rule,
+                           const Attending *a, int64_t blocks)
 {
     const int64_t *position =
         kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
+    ARGS_PLACES(k, place_input(0, 0), place_input(0, 1), place_input(0, 2), place_output(0, 0));
+    arg_place_if(k, a->mask, place_input(0, 3));
+    arg_table(k, a->keys_of, a->q.h * 8);
+    arg_table(k, position, a->q.s * 8);
+    ARGS_I64(k, a->q.h, a->q.s, a->k.s, a->n_masked, blocks);
+    arg_strides(k, &a->q);
+    arg_strides(k, &a->k);
+    arg_strides(k, &a->v);
+    arg_strides(k, &a->y);
     for (int i = 0; i < 3; i++)
-        word_place(words, place_input(0, i));
-    word_place(words, place_output(0, 0));
-    if (a->mask)
-        word_place(words, place_input(0, 3));
-    else
-        word_i64(words, 0);
-    word_place(words, place_table(build, a->keys_of, a->q.h * 8));
-    word_place(words, place_table(build, position, a->q.s * 8));
-    const int64_t sizes[] = {a->q.h, a->q.s, a->k.s, a->n_masked, blocks};
-    for (int i = 0; i < 5; i++)
-        word_i64(words, sizes[i]);
-    word_steps(words, &a->q);
-    word_steps(words, &a->k);
-    word_steps(words, &a->v);
-    word_steps(words, &a->y);
-    for (int i = 0; i < 3; i++)
-        word_i64(words, a->mask_step[i]);
-    word_i64(words, args_int(rule, "is_causal", 0) != 0);
-    word_i64(words, args_int(rule, "left_window_size", -1));
-    word_i64(words, args_int(rule, "right_window_size", -1));
-    word_f64(words, args_float(rule, "scale", 1 / sqrt((double)a->q.d)));
-    word_f64(words, args_float(rule, "softcap", 0));
+        ARGS_I64(k, a->mask_step[i]);
+    ARGS_I64(k, args_int(rule, "is_causal", 0) != 0);
+    ARGS_I64(k, args_int(rule, "left_window_size", -1));
+    ARGS_I64(k, args_int(rule, "right_window_size", -1));
+    arg_f64(k, args_float(rule, "scale", 1 / sqrt((double)a->q.d)));
+    arg_f64(k, args_float(rule, "softcap", 0));
 }
 
 static bool attention(DeviceBuild *build, const KernelCall *call, const void *row)
@@ -307,16 +276,14 @@ static bool attention(DeviceBuild *build, const KernelCall *call, const void *ro
     int64_t queries = SIDE * (wide && is_double ? 1 : wide || is_double ? 2 : 4);
     int64_t keys = wide && is_double ? SIDE : KEYS_AT_ONCE;
     int64_t blocks = (a.q.s + queries - 1) / queries;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "attention_%s_%d", dtype_name(dtype), (int)a.q.d);
-    put_types(&text, name, dtype);
-    put_mask(&a, number_name(dtype_number(dtype)), &text);
-    buf_printf(&text, "enum { BQ = %d, BK = %d, D = %d, E = %d };\n%s%s", (int)queries, (int)keys,
+    KernelText k = kernel_text(build, "attention_%s_%d", dtype_name(dtype), (int)a.q.d);
+    put_types(&k, dtype, dtype_number(dtype));
+    put_mask(&a, number_name(dtype_number(dtype)), &k.text);
+    buf_printf(&k.text, "enum { BQ = %d, BK = %d, D = %d, E = %d };\n%s%s", (int)queries, (int)keys,
                (int)a.q.d, (int)a.v.d, attention_head, attention_walk);
-    word_attention(build, call, &rule, &a, blocks, &words);
+    args_attention(&k, call, &rule, &a, blocks);
     LaunchSize size = {{blocks * a.q.h * a.q.b, 1, 1}, SIDE * SIDE, 0};
-    build_launch(build, &text, name, size, &words);
+    build_launch(&k, size);
     return true;
 }
 
@@ -408,36 +375,26 @@ static bool rotary(DeviceBuild *build, const KernelCall *call, const void *row)
     bool one = r.ids && shape_elements(&r.ids->whole) == 1 && r.ids->whole.n_dims == 1;
     const char *angle = dtype_name(r.cosine->dtype), *class = number_name(dtype_number(x->dtype));
     const char *id = r.ids ? dtype_name(r.ids->dtype) : "i64";
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "rotary_%s", dtype_name(x->dtype));
-    put_types(&text, name, x->dtype);
-    buf_printf(&text,
+    KernelText k = kernel_text(build, "rotary_%s", dtype_name(x->dtype));
+    put_types(&k, x->dtype, dtype_number(x->dtype));
+    buf_printf(&k.text,
                "enum { FAULT_INDEX = %d, INTERLEAVED = %d };\ntypedef t_%s ANGLE;\n"
                "typedef t_%s ID;\n#define LOAD_ANGLE(x) load_%s_%s(x)\n"
                "#define LOAD_ID(x) load_%s_i64(x)\n%s",
                FAULT_INDEX, args_int(&rule, "interleaved", 0) != 0, angle, id, angle, class, id,
                rotary_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    word_place(&words, place_input(0, r.cosine_at));
-    word_place(&words, place_input(0, r.sine_at));
-    if (r.ids)
-        word_place(&words, place_input(0, r.ids_at));
-    else
-        word_i64(&words, 0);
-    word_place(&words, place_table(build, position, r.x.s * 8));
-    word_place(&words, place_fault());
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0), place_input(0, r.cosine_at),
+                place_input(0, r.sine_at));
+    arg_place_if(&k, r.ids, place_input(0, r.ids_at));
+    ARGS_PLACES(&k, place_table(build, position, r.x.s * 8), place_fault());
     bool by_batch = !r.ids && r.cosine->whole.dim[0] != 1;
     bool by_position = !r.ids && r.cosine->whole.dim[1] != 1;
-    const int64_t numbers[] = {
-        r.x.b * r.x.h * r.x.s * r.x.d, r.x.h,       r.x.s, r.x.d, r.turned, angles->dim[0],
-        by_batch ? angles->dim[1] : 0, by_position, one};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_steps(&words, &r.x);
-    word_f64(&words, row ? args_float(&rule, "scale", 1) : 1);
-    build_launch(build, &text, name, launch_over(numbers[0]), &words);
+    int64_t n = r.x.b * r.x.h * r.x.s * r.x.d;
+    ARGS_I64(&k, n, r.x.h, r.x.s, r.x.d, r.turned, angles->dim[0], by_batch ? angles->dim[1] : 0,
+             by_position, one);
+    arg_strides(&k, &r.x);
+    arg_f64(&k, row ? args_float(&rule, "scale", 1) : 1);
+    build_launch(&k, launch_over(n));
     return true;
 }
 

@@ -192,33 +192,20 @@ const char *unit_type(int64_t bytes)
                         : "struct ALIGNED(16) { u64 e[2]; }";
 }
 
-static void put_side(DeviceBuild *build, const MoveDim *dim, bool to, int d, Buf *text,
-                     Words *words)
-{
-    const int64_t *table = to ? dim->to_table : dim->table;
-    buf_printf(text, "    %s%s%d;\n", table ? "const i64 *" : "i64 ", to ? "to" : "from", d);
-    if (table)
-        word_place(words, place_table(build, table, dim->size * 8));
-    else
-        word_i64(words, to ? dim->to : dim->from);
-}
-
 /* Arguments to, from, n, then per dim: size, step in to, step in from or the table. */
-static void put_arguments(DeviceBuild *build, const Move *move, DevicePlace to, DevicePlace from,
-                          Buf *text, Words *words)
+static void put_arguments(KernelText *k, const Move *move, DevicePlace to, DevicePlace from)
 {
-    buf_puts(text, "typedef struct {\n    Unit *to;\n    const Unit *from;\n    i64 n;\n");
-    word_place(words, place_plus(to, move->to_start * move->bytes));
-    word_place(words, place_plus(from, move->from_start * move->bytes));
-    word_i64(words, move_elements(move));
+    buf_puts(&k->text, "typedef struct {\n    Unit *to;\n    const Unit *from;\n    i64 n;\n");
+    ARGS_PLACES(k, place_plus(to, move->to_start * move->bytes),
+                place_plus(from, move->from_start * move->bytes));
+    ARGS_I64(k, move_elements(move));
     for (int d = 0; d < move->n_dims; d++) {
         const MoveDim *dim = &move->dim[d];
-        buf_printf(text, "    i64 size%d;\n", d);
-        word_i64(words, dim->size);
-        put_side(build, dim, true, d, text, words);
-        put_side(build, dim, false, d, text, words);
+        put_step(k, "size", d, dim->size, NULL, 0);
+        put_step(k, "to", d, dim->to, dim->to_table, dim->size);
+        put_step(k, "from", d, dim->from, dim->table, dim->size);
     }
-    buf_puts(text, "} Args;\n");
+    buf_puts(&k->text, "} Args;\n");
 }
 
 /* The places of element i: `to`, `from`; `here` is false where nothing comes from the source. */
@@ -250,29 +237,26 @@ static void put_places(const Move *move, const char *index, Buf *text)
     }
 }
 
-static void put_loop(const Move *move, const char *name, const char *what, Buf *text)
+static void put_loop(const Move *move, const char *what, Buf *text)
 {
     const char *index = index_type(move_elements(move));
     buf_printf(text,
                "#define NONE ((i64)((u64)1 << 63))\n"
-               "KERNEL(%d, %s, Args)\n{\n"
+               "KERNEL(%d, NAME, Args)\n{\n"
                "    %s step = gridDim.x * (%s)%d;\n"
                "    for (%s i = blockIdx.x * (%s)%d + threadIdx.x; i < (%s)a.n; i += step) {\n",
-               DEVICE_THREADS, name, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS,
-               index);
+               DEVICE_THREADS, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS, index);
     put_places(move, index, text);
     buf_printf(text, "        if (here)\n            %s\n    }\n}\n", what);
 }
 
 static void build_loop(DeviceBuild *build, const Move *move, DevicePlace to, DevicePlace from)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "move_%d", (int)move->bytes * 8);
-    buf_printf(&text, "typedef %s Unit;\n", unit_type(move->bytes));
-    put_arguments(build, move, to, from, &text, &words);
-    put_loop(move, name, "a.to[to] = a.from[from];", &text);
-    build_launch(build, &text, name, launch_over(move_elements(move)), &words);
+    KernelText k = kernel_text(build, "move_%d", (int)move->bytes * 8);
+    buf_printf(&k.text, "typedef %s Unit;\n", unit_type(move->bytes));
+    put_arguments(&k, move, to, from);
+    put_loop(move, "a.to[to] = a.from[from];", &k.text);
+    build_launch(&k, launch_over(move_elements(move)));
 }
 
 /* What a reduction does to two elements x, y of a class; NULL: it has none. */
@@ -289,22 +273,17 @@ static const char *reduction_text(ReduceOp reduce)
 static void build_combine(DeviceBuild *build, const Move *move, Dtype dtype, ReduceOp reduce,
                           DevicePlace to, DevicePlace from)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
-    const char *order = dtype == DT_U64 ? "u64" : arena_printf(build->arena, "c_%s", class);
-    const char *name = arena_printf(build->arena, "combine_%s", type);
-    buf_printf(&text,
+    const char *order = dtype == DT_U64 ? "u64" : "C";
+    KernelText k = kernel_text(build, "combine_%s", dtype_name(dtype));
+    put_types(&k, dtype, dtype_number(dtype));
+    buf_printf(&k.text,
                "#define MOST(x, than, y) ((%s)x than (%s)y || !(x == x) ? x : y)\n"
-               "typedef t_%s Unit;\n"
-               "DEVICE Unit combine(Unit was, Unit with)\n{\n"
-               "    c_%s x = load_%s_%s(was), y = load_%s_%s(with);\n"
-               "    return store_%s_%s(%s);\n}\n",
-               order, order, type, class, type, class, type, class, type, class,
-               reduction_text(reduce));
-    put_arguments(build, move, to, from, &text, &words);
-    put_loop(move, name, "a.to[to] = combine(a.to[to], a.from[from]);", &text);
-    build_launch(build, &text, name, launch_over(move_elements(move)), &words);
+               "typedef T Unit;\n",
+               order, order);
+    put_combine(&k, reduction_text(reduce));
+    put_arguments(&k, move, to, from);
+    put_loop(move, "a.to[to] = combine(a.to[to], a.from[from]);", &k.text);
+    build_launch(&k, launch_over(move_elements(move)));
 }
 
 /* ---- transposes in tiles ---- */
@@ -374,23 +353,18 @@ static bool build_tiles(DeviceBuild *build, const Move *move, int down, DevicePl
     if (size.grid[1] > 65535)
         return false;
     size.grid[2] = n < 65535 ? n : 65535;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "transpose_%d", (int)move->bytes * 8);
-    buf_printf(&text, "typedef %s Unit;\n#define NAME %s\nenum { REST = %d };\n",
-               unit_type(move->bytes), name, n_rest);
-    buf_puts(&text, tile_body);
-    word_place(&words, place_plus(to, move->to_start * move->bytes));
-    word_place(&words, place_plus(from, move->from_start * move->bytes));
-    const int64_t numbers[] = {across->size, row->size, row->to, across->from, n};
-    for (int i = 0; i < 5; i++)
-        word_i64(&words, numbers[i]);
+    KernelText k = kernel_text(build, "transpose_%d", (int)move->bytes * 8);
+    buf_printf(&k.text, "typedef %s Unit;\nenum { REST = %d };\n%s", unit_type(move->bytes), n_rest,
+               tile_body);
+    ARGS_PLACES(&k, place_plus(to, move->to_start * move->bytes),
+                place_plus(from, move->from_start * move->bytes));
+    ARGS_I64(&k, across->size, row->size, row->to, across->from, n);
     for (int field = 0; field < 3; field++) {
         for (int d = 0; d < n_rest; d++)
-            word_i64(&words, field == 0 ? rest[d]->size : field == 1 ? rest[d]->to : rest[d]->from);
-        word_i64(&words, 0);
+            ARGS_I64(&k, field == 0 ? rest[d]->size : field == 1 ? rest[d]->to : rest[d]->from);
+        ARGS_I64(&k, 0);
     }
-    build_launch(build, &text, name, size, &words);
+    build_launch(&k, size);
     return true;
 }
 
@@ -497,14 +471,11 @@ static const char fill_body[] =
 
 void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "fill_%d", (int)bytes * 8);
-    buf_printf(&text, "typedef %s Unit;\n#define NAME %s\n%s", unit_type(bytes), name, fill_body);
-    word_place(&words, to);
-    word_place(&words, from);
-    word_i64(&words, n);
-    build_launch(build, &text, name, launch_over(n), &words);
+    KernelText k = kernel_text(build, "fill_%d", (int)bytes * 8);
+    buf_printf(&k.text, "typedef %s Unit;\n%s", unit_type(bytes), fill_body);
+    ARGS_PLACES(&k, to, from);
+    ARGS_I64(&k, n);
+    build_launch(&k, launch_over(n));
 }
 
 /* The output filled, then what of the input is in it. */

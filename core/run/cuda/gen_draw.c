@@ -1,15 +1,6 @@
 /* gen_draw.c - kernels that draw numbers (core/run/draw.h), and that scale what an average sums. */
 #include "core/run/cuda/device_build.h"
 
-static void put_types(Buf *text, const char *name, Dtype dtype)
-{
-    const char *type = dtype_name(dtype);
-    buf_printf(text,
-               "#define NAME %s\ntypedef t_%s T;\n#define LOAD(x) load_%s_f64(x)\n"
-               "#define STORE(x) store_%s_f64(x)\n",
-               name, type, type, type);
-}
-
 static const char scale_body[] =
     "typedef struct {\n    T *x;\n    i64 n;\n    double factor;\n} Args;\n"
     "KERNEL(256, NAME, Args)\n"
@@ -20,17 +11,15 @@ static const char scale_body[] =
 
 bool build_scale(DeviceBuild *build, Dtype dtype, int64_t n, double factor, DevicePlace at)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "scale_%s", dtype_name(dtype));
+    KernelText k = kernel_text(build, "scale_%s", dtype_name(dtype));
     if (!dtype_on_device(dtype))
         return false;
-    put_types(&text, name, dtype);
-    buf_puts(&text, scale_body);
-    word_place(&words, at);
-    word_i64(&words, n);
-    word_f64(&words, factor);
-    build_launch(build, &text, name, launch_over(n), &words);
+    put_types(&k, dtype, NUMBER_F64);
+    buf_puts(&k.text, scale_body);
+    ARGS_PLACES(&k, at);
+    ARGS_I64(&k, n);
+    arg_f64(&k, factor);
+    build_launch(&k, launch_over(n));
     return true;
 }
 
@@ -63,30 +52,26 @@ static const char draw_body[] =
 
 bool build_draw(DeviceBuild *build, const Local *part, uint64_t key, double scale, DevicePlace to)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "draw_%s", dtype_name(part->dtype));
+    KernelText k = kernel_text(build, "draw_%s", dtype_name(part->dtype));
     int n_dims = (int)part->shape.n_dims;
     int64_t stride[DIMS_MAX];
     if (!dtype_on_device(part->dtype) || !dtype_is_float(part->dtype))
         return false;
-    put_types(&text, name, part->dtype);
-    buf_printf(&text, "enum { N = %d };\n%s", n_dims, draw_body);
-    word_place(&words, to);
-    word_i64(&words, shape_elements(&part->shape));
-    word_i64(&words, (int64_t)key);
-    word_f64(&words, scale);
-    for (int d = 0; d < n_dims; d++)
-        word_i64(&words, part->shape.dim[d]);
-    word_i64(&words, 0);
+    put_types(&k, part->dtype, NUMBER_F64);
+    buf_printf(&k.text, "enum { N = %d };\n%s", n_dims, draw_body);
+    ARGS_PLACES(&k, to);
+    ARGS_I64(&k, shape_elements(&part->shape), (int64_t)key);
+    arg_f64(&k, scale);
+    args_i64(&k, (size_t)n_dims, part->shape.dim);
+    ARGS_I64(&k, 0);
     row_major_strides(&part->whole, stride);
     for (int d = 0; d < n_dims; d++) {
         int64_t *index = kernel_globals(build->arena, &part->runs[d]);
         for (int64_t i = 0; i < part->shape.dim[d]; i++)
             index[i] *= stride[d];
-        word_place(&words, place_table(build, index, part->shape.dim[d] * 8));
+        arg_table(&k, index, part->shape.dim[d] * 8);
     }
-    word_i64(&words, 0);
-    build_launch(build, &text, name, launch_over(shape_elements(&part->shape)), &words);
+    ARGS_I64(&k, 0);
+    build_launch(&k, launch_over(shape_elements(&part->shape)));
     return true;
 }

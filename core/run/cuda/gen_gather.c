@@ -41,19 +41,19 @@ static const char row_function[] =
 
 /* The table of a dim of which not all is held, or held in another order; an absent one otherwise.
  */
-static void put_row_table(DeviceBuild *build, const Local *local, int64_t d, Words *words)
+static void arg_row_table(KernelText *k, const Local *local, int64_t d)
 {
     const Runs *runs = &local->runs[d];
     int64_t size = local->whole.dim[d];
-    word_i64(words, size);
+    ARGS_I64(k, size);
     if (runs->local_size == size && runs->n <= 1) {
-        word_i64(words, 0);
+        ARGS_I64(k, 0);
         return;
     }
-    int64_t *table = arena_array(build->arena, int64_t, size);
+    int64_t *table = arena_array(k->build->arena, int64_t, size);
     for (int64_t i = 0; i < size; i++)
         table[i] = runs_find(runs, i);
-    word_place(words, place_table(build, table, size * 8));
+    arg_table(k, table, size * 8);
 }
 
 /* Even places become a step. False: some place is not held. */
@@ -86,16 +86,6 @@ static bool match(const KernelCall *call, Gather *gather, int d, const Local *op
                     data ? &to->data_table : &to->index_table, start);
 }
 
-static void put_step(DeviceBuild *build, Buf *text, Words *words, const char *name, int d,
-                     int64_t step, const int64_t *table, int64_t n)
-{
-    buf_printf(text, "    %s%s%d;\n", table ? "const i64 *" : "i64 ", name, d);
-    if (table)
-        word_place(words, place_table(build, table, n * 8));
-    else
-        word_i64(words, step);
-}
-
 static void put_walk(const Gather *gather, Buf *text)
 {
     for (int d = gather->n_dims - 1; d >= 0; d--) {
@@ -117,54 +107,48 @@ static void build_gather(DeviceBuild *build, const KernelCall *call, const Gathe
                          int64_t data_start, int64_t index_start)
 {
     const Local *data = call->input[0], *indices = call->input[1], *out = call->output[0];
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
     int64_t bytes = element_bytes(out->dtype), stride[DIMS_MAX];
-    const char *name = arena_printf(build->arena, "gather_%d", (int)bytes * 8);
+    KernelText k = kernel_text(build, "gather_%d", (int)bytes * 8);
     row_major_strides(&data->shape, stride);
-    buf_printf(&text,
-               "enum { FAULT_INDEX = %d, CUT = %d };\n%stypedef %s Unit;\ntypedef struct {\n"
+    buf_printf(&k.text,
+               "#define NOTHING %s\nenum { FAULT_INDEX = %d, CUT = %d };\n%stypedef %s "
+               "Unit;\ntypedef struct {\n"
                "    Unit *to;\n    const Unit *from;\n    const t_%s *indices;\n"
                "    int *fault;\n    i64 n, component;\n",
-               FAULT_INDEX, call->reduce_cut, row_function, unit_type(bytes),
-               dtype_name(indices->dtype));
-    word_place(&words, place_output(0, 0));
-    word_place(&words, place_plus(place_input(0, 0), data_start * bytes));
-    word_place(&words, place_plus(place_input(0, 1), index_start * element_bytes(indices->dtype)));
-    word_place(&words, place_fault());
-    word_i64(&words, shape_elements(&out->shape));
-    word_i64(&words, gather->component_step);
+               bytes == 16 ? "{{0, 0}}" : "0", FAULT_INDEX, call->reduce_cut, row_function,
+               unit_type(bytes), dtype_name(indices->dtype));
+    ARGS_PLACES(&k, place_output(0, 0), place_plus(place_input(0, 0), data_start * bytes),
+                place_plus(place_input(0, 1), index_start * element_bytes(indices->dtype)),
+                place_fault());
+    ARGS_I64(&k, shape_elements(&out->shape), gather->component_step);
     for (int d = 0; d < gather->n_dims; d++) {
         const FrameDim *dim = &gather->dim[d];
-        buf_printf(&text, "    i64 size%d;\n", d);
-        word_i64(&words, dim->size);
-        put_step(build, &text, &words, "data", d, dim->data, dim->data_table, dim->size);
-        put_step(build, &text, &words, "index", d, dim->index, dim->index_table, dim->size);
+        put_step(&k, "size", d, dim->size, NULL, 0);
+        put_step(&k, "data", d, dim->data, dim->data_table, dim->size);
+        put_step(&k, "index", d, dim->index, dim->index_table, dim->size);
     }
     for (int c = 0; c < gather->n_components; c++) {
-        buf_printf(&text, "    i64 rows%d;\n    const i64 *table%d;\n    i64 stride%d;\n", c, c, c);
-        put_row_table(build, data, gather->first + c, &words);
-        word_i64(&words, stride[gather->first + c]);
+        buf_printf(&k.text, "    i64 rows%d;\n    const i64 *table%d;\n    i64 stride%d;\n", c, c,
+                   c);
+        arg_row_table(&k, data, gather->first + c);
+        ARGS_I64(&k, stride[gather->first + c]);
     }
-    buf_printf(&text,
-               "} Args;\nKERNEL(%d, %s, Args)\n{\n    i64 step = (i64)gridDim.x * %d;\n"
+    buf_printf(&k.text,
+               "} Args;\nKERNEL(%d, NAME, Args)\n{\n    i64 step = (i64)gridDim.x * %d;\n"
                "    for (i64 i = (i64)blockIdx.x * %d + threadIdx.x; i < a.n; i += step) {\n"
                "        i64 rest = i, from = 0, at = 0;\n        int here = 1;\n",
-               DEVICE_THREADS, name, DEVICE_THREADS, DEVICE_THREADS);
-    put_walk(gather, &text);
+               DEVICE_THREADS, DEVICE_THREADS, DEVICE_THREADS);
+    put_walk(gather, &k.text);
     for (int c = 0; c < gather->n_components; c++)
-        buf_printf(&text,
+        buf_printf(&k.text,
                    "        i64 row%d = row_of(load_%s_i64(a.indices[at + %d * a.component]),\n"
                    "                          a.rows%d, a.table%d, a.fault);\n"
                    "        here &= row%d >= 0;\n        from += row%d * a.stride%d;\n",
                    c, dtype_name(indices->dtype), c, c, c, c, c, c);
-    buf_puts(&text, "        Unit element = NOTHING;\n"
-                    "        if (here)\n            element = a.from[from];\n"
-                    "        a.to[i] = element;\n    }\n}\n");
-    Buf whole = buf_new(build->arena);
-    buf_printf(&whole, "#define NOTHING %s\n", bytes == 16 ? "{{0, 0}}" : "0");
-    buf_add(&whole, buf_str(&text));
-    build_launch(build, &whole, name, launch_over(shape_elements(&out->shape)), &words);
+    buf_puts(&k.text, "        Unit element = NOTHING;\n"
+                      "        if (here)\n            element = a.from[from];\n"
+                      "        a.to[i] = element;\n    }\n}\n");
+    build_launch(&k, launch_over(shape_elements(&out->shape)));
 }
 
 static bool fits(const KernelCall *call)
@@ -301,16 +285,14 @@ static int scatter_kind(const KernelCall *call)
 }
 
 /* Per line along the axis: where it begins in the output (-1: not held) and in the updates. */
-static int64_t put_lines(DeviceBuild *build, const KernelCall *call, int64_t axis, Words *words)
+static void arg_lines(KernelText *k, const KernelCall *call, int64_t axis, int64_t n)
 {
     const Local *out = call->output[0], *indices = call->input[1];
-    int64_t to_stride[DIMS_MAX], stride[DIMS_MAX], *global[DIMS_MAX], n = 1;
+    int64_t to_stride[DIMS_MAX], stride[DIMS_MAX], *global[DIMS_MAX];
     row_major_strides(&out->shape, to_stride);
     row_major_strides(&indices->shape, stride);
-    for (int64_t d = 0; d < indices->shape.n_dims; d++) {
-        n *= d == axis ? 1 : indices->shape.dim[d];
+    for (int64_t d = 0; d < indices->shape.n_dims; d++)
         global[d] = kernel_globals(call->scratch, &indices->runs[d]);
-    }
     int64_t *to = arena_array(call->scratch, int64_t, n);
     int64_t *from = arena_array(call->scratch, int64_t, n);
     for (int64_t line = 0; line < n; line++) {
@@ -325,9 +307,8 @@ static int64_t put_lines(DeviceBuild *build, const KernelCall *call, int64_t axi
             to[line] = found < 0 || to[line] < 0 ? -1 : to[line] + found * to_stride[d];
         }
     }
-    word_place(words, place_table(build, to, n * 8));
-    word_place(words, place_table(build, from, n * 8));
-    return n;
+    arg_table(k, to, n * 8);
+    arg_table(k, from, n * 8);
 }
 
 static bool scatter_fits(const KernelCall *call, int64_t *axis)
@@ -356,36 +337,23 @@ static bool scatter_elements(DeviceBuild *build, const KernelCall *call, const v
     if (shape_elements(&indices->shape) == 0)
         return true;
 
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena}, lines = {.arena = build->arena};
-    const char *type = dtype_name(out->dtype), *class = number_name(dtype_number(out->dtype));
-    const char *index = dtype_name(indices->dtype);
-    const char *name = arena_printf(build->arena, "scatter_%s", type);
-    buf_printf(&text,
-               "#define NAME %s\nenum { FAULT_INDEX = %d, CUT = 1 };\n%stypedef t_%s T;\n"
-               "typedef t_%s t_INDEX;\n#define LOAD_INDEX(x) load_%s_i64(x)\n"
-               "DEVICE T together(T was, T with)\n{\n"
-               "    c_%s x = load_%s_%s(was), y = load_%s_%s(with);\n"
-               "    return store_%s_%s(%s);\n}\n"
-               "#define RESULT %s\n%s",
-               name, FAULT_INDEX, row_function, type, index, index, class, type, class, type, class,
-               type, class, scatters[kind].of_numbers ? scatters[kind].of_numbers : "x + y",
-               scatters[kind].of_numbers ? "together(*at, y)" : "y", scatter_body);
+    const char *index = dtype_name(indices->dtype), *reduced = scatters[kind].of_numbers;
+    int64_t n_lines = shape_elements(&indices->shape) / indices->shape.dim[axis];
+    KernelText k = kernel_text(build, "scatter_%s", dtype_name(out->dtype));
+    put_types(&k, out->dtype, dtype_number(out->dtype));
+    put_combine(&k, reduced ? reduced : "x + y");
+    buf_printf(&k.text,
+               "enum { FAULT_INDEX = %d, CUT = 1 };\n%stypedef t_%s t_INDEX;\n"
+               "#define LOAD_INDEX(x) load_%s_i64(x)\n#define RESULT %s\n%s",
+               FAULT_INDEX, row_function, index, index, reduced ? "combine(*at, y)" : "y",
+               scatter_body);
     row_major_strides(&indices->shape, stride);
     row_major_strides(&out->shape, to_stride);
-    int64_t n_lines = put_lines(build, call, axis, &lines);
-    word_place(&words, place_output(0, 0));
-    word_place(&words, place_input(0, 1));
-    word_place(&words, place_input(0, 2));
-    word_place(&words, place_fault());
-    word_i64(&words, n_lines);
-    word_i64(&words, indices->shape.dim[axis]);
-    word_i64(&words, stride[axis]);
-    word_i64(&words, to_stride[axis]);
-    put_row_table(build, out, axis, &words);
-    for (int w = 0; w < lines.list.n; w++)
-        word_place(&words, lines.list.at[w].place);
-    build_launch(build, &text, name, launch_over(n_lines), &words);
+    ARGS_PLACES(&k, place_output(0, 0), place_input(0, 1), place_input(0, 2), place_fault());
+    ARGS_I64(&k, n_lines, indices->shape.dim[axis], stride[axis], to_stride[axis]);
+    arg_row_table(&k, out, axis);
+    arg_lines(&k, call, axis, n_lines);
+    build_launch(&k, launch_over(n_lines));
     return true;
 }
 

@@ -43,36 +43,19 @@ static const char plain_body[] =
 
 static void build_plain(DeviceBuild *build, const DeviceMatmul *p)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *type = dtype_name(p->dtype), *class = number_name(dtype_number(p->dtype));
     bool whole = dtype_number(p->dtype) == NUMBER_I64;
-    const char *name = arena_printf(build->arena, "product_%s", type);
-    buf_printf(&text,
-               "#define NAME %s\ntypedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
-               "#define ADD(x, y) %s\n#define MUL(x, y) %s\n%s",
-               name, type, class, type, class, type, class, whole ? "WRAP(x, +, y)" : "(x) + (y)",
-               whole ? "WRAP(x, *, y)" : "(x) * (y)", plain_body);
-    word_place(&words, p->a);
-    word_place(&words, p->b);
-    word_place(&words, p->out);
-    const int64_t numbers[] = {p->m,
-                               p->n,
-                               p->k,
-                               p->a_turned ? 1 : p->a_row,
-                               p->a_turned ? p->a_row : 1,
-                               p->b_turned ? 1 : p->b_row,
-                               p->b_turned ? p->b_row : 1,
-                               p->n_batch,
-                               p->a_batch,
-                               p->b_batch,
-                               p->out_batch};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_f64(&words, p->alpha);
-    word_f64(&words, p->beta);
-    build_launch(build, &text, name, launch_over(p->n_batch * p->m * p->n), &words);
+    KernelText k = kernel_text(build, "product_%s", dtype_name(p->dtype));
+    put_types(&k, p->dtype, dtype_number(p->dtype));
+    buf_printf(&k.text, "#define ADD(x, y) %s\n#define MUL(x, y) %s\n%s",
+               whole ? "WRAP(x, +, y)" : "(x) + (y)", whole ? "WRAP(x, *, y)" : "(x) * (y)",
+               plain_body);
+    ARGS_PLACES(&k, p->a, p->b, p->out);
+    ARGS_I64(&k, p->m, p->n, p->k, p->a_turned ? 1 : p->a_row, p->a_turned ? p->a_row : 1,
+             p->b_turned ? 1 : p->b_row, p->b_turned ? p->b_row : 1, p->n_batch, p->a_batch,
+             p->b_batch, p->out_batch);
+    arg_f64(&k, p->alpha);
+    arg_f64(&k, p->beta);
+    build_launch(&k, launch_over(p->n_batch * p->m * p->n));
 }
 
 void build_product(DeviceBuild *build, const DeviceMatmul *product)

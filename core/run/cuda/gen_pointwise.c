@@ -348,33 +348,34 @@ static void put_functions(const Chain *chain, Buf *text)
     }
 }
 
-static void put_arguments(const Chain *chain, Buf *text, Words *words)
+static void put_arguments(const Chain *chain, KernelText *k)
 {
+    Buf *text = &k->text;
     buf_puts(text, "typedef struct {\n");
     for (int r = 0; r < chain->n_reads; r++) {
         buf_printf(text, "    const t_%s *x%d;\n", dtype_name(chain->read[r].local->dtype), r);
-        word_place(words, chain->read[r].place);
+        ARGS_PLACES(k, chain->read[r].place);
     }
     for (int m = 0; m < chain->n_made; m++)
         if (chain->written[m]) {
             buf_printf(text, "    t_%s *y%d;\n", dtype_name(chain->made[m].local->dtype), m);
-            word_place(words, chain->made[m].place);
+            ARGS_PLACES(k, chain->made[m].place);
         }
     buf_puts(text, "    i64 n;\n");
-    word_i64(words, shape_elements(&chain->frame) / chain->vector);
+    ARGS_I64(k, shape_elements(&chain->frame) / chain->vector);
     for (int d = 1; d < chain->n_dims; d++) {
         buf_printf(text, "    i64 size%d;\n", d);
-        word_i64(words, d == chain->n_dims - 1 ? chain->size[d] / chain->vector : chain->size[d]);
+        ARGS_I64(k, d == chain->n_dims - 1 ? chain->size[d] / chain->vector : chain->size[d]);
     }
     for (int r = 0; r < chain->n_reads; r++)
         for (int d = 0; d < chain->n_dims; d++) {
             buf_printf(text, "    i64 s%d_%d;\n", r, d);
-            word_i64(words, chain->read[r].stride[d]);
+            ARGS_I64(k, chain->read[r].stride[d]);
         }
     for (int s = 0; s < chain->n_steps; s++)
-        for (int k = 0; k < 2; k++) {
-            buf_printf(text, "    double p%d_%d;\n", s, k);
-            word_f64(words, chain->step[s].param[k]);
+        for (int p = 0; p < 2; p++) {
+            buf_printf(text, "    double p%d_%d;\n", s, p);
+            arg_f64(k, chain->step[s].param[p]);
         }
     buf_puts(text, "} Args;\n");
 }
@@ -487,8 +488,9 @@ static void put_vector_types(const Chain *chain, Buf *text)
     }
 }
 
-static void put_text(const Chain *chain, const char *name, Buf *text, Words *words)
+static void put_text(const Chain *chain, KernelText *k)
 {
+    Buf *text = &k->text;
     int64_t most = shape_elements(&chain->frame);
     for (int r = 0; r < chain->n_reads; r++) {
         int64_t n = shape_elements(&chain->read[r].local->shape);
@@ -498,13 +500,12 @@ static void put_text(const Chain *chain, const char *name, Buf *text, Words *wor
     buf_printf(text, "enum { V = %d };\n", chain->vector);
     put_vector_types(chain, text);
     put_functions(chain, text);
-    put_arguments(chain, text, words);
+    put_arguments(chain, k);
     buf_printf(text,
-               "KERNEL(%d, %s, Args)\n{\n"
+               "KERNEL(%d, NAME, Args)\n{\n"
                "    %s step = gridDim.x * (%s)%d;\n"
                "    for (%s i = blockIdx.x * (%s)%d + threadIdx.x; i < (%s)a.n; i += step) {\n",
-               DEVICE_THREADS, name, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS,
-               index);
+               DEVICE_THREADS, index, index, DEVICE_THREADS, index, index, DEVICE_THREADS, index);
     put_loads(chain, text, index);
     for (int m = 0; m < chain->n_made; m++)
         if (chain->written[m])
@@ -559,11 +560,8 @@ int build_pointwise(DeviceBuild *build, int first)
         chain.written[m] = is_written(&chain, first, n, m);
     join_dims(&chain);
     choose_vector(&chain);
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = name_of(&chain);
-    put_text(&chain, name, &text, &words);
-    build_launch(build, &text, name, launch_over(shape_elements(&chain.frame) / chain.vector),
-                 &words);
+    KernelText k = kernel_text(build, "%s", name_of(&chain));
+    put_text(&chain, &k);
+    build_launch(&k, launch_over(shape_elements(&chain.frame) / chain.vector));
     return n;
 }

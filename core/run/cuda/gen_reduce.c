@@ -159,60 +159,51 @@ typedef struct {
     double count;
 } Reducing;
 
-static void put_defines(const Reducing *r, const Fold *fold, bool first, bool last,
-                        const char *name, Buf *text)
+static void put_defines(KernelText *k, const Reducing *r, const Fold *fold, bool first, bool last)
 {
     const char *class = number_name(r->class), *in = first ? dtype_name(r->in) : class;
-    const char *out = last ? dtype_name(r->out) : class, *f = r->class == NUMBER_F32 ? "f" : "";
-    buf_printf(text,
-               "#define NAME %s\nenum { K = %d, R = %d };\ntypedef c_%s C;\ntypedef t_%s IN;\n"
-               "typedef t_%s OUT;\n#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
-               "#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n#define LOG1P(x) log1p%s(x)\n"
-               "#define EXP(x) exp%s(x)\n#define LOG(x) log%s(x)\n#define SQRT(x) sqrt%s(x)\n",
-               name, fold->kept.n, fold->folded.n, class, in, out, in, class, out, class, class, f,
-               f, f, f);
-    buf_printf(text, "#define START %s\n#define OF %s\n#define MERGE %s\n#define LAST %s\n",
+    const char *out = last ? dtype_name(r->out) : class;
+    put_class(k, r->class);
+    buf_printf(&k->text,
+               "enum { K = %d, R = %d };\ntypedef t_%s IN;\ntypedef t_%s OUT;\n"
+               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n",
+               fold->kept.n, fold->folded.n, in, out, in, class, out, class);
+    buf_printf(&k->text, "#define START %s\n#define OF %s\n#define MERGE %s\n#define LAST %s\n",
                r->text->start, first ? r->text->of : "x", r->text->merge,
                last ? r->text->last : "s");
     if (r->class != NUMBER_I64)
-        buf_puts(text, log_add);
-    buf_puts(text, head);
+        buf_puts(&k->text, log_add);
+    buf_puts(&k->text, head);
 }
 
-static void word_side(Words *words, const Side *side, const int64_t *numbers)
+static void args_side(KernelText *k, const Side *side)
 {
-    for (int d = 0; d < side->n; d++)
-        word_i64(words, numbers[d]);
-    word_i64(words, 0);
+    args_i64(k, (size_t)side->n, side->size);
+    ARGS_I64(k, 0);
+    args_i64(k, (size_t)side->n, side->step);
+    ARGS_I64(k, 0);
 }
 
 static void build_fold(DeviceBuild *build, const Reducing *r, const Fold *fold, bool first,
                        bool last, int64_t splits, DevicePlace from, DevicePlace to)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
     int64_t each = (fold->n_folded + splits - 1) / splits;
     bool in_rows = fold->last_folded;
     int warps = each > WARP_MOST || (each > 256 && fold->n < 1024) ? 8 : 1;
-    const char *name = arena_printf(build->arena, "reduce_%s_%s", in_rows ? "rows" : "columns",
-                                    first ? dtype_name(r->in) : number_name(r->class));
-    put_defines(r, fold, first, last, name, &text);
+    KernelText k = kernel_text(build, "reduce_%s_%s", in_rows ? "rows" : "columns",
+                               first ? dtype_name(r->in) : number_name(r->class));
+    put_defines(&k, r, fold, first, last);
     if (in_rows)
-        buf_printf(&text, "enum { W = %d };\n", warps);
-    buf_puts(&text, in_rows ? rows_body : columns_body);
-    word_place(&words, from);
-    word_place(&words, to);
-    word_i64(&words, fold->n);
-    word_i64(&words, fold->n_folded);
-    word_i64(&words, each);
-    word_f64(&words, r->count);
-    word_side(&words, &fold->kept, fold->kept.size);
-    word_side(&words, &fold->kept, fold->kept.step);
-    word_side(&words, &fold->folded, fold->folded.size);
-    word_side(&words, &fold->folded, fold->folded.step);
+        buf_printf(&k.text, "enum { W = %d };\n", warps);
+    buf_puts(&k.text, in_rows ? rows_body : columns_body);
+    ARGS_PLACES(&k, from, to);
+    ARGS_I64(&k, fold->n, fold->n_folded, each);
+    arg_f64(&k, r->count);
+    args_side(&k, &fold->kept);
+    args_side(&k, &fold->folded);
     LaunchSize size = launch_over(in_rows ? fold->n * 32 * warps : fold->n);
     size.grid[1] = splits;
-    build_launch(build, &text, name, size, &words);
+    build_launch(&k, size);
 }
 
 static int64_t splits_of(const Fold *fold)

@@ -40,19 +40,18 @@ static const char resize_body[] =
     "    }\n"
     "}\n";
 
-static void word_taps(DeviceBuild *build, const Local *out, const ResizeTaps *taps, Words *words)
+static void args_taps(KernelText *k, const Local *out, const ResizeTaps *taps)
 {
     int n = (int)out->shape.n_dims;
+    args_i64(k, (size_t)n, out->shape.dim);
     for (int d = 0; d < n; d++)
-        word_i64(words, out->shape.dim[d]);
+        ARGS_I64(k, taps[d].n);
     for (int d = 0; d < n; d++)
-        word_i64(words, taps[d].n);
+        arg_table(k, taps[d].place, out->shape.dim[d] * taps[d].n * 8);
     for (int d = 0; d < n; d++)
-        word_place(words, place_table(build, taps[d].place, out->shape.dim[d] * taps[d].n * 8));
+        arg_table(k, taps[d].weight, out->shape.dim[d] * taps[d].n * 8);
     for (int d = 0; d < n; d++)
-        word_place(words, place_table(build, taps[d].weight, out->shape.dim[d] * taps[d].n * 8));
-    for (int d = 0; d < n; d++)
-        word_place(words, place_table(build, taps[d].outside, out->shape.dim[d]));
+        arg_table(k, taps[d].outside, out->shape.dim[d]);
 }
 
 /* row: of Upsample. */
@@ -68,20 +67,14 @@ static bool resize(DeviceBuild *build, const KernelCall *call, const void *row)
     if (!in || in->dtype != out->dtype || !dtype_on_device(in->dtype) || in->shape.n_dims < 1 ||
         !dtype_is_float(in->dtype) || !resize_taps(&asked, row != NULL, taps, &extrapolation, &err))
         return false;
-    const char *type = dtype_name(in->dtype), *class = number_name(dtype_number(in->dtype));
-    const char *name = arena_printf(build->arena, "resize_%s", type);
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    buf_printf(&text,
-               "#define NAME %s\nenum { N = %d };\ntypedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n%s",
-               name, (int)out->shape.n_dims, type, class, type, class, type, class, resize_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    word_i64(&words, shape_elements(&out->shape));
-    word_f64(&words, extrapolation);
-    word_taps(build, out, taps, &words);
-    build_launch(build, &text, name, launch_over(shape_elements(&out->shape)), &words);
+    KernelText k = kernel_text(build, "resize_%s", dtype_name(in->dtype));
+    put_types(&k, in->dtype, dtype_number(in->dtype));
+    buf_printf(&k.text, "enum { N = %d };\n%s", (int)out->shape.n_dims, resize_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
+    ARGS_I64(&k, shape_elements(&out->shape));
+    arg_f64(&k, extrapolation);
+    args_taps(&k, out, taps);
+    build_launch(&k, launch_over(shape_elements(&out->shape)));
     return true;
 }
 

@@ -184,20 +184,12 @@ static LaunchSize row_size(RowForm form, int64_t n_rows)
         {blocks < 1 << 20 ? blocks : 1 << 20, 1, 1}, (int)rows * 32 * form.warps, 0};
 }
 
-static void put_types(Buf *text, const char *name, Dtype dtype, RowForm form)
+static void put_row_types(KernelText *k, Dtype dtype, RowForm form)
 {
-    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
-    buf_printf(text,
-               "#define NAME %s\nenum { W = %d, V = %d, E = %d };\n"
-               "typedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n"
-               "#define SHUFFLE(x, m) shuffle_xor_%s(x, m)\n#define EXP(x) exp%s(x)\n"
-               "#define LOG(x) log%s(x)\n#define SQRT(x) sqrt%s(x)\n",
-               name, form.warps, form.vector, form.loads, type, class, type, class, type, class,
-               class, dtype == DT_F64 ? "" : "f", dtype == DT_F64 ? "" : "f",
-               dtype == DT_F64 ? "" : "f");
-    put_vector_type(text, dtype, form.vector);
-    buf_printf(text, "typedef V_%s V_T;\n", type);
+    put_types(k, dtype, dtype_number(dtype));
+    buf_printf(&k->text, "enum { W = %d, V = %d, E = %d };\n", form.warps, form.vector, form.loads);
+    put_vector_type(&k->text, dtype, form.vector);
+    buf_printf(&k->text, "typedef V_%s V_T;\n", dtype_name(dtype));
 }
 
 static bool is_real(const Local *local)
@@ -230,27 +222,23 @@ static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
         *(d < end ? &n : &step) *= in->shape.dim[d];
     int64_t n_rows = shape_elements(&in->shape) / n;
 
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "%ssoftmax%s_%s", row ? "log_" : "",
-                                    step > 1 ? "_columns" : "", dtype_name(in->dtype));
+    KernelText k = kernel_text(build, "%ssoftmax%s_%s", row ? "log_" : "",
+                               step > 1 ? "_columns" : "", dtype_name(in->dtype));
     RowForm form = row_form(in->dtype, n);
-    put_types(&text, name, in->dtype, form);
-    buf_puts(&text, row ? "#define LAST LOG(sum)\n#define RESULT (x - most - last)\n"
-                        : "#define LAST (1 / sum)\n#define RESULT (EXP(x - most) * last)\n");
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    word_i64(&words, n);
+    put_row_types(&k, in->dtype, form);
+    buf_puts(&k.text, row ? "#define LAST LOG(sum)\n#define RESULT (x - most - last)\n"
+                          : "#define LAST (1 / sum)\n#define RESULT (EXP(x - most) * last)\n");
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
+    ARGS_I64(&k, n);
     if (step > 1) {
-        buf_puts(&text, column_body);
-        word_i64(&words, step);
+        buf_puts(&k.text, column_body);
+        ARGS_I64(&k, step);
     } else {
-        buf_puts(&text, row_head);
-        buf_puts(&text, softmax_body);
+        buf_puts(&k.text, row_head);
+        buf_puts(&k.text, softmax_body);
     }
-    word_i64(&words, n_rows);
-    build_launch(build, &text, name, step > 1 ? launch_over(n_rows) : row_size(form, n_rows),
-                 &words);
+    ARGS_I64(&k, n_rows);
+    build_launch(&k, step > 1 ? launch_over(n_rows) : row_size(form, n_rows));
     return true;
 }
 
@@ -277,14 +265,6 @@ static void put_side(Buf *text, const char *macro, const char *field, const Loca
         buf_printf(text, "#define %s(i) %s\n", macro, fallback);
 }
 
-static void place_or_none(Words *words, const Local *local, DevicePlace place)
-{
-    if (local)
-        word_place(words, place);
-    else
-        word_i64(words, 0);
-}
-
 /* What the norm tells of its rows: output 1 the mean (of a root mean square, its inverse), output 2
  * the inverse of the deviation. */
 static void put_told(const KernelCall *call, const Norm *norm, const Local *told[3], Buf *text)
@@ -309,30 +289,25 @@ static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *n
     const Local *told[3];
     if ((scale && !is_real(scale)) || (bias && !is_real(bias)) || norm->n == 0)
         return false;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "norm_%s", dtype_name(in->dtype));
+    KernelText k = kernel_text(build, "norm_%s", dtype_name(in->dtype));
     RowForm form = row_form(in->dtype, norm->n);
-    put_types(&text, name, in->dtype, form);
-    buf_printf(&text, "enum { CENTRE = %d };\ntypedef t_%s S;\ntypedef t_%s B;\n", norm->centre,
+    put_row_types(&k, in->dtype, form);
+    buf_printf(&k.text, "enum { CENTRE = %d };\ntypedef t_%s S;\ntypedef t_%s B;\n", norm->centre,
                type_of(scale), type_of(bias));
-    buf_printf(&text, "#define PLACE(i) %s\n", norm->each == 1 ? "(i)" : "((i) / a.each)");
-    put_side(&text, "SCALE", "scale", scale, norm->scalar_scale, in->dtype, "1");
-    put_side(&text, "BIAS", "bias", bias, norm->scalar_bias, in->dtype, "0");
-    put_told(call, norm, told, &text);
-    buf_puts(&text, row_head);
-    buf_puts(&text, norm_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
-    place_or_none(&words, scale, place_input(0, 1));
-    place_or_none(&words, bias, place_input(0, 2));
-    place_or_none(&words, told[1], place_output(0, 1));
-    place_or_none(&words, told[2], place_output(0, 2));
-    const int64_t numbers[] = {norm->n, norm->n_rows, norm->rows_each, norm->row_step, norm->each};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_f64(&words, norm->epsilon);
-    build_launch(build, &text, name, row_size(form, norm->n_rows), &words);
+    buf_printf(&k.text, "#define PLACE(i) %s\n", norm->each == 1 ? "(i)" : "((i) / a.each)");
+    put_side(&k.text, "SCALE", "scale", scale, norm->scalar_scale, in->dtype, "1");
+    put_side(&k.text, "BIAS", "bias", bias, norm->scalar_bias, in->dtype, "0");
+    put_told(call, norm, told, &k.text);
+    buf_puts(&k.text, row_head);
+    buf_puts(&k.text, norm_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
+    arg_place_if(&k, scale, place_input(0, 1));
+    arg_place_if(&k, bias, place_input(0, 2));
+    arg_place_if(&k, told[1], place_output(0, 1));
+    arg_place_if(&k, told[2], place_output(0, 2));
+    ARGS_I64(&k, norm->n, norm->n_rows, norm->rows_each, norm->row_step, norm->each);
+    arg_f64(&k, norm->epsilon);
+    build_launch(&k, row_size(form, norm->n_rows));
     return true;
 }
 

@@ -60,25 +60,18 @@ static const char table_head[] =
     "    return inside ? at : -1;\n"
     "}\n";
 
-static void word_tables(DeviceBuild *build, const Tables *tables, Words *words)
+static void args_tables(KernelText *k, const Tables *tables)
 {
+    args_i64(k, (size_t)tables->n, tables->n_out);
+    args_i64(k, (size_t)tables->n, tables->n_kernel);
     for (int d = 0; d < tables->n; d++)
-        word_i64(words, tables->n_out[d]);
-    for (int d = 0; d < tables->n; d++)
-        word_i64(words, tables->n_kernel[d]);
-    for (int d = 0; d < tables->n; d++)
-        word_place(words, place_table(build, tables->place[d],
-                                      tables->n_out[d] * tables->n_kernel[d] * 8));
+        arg_table(k, tables->place[d], tables->n_out[d] * tables->n_kernel[d] * 8);
 }
 
-static void put_types(Buf *text, const char *name, Dtype dtype, int n)
+static void put_window_types(KernelText *k, Dtype dtype, int n)
 {
-    const char *type = dtype_name(dtype), *class = number_name(dtype_number(dtype));
-    buf_printf(text,
-               "#define NAME %s\nenum { N = %d };\ntypedef t_%s T;\ntypedef c_%s C;\n"
-               "#define LOAD(x) load_%s_%s(x)\n#define STORE(x) store_%s_%s(x)\n",
-               name, n, type, class, type, class, type, class);
-    buf_puts(text, table_head);
+    put_types(k, dtype, dtype_number(dtype));
+    buf_printf(&k->text, "enum { N = %d };\n%s", n, table_head);
 }
 
 /* ---- columns ---- */
@@ -112,23 +105,17 @@ typedef struct {
 static void build_columns(DeviceBuild *build, const Conv *c, int64_t batch, int64_t n_batch,
                           DevicePlace to)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
     Dtype dtype = c->image->dtype;
     int64_t image = c->image->shape.dim[1] * c->tables.pixels;
-    const char *name = arena_printf(build->arena, "columns_%s", dtype_name(dtype));
-    put_types(&text, name, dtype, c->tables.n);
-    buf_puts(&text, columns_body);
+    KernelText k = kernel_text(build, "columns_%s", dtype_name(dtype));
+    put_window_types(&k, dtype, c->tables.n);
+    buf_puts(&k.text, columns_body);
     int64_t n = n_batch * c->n_in * c->tables.n_elements * c->tables.n_places;
-    word_place(&words, place_plus(place_input(0, 0), batch * image * element_bytes(dtype)));
-    word_place(&words, to);
-    word_place(&words, place_table(build, c->channels, c->n_in * 8));
-    const int64_t numbers[] = {n,     c->n_in,         c->tables.n_elements, c->tables.n_places,
-                               image, c->tables.pixels};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_tables(build, &c->tables, &words);
-    build_launch(build, &text, name, launch_over(n), &words);
+    ARGS_PLACES(&k, place_plus(place_input(0, 0), batch * image * element_bytes(dtype)), to,
+                place_table(build, c->channels, c->n_in * 8));
+    ARGS_I64(&k, n, c->n_in, c->tables.n_elements, c->tables.n_places, image, c->tables.pixels);
+    args_tables(&k, &c->tables);
+    build_launch(&k, launch_over(n));
 }
 
 /* The image is its own columns: one element, every place in order, every channel in order. */
@@ -220,35 +207,21 @@ static const char direct_body[] =
 static bool build_direct(DeviceBuild *build, const KernelCall *call, const Conv *c,
                          const int64_t *channel, const int64_t *window, int64_t n_terms)
 {
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
     int64_t n_out = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
     const Local *bias = device_input(call, 2);
-    const char *name = arena_printf(build->arena, "windows_%s", dtype_name(c->image->dtype));
+    KernelText k = kernel_text(build, "windows_%s", dtype_name(c->image->dtype));
     if (bias && (bias->dtype != c->out->dtype || shape_elements(&bias->shape) != n_out))
         return false;
-    put_types(&text, name, c->image->dtype, c->tables.n);
-    buf_puts(&text, direct_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_input(0, 1));
-    if (bias && call->first)
-        word_place(&words, place_input(0, 2));
-    else
-        word_i64(&words, 0);
-    word_place(&words, place_output(0, 0));
-    word_place(&words, place_table(build, channel, n_out * n_terms * 8));
-    word_place(&words, place_table(build, window, n_out * n_terms * 8));
-    const int64_t numbers[] = {n,
-                               n_out,
-                               n_terms,
-                               c->tables.n_elements,
-                               c->tables.n_places,
-                               c->image->shape.dim[1] * c->tables.pixels,
-                               c->tables.pixels};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_tables(build, &c->tables, &words);
-    build_launch(build, &text, name, launch_over(n), &words);
+    put_window_types(&k, c->image->dtype, c->tables.n);
+    buf_puts(&k.text, direct_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_input(0, 1));
+    arg_place_if(&k, bias && call->first, place_input(0, 2));
+    ARGS_PLACES(&k, place_output(0, 0), place_table(build, channel, n_out * n_terms * 8),
+                place_table(build, window, n_out * n_terms * 8));
+    ARGS_I64(&k, n, n_out, n_terms, c->tables.n_elements, c->tables.n_places,
+             c->image->shape.dim[1] * c->tables.pixels, c->tables.pixels);
+    args_tables(&k, &c->tables);
+    build_launch(&k, launch_over(n));
     return true;
 }
 
@@ -438,27 +411,20 @@ static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
     if (!tables_of(&local, image, &tables))
         return false;
     bool with_pad = args_int(&rule, "count_include_pad", 0) != 0;
-    Buf text = buf_new(build->arena);
-    Words words = {.arena = build->arena};
-    const char *name = arena_printf(build->arena, "pool_%s", dtype_name(image->dtype));
-    put_types(&text, name, image->dtype, tables.n);
-    buf_printf(&text, "#define POW(x, y) pow%s(x, y)\n", image->dtype == DT_F64 ? "" : "f");
-    buf_printf(&text, "#define START %s\n#define MERGE %s\n#define LAST %s\n%s", pools[kind].start,
-               pools[kind].merge, pools[kind].last, pool_body);
-    word_place(&words, place_input(0, 0));
-    word_place(&words, place_output(0, 0));
+    KernelText k = kernel_text(build, "pool_%s", dtype_name(image->dtype));
+    put_window_types(&k, image->dtype, tables.n);
+    buf_printf(&k.text, "#define START %s\n#define MERGE %s\n#define LAST %s\n%s",
+               pools[kind].start, pools[kind].merge, pools[kind].last, pool_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
     for (int d = 0; d < tables.n; d++) {
         const Runs *runs = &out->runs[2 + d];
         const int64_t *counts = counts_of(call->scratch, &window.dim[d], runs, with_pad);
-        word_place(&words, place_table(build, counts, runs->local_size * 8));
+        arg_table(&k, counts, runs->local_size * 8);
     }
-    const int64_t numbers[] = {shape_elements(&out->shape), tables.n_elements, tables.n_places,
-                               tables.pixels};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        word_i64(&words, numbers[i]);
-    word_f64(&words, args_float(&rule, "p", 2));
-    word_tables(build, &tables, &words);
-    build_launch(build, &text, name, launch_over(numbers[0]), &words);
+    ARGS_I64(&k, shape_elements(&out->shape), tables.n_elements, tables.n_places, tables.pixels);
+    arg_f64(&k, args_float(&rule, "p", 2));
+    args_tables(&k, &tables);
+    build_launch(&k, launch_over(shape_elements(&out->shape)));
     return true;
 }
 

@@ -182,6 +182,7 @@ static inline GpuTeam *gpu_team(const Team *team)
 
 /* What an op is, with those after it that become one with it. */
 bool op_actions(GpuRank *gpu, int at, Error *err);
+Local *gpu_existing_slot(Rank *rank, int32_t slot); /* MakeSlot: all slots exist */
 /* What a step is for the rank, which may have no part in it. */
 bool step_actions(GpuRank *gpu, int at, Error *err);
 
@@ -201,6 +202,8 @@ void actions_close(GpuRank *gpu);
 bool memory_open(GpuRank *gpu, Error *err);
 void memory_close(GpuRank *gpu, bool broken); /* of a broken device only what is the host's */
 bool memory_load(GpuRank *gpu, int32_t slot, Error *err);
+/* A Local in the host's memory like the slot's; NULL when memory is out. */
+Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err);
 /* The slot as it lies on the device now, when what was begun is done. */
 bool memory_fetch(GpuRank *gpu, int32_t slot, Local *to, Error *err);
 bool memory_put(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err);

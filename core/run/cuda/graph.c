@@ -22,15 +22,14 @@ static void drop_capture(GpuRank *gpu)
 static bool capture(GpuRank *gpu, cudaGraph_t *graph, Error *err)
 {
     cudaStream_t stream = gpu->stream[LANE_COMPUTE];
-    if (!cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-                 "cudaStreamBeginCapture", err))
+    if (!CUDA_CALL(err, cudaStreamBeginCapture, stream, cudaStreamCaptureModeThreadLocal))
         return false;
     bool ok = pass_fork(gpu, err) && enqueue_pass(gpu, err) && pass_join(gpu, err);
     if (!ok) {
         drop_capture(gpu);
         return false;
     }
-    return cuda_ok(cudaStreamEndCapture(stream, graph), "cudaStreamEndCapture", err);
+    return CUDA_CALL(err, cudaStreamEndCapture, stream, graph);
 }
 
 static bool make_graph(GpuRank *gpu)
@@ -38,8 +37,8 @@ static bool make_graph(GpuRank *gpu)
     cudaGraph_t graph = NULL;
     Error refused = {0};
     gpu->capturing = true;
-    bool ok = capture(gpu, &graph, &refused) && cuda_ok(cudaGraphInstantiate(&gpu->graph, graph, 0),
-                                                        "cudaGraphInstantiate", &refused);
+    bool ok = capture(gpu, &graph, &refused) &&
+              CUDA_CALL(&refused, cudaGraphInstantiate, &gpu->graph, graph, 0);
     gpu->capturing = false;
     if (graph)
         cuda_give_up(cudaGraphDestroy(graph));
@@ -60,9 +59,8 @@ bool graph_replay(GpuRank *gpu, int pass, bool *done, Error *err)
     *done = true;
     gpu->replaying = true;
     double start = run_now_us();
-    bool ok =
-        pass_begin(gpu, err) &&
-        cuda_ok(cudaGraphLaunch(gpu->graph, gpu->stream[LANE_COMPUTE]), "cudaGraphLaunch", err);
+    bool ok = pass_begin(gpu, err) &&
+              CUDA_CALL(err, cudaGraphLaunch, gpu->graph, gpu->stream[LANE_COMPUTE]);
     gpu->enqueue_us += run_now_us() - start;
     int last = gpu_program(gpu)->n_instrs - 1;
     gpu->pass_enqueued[LANE_COMPUTE] = gpu->pass_enqueued[LANE_COMM] = last;

@@ -38,7 +38,7 @@ static bool take(GpuRank *gpu, void **out, int64_t n_bytes, Error *err)
 
 static bool take_pinned(void **out, size_t n_bytes, Error *err)
 {
-    return cuda_ok(cudaMallocHost(out, n_bytes), "cudaMallocHost", err);
+    return CUDA_CALL(err, cudaMallocHost, out, n_bytes);
 }
 
 static bool has_products(const GpuRank *gpu)
@@ -121,9 +121,8 @@ bool memory_put(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error
         int64_t left = n_bytes - at;
         size_t n = (size_t)(left < STAGING_BYTES ? left : STAGING_BYTES);
         memcpy(gpu->staging, (const char *)from + at, n);
-        if (!cuda_ok(cudaMemcpyAsync((char *)to + at, gpu->staging, n, cudaMemcpyHostToDevice,
-                                     gpu->stream[LANE_COMPUTE]),
-                     "cudaMemcpyAsync", err) ||
+        if (!CUDA_CALL(err, cudaMemcpyAsync, (char *)to + at, gpu->staging, n,
+                       cudaMemcpyHostToDevice, gpu->stream[LANE_COMPUTE]) ||
             !watch_lane(gpu, LANE_COMPUTE, err))
             return false;
         rank_beats(gpu->rank);
@@ -136,9 +135,8 @@ static bool memory_get(GpuRank *gpu, void *to, const void *from, int64_t n_bytes
     for (int64_t at = 0; at < n_bytes; at += STAGING_BYTES) {
         int64_t left = n_bytes - at;
         size_t n = (size_t)(left < STAGING_BYTES ? left : STAGING_BYTES);
-        if (!cuda_ok(cudaMemcpyAsync(gpu->staging, (const char *)from + at, n,
-                                     cudaMemcpyDeviceToHost, gpu->stream[LANE_COMPUTE]),
-                     "cudaMemcpyAsync", err) ||
+        if (!CUDA_CALL(err, cudaMemcpyAsync, gpu->staging, (const char *)from + at, n,
+                       cudaMemcpyDeviceToHost, gpu->stream[LANE_COMPUTE]) ||
             !watch_lane(gpu, LANE_COMPUTE, err))
             return false;
         memcpy((char *)to + at, gpu->staging, n);
@@ -151,23 +149,32 @@ static void *slot_at(const GpuRank *gpu, int32_t slot)
     return gpu->memory + gpu->turns.place[slot];
 }
 
+Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err)
+{
+    const Plan *plan = gpu->rank->team->plan;
+    const Slot *held = &gpu_program(gpu)->slots[slot];
+    const Local *at = gpu->rank->slot[slot];
+    Local *local =
+        local_new_empty(at->dtype, &at->whole, shardings_at(plan->shardings, held->sharding),
+                        plan->mesh, gpu->rank->position);
+    if (local_alloc(local))
+        return local;
+    error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
+               tensor_name(gpu_graph(gpu), held->tensor));
+    local_free(local);
+    return NULL;
+}
+
 bool memory_load(GpuRank *gpu, int32_t slot, Error *err)
 {
-    const Team *team = gpu->rank->team;
-    Local *at = gpu->rank->slot[slot];
-    if (!at || gpu->turns.place[slot] < 0)
+    if (!gpu->rank->slot[slot] || gpu->turns.place[slot] < 0)
         return true;
-    const Slot *held = &gpu_program(gpu)->slots[slot];
-    Local *part =
-        local_new_empty(at->dtype, &at->whole, shardings_at(team->plan->shardings, held->sharding),
-                        team->plan->mesh, gpu->rank->position);
+    Local *part = memory_host_local(gpu, slot, err);
+    if (!part)
+        return false;
     Arena *scratch = arena_new();
-    bool ok = local_alloc(part) || error_kind(err, ERROR_RUN, "out of memory on the host for '%s'",
-                                              tensor_name(gpu_graph(gpu), held->tensor));
-    if (ok) {
-        feed_fill(&team->feeds, held->tensor, part, scratch);
-        ok = memory_put(gpu, slot_at(gpu, slot), part->data, local_bytes(part), err);
-    }
+    feed_fill(&gpu->rank->team->feeds, gpu_program(gpu)->slots[slot].tensor, part, scratch);
+    bool ok = memory_put(gpu, slot_at(gpu, slot), part->data, local_bytes(part), err);
     arena_free(scratch);
     local_free(part);
     return ok;

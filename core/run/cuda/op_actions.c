@@ -14,7 +14,7 @@ typedef struct {
     bool kept[RUN_OPS_MAX];
 } OpRun;
 
-static Local *slot_that_is_there(Rank *rank, int32_t slot)
+Local *gpu_existing_slot(Rank *rank, int32_t slot)
 {
     return rank->slot[slot];
 }
@@ -64,7 +64,7 @@ static bool find_run(GpuRank *gpu, int at, OpRun *run, Error *err)
         if (instr->kind != INSTR_OP || !stands_on(gpu, instr->op))
             continue;
         KernelCall *call = &run->call[run->n];
-        if (!rank_kernel_call(gpu->rank, instr->op, slot_that_is_there, gpu->arena, call))
+        if (!rank_kernel_call(gpu->rank, instr->op, gpu_existing_slot, gpu->arena, call))
             return error_kind(err, ERROR_RUN, "a slot is not there");
         run->at[run->n] = i;
         run->op[run->n] = instr->op;

@@ -35,8 +35,8 @@ static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool la
 {
     NumberBlock x, y;
     Number number = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
-    elements_load(in->dtype, local_at(in, a), 1, 1, number, &x);
-    elements_load(in->dtype, local_at(in, b), 1, 1, number, &y);
+    local_load(in, a, 1, 1, number, &x);
+    local_load(in, b, 1, 1, number, &y);
     integers_order(in->dtype, x.i64, number == NUMBER_I64);
     integers_order(in->dtype, y.i64, number == NUMBER_I64);
     if (number == NUMBER_I64)
@@ -84,13 +84,12 @@ static void cumulate_row(const Local *in, Local *out, const Along *rows, int64_t
     for (int64_t i = 0; i < rows->n; i++) {
         int64_t at = start + (reverse ? rows->n - 1 - i : i) * rows->step;
         NumberBlock x;
-        elements_load(in->dtype, local_at(in, at), 1, 1, number, &x);
+        local_load(in, at, 1, 1, number, &x);
         double next = product ? real * x.f64[0] : real + x.f64[0];
         uint64_t next_int = product ? integer * (uint64_t)x.i64[0] : integer + (uint64_t)x.i64[0];
         double kept = exclusive ? real : next;
         uint64_t kept_int = exclusive ? integer : next_int;
-        elements_store(out->dtype, local_at(out, at), 1, number,
-                       is_float ? (const void *)&kept : (const void *)&kept_int);
+        local_store(out, at, 1, number, is_float ? (const void *)&kept : (const void *)&kept_int);
         real = next;
         integer = next_int;
     }
@@ -217,8 +216,7 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
     row_major_strides(shape, stride);
     for (int64_t row = 0; row < rows.n_rows; row++) {
         int64_t start = row_start(&rows, row);
-        elements_load(lengths->dtype, local_at(lengths, start / stride[batch] % shape->dim[batch]),
-                      1, 1, NUMBER_I64, &length);
+        local_load(lengths, start / stride[batch] % shape->dim[batch], 1, 1, NUMBER_I64, &length);
         if (length < 0 || length > rows.n)
             return error_kind(err, ERROR_RUN,
                               "a sequence of %" PRId64 " is longer than the %" PRId64 " there are",

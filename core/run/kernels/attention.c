@@ -159,7 +159,7 @@ static bool open_bias(Attention *a, Error *err)
             int64_t place = runs_find(&bias->runs[0], first + global[k]);
             if (place < 0)
                 return error_kind(err, ERROR_RUN, "a part of its bias is held by other ranks");
-            elements_load(bias->dtype, local_at(bias, place), 1, 1, NUMBER_F64, &out[k]);
+            local_load(bias, place, 1, 1, NUMBER_F64, &out[k]);
         }
         a->bias[i] = out;
         first += local->whole.dim[2];
@@ -284,10 +284,9 @@ static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, do
     int64_t at = offset + a->position[s];
     bool any = false, yes_no = a->mask && a->mask->dtype == DT_BOOL;
     if (a->mask)
-        elements_load(a->mask->dtype,
-                      local_at(a->mask, b * a->mask_stride[0] + head * a->mask_stride[1] +
-                                            s * a->mask_stride[2]),
-                      1, a->n_masked, NUMBER_F64, bias);
+        local_load(a->mask,
+                   b * a->mask_stride[0] + head * a->mask_stride[1] + s * a->mask_stride[2], 1,
+                   a->n_masked, NUMBER_F64, bias);
     for (int64_t t = 0; t < a->n_keys; t++) {
         bool hidden = (a->causal && t > at) || t >= n_real || (a->mask && t >= a->n_masked) ||
                       (a->left >= 0 && at - t > a->left) || (a->right >= 0 && t - at > a->right);
@@ -314,8 +313,7 @@ static void softmax_row(double *x, int64_t n)
 static void tell(const Attention *a, ScoresStage stage, int64_t row, const double *scores)
 {
     if (a->told && a->stage == stage)
-        elements_store(a->told->dtype, local_at(a->told, row * a->n_keys), a->n_keys, NUMBER_F64,
-                       scores);
+        local_store(a->told, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
 }
 
 /* The scores of a query, which are replaced by their softmax. */
@@ -436,9 +434,8 @@ static void store_present(const Attention *a, int64_t b, int64_t head, const Wor
     const int64_t d[2] = {a->k.d, a->v.d};
     for (int i = 0; i < 2; i++)
         if (a->present[i])
-            elements_store(a->present[i]->dtype,
-                           local_at(a->present[i], (b * a->k.h + head) * a->n_keys * d[i]),
-                           a->n_keys * d[i], a->number, from[i]);
+            local_store(a->present[i], (b * a->k.h + head) * a->n_keys * d[i], a->n_keys * d[i],
+                        a->number, from[i]);
 }
 
 static bool attention(const KernelCall *call, Error *err)

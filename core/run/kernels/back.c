@@ -37,7 +37,7 @@ static bool max_unpool(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
     for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
         int64_t at, to = i / n * pixels;
-        elements_load(position->dtype, local_at(position, i), 1, 1, NUMBER_I64, &at);
+        local_load(position, i, 1, 1, NUMBER_I64, &at);
         bool inside = at >= 0;
         at %= plane;
         for (int d = window.n - 1; inside && d >= 0; at /= window.dim[d--].out) {
@@ -139,7 +139,7 @@ static bool col2im(const KernelCall *call, Error *err)
                 to[place] += x[i * columns + l];
         }
     }
-    elements_store(out->dtype, out->data, n, NUMBER_F64, image);
+    local_store(out, 0, n, NUMBER_F64, image);
     return true;
 }
 

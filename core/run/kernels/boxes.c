@@ -32,7 +32,7 @@ static bool read_number(const KernelCall *call, int input, double fallback, doub
         return false;
     if (shape_elements(&local->shape) != 1)
         return error_kind(err, ERROR_RUN, "input %d is not one number", input);
-    elements_load(local->dtype, local->data, 1, 1, NUMBER_F64, out);
+    local_load(local, 0, 1, 1, NUMBER_F64, out);
     return true;
 }
 
@@ -64,10 +64,9 @@ static ScoredBox read_box(const Suppression *s, int64_t batch, int64_t class, in
 {
     double b[4];
     ScoredBox box = {.place = i};
-    elements_load(s->boxes->dtype, local_at(s->boxes, (batch * s->n_boxes + i) * 4), 1, 4,
-                  NUMBER_F64, b);
+    local_load(s->boxes, (batch * s->n_boxes + i) * 4, 1, 4, NUMBER_F64, b);
     int64_t at = (batch * s->n_classes + class) * s->n_boxes + i;
-    elements_load(s->scores->dtype, local_at(s->scores, at), 1, 1, NUMBER_F64, &box.score);
+    local_load(s->scores, at, 1, 1, NUMBER_F64, &box.score);
     if (s->centred) { /* x, y, width, height */
         box.x0 = b[0] - b[2] / 2;
         box.x1 = b[0] + b[2] / 2;

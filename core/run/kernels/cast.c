@@ -34,7 +34,7 @@ static bool cast_small(const KernelCall *call, Error *err)
     uint8_t *to = out->data;
     for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
         float x;
-        elements_load(in->dtype, local_at(in, i), 1, 1, NUMBER_F32, &x);
+        local_load(in, i, 1, 1, NUMBER_F32, &x);
         to[i] = small_float_bits(out->dtype, x, saturate, rounding);
     }
     return true;
@@ -61,8 +61,8 @@ static bool cast(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         NumberBlock block;
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(in->dtype, local_at(in, i), 1, n_block, number, &block);
-        elements_store(out->dtype, local_at(out, i), n_block, number, &block);
+        local_load(in, i, 1, n_block, number, &block);
+        local_store(out, i, n_block, number, &block);
     }
     return true;
 }

@@ -32,7 +32,7 @@ static bool loop_index(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 0, err))
         return false;
-    elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_I64, &call->iteration);
+    local_store(call->output[0], 0, 1, NUMBER_I64, &call->iteration);
     return true;
 }
 

@@ -210,7 +210,7 @@ static bool channel_number(const Conv *c, int input, int64_t channel, double abs
     int64_t n = shape_elements(&local->shape);
     if (!kernel_computes(local, err) || (n != 1 && n != c->out->shape.dim[1]))
         return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
-    elements_load(local->dtype, local_at(local, n == 1 ? 0 : channel), 1, 1, NUMBER_F64, out);
+    local_load(local, n == 1 ? 0 : channel, 1, 1, NUMBER_F64, out);
     return true;
 }
 
@@ -232,7 +232,7 @@ static bool store_rounded(Conv *c, Error *err)
         for (int64_t i = image * each; i < (image + 1) * each; i++) {
             float sum = (float)((const int64_t *)(const void *)c->y)[i];
             double number = fmin(fmax((double)rintf(sum * (float)(x * w / y)) + zero, least), most);
-            elements_store(c->out->dtype, local_at(c->out, i), 1, NUMBER_F64, &number);
+            local_store(c->out, i, 1, NUMBER_F64, &number);
         }
     }
     return true;
@@ -251,8 +251,7 @@ static bool finish(Conv *c, Error *err)
     if (c->form->out_scale >= 0)
         return store_rounded(c, err);
     if (c->y != c->out->data)
-        elements_store(c->out->dtype, c->out->data, shape_elements(&c->out->shape), c->number,
-                       c->y);
+        local_store(c->out, 0, shape_elements(&c->out->shape), c->number, c->y);
     return true;
 }
 

@@ -20,9 +20,9 @@ static bool is_true(const Local *local, int64_t i)
     double real = 0;
     int64_t integer = 0;
     if (dtype_is_float(local->dtype))
-        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_F64, &real);
+        local_load(local, i, 1, 1, NUMBER_F64, &real);
     else
-        elements_load(local->dtype, local_at(local, i), 1, 1, NUMBER_I64, &integer);
+        local_load(local, i, 1, 1, NUMBER_I64, &integer);
     return real < 0 || real > 0 || real != real || integer != 0;
 }
 
@@ -165,9 +165,8 @@ static Item *read_items(Arena *arena, const Local *in, const Blocks *blocks)
     for (int64_t i = 0; i < blocks->n; i++) {
         double *numbers = arena_array(arena, double, each); /* or as many int64_t */
         for (int64_t o = 0; o < blocks->outer; o++)
-            elements_load(in->dtype, local_at(in, (o * blocks->n + i) * blocks->inner), 1,
-                          blocks->inner, is_float ? NUMBER_F64 : NUMBER_I64,
-                          numbers + o * blocks->inner);
+            local_load(in, (o * blocks->n + i) * blocks->inner, 1, blocks->inner,
+                       is_float ? NUMBER_F64 : NUMBER_I64, numbers + o * blocks->inner);
         if (!is_float)
             integers_order(in->dtype, (int64_t *)(void *)numbers, each);
         items[i] = (Item){numbers, each, i, is_float};

@@ -170,7 +170,7 @@ static bool deform_conv(const KernelCall *call, Error *err)
         }
     if (c.n_places > 0 && !add_bias(&c, y, err))
         return false;
-    elements_store(c.out->dtype, c.out->data, n, NUMBER_F64, y);
+    local_store(c.out, 0, n, NUMBER_F64, y);
     return true;
 }
 

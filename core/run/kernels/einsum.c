@@ -105,8 +105,8 @@ static bool einsum(const KernelCall *call, Error *err)
             multiply_at(call, &points, kept * points.n_summed + i, &real, &integer);
         int64_t at =
             points.n_summed > 0 ? place_at(&points, call->n_inputs, kept * points.n_summed) : kept;
-        elements_store(out->dtype, local_at(out, at), 1, is_float ? NUMBER_F64 : NUMBER_I64,
-                       is_float ? (const void *)&real : (const void *)&integer);
+        local_store(out, at, 1, is_float ? NUMBER_F64 : NUMBER_I64,
+                    is_float ? (const void *)&real : (const void *)&integer);
     }
     return true;
 }

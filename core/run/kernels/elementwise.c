@@ -138,7 +138,7 @@ static const void *input_block(const Local *in, int64_t at, int64_t step, int64_
 {
     if (step == 1 && dtype_is_number(in->dtype) && dtype_number(in->dtype) == number)
         return local_at(in, at);
-    elements_load(in->dtype, local_at(in, at), step, n, number, room);
+    local_load(in, at, step, n, number, room);
     return room;
 }
 
@@ -151,7 +151,7 @@ static void compute_block(BlockFn *fn, Number number, const void *const in[3], L
     }
     NumberBlock result;
     fn(in, &result, n, params);
-    elements_store(out->dtype, local_at(out, at), n, number, &result);
+    local_store(out, at, n, number, &result);
 }
 
 /* p and q as numbers of the class, at the ends of the type where they are beyond it. */
@@ -330,10 +330,10 @@ bool kernel_scale(Local *local, double factor, Error *err)
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         double x[ELEMENT_BLOCK];
         int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        elements_load(local->dtype, local_at(local, i), 1, n_block, NUMBER_F64, x);
+        local_load(local, i, 1, n_block, NUMBER_F64, x);
         for (int64_t k = 0; k < n_block; k++)
             x[k] *= factor;
-        elements_store(local->dtype, local_at(local, i), n_block, NUMBER_F64, x);
+        local_store(local, i, n_block, NUMBER_F64, x);
     }
     return true;
 }

@@ -81,7 +81,7 @@ static bool biased(const KernelCall *call, Error *err)
     const double *more = kernel_doubles(call, 2);
     for (int64_t i = 0; i < n; i++) {
         double y = f->of(x[i] + (b ? b[i % last] : 0), alpha) + (more ? more[i] : 0);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }
@@ -102,7 +102,7 @@ static bool bias_split_gelu(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i / half * 2 * half + i % half, k = i % half;
         double y = (x[at] + b[k]) * gelu(x[at + half] + b[half + k], 0);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }
@@ -123,7 +123,7 @@ static bool swiglu(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n; i++) {
         int64_t at = gate ? i : i / half * 2 * half + i % half;
         double y = x[at] / (1 + exp(-x[at])) * (gate ? by[i] : x[at + half]);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }
@@ -189,7 +189,7 @@ static void store(const KernelCall *call, int output, int64_t at, int64_t n, con
 {
     Local *out = output < call->n_outputs ? call->output[output] : NULL;
     if (out)
-        elements_store(out->dtype, local_at(out, at), n, NUMBER_F64, from);
+        local_store(out, at, n, NUMBER_F64, from);
 }
 
 static bool skip_norm(const KernelCall *call, Error *err)
@@ -242,9 +242,9 @@ static bool linear(const KernelCall *call, Error *err)
     const double *b = kernel_doubles(call, 2);
     for (int64_t i = 0; i < n; i++) {
         double y;
-        elements_load(out->dtype, local_at(out, i), 1, 1, NUMBER_F64, &y);
+        local_load(out, i, 1, 1, NUMBER_F64, &y);
         y += b[i % p.n];
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }

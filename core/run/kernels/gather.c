@@ -63,8 +63,7 @@ static bool find_rows(const KernelCall *call, const Points *points, int64_t firs
         for (int64_t i = 0; i < s.n; i++)
             for (int64_t c = 0; c < n; c++) {
                 int64_t at;
-                elements_load(indices->dtype, local_at(indices, s.from + i * s.step + c), 1, 1,
-                              NUMBER_I64, &at);
+                local_load(indices, s.from + i * s.step + c, 1, 1, NUMBER_I64, &at);
                 if (!find_row(call, first + c, at, stride[first + c], &rows[s.to + i], err))
                     return false;
             }
@@ -200,7 +199,7 @@ static bool gather_elements(const KernelCall *call, Error *err)
             from += x;
             at += y;
         }
-        elements_load(indices->dtype, local_at(indices, at), 1, 1, NUMBER_I64, &index);
+        local_load(indices, at, 1, 1, NUMBER_I64, &index);
         if (!find_row(call, axis, index, stride[axis], &from, err))
             return false;
         if (from != PICK_NONE)

@@ -63,8 +63,8 @@ void held_heads_load(const HeldHeads *heads, int64_t batch, int64_t head, Number
 {
     int64_t rows = heads->packed ? heads->s : 1, n = heads->packed ? heads->d : heads->s * heads->d;
     for (int64_t s = 0; s < rows && n > 0; s++)
-        elements_load(heads->local->dtype, local_at(heads->local, place_of(heads, batch, head, s)),
-                      1, n, number, (char *)out + s * n * number_bytes(number));
+        local_load(heads->local, place_of(heads, batch, head, s), 1, n, number,
+                   (char *)out + s * n * number_bytes(number));
 }
 
 void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Number number,
@@ -72,6 +72,6 @@ void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Numbe
 {
     int64_t rows = heads->packed ? heads->s : 1, n = heads->packed ? heads->d : heads->s * heads->d;
     for (int64_t s = 0; s < rows && n > 0; s++)
-        elements_store(heads->local->dtype, local_at(heads->local, place_of(heads, batch, head, s)),
-                       n, number, (const char *)from + s * n * number_bytes(number));
+        local_store(heads->local, place_of(heads, batch, head, s), n, number,
+                    (const char *)from + s * n * number_bytes(number));
 }

@@ -48,7 +48,7 @@ static bool load_list(const KernelCall *call, int input, int64_t n, double **out
     if (shape_elements(&local->shape) != n)
         return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
     *out = arena_array(call->scratch, double, n);
-    elements_load(local->dtype, local->data, 1, n, NUMBER_F64, *out);
+    local_load(local, 0, 1, n, NUMBER_F64, *out);
     return true;
 }
 
@@ -56,12 +56,10 @@ static bool load_list(const KernelCall *call, int input, int64_t n, double **out
 static void scale_row(const Rows *rows, int64_t row, double *x, double mean, double factor,
                       double addend)
 {
-    elements_load(rows->in->dtype, local_at(rows->in, row * rows->pixels), 1, rows->pixels,
-                  NUMBER_F64, x);
+    local_load(rows->in, row * rows->pixels, 1, rows->pixels, NUMBER_F64, x);
     for (int64_t i = 0; i < rows->pixels; i++)
         x[i] = (x[i] - mean) * factor + addend;
-    elements_store(rows->out->dtype, local_at(rows->out, row * rows->pixels), rows->pixels,
-                   NUMBER_F64, x);
+    local_store(rows->out, row * rows->pixels, rows->pixels, NUMBER_F64, x);
 }
 
 /* Mean and variance of n rows, `step` rows apart. */
@@ -72,8 +70,7 @@ static void moments(const Rows *rows, int64_t first, int64_t n, int64_t step, do
     *mean = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t row = first; row < first + n * step; row += step) {
-            elements_load(rows->in->dtype, local_at(rows->in, row * rows->pixels), 1, rows->pixels,
-                          NUMBER_F64, x);
+            local_load(rows->in, row * rows->pixels, 1, rows->pixels, NUMBER_F64, x);
             for (int64_t i = 0; i < rows->pixels; i++)
                 if (pass == 0)
                     sum += x[i];
@@ -115,7 +112,7 @@ static bool tell_statistics(const KernelCall *call, const RuleCall *rule, int64_
             return error_kind(err, ERROR_RUN, "output %d is held in another size", o);
         for (int64_t c = 0; c < n; c++) {
             double number = o < 3 ? was[c] * keep + of[c] * (1 - keep) : of[c];
-            elements_store(out->dtype, local_at(out, c), 1, NUMBER_F64, &number);
+            local_store(out, c, 1, NUMBER_F64, &number);
         }
     }
     return true;
@@ -224,8 +221,7 @@ static bool lrn(const KernelCall *call, Error *err)
     double *x = arena_array(call->scratch, double, n_in);
     for (int64_t i = 0; i < in->shape.dim[0] * pixels; i++) {
         int64_t b = i / pixels, pixel = i % pixels;
-        elements_load(in->dtype, local_at(in, b * n_in * pixels + pixel), pixels, n_in, NUMBER_F64,
-                      x);
+        local_load(in, b * n_in * pixels + pixel, pixels, n_in, NUMBER_F64, x);
         for (int64_t c = 0; c < n_out; c++) {
             double sum = 0;
             int64_t own = runs_find(&in->runs[1], global[c]);
@@ -237,8 +233,7 @@ static bool lrn(const KernelCall *call, Error *err)
                 sum += inside ? x[place] * x[place] : 0;
             }
             double y = x[own] / pow(bias + alpha / (double)size * sum, beta);
-            elements_store(out->dtype, local_at(out, (b * n_out + c) * pixels + pixel), 1,
-                           NUMBER_F64, &y);
+            local_store(out, (b * n_out + c) * pixels + pixel, 1, NUMBER_F64, &y);
         }
     }
     return true;

@@ -74,7 +74,7 @@ static bool line_number(const KernelCall *call, const Side *side, int input, int
     int64_t place = line_place(side, line, at);
     if (place < 0)
         return error_kind(err, ERROR_RUN, "a scale or zero point is held by other ranks");
-    elements_load(line->dtype, local_at(line, place), 1, 1, NUMBER_F64, out);
+    local_load(line, place, 1, 1, NUMBER_F64, out);
     return true;
 }
 
@@ -99,7 +99,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
     for (int64_t d = 0; d <= last; d++)
         out->global[d] = kernel_globals(call->scratch, &local->runs[d]);
     out->numbers = arena_array(call->scratch, double, n);
-    elements_load(local->dtype, local->data, 1, n, NUMBER_F64, out->numbers);
+    local_load(local, 0, 1, n, NUMBER_F64, out->numbers);
     for (int64_t i = 0; i < n && input_of(call, zero); i++) {
         double less;
         if (!line_number(call, out, zero, i, 0, &less, err))
@@ -149,7 +149,7 @@ static bool one_number(const KernelCall *call, int input, double absent, double 
         return true;
     if (!kernel_computes(local, err) || shape_elements(&local->shape) != 1)
         return error_kind(err, ERROR_RUN, "input %d is not one number", input);
-    elements_load(local->dtype, local->data, 1, 1, NUMBER_F64, out);
+    local_load(local, 0, 1, 1, NUMBER_F64, out);
     return true;
 }
 
@@ -176,7 +176,7 @@ static void store_matrix(const Integers *n, int64_t to, int64_t a_at, int64_t b_
             *sum = finished(n, *sum, by, n->bias ? n->bias[j] : 0);
         }
     int64_t each = n->a.rows * n->b.columns;
-    elements_store(out->dtype, local_at(out, to * each), each, NUMBER_F64, sums);
+    local_store(out, to * each, each, NUMBER_F64, sums);
 }
 
 static bool multiply(const Integers *n, Error *err)

@@ -69,7 +69,7 @@ static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
     if (shape_elements(&weights->shape) != loss->classes)
         return error_kind(err, ERROR_RUN, "the weights are not those of all classes");
     loss->weight = arena_array(call->scratch, double, loss->classes);
-    elements_load(weights->dtype, weights->data, 1, loss->classes, NUMBER_F64, loss->weight);
+    local_load(weights, 0, 1, loss->classes, NUMBER_F64, loss->weight);
     return true;
 }
 
@@ -81,8 +81,7 @@ static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *to
     double most = -INFINITY, sum = 0, *row = loss->row;
     int64_t n = loss->takes_log ? loss->classes : at >= 0,
             from = loss->takes_log || at < 0 ? 0 : at;
-    elements_load(loss->scores->dtype, local_at(loss->scores, first + from * loss->step),
-                  loss->step, n, NUMBER_F64, row);
+    local_load(loss->scores, first + from * loss->step, loss->step, n, NUMBER_F64, row);
     if (!loss->takes_log)
         return n > 0 ? row[0] : 0;
     for (int64_t c = 0; c < n; c++)
@@ -93,14 +92,14 @@ static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *to
     for (int64_t c = 0; c < n; c++)
         row[c] = row[c] - most - log_sum;
     for (int64_t c = 0; told && c < n; c++)
-        elements_store(told->dtype, local_at(told, first + c * loss->step), 1, NUMBER_F64, &row[c]);
+        local_store(told, first + c * loss->step, 1, NUMBER_F64, &row[c]);
     return at < 0 ? 0 : row[at];
 }
 
 /* The weight of the label at place i, 0 where it is ignored; *at is its class. */
 static bool read_label(const Loss *loss, int64_t i, int64_t *at, double *weight, Error *err)
 {
-    elements_load(loss->labels->dtype, local_at(loss->labels, i), 1, 1, NUMBER_I64, at);
+    local_load(loss->labels, i, 1, 1, NUMBER_I64, at);
     *weight = 0;
     if (loss->ignores && *at == loss->ignored) {
         *at = -1;
@@ -121,10 +120,10 @@ static void finish(const KernelCall *call, const Loss *loss, double sum, double 
     if (loss->mean)
         sum /= divisor;
     if (loss->scalar)
-        elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_F64, &sum);
+        local_store(call->output[0], 0, 1, NUMBER_F64, &sum);
     Local *total = !loss->takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
     if (total && loss->scalar) /* of the weights; nobody asks for it beside all losses */
-        elements_store(total->dtype, total->data, 1, NUMBER_F64, &weights);
+        local_store(total, 0, 1, NUMBER_F64, &weights);
 }
 
 static bool loss_of_classes(const KernelCall *call, Error *err)
@@ -146,7 +145,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
             return false;
         double one = 0 - weight * log_probability(&loss, i, at, told);
         if (!loss.scalar)
-            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &one);
+            local_store(out, i, 1, NUMBER_F64, &one);
         sum += one;
         weights += weight;
     }

@@ -29,8 +29,8 @@ static bool fill_numbers(const Attr *attr, Local *out)
             real = attr->floats[i];
         int64_t integer = attr->type == ATTR_INTS ? attr->ints[i] : attr->i;
         bool is_int = attr->type == ATTR_INT || attr->type == ATTR_INTS;
-        elements_store(out->dtype, local_at(out, i), 1, is_int ? NUMBER_I64 : NUMBER_F64,
-                       is_int ? (const void *)&integer : (const void *)&real);
+        local_store(out, i, 1, is_int ? NUMBER_I64 : NUMBER_F64,
+                    is_int ? (const void *)&integer : (const void *)&real);
     }
     return true;
 }
@@ -83,8 +83,8 @@ static bool range(const KernelCall *call, Error *err)
         !kernel_scalar(call->input[0], &int_start, err) ||
         !kernel_scalar(call->input[2], &int_delta, err))
         return false;
-    elements_load(call->input[0]->dtype, call->input[0]->data, 1, 1, NUMBER_F64, &start);
-    elements_load(call->input[2]->dtype, call->input[2]->data, 1, 1, NUMBER_F64, &delta);
+    local_load(call->input[0], 0, 1, 1, NUMBER_F64, &start);
+    local_load(call->input[2], 0, 1, 1, NUMBER_F64, &delta);
     Local *out = call->output[0];
     const int64_t *global = kernel_globals(call->scratch, &out->runs[0]);
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
@@ -92,9 +92,9 @@ static bool range(const KernelCall *call, Error *err)
         int64_t integer =
             (int64_t)((uint64_t)int_start + (uint64_t)global[i] * (uint64_t)int_delta);
         if (dtype_is_float(out->dtype))
-            elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &real);
+            local_store(out, i, 1, NUMBER_F64, &real);
         else
-            elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &integer);
+            local_store(out, i, 1, NUMBER_I64, &integer);
     }
     return true;
 }
@@ -120,7 +120,7 @@ static bool shape_of(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "its output has not one number a dim");
     const int64_t *d = kernel_globals(call->scratch, &out->runs[0]);
     for (int64_t i = 0; i < out->shape.dim[0]; i++)
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &whole->dim[start + d[i]]);
+        local_store(out, i, 1, NUMBER_I64, &whole->dim[start + d[i]]);
     return true;
 }
 
@@ -129,7 +129,7 @@ static bool size_of(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 1, err))
         return false;
     int64_t n = shape_elements(&call->input[0]->whole);
-    elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_I64, &n);
+    local_store(call->output[0], 0, 1, NUMBER_I64, &n);
     return true;
 }
 
@@ -147,8 +147,7 @@ static bool eye_like(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < out->shape.dim[0]; i++)
         for (int64_t j = 0; j < out->shape.dim[1]; j++)
             if (column[j] - row[i] == k)
-                elements_store(out->dtype, local_at(out, i * out->shape.dim[1] + j), 1, NUMBER_I64,
-                               &one);
+                local_store(out, i * out->shape.dim[1] + j, 1, NUMBER_I64, &one);
     return true;
 }
 
@@ -170,7 +169,7 @@ static bool one_hot(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "the operands do not fit each other");
     elements_copy(out->dtype, out->data, values->data, 0, n * depth);
     for (int64_t i = 0; i < n; i++) {
-        elements_load(indices->dtype, local_at(indices, i), 1, 1, NUMBER_I64, &at);
+        local_load(indices, i, 1, 1, NUMBER_I64, &at);
         at += at < 0 ? depth : 0;
         if (at >= 0 && at < depth)
             elements_copy(out->dtype, local_at(out, (i / inner * depth + at) * inner + i % inner),

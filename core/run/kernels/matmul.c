@@ -199,8 +199,7 @@ static bool add_scaled(const Local *c, double beta, Local *out, Error *err)
             double x[ELEMENT_BLOCK], y[ELEMENT_BLOCK];
             void *to = local_at(out, i * n + j);
             elements_load(out->dtype, to, 1, n_block, NUMBER_F64, x);
-            elements_load(c->dtype, local_at(c, i * stride[0] + j * stride[1]), stride[1], n_block,
-                          NUMBER_F64, y);
+            local_load(c, i * stride[0] + j * stride[1], stride[1], n_block, NUMBER_F64, y);
             for (int64_t k = 0; k < n_block; k++)
                 x[k] += beta * y[k];
             elements_store(out->dtype, to, n_block, NUMBER_F64, x);

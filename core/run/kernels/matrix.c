@@ -47,9 +47,9 @@ static bool det(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
     double *matrix = arena_array(call->scratch, double, n *n);
     for (int64_t i = 0; i < n_matrices; i++) {
-        elements_load(in->dtype, local_at(in, i * n * n), 1, n * n, NUMBER_F64, matrix);
+        local_load(in, i * n * n, 1, n * n, NUMBER_F64, matrix);
         double of = determinant(matrix, n);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &of);
+        local_store(out, i, 1, NUMBER_F64, &of);
     }
     return true;
 }

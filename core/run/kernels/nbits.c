@@ -70,7 +70,7 @@ static bool open_block(const NBits *n, int64_t column, int64_t block, double *sc
     *zero = ldexp(1, (int)n->bits - 1);
     if (place < 0)
         return false;
-    elements_load(n->scale->dtype, local_at(n->scale, place), 1, 1, NUMBER_F64, scale);
+    local_load(n->scale, place, 1, 1, NUMBER_F64, scale);
     if (!n->zero)
         return true;
     bool few = n->zero->dtype == DT_U8;
@@ -81,7 +81,7 @@ static bool open_block(const NBits *n, int64_t column, int64_t block, double *sc
     if (few)
         *zero = (double)packed(n->zero, place, block, n->bits);
     else
-        elements_load(n->zero->dtype, local_at(n->zero, place), 1, 1, NUMBER_F64, zero);
+        local_load(n->zero, place, 1, 1, NUMBER_F64, zero);
     return true;
 }
 
@@ -128,7 +128,7 @@ static bool matmul_nbits(const KernelCall *call, Error *err)
     const double *b = bias && call->first ? kernel_doubles(call, 5) : NULL;
     for (int64_t i = 0; b && i < n_out; i++)
         y[i] += b[i % p.n];
-    elements_store(out->dtype, out->data, n_out, NUMBER_F64, y);
+    local_store(out, 0, n_out, NUMBER_F64, y);
     return true;
 }
 

@@ -124,13 +124,13 @@ static bool weigh_ngrams(const KernelCall *call, Error *err)
     double *count = arena_array(call->scratch, double, ngrams.column.n);
     double *columns = arena_array(call->scratch, double, n_columns);
     for (int64_t r = 0; r < n_rows; r++) {
-        elements_load(in->dtype, local_at(in, r * n), 1, n, NUMBER_I64, row);
+        local_load(in, r * n, 1, n, NUMBER_I64, row);
         memset(count, 0, (size_t)ngrams.column.n * sizeof *count);
         memset(columns, 0, (size_t)n_columns * sizeof *columns);
         count_row(&ngrams, row, n, count);
         for (int i = 0; i < ngrams.column.n; i++)
             columns[ngrams.column.at[i]] += column_of(&ngrams, i, count[i]);
-        elements_store(out->dtype, local_at(out, r * n_columns), n_columns, NUMBER_F64, columns);
+        local_store(out, r * n_columns, n_columns, NUMBER_F64, columns);
     }
     return true;
 }

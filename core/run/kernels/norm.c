@@ -103,12 +103,12 @@ static bool each_row(const KernelCall *call, Error *err)
     int64_t n_elements = shape_elements(&in->shape);
     for (int64_t block = 0; block < n_elements; block += n * step)
         for (int64_t at = block; at < block + step; at++) {
-            elements_load(in->dtype, local_at(in, at), step, n, NUMBER_F64, row);
+            local_load(in, at, step, n, NUMBER_F64, row);
             kind->of_row(row, n, order);
             if (step == 1)
-                elements_store(out->dtype, local_at(out, at), n, NUMBER_F64, row);
+                local_store(out, at, n, NUMBER_F64, row);
             for (int64_t i = 0; step > 1 && i < n; i++)
-                elements_store(out->dtype, local_at(out, at + i * step), 1, NUMBER_F64, &row[i]);
+                local_store(out, at + i * step, 1, NUMBER_F64, &row[i]);
         }
     return true;
 }
@@ -168,8 +168,7 @@ static const double *side_row(Side *side, const Local *out, int64_t axis, int64_
     for (int64_t d = axis - 1; d >= 0; rest /= out->shape.dim[d--])
         row += rest % out->shape.dim[d] * side->stride[d];
     for (int64_t i = 0; row != side->row && i < n; i++)
-        elements_load(side->local->dtype, local_at(side->local, row + side->place[i]), 1, 1,
-                      NUMBER_F64, &side->elements[i]);
+        local_load(side->local, row + side->place[i], 1, 1, NUMBER_F64, &side->elements[i]);
     side->row = row;
     return side->elements;
 }
@@ -204,7 +203,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
         return false;
     for (int64_t at = 0; at < n_elements; at += n) {
         double told[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
-        elements_load(in->dtype, local_at(in, at), 1, n, NUMBER_F64, row);
+        local_load(in, at, 1, n, NUMBER_F64, row);
         normalize(row, n, call->kernel->row == NULL, epsilon, &told[1], &told[2]);
         if (call->kernel->row)
             told[1] = told[2]; /* there is no mean to tell */
@@ -215,8 +214,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
         elements_store(in->dtype, local_at(out, at), n, NUMBER_F64, row);
         for (int q = 1; q < 3 && q < call->n_outputs; q++)
             if (call->output[q])
-                elements_store(call->output[q]->dtype, local_at(call->output[q], at / n), 1,
-                               NUMBER_F64, &told[q]);
+                local_store(call->output[q], at / n, 1, NUMBER_F64, &told[q]);
     }
     return true;
 }
@@ -260,7 +258,7 @@ static bool mean_variance(const KernelCall *call, Error *err)
     double *x = arena_array(call->scratch, double, n);
     double *mean = arena_array(call->scratch, double, n_groups);
     double *deviation = arena_array(call->scratch, double, n_groups);
-    elements_load(in->dtype, in->data, 1, n, NUMBER_F64, x);
+    local_load(in, 0, 1, n, NUMBER_F64, x);
     for (int64_t i = 0; i < n; i++) {
         int64_t rest = i;
         for (int64_t d = in->shape.n_dims - 1; d >= 0; rest /= in->shape.dim[d--])
@@ -273,7 +271,7 @@ static bool mean_variance(const KernelCall *call, Error *err)
     }
     for (int64_t i = 0; i < n; i++)
         x[i] /= sqrt(deviation[group[i]]) + 1e-9;
-    elements_store(out->dtype, out->data, n, NUMBER_F64, x);
+    local_store(out, 0, n, NUMBER_F64, x);
     return true;
 }
 

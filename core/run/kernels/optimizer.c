@@ -60,7 +60,7 @@ static bool read_setting(const KernelCall *call, Setting *out, Error *err)
         return false;
     if (shape_elements(&rate->shape) != 1)
         return error_kind(err, ERROR_RUN, "the rate is not one number");
-    elements_load(rate->dtype, rate->data, 1, 1, NUMBER_F64, &out->rate);
+    local_load(rate, 0, 1, 1, NUMBER_F64, &out->rate);
     out->step = (double)step;
     out->first = step <= 0;
     out->alpha = args_float(&rule, "alpha", row->alpha);
@@ -79,7 +79,7 @@ static void update_block(const OptimizerRow *row, const Setting *setting, const 
 {
     double block[ROLES_MAX][ELEMENT_BLOCK];
     for (int r = 0; r < row->roles; r++)
-        elements_load(in[r]->dtype, local_at(in[r], at), 1, n, NUMBER_F64, block[r]);
+        local_load(in[r], at, 1, n, NUMBER_F64, block[r]);
     for (int64_t i = 0; i < n; i++) {
         double value[ROLES_MAX] = {0};
         for (int r = 0; r < row->roles; r++)
@@ -90,7 +90,7 @@ static void update_block(const OptimizerRow *row, const Setting *setting, const 
     }
     for (int r = 0; r < row->roles; r++)
         if (out[r])
-            elements_store(out[r]->dtype, local_at(out[r], at), n, NUMBER_F64, block[r]);
+            local_store(out[r], at, n, NUMBER_F64, block[r]);
 }
 
 /* Parameter p of n: its operands are held in one size, role by role n apart. */

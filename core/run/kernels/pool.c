@@ -128,13 +128,12 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
     int64_t pixels = n_rows > 0 ? shape_elements(&image->shape) / n_rows : 0;
     double *x = arena_array(call->scratch, double, pixels);
     for (int64_t row = 0; row < n_rows; row++) {
-        elements_load(image->dtype, local_at(image, row * pixels), 1, pixels, NUMBER_F64, x);
+        local_load(image, row * pixels, 1, pixels, NUMBER_F64, x);
         int64_t whole_row = batch[row / channels] * image->whole.dim[1] + channel[row % channels];
         for (int64_t i = 0; i < n_places; i++) {
             window_split(i, pool.window.n_out, pool.window.n, o);
             Pooled found = pool_window(&pool, x, o);
-            elements_store(out->dtype, local_at(out, row * n_places + i), 1, NUMBER_F64,
-                           &found.value);
+            local_store(out, row * n_places + i, 1, NUMBER_F64, &found.value);
             if (where && found.place >= 0)
                 ((int64_t *)where->data)[row * n_places + i] =
                     position_of(&pool, image, whole_row, found.place);

@@ -67,7 +67,7 @@ static int64_t scale_place(const Scaling *s, int64_t i)
 static double number_at(const Local *local, int64_t place)
 {
     double x;
-    elements_load(local->dtype, local_at(local, place), 1, 1, NUMBER_F64, &x);
+    local_load(local, place, 1, 1, NUMBER_F64, &x);
     return x;
 }
 
@@ -100,7 +100,7 @@ static void store_few(Local *out, int64_t i, double quotient, double zero, bool 
     }
     dtype_int_range(out->dtype, &least, &most);
     double y = fmin(fmax(rint(quotient) + zero, least), most);
-    elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+    local_store(out, i, 1, NUMBER_F64, &y);
 }
 
 /* row NULL: from few bits; else to them. */
@@ -130,7 +130,7 @@ static bool scale(const KernelCall *call, Error *err)
             continue;
         }
         x = (x - zero) * by;
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+        local_store(out, i, 1, NUMBER_F64, &x);
     }
     return true;
 }
@@ -158,7 +158,7 @@ static bool dynamic(const KernelCall *call, Error *err)
     const double told[3] = {0, by, zero};
     for (int o = 1; o < call->n_outputs && o < 3; o++)
         if (call->output[o])
-            elements_store(call->output[o]->dtype, call->output[o]->data, 1, NUMBER_F64, &told[o]);
+            local_store(call->output[o], 0, 1, NUMBER_F64, &told[o]);
     return true;
 }
 
@@ -237,7 +237,7 @@ static bool pointwise(const KernelCall *call, Error *err)
             x[k] = (number_at(call->input[(ptrdiff_t)3 * k], place) - zero[k]) * by[k];
         }
         double y = fmin(fmax(quotient(f->of(x[0], x[1], alpha), by[2]) + zero[2], least), most);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }

@@ -74,7 +74,7 @@ static bool draw(const KernelCall *call, Error *err)
         for (int64_t i = 0; i < n_block; i++)
             block[i] = from + factor * (normal ? draw_normal(key, index[at + i])
                                                : draw_unit(key, index[at + i]));
-        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, block);
+        local_store(out, at, n_block, NUMBER_F64, block);
     }
     return true;
 }
@@ -95,10 +95,10 @@ static bool bernoulli(const KernelCall *call, Error *err)
     for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
         double block[ELEMENT_BLOCK];
         int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
-        elements_load(in->dtype, local_at(in, at), 1, n_block, NUMBER_F64, block);
+        local_load(in, at, 1, n_block, NUMBER_F64, block);
         for (int64_t i = 0; i < n_block; i++)
             block[i] = draw_unit(key, index[at + i]) < block[i];
-        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, block);
+        local_store(out, at, n_block, NUMBER_F64, block);
     }
     return true;
 }
@@ -133,14 +133,14 @@ static bool multinomial(const KernelCall *call, Error *err)
     double *row = arena_array(call->scratch, double, n);
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
         if (i % n_samples == 0) {
-            elements_load(in->dtype, local_at(in, i / n_samples * n), 1, n, NUMBER_F64, row);
+            local_load(in, i / n_samples * n, 1, n, NUMBER_F64, row);
             accumulate(row, n);
         }
         double at = draw_unit(key, index[i]) * row[n - 1];
         int64_t c = 0;
         while (c < n - 1 && !(at < row[c]))
             c++;
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_I64, &c);
+        local_store(out, i, 1, NUMBER_I64, &c);
     }
     return true;
 }
@@ -163,7 +163,7 @@ static bool read_ratio(const KernelCall *call, double *ratio, Error *err)
     if (!kernel_computes(given, err))
         return false;
     if (shape_elements(&given->shape) == 1)
-        elements_load(given->dtype, given->data, 1, 1, NUMBER_F64, ratio);
+        local_load(given, 0, 1, 1, NUMBER_F64, ratio);
     return (*ratio >= 0 && *ratio < 1) ||
            error_kind(err, ERROR_RUN, "it cannot drop a share of %g", *ratio);
 }
@@ -191,13 +191,13 @@ static bool dropout(const KernelCall *call, Error *err)
         for (int64_t i = 0; i < n_block; i++)
             kept[i] = !index || draw_unit(key, index[at + i]) >= ratio;
         if (mask)
-            elements_store(mask->dtype, local_at(mask, at), n_block, NUMBER_F64, kept);
+            local_store(mask, at, n_block, NUMBER_F64, kept);
         if (!index)
             continue;
-        elements_load(in->dtype, local_at(in, at), 1, n_block, NUMBER_F64, x);
+        local_load(in, at, 1, n_block, NUMBER_F64, x);
         for (int64_t i = 0; i < n_block; i++)
             x[i] = kept[i] > 0 ? x[i] / (1 - ratio) : 0;
-        elements_store(out->dtype, local_at(out, at), n_block, NUMBER_F64, x);
+        local_store(out, at, n_block, NUMBER_F64, x);
     }
     return true;
 }

@@ -343,8 +343,7 @@ static void load_states(Layer *n, int64_t d)
         const Local *from = input < n->call->n_inputs ? n->call->input[input] : NULL;
         memset(n->state[k], 0, (size_t)(n->b * n->h) * sizeof(double));
         for (int64_t b = 0; from && b < n->b; b++)
-            elements_load(from->dtype, local_at(from, state_at(n, d, b)), 1, n->h, NUMBER_F64,
-                          n->state[k] + b * n->h);
+            local_load(from, state_at(n, d, b), 1, n->h, NUMBER_F64, n->state[k] + b * n->h);
     }
 }
 
@@ -356,8 +355,7 @@ static void store_step(const Layer *n, int64_t d, int64_t step)
             continue;
         int64_t time = time_of(n, d, b, step);
         int64_t at = n->batch_first ? (b * n->s + time) * n->r + d : (time * n->r + d) * n->b + b;
-        elements_store(out->dtype, local_at(out, at * n->h), n->h, NUMBER_F64,
-                       n->state[0] + b * n->h);
+        local_store(out, at * n->h, n->h, NUMBER_F64, n->state[0] + b * n->h);
     }
 }
 
@@ -366,8 +364,7 @@ static void store_states(const Layer *n, int64_t d)
     for (int k = 0; k < n->cell->n_states && 1 + k < n->call->n_outputs; k++) {
         Local *to = n->call->output[1 + k];
         for (int64_t b = 0; to && b < n->b; b++)
-            elements_store(to->dtype, local_at(to, state_at(n, d, b)), n->h, NUMBER_F64,
-                           n->state[k] + b * n->h);
+            local_store(to, state_at(n, d, b), n->h, NUMBER_F64, n->state[k] + b * n->h);
     }
 }
 

@@ -123,7 +123,7 @@ static void fold_all(const ReduceRow *row, const Local *in, Number number, const
         for (int64_t i = 0; i < size; i += ELEMENT_BLOCK) {
             NumberBlock block;
             int64_t n_block = size - i < ELEMENT_BLOCK ? size - i : ELEMENT_BLOCK;
-            elements_load(in->dtype, local_at(in, done + i), 1, n_block, number, &block);
+            local_load(in, done + i, 1, n_block, number, &block);
             char *to = (char *)sums + (place + i * step) * number_bytes(number);
             if (number == NUMBER_I64 && is_extreme(row))
                 integers_order(in->dtype, block.i64, n_block);
@@ -182,7 +182,7 @@ static bool reduce(const KernelCall *call, Error *err)
     finish(row, count, number, sums, n_out);
     if (number == NUMBER_I64 && is_extreme(row))
         integers_order(in->dtype, sums, n_out);
-    elements_store(out->dtype, out->data, n_out, number, sums);
+    local_store(out, 0, n_out, number, sums);
     return true;
 }
 

@@ -77,7 +77,7 @@ static bool fill_bins(const Regions *r, BinFn *of, Error *err)
             return error_kind(err, ERROR_RUN, "a region is of an image that there is not");
         const int64_t bin[2] = {r->bin[0][row], r->bin[1][column]};
         double y = image ? of(r, region, bin, image + channel * plane) : 0;
-        elements_store(r->out->dtype, local_at(r->out, i), 1, NUMBER_F64, &y);
+        local_store(r->out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }

@@ -134,7 +134,7 @@ static double sample(const Local *in, const ResizeTaps *taps, const int64_t *at,
 {
     if (d == in->shape.n_dims) {
         double x;
-        elements_load(in->dtype, local_at(in, place), 1, 1, NUMBER_F64, &x);
+        local_load(in, place, 1, 1, NUMBER_F64, &x);
         return x;
     }
     const ResizeTaps *t = &taps[d];
@@ -162,7 +162,7 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
         return error_kind(err, ERROR_RUN, "its roi is data");
     if (shape_elements(&roi->shape) != 2 * n)
         return error_kind(err, ERROR_RUN, "its roi is not two numbers a dim");
-    elements_load(roi->dtype, roi->data, 1, 2 * n, NUMBER_F64, list);
+    local_load(roi, 0, 1, 2 * n, NUMBER_F64, list);
     for (int i = 0; i < n; i++) {
         out->roi_start[resizing->axes[i]] = list[i];
         out->roi_end[resizing->axes[i]] = list[n + i];
@@ -238,7 +238,7 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
             outside |= taps[d].outside[at[d]];
         }
         double x = outside ? extrapolation : sample(in, taps, at, 0, 0);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &x);
+        local_store(out, i, 1, NUMBER_F64, &x);
     }
     return true;
 }
@@ -318,7 +318,7 @@ static bool pad(const KernelCall *call, Error *err)
     if (value && !call->sink)
         elements_copy(out->dtype, out->data, value->data, 0, n);
     for (int64_t i = 0; i < n && !value && !call->sink && fill != 0; i++)
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &fill);
+        local_store(out, i, 1, NUMBER_F64, &fill);
     return pick_padded(call, padding.before, padding.after, args_text(&rule, "mode", "constant"),
                        err);
 }

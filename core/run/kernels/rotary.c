@@ -44,8 +44,7 @@ static int64_t angle_row(const Rotary *r, int64_t b, int64_t s)
         return (whole->dim[0] == 1 ? 0 : b) * shape->dim[1] + (whole->dim[1] == 1 ? 0 : s);
     bool first_only = shape_elements(&r->ids->whole) == 1 && r->ids->whole.n_dims == 1;
     int64_t id;
-    elements_load(r->ids->dtype, local_at(r->ids, first_only ? 0 : b * r->x.s + s), 1, 1,
-                  NUMBER_I64, &id);
+    local_load(r->ids, first_only ? 0 : b * r->x.s + s, 1, 1, NUMBER_I64, &id);
     id += first_only ? r->position[s] : 0;
     return id >= 0 && id < shape->dim[0] ? id : -1;
 }
@@ -73,10 +72,8 @@ static bool turn_all(const KernelCall *call, const Rotary *r, Error *err)
             int64_t row = angle_row(r, b, s);
             if (row < 0)
                 return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
-            elements_load(r->cosine->dtype, local_at(r->cosine, row * half), 1, half, NUMBER_F64,
-                          cosine + s * half);
-            elements_load(r->sine->dtype, local_at(r->sine, row * half), 1, half, NUMBER_F64,
-                          sine + s * half);
+            local_load(r->cosine, row * half, 1, half, NUMBER_F64, cosine + s * half);
+            local_load(r->sine, row * half, 1, half, NUMBER_F64, sine + s * half);
         }
         for (int64_t h = 0; h < r->x.h; h++) {
             held_heads_load(&r->x, b, h, NUMBER_F64, x);

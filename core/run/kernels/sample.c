@@ -174,8 +174,7 @@ static bool grid_sample(const KernelCall *call, Error *err)
         for (int64_t c = 0; c < channels; c++) {
             int64_t plane = i / places * channels + c;
             double y = taps_sum(x + plane * pixels, taps, stride + 2, n);
-            elements_store(out->dtype, local_at(out, plane * places + i % places), 1, NUMBER_F64,
-                           &y);
+            local_store(out, plane * places + i % places, 1, NUMBER_F64, &y);
         }
     }
     return true;
@@ -215,7 +214,7 @@ static bool affine_grid(const KernelCall *call, Error *err)
         y = weights[n];
         for (int j = 0; j < n; j++)
             y += weights[j] * coordinate[j];
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }

@@ -64,7 +64,7 @@ static bool find_target(const Scatter *s, int64_t i, int64_t *target, Error *err
 {
     const Shape *shape = &s->indices->shape;
     int64_t index, size = s->out->whole.dim[s->axis];
-    elements_load(s->indices->dtype, local_at(s->indices, i), 1, 1, NUMBER_I64, &index);
+    local_load(s->indices, i, 1, 1, NUMBER_I64, &index);
     if (index < -size || index >= size)
         return error_kind(err, ERROR_RUN, "index %" PRId64 " is outside a dim of size %" PRId64,
                           index, size);
@@ -133,7 +133,7 @@ static bool find_row(const Scatter *s, int64_t at, int64_t n_picked, int64_t *ta
     *target = 0;
     for (int64_t d = 0; d < n_picked; d++) {
         int64_t index, size = s->out->whole.dim[d];
-        elements_load(s->indices->dtype, local_at(s->indices, at + d), 1, 1, NUMBER_I64, &index);
+        local_load(s->indices, at + d, 1, 1, NUMBER_I64, &index);
         if (index < -size || index >= size)
             return error_kind(err, ERROR_RUN, "index %" PRId64 " is outside a dim of size %" PRId64,
                               index, size);
@@ -180,7 +180,7 @@ static bool cache_row(const Local *starts, int64_t batch, int64_t at, int64_t si
 {
     int64_t start = 0;
     if (starts)
-        elements_load(starts->dtype, local_at(starts, batch), 1, 1, NUMBER_I64, &start);
+        local_load(starts, batch, 1, 1, NUMBER_I64, &start);
     if (ring && size > 0 && start >= 0) {
         *row = (start % size + at) % size;
         return true;

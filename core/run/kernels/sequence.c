@@ -116,7 +116,7 @@ static bool element_at(const KernelCall *call, Error *err)
 
 static bool store_int(const KernelCall *call, int64_t number)
 {
-    elements_store(call->output[0]->dtype, call->output[0]->data, 1, NUMBER_I64, &number);
+    local_store(call->output[0], 0, 1, NUMBER_I64, &number);
     return true;
 }
 

@@ -127,8 +127,7 @@ static void load_row(const Dft *d, int64_t at, const Transform *t)
     for (int64_t i = 0; i < t->n; i++) {
         double part[2] = {0, 0};
         if (i < d->n_in && i < known)
-            elements_load(d->in->dtype, local_at(d->in, (at + i * d->step) * d->parts), 1, d->parts,
-                          NUMBER_F64, part);
+            local_load(d->in, (at + i * d->step) * d->parts, 1, d->parts, NUMBER_F64, part);
         t->row[i] = part[0] + part[1] * I;
     }
     if (!d->inverse || !d->half)
@@ -156,8 +155,7 @@ static bool dft(const KernelCall *call, Error *err)
         for (int64_t f = 0; f < d.n_out; f++) {
             double part[2] = {creal(t.bins[f]) * scale, cimag(t.bins[f]) * scale};
             int64_t to = (block * d.n_out + f) * d.step + within;
-            elements_store(d.out->dtype, local_at(d.out, to * d.parts_out), d.parts_out, NUMBER_F64,
-                           part);
+            local_store(d.out, to * d.parts_out, d.parts_out, NUMBER_F64, part);
         }
     }
     return true;
@@ -210,15 +208,13 @@ static bool stft(const KernelCall *call, Error *err)
             if (at < 0)
                 return error_kind(err, ERROR_RUN, "a part of a frame is held by other ranks");
             at += row / n_frames * s.signal->shape.dim[1];
-            elements_load(s.signal->dtype, local_at(s.signal, at * s.parts), 1, s.parts, NUMBER_F64,
-                          part);
+            local_load(s.signal, at * s.parts, 1, s.parts, NUMBER_F64, part);
             t.row[i] = by * (part[0] + part[1] * I);
         }
         transform(&t);
         for (int64_t f = 0; f < s.n_bins; f++) {
             const double part[2] = {creal(t.bins[f]), cimag(t.bins[f])};
-            elements_store(s.out->dtype, local_at(s.out, (row * s.n_bins + f) * 2), 2, NUMBER_F64,
-                           part);
+            local_store(s.out, (row * s.n_bins + f) * 2, 2, NUMBER_F64, part);
         }
     }
     return true;
@@ -246,7 +242,7 @@ static bool window(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n; i++) {
         double angle = size > 0 ? 2 * PI * (double)global[i] / (double)size : 0;
         double y = w->c * cos(2 * angle) - w->b * cos(angle) + w->a;
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &y);
+        local_store(out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }
@@ -256,7 +252,7 @@ static bool window(const KernelCall *call, Error *err)
 static double number_of(const KernelCall *call, int input)
 {
     double x;
-    elements_load(call->input[input]->dtype, call->input[input]->data, 1, 1, NUMBER_F64, &x);
+    local_load(call->input[input], 0, 1, 1, NUMBER_F64, &x);
     return x;
 }
 
@@ -300,7 +296,7 @@ static bool mel_weights(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n; i++) {
         int64_t columns = out->shape.dim[1];
         double weight = band_weight(&edge[band[i % columns]], bin[i / columns]);
-        elements_store(out->dtype, local_at(out, i), 1, NUMBER_F64, &weight);
+        local_store(out, i, 1, NUMBER_F64, &weight);
     }
     return true;
 }

@@ -214,10 +214,9 @@ static bool causal_conv(const KernelCall *call, Error *err)
                 y[at] += w[k] * line[at + k];
             y[at] = n.silu ? y[at] / (1 + exp(-y[at])) : y[at];
         }
-        elements_store(out->dtype, local_at(out, row * n.l), n.l, NUMBER_F64, y);
+        local_store(out, row * n.l, n.l, NUMBER_F64, y);
         if (last)
-            elements_store(last->dtype, local_at(last, row * before), before, NUMBER_F64,
-                           line + n.l);
+            local_store(last, row * before, before, NUMBER_F64, line + n.l);
     }
     return true;
 }

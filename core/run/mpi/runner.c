@@ -71,9 +71,8 @@ static bool all_alike(const Team *team, MpiWorld *world, Arena *arena, Error *er
                                  hash_plan(team->plan, team->program, arena),
                                  hash_options(team->options, arena)};
     uint64_t *all = arena_array(arena, uint64_t, (int64_t)SAME_COUNT * team->world->n);
-    if (!mpi_fine(MPI_Allgather(mine, SAME_COUNT, MPI_UINT64_T, all, SAME_COUNT, MPI_UINT64_T,
-                                world->comm),
-                  "MPI_Allgather", err))
+    if (!MPI_CALL(err, MPI_Allgather, mine, SAME_COUNT, MPI_UINT64_T, all, SAME_COUNT, MPI_UINT64_T,
+                  world->comm))
         return false;
     for (int p = 1; p < team->world->n; p++)
         for (int s = 0; s < SAME_COUNT; s++)
@@ -139,7 +138,7 @@ static bool wait_for_group(const Team *team, const MpiStep *step, double *wait_u
     double start = run_now_us();
     if (!team->options->trace || step->comm == MPI_COMM_NULL)
         return true;
-    bool ok = mpi_fine(MPI_Barrier(step->comm), "MPI_Barrier", err);
+    bool ok = MPI_CALL(err, MPI_Barrier, step->comm);
     *wait_us = run_now_us() - start;
     return ok;
 }
@@ -160,7 +159,7 @@ static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
     atomic_int *state = &rank->result->head->state;
     bool reads = rank_has(rank, instr->slot);
     if (!own->world)
-        return host_runner.step(rank, instr, wait_us);
+        return host_step(rank, instr, wait_us);
     if (!reads && !rank_has(rank, instr->from))
         return true;
     Local *target = reads ? host_make_slot(rank, instr->slot) : NULL;
@@ -181,12 +180,7 @@ static bool run_op(Rank *rank, const Instr *instr)
     Own *own = rank->team->own;
     if (own->world)
         watch_note(&own->watch);
-    return host_runner.op(rank, instr);
-}
-
-static bool open_rank(Rank *rank)
-{
-    return host_runner.rank_open(rank);
+    return host_op(rank, instr);
 }
 
 /* Times of all ranks are told by the clock of process 0. */
@@ -199,35 +193,17 @@ static void close_rank(Rank *rank)
             span[i].start_us += own->world->ahead_us;
             span[i].end_us += own->world->ahead_us;
         }
-    host_runner.rank_close(rank);
-}
-
-static bool load(Rank *rank, int32_t slot)
-{
-    return host_runner.load(rank, slot);
-}
-
-static const Local *fetch(Rank *rank, int32_t slot)
-{
-    return host_runner.fetch(rank, slot);
-}
-
-static Local *copy(Rank *rank, const Local *from)
-{
-    return host_runner.copy(rank, from);
 }
 
 static const Runner mpi_runner = {.name = "mpi",
                                   .open = open_team,
                                   .close = close_team,
-                                  .rank_open = open_rank,
                                   .rank_close = close_rank,
-                                  .load = load,
+                                  .load = host_load,
                                   .op = run_op,
                                   .step = run_step,
                                   .drop = rank_unmake,
-                                  .copy = copy,
-                                  .fetch = fetch};
+                                  .fetch = host_fetch};
 
 extern const Plugin dimscope_plugin;
 const Plugin dimscope_plugin = {

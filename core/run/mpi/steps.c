@@ -20,8 +20,7 @@ bool mpi_steps_open(Arena *arena, const Mesh *mesh, MPI_Comm world, bool in_orde
 {
     int position = 0;
     *out = (MpiSteps){.arena = arena, .mesh = mesh, .in_order = in_order, .n_most = INT32_MAX};
-    if (!mpi_types_open(&out->types, err) ||
-        !mpi_fine(MPI_Comm_dup(world, &out->world), "MPI_Comm_dup", err))
+    if (!mpi_types_open(&out->types, err) || !MPI_CALL(err, MPI_Comm_dup, world, &out->world))
         return false;
     MPI_Comm_set_errhandler(out->world, MPI_ERRORS_RETURN);
     MPI_Comm_rank(out->world, &position);
@@ -64,8 +63,7 @@ static bool make_group(MpiSteps *steps, AtomSet atoms, MPI_Comm *out, Error *err
         ranks[i] = (int)mesh_group_member(steps->mesh, atoms, steps->position, i);
     MPI_Comm_group(steps->world, &world);
     MPI_Group_incl(world, (int)n, ranks, &group);
-    bool ok =
-        mpi_fine(MPI_Comm_create_group(steps->world, group, 1, out), "MPI_Comm_create_group", err);
+    bool ok = MPI_CALL(err, MPI_Comm_create_group, steps->world, group, 1, out);
     MPI_Group_free(&group);
     MPI_Group_free(&world);
     return ok;
@@ -167,10 +165,8 @@ static bool repeat_type(MpiSteps *steps, const Piece *piece, int dim, int64_t n_
         at[i] = (MPI_Aint)((place[i] - place[0]) * n_bytes);
         even = even && at[i] == at[1] * i;
     }
-    bool ok = even ? mpi_fine(MPI_Type_create_hvector((int)size, 1, at[1], inner, type),
-                              "MPI_Type_create_hvector", err)
-                   : mpi_fine(MPI_Type_create_hindexed_block((int)size, 1, at, inner, type),
-                              "MPI_Type_create_hindexed_block", err);
+    bool ok = even ? MPI_CALL(err, MPI_Type_create_hvector, (int)size, 1, at[1], inner, type)
+                   : MPI_CALL(err, MPI_Type_create_hindexed_block, (int)size, 1, at, inner, type);
     if (ok)
         vec_push(steps->arena, &steps->made, *type);
     return ok;
@@ -187,15 +183,14 @@ static bool piece_type(MpiSteps *steps, const Piece *piece, Dtype dtype, MPI_Dat
     if (piece_is_contiguous(piece) || piece->row * n_bytes < ROW_BYTES_LEAST)
         return true;
     MPI_Datatype type;
-    if (!mpi_fine(MPI_Type_contiguous((int)piece->row, steps->types.element[dtype], &type),
-                  "MPI_Type_contiguous", err))
+    if (!MPI_CALL(err, MPI_Type_contiguous, (int)piece->row, steps->types.element[dtype], &type))
         return false;
     vec_push(steps->arena, &steps->made, type);
     for (int d = piece->n_dims - 1; d >= 0; d--)
         if (!repeat_type(steps, piece, d, n_bytes, &type, err))
             return false;
     *out = type;
-    return mpi_fine(MPI_Type_commit(out), "MPI_Type_commit", err);
+    return MPI_CALL(err, MPI_Type_commit, out);
 }
 
 static bool make_types(MpiSteps *steps, MpiStep *step, Error *err)
@@ -226,8 +221,7 @@ static bool meet_at(const MpiSteps *steps, MpiStep *step, const MpiStepCall *cal
         step->give.direct && step->take.direct};
     enum { N = sizeof mine / sizeof *mine, N_SAME = N - 1 };
     int64_t *all = arena_array(steps->arena, int64_t, (int64_t)N * step->n_members);
-    if (!mpi_fine(MPI_Allgather(mine, N, MPI_INT64_T, all, N, MPI_INT64_T, step->comm),
-                  "MPI_Allgather", err))
+    if (!MPI_CALL(err, MPI_Allgather, mine, N, MPI_INT64_T, all, N, MPI_INT64_T, step->comm))
         return false;
     step->direct = true;
     for (int i = 0; i < step->n_members; i++) {
@@ -329,9 +323,8 @@ static bool all_gather(Doing *d)
     int64_t n_mine = shape_elements(&d->source->shape);
     void *to = received(d);
     return to &&
-           mpi_fine(MPI_Allgatherv(d->source->data, (int)n_mine, type, to, step->take.n,
-                                   step->take.at, type, step->comm),
-                    "MPI_Allgatherv", d->err) &&
+           MPI_CALL(d->err, MPI_Allgatherv, d->source->data, (int)n_mine, type, to, step->take.n,
+                    step->take.at, type, step->comm) &&
            take_all(d, to);
 }
 
@@ -342,9 +335,8 @@ static bool all_to_all(Doing *d)
     const void *from = packed(d);
     void *to = from ? received(d) : NULL;
     return to &&
-           mpi_fine(MPI_Alltoallv(from, step->give.n, step->give.at, type, to, step->take.n,
-                                  step->take.at, type, step->comm),
-                    "MPI_Alltoallv", d->err) &&
+           MPI_CALL(d->err, MPI_Alltoallv, from, step->give.n, step->give.at, type, to,
+                    step->take.n, step->take.at, type, step->comm) &&
            take_all(d, to);
 }
 
@@ -377,16 +369,15 @@ static bool reduce_in_order(Doing *d, int64_t at, int64_t n)
     char *addends =
         room_for(&d->steps->receive, step->dtype, (int64_t)counts[me] * n_members, d->err);
     char *sums = local_at(d->target, at), *mine = pointer_at(sums, step->dtype, from[me]);
-    bool ok = addends && mpi_fine(MPI_Alltoallv(local_at(d->source, at), counts, from, type,
-                                                addends, n_mine, mine_at, type, step->comm),
-                                  "MPI_Alltoallv", d->err);
+    bool ok = addends && MPI_CALL(d->err, MPI_Alltoallv, local_at(d->source, at), counts, from,
+                                  type, addends, n_mine, mine_at, type, step->comm);
     if (ok)
         elements_copy(step->dtype, mine, addends, 1, counts[me]);
     for (int i = 1; ok && i < n_members; i++)
         kernel_combine(step->exchange.roles.reduce, step->dtype, mine,
                        pointer_at(addends, step->dtype, mine_at[i]), 1, counts[me]);
-    ok = ok && mpi_fine(MPI_Allgatherv(MPI_IN_PLACE, 0, type, sums, counts, from, type, step->comm),
-                        "MPI_Allgatherv", d->err);
+    ok = ok && MPI_CALL(d->err, MPI_Allgatherv, MPI_IN_PLACE, 0, type, sums, counts, from, type,
+                        step->comm);
     arena_free(scratch);
     return ok;
 }
@@ -401,11 +392,9 @@ static bool all_reduce(Doing *d)
     mpi_reduction(&d->steps->types, step->dtype, step->exchange.roles.reduce, &type, &op);
     for (int64_t at = 0; ok && at < n_all; at += n_most) {
         int64_t n = n_all - at < n_most ? n_all - at : n_most;
-        ok = d->steps->in_order
-                 ? reduce_in_order(d, at, n)
-                 : mpi_fine(MPI_Allreduce(local_at(d->source, at), local_at(d->target, at), (int)n,
-                                          type, op, step->comm),
-                            "MPI_Allreduce", d->err);
+        ok = d->steps->in_order ? reduce_in_order(d, at, n)
+                                : MPI_CALL(d->err, MPI_Allreduce, local_at(d->source, at),
+                                           local_at(d->target, at), (int)n, type, op, step->comm);
     }
     return ok;
 }
@@ -417,9 +406,8 @@ static bool reduce_scatter(Doing *d)
     MPI_Op op;
     mpi_reduction(&d->steps->types, step->dtype, step->exchange.roles.reduce, &type, &op);
     const void *from = packed(d);
-    return from &&
-           mpi_fine(MPI_Reduce_scatter(from, d->target->data, step->give.n, type, op, step->comm),
-                    "MPI_Reduce_scatter", d->err);
+    return from && MPI_CALL(d->err, MPI_Reduce_scatter, from, d->target->data, step->give.n, type,
+                            op, step->comm);
 }
 
 /* ---- from rank to rank ---- */
@@ -558,8 +546,7 @@ static bool by_messages(Doing *d)
     bool ok = p.send && p.receive && post_takes(d, &p) && post_gives(d, &p);
     if (ok)
         stage_own(d, &p);
-    ok = ok && mpi_fine(MPI_Waitall(p.requests.n, p.requests.at, MPI_STATUSES_IGNORE),
-                        "MPI_Waitall", d->err);
+    ok = ok && MPI_CALL(d->err, MPI_Waitall, p.requests.n, p.requests.at, MPI_STATUSES_IGNORE);
     for (int i = 0; ok && i < x->n_takes; i++)
         ok = !p.staged[i] || exchange_take(x, &x->take[i], p.staged[i], d->target, d->err);
     free(p.requests.at);

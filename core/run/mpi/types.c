@@ -50,17 +50,14 @@ bool mpi_types_open(MpiTypes *types, Error *err)
         int n_bytes = t == DT_NONE ? 0 : (int)element_bytes((Dtype)t);
         if (n_bytes == 0)
             continue;
-        if (!mpi_fine(MPI_Type_contiguous(n_bytes, MPI_BYTE, &types->element[t]),
-                      "MPI_Type_contiguous", err) ||
-            !mpi_fine(MPI_Type_commit(&types->element[t]), "MPI_Type_commit", err) ||
-            !mpi_fine(MPI_Type_set_name(types->element[t], dtype_name((Dtype)t)),
-                      "MPI_Type_set_name", err))
+        if (!MPI_CALL(err, MPI_Type_contiguous, n_bytes, MPI_BYTE, &types->element[t]) ||
+            !MPI_CALL(err, MPI_Type_commit, &types->element[t]) ||
+            !MPI_CALL(err, MPI_Type_set_name, types->element[t], dtype_name((Dtype)t)))
             return false;
     }
     for (int r = 0; r < REDUCE_KINDS; r++) {
         types->combine[r] = MPI_OP_NULL;
-        if (combines[r] &&
-            !mpi_fine(MPI_Op_create(combines[r], 1, &types->combine[r]), "MPI_Op_create", err))
+        if (combines[r] && !MPI_CALL(err, MPI_Op_create, combines[r], 1, &types->combine[r]))
             return false;
     }
     return true;

@@ -24,6 +24,9 @@ typedef struct {
 /* False with ERROR_RUN where MPI says that a call failed. */
 bool mpi_fine(int code, const char *call, Error *err);
 
+/* Calls a function of MPI; false with *err, which names it, when it fails. */
+#define MPI_CALL(err, call, ...) mpi_fine(call(__VA_ARGS__), #call, err)
+
 bool mpi_types_open(MpiTypes *types, Error *err);
 void mpi_types_close(MpiTypes *types);
 

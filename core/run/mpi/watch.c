@@ -34,17 +34,15 @@ bool host_open(MPI_Comm world, Host *out, Error *err)
     *out = (Host){.window = MPI_WIN_NULL};
     MPI_Comm_size(world, &n_world);
     MPI_Comm_rank(world, &rank);
-    if (!mpi_fine(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &comm),
-                  "MPI_Comm_split_type", err))
+    if (!MPI_CALL(err, MPI_Comm_split_type, world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL,
+                  &comm))
         return false;
     MPI_Comm_size(comm, &out->n);
     MPI_Comm_rank(comm, &out->me);
     out->whole = out->n == n_world;
-    bool ok = mpi_fine(MPI_Win_allocate_shared(sizeof *mine, (int)sizeof *mine, MPI_INFO_NULL, comm,
-                                               &mine, &out->window),
-                       "MPI_Win_allocate_shared", err) &&
-              mpi_fine(MPI_Win_shared_query(out->window, 0, &n_bytes, &unit, &out->line),
-                       "MPI_Win_shared_query", err);
+    bool ok = MPI_CALL(err, MPI_Win_allocate_shared, sizeof *mine, (int)sizeof *mine, MPI_INFO_NULL,
+                       comm, &mine, &out->window) &&
+              MPI_CALL(err, MPI_Win_shared_query, out->window, 0, &n_bytes, &unit, &out->line);
     if (ok) {
         memset(mine, 0, sizeof *mine);
         atomic_store(&mine->process, getpid());

@@ -15,16 +15,14 @@ static bool meet(World *world, bool failed, Error *err)
     MpiWorld *own = world->own;
     int mine = failed ? world->me : world->n, first = world->n;
     Error said = {0};
-    if (!mpi_fine(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, own->comm), "MPI_Allreduce",
-                  err))
+    if (!MPI_CALL(err, MPI_Allreduce, &mine, &first, 1, MPI_INT, MPI_MIN, own->comm))
         return false;
     if (first == world->n)
         return true;
     if (first == world->me && err)
         said = *err;
-    if (mpi_fine(MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, first, own->comm), "MPI_Bcast",
-                 err) &&
-        err && !error_is_set(err))
+    if (MPI_CALL(err, MPI_Bcast, &said, (int)sizeof said, MPI_BYTE, first, own->comm) && err &&
+        !error_is_set(err))
         *err = said;
     return false;
 }
@@ -34,7 +32,7 @@ static bool share(World *world, void *data, int64_t n_bytes, int from, Error *er
     MpiWorld *own = world->own;
     for (int64_t at = 0; at < n_bytes; at += PIECE_BYTES) {
         int n = (int)(n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES);
-        if (!mpi_fine(MPI_Bcast((char *)data + at, n, MPI_BYTE, from, own->comm), "MPI_Bcast", err))
+        if (!MPI_CALL(err, MPI_Bcast, (char *)data + at, n, MPI_BYTE, from, own->comm))
             return false;
     }
     return true;
@@ -45,11 +43,9 @@ static bool move(MpiWorld *own, bool sends, int other, char *data, int64_t n_byt
 {
     for (int64_t at = 0; at < n_bytes; at += PIECE_BYTES) {
         int n = (int)(n_bytes - at < PIECE_BYTES ? n_bytes - at : PIECE_BYTES);
-        bool ok =
-            sends
-                ? mpi_fine(MPI_Send(data + at, n, MPI_BYTE, other, 0, own->comm), "MPI_Send", err)
-                : mpi_fine(MPI_Recv(data + at, n, MPI_BYTE, other, 0, own->comm, MPI_STATUS_IGNORE),
-                           "MPI_Recv", err);
+        bool ok = sends ? MPI_CALL(err, MPI_Send, data + at, n, MPI_BYTE, other, 0, own->comm)
+                        : MPI_CALL(err, MPI_Recv, data + at, n, MPI_BYTE, other, 0, own->comm,
+                                   MPI_STATUS_IGNORE);
         if (!ok)
             return false;
     }
@@ -103,11 +99,10 @@ static bool answer_clock(MPI_Comm comm, int other, Error *err)
 {
     for (int i = 0; i < QUESTIONS; i++) {
         double now = 0;
-        if (!mpi_fine(MPI_Recv(&now, 1, MPI_DOUBLE, other, 0, comm, MPI_STATUS_IGNORE), "MPI_Recv",
-                      err))
+        if (!MPI_CALL(err, MPI_Recv, &now, 1, MPI_DOUBLE, other, 0, comm, MPI_STATUS_IGNORE))
             return false;
         now = run_now_us();
-        if (!mpi_fine(MPI_Send(&now, 1, MPI_DOUBLE, other, 0, comm), "MPI_Send", err))
+        if (!MPI_CALL(err, MPI_Send, &now, 1, MPI_DOUBLE, other, 0, comm))
             return false;
     }
     return true;
@@ -118,9 +113,8 @@ static bool ask_clock(MPI_Comm comm, double *ahead_us, Error *err)
     double least_us = 0;
     for (int i = 0; i < QUESTIONS; i++) {
         double sent = run_now_us(), there = sent;
-        if (!mpi_fine(
-                MPI_Sendrecv_replace(&there, 1, MPI_DOUBLE, 0, 0, 0, 0, comm, MPI_STATUS_IGNORE),
-                "MPI_Sendrecv_replace", err))
+        if (!MPI_CALL(err, MPI_Sendrecv_replace, &there, 1, MPI_DOUBLE, 0, 0, 0, 0, comm,
+                      MPI_STATUS_IGNORE))
             return false;
         double us = run_now_us() - sent;
         if (i == 0 || us < least_us) {
@@ -163,7 +157,7 @@ bool mpi_world_open(World *out, Error *err)
     if (is_open)
         return error_kind(err, ERROR_RUN, "MPI is in use already");
     take_turns();
-    if (!mpi_fine(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got), "MPI_Init_thread", err))
+    if (!MPI_CALL(err, MPI_Init_thread, NULL, NULL, MPI_THREAD_FUNNELED, &got))
         return false;
     MpiWorld *own = calloc(1, sizeof *own);
     if (!own)
