@@ -289,7 +289,8 @@ static const char *find_builder(Scripts *scripts, const Source *config, const Js
     Str type = json_str(given, "");
     Error why = {0};
     if (!json_is_string(given)) {
-        error_kind(err, ERROR_UNREADABLE, "is no config of a model: its \"model_type\" is no text");
+        error_kind(err, ERROR_UNREADABLE,
+                   "not the config of a model: \"model_type\" is not a string");
         error_in_file(err, config->name);
         return NULL;
     }
@@ -297,8 +298,10 @@ static const char *find_builder(Scripts *scripts, const Source *config, const Js
     const char *path = is_type_name(type) ? find_shipped(scripts, "models", name, &why) : NULL;
     if (path)
         return path;
-    error_kind(err, ERROR_UNREADABLE, "there is no builder of models of the type '%s'", name);
-    error_hint(err, "'dimscope help models' lists them; a .lua with MODEL builds any other");
+    error_kind(err, ERROR_UNREADABLE, "there is no builder for models of type '%s'", name);
+    error_hint(
+        err,
+        "'dimscope help models' lists the builders; a .lua file with MODEL can build any model");
     int64_t at = str_find(config->text, STR("\"model_type\""));
     error_at(err, config, at < 0 ? 0 : (size_t)at);
     return NULL;
@@ -417,7 +420,7 @@ static void note_lost(Session *session, const Sandbox *lost, const Sandbox *now)
     int n = lost->typed.n;
     if (n == 0)
         return;
-    buf_puts(&text, "the policy was read anew, so what was defined in the console is gone: ");
+    buf_puts(&text, "the policy was read again, so definitions made in the console are gone: ");
     for (int i = 0; i < n && i < NAMES_SAID; i++)
         buf_printf(&text, "%s%s", i > 0 ? ", " : "", lost->typed.at[i]);
     if (n > NAMES_SAID)
@@ -442,10 +445,10 @@ static Loaded *load_again(Scripts *scripts, Session *session, const char *policy
     registered_differ(first ? first->sandbox : NULL, now, &what);
     if (what.n > 0)
         add_note(session, now->source.name, 0, "register-op",
-                 arena_printf(session->journal_arena,
-                              "what is registered counts when the model is opened: %s; open it "
-                              "again to see it",
-                              what.s));
+                 arena_printf(
+                     session->journal_arena,
+                     "registered operators take effect when the model is opened: %s; open it again",
+                     what.s));
     return loaded;
 }
 

@@ -38,7 +38,7 @@ bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err)
 {
     bool list = kind == ASKED_COMM && lua_istable(L, -1);
     if (!lua_isfunction(L, -1) && !list)
-        return error_set(err, "'%s' is a function of a node%s, not a %s", asked_names[kind],
+        return error_set(err, "'%s' must be a function of a node%s, not a %s", asked_names[kind],
                          kind == ASKED_COMM ? ", or a list" : "", luaL_typename(L, -1));
     lua_pushvalue(L, -1);
     asked->value[kind] = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -146,7 +146,7 @@ static double number_field(lua_State *L, const char *field)
     }
     double number = lua_tonumber(L, -1);
     if (lua_type(L, -1) != LUA_TNUMBER || !(number >= 0) || !isfinite(number))
-        luaL_error(L, "'%s' is a number, 0 or more", field);
+        luaL_error(L, "'%s' must be a number, 0 or more", field);
     lua_pop(L, 1);
     return number;
 }
@@ -165,14 +165,15 @@ static int ask_cost(lua_State *L)
     SaidCost *out = q->out;
     push_answer(L, q);
     if (!lua_istable(L, -1))
-        return luaL_error(L, "it returns {flops = .., bytes = ..} or {us = ..}, not a %s",
+        return luaL_error(L, "it must return {flops = .., bytes = ..} or {us = ..}, not a %s",
                           luaL_typename(L, -1));
     known_fields(L, known, "a cost");
     *out = (SaidCost){number_field(L, "flops"), number_field(L, "bytes"), number_field(L, "us")};
     if (out->flops < 0 && out->bytes < 0 && out->us < 0)
-        return luaL_error(L, "it returns {flops = .., bytes = ..} or {us = ..}: none is there");
+        return luaL_error(
+            L, "it must return {flops = .., bytes = ..} or {us = ..}, but returned neither");
     if (out->us >= 0 && out->bytes >= 0)
-        return luaL_error(L, "a cost is 'us', or 'flops' and 'bytes'");
+        return luaL_error(L, "a cost has either 'us', or 'flops' and 'bytes'");
     return 0;
 }
 
@@ -189,7 +190,7 @@ static const char *text_field(lua_State *L, Arena *arena, const char *field)
 {
     int type = lua_getfield(L, -1, field);
     if (type != LUA_TNIL && type != LUA_TSTRING)
-        luaL_error(L, "'%s' is a text, not a %s", field, lua_typename(L, type));
+        luaL_error(L, "'%s' must be a string, not a %s", field, lua_typename(L, type));
     const char *text = type == LUA_TSTRING ? arena_str(arena, str_from(lua_tostring(L, -1))) : NULL;
     lua_pop(L, 1);
     return text;
@@ -208,7 +209,7 @@ static SaidComm read_comm(lua_State *L, const OpPart *part)
 {
     static const char *const known[] = {"kind", "dim", "axis", "bytes", NULL};
     if (!lua_istable(L, -1))
-        luaL_error(L, "a collective is {kind = .., dim = .., bytes = ..}, not a %s",
+        luaL_error(L, "a collective must be {kind = .., dim = .., bytes = ..}, not a %s",
                    luaL_typename(L, -1));
     known_fields(L, known, "a collective");
     SaidComm comm = {.kind = text_field(L, part->arena, "kind"),
@@ -217,15 +218,15 @@ static SaidComm read_comm(lua_State *L, const OpPart *part)
     double bytes = number_field(L, "bytes");
     if (!comm.kind || !is_step_kind(comm.kind))
         luaL_error(L,
-                   "'kind' is all_gather, all_reduce, reduce_scatter, all_to_all, permute or "
+                   "'kind' must be all_gather, all_reduce, reduce_scatter, all_to_all, permute or "
                    "send%s%s%s",
                    comm.kind ? ", not '" : "", comm.kind ? comm.kind : "", comm.kind ? "'" : "");
     if (!comm.dim == !comm.axis)
-        luaL_error(L, "a collective names an index dim, 'dim', or a mesh axis, 'axis'");
+        luaL_error(L, "a collective needs either 'dim', an index dim, or 'axis', a mesh axis");
     if (comm.dim && opspace_find_index(part->space, str_from(comm.dim)) < 0)
         luaL_error(L, "the op has no index dim '%s'", comm.dim);
     if (bytes < 0 || bytes > 0x1p60)
-        luaL_error(L, "a collective says 'bytes', the payload of one rank");
+        luaL_error(L, "a collective needs 'bytes', the payload of one rank");
     comm.bytes = (int64_t)bytes;
     return comm;
 }
@@ -238,10 +239,11 @@ static int ask_comm(lua_State *L)
     if (lua_isnil(L, -1))
         return 0;
     if (!lua_istable(L, -1))
-        return luaL_error(L, "it returns a list of collectives, not a %s", luaL_typename(L, -1));
+        return luaL_error(L, "it must return a list of collectives, not a %s",
+                          luaL_typename(L, -1));
     lua_Unsigned n = lua_rawlen(L, -1);
     if (n > COMMS_MAX)
-        return luaL_error(L, "an op has at most %d collectives of its own", COMMS_MAX);
+        return luaL_error(L, "an op can have at most %d collectives of its own", COMMS_MAX);
     SaidComm *comms = arena_array(q->part->arena, SaidComm, n);
     for (lua_Unsigned i = 0; i < n; i++) {
         lua_rawgeti(L, -1, (lua_Integer)i + 1);
@@ -268,8 +270,8 @@ static Generated read_generated(lua_State *L, const OpPart *part, int i)
     static const char *const known[] = {"lo", "hi", NULL};
     Generated out = {.kind = GENERATED_VALUES, .n = 1};
     if (lua_type(L, -1) != LUA_TNUMBER && !lua_istable(L, -1))
-        luaL_error(L, "input %d gets a number, a list of them or {lo = .., hi = ..}, not a %s", i,
-                   luaL_typename(L, -1));
+        luaL_error(L, "input %d needs a number, a list of numbers or {lo = .., hi = ..}, not a %s",
+                   i, luaL_typename(L, -1));
     bool list = lua_istable(L, -1) && lua_rawlen(L, -1) > 0;
     if (lua_istable(L, -1) && !list) {
         known_fields(L, known, "a range");
@@ -280,14 +282,14 @@ static Generated read_generated(lua_State *L, const OpPart *part, int i)
         out.hi = lua_tonumber(L, -1);
         if (lua_type(L, -1) != LUA_TNUMBER || lua_type(L, -2) != LUA_TNUMBER ||
             !(out.lo < out.hi) || !isfinite(out.lo) || !isfinite(out.hi))
-            luaL_error(L, "input %d: a range is {lo = .., hi = ..}, numbers of [lo, hi)", i);
+            luaL_error(L, "input %d: a range must be {lo = .., hi = ..} with lo < hi", i);
         lua_pop(L, 2);
         return out;
     }
     lua_Unsigned n = list ? lua_rawlen(L, -1) : 1;
     int64_t whole = shape_elements(&part->space->operand[i].shape);
     if (n > VALUES_MAX || (n != 1 && (int64_t)n != whole))
-        luaL_error(L, "input %d gets %d values, and has %d elements", i, (int)n, (int)whole);
+        luaL_error(L, "input %d is given %d values, but has %d elements", i, (int)n, (int)whole);
     double *values = arena_array(part->arena, double, n);
     for (lua_Unsigned k = 0; k < n; k++) {
         if (list)
@@ -308,12 +310,13 @@ static int ask_input_gen(lua_State *L)
     Generated *out = q->out;
     push_answer(L, q);
     if (!lua_istable(L, -1))
-        return luaL_error(L, "it returns a table by input, {[1] = {lo = 0, hi = 8}}, not a %s",
+        return luaL_error(L, "it must return a table by input, {[1] = {lo = 0, hi = 8}}, not a %s",
                           luaL_typename(L, -1));
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
         if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 ||
             lua_tointeger(L, -2) > q->part->space->n_inputs)
-            return luaL_error(L, "it returns a table by input, 1 to %d", q->part->space->n_inputs);
+            return luaL_error(L, "it must return a table by input, 1 to %d",
+                              q->part->space->n_inputs);
     for (int i = 0; i < q->part->space->n_inputs; i++) {
         if (lua_rawgeti(L, -1, i + 1) != LUA_TNIL)
             out[i] = read_generated(L, q->part, i);
@@ -357,7 +360,7 @@ static int ask_kwargs(lua_State *L)
     lua_pushinteger(L, q->piece->at);
     lua_call(L, 5, 1);
     if (!lua_istable(L, -1))
-        return luaL_error(L, "it returns the arguments of the part, a table, not a %s",
+        return luaL_error(L, "it must return the arguments of the part, a table, not a %s",
                           luaL_typename(L, -1));
     return kwargs_read(L, q->arena, q->kwargs, &err) ? 0 : luaL_error(L, "%s", err.text);
 }

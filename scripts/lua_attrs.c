@@ -136,7 +136,7 @@ bool kwargs_read(lua_State *L, Arena *arena, Kwargs *out, Error *err)
     bool ok = true;
     for (lua_Unsigned i = 0; ok && i < n; i++) {
         if (lua_rawgeti(L, keys, (lua_Integer)i + 1) != LUA_TSTRING) {
-            ok = error_set(err, "keyword arguments have names, no numbers");
+            ok = error_set(err, "keyword arguments need names, not numbers");
             break;
         }
         at[i].name = arena_str(arena, str_from(lua_tostring(L, -1)));
@@ -144,7 +144,7 @@ bool kwargs_read(lua_State *L, Arena *arena, Kwargs *out, Error *err)
         ok = lua_istable(L, -1) ? read_list(L, arena, &at[i].value)
                                 : read_one(L, arena, &at[i].value);
         if (!ok)
-            error_set(err, "the argument '%s' is a %s, not a number, a text or a list of these",
+            error_set(err, "the argument '%s' is a %s, not a number, a string or a list of these",
                       at[i].name, luaL_typename(L, -1));
         lua_settop(L, keys);
     }

@@ -9,7 +9,7 @@
 static bool read_axis(lua_State *L, int at, const Mesh *mesh, uint8_t *atom, int *n, Error *err)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        return error_set(err, "an axis is named by a text, not by a %s", luaL_typename(L, at));
+        return error_set(err, "an axis must be a string, not a %s", luaL_typename(L, at));
     Source source = {"<axis>", str_from(lua_tostring(L, at))};
     Scan scan = scan_begin(&source, err);
     return (mesh_parse_atoms(mesh, &scan, atom, n) && scan_end(&scan)) || legal_axes(mesh, err);
@@ -36,7 +36,7 @@ static bool read_count(lua_State *L, const char *option, int64_t least, int64_t 
     *out = lua_tointegerx(L, -1, &whole);
     if (whole && *out >= least)
         return true;
-    return error_set(err, "'%s' is a whole number, %" PRId64 " or more", option, least);
+    return error_set(err, "'%s' must be an integer, %" PRId64 " or more", option, least);
 }
 
 static bool read_priority(lua_State *L, int *out, Error *err)
@@ -47,13 +47,13 @@ static bool read_priority(lua_State *L, int *out, Error *err)
         return false;
     *out = (int)priority;
     return priority <= PRIORITY_MAX ||
-           error_kind(err, ERROR_OUT_OF_RANGE, "'priority' is %d at most", PRIORITY_MAX);
+           error_kind(err, ERROR_OUT_OF_RANGE, "'priority' must be at most %d", PRIORITY_MAX);
 }
 
 static bool read_flag(lua_State *L, const char *option, bool *out, Error *err)
 {
     *out = lua_toboolean(L, -1);
-    return lua_isboolean(L, -1) || error_set(err, "'%s' is true or false", option);
+    return lua_isboolean(L, -1) || error_set(err, "'%s' must be true or false", option);
 }
 
 /* A list of sizes. */
@@ -62,9 +62,9 @@ static bool read_blocks(lua_State *L, CutSpec *out, Error *err)
     int list = lua_gettop(L);
     out->n_blocks = 0;
     if (!lua_istable(L, list) || lua_rawlen(L, list) == 0)
-        return error_set(err, "'blocks' is a list of sizes");
+        return error_set(err, "'blocks' must be a list of sizes");
     if (lua_rawlen(L, list) > DIGITS_MAX)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a dim has at most %d blocks", DIGITS_MAX);
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a dim can have at most %d blocks", DIGITS_MAX);
     for (int i = 1; i <= (int)lua_rawlen(L, list); i++) {
         lua_rawgeti(L, list, i);
         bool ok = read_count(L, "blocks", 1, &out->block[out->n_blocks++], err);
@@ -126,10 +126,10 @@ static bool cut_of_blocks(const CutSpec *spec, int64_t size, const Mesh *mesh, C
         fits = fits && !__builtin_add_overflow(total, spec->block[i], &total);
     if (!fits || total != size)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "blocks of %" PRId64 " elements together, but the dim has %" PRId64,
-                          total, size);
+                          "the blocks have %" PRId64 " elements, but the dim has %" PRId64, total,
+                          size);
     if (spec->interleave != 1 || spec->unit != 1)
-        return error_set(err, "blocks are given, so interleave and unit may not be");
+        return error_set(err, "blocks cannot be combined with interleave or unit");
     cut_blocks(spec->block, spec->n_blocks, spec->atom, spec->n, mesh, out);
     return true;
 }
@@ -141,8 +141,8 @@ bool cut_spec_cut(const CutSpec *spec, int64_t size, const Mesh *mesh, Cut *out,
     int64_t block; /* both are at least 1 */
     if (__builtin_mul_overflow(spec->interleave, spec->unit, &block) || size % block != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "%" PRId64 " elements are not whole parts of interleave=%" PRId64
-                          " and unit=%" PRId64,
+                          "%" PRId64 " elements do not divide by interleave=%" PRId64
+                          " times unit=%" PRId64,
                           size, spec->interleave, spec->unit);
     Digit middle = {.size = size / block, .n = (uint8_t)spec->n};
     memcpy(middle.atom, spec->atom, (size_t)spec->n);

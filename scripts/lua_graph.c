@@ -111,7 +111,7 @@ static Str check_pattern(lua_State *L, int at)
     Str pattern = {0};
     pattern.s = luaL_checklstring(L, at, &pattern.n);
     if (pattern.n > NAME_BYTES_MAX)
-        luaL_error(L, "a name or pattern has %d characters at most", NAME_BYTES_MAX);
+        luaL_error(L, "a name or pattern can have at most %d characters", NAME_BYTES_MAX);
     return pattern;
 }
 
@@ -157,7 +157,7 @@ static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Inte
 {
     const Shape *shape = inferred_shape(policy->session->inferred, named->tensor);
     if (!shape)
-        return error_set(err, "the shape of '%s' is not known", named->name);
+        return error_set(err, "the shape of '%s' is unknown", named->name);
     lua_Integer at = number < 0 ? number + shape->n_dims : number;
     if (at < 0 || at >= shape->n_dims) {
         error_kind(err, ERROR_OUT_OF_RANGE, "'%s' has %d dims, no dim %lld", named->name,
@@ -213,8 +213,9 @@ static bool pin_by_index(lua_State *L, Policy *policy, const NamedTensor *named,
     if (!cut_spec_cut(spec, size, policy->session->mesh, &cut, err))
         return false;
     if (!cut_of_radix(policy, &place, &cut, &cut))
-        return error_kind(err, ERROR_UNSUPPORTED, "dim %d of '%s' cannot be cut by %.*s alone",
-                          place.dim, named->name, STR_ARG(index));
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "dim %d of '%s' cannot be sharded along %.*s alone", place.dim,
+                          named->name, STR_ARG(index));
     pin_tensor_dim(L, policy, place.tensor, place.dim, spec, &cut);
     return true;
 }
@@ -234,9 +235,9 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     if (!space || i < 0)
         return no_index_dim(policy, op, index, err);
     if (spec->store)
-        return error_set(err, "'store' is for parameters, not for nodes");
+        return error_set(err, "'store' applies to parameters, not to nodes");
     if (space->index[i].role == ROLE_FROZEN && spec->n > 0) {
-        error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be cut",
+        error_kind(err, ERROR_FROZEN, "index dim %.*s of '%s' is frozen: it cannot be sharded",
                    STR_ARG(index), op_name(policy->session->graph, op));
         return legal_index_dims(policy, op, err);
     }
@@ -267,8 +268,8 @@ static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *e
     if (whole && target->named)
         return pin_by_number(L, policy, target->named, number, &spec, err);
     if (lua_type(L, -2) != LUA_TSTRING)
-        return error_set(err, target->named ? "a dim is a number or the name of an index dim"
-                                            : "a node is cut by names of its index dims");
+        return error_set(err, target->named ? "a dim must be a number or the name of an index dim"
+                                            : "dims of a node must be names of its index dims");
     Str index = str_from(lua_tostring(L, -2));
     return target->named ? pin_by_index(L, policy, target->named, index, &spec, err)
                          : pin_node_index(L, policy, target->op, index, &spec, err);
@@ -347,7 +348,7 @@ static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
     else if (lua_type(L, at) == LUA_TSTRING)
         each_named(L, policy, at, exact, pin_named, NULL);
     else
-        luaL_error(L, "what is cut is a name, a tensor or a node, not a %s", type_shown(L, at));
+        luaL_error(L, "expected a name, a tensor or a node, not a %s", type_shown(L, at));
 }
 
 static int pin_values(lua_State *L, bool exact)
@@ -357,7 +358,7 @@ static int pin_values(lua_State *L, bool exact)
     lua_settop(L, 3);
     lua_pushnil(L);
     if (lua_next(L, 3) == 0)
-        return luaL_error(L, "no dim is named: say for example {[0] = \"dp\"} or {n = \"tp\"}");
+        return luaL_error(L, "no dim is given: write for example {[0] = \"dp\"} or {n = \"tp\"}");
     lua_settop(L, 3);
     if (!lua_istable(L, 2)) {
         pin_value(L, policy, 2, exact);
@@ -416,7 +417,7 @@ static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at
         return true;
     }
     if (lua_type(L, at) != LUA_TSTRING)
-        return error_set(err, "a dim is a number or the name of an index dim");
+        return error_set(err, "a dim must be a number or the name of an index dim");
     Str index = str_from(lua_tostring(L, at));
     if (target->named) {
         IndexPlace place;
@@ -506,7 +507,7 @@ static void mark_value(lua_State *L, Policy *policy, int at, Decision *decision)
     else if (target.named)
         mark_named(L, policy, target.named, decision);
     else
-        luaL_error(L, "what is meant is a name or a tensor, not a %s",
+        luaL_error(L, "expected a name or a tensor, not a %s",
                    target.op >= 0 ? "node" : type_shown(L, at));
 }
 
@@ -536,7 +537,7 @@ static int mark_axes(lua_State *L, DecisionKind kind)
     Error err = {0};
     Decision decision = {.kind = kind};
     if (!cut_axes_read(L, 3, policy->session->mesh, atom, &n, &err) ||
-        (n == 0 && !error_set(&err, "no axis is named: say for example {\"dp\"}")))
+        (n == 0 && !error_set(&err, "no axis is given: write for example {\"dp\"}")))
         sandbox_raise(L, &err);
     for (int i = 0; i < n; i++)
         decision.axes |= (AtomSet)1 << atom[i];
@@ -557,7 +558,7 @@ static int graph_tie(lua_State *L)
 {
     Policy *policy = graph_check(L);
     Str name = check_pattern(L, 2);
-    luaL_argcheck(L, name.n > 0 && strlen(name.s) == name.n, 2, "a group has a name");
+    luaL_argcheck(L, name.n > 0 && strlen(name.s) == name.n, 2, "a group needs a name");
     Decision decision = {.kind = PIN_GROUP};
     decision.group = arena_str(policy->session->journal_arena, name);
     lua_settop(L, 3);
@@ -577,7 +578,7 @@ static int graph_barrier(lua_State *L)
     Error err = {0};
     if (decision.pass == PASS_BOTH) {
         error_set(&err, "a barrier has no direction '%s'", name);
-        error_hint(&err, "axes pass it \"forward\" or \"backward\", or \"none\" do");
+        error_hint(&err, "a barrier is \"forward\", \"backward\" or \"none\"");
         sandbox_raise(L, &err);
     }
     return mark_values(L, policy, 2, &decision);
@@ -606,46 +607,47 @@ const LuaEntry graph_methods[] = {
     {"outputs", graph_outputs, "(): tensor[]",
      "The outputs of the graph, in the order of the model file."},
     {"params", graph_params, "(): tensor[]",
-     "The parameters that some node reads, by their own names."},
+     "The parameters that some node reads, under their own names."},
     {"tensors", graph_tensors, "(pattern?: string): tensor[]",
-     "The tensors whose name matches: * is any text, ? one character, {q,k} either word; without a "
-     "pattern all. A tensor that has several names comes once for each that matches. No match is "
-     "an empty list, and no note."},
+     "The tensors whose name matches the pattern, else all: * is any text, ? one character, {q,k} "
+     "either word. A tensor with several matching names is listed once for each. No match is an "
+     "empty list without a note."},
     {"shard", graph_shard, "(what: what|what[], cuts: cuts)",
-     "Pins dims of all that is meant: {[0] = \"dp\"} cuts dim 0, counted from 0 or from the end as "
-     "-1, {n = \"tp\"} what the op that uses the tensor calls n. A node takes names of its own "
-     "index dims. A pattern that matches nothing is a warning with the nearest name. Refused: a "
-     "dim or axis that is not there, a frozen dim, a second cut of a dim, an axis on two dims of a "
-     "tensor."},
+     "Pins dims of every tensor or node that `what` names. {[0] = \"dp\"} shards dim 0, counted "
+     "from 0, or from the end as -1; {n = \"tp\"} shards the index dim n of the op that uses the "
+     "tensor. For a node only names of its own index dims are allowed. A pattern that matches "
+     "nothing is a warning with the nearest name. Refused: a dim or axis that does not exist, a "
+     "frozen dim, a second sharding of a dim, an axis on two dims of a tensor."},
     {"pin", graph_pin, "(what: what|what[], cuts: cuts)",
-     "As graph:shard, but a text is one whole name: when there is no such tensor, it is an error "
-     "with the nearest name."},
+     "As graph:shard, but a string is one exact name: an unknown name is an error with the nearest "
+     "name."},
     {"unpin", graph_unpin, "(what: what|what[], dims?: dim|dim[])",
-     "Takes pins away: of these dims, or of all with what was decided of the tensor as a whole. "
-     "What was not pinned stays so."},
+     "Removes the pins of these dims, or without dims all pins and marks of the tensor. Dims "
+     "without a pin stay as they are."},
     {"replicated", graph_replicated, "(what: target|target[], axes: axes)",
-     "The axes cut no dim of the tensors, wherever they come from. A pattern that matches nothing "
-     "is a warning. Refused where a pin cuts the tensor by one of them."},
+     "These axes shard no dim of the tensors, whatever propagates to them. A pattern that matches "
+     "nothing is a warning. Refused if a pin shards the tensor by one of the axes."},
     {"unreduced", graph_unreduced, "(what: target|target[], axes: axes)",
-     "The tensors stay partial over the axes: ranks along these hold addends that are not summed "
-     "here. A pattern that matches nothing is a warning. Refused where a pin cuts the tensor by "
-     "one of them."},
+     "The tensors stay partial over these axes: each rank along them has an addend, and no sum is "
+     "inserted here. A pattern that matches nothing is a warning. Refused if a pin shards the "
+     "tensor by one of the axes."},
     {"tie", graph_tie, "(name: string, what: target|target[])",
-     "All tensors of the group of that name have one sharding: an axis that comes to one comes to "
-     "all. A pattern that matches nothing is a warning."},
+     "All tensors in the group of that name have one sharding: an axis that reaches one of them "
+     "reaches all. A pattern that matches nothing is a warning."},
     {"barrier", graph_barrier,
      "(what: target|target[], direction: \"none\"|\"forward\"|\"backward\")",
-     "Axes pass the tensors only in that direction, from makers to readers or from readers to "
-     "makers, or not at all. A pattern that matches nothing is a warning."},
+     "Axes propagate through the tensors only in that direction: forward from producer to "
+     "consumers, backward from consumers to producer, or not at all. A pattern that matches "
+     "nothing is a warning."},
     {"unmark", graph_unmark, "(what: target)",
-     "Takes back what graph:replicated, unreduced, tie and barrier decided of the tensor, or of "
+     "Removes what graph:replicated, unreduced, tie and barrier decided for the tensor, or for "
      "those that match the pattern. Pins of dims stay."},
     {"op", graph_op, "(name: string): node",
-     "The op of that name, or of that module: the one that reads its weight, else the last one on "
-     "its path. When there is none, it is an error with the nearest path."},
+     "The op of that name, or of that module: the op that reads its weight, else the last op on "
+     "its path. An unknown name is an error with the nearest path."},
     {"reshards", graph_reshards, "(wanted?: {axis?: string, kind?: string}): fun(): reshard?",
-     "Goes through the reshards of the plan that stands, for use in a for loop: those along the "
-     "axis, and of the kind (\"AR\" or \"all_reduce\"). It is an error before there is a plan, as "
-     "while PAS first runs."},
+     "Iterates over the reshards of the current plan in a for loop, optionally only those along an "
+     "axis or of a kind (\"AR\" or \"all_reduce\"). It is an error before there is a plan, for "
+     "example while PAS first runs."},
     {NULL, NULL, NULL, NULL},
 };

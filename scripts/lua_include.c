@@ -15,7 +15,7 @@ static int refuse(lua_State *L, const char *text)
 {
     Error err = {0};
     error_set(&err, "%s", text);
-    error_hint(&err, "include \"lib/x\" gives what the shipped file lib/x.lua returns");
+    error_hint(&err, "include \"lib/x\" returns what the shipped file lib/x.lua returns");
     return sandbox_raise(L, &err);
 }
 
@@ -34,7 +34,7 @@ static void run_file(lua_State *L, const char *name)
     Error err = {0};
     Source source = {0};
     if (!sandbox->find)
-        refuse(L, "there is nothing to include here");
+        refuse(L, "nothing can be included here");
     const char *path = sandbox->find(sandbox->finder, name, &err);
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
@@ -71,6 +71,7 @@ static int include(lua_State *L)
 
 const LuaEntry include_globals[] = {
     {"include", include, "(name: string): any",
-     "What a shipped file returns: include \"lib/common\" is scripts/policies/lib/common.lua in a "
-     "policy, and below scripts/models in a model file. No other file can be read."},
+     "Returns what a shipped file returns: include \"lib/common\" runs "
+     "scripts/policies/lib/common.lua in a policy, and a file of scripts/models in a model file. "
+     "Other files cannot be read."},
     {NULL, NULL, NULL, NULL}};

@@ -35,7 +35,7 @@ static int64_t check_place(lua_State *L, int arg, int64_t size)
 {
     lua_Integer at = luaL_checkinteger(L, arg);
     if (at < 0 || at >= size)
-        return luaL_error(L, "place %d of a dim of %d", (int)at, (int)size);
+        return luaL_error(L, "index %d is outside of a dim of size %d", (int)at, (int)size);
     return at;
 }
 
@@ -58,7 +58,7 @@ static int part_get(lua_State *L)
     const Local *local = check_part(L);
     int64_t n = local->shape.n_dims, place = 0;
     if (lua_gettop(L) != n + 1)
-        return luaL_error(L, "get takes %d places, one for each dim", (int)n);
+        return luaL_error(L, "get takes %d indices, one per dim", (int)n);
     for (int d = 0; d < n; d++)
         place = place * local->shape.dim[d] + check_place(L, d + 2, local->shape.dim[d]);
     push_element(L, local, place);
@@ -76,7 +76,7 @@ static int part_global(lua_State *L)
             lua_pushinteger(L, runs->at[r].start + at);
             return 1;
         }
-    return luaL_error(L, "place %d is not held", (int)at);
+    return luaL_error(L, "index %d is not in this shard", (int)at);
 }
 
 static int part_shape(lua_State *L)
@@ -98,7 +98,7 @@ static int part_dtype(lua_State *L)
 }
 
 const LuaEntry part_fields[] = {
-    {"shape", part_shape, "integer[]", "The sizes of this rank's part; shape[1] is dim 0."},
+    {"shape", part_shape, "integer[]", "The sizes of this rank's shard; shape[1] is dim 0."},
     {"whole", part_whole, "integer[]", "The sizes of the whole tensor."},
     {"dtype", part_dtype, "string", "The element type: \"f32\"."},
     {NULL, NULL, NULL, NULL},
@@ -106,10 +106,11 @@ const LuaEntry part_fields[] = {
 
 const LuaEntry part_methods[] = {
     {"get", part_get, "(...: integer): number",
-     "The element at these places, one for each dim, from 0, in this rank's part. Bool is 0 or 1. "
-     "A place outside is an error."},
+     "The element at this index of the shard, one number per dim, from 0. Booleans are 0 or 1. An "
+     "index outside the shard is an error."},
     {"global", part_global, "(dim: integer, at: integer): integer",
-     "Where place `at` of that dim of the part stands in the whole tensor; all count from 0."},
+     "The index in the whole tensor that index `at` of that dim of the shard has; all count from "
+     "0."},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -117,7 +118,7 @@ static void push_part(lua_State *L, const KernelCall *call, int input)
 {
     const Local *local = call->input[input];
     if (!dtype_is_computed(local->dtype))
-        luaL_error(L, "elements of type %s are not computed on", dtype_name(local->dtype));
+        luaL_error(L, "kernels in Lua cannot read elements of type %s", dtype_name(local->dtype));
     PartRef *part = lua_newuserdatauv(L, sizeof *part, 0);
     *part = (PartRef){sandbox_of(L)->n_kernel_calls, input};
     open_type(L, part_type);
@@ -132,7 +133,7 @@ static void read_output(lua_State *L, Local *out, int i)
     if (!lua_istable(L, -1))
         luaL_error(L, "output %d is a %s, not a list", i, luaL_typename(L, -1));
     if ((int64_t)lua_rawlen(L, -1) != n)
-        luaL_error(L, "output %d has %d elements, its part here has %d", i, (int)lua_rawlen(L, -1),
+        luaL_error(L, "output %d has %d elements, but its shard has %d", i, (int)lua_rawlen(L, -1),
                    (int)n);
     for (int64_t k = 0; k < n; k++) {
         lua_rawgeti(L, -1, k + 1);
@@ -153,14 +154,14 @@ static void read_outputs(lua_State *L, const KernelCall *call)
         if (!call->output[o])
             continue;
         if (!dtype_is_computed(call->output[o]->dtype))
-            luaL_error(L, "output %d is of type %s, which is not computed on", o,
+            luaL_error(L, "output %d has type %s, which kernels in Lua cannot write", o,
                        dtype_name(call->output[o]->dtype));
         if (call->n_outputs == 1) {
             read_output(L, call->output[o], o);
             continue;
         }
         if (!lua_istable(L, -1))
-            luaL_error(L, "a kernel of %d outputs returns a list of lists", call->n_outputs);
+            luaL_error(L, "a kernel with %d outputs must return a list of lists", call->n_outputs);
         lua_rawgeti(L, -1, o + 1);
         read_output(L, call->output[o], o);
         lua_pop(L, 1);

@@ -43,7 +43,7 @@ bool legal_index_dims(const Policy *policy, int32_t op, Error *err)
         if (can_be_cut(space, i))
             buf_printf(&text, "%s%s %" PRId64, text.n > 0 ? ", " : "", space->index[i].name,
                        space->index[i].size);
-    error_hint(err, "index dims to cut: %s", text.n > 0 ? text.s : "none");
+    error_hint(err, "index dims that can be sharded: %s", text.n > 0 ? text.s : "none");
     return false;
 }
 

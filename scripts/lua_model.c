@@ -34,7 +34,7 @@ ModelBuild *model_of(lua_State *L)
 {
     ModelBuild *build = sandbox_of(L)->host;
     if (!build)
-        model_refuse(L, "", "a model is built while MODEL runs, and only then");
+        model_refuse(L, "", "a model can be built only while MODEL runs");
     return build;
 }
 
@@ -61,7 +61,7 @@ Str model_check_name(lua_State *L, int at, const char *what)
     if (lua_type(L, at) == LUA_TSTRING)
         name.s = lua_tolstring(L, at, &name.n);
     if (name.n == 0 || name.n > NAME_BYTES_MAX || strlen(name.s) != name.n)
-        model_refuse(L, "", "the name of %s is a text of 1 to %d characters, not %s", what,
+        model_refuse(L, "", "the name of %s must be a string of 1 to %d characters, not %s", what,
                      NAME_BYTES_MAX, name.n > 0 ? "one like this" : luaL_typename(L, at));
     return name;
 }
@@ -103,7 +103,7 @@ static const char *name_of(const ModelBuild *build, int32_t tensor)
 int32_t model_new_tensor(lua_State *L, const ModelBuild *build, Str name)
 {
     if (graph_has_tensor(build->builder, name))
-        model_refuse(L, "a name is one value's; to share a value, use it again",
+        model_refuse(L, "names are unique; to share a value, use it again",
                      "there is a value '%.*s' already", STR_ARG(name));
     sandbox_spend(L, COST_TENSOR + (int64_t)name.n / COST_BYTES);
     return graph_tensor(build->builder, name);
@@ -130,7 +130,7 @@ int32_t value_check(lua_State *L, int at, const char *what)
     if (value)
         return value->tensor;
     return model_refuse(L, "values come from model:input, param, constant and op",
-                        "%s is a value, not %s", what, luaL_typename(L, at));
+                        "%s must be a value, not %s", what, luaL_typename(L, at));
 }
 
 static int value_name(lua_State *L)
@@ -154,7 +154,7 @@ static Dtype check_dtype(lua_State *L, int at, const char *what, Str name)
         lua_type(L, at) == LUA_TSTRING ? dtype_from_name(str_from(lua_tostring(L, at))) : DT_NONE;
     if (dtype == DT_NONE)
         model_refuse(L, "types: f32 bf16 f16 f64 i64 i32 i8 u8 bool and others",
-                     "%s '%.*s': its type is the name of one, not '%s'", what, STR_ARG(name),
+                     "%s '%.*s': its type must be the name of one, not '%s'", what, STR_ARG(name),
                      luaL_tolstring(L, at, NULL));
     return dtype;
 }
@@ -163,7 +163,7 @@ static int check_list(lua_State *L, int at, int n_max, const char *what, Str nam
 {
     lua_Unsigned n = lua_istable(L, at) ? lua_rawlen(L, at) : (lua_Unsigned)n_max + 1;
     if (n > (lua_Unsigned)n_max)
-        model_refuse(L, "", "%s '%.*s': its sizes are a list of at most %d, not %s", what,
+        model_refuse(L, "", "%s '%.*s': its sizes must be a list of at most %d, not %s", what,
                      STR_ARG(name), n_max, lua_istable(L, at) ? "more" : luaL_typename(L, at));
     return (int)n;
 }
@@ -174,12 +174,12 @@ static int64_t check_size(lua_State *L, int d, const char *what, Str name)
     int exact;
     lua_Integer size = lua_tointegerx(L, -1, &exact);
     if (!exact || lua_type(L, -1) != LUA_TNUMBER || size < 0)
-        model_refuse(L,
-                     strcmp(what, "input") == 0 ? "a size is a whole number, 0 or more; "
-                                                  "a free dim is its name, \"batch\""
-                                                : "a size is a whole number, 0 or more",
-                     "%s '%.*s': dim %d is '%s'", what, STR_ARG(name), d,
-                     luaL_tolstring(L, -1, NULL));
+        model_refuse(
+            L,
+            strcmp(what, "input") == 0
+                ? "a size must be an integer, 0 or more, or the name of a free dim, \"batch\""
+                : "a size must be an integer, 0 or more",
+            "%s '%.*s': dim %d is '%s'", what, STR_ARG(name), d, luaL_tolstring(L, -1, NULL));
     return size;
 }
 
@@ -242,7 +242,7 @@ static int model_output(lua_State *L)
     if (!lua_isnil(L, 3)) {
         Str name = model_check_name(L, 3, "an output");
         if (!graph_rename(build->builder, tensor, name))
-            model_refuse(L, "only what an op makes is renamed, to a name that no other value has",
+            model_refuse(L, "only outputs of ops can be renamed, and only to an unused name",
                          "the value '%s' cannot become the output '%.*s'", name_of(build, tensor),
                          STR_ARG(name));
     }
@@ -269,7 +269,7 @@ static Str read_elements(lua_State *L, int at, const ModelBuild *build, Dtype dt
                                                : lua_tointegerx(L, -1, whole ? &exact : NULL);
         double number = lua_isboolean(L, -1) ? (double)integer : lua_tonumber(L, -1);
         if (!exact || (lua_type(L, -1) != LUA_TNUMBER && !lua_isboolean(L, -1)))
-            model_refuse(L, "", "constant '%.*s': its element %" PRId64 " is '%s', no %s",
+            model_refuse(L, "", "constant '%.*s': its element %" PRId64 " is '%s', not a valid %s",
                          STR_ARG(name), i, luaL_tolstring(L, -1, NULL), dtype_name(dtype));
         if (whole)
             elements_store(dtype, bytes + i * n_bytes, 1, NUMBER_I64, &integer);
@@ -308,11 +308,11 @@ static int model_constant(lua_State *L)
     Shape shape = check_shape(L, 4, "constant", name);
     int64_t n = shape_elements(&shape);
     if (!dtype_is_computed(dtype) || dtype_bits(dtype) < CHAR_BIT)
-        model_refuse(L, "", "constant '%.*s': elements of type %s are not made here", STR_ARG(name),
+        model_refuse(L, "", "constant '%.*s': elements of type %s are not supported", STR_ARG(name),
                      dtype_name(dtype));
     if (!lua_istable(L, 5) || (int64_t)lua_rawlen(L, 5) != n)
-        model_refuse(L, "elements are one flat list, the last dim fastest",
-                     "constant '%.*s' has %" PRId64 " elements, and its list has %d", STR_ARG(name),
+        model_refuse(L, "elements must be one flat list, the last dim fastest",
+                     "constant '%.*s' has %" PRId64 " elements, but its list has %d", STR_ARG(name),
                      n, lua_istable(L, 5) ? (int)lua_rawlen(L, 5) : 0);
     sandbox_spend(L, n);
     Str bytes = read_elements(L, 5, build, dtype, n, name);
@@ -376,7 +376,7 @@ static int model_module(lua_State *L)
     Str name = model_check_name(L, 2, "a module");
     if (!lua_isfunction(L, 3))
         model_refuse(L, "model:module(\"layers.0\", function() .. end)",
-                     "module '%.*s': what builds it is a function, not %s", STR_ARG(name),
+                     "module '%.*s': its second argument must be a function, not %s", STR_ARG(name),
                      luaL_typename(L, 3));
     if (build->path.n + name.n > NAME_BYTES_MAX)
         model_refuse(L, "", "the path of module '%.*s' has more than %d characters", STR_ARG(name),
@@ -400,7 +400,7 @@ static int model_dims(lua_State *L)
     lua_settop(L, 2);
     if (!lua_istable(L, 2))
         model_refuse(L, "model:dims{batch = 8, seq = 1024}",
-                     "the sizes of free dims are a table, not %s", luaL_typename(L, 2));
+                     "the sizes of free dims must be a table, not %s", luaL_typename(L, 2));
     sandbox_push_keys(L, 2);
     int n = (int)lua_rawlen(L, 3);
     for (int i = 1; i <= n; i++) {
@@ -440,39 +440,37 @@ static int model_dtype(lua_State *L)
 
 const LuaEntry model_fields[] = {
     {"dtype", model_dtype, "string",
-     "The element type of parameters where none is given: config.torch_dtype or config.dtype, "
-     "else \"f32\"."},
+     "The default element type of parameters: config.torch_dtype or config.dtype, else \"f32\"."},
     {NULL, NULL, NULL, NULL}};
 
 const LuaEntry model_methods[] = {
     {"input", model_input, "(name: string, dtype: string, sizes: (integer|string)[]): value",
-     "An input of the graph. A dim is a size, or the name of a free dim whose size is given when "
-     "the model is opened: {\"batch\", \"seq\", 768}."},
+     "An input of the graph. Each size is a number, or the name of a free dim whose size is given "
+     "when the model is opened: {\"batch\", \"seq\", 768}."},
     {"param", model_param, "(name: string, sizes: integer[], dtype?: string): value",
-     "A parameter, named below the module that is being built. It has no elements: they are drawn "
-     "when the model is run. A name that another value has is refused."},
+     "A parameter, named below the current module. It has no values: they are random when the "
+     "model runs. Refused: a name that is already used."},
     {"constant", model_constant,
      "(name: string, dtype: string, sizes: integer[], elements: (number|boolean)[]): value",
-     "A constant whose elements are a flat list, the last dim fastest. Refused when the list has "
-     "another length than the sizes say."},
+     "A constant. Its elements are a flat list, the last dim fastest. Refused: a list whose length "
+     "does not fit the sizes."},
     {"op", model_op,
      "(operator: string, inputs: value|(value|number|integer[]|false)[], attrs?: table, "
      "n_outputs?: integer): value, ...",
-     "An op of any operator there is, \"domain::Name\" too; gives its outputs. An input may be "
-     "false where it is optional, a list of whole numbers for an i64 constant ({0, -1, 64}), a "
-     "number for one element of model.dtype. Attributes are numbers, texts, booleans or lists."},
+     "An op of any known operator, also \"domain::Name\"; returns its outputs. An input may be "
+     "false if it is optional, a list of integers for an i64 constant ({0, -1, 64}), or a number "
+     "for one element of model.dtype. Attributes are numbers, strings, booleans or lists."},
     {"module", model_module, "(name: string, build: fun(): any): any",
-     "Calls build: paths of the ops it makes, and names of parameters, go below the name. Modules "
-     "nest; gives what build gives."},
+     "Calls build; the paths of the ops and the names of the parameters made in it begin with the "
+     "name of the module. Modules nest. Returns what build returns."},
     {"output", model_output, "(value: value, name?: string): value",
-     "Makes the value an output of the graph, under that name. Refused when another value has the "
-     "name."},
+     "Makes the value an output of the graph, under that name. Refused: a name that another value "
+     "has."},
     {"dims", model_dims, "(sizes: table<string, integer>)",
-     "Sizes of free dims where nobody gives any: {batch = 8, seq = 1024}. MODEL.dims and --dim "
-     "come after and win."},
+     "Default sizes of free dims: {batch = 8, seq = 1024}. MODEL.dims and --dim take precedence."},
     {"dim", model_dim, "(name: string): integer?",
-     "The size that a free dim has been given, on the command line, in MODEL.dims or by "
-     "model:dims; nil when none was."},
+     "The size given for a free dim on the command line, in MODEL.dims or by model:dims; nil if "
+     "there is none."},
     {NULL, NULL, NULL, NULL}};
 
 const LuaEntry value_fields[] = {{"name", value_name, "string", "The name of the tensor."},

@@ -190,7 +190,7 @@ static int get_field(lua_State *L, bool (*fits)(lua_State *), const char *what)
     if (!lua_isnil(L, -1) && !fits(L))
         return refuse_config(L, build, path, value_words(L, build->scratch), what);
     if (lua_isnil(L, -1) && lua_isnil(L, 3))
-        return refuse_config(L, build, path, "is not in the config, and the model needs it", what);
+        return refuse_config(L, build, path, "is not in the config, but the model needs it", what);
     if (lua_isnil(L, -1))
         lua_pushvalue(L, 3);
     else if (fits == is_size)
@@ -200,27 +200,27 @@ static int get_field(lua_State *L, bool (*fits)(lua_State *), const char *what)
 
 static int model_size(lua_State *L)
 {
-    return get_field(L, is_size, "it is a whole number, 1 or more");
+    return get_field(L, is_size, "it must be an integer, 1 or more");
 }
 
 static int model_sizes(lua_State *L)
 {
-    return get_field(L, is_sizes, "it is a list of whole numbers, 1 or more each");
+    return get_field(L, is_sizes, "it must be a list of integers, 1 or more each");
 }
 
 static int model_number(lua_State *L)
 {
-    return get_field(L, is_number, "it is a number");
+    return get_field(L, is_number, "it must be a number");
 }
 
 static int model_flag(lua_State *L)
 {
-    return get_field(L, is_flag, "it is true or false");
+    return get_field(L, is_flag, "it must be true or false");
 }
 
 static int model_text(lua_State *L)
 {
-    return get_field(L, is_text, "it is a text");
+    return get_field(L, is_text, "it must be a string");
 }
 
 static int model_refuse_field(lua_State *L)
@@ -233,18 +233,18 @@ static int model_refuse_field(lua_State *L)
 
 const LuaEntry config_methods[] = {
     {"size", model_size, "(name: string, default?: integer|false): integer",
-     "A size of the config: a whole number, 1 or more. What else is there is an error at its place "
-     "in config.json, as is none without a default. \"rope_scaling.factor\" is a field of a "
-     "field."},
+     "A size in the config: an integer, 1 or more. Another value is an error at its place in "
+     "config.json; so is a missing field without a default. \"rope_scaling.factor\" is a field of "
+     "a field."},
     {"sizes", model_sizes, "(name: string, default?: integer[]|false): integer[]",
-     "A list of sizes of the config, as model:size."},
+     "A list of sizes in the config, like model:size."},
     {"number", model_number, "(name: string, default?: number|false): number",
-     "A number of the config, as model:size."},
+     "A number in the config, like model:size."},
     {"flag", model_flag, "(name: string, default?: boolean): boolean",
-     "What is true or false in the config, as model:size."},
+     "A boolean in the config, like model:size."},
     {"text", model_text, "(name: string, default?: string|false): string",
-     "A text of the config, as model:size."},
+     "A string in the config, like model:size."},
     {"refuse", model_refuse_field, "(word: string, what: string, hint?: string)",
-     "Fails: says what is wrong with a field of the config, or with a text in it, at its place: "
-     "model:refuse(\"hidden_act\", \"is no activation that is known\")."},
+     "Fails with what is wrong with a field of the config, or with a string in it, at its place in "
+     "the file: model:refuse(\"hidden_act\", \"is not a known activation\")."},
     {NULL, NULL, NULL, NULL}};

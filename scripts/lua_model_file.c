@@ -15,7 +15,7 @@ static int call_model(lua_State *L)
     const ModelBuild *build = model_of(L);
     if (lua_getglobal(L, "MODEL") != LUA_TFUNCTION)
         return model_refuse(L, "function MODEL(model, config) .. end",
-                            "a model file defines a function MODEL");
+                            "a model file must define a function MODEL");
     push_model(L);
     config_push(L, build->request);
     lua_pushvalue(L, -1);

@@ -58,11 +58,9 @@ static int32_t read_input(lua_State *L, int i, ModelBuild *build, Str operator)
         return -1;
     if (type == LUA_TNUMBER || type == LUA_TTABLE)
         return constant_of_list(L, lua_gettop(L), build, operator);
-    return model_refuse(L,
-                        "an input is a value, a list of whole numbers, a number, or false where "
-                        "there is none",
-                        "%s: its input %d is %s", op_words(build, operator), i,
-                        luaL_typename(L, -1));
+    return model_refuse(
+        L, "an input must be a value, a list of integers, a number, or false if it is absent",
+        "%s: its input %d is %s", op_words(build, operator), i, luaL_typename(L, -1));
 }
 
 /* The inputs at 3, a list or one value; how many. */
@@ -72,11 +70,12 @@ static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str
     bool one = value_is(L, 3);
     int n = one ? 1 : lua_istable(L, 3) ? list_end(L, 3) : -1;
     if (n < 0)
-        model_refuse(L, "model:op(\"Add\", {a, b})", "%s: its inputs are a list of values, not %s",
-                     op_words(build, operator), luaL_typename(L, 3));
+        model_refuse(L, "model:op(\"Add\", {a, b})",
+                     "%s: its inputs must be a list of values, not %s", op_words(build, operator),
+                     luaL_typename(L, 3));
     bool known = row->inputs_max > 0 && !registry_alias(build->request->registry, operator);
     if (known && (n < row->inputs_min || n > row->inputs_max))
-        model_refuse(L, "", "%s has %d input%s, and takes %d%s", op_words(build, operator), n,
+        model_refuse(L, "", "%s has %d input%s, but takes %d%s", op_words(build, operator), n,
                      n == 1 ? "" : "s", n < row->inputs_min ? row->inputs_min : row->inputs_max,
                      row->inputs_min == row->inputs_max ? ""
                      : n < row->inputs_min              ? " or more"
@@ -91,7 +90,7 @@ static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str
         (*out)[i] = read_input(L, i, build, operator);
         lua_pop(L, 1);
         if (known && i < row->inputs_min && (*out)[i] < 0)
-            model_refuse(L, "", "%s: its input %d is absent, and may not be",
+            model_refuse(L, "", "%s: its input %d is absent, but required",
                          op_words(build, operator), i);
     }
     return n;
@@ -169,7 +168,7 @@ static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str operator)
         return 0;
     if (!lua_istable(L, 4))
         model_refuse(L, "model:op(\"Softmax\", {x}, {axis = -1})",
-                     "%s: its attributes are a table, not %s", op_words(build, operator),
+                     "%s: its attributes must be a table, not %s", op_words(build, operator),
                      luaL_typename(L, 4));
     sandbox_push_keys(L, 4);
     int keys = lua_gettop(L), n = (int)lua_rawlen(L, keys);
@@ -183,11 +182,10 @@ static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str operator)
         lua_rawget(L, 4);
         attrs[i].name = names_intern(build->graph->names, str_from(name));
         if (!named || !read_attr(L, build, &attrs[i]))
-            model_refuse(L,
-                         "an attribute is a number, a text, a boolean, or a list of one of "
-                         "these",
-                         "%s: its attribute '%s' is %s", op_words(build, operator),
-                         named ? name : "1", luaL_typename(L, -1));
+            model_refuse(
+                L, "an attribute must be a number, a string, a boolean, or a list of one of these",
+                "%s: its attribute '%s' is %s", op_words(build, operator), named ? name : "1",
+                luaL_typename(L, -1));
     }
     int32_t list = graph_add_attrs(build->builder, attrs, n);
     lua_settop(L, keys - 1);
@@ -206,7 +204,7 @@ static int read_n_outputs(lua_State *L, const ModelBuild *build, const Operator 
         max = OUTPUTS_MAX; /* an annotation says it */
     lua_Integer n = lua_isnil(L, 5) ? 1 : lua_isinteger(L, 5) ? lua_tointeger(L, 5) : 0;
     if (n < 1 || n > max)
-        model_refuse(L, "", "%s makes at most %d value%s, and '%s' are asked for",
+        model_refuse(L, "", "%s has at most %d output%s, but '%s' are requested",
                      op_words(build, operator), max, max == 1 ? "" : "s",
                      luaL_tolstring(L, 5, NULL));
     return (int)n;

@@ -331,74 +331,74 @@ static int get_pas_ops(lua_State *L)
 
 const LuaEntry policy_globals[] = {
     {"get_layer_index", get_layer_index, "(path: string): integer",
-     "The number in a path, \"h.3.mlp\" is 3. Refused: a path with none, or with several."},
+     "The number in a path: 3 for \"h.3.mlp\". Refused: a path without a number, or with several."},
     {"get_pas_ops", get_pas_ops, "(graph: graph): node[]",
-     "The nodes that a functional policy makes plans for: all of them."},
+     "The nodes for which POLICY makes plans: all of them."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry more_node_fields[] = {
-    {"fqn", node_path, "string", "The same as path, as nnScaler calls it."},
+    {"fqn", node_path, "string", "nnScaler's name for path."},
     {"signature", node_name, "string",
      "The operator with its domain: \"MatMul\", \"com.microsoft::FusedMatMul\"."},
-    {"kwargs", node_attrs, "attrs", "The attributes, as nnScaler calls them."},
-    {"attrs", node_attrs, "attrs", "The attributes."},
+    {"kwargs", node_attrs, "attrs", "nnScaler's name for attrs."},
+    {"attrs", node_attrs, "attrs", "The attributes by name."},
     {"anno", node_anno, "string?",
-     "The rule as an annotation: \"m k+, k+ n -> m n\"; nil when the op has none."},
+     "The rule as an annotation: \"m k+, k+ n -> m n\"; nil if the op has no rule."},
     {"dims", node_dims, "{name: string, size: integer, role: string}[]",
      "The index dims, with their sizes in elements; the role is map, reduce or frozen."},
-    {"index", node_index, "integer", "Its place in the program, from 0."},
-    {"cid", node_cid, "integer", "A number that no other node of the model has."},
+    {"index", node_index, "integer", "The position in the program, from 0."},
+    {"cid", node_cid, "integer", "A number that is unique among the nodes of the model."},
     {"modules", node_modules, "string[]",
-     "The modules it is in, outermost first: \"h\", \"h.3\", \"h.3.mlp\"."},
+     "The modules that contain the node, outermost first: \"h\", \"h.3\", \"h.3.mlp\"."},
     {"layer", node_layer, "integer?",
-     "The one number in its path; nil where there is none or several."},
-    {"n_inputs", node_n_inputs, "integer", "How many inputs it has, absent ones too."},
-    {"n_outputs", node_n_outputs, "integer", "How many outputs it has, absent ones too."},
+     "The number in its path; nil if there is none or there are several."},
+    {"n_inputs", node_n_inputs, "integer", "The number of inputs, absent ones included."},
+    {"n_outputs", node_n_outputs, "integer", "The number of outputs, absent ones included."},
     {"flops", node_flops, "number",
-     "Floating point operations of the whole op, before anything is cut; 0 where they are not "
-     "known."},
+     "Floating point operations of the whole op, before sharding; 0 if unknown."},
     {"device", node_device, "integer?",
-     "The one device that the node, or the sub-node, was assigned to; nil where there is none or "
+     "The device that the node or sub-node was assigned to; nil if there is none or there are "
      "several."},
     {"devices", node_devices, "integer[]",
-     "The devices that the op was assigned to, else those of the plan that stands, else all."},
+     "The devices that the op was assigned to, else those of the current plan, else all."},
     {"recompute", node_recompute, "integer?",
-     "The group that it is computed again with, as decided in this run; nil: none."},
+     "The number of its recompute group in this run; nil if it has none."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry more_node_methods[] = {
     {"transform_space", node_transform_space, "(): {idx: integer, dim: integer}[]",
-     "Where the node can be cut: each index dim that is not frozen at its first place among the "
-     "inputs, whether or not a size divides it. As in nnScaler without those that stand behind "
-     "another in some tensor dim, n of (b n); graph:partition takes these too."},
+     "The dims along which the node can be partitioned: each index dim that is not frozen, at its "
+     "first position among the inputs, whether or not the number of parts divides its size. As in "
+     "nnScaler it leaves out inner parts of a tensor dim, such as n of (b n), which "
+     "graph:partition accepts too."},
     {"algorithms", node_algorithms, "(): algorithm[]",
-     "The ways to partition it: \"dim\", or none when it has no rule."},
+     "The partition algorithms of the node: \"dim\", or none if it has no rule."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry more_tensor_fields[] = {
-    {"ndims", tensor_ndims, "integer?", "How many dims it has; nil when that is not known."},
-    {"is_attr", tensor_is_attr, "boolean", "True of parameters and buffers."},
+    {"ndims", tensor_ndims, "integer?", "The number of dims; nil if unknown."},
+    {"is_attr", tensor_is_attr, "boolean", "True for parameters and buffers."},
     {"is_buffer", tensor_is_buffer, "boolean",
-     "True of what the model stores and is no parameter: constants, masks, tables of integers."},
-    {"is_input", tensor_is_input, "boolean", "True of an input of the graph."},
-    {"is_output", tensor_is_output, "boolean", "True of an output of the graph."},
+     "True for stored values that are not parameters: constants, masks, integer tables."},
+    {"is_input", tensor_is_input, "boolean", "True for an input of the graph."},
+    {"is_output", tensor_is_output, "boolean", "True for an output of the graph."},
     {"requires_grad", tensor_requires_grad, "boolean",
-     "True of a float parameter, and of float values that are computed from some."},
+     "True for a float parameter, and for float values computed from one."},
     {"parent", tensor_parent, "tensor",
-     "The parameter that it is made of by ops on parameters alone; else the tensor itself, which "
-     "is always the whole one."},
-    {"bytes", tensor_bytes, "integer", "Its size in bytes, whole; 0 when it is not known."},
+     "The parameter from which ops on parameters compute it; else the tensor itself, which is "
+     "always the whole tensor."},
+    {"bytes", tensor_bytes, "integer", "The size of the whole tensor in bytes; 0 if unknown."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry resource_methods[] = {
     {"coordinates", resource_coordinates, "(device: integer): table<string, integer>",
-     "Where the device stands in the mesh, from 0 along each axis: {dp = 0, tp = 3}."},
+     "The position of the device in the mesh, from 0 along each axis: {dp = 0, tp = 3}."},
     {"devices", resource_devices, "(coordinates?: table<string, integer>): integer[]",
-     "The devices that have these coordinates, in mesh order: resource:devices{pp = 0}; all "
-     "without any."},
+     "The devices with these coordinates, in mesh order: resource:devices{pp = 0}; without "
+     "coordinates all devices."},
     {NULL, NULL, NULL, NULL},
 };

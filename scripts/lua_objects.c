@@ -76,7 +76,7 @@ void node_check_parts(lua_State *L, const NodeRef *node)
     Error err = {0};
     error_kind(&err, ERROR_INVALID, "a sub-node of '%s' is of an earlier run, which has ended",
                op_name(policy->session->graph, node->op));
-    error_hint(&err, "partition the node again: sub-nodes are there while that run lasts");
+    error_hint(&err, "partition the node again: sub-nodes exist only during their run");
     sandbox_raise(L, &err);
 }
 
@@ -180,7 +180,7 @@ static int node_outputs(lua_State *L)
 static int push_one_operand(lua_State *L, const int32_t *tensors, int n)
 {
     lua_Integer i = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, i >= 0 && i < n, 2, "the node has no such operand; they count from 0");
+    luaL_argcheck(L, i >= 0 && i < n, 2, "the node has no such operand; operands count from 0");
     push_operand(L, tensors[i]);
     return 1;
 }
@@ -366,56 +366,54 @@ static int tensor_order(lua_State *L)
 const LuaEntry node_fields[] = {
     {"name", node_name, "string", "The operator's name, as in nnScaler: \"MatMul\"."},
     {"path", node_path, "string",
-     "The module that the node is of: \"transformer.h.0.mlp.c_fc\"; \"\" when the model names "
-     "none."},
+     "The module of the node: \"transformer.h.0.mlp.c_fc\"; \"\" if the model names none."},
     {"op", node_op, "string", "The op's own name, which is unique in the model."},
-    {"out", node_outputs, "(tensor|false)[]", "The outputs, as of node:outputs()."},
+    {"out", node_outputs, "(tensor|false)[]", "The outputs, the same as node:outputs()."},
     {"us", node_us, "number?",
-     "Microseconds of compute on the slowest rank in the plan that stands; nil before there is "
-     "one."},
+     "Microseconds of compute on the slowest rank in the current plan; nil before there is a "
+     "plan."},
     {NULL, NULL, NULL, NULL}};
 const LuaEntry node_methods[] = {
     {"inputs", node_inputs, "(): (tensor|false)[]",
-     "The inputs in the order of the operator, false for one that is left out, so that places keep "
-     "their meaning."},
+     "The inputs in the operator's order, false for an absent one, so that positions keep their "
+     "meaning."},
     {"outputs", node_outputs, "(): (tensor|false)[]",
-     "The outputs in the order of the operator, false for one that is left out."},
+     "The outputs in the operator's order, false for an absent one."},
     {"input", node_input, "(idx: integer): tensor|false",
-     "The input of that number, from 0; false when it is left out. A number that the node does not "
+     "The input at that position, from 0; false if it is absent. A position that the node does not "
      "have is an error."},
     {"output", node_output, "(idx: integer): tensor|false",
-     "The output of that number, from 0; false when it is left out. A number that the node does "
+     "The output at that position, from 0; false if it is absent. A position that the node does "
      "not have is an error."},
     {"algorithm", node_algorithm, "(tag: \"dim\"): algorithm",
-     "The way to partition that graph:partition takes; nnScaler's tag \"dim\" is the one there "
-     "is."},
+     "The partition algorithm for graph:partition; nnScaler's tag \"dim\" is the only one."},
     {NULL, NULL, NULL, NULL}};
 const LuaEntry tensor_fields[] = {
     {"name", tensor_own_name, "string", "The name in the model file."},
     {"label", tensor_label, "string",
-     "The name for people, by which the tensor was found: \"transformer.h.0.mlp.c_fc.out\"."},
+     "The readable name by which the tensor was found: \"transformer.h.0.mlp.c_fc.out\"."},
     {"shape", tensor_shape, "integer[]?",
-     "The sizes of the dims, in elements; shape[1] is dim 0. Nil when the shape is not known."},
+     "The sizes of the dims, in elements; shape[1] is dim 0. Nil if the shape is unknown."},
     {"dtype", tensor_dtype, "string",
      "The element type: f32 f64 f16 bf16 i8 .. i64 u8 .. u64 bool str c64, and others."},
     {"is_param", tensor_is_param, "boolean",
-     "True of a parameter, and of what is made of parameters alone."},
+     "True for a parameter, and for a value computed only from parameters."},
     {"dim_names", tensor_dim_names, "string[]",
-     "The names that the model file gives free dims, \"\" for other dims; empty where the file "
+     "The names that the model file gives free dims, \"\" for other dims; empty if the file "
      "declares no shape."},
     {"sharding", tensor_sharding, "string?",
-     "The sharding in the plan that stands: \"8/dp,1024,768\"; nil before there is one."},
+     "The sharding in the current plan: \"8/dp,1024,768\"; nil before there is a plan."},
     {NULL, NULL, NULL, NULL}};
 const LuaEntry tensor_methods[] = {
     {"consumers", tensor_consumers, "(): node[]",
      "The nodes that read it, each once, in program order."},
     {"producer", tensor_producer, "(): node?",
-     "The node that makes it; nil for inputs, parameters and constants."},
+     "The node that computes it; nil for inputs, parameters and constants."},
     {NULL, NULL, NULL, NULL}};
 const LuaEntry algorithm_methods[] = {
     {"satisfy", algorithm_satisfy,
      "(config: partition_table|partition_table[]): boolean, string?, string?",
-     "Whether graph:partition would take the config; when not, also why, and the kind of error."},
+     "Whether graph:partition would accept the config; if not, also why, and the kind of error."},
     {NULL, NULL, NULL, NULL}};
 
 static void find_nearest(const char *type, Str key, const char **nearest)
@@ -437,7 +435,7 @@ static const char *instead_of(const char *key)
     static const struct {
         const char *name, *hint;
     } rows[] = {
-        {"fuse", "operators are fused by the one who exports the model"},
+        {"fuse", "fuse operators when exporting the model"},
         {"sequential", "ops run in program order on each device; see graph:schedule"},
         {"bind_schedule", "graph:schedule(\"1f1b\", {micro_batches = 4})"},
         {"insert", "the graph stays as it is"},
@@ -489,7 +487,7 @@ static int look_up(lua_State *L)
 static int refuse_write(lua_State *L)
 {
     const char *type = lua_tostring(L, lua_upvalueindex(1));
-    return luaL_error(L, "%s %s is read, not written: '%s'", article(type), type,
+    return luaL_error(L, "%s %s is read-only: '%s'", article(type), type,
                       sandbox_push_text(L, 2, NULL));
 }
 

@@ -68,7 +68,7 @@ static bool read_split(lua_State *L, OpPlan *out, Error *err)
         return true;
     }
     if (!lua_istable(L, at))
-        return error_set(err, "'partition' is \"auto\" or {idx, dim}");
+        return error_set(err, "'partition' must be \"auto\" or {idx, dim}");
     for (int i = 0; i < 2; i++) {
         lua_Integer *to = i == 0 ? &out->idx : &out->dim;
         if (lua_rawgeti(L, at, i + 1) == LUA_TNIL)
@@ -79,14 +79,14 @@ static bool read_split(lua_State *L, OpPlan *out, Error *err)
     }
     lua_settop(L, at);
     out->split = SPLIT_DIM;
-    return (whole[0] && whole[1]) || error_set(err, "'partition' is \"auto\" or {idx, dim}");
+    return (whole[0] && whole[1]) || error_set(err, "'partition' must be \"auto\" or {idx, dim}");
 }
 
 static bool read_number(lua_State *L, const char *key, lua_Integer *out, Error *err)
 {
     int whole;
     *out = lua_tointegerx(L, -1, &whole);
-    return (whole && *out >= -1) || error_set(err, "'%s' is a whole number from 0", key);
+    return (whole && *out >= -1) || error_set(err, "'%s' must be an integer, 0 or more", key);
 }
 
 static bool read_plan_field(lua_State *L, const char *key, OpPlan *out, Error *err)
@@ -99,8 +99,8 @@ static bool read_plan_field(lua_State *L, const char *key, OpPlan *out, Error *e
         return read_number(L, key, &out->stage, err);
     if (strcmp(key, "recompute_id") == 0)
         return read_number(L, key, &out->recompute, err);
-    error_set(err, "a plan of an op has no '%s'", key);
-    error_hint(err, "it has op, partition, stage_id, recompute_id");
+    error_set(err, "a plan for an op has no field '%s'", key);
+    error_hint(err, "fields: op, partition, stage_id, recompute_id");
     return false;
 }
 
@@ -110,11 +110,11 @@ static bool read_plan(lua_State *L, OpPlans *plans, int line, Error *err)
     int at = lua_gettop(L);
     OpPlan plan = {.given = true, .stage = -1, .recompute = -1, .line = line};
     if (!lua_istable(L, at))
-        return error_set(err, "POLICY gives plans of ops, not a %s", type_shown(L, at));
+        return error_set(err, "POLICY must return plans for ops, not a %s", type_shown(L, at));
     lua_getfield(L, at, "op");
     NodeRef node;
     if (!node_read(L, -1, &node) || node.n_levels > 0)
-        return error_set(err, "a plan of an op has a node as 'op'");
+        return error_set(err, "a plan for an op needs a node as 'op'");
     int place = policy_program_place(plans->policy, node.op);
     lua_pop(L, 1);
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
@@ -218,7 +218,7 @@ static int64_t config_number(lua_State *L, const char *key, int64_t fallback)
     if (lua_isnil(L, -1))
         number = fallback;
     else if (!whole || number < 1)
-        luaL_error(L, "pas_config.%s is a whole number from 1", key);
+        luaL_error(L, "pas_config.%s must be an integer, 1 or more", key);
     lua_pop(L, 1);
     return number;
 }
@@ -229,14 +229,15 @@ static void read_config(lua_State *L, OpPlans *plans)
     plans->schedule = "1f1b";
     int type = lua_getglobal(L, "pas_config");
     if (type != LUA_TTABLE && type != LUA_TNIL)
-        luaL_error(L, "pas_config is a table {pipeline_nmicros = 4}, not a %s", type_shown(L, -1));
+        luaL_error(L, "pas_config must be a table {pipeline_nmicros = 4}, not a %s",
+                   type_shown(L, -1));
     if (type == LUA_TTABLE) {
         plans->pipeline_size = config_number(L, "pipeline_size", plans->n_stages);
         plans->n_micro_batches = config_number(L, "pipeline_nmicros", 0);
         if (lua_getfield(L, -1, "pipeline_scheduler") == LUA_TSTRING)
             plans->schedule = lua_tostring(L, -1);
         else if (!lua_isnil(L, -1))
-            luaL_error(L, "pas_config.pipeline_scheduler is a name, as \"1f1b\"");
+            luaL_error(L, "pas_config.pipeline_scheduler must be a name, such as \"1f1b\"");
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -249,8 +250,8 @@ static bool check_config(OpPlans *plans, Error *err)
         error_kind(err, ERROR_OUT_OF_RANGE,
                    "pipeline_size = %" PRId64 " for %d stages and %" PRId64 " devices",
                    plans->pipeline_size, plans->n_stages, n);
-        error_hint(err, "pas_config.pipeline_size divides both; it is the number of stages where "
-                        "nothing is said");
+        error_hint(
+            err, "pas_config.pipeline_size must divide both; its default is the number of stages");
         return false;
     }
     if (plans->n_stages > 1 && plans->n_micro_batches == 0) {
@@ -275,7 +276,7 @@ static bool fill_stages(OpPlans *plans, int *line, Error *err)
         if (plan->stage >= 0 && plan->stage != stage && plan->stage != stage + 1) {
             error_kind(err, ERROR_OUT_OF_RANGE, "stage %lld of '%s' follows stage %lld",
                        (long long)plan->stage, name_at(plans, i), (long long)stage);
-            error_hint(err, "in program order a stage stays or is the next: %lld or %lld",
+            error_hint(err, "in program order the next op may be in stage %lld or %lld",
                        (long long)stage, (long long)stage + 1);
             return false;
         }
@@ -300,10 +301,9 @@ static bool check_groups(const OpPlans *plans, int *line, Error *err)
                               (long long)plan->recompute, name_at(plans, i));
         for (int k = i - 2; k >= 0 && plan->recompute != before->recompute; k--)
             if (plans->plan[k].recompute == plan->recompute) {
-                error_kind(err, ERROR_CONFLICT, "recompute group %lld is not in a row: '%s'",
+                error_kind(err, ERROR_CONFLICT, "recompute group %lld is not consecutive: '%s'",
                            (long long)plan->recompute, name_at(plans, i));
-                error_hint(err, "its ops follow each other; '%s' is between",
-                           name_at(plans, i - 1));
+                error_hint(err, "'%s' is between its ops", name_at(plans, i - 1));
                 return false;
             }
     }
@@ -387,11 +387,11 @@ static void leave_outputs(OpPlans *plans, int32_t op, const OpSpace *space, int 
 
 static void note_disagree(lua_State *L, const OpPlans *plans, int place)
 {
-    const char *text =
-        arena_printf(plans->policy->arena, "'%s' cannot be cut as its inputs are: it is replicated",
-                     name_at(plans, place));
+    const char *text = arena_printf(plans->policy->arena,
+                                    "'%s' cannot be sharded like its inputs: it is replicated",
+                                    name_at(plans, place));
     policy_note(L, plans->policy, LEVEL_WARNING, "auto-partition", text,
-                "say a partition {idx, dim} for it");
+                "give it a partition {idx, dim}");
 }
 
 /* What the op's partition does to its tensors; auto becomes a dim, or none. */
@@ -547,24 +547,25 @@ void op_plans_run(lua_State *L, Policy *policy)
 }
 
 const LuaEntry op_plan_fields[] = {
-    {"op", NULL, "node", "The node that it is about."},
+    {"op", NULL, "node", "The node that the plan is for."},
     {"partition", NULL,
      "(\"auto\"|false|integer[]|{idx: integer, dim: integer}|{input: integer, dim: integer})?",
-     "{idx, dim}: that dim is cut by all devices of the stage; \"auto\": as its inputs are, where "
-     "they agree and none is partial; nothing: the op is replicated."},
+     "{idx, dim}: all devices of the stage partition that dim; \"auto\": as its inputs, if they "
+     "agree and none is partial; without it the op is replicated."},
     {"stage_id", NULL, "integer?",
-     "Its stage, from 0: that of the op before, which is the default, or the next."},
+     "The stage, from 0: that of the op before, which is the default, or the next one."},
     {"recompute_id", NULL, "integer?",
-     "Ops in a row with one number are computed again together; a single one is not."},
+     "Consecutive ops with the same number are recomputed together; a single op is not "
+     "recomputed."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry pas_config_fields[] = {
     {"pipeline_size", NULL, "integer?",
-     "How many parts the devices are; stages take turns on them. It divides the stages and the "
-     "devices; where it is not given there are as many as stages."},
-    {"pipeline_nmicros", NULL, "integer?", "Micro-batches, needed where there are several stages."},
-    {"pipeline_scheduler", NULL, "string?",
-     "As of graph:schedule; \"1f1b\" where it is not given."},
+     "The number of device groups on which the stages run in turn. It must divide the number of "
+     "stages and of devices. Default: the number of stages."},
+    {"pipeline_nmicros", NULL, "integer?",
+     "The number of micro-batches, required if there are several stages."},
+    {"pipeline_scheduler", NULL, "string?", "A schedule as in graph:schedule; default \"1f1b\"."},
     {NULL, NULL, NULL, NULL},
 };

@@ -93,11 +93,13 @@ static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit
                   : type == LUA_TTABLE ? read_split_list(L, &split[i])
                                        : false;
         if (!ok || compare_dims(&split[i]) != 0) {
-            error_set(r->err, "rule %d, '%s', place %d: no split%s%s%s", rule, field, (int)i + 1,
-                      type == LUA_TSTRING ? ": '" : "",
+            error_set(r->err, "rule %d, '%s', entry %d is not a split%s%s%s", rule, field,
+                      (int)i + 1, type == LUA_TSTRING ? ": '" : "",
                       type == LUA_TSTRING ? lua_tostring(L, -1) : "",
                       type == LUA_TSTRING ? "'" : "");
-            error_hint(r->err, "a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", dims rising");
+            error_hint(
+                r->err,
+                "a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", with dims in rising order");
             return false;
         }
         lua_pop(L, 1);
@@ -130,7 +132,7 @@ static bool read_rule(const Reading *r, int nth, CutRule *out)
         return false;
     int type = lua_getfield(L, -1, "kwargs");
     if (type != LUA_TNIL && type != LUA_TFUNCTION)
-        return error_set(r->err, "rule %d, 'kwargs' is a function, not a %s", nth,
+        return error_set(r->err, "rule %d, 'kwargs' must be a function, not a %s", nth,
                          lua_typename(L, type));
     if (type == LUA_TFUNCTION) {
         lua_pushvalue(L, -1);
@@ -147,7 +149,7 @@ static bool read_rules(const Reading *r)
     lua_State *L = r->L;
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
     if (n == 0 || n > RULES_MAX)
-        return error_set(r->err, "'rules' is a list of 1 to %d rules {ins = .., outs = ..}",
+        return error_set(r->err, "'rules' must be a list of 1 to %d rules {ins = .., outs = ..}",
                          RULES_MAX);
     CutRule *rules = arena_array(r->sandbox->arena, CutRule, n);
     for (lua_Unsigned i = 0; i < n; i++) {
@@ -169,7 +171,7 @@ static bool read_inplace(const Reading *r)
     lua_State *L = r->L;
     int table = lua_gettop(L), n = 0;
     if (!lua_istable(L, table))
-        return error_set(r->err, "'inplace' is a table {[output] = input}, not a %s",
+        return error_set(r->err, "'inplace' must be a table {[output] = input}, not a %s",
                          luaL_typename(L, -1));
     sandbox_push_keys(L, table);
     lua_Unsigned length = lua_rawlen(L, -1);
@@ -182,14 +184,15 @@ static bool read_inplace(const Reading *r)
         lua_Integer input = lua_tointeger(L, -1), output = lua_tointeger(L, -2);
         lua_pop(L, 2);
         if (!ok || input < 0 || output < 0 || input >= OPERANDS_MAX || output >= OPERANDS_MAX)
-            return error_set(r->err, "'inplace' is a table {[output] = input} of numbers from 0");
+            return error_set(r->err,
+                             "'inplace' must be a table {[output] = input} of numbers from 0");
         pairs[n][0] = (int)output;
         pairs[n][1] = (int)input;
         for (int k = 0; k < n; k++)
             if (pairs[k][1] == pairs[n][1])
                 return error_kind(r->err, ERROR_DUPLICATE,
-                                  "'inplace' makes input %d the outputs %d and %d", pairs[n][1],
-                                  pairs[k][0], pairs[n][0]);
+                                  "'inplace' makes input %d both output %d and output %d",
+                                  pairs[n][1], pairs[k][0], pairs[n][0]);
     }
     lua_settop(L, table);
     r->out->user.inplace = (const int(*)[2])pairs;
@@ -209,8 +212,8 @@ static bool read_dtype(const Reading *r, SaidDtype *out)
     else if (lua_type(L, -1) == LUA_TSTRING)
         out->dtype = dtype_from_name(str_from(lua_tostring(L, -1)));
     return out->input >= 0 || out->dtype != DT_NONE ||
-           error_set(r->err, "'dtype' is an element type, \"f32\", the number of an input, from 0, "
-                             "or a list of these by output");
+           error_set(r->err, "'dtype' must be an element type, \"f32\", the number of an input, "
+                             "from 0, or a list of these by output");
 }
 
 static bool read_dtypes(const Reading *r)
@@ -254,7 +257,8 @@ static bool read_plugin(const Reading *r)
     if (!check_keys(r, "'kernel'", known))
         return false;
     if (!text_field(r->L, "plugin", &plugin) || !text_field(r->L, "symbol", &symbol))
-        return error_set(r->err, "a native kernel is {plugin = \"./libmy.so\", symbol = \"name\"}");
+        return error_set(r->err,
+                         "a native kernel must be {plugin = \"./libmy.so\", symbol = \"name\"}");
     const char *folder = path_dir(arena, r->sandbox->source.name);
     const char *path = *plugin == '/' ? plugin : path_join(arena, folder, plugin);
     r->out->user.kernel = arena_printf(arena, "%s of %s", symbol, plugin);
@@ -279,8 +283,8 @@ static bool read_kernel(const Reading *r)
     if (r->out->kernel && kernel_find(NULL, r->out->kernel))
         return true;
     error_set(r->err,
-              "'kernel' is a function, the name of an operator that has a kernel, or "
-              "{plugin = .., symbol = ..}%s%s%s",
+              "'kernel' must be a function, the name of an operator that has a kernel, or {plugin "
+              "= .., symbol = ..}%s%s%s",
               r->out->kernel ? ": there is no kernel of '" : "",
               r->out->kernel ? r->out->kernel : "", r->out->kernel ? "'" : "");
     return false;
@@ -293,13 +297,14 @@ static bool read_number(const Reading *r)
     double number = lua_tonumber(r->L, -1);
     r->out->flops_per_point = number;
     return (lua_type(r->L, -1) == LUA_TNUMBER && number >= 0 && isfinite(number)) ||
-           error_set(r->err, "'flops_per_point' is a number, 0 or more");
+           error_set(r->err, "'flops_per_point' must be a number, 0 or more");
 }
 
 static bool read_example(const Reading *r)
 {
     r->out->example = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : NULL;
-    return r->out->example || error_set(r->err, "'example' is a text of operands: \"4x6,6x5\"");
+    return r->out->example ||
+           error_set(r->err, "'example' must be a string of operands: \"4x6,6x5\"");
 }
 
 static bool read_cost(const Reading *r)

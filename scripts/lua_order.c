@@ -160,7 +160,7 @@ static Key read_key(lua_State *L, int at, int texts, bool strict)
         key.text.s = lua_tolstring(L, -1, &key.text.n);
         lua_rawseti(L, texts, (lua_Integer)lua_rawlen(L, texts) + 1);
     } else if (strict) {
-        luaL_error(L, "a %s as a key has no order: keep a list beside the table",
+        luaL_error(L, "a %s as a table key has no order: also keep a list of the keys",
                    luaL_typename(L, at));
     } else {
         key.whole = ordinal_of(L, at);

@@ -32,7 +32,7 @@ static bool read_whole(lua_State *L, const char *key, lua_Integer *out, bool *ha
     int whole;
     *out = lua_tointegerx(L, -1, &whole);
     *has = true;
-    return whole || error_set(err, "'%s' is a whole number", key);
+    return whole || error_set(err, "'%s' must be an integer", key);
 }
 
 static bool read_entry(lua_State *L, const char *key, const Mesh *mesh, Config *out, Error *err)
@@ -48,7 +48,7 @@ static bool read_entry(lua_State *L, const char *key, const Mesh *mesh, Config *
         return cut_axes_read(L, lua_gettop(L), mesh, out->atom, &out->n, err);
     }
     error_set(err, "a partition has no '%s'", key);
-    error_hint(err, "say {idx = 0, dim = 1, num = 4} or {idx = 0, dim = 1, axis = \"tp\"}");
+    error_hint(err, "write {idx = 0, dim = 1, num = 4} or {idx = 0, dim = 1, axis = \"tp\"}");
     return false;
 }
 
@@ -56,7 +56,7 @@ static bool read_config(lua_State *L, int at, const Mesh *mesh, Config *out, Err
 {
     *out = (Config){0};
     if (!lua_istable(L, at))
-        return error_set(err, "a partition is a table {idx = 0, dim = 1, num = 4}");
+        return error_set(err, "a partition must be a table {idx = 0, dim = 1, num = 4}");
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
         if (!read_entry(L, key, mesh, out, err)) {
@@ -129,7 +129,7 @@ static bool refuse_num(const Policy *policy, int64_t num, const char *why, Error
 {
     Buf mesh = buf_new(policy->arena);
     mesh_format(policy->session->mesh, &mesh);
-    error_set(err, "num = %" PRId64 " %s: say axis = \"NAME\", or assign the sub-nodes", num, why);
+    error_set(err, "num = %" PRId64 " %s: give axis = \"NAME\", or assign the sub-nodes", num, why);
     error_hint(err, "the mesh is %s", mesh.s);
     return false;
 }
@@ -146,11 +146,11 @@ bool partition_by_size(const Policy *policy, AtomSet left, PartLevel *level, Err
             if (mesh_atoms_size(mesh, atoms) != num)
                 continue;
             if (found && found != atoms)
-                return refuse_num(policy, num, "could be several axes", err);
+                return refuse_num(policy, num, "fits several axes", err);
             found = atoms;
         }
     if (num > 1 && !found)
-        return refuse_num(policy, num, "is the size of no axis that is left", err);
+        return refuse_num(policy, num, "fits no unused axis", err);
     set_atoms(mesh, found, level);
     level->open = false;
     return true;
@@ -228,9 +228,9 @@ static bool hint_splittable(const Policy *policy, int32_t op, AtomSet used, Erro
     Buf text = buf_new(policy->arena);
     for (int i = 0; i < n; i++)
         buf_printf(&text, "%s(%d, %d) %s of %" PRId64,
-                   i ? ", " : "(idx, dim) that can be cut: ", at[i].idx, at[i].dim,
+                   i ? ", " : "(idx, dim) that can be partitioned: ", at[i].idx, at[i].dim,
                    space->index[at[i].index].name, space->index[at[i].index].size);
-    legal_put_axes(policy->session->mesh, used, n > 0 ? "; free axes: " : "", &text);
+    legal_put_axes(policy->session->mesh, used, n > 0 ? "; unused axes: " : "", &text);
     error_hint(err, "%s", n > 0 ? text.s : "graph:replicate it");
     return false;
 }
@@ -245,7 +245,8 @@ static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, con
                           op_name(graph, op), n_operands, (long long)config->idx);
     const Operand *operand = &space->operand[config->idx];
     if (operand->absent || operand->ignored)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "idx %lld of '%s' is no tensor to be cut",
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "idx %lld of '%s' is not a tensor that can be sharded",
                           (long long)config->idx, op_name(graph, op));
     int rank = operand->projection.n_dims;
     lua_Integer dim = config->dim < 0 ? config->dim + rank : config->dim;
@@ -255,8 +256,9 @@ static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, con
     const DimFactors *factors = &operand->factors[dim];
     *index = factors->n > 0 ? factors->index[0] : -1;
     if (*index < 0 || space->index[*index].role == ROLE_FROZEN)
-        return error_kind(err, ERROR_FROZEN, "dim %d of idx %d of '%s' is frozen: it is never cut",
-                          (int)dim, (int)config->idx, op_name(graph, op));
+        return error_kind(err, ERROR_FROZEN,
+                          "dim %d of idx %d of '%s' is frozen: it cannot be sharded", (int)dim,
+                          (int)config->idx, op_name(graph, op));
     return true;
 }
 
@@ -300,7 +302,7 @@ static bool find_level(const Policy *policy, int32_t op, const PartLevel *before
     if (config->has_axis)
         level->num = product_of(mesh, level->atom, level->n);
     if (level->num < 1)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
+        return error_kind(err, ERROR_OUT_OF_RANGE, "num must be 1 or more");
     if (config->has_num && config->num != level->num)
         return error_kind(err, ERROR_OUT_OF_RANGE, "num = %lld, but axis has %" PRId64 " devices",
                           (long long)config->num, level->num);
@@ -312,7 +314,7 @@ static bool find_level(const Policy *policy, int32_t op, const PartLevel *before
         return axes_of_num(policy, submesh_free(mesh, (SubMesh){.fixed = used}), level, err);
     for (int i = 0; i < level->n; i++)
         if (used >> level->atom[i] & 1)
-            return error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by axis %s already",
+            return error_kind(err, ERROR_CONFLICT, "'%s' is already partitioned by axis %s",
                               op_name(graph, op),
                               mesh->axes[mesh->atoms[level->atom[i]].axis].name);
     return true;
@@ -393,14 +395,15 @@ static bool add_level(Policy *policy, int32_t op, int at, const PartLevel *level
     if ((*parts)->n > at) {
         if (same_level(&(*parts)->level[at], level))
             return true;
-        error_kind(err, ERROR_CONFLICT, "'%s' is partitioned otherwise already", name);
-        error_hint(err, "all sub-nodes of a node are cut alike; a sub-node by a further axis");
+        error_kind(err, ERROR_CONFLICT, "'%s' is already partitioned differently", name);
+        error_hint(err, "all sub-nodes of a node must be partitioned alike; a sub-node may be "
+                        "partitioned by another axis");
         return false;
     }
     if (place_has_parts(policy, op)) {
         error_kind(err, ERROR_CONFLICT, "'%s' is partitioned after its sub-nodes were assigned",
                    name);
-        error_hint(err, "partition first, then graph:assign the sub-nodes that come of it");
+        error_hint(err, "partition first, then graph:assign the resulting sub-nodes");
         return false;
     }
     (*parts)->level[(*parts)->n++] = *level;
@@ -507,7 +510,7 @@ static int graph_partition(lua_State *L)
     Levels levels;
     Error err = {0};
     if (algorithm->op != node->op)
-        return luaL_error(L, "the algorithm is that of another node");
+        return luaL_error(L, "the algorithm belongs to another node");
     if (!choose_levels(L, policy, node, 4, &levels, &err))
         return sandbox_raise(L, &err);
     for (int l = node->n_levels; l < levels.n; l++)
@@ -557,7 +560,7 @@ bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t n
     AtomSet left = atoms_left(policy, node);
     PartLevel level = {.index = REPLICATED, .num = num, .line = sandbox_line(L)};
     if (num < 1)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "num is 1 or more");
+        return error_kind(err, ERROR_OUT_OF_RANGE, "num must be 1 or more");
     if (num == mesh_atoms_size(mesh, left)) {
         level.by_num = level.rest = true;
         set_atoms(mesh, left, &level);
@@ -584,14 +587,14 @@ const LuaEntry partition_methods[] = {
     {"partition", graph_partition,
      "(node: node, algorithm: algorithm, config: partition_table|partition_table[]): node[]",
      "Partitions the node along one dim of an operand, as nnScaler does, and returns the sub-nodes "
-     "in mesh order; along several when config is a list, the first major. A sub-node may be "
-     "partitioned again, by an axis that is left; all sub-nodes of a node alike. A num that is no "
-     "axis or several is told by the devices that the sub-nodes are assigned to. Refused: an "
-     "operand or dim that is not there, a frozen dim, sizes that do not divide, a num that nothing "
-     "tells."},
+     "in mesh order; along several dims if config is a list, the first major. A sub-node may be "
+     "partitioned again by an axis that is not yet used; all sub-nodes of a node must be "
+     "partitioned alike. If num fits no axis or several, the devices of the sub-nodes determine "
+     "the axes. Refused: an operand or dim that does not exist, a frozen dim, sizes that do not "
+     "divide, a num that nothing determines."},
     {"replicate", graph_replicate, "(node: node, times?: integer): node[]",
-     "Every device computes the whole node: over the axes that are left, or over `times` devices. "
-     "Returns the sub-nodes in mesh order. Unlike in nnScaler `times` is not 1 when it is left "
-     "out, and a node without a rule has sub-nodes too."},
+     "Every device computes the whole node, over the axes that are not yet used, or over `times` "
+     "devices. Returns the sub-nodes in mesh order. Unlike in nnScaler the default of `times` is "
+     "not 1, and a node without a rule has sub-nodes too."},
     {NULL, NULL, NULL, NULL},
 };

@@ -96,7 +96,7 @@ bool place_read_coordinates(lua_State *L, int at, const Mesh *mesh, SubMesh *out
         int whole = 0;
         lua_Integer coordinate = lua_tointegerx(L, -1, &whole);
         if (lua_type(L, -2) != LUA_TSTRING || !whole)
-            return error_set(err, "coordinates are whole numbers by axis: {pp = 0}");
+            return error_set(err, "coordinates must be integers by axis: {pp = 0}");
         if (!submesh_fix(mesh, str_from(lua_tostring(L, -2)), coordinate, out, err))
             return false;
     }
@@ -173,7 +173,9 @@ static bool refuse_twice(const Policy *policy, const char *who, int64_t position
 {
     error_kind(err, ERROR_CONFLICT, "'%s' has device %" PRId64 " twice", who,
                mesh_device(policy->session->mesh, position));
-    error_hint(err, "a device runs one part of an op: partition it in as many as it has devices");
+    error_hint(
+        err,
+        "a device runs one part of an op: partition the op into as many parts as it has devices");
     return false;
 }
 
@@ -189,8 +191,9 @@ bool place_of_positions(Policy *policy, const char *who, const int64_t *position
     Buf devices = buf_new(policy->arena), legal = buf_new(policy->arena);
     put_positions(mesh, position, n, &devices);
     put_parts_of_size(policy, position[0], n, &legal);
-    error_kind(err, ERROR_CONFLICT, "'%s' would run on devices %s, which are no part of the mesh",
-               who, devices.s);
+    error_kind(err, ERROR_CONFLICT,
+               "'%s' would run on devices %s, which do not form a part of the mesh", who,
+               devices.s);
     if (legal.n > 0)
         error_hint(err, "parts of %" PRId64 " devices: %s", n, legal.s);
     else {
@@ -216,8 +219,9 @@ static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out,
     const Mesh *mesh = policy->session->mesh;
     out->n = (int64_t)lua_rawlen(L, at);
     if (out->n > mesh->n_devices)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "%" PRId64 " devices of a mesh of %" PRId64,
-                          out->n, mesh->n_devices);
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "the list has %" PRId64 " devices, but the mesh has %" PRId64, out->n,
+                          mesh->n_devices);
     out->position = arena_array(policy->arena, int64_t, out->n);
     for (int64_t i = 0; i < out->n; i++) {
         int whole;
@@ -225,7 +229,7 @@ static bool read_devices(lua_State *L, int at, const Policy *policy, Where *out,
         lua_Integer device = lua_tointegerx(L, -1, &whole);
         lua_pop(L, 1);
         if (!whole)
-            return error_set(err, "a list of devices holds whole numbers");
+            return error_set(err, "a list of devices must hold integers");
         if (!place_need_position(mesh, device, &out->position[i], err))
             return false;
     }
@@ -242,7 +246,8 @@ static bool read_where(lua_State *L, int at, const Policy *policy, Where *out, E
         return read_devices(L, at, policy, out, err);
     lua_Integer device = lua_tointegerx(L, at, &whole);
     if (!whole)
-        return error_set(err, "devices are a number, a list of them, or coordinates {pp = 0}");
+        return error_set(err,
+                         "devices must be a number, a list of numbers, or coordinates {pp = 0}");
     out->n = 1;
     out->position = arena_array(policy->arena, int64_t, 1);
     return place_need_position(policy->session->mesh, device, &out->position[0], err);
@@ -262,7 +267,7 @@ static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64
     const char *name = op_name(policy->session->graph, node->op);
     if (node->n_levels < parts->n) {
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' is partitioned further", name);
-        error_hint(err, "assign the sub-nodes that came of it");
+        error_hint(err, "assign its sub-nodes instead");
         return false;
     }
     place_part(L, policy, node, position);
@@ -278,12 +283,13 @@ static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const
         return assign_part(L, policy, node, where->position[0], err);
     if (!where->coordinates && node->n_levels > 0) {
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' runs on one device", name);
-        error_hint(err, "give one, or assign the list of sub-nodes to the list of devices");
+        error_hint(err, "give one device, or assign the list of sub-nodes to the list of devices");
         return false;
     }
     if (!where->coordinates && where->n == 1 && parts_count(parts) > 1) {
-        error_kind(err, ERROR_CONFLICT, "'%s' is partitioned in %" PRId64 ": it has not one device",
-                   name, parts_count(parts));
+        error_kind(err, ERROR_CONFLICT,
+                   "'%s' is partitioned into %" PRId64 " parts: it cannot run on one device", name,
+                   parts_count(parts));
         error_hint(err, "assign its sub-nodes, or give it a part of the mesh: {pp = 0}");
         return false;
     }
@@ -316,7 +322,7 @@ static bool assign_value(lua_State *L, Policy *policy, int at, const Where *wher
         return assign_node(L, policy, &node, where, err);
     if (segment)
         return assign_segment(L, policy, *segment, where, err);
-    return error_set(err, "what is assigned is a node, a segment or a list of these, not a %s",
+    return error_set(err, "expected a node, a segment or a list of these, not a %s",
                      type_shown(L, at));
 }
 
@@ -423,12 +429,12 @@ int node_devices(lua_State *L)
 
 const LuaEntry place_methods[] = {
     {"assign", graph_assign, "(what: ops, where: integer|integer[]|table<string, integer>): true",
-     "Says where ops run: a sub-node, or a node, on the device of that number; a list of sub-nodes "
-     "on as many devices, one by one; nodes, segments and lists of them on all devices of a list, "
-     "or on the part of the mesh that has the coordinates: {pp = 0}, {} is the whole. The last "
-     "call holds. When the policy has returned, the devices of an op must be a part of the mesh, "
-     "with its sub-nodes in mesh order; refused is also an op of which some sub-nodes have no "
-     "device, and two on one. Ops without a device join the others of their stage, else they run "
-     "on all."},
+     "Places ops on devices: a node or sub-node on one device; a list of sub-nodes on equally many "
+     "devices, one each; nodes, segments and lists of them on all devices of a list, or on the "
+     "part of the mesh with these coordinates: {pp = 0}; {} is the whole mesh. The last call "
+     "counts. When the policy returns, the devices of an op must form a part of the mesh, with its "
+     "sub-nodes in mesh order. Refused: an op of which only some sub-nodes have a device, or two "
+     "have the same. Ops without a device join the others of their stage, else they run on all "
+     "devices."},
     {NULL, NULL, NULL, NULL},
 };

@@ -19,7 +19,7 @@ Policy *policy_of(lua_State *L)
 {
     Policy *policy = sandbox_of(L)->host;
     if (!policy)
-        luaL_error(L, "the graph is there only while PAS runs");
+        luaL_error(L, "the graph can be used only while PAS runs");
     return policy;
 }
 
@@ -81,7 +81,7 @@ static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision 
     error_kind(&err, ERROR_CONFLICT, "%s is pinned %s in line %d and %s here",
                place_text(policy, decision), cut_text(policy, old), old->origin.line,
                cut_text(policy, decision));
-    error_hint(&err, "say it once, or graph:unpin it in between");
+    error_hint(&err, "pin it once, or graph:unpin it in between");
     sandbox_raise(L, &err);
 }
 
@@ -89,10 +89,10 @@ static void refuse_axis_twice(lua_State *L, const Policy *policy, const Decision
                               const Decision *decision)
 {
     Error err = {0};
-    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but an axis of it cuts %s in line %d",
+    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but one of its axes shards %s in line %d",
                place_text(policy, decision), cut_text(policy, decision), place_text(policy, old),
                old->origin.line);
-    error_hint(&err, "an axis cuts one dim of a tensor; graph:unpin the other dim first");
+    error_hint(&err, "an axis can shard only one dim of a tensor; graph:unpin the other dim first");
     sandbox_raise(L, &err);
 }
 
@@ -108,12 +108,12 @@ static const char *axes_text(const Policy *policy, AtomSet axes)
 /* "replicated over dp", "in group 'blocks'" */
 static const char *mark_text(const Policy *policy, const Decision *mark)
 {
-    static const char *const directions[] = {"no direction", "the forward direction",
-                                             "the backward direction", "both directions"};
+    static const char *const directions[] = {"none", "forward", "backward",
+                                             "both"}; /* ORDER PASS */
     if (mark->kind == PIN_GROUP)
         return arena_printf(policy->arena, "tied to group '%s'", mark->group);
     if (mark->kind == PIN_BARRIER)
-        return arena_printf(policy->arena, "passed in %s", directions[mark->pass]);
+        return arena_printf(policy->arena, "a barrier \"%s\"", directions[mark->pass]);
     return arena_printf(policy->arena, "%s over %s",
                         mark->kind == PIN_REPLICATED ? "replicated" : "unreduced",
                         axes_text(policy, mark->axes));
@@ -132,7 +132,7 @@ static void refuse_other_mark(lua_State *L, const Policy *policy, const Decision
     error_kind(&err, ERROR_CONFLICT, "%s is %s in line %d and %s here",
                place_text(policy, decision), mark_text(policy, old), old->origin.line,
                mark_text(policy, decision));
-    error_hint(&err, "say it once, or take the first away with graph:unpin");
+    error_hint(&err, "decide it once, or remove the first with graph:unpin");
     sandbox_raise(L, &err);
 }
 
@@ -149,7 +149,8 @@ static void refuse_barred(lua_State *L, const Policy *policy, const Decision *ma
         error_kind(&err, ERROR_CONFLICT, "%s is %s, but %s is pinned %s in line %d",
                    place_text(policy, mark), mark_text(policy, mark), place_text(policy, pin),
                    cut_text(policy, pin), old->origin.line);
-    error_hint(&err, "an axis that a tensor is replicated or unreduced over cuts no dim of it");
+    error_hint(&err,
+               "an axis over which a tensor is replicated or unreduced cannot shard a dim of it");
     sandbox_raise(L, &err);
 }
 

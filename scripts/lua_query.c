@@ -169,7 +169,8 @@ int graph_reshards(lua_State *L)
     const Policy *policy = policy_of(L);
     const Plan *plan = plan_of(L);
     Error err = {0};
-    if (!plan && !error_set(&err, "there is no plan yet: reshards are known when PAS has returned"))
+    if (!plan &&
+        !error_set(&err, "there is no plan yet: reshards are known after PAS has returned"))
         sandbox_raise(L, &err);
     Wanted wanted = read_wanted(L, plan->mesh);
     lua_settop(L, 2);

@@ -50,7 +50,7 @@ static int call_function(lua_State *L)
     attrs_push(L, call->graph, call->op);
     lua_call(L, 2, 1);
     if (lua_type(L, -1) != LUA_TSTRING)
-        return luaL_error(L, "the annotation function returned a %s, not a text",
+        return luaL_error(L, "the annotation function returned a %s, not a string",
                           luaL_typename(L, -1));
     make->text = arena_str(call->arena, str_from(lua_tostring(L, -1)));
     return 0;
@@ -95,7 +95,7 @@ static bool read_name(lua_State *L, const char **name, Error *err)
         return error_set(err, "register_op needs a name: {name = \"..\"}");
     *name = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     return (*name && **name && strlen(*name) <= ANNO_BYTES_MAX) ||
-           error_set(err, "'name' is a text of at most %d characters", ANNO_BYTES_MAX);
+           error_set(err, "'name' must be a string of at most %d characters", ANNO_BYTES_MAX);
 }
 
 /* Where the text of a candidate stands: a literal at or behind the line that registers it. */
@@ -135,10 +135,11 @@ static bool add_annotation(lua_State *L, Arena *arena, const char **out, TextPla
                            Error *err)
 {
     if (lua_type(L, -1) != LUA_TSTRING)
-        return error_set(err, "an annotation is a text, a list of texts or a function, not a %s",
-                         luaL_typename(L, -1));
+        return error_set(
+            err, "an annotation must be a string, a list of strings or a function, not a %s",
+            luaL_typename(L, -1));
     if (lua_rawlen(L, -1) > ANNO_BYTES_MAX)
-        return error_set(err, "an annotation has %d characters at most", ANNO_BYTES_MAX);
+        return error_set(err, "an annotation can have at most %d characters", ANNO_BYTES_MAX);
     sandbox_spend(L, ANNO_INSTRUCTIONS);
     *out = arena_str(arena, str_from(lua_tostring(L, -1)));
     Source source = {"annotation", str_from(*out)};
@@ -154,7 +155,7 @@ static bool read_annotations(lua_State *L, Arena *arena, AnnoSource *out, Error 
     bool list = lua_istable(L, 1);
     lua_Unsigned n_listed = list ? lua_rawlen(L, 1) : 1;
     if (n_listed == 0 || n_listed > ANNOS_MAX)
-        return error_set(err, "a list of annotations has 1 to %d of them", ANNOS_MAX);
+        return error_set(err, "a list of annotations must have 1 to %d entries", ANNOS_MAX);
     int n = (int)n_listed;
     const char **annos = arena_array(arena, const char *, n + 1);
     TextPlace *place = arena_array(arena, TextPlace, n);
@@ -194,13 +195,13 @@ static bool register_one(lua_State *L, Sandbox *sandbox, Error *err)
     OperatorOptions options;
     const char *name = NULL;
     if (!rules)
-        return error_set(err, "register_op stands at the top level of the file, not in a function "
-                              "that runs later");
+        return error_set(err, "register_op must be called at the top level of the file, not in a "
+                              "function that runs later");
     if (!read_name(L, &name, err))
         return false;
     const Operator *old = registry_find(rules->registry, str_from(name));
     if (old && old->anno && old->anno->file)
-        return error_kind(err, ERROR_DUPLICATE, "operator '%s' is registered in line %d already",
+        return error_kind(err, ERROR_DUPLICATE, "operator '%s' is already registered in line %d",
                           name, old->anno->line);
     if (!operator_options_read(L, 2, name, rules, &options, err))
         return false;

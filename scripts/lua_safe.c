@@ -89,7 +89,7 @@ static void check_pattern(lua_State *L, bool each, int per_match)
     pattern.s = luaL_checklstring(L, 2, &pattern.n);
     bool anchored = !each && pattern.n > 0 && pattern.s[0] == '^';
     if (pattern.n > PATTERN_BYTES_MAX)
-        luaL_error(L, "a pattern may have %d characters", PATTERN_BYTES_MAX);
+        luaL_error(L, "a pattern can have at most %d characters", PATTERN_BYTES_MAX);
     if (pattern_steps(pattern, subject.n, anchored) * per_match > PATTERN_STEPS_MAX)
         luaL_error(L, "this pattern could take too long on a text of %d characters",
                    (int)subject.n);
@@ -156,9 +156,9 @@ static int timed_rep(lua_State *L)
 static void check_list(lua_State *L)
 {
     if (luaL_getmetafield(L, 1, "__len") != LUA_TNIL)
-        luaL_error(L, "a list that counts itself is not moved, joined or sorted");
+        luaL_error(L, "a list with __len cannot be moved, joined or sorted");
     if (lua_istable(L, 1) && lua_rawlen(L, 1) > ELEMENTS_MAX)
-        luaL_error(L, "a list of more than %d elements is not moved, joined or sorted",
+        luaL_error(L, "a list of more than %d elements cannot be moved, joined or sorted",
                    ELEMENTS_MAX);
 }
 

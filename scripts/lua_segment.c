@@ -59,10 +59,10 @@ static void refuse_other_begin(lua_State *L, const Policy *policy, int place)
 {
     Error err = {0};
     error_kind(&err, ERROR_CONFLICT,
-               "at '%s' a stage begins by graph:staging and by graph:blocking",
+               "a stage begins at '%s' both by graph:staging and by graph:blocking",
                name_at(policy, place));
-    error_hint(&err, "begin it once: staging hands values on from stage to stage, blocking does "
-                     "not");
+    error_hint(&err,
+               "use one of them: staging passes values through every stage, blocking does not");
     sandbox_raise(L, &err);
 }
 
@@ -99,8 +99,7 @@ static void append_ops(lua_State *L, Policy *policy, int at, Ops *out)
     else if (segment)
         append_range(L, policy, *segment, out);
     else
-        luaL_error(L, "what is meant is a node, a segment or a list of these, not a %s",
-                   type_shown(L, at));
+        luaL_error(L, "expected a node, a segment or a list of these, not a %s", type_shown(L, at));
 }
 
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out)
@@ -126,7 +125,7 @@ static void check_places(lua_State *L, Policy *policy, int at, Ops *out)
     for (int i = 0; i < out->n; i++)
         out->at[i] = policy_program_place(policy, out->at[i]);
     if (out->n == 0)
-        luaL_error(L, "no node is named: say for example {graph:node(0), graph:node(100)}");
+        luaL_error(L, "no node is given: write for example {graph:node(0), graph:node(100)}");
 }
 
 /* ---- staging ---- */
@@ -134,9 +133,10 @@ static void check_places(lua_State *L, Policy *policy, int at, Ops *out)
 static void refuse_order(lua_State *L, const Policy *policy, const Ops *places, int i)
 {
     Error err = {0};
-    error_kind(&err, ERROR_OUT_OF_RANGE, "stages begin in program order: '%s' comes before '%s'",
+    error_kind(&err, ERROR_OUT_OF_RANGE,
+               "stages must begin in program order: '%s' comes before '%s'",
                name_at(policy, places->at[i]), name_at(policy, places->at[i - 1]));
-    error_hint(&err, "node.index is the place of a node: %d after %d", places->at[i],
+    error_hint(&err, "node.index is the position of a node: %d after %d", places->at[i],
                places->at[i - 1]);
     sandbox_raise(L, &err);
 }
@@ -183,16 +183,17 @@ static bool check_row(Policy *policy, Ops *places, Error *err)
     Segment whole = segment_at(policy, places->at[0]);
     for (int i = 1; i < places->n; i++) {
         if (places->at[i] > whole.last) {
-            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are of two segments",
+            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are in two segments",
                        name_at(policy, places->at[0]), name_at(policy, places->at[i]));
-            error_hint(err, "a group lies in one segment: that ends with '%s'",
+            error_hint(err, "a group must be within one segment; this one ends with '%s'",
                        name_at(policy, whole.last));
             return false;
         }
         if (places->at[i] > places->at[i - 1] + 1) {
-            error_kind(err, ERROR_OUT_OF_RANGE, "the nodes of a group are in a row: '%s' is not in",
+            error_kind(err, ERROR_OUT_OF_RANGE,
+                       "the nodes of a group must be consecutive: '%s' is missing",
                        name_at(policy, places->at[i - 1] + 1));
-            error_hint(err, "graph:between(first, last) are all of them");
+            error_hint(err, "graph:between(first, last) returns all of them");
             return false;
         }
     }
@@ -385,35 +386,35 @@ void segments_open(lua_State *L)
 const LuaEntry segment_fields[] = {
     {"index", segment_index, "integer", "The number of the stage, from 0."},
     {"name", segment_name, "string", "Its name: \"stage 0\"."},
-    {"nnodes", segment_nnodes, "integer", "How many nodes it has."},
+    {"nnodes", segment_nnodes, "integer", "The number of its nodes."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry segment_methods[] = {
     {"nodes", segment_nodes, "(): node[]", "The nodes of the segment, in program order."},
     {"inputs", segment_inputs, "(): tensor[]",
-     "The values that its nodes read and others make, inputs of the graph too; no parameters and "
-     "constants."},
+     "The values that its nodes read and other nodes compute, inputs of the graph included; "
+     "without parameters and constants."},
     {"outputs", segment_outputs, "(): tensor[]",
-     "The values that its nodes make and others read, outputs of the graph too."},
+     "The values that its nodes compute and other nodes read, outputs of the graph included."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry segment_graph_methods[] = {
     {"segments", graph_segments, "(): segment[]",
-     "The stages as staging, blocking and group have made them so far, in program order; one that "
-     "is the whole program where they have made none."},
-    {"segment", graph_segment, "(node: node): segment", "The segment that the node is in."},
+     "The stages made by staging, blocking and group so far, in program order; before that, one "
+     "segment with the whole program."},
+    {"segment", graph_segment, "(node: node): segment", "The segment that contains the node."},
     {"staging", graph_staging, "(nodes: ops)",
-     "A pipeline stage begins at each of these nodes, the first stage at the first node of the "
-     "program. Values pass through all stages between their maker and their readers, as in "
-     "nnScaler, of which the identities are not nodes here. Unlike there, it may come after "
-     "partitions. Refused: nodes out of program order. A stage without nodes is a warning and left "
-     "out."},
+     "A pipeline stage begins at each of these nodes; the first stage begins at the first node of "
+     "the program. Values pass through all stages between producer and consumer, as in nnScaler, "
+     "but without identity nodes. Unlike in nnScaler it may follow partitions. Refused: nodes out "
+     "of program order. A stage without nodes is left out with a warning."},
     {"blocking", graph_blocking, "(nodes: ops)",
-     "As graph:staging, but values go from their maker to each reader, past the stages between."},
+     "As graph:staging, but values go directly from the producer to each consumer, past the stages "
+     "between."},
     {"group", graph_group, "(nodes: ops): segment",
-     "Makes a segment of nodes in a row, and returns it; what comes before and after it are "
-     "segments of their own. Refused: nodes that are not in a row, or of two segments."},
+     "Makes a segment of consecutive nodes and returns it; the nodes before and after become "
+     "segments of their own. Refused: nodes that are not consecutive, or of two segments."},
     {NULL, NULL, NULL, NULL},
 };

@@ -63,7 +63,7 @@ static int graph_between(lua_State *L)
     const int32_t *program = policy->session->inferred->program;
     error_kind(&err, ERROR_OUT_OF_RANGE, "'%s' comes after '%s'", op_name(graph, program[first]),
                op_name(graph, program[last]));
-    error_hint(&err, "say the first one first: %d, %d", last, first);
+    error_hint(&err, "give the first node first: %d, %d", last, first);
     return sandbox_raise(L, &err);
 }
 
@@ -153,7 +153,7 @@ static bool read_ntype(Str text, Ntype *out, Error *err)
             *out = rows[i].ntype;
             return true;
         }
-    error_set(err, "there are no nodes of the type '%.*s'", STR_ARG(text));
+    error_set(err, "there is no node type '%.*s'", STR_ARG(text));
     error_hint(err, "IRFwOperation, IRDimops, IRPyFunc, IRDataOperation, IRSegment");
     return false;
 }
@@ -179,17 +179,17 @@ static bool read_field(lua_State *L, Policy *policy, FilterField field, Filter *
     out->asked |= 1u << field;
     if (field == BY_IS_PARAM) {
         out->is_param = lua_toboolean(L, -1);
-        return lua_isboolean(L, -1) || error_set(err, "'is_param' is true or false");
+        return lua_isboolean(L, -1) || error_set(err, "'is_param' must be true or false");
     }
     if (field == BY_STAGE) {
         out->stage = segment_of_number(policy, lua_tointeger(L, -1));
-        return lua_isinteger(L, -1) || error_set(err, "'stage' is a whole number");
+        return lua_isinteger(L, -1) || error_set(err, "'stage' must be an integer");
     }
     if (lua_type(L, -1) != LUA_TSTRING)
-        return error_set(err, "'%s' is a text", field_names[field]);
+        return error_set(err, "'%s' must be a string", field_names[field]);
     text->s = lua_tolstring(L, -1, &text->n);
     if (text->n > FILTER_BYTES_MAX)
-        return error_set(err, "a pattern has %d characters at most", FILTER_BYTES_MAX);
+        return error_set(err, "a pattern can have at most %d characters", FILTER_BYTES_MAX);
     text->s = arena_str(policy->arena, *text);
     if (field == BY_NTYPE)
         return read_ntype(*text, &out->ntype, err);
@@ -207,8 +207,9 @@ static bool find_field(const char *key, FilterField *out, Error *err)
             *out = (FilterField)f;
             return true;
         }
-    error_set(err, "nodes are not found by '%s'", key);
-    error_hint(err, "name, operator, path, op, reads, makes, index, axis, is_param, stage, ntype");
+    error_set(err, "a filter has no field '%s'", key);
+    error_hint(
+        err, "fields: name, operator, path, op, reads, makes, index, axis, is_param, stage, ntype");
     return false;
 }
 
@@ -370,7 +371,7 @@ static void note_no_node(lua_State *L, Policy *policy, const Filter *filter)
         return;
     }
     policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing",
-                "no node matches all of these at once", "each alone matches some");
+                "no node matches all fields of the filter", "each field alone matches some nodes");
 }
 
 /* ---- select, where ---- */
@@ -433,52 +434,52 @@ static int find_nodes(lua_State *L)
 }
 
 const LuaEntry select_fields[] = {
-    {"nnodes", graph_nnodes, "integer", "How many nodes the program has."},
+    {"nnodes", graph_nnodes, "integer", "The number of nodes in the program."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry select_methods[] = {
     {"nodes", graph_nodes, "(flatten?: boolean): node[]",
-     "The nodes of the program, in program order. Ops that only compute shapes are constants of "
-     "the graph and not among them. With false, once there are stages: the segments."},
-    {"node", graph_node, "(i: integer): node", "The node at that place of the program, from 0."},
+     "The nodes of the program, in program order. Ops that only compute shapes are constants and "
+     "not nodes. graph:nodes(false) returns the segments once there are stages."},
+    {"node", graph_node, "(i: integer): node", "The node at that position of the program, from 0."},
     {"index", graph_index, "(node: node): integer",
-     "The place of the node in the program, from 0."},
+     "The position of the node in the program, from 0."},
     {"between", graph_between, "(first: node, last: node): node[]",
-     "The nodes from the first to the last, both with them, in program order. Refused: a last node "
-     "that comes before the first."},
+     "The nodes from the first to the last, inclusive, in program order. Refused: a last node that "
+     "comes before the first."},
     {"producers", graph_producers, "(tensor: tensor): node[]",
-     "The node that makes the tensor, as a list; empty for inputs, parameters and constants."},
+     "The node that computes the tensor, as a list; empty for inputs, parameters and constants."},
     {"consumers", graph_consumers, "(tensor: tensor): node[]",
      "The nodes that read the tensor, each once, in program order."},
     {"depends", graph_depends, "(before: node, after: node): boolean",
-     "Whether the second node reads what the first makes, itself."},
+     "Whether the second node directly reads an output of the first."},
     {"select", find_nodes, "(filter: node_filter|fun(node: node): boolean): node[]",
-     "The nodes that match all fields of the filter, or for which the function says true, in "
+     "The nodes that match all fields of the filter, or for which the function returns true, in "
      "program order. A filter that matches nothing is a warning with the nearest name."},
     {"where", find_nodes, "(filter: node_filter|fun(node: node): boolean): node[]",
-     "As graph:select. What comes of it may be pinned, assigned and computed again as a whole: "
+     "The same as graph:select. The list can be pinned, assigned or recomputed as a whole: "
      "graph:pin(graph:where{path = \"*.mlp.c_fc\", index = \"n\"}, {n = \"tp\"})."},
     {NULL, NULL, NULL, NULL},
 };
 
 /* What filters have. */
 const LuaEntry filter_fields[] = {
-    {"name", NULL, "string?", "A pattern (* ? {a,b}) of the operator's name: \"MatMul\"."},
+    {"name", NULL, "string?", "A pattern (* ? {a,b}) for the operator's name: \"MatMul\"."},
     {"operator", NULL, "string?", "The same as name."},
-    {"path", NULL, "string?", "A pattern of the module's path: \"transformer.h.*.mlp.c_fc\"."},
-    {"op", NULL, "string?", "A pattern of the op's own name."},
-    {"reads", NULL, "string?", "A pattern of the name of a tensor that the node reads."},
-    {"makes", NULL, "string?", "A pattern of the name of a tensor that the node makes."},
-    {"index", NULL, "string?", "The name of an index dim that the node has: \"k\"."},
+    {"path", NULL, "string?", "A pattern for the module's path: \"transformer.h.*.mlp.c_fc\"."},
+    {"op", NULL, "string?", "A pattern for the op's own name."},
+    {"reads", NULL, "string?", "A pattern for the name of a tensor that the node reads."},
+    {"makes", NULL, "string?", "A pattern for the name of a tensor that the node computes."},
+    {"index", NULL, "string?", "The name of an index dim of the node: \"k\"."},
     {"axis", NULL, "string?",
-     "An axis of the mesh that cuts the node by a decision of this run, or in the plan that "
-     "stands."},
-    {"is_param", NULL, "boolean?", "Whether the node reads a parameter, or what is made of some."},
+     "A mesh axis that shards the node by a decision of this run, or in the current plan."},
+    {"is_param", NULL, "boolean?",
+     "Whether the node reads a parameter, or a value computed only from parameters."},
     {"stage", NULL, "integer?", "The number of the node's stage, from 0."},
     {"ntype", NULL,
      "(\"IRFwOperation\"|\"IRDimops\"|\"IRPyFunc\"|\"IRDataOperation\"|\"IRSegment\")?",
-     "nnScaler's type: IRDimops have a rule, IRPyFunc have none; there are no data operations, "
-     "and IRSegment gives the segments."},
+     "nnScaler's type: IRDimops have a rule, IRPyFunc have none; there are no data operations, and "
+     "IRSegment selects the segments."},
     {NULL, NULL, NULL, NULL},
 };

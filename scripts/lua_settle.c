@@ -28,10 +28,9 @@ static bool refuse_order(const Policy *policy, int32_t op, const OpPlace *place,
     Buf devices = buf_new(policy->arena);
     place_put_devices(mesh, place->sub, &devices);
     error_kind(err, ERROR_CONFLICT,
-               "sub-node %" PRId64 " of '%s' is on device %" PRId64
-               ", which is not its place there",
-               leaf, op_name(policy->session->graph, op), mesh_device(mesh, place->position[leaf]));
-    error_hint(err, "sub-nodes stand in mesh order: %s", devices.s);
+               "sub-node %" PRId64 " of '%s' is on device %" PRId64 ", out of mesh order", leaf,
+               op_name(policy->session->graph, op), mesh_device(mesh, place->position[leaf]));
+    error_hint(err, "sub-nodes must be in mesh order: %s", devices.s);
     return false;
 }
 
@@ -100,7 +99,7 @@ static bool refuse_fixed(const Policy *policy, int32_t op, SubMesh sub, Error *e
     mesh_format_sizes(mesh, submesh_free(mesh, sub), &left);
     error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by an axis that its devices (%s) lack",
                op_name(policy->session->graph, op), text.s);
-    error_hint(err, "axes that are left there: %s", left.n > 0 ? left.s : "none");
+    error_hint(err, "axes of these devices: %s", left.n > 0 ? left.s : "none");
     return false;
 }
 
@@ -188,9 +187,8 @@ static void note_left_out(lua_State *L, Policy *policy)
     }
     if (n == 0)
         return;
-    const char *text =
-        arena_printf(policy->arena, "%d ops have no device, while others have: '%s'%s", n,
-                     op_name(inferred->graph, first), n > 1 ? ", .." : "");
+    const char *text = arena_printf(policy->arena, "%d ops have no device, but others have: '%s'%s",
+                                    n, op_name(inferred->graph, first), n > 1 ? ", .." : "");
     sandbox_of(L)->acting_line = 0;
     policy_note(L, policy, LEVEL_WARNING, "op-without-device", text,
                 "they run on all devices; graph:assign them too");

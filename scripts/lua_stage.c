@@ -36,15 +36,15 @@ static bool check_recompute(Policy *policy, const int32_t *ops, int n, Error *er
     for (int i = 0; i < n; i++) {
         int place = policy_program_place(policy, ops[i]);
         if (place < segment.first || place > segment.last) {
-            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are of two segments",
+            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are in two segments",
                        op_name(graph, ops[0]), op_name(graph, ops[i]));
-            error_hint(err, "what is computed again together is of one stage");
+            error_hint(err, "a recompute group must be within one stage");
             return false;
         }
         if (placing->recompute && placing->recompute[ops[i]] >= 0) {
-            error_kind(err, ERROR_CONFLICT, "'%s' is in recompute group %d already",
+            error_kind(err, ERROR_CONFLICT, "'%s' is already in recompute group %d",
                        op_name(graph, ops[i]), placing->recompute[ops[i]]);
-            error_hint(err, "a node is in one group");
+            error_hint(err, "a node can be in only one group");
             return false;
         }
     }
@@ -145,8 +145,9 @@ static void put_block(lua_State *L, int at, Buf *out)
     lua_getfield(L, at, "span");
     int top = lua_gettop(L);
     if (!lua_isinteger(L, top - 3) || !lua_isinteger(L, top - 2))
-        luaL_error(L, "a block is \"0f0\", or {stage = 0, micro_batch = 0, backward = true, "
-                      "span = 1}");
+        luaL_error(
+            L,
+            "a block must be \"0f0\", or {stage = 0, micro_batch = 0, backward = true, span = 1}");
     buf_printf(out, "%lld%s%lld", (long long)lua_tointeger(L, top - 3),
                lua_toboolean(L, top - 1) ? "b" : "f", (long long)lua_tointeger(L, top - 2));
     if (!lua_isnil(L, top))
@@ -227,7 +228,8 @@ static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Err
     lua_pop(L, 1);
     if (whole && *out >= 1 && *out <= MICRO_BATCHES_MAX)
         return true;
-    error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has 1 to %d micro-batches", MICRO_BATCHES_MAX);
+    error_kind(err, ERROR_OUT_OF_RANGE, "a schedule must have 1 to %d micro-batches",
+               MICRO_BATCHES_MAX);
     error_hint(err, "graph:schedule(\"1f1b\", {micro_batches = 4}); there are %s",
                schedule_names());
     return false;
@@ -365,31 +367,32 @@ static int graph_single_consume(lua_State *L)
 
 const LuaEntry stage_methods[] = {
     {"recompute", graph_recompute, "(nodes: ops): true",
-     "The values of these nodes are not kept: the backward pass computes them again, from what "
-     "comes in. Nodes at either end that read no value with a gradient are left out, as in "
-     "nnScaler. Refused: nodes of two segments, a node that is in another group."},
+     "The values of these nodes are not kept for the backward pass, which computes them again from "
+     "the inputs of the group. Nodes at either end that read no value with a gradient are left "
+     "out, as in nnScaler. Refused: nodes of two segments, a node in another group."},
     {"schedule", graph_schedule,
      "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer})",
-     "In which order stages work through micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, gpipe, "
-     "chimera_direct, infer_pipe, or steps: \"0f0 0f1+1f0 1f1\" with stage, f or b, micro-batch; "
-     "as a list of texts, or of lists of blocks, too. Steps count their micro-batches themselves. "
-     "Refused, with what would be legal: counts the schedule cannot have, steps that do two things "
-     "at once on a device, or come before what they need."},
+     "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, gpipe, "
+     "chimera_direct, infer_pipe, or steps such as \"0f0 0f1+1f0 1f1\" with stage, f or b, "
+     "micro-batch; also as a list of strings or of lists of blocks. With steps the number of "
+     "micro-batches may be left out. Refused, with a hint what is legal: counts that the schedule "
+     "cannot have, steps that run two blocks at once on a device or before their inputs exist."},
     {"multiref", graph_multiref, "(tensor: tensor)",
-     "Each reader of the tensor is cut for itself, as by nnScaler's aliases: axes pass from the "
-     "maker to the readers, not from readers to the maker and to each other. It adds no node, and "
-     "may come after partitions."},
+     "Each consumer of the tensor may have its own sharding, as with nnScaler's aliases: axes "
+     "propagate from the producer to the consumers, but not back and not between consumers. It "
+     "adds no node, and may follow partitions."},
     {"auto_multiref", graph_auto_multiref, "()",
-     "As graph:multiref for each tensor that several nodes read, or one and the caller."},
+     "Calls graph:multiref for each tensor with several consumers, where an output of the model "
+     "counts as one."},
     {"single_consume", graph_single_consume, "()",
-     "As graph:multiref for each value that several nodes read; parameters stay as they are."},
+     "Calls graph:multiref for each value with several consumers, but not for parameters."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry schedule_block_fields[] = {
     {"stage", NULL, "integer", "The stage, from 0."},
     {"micro_batch", NULL, "integer", "The micro-batch, from 0."},
-    {"backward", NULL, "boolean?", "True: its backward, else its forward."},
-    {"span", NULL, "integer?", "How many steps it takes; 1 where it is not given."},
+    {"backward", NULL, "boolean?", "True for the backward, else the forward."},
+    {"span", NULL, "integer?", "How many steps it takes; default 1."},
     {NULL, NULL, NULL, NULL},
 };

@@ -312,7 +312,7 @@ static int keep_failure(lua_State *L)
     Sandbox *sandbox = sandbox_of(L);
     const char *message = lua_tostring(L, 1);
     if (!message)
-        message = lua_pushfstring(L, "the error is a %s, not a text", luaL_typename(L, 1));
+        message = lua_pushfstring(L, "the error is a %s, not a string", luaL_typename(L, 1));
     int line = line_from_level(L, 0);
     for (int said; (said = take_line(sandbox, &message)) > 0;)
         line = said; /* a coroutine's error has its place behind that of the resume */

@@ -80,7 +80,7 @@ static AnswerRow answer_rows[] = {
      "g:assign(sub, 0)\n",
      "! console:1: kept ()\n! console:1: a sub-node of '/transformer/h.0/mlp/c_fc/Gemm' is of an "
      "earlier run, which has "
-     "ended (partition the node again: sub-nodes are there while that run lasts)\n"},
+     "ended (partition the node again: sub-nodes exist only during their run)\n"},
     {"so_does_its_algorithm",
      "way = g:replicate(g:op('transformer.h.0.mlp.c_fc'))[1]:algorithm('dim') error('kept')\n"
      "way:satisfy{idx = 0, dim = 0, num = 2}\n",
@@ -235,7 +235,7 @@ static void what_is_defined_stays_until_the_policy_is_read_again(void **state)
     write_text(path, "size = 30\nfunction PAS(graph) return graph end\n");
     assert_true(run_policy_again(session));
     assert_string_equal(note_of(session, "console-gone"),
-                        "the policy was read anew, so what was defined in the console is gone: "
+                        "the policy was read again, so definitions made in the console are gone: "
                         "mine, size");
     out.n = 0;
     type_line(session, "size, mine, cut", 4, &out);

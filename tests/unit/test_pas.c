@@ -178,7 +178,7 @@ static PasRow query_rows[] = {
     {"no_such_place", "tp=2", PAS("at(8)"),
      "3: the program has no node 8; called from line 5 in PAS [it has 8 nodes, from 0]\n"},
     {"between_backwards", "tp=2", PAS("graph:between(at(3), at(1))"),
-     "5: 'act1' comes after 'act0' [say the first one first: 1, 3]\n"},
+     "5: 'act1' comes after 'act0' [give the first node first: 1, 3]\n"},
     {"producers_and_consumers", "tp=2",
      PAS(NAMES "local t = op('act0'):output(0)\n"
                "print(names(graph:producers(t)), names(graph:consumers(t)))\n"
@@ -209,11 +209,10 @@ static PasRow query_rows[] = {
     {"nothing_matches_a_name", "tp=2", PAS("graph:select{name = 'Matmul'}"),
      "note no node matches name = 'Matmul' [nearest: 'MatMul'] @5\n"},
     {"nothing_matches_all", "tp=2", PAS("graph:where{name = 'Relu', is_param = true}"),
-     "note no node matches all of these at once [each alone matches some] @5\n"},
+     "note no node matches all fields of the filter [each field alone matches some nodes] @5\n"},
     {"unknown_field", "tp=2", PAS("graph:where{module = 'x'}"),
-     "5: nodes are not found by 'module' [name, operator, path, op, reads, makes, index, axis, "
-     "is_param, "
-     "stage, ntype]\n"},
+     "5: a filter has no field 'module' [fields: name, operator, path, op, reads, makes, "
+     "index, axis, is_param, stage, ntype]\n"},
     {"unknown_axis_of_a_filter", "dp=2,tp=2", PAS("graph:where{axis = 'tq'}"),
      "5: this mesh has no axis 'tq' [did you mean 'tp'?]\n"},
     {"node_attributes", "tp=2",
@@ -238,7 +237,7 @@ static PasRow query_rows[] = {
     {"coordinates_of_no_device", "pp=2,tp=4", PAS("resource:coordinates(8)"),
      "5: the mesh has no device 8 [it has 8 devices, from 0]\n"},
     {"coordinates_of_a_text", "pp=2,tp=4", PAS("resource:devices{pp = 'first'}"),
-     "5: coordinates are whole numbers by axis: {pp = 0}\n"},
+     "5: coordinates must be integers by axis: {pp = 0}\n"},
     {"satisfy_takes_a_list", "pp=2,tp=2",
      PAS("print(op('mm0'):algorithm('dim'):satisfy{{idx = 0, dim = 0, num = 2}, "
          "{idx = 1, dim = 1, num = 2}})"),
@@ -279,28 +278,28 @@ static PasRow stage_rows[] = {
      "8: x\t>\tact0.o act1.o\n9: act1.o act0.o\t>\tsoft.o\nstage mm0 relay @5\nstage mm2 relay "
      "@5\n"},
     {"stages_out_of_order", "pp=2", PAS("graph:staging{at(0), at(4), at(2)}"),
-     "5: stages begin in program order: 'mm1' comes before 'mm2' [node.index is the place of a "
-     "node: 2 after 4]\n"},
+     "5: stages must begin in program order: 'mm1' comes before 'mm2' [node.index is the position "
+     "of a node: 2 after 4]\n"},
     {"an_empty_stage_is_left_out", "pp=2", PAS("graph:staging{at(0), at(4), at(4)}"),
      "stage mm0 relay @5\nstage mm2 relay @5\nnote stage 1 has no ops: 'mm2' begins the next [it "
      "is left out] @5\n"},
     {"staged_and_blocked", "pp=2", PAS("graph:staging{at(0), at(4)}\ngraph:blocking{at(0), at(4)}"),
-     "6: at 'mm2' a stage begins by graph:staging and by graph:blocking [begin it once: staging "
-     "hands values on from stage to stage, blocking does not]\n"},
+     "6: a stage begins at 'mm2' both by graph:staging and by graph:blocking [use one of them: "
+     "staging passes values through every stage, blocking does not]\n"},
     {"no_stages", "pp=2", PAS("graph:staging{}"),
-     "5: no node is named: say for example {graph:node(0), graph:node(100)}\n"},
+     "5: no node is given: write for example {graph:node(0), graph:node(100)}\n"},
     {"stages_of_texts", "pp=2", PAS("graph:staging{'mm0'}"),
-     "5: what is meant is a node, a segment or a list of these, not a string\n"},
+     "5: expected a node, a segment or a list of these, not a string\n"},
     {"group", "pp=2",
      PAS("local s = graph:group{at(3), at(2)}\nprint(s.index, s.nnodes, #graph:segments())"),
      "6: 1\t2\t3\nstage mm1 @5\nstage mm2 @5\n"},
     {"group_with_a_hole", "pp=2", PAS("graph:group{at(1), at(3)}"),
-     "5: the nodes of a group are in a row: 'mm1' is not in [graph:between(first, last) are all of "
-     "them]\n"},
+     "5: the nodes of a group must be consecutive: 'mm1' is missing [graph:between(first, last) "
+     "returns all of them]\n"},
     {"group_of_two_segments", "pp=2",
      PAS("graph:staging{at(0), at(4)}\ngraph:group(graph:between(at(3), at(5)))"),
-     "6: 'act1' and 'mm2' are of two segments [a group lies in one segment: that ends with "
-     "'act1']\n"},
+     "6: 'act1' and 'mm2' are in two segments [a group must be within one segment; this one ends "
+     "with 'act1']\n"},
 };
 
 /* ---- devices ---- */
@@ -357,52 +356,55 @@ static PasRow place_rows[] = {
      "mm2 m 8/tp @6\nadd d0 8/tp @6\nsoft d0 8/tp @6\nmm0..act1 on pp=0 @7\nmm2..soft on pp=1 "
      "@7\n"},
     {"ops_without_a_device", "pp=2", PAS("graph:assign(graph:between(at(0), at(5)), {pp = 0})"),
-     "mm0..act2 on pp=0 @5\nnote 2 ops have no device, while others have: 'add', .. [they run on "
+     "mm0..act2 on pp=0 @5\nnote 2 ops have no device, but others have: 'add', .. [they run on "
      "all devices; graph:assign them too] @0\n"},
     {"no_part_of_the_mesh", "tp=4", PAS("graph:assign(at(0), {0, 1, 2})"),
-     "5: 'mm0' would run on devices 0,1,2, which are no part of the mesh [the mesh tp=4 has no "
+     "5: 'mm0' would run on devices 0,1,2, which do not form a part of the mesh [the mesh tp=4 has "
+     "no "
      "part of 3 devices]\n"},
     {"no_part_of_that_shape", "tp=4", PAS("graph:assign(at(0), {0, 3})"),
-     "5: 'mm0' would run on devices 0,3, which are no part of the mesh [parts of 2 devices: 0,1 "
+     "5: 'mm0' would run on devices 0,3, which do not form a part of the mesh [parts of 2 devices: "
+     "0,1 "
      "(tp:(1)2=0); 0,2 (tp:(2)2=0)]\n"},
     {"a_device_twice", "tp=4", PAS("graph:assign(at(0), {0, 3, 0})"),
-     "5: 'mm0' has device 0 twice [a device runs one part of an op: partition it in as many as it "
-     "has devices]\n"},
+     "5: 'mm0' has device 0 twice [a device runs one part of an op: partition the op into as many "
+     "parts as it has devices]\n"},
     {"co_shard", "tp=2", PAS(TP "tp(at(0), 0, 0, {0, 0})"),
-     "7: 'mm0' has device 0 twice [a device runs one part of an op: partition it in as many as it "
-     "has devices]\n"},
+     "7: 'mm0' has device 0 twice [a device runs one part of an op: partition the op into as many "
+     "parts as it has devices]\n"},
     {"sub_nodes_out_of_order", "tp=2", PAS(TP "tp(at(0), 0, 0, {1, 0})"),
-     "7: sub-node 0 of 'mm0' is on device 1, which is not its place there [sub-nodes stand in mesh "
-     "order: 0,1]\n"},
+     "7: sub-node 0 of 'mm0' is on device 1, out of mesh order [sub-nodes must be in "
+     "mesh order: 0,1]\n"},
     {"some_sub_nodes_only", "tp=2",
      PAS("local n = at(0)\nlocal subs = graph:partition(n, n:algorithm('dim'), {idx = 0, dim = 0, "
          "num = 2})\ngraph:assign(subs[1], 0)"),
      "7: sub-node 1 of 'mm0' has no device [assign all 2 of them, or none]\n"},
     {"num_that_nothing_tells", "dp=2,tp=2",
      PAS("local n = at(0)\ngraph:partition(n, n:algorithm('dim'), {idx = 0, dim = 0, num = 2})"),
-     "6: num = 2 could be several axes: say axis = \"NAME\", or assign the sub-nodes [the mesh is "
+     "6: num = 2 fits several axes: give axis = \"NAME\", or assign the sub-nodes [the mesh is "
      "dp=2,tp=2]\n"},
     {"axis_that_the_devices_lack", "pp=2,tp=2",
      PAS("local n = at(0)\ngraph:partition(n, n:algorithm('dim'), {idx = 0, dim = 0, axis = 'pp'})"
          "\ngraph:assign(n, {pp = 0})"),
-     "6: 'mm0' is partitioned by an axis that its devices (pp=0) lack [axes that are left there: "
+     "6: 'mm0' is partitioned by an axis that its devices (pp=0) lack [axes of these devices: "
      "tp=2]\n"},
     {"a_partitioned_node_on_one_device", "tp=2",
      PAS("local n = at(0)\ngraph:partition(n, n:algorithm('dim'), {idx = 0, dim = 0, num = 2})\n"
          "graph:assign(n, 0)"),
-     "7: 'mm0' is partitioned in 2: it has not one device [assign its sub-nodes, or give it a part "
+     "7: 'mm0' is partitioned into 2 parts: it cannot run on one device [assign its sub-nodes, or "
+     "give it a part "
      "of the mesh: {pp = 0}]\n"},
     {"a_part_that_is_partitioned", "dp=2,tp=2",
      PAS("local n = at(0)\nlocal algo = n:algorithm('dim')\nlocal subs = graph:partition(n, algo, "
          "{idx = 0, dim = 0, axis = 'dp'})\nfor _, s in ipairs(subs) do graph:partition(s, algo, "
          "{idx = 1, dim = 1, axis = 'tp'}) end\ngraph:assign(subs[1], 0)"),
-     "9: a sub-node of 'mm0' is partitioned further [assign the sub-nodes that came of it]\n"},
+     "9: a sub-node of 'mm0' is partitioned further [assign its sub-nodes instead]\n"},
     {"partition_of_what_is_assigned", "dp=2,tp=2",
      PAS("local n = at(0)\nlocal algo = n:algorithm('dim')\nlocal subs = graph:partition(n, algo, "
          "{idx = 0, dim = 0, axis = 'dp'})\ngraph:assign(subs, {0, 2})\ngraph:partition(subs[1], "
          "algo, {idx = 1, dim = 1, axis = 'tp'})"),
      "9: 'mm0' is partitioned after its sub-nodes were assigned [partition first, then "
-     "graph:assign the sub-nodes that come of it]\n"},
+     "graph:assign the resulting sub-nodes]\n"},
     {"more_sub_nodes_than_devices", "tp=2",
      PAS("local n = at(0)\nlocal subs = graph:partition(n, n:algorithm('dim'), {idx = 0, dim = 0, "
          "num = 1})\ngraph:assign(subs, {0, 1})"),
@@ -412,9 +414,9 @@ static PasRow place_rows[] = {
     {"no_such_coordinate", "pp=2", PAS("graph:assign(at(0), {pp = 2})"),
      "5: 'pp' has no coordinate 2 [its coordinates are 0 to 1]\n"},
     {"assign_to_a_text", "pp=2", PAS("graph:assign(at(0), 'gpu')"),
-     "5: devices are a number, a list of them, or coordinates {pp = 0}\n"},
+     "5: devices must be a number, a list of numbers, or coordinates {pp = 0}\n"},
     {"assign_a_tensor", "pp=2", PAS("graph:assign(at(0):input(0), 0)"),
-     "5: what is assigned is a node, a segment or a list of these, not a tensor\n"},
+     "5: expected a node, a segment or a list of these, not a tensor\n"},
 };
 
 /* ---- recompute, schedule, multiref ---- */
@@ -445,10 +447,10 @@ static PasRow again_rows[] = {
     {"recompute_skips_what_has_no_gradient", "tp=2", PAS("graph:recompute{at(0), at(1)}"),
      "again 0 act0..act0 @5\n"},
     {"recompute_twice", "tp=2", PAS("graph:recompute{at(2), at(3)}\ngraph:recompute{at(3)}"),
-     "6: 'act1' is in recompute group 0 already [a node is in one group]\n"},
+     "6: 'act1' is already in recompute group 0 [a node can be in only one group]\n"},
     {"recompute_over_segments", "pp=2",
      PAS("graph:staging{at(0), at(4)}\ngraph:recompute(graph:between(at(3), at(4)))"),
-     "6: 'act1' and 'mm2' are of two segments [what is computed again together is of one stage]\n"},
+     "6: 'act1' and 'mm2' are in two segments [a recompute group must be within one stage]\n"},
     {"schedule", "pp=2", PAS(TWO_STAGES "graph:schedule('1f1b', {micro_batches = 4})"),
      STAGED "1f1b x4 @7\n" PLACED},
     {"schedule_of_steps", "pp=2",
@@ -464,14 +466,16 @@ static PasRow again_rows[] = {
     {"steps_after_an_idle_one", "pp=2", PAS(TWO_STAGES "graph:schedule{{}, '0f0', '1f0'}"),
      STAGED "- 0f0 1f0 x1 @7\n" PLACED},
     {"no_step_at_all", "pp=2", PAS("graph:schedule{}"),
-     "5: a schedule has 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = 4}); "
+     "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
+     "4}); "
      "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
     {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
      "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus gpipe "
      "chimera_direct "
      "infer_pipe; or steps such as \"0f0 0f1+1f0 1f1\"]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
-     "5: a schedule has 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = 4}); "
+     "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
+     "4}); "
      "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
     {"multiref", "tp=2", PAS("graph:multiref(op('act0').out[1])"), "barrier act0.o @5\n"},
     {"auto_multiref", "tp=2", PAS("graph:auto_multiref()\ngraph:single_consume()"),
@@ -517,8 +521,8 @@ static PasRow plan_rows[] = {
                 "yield {op = at(6), partition = 'auto'}"),
      "mm0 m 8 @2\nmm0 k 16 @2\nmm0 n 16 @2\nact0 d1 16/tp @5\nmm1 m 8 @2\nmm1 k 16 @2\nmm1 n 16 "
      "@2\nact1 d0 8 @2\nact1 d1 16 @2\nmm2 m 8 @2\nmm2 k 16 @2\nmm2 n 16 @2\nact2 d0 8/tp @6\nadd "
-     "d0 8 @7\nadd d1 16 @7\nsoft d0 8 @2\nnote 'add' cannot be cut as its inputs are: it is "
-     "replicated [say a partition {idx, dim} for it] @7\n"},
+     "d0 8 @7\nadd d1 16 @7\nsoft d0 8 @2\nnote 'add' cannot be sharded like its inputs: it is "
+     "replicated [give it a partition {idx, dim}] @7\n"},
     {"stages", "pp=2,tp=2",
      POLICY("pas_config = {pipeline_nmicros = 4}",
             "for i = 0, 7 do yield {op = at(i), stage_id = i // 4, partition = {0, 0}} end"),
@@ -541,7 +545,7 @@ static PasRow plan_rows[] = {
      "again 0 act0..mm1 @5\nagain 1 act1..act2 @5\nmm0 m 8/tp @5\nact0 d0 8/tp @5\nmm1 m 8/tp "
      "@5\nact1 d0 8/tp @5\nmm2 m 8/tp @5\nact2 d0 8/tp @5\nadd d0 8/tp @5\nsoft d0 8/tp @5\n"},
     {"stages_jump", "pp=2", POLICY("", "yield {op = at(3), stage_id = 2}"),
-     "5: stage 2 of 'act1' follows stage 0 [in program order a stage stays or is the next: 0 or "
+     "5: stage 2 of 'act1' follows stage 0 [in program order the next op may be in stage 0 or "
      "1]\n"},
     {"stages_begin_late", "pp=2", POLICY("", "yield {op = at(0), stage_id = 1}"),
      "5: stages count from 0, 'mm0' has stage 1\n"},
@@ -549,29 +553,30 @@ static PasRow plan_rows[] = {
      "2: 2 stages need a number of micro-batches [pas_config = {pipeline_nmicros = 4}]\n"},
     {"pipeline_size_that_does_not_divide", "pp=2",
      POLICY("pas_config = {pipeline_size = 3}", "yield {op = at(3), stage_id = 1}"),
-     "2: pipeline_size = 3 for 2 stages and 2 devices [pas_config.pipeline_size divides both; it "
-     "is the number of stages where nothing is said]\n"},
+     "2: pipeline_size = 3 for 2 stages and 2 devices [pas_config.pipeline_size must divide both; "
+     "its default is the number of stages]\n"},
     {"recompute_not_in_a_row", "tp=2",
      POLICY("", "yield {op = at(0), recompute_id = 0}\nyield {op = at(2), recompute_id = 0}"),
-     "6: recompute group 0 is not in a row: 'mm1' [its ops follow each other; 'act0' is "
-     "between]\n"},
+     "6: recompute group 0 is not consecutive: 'mm1' ['act0' is between its ops]\n"},
     {"recompute_in_two_stages", "pp=2",
      POLICY("", "for i = 0, 7 do yield {op = at(i), stage_id = i // 4, recompute_id = 0} end"),
      "5: recompute group 0 is in two stages: 'mm2'\n"},
     {"a_frozen_partition", "tp=2", POLICY("", "yield {op = at(7), partition = {0, 1}}"),
-     "5: dim 1 of idx 0 of 'soft' is frozen: it is never cut [(idx, dim) that can be cut: (0, 0) "
-     "d0 of 8; free axes: tp=2]\n"},
+     "5: dim 1 of idx 0 of 'soft' is frozen: it cannot be sharded [(idx, dim) that can be "
+     "partitioned: (0, 0) "
+     "d0 of 8; unused axes: tp=2]\n"},
     {"a_plan_without_an_op", "tp=2", POLICY("", "yield {partition = {0, 1}}"),
-     "5: a plan of an op has a node as 'op'\n"},
+     "5: a plan for an op needs a node as 'op'\n"},
     {"a_plan_with_another_field", "tp=2", POLICY("", "yield {op = at(0), hook_meta = 1}"),
-     "5: a plan of an op has no 'hook_meta' [it has op, partition, stage_id, recompute_id]\n"},
+     "5: a plan for an op has no field 'hook_meta' [fields: op, partition, stage_id, "
+     "recompute_id]\n"},
     {"a_plan_that_is_none", "tp=2", POLICY("", "yield(7)"),
-     "5: POLICY gives plans of ops, not a number\n"},
+     "5: POLICY must return plans for ops, not a number\n"},
     {"a_policy_that_fails", "tp=2", POLICY("", "yield {op = at(0)}\nerror('no')"), "6: no\n"},
     {"settings_of_no_table", "tp=2", POLICY("pas_config = 5", "return {}"),
-     "0: pas_config is a table {pipeline_nmicros = 4}, not a number\n"},
+     "0: pas_config must be a table {pipeline_nmicros = 4}, not a number\n"},
     {"a_scheduler_of_no_name", "tp=2", POLICY("pas_config = {pipeline_scheduler = 1}", "return {}"),
-     "0: pas_config.pipeline_scheduler is a name, as \"1f1b\"\n"},
+     "0: pas_config.pipeline_scheduler must be a name, such as \"1f1b\"\n"},
     {"an_endless_policy", "tp=2",
      POLICY("", "local node = at(0) while true do yield {op = node} end"),
      "5: stopped after 50 million instructions [a loop that does not end?]\n"},

@@ -190,7 +190,7 @@ static SaidRow said_rows[] = {
      "FILE:1: 'cost' of my::op: a cost has no field 'flop'"},
     {"a cost below 0", "cost = function(node) return {us = -1} end",
      "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
-     "FILE:1: 'cost' of my::op: 'us' is a number, 0 or more"},
+     "FILE:1: 'cost' of my::op: 'us' must be a number, 0 or more"},
     {"a cost without an end", "cost = function(node) while true do end end",
      "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
      "FILE:1: 'cost' of my::op: stopped after 50 million instructions"},
@@ -203,16 +203,16 @@ static SaidRow said_rows[] = {
      "2.00 us, 128 flops, 1536 B"},
     {"a collective of no kind", "comm = {{kind = 'gather', dim = 'b', bytes = 8}}",
      "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
-     "'kind' is all_gather, all_reduce, reduce_scatter, all_to_all, permute or send, not 'gather'"},
+     "'kind' must be all_gather, all_reduce, reduce_scatter, all_to_all, permute or send, not 'gather'"},
     {"a collective over nothing", "comm = {{kind = 'all_gather', bytes = 8}}",
      "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
-     "a collective names an index dim, 'dim', or a mesh axis, 'axis'"},
+     "a collective needs either 'dim', an index dim, or 'axis', a mesh axis"},
     {"a collective of no such dim", "comm = {{kind = 'all_gather', dim = 'z', bytes = 8}}",
      "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
      "the op has no index dim 'z'"},
     {"a collective without bytes", "comm = {{kind = 'all_gather', dim = 'b'}}",
      "2.00 us, 128 flops, 1536 B | comm-function warning: op 'op' (my::op): FILE:1: 'comm' of my::op: "
-     "a collective says 'bytes', the payload of one rank"},
+     "a collective needs 'bytes', the payload of one rank"},
 };
 /* clang-format on */
 
@@ -352,11 +352,11 @@ static void a_written_file_says_what_changed(void **state)
     assert_null(note_after(&opened, OP("cost = function() return {us = 1} end") "\n" PINS("")));
     assert_string_equal(
         note_after(&opened, OP("cost = function() return {us = 2} end") "\n" PINS("")),
-        "what is registered counts when the model is opened: 'my::op' has changed; open it again "
-        "to see it");
+        "registered operators take effect when the model is opened: 'my::op' has changed; open it "
+        "again");
     assert_string_equal(note_after(&opened, "register_op('a -> a', {name = 'my::new'})\n" PINS("")),
-                        "what is registered counts when the model is opened: 'my::new' is new, "
-                        "'my::op' is gone; open it again to see it");
+                        "registered operators take effect when the model is opened: 'my::new' is "
+                        "new, 'my::op' is gone; open it again");
     assert_null(note_after(&opened, PINS("") OP("cost = function() return {us = 1} end") "\n"));
     close_op(&opened);
 }

@@ -51,7 +51,7 @@ static ScriptRow script_rows[] = {
     {"error_with_text", "error('no axis')", "1: script: no axis\n"},
     {"error_with_level", "local function f() error('bad', 2) end\n\nf()",
      "3: script: bad; called from line 3 in the file\n"},
-    {"error_with_table", "error({})", "1: script: the error is a table, not a text\n"},
+    {"error_with_table", "error({})", "1: script: the error is a table, not a string\n"},
     {"argument_error_names_function", "\nstring.rep()",
      "2: script: bad argument #1 to 'string.rep' (string expected, got no value)\n"},
     {"endless_loop", "local i = 0\nwhile true do i = i + 1 end",
@@ -90,7 +90,7 @@ static ScriptRow script_rows[] = {
      "local t = setmetatable({}, {__len = function() return 1 << 60 end})\n"
      "print(pcall(table.insert, t, 1, 0), pcall(table.remove, t, 1), pcall(table.sort, t, "
      "math.type))",
-     "2: false\tfalse\tfalse\ta list that counts itself is not moved, joined or sorted\n"},
+     "2: false\tfalse\tfalse\ta list with __len cannot be moved, joined or sorted\n"},
     {"long_plain_search", "(('a'):rep(1e7)):find(('a'):rep(1e6) .. 'b', 1, true)",
      "1: script: this search could take too long on a text of 10000000 characters\n"},
     {"first_line_for_a_shell", "#!/usr/bin/lua\nprint(2)", "2: 2\n"},
@@ -110,7 +110,7 @@ static ScriptRow script_rows[] = {
     {"slow_pattern", "print(('a?'):rep(25):len())\nlocal s = ('a'):rep(25):find(('a?'):rep(25))",
      "1: 50\n2: script: this pattern could take too long on a text of 25 characters\n"},
     {"long_pattern", "('x'):match(('y'):rep(129))",
-     "1: script: a pattern may have 128 characters\n"},
+     "1: script: a pattern can have at most 128 characters\n"},
     {"plain_find_has_no_pattern", "print(('a*+-b'):find('*+-', 1, true))", "1: 2\t4\n"},
     {"usual_patterns",
      "print(('transformer.h.11.mlp'):match('^transformer%.h%.(%d+)%.'))\n"
@@ -409,8 +409,8 @@ static PolicyRow policy_rows[] = {
                                                     "print(#subs, subs[4])\nfor i, sub in "
                                                     "ipairs(subs) do graph:assign(sub, i - 1) end\n"
                                                     "graph:assign(subs[2], 5)"),
-     "7: 4\tMatMul 'net.fc2_MatMul'[3]\n8: script: 'net.fc2_MatMul' would run on devices "
-     "0,5,2,3, which are no part of the mesh [parts of 4 devices: 0,1,2,3 (dp=0); 0,1,4,5 "
+     "7: 4\tMatMul 'net.fc2_MatMul'[3]\n8: script: 'net.fc2_MatMul' would run on devices 0,5,2,3, "
+     "which do not form a part of the mesh [parts of 4 devices: 0,1,2,3 (dp=0); 0,1,4,5 "
      "(tp:(1)2=0); 0,2,4,6 (tp:(2)2=0)]\n"},
     {"partition_of_sub_nodes_nests", "dp=2,tp=4",
      FIND PAS(
@@ -453,11 +453,11 @@ static PolicyRow refusal_rows[] = {
      "2: script: dim 0 of 'x': axis 'dp' is used twice [an axis cuts one dim, once; a part of it "
      "is tp:(1)2 the mesh has dp=2]\n"},
     {"axis_on_two_dims", "dp=2", PAS("graph:shard('x', {[0] = 'dp', [1] = 'dp'})"),
-     "2: script: dim 1 of 'x' is pinned 16/dp, but an axis of it cuts dim 0 of 'x' in line 2 [an "
-     "axis cuts one dim of a tensor; graph:unpin the other dim first]\n"},
+     "2: script: dim 1 of 'x' is pinned 16/dp, but one of its axes shards dim 0 of 'x' in line 2 "
+     "[an axis can shard only one dim of a tensor; graph:unpin the other dim first]\n"},
     {"two_pins_that_contradict", "dp=2,tp=4",
      PAS("graph:pin('x', {[0] = 'dp'})\ngraph:pin('x', {[0] = 'tp'})"),
-     "3: script: dim 0 of 'x' is pinned 8/dp in line 2 and 8/tp here [say it once, or graph:unpin "
+     "3: script: dim 0 of 'x' is pinned 8/dp in line 2 and 8/tp here [pin it once, or graph:unpin "
      "it in between]\n"},
     {"dim_out_of_range", "tp=4", PAS("graph:shard('x', {[2] = 'tp'})"),
      "2: script: 'x' has 2 dims, no dim 2 [its dims: 0 of 8, 1 of 16; -1 is the last]\n"},
@@ -465,19 +465,18 @@ static PolicyRow refusal_rows[] = {
      "2: script: no op that uses 'net.fc1.weight' has an index dim 'v' [index dims there: k, n]\n"},
     {"interleave_that_does_not_divide", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', interleave = 5}})"),
-     "2: script: n of 'net.fc1.weight': 48 elements are not whole parts of interleave=5 and "
-     "unit=1\n"},
+     "2: script: n of 'net.fc1.weight': 48 elements do not divide by interleave=5 times unit=1\n"},
     {"blocks_of_another_size", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', blocks = {32, 8}}})"),
-     "2: script: n of 'net.fc1.weight': blocks of 40 elements together, but the dim has 48\n"},
+     "2: script: n of 'net.fc1.weight': the blocks have 40 elements, but the dim has 48\n"},
     {"blocks_in_units", "tp=4",
      PAS("graph:shard('net.fc1.weight', {n = {axis = 'tp', unit = 2, blocks = {32, 16}}})"),
-     "2: script: n of 'net.fc1.weight': blocks are given, so interleave and unit may not be\n"},
+     "2: script: n of 'net.fc1.weight': blocks cannot be combined with interleave or unit\n"},
     {"unknown_option", "tp=4", PAS("graph:shard('x', {[0] = {axes = 'tp'}})"),
      "2: script: dim 0 of 'x': a cut has no option 'axes' [options: axis, interleave, unit, "
      "blocks, store, open, priority]\n"},
     {"no_dims", "tp=4", PAS("graph:shard('x', {})"),
-     "2: script: no dim is named: say for example {[0] = \"dp\"} or {n = \"tp\"}\n"},
+     "2: script: no dim is given: write for example {[0] = \"dp\"} or {n = \"tp\"}\n"},
     {"pin_of_nothing", "tp=4", PAS("graph:pin('net.fc3.weight', {n = 'tp'})"),
      "2: script: no tensor is named 'net.fc3.weight' [did you mean 'net.fc1.weight'?]\n"},
     {"dot_for_colon", "tp=4", PAS("graph.shard('x', {[0] = 'tp'})"),
@@ -485,61 +484,67 @@ static PolicyRow refusal_rows[] = {
     {"unknown_method", "tp=4", PAS("graph:shards('x', {[0] = 'tp'})"),
      "2: script: a graph has no 'shards' [did you mean 'shard'?]\n"},
     {"method_that_changes_the_graph", "tp=4", PAS("graph:fuse({})"),
-     "2: script: a plan does not change the graph: there is no graph:fuse [operators are fused by "
-     "the one who exports the model]\n"},
+     "2: script: a plan does not change the graph: there is no graph:fuse [fuse operators when "
+     "exporting the model]\n"},
     {"unknown_field", "tp=4", PAS("for _, node in ipairs(graph:nodes()) do print(node.nme) end"),
      "2: script: a node has no 'nme' [did you mean 'name'?]\n"},
     {"frozen_index_dim", "tp=4", FIND PAS("graph:pin(find(graph, 'Softmax'), {d = 'tp'})"),
-     "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be cut [index dims to cut: "
+     "5: script: index dim d of 'net.soft_Softmax' is frozen: it cannot be sharded [index dims "
+     "that can be sharded: "
      "d0 8]\n"},
     {"partition_frozen", "tp=4", FIND PAS(CUT("Softmax", "idx = 0, dim = 1, num = 4")),
-     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it is never cut [(idx, dim) that "
-     "can be cut: (0, 0) d0 of 8; free axes: tp=4]\n"},
+     "6: script: dim 1 of idx 0 of 'net.soft_Softmax' is frozen: it cannot be sharded [(idx, dim) "
+     "that can be partitioned: (0, 0) d0 of 8; unused axes: tp=4]\n"},
     {"partition_idx_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 3, dim = 0, num = 4")),
-     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3 [(idx, dim) that can be cut: (0, "
-     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
+     "6: script: node 'net.fc2_MatMul' has 3 operands, no idx 3 [(idx, dim) that can be "
+     "partitioned: (0, "
+     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: tp=4]\n"},
     {"partition_dim_out_of_range", "tp=4", FIND PAS(CUT("MatMul", "idx = 1, dim = 2, num = 4")),
-     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2 [(idx, dim) that can be cut: (0, "
-     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
+     "6: script: idx 1 of 'net.fc2_MatMul' has 2 dims, no dim 2 [(idx, dim) that can be "
+     "partitioned: (0, "
+     "0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: tp=4]\n"},
     {"partition_does_not_divide", "tp=5", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 5")),
      "6: script: index dim k of 'net.fc2_MatMul' has 48 elements, which 5 does not divide [(idx, "
-     "dim) that can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=5]\n"},
+     "dim) that can be partitioned: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: "
+     "tp=5]\n"},
     {"partition_of_a_part_does_not_divide", "dp=8,tp=4",
      FIND PAS(CUT("MatMul",
                   "idx = 0, dim = 1, num = 4") "\n"
                                                "graph:partition(subs[1], node:algorithm('dim'), "
                                                "{idx = 0, dim = 1, num = 8})"),
      "7: script: index dim k of 'net.fc2_MatMul' has 12 elements, which 8 does not divide [(idx, "
-     "dim) that can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=8]\n"},
+     "dim) that can be partitioned: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: "
+     "dp=8]\n"},
     {"num_could_be_several", "dp=4,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4")),
-     "6: script: num = 4 could be several axes: say axis = \"NAME\", or assign the sub-nodes "
-     "[the mesh is dp=4,tp=4]\n"},
+     "6: script: num = 4 fits several axes: give axis = \"NAME\", or assign the sub-nodes [the "
+     "mesh is dp=4,tp=4]\n"},
     {"num_is_no_axis", "dp=2,tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 3")),
-     "6: script: 'net.fc2_MatMul': num = 3 is the size of no axis that is left: say axis = "
-     "\"NAME\", or assign the sub-nodes [the mesh is dp=2,tp=4]\n"},
+     "6: script: 'net.fc2_MatMul': num = 3 fits no unused axis: give axis = \"NAME\", or assign "
+     "the sub-nodes [the mesh is dp=2,tp=4]\n"},
     {"num_against_axis", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 2, axis = 'tp'")),
-     "6: script: 'net.fc2_MatMul': num = 2, but axis has 4 devices [(idx, dim) that can be cut: "
-     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=2, tp=4]\n"},
+     "6: script: 'net.fc2_MatMul': num = 2, but axis has 4 devices [(idx, dim) that can be "
+     "partitioned: "
+     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: dp=2, tp=4]\n"},
     {"partition_lacks_num", "tp=4", FIND PAS(CUT("MatMul", "idx = 0, dim = 1")),
      "6: script: 'net.fc2_MatMul': a partition needs idx, dim, and num or axis [(idx, dim) that "
-     "can be cut: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: tp=4]\n"},
+     "can be partitioned: (0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: tp=4]\n"},
     {"sub_nodes_cut_differently", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\nlocal algo = node:algorithm('dim')\n"
                                                          "graph:partition(subs[1], algo, {idx = 0, "
                                                          "dim = 0, num = 2})\n"
                                                          "graph:partition(subs[2], algo, {idx = 1, "
                                                          "dim = 1, num = 2})"),
-     "9: script: 'net.fc2_MatMul' is partitioned otherwise already [all sub-nodes of a node are "
-     "cut "
-     "alike; a sub-node by a further axis]\n"},
+     "9: script: 'net.fc2_MatMul' is already partitioned differently [all sub-nodes of a node must "
+     "be partitioned alike; a sub-node may be partitioned by another axis]\n"},
     {"axis_again_in_a_sub_node", "dp=2,tp=4",
      FIND PAS(
          CUT("MatMul", "idx = 0, dim = 1, axis = 'tp'") "\nlocal algo = node:algorithm('dim')\n"
                                                         "graph:partition(subs[1], algo, {idx = 0, "
                                                         "dim = 0, axis = 'tp'})"),
-     "8: script: 'net.fc2_MatMul' is partitioned by axis tp already [(idx, dim) that can be cut: "
-     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; free axes: dp=2]\n"},
+     "8: script: 'net.fc2_MatMul' is already partitioned by axis tp [(idx, dim) that can be "
+     "partitioned: "
+     "(0, 0) m of 8, (0, 1) k of 48, (1, 1) n of 12; unused axes: dp=2]\n"},
     {"assign_elsewhere", "dp=2,tp=4",
      FIND PAS(CUT("MatMul", "idx = 0, dim = 1, num = 4") "\ngraph:assign(subs[1], 1)"),
      "7: script: sub-node 1 of 'net.fc2_MatMul' has no device [assign all 4 of them, or none]\n"},
@@ -547,7 +552,7 @@ static PolicyRow refusal_rows[] = {
      "5: script: the mesh has no device 4 [it has 4 devices, from 0]\n"},
     {"algorithm_of_another_node", "tp=4",
      FIND PAS("graph:partition(find(graph, 'Gemm'), find(graph, 'Tanh'):algorithm('dim'), {})"),
-     "5: script: the algorithm is that of another node\n"},
+     "5: script: the algorithm belongs to another node\n"},
     {"unknown_algorithm", "tp=4", FIND PAS("find(graph, 'Gemm'):algorithm('halo')"),
      "5: script: there is no algorithm 'halo', only 'dim'\n"},
     {"no_pas", "tp=4", "local x = 1",
@@ -561,19 +566,19 @@ static PolicyRow refusal_rows[] = {
      "2: script: 'x' has 2 dims, no dim 9; called from line 5 in PAS [its dims: 0 of 8, 1 of 16; "
      "-1 is the last]\n"},
     {"register_op_in_pas", "tp=4", PAS("register_op('a -> a', {name = 'x'})"),
-     "2: script: register_op stands at the top level of the file, not in a function that runs "
-     "later\n"},
+     "2: script: register_op must be called at the top level of the file, not in a function that "
+     "runs later\n"},
     {"register_op_without_name", "tp=4", "register_op('a -> a')",
      "1: script: register_op needs a name: register_op(ANNOTATION, {name = \"..\"})\n"},
     {"register_op_twice", "tp=4",
      "register_op('a -> a', {name = 'x'})\nregister_op('a -> a', {name = 'x'})",
-     "2: script: operator 'x' is registered in line 1 already\n"},
+     "2: script: operator 'x' is already registered in line 1\n"},
     {"register_op_wrong_option", "tp=4", "register_op('a -> a', {name = 'x', cost = 3})",
-     "1: script: 'cost' is a function of a node, not a number\n"},
+     "1: script: 'cost' must be a function of a node, not a number\n"},
     {"register_op_bad_annotation", "tp=4", "\nregister_op('a (b -> a', {name = 'x'})",
      "2: script: "},
     {"register_op_of_a_number", "tp=4", "register_op(1, {name = 'x'})",
-     "1: script: an annotation is a text, a list of texts or a function, not a number\n"},
+     "1: script: an annotation must be a string, a list of strings or a function, not a number\n"},
 };
 
 static void run_policy_row(void **state)
@@ -604,7 +609,7 @@ static void a_kept_graph_is_of_no_use(void **state)
     assert_true(policy_run(sandbox, &small.session, &journal, &err));
     sandbox->source.text = STR("kept:nodes()");
     assert_false(sandbox_run(sandbox, NULL, NULL, &err));
-    assert_string_equal(err.text, "the graph is there only while PAS runs");
+    assert_string_equal(err.text, "the graph can be used only while PAS runs");
     sandbox_free(sandbox);
     arena_free(small.arena);
 }
@@ -678,7 +683,7 @@ static ScriptRow operator_rows[] = {
      "register_op(function(inputs)\nreturn inputs[3].shape end, {name = 'my::matmul_custom'})",
      "attempt to index a nil value (field 'integer index')"},
     {"function_without_an_answer", "register_op(function() end, {name = 'my::matmul_custom'})",
-     "the annotation function returned a nil, not a text"},
+     "the annotation function returned a nil, not a string"},
     {"function_without_an_end",
      "register_op(function() while true do end end, {name = 'my::matmul_custom'})",
      "stopped after 50 million instructions"},
