@@ -604,31 +604,30 @@ static int register_rule(lua_State *L)
 
 const LuaEntry rule_globals[] = {
     {"register_rule", register_rule, "(name: string, rule: spmd_rule)",
-     "Adds a rule of dims_mappings, as Paddle's propagator has them, for operators of that name. "
-     "It stands at the top level of the file. Refused: a name with blanks, an option that is not "
-     "there."},
+     "Adds a rule of dims_mappings, as in Paddle, for operators of that name. Call it at the top "
+     "level of the file. Refused: a name with blanks, an unknown option."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry spmd_functions[] = {
     {"letters", spmd_letters_of, "(n: integer): string",
-     "The first n letters, as \"abc\"; 26 at most."},
+     "The first n letters: \"abc\" for 3; at most 26."},
     {"binary_letters", spmd_binary_letters,
      "(x: spmd_tensor, y: spmd_tensor): string, string, string",
-     "Letters of x, of y and of the output of an operator that broadcasts both, aligned at the "
-     "right; 1 for a dim that is stretched."},
+     "The letters of x, of y and of the output for an operator that broadcasts both, aligned at "
+     "the right; 1 for a broadcast dim."},
     {"merge", spmd_merge_list, "(operands: {[1]: string, [2]: spmd_tensor}[]): spmd_letters",
-     "For each letter the axes that its dims agree on. Letters "
-     "that do not name each dim are refused."},
+     "For each letter the axes on which its dims agree. Refused: letters that do not name every "
+     "dim."},
     {"mapping", spmd_mapping, "(letters: string, map: spmd_letters): spmd_mapping",
-     "The dims_mapping that the letters come to."},
+     "The dims_mapping that the letters give."},
     {"partial", spmd_partial,
      "(letters: string, map: spmd_letters, reduce?: string): table<integer, string>",
-     "The axes of the map that no letter here has, each with the reduction that is due, \"sum\" "
-     "when none is named."},
+     "The axes of the map that none of the letters has, each with the pending reduction, by "
+     "default \"sum\"."},
     {"reshape_trans", spmd_reshape_trans, "(from: integer[], to: integer[]): spmd_transform[]",
-     "How each dim of a reshape comes from dims of its input; sizes of one element count must be "
-     "given."},
+     "How each dim of a reshape comes from dims of its input; both shapes must have the same "
+     "number of elements."},
     {"infer_from_trans", spmd_infer_from_trans,
      "(x: spmd_tensor, transforms: spmd_transform[]): spmd_mapping, spmd_mapping",
      "The dims_mapping that x must have for the transforms, and that of the result."},
@@ -636,46 +635,46 @@ const LuaEntry spmd_functions[] = {
 };
 
 const LuaEntry spmd_tensor_fields[] = {
-    {"shape", NULL, "integer[]?", "The sizes of the dims. In an answer it may be left out."},
-    {"dims_mapping", NULL, "spmd_mapping", "Which axis splits which dim."},
+    {"shape", NULL, "integer[]?", "The sizes of the dims. An answer may leave it out."},
+    {"dims_mapping", NULL, "spmd_mapping", "Which axis shards which dim."},
     {"partial", NULL, "table<integer, string>?",
-     "Of axes, from 0, the reduction that is due over them: sum, avg, max, min, prod, any or all."},
+     "The pending reduction by axis, from 0: sum, avg, max, min, prod, any or all."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry spmd_transform_fields[] = {
     {"from", NULL, "integer[]",
      "The dims of the input that are flattened first, from 0; none makes a dim of one element."},
-    {"sizes", NULL, "integer[]?", "The pieces that the flattened dim is split into."},
-    {"piece", NULL, "integer?", "Which of the pieces it is, from 0."},
+    {"sizes", NULL, "integer[]?", "The sizes into which the flattened dim is split."},
+    {"piece", NULL, "integer?", "Which of the split dims this is, from 0."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry spmd_rule_fields[] = {
     {"letters", NULL, "string?",
-     "The rule as letters of dims, \"mk,kn->mn\": it needs no functions then."},
+     "The rule as letters of dims, \"mk,kn->mn\"; it then needs no functions."},
     {"reduce", NULL, "string?",
-     "With letters: what is due over dims that the outputs lack, \"sum\" by default."},
+     "With letters: the reduction over dims that the outputs lack, by default \"sum\"."},
     {"forward", NULL,
      "(fun(inputs: spmd_tensor[], attrs: attrs): (spmd_mapping|spmd_tensor)[], "
      "(spmd_mapping|spmd_tensor)[])?",
-     "Answers what each input must have, and what each output gets."},
+     "Returns what each input must have, and what each output gets."},
     {"backward", NULL,
      "(fun(inputs: spmd_tensor[], outputs: spmd_tensor[], attrs: attrs): "
      "(spmd_mapping|spmd_tensor)[], (spmd_mapping|spmd_tensor)[])?",
-     "The same from the outputs; without it nothing is handed back."},
+     "The same from the outputs to the inputs; without it nothing propagates backward."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry spmd_types[] = {
-    {"spmd_tensor", NULL, "class",
-     "A tensor as rules of dims_mappings see it; an absent one is nil."},
+    {"spmd_tensor", NULL, "class", "A tensor for rules of dims_mappings; nil if it is absent."},
     {"spmd_mapping", NULL, "(integer|integer[])[]",
-     "For each dim the number of the axis that splits it, from 0; -1: none; a list: several."},
+     "For each dim the number of the axis that shards it, from 0; -1 for none; a list for "
+     "several."},
     {"spmd_letters", NULL, "table<string, integer|integer[]>",
-     "Of each letter the axes that spmd.merge found for it, as in a dims_mapping."},
+     "For each letter the axes that spmd.merge found for it, as in a dims_mapping."},
     {"spmd_transform", NULL, "class", "Where a dim of a reshaped tensor comes from."},
     {"spmd_rule", NULL, "class",
-     "What register_rule takes: letters, or a function for each direction."},
+     "The rule for register_rule: letters, or a function for each direction."},
     {NULL, NULL, NULL, NULL},
 };

@@ -423,9 +423,8 @@ static int name_template(lua_State *L)
 const LuaEntry template_globals[] = {
     {"template", name_template, "(name: string): fun(template: table)",
      "Adds an operator by a metakernel template: template \"my.conv\" {inputs = .., index = .., "
-     "outputs = ..}, whose fields are texts; beside them stand the options of register_op but for "
-     "the name. It stands at the top level of the file, and takes the table as second argument in "
-     "curled brackets."},
+     "outputs = ..} with strings as fields; the options of register_op except name may be added. "
+     "Call it at the top level of the file, with the table in braces as second argument."},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -233,33 +233,31 @@ const LuaEntry strategy_globals[] = {
     {"register_strategy", register_strategy,
      "(name: string, strategy: (fun(inputs: strategy_input[], attrs: attrs): string[])|{rule: "
      "fun(inputs: strategy_input[], attrs: attrs): strategy_ruling})",
-     "Adds what an operator may do with its tensors, as DTensor and veScale have it: a function "
-     "that lists rows \"s(0), R -> s(0)\" for one mesh axis, or a rule that answers placements. It "
-     "stands at the top level of the file. Refused: a row that does not read, placements that are "
-     "not one for each axis."},
+     "Adds the strategies of an operator, as in DTensor and veScale: a function that lists "
+     "strategies \"s(0), R -> s(0)\" for one mesh axis, or a rule that returns placements. Call it "
+     "at the top level of the file. Refused: a strategy with a syntax error, or without one "
+     "placement per axis."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry strategy_input_fields[] = {
     {"shape", NULL, "integer[]", "The sizes of the dims."},
     {"dtype", NULL, "string", "The element type: \"f32\"."},
-    {"placements", NULL, "string[]", "One for each mesh axis: \"S(0)\", \"R\", \"P(sum)\"."},
+    {"placements", NULL, "string[]", "One per mesh axis: \"S(0)\", \"R\", \"P(sum)\"."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry strategy_ruling_fields[] = {
-    {"outputs", NULL, "string[][]?",
-     "Placements of each output: the inputs are taken as they are."},
+    {"outputs", NULL, "string[][]?", "The placements of each output; the inputs stay as they are."},
     {"suggest", NULL, "string[][]?",
-     "Placements that each input should have instead; nil in the list for an absent input."},
-    {"why", NULL, "string?", "With suggest: the reason, for people."},
+     "The placements that each input should have instead; nil in the list for an absent input."},
+    {"why", NULL, "string?", "With suggest: the reason, for the error message."},
     {NULL, NULL, NULL, NULL},
 };
 
 const LuaEntry strategy_types[] = {
-    {"strategy_input", NULL, "class",
-     "A tensor as strategies of operators see it; an absent one is nil."},
+    {"strategy_input", NULL, "class", "A tensor for strategies of operators; nil if it is absent."},
     {"strategy_ruling", NULL, "class",
-     "What the rule of a rule-based strategy answers: outputs, or suggest and why."},
+     "The answer of a rule-based strategy: outputs, or suggest and why."},
     {NULL, NULL, NULL, NULL},
 };
