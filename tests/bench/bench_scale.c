@@ -158,7 +158,7 @@ static void keys_of(const char *what, Session *session, bool told)
     static Times times;
     AppOptions options = {.width = 160, .height = 50};
     App *app = app_new(session, &options, NULL, options.width, options.height);
-    app->ui.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
+    app->ui.jobs.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
     app_draw(app);
     times = (Times){.told = told};
     for (size_t i = 0; i < sizeof walks / sizeof *walks; i++)
@@ -180,12 +180,12 @@ static void search_of(const char *what, Session *session)
                 {"search_first.none", "not_there"}};
     AppOptions options = {.width = 160, .height = 50};
     App *app = app_new(session, &options, NULL, options.width, options.height);
-    app->ui.quiet_ms = JOB_QUIET_MS;
+    app->ui.jobs.quiet_ms = JOB_QUIET_MS;
     app_draw(app);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double start = now_ns();
         go_search(&app->ui, str_from(rows[i].pattern));
-        while (app->ui.search_waits != 0)
+        while (app->ui.find.waits != 0)
             job_poll(&app->ui);
         app_draw(app);
         figure_of(what, rows[i].name, (now_ns() - start) / 1e6, "ms");

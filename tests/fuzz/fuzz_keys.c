@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     Session *session = open_session(scripts, first & 1);
     AppOptions options = {.ascii = first & 2, .one_pane = first & 4};
     App *app = app_new(session, &options, NULL, 80, 24);
-    app->ui.quiet_ms = 1; /* a line of Lua without end is stopped where the explorer ends */
+    app->ui.jobs.quiet_ms = 1; /* a line of Lua without end is stopped where the explorer ends */
     while (from.n > 0 && !app->quit) {
         press(app, &from);
         job_poll(&app->ui);

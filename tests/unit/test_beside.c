@@ -74,7 +74,7 @@ static void view_waits_and_fills(void **state)
     AppOptions options = {0};
     open_gpt2(&f);
     App *app = app_new(f.session, &options, NULL, row->w, row->h);
-    app->ui.quiet_ms = 0;
+    app->ui.jobs.quiet_ms = 0;
     app_type(app, str_from(row->keys));
     Str waiting = screen(app, f.arena);
     bool known = row->waiting == finding   ? reasons_known(f.session->plan)
@@ -148,7 +148,7 @@ static void search_is_counted_beside(void **state)
     AppOptions options = {0};
     open_gpt2(&f);
     App *app = app_new(f.session, &options, NULL, 160, 50);
-    app->ui.quiet_ms = 0;
+    app->ui.jobs.quiet_ms = 0;
     app_type(app, str_from(row->keys));
     Str now = screen(app, f.arena);
     if (job_runs(&app->ui))

@@ -37,7 +37,7 @@ static int setup(void **state)
     f->session = open_tiny(&f->hooks, NULL, &err);
     assert_non_null(f->session);
     f->app = app_new(f->session, &options, NULL, 80, 24);
-    f->app->ui.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
+    f->app->ui.jobs.quiet_ms = JOB_QUIET_MS; /* as on a terminal */
     *state = f;
     return 0;
 }
@@ -150,8 +150,8 @@ static void work_that_fails_says_why(void **state)
     Piece piece = {.go_on = true, .fails = true};
     assert_true(start(f, &piece));
     assert_false(piece.ok);
-    assert_non_null(strstr(f->app->ui.message, "it went wrong"));
-    assert_int_equal(f->app->ui.n_errors, 1);
+    assert_non_null(strstr(f->app->ui.messages.text, "it went wrong"));
+    assert_int_equal(f->app->ui.messages.n_errors, 1);
 }
 
 static void a_second_job_is_refused(void **state)
@@ -161,7 +161,7 @@ static void a_second_job_is_refused(void **state)
     assert_true(start(f, &piece));
     assert_false(start(f, &other));
     assert_int_equal(other.n_done, 0);
-    assert_non_null(strstr(f->app->ui.message, "wait for the piece, or stop it with C-c"));
+    assert_non_null(strstr(f->app->ui.messages.text, "wait for the piece, or stop it with C-c"));
     const Plan *plan = f->session->plan;
     app_type(f->app, STR(":mesh tp=4<Enter>"));
     assert_ptr_equal(f->session->plan, plan);
@@ -199,7 +199,7 @@ static void every_screen_is_drawn_while_a_plan_is_made(void **state)
         "zR1",  "/c_fc<Enter>n", "p",  "q", "x",   "u",  "P", "?",  "Z", "gg"};
     Fixture *f = *state;
     Ui *ui = &f->app->ui;
-    ui->quiet_ms = 0; /* the screen goes on at once */
+    ui->jobs.quiet_ms = 0; /* the screen goes on at once */
     static const char *const meshes[] = {"tp=4", "dp=4", "dp=2,tp=2", "dp=4,tp=2"};
     for (size_t i = 0; i < 40; i++) {
         Change mesh = {.kind = CHANGE_MESH, .text = meshes[i % COUNT_OF(meshes)]};
@@ -232,7 +232,7 @@ static void a_stopped_plan_is_as_before(void **state)
         assert_non_null(strstr(text.s, "the plan is being made"));
         app_type(f->app, STR("<C-c>"));
         wait_for_job(f);
-        assert_string_equal(ui->message, "stopped: the plan is as before");
+        assert_string_equal(ui->messages.text, "stopped: the plan is as before");
     }
     assert_ptr_equal(f->session->plan, plan);
     assert_string_equal(f->session->options.policy, policy);
@@ -245,23 +245,23 @@ static void changed_ops_are_those_of_the_last_change(void **state)
 {
     Fixture *f = *state;
     Ui *ui = &f->app->ui;
-    ui->quiet_ms = -1;
-    assert_int_equal(ui->changed.n, 0);
+    ui->jobs.quiet_ms = -1;
+    assert_int_equal(ui->changes.ops.n, 0);
     int32_t op = graph_find_op(f->session->graph, STR("/transformer/h.0/mlp/c_fc/Gemm"));
     assert_true(op >= 0);
     app_type(f->app, STR(":tensor transformer.h.0.mlp.c_fc.weight.1<Enter>:pin whole<Enter>"));
-    assert_true(ui->changed.n > 0);
+    assert_true(ui->changes.ops.n > 0);
     assert_true(ui_changed(ui, op));
-    int n = ui->changed.n, n_bits = 0;
+    int n = ui->changes.ops.n, n_bits = 0;
     for (int32_t i = 0; i < f->session->graph->n_ops; i++)
         n_bits += ui_changed(ui, i);
     assert_int_equal(n, n_bits);
     assert_true(n < f->session->inferred->n_program);
     app_type(f->app, STR("u")); /* and back: the same ops */
-    assert_int_equal(ui->changed.n, n);
+    assert_int_equal(ui->changes.ops.n, n);
     assert_true(ui_changed(ui, op));
     app_type(f->app, STR("r")); /* the same plan again */
-    assert_int_equal(ui->changed.n, 0);
+    assert_int_equal(ui->changes.ops.n, 0);
     assert_false(ui_changed(ui, op));
     assert_false(ui_changed(ui, -1));
 }

@@ -318,9 +318,8 @@ static const char *rail_text(Case *c, bool ascii)
     RailRow lanes[ROWS];
     Rail *rail = rail_new(c->arena);
     Buf out = buf_new(c->arena);
-    rail_reset(rail, &c->inferred, c->outline);
     int n = outline_rows(c->outline, 0, ROWS, at);
-    rail_rows(rail, 0, n, lanes);
+    rail_rows(rail, &c->inferred, c->outline, 0, n, lanes);
     Grid *grid = grid_new(c->arena, 24, n, ascii);
     for (int i = 0; i < n; i++) {
         Pen pen = pen_new(grid, (Rect){0, i, 24, 1});
@@ -404,13 +403,12 @@ static void a_selected_value_is_followed(void **state)
     RailRow lanes[ROWS];
     Rail *rail = rail_new(c.arena);
     outline_depth(c.outline, 9);
-    rail_reset(rail, &c.inferred, c.outline);
     rail_select(rail, graph_find_tensor(c.graph, STR("r0")));
-    rail_rows(rail, 0, ROWS, lanes);
+    rail_rows(rail, &c.inferred, c.outline, 0, ROWS, lanes);
     for (int i = 0; i < ROWS; i++) /* from its maker in row 1 to its last reader in row 7 */
         assert_int_equal(lanes[i].selected, i >= 1 && i <= 7 ? 1 : 0);
     rail_select(rail, -1);
-    rail_rows(rail, 0, ROWS, lanes);
+    rail_rows(rail, &c.inferred, c.outline, 0, ROWS, lanes);
     for (int i = 0; i < ROWS; i++)
         assert_int_equal(lanes[i].selected, 0);
     case_close(&c);
@@ -485,12 +483,11 @@ static void a_jump_draws_what_a_walk_draws(void **state)
     Case c = case_open(lines.s);
     outline_depth(c.outline, 9);
     Rail *walk = rail_new(arena), *jump = rail_new(arena);
-    rail_reset(walk, &c.inferred, c.outline);
     for (int64_t i = 0; i + STEP < outline_n_rows(c.outline); i += STEP) {
         RailRow a[STEP], b[STEP];
-        rail_rows(walk, i, STEP, a);
-        rail_reset(jump, &c.inferred, c.outline);
-        rail_rows(jump, i, STEP, b);
+        rail_rows(walk, &c.inferred, c.outline, i, STEP, a);
+        jump = rail_new(c.arena);
+        rail_rows(jump, &c.inferred, c.outline, i, STEP, b);
         assert_memory_equal(a, b, sizeof a);
     }
     case_close(&c);

@@ -90,7 +90,8 @@ static void panes_keep_to_themselves(void **state)
         if (draw_lot(2))
             ui_select_tensor(ui, draw_lot(session->graph->n_tensors));
         ui->rank = draw_lot((int)session->mesh->n_devices);
-        ui->mesh_turn = draw_lot(12);
+        for (int turn = draw_lot(12); turn > 0; turn--)
+            view_mesh.act(ui, ACT_DIM_NEXT, 0);
         ui->at.item = draw_lot(9) ? ui->at.item : 0;
         draw_somewhere(ui, shows[draw_lot(COUNT_OF(shows))]);
         app_draw(app); /* the frame's memory goes */

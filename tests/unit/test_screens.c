@@ -292,7 +292,7 @@ static void the_mouse_does_what_it_points_to(void **state)
     app_draw(app);
     mouse_event(app, MOUSE_PRESS, 5, 8, 1000); /* a row of the graph */
     int64_t row = app->ui.row_at;
-    assert_int_equal(row, app->ui.top[SHOW_GRAPH] + 8 - app->layout.pane[0].area.y - 1);
+    assert_int_equal(row, app->ui.list[SHOW_GRAPH].top + 8 - app->layout.pane[0].area.y - 1);
     app_draw(app);
     mouse_event(app, MOUSE_WHEEL_DOWN, 5, 8, 2000);
     assert_int_equal(app->ui.row_at, row + 3);
@@ -313,8 +313,8 @@ static void the_mouse_does_what_it_points_to(void **state)
     app_draw(app);
     mouse_event(app, MOUSE_PRESS, app->ui.menu.items.x + 3, app->ui.menu.items.y + 1, 6000);
     assert_false(app->ui.menu.open);
-    assert_non_null(app->ui.copy_next);
-    app->ui.copy_next = NULL;
+    assert_non_null(app->ui.asked.clipboard);
+    app->ui.asked.clipboard = NULL;
     app_type(app, STR("Y"));
     app_draw(app);
     mouse_event(app, MOUSE_PRESS, 159, 0, 7000); /* beside the menu: it closes */

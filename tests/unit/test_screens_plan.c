@@ -380,7 +380,7 @@ static void a_policy_is_edited_and_run_again(void **state)
     write_policy(path, "  graph:pin('lm_head.weight', {[1] = 'tp'})");
     app_type(app, STR("r"));
     screen_says(app, (const char *const[]){"1 decision of 1 line hold", "policy run: step", NULL});
-    assert_false(error_is_set(&app->ui.policy_failed));
+    assert_false(error_is_set(&app->ui.changes.policy_failed));
     app_free(app);
     session_close(session);
     unlink(path);

@@ -64,7 +64,7 @@ static void it_comes_back(void **state)
     Session *session = open_model("samples/models/gpt2.onnx");
     App *first = start(session);
     app_type(first, str_from(row->keys));
-    first->ui.message[0] = '\0';
+    first->ui.messages.text[0] = '\0';
     const char *want = screen(first);
     Source source = state_of(first);
     App *second = start(session);

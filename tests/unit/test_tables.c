@@ -60,7 +60,7 @@ static void tables_have_all_rows(void **state)
         app_draw(app);
         if (!views[show]->table) {
             bool page = show >= SHOW_WHY;
-            assert_int_equal(page, app->ui.page_text[show].n > 0);
+            assert_int_equal(page, app->ui.list[show].text.n > 0);
             continue;
         }
         views[show]->table(&app->ui, &sheet);
@@ -68,7 +68,7 @@ static void tables_have_all_rows(void **state)
         formats_agree(arena, views[show], &sheet);
         for (size_t i = 0; i < COUNT_OF(lists); i++)
             if (lists[i] == show)
-                assert_int_equal(sheet_rows(&sheet), app->ui.rows[show]);
+                assert_int_equal(sheet_rows(&sheet), app->ui.list[show].n);
     }
     app_free(app);
     session_close(session);

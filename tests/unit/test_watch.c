@@ -155,7 +155,7 @@ static void a_policy_is_run_again_under_the_pins(void **state)
     assert_true(turn(f));
     assert_int_equal(f->app->ui.session->journal.n_done, n - 1);
     assert_int_equal(f->app->ui.session->journal.decisions.at[0].origin.kind, ORIGIN_USER);
-    assert_true(f->app->ui.changed.n > 0);
+    assert_true(f->app->ui.changes.ops.n > 0);
 }
 
 static void a_failing_policy_leaves_the_plan(void **state)
@@ -168,11 +168,11 @@ static void a_failing_policy_leaves_the_plan(void **state)
         assert_true(turn(f));
     }
     assert_ptr_equal(f->app->ui.session->plan, plan);
-    assert_int_equal(f->app->ui.n_errors, 1);
-    assert_int_equal(f->app->ui.error[0].times, 2);
-    assert_int_equal(f->app->ui.error[0].line, 2);
-    assert_string_equal(f->app->ui.error[0].file, f->policy);
-    assert_true(f->app->ui.error[0].can_edit);
+    assert_int_equal(f->app->ui.messages.n_errors, 1);
+    assert_int_equal(f->app->ui.messages.error[0].times, 2);
+    assert_int_equal(f->app->ui.messages.error[0].line, 2);
+    assert_string_equal(f->app->ui.messages.error[0].file, f->policy);
+    assert_true(f->app->ui.messages.error[0].can_edit);
 }
 
 static void a_machine_prices_anew(void **state)
@@ -189,7 +189,7 @@ static void a_machine_prices_anew(void **state)
     age(f->machine, 4);
     step_us = f->app->ui.session->plan->totals.step_us;
     assert_true(turn(f));
-    assert_true(f->app->ui.message_is_error);
+    assert_true(f->app->ui.messages.is_error);
     assert_true(f->app->ui.session->plan->totals.step_us == step_us);
 }
 
@@ -208,10 +208,10 @@ static void a_model_is_opened_again_with_the_pins(void **state)
     assert_ptr_not_equal(session, old);
     assert_string_equal(op_name(session->graph, f->app->ui.at.op), op);
     assert_true(session->plan->totals.step_us == step_us);
-    assert_non_null(strstr(f->app->ui.message, "1 of 1 pins kept"));
+    assert_non_null(strstr(f->app->ui.messages.text, "1 of 1 pins kept"));
     app_type(f->app, STR("u")); /* it can be taken back as before */
     assert_int_equal(session->journal.n_done, 1);
-    assert_false(f->app->ui.message_is_error);
+    assert_false(f->app->ui.messages.is_error);
 }
 
 static void other_sizes_open_it_again(void **state)
@@ -225,7 +225,7 @@ static void other_sizes_open_it_again(void **state)
     int32_t ids = graph_find_tensor(session->graph, STR("input_ids"));
     const Shape *shape = inferred_shape(session->inferred, ids);
     assert_true(shape && shape->dim[0] == 4);
-    assert_non_null(strstr(f->app->ui.message, "1 of 1 pins kept"));
+    assert_non_null(strstr(f->app->ui.messages.text, "1 of 1 pins kept"));
 }
 
 static void another_model_keeps_what_it_can(void **state)
@@ -238,8 +238,8 @@ static void another_model_keeps_what_it_can(void **state)
     copy_model(f, "samples/models/llama-tiny.onnx");
     age(f->model, 5);
     assert_true(turn(f));
-    assert_non_null(strstr(f->app->ui.message, "pins kept"));
-    assert_null(strstr(f->app->ui.message, "1 of 1"));
+    assert_non_null(strstr(f->app->ui.messages.text, "pins kept"));
+    assert_null(strstr(f->app->ui.messages.text, "1 of 1"));
     app_type(f->app, STR("F"));
     assert_true(f->app->ui.session->plan->findings.n > 0);
 }
@@ -252,8 +252,8 @@ static void a_broken_model_leaves_the_last_one(void **state)
     age(f->model, 5);
     assert_true(turn(f));
     assert_ptr_equal(f->app->ui.session, old);
-    assert_true(f->app->ui.message_is_error);
-    assert_int_equal(f->app->ui.n_errors, 1);
+    assert_true(f->app->ui.messages.is_error);
+    assert_int_equal(f->app->ui.messages.n_errors, 1);
 }
 
 static void a_config_builds_another_model_with_the_pins(void **state)
@@ -267,14 +267,14 @@ static void a_config_builds_another_model_with_the_pins(void **state)
     age(f->model, 5);
     assert_true(turn(f));
     assert_true(f->app->ui.session->graph->n_ops > n_ops);
-    assert_non_null(strstr(f->app->ui.message, "1 of 1 pins kept"));
+    assert_non_null(strstr(f->app->ui.messages.text, "1 of 1 pins kept"));
     Session *old = f->app->ui.session;
     write_file(f->model, "{\"model_type\": \"llama\",\n \"num_attention_heads\": \"x\"}");
     age(f->model, 4);
     assert_true(turn(f));
     assert_ptr_equal(f->app->ui.session, old);
-    assert_int_equal(f->app->ui.error[0].line, 2);
-    assert_string_equal(f->app->ui.error[0].file, f->model);
+    assert_int_equal(f->app->ui.messages.error[0].line, 2);
+    assert_string_equal(f->app->ui.messages.error[0].file, f->model);
 }
 
 static bool on_screen(const Fixture *f, const char *text)
@@ -297,9 +297,9 @@ static void settings_are_taken_at_once(void **state)
     assert_false(on_screen(f, "×2"));
     assert_true(on_screen(f, "FLOPS"));
     assert_false(on_screen(f, "KiB/dev"));
-    assert_int_equal(f->app->ui.n_errors, 1);
-    assert_int_equal(f->app->ui.error[0].line, 4);
-    assert_string_equal(f->app->ui.error[0].file, f->settings);
+    assert_int_equal(f->app->ui.messages.n_errors, 1);
+    assert_int_equal(f->app->ui.messages.error[0].line, 4);
+    assert_string_equal(f->app->ui.messages.error[0].file, f->settings);
     assert_int_equal(ui_key(&f->app->ui, ACT_UNDO).s[0], 'U');
     app_type(f->app, STR("]e")); /* where it is wrong */
     assert_true(on_screen(f, "mouse is one of"));
@@ -314,9 +314,9 @@ static void columns_are_named_once(void **state)
     Error err = {0};
     int n = 0;
     for (; words.n > 0; n++) {
-        int before = ui->settings.columns;
+        int before = ui->look.settings.columns;
         assert_true(graph_columns_toggle(ui, str_take(&words, ' '), &err));
-        assert_int_equal(before ^ ui->settings.columns, 1 << n);
+        assert_int_equal(before ^ ui->look.settings.columns, 1 << n);
     }
     assert_int_equal(n, COL_COUNT);
     assert_int_equal(n, setting_find(STR("columns"))->max);
@@ -331,7 +331,7 @@ static void a_key_reads_all_of_it(void **state)
     f->watch = reload_watch(f->app);
     assert_ptr_not_equal(f->app->ui.session, old);
     assert_int_equal(f->app->ui.at.show, SHOW_COMM);
-    assert_non_null(strstr(f->app->ui.message, "read again: "));
+    assert_non_null(strstr(f->app->ui.messages.text, "read again: "));
 }
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

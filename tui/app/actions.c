@@ -1,4 +1,5 @@
 #include "tui/app/app.h"
+#include "tui/state/comm_table.h"
 #include "tui/app/reload.h"
 
 #include "core/session/planfile.h"
@@ -32,8 +33,8 @@ static void show_why(Ui *ui, WhyKind kind, int dim, int axis)
     ui->at.why = kind;
     ui->at.why_dim = dim;
     ui->at.why_axis = axis;
-    ui->line[SHOW_WHY] = 0;
-    ui->top[SHOW_WHY] = 0;
+    ui->list[SHOW_WHY].at = 0;
+    ui->list[SHOW_WHY].top = 0;
 }
 
 static const Reshard *comm_first(const Ui *ui)
@@ -49,7 +50,7 @@ static void why(Ui *ui)
 
     if (ui->at.show == SHOW_OP && space && ui->at.item < space->n_index)
         show_why(ui, WHY_INDEX, ui->at.item, 0);
-    else if (ui->at.show == SHOW_COMM && ui_comm(ui)->n_rows > 0)
+    else if (ui->at.show == SHOW_COMM && comm_arranged(ui)->n_rows > 0)
         show_why(ui, WHY_TENSOR, comm_moved_dim(ui->session, comm_first(ui)), 0);
     else
         show_why(ui, WHY_TENSOR, -2, 0);
@@ -93,8 +94,8 @@ static void mesh_set(Ui *ui, const Totals *before, const char *what)
     (void)before;
     ui_say(ui, "mesh %s: %s %.*s%s", what, label_pass(ui_plan(ui)),
            STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
-           ui->edits > 0 ? "; pins made here are dropped" : "");
-    ui->edits = 0;
+           ui->changes.edits > 0 ? "; pins made here are dropped" : "");
+    ui->changes.edits = 0;
 }
 
 static bool set_mesh(Ui *ui, Str args, Error *err)
@@ -137,17 +138,17 @@ static bool edit_place(Ui *ui, Str *file, int *line)
     if (show == SHOW_POLICY && policy_place(ui, file, line))
         return true;
     if (show >= SHOW_PAGES && show != SHOW_ERRORS &&
-        page_find_place(ui, page_line(ui->page_text[show], ui->line[show]), file, line))
+        page_find_place(ui, page_line(ui->list[show].text, ui->list[show].at), file, line))
         return true;
-    int64_t at = show == SHOW_ERRORS ? ui->line[SHOW_ERRORS] : ui->n_errors - 1;
-    if (at >= 0 && at < ui->n_errors && ui->error[at].can_edit &&
-        (show == SHOW_ERRORS || ui->error[at].line > 0)) {
-        *file = str_from(ui->error[at].file);
-        *line = ui->error[at].line > 0 ? ui->error[at].line : 1;
+    int64_t at = show == SHOW_ERRORS ? ui->list[SHOW_ERRORS].at : ui->messages.n_errors - 1;
+    if (at >= 0 && at < ui->messages.n_errors && ui->messages.error[at].can_edit &&
+        (show == SHOW_ERRORS || ui->messages.error[at].line > 0)) {
+        *file = str_from(ui->messages.error[at].file);
+        *line = ui->messages.error[at].line > 0 ? ui->messages.error[at].line : 1;
         return true;
     }
     const Decision *pin = NULL;
-    if (show == SHOW_COMM && reasons_ready(ui, ui_plan(ui)) && ui_comm(ui)->n_rows > 0)
+    if (show == SHOW_COMM && reasons_ready(ui, ui_plan(ui)) && comm_arranged(ui)->n_rows > 0)
         pin = comm_cause(ui->frame, ui->session, comm_first(ui));
     else if (ui->at.tensor >= 0)
         pin = plan_pin_of(ui_plan(ui), PIN_TENSOR_DIM, ui->at.tensor, ui->at.dim);
@@ -209,7 +210,7 @@ static bool shell(App *app, Str args, Error *err)
         "eval \"$1\"; s=$?; printf '\\n-- ended with %d; Enter goes back ' $s; read -r _; exit 0";
 
     if (args.n == 0) {
-        app->ui.ask_next = "shell ";
+        app->ui.asked.prompt = "shell ";
         return true;
     }
     const char *command = shell_command(&app->ui, args);
@@ -257,11 +258,11 @@ static void close_view(App *app)
 {
     Ui *ui = &app->ui;
 
-    if (ui->zoomed)
-        ui->zoomed = false;
+    if (ui->look.zoomed)
+        ui->look.zoomed = false;
     else if (ui->at.show == SHOW_GRAPH)
         app->quit = true;
-    else if (!ui_back(ui))
+    else if (!places_back(ui))
         ui->at.show = SHOW_GRAPH;
 }
 
@@ -269,7 +270,7 @@ static void cancel(App *app)
 {
     if (job_is_told(&app->ui))
         job_stop(&app->ui);
-    else if (app->ui.zoomed || app->ui.at.show != SHOW_GRAPH)
+    else if (app->ui.look.zoomed || app->ui.at.show != SHOW_GRAPH)
         close_view(app);
     else
         ui_say(&app->ui, "q quits, ? helps");
@@ -277,23 +278,11 @@ static void cancel(App *app)
 
 static void show(Ui *ui, ShowId show_id)
 {
-    if (show_id == SHOW_HELP)
-        ui->help_about[0] = '\0';
-    if (show_id == SHOW_MESH)
-        ui->mesh_groups = ui->at.show == SHOW_COMM || ui->at.show == SHOW_COMM_DETAIL;
+    ShowId from = ui->at.show;
+
     ui_show(ui, show_id);
-    if (show_id == SHOW_GRAPH)
-        ui_select_row(ui, ui->row_at);
-    if (show_id == SHOW_COMM)
-        view_comm.act(ui, ACT_SHOW_COMM, 0);
-    if (show_id == SHOW_RUN)
-        view_run.act(ui, ACT_SHOW_RUN, 0);
-    if (show_id == SHOW_POLICY)
-        view_policy.act(ui, ACT_SHOW_POLICY, 0);
-    if (show_id == SHOW_EVENTS)
-        view_events.act(ui, ACT_EVENTS, 0);
-    if (show_id == SHOW_ERRORS)
-        ui->line[SHOW_ERRORS] = ui->n_errors > 0 ? ui->n_errors - 1 : 0;
+    if (ui->views[show_id]->enter)
+        ui->views[show_id]->enter(ui, from);
 }
 
 /* The newest error first; the list's next one while it is shown. */
@@ -312,21 +301,6 @@ static void load_policy(App *app, Str name)
 
     show(&app->ui, SHOW_POLICY);
     job_change(&app->ui, &change, policy_ran, NULL);
-}
-
-static bool show_lua_help(Ui *ui, Str name, Error *err)
-{
-    const SessionHooks *hooks = &ui->session->hooks;
-    Buf text = buf_new(ui->frame);
-
-    if (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof ui->help_about)
-        return error_set(err, "help is on lua and lua.NAME; without a name on the explorer");
-    if (!lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
-        return false;
-    show(ui, SHOW_HELP);
-    snprintf(ui->help_about, sizeof ui->help_about, "%.*s", STR_ARG(name));
-    ui->line[SHOW_HELP] = ui->top[SHOW_HELP] = 0;
-    return true;
 }
 
 /* Actions with an argument typed after their name. True when it was one of them. */
@@ -350,7 +324,7 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
     else if (act == ACT_SET)
         *ok = settings_set(ui, args, err);
     else if (act == ACT_HELP)
-        *ok = show_lua_help(ui, args, err);
+        *ok = help_show_lua(ui, args, err);
     else if (act == ACT_PIN)
         *ok = pins_set(ui, args, err);
     else if (act == ACT_FOLD_DEPTH)
@@ -393,14 +367,15 @@ static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
     else if (act == ACT_GO_MARK && letter)
         *ok = places_go(ui, letter, err);
     else if (act == ACT_SET_MARK || act == ACT_GO_MARK)
-        ui->wants_letter = act;
+        ui->asked.letter = act;
     else if (act == ACT_SORT && args.n > 0)
         *ok = graph_sort(ui, args, err);
-    else if (act == ACT_SORT && !views[ui->at.show]->act(ui, act, 0)) /* a view may have its own */
+    else if (act == ACT_SORT &&
+             !ui->views[ui->at.show]->act(ui, act, 0)) /* a view may have its own */
         graph_sort_menu(ui);
     else if (act == ACT_COLUMNS && args.n > 0)
         *ok = graph_columns_toggle(ui, args, err);
-    else if (act == ACT_COLUMNS && views[ui->at.show]->act(ui, act, 0))
+    else if (act == ACT_COLUMNS && ui->views[ui->at.show]->act(ui, act, 0))
         return true;
     else if (act == ACT_COLUMNS)
         graph_columns_menu(ui);
@@ -426,7 +401,7 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = pins_undo(ui, err);
     else if (act == ACT_REDO)
         *ok = pins_redo(ui, err);
-    else if (act == ACT_WHAT_IF && views[ui->at.show]->act(ui, act, 0))
+    else if (act == ACT_WHAT_IF && ui->views[ui->at.show]->act(ui, act, 0))
         return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)
         pins_menu(ui, act == ACT_WHAT_IF);
@@ -487,7 +462,7 @@ static bool act_on_place(App *app, ActId act)
     else if (act == ACT_SCHEDULE)
         show(ui, SHOW_SCHEDULE);
     else if (act == ACT_NEAR)
-        ui->near = ui->at.op, show(ui, SHOW_NEAR);
+        show(ui, SHOW_NEAR);
     else if (act == ACT_ERRORS)
         show(ui, SHOW_ERRORS);
     else if (act == ACT_NEXT_ERROR || act == ACT_PREVIOUS_ERROR)
@@ -516,9 +491,9 @@ static bool act_on_place(App *app, ActId act)
         go_next_dim(ui, act == ACT_DIM_NEXT ? 1 : -1);
     else if (act == ACT_SEARCH_NEXT || act == ACT_SEARCH_PREVIOUS)
         go_search_again(ui, act == ACT_SEARCH_NEXT ? 1 : -1);
-    else if (act == ACT_BACK && !ui_back(ui))
+    else if (act == ACT_BACK && !places_back(ui))
         ui_say(ui, "this is where you began");
-    else if (act == ACT_FORWARD && !ui_forward(ui))
+    else if (act == ACT_FORWARD && !places_forward(ui))
         ui_say(ui, "nothing further on");
     else
         return act == ACT_BACK || act == ACT_FORWARD;
@@ -537,7 +512,7 @@ static void act_on_program(App *app, ActId act)
         app->searched_from = ui->at;
         arena_free(app->search_arena);
         app->search_arena = arena_new();
-        app->open_change = app->ui.n_changes;
+        app->open_change = app->ui.changes.n;
         app->open_then = outline_marks(ui->outline, app->search_arena);
         prompt_open(&app->prompt, act == ACT_SEARCH ? '/' : ':');
     } else if (act == ACT_NEXT_PANE || act == ACT_PREVIOUS_PANE) {
@@ -547,13 +522,13 @@ static void act_on_program(App *app, ActId act)
     } else if (act == ACT_TOUR) {
         ui_say(ui, "the tour is of a sample: dimscope tour");
     } else if (act == ACT_ZOOM) {
-        ui->zoomed = !ui->zoomed;
+        ui->look.zoomed = !ui->look.zoomed;
     } else if (act == ACT_OPTIONS || act == ACT_SET) {
         settings_menu(ui);
     } else if (act == ACT_NUMBERS) {
-        ui->settings.numbers = !ui->settings.numbers;
+        ui->look.settings.numbers = !ui->look.settings.numbers;
     } else if (act == ACT_GLYPHS) {
-        ui->ascii = !ui->ascii;
+        ui->look.ascii = !ui->look.ascii;
     } else if (act == ACT_REDRAW && app->term) {
         term_redraw(app->term);
     } else if (act == ACT_SUSPEND && app->term) {
@@ -586,7 +561,7 @@ static void perform(App *app, const Action *action, Str args, Key last)
             ui_error(ui, &err);
         return;
     }
-    if (views[ui->at.show]->act(ui, act, last) || act_on_place(app, act))
+    if (ui->views[ui->at.show]->act(ui, act, last) || act_on_place(app, act))
         return;
     bool folds = act >= ACT_FOLD && act <= ACT_FOLD_DEPTH && ui->at.show < SHOW_TABS;
     if (folds || act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
@@ -598,8 +573,8 @@ static void perform(App *app, const Action *action, Str args, Key last)
 /* Does the command that a view asked for, before its text goes with the frame. */
 void app_run_asked(App *app)
 {
-    const char *next = app->ui.run_next;
-    app->ui.run_next = NULL;
+    const char *next = app->ui.asked.command;
+    app->ui.asked.command = NULL;
     if (next)
         app_command(app, str_from(next));
 }
@@ -643,7 +618,7 @@ void app_command(App *app, Str line)
     if (text.n == 0)
         return;
     if (str_to_int(text, &row)) {
-        ui_remember(&app->ui);
+        places_remember(&app->ui);
         app->ui.at.show = SHOW_GRAPH;
         ui_select_row(&app->ui, row > 0 ? row - 1 : 0);
         return;

@@ -18,14 +18,14 @@ void app_apply_settings(App *app)
 {
     Ui *ui = &app->ui;
 
-    if (ui->settings.glyphs != GLYPHS_AUTO)
-        ui->ascii = ui->settings.glyphs == GLYPHS_ASCII;
-    app->applied = ui->settings;
+    if (ui->look.settings.glyphs != GLYPHS_AUTO)
+        ui->look.ascii = ui->look.settings.glyphs == GLYPHS_ASCII;
+    app->applied = ui->look.settings;
     if (!app->term)
         return;
-    Theme theme = config_theme(app->config, &ui->settings);
-    term_theme(app->term, &theme, (Background)ui->settings.background);
-    term_mouse_on(app->term, ui->settings.mouse && !app->options.no_mouse);
+    Theme theme = config_theme(app->config, &ui->look.settings);
+    term_theme(app->term, &theme, (Background)ui->look.settings.background);
+    term_mouse_on(app->term, ui->look.settings.mouse && !app->options.no_mouse);
 }
 
 /* The first is on the message line, all are among the errors. */
@@ -39,8 +39,8 @@ static void say_warnings(App *app)
 
 void app_take_config(App *app)
 {
-    app->ui.keymap = config_keys(app->config, app->tables, app->n_tables);
-    app->ui.settings = app->config->settings;
+    app->ui.look.keymap = config_keys(app->config, app->tables, app->n_tables);
+    app->ui.look.settings = app->config->settings;
     app_apply_settings(app);
     say_warnings(app);
 }
@@ -54,8 +54,8 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->options = *options;
     app->tour.on = options->tour;
     app->term = term;
-    ui_open(&app->ui, session, options->ascii);
-    app->ui.quiet_ms = term ? JOB_QUIET_MS : -1;
+    ui_open(&app->ui, session, views, options->ascii);
+    app->ui.jobs.quiet_ms = term ? JOB_QUIET_MS : -1;
     app->ui.prompt = &app->prompt;
     app->config = options->config;
     if (!app->config)
@@ -63,9 +63,9 @@ App *app_new(Session *session, const AppOptions *options, Term *term, int w, int
     app->tables[app->n_tables++] = explorer_actions;
     for (int i = 0; i < options->n_commands && app->n_tables < APP_TABLES_MAX; i++)
         app->tables[app->n_tables++] = options->commands[i].actions;
-    app->ui.extra = app->tables + 1;
-    app->ui.n_extra = app->n_tables - 1;
-    app->ui.offers = options->offers;
+    app->ui.commands.tables = app->tables + 1;
+    app->ui.commands.n = app->n_tables - 1;
+    app->ui.commands.offers = options->offers;
     app_resize(app, w, h);
     app_take_config(app);
     return app;
@@ -76,8 +76,8 @@ void app_free(App *app)
     if (!app)
         return;
     job_end(&app->ui);
-    if (app->ui.reopened && app->ui.reopened != app->ui.session)
-        session_close(app->ui.reopened);
+    if (app->ui.asked.session && app->ui.asked.session != app->ui.session)
+        session_close(app->ui.asked.session);
     ui_close(&app->ui);
     arena_free(app->grid_arena);
     arena_free(app->search_arena);
@@ -93,9 +93,9 @@ void app_resize(App *app, int w, int h)
 
 static void search_restart(App *app)
 {
-    if (app->open_change == app->ui.n_changes)
+    if (app->open_change == app->ui.changes.n)
         outline_set_marks(app->ui.outline, app->open_then);
-    ui_restore(&app->ui, &app->searched_from);
+    places_restore(&app->ui, &app->searched_from);
 }
 
 /* While a search is typed its first hit is shown; leaving the prompt goes back. */
@@ -130,7 +130,7 @@ static void complete_filter(App *app)
     Ui *ui = &app->ui;
     Buf text = buf_new(ui->frame), choices = buf_new(ui->frame);
 
-    filter_complete(&ui->filter_source, (Str){app->prompt.text, (size_t)app->prompt.n}, &text,
+    filter_complete(&ui->listing.source, (Str){app->prompt.text, (size_t)app->prompt.n}, &text,
                     &choices);
     prompt_set(&app->prompt, text.s);
     if (choices.n > 0)
@@ -167,9 +167,9 @@ static void prompt_took(App *app, Key key)
         search_as_typed(app);
     } else if (kind == '/') {
         search_restart(app);
-        app->ui.message[0] = '\0';
+        app->ui.messages.text[0] = '\0';
         if (state == PROMPT_DONE && typed.n > 0) {
-            ui_remember(&app->ui);
+            places_remember(&app->ui);
             go_search(&app->ui, typed);
         }
     }
@@ -188,9 +188,9 @@ static void mouse(App *app)
 /* The letter of a mark. */
 static void letter_took(App *app, Key key)
 {
-    const Action *action = action_by_id(app->ui.wants_letter);
+    const Action *action = action_by_id(app->ui.asked.letter);
 
-    app->ui.wants_letter = ACT_NONE;
+    app->ui.asked.letter = ACT_NONE;
     if (key > ' ' && key < K_BACKSPACE)
         app_command(app, str_from(arena_printf(app->ui.frame, "%s %c", action->name, (char)key)));
 }
@@ -199,13 +199,13 @@ static void sequence_took(App *app, Key key)
 {
     const Action *action = NULL;
 
-    if (app->ui.wants_letter != ACT_NONE) {
+    if (app->ui.asked.letter != ACT_NONE) {
         letter_took(app, key);
         return;
     }
 
     app->keys[app->n_keys++] = key;
-    KeysMatch match = keymap_match(app->ui.keymap, app->keys, app->n_keys, &action);
+    KeysMatch match = keymap_match(app->ui.look.keymap, app->keys, app->n_keys, &action);
     if (match == KEYS_PREFIX && app->n_keys < KEY_SEQUENCE_MAX)
         return;
     if (match == KEYS_ACTION) {
@@ -224,7 +224,7 @@ static void sequence_took(App *app, Key key)
 /* Who took the text: a program, or the terminal. NULL with *err: nobody. */
 static const char *put_on_clipboard(App *app, Str text, Error *err)
 {
-    ClipboardWay way = (ClipboardWay)app->ui.settings.clipboard;
+    ClipboardWay way = (ClipboardWay)app->ui.look.settings.clipboard;
     Buf sequence = buf_new(app->ui.frame);
     const char *program = NULL;
 
@@ -245,10 +245,10 @@ static const char *put_on_clipboard(App *app, Str text, Error *err)
 
 static void copy(App *app)
 {
-    Str text = str_from(app->ui.copy_next), rest = text, line = str_take(&rest, '\n');
+    Str text = str_from(app->ui.asked.clipboard), rest = text, line = str_take(&rest, '\n');
     Error err = {0};
 
-    app->ui.copy_next = NULL;
+    app->ui.asked.clipboard = NULL;
     if (text.n == 0)
         return;
     const char *by = put_on_clipboard(app, text, &err);
@@ -263,9 +263,9 @@ static void copy(App *app)
 /* A command that lacks its argument goes to the prompt. */
 static void ask(App *app)
 {
-    const char *text = app->ui.ask_next;
+    const char *text = app->ui.asked.prompt;
 
-    app->ui.ask_next = NULL;
+    app->ui.asked.prompt = NULL;
     if (!text)
         return;
     prompt_open(&app->prompt, ':');
@@ -286,9 +286,9 @@ void app_key(App *app, Key key)
     }
     if (key == K_RESIZE) /* the caller has the size */
         return;
-    app->ui.message[0] = '\0';
-    app->ui.found[0] = '\0';
-    app->ui.search_waits = 0;
+    app->ui.messages.text[0] = '\0';
+    app->ui.find.label[0] = '\0';
+    app->ui.find.waits = 0;
     tour_key(&app->tour, key);
     if (key == K_MOUSE)
         mouse(app);
@@ -303,7 +303,7 @@ void app_key(App *app, Key key)
     app_run_asked(app);
     copy(app);
     ask(app);
-    if (memcmp(&app->applied, &app->ui.settings, sizeof app->applied) != 0)
+    if (memcmp(&app->applied, &app->ui.look.settings, sizeof app->applied) != 0)
         app_apply_settings(app);
 }
 
@@ -330,7 +330,7 @@ static Key next_key(App *app, Watch *watch)
     Ui *ui = &app->ui;
 
     for (;;) {
-        bool busy = job_runs(ui), watches = app->options.watch && ui->settings.watch;
+        bool busy = job_runs(ui), watches = app->options.watch && ui->look.settings.watch;
         Key key = term_key(app->term, busy ? JOB_MS : watches ? WATCH_MS : -1);
         if (busy)
             job_poll(ui);
@@ -355,7 +355,7 @@ static App *loop(App *app)
             app_key(app, key);
             key = key == K_RESIZE ? K_NONE : term_key(app->term, 0);
         }
-        if (!app->quit && app->ui.reopened) {
+        if (!app->quit && app->ui.asked.session) {
             app = app_reopened(app);
             watch = reload_watch(app);
         }

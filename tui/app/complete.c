@@ -47,8 +47,9 @@ static void offer_words(Ui *ui, Completions *all, Str stem, const char *words)
 
 static void offer_actions(Ui *ui, Completions *all, Str stem)
 {
-    for (int t = -1; t < ui->n_extra; t++)
-        for (const Action *row = t < 0 ? explorer_actions : ui->extra[t]; row->name; row++)
+    for (int t = -1; t < ui->commands.n; t++)
+        for (const Action *row = t < 0 ? explorer_actions : ui->commands.tables[t]; row->name;
+             row++)
             offer(ui, all, stem, str_from(row->name));
 }
 
@@ -192,8 +193,9 @@ static Str argument_word(const Action *action, int n)
 
 static const Action *exact_action(const Ui *ui, Str name)
 {
-    for (int t = -1; t < ui->n_extra; t++)
-        for (const Action *row = t < 0 ? explorer_actions : ui->extra[t]; row->name; row++)
+    for (int t = -1; t < ui->commands.n; t++)
+        for (const Action *row = t < 0 ? explorer_actions : ui->commands.tables[t]; row->name;
+             row++)
             if (str_eq(str_from(row->name), name))
                 return row;
     return NULL;
@@ -297,7 +299,7 @@ void complete_draw(Ui *ui, const Prompt *prompt, Grid *grid, Rect area)
         return;
     Completions all = find(ui, prompt, str_from(prompt->stem));
     int n = all.words.n < LIST_H ? all.words.n : LIST_H, w = 20, columns = 0;
-    int first = (int)ui_scroll(0, prompt->tab_at, all.words.n, n);
+    int first = (int)list_scroll(0, prompt->tab_at, all.words.n, n);
 
     for (int i = 0; i < n; i++) {
         int own = text_columns(all.words.at[first + i].text);

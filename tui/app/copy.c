@@ -63,7 +63,7 @@ static bool copy_form(Ui *ui, int form)
 
     put_form(ui, form, &text);
     if (text.n > 0)
-        ui->copy_next = text.s;
+        ui->asked.clipboard = text.s;
     return text.n > 0;
 }
 
@@ -82,16 +82,16 @@ void copy_field(Ui *ui)
     ShowId show = ui->at.show;
     Buf text = buf_new(ui->frame);
 
-    if (show == SHOW_GRAPH && ui->n_tagged > 0)
+    if (show == SHOW_GRAPH && ui->listing.n_tagged > 0)
         put_tagged(ui, &text);
-    else if (ui->page_text[show].n > 0)
-        buf_add(&text, str_trim(page_line(ui->page_text[show], ui->line[show])));
+    else if (ui->list[show].text.n > 0)
+        buf_add(&text, str_trim(page_line(ui->list[show].text, ui->list[show].at)));
     else if (show == SHOW_TENSOR || show == SHOW_COMM || show == SHOW_COMM_DETAIL)
         put_form(ui, show == SHOW_TENSOR ? VIEW_OURS : FORM_NAME, &text);
     else
         put_form(ui, ui->at.op >= 0 ? FORM_OP : FORM_NAME, &text);
     if (text.n > 0)
-        ui->copy_next = text.s;
+        ui->asked.clipboard = text.s;
     else
         ui_say(ui, "there is nothing to copy here");
 }

@@ -36,31 +36,29 @@ static bool format_find(Str name, Format *out)
 /* The view alone with all its rows. What drawing it changes is put back. */
 static Grid *draw_whole(App *app, Arena *arena)
 {
-    Ui *ui = &app->ui, before = app->ui;
+    Ui *ui = &app->ui;
+    List before[SHOW_COUNT];
     ShowId show = ui->at.show;
     int w = app->grid->w > EXPORT_W_MIN ? app->grid->w : EXPORT_W_MIN;
     int h = app->grid->h > EXPORT_H_MIN ? app->grid->h : EXPORT_H_MIN;
-    Grid *grid = grid_new(arena, w, h, ui->ascii);
+    Grid *grid = grid_new(arena, w, h, ui->look.ascii);
 
+    memcpy(before, ui->list, sizeof before);
     app_draw_alone(app, grid);
-    int64_t more = ui->rows[show] - ui->height[show];
+    int64_t more = ui->list[show].n - ui->list[show].height;
     if (more > 0) {
         h += (int)(more < EXPORT_ROWS_MAX ? more : EXPORT_ROWS_MAX);
-        grid = grid_new(arena, w, h, ui->ascii);
+        grid = grid_new(arena, w, h, ui->look.ascii);
         app_draw_alone(app, grid);
     }
-    memcpy(ui->top, before.top, sizeof ui->top);
-    memcpy(ui->rows, before.rows, sizeof ui->rows);
-    memcpy(ui->height, before.height, sizeof ui->height);
-    memcpy(ui->line, before.line, sizeof ui->line);
-    memcpy(ui->page_text, before.page_text, sizeof ui->page_text);
+    memcpy(ui->list, before, sizeof before);
     return grid;
 }
 
 static void write_looks(App *app, Format format, Str title, Buf *out)
 {
     const Grid *grid = draw_whole(app, out->arena);
-    Theme theme = config_theme(app->config, &app->ui.settings);
+    Theme theme = config_theme(app->config, &app->ui.look.settings);
 
     if (format == AS_SVG)
         grid_write_svg(grid, &theme, title, out);
@@ -77,7 +75,7 @@ static void write_looks(App *app, Format format, Str title, Buf *out)
 /* A page of text is a table of its lines. */
 static void page_table(const Ui *ui, ShowId show, Sheet *sheet)
 {
-    Str rest = ui->page_text[show];
+    Str rest = ui->list[show].text;
 
     sheet_column(sheet, "text", false);
     while (rest.n > 0)
@@ -92,7 +90,7 @@ static bool write_data(App *app, Format format, Buf *out, Error *err)
 
     if (view->table)
         view->table(ui, &sheet);
-    else if (ui->page_text[ui->at.show].n > 0)
+    else if (ui->list[ui->at.show].text.n > 0)
         page_table(ui, ui->at.show, &sheet);
     if (sheet.columns.n == 0) {
         error_set(err, "%s is a picture and has no rows", view->name);
@@ -112,7 +110,7 @@ static bool write_data(App *app, Format format, Buf *out, Error *err)
 
 static bool is_drawing(const Ui *ui, Str kind)
 {
-    for (const AppOffer *offer = ui->offers; offer && offer->command; offer++)
+    for (const AppOffer *offer = ui->commands.offers; offer && offer->command; offer++)
         if (strcmp(offer->command, "draw") == 0 && str_eq(kind, str_from(offer->word)))
             return true;
     return false;
@@ -132,7 +130,7 @@ const char *export_kinds(const Ui *ui)
 
     for (int i = 0; i < AS_COUNT; i++)
         buf_printf(&names, "%s%s", i > 0 ? " " : "", formats[i].name);
-    for (const AppOffer *offer = ui->offers; offer && offer->command; offer++)
+    for (const AppOffer *offer = ui->commands.offers; offer && offer->command; offer++)
         if (strcmp(offer->command, "draw") == 0)
             buf_printf(&names, " %s", offer->word);
     return names.s;
@@ -158,7 +156,7 @@ bool export_view(App *app, Str args, Error *err)
 
     kind = str_trim(kind);
     if (is_drawing(ui, kind) || (kind.n == 0 && str_ends(file, STR(".dot")))) {
-        ui->run_next = arena_printf(ui->frame, "draw %.*s", STR_ARG(args));
+        ui->asked.command = arena_printf(ui->frame, "draw %.*s", STR_ARG(args));
         return true;
     }
     if (!format_find(kind.n > 0 ? kind : ending(file), &format)) {
@@ -195,13 +193,14 @@ static const char *stem(const Ui *ui, const char *what)
 static void chosen(Ui *ui, int value)
 {
     const char *view = views[ui->at.show]->name;
-    const AppOffer *offer = ui->offers + (value - AS_COUNT);
+    const AppOffer *offer = ui->commands.offers + (value - AS_COUNT);
 
     if (value < AS_COUNT)
-        ui->run_next = arena_printf(ui->frame, "export %s.%s", stem(ui, view), formats[value].name);
+        ui->asked.command =
+            arena_printf(ui->frame, "export %s.%s", stem(ui, view), formats[value].name);
     else
-        ui->run_next = arena_printf(ui->frame, "%s %s.%s %s", offer->command, stem(ui, offer->name),
-                                    offer->ending, offer->word);
+        ui->asked.command = arena_printf(ui->frame, "%s %s.%s %s", offer->command,
+                                         stem(ui, offer->name), offer->ending, offer->word);
 }
 
 void export_menu(App *app)
@@ -215,8 +214,8 @@ void export_menu(App *app)
         const char *text = arena_printf(ui->frame, "%-5s %s", formats[i].name, formats[i].what);
         menu_add(ui, keys[i], str_from(text), i);
     }
-    for (int i = 0; ui->offers && ui->offers[i].command; i++) {
-        const AppOffer *offer = &ui->offers[i];
+    for (int i = 0; ui->commands.offers && ui->commands.offers[i].command; i++) {
+        const AppOffer *offer = &ui->commands.offers[i];
         const char *text =
             arena_printf(ui->frame, "%-5s %s: %s", offer->ending, offer->name, offer->what);
         menu_add(ui, 0, str_from(text), AS_COUNT + i);

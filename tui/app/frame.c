@@ -1,9 +1,10 @@
 #include "tui/app/app.h"
 
-#include "tui/views/comm_job.h"
+#include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
 #include "tui/state/menu.h"
+#include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
 #include "tui/state/reasons_job.h"
@@ -240,24 +241,24 @@ static Str crumb_text(const Ui *ui, int32_t group)
 static Str path_summary(const Ui *ui, bool wide)
 {
     const Session *session = ui->session;
-    int n_tagged = ui->n_tagged;
+    int n_tagged = ui->listing.n_tagged;
     Buf text = buf_new(ui->frame);
 
-    if (ui->found[0]) {
-        buf_printf(&text, "%s", ui->found);
+    if (ui->find.label[0]) {
+        buf_printf(&text, "%s", ui->find.label);
         return buf_str(&text);
     }
-    if (ui->filter)
-        buf_printf(&text, "%d of ", ui->filter_pass[session->groups->n_order]);
+    if (ui->listing.filter)
+        buf_printf(&text, "%d of ", ui->listing.pass[session->groups->n_order]);
     buf_printf(&text, "%d ops", session->inferred->n_program);
     if (n_tagged > 0)
         buf_printf(&text, ", %d tagged", n_tagged);
-    else if (!ui->filter)
+    else if (!ui->listing.filter)
         buf_printf(&text, ", %d distinct", session->inferred->n_spaces);
-    if (n_tagged == 0 && !ui->filter && wide)
-        buf_printf(&text, ", %d parameters", ui->n_parameters);
-    if (ui->filter)
-        buf_printf(&text, "  filter: %s", filter_text(ui->filter));
+    if (n_tagged == 0 && !ui->listing.filter && wide)
+        buf_printf(&text, ", %d parameters", ui->parameters.n);
+    if (ui->listing.filter)
+        buf_printf(&text, "  filter: %s", filter_text(ui->listing.filter));
     return buf_str(&text);
 }
 
@@ -287,10 +288,10 @@ static void draw_path(App *app, Pen *pen)
         app->crumb[app->n_crumbs++] = (Crumb){x, pen->x, chain[i]};
     }
     int left = pen->area.w - pen->x - 3;
-    if (n_right > left && left < n_right / 2 && !ui->filter)
+    if (n_right > left && left < n_right / 2 && !ui->listing.filter)
         return;
     pen_to(pen, pen->area.w - 1 - (n_right < left ? n_right : left), 0);
-    pen_fit(pen, ui->found[0] || ui->filter ? ROLE_HEAD : ROLE_DIM, right,
+    pen_fit(pen, ui->find.label[0] || ui->listing.filter ? ROLE_HEAD : ROLE_DIM, right,
             n_right < left ? n_right : left);
 }
 
@@ -306,8 +307,8 @@ static void draw_note(App *app, Pen *pen)
         pen_fit(pen, ROLE_NOTE, buf_str(&text), pen->area.w - 1);
         return;
     }
-    if (ui->message[0]) {
-        pen_fit(pen, ui->message_is_error ? ROLE_ERROR : ROLE_NOTE, str_from(ui->message),
+    if (ui->messages.text[0]) {
+        pen_fit(pen, ui->messages.is_error ? ROLE_ERROR : ROLE_NOTE, str_from(ui->messages.text),
                 pen->area.w - 1);
         return;
     }
@@ -333,14 +334,14 @@ static bool is_of_use(const App *app, ActId act)
     if (ui->at.show == SHOW_COMM && ui->comm->n_rows == 0 && of_reshard)
         return false;
     if (act == ACT_CANCEL)
-        return ui->job != NULL;
+        return ui->jobs.running != NULL;
     if (act == ACT_UNDO)
         return journal->n_done > 0 &&
                journal->decisions.at[journal->n_done - 1].origin.kind != ORIGIN_POLICY;
     if (act == ACT_REDO)
         return journal->n_done < journal->decisions.n;
     if (act == ACT_BACK)
-        return ui->jump_at > 0;
+        return ui->history.at > 0;
     return act != ACT_NEXT_PANE || app->layout.n_panes > 1;
 }
 
@@ -410,7 +411,7 @@ static int gutter_columns(const Ui *ui, const LayoutPane *pane)
 
     if (views[pane->show]->list_at < 0 || pane->area.w < GUTTER_PANE_MIN)
         return 0;
-    for (int64_t n = ui->rows[pane->show]; n > 0; n /= 10)
+    for (int64_t n = ui->list[pane->show].n; n > 0; n /= 10)
         columns++;
     return columns < GUTTER_MIN ? GUTTER_MIN : columns;
 }
@@ -422,9 +423,9 @@ static void draw_numbers(App *app, const LayoutPane *pane, int columns)
     int first = views[show]->list_at;
     Pen pen = pen_new(app->grid, pane->area);
 
-    for (int y = 0; y < ui->height[show] && ui->top[show] + y < ui->rows[show]; y++) {
+    for (int y = 0; y < ui->list[show].height && ui->list[show].top + y < ui->list[show].n; y++) {
         pen_to(&pen, 0, first + y);
-        pen_printf(&pen, ROLE_DIM, "%*lld", columns - 1, (long long)(ui->top[show] + y + 1));
+        pen_printf(&pen, ROLE_DIM, "%*lld", columns - 1, (long long)(ui->list[show].top + y + 1));
     }
 }
 
@@ -432,7 +433,7 @@ static void draw_pane(App *app, const LayoutPane *pane)
 {
     Ui *ui = &app->ui;
     Pen pen = pen_new(app->grid, pane->area);
-    int gutter = ui->settings.numbers ? gutter_columns(ui, pane) : 0;
+    int gutter = ui->look.settings.numbers ? gutter_columns(ui, pane) : 0;
 
     pen.area.x += gutter;
     pen.area.w -= gutter;
@@ -478,12 +479,13 @@ static void draw_once(App *app)
 
     arena_free(ui->frame);
     ui->frame = arena_new();
-    memset(ui->page_text, 0, sizeof ui->page_text);
-    grid->ascii = ui->ascii;
+    for (int i = 0; i < SHOW_COUNT; i++)
+        ui->list[i].text = (Str){0};
+    grid->ascii = ui->look.ascii;
     grid_clear(grid);
     int tour = tour_lines(&app->tour, grid->w, grid->h);
     app->layout = layout_make(grid->w, grid->h - tour, ui->at.show,
-                              ui->zoomed || app->options.one_pane, &app->splits);
+                              ui->look.zoomed || app->options.one_pane, &app->splits);
     if (app->layout.too_small) {
         Pen pen = pen_new(grid, (Rect){0, 0, grid->w, grid->h});
         pen_printf(&pen, ROLE_TEXT, "too small: %dx%d, needs %dx%d (q quits)", grid->w, grid->h,
@@ -527,8 +529,8 @@ const Grid *app_draw(App *app)
     enum { AGAIN_MOST = 4 };
     int done = -1;
 
-    for (int i = 0; i < AGAIN_MOST && done != app->ui.n_jobs_done; i++) {
-        done = app->ui.n_jobs_done;
+    for (int i = 0; i < AGAIN_MOST && done != app->ui.jobs.n_done; i++) {
+        done = app->ui.jobs.n_done;
         draw_once(app);
     }
     return app->grid;

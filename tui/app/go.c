@@ -1,6 +1,6 @@
 #include "tui/app/go.h"
 
-#include "tui/views/comm_job.h"
+#include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/state/menu.h"
 #include "tui/views/page.h"
@@ -13,7 +13,7 @@ enum { HANDED_ON_MAX = 64 };
 
 static void go_chosen(Ui *ui, int op)
 {
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, op);
     if (ui->at.show != SHOW_GRAPH && ui->at.show != SHOW_OP)
         ui->at.show = SHOW_OP;
@@ -128,7 +128,7 @@ void go_reshard(Ui *ui)
         ui_say(ui, "no reshard: every reader takes it as it is");
         return;
     }
-    if (ui_comm(ui)->n_rows < 0) {
+    if (comm_arranged(ui)->n_rows < 0) {
         comm_follow(ui);
         ui_say(ui, "%s", comm_waiting);
         return;
@@ -250,17 +250,17 @@ void go_next_change(Ui *ui, int by)
     int64_t n = outline_n_rows(ui->outline);
     OutlineRow row;
 
-    for (int64_t i = ui->row_at + by; ui->n_changed && i >= 0 && i < n; i += by) {
+    for (int64_t i = ui->row_at + by; ui->changes.before && i >= 0 && i < n; i += by) {
         if (!outline_at(ui->outline, i, &row) || (row.kind == ROW_GROUP && row.open) ||
             !ui_row_changed(ui, &row))
             continue;
-        ui_remember(ui);
+        places_remember(ui);
         ui->at.show = SHOW_GRAPH;
         ui_select_row(ui, i);
         return;
     }
-    ui_say(ui, ui->n_changed ? "no further row that has changed"
-                             : "no op has changed: the plan is as it was made first");
+    ui_say(ui, ui->changes.before ? "no further row that has changed"
+                                  : "no op has changed: the plan is as it was made first");
 }
 
 bool go_tensor(Ui *ui, Str name, int *dim, Error *err)
@@ -273,7 +273,7 @@ bool go_tensor(Ui *ui, Str name, int *dim, Error *err)
     int32_t op = row->maker;
     if (op < 0 && tensor_n_uses(ui_graph(ui), tensor) > 0)
         op = ui_graph(ui)->uses[row->use];
-    ui_remember(ui);
+    places_remember(ui);
     if (op >= 0 && !inferred_is_host(ui->session->inferred, op))
         ui_go_op(ui, op);
     ui_select_tensor(ui, tensor);
@@ -291,7 +291,7 @@ bool go_op(Ui *ui, Str name, Error *err)
             op = ui->session->inferred->program[i];
     if (op < 0)
         return error_set(err, "no op '%.*s'", STR_ARG(name));
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, op);
     ui->at.show = SHOW_OP;
     return true;
@@ -308,13 +308,12 @@ void go_select_group(Ui *ui, int32_t id)
                       .depth = groups->groups[id].depth};
 
     outline_reveal_group(ui->outline, id);
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
     ui_select_row(ui, outline_find_row(ui->outline, &row));
 }
 
 void go_group(Ui *ui, int32_t group)
 {
-    ui_remember(ui);
+    places_remember(ui);
     ui->at.show = SHOW_GRAPH;
     go_select_group(ui, group);
 }

@@ -23,28 +23,29 @@ static void go_hit(Ui *ui, const Hit *hit)
         ui->at.show = ui->at.show == SHOW_GRAPH ? SHOW_TENSOR : ui->at.show;
     else if (ui->at.show != SHOW_OP)
         ui->at.show = SHOW_GRAPH;
-    ui->search_hit = *hit;
+    ui->find.hit = *hit;
 }
 
 /* "/c_fc 3/12"; while they are counted "/c_fc counting". */
 static void say_found(Ui *ui)
 {
-    Str pattern = search_pattern(ui->search);
-    const Hit *hits, *hit = &ui->search_hit;
+    Str pattern = search_pattern(ui->find.search);
+    const Hit *hits, *hit = &ui->find.hit;
 
-    if (!search_is_counted(ui->search)) {
-        snprintf(ui->found, sizeof ui->found, "/%.*s counting", STR_ARG(pattern));
+    if (!search_is_counted(ui->find.search)) {
+        snprintf(ui->find.label, sizeof ui->find.label, "/%.*s counting", STR_ARG(pattern));
         return;
     }
-    int n = search_hits(ui->search, ui->session, &hits), at = 0;
+    int n = search_hits(ui->find.search, ui->session, &hits), at = 0;
     while (at < n && (hits[at].kind != hit->kind || hits[at].id != hit->id))
         at++;
-    snprintf(ui->found, sizeof ui->found, "/%.*s %d/%d", STR_ARG(pattern), at + 1, n);
+    snprintf(ui->find.label, sizeof ui->find.label, "/%.*s %d/%d", STR_ARG(pattern), at + 1, n);
 }
 
 static void say_none(Ui *ui)
 {
-    ui_fail(ui, "/%.*s: no op, group or tensor of that name", STR_ARG(search_pattern(ui->search)));
+    ui_fail(ui, "/%.*s: no op, group or tensor of that name",
+            STR_ARG(search_pattern(ui->find.search)));
 }
 
 /* ---- counting ---- */
@@ -65,19 +66,20 @@ static bool count_work(void *context, Progress *progress, Error *err)
 static void count_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     CountJob *job = context;
-    bool same = ui->search && str_eq(search_pattern(ui->search), search_pattern(job->search));
-    int by = ui->search_waits;
+    bool same =
+        ui->find.search && str_eq(search_pattern(ui->find.search), search_pattern(job->search));
+    int by = ui->find.waits;
 
     (void)err;
-    ui->search_waits = 0;
+    ui->find.waits = 0;
     if (ok && same)
-        search_take(ui->search, job->search);
+        search_take(ui->find.search, job->search);
     if (same && by != 0)
         ui_say(ui, "the search was stopped: n goes on with it");
     if (ok && same && by != 0) {
-        ui->message[0] = '\0';
+        ui->messages.text[0] = '\0';
         go_search_again(ui, by);
-    } else if (ok && same && ui->found[0]) {
+    } else if (ok && same && ui->find.label[0]) {
         say_found(ui);
     }
     search_free(job->search);
@@ -90,7 +92,7 @@ static void start_counting(Ui *ui)
     CountJob *job = arena_make(arena, CountJob);
     Error err = {0};
 
-    *job = (CountJob){arena, search_new(search_pattern(ui->search), &err), ui->session};
+    *job = (CountJob){arena, search_new(search_pattern(ui->find.search), &err), ui->session};
     if (job_start(ui, &(JobWork){.title = "search",
                                  .work = count_work,
                                  .done = count_done,
@@ -105,26 +107,26 @@ static void start_counting(Ui *ui)
 
 static void search_page(Ui *ui, int by)
 {
-    Str text = ui->page_text[ui->at.show];
-    int64_t n = ui->rows[ui->at.show], at = ui->line[ui->at.show];
+    Str text = ui->list[ui->at.show].text;
+    int64_t n = ui->list[ui->at.show].n, at = ui->list[ui->at.show].at;
 
     for (int64_t i = 0; i < n; i++) {
         at = (at + by + n) % n;
-        if (search_matches(ui->search, page_line(text, at))) {
-            ui->line[ui->at.show] = at;
+        if (search_matches(ui->find.search, page_line(text, at))) {
+            ui->list[ui->at.show].at = at;
             return;
         }
     }
-    ui_fail(ui, "/%.*s: not on this page", STR_ARG(search_pattern(ui->search)));
+    ui_fail(ui, "/%.*s: not on this page", STR_ARG(search_pattern(ui->find.search)));
 }
 
 /* Of a search whose hits are all known. */
 static void go_counted(Ui *ui, int32_t place, int by)
 {
     const Hit *hits;
-    int at = search_from(ui->search, ui->session, place, by);
+    int at = search_from(ui->find.search, ui->session, place, by);
 
-    search_hits(ui->search, ui->session, &hits);
+    search_hits(ui->find.search, ui->session, &hits);
     if (at < 0) {
         say_none(ui);
         return;
@@ -136,7 +138,7 @@ static void go_counted(Ui *ui, int32_t place, int by)
 static void go_near(Ui *ui, int32_t place, int by)
 {
     Hit hit;
-    SearchNear near = search_near(ui->search, ui->session, place, by, &hit);
+    SearchNear near = search_near(ui->find.search, ui->session, place, by, &hit);
 
     if (near == NEAR_NONE) {
         say_none(ui);
@@ -146,15 +148,15 @@ static void go_near(Ui *ui, int32_t place, int by)
         go_hit(ui, &hit);
         say_found(ui);
     } else {
-        ui->search_waits = by;
-        ui_say(ui, "/%.*s: searching ..", STR_ARG(search_pattern(ui->search)));
+        ui->find.waits = by;
+        ui_say(ui, "/%.*s: searching ..", STR_ARG(search_pattern(ui->find.search)));
     }
     start_counting(ui);
 }
 
 void go_search_again(Ui *ui, int by)
 {
-    if (!ui->search) {
+    if (!ui->find.search) {
         ui_say(ui, "search with / first");
         return;
     }
@@ -165,7 +167,7 @@ void go_search_again(Ui *ui, int by)
     int32_t place = ui->at.row.kind == ROW_INPUT ? (int32_t)(ui->row_at - ui_graph(ui)->n_inputs)
                     : row_has_ops(&ui->at.row)   ? outline_position(ui->outline, ui->at.row.op)
                                                  : ui->session->groups->n_order;
-    if (search_is_counted(ui->search) || job_at_once(ui))
+    if (search_is_counted(ui->find.search) || job_at_once(ui))
         go_counted(ui, place, by);
     else
         go_near(ui, place, by);
@@ -174,15 +176,15 @@ void go_search_again(Ui *ui, int by)
 void go_search(Ui *ui, Str pattern)
 {
     Error err = {0};
-    bool same = ui->search && str_eq(search_pattern(ui->search), pattern);
-    Search *search = same ? ui->search : search_new(pattern, &err);
+    bool same = ui->find.search && str_eq(search_pattern(ui->find.search), pattern);
+    Search *search = same ? ui->find.search : search_new(pattern, &err);
 
     if (!search) {
         ui_error(ui, &err);
         return;
     }
     if (!same)
-        search_free(ui->search);
-    ui->search = search;
+        search_free(ui->find.search);
+    ui->find.search = search;
     go_search_again(ui, 1);
 }

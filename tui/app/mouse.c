@@ -46,7 +46,7 @@ static void click_pane(App *app, const LayoutPane *pane, int y)
 
     app->ui.at.show = pane->show;
     if (view->list_at >= 0 && row >= 0 && row < pane->area.h)
-        view->go(&app->ui, app->ui.top[pane->show] + row);
+        view->go(&app->ui, app->ui.list[pane->show].top + row);
 }
 
 static void click(App *app, int x, int y, bool twice)

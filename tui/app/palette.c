@@ -70,8 +70,9 @@ static Matches *find(Ui *ui, const Palette *palette)
     Matches *all = arena_make(ui->frame, Matches);
     Str typed = {palette->text, (size_t)palette->n};
 
-    for (int t = -1; t < ui->n_extra; t++)
-        for (const Action *row = t < 0 ? explorer_actions : ui->extra[t]; row->name; row++)
+    for (int t = -1; t < ui->commands.n; t++)
+        for (const Action *row = t < 0 ? explorer_actions : ui->commands.tables[t]; row->name;
+             row++)
             insert(all, (Match){row, typed.n == 0 ? 1 : score_of(typed, row)});
     return all;
 }
@@ -86,9 +87,9 @@ static void choose(Ui *ui, Palette *palette, const Matches *all)
     const Action *action = all->at[palette->at].action;
     bool needs_more = *action->args && action->args[0] != '[';
     if (needs_more)
-        ui->ask_next = arena_printf(ui->frame, "%s ", action->name);
+        ui->asked.prompt = arena_printf(ui->frame, "%s ", action->name);
     else
-        ui->run_next = action->name;
+        ui->asked.command = action->name;
 }
 
 void palette_key(Ui *ui, Palette *palette, Key key)
@@ -123,7 +124,7 @@ static void draw_match(Ui *ui, const Action *action, Pen *pen)
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_HEAD, name, NAME_W);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_FOCUS, keymap_keys(ui->keymap, ui->frame, action), KEYS_W);
+    pen_fit(pen, ROLE_FOCUS, keymap_keys(ui->look.keymap, ui->frame, action), KEYS_W);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_TEXT, str_from(action->help), pen->area.w - pen->x);
 }
@@ -133,7 +134,7 @@ void palette_draw(Ui *ui, const Palette *palette, Grid *grid, Rect area)
     const Matches *all = find(ui, palette);
     int h = area.h < BOX_H ? area.h : BOX_H, w = area.w - 2 < BOX_W ? area.w - 2 : BOX_W;
     Rect box = {area.x + 1, area.y, w, h};
-    int first = (int)ui_scroll(0, palette->at, all->n, h - 3);
+    int first = (int)list_scroll(0, palette->at, all->n, h - 3);
 
     grid_blank(grid, box);
     grid_box(grid, box, true, arena_printf(ui->frame, "actions %d", all->n));

@@ -68,8 +68,8 @@ static void print_view(Plain *plain)
         if (!grid_row_is_blank(app->grid, y))
             print_rows(plain, y, 1);
     plain->show = app->ui.at.show;
-    plain->top = app->ui.top[app->ui.at.show];
-    plain->changes = app->ui.n_changes;
+    plain->top = app->ui.list[app->ui.at.show].top;
+    plain->changes = app->ui.changes.n;
 }
 
 /* What a line has changed: all of the view, or the row that is selected now; and what is said. */
@@ -83,10 +83,10 @@ static void print_change(Plain *plain, bool again)
         print_menu(plain);
         return;
     }
-    if (again || ui->at.show != plain->show || ui->top[ui->at.show] != plain->top ||
-        ui->n_changes != plain->changes)
+    if (again || ui->at.show != plain->show || ui->list[ui->at.show].top != plain->top ||
+        ui->changes.n != plain->changes)
         print_view(plain);
-    else if (!ui->message[0])
+    else if (!ui->messages.text[0])
         print_rows(plain, app->grid->cursor_y, 1);
     print_rows(plain, app->layout.note.y, 1);
 }
@@ -117,7 +117,7 @@ static bool is_keys(const App *app, Str line)
     for (Key next; key_script_next(&line, &next);) {
         const Action *action;
         key[n++] = next;
-        KeysMatch match = keymap_match(app->ui.keymap, key, n, &action);
+        KeysMatch match = keymap_match(app->ui.look.keymap, key, n, &action);
         if (match == KEYS_NO || n == KEY_SEQUENCE_MAX + 1)
             return false;
         if (match == KEYS_ACTION)

@@ -25,7 +25,7 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
     Reopening *reopening = context;
 
     if (ok)
-        ui->reopened = reopening->next;
+        ui->asked.session = reopening->next;
     else if (err->kind == ERROR_CANCELLED)
         ui_say(ui, "stopped: the model is as before");
     else
@@ -88,19 +88,19 @@ static void keep_place(const Ui *from, Ui *to)
     if (tensor >= 0 && shape && from->at.dim < shape->n_dims)
         to->at.dim = from->at.dim;
     to->at.show = from->at.show;
-    to->zoomed = from->zoomed;
-    to->top[SHOW_GRAPH] = to->row_at - (from->row_at - from->top[SHOW_GRAPH]);
+    to->look.zoomed = from->look.zoomed;
+    to->list[SHOW_GRAPH].top = to->row_at - (from->row_at - from->list[SHOW_GRAPH].top);
 }
 
 /* What the user set and saw goes on. */
 static void keep_state(App *from, App *to)
 {
-    to->ui.settings = from->ui.settings;
-    to->ui.edits = from->ui.edits;
-    to->ui.quiet_ms = from->ui.quiet_ms;
-    to->ui.ascii = from->ui.ascii;
-    memcpy(to->ui.error, from->ui.error, sizeof to->ui.error);
-    to->ui.n_errors = from->ui.n_errors;
+    to->ui.look.settings = from->ui.look.settings;
+    to->ui.changes.edits = from->ui.changes.edits;
+    to->ui.jobs.quiet_ms = from->ui.jobs.quiet_ms;
+    to->ui.look.ascii = from->ui.look.ascii;
+    memcpy(to->ui.messages.error, from->ui.messages.error, sizeof to->ui.messages.error);
+    to->ui.messages.n_errors = from->ui.messages.n_errors;
     to->tour = from->tour;
     if (from->ui.rank < to->ui.session->mesh->n_devices)
         to->ui.rank = from->ui.rank;
@@ -124,11 +124,11 @@ static void say_reopened(Ui *ui, int n_edits)
 
 App *app_reopened(App *app)
 {
-    Session *old = app->ui.session, *next = app->ui.reopened;
+    Session *old = app->ui.session, *next = app->ui.asked.session;
 
     if (!next)
         return app;
-    app->ui.reopened = NULL;
+    app->ui.asked.session = NULL;
     App *to = app_new(next, &app->options, app->term, app->grid->w, app->grid->h);
     keep_state(app, to);
     keep_place(&app->ui, &to->ui);

@@ -89,8 +89,9 @@ static void put_tags(const Ui *ui, Buf *out)
 {
     int n = 0;
 
-    for (int op = 0; op < ui->n_taggable && n < TAGS_MAX && ui->n_tagged > 0; op++) {
-        if (!ui->tagged[op])
+    for (int op = 0; op < ui->listing.n_taggable && n < TAGS_MAX && ui->listing.n_tagged > 0;
+         op++) {
+        if (!ui->listing.tagged[op])
             continue;
         put("tag", str_from(op_name(ui_graph(ui), op)), out);
         n++;
@@ -103,9 +104,9 @@ static void put_columns(const App *app, Buf *out)
     const Setting *columns = setting_find(STR("columns"));
     Buf text = buf_new(app->ui.frame);
 
-    if (app->ui.settings.columns == app->config->settings.columns)
+    if (app->ui.look.settings.columns == app->config->settings.columns)
         return;
-    setting_format(&app->ui.settings, columns, &text);
+    setting_format(&app->ui.look.settings, columns, &text);
     put("columns", buf_str(&text), out);
 }
 
@@ -115,14 +116,14 @@ void state_format(App *app, Buf *out)
 
     buf_printf(out, "%s\ngraph %016" PRIx64 "\n", first_line, graph_hash(ui_graph(ui)));
     put_open(ui, out);
-    if (ui->filter)
-        put("filter", str_from(filter_text(ui->filter)), out);
+    if (ui->listing.filter)
+        put("filter", str_from(filter_text(ui->listing.filter)), out);
     put_place(ui, "at", &ui->at, out);
     buf_printf(out, "rank %" PRId64 "\n", ui->rank);
     put_columns(app, out);
     for (int i = 0; i < MARKS_MAX; i++)
-        if (ui->is_marked[i])
-            put_place(ui, arena_printf(ui->frame, "mark %c", 'a' + i), &ui->mark[i], out);
+        if (ui->history.is_marked[i])
+            put_place(ui, arena_printf(ui->frame, "mark %c", 'a' + i), &ui->history.mark[i], out);
     put_tags(ui, out);
     for (int i = 0; i < app->prompt.n_history; i++)
         put("typed", str_from(app->prompt.history[i]), out);
@@ -152,7 +153,6 @@ static void read_open(App *app, Str value)
         marks[g] = (uint8_t)(high << 4 | low);
     }
     outline_set_marks(ui->outline, marks);
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
 }
 
 static void read_filter(App *app, Str value)
@@ -167,7 +167,7 @@ static void read_at(App *app, Str value)
     Place place = app->ui.at;
 
     if (place_read(&app->ui, value, &place))
-        ui_restore(&app->ui, &place);
+        places_restore(&app->ui, &place);
 }
 
 static void read_rank(App *app, Str value)
@@ -182,7 +182,7 @@ static void read_columns(App *app, Str value)
 {
     Error none = {0};
 
-    setting_put(&app->ui.settings, setting_find(STR("columns")), value, &none);
+    setting_put(&app->ui.look.settings, setting_find(STR("columns")), value, &none);
 }
 
 static void read_mark(App *app, Str value)
@@ -193,18 +193,18 @@ static void read_mark(App *app, Str value)
 
     if (i < 0 || i >= MARKS_MAX || !place_read(&app->ui, value, &place))
         return;
-    app->ui.mark[i] = place;
-    app->ui.is_marked[i] = true;
+    app->ui.history.mark[i] = place;
+    app->ui.history.is_marked[i] = true;
 }
 
 static void read_tag(App *app, Str value)
 {
     int32_t op = graph_find_op(ui_graph(&app->ui), value);
 
-    if (op < 0 || op >= app->ui.n_taggable || app->ui.tagged[op])
+    if (op < 0 || op >= app->ui.listing.n_taggable || app->ui.listing.tagged[op])
         return;
-    app->ui.tagged[op] = 1;
-    app->ui.n_tagged++;
+    app->ui.listing.tagged[op] = 1;
+    app->ui.listing.n_tagged++;
 }
 
 static void read_typed(App *app, Str value)

@@ -6,7 +6,7 @@ static void say_setting(Ui *ui, const Setting *setting)
 {
     Buf value = buf_new(ui->frame);
 
-    setting_format(&ui->settings, setting, &value);
+    setting_format(&ui->look.settings, setting, &value);
     ui_say(ui, "%s = %s: %s", setting->name, value.s, setting->help);
 }
 
@@ -20,7 +20,8 @@ bool settings_set(Ui *ui, Str args, Error *err)
         error_hint(err, "`o` lists them");
         return false;
     }
-    if (memchr(args.s, '=', args.n) && !setting_put(&ui->settings, setting, str_trim(value), err))
+    if (memchr(args.s, '=', args.n) &&
+        !setting_put(&ui->look.settings, setting, str_trim(value), err))
         return false;
     say_setting(ui, setting);
     return true;
@@ -35,11 +36,11 @@ static void chosen(Ui *ui, int value)
         Buf text = buf_new(ui->frame);
         buf_printf(&text, "set %s=", setting->name);
         if (setting_is_list(setting))
-            setting_format(&ui->settings, setting, &text);
-        ui->ask_next = text.s;
+            setting_format(&ui->look.settings, setting, &text);
+        ui->asked.prompt = text.s;
         return;
     }
-    setting_next(&ui->settings, setting);
+    setting_next(&ui->look.settings, setting);
     settings_menu(ui);
     ui->menu.at = value;
     say_setting(ui, setting);
@@ -51,7 +52,7 @@ void settings_menu(Ui *ui)
     for (int i = 0; settings_table[i].name; i++) {
         Buf text = buf_new(ui->frame);
         buf_printf(&text, "%-11s", settings_table[i].name);
-        setting_format(&ui->settings, &settings_table[i], &text);
+        setting_format(&ui->look.settings, &settings_table[i], &text);
         menu_add(ui, 0, buf_str(&text), i);
     }
 }

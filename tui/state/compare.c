@@ -130,7 +130,7 @@ static void open_done(Ui *ui, void *context, bool ok, const Error *err)
     compare->outline = job->outline;
     list_shown(compare);
     ui->compare = compare;
-    ui->line[SHOW_DIFF] = ui->top[SHOW_DIFF] = 0;
+    ui->list[SHOW_DIFF].at = ui->list[SHOW_DIFF].top = 0;
     ui_show(ui, SHOW_DIFF);
     say_opened(ui);
 }
@@ -288,7 +288,7 @@ static void chosen(Ui *ui, int value)
     Str text = str_from(ui->menu.item[value].text);
     bool ok = true;
     if (ui->menu.item[value].key == ':')
-        ui->ask_next = "compare ";
+        ui->asked.prompt = "compare ";
     else if (ui->menu.item[value].key == 'b')
         ok = compare_open(ui, STR("before"), &err);
     else if (ui->menu.item[value].key == 'o')

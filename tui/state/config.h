@@ -33,6 +33,13 @@ typedef struct {
 } Settings;
 
 typedef struct {
+    Settings settings;
+    const KeyMap *keymap;
+    bool ascii;  /* draw with ASCII characters only */
+    bool zoomed; /* one pane fills the screen */
+} Look;
+
+typedef struct {
     const char *name;
     const char *values; /* words, blanks between; NULL: a number of min to max */
     int min, max;       /* max of words: how many of them may be chosen, 0: one */

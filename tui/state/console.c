@@ -94,7 +94,7 @@ static void done(Ui *ui, void *context, bool ok, const Error *err)
     } else {
         int n = job->next->journal.n_done - job->n_before;
         ui_change_to(ui, job->next);
-        ui->edits++;
+        ui->changes.edits++;
         say_change(ui, job, n);
     }
     arena_free(job->arena);
@@ -108,7 +108,8 @@ void console_type(Ui *ui, Str line)
     *job = (ConsoleJob){.arena = arena, .session = ui->session, .answer = buf_new(arena)};
     job->before = ui_plan(ui)->totals;
     job->n_before = ui->session->journal.n_done;
-    job->change = (Change){.kind = CHANGE_CONSOLE, .n = ui->edits + 1, .answer = &job->answer};
+    job->change =
+        (Change){.kind = CHANGE_CONSOLE, .n = ui->changes.edits + 1, .answer = &job->answer};
     job->change.text = arena_str(arena, line);
     add_lines(ui, CONSOLE_TYPED, line);
     if (!job_start(ui, &(JobWork){"Lua", work, done, job, true, false}))

@@ -8,7 +8,7 @@ Str label_sharding(const Ui *ui, int32_t sharding)
     Buf text = buf_new(ui->frame);
 
     sharding_format(shardings_at(ui_plan(ui)->shardings, sharding), ui->session->mesh,
-                    ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
+                    ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
     return buf_str(&text);
 }
 

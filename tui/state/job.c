@@ -15,12 +15,12 @@ struct Job {
 /* done() may start the next job. */
 static void finish(Ui *ui)
 {
-    Job *job = ui->job;
+    Job *job = ui->jobs.running;
     Error err;
     bool ok = worker_end(job->worker, &err);
 
-    ui->job = NULL;
-    ui->n_jobs_done++;
+    ui->jobs.running = NULL;
+    ui->jobs.n_done++;
     job->work.done(ui, job->work.context, ok, &err);
     free(job);
 }
@@ -28,18 +28,18 @@ static void finish(Ui *ui)
 /* Work on a large plan takes longer than that: the next frame does not wait for it. */
 static int quiet_ms(const Ui *ui, const JobWork *work)
 {
-    if (work->yields && ui->quiet_ms > 0)
+    if (work->yields && ui->jobs.quiet_ms > 0)
         return 0;
-    return ui->quiet_ms > JOB_LARGE_QUIET_MS && !job_at_once(ui) ? JOB_LARGE_QUIET_MS
-                                                                 : ui->quiet_ms;
+    return ui->jobs.quiet_ms > JOB_LARGE_QUIET_MS && !job_at_once(ui) ? JOB_LARGE_QUIET_MS
+                                                                      : ui->jobs.quiet_ms;
 }
 
 bool job_start(Ui *ui, const JobWork *work)
 {
-    if (ui->job && ui->job->work.yields)
+    if (ui->jobs.running && ui->jobs.running->work.yields)
         job_end(ui);
-    if (ui->job) {
-        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->job->work.title);
+    if (ui->jobs.running) {
+        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->jobs.running->work.title);
         return false;
     }
     Job *job = calloc(1, sizeof *job);
@@ -52,7 +52,7 @@ bool job_start(Ui *ui, const JobWork *work)
         ui_fail(ui, "no memory or no thread to begin the %s", work->title);
         return false;
     }
-    ui->job = job;
+    ui->jobs.running = job;
     if (worker_wait(job->worker, quiet_ms(ui, work)))
         finish(ui);
     return true;
@@ -60,7 +60,7 @@ bool job_start(Ui *ui, const JobWork *work)
 
 bool job_poll(Ui *ui)
 {
-    if (!ui->job || !worker_wait(ui->job->worker, 0))
+    if (!ui->jobs.running || !worker_wait(ui->jobs.running->worker, 0))
         return false;
     finish(ui);
     return true;
@@ -68,15 +68,15 @@ bool job_poll(Ui *ui)
 
 void job_stop(Ui *ui)
 {
-    if (!ui->job)
+    if (!ui->jobs.running)
         return;
-    ui->job->asked = true;
-    progress_stop(worker_progress(ui->job->worker));
+    ui->jobs.running->asked = true;
+    progress_stop(worker_progress(ui->jobs.running->worker));
 }
 
 void job_end(Ui *ui)
 {
-    while (ui->job) {
+    while (ui->jobs.running) {
         job_stop(ui);
         finish(ui);
     }
@@ -84,22 +84,22 @@ void job_end(Ui *ui)
 
 bool job_at_once(const Ui *ui)
 {
-    return ui->quiet_ms != 0 && ui->session->inferred->n_program <= JOB_AT_ONCE_OPS;
+    return ui->jobs.quiet_ms != 0 && ui->session->inferred->n_program <= JOB_AT_ONCE_OPS;
 }
 
 bool job_runs(const Ui *ui)
 {
-    return ui->job != NULL;
+    return ui->jobs.running != NULL;
 }
 
 bool job_is_told(const Ui *ui)
 {
-    return ui->job && !ui->job->work.yields;
+    return ui->jobs.running && !ui->jobs.running->work.yields;
 }
 
 bool job_changes_plan(const Ui *ui)
 {
-    return ui->job && ui->job->work.changes_plan;
+    return ui->jobs.running && ui->jobs.running->work.changes_plan;
 }
 
 const char job_waiting[] = "the plan is being made: this waits for it\n";
@@ -107,7 +107,7 @@ const char job_waiting[] = "the plan is being made: this waits for it\n";
 bool job_may_change(Ui *ui)
 {
     if (job_is_told(ui)) {
-        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->job->work.title);
+        ui_fail(ui, "wait for the %s, or stop it with C-c", ui->jobs.running->work.title);
         return false;
     }
     job_end(ui);
@@ -116,7 +116,7 @@ bool job_may_change(Ui *ui)
 
 void job_format(const Ui *ui, Buf *out)
 {
-    const Job *job = ui->job;
+    const Job *job = ui->jobs.running;
 
     if (!job)
         return;
@@ -150,8 +150,8 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
     ChangeJob *job = context;
 
     if (job->change.kind == CHANGE_POLICY) {
-        ui->n_policy_runs++;
-        ui->policy_failed = *err;
+        ui->changes.n_policy_runs++;
+        ui->changes.policy_failed = *err;
     }
     if (ok) {
         ui_change_to(ui, job->next);

@@ -23,6 +23,13 @@ typedef struct Ui Ui;
 typedef struct Job Job;
 
 typedef struct {
+    Job *running; /* what works beside the screen; NULL */
+    int quiet_ms; /* how long job_start() may wait: JOB_QUIET_MS; below 0: there is no screen that
+                     could go on meanwhile */
+    int n_done;   /* jobs that have ended; a frame in which one ends is drawn again */
+} Jobs;
+
+typedef struct {
     const char *title;                                           /* static: "plan", "run" */
     bool (*work)(void *context, Progress *progress, Error *err); /* on the worker's thread */
     /* On the screen's thread, once, whatever happened: takes the result over and frees the context.

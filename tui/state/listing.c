@@ -1,12 +1,14 @@
 #include "tui/state/listing.h"
 
+#include "tui/state/ui.h"
+
 static void forget(Ui *ui)
 {
-    filter_free(ui->filter);
-    arena_free(ui->filter_arena);
-    ui->filter = NULL;
-    ui->filter_arena = NULL;
-    ui->filter_pass = NULL;
+    filter_free(ui->listing.filter);
+    arena_free(ui->listing.arena);
+    ui->listing.filter = NULL;
+    ui->listing.arena = NULL;
+    ui->listing.pass = NULL;
 }
 
 /* How many ops pass before each place, and the inputs that do. */
@@ -31,17 +33,16 @@ static int take(Ui *ui, Filter *filter)
         return 0;
     }
     forget(ui);
-    ui->filter = filter;
-    ui->filter_arena = arena;
-    ui->filter_pass = pass;
+    ui->listing.filter = filter;
+    ui->listing.arena = arena;
+    ui->listing.pass = pass;
     outline_filter(ui->outline, pass, inputs, n_inputs);
     return n;
 }
 
 static void rows_changed(Ui *ui)
 {
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
-    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+    ui_keep_row(ui);
 }
 
 /* From a group row to the first op below it: what was asked for. */
@@ -55,7 +56,7 @@ static void to_first_op(Ui *ui)
 
 bool listing_filter(Ui *ui, Str text, Error *err)
 {
-    Filter *filter = filter_new(&ui->filter_source, str_trim(text), err);
+    Filter *filter = filter_new(&ui->listing.source, str_trim(text), err);
 
     if (!filter)
         return false;
@@ -68,37 +69,39 @@ bool listing_filter(Ui *ui, Str text, Error *err)
 
 void listing_drop(Ui *ui)
 {
-    if (!ui->filter)
+    if (!ui->listing.filter)
         return;
     outline_filter(ui->outline, NULL, NULL, 0);
     forget(ui);
     if (ui->at.row.op >= 0)
         outline_reveal(ui->outline, ui->at.row.op);
     rows_changed(ui);
-    ui->top[SHOW_GRAPH] = ui->row_at - ui->height[SHOW_GRAPH] / 2;
+    ui->list[SHOW_GRAPH].top = ui->row_at - ui->list[SHOW_GRAPH].height / 2;
 }
 
 void listing_detach(Ui *ui)
 {
-    const char *text = ui->filter ? arena_str(ui->frame, str_from(filter_text(ui->filter))) : NULL;
+    const char *text =
+        ui->listing.filter ? arena_str(ui->frame, str_from(filter_text(ui->listing.filter))) : NULL;
 
     forget(ui);
-    ui->filter_again = text;
+    ui->listing.again = text;
 }
 
 void listing_renew(Ui *ui)
 {
     Error err = {0};
 
-    ui->filter_source = (FilterSource){ui->session, ui->comm, ui->tagged, &ui->changed};
-    if (!ui->filter_again)
+    ui->listing.source =
+        (FilterSource){ui->session, ui->comm, ui->listing.tagged, &ui->changes.ops};
+    if (!ui->listing.again)
         return;
-    Filter *filter = filter_new(&ui->filter_source, str_from(ui->filter_again), &err);
+    Filter *filter = filter_new(&ui->listing.source, str_from(ui->listing.again), &err);
     if (!filter || take(ui, filter) == 0) {
         outline_filter(ui->outline, NULL, NULL, 0);
-        ui_say(ui, "the filter '%s' passes nothing now: dropped", ui->filter_again);
+        ui_say(ui, "the filter '%s' passes nothing now: dropped", ui->listing.again);
     }
-    ui->filter_again = NULL;
+    ui->listing.again = NULL;
 }
 
 /* ---- tags ---- */
@@ -108,8 +111,8 @@ static bool all_tagged(const Ui *ui, int32_t first, int32_t n)
     const int32_t *order = ui->session->groups->order;
 
     for (int32_t i = first; i < first + n; i++)
-        if (!ui->tagged[order[i]] &&
-            (!ui->filter_pass || ui->filter_pass[i + 1] > ui->filter_pass[i]))
+        if (!ui->listing.tagged[order[i]] &&
+            (!ui->listing.pass || ui->listing.pass[i + 1] > ui->listing.pass[i]))
             return false;
     return true;
 }
@@ -119,10 +122,10 @@ static void set_tags(Ui *ui, int32_t first, int32_t n, bool tagged)
     const int32_t *order = ui->session->groups->order;
 
     for (int32_t i = first; i < first + n; i++) {
-        if (ui->filter_pass && ui->filter_pass[i + 1] == ui->filter_pass[i])
+        if (ui->listing.pass && ui->listing.pass[i + 1] == ui->listing.pass[i])
             continue;
-        ui->n_tagged += tagged - ui->tagged[order[i]];
-        ui->tagged[order[i]] = tagged;
+        ui->listing.n_tagged += tagged - ui->listing.tagged[order[i]];
+        ui->listing.tagged[order[i]] = tagged;
     }
 }
 
@@ -130,7 +133,7 @@ bool listing_row_tagged(const Ui *ui, const OutlineRow *row)
 {
     enum { LOOK = 4096 };
     int32_t n = row->n < LOOK ? row->n : LOOK;
-    return ui->n_tagged > 0 && row_has_ops(row) && all_tagged(ui, row->first, n);
+    return ui->listing.n_tagged > 0 && row_has_ops(row) && all_tagged(ui, row->first, n);
 }
 
 void listing_tag_row(Ui *ui)
@@ -143,7 +146,7 @@ void listing_tag_row(Ui *ui)
         return;
     }
     set_tags(ui, row.first, row.n, !all_tagged(ui, row.first, row.n));
-    ui_say(ui, "%d op%s tagged", ui->n_tagged, ui->n_tagged == 1 ? "" : "s");
+    ui_say(ui, "%d op%s tagged", ui->listing.n_tagged, ui->listing.n_tagged == 1 ? "" : "s");
     /* Past the inside of an open group, which was tagged with it. */
     int64_t at = ui->row_at + 1, n = outline_n_rows(ui->outline);
     OutlineRow below;
@@ -157,8 +160,10 @@ void listing_tag_all(Ui *ui)
     int32_t n = ui->session->groups->n_order;
 
     set_tags(ui, 0, n, !all_tagged(ui, 0, n));
-    ui_say(ui, ui->n_tagged > 0 ? "%d ops tagged, T again takes the tags away" : "no op is tagged",
-           ui->n_tagged);
+    ui_say(ui,
+           ui->listing.n_tagged > 0 ? "%d ops tagged, T again takes the tags away"
+                                    : "no op is tagged",
+           ui->listing.n_tagged);
 }
 
 int listing_tagged(const Ui *ui, int32_t **ops)
@@ -166,9 +171,9 @@ int listing_tagged(const Ui *ui, int32_t **ops)
     const Groups *groups = ui->session->groups;
     int n = 0;
 
-    *ops = arena_array(ui->frame, int32_t, ui->n_tagged);
-    for (int32_t i = 0; i < groups->n_order && n < ui->n_tagged; i++)
-        if (ui->tagged[groups->order[i]])
+    *ops = arena_array(ui->frame, int32_t, ui->listing.n_tagged);
+    for (int32_t i = 0; i < groups->n_order && n < ui->listing.n_tagged; i++)
+        if (ui->listing.tagged[groups->order[i]])
             (*ops)[n++] = groups->order[i];
     return n;
 }

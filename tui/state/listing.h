@@ -7,7 +7,20 @@
 #ifndef TUI_STATE_LISTING_H
 #define TUI_STATE_LISTING_H
 
-#include "tui/state/ui.h"
+#include "tui/state/filter.h"
+#include "tui/state/outline.h"
+
+typedef struct Ui Ui;
+
+typedef struct {
+    FilterSource source;
+    Filter *filter;      /* what the outline lists; NULL: all */
+    Arena *arena;        /* of `pass` */
+    const int32_t *pass; /* per place in groups->order: how many before it pass */
+    const char *again;   /* the filter's text while there are no groups; in the frame's arena */
+    uint8_t *tagged;     /* per op */
+    int n_taggable, n_tagged;
+} Listing;
 
 /* False with *err, and the old filter stays: it cannot be read, or nothing passes. */
 bool listing_filter(Ui *ui, Str text, Error *err);

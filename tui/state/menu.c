@@ -1,5 +1,7 @@
 #include "tui/state/menu.h"
 
+#include "tui/state/ui.h"
+
 #include <stdio.h>
 
 void menu_open(Ui *ui, const char *title, void (*chosen)(Ui *ui, int value))

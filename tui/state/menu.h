@@ -6,7 +6,33 @@
 #ifndef TUI_STATE_MENU_H
 #define TUI_STATE_MENU_H
 
-#include "tui/state/ui.h"
+#include "core/layout/mesh.h"
+#include "tui/screen/grid.h"
+#include "tui/screen/key.h"
+
+typedef struct Ui Ui;
+
+enum { MENU_MAX = 64 };
+
+typedef struct {
+    char key;       /* ' ': none, it is reached by moving */
+    char text[160]; /* columns, with tabs between */
+    char note[200]; /* said below the list while the item is the chosen one; "" */
+    int value;
+} MenuItem;
+
+/* A choice on the screen. `chosen` may open another one. */
+typedef struct {
+    bool open;
+    bool plain;                 /* what is named in it are no axes, though it may be named so */
+    char title[100], head[100]; /* head: of the columns; one that begins with a blank is aligned
+                                   at the right; "" */
+    int n, at, top, height;     /* top: the first shown; height: how many, as last drawn */
+    Rect items;                 /* where they stand, as last drawn */
+    MenuItem item[MENU_MAX];
+    void (*chosen)(Ui *ui, int value);
+    void (*moved)(Ui *ui, int by); /* < and >; NULL: nothing */
+} Menu;
 
 /* Empties the menu and opens it. */
 void menu_open(Ui *ui, const char *title, void (*chosen)(Ui *ui, int value));

@@ -373,6 +373,11 @@ static const int32_t *sorted_items(Outline *outline, int32_t group, int32_t *n)
     return list + 1;
 }
 
+int outline_version(const Outline *outline)
+{
+    return outline->version;
+}
+
 void outline_sort(Outline *outline, double (*key)(const void *context, const OutlineRow *row),
                   const void *context)
 {

@@ -71,6 +71,9 @@ void outline_filter(Outline *outline, const int32_t *pass, const int32_t *inputs
  * are closed), which are kept as a view. Forgotten with the groups. */
 void outline_set_parameters(Outline *outline, int32_t n, const ParameterRow *rows, int n_rows);
 
+/* Changes whenever the rows do. */
+int outline_version(const Outline *outline);
+
 /* Whether folds are one row at all. True when they were not so before. */
 bool outline_set_folds(Outline *outline, bool folds);
 

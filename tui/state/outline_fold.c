@@ -98,6 +98,7 @@ bool outline_set_folds(Outline *outline, bool folds)
 
 void outline_set_parameters(Outline *outline, int32_t n, const ParameterRow *rows, int n_rows)
 {
+    outline->version++;
     outline->n_parameters = n;
     outline->parameter = rows;
     outline->n_parameter_rows = n_rows;

@@ -40,6 +40,7 @@ struct Outline {
     bool filtered;    /* there was a filter before the groups changed */
     bool unfolded;    /* no row stands for several groups */
     uint8_t *marks;   /* per group */
+    int version;      /* counts changes of the rows */
     int32_t *content; /* per group: rows listed in it when open; -1: not counted yet */
     int32_t *place;   /* per op: in groups->order, -1 */
 };
@@ -65,6 +66,7 @@ static inline int32_t skip_fold(const Outline *outline, int32_t group, int fold_
 static inline void forget_counts(Outline *outline)
 {
     memset(outline->content, 0xff, sizeof(int32_t) * (size_t)outline->groups->n_groups);
+    outline->version++;
     arena_free(outline->sort_arena);
     outline->sort_arena = NULL;
     outline->sorted = NULL;

@@ -1,7 +1,7 @@
 #include "tui/state/parameters.h"
 
 #include "core/base/intern.h"
-#include "tui/state/format.h"
+#include "tui/state/ui.h"
 
 static bool is_listed(const Inferred *inferred, int32_t tensor)
 {
@@ -66,15 +66,15 @@ int parameters_fold(Arena *arena, const Session *session, ParameterRow **rows)
 
 void parameters_list(Ui *ui)
 {
-    if (ui->parameters_open && !ui->parameter_rows)
-        ui->n_parameter_rows = parameters_fold(ui->comm->arena, ui->session, &ui->parameter_rows);
-    outline_set_parameters(ui->outline, ui->n_parameters,
-                           ui->parameters_open ? ui->parameter_rows : NULL,
-                           ui->parameters_open ? ui->n_parameter_rows : 0);
+    if (ui->parameters.open && !ui->parameters.rows)
+        ui->parameters.n_rows = parameters_fold(ui->comm->arena, ui->session, &ui->parameters.rows);
+    outline_set_parameters(ui->outline, ui->parameters.n,
+                           ui->parameters.open ? ui->parameters.rows : NULL,
+                           ui->parameters.open ? ui->parameters.n_rows : 0);
 }
 
 void parameters_open(Ui *ui, bool open)
 {
-    ui->parameters_open = open;
+    ui->parameters.open = open;
     parameters_list(ui);
 }

@@ -7,7 +7,17 @@
 #ifndef TUI_STATE_PARAMETERS_H
 #define TUI_STATE_PARAMETERS_H
 
-#include "tui/state/ui.h"
+#include "core/session/session.h"
+#include "tui/state/outline.h"
+
+typedef struct Ui Ui;
+
+typedef struct {
+    int32_t n; /* that some op reads */
+    bool open;
+    ParameterRow *rows; /* by pattern, made when the list is first opened; in comm's arena; NULL */
+    int n_rows;
+} Parameters;
 
 /* Rows of the session's plan, in the arena with all they name; returns how many there are. */
 int parameters_fold(Arena *arena, const Session *session, ParameterRow **rows);

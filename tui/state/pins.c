@@ -102,7 +102,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     bool index = ui->at.show == SHOW_OP && space && ui->at.item < space->n_index;
     int n_ops = target_ops(ui, index ? ui->at.item : -1, &ops);
 
-    if (n_ops == 0 && ui->n_tagged > 0 && op >= 0)
+    if (n_ops == 0 && ui->listing.n_tagged > 0 && op >= 0)
         return error_set(err, "no tagged op has this dim (T T takes all tags away)");
     if (index) {
         assert(ops);
@@ -139,8 +139,8 @@ static Str target_name(const Ui *ui, const Target *target)
     else
         buf_printf(&text, "%.*s dim %d",
                    STR_ARG(label_tensor(ui->session, ui->frame, target->place[0])), target->dim);
-    if (target->n > 1 || ui->n_tagged > 0)
-        buf_printf(&text, " ×%d%s", target->n, ui->n_tagged > 0 ? " tagged" : "");
+    if (target->n > 1 || ui->listing.n_tagged > 0)
+        buf_printf(&text, " ×%d%s", target->n, ui->listing.n_tagged > 0 ? " tagged" : "");
     return buf_str(&text);
 }
 
@@ -190,7 +190,7 @@ static void add_change(const Ui *ui, const char *what, Str old, Str new, Buf *ou
 
     if (unit >= 0 && str_ends(new, (Str){old.s + unit, old.n - (size_t)unit}))
         old.n = (size_t)unit;
-    buf_printf(out, "%s %.*s%s%.*s", what, STR_ARG(old), ui->ascii ? ">" : "→", STR_ARG(new));
+    buf_printf(out, "%s %.*s%s%.*s", what, STR_ARG(old), ui->look.ascii ? ">" : "→", STR_ARG(new));
 }
 
 void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out)
@@ -222,7 +222,7 @@ static void say_change(Ui *ui, const Totals *old, const char *what)
 
 static void applied(Ui *ui, const Totals *before, const char *what)
 {
-    ui->edits++;
+    ui->changes.edits++;
     say_change(ui, before, what);
 }
 
@@ -237,7 +237,7 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
         Buf line = buf_new(ui->session->journal_arena);
         own[i] = decisions[i];
         decision_lua(ui->session, &own[i], &line);
-        own[i].origin = (Origin){ORIGIN_USER, "", ui->edits + 1, line.s};
+        own[i].origin = (Origin){ORIGIN_USER, "", ui->changes.edits + 1, line.s};
     }
     job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = own, .n = n}, applied, what);
 }

@@ -1,7 +1,63 @@
 #include "tui/state/places.h"
 
 #include "tui/state/menu.h"
-#include "tui/state/format.h"
+#include "tui/state/ui.h"
+
+/* ---- jumps ---- */
+
+void places_remember(Ui *ui)
+{
+    if (ui->history.n == JUMPS_MAX) {
+        memmove(ui->history.jump, ui->history.jump + 1,
+                sizeof ui->history.jump[0] * (JUMPS_MAX - 1));
+        ui->history.at -= ui->history.at > 0;
+        ui->history.n--;
+    }
+    ui->history.n = ui->history.at;
+    ui->history.jump[ui->history.n++] = ui->at;
+    ui->history.at = ui->history.n;
+}
+
+/* Everything of a place but for the outline's cursor comes back as it was; that is looked up. */
+void places_restore(Ui *ui, const Place *place)
+{
+    Place want = *place;
+
+    if (want.row.op >= 0 && want.row.kind == ROW_OP)
+        outline_reveal(ui->outline, want.row.op);
+    ui_select_row(ui, outline_find_row(ui->outline, &want.row));
+    want.row = ui->at.row;
+    ui->at = want;
+}
+
+bool places_back(Ui *ui)
+{
+    if (ui->history.at == 0)
+        return false;
+    Place here = ui->at;
+    if (ui->history.at == ui->history.n) {
+        if (ui->history.n == JUMPS_MAX)
+            return false;
+        ui->history.jump[ui->history.n++] = here;
+    } else {
+        ui->history.jump[ui->history.at] = here;
+    }
+    ui->history.at--;
+    places_restore(ui, &ui->history.jump[ui->history.at]);
+    return true;
+}
+
+bool places_forward(Ui *ui)
+{
+    if (ui->history.at + 1 >= ui->history.n)
+        return false;
+    ui->history.jump[ui->history.at] = ui->at;
+    ui->history.at++;
+    places_restore(ui, &ui->history.jump[ui->history.at]);
+    return true;
+}
+
+/* ---- marks ---- */
 
 static int mark_of(char letter, Error *err)
 {
@@ -17,8 +73,8 @@ bool places_set(Ui *ui, char letter, Error *err)
 
     if (i < 0)
         return false;
-    ui->mark[i] = ui->at;
-    ui->is_marked[i] = true;
+    ui->history.mark[i] = ui->at;
+    ui->history.is_marked[i] = true;
     ui_say(ui, "'%c comes back here", letter);
     return true;
 }
@@ -27,42 +83,42 @@ static void go(Ui *ui, const Place *place)
 {
     Place want = *place;
 
-    ui_remember(ui);
-    ui_restore(ui, &want);
+    places_remember(ui);
+    places_restore(ui, &want);
 }
 
 bool places_go(Ui *ui, char letter, Error *err)
 {
     if (letter == '\'') {
-        if (ui->jump_at == 0)
+        if (ui->history.at == 0)
             return error_set(err, "this is where you began");
-        go(ui, &ui->jump[ui->jump_at - 1]);
+        go(ui, &ui->history.jump[ui->history.at - 1]);
         return true;
     }
     int i = mark_of(letter, err);
     if (i < 0)
         return false;
-    if (!ui->is_marked[i])
+    if (!ui->history.is_marked[i])
         return error_set(err, "no place is marked '%c'", letter);
-    go(ui, &ui->mark[i]);
+    go(ui, &ui->history.mark[i]);
     return true;
 }
 
 static void chosen(Ui *ui, int i)
 {
-    go(ui, &ui->jump[i]);
+    go(ui, &ui->history.jump[i]);
 }
 
 void places_menu(Ui *ui)
 {
-    if (ui->n_jumps == 0) {
+    if (ui->history.n == 0) {
         ui_say(ui, "no jump so far");
         return;
     }
     menu_open(ui, "places you came from", chosen);
-    for (int i = ui->n_jumps - 1; i >= 0 && ui->menu.n < MENU_MAX; i--) {
+    for (int i = ui->history.n - 1; i >= 0 && ui->menu.n < MENU_MAX; i--) {
         Buf text = buf_new(ui->frame);
-        place_format(ui, &ui->jump[i], &text);
+        place_format(ui, &ui->history.jump[i], &text);
         menu_add(ui, 0, buf_str(&text), i);
     }
 }
@@ -76,7 +132,7 @@ void place_format(const Ui *ui, const Place *place, Buf *out)
     bool group = place->show == SHOW_GRAPH && place->row.kind == ROW_GROUP &&
                  place->row.id < groups->n_groups;
 
-    buf_printf(out, "%s ", views[place->show < SHOW_TABS ? place->show : SHOW_GRAPH]->name);
+    buf_printf(out, "%s ", ui->views[place->show < SHOW_TABS ? place->show : SHOW_GRAPH]->name);
     if (group)
         buf_printf(out, "group %s", groups->groups[place->row.id].path);
     else if (place->op >= 0 && place->show != SHOW_TENSOR)
@@ -134,7 +190,7 @@ bool place_read(const Ui *ui, Str text, Place *place)
 
     *place = (Place){.show = SHOW_COUNT, .op = -1, .tensor = -1};
     for (int s = 0; s < SHOW_COUNT; s++)
-        if (str_eq(str_from(views[s]->name), view))
+        if (str_eq(str_from(ui->views[s]->name), view))
             place->show = (ShowId)s;
     if (place->show == SHOW_COUNT)
         return false;

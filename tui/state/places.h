@@ -9,7 +9,39 @@
 #ifndef TUI_STATE_PLACES_H
 #define TUI_STATE_PLACES_H
 
-#include "tui/state/ui.h"
+#include "tui/state/outline.h"
+#include "tui/state/view.h"
+
+enum { JUMPS_MAX = 100, MARKS_MAX = 26 };
+
+typedef enum { WHY_TENSOR, WHY_INDEX, WHY_NOT } WhyKind;
+
+typedef struct {
+    ShowId show;
+    OutlineRow row;     /* the outline's cursor */
+    int32_t op, tensor; /* selected; -1: none */
+    int dim;            /* of the tensor: the one that p pins */
+    int item;           /* Op view: index dims, then operands */
+    int reshard;        /* Comm view: row of the table */
+    WhyKind why;
+    int why_dim;  /* of the tensor (-2: all), or index dim of the op */
+    int why_axis; /* WHY_NOT */
+} Place;
+
+typedef struct {
+    Place jump[JUMPS_MAX];
+    int n, at; /* at: the next jump is kept there; those behind it are reached by going forward */
+    Place mark[MARKS_MAX]; /* by letter */
+    bool is_marked[MARKS_MAX];
+} History;
+
+/* Before a jump: keeps the place to come back to. */
+void places_remember(Ui *ui);
+
+/* Return false when there is no place to go to. */
+bool places_back(Ui *ui);
+bool places_forward(Ui *ui);
+void places_restore(Ui *ui, const Place *place);
 
 bool places_set(Ui *ui, char letter, Error *err);
 bool places_go(Ui *ui, char letter, Error *err); /* a letter, or ' for the last place */

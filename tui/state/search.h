@@ -22,6 +22,13 @@ typedef struct {
 
 typedef struct Search Search;
 
+typedef struct {
+    Search *search; /* the last one; NULL */
+    Hit hit;        /* the last hit that was gone to */
+    int waits;      /* 1, -1: go to the next or previous hit once all are counted; 0: no */
+    char label[40]; /* "/c_fc 3/12" while the cursor is on a hit */
+} Find;
+
 /* NULL with *err when the pattern is no regular expression, or one that takes too much to run. */
 Search *search_new(Str pattern, Error *err);
 void search_free(Search *search);   /* NULL is allowed */

@@ -3,15 +3,7 @@
 #include "core/base/file.h"
 #include "tui/state/compare.h"
 #include "tui/state/console.h"
-#include "tui/state/parameters.h"
-#include "tui/views/policy_lines.h"
-#include "tui/views/run_state.h"
-#include "tui/views/schedule_state.h"
-#include "tui/state/listing.h"
-
 #include "tui/state/whatif.h"
-
-#include <stdio.h>
 
 enum { FIRST_ROWS = 28 }; /* groups are opened at the start while the outline is no longer */
 
@@ -20,18 +12,14 @@ static void rebuild(Ui *ui)
     Session *session = ui->session;
 
     outline_set(ui->outline, session->graph, session->groups);
-    rail_reset(ui->rail, session->inferred, ui->outline);
     ui->comm = comm_new(session);
-    ui->control = control_new(ui->comm->arena, session);
-    ui->parameter_rows = NULL;
-    ui->n_parameters = parameters_count(session->inferred);
+    ui->parameters.rows = NULL;
+    ui->parameters.n = parameters_count(session->inferred);
     parameters_list(ui);
-    ui->events = NULL;
-    ui->params_before = ui->flops_before = NULL;
-    if (ui->n_taggable != session->graph->n_ops) {
-        ui->n_taggable = session->graph->n_ops;
-        ui->tagged = arena_array(ui->arena, uint8_t, ui->n_taggable);
-        ui->n_tagged = 0;
+    if (ui->listing.n_taggable != session->graph->n_ops) {
+        ui->listing.n_taggable = session->graph->n_ops;
+        ui->listing.tagged = arena_array(ui->arena, uint8_t, ui->listing.n_taggable);
+        ui->listing.n_tagged = 0;
     }
     listing_renew(ui);
 }
@@ -68,9 +56,8 @@ static void start_at_layers(Ui *ui)
         outline_open(ui->outline, &rows[i], true);
         if (outline_n_rows(ui->outline) > before + FIRST_ROWS)
             outline_open(ui->outline, &rows[i], false);
-        rail_reset(ui->rail, ui->session->inferred, ui->outline);
         ui_select_row(ui, i);
-        ui->top[SHOW_GRAPH] = i - 4;
+        ui->list[SHOW_GRAPH].top = i - 4;
         return;
     }
 }
@@ -88,28 +75,33 @@ static int last_edit(const Session *session)
     return last;
 }
 
-void ui_open(Ui *ui, Session *session, bool ascii)
+static void forget_views(Ui *ui)
+{
+    for (int i = 0; i < SHOW_COUNT; i++)
+        if (ui->views[i]->forget)
+            ui->views[i]->forget(ui);
+}
+
+void ui_open(Ui *ui, Session *session, const View *const *shown, bool ascii)
 {
     Arena *arena = arena_new();
 
     *ui = (Ui){.session = session,
                .arena = arena,
                .frame = arena_new(),
+               .views = shown,
                .outline = outline_new(arena),
-               .rail = rail_new(arena),
                .console = console_new(),
-               .edits = last_edit(session),
-               .run = arena_make(arena, RunState),
-               .schedule = arena_make(arena, ScheduleState),
-               .ascii = ascii,
-               .settings = settings_standard(),
-               .sorted_by = -1,
-               .near = -1,
+               .changes = {.edits = last_edit(session)},
+               .look = {.ascii = ascii, .settings = settings_standard()},
                .at = {.op = -1, .tensor = -1}};
-    mem_open(&ui->mem, arena);
+    for (int i = 0; i < SHOW_COUNT; i++) {
+        ui->own[i] = shown[i]->own_size > 0 ? arena_alloc(arena, shown[i]->own_size) : NULL;
+        if (shown[i]->open)
+            shown[i]->open(ui);
+    }
     rebuild(ui);
     open_first_levels(ui);
-    rail_reset(ui->rail, session->inferred, ui->outline);
     ui_select_row(ui, 0);
     start_at_layers(ui);
 }
@@ -117,15 +109,12 @@ void ui_open(Ui *ui, Session *session, bool ascii)
 void ui_close(Ui *ui)
 {
     whatif_free(ui);
-    search_free(ui->search);
+    search_free(ui->find.search);
     compare_close(ui);
-    mem_forget(&ui->mem);
+    forget_views(ui);
     listing_detach(ui);
     comm_free(ui->comm);
     console_free(ui->console);
-    policy_lines_free(ui->policy_lines);
-    run_state_free(ui->run);
-    schedule_state_free(ui->schedule);
     outline_free(ui->outline);
     arena_free(ui->frame);
     arena_free(ui->arena);
@@ -136,12 +125,12 @@ void ui_change_begin(Ui *ui)
     listing_detach(ui);
     comm_free(ui->comm);
     ui->comm = NULL;
-    mem_forget(&ui->mem);
+    forget_views(ui);
     compare_forget(ui);
-    ui->changed = (ChangedOps){0};
-    ui->n_changed = NULL;
-    if (ui->search)
-        search_forget(ui->search);
+    ui->changes.ops = (ChangedOps){0};
+    ui->changes.before = NULL;
+    if (ui->find.search)
+        search_forget(ui->find.search);
     outline_detach(ui->outline);
 }
 
@@ -149,14 +138,14 @@ void ui_change_end(Ui *ui)
 {
     int32_t op = ui->at.op, tensor = ui->at.tensor;
     int dim = ui->at.dim;
-    int64_t screen_row = ui->row_at - ui->top[SHOW_GRAPH];
+    int64_t screen_row = ui->row_at - ui->list[SHOW_GRAPH].top;
 
-    ui->n_changes++;
+    ui->changes.n++;
     rebuild(ui);
     if (ui->at.row.kind == ROW_OP) /* its layer may be unlike the others now */
         outline_reveal(ui->outline, ui->at.row.op);
-    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
-    ui->top[SHOW_GRAPH] = ui->row_at - screen_row;
+    ui_keep_row(ui);
+    ui->list[SHOW_GRAPH].top = ui->row_at - screen_row;
     ui->at.op = op;
     ui->at.tensor = tensor;
     ui->at.dim = dim;
@@ -172,7 +161,7 @@ static const int32_t *count_changed(Ui *ui)
     int32_t *before = arena_array(ui->comm->arena, int32_t, groups->n_order + 1);
 
     for (int i = 0; i < groups->n_order; i++)
-        before[i + 1] = before[i] + op_has_changed(&ui->changed, groups->order[i]);
+        before[i + 1] = before[i] + op_has_changed(&ui->changes.ops, groups->order[i]);
     return before;
 }
 
@@ -182,78 +171,20 @@ void ui_change_to(Ui *ui, Session *next)
 
     ui_change_begin(ui);
     session_commit(ui->session, next);
-    ui->changed = changed;
+    ui->changes.ops = changed;
     ui_change_end(ui);
-    ui->n_changed = changed.n > 0 ? count_changed(ui) : NULL;
+    ui->changes.before = changed.n > 0 ? count_changed(ui) : NULL;
 }
 
 bool ui_changed(const Ui *ui, int32_t op)
 {
-    return op_has_changed(&ui->changed, op);
+    return op_has_changed(&ui->changes.ops, op);
 }
 
 bool ui_row_changed(const Ui *ui, const OutlineRow *row)
 {
-    return ui->n_changed && row_has_ops(row) &&
-           ui->n_changed[row->first + row->n] > ui->n_changed[row->first];
-}
-
-void ui_say(Ui *ui, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ui->message, sizeof ui->message, format, args);
-    va_end(args);
-    ui->message_is_error = false;
-}
-
-void ui_fail(Ui *ui, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ui->message, sizeof ui->message, format, args);
-    va_end(args);
-    ui->message_is_error = true;
-}
-
-/* The list forgets its oldest where it is full. */
-static void note_error(Ui *ui, const Error *err, const char *text)
-{
-    ErrorNote note = {.line = err->line, .times = 1, .can_edit = file_exists(err->file)};
-    int at = 0;
-
-    snprintf(note.file, sizeof note.file, "%s", err->file);
-    snprintf(note.text, sizeof note.text, "%s", text);
-    while (at < ui->n_errors &&
-           (ui->error[at].line != note.line || strcmp(ui->error[at].file, note.file) != 0 ||
-            strcmp(ui->error[at].text, note.text) != 0))
-        at++;
-    if (at < ui->n_errors)
-        note.times += ui->error[at].times;
-    else if (ui->n_errors < ERRORS_MAX)
-        ui->n_errors++;
-    else
-        at = 0;
-    memmove(ui->error + at, ui->error + at + 1, sizeof note * (size_t)(ui->n_errors - 1 - at));
-    ui->error[ui->n_errors - 1] = note;
-}
-
-void ui_error(Ui *ui, const Error *err)
-{
-    Buf place = buf_new(ui->frame), text = buf_new(ui->frame);
-
-    if (err->file[0])
-        buf_printf(&place, "%s:", err->file);
-    if (err->file[0] && err->line > 0)
-        buf_printf(&place, "%d:", err->line);
-    buf_puts(&text, err->text);
-    if (err->hint[0])
-        buf_printf(&text, " (%s)", err->hint);
-    for (size_t i = 0; i < text.n; i++)
-        if (text.s[i] == '\n' || text.s[i] == '\t')
-            text.s[i] = ' ';
-    ui_fail(ui, "%s%s%s", place.n ? place.s : "", place.n ? " " : "", text.s);
-    note_error(ui, err, text.s);
+    return ui->changes.before && row_has_ops(row) &&
+           ui->changes.before[row->first + row->n] > ui->changes.before[row->first];
 }
 
 void ui_select_row(Ui *ui, int64_t i)
@@ -276,6 +207,11 @@ void ui_select_row(Ui *ui, int64_t i)
     int32_t op =
         row->kind == ROW_OP ? row->id : groups->order[row->first + row->n / row->fold_n - 1];
     ui_select_op(ui, op);
+}
+
+void ui_keep_row(Ui *ui)
+{
+    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
 }
 
 void ui_select_op(Ui *ui, int32_t op)
@@ -308,7 +244,6 @@ void ui_select_tensor(Ui *ui, int32_t tensor)
 void ui_go_op(Ui *ui, int32_t op)
 {
     outline_reveal(ui->outline, op);
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
     int64_t at = outline_find(ui->outline, op, NULL);
     if (at >= 0)
         ui_select_row(ui, at);
@@ -319,106 +254,13 @@ void ui_show(Ui *ui, ShowId show)
 {
     if (ui->at.show == show)
         return;
-    ui_remember(ui);
+    places_remember(ui);
     ui->at.show = show;
 }
 
 Str ui_key(const Ui *ui, ActId act)
 {
-    return keymap_key(ui->keymap, ui->frame, action_by_id(act));
-}
-
-void ui_remember(Ui *ui)
-{
-    if (ui->n_jumps == JUMPS_MAX) {
-        memmove(ui->jump, ui->jump + 1, sizeof ui->jump[0] * (JUMPS_MAX - 1));
-        ui->jump_at -= ui->jump_at > 0;
-        ui->n_jumps--;
-    }
-    ui->n_jumps = ui->jump_at;
-    ui->jump[ui->n_jumps++] = ui->at;
-    ui->jump_at = ui->n_jumps;
-}
-
-/* Everything of a place but for the outline's cursor comes back as it was; that is looked up. */
-void ui_restore(Ui *ui, const Place *place)
-{
-    Place want = *place;
-
-    if (want.row.op >= 0 && want.row.kind == ROW_OP)
-        outline_reveal(ui->outline, want.row.op);
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
-    ui_select_row(ui, outline_find_row(ui->outline, &want.row));
-    want.row = ui->at.row;
-    ui->at = want;
-}
-
-bool ui_back(Ui *ui)
-{
-    if (ui->jump_at == 0)
-        return false;
-    Place here = ui->at;
-    if (ui->jump_at == ui->n_jumps) {
-        if (ui->n_jumps == JUMPS_MAX)
-            return false;
-        ui->jump[ui->n_jumps++] = here;
-    } else {
-        ui->jump[ui->jump_at] = here;
-    }
-    ui->jump_at--;
-    ui_restore(ui, &ui->jump[ui->jump_at]);
-    return true;
-}
-
-bool ui_forward(Ui *ui)
-{
-    if (ui->jump_at + 1 >= ui->n_jumps)
-        return false;
-    ui->jump[ui->jump_at] = ui->at;
-    ui->jump_at++;
-    ui_restore(ui, &ui->jump[ui->jump_at]);
-    return true;
-}
-
-bool ui_move(int64_t *at, int64_t n, int page, ActId act)
-{
-    int64_t to = *at;
-
-    if (page < 1)
-        page = 1;
-    if (act == ACT_DOWN)
-        to++;
-    else if (act == ACT_UP)
-        to--;
-    else if (act == ACT_PAGE_DOWN)
-        to += page;
-    else if (act == ACT_PAGE_UP)
-        to -= page;
-    else if (act == ACT_HALF_DOWN)
-        to += (page + 1) / 2;
-    else if (act == ACT_HALF_UP)
-        to -= (page + 1) / 2;
-    else if (act == ACT_TOP)
-        to = 0;
-    else if (act == ACT_BOTTOM)
-        to = n - 1;
-    else
-        return false;
-    *at = to >= n ? n - 1 : to;
-    if (*at < 0)
-        *at = 0;
-    return true;
-}
-
-int64_t ui_scroll(int64_t top, int64_t at, int64_t n, int h)
-{
-    if (at < top)
-        top = at;
-    if (at >= top + h)
-        top = at - h + 1;
-    if (top > n - h)
-        top = n - h;
-    return top < 0 ? 0 : top;
+    return keymap_key(ui->look.keymap, ui->frame, action_by_id(act));
 }
 
 const char *ui_policy_file(const Session *session)
@@ -433,38 +275,4 @@ const char *ui_policy_file(const Session *session)
             return origin->file;
     }
     return policy;
-}
-
-void ui_mark_row(const Ui *ui, ShowId show, const Pen *pen, int y)
-{
-    Pen at = *pen;
-
-    pen_to(&at, 0, y);
-    if (ui->at.show == show && !ui->menu.open) {
-        grid_mark(pen->grid, (Rect){pen->area.x, pen->area.y + y, pen->area.w, y < pen->area.h},
-                  STYLE_SELECTED);
-        pen_cursor(&at);
-    }
-    pen_rune(&at, (Style)(ROLE_TEXT | (ui->at.show == show ? STYLE_SELECTED : 0)), '>');
-}
-
-static bool passes(const void *filter, int32_t reshard)
-{
-    return filter_reshard(filter, reshard);
-}
-
-Comm *ui_comm(Ui *ui)
-{
-    Comm *comm = ui->comm;
-    const char *text = ui->filter ? filter_text(ui->filter) : NULL;
-
-    if (comm->n_rows < 0 && !job_at_once(ui))
-        return comm;
-    comm_table(comm, NULL);
-    bool same = text && comm->kept_by ? strcmp(text, comm->kept_by) == 0 : text == comm->kept_by;
-    if (comm->sort != ui->comm_sort || !same)
-        comm_arrange(comm, ui->comm_sort, text, passes, ui->filter);
-    if (ui->at.reshard >= comm->n_rows)
-        ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
-    return comm;
 }

@@ -1,15 +1,17 @@
 /* view.h - a view: something a pane can show. One row of `views` each.
  *
  * draw() is pure: it reads the explorer's state and writes cells, so a test prints it. act()
- * changes the state; it answers false for what the view has no use for, and the caller says so. A
- * new view is a file view_X.c with one `const View view_X`, an id here and a row in view.c.
+ * changes the state and returns false for actions that the view has no use for. What a view keeps
+ * from frame to frame is its own: own_size bytes in Ui.own, zeros at first, which only the files of
+ * that view look into. A new view is a file view_X.c with one `const View view_X`, an id and a
+ * declaration here and a row in tui/app/views.c.
  */
 #ifndef TUI_STATE_VIEW_H
 #define TUI_STATE_VIEW_H
 
 #include "tui/screen/grid.h"
-#include "tui/state/act.h"
 #include "core/base/sheet.h"
+#include "tui/state/act.h"
 
 typedef struct Ui Ui;
 
@@ -61,12 +63,17 @@ typedef struct {
     const Hint *hints;                        /* ended by ACT_NONE; most wanted first */
     void (*table)(Ui *ui, Sheet *out);        /* for exports as data; NULL: a picture, or a page
                                                  whose lines are its table */
+    void (*enter)(Ui *ui, ShowId from);       /* the user has opened it, from that view; NULL */
+    size_t own_size;                          /* bytes of what it keeps */
+    void (*open)(Ui *ui);                     /* fills them where zeros are not enough; NULL */
+    void (*forget)(Ui *ui); /* the plan goes, or the explorer closes: frees what it
+                               made from the plan; NULL */
 } View;
 
 extern const View view_graph, view_op, view_tensor, view_mesh, view_comm, view_mem, view_diff,
     view_policy, view_run, view_comm_detail, view_links, view_live, view_diff_totals, view_fork,
     view_console, view_check, view_schedule, view_near, view_why, view_findings, view_events,
     view_errors, view_journal, view_help;
-extern const View *const views[SHOW_COUNT];
+extern const View *const views[SHOW_COUNT]; /* tui/app/views.c */
 
 #endif

@@ -1,4 +1,5 @@
 #include "tui/state/whatif.h"
+#include "tui/state/comm_table.h"
 
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
@@ -19,11 +20,11 @@ typedef struct {
     bool tried;
 } Followed;
 
-struct WhatIf {
+typedef struct WhatIf {
     WhatIfAsk ask; /* whose menu is open, or was; its arena is ours */
     int n_changes; /* of the plan, when it was opened */
     Followed follow;
-};
+} WhatIf;
 
 static WhatIf *state_of(Ui *ui)
 {
@@ -72,7 +73,7 @@ static void chosen(Ui *ui, int value)
     const WhatIf *state = ui->whatif;
     const PlanOption *option = &state->ask.options.list.at[value];
 
-    if (state->n_changes != ui->n_changes) {
+    if (state->n_changes != ui->changes.n) {
         ui_fail(ui, "the plan has changed meanwhile: x again");
         return;
     }
@@ -149,7 +150,7 @@ static void open_menu(Ui *ui)
         options_sort(options);
     if (state->ask.by_peak)
         keep_lower_peaks(options);
-    state->n_changes = ui->n_changes;
+    state->n_changes = ui->changes.n;
     if (options->list.n == 0) {
         ui_say(ui, state->ask.by_peak ? "no other cut of these values lowers the peak"
                                       : "nothing else can be decided here");
@@ -272,7 +273,7 @@ static bool is_followed(const Ui *ui)
     const WhatIf *state = ui->whatif;
     const Comm *comm = ui->comm;
 
-    return state && state->follow.arena && state->follow.n_changes == ui->n_changes &&
+    return state && state->follow.arena && state->follow.n_changes == ui->changes.n &&
            comm->n_rows > 0 && ui->at.reshard < comm->n_rows &&
            state->follow.reshard == comm->row[ui->at.reshard].first;
 }
@@ -284,7 +285,7 @@ const PlanOptions *whatif_known(const Ui *ui)
 
 void whatif_reshard(Ui *ui)
 {
-    ui_comm(ui);
+    comm_arranged(ui);
     WhatIfAsk ask = ask_of_selected(ui);
     if (is_followed(ui) && ui->whatif->follow.tried)
         for (int i = 0; i < ask.options.list.n; i++)
@@ -303,12 +304,12 @@ void whatif_follow(Ui *ui)
 {
     WhatIf *state = state_of(ui);
 
-    ui_comm(ui);
+    comm_arranged(ui);
     if (is_followed(ui) || job_runs(ui) || ui->menu.open || ui->comm->n_rows <= 0 ||
         ui->at.reshard >= ui->comm->n_rows || ui->session->inferred->n_program > QUICK_OPS_MAX)
         return;
     arena_free(state->follow.arena);
-    state->follow = (Followed){.n_changes = ui->n_changes};
+    state->follow = (Followed){.n_changes = ui->changes.n};
     state->follow.reshard = ui->comm->row[ui->at.reshard].first;
     WhatIfAsk ask = ask_of_selected(ui);
     state->follow.arena = ask.arena;

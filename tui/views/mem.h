@@ -13,7 +13,7 @@
 
 #include "core/base/intern.h"
 #include "core/session/session.h"
-#include "tui/state/act.h"
+#include "tui/state/ui.h"
 
 /* ORDER MEM_GROUPING */
 typedef enum { MEM_BY_CLASS, MEM_BY_LAYER, MEM_BY_TENSOR, MEM_GROUPING_COUNT } MemGrouping;
@@ -100,7 +100,10 @@ int64_t mem_column(const MemoryUse *use, int n_places, int column, int of);
 
 /* ---- what the two panes share; view_mem.c ---- */
 
-typedef struct Ui Ui;
+static inline Mem *mem_of(const Ui *ui)
+{
+    return ui->own[SHOW_MEM];
+}
 
 /* Counts and lists before a frame that shows it, large models on a thread beside the screen. */
 void mem_follow(Ui *ui);

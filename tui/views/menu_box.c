@@ -125,7 +125,7 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     w = w > body.w - 2 ? body.w - 2 : w;
     int h = menu->n + extra < body.h ? menu->n + extra : body.h;
     menu->height = h > extra ? h - extra : 1;
-    menu->top = (int)ui_scroll(menu->top, menu->at, menu->n, menu->height);
+    menu->top = (int)list_scroll(menu->top, menu->at, menu->n, menu->height);
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
     grid_blank(grid, box);
     grid_box(grid, box, true, box_title(ui));

@@ -44,7 +44,7 @@ int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
 
     for (size_t i = 0; id >= 0 && i < sizeof rows / sizeof rows[0]; i++) {
         const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
-        ShardingView view = i == 0 && ui->ascii ? VIEW_OURS_ASCII : rows[i].view;
+        ShardingView view = i == 0 && ui->look.ascii ? VIEW_OURS_ASCII : rows[i].view;
         Buf text = buf_new(ui->frame);
         Error err = {0};
         bool held = rows[i].format

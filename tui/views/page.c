@@ -1,6 +1,7 @@
 #include "tui/views/page.h"
 
 #include "tui/views/label.h"
+#include "tui/views/rows.h"
 
 enum { WRAP_INDENT = 8 };
 
@@ -53,14 +54,14 @@ static Str wrapped(const Ui *ui, Str text, int columns)
 void page_draw(Ui *ui, ShowId show, Str text, Pen *pen)
 {
     text = wrapped(ui, text, pen->area.w - 1);
-    int64_t n = n_lines(text), *at = &ui->line[show], *top = &ui->top[show];
+    int64_t n = n_lines(text), *at = &ui->list[show].at, *top = &ui->list[show].top;
 
-    ui->page_text[show] = text;
-    ui->rows[show] = n;
-    ui->height[show] = pen->area.h;
+    ui->list[show].text = text;
+    ui->list[show].n = n;
+    ui->list[show].height = pen->area.h;
     if (*at >= n)
         *at = n > 0 ? n - 1 : 0;
-    *top = ui_scroll(*top, *at, n, pen->area.h);
+    *top = list_scroll(*top, *at, n, pen->area.h);
     for (int y = 0; y < pen->area.h && *top + y < n; y++) {
         Str line = page_line(text, *top + y);
         bool heading = line.n > 0 && line.s[0] != ' ';
@@ -70,19 +71,19 @@ void page_draw(Ui *ui, ShowId show, Str text, Pen *pen)
         else
             draw_sharding(ui, pen, line, -1, pen->area.w - 1);
         if (*top + y == *at)
-            ui_mark_row(ui, show, pen, y);
+            rows_mark(ui, show, pen, y);
     }
 }
 
 bool page_act(Ui *ui, ShowId show, ActId act)
 {
-    return ui_move(&ui->line[show], ui->rows[show], ui->height[show], act);
+    return list_move(&ui->list[show].at, ui->list[show].n, ui->list[show].height, act);
 }
 
 void page_go(Ui *ui, int64_t row)
 {
-    if (row >= 0 && row < ui->rows[ui->at.show])
-        ui->line[ui->at.show] = row;
+    if (row >= 0 && row < ui->list[ui->at.show].n)
+        ui->list[ui->at.show].at = row;
 }
 
 static bool starts_place(const char *file, Str rest, int *number)

@@ -28,4 +28,7 @@ extern const char help_marks[];
  * decisions. False: none. */
 bool page_find_place(const Ui *ui, Str line, Str *file, int *number);
 
+/* Opens Help on what scripts can call: "lua", or "lua.NAME". */
+bool help_show_lua(Ui *ui, Str name, Error *err);
+
 #endif

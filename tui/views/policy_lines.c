@@ -4,10 +4,13 @@
 
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
-void policy_lines_free(PolicyLines *lines)
+void policy_lines_forget(Ui *ui)
 {
-    if (lines)
-        arena_free(lines->arena);
+    PolicyState *state = ui->own[SHOW_POLICY];
+
+    if (state->lines)
+        arena_free(state->lines->arena);
+    state->lines = NULL;
 }
 
 /* Whether the line calls a function of the graph that decides; what follows "--" does not count. */
@@ -161,15 +164,14 @@ static const char *find_file(Arena *arena, const Session *session)
 
 const PolicyLines *policy_lines(Ui *ui)
 {
-    PolicyLines *old = ui->policy_lines;
+    PolicyState *state = ui->own[SHOW_POLICY];
 
-    if (old && old->n_changes == ui->n_changes && old->n_policy_runs == ui->n_policy_runs)
-        return old;
-    policy_lines_free(old);
+    if (state->lines && state->lines->n_policy_runs == ui->changes.n_policy_runs)
+        return state->lines;
+    policy_lines_forget(ui);
     Arena *arena = arena_new();
     PolicyLines *lines = arena_make(arena, PolicyLines);
-    *lines = (PolicyLines){.arena = arena, .n_changes = ui->n_changes};
-    lines->n_policy_runs = ui->n_policy_runs;
+    *lines = (PolicyLines){.arena = arena, .n_policy_runs = ui->changes.n_policy_runs};
     lines->file = find_file(arena, ui->session);
     if (lines->file)
         read_source(lines);
@@ -178,14 +180,14 @@ const PolicyLines *policy_lines(Ui *ui)
     price_lines(lines, ui);
     sum_lines(lines);
     list_edits(lines, ui);
-    ui->policy_lines = lines;
+    state->lines = lines;
     return lines;
 }
 
 int policy_line_decisions(const Ui *ui, int line, const Decision ***out)
 {
     const Plan *plan = ui_plan(ui);
-    const PolicyLines *lines = ui->policy_lines;
+    const PolicyLines *lines = ((const PolicyState *)ui->own[SHOW_POLICY])->lines;
     Vec(const Decision *) found = {0};
 
     for (int i = 0; i < plan_n_held(plan); i++) {

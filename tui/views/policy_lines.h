@@ -35,7 +35,7 @@ typedef struct {
     int hits;
 } PolicyEdit;
 
-typedef struct PolicyLines {
+typedef struct {
     Arena *arena;
     const char *file;  /* NULL: there is no policy */
     const char *error; /* the file cannot be read: why; NULL */
@@ -47,12 +47,18 @@ typedef struct PolicyLines {
     double most_us;
     bool priced;
     /* ---- what it was made for ---- */
-    int n_changes, n_policy_runs;
+    int n_policy_runs;
 } PolicyLines;
 
-/* Of the session's plan; kept until the plan or the file's run is another. */
+/* What the policy's view keeps. */
+typedef struct {
+    PolicyLines *lines; /* NULL: to be made */
+    bool shows_all;     /* lines that decide nothing too */
+} PolicyState;
+
+/* Of the session's plan; kept until the plan is another or the policy has run again. */
 const PolicyLines *policy_lines(Ui *ui);
-void policy_lines_free(PolicyLines *lines); /* NULL is allowed */
+void policy_lines_forget(Ui *ui);
 
 /* The decisions of a line that hold, in journal order; how many there are. */
 int policy_line_decisions(const Ui *ui, int line, const Decision ***out);

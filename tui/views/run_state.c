@@ -8,24 +8,22 @@
 
 enum { REPEAT_DEFAULT = 3, REPEAT_MAX = 10000 };
 
-void run_state_free(RunState *run)
+void run_state_forget(RunState *run)
 {
     timeline_free(run->timeline);
+    run->timeline = NULL;
+    run->dropped |= run->arena != NULL;
     arena_free(run->arena);
+    run->arena = NULL;
 }
 
 RunState *run_state(Ui *ui)
 {
-    RunState *run = ui->run;
+    RunState *run = ui->own[SHOW_RUN];
 
-    if (run->timeline && run->n_changes == ui->n_changes)
+    if (run->timeline)
         return run;
-    timeline_free(run->timeline);
     run->timeline = timeline_new(ui->session);
-    run->n_changes = ui->n_changes;
-    run->dropped |= run->arena != NULL;
-    arena_free(run->arena);
-    run->arena = NULL;
     run->failed = (Error){0};
     run->span = ui->at.op >= 0 ? timeline_of_op(run->timeline, ui->at.op) : 0;
     run->len_us = 0;

@@ -8,9 +8,8 @@
 #include "tui/state/ui.h"
 #include "core/run/trace/timeline.h"
 
-typedef struct RunState {
+typedef struct {
     Timeline *timeline;     /* NULL: to be made */
-    int n_changes;          /* of the plan it is of */
     int span;               /* the cursor */
     double from_us, len_us; /* what is drawn; len_us 0: to be chosen */
     Arena *arena;           /* of the report; NULL: there is no run of this plan */
@@ -21,7 +20,7 @@ typedef struct RunState {
     Error failed; /* why the last run is none */
 } RunState;
 
-void run_state_free(RunState *run); /* what it owns; it begins as zeros */
+void run_state_forget(RunState *run); /* the plan goes */
 
 /* Of the session's plan. */
 RunState *run_state(Ui *ui);

@@ -1,8 +1,10 @@
 #include "tui/views/schedule_state.h"
 
-void schedule_state_free(ScheduleState *state)
+void schedule_state_forget(ScheduleState *state)
 {
     arena_free(state->arena);
+    state->arena = NULL;
+    state->table = NULL;
 }
 
 /* Rows of a block: its stage, or the lanes of its stage. */
@@ -54,18 +56,15 @@ void schedule_set_rows(ScheduleState *state, bool by_lane)
 
 ScheduleState *schedule_state(Ui *ui)
 {
-    ScheduleState *state = ui->schedule;
+    ScheduleState *state = ui->own[SHOW_SCHEDULE];
     const Stages *stages = ui_plan(ui)->stages;
-    const Schedule *table = stages ? stages->table : NULL;
 
-    if (state->table == table && state->n_changes == ui->n_changes)
+    if (state->table || !stages || !stages->table)
         return state;
-    state->table = table;
-    state->n_changes = ui->n_changes;
+    state->table = stages->table;
     state->at = 0;
     state->from = state->len = 0;
-    if (table)
-        schedule_set_rows(state, state->by_lane);
+    schedule_set_rows(state, state->by_lane);
     return state;
 }
 

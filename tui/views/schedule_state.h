@@ -9,9 +9,8 @@
 #include "core/plan/stage.h"
 #include "tui/state/ui.h"
 
-typedef struct ScheduleState {
+typedef struct {
     const Schedule *table; /* of the session's plan; NULL: it has none */
-    int n_changes;         /* of the plan it is of */
     bool by_lane, by_step;
     Arena *arena; /* of the rows */
     int n_rows;
@@ -21,7 +20,7 @@ typedef struct ScheduleState {
     double from, len; /* the window; len 0: to be chosen */
 } ScheduleState;
 
-void schedule_state_free(ScheduleState *state); /* it begins as zeros */
+void schedule_state_forget(ScheduleState *state); /* the plan goes */
 
 /* Of the session's plan. */
 ScheduleState *schedule_state(Ui *ui);

@@ -312,7 +312,7 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
     fill.context = &drawn;
     int64_t here = picture->here_row / drawn.tiles.block_h;
     int64_t first =
-        ui_scroll(here - drawn.tiles.shown / 2, here, drawn.tiles.rows, drawn.tiles.shown);
+        list_scroll(here - drawn.tiles.shown / 2, here, drawn.tiles.rows, drawn.tiles.shown);
     draw_title(picture, &drawn.tiles, pen);
     tiles_draw(&drawn.tiles, &fill, label, first, pen);
     if (pieces)

@@ -1,4 +1,4 @@
-#include "tui/views/comm_job.h"
+#include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 
 #include "core/cost/cost.h"
@@ -6,8 +6,18 @@
 #include "tui/state/menu.h"
 #include "tui/state/reasons_job.h"
 #include "tui/state/whatif.h"
+#include "tui/views/rows.h"
 
 #include <stdio.h>
+
+typedef struct {
+    uint32_t hidden; /* columns that are left out, by bit */
+} CommState;
+
+static CommState *comm_state(const Ui *ui)
+{
+    return ui->own[SHOW_COMM];
+}
 
 /* ---- columns ---- */
 
@@ -94,7 +104,7 @@ static Str change_text(const Ui *ui, const Reshard *reshard)
 {
     Buf text = buf_new(ui->frame);
 
-    comm_format_change(ui->session, reshard, ui->ascii ? "+" : sum_mark, arrow, &text);
+    comm_format_change(ui->session, reshard, ui->look.ascii ? "+" : sum_mark, arrow, &text);
     return buf_str(&text);
 }
 
@@ -157,7 +167,7 @@ static int all_columns(const CommWidths *widths)
 static void measure(const Ui *ui, int first, int n, CommWidths *widths)
 {
     for (int c = 0; c < COL_COUNT; c++) {
-        if (ui->comm_hidden >> c & 1)
+        if (comm_state(ui)->hidden >> c & 1)
             continue;
         int w = columns[c].least;
         int head = text_columns(str_from(columns[c].head));
@@ -357,49 +367,9 @@ static void draw_sum_line(const Ui *ui, Pen *pen)
 
 /* ---- the table of a large plan ---- */
 
-const char comm_waiting[] = "the reshards are being counted ..";
-
-static bool table_work(void *context, Progress *progress, Error *err)
-{
-    Comm *made = context;
-
-    return comm_table(made, progress) || progress_goes_on(progress, err);
-}
-
-static void table_done(Ui *ui, void *context, bool ok, const Error *err)
-{
-    Comm *made = context;
-    Arena *arena = made->arena; /* it lives there */
-
-    (void)err;
-    if (!ok || ui->comm->n_rows >= 0) {
-        arena_free(arena);
-        return;
-    }
-    comm_take_table(ui->comm, made);
-    if (ui->at.show == SHOW_COMM)
-        view_comm.act(ui, ACT_SHOW_COMM, K_NONE);
-}
-
-void comm_follow(Ui *ui)
-{
-    if (ui->comm->n_rows >= 0 || job_at_once(ui) || job_runs(ui))
-        return;
-    Arena *arena = arena_new();
-    Comm *made = arena_make(arena, Comm);
-    *made = *ui->comm;
-    made->arena = arena;
-    if (!job_start(ui, &(JobWork){.title = "reshards",
-                                  .work = table_work,
-                                  .done = table_done,
-                                  .context = made,
-                                  .yields = true}))
-        arena_free(arena);
-}
-
 static void draw(Ui *ui, Pen *pen)
 {
-    Comm *comm = ui_comm(ui);
+    Comm *comm = comm_arranged(ui);
     bool sums = pen->area.h >= 7;
 
     if (comm->n_rows < 0) {
@@ -407,7 +377,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
 
-    ui->rows[SHOW_COMM] = comm->n_rows;
+    ui->list[SHOW_COMM].n = comm->n_rows;
     if (comm->n_all == 0) {
         pen_puts(pen, ROLE_DIM, " no reshards: nothing moves between devices");
         return;
@@ -415,15 +385,16 @@ static void draw(Ui *ui, Pen *pen)
     draw_headline(ui, pen);
     int h = pen->area.h - pen->y - 1 - sums;
     h = h < 1 ? 1 : h;
-    ui->height[SHOW_COMM] = h;
-    ui->top[SHOW_COMM] = ui_scroll(ui->top[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
-    int first = (int)ui->top[SHOW_COMM], n = comm->n_rows - first < h ? comm->n_rows - first : h;
+    ui->list[SHOW_COMM].height = h;
+    ui->list[SHOW_COMM].top = list_scroll(ui->list[SHOW_COMM].top, ui->at.reshard, comm->n_rows, h);
+    int first = (int)ui->list[SHOW_COMM].top,
+        n = comm->n_rows - first < h ? comm->n_rows - first : h;
     CommWidths widths = widths_for(ui, first, n, pen->area.w);
     draw_headings(ui, &widths, pen);
     for (int i = 0; i < n; i++) {
         draw_row(ui, first + i, &widths, pen);
         if (first + i == ui->at.reshard)
-            ui_mark_row(ui, SHOW_COMM, pen, pen->y);
+            rows_mark(ui, SHOW_COMM, pen, pen->y);
         pen_line(pen);
     }
     if (!sums)
@@ -447,18 +418,18 @@ static void select_row(Ui *ui, int row)
 
 static void go(Ui *ui, int64_t row)
 {
-    if (row >= 0 && row < ui_comm(ui)->n_rows)
+    if (row >= 0 && row < comm_arranged(ui)->n_rows)
         select_row(ui, (int)row);
 }
 
 static void sort_chosen(Ui *ui, int sort)
 {
-    if (ui_comm(ui)->n_rows <= 0)
+    if (comm_arranged(ui)->n_rows <= 0)
         return;
     int32_t reshard = ui->comm->row[ui->at.reshard].first;
 
     ui->comm_sort = (CommSort)sort;
-    select_row(ui, ui_comm(ui)->row_of[reshard]);
+    select_row(ui, comm_arranged(ui)->row_of[reshard]);
 }
 
 static void sort_menu(Ui *ui)
@@ -477,7 +448,7 @@ static void columns_menu(Ui *ui);
 
 static void column_chosen(Ui *ui, int column)
 {
-    ui->comm_hidden ^= 1u << column;
+    comm_state(ui)->hidden ^= 1u << column;
     columns_menu(ui);
     ui->menu.at = column - COL_CHANGE;
 }
@@ -488,7 +459,7 @@ static void columns_menu(Ui *ui)
     for (int c = COL_CHANGE; c < COL_COUNT; c++)
         menu_add(ui, 0,
                  str_from(arena_printf(ui->frame, "%s\t%s", columns[c].name,
-                                       ui->comm_hidden >> c & 1 ? "-" : "shown")),
+                                       comm_state(ui)->hidden >> c & 1 ? "-" : "shown")),
                  c);
 }
 
@@ -499,7 +470,7 @@ static bool open_op(Ui *ui)
 
     if (op < 0)
         return false;
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, op);
     ui_select_tensor(ui, tensor);
     ui->at.show = SHOW_OP;
@@ -509,14 +480,14 @@ static bool open_op(Ui *ui)
 static bool act(Ui *ui, ActId act, Key last)
 {
     int64_t at = ui->at.reshard;
-    int n = ui_comm(ui)->n_rows;
+    int n = comm_arranged(ui)->n_rows;
 
     (void)last;
     if (n <= 0)
         return n < 0 && act == ACT_SHOW_COMM;
     if (act == ACT_SHOW_COMM)
         select_row(ui, ui->at.reshard < n ? ui->at.reshard : 0);
-    else if (ui_move(&at, n, ui->height[SHOW_COMM], act))
+    else if (list_move(&at, n, ui->list[SHOW_COMM].height, act))
         select_row(ui, (int)at);
     else if (act == ACT_WHAT_IF)
         whatif_reshard(ui);
@@ -532,7 +503,7 @@ static bool act(Ui *ui, ActId act, Key last)
 /* What the marks in the table stand for. */
 static void note(Ui *ui, Buf *out)
 {
-    const Comm *comm = ui_comm(ui);
+    const Comm *comm = comm_arranged(ui);
     unsigned said = 0;
 
     if (comm->n_rows <= 0)
@@ -554,7 +525,7 @@ static void table(Ui *ui, Sheet *out)
 {
     comm_table(ui->comm, NULL);
     sheet_columns(out, sheet_comm_columns);
-    sheet_comm_rows(ui_comm(ui), ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, out);
+    sheet_comm_rows(comm_arranged(ui), ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, out);
 }
 
 static const Hint hints[] = {
@@ -563,6 +534,12 @@ static const Hint hints[] = {
     {ACT_COLUMNS, "columns"}, {ACT_FILTER, "filter"},    {ACT_UNDO, "undo"},
     {ACT_HELP, "help"},       {ACT_CLOSE, "close"},      {0},
 };
+
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    act(ui, ACT_SHOW_COMM, 0);
+}
 
 const View view_comm = {
     .name = "Comm",
@@ -573,4 +550,6 @@ const View view_comm = {
     .list_at = 2,
     .hints = hints,
     .table = table,
+    .enter = enter,
+    .own_size = sizeof(CommState),
 };

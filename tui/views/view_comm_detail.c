@@ -1,4 +1,4 @@
-#include "tui/views/comm_job.h"
+#include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 
 #include "core/cost/cost.h"
@@ -388,7 +388,7 @@ static void add_title(Detail *detail)
 
 static void draw(Ui *ui, Pen *pen)
 {
-    const Comm *comm = ui_comm(ui);
+    const Comm *comm = comm_arranged(ui);
     Detail *detail = arena_make(ui->frame, Detail);
 
     if (comm->n_rows < 0)

@@ -1,5 +1,6 @@
 #include "tui/state/console.h"
 #include "tui/views/label.h"
+#include "tui/views/rows.h"
 
 enum { HINT_LINES = 2 };
 
@@ -82,21 +83,21 @@ static void draw(Ui *ui, Pen *pen)
 {
     int n, h = pen->area.h - is_typing(ui);
     const ShownLine *rows = wrap_lines(ui, pen->area.w - 4, &n);
-    int64_t *at = &ui->line[SHOW_CONSOLE];
+    int64_t *at = &ui->list[SHOW_CONSOLE].at;
 
-    if (is_typing(ui) || ui->rows[SHOW_CONSOLE] != n)
+    if (is_typing(ui) || ui->list[SHOW_CONSOLE].n != n)
         *at = n > 0 ? n - 1 : 0;
-    ui->rows[SHOW_CONSOLE] = n;
-    ui->height[SHOW_CONSOLE] = h;
+    ui->list[SHOW_CONSOLE].n = n;
+    ui->list[SHOW_CONSOLE].height = h;
     if (n == 0)
         draw_nothing_yet(ui, pen);
-    int64_t top = ui_scroll(ui->top[SHOW_CONSOLE], *at, n, h);
-    ui->top[SHOW_CONSOLE] = top;
+    int64_t top = list_scroll(ui->list[SHOW_CONSOLE].top, *at, n, h);
+    ui->list[SHOW_CONSOLE].top = top;
     for (int y = 0; y < h && top + y < n; y++) {
         pen_to(pen, 1, y);
         draw_row(ui, &rows[top + y], pen);
         if (top + y == *at && !is_typing(ui))
-            ui_mark_row(ui, SHOW_CONSOLE, pen, y);
+            rows_mark(ui, SHOW_CONSOLE, pen, y);
     }
     if (!is_typing(ui))
         return;
@@ -108,16 +109,17 @@ static bool act(Ui *ui, ActId act, Key last)
 {
     (void)last;
     if (act == ACT_OPEN) {
-        ui->run_next = action_by_id(ACT_LUA)->name;
+        ui->asked.command = action_by_id(ACT_LUA)->name;
         return true;
     }
-    return ui_move(&ui->line[SHOW_CONSOLE], ui->rows[SHOW_CONSOLE], ui->height[SHOW_CONSOLE], act);
+    return list_move(&ui->list[SHOW_CONSOLE].at, ui->list[SHOW_CONSOLE].n,
+                     ui->list[SHOW_CONSOLE].height, act);
 }
 
 static void go(Ui *ui, int64_t row)
 {
-    if (row >= 0 && row < ui->rows[SHOW_CONSOLE])
-        ui->line[SHOW_CONSOLE] = row;
+    if (row >= 0 && row < ui->list[SHOW_CONSOLE].n)
+        ui->list[SHOW_CONSOLE].at = row;
 }
 
 static void note(Ui *ui, Buf *out)

@@ -1,6 +1,7 @@
 /* view_diff.c - two plans line by line, in the order of the program. */
 #include "tui/views/diff_cells.h"
 #include "tui/views/label.h"
+#include "tui/views/rows.h"
 
 enum { ALL_LEAST = 36 }; /* columns in which readers' layouts have room */
 
@@ -11,7 +12,7 @@ static Str side_sharding(const Ui *ui, const Session *session, int32_t id)
     Buf text = buf_new(ui->frame);
     if (id >= 0)
         sharding_format(shardings_at(session->plan->shardings, id), session->mesh,
-                        ui->ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
+                        ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
     return text.n > 0 ? buf_str(&text) : STR("");
 }
 
@@ -121,7 +122,7 @@ static double diff_line_us(const Compare *compare, const DiffLine *line, int sid
 
 const DiffLine *diff_line_at(Ui *ui, const Compare *compare)
 {
-    int64_t *at = &ui->line[SHOW_DIFF];
+    int64_t *at = &ui->list[SHOW_DIFF].at;
     *at = *at >= compare->n_shown ? compare->n_shown - 1 : *at;
     *at = *at < 0 ? 0 : *at;
     return compare->n_shown > 0 ? &compare->outline.line[compare->shown[*at]] : NULL;
@@ -219,16 +220,16 @@ static void draw(Ui *ui, Pen *pen)
     diff_line_at(ui, compare);
     draw_heading(ui, &widths, pen);
     int h = pen->area.h - 1;
-    int64_t at = ui->line[SHOW_DIFF];
-    ui->height[SHOW_DIFF] = h;
-    ui->rows[SHOW_DIFF] = compare->n_shown;
-    ui->top[SHOW_DIFF] = ui_scroll(ui->top[SHOW_DIFF], at, compare->n_shown, h);
+    int64_t at = ui->list[SHOW_DIFF].at;
+    ui->list[SHOW_DIFF].height = h;
+    ui->list[SHOW_DIFF].n = compare->n_shown;
+    ui->list[SHOW_DIFF].top = list_scroll(ui->list[SHOW_DIFF].top, at, compare->n_shown, h);
     if (compare->n_shown == 0)
         draw_same(compare, pen);
-    for (int64_t i = ui->top[SHOW_DIFF]; i < compare->n_shown && !pen_full(pen); i++) {
+    for (int64_t i = ui->list[SHOW_DIFF].top; i < compare->n_shown && !pen_full(pen); i++) {
         draw_line(ui, compare, &compare->outline.line[compare->shown[i]], &widths, pen);
         if (i == at)
-            ui_mark_row(ui, SHOW_DIFF, pen, pen->y);
+            rows_mark(ui, SHOW_DIFF, pen, pen->y);
         pen_line(pen);
     }
 }
@@ -238,7 +239,7 @@ static void draw(Ui *ui, Pen *pen)
 /* What the line is of the plan on the screen: the other views follow. */
 static void select_line(Ui *ui, const Compare *compare, int64_t at)
 {
-    ui->line[SHOW_DIFF] = at;
+    ui->list[SHOW_DIFF].at = at;
     const DiffLine *line = diff_line_at(ui, compare);
     int32_t id = line ? line->id[compare->swapped ? 1 : 0] : -1;
     if (id < 0)
@@ -257,7 +258,7 @@ static void select_line(Ui *ui, const Compare *compare, int64_t at)
 
 static bool next_change(Ui *ui, const Compare *compare, int by)
 {
-    for (int64_t i = ui->line[SHOW_DIFF] + by; i >= 0 && i < compare->n_shown; i += by)
+    for (int64_t i = ui->list[SHOW_DIFF].at + by; i >= 0 && i < compare->n_shown; i += by)
         if (compare->outline.line[compare->shown[i]].mark != '=') {
             select_line(ui, compare, i);
             return true;
@@ -277,8 +278,8 @@ static bool open_line(Ui *ui, const Compare *compare)
         ui_say(ui, "the plan on the screen has no such thing");
         return true;
     }
-    select_line(ui, compare, ui->line[SHOW_DIFF]);
-    ui_remember(ui);
+    select_line(ui, compare, ui->list[SHOW_DIFF].at);
+    places_remember(ui);
     int32_t tensor = ui->at.tensor;
     if (line->kind != DIFF_LINE_GIVEN && ui->at.op >= 0)
         ui_go_op(ui, ui->at.op);
@@ -295,7 +296,7 @@ static bool diff_act_on_plans(Ui *ui, ActId act)
         compare_show_equal(ui, !ui->compare->shows_equal);
     else
         return false;
-    ui->line[SHOW_DIFF] = ui->top[SHOW_DIFF] = 0;
+    ui->list[SHOW_DIFF].at = ui->list[SHOW_DIFF].top = 0;
     return true;
 }
 
@@ -314,11 +315,11 @@ bool diff_act(Ui *ui, ActId act)
 static bool act(Ui *ui, ActId act, Key last)
 {
     const Compare *compare = compare_now(ui);
-    int64_t at = ui->line[SHOW_DIFF];
+    int64_t at = ui->list[SHOW_DIFF].at;
     (void)last;
     if (!compare)
         return false;
-    if (!ui_move(&at, compare->n_shown, ui->height[SHOW_DIFF], act))
+    if (!list_move(&at, compare->n_shown, ui->list[SHOW_DIFF].height, act))
         return diff_act(ui, act);
     select_line(ui, compare, at);
     return true;
@@ -331,7 +332,7 @@ void diff_note(Ui *ui, Buf *out)
         return;
     const DiffOutline *outline = &compare->outline;
     int change = 0;
-    for (int64_t i = 0; i <= ui->line[SHOW_DIFF] && i < compare->n_shown; i++)
+    for (int64_t i = 0; i <= ui->list[SHOW_DIFF].at && i < compare->n_shown; i++)
         change += outline->line[compare->shown[i]].mark != '=';
     buf_printf(out, "change %d of %d  ~ changed  + only in B  - only in A  = same (%s: %d)", change,
                outline->n_changes, compare->shows_equal ? "shown" : "hidden",

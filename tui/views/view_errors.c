@@ -3,6 +3,7 @@
 #include "tui/views/page.h"
 
 #include "tui/views/label.h"
+#include "tui/views/rows.h"
 
 enum { TIMES_COLUMNS = 6, PLACE_COLUMNS = 28, DETAIL_LINES = 5 };
 
@@ -40,45 +41,45 @@ static void draw_whole(const Ui *ui, Pen *pen, const ErrorNote *error)
 
 static void draw(Ui *ui, Pen *pen)
 {
-    int64_t *at = &ui->line[SHOW_ERRORS], *top = &ui->top[SHOW_ERRORS];
-    int n = ui->n_errors, h = pen->area.h - DETAIL_LINES;
+    int64_t *at = &ui->list[SHOW_ERRORS].at, *top = &ui->list[SHOW_ERRORS].top;
+    int n = ui->messages.n_errors, h = pen->area.h - DETAIL_LINES;
 
-    ui->rows[SHOW_ERRORS] = n;
+    ui->list[SHOW_ERRORS].n = n;
     if (n == 0) {
         pen_puts(pen, ROLE_TEXT, " no errors so far");
         return;
     }
     h = h < 1 ? 1 : h > n ? n : h;
-    ui->height[SHOW_ERRORS] = h;
+    ui->list[SHOW_ERRORS].height = h;
     *at = *at < n ? *at : n - 1;
-    *top = ui_scroll(*top, *at, n, h);
+    *top = list_scroll(*top, *at, n, h);
     for (int y = 0; y < h && *top + y < n; y++) {
         pen_to(pen, 0, y);
-        draw_row(ui, pen, &ui->error[*top + y]);
+        draw_row(ui, pen, &ui->messages.error[*top + y]);
         if (*top + y == *at)
-            ui_mark_row(ui, SHOW_ERRORS, pen, y);
+            rows_mark(ui, SHOW_ERRORS, pen, y);
     }
     pen_to(pen, 0, h + 1);
-    draw_whole(ui, pen, &ui->error[*at]);
+    draw_whole(ui, pen, &ui->messages.error[*at]);
 }
 
 static bool act(Ui *ui, ActId act, Key last)
 {
     (void)last;
-    int64_t at = ui->line[SHOW_ERRORS];
+    int64_t at = ui->list[SHOW_ERRORS].at;
 
-    if (act == ACT_OPEN && at < ui->n_errors && ui->error[at].can_edit)
-        ui->run_next = "edit";
+    if (act == ACT_OPEN && at < ui->messages.n_errors && ui->messages.error[at].can_edit)
+        ui->asked.command = "edit";
     return act == ACT_OPEN || page_act(ui, SHOW_ERRORS, act);
 }
 
 static void note(Ui *ui, Buf *out)
 {
-    int64_t at = ui->line[SHOW_ERRORS];
+    int64_t at = ui->list[SHOW_ERRORS].at;
 
-    if (at < ui->n_errors)
-        buf_printf(out, "error %lld/%d%s", (long long)at + 1, ui->n_errors,
-                   ui->error[at].can_edit ? ": Enter or e opens it in the editor" : "");
+    if (at < ui->messages.n_errors)
+        buf_printf(out, "error %lld/%d%s", (long long)at + 1, ui->messages.n_errors,
+                   ui->messages.error[at].can_edit ? ": Enter or e opens it in the editor" : "");
 }
 
 static void table(Ui *ui, Sheet *out)
@@ -87,11 +88,11 @@ static void table(Ui *ui, Sheet *out)
     sheet_column(out, "file", false);
     sheet_column(out, "line", true);
     sheet_column(out, "text", false);
-    for (int i = 0; i < ui->n_errors; i++) {
-        sheet_number(out, ui->error[i].times);
-        sheet_put(out, str_from(ui->error[i].file));
-        sheet_number(out, ui->error[i].line);
-        sheet_put(out, str_from(ui->error[i].text));
+    for (int i = 0; i < ui->messages.n_errors; i++) {
+        sheet_number(out, ui->messages.error[i].times);
+        sheet_put(out, str_from(ui->messages.error[i].file));
+        sheet_number(out, ui->messages.error[i].line);
+        sheet_put(out, str_from(ui->messages.error[i].text));
     }
 }
 
@@ -99,6 +100,12 @@ static const Hint hints[] = {
     {ACT_NEXT_ERROR, "next"}, {ACT_EDIT, "edit the line"}, {ACT_BACK, "back"},
     {ACT_HELP, "help"},       {ACT_CLOSE, "close"},        {0},
 };
+
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    ui->list[SHOW_ERRORS].at = ui->messages.n_errors > 0 ? ui->messages.n_errors - 1 : 0;
+}
 
 const View view_errors = {
     .name = "Errors",
@@ -109,4 +116,5 @@ const View view_errors = {
     .list_at = 0,
     .hints = hints,
     .table = table,
+    .enter = enter,
 };

@@ -5,6 +5,7 @@
 #include "core/explain/events.h"
 #include "core/explain/sites.h"
 #include "tui/views/label.h"
+#include "tui/views/rows.h"
 
 #include <inttypes.h>
 
@@ -12,9 +13,11 @@ enum { HEAD_LINES = 2, DETAIL_LINES = 9, NUMBER_COLUMNS = 8, TURN_COLUMNS = 26, 
 
 static const PlanEvent *events_of(Ui *ui)
 {
-    if (!ui->events)
-        ui->events = plan_events(ui->comm->arena, ui_plan(ui));
-    return ui->events;
+    const PlanEvent **events = ui->own[SHOW_EVENTS];
+
+    if (!*events)
+        *events = plan_events(ui->comm->arena, ui_plan(ui));
+    return *events;
 }
 
 /* What changed, and to what: "out 8/dp,1024,768"; an input by its name. */
@@ -114,8 +117,8 @@ static void draw_selected(Ui *ui, Pen *pen, int at)
 static void draw(Ui *ui, Pen *pen)
 {
     int n = plan_n_events(ui_plan(ui));
-    int64_t *at = &ui->line[SHOW_EVENTS], *top = &ui->top[SHOW_EVENTS];
-    ui->rows[SHOW_EVENTS] = n;
+    int64_t *at = &ui->list[SHOW_EVENTS].at, *top = &ui->list[SHOW_EVENTS].top;
+    ui->list[SHOW_EVENTS].n = n;
     if (job_changes_plan(ui)) {
         pen_printf(pen, ROLE_TEXT, " %s", job_waiting);
         return;
@@ -130,12 +133,12 @@ static void draw(Ui *ui, Pen *pen)
     pen_line(pen);
     int h = pen->area.h - HEAD_LINES - DETAIL_LINES;
     h = h < 2 ? 2 : h > n ? n : h;
-    ui->height[SHOW_EVENTS] = h;
-    *top = ui_scroll(*top, *at, n, h);
+    ui->list[SHOW_EVENTS].height = h;
+    *top = list_scroll(*top, *at, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         draw_event(ui, pen, (int)*top + i);
         if (*top + i == *at)
-            ui_mark_row(ui, SHOW_EVENTS, pen, pen->y);
+            rows_mark(ui, SHOW_EVENTS, pen, pen->y);
         pen_line(pen);
     }
     pen_line(pen);
@@ -148,7 +151,7 @@ static void find_selected(Ui *ui)
     const PlanEvent *events = events_of(ui);
     for (int i = plan_n_events(ui_plan(ui)) - 1; i >= 0; i--)
         if (events[i].tensor >= 0 && events[i].tensor == ui->at.tensor) {
-            ui->line[SHOW_EVENTS] = i;
+            ui->list[SHOW_EVENTS].at = i;
             return;
         }
 }
@@ -156,13 +159,13 @@ static void find_selected(Ui *ui)
 static void go(Ui *ui, int64_t row)
 {
     if (row >= 0 && row < plan_n_events(ui_plan(ui)))
-        ui->line[SHOW_EVENTS] = row;
+        ui->list[SHOW_EVENTS].at = row;
 }
 
 /* Enter goes to what changed, w says why. */
 static void select_changed(Ui *ui)
 {
-    const PlanEvent *event = &events_of(ui)[ui->line[SHOW_EVENTS]];
+    const PlanEvent *event = &events_of(ui)[ui->list[SHOW_EVENTS].at];
     if (event->op >= 0)
         ui_go_op(ui, event->op);
     if (event->tensor >= 0)
@@ -179,12 +182,12 @@ static bool act(Ui *ui, ActId act, Key last)
         find_selected(ui);
         return true;
     }
-    if (ui_move(&ui->line[SHOW_EVENTS], n, ui->height[SHOW_EVENTS], act))
+    if (list_move(&ui->list[SHOW_EVENTS].at, n, ui->list[SHOW_EVENTS].height, act))
         return true;
     if (act != ACT_OPEN)
         return false;
-    const PlanEvent *event = &events_of(ui)[ui->line[SHOW_EVENTS]];
-    ui_remember(ui);
+    const PlanEvent *event = &events_of(ui)[ui->list[SHOW_EVENTS].at];
+    places_remember(ui);
     select_changed(ui);
     ui->at.show = event->tensor >= 0 ? SHOW_TENSOR : SHOW_OP;
     return true;
@@ -194,7 +197,7 @@ static void note(Ui *ui, Buf *out)
 {
     int n = plan_n_events(ui_plan(ui));
     if (n > 0)
-        buf_printf(out, "event %" PRId64 "/%d", ui->line[SHOW_EVENTS] + 1, n);
+        buf_printf(out, "event %" PRId64 "/%d", ui->list[SHOW_EVENTS].at + 1, n);
 }
 
 static const Hint hints[] = {
@@ -222,6 +225,17 @@ static void table(Ui *ui, Sheet *out)
     }
 }
 
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    act(ui, ACT_EVENTS, 0);
+}
+
+static void forget(Ui *ui)
+{
+    *(const PlanEvent **)ui->own[SHOW_EVENTS] = NULL;
+}
+
 const View view_events = {
     .name = "Events",
     .draw = draw,
@@ -231,4 +245,7 @@ const View view_events = {
     .list_at = 1,
     .hints = hints,
     .table = table,
+    .enter = enter,
+    .own_size = sizeof(const PlanEvent *),
+    .forget = forget,
 };

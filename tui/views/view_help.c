@@ -5,6 +5,8 @@
 #include "tui/views/about.h"
 #include "tui/views/label.h"
 
+#include <stdio.h>
+
 const char help_marks[] =
     "marks on the screen\n"
     "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
@@ -19,11 +21,20 @@ const char help_marks[] =
     "  lines on the rail: values alive between rows   ! error, warning   i note\n"
     "  NOTATIONS  the op as others write it, ~ in part: dimscope help operators\n";
 
+typedef struct {
+    char about[80]; /* "lua.graph.shard"; "": the explorer */
+} HelpState;
+
+static HelpState *help_state(const Ui *ui)
+{
+    return ui->own[SHOW_HELP];
+}
+
 static void add_row(const Ui *ui, const Action *row, const char *help, Buf *out)
 {
     size_t start = out->n;
 
-    buf_printf(out, "  %s", keymap_keys(ui->keymap, ui->frame, row).s);
+    buf_printf(out, "  %s", keymap_keys(ui->look.keymap, ui->frame, row).s);
     while (out->n < start + 18)
         buf_putc(out, ' ');
     buf_printf(out, " :%s%s%s", row->name, *row->args ? " " : "", row->args);
@@ -47,14 +58,14 @@ static void add_rows(const Ui *ui, const Action *rows, Buf *out)
 /* What the view that was left for this page offers in its bottom line. */
 static void add_here(const Ui *ui, Buf *out)
 {
-    int i = ui->jump_at - 1;
+    int i = ui->history.at - 1;
 
-    while (i >= 0 && ui->jump[i].show == SHOW_HELP)
+    while (i >= 0 && ui->history.jump[i].show == SHOW_HELP)
         i--;
     if (i < 0)
         return;
-    ShowId from = ui->jump[i].show;
-    buf_printf(out, "in %s\n", views[from]->name);
+    ShowId from = ui->history.jump[i].show;
+    buf_printf(out, "in %s\n", ui->views[from]->name);
     for (Str rest = str_from(view_about[from]); rest.n > 0;) {
         int64_t end = str_find(rest, STR("\n"));
         size_t n = end < 0 ? rest.n : (size_t)end;
@@ -62,7 +73,7 @@ static void add_here(const Ui *ui, Buf *out)
         n += end >= 0;
         rest = (Str){rest.s + n, rest.n - n};
     }
-    for (const Hint *hint = views[from]->hints; hint->act != ACT_NONE; hint++)
+    for (const Hint *hint = ui->views[from]->hints; hint->act != ACT_NONE; hint++)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
 
@@ -71,16 +82,17 @@ static Str help_text(const Ui *ui)
     const SessionHooks *hooks = &ui->session->hooks;
     Buf text = buf_new(ui->frame);
 
-    if (*ui->help_about) {
-        lua_help(hooks->rows(hooks->context, ui->frame), str_from(ui->help_about), &text, NULL);
+    if (help_state(ui)->about[0]) {
+        lua_help(hooks->rows(hooks->context, ui->frame), str_from(help_state(ui)->about), &text,
+                 NULL);
         return buf_str(&text);
     }
     buf_puts(&text,
              "every action has a key, a name for the : line, or both; Enter on a row does it\n");
     add_here(ui, &text);
     add_rows(ui, explorer_actions, &text);
-    for (int i = 0; i < ui->n_extra; i++)
-        add_rows(ui, ui->extra[i], &text);
+    for (int i = 0; i < ui->commands.n; i++)
+        add_rows(ui, ui->commands.tables[i], &text);
     buf_puts(&text, help_marks);
     return buf_str(&text);
 }
@@ -95,16 +107,16 @@ static bool act(Ui *ui, ActId act, Key last)
     (void)last;
     if (page_act(ui, SHOW_HELP, act))
         return true;
-    if (act != ACT_OPEN || *ui->help_about)
+    if (act != ACT_OPEN || help_state(ui)->about[0])
         return false;
-    Str line = page_line(ui->page_text[SHOW_HELP], ui->line[SHOW_HELP]);
+    Str line = page_line(ui->list[SHOW_HELP].text, ui->list[SHOW_HELP].at);
     int64_t colon = str_find(line, STR(" :"));
     if (colon < 0 || line.s[0] != ' ')
         return false;
     Str name = {line.s + colon + 2, line.n - (size_t)colon - 2};
     name.n = (size_t)str_find(name, STR(" "));
-    ui_back(ui);
-    ui->run_next = arena_str(ui->frame, name);
+    places_back(ui);
+    ui->asked.command = arena_str(ui->frame, name);
     return true;
 }
 
@@ -113,6 +125,28 @@ static const Hint hints[] = {
     {ACT_SEARCH, "find"}, {ACT_CLOSE, "close"},    {0},
 };
 
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    help_state(ui)->about[0] = '\0';
+}
+
+bool help_show_lua(Ui *ui, Str name, Error *err)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+    HelpState *state = help_state(ui);
+    Buf text = buf_new(ui->frame);
+
+    if (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof state->about)
+        return error_set(err, "help is on lua and lua.NAME; without a name on the explorer");
+    if (!lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
+        return false;
+    ui_show(ui, SHOW_HELP);
+    snprintf(state->about, sizeof state->about, "%.*s", STR_ARG(name));
+    ui->list[SHOW_HELP].at = ui->list[SHOW_HELP].top = 0;
+    return true;
+}
+
 const View view_help = {
     .name = "Help",
     .draw = draw,
@@ -120,4 +154,6 @@ const View view_help = {
     .go = page_go,
     .list_at = 0,
     .hints = hints,
+    .enter = enter,
+    .own_size = sizeof(HelpState),
 };

@@ -1,4 +1,5 @@
 #include "tui/views/label.h"
+#include "tui/state/comm_table.h"
 
 #include "core/plan/edges.h"
 #include "core/cost/traffic.h"
@@ -132,7 +133,7 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
 
 static void draw_groups(Ui *ui, Pen *pen)
 {
-    const Comm *comm = ui_comm(ui);
+    const Comm *comm = comm_arranged(ui);
 
     if (comm->n_rows <= 0)
         return;
@@ -258,7 +259,7 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
 /* Of the plan, made once. */
 static const Traffic *traffic_of(Ui *ui)
 {
-    Comm *comm = ui_comm(ui);
+    Comm *comm = comm_arranged(ui);
     int64_t n = ui->session->mesh->n_devices;
 
     if (!comm->traffic && n <= DEVICES_MAX) {

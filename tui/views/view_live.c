@@ -2,6 +2,8 @@
 #include "core/explain/reason.h"
 #include "tui/state/reasons_job.h"
 #include "tui/views/label.h"
+#include "tui/views/mem.h"
+#include "tui/views/rows.h"
 
 enum { HEAD_ROWS = 2, BYTES_W = 11, SHARE_W = 10 };
 
@@ -89,7 +91,7 @@ static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen
     Shape local;
     Buf text = buf_new(ui->frame);
     sharding_local_shape(shardings_at(ui_plan(ui)->shardings, value->sharding), ui->session->mesh,
-                         mem_ranks(&ui->mem)->rank, &local);
+                         mem_ranks(mem_of(ui))->rank, &local);
     shape_format(&local, &text);
     const char *dtype = dtype_name((Dtype)ui->session->inferred->dtype[value->tensor]);
     if (widths->dtype)
@@ -118,8 +120,8 @@ static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen
 
 static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
 {
-    const MemRow *row = &ui->mem.row[at];
-    const LiveSet *live = &ui->mem.live;
+    const MemRow *row = &mem_of(ui)->row[at];
+    const LiveSet *live = &mem_of(ui)->live;
     Style style = row->leaf ? ROLE_TEXT : ROLE_HEAD;
     double share = live->bytes > 0 ? (double)row->bytes / (double)live->bytes : 0;
     pen_rune(pen, ROLE_TEXT, ' ');
@@ -143,7 +145,7 @@ static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
 /* What is shown: where, how much, in what order. */
 static void draw_top(const Ui *ui, Pen *pen)
 {
-    const Mem *mem = &ui->mem;
+    const Mem *mem = mem_of(ui);
     int place = mem_place(mem);
     Buf text = buf_new(ui->frame);
     buf_puts(&text, place == mem_ranks(mem)->use.peak_place ? " at the peak of " : " on ");
@@ -162,9 +164,9 @@ static void draw_top(const Ui *ui, Pen *pen)
 
 static int row_at(Ui *ui)
 {
-    int64_t *at = &ui->line[SHOW_LIVE];
+    int64_t *at = &ui->list[SHOW_LIVE].at;
     mem_is_listed(ui);
-    *at = *at >= ui->mem.n_rows ? ui->mem.n_rows - 1 : *at;
+    *at = *at >= mem_of(ui)->n_rows ? mem_of(ui)->n_rows - 1 : *at;
     *at = *at < 0 ? 0 : *at;
     return (int)*at;
 }
@@ -179,13 +181,13 @@ static void draw(Ui *ui, Pen *pen)
     Widths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
-    ui->height[SHOW_LIVE] = h;
-    ui->rows[SHOW_LIVE] = ui->mem.n_rows;
-    ui->top[SHOW_LIVE] = ui_scroll(ui->top[SHOW_LIVE], cursor, ui->mem.n_rows, h);
-    for (int i = (int)ui->top[SHOW_LIVE]; i < ui->mem.n_rows && !pen_full(pen); i++) {
+    ui->list[SHOW_LIVE].height = h;
+    ui->list[SHOW_LIVE].n = mem_of(ui)->n_rows;
+    ui->list[SHOW_LIVE].top = list_scroll(ui->list[SHOW_LIVE].top, cursor, mem_of(ui)->n_rows, h);
+    for (int i = (int)ui->list[SHOW_LIVE].top; i < mem_of(ui)->n_rows && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);
         if (i == cursor)
-            ui_mark_row(ui, SHOW_LIVE, pen, pen->y);
+            rows_mark(ui, SHOW_LIVE, pen, pen->y);
         pen_line(pen);
     }
 }
@@ -193,10 +195,10 @@ static void draw(Ui *ui, Pen *pen)
 /* The other panes follow. */
 static void select_row(Ui *ui, int64_t at)
 {
-    ui->line[SHOW_LIVE] = at;
-    if (!mem_is_listed(ui) || ui->mem.n_rows == 0)
+    ui->list[SHOW_LIVE].at = at;
+    if (!mem_is_listed(ui) || mem_of(ui)->n_rows == 0)
         return;
-    const MemRow *row = &ui->mem.row[row_at(ui)];
+    const MemRow *row = &mem_of(ui)->row[row_at(ui)];
     int32_t op = mem_op(ui->session, row->value.tensor);
     if (!row->leaf)
         return;
@@ -209,14 +211,14 @@ static bool open_row(Ui *ui, const MemRow *row, bool open)
 {
     if (row->leaf || row->open == open)
         return false;
-    mem_toggle(&ui->mem, row_at(ui));
+    mem_toggle(mem_of(ui), row_at(ui));
     return true;
 }
 
 static bool go_to_tensor(Ui *ui, const MemRow *row)
 {
     int32_t op = mem_op(ui->session, row->value.tensor), tensor = row->value.tensor;
-    ui_remember(ui);
+    places_remember(ui);
     if (op >= 0)
         ui_go_op(ui, op);
     ui_select_tensor(ui, tensor);
@@ -230,10 +232,10 @@ static bool act(Ui *ui, ActId act, Key last)
     int64_t at = row_at(ui);
     if (mem_act(ui, act))
         return true;
-    if (ui->mem.n_rows == 0)
+    if (mem_of(ui)->n_rows == 0)
         return false;
-    const MemRow *row = &ui->mem.row[at];
-    if (ui_move(&at, ui->mem.n_rows, ui->height[SHOW_LIVE], act))
+    const MemRow *row = &mem_of(ui)->row[at];
+    if (list_move(&at, mem_of(ui)->n_rows, ui->list[SHOW_LIVE].height, act))
         select_row(ui, at);
     else if (act == ACT_WHAT_IF)
         mem_what_if(ui, row);
@@ -257,8 +259,8 @@ static void go(Ui *ui, int64_t row)
 
 static void table(Ui *ui, Sheet *out)
 {
-    mem_list(&ui->mem, ui->session, NULL);
-    const LiveSet *live = &ui->mem.live;
+    mem_list(mem_of(ui), ui->session, NULL);
+    const LiveSet *live = &mem_of(ui)->live;
     static const char *const texts[] = {"tensor", "class", "dtype",    "sharding",
                                         "from",   "until", "seeded_by"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

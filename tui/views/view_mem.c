@@ -2,6 +2,8 @@
 #include "tui/state/job.h"
 #include "tui/state/whatif.h"
 #include "tui/views/label.h"
+#include "tui/views/mem.h"
+#include "tui/views/rows.h"
 
 #include "core/summary/sheets.h"
 
@@ -28,7 +30,7 @@ static bool count_work(void *context, Progress *progress, Error *err)
 static void count_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     CountJob *job = context;
-    Mem *mem = &ui->mem, *made = &job->mem;
+    Mem *mem = mem_of(ui), *made = &job->mem;
     (void)ok, (void)err;
     if (mem->arena && mem->arena != made->arena) { /* an export did not wait for it */
         mem_forget(made);
@@ -52,11 +54,11 @@ static void count_done(Ui *ui, void *context, bool ok, const Error *err)
 
 void mem_follow(Ui *ui)
 {
-    if (job_at_once(ui) || ui->mem.live_arena || job_runs(ui))
+    if (job_at_once(ui) || mem_of(ui)->live_arena || job_runs(ui))
         return;
     Arena *arena = arena_new();
     CountJob *job = arena_make(arena, CountJob);
-    *job = (CountJob){arena, ui->session, ui->mem};
+    *job = (CountJob){arena, ui->session, *mem_of(ui)};
     if (!job_start(ui, &(JobWork){.title = "count",
                                   .work = count_work,
                                   .done = count_done,
@@ -68,15 +70,15 @@ void mem_follow(Ui *ui)
 static bool mem_is_counted(Ui *ui)
 {
     if (job_at_once(ui))
-        mem_count(&ui->mem, ui->session, NULL);
-    return ui->mem.arena != NULL;
+        mem_count(mem_of(ui), ui->session, NULL);
+    return mem_of(ui)->arena != NULL;
 }
 
 bool mem_is_listed(Ui *ui)
 {
     if (job_at_once(ui))
-        mem_list(&ui->mem, ui->session, NULL);
-    return ui->mem.live_arena != NULL;
+        mem_list(mem_of(ui), ui->session, NULL);
+    return mem_of(ui)->live_arena != NULL;
 }
 
 static int64_t limit_of(const Ui *ui)
@@ -88,7 +90,7 @@ static int64_t limit_of(const Ui *ui)
  * that its classes could not be told apart. */
 static int64_t bar_bytes(const Ui *ui)
 {
-    int64_t most = ui->mem.ranks.at[0].use.peak_bytes, limit = limit_of(ui);
+    int64_t most = mem_of(ui)->ranks.at[0].use.peak_bytes, limit = limit_of(ui);
     bool small = most < limit / 8;
     return small || limit <= 0 || most > limit ? most : limit;
 }
@@ -122,13 +124,14 @@ static void draw_bar(const Ui *ui, const RankMemory *ranks, int columns, Pen *pe
 
 static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pen)
 {
-    const RankMemory *ranks = &ui->mem.ranks.at[at];
+    const RankMemory *ranks = &mem_of(ui)->ranks.at[at];
     Buf name = buf_new(ui->frame), box = buf_new(ui->frame);
     bool over = ranks->use.peak_bytes > limit_of(ui);
     double free =
         limit_of(ui) > 0 ? 100 * (1 - (double)ranks->use.peak_bytes / (double)limit_of(ui)) : 0;
-    mem_format_box(&ui->mem, at, ui->session->mesh, &box);
-    mem_format_devices(&ui->mem, at, ui->session->mesh->n_devices, name_w - (int)box.n - 2, &name);
+    mem_format_box(mem_of(ui), at, ui->session->mesh, &box);
+    mem_format_devices(mem_of(ui), at, ui->session->mesh->n_devices, name_w - (int)box.n - 2,
+                       &name);
     if (box.n > 0 && text_columns(buf_str(&name)) + (int)box.n + 2 <= name_w)
         buf_printf(&name, "  %s", box.s);
     pen_puts(pen, over ? ROLE_ERROR : ROLE_TEXT, over ? " !" : "  ");
@@ -154,7 +157,7 @@ static void put_folded(Pen *pen, Style style, Str text, int indent)
 
 static void draw_legend(const Ui *ui, Pen *pen)
 {
-    const RankMemory *ranks = mem_ranks(&ui->mem);
+    const RankMemory *ranks = mem_ranks(mem_of(ui));
     for (int c = 0; c < MEMORY_CLASS_COUNT; c++) {
         if (ranks->by_class[c] == 0)
             continue;
@@ -214,8 +217,8 @@ static Str op_at(const Ui *ui, int place)
 
 static void draw_graph(const Ui *ui, int rows, Pen *pen)
 {
-    const MemoryUse *use = &mem_ranks(&ui->mem)->use;
-    int n = ui->mem.n_places, room = pen->area.w - SCALE_W - 1;
+    const MemoryUse *use = &mem_ranks(mem_of(ui))->use;
+    int n = mem_of(ui)->n_places, room = pen->area.w - SCALE_W - 1;
     Graphed graph = {.columns = n < room ? n : room, .rows = rows - 2, .most = use->peak_bytes};
     if (n == 0 || graph.columns < 4 || graph.most <= 0)
         return;
@@ -223,7 +226,7 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
     for (int c = 0; c < graph.columns; c++)
         graph.bytes[c] = mem_column(use, n, c, graph.columns);
     graph.peak = column_of(use->peak_place, n, graph.columns);
-    graph.cursor = column_of(mem_place(&ui->mem), n, graph.columns);
+    graph.cursor = column_of(mem_place(mem_of(ui)), n, graph.columns);
     pen_printf(pen, ROLE_HEAD, " OVER THE STEP  ");
     pen_printf(pen, ROLE_DIM, "a column is %.3g op%s, ^ the peak: ", (double)n / graph.columns,
                n == graph.columns ? "" : "s");
@@ -243,7 +246,7 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
 
 static void draw_init(const Ui *ui, Pen *pen)
 {
-    const InitMemory *init = &mem_ranks(&ui->mem)->init;
+    const InitMemory *init = &mem_ranks(mem_of(ui))->init;
     Str parts = label_bytes(ui, init->parts_bytes), cut = label_bytes(ui, init->cut_bytes);
     Str whole = label_bytes(ui, init->whole_bytes);
     draw_field(pen, " INIT", 7);
@@ -268,7 +271,7 @@ static void draw_statement(Pen *pen)
 
 static void draw_over(const Ui *ui, Pen *pen)
 {
-    int64_t over = mem_ranks(&ui->mem)->use.peak_bytes - limit_of(ui);
+    int64_t over = mem_ranks(mem_of(ui))->use.peak_bytes - limit_of(ui);
     if (over <= 0)
         return;
     pen_puts(pen, ROLE_ERROR, " ! does not fit: ");
@@ -288,7 +291,7 @@ static void draw_top(const Ui *ui, Pen *pen)
 
 static void draw(Ui *ui, Pen *pen)
 {
-    Mem *mem = &ui->mem;
+    Mem *mem = mem_of(ui);
     if (!mem_is_counted(ui)) {
         pen_puts(pen, ROLE_NOTE, " counting what is alive when ..");
         return;
@@ -303,13 +306,13 @@ static void draw(Ui *ui, Pen *pen)
     list_h = mem->ranks.n < list_h ? mem->ranks.n : list_h;
     draw_top(ui, pen);
     draw_headings(ui, name_w, bar_w, pen);
-    ui->height[SHOW_MEM] = list_h;
-    ui->top[SHOW_MEM] = ui_scroll(ui->top[SHOW_MEM], mem->at, mem->ranks.n, list_h);
+    ui->list[SHOW_MEM].height = list_h;
+    ui->list[SHOW_MEM].top = list_scroll(ui->list[SHOW_MEM].top, mem->at, mem->ranks.n, list_h);
     for (int i = 0; i < list_h; i++) {
-        int at = (int)ui->top[SHOW_MEM] + i;
+        int at = (int)ui->list[SHOW_MEM].top + i;
         draw_device_row(ui, at, name_w, bar_w, pen);
         if (at == mem->at)
-            ui_mark_row(ui, SHOW_MEM, pen, pen->y);
+            rows_mark(ui, SHOW_MEM, pen, pen->y);
         pen_line(pen);
     }
     draw_legend(ui, pen);
@@ -329,7 +332,7 @@ static void draw(Ui *ui, Pen *pen)
 static int time_step(const Ui *ui)
 {
     enum { USUAL_COLUMNS = 60 };
-    int n = ui->mem.n_places / USUAL_COLUMNS;
+    int n = mem_of(ui)->n_places / USUAL_COLUMNS;
     return n > 0 ? n : 1;
 }
 
@@ -363,7 +366,7 @@ void mem_what_if(Ui *ui, const MemRow *within)
     enum { MOST = 6 };
     WhatIfAsk ask = {.arena = arena_new(), .by_peak = true, .priced = true, .verb = ""};
     MemAlike alike[MOST];
-    int n = mem_alike(ask.arena, &ui->mem, ui->session, within, MOST, alike);
+    int n = mem_alike(ask.arena, mem_of(ui), ui->session, within, MOST, alike);
     for (int i = 0; i < n; i++)
         add_options(ui, &ask, &alike[i]);
     snprintf(ask.title, sizeof ask.title, "to lower the peak of %.*s",
@@ -373,7 +376,7 @@ void mem_what_if(Ui *ui, const MemRow *within)
 
 bool mem_act(Ui *ui, ActId act)
 {
-    Mem *mem = &ui->mem;
+    Mem *mem = mem_of(ui);
     if (!mem_is_counted(ui))
         return false;
     if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS) {
@@ -383,14 +386,14 @@ bool mem_act(Ui *ui, ActId act)
     if (act != ACT_GROUPING)
         return false;
     mem_set_grouping(mem, (MemGrouping)((mem->grouping + 1) % MEM_GROUPING_COUNT));
-    ui->line[SHOW_LIVE] = 0;
+    ui->list[SHOW_LIVE].at = 0;
     ui_say(ui, "grouped by %s", mem_grouping_name(mem->grouping));
     return true;
 }
 
 void mem_note(Ui *ui, Buf *out)
 {
-    Mem *mem = &ui->mem;
+    Mem *mem = mem_of(ui);
     int place = mem_is_counted(ui) ? mem_place(mem) : -1;
     if (place < 0)
         return;
@@ -404,7 +407,7 @@ void mem_note(Ui *ui, Buf *out)
 
 static bool act(Ui *ui, ActId act, Key last)
 {
-    Mem *mem = &ui->mem;
+    Mem *mem = mem_of(ui);
     int64_t at = mem->at;
     (void)last;
     if (act == ACT_LEFT || act == ACT_RIGHT)
@@ -419,7 +422,7 @@ static bool act(Ui *ui, ActId act, Key last)
         ui_show(ui, SHOW_LIVE);
         return true;
     }
-    if (!mem_is_counted(ui) || !ui_move(&at, mem->ranks.n, ui->height[SHOW_MEM], act))
+    if (!mem_is_counted(ui) || !list_move(&at, mem->ranks.n, ui->list[SHOW_MEM].height, act))
         return false;
     mem_select(mem, (int)at);
     return true;
@@ -427,15 +430,15 @@ static bool act(Ui *ui, ActId act, Key last)
 
 static void go(Ui *ui, int64_t row)
 {
-    if (mem_is_counted(ui) && row >= 0 && row < ui->mem.ranks.n)
-        mem_select(&ui->mem, (int)row);
+    if (mem_is_counted(ui) && row >= 0 && row < mem_of(ui)->ranks.n)
+        mem_select(mem_of(ui), (int)row);
 }
 
 static void table(Ui *ui, Sheet *out)
 {
-    mem_count(&ui->mem, ui->session, NULL);
+    mem_count(mem_of(ui), ui->session, NULL);
     sheet_columns(out, sheet_memory_columns);
-    sheet_memory_rows(ui->session, &ui->mem.ranks, out);
+    sheet_memory_rows(ui->session, &mem_of(ui)->ranks, out);
 }
 
 static const Hint hints[] = {
@@ -452,6 +455,16 @@ static const Hint hints[] = {
     {0},
 };
 
+static void open_state(Ui *ui)
+{
+    mem_open(mem_of(ui), ui->arena);
+}
+
+static void forget(Ui *ui)
+{
+    mem_forget(mem_of(ui));
+}
+
 const View view_mem = {
     .name = "Mem",
     .draw = draw,
@@ -461,4 +474,7 @@ const View view_mem = {
     .list_at = 2,
     .hints = hints,
     .table = table,
+    .own_size = sizeof(Mem),
+    .open = open_state,
+    .forget = forget,
 };

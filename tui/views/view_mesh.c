@@ -7,6 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+typedef struct {
+    int turn;        /* which axes go down and across */
+    int64_t columns; /* of the grid, as last drawn */
+    bool groups;     /* show groups of a collective instead of slices */
+} MeshState;
+
+static MeshState *mesh_state(const Ui *ui)
+{
+    return ui->own[SHOW_MESH];
+}
+
 /* FULL_MOST: devices that mostly have cells which say slice and group both. */
 enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8, STAGES_SHOWN = 8 };
 
@@ -269,7 +280,7 @@ static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
         pen_line(&inner);
     }
     tiles_draw(tiles, &fill, picture->panels.label,
-               ui_scroll(here - tiles->shown / 2, here, tiles->rows, tiles->shown), &inner);
+               list_scroll(here - tiles->shown / 2, here, tiles->rows, tiles->shown), &inner);
 }
 
 /* Panels beside and below each other, those around the cursor's. */
@@ -439,7 +450,7 @@ static MeshGrid grid_of(const Ui *ui, int w, int h)
 
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         int room = w > LABEL_MOST ? w - LABEL_MOST : 1;
-        grid = mesh_grid(ui->session->mesh, ui->mesh_turn, room / cells[i]);
+        grid = mesh_grid(ui->session->mesh, mesh_state(ui)->turn, room / cells[i]);
         if (grid.row_axis >= 0 || grid.n_rows <= h)
             break;
     }
@@ -474,8 +485,9 @@ static void draw(Ui *ui, Pen *pen)
     picture.grid = grid_of(ui, pen->area.w, h - 1);
     picture.panels =
         mesh_panels_fit(&picture.grid, label_columns(&picture.grid), CELL_LINES, pen->area.w, h);
-    picture.groups = ui->mesh_groups && picture.talk && picture.panels.tiles.form != TILE_FULL;
-    ui->mesh_columns = picture.grid.n_columns;
+    picture.groups =
+        mesh_state(ui)->groups && picture.talk && picture.panels.tiles.form != TILE_FULL;
+    mesh_state(ui)->columns = picture.grid.n_columns;
     if (above == 3) {
         draw_mesh(ui, pen);
         mesh_draw_links(ui, pen);
@@ -497,7 +509,7 @@ static void draw(Ui *ui, Pen *pen)
 /* Across and down the grid, and on into the next block. */
 static bool move(Ui *ui, ActId act)
 {
-    MeshGrid grid = mesh_grid(ui->session->mesh, ui->mesh_turn, ui->mesh_columns);
+    MeshGrid grid = mesh_grid(ui->session->mesh, mesh_state(ui)->turn, mesh_state(ui)->columns);
     int64_t panel, row, column, by = 1;
 
     mesh_grid_find(&grid, ui->rank, &panel, &row, &column);
@@ -531,9 +543,9 @@ static bool act(Ui *ui, ActId act, Key last)
     if (act == ACT_TOP || act == ACT_BOTTOM)
         ui->rank = act == ACT_TOP ? 0 : mesh->n_devices - 1;
     else if (act == ACT_DIM_NEXT || act == ACT_DIM_PREVIOUS)
-        ui->mesh_turn = (ui->mesh_turn % n + (act == ACT_DIM_NEXT ? 1 : n - 1)) % n;
+        mesh_state(ui)->turn = (mesh_state(ui)->turn % n + (act == ACT_DIM_NEXT ? 1 : n - 1)) % n;
     else if (act == ACT_SHOW_MESH)
-        ui->mesh_groups = !ui->mesh_groups;
+        mesh_state(ui)->groups = !mesh_state(ui)->groups;
     else if (act == ACT_OPEN && ui->at.tensor >= 0)
         ui_show(ui, SHOW_TENSOR);
     else
@@ -573,7 +585,8 @@ static void note(Ui *ui, Buf *out)
                mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
     put_stages(ui, out);
     if (mesh_next_step(ui) && mesh->n_devices > FULL_MOST)
-        buf_printf(out, "   4 again: %s", ui->mesh_groups ? "slices" : "groups of its collective");
+        buf_printf(out, "   4 again: %s",
+                   mesh_state(ui)->groups ? "slices" : "groups of its collective");
 }
 
 /* A row per device: where it stands, what it holds. */
@@ -625,6 +638,11 @@ static const Hint hints[] = {
     {0},
 };
 
+static void enter(Ui *ui, ShowId from)
+{
+    mesh_state(ui)->groups = from == SHOW_COMM || from == SHOW_COMM_DETAIL;
+}
+
 const View view_mesh = {
     .name = "Mesh",
     .draw = draw,
@@ -633,4 +651,6 @@ const View view_mesh = {
     .list_at = -1,
     .hints = hints,
     .table = table,
+    .enter = enter,
+    .own_size = sizeof(MeshState),
 };

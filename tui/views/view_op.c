@@ -8,9 +8,11 @@
 #include "core/run/kernel.h"
 #include "core/explain/reason.h"
 #include "core/explain/why_reshard.h"
+#include "tui/state/control.h"
 #include "tui/state/reasons_job.h"
 #include "tui/views/op_lists.h"
 #include "tui/views/page.h"
+#include "tui/views/rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -467,10 +469,10 @@ static void draw(Ui *ui, Pen *pen)
     Pen inner = pen_new(page, (Rect){0, 0, page->w, page->h});
     draw_page(ui, op, space, h, &inner, &selected);
     int n = inner.y < page->h ? inner.y : page->h;
-    int top = (int)ui_scroll(selected - 2 * h / 3, selected, n, h);
+    int top = (int)list_scroll(selected - 2 * h / 3, selected, n, h);
     copy_lines(page, top, pen);
     if (selected >= 0)
-        ui_mark_row(ui, SHOW_OP, pen, pen->y + selected - top);
+        rows_mark(ui, SHOW_OP, pen, pen->y + selected - top);
 }
 
 /* Operand under the cursor, or {-1}. */
@@ -498,7 +500,7 @@ static bool move(Ui *ui, ActId act)
     int n = last_operand + (space ? n_notations(ui, ui->at.op, space) : 0);
     int64_t at = ui->at.item, by = act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP;
 
-    if (!ui_move(&at, n, n / 2, act))
+    if (!list_move(&at, n, n / 2, act))
         return false;
     ui->at.item = (int)at;
     OperandAt operand = selected_operand(ui);

@@ -6,8 +6,14 @@
 #include "tui/views/label.h"
 #include "tui/views/policy_lines.h"
 #include "tui/views/view_policy.h"
+#include "tui/views/rows.h"
 
 #include <inttypes.h>
+
+static PolicyState *state_of(const Ui *ui)
+{
+    return ui->own[SHOW_POLICY];
+}
 
 enum { DETAIL_LEAST_H = 9, DETAIL_MOST = 7, PRICE_LEAST_W = 56, BAR_LEAST_W = 76, BAR = 6 };
 
@@ -22,7 +28,7 @@ static int n_rows(const PolicyLines *lines)
 static int line_at(Ui *ui)
 {
     const PolicyLines *lines = policy_lines(ui);
-    int64_t at = ui->line[SHOW_POLICY];
+    int64_t at = ui->list[SHOW_POLICY].at;
 
     return at >= 0 && at < lines->n_lines ? (int)at + 1 : 0;
 }
@@ -30,7 +36,7 @@ static int line_at(Ui *ui)
 /* The line of the shown file that the last run failed at; 0: none, or it is of another file. */
 static int failed_line(const Ui *ui, const PolicyLines *lines)
 {
-    const Error *failed = &ui->policy_failed;
+    const Error *failed = &ui->changes.policy_failed;
 
     if (!error_is_set(failed) || !lines->file || strcmp(failed->file, lines->file) != 0)
         return 0;
@@ -50,7 +56,7 @@ static bool is_telling(const Ui *ui, const PolicyLines *lines, int row)
 static int listed_rows(Ui *ui, int h, int **out)
 {
     const PolicyLines *lines = policy_lines(ui);
-    bool all = ui->policy_all || n_rows(lines) <= h;
+    bool all = state_of(ui)->shows_all || n_rows(lines) <= h;
     Vec(int) rows = {0};
 
     for (int row = 0; row < n_rows(lines); row++)
@@ -148,7 +154,7 @@ static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
     if (lines->n_unused > 0)
         pen_printf(pen, ROLE_DIM, ", %d decided nothing", lines->n_unused);
     pen_line(pen);
-    const Error *failed = &ui->policy_failed;
+    const Error *failed = &ui->changes.policy_failed;
     if (!error_is_set(failed))
         return;
     Buf text = buf_new(ui->frame);
@@ -242,7 +248,7 @@ static void draw_edit(const PolicyEdit *edit, const Columns *columns, Pen *pen)
 
 static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
 {
-    int64_t *at = &ui->line[SHOW_POLICY], *top = &ui->top[SHOW_POLICY];
+    int64_t *at = &ui->list[SHOW_POLICY].at, *top = &ui->list[SHOW_POLICY].top;
     Columns columns = {lines->priced && pen->area.w >= PRICE_LEAST_W ? 10 : 0,
                        lines->priced && pen->area.w >= BAR_LEAST_W ? BAR : 0, false};
 
@@ -252,9 +258,9 @@ static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
     int64_t place = place_in(rows, n, *at);
     *at = rows[place];
     columns.trimmed = n < n_rows(lines);
-    ui->rows[SHOW_POLICY] = n;
-    ui->height[SHOW_POLICY] = h;
-    *top = ui_scroll(*top, place, n, h);
+    ui->list[SHOW_POLICY].n = n;
+    ui->list[SHOW_POLICY].height = h;
+    *top = list_scroll(*top, place, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         int row = rows[*top + i];
         if (row < lines->n_lines)
@@ -262,7 +268,7 @@ static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
         else
             draw_edit(&lines->edit[row - lines->n_lines], &columns, pen);
         if (row == *at)
-            ui_mark_row(ui, SHOW_POLICY, pen, pen->y);
+            rows_mark(ui, SHOW_POLICY, pen, pen->y);
         pen_line(pen);
     }
 }
@@ -313,7 +319,7 @@ static void draw_detail(Ui *ui, int number, Pen *pen)
 {
     const PolicyLine *line = &policy_lines(ui)->line[number - 1];
 
-    if (error_is_set(&ui->policy_failed)) {
+    if (error_is_set(&ui->changes.policy_failed)) {
         pen_puts(pen, ROLE_DIM, " hits are of the last good run, the source is as it is now");
         return;
     }
@@ -473,7 +479,7 @@ static void try_without(Ui *ui)
 
 static void show_place(Ui *ui, const Decision *decision)
 {
-    ui_remember(ui);
+    places_remember(ui);
     if (decision_is_on_tensor(decision->kind)) {
         int32_t maker = ui_graph(ui)->tensors[decision->place].maker;
         if (maker >= 0 && ui->session->groups->group_of[maker] >= 0)
@@ -519,10 +525,11 @@ static void open_line(Ui *ui)
 
 /* Where the cursor tells nothing it goes to what went wrong, else to the first line that decided.
  */
-static void enter(Ui *ui)
+static void enter(Ui *ui, ShowId from)
 {
+    (void)from;
     const PolicyLines *lines = policy_lines(ui);
-    int64_t *at = &ui->line[SHOW_POLICY];
+    int64_t *at = &ui->list[SHOW_POLICY].at;
     int first = -1;
 
     if (*at < n_rows(lines) && is_telling(ui, lines, (int)*at))
@@ -551,27 +558,27 @@ static bool act(Ui *ui, ActId act, Key last)
         return true;
     }
     if (act == ACT_SHOW_POLICY) {
-        enter(ui);
+        enter(ui, SHOW_POLICY);
         return true;
     }
     if (act == ACT_FOLD) {
-        ui->policy_all = !ui->policy_all;
+        state_of(ui)->shows_all = !state_of(ui)->shows_all;
         return true;
     }
-    int *rows, n = listed_rows(ui, ui->height[SHOW_POLICY], &rows);
-    int64_t place = n > 0 ? place_in(rows, n, ui->line[SHOW_POLICY]) : 0;
-    if (n == 0 || !ui_move(&place, n, ui->height[SHOW_POLICY], act))
+    int *rows, n = listed_rows(ui, ui->list[SHOW_POLICY].height, &rows);
+    int64_t place = n > 0 ? place_in(rows, n, ui->list[SHOW_POLICY].at) : 0;
+    if (n == 0 || !list_move(&place, n, ui->list[SHOW_POLICY].height, act))
         return false;
-    ui->line[SHOW_POLICY] = rows[place];
+    ui->list[SHOW_POLICY].at = rows[place];
     return true;
 }
 
 static void go(Ui *ui, int64_t row)
 {
-    int *rows, n = listed_rows(ui, ui->height[SHOW_POLICY], &rows);
+    int *rows, n = listed_rows(ui, ui->list[SHOW_POLICY].height, &rows);
 
     if (row >= 0 && row < n)
-        ui->line[SHOW_POLICY] = rows[row];
+        ui->list[SHOW_POLICY].at = rows[row];
 }
 
 bool policy_place(Ui *ui, Str *file, int *line)
@@ -580,9 +587,9 @@ bool policy_place(Ui *ui, Str *file, int *line)
 
     if (!lines->file)
         return false;
-    bool failed = error_is_set(&ui->policy_failed) && ui->policy_failed.line > 0;
-    *file = str_from(failed ? ui->policy_failed.file : lines->file);
-    *line = failed ? ui->policy_failed.line : line_at(ui) > 0 ? line_at(ui) : 1;
+    bool failed = error_is_set(&ui->changes.policy_failed) && ui->changes.policy_failed.line > 0;
+    *file = str_from(failed ? ui->changes.policy_failed.file : lines->file);
+    *line = failed ? ui->changes.policy_failed.line : line_at(ui) > 0 ? line_at(ui) : 1;
     return true;
 }
 
@@ -642,4 +649,7 @@ const View view_policy = {
     .list_at = 2,
     .hints = hints,
     .table = table,
+    .enter = enter,
+    .own_size = sizeof(PolicyState),
+    .forget = policy_lines_forget,
 };

@@ -3,6 +3,7 @@
 #include "core/plan/stage.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
+#include "tui/views/rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -271,7 +272,7 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
     int x = (int)((span->start_us + span->us / 2 - run->from_us) / run->len_us * w);
     Buf text = buf_new(ui->frame);
 
-    buf_printf(&text, "%s ", ui->ascii ? "^" : "▲");
+    buf_printf(&text, "%s ", ui->look.ascii ? "^" : "▲");
     if (span->op >= 0)
         buf_printf(&text, "%.*s %s", STR_ARG(label_op(ui->session, ui->frame, span->op)),
                    label_operator(ui_graph(ui), span->op));
@@ -315,7 +316,7 @@ static Str ratio_text(const Ui *ui, double predicted, double measured)
         return STR("-");
     if (measured > 2 * predicted)
         return str_from(
-            arena_printf(ui->frame, "%s%.3g", ui->ascii ? "x" : "×", measured / predicted));
+            arena_printf(ui->frame, "%s%.3g", ui->look.ascii ? "x" : "×", measured / predicted));
     return str_from(arena_printf(ui->frame, "%+.0f%%", 100 * (measured / predicted - 1)));
 }
 
@@ -372,17 +373,17 @@ static void draw_table(Ui *ui, const RunState *run, Pen *pen)
     bool shares = pen->area.w >= 70;
     int label =
         pen->area.w - 9 - 11 - (run->arena ? 19 : 0) - (shares ? run->arena ? 14 : 7 : 0) - 1;
-    int64_t at = line->span[run->span].row, *top = &ui->top[SHOW_RUN];
+    int64_t at = line->span[run->span].row, *top = &ui->list[SHOW_RUN].top;
 
     draw_table_head(run, label > 8 ? label : 8, shares, pen);
     int h = pen->area.h - pen->y;
-    ui->rows[SHOW_RUN] = line->n_rows;
-    ui->height[SHOW_RUN] = h;
-    *top = ui_scroll(*top, at, line->n_rows, h);
+    ui->list[SHOW_RUN].n = line->n_rows;
+    ui->list[SHOW_RUN].height = h;
+    *top = list_scroll(*top, at, line->n_rows, h);
     for (int i = 0; i < h && *top + i < line->n_rows; i++) {
         draw_table_row(ui, run, (int)*top + i, label > 8 ? label : 8, shares, pen);
         if (*top + i == at)
-            ui_mark_row(ui, SHOW_RUN, pen, pen->y);
+            rows_mark(ui, SHOW_RUN, pen, pen->y);
         pen_line(pen);
     }
 }
@@ -486,7 +487,7 @@ static bool open_op(Ui *ui, const RunState *run)
 
     if (op < 0)
         return false;
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, op);
     ui->at.show = SHOW_OP;
     return true;
@@ -515,7 +516,7 @@ static bool act(Ui *ui, ActId act, Key last)
         return next_reshard(ui, run, act == ACT_NEXT_RESHARD ? 1 : -1);
     } else if (act == ACT_OPEN) {
         return open_op(ui, run);
-    } else if (ui_move(&row, run->timeline->n_rows, ui->height[SHOW_RUN], act)) {
+    } else if (list_move(&row, run->timeline->n_rows, ui->list[SHOW_RUN].height, act)) {
         select_span(ui, run, run->timeline->row[row].first);
     } else {
         return false;
@@ -566,6 +567,17 @@ static const Hint hints[] = {
     {ACT_HELP, "help"},         {ACT_CLOSE, "close"},          {0},
 };
 
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    act(ui, ACT_SHOW_RUN, 0);
+}
+
+static void forget(Ui *ui)
+{
+    run_state_forget(ui->own[SHOW_RUN]);
+}
+
 const View view_run = {
     .name = "Run",
     .draw = draw,
@@ -575,4 +587,7 @@ const View view_run = {
     .list_at = -1,
     .hints = hints,
     .table = table,
+    .enter = enter,
+    .own_size = sizeof(RunState),
+    .forget = forget,
 };

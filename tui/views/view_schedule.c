@@ -165,10 +165,10 @@ static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
 
     draw_stage_row(ui, state, 0, true, pen);
     int h = pen->area.h - pen->y;
-    int64_t *top = &ui->top[SHOW_SCHEDULE];
-    ui->rows[SHOW_SCHEDULE] = n;
-    ui->height[SHOW_SCHEDULE] = h;
-    *top = ui_scroll(*top, at, n, h);
+    int64_t *top = &ui->list[SHOW_SCHEDULE].top;
+    ui->list[SHOW_SCHEDULE].n = n;
+    ui->list[SHOW_SCHEDULE].height = h;
+    *top = list_scroll(*top, at, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         int y = pen->y;
         draw_stage_row(ui, state, (int)*top + i, false, pen);
@@ -239,7 +239,7 @@ static void draw(Ui *ui, Pen *pen)
     ScheduleState *state = schedule_state(ui);
     bool tall = pen->area.h >= NOTE_LEAST_H;
 
-    ui->rows[SHOW_SCHEDULE] = ui->height[SHOW_SCHEDULE] = 0;
+    ui->list[SHOW_SCHEDULE].n = ui->list[SHOW_SCHEDULE].height = 0;
     if (!state->table) {
         draw_none(ui, pen);
         return;
@@ -315,7 +315,7 @@ static void open_stage(Ui *ui, const ScheduleState *state)
 {
     const Stage *stage = &ui_plan(ui)->stages->at[state->table->block[state->at].stage];
 
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, ui->session->inferred->program[stage->first]);
     ui->at.show = SHOW_GRAPH;
 }
@@ -341,7 +341,7 @@ static bool act(Ui *ui, ActId act, Key last)
         state->len = 0;
     } else if (act == ACT_OPEN) {
         open_stage(ui, state);
-    } else if (ui_move(&row, state->n_rows, ui->height[SHOW_SCHEDULE], act)) {
+    } else if (list_move(&row, state->n_rows, ui->list[SHOW_SCHEDULE].height, act)) {
         go_row(state, (int)row);
     } else {
         return false;
@@ -391,6 +391,11 @@ static const Hint hints[] = {
     {0},
 };
 
+static void forget(Ui *ui)
+{
+    schedule_state_forget(ui->own[SHOW_SCHEDULE]);
+}
+
 const View view_schedule = {
     .name = "Schedule",
     .draw = draw,
@@ -400,4 +405,6 @@ const View view_schedule = {
     .list_at = -1,
     .hints = hints,
     .table = table,
+    .own_size = sizeof(ScheduleState),
+    .forget = forget,
 };

@@ -4,6 +4,7 @@
 #include "tui/views/label.h"
 #include "tui/views/notations.h"
 #include "tui/views/tensor_picture.h"
+#include "tui/views/rows.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -111,7 +112,7 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
         slice_range(ui->frame, slices, d, slices_twin(slices, ui->rank), 2, &range);
         pen_printf(pen, ROLE_TEXT, "  %s", range.s);
         if (d == ui->at.dim)
-            ui_mark_row(ui, SHOW_TENSOR, pen, pen->y);
+            rows_mark(ui, SHOW_TENSOR, pen, pen->y);
         pen_line(pen);
     }
 }
@@ -314,7 +315,7 @@ static void draw_size(const Ui *ui, int d, int64_t dim, Pen *pen)
             pen_printf(pen, ROLE_TEXT, "--dim '%s=SIZE'", name.s);
     }
     if (d == ui->at.dim)
-        ui_mark_row(ui, SHOW_TENSOR, pen, pen->y);
+        rows_mark(ui, SHOW_TENSOR, pen, pen->y);
     pen_line(pen);
 }
 
@@ -406,7 +407,7 @@ static void draw(Ui *ui, Pen *pen)
     for (int i = 0; i < parts.notations; i++) {
         draw_notation(ui, &notation[i], i == 0 ? ui->at.dim : -1, pen);
         if (i == 0 && !parts.dims)
-            ui_mark_row(ui, SHOW_TENSOR, pen, pen->y - 1);
+            rows_mark(ui, SHOW_TENSOR, pen, pen->y - 1);
     }
     if (parts.dims)
         draw_dims(ui, &slices, pen);

@@ -79,8 +79,8 @@ static int64_t step_at(const Ui *ui)
 {
     int64_t at = -1;
 
-    for (int64_t i = 0; i <= ui->line[SHOW_WHY]; i++)
-        at += is_step(page_line(ui->page_text[SHOW_WHY], i));
+    for (int64_t i = 0; i <= ui->list[SHOW_WHY].at; i++)
+        at += is_step(page_line(ui->list[SHOW_WHY].text, i));
     return at;
 }
 
@@ -136,12 +136,12 @@ static const ReasonStep *selected_step(const Ui *ui)
 /* w again: the next step, after the last the first. */
 static void next_step(Ui *ui)
 {
-    int64_t n = ui->rows[SHOW_WHY], at = ui->line[SHOW_WHY];
+    int64_t n = ui->list[SHOW_WHY].n, at = ui->list[SHOW_WHY].at;
 
     for (int64_t i = 1; i <= n; i++) {
-        if (!is_step(page_line(ui->page_text[SHOW_WHY], (at + i) % n)))
+        if (!is_step(page_line(ui->list[SHOW_WHY].text, (at + i) % n)))
             continue;
-        ui->line[SHOW_WHY] = (at + i) % n;
+        ui->list[SHOW_WHY].at = (at + i) % n;
         return;
     }
 }
@@ -159,7 +159,7 @@ static bool act_why(Ui *ui, ActId act, Key last)
     int32_t op = step ? op_of(ui, step) : -1;
     if (op < 0)
         return false;
-    ui_remember(ui);
+    places_remember(ui);
     ui_go_op(ui, op);
     if (step->tensor >= 0)
         ui_select_tensor(ui, step->tensor);
@@ -169,7 +169,7 @@ static bool act_why(Ui *ui, ActId act, Key last)
 
 static void note_why(Ui *ui, Buf *out)
 {
-    Str line = page_line(ui->page_text[SHOW_WHY], ui->line[SHOW_WHY]), file;
+    Str line = page_line(ui->list[SHOW_WHY].text, ui->list[SHOW_WHY].at), file;
     int number;
 
     if (page_find_place(ui, line, &file, &number))
@@ -217,8 +217,8 @@ static int64_t finding_at_cursor(const Ui *ui)
 {
     int64_t at = -1;
 
-    for (int64_t i = 0; i <= ui->line[SHOW_FINDINGS]; i++) {
-        Str line = page_line(ui->page_text[SHOW_FINDINGS], i);
+    for (int64_t i = 0; i <= ui->list[SHOW_FINDINGS].at; i++) {
+        Str line = page_line(ui->list[SHOW_FINDINGS].text, i);
         at += line.n > 0 && line.s[0] != ' ';
     }
     return at;
@@ -238,7 +238,7 @@ static bool act_findings(Ui *ui, ActId act, Key last)
     const Finding *finding = &findings->at[at];
     if (finding->op < 0 && finding->tensor < 0)
         return false;
-    ui_remember(ui);
+    places_remember(ui);
     if (finding->op >= 0)
         ui_go_op(ui, finding->op);
     if (finding->tensor >= 0)

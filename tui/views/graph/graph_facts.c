@@ -25,6 +25,15 @@ static double row_folds(const OutlineRow *row)
     return (double)row->times / row->fold_n;
 }
 
+const Control *graph_control(const Ui *ui)
+{
+    GraphState *state = graph_state(ui);
+
+    if (!state->control.session)
+        state->control = control_new(ui->comm->arena, ui->session);
+    return &state->control;
+}
+
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
 {
     const Groups *groups = ui->session->groups;
@@ -70,7 +79,8 @@ static double op_params(const Session *session, int32_t op)
 void graph_sums(Ui *ui, bool params)
 {
     const Groups *groups = ui->session->groups;
-    const double **known = params ? &ui->params_before : &ui->flops_before;
+    const double **known =
+        params ? &graph_state(ui)->params_before : &graph_state(ui)->flops_before;
 
     if (*known)
         return;
@@ -96,7 +106,7 @@ static double row_parameters(const Ui *ui, const OutlineRow *row)
 /* Parameters are counted once where they are first read, so those of all members count. */
 double graph_row_sum(const Ui *ui, const OutlineRow *row, bool params)
 {
-    const double *sum = params ? ui->params_before : ui->flops_before;
+    const double *sum = params ? graph_state(ui)->params_before : graph_state(ui)->flops_before;
 
     if (!row_has_ops(row))
         return params ? row_parameters(ui, row) : 0;

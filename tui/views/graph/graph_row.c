@@ -82,7 +82,7 @@ static const Unit *byte_unit(const Ui *ui)
 
 static bool is_wanted(const Ui *ui, int column)
 {
-    return ui->settings.columns >> column & 1;
+    return ui->look.settings.columns >> column & 1;
 }
 
 static bool is_there(const Ui *ui, int column)
@@ -165,7 +165,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err)
 
     for (int c = 0; c < COL_COUNT; c++) {
         if (str_eq(str_from(columns[c].name), name)) {
-            ui->settings.columns ^= 1 << c;
+            ui->look.settings.columns ^= 1 << c;
             return true;
         }
         if (str_distance(str_from(columns[c].name), name) < str_distance(str_from(nearest), name))
@@ -178,7 +178,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err)
 
 static void toggle_column(Ui *ui, int column)
 {
-    ui->settings.columns ^= 1 << column;
+    ui->look.settings.columns ^= 1 << column;
     graph_columns_menu(ui);
     for (int i = 0; i < ui->menu.n; i++)
         if (ui->menu.item[i].value == column)
@@ -209,26 +209,25 @@ static double row_key(const void *context, const OutlineRow *row)
     RowFacts facts = graph_row_facts(ui, row);
     int32_t made = made_of(ui, &facts);
 
-    if (ui->sorted_by == COL_RESHARD)
+    if (graph_state(ui)->sorted_by == COL_RESHARD)
         return facts.comm_us;
-    if (ui->sorted_by == COL_BYTES)
+    if (graph_state(ui)->sorted_by == COL_BYTES)
         return made < 0 ? 0 : (double)plan_local_bytes(ui_plan(ui), facts.tensor, made);
-    if (ui->sorted_by == COL_PARAMS || ui->sorted_by == COL_FLOPS)
-        return graph_row_sum(ui, row, ui->sorted_by == COL_PARAMS);
-    return ui->sorted_by == COL_TIMES ? (double)row->times : facts.us;
+    if (graph_state(ui)->sorted_by == COL_PARAMS || graph_state(ui)->sorted_by == COL_FLOPS)
+        return graph_row_sum(ui, row, graph_state(ui)->sorted_by == COL_PARAMS);
+    return graph_state(ui)->sorted_by == COL_TIMES ? (double)row->times : facts.us;
 }
 
 static void sort_by(Ui *ui, int column)
 {
-    ui->sorted_by = column;
+    graph_state(ui)->sorted_by = column;
     if (column == COL_PARAMS || column == COL_FLOPS) {
         graph_sums(ui, column == COL_PARAMS);
         if (!is_wanted(ui, column))
-            ui->settings.columns ^= 1 << column;
+            ui->look.settings.columns ^= 1 << column;
     }
     outline_sort(ui->outline, column < 0 ? NULL : row_key, ui);
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
-    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
+    ui_keep_row(ui);
     if (column < 0)
         ui_say(ui, "rows in program order");
     else
@@ -263,7 +262,7 @@ bool graph_sort(Ui *ui, Str column, Error *err)
 
 const char *graph_sorted_by(const Ui *ui)
 {
-    return ui->sorted_by < 0 ? NULL : columns[ui->sorted_by].name;
+    return graph_state(ui)->sorted_by < 0 ? NULL : columns[graph_state(ui)->sorted_by].name;
 }
 
 /* ---- drawing ---- */
@@ -301,7 +300,7 @@ static void draw_name(const Ui *ui, const OutlineRow *row, int32_t reads, int wi
         buf_printf(&times, " ×%d", row->fold_n);
     if (alike_is_exception(ui, row))
         buf_puts(&times, " ≠");
-    control_format_times(&ui->control, row, &times);
+    control_format_times(graph_control(ui), row, &times);
     int n_times = text_columns(buf_str(&times));
     int room = width - indent - n_times;
     int n_name = text_columns(buf_str(&name));
@@ -375,7 +374,7 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
                          Pen *pen)
 {
     const Totals *totals = &ui_plan(ui)->totals;
-    bool dear = facts->comm_us > totals->step_us * ui->settings.dear / 100;
+    bool dear = facts->comm_us > totals->step_us * ui->look.settings.dear / 100;
 
     if (facts->reshard < 0) {
         pen_fit(pen, ROLE_DIM, row_decided_by(ui, row), width);
@@ -572,9 +571,11 @@ void graph_row_draw(const Ui *ui, const OutlineRow *row, const RailRow *rail, co
 
 void graph_row_headings(Ui *ui, const int *width, Pen *pen)
 {
-    bool params = ui->sorted_by == COL_PARAMS, flops = ui->sorted_by == COL_FLOPS;
+    bool params = graph_state(ui)->sorted_by == COL_PARAMS,
+         flops = graph_state(ui)->sorted_by == COL_FLOPS;
 
-    if ((params && !ui->params_before) || (flops && !ui->flops_before)) { /* of another plan */
+    if ((params && !graph_state(ui)->params_before) ||
+        (flops && !graph_state(ui)->flops_before)) { /* of another plan */
         graph_sums(ui, params);
         outline_sort(ui->outline, row_key, ui);
     }
@@ -618,7 +619,7 @@ void graph_table(Ui *ui, Sheet *out)
         sheet_column(out, "stage", false);
     for (int64_t at = 0; (n = outline_rows(ui->outline, at, BATCH, rows)) > 0; at += n)
         for (int i = 0; i < n; i++) {
-            if (ui->n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
+            if (ui->listing.n_tagged > 0 && !listing_row_tagged(ui, &rows[i]))
                 continue;
             RowFacts facts = graph_row_facts(ui, &rows[i]);
             int32_t made = made_of(ui, &facts);

@@ -7,7 +7,9 @@
 #ifndef TUI_VIEWS_GRAPH_GRAPH_ROW_H
 #define TUI_VIEWS_GRAPH_GRAPH_ROW_H
 
+#include "tui/state/control.h"
 #include "tui/state/ui.h"
+#include "tui/views/graph/rail.h"
 
 /* ORDER COLUMN: from left to right. */
 typedef enum {
@@ -39,6 +41,21 @@ typedef struct {
     double us, comm_us, n_reshards; /* that move data */
     int32_t reshard;                /* the dearest, -1 */
 } RowFacts;
+
+/* What the graph view keeps. */
+typedef struct {
+    Rail *rail;
+    int sorted_by;                              /* GraphColumn; -1: program order */
+    Control control;                            /* of the plan's groups; session NULL: to be made */
+    const double *params_before, *flops_before; /* sums over groups->order; NULL: to be made */
+} GraphState;
+
+static inline GraphState *graph_state(const Ui *ui)
+{
+    return ui->own[SHOW_GRAPH];
+}
+
+const Control *graph_control(const Ui *ui);
 
 RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row);
 

@@ -11,6 +11,7 @@ typedef struct {
 struct Rail {
     const Inferred *inferred;
     Outline *outline;
+    int version; /* of the outline, when its lanes were found */
     int32_t selected;
     int64_t page; /* whose checkpoints these are; -1: none */
     int n_known;  /* checkpoints made, in order */
@@ -33,10 +34,13 @@ Rail *rail_new(Arena *arena)
     return rail;
 }
 
-void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline)
+static void follow(Rail *rail, const Inferred *inferred, Outline *outline)
 {
     rail->inferred = inferred;
     rail->outline = outline;
+    if (rail->page >= 0 && rail->version == outline_version(outline))
+        return;
+    rail->version = outline_version(outline);
     rail->page = -1;
     rail->n_known = 0;
 }
@@ -388,8 +392,10 @@ static const Lanes *checkpoint(Rail *rail, int64_t i)
     return &rail->checkpoint[want];
 }
 
-void rail_rows(Rail *rail, int64_t i, int n, RailRow *out)
+void rail_rows(Rail *rail, const Inferred *inferred, Outline *outline, int64_t i, int n,
+               RailRow *out)
 {
+    follow(rail, inferred, outline);
     memset(out, 0, sizeof *out * (size_t)n);
     for (int done = 0; done < n;) {
         int64_t at = i + done, step = at - at % RAIL_STEP;

@@ -32,14 +32,13 @@ typedef struct Rail Rail;
 
 Rail *rail_new(Arena *arena);
 
-/* Whenever groups, or what is open in the outline, have changed. */
-void rail_reset(Rail *rail, const Inferred *inferred, Outline *outline);
-
 /* The value whose lane stands out; -1: none. */
 void rail_select(Rail *rail, int32_t tensor);
 
-/* Lanes of n rows from i on; there must be that many. */
-void rail_rows(Rail *rail, int64_t i, int n, RailRow *out);
+/* Lanes of n rows of the outline from i on; there must be that many. They are found anew when the
+ * outline has changed. */
+void rail_rows(Rail *rail, const Inferred *inferred, Outline *outline, int64_t i, int n,
+               RailRow *out);
 
 /* A piece of a line by what it joins: 1 up, 2 down, 4 left, 8 right. */
 uint32_t rail_piece(unsigned joins);

@@ -3,14 +3,9 @@
 #include "tui/views/label.h"
 #include "tui/views/graph/minimap.h"
 #include "tui/state/parameters.h"
+#include "tui/views/rows.h"
 
 enum { ROWS_SHOWN_MAX = 400, MINIMAP_FROM = 28 }; /* rows */
-
-static void changed(Ui *ui)
-{
-    rail_reset(ui->rail, ui->session->inferred, ui->outline);
-    ui_select_row(ui, outline_find_row(ui->outline, &ui->at.row));
-}
 
 static void draw(Ui *ui, Pen *pen)
 {
@@ -18,8 +13,8 @@ static void draw(Ui *ui, Pen *pen)
     RailRow rail[ROWS_SHOWN_MAX];
     int width[COL_COUNT], h = pen->area.h - 1;
 
-    if (outline_set_folds(ui->outline, ui->settings.fold))
-        changed(ui);
+    if (outline_set_folds(ui->outline, ui->look.settings.fold))
+        ui_keep_row(ui);
     int64_t n = outline_n_rows(ui->outline);
 
     if (pen->area.h >= MINIMAP_FROM && n != h) { /* not where all rows just fit */
@@ -33,20 +28,21 @@ static void draw(Ui *ui, Pen *pen)
         return;
     graph_column_widths(ui, pen->area.w, width);
     graph_row_headings(ui, width, pen);
-    ui->rows[SHOW_GRAPH] = n;
-    ui->height[SHOW_GRAPH] = h;
-    ui->top[SHOW_GRAPH] = ui_scroll(ui->top[SHOW_GRAPH], ui->row_at, n, h);
-    int shown = outline_rows(ui->outline, ui->top[SHOW_GRAPH], h, rows);
-    rail_select(ui->rail, ui->at.tensor);
+    ui->list[SHOW_GRAPH].n = n;
+    ui->list[SHOW_GRAPH].height = h;
+    ui->list[SHOW_GRAPH].top = list_scroll(ui->list[SHOW_GRAPH].top, ui->row_at, n, h);
+    int shown = outline_rows(ui->outline, ui->list[SHOW_GRAPH].top, h, rows);
+    rail_select(graph_state(ui)->rail, ui->at.tensor);
     if (!graph_sorted_by(ui))
-        rail_rows(ui->rail, ui->top[SHOW_GRAPH], shown, rail);
+        rail_rows(graph_state(ui)->rail, ui->session->inferred, ui->outline,
+                  ui->list[SHOW_GRAPH].top, shown, rail);
     for (int i = 0; graph_sorted_by(ui) && i < shown; i++)
         rail[i] = (RailRow){.named = -1};
     for (int i = 0; i < shown; i++) {
         pen_line(pen);
         graph_row_draw(ui, &rows[i], &rail[i], width, pen);
-        if (ui->top[SHOW_GRAPH] + i == ui->row_at)
-            ui_mark_row(ui, SHOW_GRAPH, pen, i + 1);
+        if (ui->list[SHOW_GRAPH].top + i == ui->row_at)
+            rows_mark(ui, SHOW_GRAPH, pen, i + 1);
     }
     if (n == 0)
         pen_puts(pen, ROLE_DIM, "this model has no op that computes");
@@ -55,7 +51,7 @@ static void draw(Ui *ui, Pen *pen)
 static bool open_parameters(Ui *ui, bool open)
 {
     parameters_open(ui, open);
-    changed(ui);
+    ui_keep_row(ui);
     return true;
 }
 
@@ -67,12 +63,12 @@ static bool close_or_leave(Ui *ui)
         return open_parameters(ui, false);
     if (row->kind == ROW_GROUP && row->open) {
         outline_open(ui->outline, row, false);
-        changed(ui);
+        ui_keep_row(ui);
         return true;
     }
     if (outline_is_spread(ui->outline, row)) {
         outline_spread(ui->outline, row, false);
-        changed(ui);
+        ui_keep_row(ui);
         return true;
     }
     int64_t parent = outline_parent(ui->outline, ui->row_at);
@@ -88,7 +84,7 @@ static bool open_group(Ui *ui)
     if (ui->at.row.kind != ROW_GROUP)
         return false;
     outline_open(ui->outline, &ui->at.row, true);
-    changed(ui);
+    ui_keep_row(ui);
     return true;
 }
 
@@ -99,14 +95,14 @@ static bool open_row(Ui *ui)
 
     if (row->fold_n > 1) {
         outline_spread(ui->outline, row, true);
-        changed(ui);
+        ui_keep_row(ui);
         return true;
     }
     if (row->kind == ROW_PARAMETERS)
         return open_parameters(ui, !row->open);
     if (row->kind == ROW_GROUP) {
         outline_open(ui->outline, row, !row->open);
-        changed(ui);
+        ui_keep_row(ui);
         return true;
     }
     ui_show(ui, row->kind == ROW_OP ? SHOW_OP : SHOW_TENSOR);
@@ -117,7 +113,7 @@ static bool fold_to(Ui *ui, int depth)
 {
     outline_depth(ui->outline, depth);
     parameters_open(ui, depth > OUTLINE_DEPTH_MAX);
-    changed(ui);
+    ui_keep_row(ui);
     return true;
 }
 
@@ -143,7 +139,7 @@ static bool act(Ui *ui, ActId act, Key last)
 {
     int64_t at = ui->row_at;
 
-    if (ui_move(&at, outline_n_rows(ui->outline), ui->height[SHOW_GRAPH], act)) {
+    if (list_move(&at, outline_n_rows(ui->outline), ui->list[SHOW_GRAPH].height, act)) {
         ui_select_row(ui, at);
         return true;
     }
@@ -220,7 +216,7 @@ static void note_group(Ui *ui, const OutlineRow *row, Buf *out)
     if (row->mixed)
         buf_puts(out, "alike in structure, sharded differently: Enter lists the classes");
     else
-        control_format_note(&ui->control, row, out);
+        control_format_note(graph_control(ui), row, out);
     if (out->n > 0)
         buf_puts(out, "; ");
     else if (weight >= 0) {
@@ -263,7 +259,7 @@ static void note(Ui *ui, Buf *out)
     else if (ui->at.tensor >= 0)
         note_tensor(ui, note_kind(row), ui->at.tensor, out);
     Buf times = buf_new(ui->frame);
-    control_format_note(&ui->control, row, &times);
+    control_format_note(graph_control(ui), row, &times);
     if (times.n > 0)
         buf_printf(out, "%s%s", out->n > 0 ? "  " : "", times.s);
 }
@@ -279,6 +275,25 @@ static const Hint hints[] = {
     {ACT_CLOSE, "quit"},     {0},
 };
 
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    ui_select_row(ui, ui->row_at);
+}
+
+static void open_state(Ui *ui)
+{
+    *graph_state(ui) = (GraphState){.rail = rail_new(ui->arena), .sorted_by = -1};
+}
+
+static void forget(Ui *ui)
+{
+    GraphState *state = graph_state(ui);
+
+    state->control = (Control){0};
+    state->params_before = state->flops_before = NULL;
+}
+
 const View view_graph = {
     .name = "Graph",
     .draw = draw,
@@ -288,4 +303,8 @@ const View view_graph = {
     .list_at = 1,
     .hints = hints,
     .table = graph_table,
+    .enter = enter,
+    .own_size = sizeof(GraphState),
+    .open = open_state,
+    .forget = forget,
 };

@@ -1,7 +1,17 @@
 #include "tui/state/ui.h"
 #include "tui/views/label.h"
+#include "tui/views/graph/rail.h"
 
 #include <stdlib.h>
+
+typedef struct {
+    int32_t op; /* that boxes are drawn around; -1: the selected one */
+} NearState;
+
+static NearState *near_state(const Ui *ui)
+{
+    return ui->own[SHOW_NEAR];
+}
 
 enum {
     HOPS_MAX = 2,
@@ -91,7 +101,7 @@ static void collect(const Ui *ui, Near *near, int32_t center, int hops, int most
  * beside another. */
 static bool collect_fitting(const Ui *ui, Near *near, int w, int h)
 {
-    int32_t center = ui->near < 0 ? ui->at.op : ui->near;
+    int32_t center = near_state(ui)->op < 0 ? ui->at.op : near_state(ui)->op;
     int hops = HOPS_MAX, most = w / (BOX_W + 1) > 0 ? w / (BOX_W + 1) : 1;
 
     if (center < 0)
@@ -264,8 +274,8 @@ static void draw(Ui *ui, Pen *pen)
         draw_box(ui, &near, &near.box[i], pen);
     if (near.hops == 0)
         draw_names(ui, &near.box[0], pen);
-    ui->height[SHOW_NEAR] = pen->area.h;
-    ui->rows[SHOW_NEAR] = pen->area.w;
+    ui->list[SHOW_NEAR].height = pen->area.h;
+    ui->list[SHOW_NEAR].n = pen->area.w;
 }
 
 /* ---- moving ---- */
@@ -281,7 +291,7 @@ static const OpBox *box_at(const Near *near, int level, int at)
 /* The box beside the selected one, or the nearest in the level above or below. */
 static const OpBox *box_towards(const Ui *ui, const Near *near, int dx, int dy)
 {
-    int w = (int)ui->rows[SHOW_NEAR], here = find_box(near, ui->at.op);
+    int w = (int)ui->list[SHOW_NEAR].n, here = find_box(near, ui->at.op);
 
     if (here < 0 || w < 1)
         return &near->box[0];
@@ -299,6 +309,12 @@ static const OpBox *box_towards(const Ui *ui, const Near *near, int dx, int dy)
     return best;
 }
 
+static void enter(Ui *ui, ShowId from)
+{
+    (void)from;
+    near_state(ui)->op = ui->at.op;
+}
+
 static bool act(Ui *ui, ActId act, Key last)
 {
     Near near;
@@ -307,11 +323,11 @@ static bool act(Ui *ui, ActId act, Key last)
 
     (void)last;
     if (act == ACT_OPEN || act == ACT_NEAR) {
-        ui->near = ui->at.op;
+        enter(ui, SHOW_NEAR);
         return true;
     }
     if ((!dx && !dy) ||
-        !collect_fitting(ui, &near, (int)ui->rows[SHOW_NEAR], ui->height[SHOW_NEAR]))
+        !collect_fitting(ui, &near, (int)ui->list[SHOW_NEAR].n, ui->list[SHOW_NEAR].height))
         return false;
     const OpBox *box = box_towards(ui, &near, dx, dy);
     if (box)
@@ -325,7 +341,7 @@ static void note(Ui *ui, Buf *out)
 
     if (ui->at.op < 0)
         return;
-    if (collect_fitting(ui, &near, (int)ui->rows[SHOW_NEAR], ui->height[SHOW_NEAR]) &&
+    if (collect_fitting(ui, &near, (int)ui->list[SHOW_NEAR].n, ui->list[SHOW_NEAR].height) &&
         near.hops > 0) {
         buf_printf(out, "%d op%s, %d hop%s", near.n, near.n == 1 ? "" : "s", near.hops,
                    near.hops == 1 ? "" : "s");
@@ -350,6 +366,11 @@ static const Hint hints[] = {
     {0},
 };
 
+static void open_state(Ui *ui)
+{
+    near_state(ui)->op = -1;
+}
+
 const View view_near = {
     .name = "Near",
     .draw = draw,
@@ -357,4 +378,7 @@ const View view_near = {
     .note = note,
     .list_at = -1,
     .hints = hints,
+    .enter = enter,
+    .own_size = sizeof(NearState),
+    .open = open_state,
 };

@@ -1,0 +1,49 @@
+#include "tui/state/list.h"
+
+bool list_move(int64_t *at, int64_t n, int page, ActId act)
+{
+    int64_t to = *at;
+
+    if (page < 1)
+        page = 1;
+    if (act == ACT_DOWN)
+        to++;
+    else if (act == ACT_UP)
+        to--;
+    else if (act == ACT_PAGE_DOWN)
+        to += page;
+    else if (act == ACT_PAGE_UP)
+        to -= page;
+    else if (act == ACT_HALF_DOWN)
+        to += (page + 1) / 2;
+    else if (act == ACT_HALF_UP)
+        to -= (page + 1) / 2;
+    else if (act == ACT_TOP)
+        to = 0;
+    else if (act == ACT_BOTTOM)
+        to = n - 1;
+    else
+        return false;
+    *at = to >= n ? n - 1 : to;
+    if (*at < 0)
+        *at = 0;
+    return true;
+}
+
+int64_t list_scroll(int64_t top, int64_t at, int64_t n, int h)
+{
+    if (at < top)
+        top = at;
+    if (at >= top + h)
+        top = at - h + 1;
+    if (top > n - h)
+        top = n - h;
+    return top < 0 ? 0 : top;
+}
+
+void list_show(List *list, int64_t at, int64_t n, int h)
+{
+    list->n = n;
+    list->height = h;
+    list->top = list_scroll(list->top, at, n, h);
+}

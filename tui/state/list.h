@@ -1,0 +1,25 @@
+/* list.h - a list of rows on the screen: its cursor and which part of it is shown. */
+#ifndef TUI_STATE_LIST_H
+#define TUI_STATE_LIST_H
+
+#include "core/base/str.h"
+#include "tui/state/act.h"
+
+typedef struct {
+    int64_t at;  /* row of the cursor, where the view keeps no better one */
+    int64_t top; /* first row shown */
+    int64_t n;   /* rows when it was last drawn */
+    int height;  /* rows that fitted then */
+    Str text;    /* of a page: what was last drawn; in the frame's arena */
+} List;
+
+/* Moves a cursor among n rows by an action of the "move" group. Returns false for other actions. */
+bool list_move(int64_t *at, int64_t n, int page, ActId act);
+
+/* The first of `h` rows to show so that row `at` of n is among them: `top` where it already is. */
+int64_t list_scroll(int64_t top, int64_t at, int64_t n, int h);
+
+/* Remembers that n rows are drawn in `h` lines, and scrolls to row `at`. */
+void list_show(List *list, int64_t at, int64_t n, int h);
+
+#endif
