@@ -2,26 +2,11 @@
 
 #include "core/base/file.h"
 #include "core/run/trace/trace_json.h"
-#include "viz/code/code.h"
 #include "viz/dot.h"
 #include "viz/dot_layout.h"
 #include "viz/report/report.h"
 #include "viz/report/tables.h"
 #include "viz/svg.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-void export_note(ExportNotes *notes, const char *format, ...)
-{
-    char text[1000];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    vec_push(notes->arena, &notes->at, arena_str(notes->arena, str_from(text)));
-}
 
 /* ---- drawings ---- */
 
@@ -105,33 +90,51 @@ static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *not
 }
 
 /* ORDER EXPORT_FORMAT */
-const ExportFormat export_formats[] = {
-    {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", write_dot},
-    {"svg", "the same laid out by the program dot", EXPORT_DRAWING, false, "svg", write_svg},
-    {"pdf", "the same on a page", EXPORT_DRAWING, true, "pdf", write_pdf},
-    {"png", "the same as pixels", EXPORT_DRAWING, true, "png", write_png},
-    {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", report_html},
-    {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", report_md},
-    {"csv", "a table of the plan, or all of them", EXPORT_TABLES, false, "csv", tables_csv},
-    {"json", "the same as data", EXPORT_TABLES, false, "json", tables_json},
-    {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", write_trace},
+static const ExportFormat formats[] = {
+    {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", NULL, write_dot},
+    {"svg", "the same laid out by the program dot", EXPORT_DRAWING, false, "svg", NULL, write_svg},
+    {"pdf", "the same on a page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf},
+    {"png", "the same as pixels", EXPORT_DRAWING, true, "png", NULL, write_png},
+    {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", NULL,
+     report_html},
+    {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", NULL, report_md},
+    {"csv", "a table of the plan, or all of them", EXPORT_TABLES, false, "csv", NULL, tables_csv},
+    {"json", "the same as data", EXPORT_TABLES, false, "json", NULL, tables_json},
+    {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", NULL, write_trace},
     {"onnx", "the model with the plan as ONNX's own annotations", EXPORT_DATA, true, "onnx",
-     code_onnx},
-    {"dtensor", "PyTorch: a device mesh and placements", EXPORT_CODE, false, "py", code_dtensor},
-    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax},
-    {"shardy", "MLIR with sdy shardings", EXPORT_CODE, false, "mlir", code_shardy},
-    {"paddle", "Paddle: a ProcessMesh and shard_tensor", EXPORT_CODE, false, "py", code_paddle},
-    {"nnscaler", "nnScaler: a PAS function", EXPORT_CODE, false, "py", code_nnscaler},
-    {"lua", "a policy of dimscope that pins it all", EXPORT_CODE, false, "lua", code_lua},
-    {0},
+     code_onnx, NULL},
 };
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+const ExportFormat *export_format_at(int i)
+{
+    return i < N_FORMATS ? &formats[i] : code_format_at(i - N_FORMATS);
+}
 
 const ExportFormat *export_format_find(Str name, bool code)
 {
-    for (const ExportFormat *format = export_formats; format->name; format++)
+    const ExportFormat *format;
+    for (int i = 0; (format = export_format_at(i)); i++)
         if ((format->group == EXPORT_CODE) == code && str_eq(name, str_from(format->name)))
             return format;
     return NULL;
+}
+
+const char *export_format_names(Arena *arena, bool code, const char *before, const char *between)
+{
+    Buf names = buf_new(arena);
+    const ExportFormat *format;
+    for (int i = 0; (format = export_format_at(i)); i++)
+        if ((format->group == EXPORT_CODE) == code)
+            buf_printf(&names, "%s%s%s", names.n > 0 ? between : "", before, format->name);
+    return names.s;
+}
+
+bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
+                  ExportNotes *notes, Error *err)
+{
+    return format->code ? format->code(request->drawing.session, out, notes, err)
+                        : format->write(request, out, notes, err);
 }
 
 /* ---- into files ---- */
@@ -169,7 +172,8 @@ bool export_file(const ExportRequest *request, const ExportFormat *format, const
     else if (format->write == tables_csv && !request->table)
         ok = tables_csv_folder(request, path, notes, err);
     else
-        ok = format->write(request, &text, notes, err) && file_write(path, buf_str(&text), err);
+        ok = export_write(format, request, &text, notes, err) &&
+             file_write(path, buf_str(&text), err);
     arena_free(scratch);
     return ok;
 }

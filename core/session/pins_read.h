@@ -7,7 +7,7 @@
  *     pins_take.c    from a sharding to decisions
  *     pins_dict.c    a dict, nested or not, and lists of names
  *     pins_module.c  a module of Python that makes dicts
- *     pins_mlir.c    a module of MLIR
+ *     core/peers/shardy/pins.c    a module of MLIR
  *     pins_text.c    which of them it is
  */
 #ifndef CORE_SESSION_PINS_READ_H
@@ -154,7 +154,12 @@ bool pins_lines_read(PinsText *text, Scan *scan);
 
 bool pins_module_read(PinsText *text, Scan *scan);
 bool pins_is_module(Str text);
-bool pins_mlir_read(PinsText *text, Scan *scan);
-bool pins_is_mlir(Str text);
+
+/* A form of text that another system has (core/base/peer.h). */
+typedef struct PinsForm {
+    const char *name; /* "mlir" */
+    bool (*is)(Str text);
+    bool (*read)(PinsText *text, Scan *scan);
+} PinsForm;
 
 #endif

@@ -1,3 +1,4 @@
+#include "core/base/peer.h"
 #include "core/session/pins_read.h"
 
 static const char forms[] =
@@ -20,8 +21,10 @@ static bool read_dict(PinsText *text, Scan *scan)
 static bool read_form(PinsText *text, Scan *scan)
 {
     Str all = scan->source->text;
-    if (pins_is_mlir(all))
-        return pins_mlir_read(text, scan);
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        for (const PinsForm *it = (*peer)->pins; it && it->name; it++)
+            if (it->is(all))
+                return it->read(text, scan);
     if (pins_is_module(all))
         return pins_module_read(text, scan);
     pins_peek(scan);

@@ -9,7 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/peers/shardy/eval_reshard.h"
-#include "core/peers/torch/compare.h"
+#include "core/reshard/compare.h"
 #include "core/peers/shardy/tensor_sharding.h"
 #include "scripts/lua_machine.h"
 
@@ -17,6 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* The planners in their order: ours, then those of core/peers/torch/planners.h. */
+typedef enum {
+    PLANNED_TORCH_GREEDY = PLANNED_OURS + 1,
+    PLANNED_TORCH_GRAPH,
+    PLANNED_VESCALE,
+    PLANNED_BY_COUNT
+} PlannedBy;
 
 enum { PAIRS = 300, MESHES = 6, COMPARED = 60 };
 
@@ -177,7 +185,7 @@ static void compare_torch(World *w, Ratios *greedy, int *n_proven)
                                     .dtype = DT_BF16,
                                     .from = w->from[i],
                                     .to = w->to[i]};
-        PlannedReshard out[PLANNED_BY_COUNT];
+        PlannedReshard out[PLANNED_MAX];
         Error err = {0};
         must(reshard_compare(w->arena, &question, out, &err), &err);
         if (!out[PLANNED_TORCH_GREEDY].why_not)

@@ -28,7 +28,7 @@ static void time_export(const char *name, const Session *session, Export what)
         Buf out = buf_new(arena);
         Error err = {0};
         double start = now_ns();
-        bool ok = format->write(&request, &out, &notes, &err);
+        bool ok = export_write(format, &request, &out, &notes, &err);
         ns = least(ns, now_ns() - start);
         bytes = out.n;
         arena_free(arena);

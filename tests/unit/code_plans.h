@@ -91,7 +91,7 @@ static inline Str plan_export(PlanFixture *f, const char *system, ExportNotes *n
     Buf out = buf_new(f->arena);
     Error err = {0};
     *notes = (ExportNotes){.arena = f->arena};
-    if (!export_format_find(str_from(system), true)->write(&request, &out, notes, &err))
+    if (!export_write(export_format_find(str_from(system), true), &request, &out, notes, &err))
         fail_msg("%s: %s", system, err.text);
     return buf_str(&out);
 }

@@ -6,7 +6,7 @@
 #include "core/base/file.h"
 #include "core/layout/placement.h"
 #include "scripts/hooks.h"
-#include "viz/code/values.h"
+#include "core/code/values.h"
 #include "viz/export.h"
 
 #include <inttypes.h>
@@ -50,7 +50,8 @@ static Str export(const Opened *opened, ExportNotes *notes)
     Buf text = buf_new(opened->arena);
     Error err = {0};
     *notes = (ExportNotes){.arena = opened->arena};
-    assert_true(export_format_find(STR("paddle"), true)->write(&request, &text, notes, &err));
+    assert_true(
+        export_write(export_format_find(STR("paddle"), true), &request, &text, notes, &err));
     return buf_str(&text);
 }
 

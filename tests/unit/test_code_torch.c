@@ -5,8 +5,8 @@
 #include "core/layout/placement.h"
 #include "scripts/hooks.h"
 #include "tests/unit/random.h"
-#include "viz/code/modules.h"
-#include "viz/code/python_fold.h"
+#include "core/code/modules.h"
+#include "core/code/python_fold.h"
 #include "viz/export.h"
 
 #include <inttypes.h>
@@ -234,7 +234,7 @@ static Buf export(const Fixture *f, const char *system)
     ExportNotes notes = {.arena = f->arena};
     Buf out = buf_new(f->arena);
     Error err = {0};
-    if (!export_format_find(str_from(system), true)->write(&request, &out, &notes, &err))
+    if (!export_write(export_format_find(str_from(system), true), &request, &out, &notes, &err))
         fail_msg("%s", err.text);
     return out;
 }

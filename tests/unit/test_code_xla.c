@@ -2,7 +2,7 @@
  * own parser of shardings reads the other. What they say is the plan, or less where it is noted. */
 #include "tests/unit/code_plans.h"
 
-#include "viz/code/values.h"
+#include "core/code/values.h"
 
 /* ---- what is said, beside the plan ---- */
 

@@ -349,7 +349,8 @@ static void help_names_what_there_is(void **state)
         const DiagramKindRow *row = diagram_kind((DiagramKind)kind);
         assert_non_null(strstr(drawings.s, arena_printf(arena, "--kind %s", row->name)));
     }
-    for (const ExportFormat *format = export_formats; format->name; format++)
+    const ExportFormat *format;
+    for (int i = 0; (format = export_format_at(i)); i++)
         assert_non_null(
             strstr(export.s, arena_printf(arena, "%s%s", format->group == EXPORT_CODE ? "" : "--",
                                           format->name)));

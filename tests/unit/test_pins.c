@@ -528,8 +528,8 @@ static void exports_read_back(void **state)
             Buf text = buf_new(opened.arena), scratch = buf_new(opened.arena);
             Journal journal;
             Error err = {0};
-            assert_true(export_format_find(str_from(systems[s].system), true)
-                            ->write(&request, &text, &notes, &err));
+            assert_true(export_write(export_format_find(str_from(systems[s].system), true),
+                                     &request, &text, &notes, &err));
             if (!read_text(session, buf_str(&text), &journal, &err))
                 fail_msg("%s: %d:%d %s", systems[s].system, err.line, err.column, err.text);
             PlanRequest planned = session_request(session, &journal);

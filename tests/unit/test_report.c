@@ -75,8 +75,8 @@ static const char *report(Arena *arena, const Session *session, const Session *o
     ExportNotes own = {.arena = arena};
     Buf out = buf_new(arena);
     Error err = {0};
-    if (!export_format_find(str_from(format), false)
-             ->write(&request, &out, notes ? notes : &own, &err))
+    if (!export_write(export_format_find(str_from(format), false), &request, &out,
+                      notes ? notes : &own, &err))
         fail_msg("%s", err.text);
     return out.s;
 }

@@ -4,9 +4,17 @@
  * breaks and mends by chance. None that delivers is cheaper than ours. */
 #include "tests/unit/addends.h"
 
-#include "core/peers/torch/compare.h"
+#include "core/reshard/compare.h"
 
 #include <math.h>
+
+/* The planners in their order: ours, then those of core/peers/torch/planners.h. */
+typedef enum {
+    PLANNED_TORCH_GREEDY = PLANNED_OURS + 1,
+    PLANNED_TORCH_GRAPH,
+    PLANNED_VESCALE,
+    PLANNED_BY_COUNT
+} PlannedBy;
 
 typedef struct {
     Arena *arena;
@@ -157,7 +165,7 @@ static void every_planner_is_judged_as_it_delivers(void **state)
         for (size_t s = 0; s < COUNT_OF(shapes); s++) {
             Fixture *f = fixture(meshes[m], &shapes[s]);
             for (int i = 0; i < 100; i++) {
-                PlannedReshard planned[PLANNED_BY_COUNT];
+                PlannedReshard planned[PLANNED_MAX];
                 Sharding from = random_placements(f, NULL), to = random_placements(f, &from);
                 f->question.from = shardings_put(f->shardings, &from);
                 f->question.to = shardings_put(f->shardings, &to);
@@ -240,7 +248,7 @@ static void plans(void **state)
 {
     const Case *row = *state;
     Fixture *f = fixture(row->mesh, &row->shape);
-    PlannedReshard planned[PLANNED_BY_COUNT];
+    PlannedReshard planned[PLANNED_MAX];
     read_sharding(f, row->from, &f->question.from);
     read_sharding(f, row->to, &f->question.to);
     assert_true(reshard_compare(f->arena, &f->question, planned, NULL));
@@ -252,7 +260,7 @@ static void a_value_is_not_made_partial(void **state)
 {
     (void)state;
     Fixture *f = fixture("x=4", &shapes[0]);
-    PlannedReshard planned[PLANNED_BY_COUNT];
+    PlannedReshard planned[PLANNED_MAX];
     Error err = {0};
     read_sharding(f, "12,24", &f->question.from);
     read_sharding(f, "12,24 +x", &f->question.to);

@@ -25,7 +25,7 @@ static bool export(const Opened *f, DiagramKind kind, const char *format, Buf *o
 {
     ExportRequest request = {.drawing = {.session = f->session, .kind = kind}};
     ExportNotes notes = {.arena = f->arena};
-    return export_format_find(str_from(format), false)->write(&request, out, &notes, err);
+    return export_write(export_format_find(str_from(format), false), &request, out, &notes, err);
 }
 
 /* One AR edge is drawn bold for each all-reduce of the block, and none else. */

@@ -37,12 +37,7 @@ static const char *list_tables(Arena *arena)
 
 static const char *list_systems(Arena *arena)
 {
-    Buf words = buf_new(arena);
-
-    for (const ExportFormat *format = export_formats; format->name; format++)
-        if (format->group == EXPORT_CODE)
-            buf_printf(&words, "%s%s", words.n > 0 ? " " : "", format->name);
-    return words.s;
+    return export_format_names(arena, true, "", " ");
 }
 
 static const ArgWords values[] = {

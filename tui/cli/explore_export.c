@@ -107,16 +107,6 @@ static Str ending(Str file)
     return end;
 }
 
-static void name_systems(Arena *arena, Error *err)
-{
-    Buf names = buf_new(arena);
-
-    for (const ExportFormat *f = export_formats; f->name; f++)
-        if (f->group == EXPORT_CODE)
-            buf_printf(&names, "%s%s", names.n ? ", " : "", f->name);
-    error_hint(err, "SYSTEM is one of: %s", names.s);
-}
-
 static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
 {
     Str rest = str_trim(args), file = str_take(&rest, ' ');
@@ -131,7 +121,7 @@ static bool ask(Ui *ui, Work *w, int id, Str args, Error *err)
         const Action *row = &actions[id];
         error_kind(err, ERROR_USAGE, "%s needs %s", row->name, row->args);
         if (id == COMMAND_CODE)
-            name_systems(w->arena, err);
+            error_hint(err, "SYSTEM is one of: %s", export_format_names(w->arena, true, "", ", "));
         return false;
     }
     if (!draws && ui->compare)
@@ -165,7 +155,8 @@ const AppOffer *explore_offers(Arena *arena)
         AppOffer offer = {"draw", row->name, "svg", row->name, row->what};
         vec_push(arena, &offers, offer);
     }
-    for (const ExportFormat *format = export_formats; format->name; format++) {
+    const ExportFormat *format;
+    for (int i = 0; (format = export_format_at(i)); i++) {
         bool code = format->group == EXPORT_CODE;
         AppOffer offer = {code ? "code" : "report", code ? format->name : "", format->ending,
                           code ? format->name : "plan", format->what};

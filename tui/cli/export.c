@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* "--dot --svg": the options of formats, or the systems of --to. */
-static const char *list_formats(Cli *cli, bool code)
-{
-    Buf names = buf_new(cli->arena);
-
-    for (const ExportFormat *f = export_formats; f->name; f++)
-        if ((f->group == EXPORT_CODE) == code)
-            buf_printf(&names, "%s%s%s", names.n ? code ? ", " : " " : "", code ? "" : "--",
-                       f->name);
-    return names.s;
-}
-
 /* Which of the formats' options is given; exactly one must be. */
 static const ExportFormat *choose(Cli *cli)
 {
@@ -29,19 +17,20 @@ static const ExportFormat *choose(Cli *cli)
 
     if (o->to && !chosen) {
         error_kind(&cli->err, ERROR_USAGE, "there is no system '%s' to export to", o->to);
-        error_hint(&cli->err, "--to is one of: %s", list_formats(cli, true));
+        error_hint(&cli->err, "--to is one of: %s",
+                   export_format_names(cli->arena, true, "", ", "));
         return NULL;
     }
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i]) {
-            chosen = &export_formats[i];
+            chosen = export_format_at((int)i);
             n++;
         }
     if (n == 1)
         return chosen;
     error_kind(&cli->err, ERROR_USAGE,
                n == 0 ? "export needs a format" : "export writes one format at a time");
-    error_hint(&cli->err, "%s, or --to SYSTEM", list_formats(cli, false));
+    error_hint(&cli->err, "%s, or --to SYSTEM", export_format_names(cli->arena, false, "--", " "));
     return NULL;
 }
 
@@ -140,7 +129,7 @@ static bool write_export(Cli *cli, const ExportFormat *format, const ExportReque
     ExportNotes notes = {.arena = cli->arena};
     bool ok = cli->options.output
                   ? export_file(request, format, cli->options.output, &notes, &cli->err)
-                  : format->write(request, &cli->out, &notes, &cli->err);
+                  : export_write(format, request, &cli->out, &notes, &cli->err);
 
     if (!ok)
         cli->out.n = 0;

@@ -6,7 +6,7 @@
 #include "core/base/units.h"
 #include "core/reshard/cross_mesh.h"
 #include "core/plan/json_forms.h"
-#include "core/peers/torch/compare.h"
+#include "core/reshard/compare.h"
 #include "core/rules/one_op.h"
 #include "tui/cli/table.h"
 
@@ -165,7 +165,8 @@ static void write_steps(Cli *cli, const Asked *asked, const Mesh *mesh, const Sh
 
 typedef struct {
     ReshardQuestion question;
-    PlannedReshard planned[PLANNED_BY_COUNT];
+    int n_planned;
+    PlannedReshard planned[PLANNED_MAX];
     const ReshardPath *path, *runner_up; /* ours; runner_up NULL: no other way */
 } Compared;
 
@@ -200,7 +201,8 @@ static bool compare(Cli *cli, const Asked *asked, const ReshardOptions *options,
     resharder_options(question->resharder, options);
     question->from = shardings_put(question->shardings, &asked->from);
     question->to = shardings_put(question->shardings, &asked->to);
-    if (!reshard_compare(cli->arena, question, out->planned, &cli->err))
+    out->n_planned = reshard_compare(cli->arena, question, out->planned, &cli->err);
+    if (out->n_planned == 0)
         return false;
     Resharder *resharder = question->resharder;
     out->path = reshard(resharder, question->dtype, question->from, question->to);
@@ -219,14 +221,14 @@ static void write_ratio(Table *table, double ratio)
         table_cell(table, STR("-"));
 }
 
-static void write_planners(Cli *cli, const PlannedReshard *planned)
+static void write_planners(Cli *cli, const PlannedReshard *planned, int n)
 {
     static const TableColumn columns[] = {{"PLANNER", 0}, {"STEPS", -6}, {"SENT", -10},
                                           {"PEAK", -10},  {"TIME", -10}, {"RATIO", -6},
                                           {"", 60}};
     Table *table = table_new(cli->arena, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < PLANNED_BY_COUNT; i++) {
-        table_cell(table, str_from(planned_by_name((PlannedBy)i)));
+    for (int i = 0; i < n; i++) {
+        table_cell(table, str_from(planned_by_name(i)));
         if (planned[i].why_not) {
             for (int k = 0; k < 5; k++)
                 table_cell(table, STR("-"));
@@ -288,7 +290,7 @@ static void write_compared(Cli *cli, const Asked *asked, const Compared *compare
     write_asked(cli, asked);
     write_steps(cli, asked, asked->mesh, compared->question.shardings, path->step, path->n_steps);
     write_margins(cli, compared);
-    write_planners(cli, compared->planned);
+    write_planners(cli, compared->planned, compared->n_planned);
 }
 
 static Json *steps_json(const Mesh *mesh, const Shardings *shardings, const Step *step, int n)
@@ -302,7 +304,7 @@ static Json *steps_json(const Mesh *mesh, const Shardings *shardings, const Step
     return steps;
 }
 
-static Json *planner_json(const Compared *compared, PlannedBy by)
+static Json *planner_json(const Compared *compared, int by)
 {
     const PlannedReshard *planned = &compared->planned[by];
     const ReshardQuestion *question = &compared->question;
@@ -354,8 +356,8 @@ static Json *compared_json(const Asked *asked, const Compared *compared)
         json_set(json_get(out, "runner_up"), "steps",
                  steps_json(asked->mesh, compared->question.shardings, next->step, next->n_steps));
     }
-    for (int i = 0; i < PLANNED_BY_COUNT; i++)
-        json_add(planners, planner_json(compared, (PlannedBy)i));
+    for (int i = 0; i < compared->n_planned; i++)
+        json_add(planners, planner_json(compared, i));
     json_set(out, "planners", planners);
     return out;
 }

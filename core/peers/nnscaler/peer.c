@@ -1,6 +1,7 @@
 /* peer.c - what nnScaler adds: its annotations, its layouts, plans as its PAS function. */
 #include "core/peers/peers.h"
 
+#include "core/peers/nnscaler/code.h"
 #include "core/peers/nnscaler/eval_anno.h"
 #include "core/peers/nnscaler/eval_rvd.h"
 
@@ -10,4 +11,9 @@ static const EvalVerb eval_verbs[] = {
     {0},
 };
 
-const Peer peer_nnscaler = {.name = "nnscaler", .eval_verbs = eval_verbs};
+static const ExportFormat code[] = {
+    {"nnscaler", "nnScaler: a PAS function", EXPORT_CODE, false, "py", nnscaler_code, NULL},
+    {0},
+};
+
+const Peer peer_nnscaler = {.name = "nnscaler", .eval_verbs = eval_verbs, .code = code};

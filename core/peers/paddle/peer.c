@@ -1,6 +1,7 @@
 /* peer.c - what Paddle adds: rules of dims_mappings, its completion of a whole program. */
 #include "core/peers/peers.h"
 
+#include "core/peers/paddle/code.h"
 #include "core/peers/paddle/eval_spmd.h"
 
 static const EvalVerb eval_verbs[] = {{"spmd.", eval_spmd}, {0}};
@@ -20,9 +21,16 @@ SpmdRules *spmd_rules_of(const RuleBook *book)
     return rule_book_of(book, &peer_paddle);
 }
 
+static const ExportFormat code[] = {
+    {"paddle", "Paddle: a ProcessMesh and shard_tensor", EXPORT_CODE, false, "py", paddle_code,
+     NULL},
+    {0},
+};
+
 const Peer peer_paddle = {
     .name = "paddle",
     .eval_verbs = eval_verbs,
+    .code = code,
     .rules_new = rules_new,
     .n_rules = n_rules,
 };

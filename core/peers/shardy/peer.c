@@ -1,11 +1,13 @@
 /* peer.c - what Shardy adds: its propagation, rules of StableHLO operators, its notation. */
 #include "core/peers/peers.h"
 
+#include "core/peers/shardy/code.h"
 #include "core/peers/shardy/eval_factor.h"
 #include "core/peers/shardy/eval_insert.h"
 #include "core/peers/shardy/eval_reshard.h"
 #include "core/peers/shardy/eval_shardy.h"
 #include "core/peers/shardy/factor_rule.h"
+#include "core/peers/shardy/pins.h"
 #include "core/peers/shardy/stablehlo.h"
 #include "core/rules/notation.h"
 
@@ -25,9 +27,16 @@ static const EvalVerb eval_verbs[] = {
     {"reshard.collectives", eval_reshard},   {0},
 };
 
+static const ExportFormat code[] = {
+    {"shardy", "MLIR with sdy shardings", EXPORT_CODE, false, "mlir", shardy_code, NULL},
+    {0},
+};
+
 const Peer peer_shardy = {
     .name = "shardy",
     .operators = operators_stablehlo,
     .notations = notations,
     .eval_verbs = eval_verbs,
+    .pins = shardy_pins,
+    .code = code,
 };

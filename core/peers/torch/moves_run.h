@@ -13,12 +13,7 @@
 #define CORE_PEERS_TORCH_MOVES_RUN_H
 
 #include "core/peers/torch/redistribute.h"
-
-typedef enum {
-    MOVES_RIGHT,
-    MOVES_WRONG,  /* some rank ends with other elements, or a group cannot put its parts together */
-    MOVES_NOT_RUN /* too large */
-} MovesOutcome;
+#include "core/reshard/compare.h"
 
 MovesOutcome moves_run(const Redistribution *redistribution, const Moves *moves);
 

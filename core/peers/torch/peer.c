@@ -2,8 +2,10 @@
  */
 #include "core/peers/peers.h"
 
+#include "core/peers/torch/code.h"
 #include "core/peers/torch/eval_redistribute.h"
 #include "core/peers/torch/eval_strategy.h"
+#include "core/peers/torch/planners.h"
 
 static const EvalVerb eval_verbs[] = {
     {"strategy", eval_strategy},
@@ -26,9 +28,17 @@ Strategies *strategies_of(const RuleBook *book)
     return rule_book_of(book, &peer_torch);
 }
 
+static const ExportFormat code[] = {
+    {"dtensor", "PyTorch: a device mesh and placements", EXPORT_CODE, false, "py", torch_code,
+     NULL},
+    {0},
+};
+
 const Peer peer_torch = {
     .name = "torch",
     .eval_verbs = eval_verbs,
+    .planners = torch_planners,
+    .code = code,
     .rules_new = rules_new,
     .n_rules = n_rules,
 };

@@ -1,0 +1,35 @@
+#include "core/code/code.h"
+
+#include "core/base/peer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void export_note(ExportNotes *notes, const char *format, ...)
+{
+    char text[1000];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    vec_push(notes->arena, &notes->at, arena_str(notes->arena, str_from(text)));
+}
+
+static const ExportFormat own[] = {
+    {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL},
+    {"lua", "a policy of dimscope that pins it all", EXPORT_CODE, false, "lua", code_lua, NULL},
+};
+enum { N_OWN = sizeof own / sizeof *own };
+
+const ExportFormat *code_format_at(int i)
+{
+    if (i < N_OWN)
+        return &own[i];
+    i -= N_OWN;
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        for (const ExportFormat *it = (*peer)->code; it && it->name; it++)
+            if (i-- == 0)
+                return it;
+    return NULL;
+}

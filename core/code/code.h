@@ -1,0 +1,50 @@
+/* code.h - the plan as a file that its user runs next: a row for every format.
+ *
+ * Whatever a format cannot express of a sharding is a comment in the file and a note beside it; it
+ * is never written wrongly. Names are those of the model's parameters and values; where a system
+ * uses another form of them, the file has both. Writers for other systems are in their own rooms
+ * (core/base/peer.h). Drawings, reports and tables are rows of the same kind, in viz/export.c.
+ */
+#ifndef CORE_CODE_CODE_H
+#define CORE_CODE_CODE_H
+
+#include "core/session/session.h"
+
+typedef struct ExportRequest ExportRequest; /* viz/export.h */
+
+/* What the user should know beside the file: what it does not say. */
+typedef struct {
+    Arena *arena;
+    Vec(const char *) at;
+} ExportNotes;
+
+void export_note(ExportNotes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef enum {
+    EXPORT_DRAWING, /* takes --kind */
+    EXPORT_REPORT,  /* takes a second plan to compare with */
+    EXPORT_TABLES,  /* takes --table */
+    EXPORT_DATA,
+    EXPORT_CODE /* asked for with --to */
+} ExportGroup;
+
+/* Of a session's plan; appends to `out`. */
+typedef bool CodeFn(const Session *session, Buf *out, ExportNotes *notes, Error *err);
+
+typedef struct ExportFormat {
+    const char *name; /* "svg": the option --svg, or the SYSTEM of --to */
+    const char *what; /* for help, a line */
+    ExportGroup group;
+    bool binary;        /* no text: not for a terminal */
+    const char *ending; /* of files with it */
+    CodeFn *code;       /* NULL: `write` */
+    bool (*write)(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
+} ExportFormat;
+
+/* Those of this room, then the peers': of EXPORT_CODE. NULL past the last. */
+const ExportFormat *code_format_at(int i);
+
+CodeFn code_onnx; /* the model's own file with the plan in ONNX's annotations */
+CodeFn code_jax, code_lua;
+
+#endif

@@ -1,0 +1,40 @@
+/* fold.h - lines alike but for one number, as a loop over the numbers.
+ *
+ *     h.0.ln.weight .. h.11.ln.weight, all with one `rest`: one line in a loop over 0 to 11,
+ *     in which stand all lines that have just these numbers
+ *
+ * What is in no loop is one that has no numbers, and stands first.
+ */
+#ifndef CORE_CODE_FOLD_H
+#define CORE_CODE_FOLD_H
+
+#include "core/base/str.h"
+
+typedef struct {
+    const char *name; /* has the number */
+    const char *rest; /* must be equal */
+} FoldItem;
+
+typedef struct {
+    int32_t item; /* the first of those it stands for */
+    size_t at, n; /* where in its name the number is: n digits */
+} FoldLine;
+
+typedef struct {
+    int n_numbers, n_lines;
+    const int64_t *number; /* ascending */
+    const FoldLine *line;
+    const int32_t **item; /* per line: the item of each number */
+} FoldLoop;
+
+typedef struct {
+    int n;
+    const FoldLoop *loop;
+} Folded;
+
+Folded fold_items(Arena *arena, const FoldItem *item, int n);
+
+/* The numbers are first, first + 1, .. */
+bool fold_is_range(const FoldLoop *loop);
+
+#endif

@@ -1,0 +1,289 @@
+#include "core/code/code.h"
+
+#include "core/summary/label.h"
+#include "core/code/jax_axes.h"
+#include "core/code/python_mesh.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    const Session *session;
+    const Plan *plan;
+    Arena *arena;
+    Values values;
+    JaxAxes axes;
+    int n_cut_less, n_left;
+    Buf *out;
+} Jax;
+
+typedef enum { TABLE_GIVEN, TABLE_MADE, TABLE_REDUCED } TableKind;
+
+/* ---- a PartitionSpec ---- */
+
+static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
+{
+    const char *comma = "";
+    for (int i = 0; i < n; i += jax->axes.length[atom[i]]) {
+        buf_puts(out, comma);
+        python_string(str_from(jax->axes.name[atom[i]]), out);
+        comma = ", ";
+    }
+}
+
+/* Returns whether it says all; a dim that it cannot say is left to XLA where that is possible. */
+static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
+{
+    bool says_all = true;
+    buf_puts(out, "P(");
+    for (int64_t d = 0; d < sharding->n_dims; d++) {
+        const Cut *cut = &sharding->dim[d];
+        int n = values_even_atoms(cut, jax->session->mesh), names = 0;
+        bool all = cut_is_whole(cut) || (cut->n == 1 && n == cut->digit[0].n);
+        for (int i = 0; i < n; i += jax->axes.length[cut->digit[0].atom[i]])
+            names++;
+        says_all &= all;
+        buf_puts(out, d ? ", " : "");
+        buf_puts(out, !all && free ? "U" : names == 0 ? "None" : names > 1 ? "(" : "");
+        if (names > 0 && (all || !free)) {
+            put_names(jax, cut->digit[0].atom, n, out);
+            buf_puts(out, names > 1 ? ")" : "");
+        }
+    }
+    uint8_t atom[ATOMS_MAX];
+    int n = mesh_list_set(jax->session->mesh, sharding_partials(sharding), atom);
+    if (n > 0 && partials) {
+        buf_printf(out, "%sunreduced={", sharding->n_dims ? ", " : "");
+        put_names(jax, atom, n, out);
+        buf_putc(out, '}');
+    }
+    buf_putc(out, ')');
+    return says_all;
+}
+
+static bool only_sums(const Sharding *sharding)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
+            return false;
+    return true;
+}
+
+/* ---- tables ---- */
+
+static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Sharding *sharding,
+                    TableKind kind)
+{
+    Buf spec = buf_new(jax->arena), ours = buf_new(jax->arena), says = buf_new(jax->arena);
+    sharding_format(sharding, jax->session->mesh, VIEW_OURS_ASCII, &ours, NULL);
+    bool sums = only_sums(sharding);
+    bool all = put_spec(jax, sharding, kind != TABLE_GIVEN, sums && kind != TABLE_REDUCED, &spec);
+    if (!sums)
+        jax->n_left++;
+    else if (!all)
+        jax->n_cut_less++;
+    python_comment(buf_str(&ours), &says);
+    buf_puts(&says, !sums                 ? ": left to XLA"
+                    : all                 ? ""
+                    : kind == TABLE_GIVEN ? ": cut less"
+                                          : ": U is left to XLA");
+    vec_push(jax->arena, rows,
+             (PythonEntry){str_from(jax->values.name[tensor]), sums ? spec.s : "None", says.s});
+}
+
+static void put_rows(const Jax *jax, const char *table, const char *says, const PythonEntries *rows)
+{
+    buf_printf(jax->out, "\n# %s\n", says);
+    python_dict(table, rows, 0, jax->out);
+}
+
+static void put_given(Jax *jax, const char *table, const char *says, const int32_t *tensor, int n)
+{
+    PythonEntries rows = {0};
+    bool *done = arena_array(jax->arena, bool, jax->session->graph->n_tensors);
+    for (int i = 0; i < n; i++) {
+        if (jax->values.name[tensor[i]] && !done[tensor[i]])
+            add_row(jax, &rows, tensor[i], plan_sharding(jax->plan, tensor[i]), TABLE_GIVEN);
+        done[tensor[i]] = true;
+    }
+    put_rows(jax, table, says, &rows);
+}
+
+static void put_made(Jax *jax)
+{
+    PythonEntries rows = {0}, reduced = {0};
+    for (int i = 0; i < jax->values.n_made; i++) {
+        int32_t t = jax->values.made[i], read = values_read_as(jax->session, t);
+        const Sharding *sharding = plan_sharding(jax->plan, t);
+        add_row(jax, &rows, t, sharding, TABLE_MADE);
+        const Sharding *as = read < 0 ? NULL : shardings_at(jax->plan->shardings, read);
+        if (sharding_partials(sharding) && as && !sharding_partials(as))
+            add_row(jax, &reduced, t, as, TABLE_REDUCED);
+    }
+    put_rows(jax, "ACTIVATIONS", "What ops make. None: left to XLA.", &rows);
+    put_rows(jax, "REDUCED", "What is made unreduced, as all that read it take it.", &reduced);
+}
+
+/* ---- parts of the mesh ---- */
+
+static void put_parts(Jax *jax)
+{
+    Buf *out = jax->out;
+    buf_puts(out,
+             "\n# The parts of the mesh that hold something: devices, and the size of each axis.\n"
+             "PARTS = {\n");
+    for (int p = 0; p < jax->plan->n_submeshes; p++) {
+        SubMesh part = jax->plan->submeshes[p];
+        buf_puts(out, "    ");
+        python_part_name(jax->plan, p, out);
+        buf_puts(out, ": (");
+        python_devices(jax->session->mesh, part, out);
+        buf_puts(out, ", (");
+        for (int a = 0; a < jax->axes.n; a++) {
+            bool fixed = jax->axes.n_atoms[a] > 0 && (part.fixed >> jax->axes.atom[a] & 1);
+            buf_printf(out, "%s%" PRId64, a ? ", " : "", fixed ? 1 : jax->axes.size[a]);
+        }
+        buf_puts(out, jax->axes.n == 1 ? ",)),\n" : ")),\n");
+    }
+    buf_puts(out, "}\n");
+}
+
+static void put_on(const Jax *jax)
+{
+    PythonEntries rows = {0};
+    if (jax->plan->n_submeshes < 2)
+        return;
+    python_parts(jax->plan, &jax->values, jax->arena, &rows);
+    put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
+}
+
+/* ---- the module ---- */
+
+static void put_head(Jax *jax)
+{
+    Buf *out = jax->out;
+    python_title(jax->session, "JAX", out);
+    buf_puts(out, "#\n"
+                  "#     mesh = plan.make_mesh(");
+    buf_puts(out, jax->plan->n_submeshes > 1 ? "part" : "");
+    buf_puts(out,
+             ")\n"
+             "#     params = jax.device_put(params, plan.parameter_shardings(params, mesh))\n"
+             "#     step = jax.jit(model, in_shardings=(plan.parameter_shardings(params, mesh),\n"
+             "#                                         plan.named(plan.INPUTS, mesh)),\n"
+             "#                    out_shardings=plan.named(plan.OUTPUTS, mesh))\n"
+             "#\n"
+             "# and where the model makes a value of ACTIVATIONS:\n"
+             "#\n"
+             "#     x = plan.constrain(x, NAME, mesh)\n"
+             "#\n"
+             "# A comment behind a line is the sharding: sizes, / by which axes, + what is still\n"
+             "# to be summed. Where no PartitionSpec says it, what is given is cut less, and U "
+             "leaves a\n# dim of what is made to XLA.\n"
+             "import jax\n"
+             "import numpy as np\n"
+             "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n"
+             "U = P.UNCONSTRAINED\n");
+}
+
+static void put_axes(Jax *jax)
+{
+    Buf *out = jax->out;
+    if (jax->axes.split)
+        buf_puts(out, "\n# A part of an axis cuts something, so these are the parts, major first.");
+    buf_puts(out, "\nAXES = {");
+    for (int a = 0; a < jax->axes.n; a++) {
+        buf_puts(out, a ? ", " : "");
+        python_string(str_from(jax->axes.axis[a]), out);
+        buf_printf(out, ": %" PRId64, jax->axes.size[a]);
+    }
+    buf_puts(out, "}\n");
+}
+
+static void put_mesh(Jax *jax)
+{
+    Buf *out = jax->out;
+    if (jax->plan->n_submeshes > 1) {
+        put_parts(jax);
+        buf_puts(out,
+                 "\n\ndef make_mesh(part=\"\", devices=None):\n"
+                 "    \"\"\"The devices of a part as a mesh; of all of them. A program runs on "
+                 "one part.\"\"\"\n"
+                 "    numbers, sizes = PARTS[part]\n"
+                 "    devices = np.array(jax.devices() if devices is None else devices)\n"
+                 "    return Mesh(devices[np.array(numbers)].reshape(sizes), tuple(AXES))\n\n");
+        return;
+    }
+    buf_puts(out, "DEVICES = ");
+    python_devices(jax->session->mesh, jax->plan->submeshes[0], out);
+    buf_puts(out, "\n\n\ndef make_mesh(devices=None):\n"
+                  "    devices = np.array(jax.devices() if devices is None else devices)\n"
+                  "    return Mesh(devices[np.array(DEVICES)].reshape(tuple(AXES.values())), "
+                  "tuple(AXES))\n\n");
+}
+
+static void put_tail(Jax *jax)
+{
+    buf_puts(jax->out,
+             "\n\ndef named(specs, mesh):\n"
+             "    return {name: NamedSharding(mesh, spec) for name, spec in specs.items()}\n"
+             "\n\n"
+             "def parameter_shardings(params, mesh):\n"
+             "    \"\"\"A tree like params: flat, by name, or nested by the parts of names.\"\"\"\n"
+             "    def sharding(path, _):\n"
+             "        keys = [getattr(k, \"key\", getattr(k, \"name\", getattr(k, \"idx\", None))) "
+             "for k in path]\n"
+             "        return NamedSharding(mesh, PARAMETERS[\".\".join(map(str, keys))])\n"
+             "    return jax.tree_util.tree_map_with_path(sharding, params)\n"
+             "\n\n"
+             "def constrain(x, name, mesh):\n"
+             "    \"\"\"x as the plan has it. Only a mesh of explicit axes knows values that are "
+             "unreduced:\n"
+             "    they are taken as their readers take them, or left to XLA where those "
+             "differ.\"\"\"\n"
+             "    spec = ACTIVATIONS[name]\n"
+             "    if spec is not None and spec.unreduced:\n"
+             "        spec = REDUCED.get(name)\n"
+             "    if spec is None:\n"
+             "        return x\n"
+             "    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))\n");
+}
+
+static void say_notes(const Jax *jax, ExportNotes *notes)
+{
+    if (jax->n_cut_less)
+        export_note(notes,
+                    "%d shardings are uneven, or cut each of several parts of a dim, which no "
+                    "PartitionSpec says: what is given is cut less, what is made is left to XLA in "
+                    "that dim (a weight of 3 parts can be kept with a dim of 3, and cut behind it)",
+                    jax->n_cut_less);
+    if (jax->n_left)
+        export_note(notes, "%d values are partial, but not by a sum: they are left to XLA",
+                    jax->n_left);
+    if (jax->axes.split)
+        export_note(notes, "a part of an axis cuts something: the mesh has the parts as axes");
+    if (jax->plan->n_submeshes > 1)
+        export_note(notes, "stages run on parts of the mesh: one jax.jit runs on one of them, so "
+                           "the module has a mesh a part; the schedule is not in it");
+}
+
+bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Jax jax = {.session = session, .plan = session->plan, .arena = out->arena, .out = out};
+    (void)err;
+    jax.values = values_of(session, jax.arena);
+    jax.axes = jax_axes_of(session->plan, jax.arena);
+    put_head(&jax);
+    put_axes(&jax);
+    put_mesh(&jax);
+    put_given(&jax, "PARAMETERS", "Where parameters lie.", jax.values.parameter,
+              jax.values.n_parameters);
+    put_given(&jax, "INPUTS", "What the model is given.", session->graph->inputs,
+              session->graph->n_inputs);
+    put_given(&jax, "OUTPUTS", "What it hands out.", session->graph->outputs,
+              session->graph->n_outputs);
+    put_made(&jax);
+    put_on(&jax);
+    put_tail(&jax);
+    say_notes(&jax, notes);
+    return true;
+}

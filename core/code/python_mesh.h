@@ -1,0 +1,26 @@
+/* python_mesh.h - what modules of Python say of a mesh: which it is, its devices, and which parts
+ * of it hold what.
+ */
+#ifndef CORE_CODE_PYTHON_MESH_H
+#define CORE_CODE_PYTHON_MESH_H
+
+#include "core/code/python_fold.h"
+#include "core/code/values.h"
+
+/* "# gpt2.onnx on dp=2, tp=4: a plan of dimscope, for JAX.": the first line of a module. */
+void python_title(const Session *session, const char *system, Buf *out);
+
+/* "MESH_SHAPE = (2, 4)", and below it MESH_DIM_NAMES; without the last line end. */
+void python_mesh_axes(const Mesh *mesh, Buf *out);
+
+/* "range(8)", "[0, 2, 4]": the devices of a part, in its order. */
+void python_devices(const Mesh *mesh, SubMesh part, Buf *out);
+
+/* "pp=0" in quotes; nothing in them of the whole mesh. */
+void python_part_name(const Plan *plan, int part, Buf *out);
+
+/* Name by name the parts that hold it, where that is not the whole mesh alone: ("pp=0", "pp=1").
+ * How many are on several. */
+int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEntries *out);
+
+#endif

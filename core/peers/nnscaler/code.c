@@ -1,0 +1,320 @@
+#include "core/peers/nnscaler/code.h"
+
+#include "core/plan/stage.h"
+#include "core/code/modules.h"
+#include "core/peers/nnscaler/code_text.h"
+#include "core/code/python_mesh.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Plan *plan;
+    const Mesh *mesh;
+    AtomSet staged; /* that tell the devices of stages apart */
+    AtomSet units;  /* of axes over which nothing moves: nnScaler's scale units */
+    int n_unsaid;   /* cuts that nnScaler has none of */
+    int n_stored;   /* parameters that are gathered at use */
+    int n_mixed;    /* modules that an axis cuts, and another does not */
+} Writing;
+
+/* ---- cuts ---- */
+
+/* The axis cuts the dim into equal neighbouring parts, after those before it in the mesh: what
+ * graph.partition() does. */
+static bool is_plain(const Writing *w, const Cut *cut, int axis)
+{
+    const MeshAxis *it = &w->mesh->axes[axis];
+    const Digit *digit = &cut->digit[0];
+    int64_t parts = 1;
+    if (cut_is_blocks(cut))
+        return false;
+    for (int i = 0; i < digit->n; i++) {
+        if (i > 0 && digit->atom[i] < digit->atom[i - 1])
+            return false;
+        parts *= w->mesh->atoms[digit->atom[i]].size;
+    }
+    int n = 0;
+    for (int i = 0; i < digit->n; i++)
+        n += w->mesh->atoms[digit->atom[i]].axis == axis;
+    return n == it->n_atoms && digit->size % parts == 0;
+}
+
+/* The dim that the axis cuts; -1: none. */
+static int dim_of_axis(const Writing *w, const Sharding *sharding, int axis)
+{
+    for (int d = 0; d < (int)sharding->n_dims; d++)
+        if (cut_atoms(&sharding->dim[d]) & mesh_axis_atoms(w->mesh, axis))
+            return d;
+    return -1;
+}
+
+static const Sharding *sharding_at(const Writing *w, int32_t id)
+{
+    return shardings_at(w->plan->shardings, id);
+}
+
+typedef struct {
+    Buf text, unsaid;
+    int n;
+} Cuts;
+
+/* Adds what the axis cuts of one of a module's tensors; false where it cuts nothing of it. */
+static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t id)
+{
+    const Sharding *sharding = sharding_at(w, id);
+    int d = dim_of_axis(w, sharding, axis);
+    if (d < 0)
+        return false;
+    if (!is_plain(w, &sharding->dim[d], axis)) {
+        Buf ours = buf_new(w->arena);
+        cut_format(&sharding->dim[d], w->mesh, &ours);
+        buf_puts(&cuts->unsaid, cuts->unsaid.n ? "; " : "");
+        python_comment(str_from(w->mesh->axes[axis].name), &cuts->unsaid);
+        buf_printf(&cuts->unsaid, " cuts nothing: %s is ", role ? role : "it");
+        python_comment(buf_str(&ours), &cuts->unsaid);
+        w->n_unsaid++;
+        return true;
+    }
+    buf_puts(&cuts->text, cuts->n++ ? ", " : "");
+    python_string(str_from(w->mesh->axes[axis].name), &cuts->text);
+    if (role)
+        buf_printf(&cuts->text, ": (\"%s\", %d, %" PRId64 ")", role, d, sharding->n_dims);
+    else
+        buf_printf(&cuts->text, ": %d", d);
+    return true;
+}
+
+/* An axis that cuts ops of the plan. */
+static bool is_cutting(const Writing *w, int axis)
+{
+    AtomSet atoms = mesh_axis_atoms(w->mesh, axis);
+    return atoms && !((w->staged | w->units) & atoms);
+}
+
+/* Each coordinate on these axes does by itself what the others do, on its part of the inputs: no
+ * parameter is cut by them, nothing is partial over them or goes along them. */
+static void find_units(Writing *w)
+{
+    AtomSet moved = w->staged, inputs = 0;
+    const Graph *graph = w->session->graph;
+    for (int i = 0; i < w->plan->n_reshards; i++) {
+        const ReshardPath *path = w->plan->reshards[i].path;
+        for (int k = 0; path && k < path->n_steps; k++)
+            moved |= path->step[k].atoms;
+    }
+    for (int t = 0; t < graph->n_tensors; t++)
+        if (w->plan->made[t] >= 0) {
+            moved |= sharding_partials(sharding_at(w, w->plan->made[t]));
+            if (tensor_is_parameter(w->session->inferred, t))
+                moved |= sharding_atoms(sharding_at(w, w->plan->made[t]));
+        }
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (w->plan->made[graph->inputs[i]] >= 0)
+            inputs |= sharding_atoms(sharding_at(w, w->plan->made[graph->inputs[i]]));
+    for (int a = 0; a < w->mesh->n_axes; a++) {
+        AtomSet atoms = mesh_axis_atoms(w->mesh, a);
+        if (!(moved & atoms) && (inputs & atoms) == atoms)
+            w->units |= atoms;
+    }
+}
+
+static Cuts cuts_new(Writing *w)
+{
+    return (Cuts){.text = buf_new(w->arena), .unsaid = buf_new(w->arena)};
+}
+
+static void push_cuts(Writing *w, Str key, const Cuts *cuts, PythonEntries *out)
+{
+    const char *comment = cuts->unsaid.n ? cuts->unsaid.s : NULL;
+    if (cuts->n || comment)
+        vec_push(w->arena, out,
+                 (PythonEntry){key, arena_printf(w->arena, "{%s}", cuts->text.s), comment});
+}
+
+static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
+{
+    Cuts cuts = cuts_new(w);
+    int32_t made = module->out < 0 ? -1 : w->plan->made[module->out];
+    int n_axes = 0;
+    for (int a = 0; a < w->mesh->n_axes; a++) {
+        if (!is_cutting(w, a))
+            continue;
+        n_axes++;
+        bool cut = module->reads >= 0 && add_cut(w, &cuts, a, "in", module->reads);
+        cut = cut || (made >= 0 && add_cut(w, &cuts, a, "out", made));
+        if (!cut && module->weight_reads >= 0)
+            add_cut(w, &cuts, a, "weight", module->weight_reads);
+    }
+    w->n_mixed += cuts.n > 0 && cuts.n < n_axes;
+    w->n_stored += module->weight >= 0 && module->weight_reads >= 0 &&
+                   module->weight_reads != w->plan->sharding[module->weight];
+    push_cuts(w, module->path, &cuts, out);
+}
+
+static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
+{
+    Cuts cuts = cuts_new(w);
+    for (int a = 0; a < w->mesh->n_axes && w->plan->made[tensor] >= 0; a++)
+        if (is_cutting(w, a))
+            add_cut(w, &cuts, a, NULL, w->plan->made[tensor]);
+    push_cuts(w, str_from(tensor_name(w->session->graph, tensor)), &cuts, out);
+}
+
+static void write_cuts(Writing *w, Buf *out)
+{
+    PythonEntries modules = {0}, inputs = {0};
+    CodeModule module;
+    const Graph *graph = w->session->graph;
+    for (int i = 0; i < naming_n_paths(w->session->naming); i++)
+        if (code_module(w->session, i, &module))
+            add_module(w, &module, &modules);
+    for (int i = 0; i < graph->n_inputs; i++)
+        add_input(w, graph->inputs[i], &inputs);
+    buf_puts(out, "\n# Of arguments of the model: which dim an axis cuts.\n");
+    python_dict("INPUTS", &inputs, 0, out);
+    buf_putc(out, '\n');
+    python_dict("CUTS", &modules, 0, out);
+}
+
+/* ---- mesh and stages ---- */
+
+/* Devices of the first unit that are in this part of the mesh, by their place in the unit. */
+static void put_devices(const Writing *w, SubMesh part, Buf *out)
+{
+    int64_t place = 0, n = 0;
+    buf_putc(out, '[');
+    for (int64_t at = 0; at < w->mesh->n_devices; at++)
+        if (mesh_stands_first(w->mesh, w->units, at)) {
+            if (submesh_has(w->mesh, part, at))
+                buf_printf(out, "%s%" PRId64, n++ ? ", " : "", place);
+            place++;
+        }
+    buf_putc(out, ']');
+}
+
+/* nnScaler's ranks go unit by unit. */
+static void put_ranks(const Writing *w, Buf *out)
+{
+    int64_t n_units = mesh_atoms_size(w->mesh, w->units), rank = 0;
+    bool same = true;
+    Buf list = buf_new(w->arena);
+    for (int64_t unit = 0; unit < n_units; unit++)
+        for (int64_t at = 0; at < w->mesh->n_devices; at++)
+            if (mesh_stands_first(w->mesh, w->units, at)) {
+                int64_t position = mesh_group_member(w->mesh, w->units, at, unit);
+                int64_t device = mesh_device(w->mesh, position);
+                buf_printf(&list, "%s%" PRId64, rank ? ", " : "", device);
+                same &= device == rank++;
+            }
+    if (same)
+        buf_puts(out, "range(len(DEVICES) * UNITS)");
+    else
+        buf_printf(out, "[%s]", list.s);
+}
+
+/* The outermost module that has no op before this one: a trace of it begins there, too. */
+static Str module_begun(const Writing *w, int first)
+{
+    const Graph *graph = w->session->graph;
+    const int32_t *program = w->session->inferred->program;
+    Str path = str_from(op_path(graph, program[first])), begun = path;
+    while (path.n > 0) {
+        bool fresh = true;
+        for (int i = 0; i < first && fresh; i++) {
+            Str other = str_from(op_path(graph, program[i]));
+            fresh = !(str_starts(other, path) && (other.n == path.n || other.s[path.n] == '.'));
+        }
+        if (fresh)
+            begun = path;
+        while (path.n > 0 && path.s[path.n - 1] != '.')
+            path.n--;
+        path.n -= path.n > 0;
+    }
+    return begun;
+}
+
+static void write_stages(const Writing *w, Buf *out)
+{
+    const Stages *stages = w->plan->stages;
+    int n = stages ? stages->n : 0;
+    buf_puts(out, "\n# The module that each stage begins with, and its devices.\nSTAGES = [");
+    for (int s = 0; s < n; s++) {
+        buf_puts(out, "\n    (");
+        python_string(module_begun(w, stages->at[s].first), out);
+        buf_puts(out, ", ");
+        put_devices(w, w->plan->submeshes[stages->at[s].devices], out);
+        buf_puts(out, "),");
+    }
+    buf_puts(out, n ? "\n]\n" : "]\n");
+    buf_puts(out, "SCHEDULE = ");
+    python_string(str_from(n ? stages->schedule : "1f1b"), out);
+    buf_printf(out, "\nMICRO_BATCHES = %d\n", n ? stages->n_micro_batches : 1);
+}
+
+static void put_axes(const Writing *w, AtomSet of, Buf *out)
+{
+    int n = 0;
+    buf_putc(out, '{');
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        if (mesh_axis_atoms(w->mesh, a) & of) {
+            buf_puts(out, n++ ? ", " : "");
+            python_string(str_from(w->mesh->axes[a].name), out);
+            buf_printf(out, ": %" PRId64, w->mesh->axes[a].size);
+        }
+    buf_puts(out, "}");
+}
+
+static void write_mesh(Writing *w, Buf *out)
+{
+    AtomSet all = 0;
+    for (int i = 0; i < w->plan->n_submeshes; i++)
+        w->staged |= w->plan->submeshes[i].fixed;
+    find_units(w);
+    for (int a = 0; a < w->mesh->n_axes; a++) {
+        AtomSet atoms = mesh_axis_atoms(w->mesh, a);
+        w->staged |= w->staged & atoms ? atoms : 0;
+        all |= atoms;
+    }
+    buf_puts(out, "DEVICES = ");
+    put_devices(w, (SubMesh){0}, out);
+    buf_puts(out, "  # of a scale unit, in the order of the mesh\nAXES = ");
+    put_axes(w, all & ~w->staged & ~w->units, out);
+    buf_puts(out, "\nUNIT_AXES = ");
+    put_axes(w, w->units, out);
+    buf_printf(out, "\nUNITS = %" PRId64 "\nRANKS = ", mesh_atoms_size(w->mesh, w->units));
+    put_ranks(w, out);
+    buf_puts(out, "  # devices of the plan, by rank of nnScaler\n");
+}
+
+bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    Writing w = {.arena = arena, .session = session, .plan = session->plan, .mesh = session->mesh};
+    (void)err;
+    python_title(session, "nnScaler 0.9", out);
+    buf_puts(out, nnscaler_head_text);
+    write_mesh(&w, out);
+    write_stages(&w, out);
+    write_cuts(&w, out);
+    buf_puts(out, nnscaler_layouts_text);
+    buf_puts(out, nnscaler_policy_text);
+    if (w.n_unsaid > 0)
+        export_note(notes,
+                    "cuts that are not of equal neighbouring parts: %d; replicated, and a comment "
+                    "says them",
+                    w.n_unsaid);
+    if (w.n_mixed > 0)
+        export_note(notes,
+                    "modules that one axis cuts and another does not: %d; nnScaler refuses that in "
+                    "training, and does it with inference_only",
+                    w.n_mixed);
+    if (w.n_stored > 0)
+        export_note(notes,
+                    "weights stored otherwise than used: %d; nnScaler's use_zero does that, not "
+                    "its plan",
+                    w.n_stored);
+    arena_free(arena);
+    return true;
+}

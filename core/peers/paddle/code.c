@@ -1,0 +1,324 @@
+#include "core/peers/paddle/code.h"
+
+#include "core/layout/placement.h"
+#include "core/peers/paddle/code_text.h"
+#include "core/code/python_mesh.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Plan *plan;
+    const Mesh *mesh;
+    Values values;
+    int n_unsaid, n_several; /* shardings no placements say; values on several parts of the mesh */
+} Writing;
+
+/* What Paddle has for one axis of the mesh. */
+typedef struct {
+    Placement it;
+    int order; /* among the axes that cut its dim; -1: those stand in the mesh's order */
+} Placed;
+
+/* ---- what Paddle can say ---- */
+
+static bool cannot(Error *err, const char *what)
+{
+    return error_kind(err, ERROR_UNSUPPORTED, "%s", what);
+}
+
+/* Its chunks are torch's, nested; but it fails where a rank would begin behind the end. */
+static bool leaves_ranks_out(const Cut *cut, const Mesh *mesh)
+{
+    enum { RANKS_LOOKED_AT = 1 << 16 };
+    const Digit *digit = &cut->digit[0];
+    AtomSet atoms = cut_atoms(cut);
+    int64_t n_ranks = mesh_atoms_size(mesh, atoms);
+    for (int64_t i = 0; i < n_ranks && i < RANKS_LOOKED_AT; i++) {
+        int64_t position = mesh_group_member(mesh, atoms, 0, i), left = digit->size;
+        for (int k = 0, run; k < digit->n; k += run) {
+            int64_t size;
+            run = mesh_atoms_run(mesh, digit->atom + k, digit->n - k, &size);
+            int64_t step = (left + size - 1) / size;
+            int64_t from = step * mesh_coord(mesh, mesh->atoms[digit->atom[k]].axis, position);
+            if (from > left)
+                return true;
+            left = left - from < step ? left - from : step;
+        }
+    }
+    return false;
+}
+
+static bool check_uneven(const Sharding *sharding, const Mesh *mesh, const Placed *placed,
+                         Error *err)
+{
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const Cut *cut = &sharding->dim[d];
+        if (!cut_is_uneven(cut, mesh))
+            continue;
+        for (int a = 0; a < mesh->n_axes; a++)
+            if (placed[a].it.dim == d && placement_is_shard(&placed[a].it) &&
+                placed[a].it.factor > 1)
+                return cannot(err, "Paddle cuts parts of a dim evenly only");
+        if (cut->n > 1 || leaves_ranks_out(cut, mesh))
+            return cannot(err, "Paddle has no ranks that hold nothing");
+    }
+    return true;
+}
+
+/* Each dim one digit that whole axes cut, in any order. */
+static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *placed)
+{
+    for (int d = 0; d < sharding->n_dims; d++) {
+        const Cut *cut = &sharding->dim[d];
+        if (cut->n > 1 || cut_is_blocks(cut))
+            return false;
+        for (int i = 0, run, order = 0; cut->n && i < cut->digit[0].n; i += run, order++) {
+            int64_t size;
+            run = mesh_atoms_run(mesh, cut->digit[0].atom + i, cut->digit[0].n - i, &size);
+            int axis = mesh->atoms[cut->digit[0].atom[i]].axis;
+            if (size != mesh->axes[axis].size)
+                return false;
+            placed[axis].it = (Placement){.kind = PLACE_SHARD, .dim = d, .factor = 1};
+            placed[axis].order = order;
+        }
+    }
+    return true;
+}
+
+/* False, with the reason, where no placements say it. */
+static bool place(const Sharding *sharding, const Mesh *mesh, Placed *placed, Error *err)
+{
+    Placement placements[MESH_AXES_MAX];
+    Error why = {0};
+    bool said = placements_of(sharding, mesh, placements, &why);
+    for (int a = 0; a < mesh->n_axes; a++)
+        placed[a] = (Placed){placements[a], -1};
+    if (said && check_uneven(sharding, mesh, placed, &why))
+        return true;
+    Sharding cuts = sharding_without_partial(sharding);
+    for (int a = 0; a < mesh->n_axes; a++) {
+        placed[a] = (Placed){{.kind = PLACE_REPLICATE, .factor = 1}, -1};
+        const MeshAxis *axis = &mesh->axes[a];
+        ReduceOp reduce = axis->n_atoms ? sharding->partial[axis->atom] : REDUCE_NONE;
+        for (int i = 0; i < axis->n_atoms; i++)
+            if (sharding->partial[axis->atom + i] != reduce)
+                return cannot(err, why.text);
+        if (reduce != REDUCE_NONE)
+            placed[a].it = (Placement){.kind = PLACE_PARTIAL, .factor = 1, .reduce = reduce};
+    }
+    Error uneven = {0};
+    if (place_in_order(&cuts, mesh, placed) && check_uneven(&cuts, mesh, placed, &uneven))
+        return true;
+    return cannot(err, why.text);
+}
+
+/* ---- its text ---- */
+
+static void put_placed(const Placed *placed, Buf *out)
+{
+    static const char *const reduce[] = {
+        [REDUCE_SUM] = "Sum",   [REDUCE_AVG] = "Avg", [REDUCE_MAX] = "Max", [REDUCE_MIN] = "Min",
+        [REDUCE_PROD] = "Prod", [REDUCE_ANY] = "Any", [REDUCE_ALL] = "All"};
+    const Placement *it = &placed->it;
+    switch (it->kind) {
+    case PLACE_REPLICATE:
+        buf_puts(out, "R");
+        return;
+    case PLACE_SHARD:
+        buf_printf(out, "Shard(%d", it->dim);
+        if (placed->order >= 0)
+            buf_printf(out, ", shard_order=%d", placed->order);
+        buf_putc(out, ')');
+        return;
+    case PLACE_STRIDED:
+    case PLACE_INTERLEAVED:
+        buf_printf(out, "Shard(%d, split_factor=%" PRId64 ")", it->dim, it->factor);
+        return;
+    case PLACE_PARTIAL:
+    case PLACE_NORM_PARTIAL:
+        if (it->reduce == REDUCE_SUM)
+            buf_puts(out, "Partial()");
+        else
+            buf_printf(out, "Partial(ReduceType.kRed%s)", reduce[it->reduce]);
+        return;
+    }
+}
+
+/* "((64, 256), (R, Shard(1)))", behind it "[-1, 1]"; None for placements there are not. */
+static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
+{
+    const Shape *shape = inferred_shape(w->session->inferred, tensor);
+    Placed placed[MESH_AXES_MAX];
+    Error why = {0};
+    Buf says = buf_new(w->arena);
+    assert(shape); /* it has a sharding */
+    buf_puts(out, "((");
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
+    python_tuple_end(shape->n_dims, out);
+    bool said = place(sharding, w->mesh, placed, &why);
+    buf_puts(out, said ? ", (" : ", None)");
+    for (int a = 0; said && a < w->mesh->n_axes; a++) {
+        buf_puts(out, a ? ", " : "");
+        put_placed(&placed[a], out);
+    }
+    if (said) {
+        python_tuple_end(w->mesh->n_axes, out);
+        buf_putc(out, ')');
+    }
+    w->n_unsaid += !said;
+    Error unused = {0};
+    if (!sharding_format(sharding, w->mesh, VIEW_DIMS_MAPPING, &says, &unused))
+        sharding_format(sharding, w->mesh, VIEW_OURS_ASCII, &says, NULL);
+    python_comment(buf_str(&says), comment);
+    if (!said) {
+        buf_puts(comment, ": ");
+        python_comment(str_from(why.text), comment);
+    }
+}
+
+/* ---- tables ---- */
+
+static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
+{
+    Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+    if (!w->values.name[tensor] || as < 0 || !inferred_shape(w->session->inferred, tensor))
+        return;
+    put_lies(w, tensor, shardings_at(w->plan->shardings, as), &value, &comment);
+    vec_push(w->arena, out, (PythonEntry){str_from(w->values.name[tensor]), value.s, comment.s});
+}
+
+/* -1: none, as of a value whose rank nobody knows. */
+static int32_t made_as(const Writing *w, int32_t tensor)
+{
+    int32_t made = w->plan->made[tensor];
+    return made >= 0 ? made : w->plan->sharding[tensor];
+}
+
+/* Inputs or outputs of the graph, each once. */
+static void put_given(Writing *w, const char *table, const int32_t *tensor, int n, Buf *out)
+{
+    PythonEntries entries = {0};
+    Intern *seen = intern_new(w->arena);
+    for (int i = 0; i < n; i++) {
+        int before = intern_count(seen);
+        if (intern_put(seen, &tensor[i], sizeof tensor[i]) == before)
+            add(w, tensor[i], made_as(w, tensor[i]), &entries);
+    }
+    python_dict(table, &entries, 0, out);
+}
+
+/* Square matrices that the file has as [out, in]: their shape does not tell. */
+static void put_out_in(Writing *w, Buf *out)
+{
+    PythonEntries entries = {0};
+    for (int i = 0; i < w->values.n_parameters; i++) {
+        int32_t t = w->values.parameter[i];
+        const Shape *shape = inferred_shape(w->session->inferred, t);
+        if (w->values.name[t] && shape && shape->n_dims == 2 && shape->dim[0] == shape->dim[1] &&
+            naming_matrix(w->session->inferred, t) == MATRIX_OUT_IN)
+            vec_push(w->arena, &entries, (PythonEntry){str_from(w->values.name[t]), "True", NULL});
+    }
+    python_dict("OUT_IN", &entries, 0, out);
+}
+
+static void put_made(Writing *w, Buf *out)
+{
+    PythonEntries made = {0}, read = {0};
+    for (int i = 0; i < w->values.n_made; i++) {
+        int32_t t = w->values.made[i], as = values_read_as(w->session, t);
+        add(w, t, made_as(w, t), &made);
+        if (as >= 0 && as != w->plan->made[t])
+            add(w, t, as, &read);
+    }
+    buf_puts(out, "\n# What ops make.\n");
+    python_dict("ACTIVATIONS", &made, 0, out);
+    buf_puts(out, "\n# The same as all that read it take it, where that is something else.\n");
+    python_dict("READ_AS", &read, 0, out);
+}
+
+static void put_tables(Writing *w, Buf *out)
+{
+    const Graph *graph = w->session->graph;
+    buf_puts(out, "\n# Shape in the exported file, and placements; behind it the dims_mapping.\n");
+    put_given(w, "PARAMETERS", w->values.parameter, w->values.n_parameters, out);
+    buf_puts(out, "\n# Square matrices that the file has as [out, in]; a Linear has [in, out].\n");
+    put_out_in(w, out);
+    buf_putc(out, '\n');
+    put_given(w, "INPUTS", graph->inputs, graph->n_inputs, out);
+    put_given(w, "OUTPUTS", graph->outputs, graph->n_outputs, out);
+    put_made(w, out);
+}
+
+/* ---- the mesh ---- */
+
+/* "range(8), (2, 4)": processes, and how many there are along each axis. */
+static void put_part(const Writing *w, SubMesh part, Buf *out)
+{
+    python_devices(w->mesh, part, out);
+    buf_puts(out, ", (");
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        buf_printf(out, "%s%" PRId64, a ? ", " : "",
+                   mesh_atoms_size(w->mesh, mesh_axis_atoms(w->mesh, a) & ~part.fixed));
+    python_tuple_end(w->mesh->n_axes, out);
+}
+
+static void put_mesh(const Writing *w, Buf *out)
+{
+    python_mesh_axes(w->mesh, out);
+    buf_puts(out,
+             "\n\n# The parts of the mesh that hold something: processes, and the size of each "
+             "axis.\nPARTS = {\n");
+    for (int p = 0; p < w->plan->n_submeshes; p++) {
+        buf_puts(out, "    ");
+        python_part_name(w->plan, p, out);
+        buf_puts(out, ": (");
+        put_part(w, w->plan->submeshes[p], out);
+        buf_puts(out, "),\n");
+    }
+    buf_puts(out, "}\n");
+}
+
+static void put_on(Writing *w, Buf *out)
+{
+    PythonEntries entries = {0};
+    w->n_several = python_parts(w->plan, &w->values, w->arena, &entries);
+    buf_puts(out, "\n# Which parts hold what; what is not named is on all of the mesh.\n");
+    python_dict("ON", &entries, 0, out);
+}
+
+static void put_head(const Writing *w, Buf *out)
+{
+    python_title(w->session, "paddle.distributed", out);
+    buf_puts(out, paddle_head_text);
+}
+
+bool paddle_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    Writing w = {.arena = arena,
+                 .session = session,
+                 .plan = session->plan,
+                 .mesh = session->mesh,
+                 .values = values_of(session, arena)};
+    (void)err;
+    put_head(&w, out);
+    put_mesh(&w, out);
+    put_tables(&w, out);
+    put_on(&w, out);
+    buf_puts(out, paddle_tail_text);
+    if (w.n_unsaid > 0)
+        export_note(notes,
+                    "%d shardings no placements of Paddle say: None, and a comment that says "
+                    "them",
+                    w.n_unsaid);
+    if (w.n_several > 0)
+        export_note(notes,
+                    "%d values are on several parts of the mesh: a tensor of Paddle is on "
+                    "one, the first of ON",
+                    w.n_several);
+    arena_free(arena);
+    return true;
+}

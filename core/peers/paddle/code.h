@@ -1,0 +1,9 @@
+/* code.h - the plan as a module for Paddle. */
+#ifndef CORE_PEERS_PADDLE_CODE_H
+#define CORE_PEERS_PADDLE_CODE_H
+
+#include "core/code/code.h"
+
+CodeFn paddle_code;
+
+#endif

@@ -1,0 +1,293 @@
+#include "core/peers/shardy/pins.h"
+
+/* What is known of the value that the walk stands at: `%arg0: tensor<..> {..} loc("x")`, or an op's
+ * line. A sharding waits until the value's end, since its name may come last. */
+typedef struct {
+    PinsText *text;
+    Scan *scan;
+    Str location, said, own, operand; /* names: loc, jax.arg_info, %own, of a constraint */
+    Shape shape;
+    bool shaped, op, waits, asked; /* asked: by a constraint */
+    size_t from, to;               /* of the sharding */
+} Walk;
+
+static Str rest(const Walk *w)
+{
+    Str text = w->scan->source->text;
+    return (Str){text.s + w->scan->at, text.n - w->scan->at};
+}
+
+/* "%arg0", "@mesh", "#loc1": the sign taken, the name behind it. */
+static Str take_name(Walk *w)
+{
+    Str left = rest(w);
+    size_t n = 0;
+    while (n < left.n && !memchr(" \t\r\n,:=(){}<>[]\"#%@", left.s[n], 19))
+        n++;
+    w->scan->at += n;
+    return (Str){left.s, n};
+}
+
+/* Ends what is known of a value. */
+static bool flush(Walk *w)
+{
+    bool ok = true;
+    if (w->waits) {
+        const Str names[] = {w->location, w->said, w->own, w->operand};
+        Str known[4];
+        int n = 0;
+        for (int i = 0; i < 4; i++)
+            if (names[i].n > 0)
+                known[n++] = names[i];
+        if ((w->op && !w->asked) || n == 0) /* what a function gives has no name of its own */
+            w->text->n_follow++;
+        else
+            ok =
+                pins_take(w->text, w->scan, known, n, w->shaped ? &w->shape : NULL, w->from, w->to);
+    }
+    *w = (Walk){.text = w->text, .scan = w->scan};
+    return ok;
+}
+
+/* 8x1024xf32>: what follows "tensor<". A size that is not known leaves the shape so. */
+static void read_type(Walk *w)
+{
+    Shape shape = {0};
+    Str left = rest(w);
+    bool known = true;
+    size_t at = 0;
+    while (at < left.n && (is_digit(left.s[at]) || left.s[at] == '?')) {
+        int64_t size = 0;
+        size_t n = at;
+        while (n < left.n && is_digit(left.s[n]))
+            n++;
+        known &= n > at && shape.n_dims < DIMS_MAX && str_to_int((Str){left.s + at, n - at}, &size);
+        if (known)
+            shape.dim[shape.n_dims++] = size;
+        at = n > at ? n : at + 1;
+        if (at >= left.n || left.s[at] != 'x')
+            break;
+        at++;
+    }
+    if (w->shaped && !w->op)
+        return;
+    w->shape = shape;
+    w->shaped = known;
+}
+
+/* After '%': an argument, an op's first result, or an operand. */
+static bool read_value_name(Walk *w)
+{
+    Str name = take_name(w);
+    Scan ahead = *w->scan;
+    char c = pins_peek(&ahead);
+    int64_t n_results;
+    if (c == ':' && pins_accept(&ahead, ':') && pins_at_number(&ahead)) { /* "%0:2 = " */
+        scan_int(&ahead, &n_results);
+        c = pins_peek(&ahead) == '=' ? '=' : '\0';
+    }
+    if (c != ':' && c != '=') {
+        if (w->operand.n == 0)
+            w->operand = name;
+        return true;
+    }
+    if (c == ':' && w->op) /* operands with types behind them */
+        return true;
+    if (!flush(w))
+        return false;
+    w->own = name;
+    w->op = c == '=';
+    return true;
+}
+
+/* What stands between here and `ends` is the sharding. */
+static bool read_sharding(Walk *w, const char *ends)
+{
+    pins_peek(w->scan);
+    size_t from = w->scan->at;
+    if (!pins_skip(w->scan, ends))
+        return false;
+    if (!w->waits) {
+        w->from = from;
+        w->to = w->scan->at;
+        w->waits = true;
+    }
+    return true;
+}
+
+/* After "loc(": "name", #loc1 or something else. */
+static bool read_location(Walk *w)
+{
+    Str name = {"", 0};
+    if (pins_at_string(w->scan)) {
+        if (!pins_string(w->text->scratch, w->scan, true, &name))
+            return false;
+        bool place = pins_peek(w->scan) == ':'; /* of a file */
+        w->location = place ? w->location : name;
+    } else if (scan_accept(w->scan, '#')) {
+        Buf key = buf_new(w->text->scratch);
+        buf_putc(&key, '#');
+        buf_add(&key, take_name(w));
+        int32_t id = names_find(w->text->aliases, buf_str(&key));
+        if (id >= 0)
+            w->location = w->text->meshes.at[id].name[0];
+    }
+    return true;
+}
+
+static bool starts(const Walk *w, const char *word)
+{
+    return str_starts(rest(w), str_from(word));
+}
+
+/* Takes a word of the language, and what belongs to it. */
+static bool read_word(Walk *w)
+{
+    Str word = pins_word(w->scan);
+    if (word.n == 0) {
+        w->scan->at++;
+        return true;
+    }
+    if (str_eq(word, STR("sdy.sharding")) && pins_accept(w->scan, '='))
+        return read_sharding(w, ",");
+    if (str_eq(word, STR("sdy.sharding_constraint"))) {
+        pins_peek(w->scan);
+        w->asked = true;
+        return !scan_accept(w->scan, '%') || (w->operand = take_name(w), read_sharding(w, ":"));
+    }
+    if (str_eq(word, STR("tensor")) && scan_accept(w->scan, '<'))
+        read_type(w);
+    if (str_eq(word, STR("loc")) && scan_accept(w->scan, '('))
+        return read_location(w);
+    if ((str_eq(word, STR("jax.arg_info")) || str_eq(word, STR("jax.result_info"))) &&
+        pins_accept(w->scan, '='))
+        return pins_string(w->text->scratch, w->scan, true, &w->said);
+    return true;
+}
+
+static bool step(Walk *w)
+{
+    char c = rest(w).s[0];
+    Str unused;
+    switch (c) {
+    case '\n':
+        w->scan->at++;
+        return !w->op || flush(w);
+    case ' ':
+    case '\t':
+        w->scan->at++;
+        return true;
+    case '%':
+        w->scan->at++;
+        return read_value_name(w);
+    case '"':
+        return pins_string(w->text->scratch, w->scan, true, &unused);
+    case '-':
+        w->scan->at++;
+        return !starts(w, ">") || w->op || flush(w); /* results of a function */
+    case '/':
+        if (starts(w, "//"))
+            pins_peek(w->scan);
+        else
+            w->scan->at++;
+        return true;
+    case '#':
+    case '@':
+        w->scan->at++;
+        take_name(w);
+        return true;
+    default:
+        return read_word(w);
+    }
+}
+
+/* ---- what stands elsewhere: meshes, and locations at the end ---- */
+
+static void put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh)
+{
+    Buf key = buf_new(text->scratch);
+    buf_putc(&key, sign);
+    buf_add(&key, name);
+    int32_t id = names_intern(text->aliases, buf_str(&key));
+    while (text->meshes.n <= id)
+        vec_push(text->scratch, &text->meshes, (PinsMesh){0});
+    text->meshes.at[id] = *mesh;
+}
+
+/* "@mesh = <[..]>": what follows "sdy.mesh". */
+static bool note_mesh(Walk *w)
+{
+    PinsText *text = w->text;
+    if (!pins_accept(w->scan, '@'))
+        return true;
+    Str name = pins_at_string(w->scan) ? STR("") : take_name(w);
+    if (name.n == 0 && !pins_string(text->scratch, w->scan, true, &name))
+        return false;
+    text->axes = (PinsMesh){0};
+    if (!pins_expect(w->scan, '=') || !pins_mesh_read(text, w->scan, 0))
+        return false;
+    put_alias(text, '@', name, &text->axes);
+    return true;
+}
+
+/* `#loc1 = loc("x")`: what follows '#'. */
+static bool note_location(Walk *w)
+{
+    Str name = take_name(w);
+    PinsMesh holder = {0};
+    if (!str_starts(name, STR("loc")) || !pins_accept(w->scan, '=') ||
+        !pins_accept_text(w->scan, "loc(") || !pins_at_string(w->scan))
+        return true;
+    if (!pins_string(w->text->scratch, w->scan, true, &holder.name[0]))
+        return false;
+    if (pins_peek(w->scan) != ':')
+        put_alias(w->text, '#', name, &holder);
+    return true;
+}
+
+/* The two, wherever they are. */
+static bool note_all(Walk *w)
+{
+    Str text = w->scan->source->text;
+    bool begins = true; /* a line */
+    while (w->scan->at < text.n) {
+        char c = text.s[w->scan->at];
+        bool blank = memchr(" \t\r\n", c, 4);
+        if (begins && starts(w, "sdy.mesh ")) {
+            w->scan->at += sizeof "sdy.mesh " - 1;
+            if (!note_mesh(w))
+                return false;
+        } else if (begins && c == '#') {
+            w->scan->at++;
+            if (!note_location(w))
+                return false;
+        } else {
+            w->scan->at++;
+        }
+        begins = blank ? begins || c == '\n' : false;
+    }
+    w->scan->at = 0;
+    return true;
+}
+
+static bool is_mlir(Str text)
+{
+    return str_find(text, STR("sdy.sharding_constraint ")) >= 0 ||
+           str_find(text, STR("sdy.sharding = #sdy")) >= 0 ||
+           str_find(text, STR("sdy.sharding=#sdy")) >= 0;
+}
+
+static bool read_mlir(PinsText *text, Scan *scan)
+{
+    Walk walk = {.text = text, .scan = scan};
+    text->mlir = true;
+    text->aliases = names_new(text->scratch);
+    if (!note_all(&walk))
+        return false;
+    while (scan->at < scan->source->text.n)
+        if (!step(&walk))
+            return false;
+    return flush(&walk);
+}
+
+const PinsForm shardy_pins[] = {{"mlir", is_mlir, read_mlir}, {0}};

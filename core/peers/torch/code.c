@@ -1,0 +1,423 @@
+#include "core/peers/torch/code.h"
+
+#include "core/layout/placement.h"
+#include "core/plan/stage.h"
+#include "core/peers/torch/code_styles.h"
+#include "core/peers/torch/code_text.h"
+#include "core/code/modules.h"
+#include "core/code/python_mesh.h"
+
+#include <inttypes.h>
+
+typedef struct {
+    Arena *arena;
+    const Session *session;
+    const Plan *plan;
+    const Mesh *mesh;
+    const Graph *graph;
+    bool staged[MESH_AXES_MAX]; /* axes that tell the devices of stages apart */
+    int n_staged;
+    int n_unsaid; /* shardings that no placements say */
+} Writing;
+
+/* ---- placements ---- */
+
+static bool torch_reduces(ReduceOp reduce)
+{
+    return reduce == REDUCE_SUM || reduce == REDUCE_AVG || reduce == REDUCE_MAX ||
+           reduce == REDUCE_MIN || reduce == REDUCE_PROD;
+}
+
+static void put_placement(const Placement *placement, Buf *out)
+{
+    switch (placement->kind) {
+    case PLACE_REPLICATE:
+        buf_puts(out, "R");
+        return;
+    case PLACE_SHARD:
+        buf_printf(out, "Shard(%d)", placement->dim);
+        return;
+    case PLACE_STRIDED:
+    case PLACE_INTERLEAVED: /* even, so torch's chunks of chunks are the same */
+        buf_printf(out, "_StridedShard(%d, split_factor=%" PRId64 ")", placement->dim,
+                   placement->factor);
+        return;
+    case PLACE_PARTIAL:
+    case PLACE_NORM_PARTIAL:
+        if (placement->reduce == REDUCE_SUM)
+            buf_puts(out, "Partial()");
+        else
+            buf_printf(out, "Partial(\"%s\")",
+                       placement->reduce == REDUCE_PROD ? "product"
+                                                        : reduce_name(placement->reduce));
+        return;
+    }
+}
+
+/* "(R, Shard(1))", one per axis that stages do not take. False, with the reason, where there are
+ * none. */
+static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out, Error *err)
+{
+    Placement placements[MESH_AXES_MAX];
+    int n = 0;
+    if (!placements_of(sharding, w->mesh, placements, err))
+        return false;
+    for (int a = 0; a < w->mesh->n_axes; a++) {
+        const Placement *it = &placements[a];
+        if (it->kind == PLACE_PARTIAL && !torch_reduces(it->reduce))
+            return error_kind(err, ERROR_UNSUPPORTED, "Partial knows no %s",
+                              reduce_name(it->reduce));
+        if (w->staged[a] && it->kind != PLACE_REPLICATE)
+            return error_kind(err, ERROR_UNSUPPORTED, "a part of axis '%s' is of stages",
+                              w->mesh->axes[a].name);
+    }
+    buf_putc(out, '(');
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        if (!w->staged[a]) {
+            buf_puts(out, n++ ? ", " : "");
+            put_placement(&placements[a], out);
+        }
+    python_tuple_end(n, out);
+    return true;
+}
+
+/* "(2, 16, 64)" */
+static void put_shape(const Writing *w, int32_t tensor, Buf *out)
+{
+    const Shape *shape = inferred_shape(w->session->inferred, tensor);
+    int64_t n = shape ? shape->n_dims : 0;
+    buf_putc(out, '(');
+    for (int64_t d = 0; d < n; d++)
+        buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
+    python_tuple_end(n, out);
+}
+
+/* "((2, 16, 64), (Shard(0), R))"; None for placements that there are not, with the reason. */
+static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
+{
+    Error err = {0};
+    buf_putc(out, '(');
+    put_shape(w, tensor, out);
+    buf_puts(out, ", ");
+    if (!put_placements(w, sharding, out, &err)) {
+        Buf ours = buf_new(w->arena);
+        sharding_format(sharding, w->mesh, VIEW_OURS_ASCII, &ours, NULL);
+        buf_puts(out, "None");
+        buf_puts(comment, comment->n ? "; " : "");
+        python_comment(buf_str(&ours), comment);
+        buf_puts(comment, ": ");
+        python_comment(str_from(err.text), comment);
+        w->n_unsaid++;
+    }
+    buf_putc(out, ')');
+}
+
+static const char *ended(const Writing *w, const Buf *text)
+{
+    return text->n ? arena_str(w->arena, buf_str(text)) : NULL;
+}
+
+/* ---- names ---- */
+
+/* Torch's own name of a parameter, as far as the file tells: exporters keep it where it is that of
+ * a module with ops, and have others for weights they copied, which the path then names. */
+static Str module_name(const Writing *w, int32_t tensor)
+{
+    Str name = str_from(tensor_name(w->graph, tensor));
+    Str label = str_from(naming_label(w->session->naming, tensor)), path = name;
+    while (path.n > 0 && path.s[path.n - 1] != '.')
+        path.n--;
+    bool kept = path.n > 1 &&
+                naming_part(w->session->naming, (Str){path.s, path.n - 1}, PART_OUT, NULL) >= 0;
+    int32_t other = graph_find_tensor(w->graph, label);
+    return kept || (other >= 0 && other != tensor) ? name : label;
+}
+
+static bool has_shape(const Writing *w, int32_t tensor)
+{
+    return tensor >= 0 && inferred_shape(w->session->inferred, tensor) &&
+           w->plan->made[tensor] >= 0;
+}
+
+static const Sharding *made_as(const Writing *w, int32_t tensor)
+{
+    return shardings_at(w->plan->shardings, w->plan->made[tensor]);
+}
+
+/* ---- stages ---- */
+
+static void find_stages(Writing *w)
+{
+    AtomSet fixed = 0;
+    for (int i = 0; i < w->plan->n_submeshes; i++)
+        fixed |= w->plan->submeshes[i].fixed;
+    for (int a = 0; a < w->mesh->n_axes; a++) {
+        w->staged[a] = (fixed & mesh_axis_atoms(w->mesh, a)) != 0;
+        w->n_staged += w->staged[a];
+    }
+}
+
+/* The coordinates, on the axes of stages, of devices that have the tensor (-1: that run the op):
+ * "((0,), (1,))"; nothing where there are no stages. */
+static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
+{
+    Buf out = buf_new(w->arena);
+    AtomSet atoms = 0;
+    int n = 0;
+    if (w->n_staged == 0)
+        return NULL;
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        atoms |= w->staged[a] ? mesh_axis_atoms(w->mesh, a) : 0;
+    buf_putc(&out, '(');
+    for (int64_t i = 0; i < mesh_atoms_size(w->mesh, atoms); i++) {
+        int64_t rank = mesh_group_member(w->mesh, atoms, 0, i);
+        SubMesh part = tensor >= 0 ? stage_part_of(w->plan, tensor, rank)
+                                   : w->plan->submeshes[plan_devices(w->plan, op)];
+        if (!submesh_has(w->mesh, part, rank))
+            continue;
+        buf_puts(&out, n++ ? ", (" : "(");
+        for (int a = 0, k = 0; a < w->mesh->n_axes; a++)
+            if (w->staged[a])
+                buf_printf(&out, "%s%" PRId64, k++ ? ", " : "", mesh_coord(w->mesh, a, rank));
+        python_tuple_end(w->n_staged, &out);
+    }
+    python_tuple_end(n, &out);
+    return out.s;
+}
+
+/* ---- tensors ---- */
+
+static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
+{
+    Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+    put_lies(w, tensor, made_as(w, tensor), &value, &comment);
+    vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
+}
+
+static void add_stages(const Writing *w, Str key, int32_t tensor, PythonEntries *out)
+{
+    const char *stages = stages_of(w, tensor, -1);
+    if (stages)
+        vec_push(w->arena, out, (PythonEntry){key, stages, NULL});
+}
+
+static void add_copied(const Writing *w, Str key, int32_t tensor, PythonEntries *out)
+{
+    Str name = str_from(tensor_name(w->graph, tensor));
+    Buf value = buf_new(w->arena);
+    if (str_eq(key, name))
+        return;
+    python_string(name, &value);
+    vec_push(w->arena, out, (PythonEntry){key, value.s, NULL});
+}
+
+static void write_tensors(Writing *w, Buf *out)
+{
+    PythonEntries parameters = {0}, inputs = {0}, outputs = {0}, copied = {0}, stages = {0};
+    for (int32_t t = 0; t < w->graph->n_tensors; t++) {
+        if (!tensor_is_parameter(w->session->inferred, t) || !has_shape(w, t))
+            continue;
+        Str key = module_name(w, t);
+        add_tensor(w, key, t, &parameters);
+        add_copied(w, key, t, &copied);
+        add_stages(w, key, t, &stages);
+    }
+    for (int i = 0; i < w->graph->n_inputs; i++) {
+        int32_t t = w->graph->inputs[i];
+        Str key = str_from(tensor_name(w->graph, t));
+        if (!has_shape(w, t))
+            continue;
+        add_tensor(w, key, t, &inputs);
+        add_stages(w, key, t, &stages);
+    }
+    for (int i = 0; i < w->graph->n_outputs; i++)
+        if (has_shape(w, w->graph->outputs[i]))
+            add_tensor(w, str_from(tensor_name(w->graph, w->graph->outputs[i])),
+                       w->graph->outputs[i], &outputs);
+    buf_puts(out, "\n# Shape in the exported file, and placements.\n");
+    python_dict("PARAMETERS", &parameters, 0, out);
+    buf_puts(out, "\n# Names in the exported file, where the exporter has its own.\n");
+    python_dict("COPIED", &copied, 0, out);
+    buf_puts(out, "\n# Which stages have it, where there are some: coordinates on STAGE_DIMS.\n");
+    python_dict("STAGES", &stages, 0, out);
+    buf_putc(out, '\n');
+    python_dict("INPUTS", &inputs, 0, out);
+    python_dict("OUTPUTS", &outputs, 0, out);
+}
+
+/* ---- modules ---- */
+
+typedef struct {
+    Buf text;
+    bool any;
+} Style;
+
+static void put_field(Style *style, const char *name, const char *value, const Buf *comment)
+{
+    buf_printf(&style->text, "\n    %s=%s,", name, value);
+    if (comment->n)
+        buf_printf(&style->text, "  # %s", comment->s);
+    style->any = true;
+}
+
+static void add_lies(Writing *w, Style *style, const char *name, int32_t tensor,
+                     const Sharding *sharding)
+{
+    Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+    put_lies(w, tensor, sharding, &value, &comment);
+    put_field(style, name, value.s, &comment);
+}
+
+/* The one sharding that all who read the tensor have it in; -1: they do not agree. */
+static int32_t read_by_all_as(const Writing *w, int32_t tensor)
+{
+    int32_t all = -1;
+    for (int32_t u = w->graph->tensors[tensor].use; u < w->graph->tensors[tensor + 1].use; u++) {
+        int32_t need = inferred_is_host(w->session->inferred, w->graph->uses[u])
+                           ? -1
+                           : code_read_as(w->plan, tensor, w->graph->uses[u]);
+        if (need < 0 || (all >= 0 && need != all))
+            return -1;
+        all = need;
+    }
+    return all < 0 ? w->plan->sharding[tensor] : all;
+}
+
+static void add_out(Writing *w, Style *style, int32_t tensor)
+{
+    add_lies(w, style, "makes", tensor, made_as(w, tensor));
+    int32_t gives = read_by_all_as(w, tensor);
+    Buf value = buf_new(w->arena), none = buf_new(w->arena);
+    if (gives >= 0 && gives != w->plan->made[tensor] &&
+        put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
+        put_field(style, "gives", value.s, &none);
+}
+
+/* A parameter of the module that is not read as it is stored. */
+static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
+{
+    int32_t op, tensor = naming_part(w->session->naming, path, part, &op);
+    if (tensor < 0 || op < 0 || !tensor_is_parameter(w->session->inferred, tensor))
+        return;
+    int32_t need = code_read_as(w->plan, tensor, op);
+    Str name = module_name(w, tensor);
+    if (need < 0 || need == w->plan->sharding[tensor] || !str_starts(name, path) ||
+        name.n <= path.n + 1)
+        return;
+    Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+    put_lies(w, tensor, shardings_at(w->plan->shardings, need), &value, &comment);
+    if (comment.n)
+        return;
+    buf_puts(gathered, gathered->n ? ", " : "");
+    python_string((Str){name.s + path.n + 1, name.n - path.n - 1}, gathered);
+    buf_printf(gathered, ": %s", value.s);
+}
+
+static bool is_copied(const Writing *w, Str path)
+{
+    int32_t weight = naming_part(w->session->naming, path, PART_WEIGHT, NULL);
+    return weight >= 0 && !str_eq(module_name(w, weight), str_from(tensor_name(w->graph, weight)));
+}
+
+static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
+{
+    Style style = {.text = buf_new(w->arena)};
+    Buf gathered = buf_new(w->arena), none = buf_new(w->arena);
+
+    buf_puts(&style.text, "Placed(");
+    if (module->reads >= 0)
+        add_lies(w, &style, "reads", module->in, shardings_at(w->plan->shardings, module->reads));
+    if (module->out >= 0)
+        add_out(w, &style, module->out);
+    add_gathered(w, &gathered, module->path, PART_WEIGHT);
+    add_gathered(w, &gathered, module->path, PART_BIAS);
+    if (gathered.n)
+        put_field(&style, "weights", arena_printf(w->arena, "{%s}", gathered.s), &none);
+    if (gathered.n && is_copied(w, module->path))
+        put_field(&style, "copied", "True", &none);
+    int32_t maker = module->out < 0 ? module->reader : w->graph->tensors[module->out].maker;
+    const char *stages = maker < 0 ? NULL : stages_of(w, -1, maker);
+    if (stages && style.any)
+        put_field(&style, "stages", stages, &none);
+    buf_puts(&style.text, "\n)");
+    if (style.any)
+        vec_push(w->arena, out, (PythonEntry){module->path, style.text.s, NULL});
+}
+
+static void write_modules(Writing *w, Buf *out)
+{
+    PythonEntries modules = {0};
+    CodeModule module;
+    for (int i = 0; i < naming_n_paths(w->session->naming); i++)
+        if (code_module(w->session, i, &module))
+            add_module(w, &module, &modules);
+    buf_puts(out, dtensor_plan_text);
+    python_dict("plan", &modules, 4, out);
+    buf_puts(out, "    return plan\n");
+}
+
+/* ---- the file ---- */
+
+static void write_dims(const Writing *w, const char *name, bool staged, Buf *out)
+{
+    int n = 0;
+    buf_printf(out, "%s = (", name);
+    for (int a = 0; a < w->mesh->n_axes; a++)
+        if (w->staged[a] == staged) {
+            buf_puts(out, n++ ? ", " : "");
+            python_string(str_from(w->mesh->axes[a].name), out);
+        }
+    python_tuple_end(n, out);
+    buf_putc(out, '\n');
+}
+
+static void write_mesh(const Writing *w, Buf *out)
+{
+    const Mesh *mesh = w->mesh;
+    python_mesh_axes(mesh, out);
+    buf_puts(out, "\nRANKS = ");
+    if (mesh->devices) {
+        buf_putc(out, '[');
+        for (int64_t i = 0; i < mesh->n_devices; i++)
+            buf_printf(out, "%s%" PRId64, i ? ", " : "", mesh_device(mesh, i));
+        buf_puts(out, "]  # by place in the mesh\n");
+    } else {
+        buf_puts(out, "None  # by place in the mesh; None: in order\n");
+    }
+    write_dims(w, "STAGE_DIMS", true, out);
+    write_dims(w, "PLACED_DIMS", false, out);
+}
+
+static void write_head(const Writing *w, Buf *out)
+{
+    python_title(w->session, "torch.distributed.tensor", out);
+    buf_puts(out, dtensor_head_text);
+    write_mesh(w, out);
+}
+
+bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    Writing w = {.arena = arena,
+                 .session = session,
+                 .plan = session->plan,
+                 .mesh = session->mesh,
+                 .graph = session->graph};
+    (void)err;
+    find_stages(&w);
+    write_head(&w, out);
+    write_tensors(&w, out);
+    buf_puts(out, dtensor_mesh_text);
+    buf_puts(out, dtensor_tensors_text);
+    buf_puts(out, dtensor_style_text);
+    write_modules(&w, out);
+    dtensor_styles(session, out);
+    if (w.n_unsaid > 0)
+        export_note(notes, "shardings that no placements say: %d; None, and a comment says them",
+                    w.n_unsaid);
+    if (w.n_staged > 0)
+        export_note(notes, "placements are those inside of a stage: split the model with "
+                           "torch.distributed.pipelining, STAGES says where");
+    arena_free(arena);
+    return true;
+}

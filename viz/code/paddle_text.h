@@ -1,8 +1,0 @@
-/* paddle_text.h - what of a module for Paddle is the same for every plan. */
-#ifndef VIZ_CODE_PADDLE_TEXT_H
-#define VIZ_CODE_PADDLE_TEXT_H
-
-extern const char paddle_head_text[]; /* up to the mesh */
-extern const char paddle_tail_text[]; /* what uses the tables */
-
-#endif
