@@ -18,15 +18,15 @@ static void put_tensor(const Session *session, const NamedTensor *named, Buf *ou
     int32_t tensor = named->tensor;
     text_printable(str_from(named->name), out);
     buf_printf(out, "  %s ", dtype_name((Dtype)session->inferred->dtype[tensor]));
-    if (!plan || plan->sharding[tensor] < 0) {
+    if (!plan || plan->moved->sharding[tensor] < 0) {
         inferred_put_shape(session->inferred, tensor, out);
         return;
     }
     sharding_format(plan_sharding(plan, tensor), plan->mesh, VIEW_OURS, out, NULL);
-    for (int r = 0; r < plan->n_reshards; r++)
-        if (plan->reshards[r].tensor == tensor) {
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        if (plan->moved->reshards[r].tensor == tensor) {
             buf_puts(out, "  needs ");
-            reshard_format_steps(plan->reshards[r].path, plan->mesh, out);
+            reshard_format_steps(plan->moved->reshards[r].path, plan->mesh, out);
         }
 }
 

@@ -406,7 +406,8 @@ static SubMesh sub_of(const Policy *policy, int32_t op)
     const Plan *plan = policy->session->plan;
     if (place && !place->by_parts)
         return place->sub;
-    return plan && plan->submeshes ? plan->submeshes[plan_devices(plan, op)] : (SubMesh){0};
+    return plan && plan->decided->submeshes ? plan->decided->submeshes[plan_devices(plan, op)]
+                                            : (SubMesh){0};
 }
 
 int node_devices(lua_State *L)

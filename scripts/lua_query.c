@@ -76,7 +76,7 @@ int node_us(lua_State *L)
     int32_t op = node_check(L, 1).op;
     if (!plan)
         return 0;
-    lua_pushnumber(L, plan->op_us[op]);
+    lua_pushnumber(L, plan->priced->op_us[op]);
     return 1;
 }
 
@@ -84,7 +84,7 @@ int tensor_sharding(lua_State *L)
 {
     const Plan *plan = plan_of(L);
     int32_t tensor = ((const NamedTensor *)luaL_checkudata(L, 1, tensor_type))->tensor;
-    if (!plan || plan->sharding[tensor] < 0)
+    if (!plan || plan->moved->sharding[tensor] < 0)
         return 0;
     Buf text = buf_new(policy_of(L)->arena);
     sharding_format(plan_sharding(plan, tensor), plan->mesh, VIEW_OURS, &text, NULL);
@@ -176,11 +176,11 @@ int graph_reshards(lua_State *L)
     lua_settop(L, 2);
     lua_newtable(L);
     lua_Integer n = 0;
-    for (int r = 0; r < plan->n_reshards; r++) {
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
         sandbox_spend(L, RESHARD_INSTRUCTIONS);
-        if (!is_wanted(&plan->reshards[r], &wanted))
+        if (!is_wanted(&plan->moved->reshards[r], &wanted))
             continue;
-        push_reshard(L, policy, &plan->reshards[r]);
+        push_reshard(L, policy, &plan->moved->reshards[r]);
         lua_rawseti(L, -2, ++n);
     }
     lua_pushinteger(L, 0);

@@ -131,8 +131,8 @@ static void put_parts(Jax *jax)
     buf_puts(out,
              "\n# The parts of the mesh that hold something: devices, and the size of each axis.\n"
              "PARTS = {\n");
-    for (int p = 0; p < jax->plan->n_submeshes; p++) {
-        SubMesh part = jax->plan->submeshes[p];
+    for (int p = 0; p < jax->plan->decided->n_submeshes; p++) {
+        SubMesh part = jax->plan->decided->submeshes[p];
         buf_puts(out, "    ");
         python_part_name(jax->plan, p, out);
         buf_puts(out, ": (");
@@ -150,7 +150,7 @@ static void put_parts(Jax *jax)
 static void put_on(const Jax *jax)
 {
     PythonEntries rows = {0};
-    if (jax->plan->n_submeshes < 2)
+    if (jax->plan->decided->n_submeshes < 2)
         return;
     python_parts(jax->plan, &jax->values, jax->arena, &rows);
     put_rows(jax, "ON", "Which parts hold what; what is not named is on all of the mesh.", &rows);
@@ -164,7 +164,7 @@ static void put_head(Jax *jax)
     python_title(jax->session, "JAX", out);
     buf_puts(out, "#\n"
                   "#     mesh = plan.make_mesh(");
-    buf_puts(out, jax->plan->n_submeshes > 1 ? "part" : "");
+    buf_puts(out, jax->plan->decided->n_submeshes > 1 ? "part" : "");
     buf_puts(out,
              ")\n"
              "#     params = jax.device_put(params, plan.parameter_shardings(params, mesh))\n"
@@ -202,7 +202,7 @@ static void put_axes(Jax *jax)
 static void put_mesh(Jax *jax)
 {
     Buf *out = jax->out;
-    if (jax->plan->n_submeshes > 1) {
+    if (jax->plan->decided->n_submeshes > 1) {
         put_parts(jax);
         buf_puts(out,
                  "\n\ndef make_mesh(part=\"\", devices=None):\n"
@@ -214,7 +214,7 @@ static void put_mesh(Jax *jax)
         return;
     }
     buf_puts(out, "DEVICES = ");
-    python_devices(jax->session->mesh, jax->plan->submeshes[0], out);
+    python_devices(jax->session->mesh, jax->plan->decided->submeshes[0], out);
     buf_puts(out, "\n\n\ndef make_mesh(devices=None):\n"
                   "    devices = np.array(jax.devices() if devices is None else devices)\n"
                   "    return Mesh(devices[np.array(DEVICES)].reshape(tuple(AXES.values())), "
@@ -261,7 +261,7 @@ static void say_notes(const Jax *jax, ExportNotes *notes)
                     jax->n_left);
     if (jax->axes.split)
         export_note(notes, "a part of an axis cuts something: the mesh has the parts as axes");
-    if (jax->plan->n_submeshes > 1)
+    if (jax->plan->decided->n_submeshes > 1)
         export_note(notes, "stages run on parts of the mesh: one jax.jit runs on one of them, so "
                            "the module has a mesh a part; the schedule is not in it");
 }

@@ -28,12 +28,12 @@ static AtomSet all_borders(const Plan *plan, Arena *arena)
     const Graph *graph = plan->inferred->graph;
     bool *seen = arena_array(arena, bool, shardings_count(plan->shardings));
     for (int t = 0; t < graph->n_tensors; t++)
-        if (plan->sharding[t] >= 0)
-            seen[plan->sharding[t]] = true;
+        if (plan->moved->sharding[t] >= 0)
+            seen[plan->moved->sharding[t]] = true;
     for (int op = 0; op < graph->n_ops; op++)
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
-            if (plan->need[graph->ops[op].input + i] >= 0)
-                seen[plan->need[graph->ops[op].input + i]] = true;
+            if (plan->moved->need[graph->ops[op].input + i] >= 0)
+                seen[plan->moved->need[graph->ops[op].input + i]] = true;
     for (int32_t s = 0; s < shardings_count(plan->shardings); s++) {
         const Sharding *sharding = shardings_at(plan->shardings, s);
         for (int64_t d = 0; seen[s] && d < sharding->n_dims; d++)
@@ -43,8 +43,8 @@ static AtomSet all_borders(const Plan *plan, Arena *arena)
         if (seen[s])
             borders |= set_borders(mesh, sharding_partials(sharding));
     }
-    for (int p = 0; p < plan->n_submeshes; p++)
-        borders |= set_borders(mesh, plan->submeshes[p].fixed);
+    for (int p = 0; p < plan->decided->n_submeshes; p++)
+        borders |= set_borders(mesh, plan->decided->submeshes[p].fixed);
     return borders;
 }
 

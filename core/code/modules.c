@@ -6,7 +6,7 @@ int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op)
     const GraphOp *it = &graph->ops[op];
     for (int i = 0; i < it->n_inputs; i++)
         if (graph->operands[it->input + i] == tensor)
-            return plan->need[it->input + i];
+            return plan->moved->need[it->input + i];
     return -1;
 }
 
@@ -14,7 +14,7 @@ int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op)
 static bool is_placed(const Session *session, int32_t tensor)
 {
     return tensor >= 0 && inferred_shape(session->inferred, tensor) &&
-           session->plan->made[tensor] >= 0 && !tensor_is_known(session->inferred, tensor);
+           session->plan->moved->made[tensor] >= 0 && !tensor_is_known(session->inferred, tensor);
 }
 
 bool code_module(const Session *session, int i, CodeModule *out)

@@ -49,7 +49,7 @@ void python_part_name(const Plan *plan, int part, Buf *out)
 {
     Buf name = buf_new(out->arena);
 
-    submesh_format(plan->mesh, plan->submeshes[part], &name);
+    submesh_format(plan->mesh, plan->decided->submeshes[part], &name);
     python_string(buf_str(&name), out);
 }
 
@@ -59,7 +59,7 @@ int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEnt
     const Graph *graph = plan->inferred->graph;
     int n_several = 0;
 
-    for (int32_t t = 0; plan->n_submeshes > 1 && t < graph->n_tensors; t++) {
+    for (int32_t t = 0; plan->decided->n_submeshes > 1 && t < graph->n_tensors; t++) {
         int part[PARTS_MOST];
         int n = values->name[t] ? values_parts(plan, t, part, PARTS_MOST) : 0;
         if (n == 0 || (n == 1 && part[0] == 0))

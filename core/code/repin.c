@@ -3,6 +3,8 @@
 #include "core/summary/decision_lua.h"
 #include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
+#include "core/session/make.h"
+#include "core/cost/pipeline.h"
 
 enum { ROUNDS_MAX = 2000 };
 
@@ -95,7 +97,7 @@ static bool is_obeyed(const Repin *r, const Decision *decision)
     const Cut *now;
     if (decision->kind == PIN_INDEX_DIM)
         now = &program_cut(r->want, decision->place)->index[decision->dim];
-    else if (r->want->sharding[decision->place] < 0)
+    else if (r->want->moved->sharding[decision->place] < 0)
         return true;
     else
         now = &plan_sharding(r->want, decision->place)->dim[decision->dim];
@@ -147,7 +149,7 @@ static bool op_differs(const Repin *r, int32_t op)
 
 static bool tensor_differs(const Repin *r, int32_t tensor)
 {
-    int32_t a = r->have->sharding[tensor], b = r->want->sharding[tensor];
+    int32_t a = r->have->moved->sharding[tensor], b = r->want->moved->sharding[tensor];
     if (a < 0 || b < 0)
         return a >= 0 || b >= 0;
     return !sharding_equal(shardings_at(r->have->shardings, a),
@@ -187,7 +189,7 @@ static bool pin_ops(Repin *r)
     int32_t space = -1, cut = -1;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        if ((added && (inferred->space[op] != space || r->want->cut[op] != cut)) ||
+        if ((added && (inferred->space[op] != space || r->want->propagated->cut[op] != cut)) ||
             r->given_up[op] || !op_differs(r, op))
             continue;
         if (!pin_op(r, op, false) && !pin_op(r, op, true)) {
@@ -196,7 +198,7 @@ static bool pin_ops(Repin *r)
         }
         added = true;
         space = inferred->space[op];
-        cut = r->want->cut[op];
+        cut = r->want->propagated->cut[op];
     }
     return added;
 }
@@ -225,7 +227,8 @@ static bool pin_tensors(Repin *r)
 {
     bool added = false;
     for (int32_t t = 0; t < r->session->graph->n_tensors; t++)
-        if (r->want->sharding[t] >= 0 && r->have->sharding[t] >= 0 && tensor_differs(r, t))
+        if (r->want->moved->sharding[t] >= 0 && r->have->moved->sharding[t] >= 0 &&
+            tensor_differs(r, t))
             added |= pin_tensor(r, t);
     return added;
 }
@@ -285,7 +288,7 @@ Repinned repin_own(const Session *session, Arena *arena)
 
 static bool same_totals(const Plan *a, const Plan *b)
 {
-    const Totals *x = &a->totals, *y = &b->totals;
+    const Totals *x = &a->priced->totals, *y = &b->priced->totals;
     return x->step_us == y->step_us && x->comm_bytes == y->comm_bytes &&
            x->peak_bytes == y->peak_bytes && x->flops == y->flops &&
            plan_step_us(a) == plan_step_us(b);
@@ -293,8 +296,8 @@ static bool same_totals(const Plan *a, const Plan *b)
 
 static bool lies_elsewhere(const Repin *r, int32_t op)
 {
-    return !submesh_equal(r->have->submeshes[plan_devices(r->have, op)],
-                          r->want->submeshes[plan_devices(r->want, op)]) ||
+    return !submesh_equal(r->have->decided->submeshes[plan_devices(r->have, op)],
+                          r->want->decided->submeshes[plan_devices(r->want, op)]) ||
            stage_of(r->have, op) != stage_of(r->want, op);
 }
 

@@ -32,7 +32,7 @@ static const char *free_name(const Session *session, Intern *taken, Arena *arena
 
 static bool is_shown(const Session *session, int32_t tensor)
 {
-    return tensor >= 0 && session->plan->sharding[tensor] >= 0;
+    return tensor >= 0 && session->plan->moved->sharding[tensor] >= 0;
 }
 
 /* In the order of ids, which is the file's. */
@@ -116,7 +116,7 @@ int32_t values_read_as(const Session *session, int32_t tensor)
     for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
         int32_t op = graph->uses[u];
         for (int i = 0; i < graph->ops[op].n_inputs; i++) {
-            int32_t need = plan->need[graph->ops[op].input + i];
+            int32_t need = plan->moved->need[graph->ops[op].input + i];
             if (op_inputs(graph, op)[i] != tensor || need < 0)
                 continue;
             if (as >= 0 && as != need)

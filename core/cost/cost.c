@@ -144,7 +144,7 @@ static Work known_work(const Known *known, int32_t op)
 static double known_flops(const Known *known, int32_t op)
 {
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
-    int32_t cut = known->plan->cut[op];
+    int32_t cut = known->plan->propagated->cut[op];
     if (cut < 0 || space->cut != cut) {
         space->cut = cut;
         space->flops = op_flops_local(known->plan, op);
@@ -172,13 +172,14 @@ static int64_t op_bytes_local(const Known *known, int32_t op, Work work)
     int64_t first = 0, read = 0, written = 0;
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
         int32_t tensor = graph->operands[i];
-        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->need[i]);
+        int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->moved->need[i]);
         read += bytes;
         first = i == at->input ? bytes : first;
     }
     for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
-            written += known_bytes(known, graph->operands[i], plan->made[graph->operands[i]]);
+            written +=
+                known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]);
     if (work == WORK_GATHER && first > written)
         read -= first - written;
     return read + written;
@@ -310,7 +311,7 @@ double reshard_repeat(const Plan *plan, const Reshard *reshard)
 {
     const Graph *graph = plan->inferred->graph;
     int32_t maker = graph->tensors[reshard->tensor].maker;
-    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
     bool result = reader >= 0 && strcmp(op_operator(graph, reader), "LoopResult") == 0;
     return maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
 }
@@ -334,7 +335,7 @@ typedef struct {
 static void issue(Queues *queues, int32_t id)
 {
     const Plan *plan = queues->plan;
-    const Reshard *reshard = &plan->reshards[id];
+    const Reshard *reshard = &plan->moved->reshards[id];
     double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
     int32_t cause = us > 0 ? id : queues->made_by[reshard->tensor];
     if (us > 0) { /* slices wait for nobody */
@@ -348,7 +349,7 @@ static void issue(Queues *queues, int32_t id)
         queues->made_by[reshard->tensor] = cause;
     }
     for (int32_t u = reshard->use; u < reshard->use + reshard->n_uses; u++) {
-        int32_t op = plan->reshard_uses[u];
+        int32_t op = plan->moved->reshard_uses[u];
         if (queues->ready_us[op] < made_us) {
             queues->ready_us[op] = made_us;
             queues->waits_for[op] = cause;
@@ -360,7 +361,7 @@ static void issue_all(Queues *queues, int32_t op, bool before)
 {
     for (int32_t r = queues->first[op]; r >= 0; r = queues->next[r]) {
         bool after;
-        reshard_beside(queues->plan, &queues->plan->reshards[r], &after);
+        reshard_beside(queues->plan, &queues->plan->moved->reshards[r], &after);
         if (after != before)
             issue(queues, r);
     }
@@ -385,7 +386,7 @@ static void run_op(Queues *queues, int32_t op)
         }
     if (queues->exposed_us && cause >= 0)
         queues->exposed_us[cause] += start_us - queues->ops_us;
-    queues->ops_us = start_us + plan->op_us[op] + op_comm_us(plan, op);
+    queues->ops_us = start_us + plan->priced->op_us[op] + op_comm_us(plan, op);
     for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
             queues->made_us[graph->operands[i]] = queues->ops_us;
@@ -398,7 +399,7 @@ static double best_case_us(const Plan *plan, double *exposed_us)
     Arena *scratch = arena_new();
     Queues queues = {.plan = plan, .last = -1, .exposed_us = exposed_us};
     queues.first = arena_array(scratch, int32_t, graph->n_ops);
-    queues.next = arena_array(scratch, int32_t, plan->n_reshards);
+    queues.next = arena_array(scratch, int32_t, plan->moved->n_reshards);
     queues.made_us = arena_array(scratch, double, graph->n_tensors);
     queues.ready_us = arena_array(scratch, double, graph->n_ops);
     queues.waits_for = arena_array(scratch, int32_t, graph->n_ops);
@@ -407,9 +408,9 @@ static double best_case_us(const Plan *plan, double *exposed_us)
         queues.first[op] = queues.waits_for[op] = -1;
     for (int t = 0; t < graph->n_tensors; t++)
         queues.made_by[t] = -1;
-    for (int r = plan->n_reshards - 1; r >= 0; r--) {
+    for (int r = plan->moved->n_reshards - 1; r >= 0; r--) {
         bool after;
-        int32_t op = reshard_beside(plan, &plan->reshards[r], &after);
+        int32_t op = reshard_beside(plan, &plan->moved->reshards[r], &after);
         if (op < 0)
             issue(&queues, r); /* of what is given */
         if (op < 0)
@@ -428,7 +429,7 @@ static double best_case_us(const Plan *plan, double *exposed_us)
 
 void cost_exposed(const Plan *plan, double *us)
 {
-    memset(us, 0, sizeof *us * (size_t)plan->n_reshards);
+    memset(us, 0, sizeof *us * (size_t)plan->moved->n_reshards);
     best_case_us(plan, us);
 }
 
@@ -441,7 +442,7 @@ static double said_wire_bytes(const Plan *plan, int32_t op)
     return said ? (double)said->wire_bytes * inferred_repeat(plan->inferred, op) : 0;
 }
 
-static void price_ops(Plan *plan, Totals *totals, double *wire_bytes)
+static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wire_bytes)
 {
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
@@ -450,8 +451,8 @@ static void price_ops(Plan *plan, Totals *totals, double *wire_bytes)
         int32_t op = inferred->program[i];
         OpCost cost = cost_of(&known, op);
         double n = inferred_repeat(inferred, op); /* an op of a loop runs n times */
-        plan->op_us[op] = n * cost.us;
-        totals->compute_us += plan->op_us[op];
+        out->op_us[op] = n * cost.us;
+        totals->compute_us += out->op_us[op];
         totals->flops += n * cost.flops;
         totals->comm_us += op_comm_us(plan, op);
         *wire_bytes += said_wire_bytes(plan, op);
@@ -459,20 +460,21 @@ static void price_ops(Plan *plan, Totals *totals, double *wire_bytes)
     arena_free(scratch);
 }
 
-void cost_fill(Plan *plan)
+void cost_fill(Plan *plan, Priced *out)
 {
-    Totals totals = {.peak_bytes = plan->totals.peak_bytes};
+    Totals totals = {.peak_bytes = out->totals.peak_bytes};
     double wire_bytes = 0;
-    op_said_fill(plan);
-    price_ops(plan, &totals, &wire_bytes);
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const ReshardPath *path = plan->reshards[i].path;
-        double n = reshard_repeat(plan, &plan->reshards[i]);
+    out->op_us = arena_array(plan->arena, double, plan->inferred->graph->n_ops);
+    out->said = op_said_ask(plan);
+    price_ops(plan, out, &totals, &wire_bytes);
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const ReshardPath *path = plan->moved->reshards[i].path;
+        double n = reshard_repeat(plan, &plan->moved->reshards[i]);
         totals.comm_us += n * path->us;
         wire_bytes += n * (double)path->wire_bytes;
     }
     totals.comm_bytes = wire_bytes < 0x1p62 ? (int64_t)wire_bytes : INT64_MAX;
     totals.step_us = totals.compute_us + totals.comm_us;
     totals.overlap_us = best_case_us(plan, NULL);
-    plan->totals = totals;
+    out->totals = totals;
 }

@@ -36,8 +36,9 @@
 
 #include "core/plan/plan.h"
 
-/* Fills plan->op_us and plan->totals but for peak_bytes. Needs sharding, need, cut, reshards. */
-void cost_fill(Plan *plan);
+/* Fills op_us, said and totals (but for peak_bytes) of `out`, plan->priced. Needs cuts and
+ * reshards. */
+void cost_fill(Plan *plan, Priced *out);
 
 /* ORDER WORK: work_name() */
 typedef enum { WORK_VIEW, WORK_MATMUL, WORK_VECTOR, WORK_GATHER } Work;

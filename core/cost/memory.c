@@ -74,7 +74,7 @@ static int32_t move_span(Account *a, Held value)
     int32_t r = reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices);
     if (r < 0)
         return -1;
-    const Reshard *reshard = &a->plan->reshards[r];
+    const Reshard *reshard = &a->plan->moved->reshards[r];
     const ReshardPath *path = reshard->path;
     Held from = {value.tensor, reshard->from, reshard->from_devices};
     int32_t at = find_span(a, from);
@@ -109,7 +109,7 @@ static int32_t read_span(Account *a, Held value)
 /* A parameter or graph input, wherever it lies; nowhere when nobody reads it. */
 static void add_source(Account *a, int32_t tensor)
 {
-    Held value = {tensor, a->plan->sharding[tensor], 0};
+    Held value = {tensor, a->plan->moved->sharding[tensor], 0};
     for (int at = 0; (value.devices = stage_given_on(a->plan, tensor, &at)) >= 0;)
         if (find_span(a, value) < 0)
             begin_span(a, value);
@@ -120,7 +120,7 @@ static void add_sources(Account *a)
 {
     for (int t = 0; t < a->graph->n_tensors; t++)
         if (a->graph->tensors[t].maker < 0 && !tensor_is_known(a->plan->inferred, t) &&
-            a->plan->sharding[t] >= 0)
+            a->plan->moved->sharding[t] >= 0)
             add_source(a, t);
 }
 
@@ -130,21 +130,21 @@ static void add_op(Account *a, int32_t op)
     int32_t *read = arena_array(a->arena, int32_t, at->n_inputs);
     int devices = plan_devices(a->plan, op);
     for (int i = 0; i < at->n_inputs; i++)
-        read[i] =
-            read_span(a, (Held){op_inputs(a->graph, op)[i], a->plan->need[at->input + i], devices});
+        read[i] = read_span(
+            a, (Held){op_inputs(a->graph, op)[i], a->plan->moved->need[at->input + i], devices});
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
         if (read[i] >= 0)
             span_at(a, read[i])->last = a->now;
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
-        if (tensor >= 0 && a->plan->made[tensor] >= 0)
-            begin_span(a, (Held){tensor, a->plan->made[tensor], devices});
+        if (tensor >= 0 && a->plan->moved->made[tensor] >= 0)
+            begin_span(a, (Held){tensor, a->plan->moved->made[tensor], devices});
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
-        if (tensor >= 0 && a->plan->made[tensor] != a->plan->sharding[tensor])
-            move_span(a, (Held){tensor, a->plan->sharding[tensor], devices});
+        if (tensor >= 0 && a->plan->moved->made[tensor] != a->plan->moved->sharding[tensor])
+            move_span(a, (Held){tensor, a->plan->moved->sharding[tensor], devices});
     }
 }
 
@@ -155,7 +155,7 @@ static void keep_to_end(Account *a)
         int32_t tensor = a->graph->outputs[i], maker = a->graph->tensors[tensor].maker;
         bool made = maker >= 0 && !tensor_is_known(a->plan->inferred, tensor);
         int devices = made ? plan_devices(a->plan, maker) : 0;
-        int32_t at = read_span(a, (Held){tensor, a->plan->sharding[tensor], devices});
+        int32_t at = read_span(a, (Held){tensor, a->plan->moved->sharding[tensor], devices});
         if (at >= 0)
             span_at(a, at)->kept = true;
     }
@@ -236,7 +236,7 @@ static int64_t part_bytes(const Parts *parts, const Span *span)
 static bool has_span(const Parts *parts, const Span *span)
 {
     const Plan *plan = parts->plan;
-    return submesh_has(plan->mesh, plan->submeshes[span->devices], parts->rank);
+    return submesh_has(plan->mesh, plan->decided->submeshes[span->devices], parts->rank);
 }
 
 /* Live bytes at each moment. */
@@ -318,13 +318,14 @@ static int64_t fullest_rank(const Account *a)
     const Plan *plan = a->plan;
     int64_t fullest = 0, most = -1;
     AtomSet fixed = 0;
-    for (int s = 0; s < plan->n_submeshes; s++)
-        fixed |= plan->submeshes[s].fixed;
+    for (int s = 0; s < plan->decided->n_submeshes; s++)
+        fixed |= plan->decided->submeshes[s].fixed;
     int64_t n = mesh_atoms_size(plan->mesh, fixed);
     bool each = n <= RANKS_ASKED_MAX;
-    for (int64_t i = 0; i < (each ? n : plan->n_submeshes); i++) {
+    for (int64_t i = 0; i < (each ? n : plan->decided->n_submeshes); i++) {
         Arena *scratch = arena_new();
-        int64_t rank = each ? mesh_group_member(plan->mesh, fixed, 0, i) : plan->submeshes[i].first;
+        int64_t rank =
+            each ? mesh_group_member(plan->mesh, fixed, 0, i) : plan->decided->submeshes[i].first;
         int64_t bytes = n == 1 ? 0 : memory_use_of(scratch, a, rank).peak_bytes;
         if (bytes > most) {
             most = bytes;
@@ -427,10 +428,10 @@ LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place)
 /* Whether the parameter lies on the rank. */
 static bool has_parameter(const Plan *plan, int32_t tensor, int64_t rank)
 {
-    if (!plan->devices)
+    if (!plan->decided->devices)
         return true;
     for (int at = 0, devices; (devices = stage_given_on(plan, tensor, &at)) >= 0;)
-        if (submesh_has(plan->mesh, plan->submeshes[devices], rank))
+        if (submesh_has(plan->mesh, plan->decided->submeshes[devices], rank))
             return true;
     return false;
 }
@@ -440,7 +441,7 @@ void memory_init(const Plan *plan, int64_t rank, InitMemory *out)
     const Inferred *inferred = plan->inferred;
     *out = (InitMemory){.largest = -1};
     for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
-        if (!tensor_is_parameter(inferred, t) || plan->sharding[t] < 0 ||
+        if (!tensor_is_parameter(inferred, t) || plan->moved->sharding[t] < 0 ||
             !has_parameter(plan, t, rank))
             continue;
         int64_t whole = inferred_bytes(inferred, t);
@@ -513,9 +514,9 @@ static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, in
             number[rank] = sharding_local_elements(sharding, mesh, rank);
         n_groups = split_by(mesh, group, number);
     }
-    for (int s = 1; s < plan->n_submeshes; s++) {
+    for (int s = 1; s < plan->decided->n_submeshes; s++) {
         for (int64_t rank = 0; rank < mesh->n_devices; rank++)
-            number[rank] = submesh_has(mesh, plan->submeshes[s], rank);
+            number[rank] = submesh_has(mesh, plan->decided->submeshes[s], rank);
         n_groups = split_by(mesh, group, number);
     }
     arena_free(scratch);

@@ -127,12 +127,12 @@ static bool is_asked(const Asking *a, int32_t op)
     return a->mine[name] && inferred->space[op] >= 0 && !program_space(inferred, op)->no_rule;
 }
 
-void op_said_fill(Plan *plan)
+const OpSaid *const *op_said_ask(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     const Graph *graph = inferred->graph;
     if (!inferred->registry || registry_n_users(inferred->registry) == 0)
-        return;
+        return NULL;
     Arena *scratch = arena_new();
     int n_names = names_count(graph->names);
     Asking a = {.plan = plan, .scratch = scratch, .asked = intern_new(scratch)};
@@ -142,9 +142,9 @@ void op_said_fill(Plan *plan)
     const OpSaid **said = NULL;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        if (plan->cut[op] < 0 || !is_asked(&a, op))
+        if (plan->propagated->cut[op] < 0 || !is_asked(&a, op))
             continue;
-        int32_t key[2] = {inferred->space[op], plan->cut[op]};
+        int32_t key[2] = {inferred->space[op], plan->propagated->cut[op]};
         int32_t id = intern_put(a.asked, key, sizeof key);
         if (id == a.said.n)
             vec_push(scratch, &a.said, ask(&a, op, a.user[graph->ops[op].operator]));
@@ -153,8 +153,8 @@ void op_said_fill(Plan *plan)
         assert(a.said.at);
         said[op] = a.said.at[id];
     }
-    plan->said = said;
     arena_free(scratch);
+    return said;
 }
 
 void op_comm_format(const Plan *plan, const OpComm *comm, Buf *out)

@@ -1,9 +1,9 @@
 /* op_said.h - what users' operators say of their cost and of the collectives inside them.
  *
  * cost and comm (core/rules/user_op.h) are asked once for each op space and cut, while the plan is
- * made and never after, since they may call into scripts; what they say stands in plan->said. One
- * that fails is a finding, and the op is priced as any other. So is a cut under which the op's
- * keyword arguments cannot be told: an error, since it cannot be run.
+ * made and never after, since they may call into scripts; what they say stands in
+ * plan->priced->said. One that fails is a finding, and the op is priced as any other. So is a cut
+ * under which the op's keyword arguments cannot be told: an error, since it cannot be run.
  *
  * A collective over an index dim goes over the axes that cut it there, one over an axis over that
  * axis where it cuts the op; over nothing it is not there. Its price is that of a step of a reshard
@@ -30,13 +30,13 @@ struct OpSaid {
     int64_t wire_bytes;
 };
 
-/* Fills plan->said, and findings. Needs cuts. */
-void op_said_fill(Plan *plan);
+/* Per op, in the plan's arena, with findings; NULL if no operator says anything. Needs cuts. */
+const OpSaid *const *op_said_ask(Plan *plan);
 
 /* NULL: the operator says nothing. */
 static inline const OpSaid *op_said(const Plan *plan, int32_t op)
 {
-    return plan->said ? plan->said[op] : NULL;
+    return plan->priced->said ? plan->priced->said[op] : NULL;
 }
 
 static inline double op_comm_us(const Plan *plan, int32_t op)

@@ -221,11 +221,11 @@ void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit
 {
     const Mesh *mesh = plan->mesh;
     const Step *step = &reshard->path->step[s];
-    SubMesh devices = plan->submeshes[reshard_step_devices(reshard, s)];
+    SubMesh devices = plan->decided->submeshes[reshard_step_devices(reshard, s)];
     GroupFlow at = {.plan = plan, .step = step, .visit = visit, .context = context};
     at.n = mesh_atoms_size(mesh, step->atoms);
     if (step->kind == STEP_SEND)
-        flow_send(&at, plan->submeshes[reshard->from_devices], devices);
+        flow_send(&at, plan->decided->submeshes[reshard->from_devices], devices);
     if (step->kind == STEP_SEND || step->kind == STEP_SLICE || at.n < 2)
         return;
     Arena *scratch = arena_new();
@@ -282,8 +282,8 @@ typedef struct {
 static PathCounts count_paths(Arena *scratch, const Plan *plan)
 {
     PathCounts counts = {.paths = intern_new(scratch), .atoms = intern_new(scratch)};
-    for (int r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         PathKey key = {reshard->path, reshard->from_devices, reshard->to_devices};
         int32_t id = intern_put(counts.paths, &key, sizeof key);
         if (id == counts.first.n) {

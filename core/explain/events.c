@@ -1,8 +1,10 @@
 #include "core/explain/events.h"
 
+#include "core/propagate/engine.h"
+
 int plan_n_events(const Plan *plan)
 {
-    return plan->log.flow ? plan->log.flow->events.n : 0;
+    return plan->propagated->log.flow ? plan->propagated->log.flow->events.n : 0;
 }
 
 static AtomSet sharding_cuts(const Plan *plan, int32_t sharding)
@@ -18,15 +20,15 @@ typedef struct {
 
 static int32_t op_of_log(const Plan *plan, int32_t op)
 {
-    if (plan->log.op)
-        return op < 0 ? -1 : plan->log.op[op];
+    if (plan->propagated->log.op)
+        return op < 0 ? -1 : plan->propagated->log.op[op];
     return op < plan->inferred->graph->n_ops ? op : -1;
 }
 
 static PlanEvent step(Moment *moment, const FlowEvent *at, int turn)
 {
     const Plan *plan = moment->plan;
-    const PlanLog *log = &plan->log;
+    const PlanLog *log = &plan->propagated->log;
     bool set = log->flow->turns.at[turn].pass == PASS_SET;
     PlanEvent event = {.op = op_of_log(plan, at->op), .tensor = at->tensor};
     event.turn = turn;
@@ -60,7 +62,7 @@ static int turn_of(const FlowLog *log, int turn, int event)
 static Moment begin(Arena *arena, const Plan *plan)
 {
     int n_tensors = plan->inferred->graph->n_tensors, n_ops = 0;
-    const FlowLog *log = plan->log.flow;
+    const FlowLog *log = plan->propagated->log.flow;
     for (int i = 0; i < log->events.n; i++)
         n_ops = log->events.at[i].op >= n_ops ? log->events.at[i].op + 1 : n_ops;
     Moment moment = {.plan = plan};
@@ -79,20 +81,20 @@ const PlanEvent *plan_events(Arena *arena, const Plan *plan)
         return events;
     Moment moment = begin(arena, plan);
     for (int i = 0; i < n; i++) {
-        turn = turn_of(plan->log.flow, turn, i);
-        events[i] = step(&moment, &plan->log.flow->events.at[i], turn);
+        turn = turn_of(plan->propagated->log.flow, turn, i);
+        events[i] = step(&moment, &plan->propagated->log.flow->events.at[i], turn);
     }
     return events;
 }
 
 void plan_turn_format(const Plan *plan, int turn, Buf *out)
 {
-    const FlowTurn *at = &plan->log.flow->turns.at[turn];
+    const FlowTurn *at = &plan->propagated->log.flow->turns.at[turn];
     if (at->pass == PASS_SET) {
         buf_puts(out, "pins");
         return;
     }
-    buf_puts(out, plan->log.pass_name[at->pass]);
+    buf_puts(out, plan->propagated->log.pass_name[at->pass]);
     if (at->direction != FLOW_BOTH)
         buf_puts(out, at->direction == FLOW_FORWARD ? ", forward" : ", backward");
 }

@@ -191,8 +191,8 @@ static const Walk *walk_axis(const Plan *plan, int axis)
     memset(s.parent, -1, (size_t)n * sizeof *s.parent);
     s.atoms = mesh_axis_atoms(plan->mesh, axis);
     s.queue = arena_array(scratch, int32_t, n);
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         int32_t site = pin->kind == PIN_TENSOR_DIM ? site_of_tensor(s.sites, pin->place, pin->dim)
                                                    : site_of_op(s.sites, pin->place, pin->dim);
         if (!pin->store && (cut_atoms(decision_cut(pin)) & s.atoms))
@@ -393,7 +393,7 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
     }
     for (int o = 0; o < space->n_inputs; o++) {
         int32_t input = op_inputs(graph, op)[o];
-        if (input < 0 || plan->sharding[input] < 0 ||
+        if (input < 0 || plan->moved->sharding[input] < 0 ||
             !(sharding_partials(plan_sharding(plan, input)) & atoms) ||
             !chain_of_partial(arena, plan, axis, input, out))
             continue;
@@ -407,10 +407,10 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
 int why_tensor_dim(Arena *arena, const Plan *plan, int32_t tensor, int dim, ReasonChain **out)
 {
     *out = arena_array(arena, ReasonChain, plan->mesh->n_axes);
-    if (plan->sharding[tensor] < 0)
+    if (plan->moved->sharding[tensor] < 0)
         return 0;
     const Sharding *sharding = plan_sharding(plan, tensor);
-    const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
     AtomSet atoms = dim < 0 ? sharding_partials(made) : cut_atoms(&sharding->dim[dim]);
     int n = 0;
     for (int axis = 0; axis < plan->mesh->n_axes; axis++) {

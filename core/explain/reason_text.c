@@ -77,20 +77,22 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         buf_printf(out, "%s%s cut by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
         mesh_put_axis(plan->mesh, axis, out);
         if (step->kind == REASON_CHOSEN)
-            format_choice(&plan->choice[step->op], out);
+            format_choice(&plan->propagated->choice[step->op], out);
         return;
     }
     buf_puts(out, "-> ");
     if (step->kind == REASON_BACKWARD || graph->ops[step->op].n_outputs > 1)
         buf_printf(out, "%s ", tensor_name(graph, step->tensor)); /* else the op's only output */
     bool flows = step->dim >= 0 && plan_flow(plan, step->tensor) >= 0 &&
-                 plan->sharding[step->tensor] != plan_flow(plan, step->tensor);
+                 plan->moved->sharding[step->tensor] != plan_flow(plan, step->tensor);
     if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
                    mesh_axis_atoms(plan->mesh, axis)))
         format_sharding(plan, plan_flow(plan, step->tensor), out);
     else
-        format_sharding(
-            plan, step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor], out);
+        format_sharding(plan,
+                        step->dim < 0 ? plan->moved->made[step->tensor]
+                                      : plan->moved->sharding[step->tensor],
+                        out);
 }
 
 void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char *indent, Buf *out)
@@ -177,29 +179,29 @@ static void format_partial(const Plan *plan, int32_t tensor, Buf *out)
 
 static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
 {
-    for (int i = 0; i < plan->n_reshards; i++)
-        if (plan->reshards[i].tensor == tensor)
-            why_reshard_format(plan, &plan->reshards[i], out);
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        if (plan->moved->reshards[i].tensor == tensor)
+            why_reshard_format(plan, &plan->moved->reshards[i], out);
 }
 
 void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Inferred *inferred = plan->inferred;
     buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
-    if (plan->sharding[tensor] < 0) {
+    if (plan->moved->sharding[tensor] < 0) {
         inferred_put_shape(inferred, tensor, out);
         buf_puts(out, "  replicated, since not all of its shape is known\n");
         return;
     }
     buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));
-    format_sharding(plan, plan->sharding[tensor], out);
+    format_sharding(plan, plan->moved->sharding[tensor], out);
     Shape local;
     sharding_local_shape(plan_sharding(plan, tensor), plan->mesh, 0, &local);
     buf_puts(out, "  local ");
     shape_format(&local, out);
-    if (plan->made[tensor] != plan->sharding[tensor]) {
+    if (plan->moved->made[tensor] != plan->moved->sharding[tensor]) {
         buf_puts(out, "  made as ");
-        format_sharding(plan, plan->made[tensor], out);
+        format_sharding(plan, plan->moved->made[tensor], out);
     }
     buf_putc(out, '\n');
     format_dims(plan, tensor, dim, out);

@@ -243,7 +243,7 @@ static int dim_that_has(const Sharding *sharding, int dim, AtomSet atoms)
 static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t tensor,
                     AtomSet atoms, WhyNotDim *out)
 {
-    const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
     out->here = cut_atoms(&made->dim[out->dim]) & atoms;
     atoms &= ~out->here;
     int other;
@@ -273,9 +273,9 @@ WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis
 {
     WhyNot answer = {.tensor = tensor, .axis = axis};
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
-    if (plan->made[tensor] < 0 || plan_flow(plan, tensor) < 0)
+    if (plan->moved->made[tensor] < 0 || plan_flow(plan, tensor) < 0)
         return answer;
-    const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
     answer.partial = (sharding_partials(made) & atoms) != 0;
     answer.dim = arena_array(arena, WhyNotDim, made->n_dims);
     const Sites *sites = plan_sites(plan);

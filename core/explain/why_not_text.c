@@ -195,7 +195,7 @@ static void format_stop(const Plan *plan, const WhyNotStop *stop, int axis, bool
 static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of, bool chain,
                        Buf *out)
 {
-    const Sharding *made = shardings_at(plan->shardings, plan->made[of->tensor]);
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[of->tensor]);
     int64_t size = cut_size(&made->dim[dim->dim]), n_parts = plan->mesh->axes[of->axis].size;
     buf_printf(out, "dim %d  %" PRId64 "\n", dim->dim, size);
     bool all = dim->here == mesh_axis_atoms(plan->mesh, of->axis);
@@ -264,7 +264,7 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
     buf_printf(out, "why is %s not cut by ", tensor_name(plan->inferred->graph, tensor));
     mesh_put_axis(plan->mesh, axis, out);
     buf_puts(out, "?\n");
-    if (answer.n_dims == 0 && plan->made[tensor] < 0) {
+    if (answer.n_dims == 0 && plan->moved->made[tensor] < 0) {
         buf_puts(out, "  not all of its shape is known: ");
         inferred_put_shape(plan->inferred, tensor, out);
         buf_putc(out, '\n');
@@ -326,7 +326,7 @@ Json *why_not_json(const Plan *plan, int32_t tensor, int dim, int axis)
     json_set_bool(out, "partial", answer.partial);
     for (int i = 0; i < answer.n_dims; i++) {
         Json *row = json_object(), *stops = json_array();
-        const Sharding *made = shardings_at(plan->shardings, plan->made[tensor]);
+        const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
         json_set_int(row, "dim", answer.dim[i].dim);
         json_set_int(row, "size", cut_size(&made->dim[answer.dim[i].dim]));
         json_set(row, "here", json_of_atom_set(answer.dim[i].here, plan->mesh));

@@ -71,7 +71,7 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
     out.summed = sharding_partials(from) & ~sharding_partials(to);
     if (reshard->n_uses == 0)
         return out;
-    out.op = plan->reshard_uses[reshard->use];
+    out.op = plan->moved->reshard_uses[reshard->use];
     int operand = operand_of(plan, out.op, reshard->tensor);
     if (operand < 0)
         return out;
@@ -106,8 +106,8 @@ static int32_t partial_input(const Plan *plan, int32_t op, AtomSet atoms)
 {
     const GraphOp *at = &plan->inferred->graph->ops[op];
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++)
-        if (plan->inferred->graph->operands[i] >= 0 && plan->need[i] >= 0 &&
-            sharding_partials(shardings_at(plan->shardings, plan->need[i])) & atoms)
+        if (plan->inferred->graph->operands[i] >= 0 && plan->moved->need[i] >= 0 &&
+            sharding_partials(shardings_at(plan->shardings, plan->moved->need[i])) & atoms)
             return plan->inferred->graph->operands[i];
     return -1;
 }

@@ -473,6 +473,16 @@ const char *tensor_name(const Graph *graph, int32_t tensor)
     return names_text(graph->names, graph->tensors[tensor].name);
 }
 
+int32_t graph_n_input_places(const Graph *graph)
+{
+    int32_t n = 0;
+    for (int i = 0; i < graph->n_ops; i++) {
+        int32_t end = graph->ops[i].input + graph->ops[i].n_inputs;
+        n = end > n ? end : n;
+    }
+    return n;
+}
+
 int32_t graph_find_tensor(const Graph *graph, Str name)
 {
     int32_t id = names_find(graph->names, name);

@@ -221,6 +221,9 @@ const char *op_path(const Graph *graph, int32_t op); /* "" when it has none */
 const char *op_path_or_name(const Graph *graph, int32_t op);
 const char *op_operator(const Graph *graph, int32_t op);
 const char *tensor_name(const Graph *graph, int32_t tensor);
+/* One more than the last place in graph->operands that is an input of an op. */
+int32_t graph_n_input_places(const Graph *graph);
+
 int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 when there is none */
 int32_t graph_find_op(const Graph *graph, Str name);
 

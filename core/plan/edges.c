@@ -1,7 +1,6 @@
 #include "core/plan/edges.h"
 
 #include "core/base/intern.h"
-#include "core/propagate/propagate.h"
 #include "core/reshard/sending.h"
 #include "core/plan/stage.h"
 
@@ -10,7 +9,8 @@
 enum { NONE = -1, UNDECIDED = -2 };
 
 typedef struct {
-    Plan *plan;
+    const Plan *plan;
+    Moved *out;
     Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
     Vec(int32_t *) projected;  /* Shardings ids by operand */
@@ -26,40 +26,6 @@ typedef struct {
 
 /* ---- projections ---- */
 
-AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
-{
-    AtomSet atoms = 0;
-    for (int i = 0; i < space->n_index; i++)
-        if (space->index[i].role == ROLE_REDUCE)
-            atoms |= cut_atoms(&cut->index[i]);
-    return atoms;
-}
-
-/* Reduce dims leave an output partial over the axes that cut them. */
-static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
-{
-    for (int i = 0; i < space->n_index; i++) {
-        AtomSet atoms = space->index[i].role == ROLE_REDUCE ? cut_atoms(&cut->index[i]) : 0;
-        for (int a = 0; a < ATOMS_MAX; a++)
-            if (atoms >> a & 1)
-                sharding->partial[a] = (uint8_t)space->index[i].reduce;
-    }
-}
-
-Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh)
-{
-    const Operand *o = &space->operand[operand];
-    Sharding sharding = sharding_whole(&o->shape);
-    for (int d = 0; d < o->shape.n_dims; d++) {
-        Cut part;
-        if (cut_project(space, cut, operand, d, mesh, &part))
-            sharding.dim[d] = part;
-    }
-    if (operand >= space->n_inputs)
-        add_partials(space, cut, &sharding);
-    return sharding;
-}
-
 static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut, int operand)
 {
     const Operand *o = &space->operand[operand];
@@ -71,8 +37,8 @@ static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut,
 
 static const int32_t *projections(Edges *e, int32_t op)
 {
-    Plan *plan = e->plan;
-    int32_t key[2] = {plan->inferred->space[op], plan->cut[op]};
+    const Plan *plan = e->plan;
+    int32_t key[2] = {plan->inferred->space[op], plan->propagated->cut[op]};
     int32_t id = intern_put(e->asked, key, sizeof key);
     if (id == e->projected.n) {
         const OpSpace *space = program_space(plan->inferred, op);
@@ -118,7 +84,7 @@ static bool is_stored(const Plan *plan, int32_t tensor)
  */
 static void count_reads(Edges *e, int32_t *agreed)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     const Inferred *inferred = plan->inferred;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
@@ -139,13 +105,14 @@ static void count_reads(Edges *e, int32_t *agreed)
  * less the axes that store it. */
 static void apply_store_pins(const Edges *e)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     AtomSet *stored = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->store)
-            stored[plan->pins[i]->place] |= cut_atoms(decision_cut(plan->pins[i]));
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        if (plan->decided->pins[i]->store)
+            stored[plan->decided->pins[i]->place] |=
+                cut_atoms(decision_cut(plan->decided->pins[i]));
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         int32_t t = pin->place;
         if (!pin->store)
             continue;
@@ -159,26 +126,27 @@ static void apply_store_pins(const Edges *e)
             else
                 sharding.dim[d] = cut_whole(cut_size(&sharding.dim[d]));
         }
-        plan->made[t] = plan->sharding[t] = shardings_put(plan->shardings, &sharding);
+        e->out->made[t] = e->out->sharding[t] = shardings_put(plan->shardings, &sharding);
     }
 }
 
 static void store_parameters(Edges *e)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     int32_t *agreed = arena_array(e->scratch, int32_t, graph->n_tensors);
     for (int t = 0; t < graph->n_tensors; t++)
         agreed[t] = UNDECIDED;
     count_reads(e, agreed);
     for (int t = 0; t < graph->n_tensors; t++) {
-        if (plan->sharding[t] < 0)
+        if (plan->moved->sharding[t] < 0)
             continue;
         if (tensor_is_known(plan->inferred, t))
-            plan->sharding[t] = whole(e, t);
-        else if (is_stored(plan, t) && !plan_pinned(plan, t) && !plan->passed && agreed[t] >= 0)
-            plan->sharding[t] = agreed[t];
-        plan->made[t] = plan->sharding[t];
+            e->out->sharding[t] = whole(e, t);
+        else if (is_stored(plan, t) && !plan_pinned(plan, t) && !plan->propagated->passed &&
+                 agreed[t] >= 0)
+            e->out->sharding[t] = agreed[t];
+        e->out->made[t] = e->out->sharding[t];
     }
     apply_store_pins(e);
 }
@@ -200,7 +168,7 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);
     int32_t t = op_inputs(plan->inferred->graph, op)[operand];
-    if (t < 0 || plan->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
+    if (t < 0 || plan->moved->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
         return 0;
     const Sharding *sharding = plan_sharding(plan, t);
     const OpCut *cut = program_cut(plan, op);
@@ -241,8 +209,8 @@ static AtomSet passed_through(const Edges *e, int32_t op)
 static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet passed)
 {
     const Plan *plan = e->plan;
-    if (plan->passed)
-        return plan->passed[plan->inferred->graph->ops[op].input + operand];
+    if (plan->propagated->passed)
+        return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
     return passed && passing(e, op, operand) == passed ? passed : 0;
 }
 
@@ -289,21 +257,22 @@ static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, c
 /* Where a value lies: how, and on which part of the mesh. */
 typedef struct {
     int32_t sharding;
-    int devices; /* place in plan->submeshes */
+    int devices; /* place in plan->decided->submeshes */
 } Lies;
 
 static const ReshardPath *path_of(Edges *e, int32_t tensor, Lies from, Lies to)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
     if (from.devices == to.devices)
         return reshard_inside(plan->resharder, dtype, from.sharding, to.sharding,
-                              plan->submeshes[to.devices].fixed);
+                              plan->decided->submeshes[to.devices].fixed);
     if (!e->sender)
         e->sender =
             sender_new(plan->arena, plan->resharder, plan->mesh, plan->machine, plan->shardings);
-    return sender_path(e->sender, dtype, from.sharding, to.sharding, plan->submeshes[from.devices],
-                       plan->submeshes[to.devices]);
+    return sender_path(e->sender, dtype, from.sharding, to.sharding,
+                       plan->decided->submeshes[from.devices],
+                       plan->decided->submeshes[to.devices]);
 }
 
 static Reshard *reshard_to(Edges *e, int32_t tensor, Lies from, Lies to)
@@ -328,7 +297,7 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Lies from, Lies to)
 static Lies relayed(const Edges *e, Lies from, int devices)
 {
     const Plan *plan = e->plan;
-    AtomSet fixed = plan->submeshes[devices].fixed;
+    AtomSet fixed = plan->decided->submeshes[devices].fixed;
     Sharding sharding = *shardings_at(plan->shardings, from.sharding);
     for (int64_t d = 0; d < sharding.n_dims; d++)
         if (cut_atoms(&sharding.dim[d]) & fixed)
@@ -342,12 +311,12 @@ static Lies source_of(Edges *e, int32_t tensor, int32_t op)
 {
     const Plan *plan = e->plan;
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
-    Lies at = {plan->sharding[tensor], plan_devices(plan, op)};
-    if (!plan->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
+    Lies at = {plan->moved->sharding[tensor], plan_devices(plan, op)};
+    if (!plan->decided->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
         return at;
     at.devices = plan_devices(plan, maker);
     for (int s = stage_of(plan, maker) + 1; s > 0 && s < stage_of(plan, op); s++) {
-        const Stage *stage = &plan->stages->at[s];
+        const Stage *stage = &plan->decided->stages->at[s];
         if (!stage->relay || stage->devices == at.devices)
             continue;
         Lies next = relayed(e, at, stage->devices);
@@ -370,7 +339,7 @@ static void note_use(Edges *e, Reshard *reshard, int32_t op)
 
 static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
@@ -378,8 +347,8 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
             need = with_partial(plan, need, read_partial(e, op, o, passed), taken);
-        plan->need[graph->ops[op].input + o] = need;
-        if (need < 0 || plan->sharding[t] < 0)
+        e->out->need[graph->ops[op].input + o] = need;
+        if (need < 0 || plan->moved->sharding[t] < 0)
             continue;
         Lies from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
         if (from.sharding == need && from.devices == to.devices)
@@ -401,34 +370,34 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
 
 static void make_outputs(Edges *e, int32_t op, const Taken *taken)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *ids = projections(e, op);
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(graph, op)[o];
-        if (t < 0 || plan->sharding[t] < 0)
+        if (t < 0 || plan->moved->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        plan->made[t] = with_partial(plan, made, ~(AtomSet)0, taken);
-        made = plan->made[t];
+        e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, taken);
+        made = plan->moved->made[t];
         if (!plan_pinned(plan, t))
-            plan->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
+            e->out->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
         int devices = plan_devices(plan, op);
-        if (plan->sharding[t] != made)
-            reshard_to(e, t, (Lies){made, devices}, (Lies){plan->sharding[t], devices});
+        if (plan->moved->sharding[t] != made)
+            reshard_to(e, t, (Lies){made, devices}, (Lies){plan->moved->sharding[t], devices});
     }
 }
 
 /* What a loop carries on is put as the next iteration finds it. */
 static void read_carried(Edges *e, const GraphCarry *carry)
 {
-    Plan *plan = e->plan;
+    const Plan *plan = e->plan;
     int32_t reader = carry->in < 0 ? NONE : plan->inferred->graph->tensors[carry->in].maker;
     if (reader < 0 || inferred_is_host(plan->inferred, reader) || carry->next < 0 ||
-        plan->sharding[carry->next] < 0)
+        plan->moved->sharding[carry->next] < 0)
         return;
-    int32_t found = plan->made[carry->in];
+    int32_t found = plan->moved->made[carry->in];
     Lies from = source_of(e, carry->next, reader);
     Lies to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
     if (from.sharding != to.sharding || from.devices != to.devices)
@@ -438,41 +407,60 @@ static void read_carried(Edges *e, const GraphCarry *carry)
 /* Uses by reshard, from the order they were met in. */
 static void publish(Edges *e)
 {
-    Plan *plan = e->plan;
+    Arena *arena = e->plan->arena;
+    Moved *out = e->out;
     int32_t next = 0;
     for (int i = 0; i < e->reshards.n; i++) {
         e->reshards.at[i].use = next;
         next += e->reshards.at[i].n_uses;
         e->reshards.at[i].n_uses = 0;
     }
-    plan->reshard_uses = arena_array(plan->arena, int32_t, next);
+    out->reshard_uses = arena_array(arena, int32_t, next);
     for (int i = 0; i < e->use_op.n; i++) {
         Reshard *r = &e->reshards.at[e->use_of.at[i]];
-        plan->reshard_uses[r->use + r->n_uses++] = e->use_op.at[i];
+        out->reshard_uses[r->use + r->n_uses++] = e->use_op.at[i];
     }
-    plan->n_reshards = e->reshards.n;
-    plan->reshards = arena_array(plan->arena, Reshard, plan->n_reshards);
-    if (plan->n_reshards > 0)
-        memcpy(plan->reshards, e->reshards.at, sizeof(Reshard) * (size_t)plan->n_reshards);
+    out->n_reshards = e->reshards.n;
+    out->reshards = arena_array(arena, Reshard, out->n_reshards);
+    if (out->n_reshards > 0)
+        memcpy(out->reshards, e->reshards.at, sizeof(Reshard) * (size_t)out->n_reshards);
 }
 
 static void find_unreduced(Edges *e)
 {
-    Plan *plan = e->plan;
-    for (int i = 0; i < plan->n_marks; i++) {
-        if (plan->marks[i]->kind != PIN_UNREDUCED)
+    const Plan *plan = e->plan;
+    for (int i = 0; i < plan->decided->n_marks; i++) {
+        if (plan->decided->marks[i]->kind != PIN_UNREDUCED)
             continue;
         if (!e->unreduced)
             e->unreduced = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
-        e->unreduced[plan->marks[i]->place] = plan->marks[i]->axes;
+        e->unreduced[plan->decided->marks[i]->place] = plan->decided->marks[i]->axes;
     }
+}
+
+/* Nothing is known of any value yet but the sharding that propagation left it with. */
+static Moved *moved_new(const Plan *plan)
+{
+    const Graph *graph = plan->inferred->graph;
+    Moved *out = arena_make(plan->arena, Moved);
+    int32_t n_places = graph_n_input_places(graph);
+    out->need = arena_array(plan->arena, int32_t, n_places);
+    out->sharding = arena_array(plan->arena, int32_t, graph->n_tensors);
+    out->made = arena_array(plan->arena, int32_t, graph->n_tensors);
+    memset(out->need, -1, (size_t)n_places * sizeof *out->need);
+    memset(out->made, -1, (size_t)graph->n_tensors * sizeof *out->made);
+    for (int t = 0; t < graph->n_tensors; t++)
+        out->sharding[t] = plan_flow(plan, t);
+    return out;
 }
 
 void edges_fill(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
-    Edges e = {.plan = plan, .scratch = scratch, .asked = intern_new(scratch)};
+    Moved *out = moved_new(plan);
+    plan->moved = out;
+    Edges e = {.plan = plan, .out = out, .scratch = scratch, .asked = intern_new(scratch)};
     int32_t n_shapes = 0;
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         n_shapes = inferred->shape[t] >= n_shapes ? inferred->shape[t] + 1 : n_shapes;
@@ -483,7 +471,7 @@ void edges_fill(Plan *plan)
     store_parameters(&e);
     for (int i = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];
-        AtomSet passed = plan->passed ? 0 : passed_through(&e, op);
+        AtomSet passed = plan->propagated->passed ? 0 : passed_through(&e, op);
         Taken taken = take_partial(&e, op, passed);
         read_inputs(&e, op, passed, &taken);
         make_outputs(&e, op, &taken);
@@ -500,11 +488,11 @@ ReshardIndex reshard_index(Arena *arena, const Plan *plan)
 {
     int n_tensors = plan->inferred->graph->n_tensors;
     int32_t *first = arena_array(arena, int32_t, n_tensors);
-    int32_t *next = arena_array(arena, int32_t, plan->n_reshards);
+    int32_t *next = arena_array(arena, int32_t, plan->moved->n_reshards);
     memset(first, -1, (size_t)n_tensors * sizeof *first);
-    for (int r = plan->n_reshards - 1; r >= 0; r--) {
-        next[r] = first[plan->reshards[r].tensor];
-        first[plan->reshards[r].tensor] = r;
+    for (int r = plan->moved->n_reshards - 1; r >= 0; r--) {
+        next[r] = first[plan->moved->reshards[r].tensor];
+        first[plan->moved->reshards[r].tensor] = r;
     }
     return (ReshardIndex){plan, first, next};
 }
@@ -512,8 +500,8 @@ ReshardIndex reshard_index(Arena *arena, const Plan *plan)
 int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices)
 {
     int32_t r = index->first[tensor];
-    while (r >= 0 &&
-           (index->plan->reshards[r].to != to || index->plan->reshards[r].to_devices != devices))
+    while (r >= 0 && (index->plan->moved->reshards[r].to != to ||
+                      index->plan->moved->reshards[r].to_devices != devices))
         r = index->next[r];
     return r;
 }
@@ -521,7 +509,7 @@ int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, i
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : NONE;
+    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : NONE;
     *after = reader < maker;
     return *after ? maker : reader;
 }

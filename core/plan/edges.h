@@ -23,13 +23,6 @@
 
 #include "core/plan/plan.h"
 
-/* How an operand lies on the mesh when the op is cut so: as it is read, or as it is made, partial
- * over the axes that cut a reduce dim. Neither absent nor ignored operands. */
-Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
-
-/* The axes that cut a dim which the op sums over. */
-AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);
-
 /* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 

@@ -24,8 +24,8 @@
 
 #include "core/base/intern.h"
 #include "core/base/progress.h"
-#include "core/propagate/engine.h"
 #include "core/plan/method.h"
+#include "core/plan/op_cut.h"
 #include "core/reshard/reshard.h"
 #include "core/rules/infer.h"
 
@@ -91,12 +91,6 @@ const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy, shared with equal 
  * copied, other texts are not. */
 void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 
-/* The cuts of an op's index dims, interned. */
-typedef struct {
-    int64_t n;
-    Cut index[X_MAX];
-} OpCut;
-
 /* One value moved once: shared by all who read it so. Where `from_devices` and `to_devices` differ,
  * one of its steps sends it from the one to the other; steps before are done by the first, steps
  * after it by the second. */
@@ -123,8 +117,10 @@ typedef struct {
 
 typedef struct Reasons Reasons;
 typedef struct Stages Stages;           /* stage.h */
-typedef struct Propagation Propagation; /* propagate.h */
-typedef struct OpSaid OpSaid;           /* op_said.h */
+typedef struct FlowLog FlowLog;         /* core/propagate/engine.h */
+typedef struct Propagation Propagation; /* core/propagate/propagate.h */
+typedef struct OpSaid OpSaid;           /* core/cost/op_said.h */
+typedef struct Pipeline Pipeline;       /* core/cost/pipeline.h */
 
 /* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
 typedef struct {
@@ -145,6 +141,61 @@ typedef struct {
     uint32_t pinned;
 } FlowEnd;
 
+/* The parts of a plan, in the order in which they are made. Each is constant to those who make the
+ * next: the stage that fills a part has the only pointer that may change it. */
+
+/* Decisions that hold after the journal was replayed, and the devices they give to ops. Made by
+ * plan_decide() (decide.h) and stages_place() (stage.h). */
+typedef struct Decided {
+    const Decision **pins; /* at most one per dim, in journal order */
+    int n_pins;
+    const Decision **marks; /* the same for decisions about a tensor as a whole */
+    int n_marks;
+    const Decision **places; /* the same for decisions about ops in a row, or about all */
+    int n_places;
+    int32_t *pin_of;   /* places in pins, plus 1, by the hash of (kind, place, dim); 0: free */
+    uint32_t n_pin_of; /* a power of two */
+    const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole */
+    int n_submeshes;
+    int16_t *devices;     /* per op: place in submeshes; NULL: all run on the whole mesh */
+    const Stages *stages; /* stage.h; NULL if there are none */
+} Decided;
+
+/* What the propagator settled on: the cut of every op, and per tensor how axes reached it. */
+typedef struct Propagated {
+    int32_t *cut;       /* per op: OpCut id; -1 for host ops */
+    const OpCut **cuts; /* by id */
+    int n_cuts;
+    int32_t *flow;          /* per tensor: see plan_flow(); NULL: its last state tells, in `ends` */
+    uint16_t *pinned;       /* per tensor: see plan_pinned(); likewise */
+    const FlowEnd *ends;    /* per state of a tensor */
+    AtomSet *passed;        /* per place in graph->operands that is an input: partial axes that stay
+                               partial through the op that reads it, as the chosen strategy says; NULL:
+                               what edges.h says of linear ops holds */
+    const OpChoice *choice; /* per op; NULL if ops choose no rows under this propagator */
+    PlanLog log;
+    int sweeps; /* double sweeps until the fixed point */
+} Propagated;
+
+/* How each value is made and read, and the reshards between. Made by edges_fill() (edges.h). */
+typedef struct Moved {
+    int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
+    int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
+    int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
+    Reshard *reshards; /* in program order of first use */
+    int n_reshards;
+    int32_t *reshard_uses;
+} Moved;
+
+/* What it costs. Made by cost_fill() (core/cost/cost.h) and what follows it there. */
+typedef struct Priced {
+    Totals totals;
+    int64_t peak_rank;                /* the rank that needs totals.peak_bytes */
+    double *op_us;                    /* per op: compute on the slowest rank; 0 for host ops */
+    const struct OpSaid *const *said; /* per op: op_said.h; NULL if no operator says anything */
+    const Pipeline *pipeline;         /* core/cost/pipeline.h; NULL if there are no stages */
+} Priced;
+
 typedef struct Plan {
     Arena *arena;
     const Inferred *inferred;
@@ -153,84 +204,54 @@ typedef struct Plan {
     Method method;
     Shardings *shardings;
     Resharder *resharder;
-    const Decision **pins; /* what holds after the journal: at most one per dim, in journal order */
-    int n_pins;
-    const Decision **marks; /* the same of decisions about a tensor as a whole */
-    int n_marks;
-    const Decision **places; /* the same of decisions about ops in a row, or about all */
-    int n_places;
-    int32_t *pin_of;   /* places in pins, plus 1, by the hash of (kind, place, dim); 0: free */
-    uint32_t n_pin_of; /* a power of two */
-    int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
-    int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
-    int32_t *flow; /* per tensor: see plan_flow(); NULL: its last state tells, in `ends` */
-    uint16_t *pinned;    /* per tensor: see plan_pinned(); the same */
-    const FlowEnd *ends; /* per state of a tensor */
-    int32_t *cut;        /* per op: OpCut id; -1 for host ops */
-    AtomSet *passed;     /* per place in graph->operands that is an input: partial axes that stay
-                            partial through the op that reads it so, as the strategy chosen says; NULL:
-                            what edges.h says of linear ops holds */
-    int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
-    const OpCut **cuts; /* by id */
-    int n_cuts;
-    Reshard *reshards; /* in program order of first use */
-    int n_reshards;
-    int32_t *reshard_uses;
-    Findings findings; /* of inference and of planning */
-    Totals totals;
-    int64_t peak_rank;                /* the one that needs totals.peak_bytes */
-    double *op_us;                    /* per op: compute on the slowest rank; 0 for host ops */
-    const struct OpSaid *const *said; /* per op: op_said.h; NULL: no operator says anything */
-    const OpChoice *choice;           /* per op; NULL: ops choose no rows under this method */
-    PlanLog log;
-    const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole */
-    int n_submeshes;
-    int16_t *devices;   /* per op: place in submeshes; NULL: all run on the whole mesh */
-    Stages *stages;     /* stage.h; NULL: nobody made any */
-    int sweeps;         /* double sweeps until the fixed point */
+    Findings findings; /* of inference and of planning: every stage adds its own */
+    const Decided *decided;
+    const Propagated *propagated;
+    const Moved *moved;
+    const Priced *priced;
     Progress *progress; /* of making it; NULL once it is made */
-    Reasons *reasons;   /* made on first `why`; reason.h */
+    Reasons *reasons;   /* made on first `why`; core/explain/reason.h */
 } Plan;
 
 static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
 {
-    return shardings_at(plan->shardings, plan->sharding[tensor]);
+    return shardings_at(plan->shardings, plan->moved->sharding[tensor]);
 }
 
 /* The cuts the propagator settled on, which its maker may not give: a Shardings id, or -1. */
 static inline int32_t plan_flow(const Plan *plan, int32_t tensor)
 {
-    if (plan->flow)
-        return plan->flow[tensor];
-    int32_t state = plan->log.end[tensor];
-    return state < 0 ? -1 : plan->ends[state].sharding;
+    if (plan->propagated->flow)
+        return plan->propagated->flow[tensor];
+    int32_t state = plan->propagated->log.end[tensor];
+    return state < 0 ? -1 : plan->propagated->ends[state].sharding;
 }
 
 /* Dims fixed by a pin of use, on it or on a view of it. */
 static inline uint32_t plan_pinned(const Plan *plan, int32_t tensor)
 {
-    if (plan->pinned)
-        return plan->pinned[tensor];
-    int32_t state = plan->log.end[tensor];
-    return state < 0 ? 0 : plan->ends[state].pinned;
+    if (plan->propagated->pinned)
+        return plan->propagated->pinned[tensor];
+    int32_t state = plan->propagated->log.end[tensor];
+    return state < 0 ? 0 : plan->propagated->ends[state].pinned;
 }
 
 static inline const OpCut *plan_cut(const Plan *plan, int32_t op)
 {
-    return plan->cut[op] < 0 ? NULL : plan->cuts[plan->cut[op]];
+    return plan->propagated->cut[op] < 0 ? NULL : plan->propagated->cuts[plan->propagated->cut[op]];
 }
 
 /* The same for an op of the program, which always has one. */
 static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 {
-    assert(plan->cut[op] >= 0);
-    return plan->cuts[plan->cut[op]];
+    assert(plan->propagated->cut[op] >= 0);
+    return plan->propagated->cuts[plan->propagated->cut[op]];
 }
 
 /* The part of the mesh that an op runs on: place in plan->submeshes. */
 static inline int plan_devices(const Plan *plan, int32_t op)
 {
-    return plan->devices ? plan->devices[op] : 0;
+    return plan->decided->devices ? plan->decided->devices[op] : 0;
 }
 
 /* Rules in the manner of other systems, for the methods that ask them. */
@@ -254,24 +275,19 @@ typedef struct {
     Progress *progress; /* NULL: nobody watches */
 } PlanRequest;
 
-/* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
- * with the decisions is in its findings. NULL only for ERROR_INVALID input (a decision out of
- * range), and with ERROR_CANCELLED when its progress is asked to stop. */
-Plan *plan_make(const PlanRequest *request, Error *err);
-void plan_free(Plan *plan); /* NULL is allowed */
-
 /* All decisions that hold: pins, marks, then those about ops in a row. */
 static inline int plan_n_held(const Plan *plan)
 {
-    return plan->n_pins + plan->n_marks + plan->n_places;
+    return plan->decided->n_pins + plan->decided->n_marks + plan->decided->n_places;
 }
 
 static inline const Decision *plan_held(const Plan *plan, int i)
 {
-    if (i < plan->n_pins)
-        return plan->pins[i];
-    i -= plan->n_pins;
-    return i < plan->n_marks ? plan->marks[i] : plan->places[i - plan->n_marks];
+    if (i < plan->decided->n_pins)
+        return plan->decided->pins[i];
+    i -= plan->decided->n_pins;
+    return i < plan->decided->n_marks ? plan->decided->marks[i]
+                                      : plan->decided->places[i - plan->decided->n_marks];
 }
 
 /* The pin that holds on a dim now, or NULL. */

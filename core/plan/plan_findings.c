@@ -85,8 +85,9 @@ static void look_at_use(Gather *g, int32_t op, int operand)
 {
     const Plan *plan = g->plan;
     const Graph *graph = plan->inferred->graph;
-    int32_t t = op_inputs(graph, op)[operand], need = plan->need[graph->ops[op].input + operand];
-    if (t < 0 || need < 0 || plan->sharding[t] < 0 || need == plan->sharding[t])
+    int32_t t = op_inputs(graph, op)[operand],
+            need = plan->moved->need[graph->ops[op].input + operand];
+    if (t < 0 || need < 0 || plan->moved->sharding[t] < 0 || need == plan->moved->sharding[t])
         return;
     const Sharding *from = plan_sharding(plan, t), *to = shardings_at(plan->shardings, need);
     for (int d = 0; d < from->n_dims; d++) {
@@ -97,7 +98,7 @@ static void look_at_use(Gather *g, int32_t op, int operand)
         if (is_stored_pin(plan, t, d))
             continue; /* gathered at use is what was asked */
         int64_t key[6] = {alike.stop, plan->inferred->space[op], operand,
-                          d,          plan->sharding[t],         need};
+                          d,          plan->moved->sharding[t],  need};
         count_alike(g, &alike, key);
     }
 }
@@ -105,7 +106,7 @@ static void look_at_use(Gather *g, int32_t op, int operand)
 static void look_at_tensor(Gather *g, int32_t t)
 {
     const Plan *plan = g->plan;
-    if (plan->sharding[t] < 0)
+    if (plan->moved->sharding[t] < 0)
         return;
     const Sharding *sharding = plan_sharding(plan, t);
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -113,7 +114,7 @@ static void look_at_tensor(Gather *g, int32_t t)
             continue;
         bool empty = cut_local_size(&sharding->dim[d], plan->mesh, plan->mesh->n_devices - 1) == 0;
         Alike alike = {.stop = empty ? STOP_EMPTY : STOP_UNEVEN, .op = -1, .tensor = t, .dim = d};
-        int64_t key[6] = {alike.stop, plan->sharding[t], d, plan->inferred->dtype[t], 0, 0};
+        int64_t key[6] = {alike.stop, plan->moved->sharding[t], d, plan->inferred->dtype[t], 0, 0};
         count_alike(g, &alike, key);
     }
 }
@@ -122,17 +123,18 @@ static void look_at_tensor(Gather *g, int32_t t)
 static void look_at_pins(Gather *g)
 {
     const Plan *plan = g->plan;
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         int32_t t = pin->place;
-        if (pin->kind != PIN_TENSOR_DIM || pin->store || plan->sharding[t] < 0 ||
-            plan->made[t] == plan->sharding[t])
+        if (pin->kind != PIN_TENSOR_DIM || pin->store || plan->moved->sharding[t] < 0 ||
+            plan->moved->made[t] == plan->moved->sharding[t])
             continue;
-        const Sharding *made = shardings_at(plan->shardings, plan->made[t]);
+        const Sharding *made = shardings_at(plan->shardings, plan->moved->made[t]);
         if (cut_equal(&made->dim[pin->dim], &plan_sharding(plan, t)->dim[pin->dim]))
             continue;
         Alike alike = {.stop = STOP_PINNED, .op = -1, .tensor = t, .dim = pin->dim};
-        int64_t key[6] = {STOP_PINNED, plan->made[t], plan->sharding[t], pin->dim, 0, 0};
+        int64_t key[6] = {
+            STOP_PINNED, plan->moved->made[t], plan->moved->sharding[t], pin->dim, 0, 0};
         count_alike(g, &alike, key);
     }
 }
@@ -209,7 +211,7 @@ static void say_uneven(Plan *plan, const Alike *alike, Buf *out)
 
 static void say_pinned(Plan *plan, const Alike *alike, Buf *out)
 {
-    const Sharding *made = shardings_at(plan->shardings, plan->made[alike->tensor]);
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[alike->tensor]);
     buf_printf(out, "dim %d of %s is pinned ", alike->dim,
                tensor_name(plan->inferred->graph, alike->tensor));
     cut_format(&plan_sharding(plan, alike->tensor)->dim[alike->dim], plan->mesh, out);
@@ -301,10 +303,10 @@ static void say(Plan *plan, const Alike *alike)
  * do not look at. */
 static void look_at_marks(Plan *plan)
 {
-    for (int i = 0; i < plan->n_marks; i++) {
-        const Decision *mark = plan->marks[i];
+    for (int i = 0; i < plan->decided->n_marks; i++) {
+        const Decision *mark = plan->decided->marks[i];
         if (mark->kind != PIN_UNREDUCED || plan->method >= METHOD_SPMD ||
-            plan->sharding[mark->place] < 0)
+            plan->moved->sharding[mark->place] < 0)
             continue;
         AtomSet missing = mark->axes & ~sharding_partials(plan_sharding(plan, mark->place));
         if (missing == 0)
@@ -323,11 +325,11 @@ void plan_add_findings(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     Gather g = {.plan = plan, .seen = intern_new(plan->arena)};
-    for (int i = 0; i < plan->n_reshards; i++)
-        for (int u = 0; u < plan->reshards[i].n_uses; u++) {
-            int32_t op = plan->reshard_uses[plan->reshards[i].use + u];
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        for (int u = 0; u < plan->moved->reshards[i].n_uses; u++) {
+            int32_t op = plan->moved->reshard_uses[plan->moved->reshards[i].use + u];
             for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++)
-                if (op_inputs(inferred->graph, op)[o] == plan->reshards[i].tensor)
+                if (op_inputs(inferred->graph, op)[o] == plan->moved->reshards[i].tensor)
                     look_at_use(&g, op, o);
         }
     for (int t = 0; t < inferred->graph->n_tensors; t++)

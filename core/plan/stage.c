@@ -9,6 +9,7 @@ enum { SUBMESHES_MAX = INT16_MAX };
 
 typedef struct {
     Plan *plan;
+    Decided *out;
     Arena *scratch;
     const Decision **begins; /* per op: the decision that a stage begins there, or NULL */
     const Decision *scheduled;
@@ -37,13 +38,13 @@ static void place_ops(Placing *p, const Decision *decision)
 {
     Plan *plan = p->plan;
     int16_t id = submesh_id(p, decision->devices);
-    if (!plan->devices) {
-        plan->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
+    if (!p->out->devices) {
+        p->out->devices = arena_array(plan->arena, int16_t, plan->inferred->graph->n_ops);
         p->placed = arena_array(p->scratch, const Decision *, plan->inferred->graph->n_ops);
     }
     assert(p->placed);
     for (int32_t op = decision->place; op <= decision->last; op++) {
-        plan->devices[op] = id;
+        p->out->devices[op] = id;
         p->placed[op] = decision;
     }
 }
@@ -115,6 +116,29 @@ static int16_t devices_of_run(const Placing *p, int first, int last)
     return most;
 }
 
+/* Ops on parameters alone go with the first op that reads what they make. */
+static void follow_readers(Placing *p, Stages *stages)
+{
+    const Inferred *inferred = p->plan->inferred;
+    const Graph *graph = inferred->graph;
+    for (int i = inferred->n_program - 1; i >= 0; i--) {
+        int32_t op = inferred->program[i], reader = INT32_MAX;
+        if (!inferred->on_parameters[op])
+            continue;
+        for (int o = 0; o < graph->ops[op].n_outputs; o++) {
+            int32_t t = op_outputs(graph, op)[o];
+            if (t >= 0 && tensor_n_uses(graph, t) > 0 &&
+                graph->uses[graph->tensors[t].use] < reader)
+                reader = graph->uses[graph->tensors[t].use];
+        }
+        if (reader == INT32_MAX || inferred_is_host(inferred, reader))
+            continue;
+        stages->of_op[op] = stages->of_op[reader];
+        if (p->out->devices)
+            p->out->devices[op] = p->out->devices[reader];
+    }
+}
+
 static void make_stages(Placing *p)
 {
     Plan *plan = p->plan;
@@ -144,30 +168,8 @@ static void make_stages(Placing *p)
         stages->schedule = p->scheduled->schedule;
         stages->n_micro_batches = p->scheduled->number;
     }
-    plan->stages = stages;
-}
-
-/* Ops on parameters alone go with the first op that reads what they make. */
-static void follow_readers(Plan *plan)
-{
-    const Inferred *inferred = plan->inferred;
-    const Graph *graph = inferred->graph;
-    for (int i = inferred->n_program - 1; i >= 0; i--) {
-        int32_t op = inferred->program[i], reader = INT32_MAX;
-        if (!inferred->on_parameters[op])
-            continue;
-        for (int o = 0; o < graph->ops[op].n_outputs; o++) {
-            int32_t t = op_outputs(graph, op)[o];
-            if (t >= 0 && tensor_n_uses(graph, t) > 0 &&
-                graph->uses[graph->tensors[t].use] < reader)
-                reader = graph->uses[graph->tensors[t].use];
-        }
-        if (reader == INT32_MAX || inferred_is_host(inferred, reader))
-            continue;
-        plan->stages->of_op[op] = plan->stages->of_op[reader];
-        if (plan->devices)
-            plan->devices[op] = plan->devices[reader];
-    }
+    p->out->stages = stages;
+    follow_readers(p, stages);
 }
 
 static bool holds(const Placing *p, const Decision *decision)
@@ -191,8 +193,8 @@ static void keep_decisions(const Placing *p, const Journal *journal)
         if (decision_is_on_ops(journal->decisions.at[i].kind) &&
             holds(p, &journal->decisions.at[i]))
             vec_push(plan->arena, &kept, &journal->decisions.at[i]);
-    plan->places = kept.at;
-    plan->n_places = kept.n;
+    p->out->places = kept.at;
+    p->out->n_places = kept.n;
 }
 
 static bool too_many(const Placing *p)
@@ -206,20 +208,19 @@ static bool too_many(const Placing *p)
     return true;
 }
 
-void stages_place(Plan *plan, const Journal *journal)
+void stages_place(Plan *plan, Decided *out, const Journal *journal)
 {
     Arena *scratch = arena_new();
-    Placing p = {.plan = plan, .scratch = scratch, .keys = intern_new(scratch)};
+    Placing p = {.plan = plan, .out = out, .scratch = scratch, .keys = intern_new(scratch)};
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
     keep_decisions(&p, journal);
-    if ((p.begins || plan->devices || p.scheduled || p.recompute) &&
-        plan->inferred->n_program > 0 && !too_many(&p)) {
+    if ((p.begins || out->devices || p.scheduled || p.recompute) && plan->inferred->n_program > 0 &&
+        !too_many(&p)) {
         make_stages(&p);
-        follow_readers(plan);
     }
-    plan->submeshes = p.submeshes.at;
-    plan->n_submeshes = p.submeshes.n;
+    out->submeshes = p.submeshes.at;
+    out->n_submeshes = p.submeshes.n;
     arena_free(scratch);
 }
 
@@ -227,14 +228,14 @@ void stages_place(Plan *plan, const Journal *journal)
 
 static AtomSet fixed_at(const Plan *plan, int32_t op)
 {
-    return plan->submeshes[plan_devices(plan, op)].fixed;
+    return plan->decided->submeshes[plan_devices(plan, op)].fixed;
 }
 
 const AtomSet *stages_barred(Arena *arena, const Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     const Graph *graph = inferred->graph;
-    if (!plan->devices)
+    if (!plan->decided->devices)
         return NULL;
     AtomSet *barred = arena_array(arena, AtomSet, graph->n_tensors);
     for (int i = 0; i < inferred->n_program; i++) {
@@ -252,7 +253,7 @@ void stages_check(Plan *plan)
     const Inferred *inferred = plan->inferred;
     int n = 0;
     int32_t first = -1;
-    for (int i = 0; plan->devices && i < inferred->n_program; i++) {
+    for (int i = 0; plan->decided->devices && i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         const OpCut *cut = program_cut(plan, op);
         if (!(cuts_used(cut->index, (int)cut->n, -1) & fixed_at(plan, op)))
@@ -286,13 +287,13 @@ int stage_given_on(const Plan *plan, int32_t tensor, int *at)
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank)
 {
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
-    if (!plan->devices || tensor_is_known(plan->inferred, tensor))
-        return plan->submeshes[0];
+    if (!plan->decided->devices || tensor_is_known(plan->inferred, tensor))
+        return plan->decided->submeshes[0];
     if (maker >= 0)
-        return plan->submeshes[plan->devices[maker]];
-    SubMesh first = plan->submeshes[0];
+        return plan->decided->submeshes[plan->decided->devices[maker]];
+    SubMesh first = plan->decided->submeshes[0];
     for (int at = 0, n = 0, devices; (devices = stage_given_on(plan, tensor, &at)) >= 0; n++) {
-        SubMesh part = plan->submeshes[devices];
+        SubMesh part = plan->decided->submeshes[devices];
         first = n == 0 ? part : first;
         if (submesh_has(plan->mesh, part, rank))
             return part;
@@ -307,13 +308,13 @@ const Decision *stage_decision(const Plan *plan, int32_t op)
     int s = op < 0 ? -1 : stage_of(plan, op);
     if (s < 0)
         return NULL;
-    const Stage *stage = &plan->stages->at[s];
+    const Stage *stage = &plan->decided->stages->at[s];
     return stage->placed ? stage->placed : stage->decision;
 }
 
 void stage_format(const Plan *plan, int32_t op, Buf *out)
 {
-    SubMesh sub = plan->submeshes[plan_devices(plan, op)];
+    SubMesh sub = plan->decided->submeshes[plan_devices(plan, op)];
     int s = stage_of(plan, op);
     if (sub.fixed == 0)
         buf_puts(out, "all devices");

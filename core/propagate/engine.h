@@ -61,7 +61,7 @@ typedef struct {
 
 enum { PASS_SET = -1 };
 
-typedef struct {
+typedef struct FlowLog {
     const int32_t *start; /* per tensor: its state before the first event */
     Vec(FlowEvent) events;
     Vec(FlowTurn) turns;

@@ -141,16 +141,6 @@ void flow_take(FlowVisitCase *visit, int operand)
 
 /* ---- giving ---- */
 
-bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
-                 Cut *out)
-{
-    const DimFactors *factors = &space->operand[operand].factors[dim];
-    const Cut *parts[FACTORS_MAX];
-    for (int f = 0; f < factors->n; f++)
-        parts[f] = &cut->index[factors->index[f]];
-    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
-}
-
 static bool any_cut(const FlowVisitCase *visit, const DimFactors *factors)
 {
     for (int f = 0; f < factors->n; f++)
@@ -184,7 +174,7 @@ static void give_dim(const FlowVisitCase *visit, Flow *flow, int operand, int d)
     StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1};
     Cut cut, joined;
     if (!any_cut(visit, &visit->space->operand[operand].factors[d]) ||
-        !cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
+        !op_cut_project(visit->space, &visit->state.cut, operand, d, mesh, &cut))
         return;
     AtomSet new = cut_atoms(&cut) & ~cut_atoms(&flow->dim[d]);
     AtomSet used = cuts_used(flow->dim, flow->n_dims, d);

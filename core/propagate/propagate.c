@@ -89,7 +89,8 @@ static void pass_pins(Propagation *p, const OpSpace *space, int32_t *state)
         Flow given = *flow[o];
         for (int d = 0; d < given.n_dims; d++) {
             Cut cut;
-            if (given.pinned >> d & 1 || !cut_project(space, &visit.state.cut, o, d, p->mesh, &cut))
+            if (given.pinned >> d & 1 ||
+                !op_cut_project(space, &visit.state.cut, o, d, p->mesh, &cut))
                 continue;
             AtomSet used = cuts_used(given.dim, given.n_dims, d) | given.barred;
             cut = cut_without(&cut, used, p->mesh);
@@ -335,8 +336,8 @@ typedef struct {
 static int last_priority(const Plan *plan)
 {
     int last = 0;
-    for (int i = 0; i < plan->n_pins; i++)
-        last = plan->pins[i]->priority > last ? plan->pins[i]->priority : last;
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        last = plan->decided->pins[i]->priority > last ? plan->decided->pins[i]->priority : last;
     return last;
 }
 
@@ -374,8 +375,8 @@ static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t 
 {
     Group joined = *group;
     joined.flow.barred |= more->barred;
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         if (pin->kind != PIN_TENSOR_DIM || pin->store || pin->place != tensor)
             continue;
         AtomSet axes = cut_atoms(decision_cut(pin));
@@ -407,8 +408,8 @@ static void make_groups(Run *run)
     Propagation *p = run->p;
     Intern *names = intern_new(plan->arena);
     Vec(Group) groups = {0};
-    for (int i = 0; i < plan->n_marks; i++) {
-        const Decision *mark = plan->marks[i];
+    for (int i = 0; i < plan->decided->n_marks; i++) {
+        const Decision *mark = plan->decided->marks[i];
         if (mark->kind != PIN_GROUP || run->start[mark->place] < 0)
             continue;
         if (!run->group) {
@@ -457,12 +458,12 @@ static void start_run(Run *run)
     Plan *plan = run->plan;
     Propagation *p = run->p;
     run->start = p->start;
-    if (plan->n_marks == 0 && !plan->devices)
+    if (plan->decided->n_marks == 0 && !plan->decided->devices)
         return;
     run->start = arena_array(plan->arena, int32_t, p->graph.n_tensors);
     memcpy(run->start, p->start, (size_t)p->graph.n_tensors * sizeof *run->start);
-    for (int i = 0; i < plan->n_marks; i++) {
-        const Decision *mark = plan->marks[i];
+    for (int i = 0; i < plan->decided->n_marks; i++) {
+        const Decision *mark = plan->decided->marks[i];
         if (run->start[mark->place] < 0)
             continue;
         Flow flow = *p->flows.at[run->start[mark->place]];
@@ -514,8 +515,8 @@ static void set_index_pin(Run *run, const Decision *pin, bool later)
 
 static void set_pins(Run *run, int priority)
 {
-    for (int i = 0; i < run->plan->n_pins; i++) {
-        const Decision *pin = run->plan->pins[i];
+    for (int i = 0; i < run->plan->decided->n_pins; i++) {
+        const Decision *pin = run->plan->decided->pins[i];
         bool later = pin->priority > priority;
         if (pin->store || pin->priority < priority || (later && priority > 0))
             continue;
@@ -528,8 +529,8 @@ static void set_pins(Run *run, int priority)
 
 static bool has_pin_of(const Plan *plan, int priority)
 {
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->priority == priority)
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        if (plan->decided->pins[i]->priority == priority)
             return true;
     return priority == 0;
 }
@@ -539,13 +540,13 @@ static bool has_pin_of(const Plan *plan, int priority)
 /* A log can be replayed when its passes were the same: no groups, no priorities. */
 static const FlowLog *usable_past(const Run *run, const Plan *before)
 {
-    if (!before || before->log.context != run->p || run->group || last_priority(run->plan) > 0 ||
-        last_priority(before) > 0)
+    if (!before || before->propagated->log.context != run->p || run->group ||
+        last_priority(run->plan) > 0 || last_priority(before) > 0)
         return NULL;
-    for (int i = 0; i < before->n_marks; i++)
-        if (before->marks[i]->kind == PIN_GROUP)
+    for (int i = 0; i < before->decided->n_marks; i++)
+        if (before->decided->marks[i]->kind == PIN_GROUP)
             return NULL;
-    return before->log.flow;
+    return before->propagated->log.flow;
 }
 
 static void run_passes(Run *run)
@@ -587,18 +588,18 @@ static const OpCut *cut_of(const void *context, int32_t state)
     return &p->states.at[state]->cut;
 }
 
-/* Hands the fixed point to the plan: cuts of ops, and each tensor's flow as its sharding so far. */
-static void publish(Run *run)
+/* Hands the fixed point to the plan: cuts of ops, and what each state of a tensor is. */
+static void publish(Run *run, Propagated *out)
 {
     Plan *plan = run->plan;
     const Propagation *p = run->p;
     int n_tensors = p->graph.n_tensors;
-    plan->n_cuts = p->states.n;
-    plan->cuts = arena_array(plan->arena, const OpCut *, p->states.n);
+    out->n_cuts = p->states.n;
+    out->cuts = arena_array(plan->arena, const OpCut *, p->states.n);
     for (int i = 0; i < p->states.n; i++)
-        plan->cuts[i] = &p->states.at[i]->cut;
-    if (run->op != plan->cut)
-        memcpy(plan->cut, run->op, (size_t)plan->inferred->graph->n_ops * sizeof *plan->cut);
+        out->cuts[i] = &p->states.at[i]->cut;
+    if (run->op != out->cut)
+        memcpy(out->cut, run->op, (size_t)plan->inferred->graph->n_ops * sizeof *out->cut);
 
     FlowEnd *ends = arena_array(plan->arena, FlowEnd, p->flows.n);
     for (int i = 0; i < p->flows.n; i++)
@@ -607,21 +608,20 @@ static void publish(Run *run)
         int32_t state = run->end[t];
         if (state >= 0 && ends[state].sharding < 0)
             ends[state].sharding = sharding_of(p, plan->shardings, state);
-        plan->sharding[t] = state < 0 ? -1 : ends[state].sharding;
     }
-    plan->ends = ends;
-    plan->log = (PlanLog){.flow = engine_log(p->engine), .end = run->end};
-    plan->log.pass_name = pass_names;
-    plan->log.context = p;
-    plan->log.sharding_of = sharding_of;
-    plan->log.cut_of = cut_of;
-    plan->sweeps = n_sweeps(plan->log.flow);
+    out->ends = ends;
+    out->log = (PlanLog){.flow = engine_log(p->engine), .end = run->end};
+    out->log.pass_name = pass_names;
+    out->log.context = p;
+    out->log.sharding_of = sharding_of;
+    out->log.cut_of = cut_of;
+    out->sweeps = n_sweeps(out->log.flow);
 }
 
-void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
+void propagate_factor(Plan *plan, Propagated *out, Propagation *propagation, const Plan *before)
 {
     const FlowGraph *graph = &propagation->graph;
-    Run run = {.plan = plan, .p = propagation, .op = plan->cut};
+    Run run = {.plan = plan, .p = propagation, .op = out->cut};
     run.end = arena_array(plan->arena, int32_t, graph->n_tensors);
     if (graph->n_ops > plan->inferred->graph->n_ops)
         run.op = arena_array(plan->arena, int32_t, graph->n_ops);
@@ -635,7 +635,7 @@ void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
                                                  .progress = plan->progress,
                                                  .past = usable_past(&run, before)});
     run_passes(&run);
-    publish(&run);
+    publish(&run, out);
     engine_end(propagation->engine);
 }
 
@@ -643,22 +643,22 @@ void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before)
 
 int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
 {
-    const Propagation *p = plan->log.context;
+    const Propagation *p = plan->propagated->log.context;
     StopRecords stops = {0};
     *out = NULL;
     if (plan->method >= METHOD_SHARDY && plan->method <= METHOD_SHARDY_BOTH)
         return shardy_plan_stops(arena, plan, op, out);
-    if (plan->method != METHOD_FACTOR || plan->cut[op] < 0)
+    if (plan->method != METHOD_FACTOR || plan->propagated->cut[op] < 0)
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);
     const GraphOp *at = &p->graph.op[op];
     int n = space->n_inputs + space->n_outputs;
     int32_t *state = arena_array(arena, int32_t, n + 1);
     const Flow **flow = arena_array(arena, const Flow *, n);
-    state[0] = plan->cut[op];
+    state[0] = plan->propagated->cut[op];
     for (int o = 0; o < n; o++) {
         int32_t tensor = space->no_rule ? -1 : p->graph.tensor[at->input + o];
-        state[1 + o] = tensor < 0 ? -1 : plan->log.end[tensor];
+        state[1 + o] = tensor < 0 ? -1 : plan->propagated->log.end[tensor];
     }
     FlowVisitCase visit = begin_case(p, space, MODE_REDUCE, state, flow);
     visit.stops = &stops;

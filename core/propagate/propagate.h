@@ -26,15 +26,11 @@
 /* Lives in the arena. Op spaces and mesh are those of every plan it is used for. */
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh);
 
-/* Fills plan->sharding, ends, cut, cuts, log and sweeps from plan->pins and plan->marks;
- * from scratch, or from `before`, another plan of the same propagation. Conflicts become findings.
+/* Fills ends, cut, cuts, log and sweeps of `out`, plan->propagated, from the pins and marks that
+ * hold; from scratch, or from `before`, another plan of the same propagation. Conflicts become
+ * findings.
  */
-void propagate_factor(Plan *plan, Propagation *propagation, const Plan *before);
-
-/* The cut that an op's index dims give one dim of an operand. False: the dim has no index dim, or
- * the cut takes too many digits. */
-bool cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
-                 Cut *out);
+void propagate_factor(Plan *plan, Propagated *out, Propagation *propagation, const Plan *before);
 
 /* What one op says, in the finished plan, about axes it does not take from its operands or that
  * they do not take from it. Number of records, in the arena. Plans of METHOD_FACTOR only. */

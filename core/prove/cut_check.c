@@ -1,6 +1,7 @@
 #include "core/prove/cut_check.h"
 
 #include "core/summary/decision_lua.h"
+#include "core/session/make.h"
 
 typedef struct {
     Arena *arena;

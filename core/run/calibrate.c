@@ -66,8 +66,8 @@ static void collect(Times *times, const RunReport *report)
         if (timed.us > 0 && timed.cost.work != WORK_VIEW && !timed.cost.said)
             vec_push(times->arena, &times->ops, timed);
     }
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const Reshard *reshard = &plan->reshards[i];
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
         TimedReshard timed = {.us = report->reshard_move_us[i]};
         timed.us /= reshard_repeat(plan, reshard);
         for (int s = 0; s < reshard->path->n_steps; s++) {
@@ -259,12 +259,13 @@ static double planned_reshards_off(const Times *times, const RunReport *report)
 {
     Numbers factors = {0};
     const Plan *plan = times->plan;
-    for (int i = 0; i < plan->n_reshards; i++) {
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
         double us = report->reshard_move_us[i];
-        if (us > 0 && plan->reshards[i].path->us > 0)
-            vec_push(
-                times->arena, &factors,
-                off_by(plan->reshards[i].path->us * reshard_repeat(plan, &plan->reshards[i]), us));
+        if (us > 0 && plan->moved->reshards[i].path->us > 0)
+            vec_push(times->arena, &factors,
+                     off_by(plan->moved->reshards[i].path->us *
+                                reshard_repeat(plan, &plan->moved->reshards[i]),
+                            us));
     }
     return quantile(&factors, 0.5);
 }

@@ -93,7 +93,7 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
     collective.to = shardings_at(plan->shardings, instr->step->to);
     int64_t n = mesh_atoms_size(plan->mesh, collective.atoms);
     const Local **held = arena_array(scratch, const Local *, n);
-    SubMesh source = plan->submeshes[team->program->slots[instr->from].devices];
+    SubMesh source = plan->decided->submeshes[team->program->slots[instr->from].devices];
     for (int64_t i = 0; i < n; i++) {
         int64_t member = mesh_group_member(plan->mesh, collective.atoms, rank->position, i);
         member = submesh_twin(plan->mesh, source, member);

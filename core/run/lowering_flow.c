@@ -210,7 +210,7 @@ static bool lower_collects(Lowering *l, int32_t first, int32_t end, Error *err)
 static int32_t read_next(Lowering *l, const GraphCarry *carry, Error *err)
 {
     const Plan *plan = l->plan;
-    int32_t made = plan->made[carry->in];
+    int32_t made = plan->moved->made[carry->in];
     const char *name = carry->next < 0 ? "" : tensor_name(l->graph, carry->next);
     if (carry->next < 0) {
         error_kind(err, ERROR_USAGE, "a loop leaves nothing for '%s'",

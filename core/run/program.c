@@ -81,7 +81,7 @@ static int32_t load(Lowering *l, Slot slot)
 static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
 {
     int32_t r = reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices);
-    const Reshard *reshard = r < 0 ? NULL : &l->plan->reshards[r];
+    const Reshard *reshard = r < 0 ? NULL : &l->plan->moved->reshards[r];
     int32_t slot = -1;
     if (reshard) {
         Slot from = {wanted.tensor, reshard->from, reshard->from_devices};
@@ -219,7 +219,7 @@ static void note_late(Lowering *l, int32_t op, int32_t tensor)
 bool lower_input(Lowering *l, int32_t op, int input, Error *err)
 {
     int32_t place = l->graph->ops[op].input + input;
-    int32_t tensor = l->graph->operands[place], need = l->plan->need[place];
+    int32_t tensor = l->graph->operands[place], need = l->plan->moved->need[place];
     if (!check_tensor(l, tensor, need, err))
         return false;
     note_late(l, op, tensor);
@@ -253,11 +253,11 @@ bool lower_op_alone(Lowering *l, int32_t op, Error *err)
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0)
             continue;
-        if (!check_tensor(l, tensor, l->plan->made[tensor], err))
+        if (!check_tensor(l, tensor, l->plan->moved->made[tensor], err))
             return false;
         note_late(l, op, tensor);
         l->out->operand[op_output_place(at) + i] =
-            named_slot(l, (Slot){tensor, l->plan->made[tensor], plan_devices(l->plan, op)});
+            named_slot(l, (Slot){tensor, l->plan->moved->made[tensor], plan_devices(l->plan, op)});
     }
     Instr instr = instr_of(INSTR_OP);
     instr.op = op;
@@ -271,10 +271,10 @@ bool lower_pins(Lowering *l, int32_t op, Error *err)
     const Plan *plan = l->plan;
     for (int i = 0; i < l->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(l->graph, op)[i];
-        if (tensor < 0 || plan->made[tensor] == plan->sharding[tensor])
+        if (tensor < 0 || plan->moved->made[tensor] == plan->moved->sharding[tensor])
             continue;
-        if (reshard_slot(l, (Slot){tensor, plan->sharding[tensor], plan_devices(plan, op)}, err) <
-            0)
+        if (reshard_slot(l, (Slot){tensor, plan->moved->sharding[tensor], plan_devices(plan, op)},
+                         err) < 0)
             return false;
     }
     return true;
@@ -290,7 +290,7 @@ bool lower_op(Lowering *l, int32_t op, Error *err)
 /* Loads a parameter or an input of the graph wherever it lies; nowhere when nobody reads it. */
 static bool load_source(Lowering *l, int32_t tensor, Error *err)
 {
-    Slot slot = {tensor, l->plan->sharding[tensor], 0};
+    Slot slot = {tensor, l->plan->moved->sharding[tensor], 0};
     for (int at = 0; (slot.devices = stage_given_on(l->plan, tensor, &at)) >= 0;) {
         if (find_slot(l, slot) >= 0)
             continue;
@@ -315,7 +315,7 @@ static bool load_sources(Lowering *l, Error *err)
 static bool find_outputs(Lowering *l, Error *err)
 {
     for (int i = 0; i < l->graph->n_outputs; i++) {
-        int32_t tensor = l->graph->outputs[i], sharding = l->plan->sharding[tensor];
+        int32_t tensor = l->graph->outputs[i], sharding = l->plan->moved->sharding[tensor];
         int32_t maker = l->graph->tensors[tensor].maker;
         if (!check_tensor(l, tensor, sharding, err))
             return false;

@@ -101,7 +101,7 @@ void rank_close(Rank *rank)
 bool rank_stands_on(const Rank *rank, int devices)
 {
     const Plan *plan = rank->team->plan;
-    return submesh_has(plan->mesh, plan->submeshes[devices], rank->position);
+    return submesh_has(plan->mesh, plan->decided->submeshes[devices], rank->position);
 }
 
 bool rank_has(const Rank *rank, int32_t slot)
@@ -251,7 +251,7 @@ void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span)
         result->op_us[(int64_t)pass * team->plan->inferred->graph->n_ops + instr->op] += us;
         return;
     }
-    int64_t place = (int64_t)pass * team->plan->n_reshards + instr->reshard;
+    int64_t place = (int64_t)pass * team->plan->moved->n_reshards + instr->reshard;
     result->reshard_us[place] += us;
     result->reshard_move_us[place] += us - span.wait_us;
 }
@@ -303,7 +303,7 @@ static bool check_slot(Rank *rank, int at, int32_t slot)
     Difference difference = {.ok = true};
     local_compare(part, team->reference.value[held->tensor],
                   team_tolerance(team, team->reference.tolerance[held->tensor]), &difference);
-    head->n_checked += rank->position == team->plan->submeshes[held->devices].first;
+    head->n_checked += rank->position == team->plan->decided->submeshes[held->devices].first;
     if (!difference.ok && head->first_bad < 0) {
         head->first_bad = at;
         head->bad_tensor = held->tensor;

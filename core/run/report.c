@@ -98,10 +98,12 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     const Plan *plan = team->plan;
     int n_passes = out->n_passes;
     out->op_us = median_times(arena, team, n_passes, times_of_ops, plan->inferred->graph->n_ops);
-    out->reshard_us = median_times(arena, team, n_passes, times_of_reshards, plan->n_reshards);
-    out->reshard_move_us = median_times(arena, team, n_passes, times_of_moves, plan->n_reshards);
-    out->predicted_us = plan->totals.step_us;
-    out->predicted_peak_bytes = plan->totals.peak_bytes;
+    out->reshard_us =
+        median_times(arena, team, n_passes, times_of_reshards, plan->moved->n_reshards);
+    out->reshard_move_us =
+        median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
+    out->predicted_us = plan->priced->totals.step_us;
+    out->predicted_peak_bytes = plan->priced->totals.peak_bytes;
 
     out->median_us = median_of_slowest(team, n_passes, times_of_passes);
     out->begin_us = median_of_slowest(team, n_passes, times_of_beginning);

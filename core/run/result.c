@@ -25,8 +25,8 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     Layout layout = {.at = 0};
     place(&layout, 1, sizeof(RankHead));
     layout.op_us = place(&layout, n_passes * graph->n_ops, sizeof(double));
-    layout.reshard_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
-    layout.reshard_move_us = place(&layout, n_passes * plan->n_reshards, sizeof(double));
+    layout.reshard_us = place(&layout, n_passes * plan->moved->n_reshards, sizeof(double));
+    layout.reshard_move_us = place(&layout, n_passes * plan->moved->n_reshards, sizeof(double));
     layout.pass_us = place(&layout, n_passes, sizeof(double));
     layout.begin_us = place(&layout, n_passes, sizeof(double));
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));

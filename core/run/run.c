@@ -66,7 +66,7 @@ static bool check_size(const Plan *plan, Error *err)
         return false;
     }
     double has_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    double needs_bytes = (double)plan->totals.peak_bytes * (double)n_ranks;
+    double needs_bytes = (double)plan->priced->totals.peak_bytes * (double)n_ranks;
     if (has_bytes <= 0 || needs_bytes < has_bytes)
         return true;
     error_kind(err, ERROR_USAGE, "the ranks need %.1f GiB, this machine has %.1f",

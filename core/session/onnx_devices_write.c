@@ -173,15 +173,16 @@ static void put_operand(Writing *w, int32_t tensor, int32_t id, SubMesh part, Bu
 static void put_op(Writing *w, int32_t op, Buf *out)
 {
     const GraphOp *node = &w->graph->ops[op];
-    SubMesh part = w->plan->submeshes[plan_devices(w->plan, op)];
+    SubMesh part = w->plan->decided->submeshes[plan_devices(w->plan, op)];
     Buf own = buf_new(w->arena);
 
     put_bytes(&own, NODE_CONFIGURATION, str_from(w->name));
     for (int i = 0; i < node->n_inputs; i++)
-        put_operand(w, op_inputs(w->graph, op)[i], w->plan->need[node->input + i], part, &own);
+        put_operand(w, op_inputs(w->graph, op)[i], w->plan->moved->need[node->input + i], part,
+                    &own);
     for (int o = 0; o < node->n_outputs; o++) {
         int32_t tensor = op_outputs(w->graph, op)[o];
-        put_operand(w, tensor, tensor < 0 ? -1 : w->plan->made[tensor], part, &own);
+        put_operand(w, tensor, tensor < 0 ? -1 : w->plan->moved->made[tensor], part, &own);
     }
     if (stage_of(w->plan, op) >= 0)
         put_int(&own, NODE_STAGE, stage_of(w->plan, op));
@@ -308,15 +309,15 @@ static void count_unsaid(Writing *w, const bool *spoken)
         if (tensor->data >= 0 && w->graph->data[tensor->data].location)
             lose(w, LOSS_WEIGHTS, tensor_name(w->graph, t));
     }
-    for (int i = 0; i < w->plan->n_reshards; i++) {
-        const Reshard *reshard = &w->plan->reshards[i];
+    for (int i = 0; i < w->plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &w->plan->moved->reshards[i];
         if (tensor_is_parameter(inferred, reshard->tensor))
             lose(w, LOSS_STORED, tensor_name(w->graph, reshard->tensor));
     }
-    for (int i = 0; i < w->plan->n_places; i++) {
-        DecisionKind kind = w->plan->places[i]->kind;
+    for (int i = 0; i < w->plan->decided->n_places; i++) {
+        DecisionKind kind = w->plan->decided->places[i]->kind;
         if (kind == PIN_SCHEDULE || kind == PIN_RECOMPUTE)
-            lose(w, LOSS_SCHEDULE, w->plan->places[i]->origin.text);
+            lose(w, LOSS_SCHEDULE, w->plan->decided->places[i]->origin.text);
     }
 }
 

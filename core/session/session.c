@@ -11,6 +11,7 @@
 #include "core/session/session_pins.h"
 #include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
+#include "core/session/make.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16, CONFIG_BYTES_MAX = 4 << 20 };
 
@@ -156,9 +157,9 @@ static int32_t times_key(const Inferred *inferred, int32_t op)
 /* Its sharding; what is known of its shape where it has none: below 0. */
 static int32_t made_key(const Plan *plan, int32_t tensor)
 {
-    return tensor < 0                ? -1
-           : plan->made[tensor] >= 0 ? plan->made[tensor]
-                                     : plan->inferred->shape[tensor];
+    return tensor < 0                       ? -1
+           : plan->moved->made[tensor] >= 0 ? plan->moved->made[tensor]
+                                            : plan->inferred->shape[tensor];
 }
 
 /* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often, in
@@ -174,13 +175,15 @@ static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *sessi
         const GraphOp *node = &graph->ops[op];
         enum { HEAD = 7, OPERANDS = 27 };
         int32_t key[HEAD + OPERANDS] = {
-            node->operator, node->attrs,      session->inferred->space[op], plan->cut[op],
-            times_key(session->inferred, op), stage_of(plan, op),           plan_devices(plan, op)};
+            node->operator, node->attrs, session->inferred->space[op],
+            plan->propagated->cut[op],   times_key(session->inferred, op),
+            stage_of(plan, op),          plan_devices(plan, op)};
         int n = HEAD;
         for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
             int32_t tensor = op_inputs(graph, op)[o];
-            key[n++] = plan->need[node->input + o];
-            key[n++] = tensor < 0 ? -1 : plan->sharding[tensor]; /* it may be moved on the way */
+            key[n++] = plan->moved->need[node->input + o];
+            key[n++] =
+                tensor < 0 ? -1 : plan->moved->sharding[tensor]; /* it may be moved on the way */
         }
         for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
             key[n++] = made_key(plan, op_outputs(graph, op)[o]);

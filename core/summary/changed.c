@@ -10,12 +10,12 @@ static Side side_new(Arena *arena, const Plan *plan, Intern *layouts, Intern *cu
 {
     int n_shardings = shardings_count(plan->shardings);
     Side side = {plan, arena_array(arena, int32_t, n_shardings),
-                 arena_array(arena, int32_t, plan->n_cuts)};
+                 arena_array(arena, int32_t, plan->propagated->n_cuts)};
     for (int i = 0; i < n_shardings; i++)
         side.sharding[i] = intern_put(layouts, shardings_at(plan->shardings, i), sizeof(Sharding));
-    for (int i = 0; i < plan->n_cuts; i++)
-        side.cut[i] =
-            intern_put(cuts, plan->cuts[i]->index, sizeof(Cut) * (size_t)plan->cuts[i]->n);
+    for (int i = 0; i < plan->propagated->n_cuts; i++)
+        side.cut[i] = intern_put(cuts, plan->propagated->cuts[i]->index,
+                                 sizeof(Cut) * (size_t)plan->propagated->cuts[i]->n);
     return side;
 }
 
@@ -26,8 +26,8 @@ static int32_t number_of(const int32_t *numbers, int32_t id)
 
 static bool lies_alike(const Side *a, const Side *b, int32_t tensor)
 {
-    return number_of(a->sharding, a->plan->sharding[tensor]) ==
-           number_of(b->sharding, b->plan->sharding[tensor]);
+    return number_of(a->sharding, a->plan->moved->sharding[tensor]) ==
+           number_of(b->sharding, b->plan->moved->sharding[tensor]);
 }
 
 /* A tensor that no op makes is a part of those that read it. */
@@ -36,8 +36,8 @@ static bool read_alike(const Side *a, const Side *b, int32_t place)
     const Graph *graph = a->plan->inferred->graph;
     int32_t tensor = graph->operands[place];
     bool given = tensor >= 0 && graph->tensors[tensor].maker < 0;
-    return number_of(a->sharding, a->plan->need[place]) ==
-               number_of(b->sharding, b->plan->need[place]) &&
+    return number_of(a->sharding, a->plan->moved->need[place]) ==
+               number_of(b->sharding, b->plan->moved->need[place]) &&
            (!given || lies_alike(a, b, tensor));
 }
 
@@ -45,15 +45,16 @@ static bool alike(const Side *a, const Side *b, int32_t op)
 {
     const Graph *graph = a->plan->inferred->graph;
     const GraphOp *node = &graph->ops[op];
-    if (number_of(a->cut, a->plan->cut[op]) != number_of(b->cut, b->plan->cut[op]))
+    if (number_of(a->cut, a->plan->propagated->cut[op]) !=
+        number_of(b->cut, b->plan->propagated->cut[op]))
         return false;
     for (int i = 0; i < node->n_inputs; i++)
         if (!read_alike(a, b, node->input + i))
             return false;
     for (int i = 0; i < node->n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
-        if (tensor >= 0 && (number_of(a->sharding, a->plan->made[tensor]) !=
-                                number_of(b->sharding, b->plan->made[tensor]) ||
+        if (tensor >= 0 && (number_of(a->sharding, a->plan->moved->made[tensor]) !=
+                                number_of(b->sharding, b->plan->moved->made[tensor]) ||
                             !lies_alike(a, b, tensor)))
             return false;
     }

@@ -21,8 +21,8 @@ static void index_ops(Comm *comm)
     const Plan *plan = comm->session->plan;
 
     memset(comm->of_op, 0xff, sizeof(int32_t) * (size_t)comm->session->graph->n_ops);
-    for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
-        int32_t op = comm_op(comm->session, &plan->reshards[r]);
+    for (int32_t r = plan->moved->n_reshards - 1; r >= 0; r--) {
+        int32_t op = comm_op(comm->session, &plan->moved->reshards[r]);
         comm->at_op[r] = op;
         if (op < 0)
             continue;
@@ -39,11 +39,11 @@ static void add_place(const Comm *comm, int32_t place, CommSums *sum)
     const Plan *plan = comm->session->plan;
     int32_t op = comm->session->groups->order[place];
 
-    sum->us += plan->op_us[op];
+    sum->us += plan->priced->op_us[op];
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
-        double times = reshard_repeat(plan, &plan->reshards[r]);
-        sum->comm_us += times * plan->reshards[r].path->us;
-        sum->count += plan->reshards[r].path->us > 0 ? times : 0;
+        double times = reshard_repeat(plan, &plan->moved->reshards[r]);
+        sum->comm_us += times * plan->moved->reshards[r].path->us;
+        sum->count += plan->moved->reshards[r].path->us > 0 ? times : 0;
     }
 }
 
@@ -82,7 +82,7 @@ Comm *comm_new(const Session *session)
 {
     Arena *arena = arena_new();
     Comm *comm = arena_make(arena, Comm);
-    int n_reshards = session->plan->n_reshards;
+    int n_reshards = session->plan->moved->n_reshards;
 
     *comm = (Comm){.arena = arena,
                    .session = session,
@@ -127,15 +127,15 @@ static bool fold_rows(Comm *comm, Progress *progress)
     const Plan *plan = comm->session->plan;
     Arena *scratch = arena_new();
     Intern *keys = intern_new(scratch);
-    int32_t *last = arena_array(scratch, int32_t, plan->n_reshards);
-    double *exposed_us = arena_array(scratch, double, plan->n_reshards);
+    int32_t *last = arena_array(scratch, int32_t, plan->moved->n_reshards);
+    double *exposed_us = arena_array(scratch, double, plan->moved->n_reshards);
 
     cost_exposed(plan, exposed_us);
-    for (int32_t r = 0; r < plan->n_reshards; r++) {
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
         if (r % LOOK_EVERY == 0 && progress_stopped(progress))
             break;
         size_t label_at;
-        Str key = alike_key(comm, scratch, &plan->reshards[r], &label_at);
+        Str key = alike_key(comm, scratch, &plan->moved->reshards[r], &label_at);
         int32_t row = intern_put(keys, key.s, key.n);
         if (row == comm->n_rows) {
             Str label = {key.s + label_at, key.n - label_at};
@@ -147,9 +147,9 @@ static bool fold_rows(Comm *comm, Progress *progress)
         comm->next_alike[r] = -1;
         last[row] = r;
         comm->row[row].n++;
-        double times = reshard_repeat(plan, &plan->reshards[r]);
+        double times = reshard_repeat(plan, &plan->moved->reshards[r]);
         comm->row[row].times += times;
-        comm->row[row].us += times * plan->reshards[r].path->us;
+        comm->row[row].us += times * plan->moved->reshards[r].path->us;
         comm->row[row].exposed_us += exposed_us[r];
     }
     arena_free(scratch);
@@ -158,7 +158,7 @@ static bool fold_rows(Comm *comm, Progress *progress)
 
 bool comm_table(Comm *comm, Progress *progress)
 {
-    int n = comm->session->plan->n_reshards;
+    int n = comm->session->plan->moved->n_reshards;
 
     if (comm->n_rows >= 0)
         return true;
@@ -239,7 +239,7 @@ void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, c
     comm->kept_by = text ? arena_str(comm->arena, str_from(text)) : NULL;
     for (int i = 0; i < comm->n_all; i++) {
         bool kept = !text || keep(context, comm->row[i].first);
-        const Reshard *first = &comm->session->plan->reshards[comm->row[i].first];
+        const Reshard *first = &comm->session->plan->moved->reshards[comm->row[i].first];
         rows[i] = (Sorted){comm->row[i], kept, sort, first};
         comm->n_rows += kept;
     }
@@ -293,7 +293,7 @@ void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, con
 
 void comm_format_part(const Session *session, int devices, Buf *out)
 {
-    SubMesh sub = session->plan->submeshes[devices];
+    SubMesh sub = session->plan->decided->submeshes[devices];
 
     if (sub.fixed == 0)
         buf_puts(out, "all");
@@ -361,8 +361,8 @@ void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out)
 /* "{d0 d4} {d1 d5}": who sends to whom. */
 static void format_pairs(const Plan *plan, const Reshard *reshard, Buf *out)
 {
-    SubMesh makers = plan->submeshes[reshard->from_devices];
-    SubMesh readers = plan->submeshes[reshard->to_devices];
+    SubMesh makers = plan->decided->submeshes[reshard->from_devices];
+    SubMesh readers = plan->decided->submeshes[reshard->to_devices];
     int64_t n = submesh_size(plan->mesh, readers), shown = n > MEMBERS_MAX ? MEMBERS_MAX : n;
 
     for (int64_t i = 0; i < shown; i++) {
@@ -382,7 +382,7 @@ void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Bu
     if (step->kind == STEP_SEND)
         format_pairs(plan, reshard, out);
     else
-        comm_format_groups(plan->mesh, plan->submeshes[reshard_step_devices(reshard, s)],
+        comm_format_groups(plan->mesh, plan->decided->submeshes[reshard_step_devices(reshard, s)],
                            step->atoms, out);
 }
 
@@ -405,7 +405,8 @@ const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *
     int n_dims = (int)from->n_dims;
 
     if (reshard->from_devices != reshard->to_devices)
-        return stage_decision(plan, reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1);
+        return stage_decision(plan,
+                              reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1);
     for (int d = -1; d < n_dims; d++) {
         if (d >= 0 && cut_equal(&from->dim[d], &to->dim[d]))
             continue;

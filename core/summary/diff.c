@@ -137,7 +137,8 @@ static void list_ops(Differ *d, Side *side, Things *out)
     Vec(int32_t) like = {0};
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        int32_t key[3] = {side->graph->ops[op].operator, inferred->space[op], side->plan->cut[op]};
+        int32_t key[3] = {side->graph->ops[op].operator, inferred->space[op],
+                          side->plan->propagated->cut[op]};
         int32_t id = intern_put(seen, key, sizeof key);
         if (id == like.n)
             vec_push(d->scratch, &like, like_op(d, side, op));
@@ -170,7 +171,7 @@ static void gather_needs(Differ *d, Side *side, Needs *needs)
             int32_t t = side->graph->operands[o];
             if (t < 0)
                 continue;
-            int32_t key[2] = {t, like_sharding(d, side, side->plan->need[o])};
+            int32_t key[2] = {t, like_sharding(d, side, side->plan->moved->need[o])};
             if (intern_put(seen, key, sizeof key) < needs->all.n)
                 continue;
             vec_push(d->scratch, &needs->all, (Need){key[1], needs->first[t]});
@@ -190,8 +191,8 @@ static int by_number(const void *a, const void *b)
 static int32_t like_tensor(Differ *d, Side *side, const Needs *needs, int32_t tensor, Buf *key)
 {
     enum { HEAD = 2 };
-    int32_t head[HEAD] = {like_sharding(d, side, side->plan->made[tensor]),
-                          like_sharding(d, side, side->plan->sharding[tensor])};
+    int32_t head[HEAD] = {like_sharding(d, side, side->plan->moved->made[tensor]),
+                          like_sharding(d, side, side->plan->moved->sharding[tensor])};
     key->n = 0;
     buf_add(key, (Str){(const char *)head, sizeof head});
     for (int32_t i = needs->first[tensor]; i >= 0;) {
@@ -246,8 +247,8 @@ static Str joined(Differ *d, Str name, const char *more)
 static void list_reshards(Differ *d, Side *side, Things *out)
 {
     const Plan *plan = side->plan;
-    for (int32_t i = 0; i < plan->n_reshards; i++) {
-        const Reshard *r = &plan->reshards[i];
+    for (int32_t i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *r = &plan->moved->reshards[i];
         int32_t key[3] = {like_sharding(d, side, r->from), like_sharding(d, side, r->to),
                           like_path(d, side, r->path)};
         Thing thing = {.id = i, .like = intern_put(d->tuples, key, sizeof key)};
@@ -381,8 +382,8 @@ static void compare(Differ *d, DiffListKind kind)
 
 static void count_steps(const Plan *plan, double *n_steps)
 {
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const Reshard *r = &plan->reshards[i];
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *r = &plan->moved->reshards[i];
         for (int s = 0; s < r->path->n_steps; s++)
             n_steps[r->path->step[s].kind] += reshard_repeat(plan, r);
     }
@@ -398,9 +399,9 @@ static bool same_steps(const double *a, const double *b)
 
 static bool same_totals(const PlanDiff *diff)
 {
-    const Totals *first = &diff->side[0]->plan->totals;
+    const Totals *first = &diff->side[0]->plan->priced->totals;
     for (int s = 1; s < diff->n_sides; s++) {
-        const Totals *t = &diff->side[s]->plan->totals;
+        const Totals *t = &diff->side[s]->plan->priced->totals;
         if (t->step_us != first->step_us || t->compute_us != first->compute_us ||
             t->comm_us != first->comm_us || t->overlap_us != first->overlap_us ||
             t->comm_bytes != first->comm_bytes || t->peak_bytes != first->peak_bytes ||

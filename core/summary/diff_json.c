@@ -69,8 +69,9 @@ static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEn
     int32_t id = entry->id[s];
     return kind == DIFF_OPS
                ? op_name(session->graph, id)
-               : tensor_name(session->graph,
-                             kind == DIFF_RESHARDS ? session->plan->reshards[id].tensor : id);
+               : tensor_name(session->graph, kind == DIFF_RESHARDS
+                                                 ? session->plan->moved->reshards[id].tensor
+                                                 : id);
 }
 
 static Json *write_first_op(const Writer *w)
@@ -99,7 +100,7 @@ static Json *write_totals(const PlanDiff *diff)
 {
     Json *out = json_array();
     for (int s = 0; s < diff->n_sides; s++) {
-        Json *row = plan_totals_json(&diff->side[s]->plan->totals), *steps = json_object();
+        Json *row = plan_totals_json(&diff->side[s]->plan->priced->totals), *steps = json_object();
         for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
             if (diff->n_steps[s][kind] > 0)
                 json_set(steps, step_kind_name(kind), json_of_count(diff->n_steps[s][kind]));

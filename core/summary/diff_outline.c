@@ -31,7 +31,7 @@ int32_t reshard_op(const Plan *plan, const Reshard *reshard)
     int32_t maker = inferred->graph->tensors[reshard->tensor].maker;
     if (maker >= 0 && !inferred_is_host(inferred, maker) && !inferred->on_parameters[maker])
         return maker;
-    return reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : maker;
+    return reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : maker;
 }
 
 /* ---- what is known of a side ---- */
@@ -85,9 +85,9 @@ static void place_given(Outliner *o, Side *side)
 static void place_reshards(Outliner *o, Side *side)
 {
     side->reshard = numbers(o->scratch, side->graph->n_ops);
-    side->next_reshard = numbers(o->scratch, side->plan->n_reshards);
-    for (int32_t r = side->plan->n_reshards - 1; r >= 0; r--) {
-        int32_t op = reshard_op(side->plan, &side->plan->reshards[r]);
+    side->next_reshard = numbers(o->scratch, side->plan->moved->n_reshards);
+    for (int32_t r = side->plan->moved->n_reshards - 1; r >= 0; r--) {
+        int32_t op = reshard_op(side->plan, &side->plan->moved->reshards[r]);
         if (op < 0)
             continue;
         side->next_reshard[r] = side->reshard[op];
@@ -103,11 +103,11 @@ static void open_side(Outliner *o, int s)
     side->first_member = groups_first_members(o->scratch, session->groups, side->graph->n_ops);
     side->op_differs = differing(o, DIFF_OPS, s, side->graph->n_ops);
     side->tensor_differs = differing(o, DIFF_TENSORS, s, side->graph->n_tensors);
-    side->reshard_differs = differing(o, DIFF_RESHARDS, s, side->plan->n_reshards);
+    side->reshard_differs = differing(o, DIFF_RESHARDS, s, side->plan->moved->n_reshards);
     side->other_op = numbers(o->scratch, side->graph->n_ops);
     side->other_tensor = numbers(o->scratch, side->graph->n_tensors);
     side->line_of[DIFF_LINE_OP] = numbers(o->arena, side->graph->n_ops);
-    side->line_of[DIFF_LINE_RESHARD] = numbers(o->arena, side->plan->n_reshards);
+    side->line_of[DIFF_LINE_RESHARD] = numbers(o->arena, side->plan->moved->n_reshards);
     place_given(o, side);
     place_reshards(o, side);
 }
@@ -194,7 +194,7 @@ static void add_given(Outliner *o, const int32_t op[SIDES])
             line.mark = mark_of(line.id, side->tensor_differs[t]);
             int32_t layout[2 * SIDES] = {0};
             for (int k = 0; k < SIDES; k++)
-                layout[k] = line.id[k] < 0 ? -1 : o->side[k].plan->sharding[line.id[k]];
+                layout[k] = line.id[k] < 0 ? -1 : o->side[k].plan->moved->sharding[line.id[k]];
             add_line(o, &line, op, slot, layout);
         }
     }
@@ -228,8 +228,8 @@ static void add_reshard(Outliner *o, const int32_t op[SIDES], int32_t a, int32_t
     for (int s = 0; s < SIDES; s++, end += 2) {
         if (line.id[s] < 0)
             continue;
-        end[0] = o->side[s].plan->reshards[line.id[s]].from;
-        end[1] = o->side[s].plan->reshards[line.id[s]].to;
+        end[0] = o->side[s].plan->moved->reshards[line.id[s]].from;
+        end[1] = o->side[s].plan->moved->reshards[line.id[s]].to;
     }
     add_line(o, &line, op, slot, layout);
 }
@@ -238,10 +238,10 @@ static void add_reshard(Outliner *o, const int32_t op[SIDES], int32_t a, int32_t
 static int32_t take_partner(Outliner *o, int32_t op, int32_t a, bool *taken)
 {
     const Side *mine = &o->side[0], *theirs = &o->side[1];
-    const char *name = tensor_name(mine->graph, mine->plan->reshards[a].tensor);
+    const char *name = tensor_name(mine->graph, mine->plan->moved->reshards[a].tensor);
     for (int32_t b = op < 0 ? -1 : theirs->reshard[op]; b >= 0; b = theirs->next_reshard[b]) {
         if (taken[b] || theirs->reshard_differs[b] != mine->reshard_differs[a] ||
-            strcmp(tensor_name(theirs->graph, theirs->plan->reshards[b].tensor), name) != 0)
+            strcmp(tensor_name(theirs->graph, theirs->plan->moved->reshards[b].tensor), name) != 0)
             continue;
         taken[b] = true;
         return b;
@@ -251,7 +251,7 @@ static int32_t take_partner(Outliner *o, int32_t op, int32_t a, bool *taken)
 
 static bool is_made_by(const Side *side, int32_t op, int32_t reshard)
 {
-    return side->graph->tensors[side->plan->reshards[reshard].tensor].maker == op;
+    return side->graph->tensors[side->plan->moved->reshards[reshard].tensor].maker == op;
 }
 
 /* Those of what the op makes, or of what it is given. */
@@ -280,7 +280,7 @@ static void add_ops(Outliner *o)
 {
     const Side *b = &o->side[1];
     const Inferred *mine = o->side[0].plan->inferred, *theirs = b->plan->inferred;
-    bool *taken = arena_array(o->scratch, bool, b->plan->n_reshards);
+    bool *taken = arena_array(o->scratch, bool, b->plan->moved->n_reshards);
     int32_t *place = numbers(o->scratch, b->graph->n_ops);
     for (int i = 0; i < theirs->n_program; i++)
         place[theirs->program[i]] = i;

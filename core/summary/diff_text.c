@@ -118,13 +118,13 @@ static int other_needs(const Session *session, int32_t tensor, int32_t *need, in
         const GraphOp *op = &graph->ops[graph->uses[u]];
         for (int32_t o = op->input; o < op->input + op->n_inputs && n < most; o++) {
             int seen = 0;
-            if (graph->operands[o] != tensor || plan->need[o] < 0 ||
-                plan->need[o] == plan->sharding[tensor])
+            if (graph->operands[o] != tensor || plan->moved->need[o] < 0 ||
+                plan->moved->need[o] == plan->moved->sharding[tensor])
                 continue;
-            while (seen < n && need[seen] != plan->need[o])
+            while (seen < n && need[seen] != plan->moved->need[o])
                 seen++;
             if (seen == n)
-                need[n++] = plan->need[o];
+                need[n++] = plan->moved->need[o];
         }
     }
     return n;
@@ -135,10 +135,10 @@ void diff_format_tensor(const Session *session, int32_t tensor, Buf *out)
     enum { SHOWN = 3 };
     const Plan *plan = session->plan;
     int32_t need[SHOWN + 1];
-    put_sharding(session, plan->sharding[tensor], out);
-    if (plan->made[tensor] != plan->sharding[tensor]) {
+    put_sharding(session, plan->moved->sharding[tensor], out);
+    if (plan->moved->made[tensor] != plan->moved->sharding[tensor]) {
         buf_puts(out, ", made ");
-        put_sharding(session, plan->made[tensor], out);
+        put_sharding(session, plan->moved->made[tensor], out);
     }
     int n = other_needs(session, tensor, need, SHOWN + 1);
     for (int i = 0; i < n && i < SHOWN; i++) {
@@ -150,7 +150,7 @@ void diff_format_tensor(const Session *session, int32_t tensor, Buf *out)
 
 void diff_format_reshard(const Session *session, int32_t reshard, Buf *out)
 {
-    const Reshard *r = &session->plan->reshards[reshard];
+    const Reshard *r = &session->plan->moved->reshards[reshard];
     put_sharding(session, r->from, out);
     buf_puts(out, " -> ");
     put_sharding(session, r->to, out);
@@ -174,7 +174,7 @@ static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEn
     case DIFF_TENSORS:
         return naming_label(session->naming, id);
     case DIFF_RESHARDS:
-        return naming_label(session->naming, session->plan->reshards[id].tensor);
+        return naming_label(session->naming, session->plan->moved->reshards[id].tensor);
     case DIFF_FINDINGS:
     case DIFF_LIST_COUNT:
         break;

@@ -110,7 +110,8 @@ const char *label_no_rule(const Session *session, int32_t op)
 
 const char *label_pass(const Plan *plan)
 {
-    return plan->stages && plan->stages->n_micro_batches > 1 ? "micro-batch" : "step";
+    return plan->decided->stages && plan->decided->stages->n_micro_batches > 1 ? "micro-batch"
+                                                                               : "step";
 }
 
 const char *label_tensor_kind(const Session *session, int32_t tensor)

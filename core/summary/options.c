@@ -4,6 +4,7 @@
 #include "core/summary/decision_lua.h"
 #include "core/explain/why_reshard.h"
 #include "core/propagate/propagate.h"
+#include "core/session/make.h"
 
 #include <inttypes.h>
 
@@ -89,9 +90,9 @@ static bool try_one(Trials *trials, Arena *arena, const Decision *decisions, int
     Plan *plan = plan_make(&request, err);
     *out = (Trial){.done = true, .reason = ""};
     if (plan) {
-        out->totals = plan->totals;
+        out->totals = plan->priced->totals;
         out->legal = true;
-        out->same = totals_same(&plan->totals, &session->plan->totals);
+        out->same = totals_same(&plan->priced->totals, &session->plan->priced->totals);
         look_at_findings(trials, arena, plan, out);
         out->same = out->same && out->n_new == 0;
         plan_free(trials->before);
@@ -184,7 +185,7 @@ typedef struct {
 
 static Listing listing_begin(Arena *arena, const Session *session, PlanOptions *out)
 {
-    *out = (PlanOptions){.now = session->plan->totals};
+    *out = (PlanOptions){.now = session->plan->priced->totals};
     return (Listing){.arena = arena, .session = session, .out = out};
 }
 
@@ -354,7 +355,7 @@ PlanOptions options_for_value(Arena *arena, const Session *session, const int32_
     PlanOptions out;
     Listing listing = listing_begin(arena, session, &out);
     const Mesh *mesh = session->mesh;
-    if (n == 0 || session->plan->sharding[tensors[0]] < 0)
+    if (n == 0 || session->plan->moved->sharding[tensors[0]] < 0)
         return out;
     const Sharding *sharding = plan_sharding(session->plan, tensors[0]);
     AtomSet used = sharding_atoms(sharding) | sharding_partials(sharding);
@@ -373,16 +374,16 @@ typedef struct {
     int n;
     const Sharding *from, *to;
     AtomSet summed, moved; /* partial over before; cut by or partial over before, and not after */
-} Moved;
+} ReshardPlace;
 
-static const Reshard *reshard_of(const Moved *at, int i)
+static const Reshard *reshard_of(const ReshardPlace *at, int i)
 {
-    return &at->session->plan->reshards[at->reshards[i]];
+    return &at->session->plan->moved->reshards[at->reshards[i]];
 }
 
 /* The op whose cut says how the value is made: that which sums, of a partial one; -1: it is given.
  */
-static int32_t maker_of(const Moved *at, int i)
+static int32_t maker_of(const ReshardPlace *at, int i)
 {
     int32_t tensor = reshard_of(at, i)->tensor;
     int32_t op = at->summed ? why_summed_by(at->session->plan, tensor, at->summed, NULL)
@@ -393,13 +394,13 @@ static int32_t maker_of(const Moved *at, int i)
 }
 
 /* Makers that are cut like the first one's: their index dims are the same. */
-static bool same_maker(const Moved *at, int i)
+static bool same_maker(const ReshardPlace *at, int i)
 {
     int32_t first = maker_of(at, 0), op = maker_of(at, i);
     return op >= 0 && at->session->inferred->space[op] == at->session->inferred->space[first];
 }
 
-static void sum_into_dims(Listing *listing, const Moved *at)
+static void sum_into_dims(Listing *listing, const ReshardPlace *at)
 {
     for (int d = 0; at->summed && d < at->to->n_dims; d++) {
         Cut cut;
@@ -412,7 +413,7 @@ static void sum_into_dims(Listing *listing, const Moved *at)
     }
 }
 
-static void store_as_read(Listing *listing, const Moved *at)
+static void store_as_read(Listing *listing, const ReshardPlace *at)
 {
     if (at->summed)
         return;
@@ -424,7 +425,7 @@ static void store_as_read(Listing *listing, const Moved *at)
 }
 
 /* Index dims j of the makers without what moves, and i (-1: none) with it. */
-static void cut_makers(Listing *listing, const Moved *at, int j, int i)
+static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
 {
     const Session *session = at->session;
     int32_t first = maker_of(at, 0);
@@ -450,7 +451,7 @@ static void cut_makers(Listing *listing, const Moved *at, int j, int i)
                                          space->index[i].name, axes, space->index[j].name));
 }
 
-static void cut_maker_otherwise(Listing *listing, const Moved *at)
+static void cut_maker_otherwise(Listing *listing, const ReshardPlace *at)
 {
     int32_t op = maker_of(at, 0);
     if (op < 0 || plan_cut(at->session->plan, op) == NULL)
@@ -468,7 +469,7 @@ static void cut_maker_otherwise(Listing *listing, const Moved *at)
 }
 
 /* Parameters that the makers read, not cut by what moves. */
-static void weights_whole(Listing *listing, const Moved *at)
+static void weights_whole(Listing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
     for (int r = 0; r < at->n && maker_of(at, 0) >= 0; r++) {
@@ -508,14 +509,14 @@ static int index_of_dim(const OpSpace *space, int operand, int dim)
 }
 
 /* Readers are cut as the value is before it moves: it moves later, or never. */
-static void readers_follow(Listing *listing, const Moved *at)
+static void readers_follow(Listing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
     const char *text = NULL;
     for (int r = 0; r < at->n && !at->summed; r++) {
         const Reshard *reshard = reshard_of(at, r);
         for (int u = 0; u < reshard->n_uses; u++) {
-            int32_t op = session->plan->reshard_uses[reshard->use + u];
+            int32_t op = session->plan->moved->reshard_uses[reshard->use + u];
             const OpSpace *space = program_space(session->inferred, op);
             int operand = operand_of(session->graph, op, reshard->tensor);
             for (int d = 0; operand >= 0 && d < at->from->n_dims; d++) {
@@ -540,11 +541,11 @@ PlanOptions options_for_reshard(Arena *arena, const Session *session, const int3
     PlanOptions out;
     Listing listing = listing_begin(arena, session, &out);
     const Plan *plan = session->plan;
-    Moved at = {.session = session, .reshards = reshards, .n = n};
+    ReshardPlace at = {.session = session, .reshards = reshards, .n = n};
     if (n == 0)
         return out;
-    at.from = shardings_at(plan->shardings, plan->reshards[reshards[0]].from);
-    at.to = shardings_at(plan->shardings, plan->reshards[reshards[0]].to);
+    at.from = shardings_at(plan->shardings, plan->moved->reshards[reshards[0]].from);
+    at.to = shardings_at(plan->shardings, plan->moved->reshards[reshards[0]].to);
     at.summed = sharding_partials(at.from) & ~sharding_partials(at.to);
     at.moved = at.summed;
     for (int d = 0; d < at.from->n_dims; d++)

@@ -3,6 +3,7 @@
 #include "core/cost/op_said.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 
 /* The columns that depend on a sharding alone are written once per sharding, then copied. */
 typedef struct {
@@ -64,7 +65,7 @@ static void write_times(Json *row, double times)
 static void write_devices(Writer *w, int devices, const char *key, Json *row)
 {
     Buf text = buf_new(w->scratch);
-    submesh_format(w->mesh, w->plan->submeshes[devices], &text);
+    submesh_format(w->mesh, w->plan->decided->submeshes[devices], &text);
     json_set(row, key, json_from_str(buf_str(&text)));
 }
 
@@ -103,7 +104,7 @@ static Json *write_ops(Writer *w)
         json_set_str(row, "path", op_path(w->graph, op));
         json_set_str(row, "operator", op_operator(w->graph, op));
         write_times(row, inferred_repeat(inferred, op));
-        if (w->plan->stages) {
+        if (w->plan->decided->stages) {
             json_set_int(row, "stage", stage_of(w->plan, op));
             write_devices(w, plan_devices(w->plan, op), "devices", row);
         }
@@ -118,8 +119,8 @@ static void write_layout(Writer *w, int32_t tensor, Json *row)
 {
     static const char *const columns[] = {"dims_mapping", "partial", "placements", "local_shape",
                                           "uneven"};
-    json_set(row, "sharding", write_sharding(w, w->plan->sharding[tensor]));
-    if (w->plan->sharding[tensor] < 0) {
+    json_set(row, "sharding", write_sharding(w, w->plan->moved->sharding[tensor]));
+    if (w->plan->moved->sharding[tensor] < 0) {
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
             json_set(row, columns[i], json_null());
         return;
@@ -155,11 +156,11 @@ static Json *write_tensors(Writer *w)
 static Json *write_reshards(Writer *w)
 {
     Json *out = json_array();
-    for (int i = 0; i < w->plan->n_reshards; i++) {
-        const Reshard *reshard = &w->plan->reshards[i];
+    for (int i = 0; i < w->plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &w->plan->moved->reshards[i];
         Json *row = json_object(), *uses = json_array(), *steps = json_array();
         for (int u = 0; u < reshard->n_uses; u++) {
-            int32_t op = w->plan->reshard_uses[reshard->use + u];
+            int32_t op = w->plan->moved->reshard_uses[reshard->use + u];
             json_add(uses, json_from_str(str_from(op_name(w->graph, op))));
         }
         for (int s = 0; s < reshard->path->n_steps; s++)
@@ -265,24 +266,25 @@ enum { BLOCKS_WRITTEN_MAX = 10000 };
 
 static Json *write_stages(Writer *w)
 {
-    const Stages *stages = w->plan->stages;
+    const Stages *stages = w->plan->decided->stages;
     Json *out = json_array();
     for (int s = 0; s < stages->n; s++) {
         const Stage *stage = &stages->at[s];
+        const StagePrice *price = &w->plan->priced->pipeline->stage[s];
         Json *row = json_object();
         set_place(w, row, "first", stage->first);
         set_place(w, row, "last", stage->last);
         write_devices(w, stage->devices, "devices", row);
         json_set_bool(row, "relay", stage->relay);
-        json_set_real(row, "compute_us", stage->compute_us);
-        json_set_real(row, "comm_us", stage->comm_us);
-        json_set_real(row, "forward_us", stage_forward_us(stage));
-        json_set_real(row, "again_us", stage->again_us);
-        json_set_real(row, "backward_us", stage_backward_us(stage));
-        json_set_real(row, "receive_us", stage->receive_us);
-        json_set_int(row, "receive_bytes", stage->receive_bytes);
-        if (stages->table)
-            json_set_int(row, "in_flight", stages->table->in_flight[s]);
+        json_set_real(row, "compute_us", price->compute_us);
+        json_set_real(row, "comm_us", price->comm_us);
+        json_set_real(row, "forward_us", stage_forward_us(price));
+        json_set_real(row, "again_us", price->again_us);
+        json_set_real(row, "backward_us", stage_backward_us(price));
+        json_set_real(row, "receive_us", price->receive_us);
+        json_set_int(row, "receive_bytes", price->receive_bytes);
+        if (plan_schedule(w->plan))
+            json_set_int(row, "in_flight", plan_schedule(w->plan)->in_flight[s]);
         json_add(out, row);
     }
     return out;
@@ -306,9 +308,10 @@ static Json *write_blocks(const Schedule *table)
     return out;
 }
 
-static Json *write_schedule(const Stages *stages)
+static Json *write_schedule(const Writer *w)
 {
-    const Schedule *table = stages->table;
+    const Stages *stages = w->plan->decided->stages;
+    const Schedule *table = plan_schedule(w->plan);
     if (!table)
         return json_null();
     Json *out = json_object();
@@ -318,7 +321,7 @@ static Json *write_schedule(const Stages *stages)
     json_set_int(out, "steps", table->n_steps);
     json_set_real(out, "us", table->us);
     json_set_real(out, "bubble", table->idle);
-    json_set_real(out, "even_bubble", stages->even_idle);
+    json_set_real(out, "even_bubble", w->plan->priced->pipeline->even_idle);
     if (table->n_blocks <= BLOCKS_WRITTEN_MAX)
         json_set(out, "blocks", write_blocks(table));
     return out;
@@ -347,11 +350,11 @@ Json *plan_json(const Session *session)
     json_set(out, "ops", write_ops(&w));
     json_set(out, "tensors", write_tensors(&w));
     json_set(out, "reshards", write_reshards(&w));
-    if (w.plan->stages) {
+    if (w.plan->decided->stages) {
         json_set(out, "stages", write_stages(&w));
-        json_set(out, "schedule", write_schedule(w.plan->stages));
+        json_set(out, "schedule", write_schedule(&w));
     }
-    json_set(out, "totals", plan_totals_json(&w.plan->totals));
+    json_set(out, "totals", plan_totals_json(&w.plan->priced->totals));
     json_set(out, "memory", write_memory(&w));
     json_set(out, "findings", write_findings(&w.plan->findings));
 

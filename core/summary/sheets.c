@@ -31,7 +31,7 @@ void sheet_comm_rows(const Comm *comm, ShardingView view, Sheet *out)
 
     for (int i = 0; i < comm->n_rows; i++) {
         const CommRow *row = &comm->row[i];
-        const Reshard *reshard = &session->plan->reshards[row->first];
+        const Reshard *reshard = &session->plan->moved->reshards[row->first];
         const ReshardPath *path = reshard->path;
         Buf kinds = buf_new(out->arena), axes = buf_new(out->arena);
         for (int s = 0; s < path->n_steps; s++) {
@@ -161,7 +161,8 @@ void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
         Buf devices = buf_new(out->arena), after = buf_new(out->arena);
-        comm_format_part(session, session->plan->stages->at[block->stage].devices, &devices);
+        comm_format_part(session, session->plan->decided->stages->at[block->stage].devices,
+                         &devices);
         if (block->after >= 0)
             sheet_format_block(&schedule->block[block->after], &after);
         sheet_number(out, block->stage);

@@ -35,7 +35,7 @@ Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part)
 
 Slices slices_of_tensor(const Plan *plan, int32_t tensor, int64_t rank)
 {
-    return slices_of(shardings_at(plan->shardings, plan->made[tensor]), plan->mesh,
+    return slices_of(shardings_at(plan->shardings, plan->moved->made[tensor]), plan->mesh,
                      stage_part_of(plan, tensor, rank));
 }
 

@@ -13,6 +13,7 @@
 #include "core/peers/paddle/plan_spmd.h"
 #include "core/peers/torch/plan_strategy.h"
 #include "core/rules/example.h"
+#include "core/session/make.h"
 #include "scripts/hooks.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/synthetic.h"
@@ -234,14 +235,14 @@ static void bench_million(void)
     Plan *plan = plan_make(&request, &err);
     must(plan != NULL, &err);
     figure("plan", (now_ns() - start) / inferred->n_program, "ns/op");
-    figure("plan.events", plan->log.flow->events.n, "events");
-    figure("plan.sweeps", plan->sweeps, "double sweeps");
+    figure("plan.events", plan->propagated->log.flow->events.n, "events");
+    figure("plan.sweeps", plan->propagated->sweeps, "double sweeps");
     figure("plan.memory", (double)arena_bytes(plan->arena) / graph->n_ops, "bytes/op");
     bench_sweeps(arena, inferred, plan, &journal);
 
     start = now_ns();
     Groups *groups = groups_build(plan->arena, graph, inferred->program, inferred->n_program,
-                                  plan->cut, inferred->space);
+                                  plan->propagated->cut, inferred->space);
     figure("groups", (now_ns() - start) / inferred->n_program, "ns/op");
     figure("groups.count", groups->n_groups, "groups");
     plan_free(plan);
@@ -324,7 +325,7 @@ static void bench_completion(const Session *session)
     double ns = 0;
     for (int i = 0; i < REPEATS; i++) {
         double start = now_ns();
-        propagate_spmd(plan, NULL);
+        plan_propagate(plan, &request);
         ns = least(ns, now_ns() - start);
     }
     figure("completion", ns / 1e3 / session->inferred->n_program, "us/op");
@@ -342,7 +343,7 @@ static void bench_strategy(const Session *session)
     double ns = 0;
     for (int i = 0; i < REPEATS; i++) {
         double start = now_ns();
-        propagate_strategy(plan, &request);
+        plan_propagate(plan, &request);
         ns = least(ns, now_ns() - start);
     }
     figure("strategy", ns / 1e3 / session->inferred->n_program, "us/op");

@@ -4,6 +4,7 @@
  * Shardy's own pass takes 2,200 to 2,900 us a layer and 126,000 instructions an op on such a graph.
  */
 #include "core/propagate/propagate.h"
+#include "core/session/make.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/synthetic.h"
 
@@ -82,7 +83,8 @@ static double whole_us(const Case *c, const Plan *plan)
         Plan copy = *plan;
         copy.arena = arena;
         double start = now_ns();
-        propagate_factor(&copy, propagation_new(arena, c->inferred, c->mesh), NULL);
+        Propagation *propagation = propagation_new(arena, c->inferred, c->mesh);
+        plan_propagate(&copy, &(PlanRequest){.propagation = propagation});
         us = least(us, (now_ns() - start) / 1e3);
         arena_free(arena);
     }
@@ -105,7 +107,7 @@ static double edit_us(Case *c, int at, int64_t *visits)
         Plan copy = *plan;
         copy.arena = scratch;
         double start = now_ns();
-        propagate_factor(&copy, propagation, before);
+        plan_propagate(&copy, &(PlanRequest){.propagation = propagation, .before = before});
         us = least(us, (now_ns() - start) / 1e3);
         *visits = propagation_n_visits(propagation);
         arena_free(scratch);
@@ -126,7 +128,8 @@ static void figures_of(int n_layers, bool edits)
     figure(name, whole_us(c, plan) / n_layers, "us/layer");
     if (edits) {
         int64_t visits;
-        figure("flow.log", (double)plan->log.flow->events.n / c->inferred->n_program, "events/op");
+        figure("flow.log", (double)plan->propagated->log.flow->events.n / c->inferred->n_program,
+               "events/op");
         figure("flow.edit.weight", edit_us(c, c->middle_pin, &visits), "us");
         figure("flow.edit.weight.visits", (double)visits, "ops");
         figure("flow.edit.batch", edit_us(c, 0, &visits), "us");

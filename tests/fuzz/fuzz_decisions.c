@@ -10,6 +10,7 @@
 #include "core/session/planfile.h"
 #include "core/explain/why_not.h"
 #include "core/run/run.h"
+#include "core/session/make.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,21 +286,22 @@ static void check_same(const Plan *a, const Plan *b, int n_notes)
 {
     const Graph *graph = a->inferred->graph;
     for (int32_t t = 0; t < graph->n_tensors; t++)
-        if (!same_sharding(a, a->sharding[t], b, b->sharding[t]) ||
-            !same_sharding(a, a->made[t], b, b->made[t]))
+        if (!same_sharding(a, a->moved->sharding[t], b, b->moved->sharding[t]) ||
+            !same_sharding(a, a->moved->made[t], b, b->moved->made[t]))
             wrong("tensor of a plan made anew", a, t, -1);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         if (!same_cuts(plan_cut(a, op), plan_cut(b, op)))
             wrong("cut of a plan made anew", a, -1, op);
         for (int32_t i = 0; i < graph->ops[op].n_inputs; i++)
-            if (!same_sharding(a, a->need[graph->ops[op].input + i], b,
-                               b->need[graph->ops[op].input + i]))
+            if (!same_sharding(a, a->moved->need[graph->ops[op].input + i], b,
+                               b->moved->need[graph->ops[op].input + i]))
                 wrong("need of a plan made anew", a, -1, op);
     }
     if (a->findings.n != b->findings.n + n_notes)
         wrong("findings of a plan made anew", a, -1, -1);
-    if (a->n_reshards != b->n_reshards || a->totals.step_us != b->totals.step_us ||
-        a->totals.peak_bytes != b->totals.peak_bytes)
+    if (a->moved->n_reshards != b->moved->n_reshards ||
+        a->priced->totals.step_us != b->priced->totals.step_us ||
+        a->priced->totals.peak_bytes != b->priced->totals.peak_bytes)
         wrong("totals of a plan made anew", a, -1, -1);
 }
 

@@ -24,7 +24,7 @@ static int count(Filter *filter)
     int n = 0;
     for (int i = 0; i < session->inferred->n_program; i++)
         n += filter_op(filter, session->inferred->program[i]);
-    for (int32_t r = 0; r < session->plan->n_reshards; r++)
+    for (int32_t r = 0; r < session->plan->moved->n_reshards; r++)
         n += filter_reshard(filter, r);
     for (int i = 0; i < session->graph->n_inputs; i++)
         n += filter_input(filter, session->graph->inputs[i]);

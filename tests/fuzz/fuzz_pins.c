@@ -1,6 +1,7 @@
 /* fuzz_pins.c - any bytes as shardings in another system's text, of a small model: an error with
  * its place, or decisions that fit, from which a plan is made. */
 #include "core/session/pins_text.h"
+#include "core/session/make.h"
 #include "tests/fuzz/tiny_gpt.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit,
  * from which the method that it names makes a plan. */
 #include "core/session/planfile.h"
+#include "core/session/make.h"
 #include "tests/fuzz/tiny_gpt.h"
 
 #include <assert.h>

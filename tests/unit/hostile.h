@@ -54,7 +54,7 @@ static inline Session *hostile_session(Arena *arena, Scripts **scripts)
                     .cut = &cut,
                     .origin = {.kind = ORIGIN_USER, .file = "", .text = names[2]}};
     assert_true(session_apply(session, &pin, 1, &err));
-    assert_true(session->plan->n_reshards > 0);
+    assert_true(session->plan->moved->n_reshards > 0);
     return session;
 }
 

@@ -8,6 +8,7 @@
 #include "core/cost/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
+#include "core/session/make.h"
 
 typedef struct {
     Arena *arena;
@@ -132,7 +133,7 @@ static inline const char *planning_sharding(const Planning *p, const char *name,
     int32_t tensor = naming_find(p->naming, str_from(name), NULL);
     assert_true(tensor >= 0);
     Buf text = buf_new(p->arena);
-    int32_t id = made ? p->plan->made[tensor] : p->plan->sharding[tensor];
+    int32_t id = made ? p->plan->moved->made[tensor] : p->plan->moved->sharding[tensor];
     sharding_format(shardings_at(p->plan->shardings, id), p->mesh, VIEW_OURS_ASCII, &text, NULL);
     return text.s;
 }
@@ -143,9 +144,9 @@ static inline const char *planning_collectives(const Planning *p)
     const Plan *plan = p->plan;
     Intern *seen = intern_new(p->arena);
     int count[64] = {0};
-    for (int i = 0; i < plan->n_reshards; i++)
-        for (int s = 0; s < plan->reshards[i].path->n_steps; s++) {
-            const Step *step = &plan->reshards[i].path->step[s];
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++) {
+            const Step *step = &plan->moved->reshards[i].path->step[s];
             int64_t key[3] = {step->kind, step->atoms, step->bytes};
             if (step->kind != STEP_SLICE)
                 count[intern_put(seen, key, sizeof key)]++;

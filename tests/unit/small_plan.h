@@ -58,6 +58,10 @@ typedef struct {
     Mesh *mesh;
     Inferred inferred;
     Plan plan;
+    Decided decided;
+    Propagated propagated;
+    Moved moved;
+    Priced priced;
 } SmallPlan;
 
 static inline int32_t small_tensor(const SmallPlan *small, const char *name)
@@ -170,8 +174,8 @@ static inline void small_cut(SmallPlan *small, int i)
         int32_t id = small_sharding(small, small_ops[i].cuts[j], &shape);
         cut->index[cut->n++] = shardings_at(small->plan.shardings, id)->dim[0];
     }
-    small->plan.cuts[i] = cut;
-    small->plan.cut[small_op(small, small_ops[i].name)] = i;
+    small->propagated.cuts[i] = cut;
+    small->propagated.cut[small_op(small, small_ops[i].name)] = i;
 }
 
 /* Everything of the plan that cost and memory read; y is resharded for add in 3.5 us. */
@@ -182,52 +186,56 @@ static inline void small_fill(SmallPlan *small)
     Plan *plan = &small->plan;
     *plan = (Plan){.arena = arena, .inferred = &small->inferred, .mesh = small->mesh};
     plan->machine = &small->machine;
+    plan->decided = &small->decided;
+    plan->propagated = &small->propagated;
+    plan->moved = &small->moved;
+    plan->priced = &small->priced;
     plan->shardings = shardings_new(arena);
     plan->resharder = resharder_new(arena, small->mesh, plan->machine, plan->shardings);
-    plan->sharding = arena_array(arena, int32_t, graph->n_tensors);
-    plan->made = arena_array(arena, int32_t, graph->n_tensors);
-    plan->cut = arena_array(arena, int32_t, SMALL_OPS);
-    plan->cuts = arena_array(arena, const OpCut *, SMALL_OPS);
-    plan->op_us = arena_array(arena, double, SMALL_OPS);
+    small->moved.sharding = arena_array(arena, int32_t, graph->n_tensors);
+    small->moved.made = arena_array(arena, int32_t, graph->n_tensors);
+    small->propagated.cut = arena_array(arena, int32_t, SMALL_OPS);
+    small->propagated.cuts = arena_array(arena, const OpCut *, SMALL_OPS);
+    small->priced.op_us = arena_array(arena, double, SMALL_OPS);
     for (int i = 0; i < SMALL_TENSORS; i++) {
         Shape shape = small_shape(i);
         int32_t tensor = small_tensor(small, small_tensors[i].name);
-        plan->sharding[tensor] = small_sharding(small, small_tensors[i].sharding, &shape);
-        plan->made[tensor] = plan->sharding[tensor];
+        small->moved.sharding[tensor] = small_sharding(small, small_tensors[i].sharding, &shape);
+        small->moved.made[tensor] = small->moved.sharding[tensor];
     }
-    plan->need = arena_array(arena, int32_t, SMALL_OPS * 4);
+    small->moved.need = arena_array(arena, int32_t, SMALL_OPS * 4);
     for (int i = 0; i < SMALL_OPS; i++) {
         small_cut(small, i);
         const GraphOp *op = &graph->ops[i];
         for (int32_t k = op->input; k < op->input + op->n_inputs; k++)
-            plan->need[k] = plan->sharding[graph->operands[k]];
+            small->moved.need[k] = small->moved.sharding[graph->operands[k]];
     }
     int32_t add = small_op(small, "add"), y = small_tensor(small, "y");
-    int32_t reduced = plan->sharding[small_tensor(small, "z")];
-    plan->need[graph->ops[add].input] = reduced;
-    plan->reshard_uses = arena_array(arena, int32_t, 1);
-    plan->reshard_uses[0] = add;
+    int32_t reduced = small->moved.sharding[small_tensor(small, "z")];
+    small->moved.need[graph->ops[add].input] = reduced;
+    small->moved.reshard_uses = arena_array(arena, int32_t, 1);
+    small->moved.reshard_uses[0] = add;
     ReshardPath *path = arena_make(arena, ReshardPath);
     Step *step = arena_make(arena, Step);
-    *step = (Step){.kind = STEP_ALL_REDUCE, .from = plan->sharding[y], .to = reduced};
+    *step = (Step){.kind = STEP_ALL_REDUCE, .from = small->moved.sharding[y], .to = reduced};
     *path = (ReshardPath){.n_steps = 1, .step = step, .wire_bytes = 384, .us = 3.5};
-    plan->reshards = arena_array(arena, Reshard, SMALL_RESHARDS);
-    Reshard *reshard = &plan->reshards[plan->n_reshards++];
-    *reshard = (Reshard){.tensor = y, .from = plan->sharding[y], .to = reduced, .path = path};
+    small->moved.reshards = arena_array(arena, Reshard, SMALL_RESHARDS);
+    Reshard *reshard = &small->moved.reshards[small->moved.n_reshards++];
+    *reshard =
+        (Reshard){.tensor = y, .from = small->moved.sharding[y], .to = reduced, .path = path};
     reshard->n_uses = 1;
     static const SubMesh whole[] = {{0}};
-    plan->submeshes = whole;
-    plan->n_submeshes = 1;
+    small->decided.submeshes = whole;
+    small->decided.n_submeshes = 1;
 }
 
 /* One more, by the resharder. */
 static inline void small_reshard(SmallPlan *small, int32_t tensor, int32_t from, int32_t to)
 {
-    Plan *plan = &small->plan;
-    assert_true(plan->n_reshards < SMALL_RESHARDS);
-    Reshard *new = &plan->reshards[plan->n_reshards++];
+    assert_true(small->moved.n_reshards < SMALL_RESHARDS);
+    Reshard *new = &small->moved.reshards[small->moved.n_reshards++];
     *new = (Reshard){.tensor = tensor, .from = from, .to = to};
-    new->path = reshard(plan->resharder, DT_F32, from, to);
+    new->path = reshard(small->plan.resharder, DT_F32, from, to);
 }
 
 static inline SmallPlan *small_plan(Arena *arena)

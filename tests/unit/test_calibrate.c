@@ -41,16 +41,16 @@ static RunReport report_of(Arena *arena, const Plan *plan, const Machine *machin
 {
     RunReport report = {.n_ranks = (int)plan->mesh->n_devices};
     report.op_us = arena_array(arena, double, plan->inferred->graph->n_ops);
-    report.reshard_us = arena_array(arena, double, plan->n_reshards);
-    report.reshard_move_us = arena_array(arena, double, plan->n_reshards);
+    report.reshard_us = arena_array(arena, double, plan->moved->n_reshards);
+    report.reshard_move_us = arena_array(arena, double, plan->moved->n_reshards);
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
         OpCost cost = op_cost(plan, op);
         report.op_us[op] = op_cost_on(&cost, machine).us;
     }
-    for (int i = 0; i < plan->n_reshards; i++)
-        for (int s = 0; s < plan->reshards[i].path->n_steps; s++) {
-            const Step *step = &plan->reshards[i].path->step[s];
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++) {
+            const Step *step = &plan->moved->reshards[i].path->step[s];
             double us = price_step(machine, plan->mesh, step->kind, step->atoms, step->bytes).us;
             report.reshard_move_us[i] += us;
             report.reshard_us[i] += us + 1e6;

@@ -130,7 +130,8 @@ static bool put_placements(const Opened *opened, int32_t tensor, Buf *out)
     Placement placements[MESH_AXES_MAX];
     const Mesh *mesh = opened->session->mesh;
     const Plan *plan = opened->session->plan;
-    if (!placements_of(shardings_at(plan->shardings, plan->made[tensor]), mesh, placements, NULL))
+    if (!placements_of(shardings_at(plan->shardings, plan->moved->made[tensor]), mesh, placements,
+                       NULL))
         return false;
     for (int a = 0; a < mesh->n_axes; a++) {
         buf_puts(out, a ? ", " : "[");
@@ -148,7 +149,8 @@ static void put_where(const Opened *opened, int32_t tensor, Buf *out)
     int part[64], n = values_parts(opened->session->plan, tensor, part, 64);
     for (int i = 0; i < n; i++) {
         buf_puts(out, i ? ";" : "");
-        submesh_format(opened->session->mesh, opened->session->plan->submeshes[part[i]], out);
+        submesh_format(opened->session->mesh, opened->session->plan->decided->submeshes[part[i]],
+                       out);
     }
 }
 
@@ -219,7 +221,7 @@ static void tables_hold_the_plan(void **state)
     int n_lines = 0;
     for (size_t i = 0; i < said.n; i++)
         n_lines += said.s[i] == '\n';
-    assert_int_equal(n_lines, n + opened.session->plan->n_submeshes + 1);
+    assert_int_equal(n_lines, n + opened.session->plan->decided->n_submeshes + 1);
     assert_int_equal(n_unsaid > 0, row->unsaid);
     bool noted = false;
     for (int i = 0; i < notes.at.n; i++)

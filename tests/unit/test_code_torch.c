@@ -320,20 +320,21 @@ static Buf wanted_of(const Session *session, Arena *arena)
     CodeModule module;
     for (int32_t t = 0; t < graph->n_tensors; t++)
         if (tensor_is_parameter(session->inferred, t))
-            put_wanted(session, 'T', str_from(tensor_name(graph, t)), t, plan->made[t], &out);
+            put_wanted(session, 'T', str_from(tensor_name(graph, t)), t, plan->moved->made[t],
+                       &out);
     for (int i = 0; i < graph->n_inputs; i++)
         put_wanted(session, 'T', str_from(tensor_name(graph, graph->inputs[i])), graph->inputs[i],
-                   plan->made[graph->inputs[i]], &out);
+                   plan->moved->made[graph->inputs[i]], &out);
     for (int i = 0; i < graph->n_outputs; i++)
         put_wanted(session, 'T', str_from(tensor_name(graph, graph->outputs[i])), graph->outputs[i],
-                   plan->made[graph->outputs[i]], &out);
+                   plan->moved->made[graph->outputs[i]], &out);
     for (int i = 0; i < naming_n_paths(session->naming); i++) {
         if (!code_module(session, i, &module))
             continue;
         if (module.reads >= 0)
             put_wanted(session, 'I', module.path, module.in, module.reads, &out);
         if (module.out >= 0)
-            put_wanted(session, 'O', module.path, module.out, plan->made[module.out], &out);
+            put_wanted(session, 'O', module.path, module.out, plan->moved->made[module.out], &out);
     }
     return out;
 }
@@ -440,7 +441,7 @@ static int32_t sharding_of_role(const Session *session, const CodeModule *module
     if (str_eq(role, STR("in")))
         return module->reads;
     if (str_eq(role, STR("out")))
-        return module->out < 0 ? -1 : session->plan->made[module->out];
+        return module->out < 0 ? -1 : session->plan->moved->made[module->out];
     return module->weight_reads;
 }
 

@@ -288,8 +288,9 @@ static void check_mlir(PlanFixture *f, const char *what)
         int32_t t = tensor_of(&values, session->graph, name);
         if (t < 0)
             fail_msg("%s: %.*s: nothing is called so", what, STR_ARG(name));
-        check_shardings(session, f->arena, line, t,
-                        argument ? session->plan->sharding[t] : session->plan->made[t], &less);
+        check_shardings(
+            session, f->arena, line, t,
+            argument ? session->plan->moved->sharding[t] : session->plan->moved->made[t], &less);
         n++;
     }
     assert_int_equal(depth, 0);

@@ -416,7 +416,7 @@ static void every_axis_has_its_reason(void **state)
     const Plan *plan = planning_make(p);
     int n_chains = 0;
     for (int32_t t = 0; t < p->graph->n_tensors; t++) {
-        if (p->graph->tensors[t].maker < 0 || plan->sharding[t] < 0)
+        if (p->graph->tensors[t].maker < 0 || plan->moved->sharding[t] < 0)
             continue;
         const Sharding *sharding = plan_sharding(plan, t);
         for (int d = 0; d < sharding->n_dims; d++) {

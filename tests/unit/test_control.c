@@ -4,6 +4,7 @@
 
 #include "core/model/onnx.h"
 #include "core/propagate/propagate.h"
+#include "core/session/make.h"
 
 static const char *text_of(Body *body, const char *dims)
 {

@@ -1,4 +1,5 @@
 /* Time of a step by worked numbers, and the machine that they come from. */
+#include "core/session/make.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/graph_text.h"
@@ -18,10 +19,10 @@ static void assert_close(double value, double expected)
 typedef struct {
     const char *name;
     double flops, us;
-} Priced;
+} PricedRow;
 
 /* us = max(flops / 1e9, bytes / 1e9) * 1e6 + 5 */
-static Priced priced[] = {
+static PricedRow priced[] = {
     {"matmul1", 1024, 1.024 + 5},          /* bytes: 256 + 512 + 128 */
     {"relu", 32, (128 + 128) * 1e-3 + 5},  /* memory-bound */
     {"view1", 0, 0},                       /* costs nothing */
@@ -31,13 +32,13 @@ static Priced priced[] = {
 
 static void prices_ops(void **state)
 {
-    const Priced *row = *state;
+    const PricedRow *row = *state;
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
-    cost_fill(&small->plan);
+    cost_fill(&small->plan, &small->priced);
     int32_t op = small_op(small, row->name);
     assert_close(op_flops_local(&small->plan, op), row->flops);
-    assert_close(small->plan.op_us[op], row->us);
+    assert_close(small->plan.priced->op_us[op], row->us);
     arena_free(arena);
 }
 
@@ -46,12 +47,12 @@ static void sums_up(void **state)
     (void)state;
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
-    small->plan.totals.peak_bytes = 77;
-    cost_fill(&small->plan);
+    small->priced.totals.peak_bytes = 77;
+    cost_fill(&small->plan, &small->priced);
     double compute_us = 0;
     for (size_t i = 0; i < COUNT_OF(priced); i++)
         compute_us += priced[i].us;
-    const Totals *totals = &small->plan.totals;
+    const Totals *totals = &small->plan.priced->totals;
     assert_close(totals->compute_us, compute_us);
     assert_close(totals->comm_us, 3.5);
     assert_close(totals->step_us, compute_us + 3.5);
@@ -69,11 +70,11 @@ static void knows_element_types(void **state)
     int32_t op = small_op(small, "matmul1"), x = small_tensor(small, "x");
     small->machine.memory_bytes_per_s = 1e18;
     small->inferred.dtype[x] = DT_BF16;
-    cost_fill(&small->plan);
-    assert_close(small->plan.op_us[op], 0.512 + 5);
+    cost_fill(&small->plan, &small->priced);
+    assert_close(small->plan.priced->op_us[op], 0.512 + 5);
     small->inferred.dtype[x] = DT_F16; /* the machine has no number for it: as f32 */
-    cost_fill(&small->plan);
-    assert_close(small->plan.op_us[op], 1.024 + 5);
+    cost_fill(&small->plan, &small->priced);
+    assert_close(small->plan.priced->op_us[op], 1.024 + 5);
     arena_free(arena);
 }
 
@@ -85,10 +86,10 @@ static void host_ops_cost_nothing(void **state)
     int32_t add = small_op(small, "add");
     small->inferred.space[add] = -1;
     small->inferred.n_program--;
-    cost_fill(&small->plan);
-    assert_close(small->plan.op_us[add], 0);
+    cost_fill(&small->plan, &small->priced);
+    assert_close(small->plan.priced->op_us[add], 0);
     assert_close(op_flops_local(&small->plan, add), 0);
-    assert_close(small->plan.totals.flops, 1024 + 32 + 1024);
+    assert_close(small->plan.priced->totals.flops, 1024 + 32 + 1024);
     arena_free(arena);
 }
 
@@ -106,7 +107,7 @@ static void uneven_is_rank_0(void **state)
     uint8_t tp[] = {1, 2};
     *cut = (OpCut){.n = 1, .index = {cut_by(50257, tp, 2, small->mesh)}};
     small->inferred.spaces[small->inferred.space[op]] = space;
-    small->plan.cuts[small->plan.cut[op]] = cut;
+    small->plan.propagated->cuts[small->plan.propagated->cut[op]] = cut;
     assert_close(op_flops_local(&small->plan, op), 2 * 12565.0);
     arena_free(arena);
 }
@@ -172,11 +173,11 @@ static void knows_work(void **state)
 typedef struct {
     const char *tensor, *reader; /* reader NULL: only a pin asks for it */
     double us;
-} Moved;
+} MovedRow;
 
 typedef struct {
     const char *name;
-    Moved moved[2];
+    MovedRow moved[2];
     double exposed_us;
 } Overlapped;
 
@@ -201,21 +202,22 @@ static void overlaps(void **state)
     Arena *arena = arena_new();
     SmallPlan *small = small_plan(arena);
     Plan *plan = &small->plan;
-    plan->n_reshards = 0;
-    plan->reshard_uses = arena_array(arena, int32_t, 2);
+    small->moved.n_reshards = 0;
+    small->moved.reshard_uses = arena_array(arena, int32_t, 2);
     for (int i = 0; i < 2 && row->moved[i].tensor; i++) {
-        const Moved *moved = &row->moved[i];
+        const MovedRow *moved = &row->moved[i];
         ReshardPath *path = arena_make(arena, ReshardPath);
         path->us = moved->us;
         if (moved->reader)
-            plan->reshard_uses[i] = small_op(small, moved->reader);
-        plan->reshards[plan->n_reshards++] = (Reshard){.tensor = small_tensor(small, moved->tensor),
-                                                       .use = i,
-                                                       .n_uses = moved->reader != NULL,
-                                                       .path = path};
+            plan->moved->reshard_uses[i] = small_op(small, moved->reader);
+        small->moved.reshards[small->moved.n_reshards++] =
+            (Reshard){.tensor = small_tensor(small, moved->tensor),
+                      .use = i,
+                      .n_uses = moved->reader != NULL,
+                      .path = path};
     }
-    cost_fill(plan);
-    const Totals *totals = &plan->totals;
+    cost_fill(plan, &small->priced);
+    const Totals *totals = &plan->priced->totals;
     assert_close(totals->overlap_us - totals->compute_us, row->exposed_us);
     assert_true(totals->overlap_us <= totals->step_us + 1e-9);
     arena_free(arena);
@@ -234,7 +236,7 @@ static void overlap_has_bounds(void **state)
                 shape->dim[t & 1] % 2 == 0)
                 planning_pin(p, tensor_name(p->graph, t), t & 1, "tp", 1, (t & 6) == 0);
         }
-        const Totals *totals = &planning_make(p)->totals;
+        const Totals *totals = &planning_make(p)->priced->totals;
         assert_true(totals->comm_us > 0);
         assert_true(totals->overlap_us <= totals->step_us * (1 + 1e-12));
         assert_true(totals->overlap_us >= totals->compute_us * (1 - 1e-12));

@@ -201,7 +201,7 @@ static void check_replay(uint64_t seed)
     if (!run(p, &options, &report, &err))
         planning_fail(&err);
     assert_true(report.ok);
-    assert_true(p->plan->n_reshards > 0);
+    assert_true(p->plan->moved->n_reshards > 0);
     assert_int_equal(report.n_passes, 5);
     assert_true(report.median_us > 0);
     assert_true(report.reshard_us[0] > 0);

@@ -494,7 +494,7 @@ static void a_bias_has_the_index_dim_of_its_matmul(void **state)
     const Decision *pin = plan_pin_of(session->plan, PIN_TENSOR_DIM, bias, 0);
     assert_non_null(pin);
     assert_int_equal(cut_local_size(decision_cut(pin), session->mesh, 0), 3072 / 2);
-    assert_int_equal(session->plan->n_pins, 2);
+    assert_int_equal(session->plan->decided->n_pins, 2);
     session_close(session);
     fixture_free(f);
 }

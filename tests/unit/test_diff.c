@@ -160,13 +160,13 @@ static bool needs_within(Arena *arena, const Session *a, const Session *b, int32
         for (int32_t o = op->input; o < op->input + op->n_inputs; o++) {
             if (graph->operands[o] != tensor)
                 continue;
-            const char *need = sharding_text(arena, a, a->plan->need[o]);
+            const char *need = sharding_text(arena, a, a->plan->moved->need[o]);
             bool found = false;
             for (int j = 0; j < b->inferred->n_program && !found; j++) {
                 const GraphOp *other = &graph->ops[b->inferred->program[j]];
                 for (int32_t p = other->input; p < other->input + other->n_inputs; p++)
                     found |= graph->operands[p] == tensor &&
-                             strcmp(sharding_text(arena, b, b->plan->need[p]), need) == 0;
+                             strcmp(sharding_text(arena, b, b->plan->moved->need[p]), need) == 0;
             }
             if (!found)
                 return false;
@@ -177,17 +177,17 @@ static bool needs_within(Arena *arena, const Session *a, const Session *b, int32
 
 static bool same_tensor(Arena *arena, const Session *a, const Session *b, int32_t t)
 {
-    return strcmp(sharding_text(arena, a, a->plan->made[t]),
-                  sharding_text(arena, b, b->plan->made[t])) == 0 &&
-           strcmp(sharding_text(arena, a, a->plan->sharding[t]),
-                  sharding_text(arena, b, b->plan->sharding[t])) == 0 &&
+    return strcmp(sharding_text(arena, a, a->plan->moved->made[t]),
+                  sharding_text(arena, b, b->plan->moved->made[t])) == 0 &&
+           strcmp(sharding_text(arena, a, a->plan->moved->sharding[t]),
+                  sharding_text(arena, b, b->plan->moved->sharding[t])) == 0 &&
            needs_within(arena, a, b, t) && needs_within(arena, b, a, t);
 }
 
 static const char *reshard_text(Arena *arena, const Session *session, int32_t i)
 {
     Buf text = buf_new(arena);
-    const Reshard *r = &session->plan->reshards[i];
+    const Reshard *r = &session->plan->moved->reshards[i];
     buf_printf(&text, "%s %s %s", tensor_name(session->graph, r->tensor),
                sharding_text(arena, session, r->from), sharding_text(arena, session, r->to));
     for (int s = 0; s < r->path->n_steps; s++)
@@ -198,10 +198,10 @@ static const char *reshard_text(Arena *arena, const Session *session, int32_t i)
 static void check_reshards(Arena *arena, const PlanDiff *diff, int side)
 {
     const Session *mine = diff->side[side], *other = diff->side[1 - side];
-    for (int i = 0; i < mine->plan->n_reshards; i++) {
+    for (int i = 0; i < mine->plan->moved->n_reshards; i++) {
         const char *text = reshard_text(arena, mine, i);
         bool found = false;
-        for (int j = 0; j < other->plan->n_reshards; j++)
+        for (int j = 0; j < other->plan->moved->n_reshards; j++)
             found |= strcmp(text, reshard_text(arena, other, j)) == 0;
         assert_int_equal(is_listed(&diff->list[DIFF_RESHARDS], side, i), !found);
     }
@@ -245,7 +245,7 @@ static void check_by_force(Arena *arena, const PlanDiff *diff)
     for (int32_t t = 0; t < a->graph->n_tensors; t++) {
         const GraphTensor *tensor = &a->graph->tensors[t];
         bool host = tensor->maker >= 0 && inferred_is_host(a->inferred, tensor->maker);
-        if (host || a->plan->sharding[t] < 0 || b->plan->sharding[t] < 0)
+        if (host || a->plan->moved->sharding[t] < 0 || b->plan->moved->sharding[t] < 0)
             continue;
         bool same = same_tensor(arena, a, b, t);
         if (is_listed(&diff->list[DIFF_TENSORS], 0, t) == same)
@@ -478,7 +478,7 @@ static void check_counts(const DiffOutline *outline, const PlanDiff *diff)
     assert_int_equal(changes, outline->n_changes);
     for (int s = 0; s < 2; s++) {
         assert_int_equal(ops[s], diff->side[s]->inferred->n_program);
-        assert_int_equal(reshards[s], diff->side[s]->plan->n_reshards);
+        assert_int_equal(reshards[s], diff->side[s]->plan->moved->n_reshards);
     }
 }
 
@@ -554,14 +554,14 @@ static void a_fork_stays_as_it_was(void **state)
     Decision pin = session->journal.decisions.at[0];
     pin.origin.kind = ORIGIN_USER;
     pin.kind = UNPIN_TENSOR_DIM;
-    Totals before = session->plan->totals;
+    Totals before = session->plan->priced->totals;
     assert_true(session_apply(session, &pin, 1, &err));
     Change back = {.kind = CHANGE_STEP, .n = -1};
     Session *fork = session_fork(session, &back, &err);
     assert_non_null(fork);
     assert_true(session_undo(session, &err) && session_apply(session, &pin, 1, &err));
     assert_int_equal(fork->journal.n_done, 1);
-    assert_memory_equal(&fork->plan->totals, &before, sizeof before);
+    assert_memory_equal(&fork->plan->priced->totals, &before, sizeof before);
     assert_int_equal(plan_diff(arena, session, fork)->fork, 1);
     session_close(fork);
     back.n = -3;

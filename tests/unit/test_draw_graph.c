@@ -168,10 +168,10 @@ static void an_overview_has_few_boxes_and_the_plans_numbers(void **state)
 
     assert_in_range(diagram->n_boxes, 1, 60);
     holds_together(diagram);
-    for (int i = 0; i < plan->n_reshards; i++)
-        for (int s = 0; s < plan->reshards[i].path->n_steps; s++)
-            if (plan->reshards[i].path->step[s].kind == STEP_ALL_REDUCE)
-                reduces += reshard_repeat(plan, &plan->reshards[i]);
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++)
+            if (plan->moved->reshards[i].path->step[s].kind == STEP_ALL_REDUCE)
+                reduces += reshard_repeat(plan, &plan->moved->reshards[i]);
     assert_true(said_in(diagram->says, " all-reduce") == reduces);
     assert_non_null(strstr(diagram->says, "takes"));
     for (int i = 0; i < diagram->n_boxes; i++)
@@ -242,7 +242,7 @@ static bool is_of_block(const Fixture *f, const Reshard *reshard, const bool *in
     if (maker >= 0 && inside[maker])
         return true;
     for (int u = 0; u < reshard->n_uses; u++)
-        if (inside[f->session->plan->reshard_uses[reshard->use + u]])
+        if (inside[f->session->plan->moved->reshard_uses[reshard->use + u]])
             return true;
     return false;
 }
@@ -254,7 +254,7 @@ static void a_block_draws_each_of_its_collectives_once(void **state)
     const Plan *plan = f.session->plan;
     Error err = {0};
     Diagram *diagram = draw_of(&f, DIAGRAM_BLOCK, NULL, 0, &err);
-    int *drawn = arena_array(f.arena, int, plan->n_reshards + 1);
+    int *drawn = arena_array(f.arena, int, plan->moved->n_reshards + 1);
 
     if (!diagram) {
         assert_int_equal(err.kind, ERROR_UNSUPPORTED);
@@ -267,8 +267,8 @@ static void a_block_draws_each_of_its_collectives_once(void **state)
         if (diagram->lines[i].look == LINE_MOVED)
             drawn[(int)number_behind(diagram->lines[i].link, "#reshard-")]++;
     const bool *inside = ops_of_block(&f, diagram);
-    for (int r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         bool want = is_moved(reshard) && is_of_block(&f, reshard, inside);
         if (drawn[r] != want)
             fail_msg("reshard %d of %s is drawn %d times, not %d", r,

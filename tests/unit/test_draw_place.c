@@ -7,6 +7,7 @@
 #include "core/cost/op_said.h"
 #include "core/summary/slices.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 #include "viz/diagram.h"
 #include "viz/dot.h"
 #include "viz/draw/moves.h"
@@ -57,7 +58,7 @@ static void moves_are_the_communication_of_the_plan(void **state)
     Opened f = open_plan("samples/models/gpt2.onnx", "dp=2,tp=4", "megatron_sp");
     Moves moves = moves_of_plan(f.arena, f.session->plan);
     assert_true(moves.at.n >= 2);
-    assert_true(fabs(moves_us(&moves) - f.session->plan->totals.comm_us) < 1e-6);
+    assert_true(fabs(moves_us(&moves) - f.session->plan->priced->totals.comm_us) < 1e-6);
     close_opened(&f);
 }
 
@@ -71,23 +72,25 @@ static void each_stage_says_the_engine_s_numbers(void **state)
     Diagram *diagram = draw_of(&f, DIAGRAM_STAGE, NULL, NULL);
     assert_non_null(diagram);
     int found = 0;
-    for (int s = 0; s < plan->stages->n; s++) {
-        const Stage *stage = &plan->stages->at[s];
+    for (int s = 0; s < plan->decided->stages->n; s++) {
+        const Stage *stage = &plan->decided->stages->at[s];
+        const StagePrice *price = &plan->priced->pipeline->stage[s];
         const char *title = arena_printf(f.arena, "stage %d ", s);
-        const RankMemory *memory = &ranks.at[ranks.of_rank[plan->submeshes[stage->devices].first]];
+        const RankMemory *memory =
+            &ranks.at[ranks.of_rank[plan->decided->submeshes[stage->devices].first]];
         for (int i = 0; i < diagram->n_boxes; i++) {
             const DiagramBox *box = &diagram->boxes[i];
             if (box->frame < 0 ||
                 !str_starts(str_from(diagram->frames[box->frame].title), str_from(title)))
                 continue;
             found++;
-            assert_true(says(box, us_text(&f, stage_forward_us(stage))));
-            assert_true(says(box, us_text(&f, stage_backward_us(stage))));
+            assert_true(says(box, us_text(&f, stage_forward_us(price))));
+            assert_true(says(box, us_text(&f, stage_backward_us(price))));
             assert_true(says(box, bytes_text(&f, memory->by_class[MEMORY_PARAMETER])));
             assert_true(says(box, bytes_text(&f, memory->use.peak_bytes)));
         }
     }
-    assert_int_equal(found, plan->stages->n);
+    assert_int_equal(found, plan->decided->stages->n);
     memory_account_free(account);
     close_opened(&f);
 }
@@ -100,10 +103,10 @@ static void every_send_of_the_plan_is_drawn(void **state)
     Opened f = open_plan(row[0], row[1], "hybrid3d");
     const Plan *plan = f.session->plan;
     double sends = 0;
-    for (int r = 0; r < plan->n_reshards; r++)
-        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
-            if (plan->reshards[r].path->step[s].kind == STEP_SEND)
-                sends += reshard_repeat(plan, &plan->reshards[r]);
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
+            if (plan->moved->reshards[r].path->step[s].kind == STEP_SEND)
+                sends += reshard_repeat(plan, &plan->moved->reshards[r]);
     Diagram *diagram = draw_of(&f, DIAGRAM_STAGE, NULL, NULL);
     double drawn = 0;
     for (int i = 0; i < diagram->n_lines; i++)
@@ -170,7 +173,8 @@ static void collectives_say_their_count_and_time(void **state)
         if (strcmp(diagram->boxes[i].title, "AR tp") == 0) {
             found++;
             assert_true(says(&diagram->boxes[i], "24 per step"));
-            assert_true(says(&diagram->boxes[i], us_text(&f, f.session->plan->totals.comm_us)));
+            assert_true(
+                says(&diagram->boxes[i], us_text(&f, f.session->plan->priced->totals.comm_us)));
         }
     assert_int_equal(found, 1);
     close_opened(&f);
@@ -239,7 +243,7 @@ static void places_of_every_model_are_drawn(void **state)
             Diagram *diagram = draw_of(&f, kinds[k], NULL, &err);
             if (!diagram) {
                 assert_int_equal(kinds[k], DIAGRAM_STAGE);
-                assert_null(f.session->plan->stages);
+                assert_null(f.session->plan->decided->stages);
                 continue;
             }
             assert_true(diagram->n_boxes > 0 && diagram->n_boxes <= BOXES_MAX);

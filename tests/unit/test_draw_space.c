@@ -206,7 +206,7 @@ static void slices_are_those_of_the_cuts(void **state)
     const Plan *plan = f.session->plan;
     int64_t held = 0;
     for (int32_t t = 0; t < f.session->graph->n_tensors; t++) {
-        if (plan->made[t] < 0)
+        if (plan->moved->made[t] < 0)
             continue;
         Arena *scratch = arena_new();
         Diagram *diagram =
@@ -341,8 +341,8 @@ static void a_move_shows_what_ranks_hold_between(void **state)
     Opened f = open_row(*state);
     const Plan *plan = f.session->plan;
     ReshardIndex index = reshard_index(f.arena, plan);
-    for (int r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         if (index.first[reshard->tensor] != r || index.next[r] >= 0)
             continue; /* drawn beside others */
         Arena *scratch = arena_new();
@@ -354,7 +354,7 @@ static void a_move_shows_what_ranks_hold_between(void **state)
             int32_t id = i < 0 ? reshard->from : reshard->path->step[i].to;
             int devices = i < 0 ? reshard->from_devices : reshard_step_devices(reshard, i);
             const Sharding *sharding = shardings_at(plan->shardings, id);
-            Slices slices = slices_of(sharding, plan->mesh, plan->submeshes[devices]);
+            Slices slices = slices_of(sharding, plan->mesh, plan->decided->submeshes[devices]);
             Buf text = buf_new(scratch);
             sharding_format(sharding, plan->mesh, VIEW_OURS, &text, NULL);
             assert_string_equal(state_after(diagram, i)->flow, text.s);
@@ -397,7 +397,7 @@ static void causes_are_the_chains_of_why(void **state)
         Arena *scratch = arena_new();
         Diagram *diagram =
             must_draw(scratch, f.session, DIAGRAM_WHY, tensor_name(f.session->graph, t));
-        int n_dims = plan->sharding[t] < 0 ? -1 : (int)plan_sharding(plan, t)->n_dims;
+        int n_dims = plan->moved->sharding[t] < 0 ? -1 : (int)plan_sharding(plan, t)->n_dims;
         for (int d = -1; d < n_dims; d++) {
             ReasonChain *chains;
             int n = why_tensor_dim(scratch, plan, t, d, &chains);
@@ -418,9 +418,9 @@ static void a_move_is_because_of_the_axis_it_moves(void **state)
     Opened f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR);
     const Plan *plan = f.session->plan;
     int checked = 0;
-    for (int r = 0; r < plan->n_reshards; r++) {
-        const ReshardPath *path = plan->reshards[r].path;
-        const Decision *pin = comm_cause(f.arena, f.session, &plan->reshards[r]);
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const ReshardPath *path = plan->moved->reshards[r].path;
+        const Decision *pin = comm_cause(f.arena, f.session, &plan->moved->reshards[r]);
         if (!pin || path->n_steps != 1 || path->step[0].atoms != mesh_axis_atoms(plan->mesh, 1))
             continue;
         assert_non_null(strstr(pin->origin.text, "tp"));

@@ -3,6 +3,7 @@
 #include "tests/unit/planning.h"
 
 #include "core/propagate/propagate.h"
+#include "core/session/make.h"
 
 #include <stdio.h>
 
@@ -199,12 +200,13 @@ static void a_replayed_edit_is_a_plan_from_nothing(void **state)
         request.before = before;
         Plan *replayed = plan_make(&request, NULL);
         looked_at += before ? propagation_n_visits(propagation) : 0;
-        if (!same_log(whole->log.flow, replayed->log.flow))
-            fail_msg("edit %d: the logs differ (%d and %d events)", i, whole->log.flow->events.n,
-                     replayed->log.flow->events.n);
+        if (!same_log(whole->propagated->log.flow, replayed->propagated->log.flow))
+            fail_msg("edit %d: the logs differ (%d and %d events)", i,
+                     whole->propagated->log.flow->events.n,
+                     replayed->propagated->log.flow->events.n);
         size_t n_bytes = (size_t)p->graph->n_tensors * sizeof(int32_t);
-        assert_memory_equal(whole->log.end, replayed->log.end, n_bytes);
-        assert_int_equal(whole->sweeps, replayed->sweeps);
+        assert_memory_equal(whole->propagated->log.end, replayed->propagated->log.end, n_bytes);
+        assert_int_equal(whole->propagated->sweeps, replayed->propagated->sweeps);
         plan_free(whole);
         plan_free(before);
         before = replayed;

@@ -139,20 +139,23 @@ static void sums_are_the_totals_of_the_plan(void **state)
     Error err = {0};
     const Plan *plan = f.session->plan;
     Json *root = export_json(&f, NULL, &err), *tables = json_get(root, "tables");
-    near(sum_of(rows_of(tables, "ops"), "total_us", NULL, NULL), plan->totals.compute_us);
-    near(sum_of(rows_of(tables, "operators"), "us", NULL, NULL), plan->totals.compute_us);
-    near(sum_of(rows_of(tables, "reshards"), "total_us", NULL, NULL), plan->totals.comm_us);
-    near(sum_of(rows_of(tables, "steps"), "us", NULL, NULL), plan->totals.comm_us);
-    near(sum_of(rows_of(tables, "collectives"), "total_us", NULL, NULL), plan->totals.comm_us);
-    near(sum_of(rows_of(tables, "collectives"), "times", NULL, NULL), plan->n_reshards);
+    near(sum_of(rows_of(tables, "ops"), "total_us", NULL, NULL), plan->priced->totals.compute_us);
+    near(sum_of(rows_of(tables, "operators"), "us", NULL, NULL), plan->priced->totals.compute_us);
+    near(sum_of(rows_of(tables, "reshards"), "total_us", NULL, NULL), plan->priced->totals.comm_us);
+    near(sum_of(rows_of(tables, "steps"), "us", NULL, NULL), plan->priced->totals.comm_us);
+    near(sum_of(rows_of(tables, "collectives"), "total_us", NULL, NULL),
+         plan->priced->totals.comm_us);
+    near(sum_of(rows_of(tables, "collectives"), "times", NULL, NULL), plan->moved->n_reshards);
     near(sum_of(rows_of(tables, "operators"), "ops", NULL, NULL), f.session->inferred->n_program);
     assert_int_equal(json_size(rows_of(tables, "devices")), f.session->mesh->n_devices);
     near(sum_of(rows_of(tables, "memory"), "n_devices", NULL, NULL),
          (double)f.session->mesh->n_devices);
-    near(sum_of(rows_of(tables, "live"), "bytes", NULL, NULL), (double)plan->totals.peak_bytes);
+    near(sum_of(rows_of(tables, "live"), "bytes", NULL, NULL),
+         (double)plan->priced->totals.peak_bytes);
     assert_int_equal(json_size(rows_of(tables, "decisions")), f.session->journal.n_done);
     assert_int_equal(json_size(rows_of(tables, "findings")), plan->findings.n + f.session->notes.n);
-    assert_int_equal(json_size(rows_of(tables, "stages")), plan->stages ? plan->stages->n : 0);
+    assert_int_equal(json_size(rows_of(tables, "stages")),
+                     plan->decided->stages ? plan->decided->stages->n : 0);
     assert_int_equal(json_size(rows_of(tables, "mesh")), f.session->mesh->n_axes);
     json_free(root);
     close_opened(&f);
@@ -184,10 +187,10 @@ static void layers_hold_what_their_groups_hold(void **state)
     for (int32_t i = 0; i < groups->n_order; i++)
         if (groups->group_of[groups->order[i]] == 0) {
             ops++;
-            us += f.session->plan->op_us[groups->order[i]];
+            us += f.session->plan->priced->op_us[groups->order[i]];
         }
     near(ops, groups->n_order);
-    near(us, f.session->plan->totals.compute_us);
+    near(us, f.session->plan->priced->totals.compute_us);
     json_free(root);
     close_opened(&f);
 }

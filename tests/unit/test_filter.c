@@ -112,7 +112,7 @@ static void passes_others(void **state)
     Filter *filter = filter_new(&source, str_from(row->text), &(Error){0});
     assert_non_null(filter);
     int n_reshards = 0, n_inputs = 0;
-    for (int32_t r = 0; r < session->plan->n_reshards; r++)
+    for (int32_t r = 0; r < session->plan->moved->n_reshards; r++)
         n_reshards += filter_reshard(filter, r);
     for (int i = 0; i < session->graph->n_inputs; i++)
         n_inputs += filter_input(filter, session->graph->inputs[i]);

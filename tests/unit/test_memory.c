@@ -113,9 +113,10 @@ static void stored_parameter(void **state)
     Plan *plan = &small->plan;
     int32_t w1 = small_tensor(small, "w1");
     Shape shape = {.n_dims = 2, .dim = {16, 32}};
-    int32_t need = plan->sharding[w1];
-    plan->sharding[w1] = plan->made[w1] = small_sharding(small, "16/dp,32/tp", &shape);
-    small_reshard(small, w1, plan->sharding[w1], need);
+    int32_t need = plan->moved->sharding[w1];
+    plan->moved->sharding[w1] = plan->moved->made[w1] =
+        small_sharding(small, "16/dp,32/tp", &shape);
+    small_reshard(small, w1, plan->moved->sharding[w1], need);
 
     MemoryUse use = memory_use(arena, plan);
     assert_int_equal(use.live_bytes[small_op(small, "matmul1")], live[0].live_bytes + 256);
@@ -135,9 +136,10 @@ static void pinned_value(void **state)
     Plan *plan = &small->plan;
     int32_t r = small_tensor(small, "r");
     Shape shape = {.n_dims = 2, .dim = {8, 32}};
-    plan->sharding[r] = small_sharding(small, "8/dp,32", &shape);
-    plan->need[small->graph->ops[small_op(small, "matmul2")].input] = plan->sharding[r];
-    small_reshard(small, r, plan->made[r], plan->sharding[r]);
+    plan->moved->sharding[r] = small_sharding(small, "8/dp,32", &shape);
+    plan->moved->need[small->graph->ops[small_op(small, "matmul2")].input] =
+        plan->moved->sharding[r];
+    small_reshard(small, r, plan->moved->made[r], plan->moved->sharding[r]);
 
     MemoryUse use = memory_use(arena, plan);
     assert_int_equal(use.live_bytes[small_op(small, "relu")], SOURCES + 128 + 512);
@@ -155,9 +157,9 @@ static void copies_between_steps(void **state)
     int32_t h = small_tensor(small, "h");
     Shape shape = {.n_dims = 2, .dim = {8, 32}};
     int32_t to = small_sharding(small, "8,32/dp.tp", &shape);
-    plan->need[small->graph->ops[small_op(small, "relu")].input] = to;
-    small_reshard(small, h, plan->made[h], to);
-    const ReshardPath *path = plan->reshards[plan->n_reshards - 1].path;
+    plan->moved->need[small->graph->ops[small_op(small, "relu")].input] = to;
+    small_reshard(small, h, plan->moved->made[h], to);
+    const ReshardPath *path = plan->moved->reshards[plan->moved->n_reshards - 1].path;
     int64_t most = 0, buffers = 0;
     for (int i = 0; i < path->n_steps; i++) {
         const Step *step = &path->step[i];
@@ -223,7 +225,7 @@ static void values_add_up_everywhere(void **state)
     planning_make(p);
     MemoryUse use = memory_use(p->arena, p->plan);
     assert_int_equal(use.live_bytes[use.peak_place], use.peak_bytes);
-    assert_int_equal(p->plan->totals.peak_bytes, use.peak_bytes);
+    assert_int_equal(p->plan->priced->totals.peak_bytes, use.peak_bytes);
     int n_spans = 0;
     for (int i = 0; i < p->inferred->n_program; i++) {
         LiveSet set = memory_live_at(p->arena, p->plan, 0, i);
@@ -327,7 +329,7 @@ static void ranks_hold_what_their_parts_say(void **state)
         assert_true(i == 0 || ranks.at[i].use.peak_bytes <= ranks.at[i - 1].use.peak_bytes);
     }
     assert_int_equal(n_ranks, p->mesh->n_devices);
-    assert_int_equal(ranks.at[0].use.peak_bytes, p->plan->totals.peak_bytes);
+    assert_int_equal(ranks.at[0].use.peak_bytes, p->plan->priced->totals.peak_bytes);
     for (int64_t rank = 0; rank < p->mesh->n_devices; rank++) {
         const MemoryUse *use = &ranks.at[ranks.of_rank[rank]].use;
         for (int place = 0; place < p->inferred->n_program; place += 7) {
@@ -360,7 +362,7 @@ static void even_ranks_are_one_group(void **state)
         sum += ranks.at[0].by_class[c];
     assert_int_equal(ranks.n, 1);
     assert_int_equal(ranks.at[0].n_ranks, 4);
-    assert_int_equal(sum, p->plan->totals.peak_bytes);
+    assert_int_equal(sum, p->plan->priced->totals.peak_bytes);
     memory_account_free(account);
     planning_close(p);
 }
@@ -380,7 +382,7 @@ static void parameters_are_made(void **state)
     assert_int_equal(init.largest, small_tensor(small, "w2"));
 
     Shape shape = {.n_dims = 2, .dim = {32, 16}};
-    plan->sharding[small_tensor(small, "w2")] = small_sharding(small, "32,16", &shape);
+    plan->moved->sharding[small_tensor(small, "w2")] = small_sharding(small, "32,16", &shape);
     memory_init(plan, 0, &init);
     assert_int_equal(init.parts_bytes, 512 + 2048);
     assert_int_equal(init.cut_bytes, 512 + 2048);

@@ -166,9 +166,9 @@ static void megatron_sums_each_pair_once(void **state)
         fail_msg("%s", o.err.text);
     const Plan *plan = o.session->plan;
     int n = 0;
-    for (int i = 0; i < plan->n_reshards; i++)
-        for (int s = 0; s < plan->reshards[i].path->n_steps; s++, n++)
-            assert_int_equal(plan->reshards[i].path->step[s].kind, STEP_ALL_REDUCE);
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++, n++)
+            assert_int_equal(plan->moved->reshards[i].path->step[s].kind, STEP_ALL_REDUCE);
     assert_int_equal(n, row->all_reduces);
     if (plan->findings.n > 0)
         fail_msg("%s", plan->findings.at[0].text);

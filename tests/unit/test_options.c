@@ -72,11 +72,11 @@ static int compare_with_session(Session *session, PlanOptions *options)
         assert_true(option->trial.done);
         Findings before = session->plan->findings;
         Plan *plan = session->plan;
-        assert_memory_equal(&options->now, &plan->totals, sizeof plan->totals);
+        assert_memory_equal(&options->now, &plan->priced->totals, sizeof plan->priced->totals);
         Session *next = session_prepare(
             session, &(Change){CHANGE_APPLY, option->decisions, option->n, NULL}, &err);
         assert_non_null(next);
-        const Totals *a = &option->trial.totals, *b = &next->plan->totals;
+        const Totals *a = &option->trial.totals, *b = &next->plan->priced->totals;
         if (memcmp(a, b, sizeof *a) != 0)
             fail_msg("%s: step %g and %g, peak %lld and %lld", option->text, a->step_us, b->step_us,
                      (long long)a->peak_bytes, (long long)b->peak_bytes);
@@ -93,12 +93,12 @@ static int reshards_of(Session *session, int stride)
     Arena *arena = arena_new();
     const Plan *plan = session->plan;
     int n_options = 0;
-    for (int32_t r = 0; r < plan->n_reshards; r += stride) {
+    for (int32_t r = 0; r < plan->moved->n_reshards; r += stride) {
         int32_t alike[2] = {r};
         int n = 1;
-        for (int32_t o = r + 1; o < plan->n_reshards && n < 2; o++)
-            if (plan->reshards[o].path == plan->reshards[r].path &&
-                plan->reshards[o].from == plan->reshards[r].from)
+        for (int32_t o = r + 1; o < plan->moved->n_reshards && n < 2; o++)
+            if (plan->moved->reshards[o].path == plan->moved->reshards[r].path &&
+                plan->moved->reshards[o].from == plan->moved->reshards[r].from)
                 alike[n++] = o;
         PlanOptions options = options_for_reshard(arena, session, alike, n);
         n_options += compare_with_session(session, &options);
@@ -113,7 +113,8 @@ static int tensors_of(Session *session, int stride)
     int n_options = 0;
     for (int32_t t = 0; t < session->graph->n_tensors; t += stride) {
         const Shape *shape = inferred_shape(session->inferred, t);
-        if (!shape || session->plan->sharding[t] < 0 || tensor_is_known(session->inferred, t))
+        if (!shape || session->plan->moved->sharding[t] < 0 ||
+            tensor_is_known(session->inferred, t))
             continue;
         PlanOptions options = options_for_value(arena, session, &t, 1);
         n_options += compare_with_session(session, &options);
@@ -160,15 +161,15 @@ static void waits_add_up(void **state)
     Arena *arena = arena_new();
     Session *session = open_session(arena, row->model, row->mesh, row->policy, row->method);
     const Plan *plan = session->plan;
-    double *us = arena_array(arena, double, plan->n_reshards + 1), sum = 0;
+    double *us = arena_array(arena, double, plan->moved->n_reshards + 1), sum = 0;
     cost_exposed(plan, us);
-    for (int r = 0; r < plan->n_reshards; r++) {
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
         assert_true(us[r] >= 0);
-        assert_true(us[r] == 0 || plan->reshards[r].path->us > 0);
+        assert_true(us[r] == 0 || plan->moved->reshards[r].path->us > 0);
         sum += us[r];
     }
-    double want = plan->totals.overlap_us - plan->totals.compute_us;
-    if (fabs(sum - want) > 1e-6 * plan->totals.overlap_us)
+    double want = plan->priced->totals.overlap_us - plan->priced->totals.compute_us;
+    if (fabs(sum - want) > 1e-6 * plan->priced->totals.overlap_us)
         fail_msg("%g, not %g", sum, want);
     session_close(session);
     arena_free(arena);
@@ -188,7 +189,7 @@ static const PlanOption *option_called(const PlanOptions *options, const char *t
 static int32_t a_sum(const Plan *plan)
 {
     int32_t r = 0;
-    while (!sharding_partials(shardings_at(plan->shardings, plan->reshards[r].from)))
+    while (!sharding_partials(shardings_at(plan->shardings, plan->moved->reshards[r].from)))
         r++;
     return r;
 }
@@ -337,7 +338,7 @@ static void unmark_takes_marks_back(void **state)
                            NULL));
     Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=4", path, METHOD_FACTOR);
     unlink(path);
-    assert_int_equal(session->plan->n_marks, 0);
+    assert_int_equal(session->plan->decided->n_marks, 0);
     Buf line = buf_new(arena);
     decision_lua(session, &session->journal.decisions.at[1], &line);
     assert_string_equal(line.s, "graph:unmark(\"" FC "\")");
@@ -354,7 +355,7 @@ static void lines_of_options_decide_the_same(void **state)
     SessionHooks hooks = scripts_hooks(scripts);
     char path[] = "/tmp/dimscope-options-XXXXXX.lua";
     close(mkstemps(path, 4));
-    for (int32_t r = 0; r < session->plan->n_reshards; r++) {
+    for (int32_t r = 0; r < session->plan->moved->n_reshards; r++) {
         PlanOptions options = options_for_reshard(arena, session, &r, 1);
         for (int i = 0; i < options.list.n; i++) {
             const PlanOption *option = &options.list.at[i];

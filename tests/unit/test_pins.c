@@ -3,6 +3,7 @@
 
 #include "core/base/file.h"
 #include "core/session/pins_text.h"
+#include "core/session/make.h"
 #include "scripts/hooks.h"
 #include "viz/export.h"
 
@@ -447,7 +448,7 @@ static int write_all(const Session *session, ShardingView view, bool *written, B
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
         Buf value = buf_new(out->arena);
         written[t] =
-            tensor_is_parameter(session->inferred, t) && session->plan->sharding[t] >= 0 &&
+            tensor_is_parameter(session->inferred, t) && session->plan->moved->sharding[t] >= 0 &&
             sharding_format(plan_sharding(session->plan, t), session->mesh, view, &value, NULL);
         if (!written[t])
             continue;
@@ -536,7 +537,8 @@ static void exports_read_back(void **state)
             Plan *plan = plan_make(&planned, NULL);
             int n = 0;
             for (int32_t t = 0; t < session->graph->n_tensors; t++)
-                if (tensor_is_parameter(session->inferred, t) && session->plan->sharding[t] >= 0 &&
+                if (tensor_is_parameter(session->inferred, t) &&
+                    session->plan->moved->sharding[t] >= 0 &&
                     sharding_format(plan_sharding(session->plan, t), session->mesh, systems[s].view,
                                     &scratch, NULL)) {
                     if (!sharding_equal(plan_sharding(plan, t), plan_sharding(session->plan, t)))

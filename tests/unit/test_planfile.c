@@ -199,10 +199,10 @@ static void what_is_saved_opens_as_the_same_plan(void **state)
 
     const Plan *a = f->session->plan, *b = again->plan;
     assert_int_equal(a->findings.n, b->findings.n);
-    assert_int_equal(a->n_reshards, b->n_reshards);
+    assert_int_equal(a->moved->n_reshards, b->moved->n_reshards);
     for (int t = 0; t < f->session->graph->n_tensors; t++) {
-        assert_int_equal(a->sharding[t] < 0, b->sharding[t] < 0);
-        if (a->sharding[t] >= 0)
+        assert_int_equal(a->moved->sharding[t] < 0, b->moved->sharding[t] < 0);
+        if (a->moved->sharding[t] >= 0)
             assert_true(sharding_equal(plan_sharding(a, t), plan_sharding(b, t)));
     }
     session_close(again);

@@ -5,6 +5,7 @@
 #include "core/base/units.h"
 #include "core/plan/stage.h"
 #include "core/run/run.h"
+#include "core/cost/pipeline.h"
 #include "scripts/hooks.h"
 #include "tui/cli/plan_text.h"
 
@@ -197,10 +198,10 @@ static Sums sums_of(const char *model, const char *dims, const char *mesh, const
 {
     Opened opened = open_policy(model, dims, mesh, policy);
     const Plan *plan = plan_of(&opened);
-    Sums sums = {plan->totals.comm_bytes, plan->totals.peak_bytes, 0};
+    Sums sums = {plan->priced->totals.comm_bytes, plan->priced->totals.peak_bytes, 0};
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++)
-        if (tensor_is_parameter(plan->inferred, t) && plan->sharding[t] >= 0)
-            sums.parameters += plan_local_bytes(plan, t, plan->sharding[t]);
+        if (tensor_is_parameter(plan->inferred, t) && plan->moved->sharding[t] >= 0)
+            sums.parameters += plan_local_bytes(plan, t, plan->moved->sharding[t]);
     close_policy(&opened);
     return sums;
 }
@@ -248,7 +249,7 @@ static int64_t parameters_of_stage(const Plan *plan, int stage)
         for (int u = 0; u < tensor_n_uses(graph, t); u++)
             read |= stage_of(plan, graph->uses[graph->tensors[t].use + u]) == stage;
         if (read && tensor_is_parameter(plan->inferred, t))
-            bytes += plan_local_bytes(plan, t, plan->sharding[t]);
+            bytes += plan_local_bytes(plan, t, plan->moved->sharding[t]);
     }
     return bytes;
 }
@@ -262,8 +263,8 @@ static void stages_share_the_parameters(void **state)
         Opened opened = open_policy(models[i], "", "dp=2,pp=4", "pipeline");
         const Plan *plan = plan_of(&opened);
         int64_t bytes = 0;
-        assert_int_equal(plan->stages->n, 4);
-        for (int stage = 0; stage < plan->stages->n; stage++)
+        assert_int_equal(plan->decided->stages->n, 4);
+        for (int stage = 0; stage < plan->decided->stages->n; stage++)
             bytes += parameters_of_stage(plan, stage);
         assert_int_equal(bytes, whole.parameters);
         close_policy(&opened);
@@ -275,11 +276,13 @@ static void stages_take_alike(void **state)
 {
     (void)state;
     Opened opened = open_policy("vit_b_16.onnx", "", "dp=2,pp=3", "pipeline");
-    const Stages *stages = plan_of(&opened)->stages;
-    assert_non_null(stages->table);
+    const Plan *plan = plan_of(&opened);
+    const Stages *stages = plan->decided->stages;
+    assert_non_null(plan_schedule(plan));
     assert_string_equal(stages->schedule, "1f1b");
     assert_int_equal(stages->n_micro_batches, 16);
-    assert_true(stages->table->idle > 2.0 / 18 && stages->table->idle < 2.0 / 18 + 0.03);
+    assert_true(plan_schedule(plan)->idle > 2.0 / 18 &&
+                plan_schedule(plan)->idle < 2.0 / 18 + 0.03);
     close_policy(&opened);
 }
 
@@ -386,12 +389,12 @@ static const char *cost_text(const Opened *opened)
         buf_printf(&out, "%s%g %s", i ? ", " : "", count, step_kind_name(row[i].kind));
     }
     buf_puts(&out, n ? "; step " : "nothing moves; step ");
-    units_format_us(plan->totals.step_us, &out);
+    units_format_us(plan->priced->totals.step_us, &out);
     buf_puts(&out, ", moved ");
-    units_format_bytes(plan->totals.comm_bytes, &out);
+    units_format_bytes(plan->priced->totals.comm_bytes, &out);
     buf_puts(&out, ", peak ");
-    units_format_bytes(plan->totals.peak_bytes, &out);
-    const Schedule *table = plan->stages ? plan->stages->table : NULL;
+    units_format_bytes(plan->priced->totals.peak_bytes, &out);
+    const Schedule *table = plan_schedule(plan);
     if (table) {
         buf_printf(&out, "\n--     %s of %d: ", table->name, table->n_micro_batches);
         units_format_us(table->us, &out);

@@ -4,6 +4,7 @@
 
 #include "core/propagate/propagate.h"
 #include "core/explain/reason.h"
+#include "core/session/make.h"
 
 /* ---- made graphs: "operator out = in, in" lines over inputs and weights ---- */
 
@@ -148,7 +149,7 @@ static void an_output_is_summed_before_its_reader(void **state)
     planning_make(p);
     assert_string_equal(planning_sharding(p, "a", true), "8,64 +tp");
     assert_string_equal(planning_sharding(p, "b", true), "8,64");
-    assert_int_equal(p->plan->n_reshards, 1);
+    assert_int_equal(p->plan->moved->n_reshards, 1);
     planning_close(p);
 }
 
@@ -181,7 +182,7 @@ static void a_partial_value_passes_linear_ops_only(void **state)
     assert_string_equal(planning_sharding(p, "b", true), "8,64 +tp");
     assert_string_equal(planning_sharding(p, "c", true), "64,8 +tp");
     assert_string_equal(planning_sharding(p, "d", true), "64,8");
-    assert_int_equal(p->plan->n_reshards, 1);
+    assert_int_equal(p->plan->moved->n_reshards, 1);
     planning_close(p);
 }
 
@@ -298,9 +299,9 @@ static void the_same_decisions_give_the_same_plan(void **state)
     Planning *p = stressed(*state);
     PlanRequest request = planning_request(p);
     Plan *other = plan_make(&request, NULL);
-    assert_int_equal(other->n_reshards, p->plan->n_reshards);
-    size_t bytes = (size_t)p->graph->n_tensors * sizeof *other->sharding;
-    assert_memory_equal(other->sharding, p->plan->sharding, bytes);
+    assert_int_equal(other->moved->n_reshards, p->plan->moved->n_reshards);
+    size_t bytes = (size_t)p->graph->n_tensors * sizeof *other->moved->sharding;
+    assert_memory_equal(other->moved->sharding, p->plan->moved->sharding, bytes);
     plan_free(other);
     planning_close(p);
 }
@@ -311,12 +312,13 @@ static void every_axis_on_every_dim_ends_at_a_pin(void **state)
     const Plan *plan = p->plan;
     int n_chains = 0;
     for (int32_t t = 0; t < p->graph->n_tensors; t++) {
-        if (plan->sharding[t] < 0)
+        if (plan->moved->sharding[t] < 0)
             continue;
         const Sharding *sharding = plan_sharding(plan, t);
         for (int d = -1; d < sharding->n_dims; d++) {
-            AtomSet atoms = d < 0 ? sharding_partials(shardings_at(plan->shardings, plan->made[t]))
-                                  : cut_atoms(&sharding->dim[d]);
+            AtomSet atoms =
+                d < 0 ? sharding_partials(shardings_at(plan->shardings, plan->moved->made[t]))
+                      : cut_atoms(&sharding->dim[d]);
             int want = 0;
             for (int axis = 0; axis < p->mesh->n_axes; axis++)
                 want += (atoms & mesh_axis_atoms(p->mesh, axis)) != 0;
@@ -338,8 +340,8 @@ static void every_axis_on_every_dim_ends_at_a_pin(void **state)
 static void pins_are_kept(void **state)
 {
     Planning *p = stressed(*state);
-    for (int i = 0; i < p->plan->n_pins; i++) {
-        const Decision *pin = p->plan->pins[i];
+    for (int i = 0; i < p->plan->decided->n_pins; i++) {
+        const Decision *pin = p->plan->decided->pins[i];
         assert_true(
             cut_equal(&plan_sharding(p->plan, pin->place)->dim[pin->dim], decision_cut(pin)));
     }
@@ -410,7 +412,7 @@ static void only_parameters_are_stored(void **state)
     planning_pin(p, "x", 0, "dp", 1, true);
     planning_make(p);
     assert_int_equal(count_findings(p->plan, "store-ignored"), 2);
-    assert_int_equal(p->plan->n_pins, 0);
+    assert_int_equal(p->plan->decided->n_pins, 0);
     planning_close(p);
 }
 

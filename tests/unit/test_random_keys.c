@@ -216,7 +216,7 @@ static void taking_back_leaves_the_plan_as_it_was(void **state)
 {
     Fixture f = open_walk(*state);
     Session *session = f.session;
-    Totals before = session->plan->totals;
+    Totals before = session->plan->priced->totals;
     int n_findings = session->plan->findings.n, n_policy = session->journal.n_done;
     static const char *const edits[] = {
         "p<Enter>", "p<Down><Enter>", "P", "x<Enter>", "j", "j", "]r", "2j", "1", ">", "zR"};
@@ -226,9 +226,9 @@ static void taking_back_leaves_the_plan_as_it_was(void **state)
         app_type(f.app, STR("<Esc>u"));
     assert_int_equal(session->journal.n_done, n_policy);
     assert_int_equal(session->plan->findings.n, n_findings);
-    assert_true(fabs(session->plan->totals.step_us - before.step_us) < 1e-6);
-    assert_int_equal(session->plan->totals.peak_bytes, before.peak_bytes);
-    assert_int_equal(session->plan->totals.comm_bytes, before.comm_bytes);
+    assert_true(fabs(session->plan->priced->totals.step_us - before.step_us) < 1e-6);
+    assert_int_equal(session->plan->priced->totals.peak_bytes, before.peak_bytes);
+    assert_int_equal(session->plan->priced->totals.comm_bytes, before.comm_bytes);
     close_walk(&f);
 }
 

@@ -6,6 +6,7 @@
 #include "core/plan/stage.h"
 #include "core/run/draw.h"
 #include "core/run/run.h"
+#include "core/cost/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -228,8 +229,8 @@ static void put_said(const Opened *opened, Buf *text)
         buf_printf(text, " | %.*s", (int)(strrchr(comm.s, ',') - comm.s), comm.s);
         assert_true(said->comm[i].price.us > 0);
     }
-    assert_true(fabs(plan->totals.comm_us - (said ? said->comm_us : 0)) < 1e-9);
-    assert_true(fabs(plan->totals.overlap_us - plan->totals.step_us) < 1e-9);
+    assert_true(fabs(plan->priced->totals.comm_us - (said ? said->comm_us : 0)) < 1e-9);
+    assert_true(fabs(plan->priced->totals.overlap_us - plan->priced->totals.step_us) < 1e-9);
     for (int i = 0; i < plan->findings.n; i++) {
         const Finding *finding = &plan->findings.at[i];
         if (!strstr(finding->code, "-function"))
@@ -247,13 +248,13 @@ static void put_said(const Opened *opened, Buf *text)
 /* One stage takes what the plan without stages does, collectives inside ops included. */
 static void check_stage(const Opened *opened)
 {
-    double step_us = opened->session->plan->totals.step_us;
+    double step_us = opened->session->plan->priced->totals.step_us;
     Decision decision = {.kind = PIN_SCHEDULE, .schedule = "infer_pipe", .number = 1};
     decision.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
     assert_true(session_apply(opened->session, &decision, 1, NULL));
     const Plan *plan = opened->session->plan;
-    assert_int_equal(plan->stages->n, 1);
-    assert_true(fabs(stage_forward_us(&plan->stages->at[0]) - step_us) < 1e-9);
+    assert_int_equal(plan->decided->stages->n, 1);
+    assert_true(fabs(stage_forward_us(&plan->priced->pipeline->stage[0]) - step_us) < 1e-9);
 }
 
 static void an_operator_says_its_cost(void **state)

@@ -92,7 +92,7 @@ static void assert_near(double a, double b)
 static void assert_row(const Markup *m, const Comm *comm, int at)
 {
     const CommRow *row = &comm->row[at];
-    const Reshard *reshard = &comm->session->plan->reshards[row->first];
+    const Reshard *reshard = &comm->session->plan->moved->reshards[row->first];
     const char *table = "collectives-table";
     Buf steps = buf_new(m->arena);
 
@@ -117,14 +117,15 @@ static void collectives_are_the_plans(const Markup *m, const Session *session)
     for (int i = 0; i < comm->n_rows; i++)
         assert_row(m, comm, i);
     if (comm->n_rows > 0)
-        assert_near(markup_sum(m, "collectives-table", 4), session->plan->totals.comm_us);
+        assert_near(markup_sum(m, "collectives-table", 4), session->plan->priced->totals.comm_us);
     comm_free(comm);
 }
 
 static void memory_is_the_plans(const Markup *m, const Session *session)
 {
-    assert_near(markup_sum(m, "live", 4), (double)session->plan->totals.peak_bytes);
-    assert_near(markup_number(m, "devices", 0, 2), (double)session->plan->totals.peak_bytes);
+    assert_near(markup_sum(m, "live", 4), (double)session->plan->priced->totals.peak_bytes);
+    assert_near(markup_number(m, "devices", 0, 2),
+                (double)session->plan->priced->totals.peak_bytes);
     assert_near(markup_sum(m, "devices", 1), (double)session->mesh->n_devices);
 }
 
@@ -134,8 +135,8 @@ static double parameter_bytes(const Session *session)
     double sum = 0;
     for (int32_t t = 0; t < session->graph->n_tensors; t++)
         if (tensor_is_parameter(session->inferred, t) && tensor_n_uses(session->graph, t) > 0 &&
-            session->plan->sharding[t] >= 0)
-            sum += (double)plan_local_bytes(session->plan, t, session->plan->sharding[t]);
+            session->plan->moved->sharding[t] >= 0)
+            sum += (double)plan_local_bytes(session->plan, t, session->plan->moved->sharding[t]);
     return sum;
 }
 
@@ -151,7 +152,7 @@ static double op_times(const Markup *m)
 
 static void rows_sum_up_to_the_totals(const Markup *m, const Session *session)
 {
-    const Totals *totals = &session->plan->totals;
+    const Totals *totals = &session->plan->priced->totals;
     assert_near(markup_sum(m, "layers-table", 5), totals->compute_us + totals->comm_us);
     assert_near(op_times(m), totals->compute_us);
     if (parameter_bytes(session) > 0)
@@ -169,10 +170,10 @@ static void says(const char *all, const char *what)
 static void summary_says_the_totals(Arena *arena, const char *all, const Session *session)
 {
     Buf text = buf_new(arena);
-    units_format_us(session->plan->totals.step_us, &text);
+    units_format_us(session->plan->priced->totals.step_us, &text);
     says(all, text.s);
     text.n = 0;
-    units_format_bytes(session->plan->totals.peak_bytes, &text);
+    units_format_bytes(session->plan->priced->totals.peak_bytes, &text);
     says(all, text.s);
     text.n = 0;
     units_format_count(inferred_params(session->inferred), &text);
@@ -270,8 +271,8 @@ static void two_plans_stand_side_by_side(void **state)
     const PlanDiff *diff = plan_diff(f.arena, f.session, other);
     Markup m = markup_read(f.arena, report(f.arena, f.session, other, "html", NULL));
 
-    assert_true(markup_number(&m, "diff-totals", 0, 1) == f.session->plan->totals.step_us);
-    assert_true(markup_number(&m, "diff-totals", 0, 2) == other->plan->totals.step_us);
+    assert_true(markup_number(&m, "diff-totals", 0, 1) == f.session->plan->priced->totals.step_us);
+    assert_true(markup_number(&m, "diff-totals", 0, 2) == other->plan->priced->totals.step_us);
     assert_int_equal(markup_rows(&m, "diff-ops"), diff->list[DIFF_OPS].n_rows);
     assert_int_equal(markup_rows(&m, "diff-tensors"), diff->list[DIFF_TENSORS].n_rows);
     assert_int_equal(markup_rows(&m, "diff-moves"), diff->list[DIFF_RESHARDS].n_rows);
@@ -406,7 +407,7 @@ static void names_stay_texts(void **state)
                     .cut = &cut,
                     .origin = {.kind = ORIGIN_USER, .file = "", .text = names[2]}};
     assert_true(session_apply(f.session, &pin, 1, &err));
-    assert_true(f.session->plan->n_reshards > 0);
+    assert_true(f.session->plan->moved->n_reshards > 0);
     const char *page = report(f.arena, f.session, NULL, "html", NULL);
     Markup m = markup_read(f.arena, page);
     assert_int_equal(m.n_scripts, 1);

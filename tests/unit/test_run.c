@@ -290,7 +290,7 @@ static void times_are_medians_of_the_repeats(void **state)
         assert_true(report.op_us[p->inferred->program[i]] > 0);
         sum_us += report.op_us[p->inferred->program[i]];
     }
-    for (int i = 0; i < p->plan->n_reshards; i++)
+    for (int i = 0; i < p->plan->moved->n_reshards; i++)
         sum_us += report.reshard_us[i];
     assert_true(report.median_us > 0 && report.median_us < 100 * sum_us);
     assert_int_equal(report.n_values_checked, 0);
@@ -431,7 +431,7 @@ static Planning *summed_product(void)
     Planning *p = planning_text("y <- MatMul f32[4,6] f32[6,5]; z <- Tanh y", "tp=3");
     pin_index(p, 0, opspace_find_index(inferred_space(p->inferred, 0), STR("k")), "tp");
     planning_make(p);
-    assert_int_equal(p->plan->n_reshards, 1);
+    assert_int_equal(p->plan->moved->n_reshards, 1);
     return p;
 }
 
@@ -441,7 +441,8 @@ static void dropped_sum_is_found(void **state)
     Planning *p = summed_product();
     int32_t y = op_outputs(p->graph, 0)[0];
     Sharding whole = sharding_without_partial(plan_sharding(p->plan, y));
-    p->plan->made[y] = p->plan->sharding[y] = shardings_put(p->plan->shardings, &whole);
+    p->plan->moved->made[y] = p->plan->moved->sharding[y] =
+        shardings_put(p->plan->shardings, &whole);
     RunReport report;
     Error err = {0};
     assert_true(run_plan(p->arena, p->plan, &verified, &report, &err));
@@ -459,10 +460,10 @@ static void step_of_too_small_a_group_is_named(void **state)
     (void)state;
     Planning *p = summed_product();
     Step *step = arena_make(p->arena, Step);
-    *step = p->plan->reshards[0].path->step[0];
+    *step = p->plan->moved->reshards[0].path->step[0];
     step->atoms = 0;
     ReshardPath path = {.n_steps = 1, .step = step};
-    p->plan->reshards[0].path = &path;
+    p->plan->moved->reshards[0].path = &path;
     RunReport report;
     Error err = {0};
     assert_false(run_plan(p->arena, p->plan, &verified, &report, &err));

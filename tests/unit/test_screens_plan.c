@@ -260,9 +260,10 @@ static void what_is_written_decides_the_same(void **state)
     Session *run = session_open(&options, &hooks, &err);
     if (!run)
         fail_msg("%s:%d: %s", err.file, err.line, err.text);
-    assert_memory_equal(&run->plan->totals, &made->plan->totals, sizeof run->plan->totals);
-    assert_int_equal(run->plan->n_pins, made->plan->n_pins);
-    assert_int_equal(run->plan->n_marks, made->plan->n_marks);
+    assert_memory_equal(&run->plan->priced->totals, &made->plan->priced->totals,
+                        sizeof run->plan->priced->totals);
+    assert_int_equal(run->plan->decided->n_pins, made->plan->decided->n_pins);
+    assert_int_equal(run->plan->decided->n_marks, made->plan->decided->n_marks);
     session_close(run);
     session_close(made);
     unlink(path);
@@ -306,7 +307,8 @@ static void an_edit_of_a_policy_goes_behind_it(void **state)
     Session *run = session_open(&options, &hooks, &err);
     if (!run)
         fail_msg("%s:%d: %s", err.file, err.line, err.text);
-    assert_memory_equal(&run->plan->totals, &made->plan->totals, sizeof run->plan->totals);
+    assert_memory_equal(&run->plan->priced->totals, &made->plan->priced->totals,
+                        sizeof run->plan->priced->totals);
     session_close(run);
     session_close(made);
     unlink(path);
@@ -439,12 +441,13 @@ static void a_run_names_the_first_value_that_differs(void **state)
     Session *session = open_tiny();
     Plan *plan = session->plan;
     int32_t summed = -1;
-    for (int r = 0; r < plan->n_reshards && summed < 0; r++)
-        if (sharding_partials(shardings_at(plan->shardings, plan->reshards[r].from)))
-            summed = plan->reshards[r].tensor;
+    for (int r = 0; r < plan->moved->n_reshards && summed < 0; r++)
+        if (sharding_partials(shardings_at(plan->shardings, plan->moved->reshards[r].from)))
+            summed = plan->moved->reshards[r].tensor;
     assert_true(summed >= 0);
     Sharding whole = sharding_without_partial(plan_sharding(plan, summed));
-    plan->made[summed] = plan->sharding[summed] = shardings_put(plan->shardings, &whole);
+    plan->moved->made[summed] = plan->moved->sharding[summed] =
+        shardings_put(plan->shardings, &whole);
     AppOptions options = {0};
     App *app = app_new(session, &options, NULL, 120, 30);
     app_type(app, STR("9:run<Enter>"));

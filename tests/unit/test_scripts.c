@@ -921,9 +921,9 @@ typedef struct {
 static int count_steps(const Plan *plan, Counted *out)
 {
     int n = 0;
-    for (int r = 0; r < plan->n_reshards; r++)
-        for (int s = 0; s < plan->reshards[r].path->n_steps; s++) {
-            const Step *step = &plan->reshards[r].path->step[s];
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++) {
+            const Step *step = &plan->moved->reshards[r].path->step[s];
             if (step->kind == STEP_SLICE)
                 continue;
             int at = 0;

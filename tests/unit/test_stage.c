@@ -112,9 +112,9 @@ static void verify(const Fixture *f)
 static int count_sends(const Plan *plan)
 {
     int n = 0;
-    for (int r = 0; r < plan->n_reshards; r++)
-        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
-            n += plan->reshards[r].path->step[s].kind == STEP_SEND;
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
+            n += plan->moved->reshards[r].path->step[s].kind == STEP_SEND;
     return n;
 }
 
@@ -125,7 +125,7 @@ static void check_axes(const Plan *plan)
         int32_t op = plan->inferred->program[i];
         const OpCut *cut = program_cut(plan, op);
         assert_int_equal(cuts_used(cut->index, (int)cut->n, -1) &
-                             plan->submeshes[plan_devices(plan, op)].fixed,
+                             plan->decided->submeshes[plan_devices(plan, op)].fixed,
                          0);
     }
 }
@@ -192,7 +192,7 @@ static void equals_one_device(void **state)
     cut_stages(&f, row->at, row->parts, row->n, row->relay);
     const Plan *plan = f.session->plan;
     assert_true(plan_is_legal(plan));
-    assert_int_equal(plan->stages->n, row->n);
+    assert_int_equal(plan->decided->stages->n, row->n);
     assert_true(count_sends(plan) >= row->n - 1);
     check_axes(plan);
     verify(&f);
@@ -299,17 +299,17 @@ static void plan_files_keep_stages(void **state)
     assert_true(planfile_save(f.session, path, false, NULL));
     Fixture again = open_with(arena_new(), (SessionOptions){.model = path});
     const Plan *a = f.session->plan, *b = again.session->plan;
-    assert_int_equal(b->stages->n, 4);
+    assert_int_equal(b->decided->stages->n, 4);
     assert_int_equal(count_sends(b), count_sends(a));
-    assert_true(b->stages->at[1].relay);
-    assert_string_equal(b->stages->schedule, "1f1b");
-    assert_int_equal(b->stages->n_micro_batches, 8);
+    assert_true(b->decided->stages->at[1].relay);
+    assert_string_equal(b->decided->stages->schedule, "1f1b");
+    assert_int_equal(b->decided->stages->n_micro_batches, 8);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        assert_int_equal(b->stages->recompute[op], i >= 3 && i <= 9 ? 2 : -1);
+        assert_int_equal(b->decided->stages->recompute[op], i >= 3 && i <= 9 ? 2 : -1);
         assert_int_equal(stage_of(b, op), stage_of(a, op));
     }
-    assert_true(a->totals.step_us == b->totals.step_us);
+    assert_true(a->priced->totals.step_us == b->priced->totals.step_us);
     Arena *arena = arena_new();
     const PlanDiff *diff = plan_diff(arena, f.session, again.session);
     for (DiffListKind kind = DIFF_OPS; kind <= DIFF_RESHARDS; kind++)
@@ -381,10 +381,10 @@ static void sends_are_traffic(void **state)
             assert_true(traffic.pair[to * 8 + from] == 0);
             assert_true(to - from == 4 || traffic.pair[from * 8 + to] == 0);
         }
-    for (int r = 0; r < plan->n_reshards; r++)
-        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
-            if (plan->reshards[r].path->step[s].kind == STEP_SEND)
-                said += 4 * (double)plan->reshards[r].path->step[s].bytes;
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
+            if (plan->moved->reshards[r].path->step[s].kind == STEP_SEND)
+                said += 4 * (double)plan->moved->reshards[r].path->step[s].bytes;
     assert_true(said > 0 && sent == said);
     close_model(&f);
 }

@@ -3,6 +3,7 @@
 #include "tests/unit/random.h"
 
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 
 #include <math.h>
 
@@ -75,22 +76,24 @@ static void sums_what_a_stage_does(void **state)
     Planning *p = two_stages();
     schedule(p, "1f1b", 4);
     const Plan *plan = planning_make(p);
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     double us[2] = {0};
     for (int i = 0; i < p->inferred->n_program; i++)
-        us[stages->of_op[op_at(p, i)]] += plan->op_us[op_at(p, i)];
+        us[stages->of_op[op_at(p, i)]] += plan->priced->op_us[op_at(p, i)];
     for (int s = 0; s < 2; s++) {
-        assert_near(stages->at[s].compute_us, us[s]);
-        assert_near(stage_backward_us(&stages->at[s]), 2 * stage_forward_us(&stages->at[s]));
+        assert_near(plan->priced->pipeline->stage[s].compute_us, us[s]);
+        assert_near(stage_backward_us(&plan->priced->pipeline->stage[s]),
+                    2 * stage_forward_us(&plan->priced->pipeline->stage[s]));
     }
     double all = 0;
     for (int s = 0; s < 2; s++)
-        all += stage_forward_us(&stages->at[s]) + stages->at[s].receive_us;
-    assert_near(all, plan->totals.step_us);
-    assert_near(plan_step_us(plan), stages->table->us);
-    assert_true(stages->table->us > 3 * plan->totals.step_us);
-    assert_near(stages->even_idle, 1.0 / 5);
-    assert_int_equal(stages->table->in_flight[0], 2);
+        all += stage_forward_us(&plan->priced->pipeline->stage[s]) +
+               plan->priced->pipeline->stage[s].receive_us;
+    assert_near(all, plan->priced->totals.step_us);
+    assert_near(plan_step_us(plan), plan_schedule(plan)->us);
+    assert_true(plan_schedule(plan)->us > 3 * plan->priced->totals.step_us);
+    assert_near(plan->priced->pipeline->even_idle, 1.0 / 5);
+    assert_int_equal(plan_schedule(plan)->in_flight[0], 2);
     planning_close(p);
 }
 
@@ -100,8 +103,8 @@ static void goes_through_once(void **state)
     (void)state;
     Planning *p = two_stages();
     const Plan *plan = planning_make(p);
-    assert_false(plan->stages->table->trains);
-    assert_near(plan->stages->table->us, plan->totals.step_us);
+    assert_false(plan_schedule(plan)->trains);
+    assert_near(plan_schedule(plan)->us, plan->priced->totals.step_us);
     planning_close(p);
 }
 
@@ -110,8 +113,8 @@ static void is_the_step_without_stages(void **state)
     (void)state;
     Planning *p = planning_open("tiny-gpt", "batch=2,seq=16", "tp=2");
     const Plan *plan = planning_make(p);
-    assert_null(plan->stages);
-    assert_near(plan_step_us(plan), plan->totals.step_us);
+    assert_null(plan->decided->stages);
+    assert_near(plan_step_us(plan), plan->priced->totals.step_us);
     planning_close(p);
 }
 
@@ -122,7 +125,7 @@ static void computes_again(void **state)
     int half = p->inferred->n_program / 2;
     schedule(p, "1f1b", 4);
     decide(p, (Decision){.kind = PIN_RECOMPUTE, .place = op_at(p, 0), .last = op_at(p, half - 1)});
-    const Stage *stage = planning_make(p)->stages->at;
+    const StagePrice *stage = planning_make(p)->priced->pipeline->stage;
     assert_near(stage_backward_us(&stage[0]), 3 * stage_forward_us(&stage[0]));
     assert_near(stage[1].again_us, 0);
     planning_close(p);
@@ -141,18 +144,20 @@ static bool runs_on(const Lanes *lanes, int stage, int lane)
 /* Per position which stages run there; positions with equal sets, none empty, are one lane. */
 static void assert_lanes(const Planning *p, const Stages *stages)
 {
-    const Lanes *lanes = stages->lanes;
+    const Lanes *lanes = p->plan->priced->pipeline->lanes;
     int n_devices[64] = {0};
     for (int64_t position = 0; position < p->mesh->n_devices; position++) {
         int found = -1, n_found = 0;
         bool used = false;
         for (int s = 0; s < stages->n; s++)
-            used |= submesh_has(p->mesh, p->plan->submeshes[stages->at[s].devices], position);
+            used |=
+                submesh_has(p->mesh, p->plan->decided->submeshes[stages->at[s].devices], position);
         for (int lane = 0; lane < lanes->n; lane++) {
             bool same = true;
             for (int s = 0; s < stages->n; s++)
                 same &= runs_on(lanes, s, lane) ==
-                        submesh_has(p->mesh, p->plan->submeshes[stages->at[s].devices], position);
+                        submesh_has(p->mesh, p->plan->decided->submeshes[stages->at[s].devices],
+                                    position);
             n_found += same;
             found = same ? lane : found;
         }
@@ -182,8 +187,8 @@ static void splits_devices_into_lanes(void **state)
         }
         stage_on(p, n, devices);
         const Plan *plan = planning_make(p);
-        assert_int_equal(plan->stages->n, n);
-        assert_lanes(p, plan->stages);
+        assert_int_equal(plan->decided->stages->n, n);
+        assert_lanes(p, plan->decided->stages);
         planning_close(p);
     }
 }
@@ -206,12 +211,12 @@ static void refuses_a_schedule(void **state)
     assert_string_equal(finding->file, "test.lua");
     assert_int_equal(finding->line, 7);
     assert_false(plan_is_legal(plan));
-    assert_null(plan->stages->table);
-    assert_near(plan_step_us(plan), plan->totals.step_us);
+    assert_null(plan_schedule(plan));
+    assert_near(plan_step_us(plan), plan->priced->totals.step_us);
     schedule(p, "1f1b_interleaved", 4);
     plan = planning_make(p);
     assert_null(finding_of(plan, "schedule"));
-    assert_near(plan->stages->even_idle, 1.0 / (2 * 4 + 1));
+    assert_near(plan->priced->pipeline->even_idle, 1.0 / (2 * 4 + 1));
     planning_close(p);
 }
 
@@ -244,11 +249,11 @@ static void explains_itself(void **state)
     Planning *p = two_stages();
     schedule(p, "gpipe", 4);
     Buf text = buf_new(p->arena), other = buf_new(p->arena);
-    stages_explain(planning_make(p), &text);
+    pipeline_explain(planning_make(p), &text);
     assert_non_null(strstr(text.s, "gpipe, 4 micro-batches on 2 stages: "));
     assert_non_null(strstr(text.s, "equally long would have 20.0% = (n-1)/(m+n-1)"));
     schedule(p, "chimera_direct", 4);
-    stages_explain(planning_make(p), &other);
+    pipeline_explain(planning_make(p), &other);
     assert_string_equal(other.s, "no schedule, 4 micro-batches on 2 stages: it does not fit them, "
                                  "see the findings");
     planning_close(p);

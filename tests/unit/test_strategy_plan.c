@@ -5,6 +5,7 @@
 #include "core/explain/reason.h"
 #include "core/peers/torch/strategy.h"
 #include "core/run/run.h"
+#include "core/session/make.h"
 #include "tests/unit/graph_text.h"
 
 static Planning *planning_of_text(const char *text, const char *mesh)
@@ -50,9 +51,9 @@ static const char *made_placements(const Planning *p)
         for (int o = 0; o < p->graph->ops[op].n_outputs; o++) {
             int32_t t = op_outputs(p->graph, op)[o];
             Placement placements[MESH_AXES_MAX];
-            if (t < 0 || p->plan->made[t] < 0)
+            if (t < 0 || p->plan->moved->made[t] < 0)
                 continue;
-            const Sharding *made = shardings_at(p->plan->shardings, p->plan->made[t]);
+            const Sharding *made = shardings_at(p->plan->shardings, p->plan->moved->made[t]);
             assert_true(placements_of(made, p->mesh, placements, NULL));
             buf_printf(&text, "%s%s [", text.n ? "; " : "", tensor_name(p->graph, t));
             for (int axis = 0; axis < p->mesh->n_axes; axis++) {
@@ -202,7 +203,7 @@ static void no_other_row_is_cheaper(void **state)
         pin_placements(p, nets[i].pins);
         planning_make(p);
         for (int op = 0; op < p->graph->n_ops; op++) {
-            const OpChoice *choice = &p->plan->choice[op];
+            const OpChoice *choice = &p->plan->propagated->choice[op];
             assert_true(choice->us >= 0 && choice->us <= choice->next_us);
             n_priced += choice->us > 0;
         }

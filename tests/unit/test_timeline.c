@@ -42,9 +42,9 @@ static void spans_add_up_to_the_step(void **state)
 {
     Session *session = open_row(*state);
     Timeline *line = timeline_new(session);
-    double rows = 0, kinds = 0, step = session->plan->totals.step_us;
+    double rows = 0, kinds = 0, step = session->plan->priced->totals.step_us;
     int n = 0;
-    assert_int_equal(line->n, session->inferred->n_program + session->plan->n_reshards);
+    assert_int_equal(line->n, session->inferred->n_program + session->plan->moved->n_reshards);
     assert_true(fabs(line->us - step) <= 1e-9 * step);
     for (int r = 0; r < line->n_rows; r++) {
         rows += line->row[r].us;
@@ -99,11 +99,11 @@ static void stages_have_rows_of_their_own(void **state)
         if (span->us <= 0)
             continue;
         if (span->op >= 0) {
-            assert_int_equal(devices, plan->devices[span->op]);
+            assert_int_equal(devices, plan->decided->devices[span->op]);
             continue;
         }
-        assert_int_equal(devices, plan->reshards[span->reshard].to_devices);
-        sent += devices != plan->reshards[span->reshard].from_devices;
+        assert_int_equal(devices, plan->moved->reshards[span->reshard].to_devices);
+        sent += devices != plan->moved->reshards[span->reshard].from_devices;
     }
     assert_true(sent > 0);
     timeline_free(line);

@@ -306,9 +306,9 @@ static void a_plan_reads_as_what_it_is(void **state)
         assert_true(json_is_string(arg(&r.at[i], "why")) &&
                     json_is_string(arg(&r.at[i], "formula")));
     }
-    assert_int_equal(n, plan->inferred->n_program + plan->n_reshards);
-    assert_true(fabs(us - plan->totals.step_us) < 1e-6 * us);
-    assert_int_equal(check_counters(&r, 0), plan->totals.peak_bytes);
+    assert_int_equal(n, plan->inferred->n_program + plan->moved->n_reshards);
+    assert_true(fabs(us - plan->priced->totals.step_us) < 1e-6 * us);
+    assert_int_equal(check_counters(&r, 0), plan->priced->totals.peak_bytes);
     json_free(r.root);
     close_opened(&f);
 }
@@ -323,10 +323,10 @@ static void what_is_moved_has_flows(void **state)
     int made = 0, read = 0, out_of_ops, into_ops;
     check_threads(&r);
     check_flows(&r, 0, &out_of_ops, &into_ops);
-    for (int i = 0; i < plan->n_reshards; i++) {
-        int32_t maker = f.session->graph->tensors[plan->reshards[i].tensor].maker;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        int32_t maker = f.session->graph->tensors[plan->moved->reshards[i].tensor].maker;
         made += maker >= 0 && !inferred_is_host(plan->inferred, maker);
-        read += plan->reshards[i].n_uses > 0;
+        read += plan->moved->reshards[i].n_uses > 0;
     }
     if (f.session->graph->n_bodies == 0) {
         assert_int_equal(out_of_ops, made);
@@ -364,16 +364,16 @@ static void a_run_reads_as_what_was_done(void **state)
             assert_true(json_real(arg(&r.at[i], "predicted_us"), -1) >= 0);
         }
     assert_int_equal(slices, done);
-    for (int i = 0; i < plan->n_reshards; i++) {
-        int32_t maker = f.session->graph->tensors[plan->reshards[i].tensor].maker;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        int32_t maker = f.session->graph->tensors[plan->moved->reshards[i].tensor].maker;
         moved += maker >= 0 && !inferred_is_host(plan->inferred, maker);
     }
-    if (f.session->graph->n_bodies == 0 && !plan->stages)
+    if (f.session->graph->n_bodies == 0 && !plan->decided->stages)
         assert_int_equal(out_of_ops, moved * trace->n_ranks);
     assert_true(moved == 0 || (out_of_ops > 0 && into_ops > 0));
-    assert_true(check_counters(&r, 1) <= plan->totals.peak_bytes);
+    assert_true(check_counters(&r, 1) <= plan->priced->totals.peak_bytes);
     if (f.session->graph->n_bodies == 0)
-        assert_int_equal(check_counters(&r, 1), plan->totals.peak_bytes);
+        assert_int_equal(check_counters(&r, 1), plan->priced->totals.peak_bytes);
     json_free(r.root);
     close_opened(&f);
 }

@@ -104,7 +104,9 @@ static void flows_of_step(const Plan *plan, const Step *step, TrafficVisit *visi
 {
     static const SubMesh whole[] = {{0}};
     Plan with = *plan;
-    with.submeshes = whole;
+    Decided decided = {.n_submeshes = 1};
+    decided.submeshes = whole;
+    with.decided = &decided;
     ReshardPath path = {.n_steps = 1, .step = step};
     traffic_flows(&with, &(Reshard){.path = &path}, 0, visit, seen);
 }
@@ -215,9 +217,9 @@ static void sums_of_a_plan_are_those_of_its_steps(void **state)
         int n = (int)session->mesh->n_devices;
         double in_matrix = 0, in_halves = 0, us = 0;
         Seen *seen = arena_make(arena, Seen);
-        for (int r = 0; r < plan->n_reshards; r++) {
-            for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
-                traffic_flows(plan, &plan->reshards[r], s, see, seen);
+        for (int r = 0; r < plan->moved->n_reshards; r++) {
+            for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
+                traffic_flows(plan, &plan->moved->reshards[r], s, see, seen);
         }
         Traffic traffic = traffic_of_plan(arena, plan, n);
         Traffic halved = traffic_of_plan(arena, plan, 2 < n ? 2 : n);
@@ -237,7 +239,7 @@ static void sums_of_a_plan_are_those_of_its_steps(void **state)
         assert_true(fabs(links - in_matrix) <= 1e-9 * in_matrix);
         assert_true(fabs(links - in_halves) <= 1e-9 * in_halves);
         assert_true(fabs(traffic.sent.to_switch - to_switch) <= 1e-9 * to_switch);
-        assert_true(fabs(us - plan->totals.comm_us) <= 1e-6 * us);
+        assert_true(fabs(us - plan->priced->totals.comm_us) <= 1e-6 * us);
         session_close(session);
     }
     scripts_free(scripts);

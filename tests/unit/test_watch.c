@@ -178,19 +178,19 @@ static void a_failing_policy_leaves_the_plan(void **state)
 static void a_machine_prices_anew(void **state)
 {
     Fixture *f = *state;
-    double step_us = f->app->ui.session->plan->totals.step_us;
+    double step_us = f->app->ui.session->plan->priced->totals.step_us;
     Source slower;
     assert_true(file_read(f->arena, "scripts/machines/pcie.lua", 1 << 16, &slower, NULL));
     assert_true(file_write(f->machine, slower.text, NULL));
     age(f->machine, 5);
     assert_true(turn(f));
-    assert_true(f->app->ui.session->plan->totals.step_us > step_us);
+    assert_true(f->app->ui.session->plan->priced->totals.step_us > step_us);
     write_file(f->machine, "nonsense");
     age(f->machine, 4);
-    step_us = f->app->ui.session->plan->totals.step_us;
+    step_us = f->app->ui.session->plan->priced->totals.step_us;
     assert_true(turn(f));
     assert_true(f->app->ui.messages.is_error);
-    assert_true(f->app->ui.session->plan->totals.step_us == step_us);
+    assert_true(f->app->ui.session->plan->priced->totals.step_us == step_us);
 }
 
 static void a_model_is_opened_again_with_the_pins(void **state)
@@ -200,14 +200,14 @@ static void a_model_is_opened_again_with_the_pins(void **state)
                          "/h.1.mlp.c_proj/Gemm<Enter>"));
     Session *old = f->app->ui.session;
     const char *op = arena_str(f->arena, str_from(op_name(old->graph, f->app->ui.at.op)));
-    double step_us = old->plan->totals.step_us;
+    double step_us = old->plan->priced->totals.step_us;
     copy_model(f, "samples/models/tiny-gpt.onnx");
     age(f->model, 5);
     assert_true(turn(f));
     Session *session = f->app->ui.session;
     assert_ptr_not_equal(session, old);
     assert_string_equal(op_name(session->graph, f->app->ui.at.op), op);
-    assert_true(session->plan->totals.step_us == step_us);
+    assert_true(session->plan->priced->totals.step_us == step_us);
     assert_non_null(strstr(f->app->ui.messages.text, "1 of 1 pins kept"));
     app_type(f->app, STR("u")); /* it can be taken back as before */
     assert_int_equal(session->journal.n_done, 1);

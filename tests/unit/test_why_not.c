@@ -72,9 +72,9 @@ typedef struct {
     int dim[2];
     const char *axes[2];
     const char *tensor, *want; /* in what `why` says of the tensor */
-} Moved;
+} MovedRow;
 
-static Moved moved[] = {
+static MovedRow moved[] = {
     {"what it must cost, the next best",
      "tp=4",
      {ATTN "c_proj.weight"},
@@ -102,7 +102,7 @@ static Moved moved[] = {
 
 static void both_sides_of_a_reshard_are_told(void **state)
 {
-    const Moved *row = *state;
+    const MovedRow *row = *state;
     Planning *p = planning_open(GPT, row->mesh);
     for (int i = 0; i < 2 && row->pin[i]; i++)
         planning_pin(p, row->pin[i], row->dim[i], row->axes[i], 1, false);
@@ -203,7 +203,7 @@ static void every_axis_has_an_origin(void **state)
     for (int method = 0; method < METHOD_COUNT; method++) {
         Planning *p = some_plan(*state, (Method)method);
         for (int32_t t = 0; t < p->graph->n_tensors; t++)
-            if (p->plan->sharding[t] >= 0)
+            if (p->plan->moved->sharding[t] >= 0)
                 check_chains(p, t);
         planning_close(p);
     }

@@ -41,7 +41,7 @@ static const Reshard *comm_first(const Ui *ui)
 {
     int last = ui->comm->n_rows - 1, row = ui->at.reshard < last ? ui->at.reshard : last;
 
-    return &ui_plan(ui)->reshards[ui->comm->row[row].first];
+    return &ui_plan(ui)->moved->reshards[ui->comm->row[row].first];
 }
 
 static void why(Ui *ui)
@@ -93,7 +93,7 @@ static void mesh_set(Ui *ui, const Totals *before, const char *what)
 {
     (void)before;
     ui_say(ui, "mesh %s: %s %.*s%s", what, label_pass(ui_plan(ui)),
-           STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)),
+           STR_ARG(label_us(ui, ui_plan(ui)->priced->totals.step_us)),
            ui->changes.edits > 0 ? "; pins made here are dropped" : "");
     ui->changes.edits = 0;
 }

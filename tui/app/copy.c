@@ -19,7 +19,7 @@ static const char *form_name(int form)
 
 static const Sharding *selected_sharding(const Ui *ui)
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->sharding[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->sharding[ui->at.tensor];
 
     return id < 0 ? NULL : shardings_at(ui_plan(ui)->shardings, id);
 }

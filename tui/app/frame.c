@@ -33,10 +33,10 @@ static Str without_extension(const char *path)
 /* "1.2/80.0 GiB": the unit once where both have the same. */
 static Str peak_text(const Ui *ui)
 {
-    Str used = label_bytes(ui, ui_plan(ui)->totals.peak_bytes);
+    Str used = label_bytes(ui, ui_plan(ui)->priced->totals.peak_bytes);
     Str limit = label_bytes(ui, ui->session->machine->memory_bytes);
     int64_t unit = str_find(used, STR(" "));
-    bool over = ui_plan(ui)->totals.peak_bytes > ui->session->machine->memory_bytes;
+    bool over = ui_plan(ui)->priced->totals.peak_bytes > ui->session->machine->memory_bytes;
 
     if (unit >= 0 && str_ends(limit, (Str){used.s + unit, used.n - (size_t)unit}))
         used.n = (size_t)unit;
@@ -64,7 +64,7 @@ static Str findings_text(const Ui *ui, Style *style)
 static int status_parts(const Ui *ui, StatusPart *part)
 {
     const Session *session = ui->session;
-    const Totals *totals = &ui_plan(ui)->totals;
+    const Totals *totals = &ui_plan(ui)->priced->totals;
     const char *policy = ui_policy_file(session);
     Str model = without_extension(session->options.model), peak = peak_text(ui);
     Str step = label_us(ui, totals->step_us);

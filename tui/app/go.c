@@ -92,8 +92,8 @@ void go_producer(Ui *ui)
 
 static int32_t reshard_of(const Plan *plan, int32_t tensor)
 {
-    for (int32_t r = 0; r < plan->n_reshards; r++)
-        if (plan->reshards[r].tensor == tensor)
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++)
+        if (plan->moved->reshards[r].tensor == tensor)
             return r;
     return -1;
 }
@@ -107,8 +107,8 @@ static int32_t handed_on(const Ui *ui, int32_t tensor)
 
     for (int o = 0; op >= 0 && o < graph->ops[op].n_outputs; o++) {
         int32_t output = op_outputs(graph, op)[o];
-        if (output >= 0 && plan->made[output] >= 0 &&
-            sharding_partials(shardings_at(plan->shardings, plan->made[output])))
+        if (output >= 0 && plan->moved->made[output] >= 0 &&
+            sharding_partials(shardings_at(plan->shardings, plan->moved->made[output])))
             return output;
     }
     return -1;
@@ -151,9 +151,9 @@ static int32_t operand_of(const Graph *graph, int32_t op, int i)
 /* The reshard that an op reads a value through; -1: none. */
 static int32_t reshard_into(const Plan *plan, int32_t op)
 {
-    for (int32_t r = 0; r < plan->n_reshards; r++)
-        for (int32_t u = 0; u < plan->reshards[r].n_uses; u++)
-            if (plan->reshard_uses[plan->reshards[r].use + u] == op)
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++)
+        for (int32_t u = 0; u < plan->moved->reshards[r].n_uses; u++)
+            if (plan->moved->reshard_uses[plan->moved->reshards[r].use + u] == op)
                 return r;
     return -1;
 }
@@ -163,13 +163,14 @@ void go_other_end(Ui *ui)
     const Plan *plan = ui_plan(ui);
     int32_t op = ui->at.op, out = op < 0 ? -1 : ui->comm->of_op[op];
     int32_t in = op < 0 ? -1 : reshard_into(plan, op), ops[MENU_MAX];
-    int32_t maker = in < 0 ? -1 : ui_graph(ui)->tensors[plan->reshards[in].tensor].maker;
+    int32_t maker = in < 0 ? -1 : ui_graph(ui)->tensors[plan->moved->reshards[in].tensor].maker;
     int n = 0;
 
     for (int32_t r = out; r >= 0; r = ui->comm->next[r])
-        for (int32_t u = 0; u < plan->reshards[r].n_uses; u++)
-            if (plan->reshard_uses[plan->reshards[r].use + u] != op)
-                n = add_once(ops, n, MENU_MAX, plan->reshard_uses[plan->reshards[r].use + u]);
+        for (int32_t u = 0; u < plan->moved->reshards[r].n_uses; u++)
+            if (plan->moved->reshard_uses[plan->moved->reshards[r].use + u] != op)
+                n = add_once(ops, n, MENU_MAX,
+                             plan->moved->reshard_uses[plan->moved->reshards[r].use + u]);
     if (n > 0)
         go_one_of(ui, "reshard read by", ops, n);
     else if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
@@ -220,7 +221,7 @@ void go_pick_tensor(Ui *ui)
         if (tensor < 0)
             continue;
         Str name = label_tensor(ui->session, ui->frame, tensor),
-            value = label_value(ui, tensor, ui_plan(ui)->made[tensor]);
+            value = label_value(ui, tensor, ui_plan(ui)->moved->made[tensor]);
         menu_add(ui, 0,
                  str_from(arena_printf(ui->frame, "%s %.*s  %.*s",
                                        i < graph->ops[ui->at.op].n_inputs ? "in " : "out",

@@ -114,7 +114,7 @@ static void say_reopened(Ui *ui, int n_edits)
     for (int i = 0; i < ui->session->notes.n; i++)
         n_dropped += ui->session->notes.at[i].level == LEVEL_WARNING;
     buf_printf(&text, "read again: %d ops, %s %.*s", ui->session->inferred->n_program,
-               label_pass(ui_plan(ui)), STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)));
+               label_pass(ui_plan(ui)), STR_ARG(label_us(ui, ui_plan(ui)->priced->totals.step_us)));
     if (n_edits > 0)
         buf_printf(&text, "; %d of %d pins kept", n_edits - n_lost, n_edits);
     if (n_dropped > 0)
@@ -216,7 +216,7 @@ static void machine_read(Ui *ui, const Totals *before, const char *what)
 {
     (void)before, (void)what;
     ui_say(ui, "machine %s read again: %s %.*s", path_base(ui->session->options.machine),
-           label_pass(ui_plan(ui)), STR_ARG(label_us(ui, ui_plan(ui)->totals.step_us)));
+           label_pass(ui_plan(ui)), STR_ARG(label_us(ui, ui_plan(ui)->priced->totals.step_us)));
 }
 
 static void machine_written(void *app)

@@ -200,7 +200,7 @@ static void print_totals(const Page *page)
         table_cell(table, str_from(total_rows[r].name));
         for (int s = 0; s < diff->n_sides; s++) {
             Buf text = buf_new(page->arena);
-            total_rows[r].format(&diff->side[s]->plan->totals, total_rows[r].at, &text);
+            total_rows[r].format(&diff->side[s]->plan->priced->totals, total_rows[r].at, &text);
             table_cell(table, buf_str(&text));
         }
     }

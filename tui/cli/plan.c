@@ -4,6 +4,7 @@
 #include "core/plan/json_forms.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 #include "tui/cli/plan_text.h"
 #include "tui/cli/table.h"
 
@@ -96,7 +97,7 @@ enum { LIMITS_MAX = 3 };
 
 static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
 {
-    const Totals *totals = &plan->totals;
+    const Totals *totals = &plan->priced->totals;
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
     Limit peak = {.name = "peak", .given = cli->options.max_peak, .format = format_bytes};
     Limit comm = {.name = "comm", .given = cli->options.max_comm, .format = format_percent};
@@ -104,7 +105,7 @@ static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
     peak.value = (double)totals->peak_bytes;
     comm.value = share;
     step.value = plan_step_us(plan);
-    step.schedule = plan->stages ? plan->stages->table : NULL;
+    step.schedule = plan_schedule(plan);
     *n = 0;
     return add_limit(cli, limits, n, &peak, parse_bytes, "74GiB") &&
            add_limit(cli, limits, n, &comm, parse_percent, "20%") &&

@@ -6,6 +6,7 @@
 #include "core/cost/memory.h"
 #include "core/plan/stage.h"
 #include "core/summary/comm.h"
+#include "core/cost/pipeline.h"
 #include "tui/state/control.h"
 #include "tui/state/parameters.h"
 #include "tui/views/label.h"
@@ -116,7 +117,7 @@ static void op_reshards_cell(const Page *page, Table *table, int32_t op, double 
     Buf text = buf_new(page->scratch);
     int more = 0;
     for (int32_t r = page->comm->of_op[op]; r >= 0; r = page->comm->next[r]) {
-        const ReshardPath *path = page->plan->reshards[r].path;
+        const ReshardPath *path = page->plan->moved->reshards[r].path;
         int64_t bytes = path_bytes(path);
         if (bytes == 0 || text.n > 0) {
             more += bytes > 0;
@@ -152,7 +153,7 @@ static void group_cells(const Page *page, Table *table, const OutlineRow *row)
 
 static void tensor_cells(const Page *page, Table *table, int32_t tensor)
 {
-    int32_t sharding = tensor < 0 ? -1 : page->plan->made[tensor];
+    int32_t sharding = tensor < 0 ? -1 : page->plan->moved->made[tensor];
     sharding_cell(page, table, tensor, sharding);
     if (sharding < 0)
         table_cell(table, STR(""));
@@ -169,7 +170,7 @@ static void op_cells(const Page *page, Table *table, const OutlineRow *row)
             tensor = op_outputs(graph, row->id)[o];
     table_cell(table, str_from(label_operator(graph, row->id)));
     tensor_cells(page, table, tensor);
-    us_cell(table, page->scratch, page->plan->op_us[row->id] * (double)row->times);
+    us_cell(table, page->scratch, page->plan->priced->op_us[row->id] * (double)row->times);
     op_reshards_cell(page, table, row->id,
                      (double)row->times * inferred_repeat(page->session->inferred, row->id));
 }
@@ -221,7 +222,7 @@ static void format_parameters(const Page *page, Buf *out)
             buf_printf(&name, " ×%d", row->n);
         table_path(table, 0, buf_str(&name), PARAMETER_MOST);
         table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->first])));
-        int32_t stored = page->plan->sharding[row->first];
+        int32_t stored = page->plan->moved->sharding[row->first];
         sharding_cell(page, table, row->first, stored);
         bytes_cell(table, page->scratch, row->n * plan_local_bytes(page->plan, row->first, stored));
     }
@@ -234,8 +235,8 @@ static void format_parameters(const Page *page, Buf *out)
 static int count_steps(const Plan *plan)
 {
     int n = 0;
-    for (int i = 0; i < plan->n_reshards; i++)
-        n += plan->reshards[i].path->n_steps;
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        n += plan->moved->reshards[i].path->n_steps;
     return n;
 }
 
@@ -244,9 +245,9 @@ int plan_collectives(Arena *arena, const Plan *plan, CollectiveRow **out)
     Arena *scratch = arena_new();
     Intern *alike = intern_new(scratch);
     CollectiveRow *rows = *out = arena_array(arena, CollectiveRow, count_steps(plan));
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const ReshardPath *path = plan->reshards[i].path;
-        double times = reshard_repeat(plan, &plan->reshards[i]);
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const ReshardPath *path = plan->moved->reshards[i].path;
+        double times = reshard_repeat(plan, &plan->moved->reshards[i]);
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind == STEP_SLICE)
@@ -386,8 +387,9 @@ static void format_memory(const Page *page, Buf *out)
 
 static void stage_cells(const Page *page, Table *table, int s)
 {
-    const Stages *stages = page->plan->stages;
+    const Stages *stages = page->plan->decided->stages;
     const Stage *stage = &stages->at[s];
+    const StagePrice *price = &page->plan->priced->pipeline->stage[s];
     const Inferred *inferred = page->plan->inferred;
     Buf devices = buf_new(page->scratch);
     comm_format_part(page->session, stage->devices, &devices);
@@ -396,18 +398,18 @@ static void stage_cells(const Page *page, Table *table, int s)
     table_path(table, 0, label_op(page->session, page->scratch, inferred->program[stage->first]),
                OUTPUT_MOST);
     table_printf(table, "%d", stage->last - stage->first + 1);
-    us_cell(table, page->scratch, stage_forward_us(stage));
-    if (stages->table && stages->table->trains)
-        us_cell(table, page->scratch, stage_backward_us(stage));
+    us_cell(table, page->scratch, stage_forward_us(price));
+    if (plan_schedule(page->plan) && plan_schedule(page->plan)->trains)
+        us_cell(table, page->scratch, stage_backward_us(price));
     else
         table_cell(table, STR(""));
-    us_cell(table, page->scratch, stage->receive_us);
-    if (stage->receive_bytes > 0)
-        bytes_cell(table, page->scratch, stage->receive_bytes);
+    us_cell(table, page->scratch, price->receive_us);
+    if (price->receive_bytes > 0)
+        bytes_cell(table, page->scratch, price->receive_bytes);
     else
         table_cell(table, STR(""));
-    if (stages->table)
-        table_printf(table, "%d", stages->table->in_flight[s]);
+    if (plan_schedule(page->plan))
+        table_printf(table, "%d", plan_schedule(page->plan)->in_flight[s]);
     else
         table_cell(table, STR(""));
 }
@@ -417,7 +419,7 @@ static void format_stages(const Page *page, Buf *out)
     static const TableColumn columns[] = {{"STAGE", 0},      {"DEVICES", 0},   {"FROM", 0},
                                           {"OPS", -99},      {"FORWARD", -99}, {"BACKWARD", -99},
                                           {"RECEIVES", -99}, {"", -99},        {"IN FLIGHT", -99}};
-    const Stages *stages = page->plan->stages;
+    const Stages *stages = page->plan->decided->stages;
     if (!stages)
         return;
     Table *table = table_new(page->scratch, columns, sizeof columns / sizeof *columns);
@@ -432,7 +434,7 @@ static void format_stages(const Page *page, Buf *out)
 static void format_init(const Plan *plan, Buf *out)
 {
     InitMemory init;
-    memory_init(plan, plan->peak_rank, &init);
+    memory_init(plan, plan->priced->peak_rank, &init);
     if (init.parts_bytes == init.whole_bytes)
         return;
     buf_puts(out, "init     ");
@@ -465,18 +467,18 @@ void plan_text_findings(const Findings *findings, Buf *out)
 
 static void format_schedule(const Plan *plan, Buf *out)
 {
-    if (!plan->stages)
+    if (!plan->decided->stages)
         return;
     buf_puts(out, "schedule ");
-    stages_explain(plan, out);
-    if (plan->stages->table && plan->stages->table->trains)
-        buf_printf(out, "\n         %s", stages_backward_note());
+    pipeline_explain(plan, out);
+    if (plan_schedule(plan) && plan_schedule(plan)->trains)
+        buf_printf(out, "\n         %s", pipeline_backward_note());
     buf_putc(out, '\n');
 }
 
 static void plan_text_totals(const Session *session, Buf *out)
 {
-    const Totals *totals = &session->plan->totals;
+    const Totals *totals = &session->plan->priced->totals;
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
     buf_puts(out, "step     ");
     units_format_us(totals->step_us, out);
@@ -485,7 +487,7 @@ static void plan_text_totals(const Session *session, Buf *out)
     buf_puts(out, " + collectives ");
     units_format_us(totals->comm_us, out);
     buf_printf(out, " (%.1f%%)%s\n", share,
-               session->plan->stages ? ", one micro-batch through all stages" : "");
+               session->plan->decided->stages ? ", one micro-batch through all stages" : "");
     format_schedule(session->plan, out);
     if (totals->comm_us > 0) {
         buf_puts(out, "overlap  ");
@@ -497,7 +499,7 @@ static void plan_text_totals(const Session *session, Buf *out)
     buf_puts(out, "moved    ");
     units_format_bytes(totals->comm_bytes, out);
     buf_printf(out, " sent by a device%s\npeak     ",
-               session->plan->stages ? " of each stage" : "");
+               session->plan->decided->stages ? " of each stage" : "");
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
     units_format_bytes(session->machine->memory_bytes, out);
@@ -505,7 +507,7 @@ static void plan_text_totals(const Session *session, Buf *out)
     format_init(session->plan, out);
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);
-    buf_printf(out, " on a device%s\n", session->plan->stages ? " of each stage" : "");
+    buf_printf(out, " on a device%s\n", session->plan->decided->stages ? " of each stage" : "");
     buf_puts(out, "op time  ");
     cost_explain(session->machine, out);
     buf_puts(out, "; see help machine\n");

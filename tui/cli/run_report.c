@@ -39,7 +39,7 @@ static Json *ops_json(const Session *session, const RunReport *report)
         Json *row = json_object();
         json_set_str(row, "name", op_name(session->graph, op));
         json_set_real(row, "us", report->op_us[op]);
-        json_set_real(row, "predicted_us", session->plan->op_us[op]);
+        json_set_real(row, "predicted_us", session->plan->priced->op_us[op]);
         json_add(out, row);
     }
     return out;
@@ -56,8 +56,8 @@ static Json *reshards_json(const Session *session, const RunReport *report)
 {
     Arena *arena = arena_new();
     Json *out = json_array();
-    for (int i = 0; i < session->plan->n_reshards; i++) {
-        const Reshard *reshard = &session->plan->reshards[i];
+    for (int i = 0; i < session->plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &session->plan->moved->reshards[i];
         Json *row = json_object();
         json_set_str(row, "tensor", tensor_name(session->graph, reshard->tensor));
         json_set(row, "steps", json_from_str(steps_of(session, arena, reshard)));
@@ -188,7 +188,7 @@ static void slowest_ops(const Session *session, const RunReport *report, Buf *ou
         int32_t op = inferred->program[i];
         times[i] =
             (Timed){label_op(session, out->arena, op), str_from(label_operator(session->graph, op)),
-                    report->op_us[op], session->plan->op_us[op]};
+                    report->op_us[op], session->plan->priced->op_us[op]};
     }
     slowest_text("SLOWEST OPS", "OP", times, inferred->n_program, out);
 }
@@ -196,14 +196,14 @@ static void slowest_ops(const Session *session, const RunReport *report, Buf *ou
 static void slowest_reshards(const Session *session, const RunReport *report, Buf *out)
 {
     const Plan *plan = session->plan;
-    Timed *times = arena_array(out->arena, Timed, plan->n_reshards);
-    for (int i = 0; i < plan->n_reshards; i++) {
-        const Reshard *reshard = &plan->reshards[i];
+    Timed *times = arena_array(out->arena, Timed, plan->moved->n_reshards);
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
         times[i] = (Timed){label_tensor(session, out->arena, reshard->tensor),
                            steps_of(session, out->arena, reshard), report->reshard_us[i],
                            reshard->path->us * reshard_repeat(plan, reshard)};
     }
-    slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->n_reshards, out);
+    slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->moved->n_reshards, out);
 }
 
 /* "PASS: the largest error of an output is 2.98e-07; 96 values compared on every rank" */

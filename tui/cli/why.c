@@ -128,19 +128,19 @@ static Json *why_json(const Plan *plan, int32_t tensor, int dim)
     Json *out = json_object(), *chains = json_array();
     json_set_str(out, "tensor", tensor_name(plan->inferred->graph, tensor));
     json_set(out, "sharding",
-             plan->sharding[tensor] < 0
+             plan->moved->sharding[tensor] < 0
                  ? json_null()
                  : json_of_sharding(plan_sharding(plan, tensor), plan->mesh));
-    int n_dims = plan->sharding[tensor] < 0 ? 0 : (int)plan_sharding(plan, tensor)->n_dims;
+    int n_dims = plan->moved->sharding[tensor] < 0 ? 0 : (int)plan_sharding(plan, tensor)->n_dims;
     for (int d = 0; d < n_dims; d++)
         if (dim == -2 || dim == d)
             add_chains(plan, tensor, d, chains);
     if (dim == -2 && n_dims > 0)
         add_chains(plan, tensor, -1, chains);
     Json *reshards = json_array();
-    for (int i = 0; i < plan->n_reshards; i++)
-        if (plan->reshards[i].tensor == tensor)
-            json_add(reshards, reshard_json(plan, &plan->reshards[i]));
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        if (plan->moved->reshards[i].tensor == tensor)
+            json_add(reshards, reshard_json(plan, &plan->moved->reshards[i]));
     json_set(out, "chains", chains);
     json_set(out, "reshards", reshards);
     return out;

@@ -106,7 +106,7 @@ void console_type(Ui *ui, Str line)
     ConsoleJob *job = arena_make(arena, ConsoleJob);
 
     *job = (ConsoleJob){.arena = arena, .session = ui->session, .answer = buf_new(arena)};
-    job->before = ui_plan(ui)->totals;
+    job->before = ui_plan(ui)->priced->totals;
     job->n_before = ui->session->journal.n_done;
     job->change =
         (Change){.kind = CHANGE_CONSOLE, .n = ui->changes.edits + 1, .answer = &job->answer};

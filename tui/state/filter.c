@@ -196,8 +196,8 @@ static uint8_t *find_pinned(Arena *arena, const Session *session)
     const Plan *plan = session->plan;
     uint8_t *pinned = arena_array(arena, uint8_t, session->graph->n_ops);
 
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         if (decision_is_on_tensor(pin->kind))
             mark_tensor(session->graph, pinned, pin->place);
         else
@@ -213,7 +213,7 @@ static void make_memos(Filter *filter, Term *term)
     if (term->key <= KEY_OP)
         term->by_name = arena_array(filter->arena, uint8_t, session->graph->n_names);
     if (term->key == KEY_AXIS || term->key == KEY_PARTIAL || term->key == KEY_IS) {
-        term->by_cut = arena_array(filter->arena, uint8_t, session->plan->n_cuts);
+        term->by_cut = arena_array(filter->arena, uint8_t, session->plan->propagated->n_cuts);
         term->by_sharding =
             arena_array(filter->arena, uint8_t, shardings_count(session->plan->shardings));
     }

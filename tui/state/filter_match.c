@@ -73,7 +73,7 @@ static bool cut_fits(const Term *term, const Plan *plan, int32_t id)
     uint8_t *known = &term->by_cut[id];
 
     if (*known == 0) {
-        AtomSet used = cut_uses(plan->cuts[id]);
+        AtomSet used = cut_uses(plan->propagated->cuts[id]);
         *known = 1;
         for (int i = 0; i < term->n; i++)
             if (term->key == KEY_IS ? term->value[i].number == IS_REPLICATED && used == 0
@@ -102,7 +102,7 @@ static bool tensor_has_shape(const Session *session, int32_t tensor, const Shape
 /* Terms that are about a value: an output, or an input of the graph. */
 static bool tensor_fits(const Term *term, const Session *session, int32_t tensor)
 {
-    int32_t made = session->plan->made[tensor];
+    int32_t made = session->plan->moved->made[tensor];
 
     for (int i = 0; i < term->n; i++) {
         if (term->key == KEY_DTYPE &&
@@ -138,7 +138,7 @@ static bool op_has_kind(const Filter *filter, const Term *term, int32_t op)
     const Comm *comm = filter->source->comm;
 
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r])
-        if (path_has_kind(term, filter->source->session->plan->reshards[r].path))
+        if (path_has_kind(term, filter->source->session->plan->moved->reshards[r].path))
             return true;
     return false;
 }
@@ -150,7 +150,7 @@ static double op_comm_us(const Filter *filter, int32_t op)
     double us = 0;
 
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r])
-        us += plan->reshards[r].path->us * reshard_repeat(plan, &plan->reshards[r]);
+        us += plan->moved->reshards[r].path->us * reshard_repeat(plan, &plan->moved->reshards[r]);
     return us;
 }
 
@@ -161,7 +161,7 @@ static int64_t op_bytes(const Session *session, int32_t op)
 
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t tensor = op_outputs(graph, op)[o];
-        int32_t made = tensor < 0 ? -1 : session->plan->made[tensor];
+        int32_t made = tensor < 0 ? -1 : session->plan->moved->made[tensor];
         bytes += made < 0 ? 0 : plan_local_bytes(session->plan, tensor, made);
     }
     return bytes;
@@ -195,7 +195,8 @@ static bool op_is(const Filter *filter, const Term *term, int32_t op)
             (state == IS_PINNED && filter->pinned[op]) ||
             (state == IS_CHANGED && op_has_changed(source->changed, op)) ||
             (state == IS_TAGGED && source->tagged && source->tagged[op]) ||
-            (state == IS_REPLICATED && plan->cut[op] >= 0 && cut_fits(term, plan, plan->cut[op])) ||
+            (state == IS_REPLICATED && plan->propagated->cut[op] >= 0 &&
+             cut_fits(term, plan, plan->propagated->cut[op])) ||
             (state == IS_UNEVEN && any_output(term, source->session, op)))
             return true;
     }
@@ -223,16 +224,17 @@ static bool op_fits(const Filter *filter, const Term *term, int32_t op)
     case KEY_PARTIAL:
         return any_output(term, session, op);
     case KEY_AXIS:
-        return (plan->cut[op] >= 0 && cut_fits(term, plan, plan->cut[op])) ||
+        return (plan->propagated->cut[op] >= 0 &&
+                cut_fits(term, plan, plan->propagated->cut[op])) ||
                any_output(term, session, op);
     case KEY_KIND:
         return op_has_kind(filter, term, op);
     case KEY_IS:
         return op_is(filter, term, op);
     case KEY_MS:
-        return compares(term, plan->op_us[op] / 1000);
+        return compares(term, plan->priced->op_us[op] / 1000);
     case KEY_US:
-        return compares(term, plan->op_us[op]);
+        return compares(term, plan->priced->op_us[op]);
     case KEY_COMM:
         return compares(term, op_comm_us(filter, op) / 1000);
     case KEY_MIB:
@@ -254,7 +256,7 @@ bool filter_op(const Filter *filter, int32_t op)
 static bool input_fits(const Filter *filter, const Term *term, int32_t tensor)
 {
     const Session *session = filter->source->session;
-    int32_t made = session->plan->made[tensor];
+    int32_t made = session->plan->moved->made[tensor];
 
     if (term->key == KEY_OP) {
         for (int i = 0; i < term->n; i++)
@@ -280,7 +282,7 @@ bool filter_input(const Filter *filter, int32_t tensor)
 
 static bool reshard_fits(const Filter *filter, const Term *term, int32_t reshard)
 {
-    const ReshardPath *path = filter->source->session->plan->reshards[reshard].path;
+    const ReshardPath *path = filter->source->session->plan->moved->reshards[reshard].path;
     int32_t op = filter->source->comm->at_op[reshard];
     AtomSet atoms = 0;
     int64_t bytes = 0;

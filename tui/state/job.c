@@ -171,7 +171,7 @@ void job_change(Ui *ui, const Change *change,
     Arena *arena = arena_new();
     ChangeJob *job = arena_make(arena, ChangeJob);
 
-    *job = (ChangeJob){arena, ui->session, NULL, *change, ui_plan(ui)->totals, said, NULL};
+    *job = (ChangeJob){arena, ui->session, NULL, *change, ui_plan(ui)->priced->totals, said, NULL};
     if (change->decisions) {
         Decision *copy = arena_array(arena, Decision, change->n);
         memcpy(copy, change->decisions, sizeof *copy * (size_t)change->n);

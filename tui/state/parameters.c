@@ -50,7 +50,7 @@ int parameters_fold(Arena *arena, const Session *session, ParameterRow **rows)
         Str name = str_from(naming_label(session->naming, t));
         key.n = 0;
         buf_add(&key, pattern_of(scratch, name));
-        buf_printf(&key, " %d %d ", session->plan->sharding[t], session->inferred->dtype[t]);
+        buf_printf(&key, " %d %d ", session->plan->moved->sharding[t], session->inferred->dtype[t]);
         inferred_put_shape(session->inferred, t, &key);
         int32_t id = intern_put(alike, key.s, key.n);
         if (id == all.n)

@@ -7,6 +7,7 @@
 #include "tui/state/lua_typed.h"
 #include "tui/state/whatif.h"
 #include "core/summary/label.h"
+#include "core/cost/pipeline.h"
 #include "tui/state/format.h"
 
 #include <assert.h>
@@ -207,8 +208,9 @@ void pins_format_change(const Ui *ui, const Totals *before, Buf *out)
 {
     const Plan *plan = ui_plan(ui);
 
-    pins_format_totals(ui, before, &plan->totals, out);
-    if (plan->stages && plan->stages->n_micro_batches > 1) /* a schedule may change, and no op */
+    pins_format_totals(ui, before, &plan->priced->totals, out);
+    if (plan->decided->stages &&
+        plan->decided->stages->n_micro_batches > 1) /* a schedule may change, and no op */
         buf_printf(out, ", step now %.*s", STR_ARG(label_us(ui, plan_step_us(plan))));
 }
 
@@ -387,8 +389,8 @@ bool pins_undecide(Ui *ui, Error *err)
 
     if (!whole_target(ui, &target, err))
         return false;
-    for (int i = 0; i < ui_plan(ui)->n_marks; i++)
-        if (ui_plan(ui)->marks[i]->place == target.place[0]) {
+    for (int i = 0; i < ui_plan(ui)->decided->n_marks; i++)
+        if (ui_plan(ui)->decided->marks[i]->place == target.place[0]) {
             apply_whole(ui, &target, &mark, "undecided");
             return true;
         }

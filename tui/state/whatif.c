@@ -261,7 +261,7 @@ static WhatIfAsk ask_of_selected(Ui *ui)
 
     ask.options = options_for_reshard(ask.arena, ui->session, reshards, n);
     if (n > 0) {
-        const Reshard *first = &ui_plan(ui)->reshards[reshards[0]];
+        const Reshard *first = &ui_plan(ui)->moved->reshards[reshards[0]];
         snprintf(ask.title, sizeof ask.title, "instead of moving %.*s ×%d",
                  STR_ARG(label_tensor(ui->session, ui->frame, first->tensor)), n);
     }

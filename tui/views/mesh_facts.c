@@ -17,7 +17,7 @@ static const Reshard *mesh_next_reshard(const Ui *ui)
     if (tensor < 0)
         return NULL;
     if (ui->comm->n_rows > 0 && ui->at.reshard < ui->comm->n_rows) {
-        const Reshard *chosen = &plan->reshards[ui->comm->row[ui->at.reshard].first];
+        const Reshard *chosen = &plan->moved->reshards[ui->comm->row[ui->at.reshard].first];
         if (chosen->tensor == tensor)
             return chosen;
     }
@@ -26,8 +26,8 @@ static const Reshard *mesh_next_reshard(const Ui *ui)
                  : tensor_n_uses(graph, tensor) > 0 ? graph->uses[node->use]
                                                     : -1;
     for (int32_t r = op < 0 ? -1 : ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r])
-        if (plan->reshards[r].tensor == tensor)
-            return &plan->reshards[r];
+        if (plan->moved->reshards[r].tensor == tensor)
+            return &plan->moved->reshards[r];
     return NULL;
 }
 

@@ -39,7 +39,7 @@ static Str about(const Ui *ui, ShardingView view)
 
 int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     int n = 0;
 
     for (size_t i = 0; id >= 0 && i < sizeof rows / sizeof rows[0]; i++) {

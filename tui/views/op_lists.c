@@ -8,9 +8,10 @@ OperandAt op_operand_at(const Ui *ui, int32_t op, int i)
     const GraphOp *node = &graph->ops[op];
 
     if (i < node->n_inputs)
-        return (OperandAt){true, op_inputs(graph, op)[i], ui_plan(ui)->need[node->input + i]};
+        return (OperandAt){true, op_inputs(graph, op)[i],
+                           ui_plan(ui)->moved->need[node->input + i]};
     int32_t tensor = op_outputs(graph, op)[i - node->n_inputs];
-    return (OperandAt){false, tensor, tensor < 0 ? -1 : ui_plan(ui)->made[tensor]};
+    return (OperandAt){false, tensor, tensor < 0 ? -1 : ui_plan(ui)->moved->made[tensor]};
 }
 
 int op_n_operands(const Ui *ui, int32_t op)
@@ -185,7 +186,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
     Str label = beside(label_tensor(ui->session, ui->frame, operand->tensor),
                        label_op(ui->session, ui->frame, ui->at.op));
     bool moved = operand->input && operand->sharding >= 0 &&
-                 operand->sharding != ui_plan(ui)->sharding[operand->tensor];
+                 operand->sharding != ui_plan(ui)->moved->sharding[operand->tensor];
     int dim = operand->tensor == ui->at.tensor ? ui->at.dim : -1;
     Dtype dtype = (Dtype)ui->session->inferred->dtype[operand->tensor];
 

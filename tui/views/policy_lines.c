@@ -107,7 +107,7 @@ static void price_lines(PolicyLines *lines, Ui *ui)
     comm_table(comm, NULL);
     for (int i = 0; i < comm->n_all; i++) {
         Arena *scratch = arena_new();
-        const Reshard *first = &ui_plan(ui)->reshards[comm->row[i].first];
+        const Reshard *first = &ui_plan(ui)->moved->reshards[comm->row[i].first];
         const Decision *cause = comm_cause(scratch, session, first);
         PolicyLine *line = cause ? line_of_origin(lines, &cause->origin) : NULL;
         if (line)

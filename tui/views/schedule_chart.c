@@ -99,7 +99,7 @@ static Str place_text(const Ui *ui, const ScheduleState *state, double at)
 
 void chart_put_devices(const Ui *ui, int stage, Buf *out)
 {
-    comm_format_part(ui->session, ui_plan(ui)->stages->at[stage].devices, out);
+    comm_format_part(ui->session, ui_plan(ui)->decided->stages->at[stage].devices, out);
 }
 
 /* The devices of a lane: those of a stage that has no other lane, else its number. */

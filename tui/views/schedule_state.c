@@ -1,5 +1,7 @@
 #include "tui/views/schedule_state.h"
 
+#include "core/cost/pipeline.h"
+
 void schedule_state_forget(ScheduleState *state)
 {
     arena_free(state->arena);
@@ -57,11 +59,11 @@ void schedule_set_rows(ScheduleState *state, bool by_lane)
 ScheduleState *schedule_state(Ui *ui)
 {
     ScheduleState *state = ui->own[SHOW_SCHEDULE];
-    const Stages *stages = ui_plan(ui)->stages;
+    const Schedule *table = plan_schedule(ui_plan(ui));
 
-    if (state->table || !stages || !stages->table)
+    if (state->table || !table)
         return state;
-    state->table = stages->table;
+    state->table = table;
     state->at = 0;
     state->from = state->len = 0;
     schedule_set_rows(state, state->by_lane);

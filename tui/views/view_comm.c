@@ -70,7 +70,7 @@ typedef struct {
 
 static const Reshard *reshard_at(const Ui *ui, int row)
 {
-    return &ui_plan(ui)->reshards[ui->comm->row[row].first];
+    return &ui_plan(ui)->moved->reshards[ui->comm->row[row].first];
 }
 
 /* ---- cells ---- */
@@ -92,7 +92,7 @@ static Str cause_text(const Ui *ui, const Reshard *reshard)
 static Str long_cause(const Ui *ui, const Reshard *reshard, int width)
 {
     Str line = cause_text(ui, reshard);
-    int32_t op = reshard->n_uses > 0 ? ui_plan(ui)->reshard_uses[reshard->use] : -1;
+    int32_t op = reshard->n_uses > 0 ? ui_plan(ui)->moved->reshard_uses[reshard->use] : -1;
     const char *text = op < 0 ? ""
                               : arena_printf(ui->frame, "%.*s for %s", STR_ARG(line),
                                              label_operator(ui_graph(ui), op));
@@ -237,11 +237,12 @@ static void draw_headings(const Ui *ui, const CommWidths *widths, Pen *pen)
 static void draw_cell(const Ui *ui, int row, CommColumn column, int width, Pen *pen)
 {
     const CommRow *line = &ui->comm->row[row];
-    bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
+    bool dear = line->us > ui_plan(ui)->priced->totals.step_us * 0.05;
     Style style = column == COL_TOTAL && dear ? ROLE_DEAR : ROLE_TEXT;
 
     if (column == COL_SHARE)
-        pen_bar(pen, dear ? ROLE_DEAR : ROLE_TEXT, line->us, ui_plan(ui)->totals.comm_us, width);
+        pen_bar(pen, dear ? ROLE_DEAR : ROLE_TEXT, line->us, ui_plan(ui)->priced->totals.comm_us,
+                width);
     else if (columns[column].right)
         pen_right(pen, style, cell_text(ui, row, column), width);
     else if (column == COL_TENSOR)
@@ -268,7 +269,7 @@ static void draw_row(const Ui *ui, int row, const CommWidths *widths, Pen *pen)
  * there is room. */
 static void draw_headline(const Ui *ui, Pen *pen)
 {
-    const Totals *totals = &ui_plan(ui)->totals;
+    const Totals *totals = &ui_plan(ui)->priced->totals;
     const Comm *comm = ui->comm;
     Buf text = buf_new(ui->frame);
     const char *parts[4];
@@ -279,15 +280,15 @@ static void draw_headline(const Ui *ui, Pen *pen)
         n_asked += comm_is_asked(ui_plan(ui), reshard_at(ui, i)) ? comm->row[i].n : 0;
     }
     if (comm->n_rows < comm->n_all)
-        buf_printf(&text, " %d of %d reshards, filter: %s", n_shown, ui_plan(ui)->n_reshards,
+        buf_printf(&text, " %d of %d reshards, filter: %s", n_shown, ui_plan(ui)->moved->n_reshards,
                    comm->kept_by);
     else
         buf_printf(&text, " %d reshard%s", n_shown, n_shown == 1 ? "" : "s");
     parts[n++] = arena_printf(ui->frame, ": %.*s a %s", STR_ARG(label_us(ui, totals->comm_us)),
                               label_pass(ui_plan(ui)));
     parts[n++] = arena_printf(ui->frame,
-                              ui_plan(ui)->stages ? ", %.*s sent by a device of each stage"
-                                                  : ", each rank sends %.*s",
+                              ui_plan(ui)->decided->stages ? ", %.*s sent by a device of each stage"
+                                                           : ", each rank sends %.*s",
                               STR_ARG(label_bytes(ui, totals->comm_bytes)));
     parts[n++] = arena_printf(ui->frame, ", exposed at best %.*s",
                               STR_ARG(label_us(ui, totals->overlap_us - totals->compute_us)));
@@ -322,7 +323,7 @@ static void add_sum(CommSum *sums, int *n, const char *name, AtomSet atoms, doub
 
 static void draw_sums(const Ui *ui, CommSum *sums, int n, const char *title, Pen *pen)
 {
-    double whole = ui_plan(ui)->totals.comm_us;
+    double whole = ui_plan(ui)->priced->totals.comm_us;
 
     pen_printf(pen, ROLE_HEAD, " %s", title);
     for (int i = 0; i < n; i++) {

@@ -256,8 +256,8 @@ static void add_readers(Detail *detail)
 
     for (int u = 0; u < reshard->n_uses && (int)text.n < 2 * detail->w; u++) {
         buf_puts(&text, u ? ", " : "");
-        buf_add(&text,
-                label_op(ui->session, ui->frame, ui_plan(ui)->reshard_uses[reshard->use + u]));
+        buf_add(&text, label_op(ui->session, ui->frame,
+                                ui_plan(ui)->moved->reshard_uses[reshard->use + u]));
     }
     if (reshard->n_uses == 0)
         buf_puts(&text, reshard->from_devices == reshard->to_devices
@@ -397,7 +397,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     *detail = (Detail){.ui = ui, .w = pen->area.w, .h = pen->area.h};
     detail->row = &comm->row[ui->at.reshard];
-    detail->reshard = &ui_plan(ui)->reshards[detail->row->first];
+    detail->reshard = &ui_plan(ui)->moved->reshards[detail->row->first];
     add_title(detail);
     add_ends(detail);
     for (int s = 0; s < detail->reshard->path->n_steps; s++)

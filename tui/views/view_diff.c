@@ -24,7 +24,7 @@ static Str name_of(const Ui *ui, const Session *session, DiffLineKind kind, int3
     case DIFF_LINE_OP:
         return label_op(session, ui->frame, id);
     case DIFF_LINE_RESHARD:
-        return label_tensor(session, ui->frame, session->plan->reshards[id].tensor);
+        return label_tensor(session, ui->frame, session->plan->moved->reshards[id].tensor);
     case DIFF_LINE_FINDING:
         return str_from(session->plan->findings.at[id].code);
     }
@@ -52,7 +52,7 @@ static int32_t first_output(const Graph *graph, int32_t op)
 
 static void put_reshard(const Ui *ui, const Session *session, int32_t id, Buf *out)
 {
-    const ReshardPath *path = session->plan->reshards[id].path;
+    const ReshardPath *path = session->plan->moved->reshards[id].path;
     int64_t bytes = 0;
     for (int s = 0; s < path->n_steps; s++)
         bytes = path->step[s].bytes > bytes ? path->step[s].bytes : bytes;
@@ -71,7 +71,8 @@ static Str text_of(const Ui *ui, const Compare *compare, const DiffLine *line, i
     if (id < 0)
         return STR("");
     if (depth == 0)
-        return tensor < 0 ? STR("") : side_sharding(ui, session, session->plan->made[tensor]);
+        return tensor < 0 ? STR("")
+                          : side_sharding(ui, session, session->plan->moved->made[tensor]);
     if (depth == 1 && is_op)
         diff_format_op(session, id, &text);
     else if (tensor >= 0)
@@ -115,7 +116,8 @@ static double diff_line_us(const Compare *compare, const DiffLine *line, int sid
     int32_t id = line->id[side];
     if (id < 0 || (line->kind != DIFF_LINE_OP && line->kind != DIFF_LINE_RESHARD))
         return -1;
-    return line->kind == DIFF_LINE_OP ? plan->op_us[id] : plan->reshards[id].path->us;
+    return line->kind == DIFF_LINE_OP ? plan->priced->op_us[id]
+                                      : plan->moved->reshards[id].path->us;
 }
 
 /* ---- the list ---- */
@@ -247,10 +249,10 @@ static void select_line(Ui *ui, const Compare *compare, int64_t at)
     if (line->kind == DIFF_LINE_OP) {
         ui_select_op(ui, id);
     } else if (line->kind == DIFF_LINE_RESHARD) {
-        int32_t op = reshard_op(ui_plan(ui), &ui_plan(ui)->reshards[id]);
+        int32_t op = reshard_op(ui_plan(ui), &ui_plan(ui)->moved->reshards[id]);
         if (op >= 0)
             ui_select_op(ui, op);
-        ui_select_tensor(ui, ui_plan(ui)->reshards[id].tensor);
+        ui_select_tensor(ui, ui_plan(ui)->moved->reshards[id].tensor);
     } else if (line->kind == DIFF_LINE_GIVEN) {
         ui_select_tensor(ui, id);
     }

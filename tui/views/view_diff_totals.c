@@ -23,7 +23,7 @@ typedef struct {
 
 static const Totals *totals_of(const Rows *rows, int side)
 {
-    return &rows->compare->diff->side[side]->plan->totals;
+    return &rows->compare->diff->side[side]->plan->priced->totals;
 }
 
 static TotalRow *add_row(Rows *rows, const char *name, int wanted)

@@ -4,6 +4,7 @@
 
 #include "core/explain/events.h"
 #include "core/explain/sites.h"
+#include "core/propagate/engine.h"
 #include "tui/views/label.h"
 #include "tui/views/rows.h"
 
@@ -70,7 +71,7 @@ static int32_t sharding_before(Ui *ui, int32_t tensor, int event)
     for (int i = event - 1; i >= 0; i--)
         if (events[i].tensor == tensor)
             return events[i].to;
-    const PlanLog *log = &ui_plan(ui)->log;
+    const PlanLog *log = &ui_plan(ui)->propagated->log;
     return log->sharding_of(log->context, ui_plan(ui)->shardings, log->flow->start[tensor]);
 }
 

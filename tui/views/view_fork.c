@@ -70,8 +70,8 @@ static Str why_text(const Ui *ui, const Session *session, const DiffLine *line, 
         buf_puts(&out, reasons_waiting);
     else
         why_format(session->plan,
-                   line->kind == DIFF_LINE_RESHARD ? session->plan->reshards[id].tensor : id, -2,
-                   &out);
+                   line->kind == DIFF_LINE_RESHARD ? session->plan->moved->reshards[id].tensor : id,
+                   -2, &out);
     if (out.n == 0)
         buf_puts(&out, "whole: no pin leads an axis here");
     return buf_str(&out);
@@ -123,7 +123,8 @@ static void draw_why(const Ui *ui, const Compare *compare, const DiffLine *line,
 static void put_effects(const Ui *ui, const Compare *compare, Buf *out)
 {
     const PlanDiff *diff = compare->diff;
-    const Totals *a = &diff->side[0]->plan->totals, *b = &diff->side[1]->plan->totals;
+    const Totals *a = &diff->side[0]->plan->priced->totals,
+                 *b = &diff->side[1]->plan->priced->totals;
     buf_puts(out, "EFFECTS in B: ");
     size_t began = out->n;
     for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++) {

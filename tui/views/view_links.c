@@ -93,8 +93,8 @@ static void put_place(const Ui *ui, AtomSet atoms, int64_t base, Buf *out)
 static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen *pen)
 {
     const Step *step = &reshard->path->step[s];
-    SubMesh part = ui_plan(ui)->submeshes[reshard_step_devices(reshard, s)];
-    SubMesh source = ui_plan(ui)->submeshes[reshard->from_devices];
+    SubMesh part = ui_plan(ui)->decided->submeshes[reshard_step_devices(reshard, s)];
+    SubMesh source = ui_plan(ui)->decided->submeshes[reshard->from_devices];
     const Mesh *mesh = ui->session->mesh;
     Price price = price_step(ui_plan(ui)->machine, mesh, step->kind, step->atoms, step->bytes);
     Drawing drawing = drawing_of(&price, step->kind);
@@ -137,7 +137,7 @@ static void draw_groups(Ui *ui, Pen *pen)
 
     if (comm->n_rows <= 0)
         return;
-    const Reshard *reshard = &ui_plan(ui)->reshards[comm->row[ui->at.reshard].first];
+    const Reshard *reshard = &ui_plan(ui)->moved->reshards[comm->row[ui->at.reshard].first];
     const ReshardPath *path = reshard->path;
     int n = 0, lines = pen->area.h / 4 > 2 ? pen->area.h / 4 : 2;
     for (int s = 0; s < path->n_steps; s++)

@@ -370,7 +370,7 @@ void mem_what_if(Ui *ui, const MemRow *within)
     for (int i = 0; i < n; i++)
         add_options(ui, &ask, &alike[i]);
     snprintf(ask.title, sizeof ask.title, "to lower the peak of %.*s",
-             STR_ARG(label_bytes(ui, ui_plan(ui)->totals.peak_bytes)));
+             STR_ARG(label_bytes(ui, ui_plan(ui)->priced->totals.peak_bytes)));
     whatif_ask(ui, &ask);
 }
 

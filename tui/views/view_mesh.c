@@ -338,7 +338,7 @@ static void draw_mesh(const Ui *ui, Pen *pen)
                session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_sharding(ui, pen, buf_str(&text), -1, -1);
-    int64_t peak = ui_plan(ui)->totals.peak_bytes, whole = session->machine->memory_bytes;
+    int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
     if (pen->area.w - pen->x > 34 && whole > 0) {
         pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
                    STR_ARG(label_bytes(ui, whole)));
@@ -468,7 +468,7 @@ static void share(const Picture *picture, int h, int *above, int *below)
 
 static void draw(Ui *ui, Pen *pen)
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     int above, below, marks = 0;
     bool several = false;
     Slices slices;
@@ -556,11 +556,11 @@ static bool act(Ui *ui, ActId act, Key last)
 /* "  stage 0 4": those that the device works on. */
 static void put_stages(const Ui *ui, Buf *out)
 {
-    const Stages *stages = ui_plan(ui)->stages;
+    const Stages *stages = ui_plan(ui)->decided->stages;
     int n = 0;
 
     for (int s = 0; stages && s < stages->n; s++) {
-        if (!submesh_has(ui->session->mesh, ui_plan(ui)->submeshes[stages->at[s].devices],
+        if (!submesh_has(ui->session->mesh, ui_plan(ui)->decided->submeshes[stages->at[s].devices],
                          ui->rank))
             continue;
         if (n < STAGES_SHOWN)
@@ -593,7 +593,7 @@ static void note(Ui *ui, Buf *out)
 static void table(Ui *ui, Sheet *out)
 {
     const Mesh *mesh = ui->session->mesh;
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     Slices slices = {0};
 
     if (id >= 0)

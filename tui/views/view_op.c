@@ -71,7 +71,7 @@ static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
 /* The devices that do it, its stage, and who says so; nothing where all do everything. */
 static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
 {
-    const Stages *stages = ui_plan(ui)->stages;
+    const Stages *stages = ui_plan(ui)->decided->stages;
     Buf text = buf_new(ui->frame);
 
     if (!stages)
@@ -94,19 +94,20 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
     draw_stage(ui, op, pen);
     draw_field(pen, " COST", 7);
     pen_printf(pen, ROLE_TEXT, "%s a device, ", flops.s);
-    pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->op_us[op]));
+    pen_put(pen, ROLE_TEXT, label_us(ui, ui_plan(ui)->priced->op_us[op]));
     pen_puts(pen, ROLE_TEXT, " compute");
     if (times != 1)
         pen_printf(pen, ROLE_TEXT, " ↻%.10g", times);
     for (int32_t r = ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r]) {
-        const ReshardPath *path = ui_plan(ui)->reshards[r].path;
+        const ReshardPath *path = ui_plan(ui)->moved->reshards[r].path;
         Buf steps = buf_new(ui->frame);
         comm_format_steps(ui->session, path, &steps);
         pen_puts(pen, ROLE_TEXT, "; reshard ");
         draw_sharding(ui, pen, buf_str(&steps), -1, -1);
         pen_rune(pen, ROLE_TEXT, ' ');
-        pen_put(pen, ROLE_TEXT,
-                label_us(ui, path->us * reshard_repeat(ui_plan(ui), &ui_plan(ui)->reshards[r])));
+        pen_put(
+            pen, ROLE_TEXT,
+            label_us(ui, path->us * reshard_repeat(ui_plan(ui), &ui_plan(ui)->moved->reshards[r])));
     }
     draw_inside(ui, op, pen);
     pen_line(pen);
@@ -271,8 +272,8 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
         pen_tab(pen, AT_NAME);
         pen_fit_tail(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, label_value(ui, tie[i].tensor, plan->sharding[tie[i].tensor]), -1,
-                      pen->area.w - pen->x);
+        draw_sharding(ui, pen, label_value(ui, tie[i].tensor, plan->moved->sharding[tie[i].tensor]),
+                      -1, pen->area.w - pen->x);
         pen_line(pen);
     }
     pen_puts(pen, ROLE_DIM, "  no notation has a word for it");
@@ -387,8 +388,8 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
     const char *label = " TRIED";
     int32_t r = ui->comm->of_op[op];
 
-    if (r >= 0 && plan->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
-        const Reshard *reshard = &plan->reshards[r];
+    if (r >= 0 && plan->moved->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         const ReshardPath *next = why_reshard_other(plan, reshard);
         Buf text = buf_new(ui->frame);
         if (next) {
@@ -406,16 +407,16 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
         pen_line(pen);
         label = "";
     }
-    if (!plan->choice || plan->choice[op].us < 0)
+    if (!plan->propagated->choice || plan->propagated->choice[op].us < 0)
         return;
     draw_field(pen, label, 7);
     pen_printf(pen, ROLE_TEXT, "its row moves inputs for %.*s, ",
-               STR_ARG(label_us(ui, plan->choice[op].us)));
-    if (isinf(plan->choice[op].next_us))
+               STR_ARG(label_us(ui, plan->propagated->choice[op].us)));
+    if (isinf(plan->propagated->choice[op].next_us))
         pen_puts(pen, ROLE_TEXT, "there is no other");
     else
         pen_printf(pen, ROLE_TEXT, "the next best one for %.*s",
-                   STR_ARG(label_us(ui, plan->choice[op].next_us)));
+                   STR_ARG(label_us(ui, plan->propagated->choice[op].next_us)));
     pen_line(pen);
 }
 
@@ -562,9 +563,9 @@ static void note(Ui *ui, Buf *out)
     if (operand.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), operand.tensor));
-    if (operand.input && operand.sharding != ui_plan(ui)->sharding[operand.tensor]) {
+    if (operand.input && operand.sharding != ui_plan(ui)->moved->sharding[operand.tensor]) {
         buf_puts(out, "  * moved here from ");
-        buf_add(out, label_sharding(ui, ui_plan(ui)->sharding[operand.tensor]));
+        buf_add(out, label_sharding(ui, ui_plan(ui)->moved->sharding[operand.tensor]));
     }
 }
 

@@ -1,5 +1,6 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
 #include "core/summary/diff.h"
+#include "core/session/make.h"
 #include "tui/state/job.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
@@ -108,7 +109,7 @@ static Str fold_sharding(const Ui *ui, const Decision *decision)
     if (decision_is_on_ops(decision->kind))
         return (Str){0};
     if (decision_is_on_tensor(decision->kind))
-        return label_value(ui, decision->place, plan->sharding[decision->place]);
+        return label_value(ui, decision->place, plan->moved->sharding[decision->place]);
     space = inferred_space(ui->session->inferred, decision->place);
     buf_printf(&text, "%s = ", space ? space->index[decision->dim].name : "?");
     cut_format(decision_cut(decision), plan->mesh, &text);
@@ -228,7 +229,7 @@ static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const 
                    "%6d", line->hits);
     pen_tab(pen, 13);
     if (columns->us && line->us > 0) {
-        bool dear = line->us > ui_plan(ui)->totals.step_us * 0.05;
+        bool dear = line->us > ui_plan(ui)->priced->totals.step_us * 0.05;
         pen_right(pen, dear ? ROLE_DEAR : ROLE_TEXT, label_us(ui, line->us), columns->us);
         pen_rune(pen, ROLE_TEXT, ' ');
         if (columns->bar)
@@ -310,7 +311,7 @@ static void draw_decided(Ui *ui, int number, int h, Pen *pen)
     pen_tab(pen, 18);
     pen_put(pen, ROLE_TEXT, label_us(ui, line->us));
     pen_printf(pen, ROLE_TEXT, " of reshards, %.1f%% of the step",
-               100 * line->us / ui_plan(ui)->totals.step_us);
+               100 * line->us / ui_plan(ui)->priced->totals.step_us);
     pen_line(pen);
 }
 
@@ -417,7 +418,7 @@ static bool try_work(void *context, Progress *progress, Error *err)
     progress_stage(progress, "planning", 0);
     Plan *plan = plan_make(&job->request, err);
     if (plan)
-        job->after = plan->totals;
+        job->after = plan->priced->totals;
     plan_free(plan);
     return plan != NULL;
 }
@@ -460,7 +461,7 @@ static void try_without(Ui *ui)
     }
     Arena *arena = arena_new();
     TryJob *job = arena_make(arena, TryJob);
-    *job = (TryJob){.arena = arena, .before = ui_plan(ui)->totals, .line = line};
+    *job = (TryJob){.arena = arena, .before = ui_plan(ui)->priced->totals, .line = line};
     const Journal *journal = &ui->session->journal;
     for (int i = 0; i < journal->n_done; i++)
         journal_add(&job->journal, arena, &journal->decisions.at[i]);

@@ -1,6 +1,7 @@
 /* view_run.c - the plan along time: one letter a kind of operator, the ranks of a run below it, and
  * predicted against measured times by op. */
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 #include "tui/views/rows.h"
@@ -122,7 +123,7 @@ static void draw_strip(const Ui *ui, const Timeline *line, int part, double from
 static int32_t *spans_of_trace(const Ui *ui, const Timeline *line, const Trace *trace)
 {
     int32_t *of_op = arena_array(ui->frame, int32_t, ui_graph(ui)->n_ops);
-    int32_t *of_reshard = arena_array(ui->frame, int32_t, ui_plan(ui)->n_reshards);
+    int32_t *of_reshard = arena_array(ui->frame, int32_t, ui_plan(ui)->moved->n_reshards);
     int32_t *out = arena_array(ui->frame, int32_t, trace->n);
 
     for (int i = 0; i < line->n; i++)
@@ -212,7 +213,7 @@ static void draw_ranks(const Ui *ui, const RunState *run, int n, Pen *pen)
 
 static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
 {
-    const Totals *totals = &ui_plan(ui)->totals;
+    const Totals *totals = &ui_plan(ui)->priced->totals;
 
     pen_puts(pen, ROLE_TEXT, " predicted ");
     pen_put(pen, ROLE_HEAD, label_us(ui, totals->step_us));
@@ -227,9 +228,9 @@ static void draw_head(const Ui *ui, const RunState *run, Pen *pen)
     }
     pen_printf(pen, ROLE_TEXT, "; %s, reshards %.1f%%", ui->session->machine->name,
                totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0);
-    if (totals->step_us > 0 && ui_plan(ui)->stages && ui_plan(ui)->stages->table)
+    if (totals->step_us > 0 && plan_schedule(ui_plan(ui)))
         pen_printf(pen, ROLE_NOTE, "; %.*s: %d micro-batches", STR_ARG(ui_key(ui, ACT_SCHEDULE)),
-                   ui_plan(ui)->stages->n_micro_batches);
+                   ui_plan(ui)->decided->stages->n_micro_batches);
     pen_line(pen);
 }
 
@@ -342,7 +343,8 @@ static void draw_table_row(const Ui *ui, const RunState *run, int at, int label,
 {
     const Timeline *line = run->timeline;
     const TimeRow *row = &line->row[at];
-    double step = ui_plan(ui)->totals.step_us, took = run->arena ? run->report.median_us : 0;
+    double step = ui_plan(ui)->priced->totals.step_us,
+           took = run->arena ? run->report.median_us : 0;
 
     pen_printf(pen, ROLE_TEXT, "%6d ", row->n);
     if (row->kind == KIND_RESHARD)
@@ -397,7 +399,7 @@ static Str part_label(const Ui *ui, const Timeline *line, int part)
 
     buf_putc(&text, ' ');
     if (line->n_parts > 0)
-        submesh_format(plan->mesh, plan->submeshes[line->part[part]], &text);
+        submesh_format(plan->mesh, plan->decided->submeshes[line->part[part]], &text);
     if (text.n == 1)
         buf_printf(&text, n > 1 ? "d0-%" PRId64 : "d%" PRId64, n - 1);
     return buf_str(&text);
@@ -456,7 +458,7 @@ static void select_span(Ui *ui, RunState *run, int at)
         ui_select_op(ui, span->op);
         return;
     }
-    const Reshard *reshard = &ui_plan(ui)->reshards[span->reshard];
+    const Reshard *reshard = &ui_plan(ui)->moved->reshards[span->reshard];
     int32_t op = comm_op(ui->session, reshard);
     if (op >= 0)
         ui_select_op(ui, op);
@@ -482,8 +484,8 @@ static bool next_reshard(Ui *ui, RunState *run, int by)
 static bool open_op(Ui *ui, const RunState *run)
 {
     const TimeSpan *span = &run->timeline->span[run->span];
-    int32_t op =
-        span->op >= 0 ? span->op : comm_op(ui->session, &ui_plan(ui)->reshards[span->reshard]);
+    int32_t op = span->op >= 0 ? span->op
+                               : comm_op(ui->session, &ui_plan(ui)->moved->reshards[span->reshard]);
 
     if (op < 0)
         return false;
@@ -534,7 +536,7 @@ static void go(Ui *ui, int64_t row)
 
 static void note(Ui *ui, Buf *out)
 {
-    buf_puts(out, ui_plan(ui)->stages
+    buf_puts(out, ui_plan(ui)->decided->stages
                       ? "predicted: one micro-batch through all stages; nothing overlaps"
                       : "predicted: rank 0, which holds the largest parts; nothing overlaps");
 }

@@ -3,6 +3,7 @@
 #include "tui/views/schedule_chart.h"
 
 #include "core/summary/sheets.h"
+#include "core/cost/pipeline.h"
 
 enum {
     NOTE_LEAST_H = 10, /* lines from which on the head says how backwards count */
@@ -34,12 +35,12 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
     else
         pen_line(pen);
     pen_printf(pen, ROLE_DIM, "%s%.1f%% if stages took equally long", wide ? "" : " ",
-               100 * ui_plan(ui)->stages->even_idle);
+               100 * ui_plan(ui)->priced->pipeline->even_idle);
     if (kind && *kind->bubble)
         pen_printf(pen, ROLE_DIM, ": %s", kind->bubble);
     pen_line(pen);
     if (table->trains) {
-        pen_printf(pen, ROLE_NOTE, " %s", stages_backward_note());
+        pen_printf(pen, ROLE_NOTE, " %s", pipeline_backward_note());
         pen_line(pen);
     }
 }
@@ -49,7 +50,6 @@ static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
 {
     const Schedule *table = state->table;
     const Block *block = &table->block[state->at];
-    const Stages *stages = ui_plan(ui)->stages;
 
     if (block->after < 0) {
         buf_puts(out, "begins at once");
@@ -61,8 +61,9 @@ static void put_reason(const Ui *ui, const ScheduleState *state, Buf *out)
     buf_puts(out, sent ? "waits for " : "begins after ");
     sheet_format_block(before, out);
     int later = before->stage > block->stage ? before->stage : block->stage;
-    if (sent && stages->at[later].receive_us > 0)
-        buf_printf(out, ", sent in %.*s", STR_ARG(label_us(ui, stages->at[later].receive_us)));
+    if (sent && ui_plan(ui)->priced->pipeline->stage[later].receive_us > 0)
+        buf_printf(out, ", sent in %.*s",
+                   STR_ARG(label_us(ui, ui_plan(ui)->priced->pipeline->stage[later].receive_us)));
     int32_t place = schedule_find(state, state->row, schedule_from(state, block));
     double idle = block->start_us;
     if (place > state->first[state->row])
@@ -109,8 +110,9 @@ enum { N_STAGE_COLUMNS = sizeof stage_columns / sizeof *stage_columns };
 
 static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int column)
 {
-    const Stage *stage = &ui_plan(ui)->stages->at[s];
-    double forward = stage_forward_us(stage), backward = stage_backward_us(stage);
+    const Stage *stage = &ui_plan(ui)->decided->stages->at[s];
+    const StagePrice *price = &ui_plan(ui)->priced->pipeline->stage[s];
+    double forward = stage_forward_us(price), backward = stage_backward_us(price);
     double busy = state->table->n_micro_batches * (forward + (state->table->trains ? backward : 0));
 
     switch (column) {
@@ -121,9 +123,9 @@ static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int colum
     case COL_BACKWARD:
         return state->table->trains ? label_us(ui, backward) : STR("-");
     case COL_RECEIVES:
-        return stage->receive_us > 0 ? label_us(ui, stage->receive_us) : STR("-");
+        return price->receive_us > 0 ? label_us(ui, price->receive_us) : STR("-");
     case COL_BYTES:
-        return stage->receive_bytes > 0 ? label_bytes(ui, stage->receive_bytes) : STR("-");
+        return price->receive_bytes > 0 ? label_bytes(ui, price->receive_bytes) : STR("-");
     case COL_FLIGHT:
         return str_from(arena_printf(ui->frame, "%d", state->table->in_flight[s]));
     default:
@@ -204,7 +206,7 @@ static void draw_none(const Ui *ui, Pen *pen)
 {
     const Plan *plan = ui_plan(ui);
 
-    if (!plan->stages) {
+    if (!plan->decided->stages) {
         pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices do every op");
         pen_line(pen);
         pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
@@ -313,7 +315,7 @@ static void go_needed(Ui *ui, ScheduleState *state, bool back)
 
 static void open_stage(Ui *ui, const ScheduleState *state)
 {
-    const Stage *stage = &ui_plan(ui)->stages->at[state->table->block[state->at].stage];
+    const Stage *stage = &ui_plan(ui)->decided->stages->at[state->table->block[state->at].stage];
 
     places_remember(ui);
     ui_go_op(ui, ui->session->inferred->program[stage->first]);

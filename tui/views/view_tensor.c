@@ -61,9 +61,9 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "  even");
     if (slices->strided)
         pen_puts(pen, ROLE_TEXT, "  strided '");
-    if (id != ui_plan(ui)->sharding[tensor]) {
+    if (id != ui_plan(ui)->moved->sharding[tensor]) {
         pen_puts(pen, ROLE_NOTE, "  then ");
-        draw_sharding(ui, pen, label_sharding(ui, ui_plan(ui)->sharding[tensor]), -1, -1);
+        draw_sharding(ui, pen, label_sharding(ui, ui_plan(ui)->moved->sharding[tensor]), -1, -1);
     }
     pen_line(pen);
 }
@@ -176,15 +176,15 @@ static void format_reading(const Ui *ui, int32_t op, Buf *out)
     while (i < node->n_inputs && op_inputs(graph, op)[i] != tensor)
         i++;
     buf_printf(out, " in %d", i);
-    int32_t need = i < node->n_inputs ? plan->need[node->input + i] : -1;
-    if (need < 0 || need == plan->sharding[tensor]) {
+    int32_t need = i < node->n_inputs ? plan->moved->need[node->input + i] : -1;
+    if (need < 0 || need == plan->moved->sharding[tensor]) {
         buf_puts(out, " as it is");
         return;
     }
     int32_t maker = graph->tensors[tensor].maker;
     int32_t at = maker >= 0 ? maker : graph->uses[graph->tensors[tensor].use];
     for (int32_t r = ui->comm->of_op[at]; r >= 0; r = ui->comm->next[r]) {
-        const Reshard *reshard = &plan->reshards[r];
+        const Reshard *reshard = &plan->moved->reshards[r];
         if (reshard->tensor != tensor || reshard->to != need)
             continue;
         buf_puts(out, " after ");
@@ -232,7 +232,7 @@ static void draw_maker(const Ui *ui, Pen *pen)
 
     Buf where = buf_new(ui->frame);
 
-    if (maker >= 0 && ui_plan(ui)->stages) {
+    if (maker >= 0 && ui_plan(ui)->decided->stages) {
         buf_puts(&where, " on ");
         stage_format(ui_plan(ui), maker, &where);
     }
@@ -388,7 +388,7 @@ static Parts share(const Ui *ui, const TensorPicture *picture, int n_notations, 
 
 static void draw(Ui *ui, Pen *pen)
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     TensorNotation notation[TENSOR_NOTATIONS_MAX];
 
     if (ui->at.tensor < 0) {
@@ -442,7 +442,7 @@ static int64_t next_holder(const Slices *slices, int64_t rank, int by)
 /* Across and down the picture; where it has no rows (no columns), through who holds the same. */
 static bool move(Ui *ui, ActId act)
 {
-    int32_t id = ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui_plan(ui)->moved->made[ui->at.tensor];
     int by = act == ACT_DOWN || act == ACT_RIGHT ? 1 : -1;
     bool down = act == ACT_DOWN || act == ACT_UP;
 
@@ -486,7 +486,7 @@ static void note(Ui *ui, Buf *out)
     if (ui->at.tensor < 0)
         return;
     buf_puts(out, tensor_name(ui_graph(ui), ui->at.tensor));
-    if (ui_plan(ui)->made[ui->at.tensor] < 0)
+    if (ui_plan(ui)->moved->made[ui->at.tensor] < 0)
         return;
     if (plan_sharding(ui_plan(ui), ui->at.tensor)->n_dims == 0)
         buf_puts(out, "  a scalar: no dim to pin");
@@ -497,7 +497,7 @@ static void note(Ui *ui, Buf *out)
 /* A row per device. */
 static void table(Ui *ui, Sheet *out)
 {
-    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->made[ui->at.tensor];
+    int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
 
     sheet_column(out, "device", true);
     sheet_column(out, "slice", false);

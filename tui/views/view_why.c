@@ -120,7 +120,7 @@ static const ReasonStep *selected_step(const Ui *ui)
         int n = why_index_dim(ui->frame, plan, place->op, place->why_dim, &chains);
         return step_of(chains, n, &at);
     }
-    int n_dims = place->tensor < 0 || plan->sharding[place->tensor] < 0
+    int n_dims = place->tensor < 0 || plan->moved->sharding[place->tensor] < 0
                      ? 0
                      : (int)plan_sharding(plan, place->tensor)->n_dims;
     for (int i = 0; i <= n_dims && !step; i++) {

@@ -80,7 +80,7 @@ static const char *view_text(const Draw *draw, int32_t op)
 {
     int32_t out = op_outputs(draw->graph, op)[0];
     return arena_printf(draw->arena, "%s %s", label_operator(draw->graph, op),
-                        draw_value(draw, out, draw->plan->made[out]));
+                        draw_value(draw, out, draw->plan->moved->made[out]));
 }
 
 /* The box of what an op is a view of, where nothing is moved between; -1. */
@@ -94,7 +94,7 @@ static int viewed_box(const Block *block, int32_t op)
     int32_t t = op_inputs(draw->graph, op)[0], maker = t < 0 ? -1 : draw->graph->tensors[t].maker;
     if (maker < 0 || !block->inside[maker] || op_outputs(draw->graph, op)[0] < 0)
         return -1;
-    int32_t need = draw->plan->need[node->input];
+    int32_t need = draw->plan->moved->need[node->input];
     return draw_brought_by(draw, t, need, plan_devices(draw->plan, op)) >= 0 ? -1
                                                                              : draw->box_of[maker];
 }
@@ -303,7 +303,7 @@ static const char *says(const Block *block)
     double us = 0;
 
     for (int32_t i = g->first; i < g->first + g->n; i++) {
-        us += draw->plan->op_us[block->groups->order[i]];
+        us += draw->plan->priced->op_us[block->groups->order[i]];
         draw_sum_moves(draw, block->groups->order[i], &moves);
     }
     double comm_us = draw_moves_us(&moves);

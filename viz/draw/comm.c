@@ -112,7 +112,7 @@ static int draw_move(Picture *picture, int i, int frame)
     box.frame = frame;
     box.marked = i == 0;
     if (move->dearest >= 0) {
-        box.why = draw_moved_why(draw, &picture->plan->reshards[move->dearest]);
+        box.why = draw_moved_why(draw, &picture->plan->moved->reshards[move->dearest]);
         box.link = arena_printf(draw->arena, "#reshard-%d", move->dearest);
     }
     return draw_box(draw, box);
@@ -172,13 +172,14 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
 static int list_parts(const Plan *plan, int *part)
 {
     Arena *scratch = arena_new();
-    bool *seen = arena_array(scratch, bool, plan->n_submeshes);
+    bool *seen = arena_array(scratch, bool, plan->decided->n_submeshes);
     int n = 0;
 
-    for (int r = 0; r < plan->n_reshards; r++)
-        if (plan->reshards[r].from_devices != plan->reshards[r].to_devices)
-            seen[plan->reshards[r].from_devices] = seen[plan->reshards[r].to_devices] = true;
-    for (int i = 0; i < plan->n_submeshes; i++)
+    for (int r = 0; r < plan->moved->n_reshards; r++)
+        if (plan->moved->reshards[r].from_devices != plan->moved->reshards[r].to_devices)
+            seen[plan->moved->reshards[r].from_devices] =
+                seen[plan->moved->reshards[r].to_devices] = true;
+    for (int i = 0; i < plan->decided->n_submeshes; i++)
         if (seen[i])
             part[n++] = i;
     arena_free(scratch);
@@ -190,7 +191,7 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
-    int *part = arena_array(draw->arena, int, plan->n_submeshes);
+    int *part = arena_array(draw->arena, int, plan->decided->n_submeshes);
     int n = list_parts(plan, part);
     Shown shown = shown_of(n, PARTS_DRAWN, PARTS_FIRST, PARTS_LAST);
 
@@ -199,7 +200,7 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
         DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
         if (at >= 0) {
             box = draw_new_box(BOX_DEVICE, say_part_name(draw, part[at]));
-            box.operator= say_part(draw, plan->submeshes[part[at]]);
+            box.operator= say_part(draw, plan->decided->submeshes[part[at]]);
         } else {
             box.operator= say_count(draw, n - shown.n + 1, "such part");
         }
@@ -216,15 +217,15 @@ static void draw_sends(Picture *picture, int frame, int above)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
-    int *box_of = arena_array(draw->arena, int, plan->n_submeshes);
+    int *box_of = arena_array(draw->arena, int, plan->decided->n_submeshes);
     Intern *pairs = intern_new(draw->arena);
     Vec(Moves) sent = {0};
 
     int first = draw->boxes.n;
     draw_parts(picture, frame, box_of);
     draw_below(draw, above, first);
-    for (int32_t r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         if (reshard->from_devices == reshard->to_devices)
             continue;
         int32_t key[2] = {box_of[reshard->from_devices], box_of[reshard->to_devices]};
@@ -298,8 +299,8 @@ static const char *say_cause(const Picture *picture, const Reshard *reshard)
 static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
 {
     const Draw *draw = picture->draw;
-    const Reshard *reshard = &picture->plan->reshards[row->first];
-    double all_us = picture->plan->totals.comm_us;
+    const Reshard *reshard = &picture->plan->moved->reshards[row->first];
+    double all_us = picture->plan->priced->totals.comm_us;
     Buf steps = buf_new(draw->arena), change = buf_new(draw->arena);
 
     comm_format_steps(draw->session, reshard->path, &steps);
@@ -332,7 +333,7 @@ static void draw_table(Picture *picture)
     for (int i = 0; i < cells.n_columns; i++)
         cells_put(&cells, CELL_HEAD, heads[i]);
     for (int i = 0; i < comm->n_rows; i++) {
-        if (!path_moves(picture->plan->reshards[comm->row[i].first].path))
+        if (!path_moves(picture->plan->moved->reshards[comm->row[i].first].path))
             continue;
         if (n++ < ROWS_DRAWN) {
             put_row(picture, &comm->row[i], &cells);
@@ -359,7 +360,7 @@ static void draw_table(Picture *picture)
 static void say_all(const Picture *picture)
 {
     Draw *draw = picture->draw;
-    const Totals *totals = &picture->plan->totals;
+    const Totals *totals = &picture->plan->priced->totals;
     Buf text = buf_new(draw->arena);
     double exposed_us = totals->overlap_us - totals->compute_us;
 

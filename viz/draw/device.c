@@ -19,8 +19,8 @@ static AtomSet atoms_of_parts(const Plan *plan)
 {
     AtomSet atoms = 0;
 
-    for (int i = 0; i < plan->inferred->n_program && plan->devices; i++)
-        atoms |= plan->submeshes[plan->devices[plan->inferred->program[i]]].fixed;
+    for (int i = 0; i < plan->inferred->n_program && plan->decided->devices; i++)
+        atoms |= plan->decided->submeshes[plan->decided->devices[plan->inferred->program[i]]].fixed;
     return atoms;
 }
 
@@ -31,7 +31,8 @@ static bool *members_of(const Draw *draw, int64_t position)
 
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
-        member[op] = submesh_has(plan->mesh, plan->submeshes[plan_devices(plan, op)], position);
+        member[op] =
+            submesh_has(plan->mesh, plan->decided->submeshes[plan_devices(plan, op)], position);
     }
     return member;
 }
@@ -273,7 +274,7 @@ static void draw_team(DevicePicture *picture, Team *team)
     DiagramFrame frame = {.look = FRAME_DEVICES, .parent = -1};
 
     buf_printf(&title, "%s: %s", say_count(draw, team->n_positions, "device"), devices);
-    if (plan->devices && team->runs.n > 0) {
+    if (plan->decided->devices && team->runs.n > 0) {
         int32_t op = run_op(draw, &team->runs.at[team->runs.n - 1], 0, 0);
         buf_printf(&title, ", %s", say_part_name(draw, plan_devices(plan, op)));
     }
@@ -305,7 +306,7 @@ static void draw_hidden(DevicePicture *picture, int n)
 static void say_all(DevicePicture *picture)
 {
     Draw *draw = picture->draw;
-    const Totals *totals = &picture->plan->totals;
+    const Totals *totals = &picture->plan->priced->totals;
     const char *pass = label_pass(picture->plan);
     const Mesh *mesh = picture->plan->mesh;
     double us = totals->step_us;

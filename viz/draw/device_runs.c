@@ -94,13 +94,14 @@ static const char *device_say_op(const DevicePicture *picture, int64_t position,
             break;
         }
         buf_printf(&text, "%s ",
-                   say_operand(picture, position, t, picture->plan->need[node->input + i]));
+                   say_operand(picture, position, t, picture->plan->moved->need[node->input + i]));
     }
     buf_puts(&text, "\xe2\x86\x92");
     for (int i = 0; i < node->n_outputs && i < SHOWN; i++) {
         int32_t t = op_outputs(graph, op)[i];
         if (t >= 0)
-            buf_printf(&text, " %s", say_operand(picture, position, t, picture->plan->made[t]));
+            buf_printf(&text, " %s",
+                       say_operand(picture, position, t, picture->plan->moved->made[t]));
     }
     return text.s;
 }
@@ -118,7 +119,7 @@ static double least_shown(const DevicePicture *picture, const Segments *segments
     double *us = arena_array(picture->draw->arena, double, segment->n);
 
     for (int i = 0; i < segment->n; i++)
-        us[i] = picture->plan->op_us[segments->op[segment->first + i]];
+        us[i] = picture->plan->priced->op_us[segments->op[segment->first + i]];
     qsort(us, (size_t)segment->n, sizeof *us, by_us);
     return segment->n > ROWS ? us[ROWS - 1] : 0;
 }
@@ -137,7 +138,7 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
 
     for (int i = 0; i < segment->n; i++) {
         int32_t op = segments->op[segment->first + i];
-        double us = picture->plan->op_us[op];
+        double us = picture->plan->priced->op_us[op];
         if (us == 0 || us < least || shown == ROWS) {
             left_out++;
             rest_us += us;
@@ -180,8 +181,9 @@ static const char *say_flow(const DevicePicture *picture, const Segments *segmen
         place++;
     int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[place] : -1;
     int32_t out = draw->graph->ops[last].n_outputs > 0 ? op_outputs(draw->graph, last)[0] : -1;
-    const char *from = draw_value(draw, in, in < 0 ? -1 : picture->plan->need[node->input + place]);
-    const char *to = draw_value(draw, out, out < 0 ? -1 : picture->plan->made[out]);
+    const char *from =
+        draw_value(draw, in, in < 0 ? -1 : picture->plan->moved->need[node->input + place]);
+    const char *to = draw_value(draw, out, out < 0 ? -1 : picture->plan->moved->made[out]);
 
     return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
 }
@@ -198,7 +200,7 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
 
     for (int i = 0; i < segment->n; i++) {
         int32_t op = segments->op[segment->first + i];
-        us += picture->plan->op_us[op];
+        us += picture->plan->priced->op_us[op];
         if (!box.why)
             box.why = draw_cause(draw, op);
     }
@@ -262,7 +264,7 @@ static void add_way(Ways *ways, Way way, int32_t reshard)
     }
     const Plan *plan = ways->picture->plan;
     moves_add_reshard(&ways->moves.at[id], plan, reshard,
-                      reshard_repeat(plan, &plan->reshards[reshard]));
+                      reshard_repeat(plan, &plan->moved->reshards[reshard]));
 }
 
 /* The box that a team's op is in; -1: it does not run it, or is not drawn. */
@@ -288,7 +290,7 @@ static int32_t reader_of(const Plan *plan, const Reshard *reshard)
     const Graph *graph = plan->inferred->graph;
 
     if (reshard->n_uses > 0)
-        return plan->reshard_uses[reshard->use];
+        return plan->moved->reshard_uses[reshard->use];
     return tensor_n_uses(graph, reshard->tensor) > 0
                ? graph->uses[graph->tensors[reshard->tensor].use]
                : -1;
@@ -298,7 +300,7 @@ static int32_t reader_of(const Plan *plan, const Reshard *reshard)
 static void add_inside(Ways *ways, const Team *team, int32_t r)
 {
     const DevicePicture *picture = ways->picture;
-    const Reshard *reshard = &picture->plan->reshards[r];
+    const Reshard *reshard = &picture->plan->moved->reshards[r];
     int32_t reader = reader_of(picture->plan, reshard);
     int32_t maker = picture->draw->graph->tensors[reshard->tensor].maker;
     int to = box_of(picture, team, reader);
@@ -328,7 +330,7 @@ static int outside_box(Ways *ways, int devices)
     if (ways->outside[devices] == 0) {
         DiagramBox box = draw_new_box(BOX_OUTSIDE, say_part_name(draw, devices));
         const Mesh *mesh = ways->picture->plan->mesh;
-        SubMesh part = ways->picture->plan->submeshes[devices];
+        SubMesh part = ways->picture->plan->decided->submeshes[devices];
         int64_t twin = submesh_twin(mesh, part, ways->picture->only);
         box.operator= arena_printf(draw->arena, "d%" PRId64, mesh_device(mesh, twin));
         ways->outside[devices] = 1 + draw_box(draw, box);
@@ -339,7 +341,7 @@ static int outside_box(Ways *ways, int devices)
 /* A team that stands in that part of the mesh, and runs the op where it may be. */
 static const Team *team_in(const DevicePicture *picture, int devices, int32_t op)
 {
-    SubMesh part = picture->plan->submeshes[devices];
+    SubMesh part = picture->plan->decided->submeshes[devices];
     const Team *found = NULL;
 
     for (int i = 0; i < picture->teams.n; i++) {
@@ -369,9 +371,9 @@ static int end_of(const DevicePicture *picture, const Team *team, int32_t op, bo
 static void add_sent(Ways *ways, int32_t r)
 {
     const DevicePicture *picture = ways->picture;
-    const Reshard *reshard = &picture->plan->reshards[r];
+    const Reshard *reshard = &picture->plan->moved->reshards[r];
     int32_t maker = picture->draw->graph->tensors[reshard->tensor].maker;
-    int32_t reader = reshard->n_uses > 0 ? picture->plan->reshard_uses[reshard->use] : -1;
+    int32_t reader = reshard->n_uses > 0 ? picture->plan->moved->reshard_uses[reshard->use] : -1;
     const Team *a = team_in(picture, reshard->from_devices, maker);
     const Team *b = team_in(picture, reshard->to_devices, reader);
 
@@ -393,7 +395,8 @@ static int parameters_box(DevicePicture *picture, int beside, const Moves *moves
 {
     Draw *draw = picture->draw;
     const Move *dearest = &moves->at.at[0];
-    int32_t tensor = dearest->dearest < 0 ? -1 : picture->plan->reshards[dearest->dearest].tensor;
+    int32_t tensor =
+        dearest->dearest < 0 ? -1 : picture->plan->moved->reshards[dearest->dearest].tensor;
     DiagramBox box = draw_new_box(BOX_PARAMETER,
                                   tensor < 0 ? "value" : label_tensor_kind(draw->session, tensor));
     double n = 0;
@@ -448,10 +451,10 @@ void device_draw_moves(DevicePicture *picture)
 {
     Draw *draw = picture->draw;
     Ways ways = {.picture = picture, .keys = intern_new(draw->arena)};
-    ways.outside = arena_array(draw->arena, int, picture->plan->n_submeshes);
+    ways.outside = arena_array(draw->arena, int, picture->plan->decided->n_submeshes);
 
-    for (int32_t r = 0; r < picture->plan->n_reshards; r++) {
-        const Reshard *reshard = &picture->plan->reshards[r];
+    for (int32_t r = 0; r < picture->plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &picture->plan->moved->reshards[r];
         if (!path_moves(reshard->path))
             continue;
         if (reshard->from_devices != reshard->to_devices) {

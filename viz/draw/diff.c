@@ -52,7 +52,7 @@ static bool is_view_of(const Diff *d, int s, int32_t op, int *line)
 
     if (maker < 0 || d->outline.of_op[s][maker] < 0 || op_work(side->plan, op) != WORK_VIEW)
         return false;
-    int32_t need = side->plan->need[side->graph->ops[op].input];
+    int32_t need = side->plan->moved->need[side->graph->ops[op].input];
     if (draw_brought_by(side, t, need, plan_devices(side->plan, op)) >= 0)
         return false;
     *line = d->outline.of_op[s][maker];
@@ -102,7 +102,8 @@ static void each_way(Diff *d, EachWay *visit)
 static int32_t moved_by(const Diff *d, int s, int32_t tensor, int32_t reader, int place)
 {
     const Draw *side = &d->side[s];
-    return draw_brought_by(side, tensor, side->plan->need[place], plan_devices(side->plan, reader));
+    return draw_brought_by(side, tensor, side->plan->moved->need[place],
+                           plan_devices(side->plan, reader));
 }
 
 static bool differs(const Diff *d, int s, int32_t reshard)
@@ -134,12 +135,13 @@ static void say_fetched(const Draw *side, int32_t op, Buf *out)
         int32_t t = op_inputs(side->graph, op)[i];
         if (t < 0 || !tensor_is_parameter(side->plan->inferred, t) || !draw_is_fetched(side, t))
             continue;
-        int32_t r = draw_brought_by(side, t, side->plan->need[node->input + i],
+        int32_t r = draw_brought_by(side, t, side->plan->moved->need[node->input + i],
                                     plan_devices(side->plan, op));
         Str name = group_relative(naming_label(side->session->naming, t), op_path(side->graph, op));
-        buf_printf(out, "\n%.*s %s", STR_ARG(name), draw_value(side, t, side->plan->sharding[t]));
+        buf_printf(out, "\n%.*s %s", STR_ARG(name),
+                   draw_value(side, t, side->plan->moved->sharding[t]));
         if (r >= 0)
-            buf_printf(out, ", %s", draw_steps(side, side->plan->reshards[r].path));
+            buf_printf(out, ", %s", draw_steps(side, side->plan->moved->reshards[r].path));
     }
 }
 
@@ -229,7 +231,7 @@ static const char *figures_of(const Diff *d, const DiffLine *line)
 
     for (int s = 0; s < SIDES; s++)
         if (line->id[s] >= 0)
-            us[s] = draw_us(d->draw, d->side[s].plan->op_us[line->id[s]]);
+            us[s] = draw_us(d->draw, d->side[s].plan->priced->op_us[line->id[s]]);
     if (us[0] && us[1] && strcmp(us[0], us[1]) != 0)
         return arena_printf(d->draw->arena, "A %s, B %s", us[0], us[1]);
     return us[0] ? us[0] : us[1];
@@ -431,9 +433,9 @@ static void draw_way(Diff *d, const Way *way)
     int s = way->on[0] ? 0 : 1;
     const Draw *side = &d->side[s];
     bool moved = way->reshard[s] >= 0, both = way->on[0] && way->on[1];
-    DiagramLine line =
-        moved ? draw_moved_line(side, way->from, way->to, &side->plan->reshards[way->reshard[s]])
-              : draw_new_line(LINE_VALUE, way->from, way->to);
+    DiagramLine line = moved ? draw_moved_line(side, way->from, way->to,
+                                               &side->plan->moved->reshards[way->reshard[s]])
+                             : draw_new_line(LINE_VALUE, way->from, way->to);
 
     line.loose = way->back;
     if (way->back)

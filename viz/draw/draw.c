@@ -89,7 +89,7 @@ static int32_t last_that_works(const Draw *draw, int32_t last)
         int place = flowing_input(draw, op, 0);
         if (strcmp(op_path(draw->graph, op), path) != 0)
             break;
-        if (draw->plan->op_us[op] > 0)
+        if (draw->plan->priced->op_us[op] > 0)
             return op;
         op = place < 0 ? -1 : draw->graph->tensors[op_inputs(draw->graph, op)[place]].maker;
     }
@@ -182,9 +182,9 @@ const char *draw_flow(const Draw *draw, int32_t op)
 
     for (int i = 0; i < 2 && (place = flowing_input(draw, op, place + 1)) >= 0; i++)
         from[i] = draw_value(draw, op_inputs(draw->graph, op)[place],
-                             draw->plan->need[node->input + place]);
+                             draw->plan->moved->need[node->input + place]);
     int32_t result = node->n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
-    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->made[result]);
+    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->moved->made[result]);
     if (!*from[0])
         return to;
     const char *flow = arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from[0], to);
@@ -201,7 +201,7 @@ const char *draw_parameters(const Draw *draw, int32_t op)
     Buf large = buf_new(draw->arena), small = buf_new(draw->arena);
 
     for (int i = 0; i < node->n_inputs; i++) {
-        int32_t t = op_inputs(draw->graph, op)[i], need = draw->plan->need[node->input + i];
+        int32_t t = op_inputs(draw->graph, op)[i], need = draw->plan->moved->need[node->input + i];
         int32_t root = t < 0 ? -1 : root_parameter(draw, t);
         const Shape *shape = root < 0 ? NULL : inferred_shape(draw->plan->inferred, t);
         if (!shape || shape_elements(shape) < 2 || draw_is_fetched(draw, t))
@@ -215,8 +215,8 @@ const char *draw_parameters(const Draw *draw, int32_t op)
                    STR_ARG(name), draw_value(draw, t, need));
         if (is_large) {
             buf_puts(&large, "  ");
-            units_format_bytes(plan_local_bytes(draw->plan, root, draw->plan->sharding[root]),
-                               &large);
+            units_format_bytes(
+                plan_local_bytes(draw->plan, root, draw->plan->moved->sharding[root]), &large);
         }
     }
     if (small.n)
@@ -311,7 +311,8 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
 {
     const char *path = op_path_or_name(draw->graph, op);
     int32_t result = draw->graph->ops[op].n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
-    int64_t bytes = result < 0 ? 0 : plan_local_bytes(draw->plan, result, draw->plan->made[result]);
+    int64_t bytes =
+        result < 0 ? 0 : plan_local_bytes(draw->plan, result, draw->plan->moved->made[result]);
     DiagramBox box = draw_new_box(BOX_OP, arena_str(draw->arena, group_relative(path, inside)));
 
     const char *parameters = draw_parameters(draw, op);
@@ -320,7 +321,7 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
     box.flow = draw_flow(draw, op);
     if (*parameters)
         box.flow = arena_printf(draw->arena, "%s\n%s", box.flow, parameters);
-    box.figures = draw_figures(draw, draw->plan->op_us[op], bytes);
+    box.figures = draw_figures(draw, draw->plan->priced->op_us[op], bytes);
     const Decision *pin = draw_own_pin(draw, op);
     if (pin)
         box.figures = arena_printf(draw->arena, "%s\ncut by %.*s", box.figures,
@@ -342,11 +343,11 @@ int draw_outside(Draw *draw, int32_t tensor)
                                             : draw_tensor_name(draw, tensor));
 
     box.operator= label_tensor_kind(draw->session, tensor);
-    box.flow = draw_value(draw, tensor, draw->plan->sharding[tensor]);
+    box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);
     if (parameter) {
         Buf held = buf_new(draw->arena);
-        units_format_bytes(plan_local_bytes(draw->plan, tensor, draw->plan->sharding[tensor]),
-                           &held);
+        units_format_bytes(
+            plan_local_bytes(draw->plan, tensor, draw->plan->moved->sharding[tensor]), &held);
         buf_puts(&held, " held");
         box.figures = held.s;
     }
@@ -380,7 +381,8 @@ DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *r
         line.bytes = step->bytes;
         line.label = label_of(draw, reshard);
         line.why = draw_moved_why(draw, reshard);
-        line.link = arena_printf(draw->arena, "#reshard-%d", (int)(reshard - draw->plan->reshards));
+        line.link =
+            arena_printf(draw->arena, "#reshard-%d", (int)(reshard - draw->plan->moved->reshards));
         return line;
     }
     line.look = LINE_VALUE; /* it is only sliced: every rank has it */

@@ -52,7 +52,7 @@ static int outside_box(GroupLines *g, int32_t tensor, int n, int n_all, const ch
 
     box.operator= what;
     if (!rest)
-        box.flow = draw_value(draw, tensor, draw->plan->sharding[tensor]);
+        box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);
     return draw_box(draw, box);
 }
 
@@ -98,10 +98,10 @@ static void draw_out(GroupLines *g)
         int32_t t = g->out.at[i], maker = draw->graph->tensors[t].maker;
         if (i < g->given_max)
             box = outside_box(g, t, i, g->out.n, "output");
-        add_reader(
-            g, draw->box_of[maker], box,
-            draw_brought_by(draw, t, draw->plan->sharding[t], plan_devices(draw->plan, maker)),
-            false);
+        add_reader(g, draw->box_of[maker], box,
+                   draw_brought_by(draw, t, draw->plan->moved->sharding[t],
+                                   plan_devices(draw->plan, maker)),
+                   false);
     }
 }
 
@@ -117,7 +117,7 @@ static void add_op(GroupLines *g, int32_t op)
         int from = t < 0 ? -1 : maker >= 0 ? draw->box_of[maker] : draw->outside[t] - 1;
         if (from < 0 || from == draw->box_of[op])
             continue;
-        int32_t need = draw->plan->need[graph->ops[op].input + k];
+        int32_t need = draw->plan->moved->need[graph->ops[op].input + k];
         add_reader(g, from, draw->box_of[op],
                    draw_brought_by(draw, t, need, plan_devices(draw->plan, op)),
                    need >= 0 && sharding_partials(shardings_at(draw->plan->shardings, need)) != 0);
@@ -130,7 +130,7 @@ static const char *say_all(const Draw *draw, const GroupLine *line)
     DrawMoves moves = {0};
 
     for (int i = 0; i < line->reshards.n; i++)
-        draw_add_reshard(draw, &draw->plan->reshards[line->reshards.at[i]], &moves);
+        draw_add_reshard(draw, &draw->plan->moved->reshards[line->reshards.at[i]], &moves);
     return arena_printf(draw->arena, "%s\n%s", draw_say_moves(draw, &moves),
                         draw_us(draw, draw_moves_us(&moves)));
 }
@@ -139,9 +139,9 @@ static void draw_group_line(Draw *draw, const GroupLine *line)
 {
     int n = line->reshards.n;
     int32_t r = n > 0 ? line->reshards.at[0] : line->shared;
-    DiagramLine out = line->moved
-                          ? draw_moved_line(draw, line->from, line->to, &draw->plan->reshards[r])
-                          : draw_new_line(LINE_VALUE, line->from, line->to);
+    DiagramLine out =
+        line->moved ? draw_moved_line(draw, line->from, line->to, &draw->plan->moved->reshards[r])
+                    : draw_new_line(LINE_VALUE, line->from, line->to);
 
     out.partial = line->partial && !line->moved;
     if (line->moved && n == 0)
@@ -156,7 +156,7 @@ void draw_group_lines(Draw *draw, int given_max)
     GroupLines g = {.draw = draw, .pairs = intern_new(draw->arena), .given_max = given_max};
     const Inferred *inferred = draw->plan->inferred;
 
-    draw->reached = arena_array(draw->arena, bool, draw->plan->n_reshards + 1);
+    draw->reached = arena_array(draw->arena, bool, draw->plan->moved->n_reshards + 1);
     draw_given(&g);
     for (int i = 0; i < inferred->n_program; i++)
         if (draw->box_of[inferred->program[i]] >= 0)

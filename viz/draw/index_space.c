@@ -157,7 +157,7 @@ static Held held(const Space *at, int o)
     Held h = {.at = o, .input = o < at->space->n_inputs, .operand = &at->space->operand[o]};
 
     h.tensor = op_inputs(graph, at->op)[o];
-    h.id = h.input ? plan->need[graph->ops[at->op].input + o] : plan->made[h.tensor];
+    h.id = h.input ? plan->moved->need[graph->ops[at->op].input + o] : plan->moved->made[h.tensor];
     h.sharding = h.id < 0 ? NULL : shardings_at(plan->shardings, h.id);
     return h;
 }
@@ -225,7 +225,7 @@ static const char *halo_text(const Space *at, const Held *h, int d)
             atoms |= cut_atoms(&at->cut->index[j]);
     if (!atoms)
         return more;
-    SubMesh part = at->draw->plan->submeshes[plan_devices(at->draw->plan, at->op)];
+    SubMesh part = at->draw->plan->decided->submeshes[plan_devices(at->draw->plan, at->op)];
     int64_t first = submesh_position(mesh, part, 0);
     int64_t second = mesh_group_member(mesh, atoms, first, 1);
     Box range, index = parts_index_box(at->arena, at->space, at->cut, mesh, second);
@@ -284,7 +284,7 @@ static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
 
     for (int i = 0; i < HANDED_ON_MAX && tensor >= 0; i++) {
         for (int r = at->draw->reshards.first[tensor]; r >= 0; r = at->draw->reshards.next[r]) {
-            const Reshard *reshard = &plan->reshards[r];
+            const Reshard *reshard = &plan->moved->reshards[r];
             AtomSet left = sharding_partials(shardings_at(plan->shardings, reshard->to));
             if ((left & atoms) != atoms)
                 return reshard;
@@ -293,8 +293,8 @@ static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
             return NULL;
         int32_t reader = graph->uses[graph->tensors[tensor].use];
         tensor = graph->ops[reader].n_outputs > 0 ? op_outputs(graph, reader)[0] : -1;
-        if (tensor < 0 || plan->made[tensor] < 0 ||
-            !(sharding_partials(shardings_at(plan->shardings, plan->made[tensor])) & atoms))
+        if (tensor < 0 || plan->moved->made[tensor] < 0 ||
+            !(sharding_partials(shardings_at(plan->shardings, plan->moved->made[tensor])) & atoms))
             return NULL;
     }
     return NULL;
@@ -309,7 +309,7 @@ static void put_summed(const Space *at, const Held *h, Cells *cells)
 
     if (!reshard)
         return;
-    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
     buf_puts(&text, "summed by ");
     reshard_format_steps(reshard->path, plan->mesh, &text);
     buf_putc(&text, ' ');
@@ -328,10 +328,10 @@ static void put_moved(const Space *at, const Held *h, Cells *cells)
                                          : -1;
     if (filling < 0)
         return;
-    const char *steps = draw_steps(at->draw, plan->reshards[filling].path);
+    const char *steps = draw_steps(at->draw, plan->moved->reshards[filling].path);
     cells_put_row(cells, CELL_SHARDING,
                   arena_printf(at->arena, "moved here from %s\n%s",
-                               draw_value(at->draw, h->tensor, plan->reshards[filling].from),
+                               draw_value(at->draw, h->tensor, plan->moved->reshards[filling].from),
                                *steps ? steps : "a slice of what each has"));
 }
 
@@ -447,7 +447,7 @@ static bool is_bias(const Space *at, const Held *h)
 static void draw_picture(const Space *at, const Held *h, int box)
 {
     const Plan *plan = at->draw->plan;
-    SubMesh part = plan->submeshes[plan_devices(plan, at->op)];
+    SubMesh part = plan->decided->submeshes[plan_devices(plan, at->op)];
 
     if (!h->sharding || !(sharding_atoms(h->sharding) | sharding_partials(h->sharding)) ||
         is_bias(at, h))
@@ -515,7 +515,7 @@ static const char *says(const Space *at)
         return label_no_rule(at->draw->session, at->op);
     opspace_format(at->space, &text);
     buf_printf(&text, "\n%s: ", label_operator(at->draw->graph, at->op));
-    units_format_us(at->draw->plan->op_us[at->op], &text);
+    units_format_us(at->draw->plan->priced->op_us[at->op], &text);
     buf_puts(&text, ", ");
     units_format_flops(op_flops_local(at->draw->plan, at->op), &text);
     buf_puts(&text, " on a device, which computes ");

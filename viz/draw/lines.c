@@ -45,7 +45,7 @@ bool draw_is_moved(const Draw *draw, const Reshard *reshard)
 bool draw_is_fetched(const Draw *draw, int32_t tensor)
 {
     for (int32_t r = draw->reshards.first[tensor]; r >= 0; r = draw->reshards.next[r])
-        if (draw_is_moved(draw, &draw->plan->reshards[r]))
+        if (draw_is_moved(draw, &draw->plan->moved->reshards[r]))
             return true;
     return false;
 }
@@ -54,11 +54,11 @@ bool draw_is_fetched(const Draw *draw, int32_t tensor)
 static int32_t reshard_before(const Draw *draw, int32_t r)
 {
     const Plan *plan = draw->plan;
-    const Reshard *reshard = &plan->reshards[r];
+    const Reshard *reshard = &plan->moved->reshards[r];
     int32_t t = reshard->tensor, maker = draw->graph->tensors[t].maker;
 
-    if (maker >= 0 && plan->made[t] != plan->sharding[t] && reshard->from == plan->made[t] &&
-        reshard->to == plan->sharding[t])
+    if (maker >= 0 && plan->moved->made[t] != plan->moved->sharding[t] &&
+        reshard->from == plan->moved->made[t] && reshard->to == plan->moved->sharding[t])
         return -1; /* a pin asks for it, of what the maker leaves */
     int32_t before = reshard_filling(&draw->reshards, t, reshard->from, reshard->from_devices);
     return before == r ? -1 : before;
@@ -67,8 +67,8 @@ static int32_t reshard_before(const Draw *draw, int32_t r)
 /* The nearest that moves data, from this one back. */
 static int32_t moving(const Draw *draw, int32_t r)
 {
-    for (int i = 0; r >= 0 && i < draw->plan->n_reshards; i++) {
-        if (draw_is_moved(draw, &draw->plan->reshards[r]))
+    for (int i = 0; r >= 0 && i < draw->plan->moved->n_reshards; i++) {
+        if (draw_is_moved(draw, &draw->plan->moved->reshards[r]))
             return r;
         r = reshard_before(draw, r);
     }
@@ -104,7 +104,7 @@ static void add_taker(Branching *value, int box, int32_t state, bool partial)
         return;
     vec_push(value->draw->arena, &value->takers, (Taker){box, state, partial});
     state_at(value, state)->n_takers++;
-    for (int i = 0; state >= 0 && i < value->draw->plan->n_reshards; i++) {
+    for (int i = 0; state >= 0 && i < value->draw->plan->moved->n_reshards; i++) {
         int32_t before = draw_brought_before(value->draw, state);
         bool known = value->draw->reached[state];
         value->draw->reached[state] = true;
@@ -121,9 +121,9 @@ static DiagramBox name_box(const Branching *value, const State *state)
 {
     const Draw *draw = value->draw;
     int32_t t = value->tensor;
-    int32_t sharding = state->state >= 0                    ? draw->plan->reshards[state->state].to
-                       : draw->graph->tensors[t].maker >= 0 ? draw->plan->made[t]
-                                                            : draw->plan->sharding[t];
+    int32_t sharding = state->state >= 0 ? draw->plan->moved->reshards[state->state].to
+                       : draw->graph->tensors[t].maker >= 0 ? draw->plan->moved->made[t]
+                                                            : draw->plan->moved->sharding[t];
     DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
 
     box.operator= arena_printf(draw->arena, "read by %d", state->n_takers);
@@ -156,7 +156,7 @@ static void bring(Branching *value, int32_t state, int to)
     int32_t before = draw_brought_before(draw, state);
     int from = state_box(value, before, draw->boxes.at[to].frame);
 
-    draw_line(value->draw, draw_moved_line(draw, from, to, &draw->plan->reshards[state]));
+    draw_line(value->draw, draw_moved_line(draw, from, to, &draw->plan->moved->reshards[state]));
 }
 
 /* The box that lines of a state begin at. */
@@ -169,7 +169,7 @@ static int state_box(Branching *value, int32_t id, int frame)
     DiagramBox box = is_long(state) ? name_box(value, state)
                                     : draw_new_box(BOX_POINT, "one value, several use it");
     if (!is_long(state)) {
-        box.why = draw_moved_why(value->draw, &value->draw->plan->reshards[id]);
+        box.why = draw_moved_why(value->draw, &value->draw->plan->moved->reshards[id]);
         box.frame = frame;
     }
     state->box = draw_box(value->draw, box);
@@ -234,7 +234,7 @@ static void add_readers(Branching *value, bool from_outside)
         if (box < 0 || (from_outside && is_outside(draw, box)))
             continue;
         for (int o = 0; o < graph->ops[op].n_inputs; o++) {
-            int32_t need = draw->plan->need[graph->ops[op].input + o];
+            int32_t need = draw->plan->moved->need[graph->ops[op].input + o];
             if (op_inputs(graph, op)[o] != t)
                 continue;
             int32_t state = draw_brought_by(draw, t, need, plan_devices(draw->plan, op));
@@ -255,12 +255,12 @@ static void add_output(Branching *value)
     if (!draw->graph->tensors[t].output || maker < 0 || is_outside(draw, value->source))
         return;
     int32_t state =
-        draw_brought_by(draw, t, draw->plan->sharding[t], plan_devices(draw->plan, maker));
+        draw_brought_by(draw, t, draw->plan->moved->sharding[t], plan_devices(draw->plan, maker));
     if (state < 0 && value->takers.n > 0)
         return;
     DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
     box.operator= "output";
-    box.flow = draw_value(draw, t, draw->plan->sharding[t]);
+    box.flow = draw_value(draw, t, draw->plan->moved->sharding[t]);
     int at = draw_box(draw, box);
     add_taker(value, at, state, false);
 }
@@ -332,9 +332,9 @@ static void draw_carries(Draw *draw)
             to = reader < 0 ? -1 : draw->box_of[reader];
         if (from < 0 || to < 0 || is_outside(draw, from) || is_outside(draw, to))
             continue;
-        int32_t r = draw_brought_by(draw, carry->next, draw->plan->made[carry->in],
+        int32_t r = draw_brought_by(draw, carry->next, draw->plan->moved->made[carry->in],
                                     plan_devices(draw->plan, reader));
-        DiagramLine line = r >= 0 ? draw_moved_line(draw, from, to, &draw->plan->reshards[r])
+        DiagramLine line = r >= 0 ? draw_moved_line(draw, from, to, &draw->plan->moved->reshards[r])
                                   : draw_new_line(LINE_VALUE, from, to);
         line.loose = true;
         line.label =
@@ -349,7 +349,7 @@ void draw_value_lines(Draw *draw, bool with_outside)
     const Graph *graph = draw->graph;
     bool *done = arena_array(draw->arena, bool, graph->n_tensors + 1);
 
-    draw->reached = arena_array(draw->arena, bool, draw->plan->n_reshards + 1);
+    draw->reached = arena_array(draw->arena, bool, draw->plan->moved->n_reshards + 1);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         if (draw->box_of[op] < 0)

@@ -125,12 +125,12 @@ static const char *say_panel(const Grid *grid, int64_t panel)
 /* ", stage 2": the stages that all of these devices are in. */
 static void put_stages(const Grid *grid, int64_t first, Buf *out)
 {
-    const Stages *stages = grid->plan->stages;
+    const Stages *stages = grid->plan->decided->stages;
     int64_t last = first + (grid->tile_rows - 1) * grid->n_columns + grid->tile_columns - 1;
     int n = 0;
 
     for (int s = 0; stages && s < stages->n; s++) {
-        SubMesh part = grid->plan->submeshes[stages->at[s].devices];
+        SubMesh part = grid->plan->decided->submeshes[stages->at[s].devices];
         if (submesh_has(grid->mesh, part, first) && submesh_has(grid->mesh, part, last))
             buf_printf(out, n++ == 0 ? ", stage %d" : " and %d", s);
     }

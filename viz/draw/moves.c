@@ -58,7 +58,7 @@ void moves_add(Moves *moves, int32_t reshard, StepKind kind, AtomSet atoms, int6
 
 void moves_add_reshard(Moves *moves, const Plan *plan, int32_t reshard, double times)
 {
-    const ReshardPath *path = plan->reshards[reshard].path;
+    const ReshardPath *path = plan->moved->reshards[reshard].path;
 
     for (int s = 0; s < path->n_steps; s++)
         moves_add(moves, reshard, path->step[s].kind, path->step[s].atoms, path->step[s].bytes,
@@ -80,8 +80,8 @@ Moves moves_of_plan(Arena *arena, const Plan *plan)
 {
     Moves moves = moves_new(arena, plan->mesh);
 
-    for (int32_t r = 0; r < plan->n_reshards; r++)
-        moves_add_reshard(&moves, plan, r, reshard_repeat(plan, &plan->reshards[r]));
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++)
+        moves_add_reshard(&moves, plan, r, reshard_repeat(plan, &plan->moved->reshards[r]));
     for (int i = 0; i < plan->inferred->n_program; i++)
         add_op(&moves, plan, plan->inferred->program[i]);
     moves_sort(&moves);
@@ -182,7 +182,7 @@ DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
         line.axis = draw->plan->mesh->atoms[atom[0]].axis;
     line.label = moves_format(draw, moves);
     if (dearest->dearest >= 0) {
-        const Reshard *reshard = &draw->plan->reshards[dearest->dearest];
+        const Reshard *reshard = &draw->plan->moved->reshards[dearest->dearest];
         const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
         if (pin)
             line.label = arena_printf(draw->arena, "%s\n%.*s", line.label,

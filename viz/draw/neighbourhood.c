@@ -85,7 +85,8 @@ static int count_for_value(const Near *near, int32_t tensor, int hops, bool *cou
     if (tensor_is_known(inferred, tensor) || (tensor_is_parameter(inferred, tensor) && !fetched))
         return 0;
     for (int32_t r = draw->reshards.first[tensor]; r >= 0; r = draw->reshards.next[r])
-        n += draw->plan->reshards[r].n_uses > 1 && draw_is_moved(draw, &draw->plan->reshards[r]);
+        n += draw->plan->moved->reshards[r].n_uses > 1 &&
+             draw_is_moved(draw, &draw->plan->moved->reshards[r]);
     if (!made)
         return n + 1;
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {

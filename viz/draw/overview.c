@@ -61,14 +61,14 @@ static Piece *add_part(Overview *o, const char *title, int32_t first, int32_t n,
 
     for (int32_t i = first; i < first + n * repeats; i++) {
         int32_t op = op_at(o, i);
-        part.us += draw->plan->op_us[op];
+        part.us += draw->plan->priced->op_us[op];
         draw_sum_moves(draw, op, &moves);
         for (int k = 0; k < draw->graph->ops[op].n_inputs; k++) {
             int32_t t = op_inputs(draw->graph, op)[k];
             if (t < 0 || o->counted[t] || !tensor_is_parameter(draw->plan->inferred, t))
                 continue;
             o->counted[t] = true;
-            part.parameter_bytes += plan_local_bytes(draw->plan, t, draw->plan->sharding[t]);
+            part.parameter_bytes += plan_local_bytes(draw->plan, t, draw->plan->moved->sharding[t]);
         }
     }
     part.comm_us = draw_moves_us(&moves);
@@ -244,14 +244,14 @@ static const char *flow_of(const Overview *o, const Piece *part)
             int32_t t = graph->operands[node->input + node->n_inputs + k];
             if (t < 0 || !leaves(o, part, t))
                 continue;
-            out[n] = draw_value(draw, t, draw->plan->made[t]);
+            out[n] = draw_value(draw, t, draw->plan->moved->made[t]);
             n += n == 0 || strcmp(out[0], out[n]) != 0;
         }
     }
     int32_t place = entering(o, part);
     Buf text = buf_new(draw->arena);
     if (place >= 0)
-        buf_puts(&text, draw_value(draw, graph->operands[place], draw->plan->need[place]));
+        buf_puts(&text, draw_value(draw, graph->operands[place], draw->plan->moved->need[place]));
     if (n > 0)
         buf_printf(&text, "%s%s", text.n ? " \xe2\x86\x92 " : "", out[n - 1]);
     if (n > 1)
@@ -284,7 +284,7 @@ static void say_moves(const Overview *o, const Piece *part, Buf *out)
 
 static const char *figures_of(const Overview *o, const Piece *part, bool dearest)
 {
-    const Totals *totals = &o->draw->plan->totals;
+    const Totals *totals = &o->draw->plan->priced->totals;
     double us = part->us + part->comm_us, share = totals->step_us > 0 ? us / totals->step_us : 0;
     Buf text = buf_new(o->draw->arena);
 
@@ -307,7 +307,7 @@ static int stage_frame(Overview *o, const Piece *part)
     const Plan *plan = draw->plan;
     int stage = stage_of(plan, op_at(o, part->first));
 
-    if (!plan->stages || plan->stages->n < 2 || stage < 0)
+    if (!plan->decided->stages || plan->decided->stages->n < 2 || stage < 0)
         return -1;
     for (int32_t i = part->first; i < part->first + n_ops(part); i++)
         if (stage_of(plan, op_at(o, i)) != stage)
@@ -315,7 +315,7 @@ static int stage_frame(Overview *o, const Piece *part)
     if (!o->frame_of[stage]) {
         Buf title = buf_new(draw->arena);
         buf_printf(&title, "stage %d on ", stage);
-        comm_format_part(draw->session, plan->stages->at[stage].devices, &title);
+        comm_format_part(draw->session, plan->decided->stages->at[stage].devices, &title);
         o->frame_of[stage] = 1 + draw_frame(draw, (DiagramFrame){FRAME_STAGE, title.s, NULL, -1});
     }
     return o->frame_of[stage] - 1;
@@ -406,7 +406,8 @@ bool draw_overview(Draw *draw, Error *err)
     draw_index_moves(draw);
     o.inside = arena_array(draw->arena, const Piece *, draw->graph->n_ops + 1);
     o.counted = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
-    o.frame_of = arena_array(draw->arena, int, draw->plan->stages ? draw->plan->stages->n + 1 : 1);
+    o.frame_of = arena_array(draw->arena, int,
+                             draw->plan->decided->stages ? draw->plan->decided->stages->n + 1 : 1);
     choose_parts(&o);
     draw_parts(&o);
     draw_group_lines(draw, GIVEN_MAX);

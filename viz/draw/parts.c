@@ -430,7 +430,7 @@ static int32_t example_tensor(const Draw *draw)
     int64_t most = 0;
 
     for (int32_t t = 0; t < draw->graph->n_tensors; t++) {
-        if (draw->plan->sharding[t] < 0 || tensor_is_known(draw->plan->inferred, t))
+        if (draw->plan->moved->sharding[t] < 0 || tensor_is_known(draw->plan->inferred, t))
             continue;
         bool cut = tensor_is_parameter(draw->plan->inferred, t) &&
                    sharding_atoms(plan_sharding(draw->plan, t)) != 0;

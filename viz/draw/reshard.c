@@ -38,7 +38,7 @@ static Slices slices_at(const Move *move, int i)
     const Plan *plan = move->draw->plan;
     int devices = i < 0 ? move->reshard->from_devices : reshard_step_devices(move->reshard, i);
     return slices_of(shardings_at(plan->shardings, state_of(move, i)), plan->mesh,
-                     plan->submeshes[devices]);
+                     plan->decided->submeshes[devices]);
 }
 
 static int draw_state(const Move *move, int i)
@@ -334,8 +334,8 @@ static int32_t dearest(const Draw *draw)
     int32_t best = -1;
     double most = 0;
 
-    for (int32_t r = 0; r < draw->plan->n_reshards; r++) {
-        double us = total_us(draw, &draw->plan->reshards[r]);
+    for (int32_t r = 0; r < draw->plan->moved->n_reshards; r++) {
+        double us = total_us(draw, &draw->plan->moved->reshards[r]);
         best = us > most ? r : best;
         most = us > most ? us : most;
     }
@@ -349,8 +349,8 @@ static int count_alike(const Draw *draw, const Reshard *one)
     int n = 0;
 
     text_wildcard(label_tensor(draw->session, draw->arena, one->tensor), &name);
-    for (int r = 0; r < draw->plan->n_reshards; r++) {
-        const Reshard *at = &draw->plan->reshards[r];
+    for (int r = 0; r < draw->plan->moved->n_reshards; r++) {
+        const Reshard *at = &draw->plan->moved->reshards[r];
         other.n = 0;
         if (at->from != one->from || at->to != one->to || at->path != one->path)
             continue;
@@ -408,8 +408,8 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
     int n = 0;
 
     draw->diagram->title = arena_str(draw->arena, label_tensor(draw->session, draw->arena, tensor));
-    for (int32_t r = 0; r < plan->n_reshards; r++) {
-        if (plan->reshards[r].tensor != tensor)
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
+        if (plan->moved->reshards[r].tensor != tensor)
             continue;
         first = first < 0 ? r : first;
         n++;
@@ -419,11 +419,11 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
                    draw->diagram->title);
         if (dearest(draw) >= 0)
             error_hint(err, "the dearest move is of '%s'",
-                       tensor_name(draw->graph, plan->reshards[dearest(draw)].tensor));
+                       tensor_name(draw->graph, plan->moved->reshards[dearest(draw)].tensor));
         return false;
     }
-    for (int32_t r = first, drawn = 0; r < plan->n_reshards && drawn < DRAWN_MAX; r++) {
-        if (plan->reshards[r].tensor != tensor)
+    for (int32_t r = first, drawn = 0; r < plan->moved->n_reshards && drawn < DRAWN_MAX; r++) {
+        if (plan->moved->reshards[r].tensor != tensor)
             continue;
         int frame =
             n == 1 ? -1
@@ -431,10 +431,10 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
                                                      .title = arena_printf(draw->arena, "%d of %d",
                                                                            drawn + 1, n),
                                                      .parent = -1});
-        draw_move(draw, &plan->reshards[r], frame);
+        draw_move(draw, &plan->moved->reshards[r], frame);
         drawn++;
     }
-    draw->diagram->says = says(draw, &plan->reshards[first], n);
+    draw->diagram->says = says(draw, &plan->moved->reshards[first], n);
     return true;
 }
 
@@ -450,7 +450,7 @@ bool draw_reshard(Draw *draw, Error *err)
         error_hint(err, "--kind slices shows who holds what");
         return false;
     }
-    const Reshard *reshard = &draw->plan->reshards[r];
+    const Reshard *reshard = &draw->plan->moved->reshards[r];
     draw->diagram->title =
         arena_str(draw->arena, label_tensor(draw->session, draw->arena, reshard->tensor));
     draw_move(draw, reshard, -1);

@@ -15,8 +15,8 @@ Waits waits_of(Arena *arena, const Plan *plan)
     bool *before = arena_array(arena, bool, plan->inferred->graph->n_ops);
     bool *behind = arena_array(arena, bool, plan->inferred->graph->n_ops);
 
-    for (int r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         bool after;
         int32_t op = reshard_beside(plan, reshard, &after);
         if (op >= 0 && path_moves(reshard->path) && !reshard_is_given(plan, reshard))

@@ -212,10 +212,10 @@ static void add_moves(Draw *draw, int32_t tensor, int below)
     cells_put(&cells, CELL_HEAD, "as");
     cells_put(&cells, CELL_HEAD, "after");
     for (int r = draw->reshards.first[tensor]; r >= 0; r = draw->reshards.next[r]) {
-        const Reshard *reshard = &draw->plan->reshards[r];
+        const Reshard *reshard = &draw->plan->moved->reshards[r];
         if (n++ >= MOVES_MAX)
             continue;
-        int32_t op = reshard->n_uses > 0 ? draw->plan->reshard_uses[reshard->use] : -1;
+        int32_t op = reshard->n_uses > 0 ? draw->plan->moved->reshard_uses[reshard->use] : -1;
         Str reader =
             op < 0 ? STR("nobody: a pin asks for it") : label_op(draw->session, draw->arena, op);
         cells_put(&cells, CELL_PLAIN,
@@ -255,7 +255,7 @@ static const char *tensor_says(const Draw *draw, int32_t tensor, const Slices *s
     sharding_local_shape(slices->sharding, slices->mesh,
                          submesh_position(slices->mesh, slices->part, 0), &local);
     buf_printf(&text, "%s on %" PRId64 " devices",
-               draw_value(draw, tensor, draw->plan->made[tensor]),
+               draw_value(draw, tensor, draw->plan->moved->made[tensor]),
                submesh_size(slices->mesh, slices->part));
     if (slices->part.fixed) {
         buf_puts(&text, " of ");
@@ -267,7 +267,8 @@ static const char *tensor_says(const Draw *draw, int32_t tensor, const Slices *s
     buf_puts(&text, slices->uneven ? "at most " : "");
     shape_format(&local, &text);
     buf_puts(&text, ", ");
-    units_format_bytes(plan_local_bytes(draw->plan, tensor, draw->plan->made[tensor]), &text);
+    units_format_bytes(plan_local_bytes(draw->plan, tensor, draw->plan->moved->made[tensor]),
+                       &text);
     buf_puts(&text, " of ");
     units_format_bytes(inferred_bytes(draw->plan->inferred, tensor), &text);
     return text.s;
@@ -292,7 +293,7 @@ static void draw_tensor(Draw *draw, int32_t tensor)
     Picture picture = {.draw = draw, .arena = draw->arena};
 
     draw->diagram->title = arena_str(draw->arena, label_tensor(draw->session, draw->arena, tensor));
-    if (draw->plan->made[tensor] < 0) {
+    if (draw->plan->moved->made[tensor] < 0) {
         draw_unknown(draw, tensor);
         return;
     }
@@ -315,7 +316,7 @@ static void put_partials(const Draw *draw, const Work *work, Sharding *sharding)
     const GraphOp *node = &draw->graph->ops[work->op];
 
     for (int i = 0; i < node->n_inputs; i++) {
-        int32_t need = draw->plan->need[node->input + i];
+        int32_t need = draw->plan->moved->need[node->input + i];
         const Sharding *read = need < 0 ? NULL : shardings_at(draw->plan->shardings, need);
         for (int a = 0; read && a < ATOMS_MAX; a++)
             if (read->partial[a] && !(sharding_atoms(sharding) >> a & 1))
@@ -376,8 +377,8 @@ static void draw_work(Draw *draw, int32_t op)
     Sharding sharding = work_sharding(draw, &work, &picture.parts.names);
 
     picture.parts.work = true;
-    picture.parts.slices =
-        slices_of(&sharding, draw->plan->mesh, draw->plan->submeshes[plan_devices(draw->plan, op)]);
+    picture.parts.slices = slices_of(&sharding, draw->plan->mesh,
+                                     draw->plan->decided->submeshes[plan_devices(draw->plan, op)]);
     draw->diagram->title = arena_str(draw->arena, label_op(draw->session, draw->arena, op));
     DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
     box.operator= label_operator(draw->graph, op);

@@ -5,6 +5,7 @@
 
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
+#include "core/cost/pipeline.h"
 
 #include <math.h>
 
@@ -30,8 +31,8 @@ static RunList runs_of_stage(const StagePicture *picture, int stage)
 /* As many layers of one structure, taking as long. */
 static bool stages_alike(const StagePicture *picture, int a, int b)
 {
-    double x = stage_forward_us(&picture->stages->at[a]);
-    double y = stage_forward_us(&picture->stages->at[b]);
+    double x = stage_forward_us(&picture->plan->priced->pipeline->stage[a]);
+    double y = stage_forward_us(&picture->plan->priced->pipeline->stage[b]);
 
     return fabs(x - y) <= 1e-3 * fmax(x, y) &&
            runs_alike(picture->draw, &picture->runs[a], &picture->runs[b]);
@@ -72,8 +73,8 @@ static const char *say_collectives(const StagePicture *picture, int stage)
     const Plan *plan = picture->plan;
     Moves moves = moves_new(picture->draw->arena, plan->mesh);
 
-    for (int32_t r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         int from, to;
         stage_ends(plan, reshard, &from, &to);
         for (int s = 0, at = from; s < reshard->path->n_steps && to >= 0; s++) {
@@ -92,25 +93,25 @@ static const char *say_collectives(const StagePicture *picture, int stage)
 static const char *say_forward(const StagePicture *picture, int s)
 {
     Draw *draw = picture->draw;
-    const Stage *stage = &picture->stages->at[s];
-    const char *text = draw_us(draw, stage_forward_us(stage));
+    const StagePrice *price = &picture->plan->priced->pipeline->stage[s];
+    const char *text = draw_us(draw, stage_forward_us(price));
 
     if (s == picture->slowest)
         text = arena_printf(draw->arena, "%s, the slowest", text);
-    if (stage->comm_us > 0)
+    if (price->comm_us > 0)
         text = arena_printf(draw->arena, "%s\n%s of it collectives", text,
-                            draw_us(draw, stage->comm_us));
+                            draw_us(draw, price->comm_us));
     return text;
 }
 
 /* The stage that others wait for; -1: they take as long, to the hundredth part. */
-static int slowest_of(const Stages *stages)
+static int slowest_of(const Plan *plan)
 {
     int slowest = 0;
     double least = INFINITY, most = 0;
 
-    for (int s = 0; s < stages->n; s++) {
-        double us = stage_forward_us(&stages->at[s]);
+    for (int s = 0; s < plan->decided->stages->n; s++) {
+        double us = stage_forward_us(&plan->priced->pipeline->stage[s]);
         least = us < least ? us : least;
         if (us > most) {
             slowest = s;
@@ -122,7 +123,7 @@ static int slowest_of(const Stages *stages)
 
 static const char *say_in_flight(const StagePicture *picture, const StageRow *row)
 {
-    const Schedule *table = picture->stages->table;
+    const Schedule *table = plan_schedule(picture->plan);
 
     if (!table)
         return "";
@@ -135,7 +136,7 @@ static const char *say_in_flight(const StagePicture *picture, const StageRow *ro
 
 static const char *say_holds(const StagePicture *picture, const Stage *stage)
 {
-    SubMesh part = picture->plan->submeshes[stage->devices];
+    SubMesh part = picture->plan->decided->submeshes[stage->devices];
     const RankMemory *memory = &picture->ranks.at[picture->ranks.of_rank[part.first]];
 
     return arena_printf(picture->draw->arena, "%s of parameters\npeak %s",
@@ -172,7 +173,8 @@ static void put_facts(const StagePicture *picture, const StageRow *row, Cells *c
     const Draw *draw = picture->draw;
     int s = row->first;
     const Stage *stage = &picture->stages->at[s];
-    const Schedule *table = picture->stages->table;
+    const StagePrice *price = &picture->plan->priced->pipeline->stage[s];
+    const Schedule *table = plan_schedule(picture->plan);
     bool same = row->alike || row->end == row->first + 1;
     Buf runs = buf_new(draw->arena);
 
@@ -184,7 +186,7 @@ static void put_facts(const StagePicture *picture, const StageRow *row, Cells *c
         cells_put_fact(cells, "holds", say_holds(picture, stage));
         cells_put_fact(cells, "forward", say_forward(picture, s));
         if (table && table->trains)
-            cells_put_fact(cells, "backward", draw_us(draw, stage_backward_us(stage)));
+            cells_put_fact(cells, "backward", draw_us(draw, stage_backward_us(price)));
     }
     cells_put_fact(cells, "in flight", say_in_flight(picture, row));
     if (same)
@@ -197,7 +199,7 @@ static void draw_row(StagePicture *picture, const StageRow *row)
 {
     Draw *draw = picture->draw;
     const Stage *stage = &picture->stages->at[row->first];
-    SubMesh part = picture->plan->submeshes[stage->devices];
+    SubMesh part = picture->plan->decided->submeshes[stage->devices];
     Cells cells = cells_new(draw->arena, 2);
     DiagramFrame frame = {FRAME_STAGE, say_title(picture, row), say_origin(picture, stage), -1};
     bool alone = row->end == row->first + 1;
@@ -254,8 +256,8 @@ static void draw_sends(StagePicture *picture)
     Intern *pairs = intern_new(draw->arena);
     Vec(Moves) sent = {0};
 
-    for (int32_t r = 0; r < plan->n_reshards; r++) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         int from, to;
         stage_ends(plan, reshard, &from, &to);
         if (from < 0 || to < 0 || from == to)
@@ -297,7 +299,7 @@ static void draw_all(StagePicture *picture)
     picture->runs = arena_array(draw->arena, RunList, stages->n);
     for (int s = 0; s < stages->n; s++)
         picture->runs[s] = runs_of_stage(picture, s);
-    picture->slowest = slowest_of(stages);
+    picture->slowest = slowest_of(picture->plan);
     list_rows(picture);
     for (int i = 0; i < picture->rows.n; i++)
         draw_row(picture, &picture->rows.at[i]);
@@ -305,9 +307,9 @@ static void draw_all(StagePicture *picture)
         draw_below(draw, picture->box[picture->rows.at[i - 1].first],
                    picture->box[picture->rows.at[i].first]);
     draw_sends(picture);
-    if (stages->table)
+    if (plan_schedule(picture->plan))
         draw_below(draw, picture->box[stages->n - 1], stage_draw_schedule(picture));
-    stages_explain(picture->plan, &says);
+    pipeline_explain(picture->plan, &says);
     draw->diagram->says = says.s;
     draw->diagram->sideways = true;
     draw->diagram->title = arena_printf(draw->arena, "%s: pipeline of %s", draw->diagram->title,
@@ -316,7 +318,8 @@ static void draw_all(StagePicture *picture)
 
 bool draw_stages(Draw *draw, Error *err)
 {
-    StagePicture picture = {.draw = draw, .plan = draw->plan, .stages = draw->plan->stages};
+    StagePicture picture = {
+        .draw = draw, .plan = draw->plan, .stages = draw->plan->decided->stages};
 
     if (!picture.stages || picture.stages->n == 0) {
         error_kind(err, ERROR_UNSUPPORTED, "this plan has no pipeline stages");

@@ -1,6 +1,7 @@
 /* stage_chart.c - a schedule as a table: down its steps, across the lanes of devices. */
 #include "viz/draw/stage.h"
 
+#include "core/cost/pipeline.h"
 enum {
     STEPS_DRAWN = 24, /* of more the first and the last, and a row of dots between */
     STEPS_FIRST = 14,
@@ -24,7 +25,7 @@ static DiagramCell *cell_at(const Chart *chart, int row, int column)
 
 static const int *count_stages(const StagePicture *picture)
 {
-    const Lanes *lanes = picture->stages->lanes;
+    const Lanes *lanes = picture->plan->priced->pipeline->lanes;
     int *n = arena_array(picture->draw->arena, int, lanes->n);
 
     for (int s = 0; s < picture->stages->n; s++)
@@ -36,7 +37,7 @@ static const int *count_stages(const StagePicture *picture)
 /* The devices of a lane: those of a stage that has no other. */
 static const char *say_lane(const StagePicture *picture, int lane)
 {
-    const Lanes *lanes = picture->stages->lanes;
+    const Lanes *lanes = picture->plan->priced->pipeline->lanes;
 
     for (int s = 0; s < picture->stages->n; s++)
         if (lanes->first[s + 1] - lanes->first[s] == 1 && lanes->lane[lanes->first[s]] == lane)
@@ -66,7 +67,7 @@ static void mark_cell(const Chart *chart, const Block *block, int step, int lane
 /* The cells of a block, on all lanes it keeps busy. */
 static void mark_block(const Chart *chart, const Block *block)
 {
-    const Lanes *lanes = chart->picture->stages->lanes;
+    const Lanes *lanes = chart->picture->plan->priced->pipeline->lanes;
 
     for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++)
         for (int step = block->step; step < block->step + block->span; step++)
@@ -95,7 +96,7 @@ static void make_cells(Chart *chart)
 int stage_draw_schedule(const StagePicture *picture)
 {
     Draw *draw = picture->draw;
-    const Schedule *table = picture->stages->table;
+    const Schedule *table = plan_schedule(picture->plan);
     Chart chart = {.picture = picture, .n_stages = count_stages(picture)};
     DiagramBox box =
         draw_new_box(BOX_DEVICE, arena_printf(draw->arena, "schedule %s", table->name));

@@ -7,6 +7,7 @@
 #include "core/summary/label.h"
 #include "core/cost/op_said.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 #include "viz/style.h"
 
 #include <inttypes.h>
@@ -40,10 +41,10 @@ void draw_index_moves(Draw *draw)
 {
     const Plan *plan = draw->plan;
     int32_t *first = arena_array(draw->arena, int32_t, draw->graph->n_ops + 1);
-    int32_t *next = arena_array(draw->arena, int32_t, plan->n_reshards + 1);
+    int32_t *next = arena_array(draw->arena, int32_t, plan->moved->n_reshards + 1);
 
-    for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
-        int32_t op = reshard_op(plan, &plan->reshards[r]);
+    for (int32_t r = plan->moved->n_reshards - 1; r >= 0; r--) {
+        int32_t op = reshard_op(plan, &plan->moved->reshards[r]);
         if (op < 0)
             continue;
         next[r] = first[op];
@@ -58,7 +59,7 @@ void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves)
     const OpSaid *said = op_said(draw->plan, op);
 
     for (int32_t r = draw->moves_of[op]; r > 0; r = draw->next_move[r - 1])
-        draw_add_reshard(draw, &draw->plan->reshards[r - 1], moves);
+        draw_add_reshard(draw, &draw->plan->moved->reshards[r - 1], moves);
     for (int i = 0; said && i < said->n_comms; i++) {
         const OpComm *comm = &said->comm[i];
         double times = inferred_repeat(draw->plan->inferred, op);
@@ -155,7 +156,7 @@ const char *draw_bytes(const Draw *draw, int64_t bytes)
 const char *draw_say_totals(const Draw *draw)
 {
     const Plan *plan = draw->plan;
-    const Totals *totals = &plan->totals;
+    const Totals *totals = &plan->priced->totals;
     DrawMoves moves = {0};
     Buf text = buf_new(draw->arena);
 
@@ -168,8 +169,8 @@ const char *draw_say_totals(const Draw *draw)
     else
         buf_puts(&text, ", nothing is moved");
     buf_printf(&text, "; a device needs at most %s", draw_bytes(draw, totals->peak_bytes));
-    if (plan->stages && plan->stages->table && plan->stages->n_micro_batches > 1)
-        buf_printf(&text, "; a step of %d takes %s", plan->stages->n_micro_batches,
+    if (plan_schedule(plan) && plan->decided->stages->n_micro_batches > 1)
+        buf_printf(&text, "; a step of %d takes %s", plan->decided->stages->n_micro_batches,
                    draw_us(draw, plan_step_us(plan)));
     return text.s;
 }

@@ -87,7 +87,8 @@ static const char *step_flow(const Why *why, const ReasonStep *step)
         cut_format(&program_cut(plan, step->op)->index[step->dim], plan->mesh, &text);
         return text.s;
     }
-    int32_t id = step->dim < 0 ? plan->made[step->tensor] : plan->sharding[step->tensor];
+    int32_t id =
+        step->dim < 0 ? plan->moved->made[step->tensor] : plan->moved->sharding[step->tensor];
     return draw_value(why->draw, step->tensor, id);
 }
 
@@ -341,9 +342,10 @@ static void add_tensor(Why *why)
     const Plan *plan = draw->plan;
     DiagramBox box = draw_new_box(BOX_TABLE, "");
     const Sharding *sharding =
-        plan->sharding[why->tensor] < 0 ? NULL : plan_sharding(plan, why->tensor);
+        plan->moved->sharding[why->tensor] < 0 ? NULL : plan_sharding(plan, why->tensor);
     AtomSet partial =
-        sharding ? sharding_partials(shardings_at(plan->shardings, plan->made[why->tensor])) : 0;
+        sharding ? sharding_partials(shardings_at(plan->shardings, plan->moved->made[why->tensor]))
+                 : 0;
     int n_dims = sharding ? (int)sharding->n_dims : 0;
     Cells cells = cells_new(why->arena, n_dims + (partial != 0) + (n_dims == 0 && !partial));
 
@@ -362,7 +364,8 @@ static void add_tensor(Why *why)
 static void put_partial(const Why *why, int row, Cells *cells)
 {
     const Plan *plan = why->draw->plan;
-    AtomSet partial = sharding_partials(shardings_at(plan->shardings, plan->made[why->tensor]));
+    AtomSet partial =
+        sharding_partials(shardings_at(plan->shardings, plan->moved->made[why->tensor]));
     Buf text = buf_new(why->arena);
 
     if (!partial)
@@ -442,7 +445,7 @@ static void say_whole(Why *why)
 
     if (why->says.n > 0)
         return;
-    if (plan->sharding[why->tensor] < 0)
+    if (plan->moved->sharding[why->tensor] < 0)
         buf_puts(out, "replicated, since not all of its sizes are known");
     else if (why->dim >= 0 && !cut_is_whole(&plan_sharding(plan, why->tensor)->dim[why->dim]))
         buf_printf(out, "dim %d is cut so by the method itself: no pin leads there", why->dim);
@@ -502,7 +505,7 @@ static void draw_moves(Why *why)
     int n = 0;
 
     for (int r = draw->reshards.first[why->tensor]; r >= 0; r = draw->reshards.next[r]) {
-        const Reshard *reshard = &draw->plan->reshards[r];
+        const Reshard *reshard = &draw->plan->moved->reshards[r];
         WhyReshard moved = why_reshard(why->arena, draw->plan, reshard);
         if (n++ >= MOVES_SHOWN)
             continue;
@@ -534,7 +537,7 @@ bool draw_why(Draw *draw, Error *err)
     if (why.tensor < 0)
         return false;
     const Sharding *sharding =
-        draw->plan->sharding[why.tensor] < 0 ? NULL : plan_sharding(draw->plan, why.tensor);
+        draw->plan->moved->sharding[why.tensor] < 0 ? NULL : plan_sharding(draw->plan, why.tensor);
     if (why.dim != ALL_DIMS && (!sharding || why.dim < 0 || why.dim >= sharding->n_dims))
         return error_kind(err, ERROR_USAGE, "'%s' has no dim %d",
                           naming_label(draw->session->naming, why.tensor), why.dim);

@@ -18,7 +18,7 @@ static const char *ids_of(Page *page, const CommRow *row)
 
 static const char *label_of(Page *page, const CommRow *row)
 {
-    int32_t tensor = page->session->plan->reshards[row->first].tensor;
+    int32_t tensor = page->session->plan->moved->reshards[row->first].tensor;
 
     return row->n > 1 ? row->label
                       : arena_str(page->arena, label_tensor(page->session, page->arena, tensor));
@@ -61,7 +61,7 @@ static void put_cause(Page *page, ReportTable *table, const Reshard *reshard)
 static void put_reader(Page *page, ReportTable *table, const Reshard *reshard)
 {
     const Graph *graph = page->session->graph;
-    int32_t op = reshard->n_uses > 0 ? page->session->plan->reshard_uses[reshard->use] : -1;
+    int32_t op = reshard->n_uses > 0 ? page->session->plan->moved->reshard_uses[reshard->use] : -1;
 
     if (op < 0)
         table_none(table);
@@ -73,7 +73,7 @@ static void add_row(Page *page, ReportTable *table, int at)
 {
     const Session *session = page->session;
     const CommRow *row = &page->comm->row[at];
-    const Reshard *reshard = &session->plan->reshards[row->first];
+    const Reshard *reshard = &session->plan->moved->reshards[row->first];
 
     if (!table_row(table, 0))
         return;
@@ -86,7 +86,7 @@ static void add_row(Page *page, ReportTable *table, int at)
         table_text(table, label_of(page, row));
     put_cause(page, table, reshard);
     table_us(table, row->us);
-    table_share(table, row->us, session->plan->totals.step_us);
+    table_share(table, row->us, session->plan->priced->totals.step_us);
     table_sharding(table, session, reshard->tensor, reshard->from);
     table_sharding(table, session, reshard->tensor, reshard->to);
     put_reader(page, table, reshard);
@@ -99,12 +99,13 @@ static void add_row(Page *page, ReportTable *table, int at)
 
 static ReportTable *new_table(Page *page)
 {
-    const char *says = arena_printf(
-        page->arena,
-        "%d value%s another sharding in a %s; equal ones, a layer each, are one row. "
-        "Where it is only sliced (SL) every device has its part, and nothing moves.",
-        page->session->plan->n_reshards, page->session->plan->n_reshards == 1 ? " gets" : "s get",
-        label_pass(page->session->plan));
+    const char *says =
+        arena_printf(page->arena,
+                     "%d value%s another sharding in a %s; equal ones, a layer each, are one row. "
+                     "Where it is only sliced (SL) every device has its part, and nothing moves.",
+                     page->session->plan->moved->n_reshards,
+                     page->session->plan->moved->n_reshards == 1 ? " gets" : "s get",
+                     label_pass(page->session->plan));
     ReportTable *table = page_table(page, "collectives-table", "What moves", says);
 
     table->md_rows = 30;
@@ -136,7 +137,7 @@ static void add_prices(Page *page)
 
     lines->title = "How they are priced";
     for (int i = 0; i < page->comm->n_rows; i++) {
-        const ReshardPath *path = session->plan->reshards[page->comm->row[i].first].path;
+        const ReshardPath *path = session->plan->moved->reshards[page->comm->row[i].first].path;
         for (int s = 0; s < path->n_steps; s++) {
             const Step *step = &path->step[s];
             if (step->kind == STEP_SLICE)
@@ -165,7 +166,7 @@ static void add_reasons(Page *page)
 
     for (int i = 0; i < page->comm->n_rows && i < WHY_MOST; i++) {
         const CommRow *row = &page->comm->row[i];
-        const Reshard *reshard = &session->plan->reshards[row->first];
+        const Reshard *reshard = &session->plan->moved->reshards[row->first];
         if (reshard->path->us <= 0)
             continue; /* every device has its part */
         ReportBlock *lines = page_block(page, BLOCK_LINES);

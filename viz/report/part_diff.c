@@ -116,7 +116,8 @@ static void add_count(ReportTable *table, const char *name, double a, double b)
 
 static void add_totals(Page *page, const PlanDiff *diff)
 {
-    const Totals *a = &diff->side[0]->plan->totals, *b = &diff->side[1]->plan->totals;
+    const Totals *a = &diff->side[0]->plan->priced->totals,
+                 *b = &diff->side[1]->plan->priced->totals;
     ReportTable *table =
         table_of_sides(page, "diff-totals", "What it comes to", NULL, "what", LOOK_NUMBER);
 

@@ -80,6 +80,6 @@ void part_graph(Page *page)
                  "A box is a group of ops; its second line is the sharding of what it reads and of "
                  "what it makes. It leads to the rows below.");
     page_drawing(page, DIAGRAM_BLOCK, "One repeated block in full", NULL);
-    if (page->session->plan->stages)
+    if (page->session->plan->decided->stages)
         page_drawing(page, DIAGRAM_STAGE, "Stages", NULL);
 }

@@ -61,7 +61,8 @@ static int64_t made_bytes(const Walk *walk, int32_t op)
 
     for (int o = 0; o < walk->session->graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(walk->session->graph, op)[o];
-        bytes += t < 0 || plan->made[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->made[t]);
+        bytes +=
+            t < 0 || plan->moved->made[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->moved->made[t]);
     }
     return bytes;
 }
@@ -78,7 +79,8 @@ static int64_t parameter_bytes(Walk *walk, int32_t op)
             walk->stamp[t] == walk->n_runs)
             continue;
         walk->stamp[t] = walk->n_runs;
-        bytes += plan->sharding[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->sharding[t]);
+        bytes +=
+            plan->moved->sharding[t] < 0 ? 0 : plan_local_bytes(plan, t, plan->moved->sharding[t]);
     }
     return bytes;
 }
@@ -123,7 +125,7 @@ static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int
     table_us(walk->table, us / times);
     table_us(walk->table, comm_us / times);
     table_us(walk->table, us + comm_us);
-    table_share(walk->table, us + comm_us, plan->totals.step_us);
+    table_share(walk->table, us + comm_us, plan->priced->totals.step_us);
     table_count(walk->table, sum.count);
     table_bytes(walk->table, parameters);
     table_bytes(walk->table, made);
@@ -215,7 +217,7 @@ static void put_output(const Walk *walk, int32_t op)
     for (int o = graph->ops[op].n_outputs - 1; o >= 0; o--)
         if (op_outputs(graph, op)[o] >= 0)
             tensor = op_outputs(graph, op)[o];
-    int32_t made = tensor < 0 ? -1 : plan->made[tensor];
+    int32_t made = tensor < 0 ? -1 : plan->moved->made[tensor];
     table_sharding(walk->table, walk->session, tensor, made);
     if (made < 0)
         table_none(walk->table);
@@ -230,7 +232,7 @@ static void put_moves(const Walk *walk, int32_t op)
     int32_t first = -1;
 
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
-        const Reshard *reshard = &walk->session->plan->reshards[r];
+        const Reshard *reshard = &walk->session->plan->moved->reshards[r];
         if (comm_payload(reshard) == 0)
             continue;
         buf_puts(&text, text.n ? "\n" : "");
@@ -269,8 +271,8 @@ static void add_op(Walk *walk, int32_t op, const char *inside, int depth, double
     table_text(walk->table, cut.s);
     put_output(walk, op);
     table_count(walk->table, times);
-    table_us(walk->table, plan->op_us[op]);
-    table_us(walk->table, plan->op_us[op] * times);
+    table_us(walk->table, plan->priced->op_us[op]);
+    table_us(walk->table, plan->priced->op_us[op] * times);
     put_moves(walk, op);
 }
 

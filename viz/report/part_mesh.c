@@ -4,6 +4,7 @@
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 
 #include <inttypes.h>
 
@@ -17,9 +18,9 @@ static void add_axis(Page *page, ReportTable *table, int axis)
     Buf groups = buf_new(page->arena);
     double n = 0, us = 0, bytes = 0;
 
-    for (int r = 0; r < plan->n_reshards; r++) {
-        double times = reshard_repeat(plan, &plan->reshards[r]);
-        const ReshardPath *path = plan->reshards[r].path;
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        double times = reshard_repeat(plan, &plan->moved->reshards[r]);
+        const ReshardPath *path = plan->moved->reshards[r].path;
         for (int s = 0; s < path->n_steps; s++)
             if (path->step[s].kind != STEP_SLICE && (path->step[s].atoms & atoms)) {
                 n += times;
@@ -62,10 +63,11 @@ void part_mesh(Page *page)
 static void add_stage(Page *page, ReportTable *table, int s)
 {
     const Session *session = page->session;
-    const Stages *stages = session->plan->stages;
+    const Stages *stages = session->plan->decided->stages;
     const Stage *stage = &stages->at[s];
+    const StagePrice *price = &session->plan->priced->pipeline->stage[s];
     Buf devices = buf_new(page->arena);
-    bool trains = stages->table && stages->table->trains;
+    bool trains = plan_schedule(session->plan) && plan_schedule(session->plan)->trains;
 
     if (!table_row(table, 0))
         return;
@@ -74,12 +76,12 @@ static void add_stage(Page *page, ReportTable *table, int s)
     table_text(table, devices.s);
     table_str(table, label_op(session, page->arena, session->inferred->program[stage->first]));
     table_count(table, stage->last - stage->first + 1);
-    table_us(table, stage_forward_us(stage));
-    table_us(table, trains ? stage_backward_us(stage) : 0);
-    table_us(table, stage->receive_us);
-    table_bytes(table, stage->receive_bytes);
-    if (stages->table)
-        table_count(table, stages->table->in_flight[s]);
+    table_us(table, stage_forward_us(price));
+    table_us(table, trains ? stage_backward_us(price) : 0);
+    table_us(table, price->receive_us);
+    table_bytes(table, price->receive_bytes);
+    if (plan_schedule(session->plan))
+        table_count(table, plan_schedule(session->plan)->in_flight[s]);
     else
         table_none(table);
     table_str(table, stage->decision ? label_pin(page->arena, stage->decision) : STR(""));
@@ -87,20 +89,20 @@ static void add_stage(Page *page, ReportTable *table, int s)
 
 void part_stages(Page *page)
 {
-    const Stages *stages = page->session->plan->stages;
+    const Stages *stages = page->session->plan->decided->stages;
 
     if (!stages)
         return;
     page_section(page, "stages", "Stages");
     Buf text = buf_new(page->arena);
-    stages_explain(page->session->plan, &text);
+    pipeline_explain(page->session->plan, &text);
     ReportTable *table = page_table(page, "stages-table", "Pipeline stages", text.s);
     table_column(table, "stage", LOOK_NUMBER, NULL);
     table_column(table, "devices", LOOK_NAME, NULL);
     table_column(table, "from", LOOK_NAME, "its first op");
     table_column(table, "ops", LOOK_NUMBER, NULL);
     table_column(table, "forward", LOOK_NUMBER, "of one micro-batch, collectives with it");
-    table_column(table, "backward", LOOK_NUMBER, stages_backward_note());
+    table_column(table, "backward", LOOK_NUMBER, pipeline_backward_note());
     table_column(table, "receives", LOOK_NUMBER, NULL);
     table_column(table, "received", LOOK_NUMBER, "bytes sent to it");
     table_column(table, "in flight", LOOK_NUMBER, "micro-batches begun there and not yet done");

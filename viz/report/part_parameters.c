@@ -24,7 +24,7 @@ static int fold_parameters(Page *page, ParameterFold *rows)
         Buf key = buf_new(page->arena);
         text_wildcard(str_from(naming_label(session->naming, t)), &key);
         size_t n = key.n;
-        buf_printf(&key, " %d %d ", session->plan->sharding[t], session->inferred->dtype[t]);
+        buf_printf(&key, " %d %d ", session->plan->moved->sharding[t], session->inferred->dtype[t]);
         inferred_put_shape(session->inferred, t, &key);
         int32_t id = intern_put(keys, key.s, key.n);
         if (rows[id].n++ == 0) {
@@ -71,7 +71,7 @@ static void put_decided(Page *page, ReportTable *table, int32_t tensor)
 static void add_parameter(Page *page, ReportTable *table, const ParameterFold *row)
 {
     const Session *session = page->session;
-    int32_t t = row->first, stored = session->plan->sharding[t];
+    int32_t t = row->first, stored = session->plan->moved->sharding[t];
     Buf shape = buf_new(page->arena);
     int64_t local = stored < 0 ? 0 : plan_local_bytes(session->plan, t, stored);
 

@@ -8,6 +8,7 @@
 #include "core/plan/method.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 #include "viz/style.h"
 
 #include <inttypes.h>
@@ -87,15 +88,15 @@ static void add_subject(Page *page)
 
 static void add_times(Page *page, ReportBlock *figures)
 {
-    const Totals *totals = &page->session->plan->totals;
-    const Stages *stages = page->session->plan->stages;
+    const Totals *totals = &page->session->plan->priced->totals;
+    const Stages *stages = page->session->plan->decided->stages;
     Arena *arena = page->arena;
 
-    if (stages && stages->table)
+    if (plan_schedule(page->session->plan))
         block_fact(page, figures, "step", text_us(arena, plan_step_us(page->session->plan)),
                    arena_printf(arena, "%s, %d micro-batch%s, bubble %s", stages->schedule,
                                 stages->n_micro_batches, stages->n_micro_batches == 1 ? "" : "es",
-                                text_percent(arena, stages->table->idle, 1)));
+                                text_percent(arena, plan_schedule(page->session->plan)->idle, 1)));
     block_fact(page, figures, stages ? "a micro-batch" : "step", text_us(arena, totals->step_us),
                stages ? "through all stages" : NULL);
     block_fact(page, figures, "compute", text_us(arena, totals->compute_us),
@@ -111,7 +112,7 @@ static void add_times(Page *page, ReportBlock *figures)
 static void add_figures(Page *page)
 {
     const Plan *plan = page->session->plan;
-    const Totals *totals = &plan->totals;
+    const Totals *totals = &plan->priced->totals;
     Arena *arena = page->arena;
     ReportBlock *figures = page_block(page, BLOCK_FIGURES);
     Buf flops = buf_new(arena);
@@ -122,18 +123,19 @@ static void add_figures(Page *page)
                arena_printf(arena, "%s of a device",
                             text_percent(arena, (double)totals->peak_bytes, memory)));
     block_fact(page, figures, "sent by a device", text_bytes(arena, totals->comm_bytes),
-               plan->stages ? "of each stage" : "in a step");
+               plan->decided->stages ? "of each stage" : "in a step");
     units_format_flops(totals->flops, &flops);
-    block_fact(page, figures, "work of a device", flops.s, plan->stages ? "of each stage" : NULL);
+    block_fact(page, figures, "work of a device", flops.s,
+               plan->decided->stages ? "of each stage" : NULL);
 }
 
 static void add_bars(Page *page)
 {
-    const Totals *totals = &page->session->plan->totals;
+    const Totals *totals = &page->session->plan->priced->totals;
     Arena *arena = page->arena;
     ReportBlock *bar = page_block(page, BLOCK_BAR);
 
-    bar->title = page->session->plan->stages ? "A micro-batch" : "A step";
+    bar->title = page->session->plan->decided->stages ? "A micro-batch" : "A step";
     bar->page_only = true;
     block_part(page, bar, "compute", text_us(arena, totals->compute_us), totals->compute_us, 1);
     block_part(page, bar, "collectives", text_us(arena, totals->comm_us), totals->comm_us, 2);
@@ -161,11 +163,11 @@ static void add_meanings(Page *page)
                     "peak memory  = live bytes at the op where most is alive, of the device that "
                     "needs most\n"
                     "sent         = bytes on the wire of one rank\n");
-    if (plan->stages) {
+    if (plan->decided->stages) {
         buf_puts(&text, "schedule     = ");
-        stages_explain(plan, &text);
-        if (plan->stages->table && plan->stages->table->trains)
-            buf_printf(&text, "\n               %s", stages_backward_note());
+        pipeline_explain(plan, &text);
+        if (plan_schedule(plan) && plan_schedule(plan)->trains)
+            buf_printf(&text, "\n               %s", pipeline_backward_note());
         buf_putc(&text, '\n');
     }
     buf_puts(&text, "All of it is computed from the model and the machine's file; nothing was "
@@ -179,11 +181,11 @@ void part_summary(Page *page)
     if (!plan_is_legal(page->session->plan))
         page_block(page, BLOCK_ALARM)->text =
             "This plan is illegal: see the errors among its findings.";
-    if (page->session->plan->totals.peak_bytes > page->session->machine->memory_bytes)
+    if (page->session->plan->priced->totals.peak_bytes > page->session->machine->memory_bytes)
         page_block(page, BLOCK_ALARM)->text =
             arena_printf(page->arena, "A device has %s, and this plan needs %s.",
                          text_bytes(page->arena, page->session->machine->memory_bytes),
-                         text_bytes(page->arena, page->session->plan->totals.peak_bytes));
+                         text_bytes(page->arena, page->session->plan->priced->totals.peak_bytes));
     add_figures(page);
     add_bars(page);
     add_subject(page);

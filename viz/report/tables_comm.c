@@ -48,9 +48,9 @@ static void put_times(double us, double times, Sheet *out)
 static void put_reshard(const Session *session, int32_t r, Sheet *out)
 {
     const Plan *plan = session->plan;
-    const Reshard *reshard = &plan->reshards[r];
+    const Reshard *reshard = &plan->moved->reshards[r];
     const Decision *pin = comm_cause(out->arena, session, reshard);
-    int32_t first = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    int32_t first = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
 
     sheet_number(out, r);
     table_put_text(out, tensor_name(session->graph, reshard->tensor));
@@ -74,9 +74,9 @@ static void put_reshard(const Session *session, int32_t r, Sheet *out)
 
 static bool rows_reshards(const Session *session, Sheet *out, Error *err)
 {
-    if (!table_fits(session->plan->n_reshards, "reshards", err))
+    if (!table_fits(session->plan->moved->n_reshards, "reshards", err))
         return false;
-    for (int32_t r = 0; r < session->plan->n_reshards; r++)
+    for (int32_t r = 0; r < session->plan->moved->n_reshards; r++)
         put_reshard(session, r, out);
     return true;
 }
@@ -98,7 +98,7 @@ const PlanTable table_reshards = {"reshards", "a value moved once, in program or
 
 static void put_step(const Session *session, int32_t r, int s, Sheet *out)
 {
-    const Reshard *reshard = &session->plan->reshards[r];
+    const Reshard *reshard = &session->plan->moved->reshards[r];
     const Step *step = &reshard->path->step[s];
     Buf axes = buf_new(out->arena), groups = buf_new(out->arena), formula = buf_new(out->arena);
 
@@ -132,12 +132,12 @@ static bool rows_steps(const Session *session, Sheet *out, Error *err)
     const Plan *plan = session->plan;
     double n = 0;
 
-    for (int32_t r = 0; r < plan->n_reshards; r++)
-        n += plan->reshards[r].path->n_steps;
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++)
+        n += plan->moved->reshards[r].path->n_steps;
     if (!table_fits(n, "steps", err))
         return false;
-    for (int32_t r = 0; r < plan->n_reshards; r++)
-        for (int s = 0; s < plan->reshards[r].path->n_steps; s++)
+    for (int32_t r = 0; r < plan->moved->n_reshards; r++)
+        for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
             put_step(session, r, s, out);
     return true;
 }

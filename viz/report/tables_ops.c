@@ -37,27 +37,28 @@ static void put_op(const Session *session, const Comm *comm, int32_t op, Sheet *
     int reshards = 0;
 
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
-        comm_us += reshard_repeat(plan, &plan->reshards[r]) * plan->reshards[r].path->us;
+        comm_us +=
+            reshard_repeat(plan, &plan->moved->reshards[r]) * plan->moved->reshards[r].path->us;
         reshards++;
     }
     table_put_text(out, op_name(graph, op));
     table_put_text(out, op_path(graph, op));
     table_put_text(out, op_operator(graph, op));
     sheet_number(out, inferred_repeat(session->inferred, op));
-    table_put_bytes(out, plan->stages != NULL, stage_of(plan, op));
+    table_put_bytes(out, plan->decided->stages != NULL, stage_of(plan, op));
     table_put_devices(out, session, plan_devices(plan, op));
     put_cuts(session, op, out);
     if (made >= 0)
         table_put_size(out, session, made);
     else
         table_put_text(out, "");
-    table_put_sharding(out, session, made < 0 ? -1 : plan->made[made], VIEW_OURS);
-    table_put_local_shape(out, session, made < 0 ? -1 : plan->made[made]);
+    table_put_sharding(out, session, made < 0 ? -1 : plan->moved->made[made], VIEW_OURS);
+    table_put_local_shape(out, session, made < 0 ? -1 : plan->moved->made[made]);
     table_put_text(out, work_name(cost.work));
     sheet_number(out, cost.flops);
     sheet_number(out, (double)cost.bytes);
     sheet_number(out, cost.us);
-    sheet_number(out, plan->op_us[op]);
+    sheet_number(out, plan->priced->op_us[op]);
     sheet_number(out, comm_us);
     sheet_number(out, reshards);
 }
@@ -111,15 +112,15 @@ static void add_op(Layering *l, int32_t group, int32_t op, LayerSum *sum)
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i];
         if (t < 0 || l->seen[t] == group + 1 || !tensor_is_parameter(plan->inferred, t) ||
-            plan->sharding[t] < 0)
+            plan->moved->sharding[t] < 0)
             continue;
         l->seen[t] = group + 1;
-        sum->parameter_bytes += (double)plan_local_bytes(plan, t, plan->sharding[t]);
+        sum->parameter_bytes += (double)plan_local_bytes(plan, t, plan->moved->sharding[t]);
     }
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t t = op_outputs(graph, op)[i];
-        if (t >= 0 && plan->made[t] >= 0)
-            sum->activation_bytes += (double)plan_local_bytes(plan, t, plan->made[t]);
+        if (t >= 0 && plan->moved->made[t] >= 0)
+            sum->activation_bytes += (double)plan_local_bytes(plan, t, plan->moved->made[t]);
     }
     sum->flops += op_flops_local(plan, op) * inferred_repeat(plan->inferred, op);
     sum->comm_us += op_comm_us(plan, op);
@@ -250,7 +251,7 @@ static bool rows_operators(const Session *session, Sheet *out, Error *err)
         double times = inferred_repeat(inferred, op);
         sum[id].name = name;
         sum[id].n++;
-        sum[id].us += plan->op_us[op];
+        sum[id].us += plan->priced->op_us[op];
         sum[id].comm_us += op_comm_us(plan, op);
         sum[id].flops += times * op_flops_local(plan, op);
     }

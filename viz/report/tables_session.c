@@ -7,6 +7,7 @@
 #include "core/summary/label.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 
 #include <inttypes.h>
 
@@ -45,13 +46,13 @@ static void put_head(const Session *session, Sheet *out)
     put_amount(out, "devices", (double)session->mesh->n_devices, "", "");
     put_amount(out, "ops", session->inferred->n_program, "", "");
     put_amount(out, "params", (double)inferred_params(session->inferred), "", "");
-    put_amount(out, "reshards", session->plan->n_reshards, "", "");
+    put_amount(out, "reshards", session->plan->moved->n_reshards, "", "");
 }
 
 static void put_totals(const Session *session, Sheet *out)
 {
-    const Totals *totals = &session->plan->totals;
-    const char *of = session->plan->stages ? "one micro-batch through all stages" : "";
+    const Totals *totals = &session->plan->priced->totals;
+    const char *of = session->plan->decided->stages ? "one micro-batch through all stages" : "";
     Buf op = buf_new(out->arena);
 
     cost_explain(session->machine, &op);
@@ -75,20 +76,22 @@ static void put_totals(const Session *session, Sheet *out)
 
 static void put_schedule(const Plan *plan, Sheet *out)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     Buf text = buf_new(out->arena);
 
     if (!stages)
         return;
-    stages_explain(plan, &text);
+    pipeline_explain(plan, &text);
     put_amount(out, "stages", stages->n, "", "");
     put_amount(out, "micro_batches", stages->n_micro_batches, "", "");
     put_fact(out, "schedule", stages->schedule);
-    if (!stages->table)
+    if (!plan_schedule(plan))
         return;
-    put_amount(out, "schedule_us", stages->table->us, "us", text.s);
-    put_amount(out, "bubble", stages->table->idle, "", "of the devices' time, what they wait");
-    put_amount(out, "even_bubble", stages->even_idle, "", "the same of equal stages");
+    put_amount(out, "schedule_us", plan_schedule(plan)->us, "us", text.s);
+    put_amount(out, "bubble", plan_schedule(plan)->idle, "",
+               "of the devices' time, what they wait");
+    put_amount(out, "even_bubble", plan->priced->pipeline->even_idle, "",
+               "the same of equal stages");
 }
 
 static bool rows_summary(const Session *session, Sheet *out, Error *err)
@@ -259,11 +262,12 @@ const PlanTable table_mesh = {
 
 static void put_stages(const Session *session, int64_t position, Sheet *out)
 {
-    const Stages *stages = session->plan->stages;
+    const Stages *stages = session->plan->decided->stages;
     Buf text = buf_new(out->arena);
 
     for (int s = 0; stages && s < stages->n; s++)
-        if (submesh_has(session->mesh, session->plan->submeshes[stages->at[s].devices], position))
+        if (submesh_has(session->mesh, session->plan->decided->submeshes[stages->at[s].devices],
+                        position))
             buf_printf(&text, "%s%d", text.n > 0 ? " " : "", s);
     sheet_put(out, buf_str(&text));
 }

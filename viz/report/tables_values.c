@@ -16,7 +16,7 @@ static bool rows_tensors(const Session *session, Sheet *out, Error *err)
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
         if (!in[t])
             continue;
-        int32_t id = session->plan->sharding[t], maker = session->graph->tensors[t].maker;
+        int32_t id = session->plan->moved->sharding[t], maker = session->graph->tensors[t].maker;
         table_put_text(out, tensor_name(session->graph, t));
         sheet_put(out, label_tensor(session, out->arena, t));
         table_put_text(out, label_tensor_kind(session, t));
@@ -90,7 +90,7 @@ static bool rows_parameters(const Session *session, Sheet *out, Error *err)
     const MemoryClass *class = memory_classes(out->arena, inferred);
 
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
-        int32_t id = session->plan->sharding[t];
+        int32_t id = session->plan->moved->sharding[t];
         if (!in[t] || id < 0 || !tensor_is_parameter(inferred, t))
             continue;
         table_put_text(out, tensor_name(session->graph, t));
@@ -126,7 +126,7 @@ static void find_devices(const Plan *plan, int32_t tensor, bool *on)
 {
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
 
-    memset(on, 0, (size_t)plan->n_submeshes);
+    memset(on, 0, (size_t)plan->decided->n_submeshes);
     if (maker >= 0 && !inferred_is_host(plan->inferred, maker)) {
         on[plan_devices(plan, maker)] = true;
         return;
@@ -139,8 +139,8 @@ static void find_devices(const Plan *plan, int32_t tensor, bool *on)
 
 static bool lies_at(const Plan *plan, const bool *on, int64_t position)
 {
-    for (int s = 0; s < plan->n_submeshes; s++)
-        if (on[s] && submesh_has(plan->mesh, plan->submeshes[s], position))
+    for (int s = 0; s < plan->decided->n_submeshes; s++)
+        if (on[s] && submesh_has(plan->mesh, plan->decided->submeshes[s], position))
             return true;
     return false;
 }
@@ -178,11 +178,11 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
 {
     const Plan *plan = session->plan;
     bool *in = inferred_in_program(out->arena, session->inferred);
-    bool *on = arena_array(out->arena, bool, plan->n_submeshes);
+    bool *on = arena_array(out->arena, bool, plan->decided->n_submeshes);
     double n = 0;
 
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
-        in[t] = in[t] && plan->sharding[t] >= 0 && inferred_shape(session->inferred, t);
+        in[t] = in[t] && plan->moved->sharding[t] >= 0 && inferred_shape(session->inferred, t);
         n += in[t];
     }
     if (!table_fits(n * (double)session->mesh->n_devices, "parts", err)) {

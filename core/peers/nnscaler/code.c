@@ -99,20 +99,20 @@ static void find_units(Writing *w)
 {
     AtomSet moved = w->staged, inputs = 0;
     const Graph *graph = w->session->graph;
-    for (int i = 0; i < w->plan->n_reshards; i++) {
-        const ReshardPath *path = w->plan->reshards[i].path;
+    for (int i = 0; i < w->plan->moved->n_reshards; i++) {
+        const ReshardPath *path = w->plan->moved->reshards[i].path;
         for (int k = 0; path && k < path->n_steps; k++)
             moved |= path->step[k].atoms;
     }
     for (int t = 0; t < graph->n_tensors; t++)
-        if (w->plan->made[t] >= 0) {
-            moved |= sharding_partials(sharding_at(w, w->plan->made[t]));
+        if (w->plan->moved->made[t] >= 0) {
+            moved |= sharding_partials(sharding_at(w, w->plan->moved->made[t]));
             if (tensor_is_parameter(w->session->inferred, t))
-                moved |= sharding_atoms(sharding_at(w, w->plan->made[t]));
+                moved |= sharding_atoms(sharding_at(w, w->plan->moved->made[t]));
         }
     for (int i = 0; i < graph->n_inputs; i++)
-        if (w->plan->made[graph->inputs[i]] >= 0)
-            inputs |= sharding_atoms(sharding_at(w, w->plan->made[graph->inputs[i]]));
+        if (w->plan->moved->made[graph->inputs[i]] >= 0)
+            inputs |= sharding_atoms(sharding_at(w, w->plan->moved->made[graph->inputs[i]]));
     for (int a = 0; a < w->mesh->n_axes; a++) {
         AtomSet atoms = mesh_axis_atoms(w->mesh, a);
         if (!(moved & atoms) && (inputs & atoms) == atoms)
@@ -136,7 +136,7 @@ static void push_cuts(Writing *w, Str key, const Cuts *cuts, PythonEntries *out)
 static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
 {
     Cuts cuts = cuts_new(w);
-    int32_t made = module->out < 0 ? -1 : w->plan->made[module->out];
+    int32_t made = module->out < 0 ? -1 : w->plan->moved->made[module->out];
     int n_axes = 0;
     for (int a = 0; a < w->mesh->n_axes; a++) {
         if (!is_cutting(w, a))
@@ -149,16 +149,16 @@ static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
     }
     w->n_mixed += cuts.n > 0 && cuts.n < n_axes;
     w->n_stored += module->weight >= 0 && module->weight_reads >= 0 &&
-                   module->weight_reads != w->plan->sharding[module->weight];
+                   module->weight_reads != w->plan->moved->sharding[module->weight];
     push_cuts(w, module->path, &cuts, out);
 }
 
 static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
 {
     Cuts cuts = cuts_new(w);
-    for (int a = 0; a < w->mesh->n_axes && w->plan->made[tensor] >= 0; a++)
+    for (int a = 0; a < w->mesh->n_axes && w->plan->moved->made[tensor] >= 0; a++)
         if (is_cutting(w, a))
-            add_cut(w, &cuts, a, NULL, w->plan->made[tensor]);
+            add_cut(w, &cuts, a, NULL, w->plan->moved->made[tensor]);
     push_cuts(w, str_from(tensor_name(w->session->graph, tensor)), &cuts, out);
 }
 
@@ -237,14 +237,14 @@ static Str module_begun(const Writing *w, int first)
 
 static void write_stages(const Writing *w, Buf *out)
 {
-    const Stages *stages = w->plan->stages;
+    const Stages *stages = w->plan->decided->stages;
     int n = stages ? stages->n : 0;
     buf_puts(out, "\n# The module that each stage begins with, and its devices.\nSTAGES = [");
     for (int s = 0; s < n; s++) {
         buf_puts(out, "\n    (");
         python_string(module_begun(w, stages->at[s].first), out);
         buf_puts(out, ", ");
-        put_devices(w, w->plan->submeshes[stages->at[s].devices], out);
+        put_devices(w, w->plan->decided->submeshes[stages->at[s].devices], out);
         buf_puts(out, "),");
     }
     buf_puts(out, n ? "\n]\n" : "]\n");
@@ -269,8 +269,8 @@ static void put_axes(const Writing *w, AtomSet of, Buf *out)
 static void write_mesh(Writing *w, Buf *out)
 {
     AtomSet all = 0;
-    for (int i = 0; i < w->plan->n_submeshes; i++)
-        w->staged |= w->plan->submeshes[i].fixed;
+    for (int i = 0; i < w->plan->decided->n_submeshes; i++)
+        w->staged |= w->plan->decided->submeshes[i].fixed;
     find_units(w);
     for (int a = 0; a < w->mesh->n_axes; a++) {
         AtomSet atoms = mesh_axis_atoms(w->mesh, a);

@@ -193,8 +193,8 @@ static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
 /* -1: none, as of a value whose rank nobody knows. */
 static int32_t made_as(const Writing *w, int32_t tensor)
 {
-    int32_t made = w->plan->made[tensor];
-    return made >= 0 ? made : w->plan->sharding[tensor];
+    int32_t made = w->plan->moved->made[tensor];
+    return made >= 0 ? made : w->plan->moved->sharding[tensor];
 }
 
 /* Inputs or outputs of the graph, each once. */
@@ -230,7 +230,7 @@ static void put_made(Writing *w, Buf *out)
     for (int i = 0; i < w->values.n_made; i++) {
         int32_t t = w->values.made[i], as = values_read_as(w->session, t);
         add(w, t, made_as(w, t), &made);
-        if (as >= 0 && as != w->plan->made[t])
+        if (as >= 0 && as != w->plan->moved->made[t])
             add(w, t, as, &read);
     }
     buf_puts(out, "\n# What ops make.\n");
@@ -271,11 +271,11 @@ static void put_mesh(const Writing *w, Buf *out)
     buf_puts(out,
              "\n\n# The parts of the mesh that hold something: processes, and the size of each "
              "axis.\nPARTS = {\n");
-    for (int p = 0; p < w->plan->n_submeshes; p++) {
+    for (int p = 0; p < w->plan->decided->n_submeshes; p++) {
         buf_puts(out, "    ");
         python_part_name(w->plan, p, out);
         buf_puts(out, ": (");
-        put_part(w, w->plan->submeshes[p], out);
+        put_part(w, w->plan->decided->submeshes[p], out);
         buf_puts(out, "),\n");
     }
     buf_puts(out, "}\n");

@@ -21,6 +21,7 @@ typedef struct {
 
 typedef struct {
     Plan *plan;
+    Propagated *out;
     Completion *completion;
     Intern *left_ids;
     Vec(LeftOut) left;       /* decisions that cannot be marks */
@@ -165,7 +166,7 @@ static void mark_tensor(Marking *m, int32_t tensor)
     if (held && !completion_mark_tensor(m->completion, tensor, dim, open))
         leave_out(m, held, LEFT_NO_PART);
     else if (plan->inferred->graph->tensors[tensor].maker < 0)
-        plan->pinned[tensor] = pinned;
+        m->out->pinned[tensor] = pinned;
 }
 
 /* The mapping that index dims cut so give an operand; false: it has none of the dims in `held`. */
@@ -178,7 +179,7 @@ static bool operand_mapping(const Mesh *mesh, const OpSpace *space, const OpCut 
         Cut part;
         for (int f = 0; f < o->factors[d].n; f++)
             has |= held >> o->factors[d].index[f] & 1;
-        if (!cut_project(space, cut, operand, d, mesh, &part) || !axes_of(mesh, &part, &dim[d]))
+        if (!op_cut_project(space, cut, operand, d, mesh, &part) || !axes_of(mesh, &part, &dim[d]))
             dim[d] = (SpmdAxes){0};
     }
     return has && !o->absent;
@@ -215,8 +216,8 @@ static void mark(Marking *m)
 {
     Plan *plan = m->plan;
     Intern *seen = intern_new(plan->arena);
-    for (int i = 0; i < plan->n_pins; i++) {
-        const Decision *pin = plan->pins[i];
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
         int32_t place[2] = {(int32_t)pin->kind, pin->place};
         int n_seen = intern_count(seen);
         if (pin->priority > 0)
@@ -228,8 +229,8 @@ static void mark(Marking *m)
         else
             mark_op(m, pin->place);
     }
-    for (int i = 0; i < plan->n_marks; i++)
-        leave_out(m, plan->marks[i], LEFT_DECISION);
+    for (int i = 0; i < plan->decided->n_marks; i++)
+        leave_out(m, plan->decided->marks[i], LEFT_DECISION);
     for (int i = 0; i < m->left.n; i++)
         say_left(m, &m->left.at[i]);
 }
@@ -356,8 +357,8 @@ static AtomSet lost_on(const Marking *m, int32_t op, int operand, int dim, const
     int n = list_atoms(plan->mesh, axes, atom);
     for (int a = 0; a < n; a++)
         lost |= (AtomSet)1 << atom[a];
-    if (lost && cut_project(program_space(plan->inferred, op), program_cut(plan, op), operand, dim,
-                            plan->mesh, &cut))
+    if (lost && op_cut_project(program_space(plan->inferred, op), program_cut(plan, op), operand,
+                               dim, plan->mesh, &cut))
         lost &= ~cut_atoms(&cut);
     return lost;
 }
@@ -532,7 +533,7 @@ static int32_t logged_sharding(const void *context, Shardings *shardings, int32_
 static const OpCut *logged_cut(const void *context, int32_t state)
 {
     const Plan *plan = context;
-    return plan->cuts[state];
+    return plan->propagated->cuts[state];
 }
 
 static void keep_log(Marking *m)
@@ -559,10 +560,10 @@ static void keep_log(Marking *m)
         vec_push(plan->arena, &log->events, event);
     }
     log->start = start;
-    plan->log = (PlanLog){.flow = log, .end = plan->flow, .op = op, .pass_name = passes};
-    plan->log.context = plan;
-    plan->log.sharding_of = logged_sharding;
-    plan->log.cut_of = logged_cut;
+    m->out->log = (PlanLog){.flow = log, .end = m->out->flow, .op = op, .pass_name = passes};
+    m->out->log.context = plan;
+    m->out->log.sharding_of = logged_sharding;
+    m->out->log.cut_of = logged_cut;
 }
 
 /* Hands what is completed to the plan. */
@@ -571,25 +572,24 @@ static void publish(Marking *m)
     Plan *plan = m->plan;
     const Inferred *inferred = plan->inferred;
     for (int i = 0; i < inferred->n_program; i++)
-        plan->cut[inferred->program[i]] = cut_for(m, inferred->program[i], NULL);
+        m->out->cut[inferred->program[i]] = cut_for(m, inferred->program[i], NULL);
     for (int t = 0; t < inferred->graph->n_tensors; t++)
-        plan->sharding[t] = plan->flow[t] = flow_of(m, completion_tensor(m->completion, t), t);
+        m->out->flow[t] = flow_of(m, completion_tensor(m->completion, t), t);
     keep_log(m);
-    plan->cuts = m->cuts.at;
-    plan->n_cuts = m->cuts.n;
+    m->out->cuts = m->cuts.at;
+    m->out->n_cuts = m->cuts.n;
 }
 
-void propagate_spmd(Plan *plan, const SpmdRules *rules)
+void propagate_spmd(Plan *plan, Propagated *out, const SpmdRules *rules)
 {
     const Inferred *inferred = plan->inferred;
-    int64_t n_places = 0, most = 0;
+    int64_t most = 0;
     for (int i = 0; i < inferred->graph->n_ops; i++) {
         const GraphOp *op = &inferred->graph->ops[i];
         int64_t n = op->n_inputs + op->n_outputs;
         most = n > most ? n : most;
-        n_places = op->input + op->n_inputs > n_places ? op->input + op->n_inputs : n_places;
     }
-    Marking m = {.plan = plan, .cut_ids = intern_new(plan->arena)};
+    Marking m = {.plan = plan, .out = out, .cut_ids = intern_new(plan->arena)};
     m.asked = intern_new(plan->arena);
     m.left_ids = intern_new(plan->arena);
     m.flow_ids = intern_new(plan->arena);
@@ -598,8 +598,10 @@ void propagate_spmd(Plan *plan, const SpmdRules *rules)
     mark(&m);
     completion_watch(m.completion, plan->progress);
     completion_run(m.completion);
-    plan->sweeps = completion_steps(m.completion);
-    plan->passed = arena_array(plan->arena, AtomSet, n_places); /* nothing reads a partial value */
+    out->sweeps = completion_steps(m.completion);
+    out->passed =
+        arena_array(plan->arena, AtomSet,
+                    graph_n_input_places(inferred->graph)); /* nothing reads a partial value */
     publish(&m);
     if (!completion_settled(m.completion))
         plan_find(plan, LEVEL_WARNING, "spmd-steps", -1, -1, "",

@@ -29,6 +29,6 @@
 
 /* Fills what a propagator fills (propagate.h): plan->cut, cuts, flow, sharding, pinned, passed,
  * sweeps. rules: NULL, those built in only. */
-void propagate_spmd(Plan *plan, const SpmdRules *rules);
+void propagate_spmd(Plan *plan, Propagated *out, const SpmdRules *rules);
 
 #endif

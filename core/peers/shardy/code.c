@@ -37,7 +37,8 @@ typedef struct {
 
 static const Shape *shape_of(const Module *m, int32_t tensor)
 {
-    return m->plan->sharding[tensor] < 0 ? NULL : inferred_shape(m->session->inferred, tensor);
+    return m->plan->moved->sharding[tensor] < 0 ? NULL
+                                                : inferred_shape(m->session->inferred, tensor);
 }
 
 static void put_type(Module *m, int32_t tensor, Buf *out)
@@ -132,7 +133,7 @@ static void read_decisions(Module *m)
             continue;
         for (int o = 0; o < graph->ops[decision->place].n_outputs; o++) {
             int32_t t = op_outputs(graph, decision->place)[o];
-            if (t >= 0 && m->plan->sharding[t] >= 0)
+            if (t >= 0 && m->plan->moved->sharding[t] >= 0)
                 m->decided[t] = ((uint32_t)1 << plan_sharding(m->plan, t)->n_dims) - 1;
         }
     }
@@ -219,7 +220,7 @@ static void put_known(Module *m, int32_t tensor)
     buf_printf(m->out, "    %s = stablehlo.custom_call @Known() ", m->ssa[tensor]);
     if (shape_of(m, tensor)) {
         buf_puts(m->out, "{sdy.sharding = #sdy.sharding_per_value<[");
-        put_sharding(m, m->plan->sharding[tensor], m->out);
+        put_sharding(m, m->plan->moved->sharding[tensor], m->out);
         buf_puts(m->out, "]>} ");
     }
     buf_puts(m->out, ": () -> ");
@@ -233,15 +234,16 @@ static const char *read_as(Module *m, int32_t tensor, int32_t need)
 {
     if (!m->ssa[tensor])
         put_known(m, tensor);
-    if (need < 0 || m->plan->sharding[tensor] < 0 || need == m->plan->sharding[tensor])
+    if (need < 0 || m->plan->moved->sharding[tensor] < 0 ||
+        need == m->plan->moved->sharding[tensor])
         return m->ssa[tensor];
     for (int32_t at = m->first[tensor]; at > 0; at = m->resharded.at[at - 1].next) {
         assert(m->resharded.at);
         if (m->resharded.at[at - 1].sharding == need)
             return m->resharded.at[at - 1].ssa;
     }
-    const char *ssa =
-        put_reshard(m, tensor, m->ssa[tensor], m->plan->sharding[tensor], need, "sdy.reshard");
+    const char *ssa = put_reshard(m, tensor, m->ssa[tensor], m->plan->moved->sharding[tensor], need,
+                                  "sdy.reshard");
     vec_push(m->arena, &m->resharded, (Resharded){need, m->first[tensor], ssa});
     m->first[tensor] = m->resharded.n;
     return ssa;
@@ -309,7 +311,7 @@ static void put_attributes(Module *m, int32_t op, const int32_t *output, int n)
         buf_puts(m->out, "sdy.sharding = #sdy.sharding_per_value<[");
         for (int o = 0; o < n; o++) {
             buf_puts(m->out, o ? ", " : "");
-            put_sharding(m, m->plan->made[output[o]], m->out);
+            put_sharding(m, m->plan->moved->made[output[o]], m->out);
         }
         buf_puts(m->out, "]>");
         put_rule(m, op, m->out);
@@ -339,7 +341,7 @@ static void put_types(Module *m, const int32_t *tensor, int n)
 /* What a pin asks for behind the op that makes a value otherwise. */
 static void put_asked(Module *m, int32_t tensor)
 {
-    int32_t made = m->plan->made[tensor], sharding = m->plan->sharding[tensor];
+    int32_t made = m->plan->moved->made[tensor], sharding = m->plan->moved->sharding[tensor];
     if (sharding >= 0 && made >= 0 && made != sharding)
         m->ssa[tensor] =
             put_reshard(m, tensor, m->ssa[tensor], made, sharding, "sdy.sharding_constraint");
@@ -357,7 +359,7 @@ static void put_op(Module *m, int32_t op)
     for (int i = 0; i < node->n_inputs; i++)
         if (input[i] >= 0)
             buf_printf(&operands, "%s%s", operands.n ? ", " : "",
-                       read_as(m, input[i], m->plan->need[node->input + i]));
+                       read_as(m, input[i], m->plan->moved->need[node->input + i]));
     for (int o = 0; o < node->n_outputs; o++)
         if (output[o] >= 0)
             made[n++] = output[o];
@@ -365,7 +367,7 @@ static void put_op(Module *m, int32_t op)
     for (int o = 0; o < n; o++) {
         put_why(m, m->why[made[o]], "    ");
         if (shape_of(m, made[o]))
-            put_unsaid(m, m->plan->made[made[o]], "    ");
+            put_unsaid(m, m->plan->moved->made[made[o]], "    ");
     }
     const char *name = new_name(m);
     buf_puts(m->out, "    ");
@@ -394,7 +396,7 @@ static void put_stage(Module *m, int32_t op, int *stage)
         return;
     *stage = now;
     buf_printf(m->out, "    // stage %d, on ", now);
-    submesh_format(m->mesh, m->plan->submeshes[plan_devices(m->plan, op)], m->out);
+    submesh_format(m->mesh, m->plan->decided->submeshes[plan_devices(m->plan, op)], m->out);
     buf_putc(m->out, '\n');
 }
 
@@ -418,11 +420,11 @@ static void put_argument(Module *m, int32_t tensor, int i)
     m->ssa[tensor] = arena_printf(m->arena, "%%arg%d", i);
     buf_puts(m->out, i ? ",\n" : "\n");
     put_why(m, m->why[tensor], "      ");
-    put_unsaid(m, m->plan->sharding[tensor], "      ");
+    put_unsaid(m, m->plan->moved->sharding[tensor], "      ");
     buf_printf(m->out, "      %s: ", m->ssa[tensor]);
     put_type(m, tensor, m->out);
     buf_puts(m->out, " {sdy.sharding = #sdy.sharding");
-    put_sharding(m, m->plan->sharding[tensor], m->out);
+    put_sharding(m, m->plan->moved->sharding[tensor], m->out);
     if (pinned_dims(m, tensor)) {
         buf_puts(m->out, ", dimscope.pinned = ");
         put_dims(pinned_dims(m, tensor), m->out);
@@ -453,7 +455,7 @@ static void put_results(Module *m)
         if (!shape_of(m, graph->outputs[i]))
             continue;
         buf_puts(m->out, " {sdy.sharding = #sdy.sharding");
-        put_sharding(m, m->plan->sharding[graph->outputs[i]], m->out);
+        put_sharding(m, m->plan->moved->sharding[graph->outputs[i]], m->out);
         buf_putc(m->out, '}');
     }
     buf_puts(m->out, ") {\n");
@@ -502,7 +504,7 @@ static void say_notes(const Module *m, ExportNotes *notes)
     if (m->n_stand_ins)
         export_note(notes, "%d types are of elements that MLIR does not have: i64 stands for them",
                     m->n_stand_ins);
-    if (m->plan->n_submeshes > 1)
+    if (m->plan->decided->n_submeshes > 1)
         export_note(notes, "sdy has no stages: a value on a part of the mesh is written as on all "
                            "of it, the stages are comments");
     if (m->session->graph->n_bodies > 0)

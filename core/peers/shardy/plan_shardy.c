@@ -86,14 +86,14 @@ static const OpCut *cut_of(const void *context, int32_t state)
 
 static void publish_log(ShardyPlan *sp)
 {
-    Plan *plan = sp->plan;
-    plan->log = (PlanLog){.flow = graph_log(sp), .end = sp->program.state, .op = sp->of};
-    plan->log.pass_name = shardy_pass_names();
-    plan->log.context = sp;
-    plan->log.sharding_of = sharding_of;
-    plan->log.cut_of = cut_of;
-    for (int t = 0; t < plan->log.flow->turns.n; t++)
-        plan->sweeps += plan->log.flow->turns.at[t].pass != PASS_SET;
+    Propagated *out = sp->out;
+    out->log = (PlanLog){.flow = graph_log(sp), .end = sp->program.state, .op = sp->of};
+    out->log.pass_name = shardy_pass_names();
+    out->log.context = sp;
+    out->log.sharding_of = sharding_of;
+    out->log.cut_of = cut_of;
+    for (int t = 0; t < out->log.flow->turns.n; t++)
+        out->sweeps += out->log.flow->turns.at[t].pass != PASS_SET;
 }
 
 /* ---- tensors ---- */
@@ -123,7 +123,7 @@ static void publish_tensors(ShardyPlan *sp)
     bool *lost = arena_array(plan->arena, bool, n_states);
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
         int32_t state = sp->program.state[t];
-        plan->flow[t] = plan->sharding[t] = -1;
+        sp->out->flow[t] = -1;
         if (!inferred_shape(plan->inferred, t))
             continue;
         if (known[state] == 0) {
@@ -131,7 +131,7 @@ static void publish_tensors(ShardyPlan *sp)
             lost[state] = !layout_of(sp, shardy_at(sp->flow, state), &layout);
             known[state] = shardings_put(plan->shardings, &layout) + 1;
         }
-        plan->flow[t] = plan->sharding[t] = known[state] - 1;
+        sp->out->flow[t] = known[state] - 1;
         n_unsaid += lost[state];
         unsaid = unsaid < 0 && lost[state] ? t : unsaid;
     }
@@ -288,7 +288,7 @@ static void cut_op(Cutting *c, int32_t graph_op)
     cut = *c->cuts.at[id];
     if (apply_pins(c->sp, graph_op, &cut))
         id = put_cut(c, &cut);
-    c->sp->plan->cut[graph_op] = id;
+    c->sp->out->cut[graph_op] = id;
 }
 
 static void publish_cuts(ShardyPlan *sp)
@@ -298,8 +298,8 @@ static void publish_cuts(ShardyPlan *sp)
     Cutting c = {.sp = sp, .cut_ids = intern_new(plan->arena), .asked = intern_new(plan->arena)};
     for (int i = 0; i < plan->inferred->n_program; i++)
         cut_op(&c, plan->inferred->program[i]);
-    plan->cuts = c.cuts.at;
-    plan->n_cuts = c.cuts.n;
+    sp->out->cuts = c.cuts.at;
+    sp->out->n_cuts = c.cuts.n;
     if (c.n_lost > 0)
         plan_find(plan, LEVEL_NOTE, "shardy-lost", c.lost, -1, "",
                   "%s %s%s: Shardy cuts it along factors that no index dim can be cut along here",
@@ -310,24 +310,13 @@ static void publish_cuts(ShardyPlan *sp)
 
 /* ---- all of it ---- */
 
-static AtomSet *nothing_passes(const Plan *plan)
-{
-    const Graph *graph = plan->inferred->graph;
-    int64_t n_places = 0;
-    for (int i = 0; i < graph->n_ops; i++) {
-        int64_t end = graph->ops[i].input + graph->ops[i].n_inputs;
-        n_places = end > n_places ? end : n_places;
-    }
-    return arena_array(plan->arena, AtomSet, n_places);
-}
-
-void propagate_shardy(Plan *plan)
+void propagate_shardy(Plan *plan, Propagated *out)
 {
     ShardyPlan *sp = arena_make(plan->arena, ShardyPlan);
     FactorMeshes *meshes = arena_make(plan->arena, FactorMeshes);
     *meshes = (FactorMeshes){.n = 1, .at = arena_array(plan->arena, const Mesh *, 1)};
     meshes->at[0] = plan->mesh;
-    *sp = (ShardyPlan){.plan = plan, .flow = shardy_flow_new(plan->arena)};
+    *sp = (ShardyPlan){.plan = plan, .out = out, .flow = shardy_flow_new(plan->arena)};
     sp->aggressive = plan->method != METHOD_SHARDY_BASIC;
     shardy_plan_program(sp);
     shardy_plan_pins(sp);
@@ -343,7 +332,7 @@ void propagate_shardy(Plan *plan)
                            .op_priorities = true,
                            .user_priorities = true};
     shardy_run(sp->flow, &sp->program, method, NULL, NULL);
-    plan->passed = nothing_passes(plan);
+    out->passed = arena_array(plan->arena, AtomSet, graph_n_input_places(plan->inferred->graph));
     publish_tensors(sp);
     publish_cuts(sp);
     publish_log(sp);
@@ -389,7 +378,7 @@ static StopRecord record_of(const ShardyPlan *sp, int32_t op, const FactorStop *
 
 int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
 {
-    const ShardyPlan *sp = plan->log.context;
+    const ShardyPlan *sp = plan->propagated->log.context;
     Vec(StopRecord) records = {0};
     FactorStops stops = {0};
     *out = NULL;

@@ -25,7 +25,7 @@
 
 /* Fills what a propagator fills (propagate.h): plan->cut, cuts, flow, sharding, pinned, passed,
  * log, sweeps. */
-void propagate_shardy(Plan *plan);
+void propagate_shardy(Plan *plan, Propagated *out);
 
 /* As propagate_stops() of propagate.h, for plans of these methods. */
 int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out);

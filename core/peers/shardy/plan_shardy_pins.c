@@ -112,7 +112,7 @@ static bool pin_dim(ShardyPlan *sp, const Decision *pin, int32_t tensor, int dim
 static void pin_tensor(ShardyPlan *sp, const Decision *pin)
 {
     if (pin_dim(sp, pin, pin->place, pin->dim, decision_cut(pin)))
-        sp->plan->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
+        sp->out->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
 }
 
 /* The cut that the pin alone gives a dim of an operand; false: the dim does not go along it. */
@@ -126,7 +126,7 @@ static bool cut_of_dim(const ShardyPlan *sp, const OpSpace *space, const Decisio
     OpCut cut = {.n = space->n_index};
     for (int i = 0; i < space->n_index; i++)
         cut.index[i] = i == pin->dim ? *decision_cut(pin) : cut_whole(space->index[i].size);
-    return along && cut_project(space, &cut, operand, dim, sp->plan->mesh, out);
+    return along && op_cut_project(space, &cut, operand, dim, sp->plan->mesh, out);
 }
 
 /* A dim that is pinned itself, or along another op first, stays so. */
@@ -178,11 +178,11 @@ static void make_groups(ShardyPlan *sp)
 {
     Plan *plan = sp->plan;
     Intern *names = intern_new(plan->arena);
-    int32_t *first = arena_array(plan->arena, int32_t, plan->n_marks); /* per group */
+    int32_t *first = arena_array(plan->arena, int32_t, plan->decided->n_marks); /* per group */
     int32_t *group = arena_array(plan->arena, int32_t, sp->states.n);
     memset(group, -1, (size_t)sp->states.n * sizeof *group);
-    for (int i = 0; i < plan->n_marks; i++) {
-        const Decision *mark = plan->marks[i];
+    for (int i = 0; i < plan->decided->n_marks; i++) {
+        const Decision *mark = plan->decided->marks[i];
         if (mark->kind != PIN_GROUP || !inferred_shape(plan->inferred, mark->place))
             continue;
         int32_t n = intern_count(names), id = intern_put(names, mark->group, strlen(mark->group));
@@ -212,16 +212,17 @@ static void make_groups(ShardyPlan *sp)
 void shardy_plan_pins(ShardyPlan *sp)
 {
     const Plan *plan = sp->plan;
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->kind == PIN_TENSOR_DIM && !plan->pins[i]->store)
-            pin_tensor(sp, plan->pins[i]);
-    for (int i = 0; i < plan->n_marks; i++)
-        if ((plan->marks[i]->kind == PIN_REPLICATED || plan->marks[i]->kind == PIN_UNREDUCED) &&
-            inferred_shape(plan->inferred, plan->marks[i]->place))
-            mark_axes(sp, plan->marks[i]);
-    for (int i = 0; i < plan->n_pins; i++)
-        if (plan->pins[i]->kind == PIN_INDEX_DIM)
-            pin_index(sp, plan->pins[i]);
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        if (plan->decided->pins[i]->kind == PIN_TENSOR_DIM && !plan->decided->pins[i]->store)
+            pin_tensor(sp, plan->decided->pins[i]);
+    for (int i = 0; i < plan->decided->n_marks; i++)
+        if ((plan->decided->marks[i]->kind == PIN_REPLICATED ||
+             plan->decided->marks[i]->kind == PIN_UNREDUCED) &&
+            inferred_shape(plan->inferred, plan->decided->marks[i]->place))
+            mark_axes(sp, plan->decided->marks[i]);
+    for (int i = 0; i < plan->decided->n_pins; i++)
+        if (plan->decided->pins[i]->kind == PIN_INDEX_DIM)
+            pin_index(sp, plan->decided->pins[i]);
     make_groups(sp);
     for (int i = 0; i < sp->refused.n; i++)
         say_refused(sp, &sp->refused.at[i]);

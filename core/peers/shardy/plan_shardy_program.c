@@ -130,9 +130,10 @@ static void add_graph_tensors(ShardyPlan *sp)
 
 static const Decision *barrier_of(const Plan *plan, int32_t tensor)
 {
-    for (int i = 0; i < plan->n_marks; i++)
-        if (plan->marks[i]->kind == PIN_BARRIER && plan->marks[i]->place == tensor)
-            return plan->marks[i];
+    for (int i = 0; i < plan->decided->n_marks; i++)
+        if (plan->decided->marks[i]->kind == PIN_BARRIER &&
+            plan->decided->marks[i]->place == tensor)
+            return plan->decided->marks[i];
     return NULL;
 }
 
@@ -167,8 +168,8 @@ static void add_barrier(ShardyPlan *sp, int32_t tensor, int32_t *read_as)
 
 static void add_first_barriers(ShardyPlan *sp, int32_t *read_as)
 {
-    for (int i = 0; i < sp->plan->n_marks; i++) {
-        int32_t tensor = sp->plan->marks[i]->place;
+    for (int i = 0; i < sp->plan->decided->n_marks; i++) {
+        int32_t tensor = sp->plan->decided->marks[i]->place;
         if (sp->plan->inferred->graph->tensors[tensor].maker < 0)
             add_barrier(sp, tensor, read_as);
     }
@@ -260,7 +261,7 @@ void shardy_plan_program(ShardyPlan *sp)
     sp->space = arena_array(sp->plan->arena, SpaceRule, inferred->n_spaces);
     sp->at = arena_array(sp->plan->arena, int32_t, graph->n_ops);
     sp->of = arena_array(sp->plan->arena, int32_t,
-                         inferred->n_program + sp->plan->n_marks + graph->n_carries);
+                         inferred->n_program + sp->plan->decided->n_marks + graph->n_carries);
     memset(sp->at, -1, (size_t)graph->n_ops * sizeof *sp->at);
     int32_t *read_as = arena_array(sp->plan->arena, int32_t, graph->n_tensors);
     for (int t = 0; t < graph->n_tensors; t++)
@@ -275,7 +276,7 @@ void shardy_plan_program(ShardyPlan *sp)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         add_op(sp, op, n_readers, read_as);
-        for (int o = 0; sp->plan->n_marks > 0 && o < graph->ops[op].n_outputs; o++)
+        for (int o = 0; sp->plan->decided->n_marks > 0 && o < graph->ops[op].n_outputs; o++)
             if (op_outputs(graph, op)[o] >= 0)
                 add_barrier(sp, op_outputs(graph, op)[o], read_as);
     }

@@ -20,6 +20,7 @@ typedef struct {
 
 typedef struct {
     Plan *plan;
+    Propagated *out;
     ShardyFlow *flow;
     ShardyProgram program; /* tensors: the graph's, then those made here */
     SpaceRule *space;      /* per op space */

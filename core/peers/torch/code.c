@@ -136,12 +136,12 @@ static Str module_name(const Writing *w, int32_t tensor)
 static bool has_shape(const Writing *w, int32_t tensor)
 {
     return tensor >= 0 && inferred_shape(w->session->inferred, tensor) &&
-           w->plan->made[tensor] >= 0;
+           w->plan->moved->made[tensor] >= 0;
 }
 
 static const Sharding *made_as(const Writing *w, int32_t tensor)
 {
-    return shardings_at(w->plan->shardings, w->plan->made[tensor]);
+    return shardings_at(w->plan->shardings, w->plan->moved->made[tensor]);
 }
 
 /* ---- stages ---- */
@@ -149,8 +149,8 @@ static const Sharding *made_as(const Writing *w, int32_t tensor)
 static void find_stages(Writing *w)
 {
     AtomSet fixed = 0;
-    for (int i = 0; i < w->plan->n_submeshes; i++)
-        fixed |= w->plan->submeshes[i].fixed;
+    for (int i = 0; i < w->plan->decided->n_submeshes; i++)
+        fixed |= w->plan->decided->submeshes[i].fixed;
     for (int a = 0; a < w->mesh->n_axes; a++) {
         w->staged[a] = (fixed & mesh_axis_atoms(w->mesh, a)) != 0;
         w->n_staged += w->staged[a];
@@ -172,7 +172,7 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
     for (int64_t i = 0; i < mesh_atoms_size(w->mesh, atoms); i++) {
         int64_t rank = mesh_group_member(w->mesh, atoms, 0, i);
         SubMesh part = tensor >= 0 ? stage_part_of(w->plan, tensor, rank)
-                                   : w->plan->submeshes[plan_devices(w->plan, op)];
+                                   : w->plan->decided->submeshes[plan_devices(w->plan, op)];
         if (!submesh_has(w->mesh, part, rank))
             continue;
         buf_puts(&out, n++ ? ", (" : "(");
@@ -280,7 +280,7 @@ static int32_t read_by_all_as(const Writing *w, int32_t tensor)
             return -1;
         all = need;
     }
-    return all < 0 ? w->plan->sharding[tensor] : all;
+    return all < 0 ? w->plan->moved->sharding[tensor] : all;
 }
 
 static void add_out(Writing *w, Style *style, int32_t tensor)
@@ -288,7 +288,7 @@ static void add_out(Writing *w, Style *style, int32_t tensor)
     add_lies(w, style, "makes", tensor, made_as(w, tensor));
     int32_t gives = read_by_all_as(w, tensor);
     Buf value = buf_new(w->arena), none = buf_new(w->arena);
-    if (gives >= 0 && gives != w->plan->made[tensor] &&
+    if (gives >= 0 && gives != w->plan->moved->made[tensor] &&
         put_placements(w, shardings_at(w->plan->shardings, gives), &value, NULL))
         put_field(style, "gives", value.s, &none);
 }
@@ -301,7 +301,7 @@ static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
         return;
     int32_t need = code_read_as(w->plan, tensor, op);
     Str name = module_name(w, tensor);
-    if (need < 0 || need == w->plan->sharding[tensor] || !str_starts(name, path) ||
+    if (need < 0 || need == w->plan->moved->sharding[tensor] || !str_starts(name, path) ||
         name.n <= path.n + 1)
         return;
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);

@@ -52,8 +52,9 @@ static bool reads_matmul(const Session *session, const CodeModule *module)
 static const char *style_of(const Axis *axis, const CodeModule *module, int cut)
 {
     int32_t bias = naming_part(axis->session->naming, module->path, PART_BIAS, NULL);
-    int of_bias = bias < 0 ? -1 : dim_of(axis, axis->plan->made[bias]);
-    int reads = dim_of(axis, module->reads), made = dim_of(axis, axis->plan->made[module->out]);
+    int of_bias = bias < 0 ? -1 : dim_of(axis, axis->plan->moved->made[bias]);
+    int reads = dim_of(axis, module->reads),
+        made = dim_of(axis, axis->plan->moved->made[module->out]);
     const Shape *in = inferred_shape(axis->session->inferred, module->in);
     const Shape *out = inferred_shape(axis->session->inferred, module->out);
     if (cut == 1 && reads == -1 && made == (int)out->n_dims - 1 && (bias < 0 || of_bias == 0))
@@ -91,8 +92,8 @@ static bool add_style(Axis *axis, const CodeModule *module, PythonEntries *out)
 static bool moves_sums_only(const Axis *axis)
 {
     const Graph *graph = axis->session->graph;
-    for (int i = 0; i < axis->plan->n_reshards; i++) {
-        const Reshard *reshard = &axis->plan->reshards[i];
+    for (int i = 0; i < axis->plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &axis->plan->moved->reshards[i];
         AtomSet moved = 0;
         for (int k = 0; reshard->path && k < reshard->path->n_steps; k++)
             moved |= reshard->path->step[k].atoms;
@@ -112,8 +113,8 @@ static bool axis_styles(Axis *axis, PythonEntries *out)
         if (code_module(session, i, &module) && !add_style(axis, &module, out))
             return false;
     for (int32_t t = 0; t < session->graph->n_tensors; t++)
-        if (axis->plan->made[t] >= 0 && session->graph->tensors[t].maker < 0 && !axis->covered[t] &&
-            dim_of(axis, axis->plan->made[t]) != -1)
+        if (axis->plan->moved->made[t] >= 0 && session->graph->tensors[t].maker < 0 &&
+            !axis->covered[t] && dim_of(axis, axis->plan->moved->made[t]) != -1)
             return false;
     return out->n > 0 && moves_sums_only(axis);
 }

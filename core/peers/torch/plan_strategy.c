@@ -21,6 +21,7 @@ typedef struct {
 
 typedef struct {
     Plan *plan;
+    Propagated *out;
     const PlanRequest *request;
     const Inferred *inferred;
     const Strategies *strategies;
@@ -87,7 +88,7 @@ static bool pin_operand(const Walk *walk, int32_t op, int operand, Sharding *sha
     bool any = false;
     for (int d = 0; !o->absent && !o->ignored && d < o->shape.n_dims; d++) {
         Cut cut;
-        if (!cut_project(space, walk->op_pin[op], operand, d, walk->plan->mesh, &cut) ||
+        if (!op_cut_project(space, walk->op_pin[op], operand, d, walk->plan->mesh, &cut) ||
             cut_is_whole(&cut))
             continue;
         pin_dim(sharding, d, &cut, walk->plan->mesh);
@@ -102,7 +103,7 @@ static void read_pin(Walk *walk, const Decision *pin)
         return;
     if (pin->kind == PIN_TENSOR_DIM) {
         pin_dim(pin_of(walk, pin->place), pin->dim, decision_cut(pin), walk->plan->mesh);
-        walk->plan->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
+        walk->out->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
         return;
     }
     const OpSpace *space = program_space(walk->inferred, pin->place);
@@ -162,11 +163,11 @@ static void pass_pins_back(Walk *walk, int32_t op)
         for (int d = 0; d < space->operand[i].shape.n_dims; d++) {
             Cut dim;
             bool pinned = walk->pin[t] && !cut_is_whole(&walk->pin[t]->dim[d]);
-            if (pinned || walk->plan->pinned[t] >> d & 1 || space->operand[i].absent ||
-                !cut_project(space, &cut, i, d, mesh, &dim) || cut_is_whole(&dim))
+            if (pinned || walk->out->pinned[t] >> d & 1 || space->operand[i].absent ||
+                !op_cut_project(space, &cut, i, d, mesh, &dim) || cut_is_whole(&dim))
                 continue;
             pin_dim(pin_of(walk, t), d, &dim, mesh);
-            walk->plan->pinned[t] |= (uint16_t)(walk->plan->pinned[made] ? 1u << d : 0);
+            walk->out->pinned[t] |= (uint16_t)(walk->out->pinned[made] ? 1u << d : 0);
         }
     }
 }
@@ -174,8 +175,8 @@ static void pass_pins_back(Walk *walk, int32_t op)
 static void read_pins(Walk *walk)
 {
     const Inferred *inferred = walk->inferred;
-    for (int i = 0; i < walk->plan->n_pins; i++)
-        read_pin(walk, walk->plan->pins[i]);
+    for (int i = 0; i < walk->plan->decided->n_pins; i++)
+        read_pin(walk, walk->plan->decided->pins[i]);
     for (int i = 0; i < inferred->n_program; i++)
         if (walk->op_pin[inferred->program[i]])
             pin_parameters(walk, inferred->program[i]);
@@ -187,8 +188,8 @@ static void read_pins(Walk *walk)
 /* Placements are all that torch knows of a tensor. */
 static void note_marks(Walk *walk)
 {
-    for (int i = 0; i < walk->plan->n_marks; i++) {
-        const Decision *mark = walk->plan->marks[i];
+    for (int i = 0; i < walk->plan->decided->n_marks; i++) {
+        const Decision *mark = walk->plan->decided->marks[i];
         plan_find(walk->plan, LEVEL_WARNING, "strategy-mark", -1, mark->place,
                   "pin dims of the tensor instead",
                   "%s: strategies know pins of dims only: the decision does nothing",
@@ -411,7 +412,7 @@ static AtomSet pass_partial(Walk *walk, int32_t op, Case *found)
         passes |= all && any ? atoms : 0;
     }
     for (int i = 0; passes && i < graph->ops[op].n_inputs; i++)
-        walk->plan->passed[graph->ops[op].input + i] = parts->reads[i] & passes;
+        walk->out->passed[graph->ops[op].input + i] = parts->reads[i] & passes;
     if (passes != parts->passes && found->n_unpassed++ == 0)
         found->first_unpassed = op;
     return passes;
@@ -439,7 +440,7 @@ static const uint8_t *partial_of(Walk *walk, int32_t op, const Case *found, Atom
 static void put_flow(Walk *walk, int32_t tensor, const Sharding *sharding)
 {
     Sharding whole = sharding_without_partial(sharding);
-    walk->plan->flow[tensor] = shardings_put(walk->plan->shardings, &whole);
+    walk->out->flow[tensor] = shardings_put(walk->plan->shardings, &whole);
 }
 
 /* Stamps an output; a pin of it is a redistribution behind its maker. */
@@ -449,7 +450,7 @@ static void stamp(Walk *walk, int32_t tensor, int32_t lay, const uint8_t *partia
     if (!shape)
         return;
     Sharding sharding = lays_sharding(&walk->lays, lay, shape);
-    uint16_t pinned = walk->plan->pinned[tensor];
+    uint16_t pinned = walk->out->pinned[tensor];
     walk->lay[tensor] = lay;
     for (int d = 0; d < sharding.n_dims; d++)
         if (pinned >> d & 1)
@@ -480,7 +481,7 @@ static void walk_op(Walk *walk, int32_t op, int32_t *given)
     take_inputs(walk, op, given);
     Case *found = find_case(walk, op, given);
     found->n_ops++;
-    walk->plan->cut[op] = found->cut;
+    walk->out->cut[op] = found->cut;
     walk->choice[op] = found->choice;
     const uint8_t *partial = partial_of(walk, op, found, pass_partial(walk, op, found));
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
@@ -491,21 +492,12 @@ static void walk_op(Walk *walk, int32_t op, int32_t *given)
 
 /* ---- setting up, and handing over ---- */
 
-static int32_t n_input_places(const Inferred *inferred)
-{
-    int32_t n = 0;
-    for (int i = 0; i < inferred->graph->n_ops; i++) {
-        const GraphOp *op = &inferred->graph->ops[i];
-        n = op->input + op->n_inputs > n ? op->input + op->n_inputs : n;
-    }
-    return n;
-}
-
-static Walk *walk_new(Plan *plan, const PlanRequest *request)
+static Walk *walk_new(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Graph *graph = plan->inferred->graph;
     Walk *walk = arena_make(plan->arena, Walk);
     *walk = (Walk){.plan = plan,
+                   .out = out,
                    .request = request,
                    .inferred = plan->inferred,
                    .strategies = request->strategies,
@@ -520,8 +512,8 @@ static Walk *walk_new(Plan *plan, const PlanRequest *request)
     walk->pin = arena_array(plan->arena, Sharding *, graph->n_tensors);
     walk->partial = arena_array(plan->arena, const uint8_t *, graph->n_tensors);
     walk->op_pin = arena_array(plan->arena, OpCut *, graph->n_ops);
-    plan->choice = walk->choice = arena_array(plan->arena, OpChoice, graph->n_ops);
-    plan->passed = arena_array(plan->arena, AtomSet, n_input_places(plan->inferred));
+    walk->out->choice = walk->choice = arena_array(plan->arena, OpChoice, graph->n_ops);
+    walk->out->passed = arena_array(plan->arena, AtomSet, graph_n_input_places(graph));
     return walk;
 }
 
@@ -529,7 +521,7 @@ static void start_flows(Walk *walk)
 {
     for (int t = 0; t < walk->inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(walk->inferred, t);
-        walk->plan->flow[t] = -1;
+        walk->out->flow[t] = -1;
         if (!shape)
             continue;
         Sharding whole = sharding_whole(shape);
@@ -572,19 +564,16 @@ static void publish_findings(Walk *walk)
 
 static void publish(Walk *walk)
 {
-    Plan *plan = walk->plan;
-    plan->cuts = walk->cuts.at;
-    plan->n_cuts = walk->cuts.n;
-    plan->sweeps = 1;
-    for (int t = 0; t < plan->inferred->graph->n_tensors; t++)
-        plan->sharding[t] = plan->flow[t];
+    walk->out->cuts = walk->cuts.at;
+    walk->out->n_cuts = walk->cuts.n;
+    walk->out->sweeps = 1;
     publish_findings(walk);
 }
 
-void propagate_strategy(Plan *plan, const PlanRequest *request)
+void propagate_strategy(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Inferred *inferred = plan->inferred;
-    Walk *walk = walk_new(plan, request);
+    Walk *walk = walk_new(plan, out, request);
     int32_t n_inputs = 0;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t n = inferred->graph->ops[inferred->program[i]].n_inputs;

@@ -29,6 +29,6 @@
 #include "core/plan/plan.h"
 
 /* Fills plan->cut, cuts, flow, sharding, pinned, passed, choice and sweeps. */
-void propagate_strategy(Plan *plan, const PlanRequest *request);
+void propagate_strategy(Plan *plan, Propagated *out, const PlanRequest *request);
 
 #endif

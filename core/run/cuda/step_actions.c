@@ -432,8 +432,8 @@ bool step_actions(GpuRank *gpu, int at, Error *err)
     const Plan *plan = gpu->rank->team->plan;
     const Instr *instr = &program->instrs[at];
     StepMaker m = {.gpu = gpu, .at = at, .instr = instr};
-    m.makers = plan->submeshes[program->slots[instr->from].devices];
-    m.readers = plan->submeshes[program->slots[instr->slot].devices];
+    m.makers = plan->decided->submeshes[program->slots[instr->from].devices];
+    m.readers = plan->decided->submeshes[program->slots[instr->slot].devices];
     m.from = gpu->rank->slot[instr->from];
     m.to = gpu->rank->slot[instr->slot];
     m.dtype = (Dtype)plan->inferred->dtype[program->slots[instr->slot].tensor];

@@ -161,7 +161,7 @@ static double allowed_us(const GpuRank *gpu)
         us += SLOWER_THAN_SAID * gpu_program(gpu)->instrs[at].step->us;
     if (team->world->n > 1 && gpu->n_host_ops > 0)
         us += ELSEWHERE_US;
-    return us + (gpu->replaying ? SLOWER_THAN_SAID * team->plan->totals.step_us : 0);
+    return us + (gpu->replaying ? SLOWER_THAN_SAID * team->plan->priced->totals.step_us : 0);
 }
 
 static bool is_quiet_too_long(GpuRank *gpu, Quiet *quiet, Error *err)

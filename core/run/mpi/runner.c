@@ -39,7 +39,7 @@ static uint64_t hash_plan(const Plan *plan, const Program *program, Arena *arena
     for (int i = 0; i < program->n_slots; i++) {
         const Slot *slot = &program->slots[i];
         buf_printf(&text, "\n%d ", slot->tensor);
-        submesh_format(plan->mesh, plan->submeshes[slot->devices], &text);
+        submesh_format(plan->mesh, plan->decided->submeshes[slot->devices], &text);
         if (slot->sharding >= 0) /* else every rank has all of it */
             sharding_format(shardings_at(plan->shardings, slot->sharding), plan->mesh,
                             VIEW_OURS_ASCII, &text, NULL);
@@ -126,8 +126,8 @@ static MpiStep *prepare(Rank *rank, const Instr *instr, Error *err)
     call.collective =
         (Collective){plan->mesh, shardings_at(plan->shardings, instr->step->from),
                      shardings_at(plan->shardings, instr->step->to), instr->step->atoms};
-    call.makers = plan->submeshes[from->devices];
-    call.readers = plan->submeshes[to->devices];
+    call.makers = plan->decided->submeshes[from->devices];
+    call.readers = plan->decided->submeshes[to->devices];
     call.dtype = (Dtype)plan->inferred->dtype[to->tensor];
     return mpi_step_prepare(&((Own *)team->own)->steps, &call, err);
 }

@@ -28,12 +28,12 @@ static Standing place_reshards(Arena *scratch, const Session *session)
 {
     const Plan *plan = session->plan;
     Standing out = {arena_array(scratch, int32_t, session->graph->n_ops),
-                    arena_array(scratch, int32_t, plan->n_reshards),
-                    arena_array(scratch, bool, plan->n_reshards)};
+                    arena_array(scratch, int32_t, plan->moved->n_reshards),
+                    arena_array(scratch, bool, plan->moved->n_reshards)};
 
     memset(out.first, 0xff, sizeof(int32_t) * (size_t)session->graph->n_ops);
-    for (int32_t r = plan->n_reshards - 1; r >= 0; r--) {
-        const Reshard *reshard = &plan->reshards[r];
+    for (int32_t r = plan->moved->n_reshards - 1; r >= 0; r--) {
+        const Reshard *reshard = &plan->moved->reshards[r];
         int32_t op = reshard_beside(plan, reshard, &out.after[r]);
         if (op < 0)
             op = session->inferred->n_program > 0 ? session->inferred->program[0] : -1;
@@ -47,7 +47,7 @@ static Standing place_reshards(Arena *scratch, const Session *session)
 
 static void add_span(Timeline *timeline, const Plan *plan, int32_t op, int32_t reshard, double us)
 {
-    int devices = op >= 0 ? plan_devices(plan, op) : plan->reshards[reshard].to_devices;
+    int devices = op >= 0 ? plan_devices(plan, op) : plan->moved->reshards[reshard].to_devices;
 
     timeline->span[timeline->n++] = (TimeSpan){.start_us = timeline->us,
                                                .us = us,
@@ -65,7 +65,8 @@ static void add_reshards(Timeline *timeline, const Plan *plan, const Standing *s
     for (int32_t r = standing->first[op]; r >= 0; r = standing->next[r])
         if (standing->after[r] == after)
             add_span(timeline, plan, -1, r,
-                     reshard_repeat(plan, &plan->reshards[r]) * plan->reshards[r].path->us);
+                     reshard_repeat(plan, &plan->moved->reshards[r]) *
+                         plan->moved->reshards[r].path->us);
 }
 
 static void list_spans(Timeline *timeline, const Session *session)
@@ -75,11 +76,12 @@ static void list_spans(Timeline *timeline, const Session *session)
     Arena *scratch = arena_new();
     Standing standing = place_reshards(scratch, session);
 
-    timeline->span = arena_array(timeline->arena, TimeSpan, inferred->n_program + plan->n_reshards);
+    timeline->span =
+        arena_array(timeline->arena, TimeSpan, inferred->n_program + plan->moved->n_reshards);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         add_reshards(timeline, plan, &standing, op, false);
-        add_span(timeline, plan, op, -1, plan->op_us[op]);
+        add_span(timeline, plan, op, -1, plan->priced->op_us[op]);
         add_reshards(timeline, plan, &standing, op, true);
     }
     arena_free(scratch);
@@ -89,10 +91,10 @@ static void list_spans(Timeline *timeline, const Session *session)
 static void list_parts(Timeline *timeline, const Plan *plan)
 {
     Arena *scratch = arena_new();
-    int16_t *place = arena_array(scratch, int16_t, plan->n_submeshes + 1);
+    int16_t *place = arena_array(scratch, int16_t, plan->decided->n_submeshes + 1);
 
-    timeline->part = arena_array(timeline->arena, int16_t, plan->n_submeshes + 1);
-    memset(place, 0xff, sizeof *place * (size_t)(plan->n_submeshes + 1));
+    timeline->part = arena_array(timeline->arena, int16_t, plan->decided->n_submeshes + 1);
+    memset(place, 0xff, sizeof *place * (size_t)(plan->decided->n_submeshes + 1));
     for (int i = 0; i < timeline->n; i++) {
         const TimeSpan *span = &timeline->span[i];
         if (span->us <= 0 || place[span->part] >= 0)
@@ -201,7 +203,7 @@ static void put_label(const Session *session, const TimeSpan *span, Arena *scrat
         text_wildcard(label_op(session, scratch, span->op), out);
         return;
     }
-    const Reshard *reshard = &plan->reshards[span->reshard];
+    const Reshard *reshard = &plan->moved->reshards[span->reshard];
     reshard_format_steps(reshard->path, plan->mesh, out);
     buf_putc(out, ' ');
     text_wildcard(label_tensor(session, scratch, reshard->tensor), out);

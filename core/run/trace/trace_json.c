@@ -9,6 +9,7 @@
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/run/trace/trace_event.h"
+#include "core/cost/pipeline.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -92,11 +93,11 @@ static void sort_track(Track *track)
 static void index_track(const Tracing *t, Track *track)
 {
     track->of_op = arena_array(t->arena, int32_t, t->graph->n_ops);
-    track->first = arena_array(t->arena, int32_t, t->plan->n_reshards);
-    track->last = arena_array(t->arena, int32_t, t->plan->n_reshards);
+    track->first = arena_array(t->arena, int32_t, t->plan->moved->n_reshards);
+    track->last = arena_array(t->arena, int32_t, t->plan->moved->n_reshards);
     memset(track->of_op, 0xff, sizeof(int32_t) * (size_t)t->graph->n_ops);
-    memset(track->first, 0xff, sizeof(int32_t) * (size_t)t->plan->n_reshards);
-    memset(track->last, 0xff, sizeof(int32_t) * (size_t)t->plan->n_reshards);
+    memset(track->first, 0xff, sizeof(int32_t) * (size_t)t->plan->moved->n_reshards);
+    memset(track->last, 0xff, sizeof(int32_t) * (size_t)t->plan->moved->n_reshards);
     for (int i = 0; i < track->n; i++) {
         const Did *did = &track->did[i];
         if (did->op >= 0) {
@@ -129,18 +130,18 @@ static void link(const Tracing *t, Tracks *tracks, Did *from, Did *to, int64_t i
 /* Of what track p does of a reshard: where the value comes from, and who reads it first. */
 static void link_reshard(const Tracing *t, Tracks *tracks, int p, int32_t r)
 {
-    const Reshard *reshard = &t->plan->reshards[r];
+    const Reshard *reshard = &t->plan->moved->reshards[r];
     const Track *track = &tracks->track[p], *source = track;
     Did *first = did_at(track, track->first[r]), *sent = NULL;
     int32_t maker = t->graph->tensors[reshard->tensor].maker;
-    int64_t id = 3 * ((int64_t)(first ? first->at.pid : 0) * t->plan->n_reshards *
+    int64_t id = 3 * ((int64_t)(first ? first->at.pid : 0) * t->plan->moved->n_reshards *
                           t->session->mesh->n_devices +
-                      (int64_t)p * t->plan->n_reshards + r);
+                      (int64_t)p * t->plan->moved->n_reshards + r);
 
     if (!first)
         return;
     if (tracks->n_tracks > 1 && reshard->from_devices != reshard->to_devices) {
-        SubMesh makers = t->plan->submeshes[reshard->from_devices];
+        SubMesh makers = t->plan->decided->submeshes[reshard->from_devices];
         source = &tracks->track[submesh_twin(t->session->mesh, makers, p)];
         sent = source == track ? NULL : did_at(source, source->last[r]);
     }
@@ -149,7 +150,7 @@ static void link_reshard(const Tracing *t, Tracks *tracks, int p, int32_t r)
     else if (maker >= 0)
         link(t, tracks, did_at(source, source->of_op[maker]), first, id + 1);
     if (reshard->n_uses > 0) {
-        int32_t reader = t->plan->reshard_uses[reshard->use];
+        int32_t reader = t->plan->moved->reshard_uses[reshard->use];
         link(t, tracks, did_at(track, track->last[r]), did_at(track, track->of_op[reader]), id + 2);
     }
 }
@@ -163,7 +164,7 @@ static const Flow *flow_at(const Tracks *tracks, int32_t at)
 static void link_tracks(const Tracing *t, Tracks *tracks)
 {
     for (int p = 0; p < tracks->n_tracks; p++)
-        for (int32_t r = 0; r < t->plan->n_reshards; r++)
+        for (int32_t r = 0; r < t->plan->moved->n_reshards; r++)
             link_reshard(t, tracks, p, r);
 }
 
@@ -175,7 +176,7 @@ static Str slice_name(const Tracing *t, const Did *did)
 
     if (did->op >= 0)
         return label_op(t->session, t->arena, did->op);
-    const Reshard *moved = &t->plan->reshards[did->reshard];
+    const Reshard *moved = &t->plan->moved->reshards[did->reshard];
     ReshardPath one = {.n_steps = 1, .step = did->step};
     reshard_format_steps(did->step ? &one : moved->path, t->session->mesh, &text);
     buf_putc(&text, ' ');
@@ -210,7 +211,7 @@ static const char *reshard_cause(const Tracing *t, int32_t r)
 {
     if (!t->cause[r])
         t->cause[r] = pin_text(
-            t, t->explains ? comm_cause(t->arena, t->session, &t->plan->reshards[r]) : NULL);
+            t, t->explains ? comm_cause(t->arena, t->session, &t->plan->moved->reshards[r]) : NULL);
     return t->cause[r];
 }
 
@@ -238,12 +239,12 @@ static void explain_op(const Tracing *t, int32_t op, Json *args)
     double times = inferred_repeat(t->session->inferred, op);
 
     if (t->graph->ops[op].n_outputs > 0 && op_outputs(t->graph, op)[0] >= 0)
-        set_sharding(t, args, "sharding", t->plan->made[op_outputs(t->graph, op)[0]]);
+        set_sharding(t, args, "sharding", t->plan->moved->made[op_outputs(t->graph, op)[0]]);
     json_set_real(args, "flops", cost.flops);
     json_set_int(args, "bytes", cost.bytes);
     if (times != 1)
         json_set_real(args, "times", times);
-    if (t->plan->stages)
+    if (t->plan->decided->stages)
         json_set_int(args, "stage", stage_of(t->plan, op));
     op_cost_explain(t->plan, op, &formula);
     set_text(args, "formula", &formula);
@@ -265,7 +266,7 @@ static void explain_price(const Tracing *t, const Step *step, Buf *out)
 
 static void explain_reshard(const Tracing *t, int32_t r, Json *args)
 {
-    const Reshard *moved = &t->plan->reshards[r];
+    const Reshard *moved = &t->plan->moved->reshards[r];
     Buf formula = buf_new(t->arena);
     double times = reshard_repeat(t->plan, moved);
 
@@ -280,7 +281,7 @@ static void explain_reshard(const Tracing *t, int32_t r, Json *args)
 
 static void set_moved(const Tracing *t, const Did *did, Json *args)
 {
-    const Reshard *moved = &t->plan->reshards[did->reshard];
+    const Reshard *moved = &t->plan->moved->reshards[did->reshard];
     ReshardPath one = {.n_steps = 1, .step = did->step};
     const ReshardPath *path = did->step ? &one : moved->path;
     Buf steps = buf_new(t->arena), axes = buf_new(t->arena);
@@ -304,8 +305,8 @@ static void set_moved(const Tracing *t, const Did *did, Json *args)
 static double predicted_us(const Tracing *t, const Did *did)
 {
     if (did->op >= 0)
-        return t->plan->op_us[did->op];
-    return did->step ? did->step->us : t->plan->reshards[did->reshard].path->us;
+        return t->plan->priced->op_us[did->op];
+    return did->step ? did->step->us : t->plan->moved->reshards[did->reshard].path->us;
 }
 
 static Json *slice_args(const Tracing *t, const Did *did)
@@ -410,7 +411,7 @@ static const char *thread_prefix(const Tracing *t, int16_t devices)
 {
     Buf part = buf_new(t->arena);
 
-    submesh_format(t->session->mesh, t->plan->submeshes[devices], &part);
+    submesh_format(t->session->mesh, t->plan->decided->submeshes[devices], &part);
     return part.n > 0 ? arena_printf(t->arena, "%s ", part.s) : "";
 }
 
@@ -453,8 +454,8 @@ static void put_plan(const Tracing *t, const Timeline *line, const MemoryAccount
     put_track(t, &tracks, tracks.track);
     for (int n = 0; n < line->n_parts; n++) {
         const char *part = thread_prefix(t, line->part[n]);
-        SubMesh sub = t->plan->submeshes[line->part[n]];
-        int64_t rank = sub.fixed ? sub.first : t->plan->peak_rank;
+        SubMesh sub = t->plan->decided->submeshes[line->part[n]];
+        int64_t rank = sub.fixed ? sub.first : t->plan->priced->peak_rank;
         put_memory(t, account, rank, tracks.track, n, arena_printf(t->arena, "%slive bytes", part));
     }
 }
@@ -510,7 +511,7 @@ static void put_run(const Tracing *t, const Trace *trace, const MemoryAccount *a
 /* A block on each of its lanes. */
 static void put_block(const Tracing *t, const Block *block)
 {
-    const Lanes *lanes = t->plan->stages->lanes;
+    const Lanes *lanes = t->plan->priced->pipeline->lanes;
     const char *pass = block->backward ? "backward" : "forward";
 
     for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++) {
@@ -529,16 +530,15 @@ static void put_block(const Tracing *t, const Block *block)
 
 static void put_schedule(const Tracing *t)
 {
-    const Stages *stages = t->plan->stages;
 
-    if (!stages || !stages->table)
+    if (!plan_schedule(t->plan))
         return;
     name_process(t, PROCESS_SCHEDULE,
-                 arena_printf(t->arena, "schedule %s, predicted", stages->table->name));
-    for (int lane = 0; lane < stages->lanes->n; lane++)
+                 arena_printf(t->arena, "schedule %s, predicted", plan_schedule(t->plan)->name));
+    for (int lane = 0; lane < t->plan->priced->pipeline->lanes->n; lane++)
         name_thread(t, PROCESS_SCHEDULE, lane, arena_printf(t->arena, "lane %d", lane));
-    for (int i = 0; i < stages->table->n_blocks; i++)
-        put_block(t, &stages->table->block[i]);
+    for (int i = 0; i < plan_schedule(t->plan)->n_blocks; i++)
+        put_block(t, &plan_schedule(t->plan)->block[i]);
 }
 
 static Json *about(const Tracing *t)
@@ -563,7 +563,7 @@ void trace_json_put(const Session *session, const Timeline *timeline, const Trac
     Json *root = json_object();
 
     t.explains = session->inferred->n_program <= FOLDED_OPS_MAX;
-    t.cause = arena_array(t.arena, const char *, plan->n_reshards);
+    t.cause = arena_array(t.arena, const char *, plan->moved->n_reshards);
     t.place = arena_array(t.arena, int32_t, session->graph->n_ops);
     for (int i = 0; i < session->inferred->n_program; i++)
         t.place[session->inferred->program[i]] = i;

@@ -16,7 +16,7 @@ static int32_t first_output(const Graph *graph, int32_t op)
 
 static double reshard_us(const Ui *ui, int32_t reshard)
 {
-    return ui_plan(ui)->reshards[reshard].path->us;
+    return ui_plan(ui)->moved->reshards[reshard].path->us;
 }
 
 /* How often what lies in the row's first..first+n is done: other folds around it. */

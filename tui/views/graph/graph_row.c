@@ -45,8 +45,8 @@ static int32_t made_of(const Ui *ui, const RowFacts *facts)
     if (facts->tensor < 0)
         return -1;
     if (tensor_is_parameter(ui->session->inferred, facts->tensor))
-        return ui_plan(ui)->sharding[facts->tensor];
-    return ui_plan(ui)->made[facts->tensor];
+        return ui_plan(ui)->moved->sharding[facts->tensor];
+    return ui_plan(ui)->moved->made[facts->tensor];
 }
 
 /* ---- units: one for all rows, by what the plan needs ---- */
@@ -70,12 +70,12 @@ static const Unit *unit_for(const Unit *unit, double sum)
 
 static const Unit *time_unit(const Ui *ui)
 {
-    return unit_for(time_units, ui_plan(ui)->totals.step_us);
+    return unit_for(time_units, ui_plan(ui)->priced->totals.step_us);
 }
 
 static const Unit *byte_unit(const Ui *ui)
 {
-    return unit_for(byte_units, (double)ui_plan(ui)->totals.peak_bytes);
+    return unit_for(byte_units, (double)ui_plan(ui)->priced->totals.peak_bytes);
 }
 
 /* ---- which columns ---- */
@@ -87,7 +87,7 @@ static bool is_wanted(const Ui *ui, int column)
 
 static bool is_there(const Ui *ui, int column)
 {
-    return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->stages);
+    return is_wanted(ui, column) && (column != COL_STAGE || ui_plan(ui)->decided->stages);
 }
 
 static const char *heading(const Ui *ui, int column)
@@ -343,7 +343,7 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
 /* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
 static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
 {
-    const Reshard *reshard = &ui_plan(ui)->reshards[facts->reshard];
+    const Reshard *reshard = &ui_plan(ui)->moved->reshards[facts->reshard];
     double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
     Buf text = buf_new(ui->frame);
 
@@ -373,7 +373,7 @@ static Str row_decided_by(const Ui *ui, const OutlineRow *row)
 static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *facts, int width,
                          Pen *pen)
 {
-    const Totals *totals = &ui_plan(ui)->totals;
+    const Totals *totals = &ui_plan(ui)->priced->totals;
     bool dear = facts->comm_us > totals->step_us * ui->look.settings.dear / 100;
 
     if (facts->reshard < 0) {
@@ -444,7 +444,7 @@ static Str stage_text(const Ui *ui, const OutlineRow *row)
     const int32_t *order = ui->session->groups->order;
     int32_t first = row->first, last = row->first + row->n - 1;
 
-    if (!row_has_ops(row) || !ui_plan(ui)->stages)
+    if (!row_has_ops(row) || !ui_plan(ui)->decided->stages)
         return STR("");
     if (row->kind == ROW_OP && row->fold_n <= 1)
         return str_from(stage_of(ui_plan(ui), row->op) < 0
@@ -510,7 +510,7 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     else if (column == COL_OUTPUT)
         draw_sharding(ui, pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
     else if (column == COL_BAR)
-        pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->totals.step_us, width);
+        pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->priced->totals.step_us, width);
     else if (column == COL_RESHARD)
         draw_reshard(ui, row, facts, width, pen);
     else if (columns[column].right)
@@ -609,7 +609,7 @@ void graph_table(Ui *ui, Sheet *out)
     static const char *const names[] = {"depth",      "kind",     "name",         "operator",
                                         "output",     "sharding", "dims_mapping", "local_bytes",
                                         "compute_us", "comm_us",  "reshards",     "times"};
-    bool stages = ui_plan(ui)->stages != NULL;
+    bool stages = ui_plan(ui)->decided->stages != NULL;
     OutlineRow rows[BATCH];
     int n;
 

@@ -183,7 +183,7 @@ static int32_t weight_of(const Ui *ui, int32_t op)
 
 static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out)
 {
-    int32_t id = ui_plan(ui)->made[tensor];
+    int32_t id = ui_plan(ui)->moved->made[tensor];
 
     buf_printf(out, "%s %.*s", what, STR_ARG(label_value(ui, tensor, id)));
     if (id < 0) {

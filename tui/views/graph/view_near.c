@@ -130,9 +130,9 @@ static const Reshard *reshard_between(const Ui *ui, int32_t from, int32_t to)
     const Plan *plan = ui_plan(ui);
 
     for (int32_t r = ui->comm->of_op[from]; r >= 0; r = ui->comm->next[r])
-        for (int32_t u = 0; u < plan->reshards[r].n_uses; u++)
-            if (plan->reshard_uses[plan->reshards[r].use + u] == to)
-                return &plan->reshards[r];
+        for (int32_t u = 0; u < plan->moved->reshards[r].n_uses; u++)
+            if (plan->moved->reshard_uses[plan->moved->reshards[r].use + u] == to)
+                return &plan->moved->reshards[r];
     return NULL;
 }
 
@@ -158,7 +158,7 @@ static int32_t output_of(const Ui *ui, int32_t op)
 static void draw_borders(const Ui *ui, const Near *near, const OpBox *box, Rect area, Pen *pen)
 {
     int32_t tensor = output_of(ui, box->op);
-    int32_t made = tensor < 0 ? -1 : ui_plan(ui)->made[tensor];
+    int32_t made = tensor < 0 ? -1 : ui_plan(ui)->moved->made[tensor];
     Str text = label_value(ui, tensor, made);
     int columns = text_columns(text), room = area.w - 4;
     Buf steps = buf_new(ui->frame);
@@ -195,8 +195,8 @@ static void draw_box(const Ui *ui, const Near *near, const OpBox *box, Pen *pen)
 
     grid_box(pen->grid, rect_clip(screen, pen->area), selected, "");
     buf_printf(&text, "%s", label_operator(ui_graph(ui), box->op));
-    if (ui_plan(ui)->op_us[box->op] > 0)
-        buf_printf(&text, "  %.*s", STR_ARG(label_us(ui, ui_plan(ui)->op_us[box->op])));
+    if (ui_plan(ui)->priced->op_us[box->op] > 0)
+        buf_printf(&text, "  %.*s", STR_ARG(label_us(ui, ui_plan(ui)->priced->op_us[box->op])));
     for (int i = 0; i < near->n; i++)
         if (near->box[i].level != box->level - 1 && reads(ui, box->op, near->box[i].op))
             buf_printf(&text, "  ◂ %.*s",
@@ -352,8 +352,9 @@ static void note(Ui *ui, Buf *out)
     buf_add(out, label_op(ui->session, ui->frame, ui->at.op));
     buf_printf(out, "  %s", label_operator(ui_graph(ui), ui->at.op));
     if (ui->at.tensor >= 0)
-        buf_printf(out, "  out %.*s",
-                   STR_ARG(label_value(ui, ui->at.tensor, ui_plan(ui)->made[ui->at.tensor])));
+        buf_printf(
+            out, "  out %.*s",
+            STR_ARG(label_value(ui, ui->at.tensor, ui_plan(ui)->moved->made[ui->at.tensor])));
 }
 
 static const Hint hints[] = {

@@ -1,4 +1,4 @@
-#include "core/plan/stage.h"
+#include "core/cost/pipeline.h"
 
 #include "core/base/intern.h"
 #include "core/base/units.h"
@@ -12,7 +12,8 @@ static const double unbalanced = 1.2; /* slowest over mean, from which on it is 
 
 double plan_step_us(const Plan *plan)
 {
-    return plan->stages && plan->stages->table ? plan->stages->table->us : plan->totals.step_us;
+    const Schedule *table = plan_schedule(plan);
+    return table ? table->us : plan->priced->totals.step_us;
 }
 
 /* ---- what stages take ---- */
@@ -28,11 +29,11 @@ static int stage_on(const Stages *stages, int s, int by, int devices)
 
 void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     bool sent = reshard->from_devices != reshard->to_devices;
     *from = maker < 0 ? -1 : stages->of_op[maker];
-    *to = reshard->n_uses > 0 ? stages->of_op[plan->reshard_uses[reshard->use]] : *from;
+    *to = reshard->n_uses > 0 ? stages->of_op[plan->moved->reshard_uses[reshard->use]] : *from;
     if (reshard->n_uses == 0 && sent && *from >= 0)
         *to = stage_on(stages, *from, 1, reshard->to_devices);
     if (*from < 0 || !sent)
@@ -42,14 +43,14 @@ void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
 }
 
 /* Collectives before the sending are the sender's, those behind it the receiver's. */
-static void add_reshard(Plan *plan, const Reshard *reshard)
+static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard)
 {
     int from, to;
     stage_ends(plan, reshard, &from, &to);
     if (to < 0)
         return;
-    Stages *stages = plan->stages;
-    int32_t reader = reshard->n_uses > 0 ? plan->reshard_uses[reshard->use] : -1;
+    const Stages *stages = plan->decided->stages;
+    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
     bool again = reader >= 0 && stages->recompute && stages->recompute[reader] >= 0;
     double times = reshard_repeat(plan, reshard);
     int stage = from;
@@ -57,27 +58,27 @@ static void add_reshard(Plan *plan, const Reshard *reshard)
         const Step *step = &reshard->path->step[i];
         if (step->kind == STEP_SEND || step->kind == STEP_BROADCAST) {
             stage = to;
-            stages->at[to].receive_us += times * step->us;
-            stages->at[to].receive_bytes += (int64_t)(times * (double)step->bytes);
+            price[to].receive_us += times * step->us;
+            price[to].receive_bytes += (int64_t)(times * (double)step->bytes);
         } else {
-            stages->at[stage].comm_us += times * step->us;
+            price[stage].comm_us += times * step->us;
             if (again && stage == to)
-                stages->at[stage].again_us += times * step->us;
+                price[stage].again_us += times * step->us;
         }
     }
 }
 
-static void add_op(Plan *plan, int32_t op)
+static void add_op(const Plan *plan, StagePrice *price, int32_t op)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     int s = stages->of_op[op];
     if (s < 0)
         return;
     double inside_us = op_comm_us(plan, op);
-    stages->at[s].compute_us += plan->op_us[op];
-    stages->at[s].comm_us += inside_us;
+    price[s].compute_us += plan->priced->op_us[op];
+    price[s].comm_us += inside_us;
     if (stages->recompute && stages->recompute[op] >= 0)
-        stages->at[s].again_us += plan->op_us[op] + inside_us;
+        price[s].again_us += plan->priced->op_us[op] + inside_us;
 }
 
 /* ---- lanes ---- */
@@ -115,7 +116,7 @@ static int32_t class_in(const Classes *classes, SubMesh sub, int64_t i)
 
 static void split_by(Classes *classes, Intern *lanes, int16_t devices)
 {
-    SubMesh sub = classes->plan->submeshes[devices];
+    SubMesh sub = classes->plan->decided->submeshes[devices];
     int64_t n = classes_in(classes, sub);
     for (int64_t i = 0; i < n; i++) {
         int32_t *lane = &classes->lane[class_in(classes, sub, i)];
@@ -159,12 +160,12 @@ static int list_lanes(const Classes *classes, SubMesh sub, bool *seen, int32_t *
 
 static Classes classes_of(const Plan *plan, Arena *scratch, int *n_keys)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     Classes classes = {.plan = plan, .scratch = scratch};
     Intern *keys = intern_new(scratch);
-    bool *done = arena_array(scratch, bool, plan->n_submeshes);
+    bool *done = arena_array(scratch, bool, plan->decided->n_submeshes);
     for (int s = 0; s < stages->n; s++)
-        classes.fixed |= plan->submeshes[stages->at[s].devices].fixed;
+        classes.fixed |= plan->decided->submeshes[stages->at[s].devices].fixed;
     classes.n = (int32_t)mesh_atoms_size(plan->mesh, classes.fixed);
     classes.lane = arena_array(scratch, int32_t, classes.n);
     for (int s = 0; s < stages->n; s++) {
@@ -176,9 +177,9 @@ static Classes classes_of(const Plan *plan, Arena *scratch, int *n_keys)
     return classes;
 }
 
-static const Lanes *lanes_of(Plan *plan, Arena *scratch)
+static const Lanes *lanes_of(const Plan *plan, Arena *scratch)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     int n_keys;
     Classes classes = classes_of(plan, scratch, &n_keys);
     Lanes *lanes = arena_make(plan->arena, Lanes);
@@ -189,7 +190,7 @@ static const Lanes *lanes_of(Plan *plan, Arena *scratch)
     int32_t *some = arena_array(scratch, int32_t, lanes->n);
     Vec(int32_t) list = {0};
     for (int s = 0; s < stages->n; s++) {
-        int n = list_lanes(&classes, plan->submeshes[stages->at[s].devices], seen, some);
+        int n = list_lanes(&classes, plan->decided->submeshes[stages->at[s].devices], seen, some);
         for (int i = 0; i < n; i++)
             vec_push(plan->arena, &list, some[i]);
         first[s + 1] = list.n;
@@ -204,7 +205,7 @@ static const Lanes *lanes_of(Plan *plan, Arena *scratch)
 
 static void find_refused(Plan *plan, const Error *err)
 {
-    const Decision *said = plan->stages->scheduled;
+    const Decision *said = plan->decided->stages->scheduled;
     plan_find(plan, LEVEL_ERROR, "schedule", -1, -1, arena_str(plan->arena, str_from(err->hint)),
               "%s", err->text);
     if (said)
@@ -212,12 +213,12 @@ static void find_refused(Plan *plan, const Error *err)
 }
 
 /* Times as they are, and the bubble of stages that take equally long. */
-static void make_table(Plan *plan, Arena *scratch)
+static void make_table(Plan *plan, Pipeline *out, Arena *scratch)
 {
-    Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     Error err = {0};
-    Schedule *table = schedule_make(plan->arena, str_from(stages->schedule), stages->n,
-                                    stages->lanes, stages->n_micro_batches, &err);
+    Schedule *table = schedule_make(plan->arena, str_from(stages->schedule), stages->n, out->lanes,
+                                    stages->n_micro_batches, &err);
     if (!table) {
         find_refused(plan, &err);
         return;
@@ -225,29 +226,29 @@ static void make_table(Plan *plan, Arena *scratch)
     StageTime *even = arena_array(scratch, StageTime, stages->n);
     StageTime *takes = arena_array(scratch, StageTime, stages->n);
     for (int s = 0; s < stages->n; s++) {
-        const Stage *stage = &stages->at[s];
+        const StagePrice *stage = &out->stage[s];
         even[s] = (StageTime){1, 2, 0};
         takes[s] =
             (StageTime){stage_forward_us(stage), stage_backward_us(stage), stage->receive_us};
     }
     schedule_time(scratch, table, even);
-    stages->even_idle = table->idle;
+    out->even_idle = table->idle;
     schedule_time(plan->arena, table, takes);
-    stages->table = table;
+    out->table = table;
 }
 
-static void find_unbalanced(Plan *plan)
+static void find_unbalanced(Plan *plan, const Pipeline *pipeline)
 {
-    const Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     double sum = 0;
     int slowest = 0;
     for (int s = 0; s < stages->n; s++) {
-        sum += stage_forward_us(&stages->at[s]);
-        if (stage_forward_us(&stages->at[s]) > stage_forward_us(&stages->at[slowest]))
+        sum += stage_forward_us(&pipeline->stage[s]);
+        if (stage_forward_us(&pipeline->stage[s]) > stage_forward_us(&pipeline->stage[slowest]))
             slowest = s;
     }
-    double most = stage_forward_us(&stages->at[slowest]), mean = sum / stages->n;
-    if (stages->lanes->n < 2 || mean <= 0 || most < unbalanced * mean)
+    double most = stage_forward_us(&pipeline->stage[slowest]), mean = sum / stages->n;
+    if (pipeline->lanes->n < 2 || mean <= 0 || most < unbalanced * mean)
         return;
     Arena *scratch = arena_new();
     Buf slow = buf_new(scratch), usual = buf_new(scratch);
@@ -260,28 +261,31 @@ static void find_unbalanced(Plan *plan)
     arena_free(scratch);
 }
 
-void stages_time(Plan *plan)
+const Pipeline *pipeline_price(Plan *plan)
 {
-    Stages *stages = plan->stages;
+    const Stages *stages = plan->decided->stages;
     if (!stages)
-        return;
+        return NULL;
     Arena *scratch = arena_new();
+    StagePrice *price = arena_array(plan->arena, StagePrice, stages->n);
     for (int i = 0; i < plan->inferred->n_program; i++)
-        add_op(plan, plan->inferred->program[i]);
-    for (int i = 0; i < plan->n_reshards; i++)
-        add_reshard(plan, &plan->reshards[i]);
-    stages->lanes = lanes_of(plan, scratch);
-    make_table(plan, scratch);
-    find_unbalanced(plan);
+        add_op(plan, price, plan->inferred->program[i]);
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        add_reshard(plan, price, &plan->moved->reshards[i]);
+    Pipeline *out = arena_make(plan->arena, Pipeline);
+    *out = (Pipeline){.stage = price, .lanes = lanes_of(plan, scratch)};
+    make_table(plan, out, scratch);
+    find_unbalanced(plan, out);
     arena_free(scratch);
+    return out;
 }
 
 /* ---- text ---- */
 
-void stages_explain(const Plan *plan, Buf *out)
+void pipeline_explain(const Plan *plan, Buf *out)
 {
-    const Stages *stages = plan->stages;
-    const Schedule *table = stages->table;
+    const Stages *stages = plan->decided->stages;
+    const Schedule *table = plan_schedule(plan);
     buf_printf(out, "%s, %d micro-batch%s on %d stage%s", table ? table->name : "no schedule",
                stages->n_micro_batches, stages->n_micro_batches == 1 ? "" : "es", stages->n,
                stages->n == 1 ? "" : "s");
@@ -293,12 +297,12 @@ void stages_explain(const Plan *plan, Buf *out)
     buf_puts(out, ": ");
     units_format_us(table->us, out);
     buf_printf(out, ", bubble %.1f%%; stages that took equally long would have %.1f%%",
-               100 * table->idle, 100 * stages->even_idle);
+               100 * table->idle, 100 * plan->priced->pipeline->even_idle);
     if (kind && *kind->bubble)
         buf_printf(out, " = %s", kind->bubble);
 }
 
-const char *stages_backward_note(void)
+const char *pipeline_backward_note(void)
 {
     return "a backward slot counts twice its forward: there is no backward graph";
 }

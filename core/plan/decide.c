@@ -1,0 +1,288 @@
+#include "core/plan/decide.h"
+
+#include "core/base/intern.h"
+#include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
+
+#include <inttypes.h>
+
+/* The size of the dim a decision is about, or -1 when it names none. */
+static int64_t decided_size(const Inferred *inferred, const Decision *decision)
+{
+    const Graph *graph = inferred->graph;
+    int n_places = decision_is_on_tensor(decision->kind) ? graph->n_tensors : graph->n_ops;
+    if (decision->place < 0 || decision->place >= n_places || decision->dim < 0)
+        return -1;
+    if (decision_is_on_tensor(decision->kind)) {
+        const Shape *shape = inferred_shape(inferred, decision->place);
+        return shape && decision->dim < shape->n_dims ? shape->dim[decision->dim] : -1;
+    }
+    const OpSpace *space = inferred_space(inferred, decision->place);
+    return space && decision->dim < space->n_index ? space->index[decision->dim].size : -1;
+}
+
+static bool is_in_program(const Inferred *inferred, int32_t op)
+{
+    return op >= 0 && op < inferred->graph->n_ops && !inferred_is_host(inferred, op);
+}
+
+static bool check_on_ops(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
+                         Error *err)
+{
+    bool range = decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE;
+    SubMesh devices = decision->devices;
+    if (decision->kind == PIN_SCHEDULE)
+        return decision->schedule || error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has no name");
+    if (!is_in_program(inferred, decision->place) ||
+        (range && (!is_in_program(inferred, decision->last) || decision->last < decision->place)))
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about ops that are not there");
+    if ((mesh->n_atoms < ATOMS_MAX && devices.fixed >> mesh->n_atoms) || devices.first < 0 ||
+        devices.first >= mesh->n_devices)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision names devices the mesh has not");
+    return true;
+}
+
+bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
+                    Error *err)
+{
+    if (decision_is_on_ops(decision->kind))
+        return check_on_ops(inferred, mesh, decision, err);
+    bool whole = decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR;
+    int64_t size = whole ? 0 : decided_size(inferred, decision);
+    if (whole && (decision->place < 0 || decision->place >= inferred->graph->n_tensors))
+        size = -1;
+    if (size < 0)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about a dim that is not there");
+    if (decision_pins_dim(decision->kind) && cut_size(decision_cut(decision)) != size)
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
+                          cut_size(decision_cut(decision)), size);
+    AtomSet axes = whole ? decision->axes : cut_atoms(decision_cut(decision));
+    if (mesh->n_atoms < ATOMS_MAX && axes >> mesh->n_atoms)
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a pin names an axis the mesh does not have");
+    return true;
+}
+
+/* A pin that cannot hold is said, and is not among out->pins. */
+static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
+                       const char *why, const char *hint)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool tensor = decision_is_on_tensor(pin->kind);
+    plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
+              "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
+              pin->dim, why);
+    plan_found_at(plan, &pin->origin);
+}
+
+/* The axes that tell the devices of its stage apart: they cut nothing there. */
+static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decision *pin)
+{
+    if (!apart)
+        return 0;
+    return pin->kind == PIN_TENSOR_DIM
+               ? apart[pin->place]
+               : plan->decided->submeshes[plan_devices(plan, pin->place)].fixed;
+}
+
+/* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
+ * used. */
+static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
+{
+    const Inferred *inferred = plan->inferred;
+    if (cut_atoms(decision_cut(pin)) & fixed_there(plan, apart, pin)) {
+        refuse_pin(plan, pin, LEVEL_ERROR, "axis-of-stages",
+                   "cannot be cut by an axis that tells the devices of stages apart",
+                   "cut it by an axis that the stage has all of");
+        return false;
+    }
+    if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
+        program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
+        refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin", "is frozen: the op cannot be cut there",
+                   "cut another dim of the op");
+        return false;
+    }
+    if (pin->store && (pin->kind != PIN_TENSOR_DIM || !tensor_is_parameter(inferred, pin->place))) {
+        refuse_pin(plan, pin, LEVEL_WARNING, "store-ignored",
+                   "is pinned to be stored, but is not of a parameter: the pin does nothing",
+                   "pin the parameter itself, or pin without store");
+        return false;
+    }
+    return true;
+}
+
+/* Per tensor the axes that it is replicated or unreduced over; NULL: of none. */
+static const AtomSet *barred_axes(Arena *arena, const Plan *plan, const Decided *out)
+{
+    if (out->n_marks == 0)
+        return NULL;
+    AtomSet *axes = arena_array(arena, AtomSet, plan->inferred->graph->n_tensors);
+    for (int i = 0; i < out->n_marks; i++)
+        axes[out->marks[i]->place] |= out->marks[i]->axes;
+    return axes;
+}
+
+/* Where the pin of a dim stands in pin_of, or the free place where it belongs. */
+static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t place, int dim)
+{
+    const int32_t key[3] = {(int32_t)kind, place, dim};
+    uint32_t mask = decided->n_pin_of - 1;
+    for (uint32_t i = (uint32_t)hash_bytes(key, sizeof key) & mask;; i = (i + 1) & mask) {
+        const Decision *pin =
+            decided->pin_of[i] == 0 ? NULL : decided->pins[decided->pin_of[i] - 1];
+        if (!pin || (pin->kind == kind && pin->place == place && pin->dim == dim))
+            return &decided->pin_of[i];
+    }
+}
+
+/* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
+ * has already, or that the tensor as a whole is to be without. */
+static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *const *holds, int n)
+{
+    Intern *places = intern_new(scratch);
+    AtomSet *used = arena_array(scratch, AtomSet, n);
+    const AtomSet *barred = barred_axes(scratch, plan, out), *apart = stages_barred(scratch, plan);
+    out->pins = arena_array(plan->arena, const Decision *, n);
+    out->n_pin_of = 4;
+    while (out->n_pin_of < 2 * (uint32_t)n)
+        out->n_pin_of *= 2;
+    out->pin_of = arena_array(plan->arena, int32_t, out->n_pin_of);
+    for (int i = 0; i < n; i++) {
+        const Decision *pin = holds[i];
+        if (!pin || !can_hold(plan, apart, pin))
+            continue;
+        if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
+            (cut_atoms(decision_cut(pin)) & barred[pin->place])) {
+            refuse_pin(plan, pin, LEVEL_ERROR, "axis-barred",
+                       "cannot be cut by an axis that the tensor is replicated or unreduced over",
+                       "cut it by another axis, or leave the axis out of replicated or unreduced");
+            continue;
+        }
+        int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
+        int32_t at = intern_put(places, place, sizeof place);
+        if (cut_atoms(decision_cut(pin)) & used[at]) {
+            refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
+                       "cannot be cut by an axis that cuts another of its dims",
+                       "an axis cuts one dim of a tensor; unpin the other dim first");
+            continue;
+        }
+        used[at] |= cut_atoms(decision_cut(pin));
+        out->pins[out->n_pins++] = pin;
+        *find_pin(out, pin->kind, pin->place, pin->dim) = out->n_pins;
+    }
+}
+
+/* "megatron.lua:31", "your pin". */
+static const char *who(Arena *arena, const Origin *origin)
+{
+    if (origin->kind == ORIGIN_POLICY)
+        return arena_printf(arena, "%s:%d", path_base(origin->file), origin->line);
+    return origin->kind == ORIGIN_USER ? "your pin" : "a pin of the search";
+}
+
+static const char *const replaced_hint = "the later one holds: leave one of them out";
+
+static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
+{
+    const Graph *graph = plan->inferred->graph;
+    bool tensor = new->kind == PIN_TENSOR_DIM;
+    plan_find(plan, LEVEL_NOTE, "pin-replaced", tensor ? -1 : new->place, tensor ? new->place : -1,
+              replaced_hint, "%s dim %d: %s replaces that of %s",
+              tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
+              who(plan->arena, &new->origin), who(plan->arena, &old->origin));
+    plan_found_at(plan, &new->origin);
+}
+
+/* What a pin asks for, whoever asks. */
+static bool pins_alike(const Decision *a, const Decision *b)
+{
+    return cut_equal(decision_cut(a), decision_cut(b)) && a->open == b->open &&
+           a->store == b->store && a->priority == b->priority;
+}
+
+static bool marks_alike(const Decision *a, const Decision *b)
+{
+    return a->axes == b->axes && a->pass == b->pass &&
+           (!a->group || !b->group || strcmp(a->group, b->group) == 0);
+}
+
+static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *old)
+{
+    /* ORDER DECISION_KIND */
+    static const char *const names[] = {"replicated", "unreduced", "tie", "barrier"};
+    plan_find(plan, LEVEL_NOTE, "pin-replaced", -1, new->place, replaced_hint,
+              "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
+              names[new->kind - PIN_REPLICATED], who(plan->arena, &new->origin),
+              who(plan->arena, &old->origin));
+    plan_found_at(plan, &new->origin);
+}
+
+/* Replays what the journal says of whole tensors: the last of a kind holds. */
+static void resolve_marks(Plan *plan, Decided *out, const Journal *journal)
+{
+    Arena *scratch = arena_new();
+    Intern *places = intern_new(scratch);
+    const Decision **holds = arena_array(scratch, const Decision *, 4 * journal->n_done);
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        if (!decision_marks_tensor(decision->kind) && decision->kind != UNPIN_TENSOR)
+            continue;
+        int32_t at = 4 * intern_put(places, &decision->place, sizeof decision->place);
+        for (int k = 0; k < 4; k++)
+            if (decision->kind == UNPIN_TENSOR)
+                holds[at + k] = NULL;
+            else if (k == (int)decision->kind - PIN_REPLICATED) {
+                if (holds[at + k] && !marks_alike(holds[at + k], decision))
+                    note_replaced_mark(plan, decision, holds[at + k]);
+                holds[at + k] = decision;
+            }
+    }
+    int n = 4 * intern_count(places);
+    out->marks = arena_array(plan->arena, const Decision *, n);
+    for (int i = 0; i < n; i++)
+        if (holds[i])
+            out->marks[out->n_marks++] = holds[i];
+    arena_free(scratch);
+}
+
+/* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
+static void resolve_pins(Plan *plan, Decided *out, const Journal *journal)
+{
+    Arena *scratch = arena_new();
+    Intern *dims = intern_new(scratch);
+    const Decision **holds = arena_array(scratch, const Decision *, journal->n_done);
+    int *last = arena_array(scratch, int, journal->n_done); /* per dim: place of its last */
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR ||
+            decision_is_on_ops(decision->kind))
+            continue;
+        int32_t key[3] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim};
+        int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
+        const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
+        if (before && *before && decision_pins_dim(decision->kind) &&
+            !pins_alike(*before, decision))
+            note_replaced(plan, decision, *before);
+        if (before)
+            *before = NULL;
+        holds[i] = decision_pins_dim(decision->kind) ? decision : NULL;
+        last[id] = i;
+    }
+    keep_pins(plan, out, scratch, holds, journal->n_done);
+    arena_free(scratch);
+}
+
+const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
+{
+    int32_t at = *find_pin(plan->decided, kind, place, dim);
+    return at == 0 ? NULL : plan->decided->pins[at - 1];
+}
+
+void plan_decide(Plan *plan, const Journal *journal)
+{
+    Decided *decided = arena_make(plan->arena, Decided);
+    plan->decided = decided;
+    stages_place(plan, decided, journal);
+    resolve_marks(plan, decided, journal);
+    resolve_pins(plan, decided, journal);
+}

@@ -1,0 +1,45 @@
+#include "core/plan/op_cut.h"
+
+bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
+                    Cut *out)
+{
+    const DimFactors *factors = &space->operand[operand].factors[dim];
+    const Cut *parts[FACTORS_MAX];
+    for (int f = 0; f < factors->n; f++)
+        parts[f] = &cut->index[factors->index[f]];
+    return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
+}
+
+AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
+{
+    AtomSet atoms = 0;
+    for (int i = 0; i < space->n_index; i++)
+        if (space->index[i].role == ROLE_REDUCE)
+            atoms |= cut_atoms(&cut->index[i]);
+    return atoms;
+}
+
+/* Reduce dims leave an output partial over the axes that cut them. */
+static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
+{
+    for (int i = 0; i < space->n_index; i++) {
+        AtomSet atoms = space->index[i].role == ROLE_REDUCE ? cut_atoms(&cut->index[i]) : 0;
+        for (int a = 0; a < ATOMS_MAX; a++)
+            if (atoms >> a & 1)
+                sharding->partial[a] = (uint8_t)space->index[i].reduce;
+    }
+}
+
+Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh)
+{
+    const Operand *o = &space->operand[operand];
+    Sharding sharding = sharding_whole(&o->shape);
+    for (int d = 0; d < o->shape.n_dims; d++) {
+        Cut part;
+        if (op_cut_project(space, cut, operand, d, mesh, &part))
+            sharding.dim[d] = part;
+    }
+    if (operand >= space->n_inputs)
+        add_partials(space, cut, &sharding);
+    return sharding;
+}

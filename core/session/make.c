@@ -1,0 +1,124 @@
+#include "core/session/make.h"
+
+#include "core/cost/cost.h"
+#include "core/cost/memory.h"
+#include "core/cost/pipeline.h"
+#include "core/explain/reason.h"
+#include "core/peers/paddle/plan_spmd.h"
+#include "core/peers/shardy/plan_shardy.h"
+#include "core/peers/torch/plan_strategy.h"
+#include "core/plan/decide.h"
+#include "core/plan/edges.h"
+#include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
+#include "core/propagate/propagate.h"
+
+static Plan *plan_new(const PlanRequest *request)
+{
+    Arena *arena = arena_new();
+    Plan *plan = arena_make(arena, Plan);
+    const Inferred *inferred = request->inferred;
+    *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = request->mesh};
+    plan->machine = request->machine;
+    plan->method = request->method;
+    plan->shardings = shardings_new(arena);
+    plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
+    plan->reasons = reasons_new(arena);
+    for (int i = 0; i < inferred->findings.n; i++)
+        vec_push(arena, &plan->findings, inferred->findings.at[i]);
+    return plan;
+}
+
+void plan_propagate(Plan *plan, const PlanRequest *request)
+{
+    const Graph *graph = plan->inferred->graph;
+    Propagated *out = arena_make(plan->arena, Propagated);
+    plan->propagated = out;
+    if (plan->method != METHOD_FACTOR) {
+        out->flow = arena_array(plan->arena, int32_t, graph->n_tensors);
+        out->pinned = arena_array(plan->arena, uint16_t, graph->n_tensors);
+    }
+    out->cut = arena_array(plan->arena, int32_t, graph->n_ops);
+    for (int i = 0; i < graph->n_ops; i++)
+        out->cut[i] = -1;
+    switch (request->method) {
+    case METHOD_SPMD:
+        propagate_spmd(plan, out, request->spmd);
+        return;
+    case METHOD_SHARDY:
+    case METHOD_SHARDY_BASIC:
+    case METHOD_SHARDY_BOTH:
+        propagate_shardy(plan, out);
+        return;
+    case METHOD_FACTOR:
+    case METHOD_COUNT:
+        if (request->propagation)
+            propagate_factor(plan, out, request->propagation, request->before);
+        else
+            propagate_factor(plan, out, propagation_new(plan->arena, plan->inferred, plan->mesh),
+                             NULL);
+        return;
+    case METHOD_TORCH:
+    case METHOD_VESCALE:
+        propagate_strategy(plan, out, request);
+        return;
+    }
+}
+
+/* Each stage but the first begins only while nobody wants a stop. */
+static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
+{
+    Progress *progress = plan->progress = request->progress;
+    int n = plan->inferred->n_program;
+    progress_stage(progress, "propagating", 0);
+    plan_propagate(plan, request);
+    if (!progress_goes_on(progress, err))
+        return false;
+    stages_check(plan);
+    progress_stage(progress, "finding reshards", n);
+    edges_fill(plan);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "looking for findings", 0);
+    plan_add_findings(plan);
+    progress_findings(progress, plan->findings.n);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "pricing", 0);
+    Priced *priced = arena_make(plan->arena, Priced);
+    plan->priced = priced;
+    cost_fill(plan, priced);
+    priced->pipeline = pipeline_price(plan);
+    if (!progress_goes_on(progress, err))
+        return false;
+    progress_stage(progress, "counting memory", 0);
+    Arena *scratch = arena_new();
+    MemoryUse use = memory_use(scratch, plan);
+    priced->totals.peak_bytes = use.peak_bytes;
+    priced->peak_rank = use.rank;
+    arena_free(scratch);
+    plan->progress = NULL;
+    return progress_goes_on(progress, err);
+}
+
+Plan *plan_make(const PlanRequest *request, Error *err)
+{
+    const Journal *journal = request->journal;
+    for (int i = 0; i < journal->n_done; i++)
+        if (!decision_check(request->inferred, request->mesh, &journal->decisions.at[i], err))
+            return NULL;
+    Plan *plan = plan_new(request);
+    plan_decide(plan, journal);
+    if (fill_plan(plan, request, err))
+        return plan;
+    plan_free(plan);
+    return NULL;
+}
+
+void plan_free(Plan *plan)
+{
+    if (!plan)
+        return;
+    reasons_forget(plan->reasons);
+    arena_free(plan->arena);
+}
