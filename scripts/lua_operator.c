@@ -357,7 +357,7 @@ void operator_options_set(const OperatorOptions *options, Arena *arena, Operator
 {
     row->kernel = options->kernel;
     row->own = options->own;
-    row->example = options->example ? options->example : row->example;
+    row->examples = options->example ? options->example : row->examples;
     if (options->flops_per_point >= 0)
         row->flops_per_point = options->flops_per_point;
     if (!options->says)

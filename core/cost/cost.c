@@ -87,10 +87,11 @@ Work op_work(const Plan *plan, int32_t op)
         return WORK_VIEW;
     if (contracts(space))
         return WORK_MATMUL;
-    const Operator *operator= inferred->registry
-        ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
-        : NULL;
-    return operator&& operator->family ? work_of_family(space, operator->family) : WORK_VECTOR;
+    const Operator *row =
+        inferred->registry
+            ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
+            : NULL;
+    return row && row->family ? work_of_family(space, row->family) : WORK_VECTOR;
 }
 
 /* ---- how much of it, and how fast ---- */

@@ -2,6 +2,7 @@
 
 #include "core/base/scan.h"
 #include "core/rules/one_op.h"
+#include "core/rules/registry.h"
 #include "core/space/opspace.h"
 
 /* ---- systems ---- */
@@ -69,7 +70,7 @@ static bool shorten(SystemId system, Str *name)
     return false;
 }
 
-/* ---- reading a cell: { name [ "(" attrs [ ";" operands [ ";" constants ] ] ")" ] } ---- */
+/* ---- reading a text: { name [ "(" attrs [ ";" operands [ ";" constants ] ] ")" ] } ---- */
 
 /* The characters up to one of `ends`; brackets [ ] hide them. */
 static Str take_until(Scan *scan, const char *ends)
@@ -158,13 +159,14 @@ static bool read_brackets(Arena *arena, Scan *scan, Alias *alias)
            (!scan_accept(scan, ';') || read_constants(arena, scan, alias)) && scan_char(scan, ')');
 }
 
-bool alias_read(Arena *arena, const AliasRow *row, SystemId system, Aliases *out, Error *err)
+bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *text, Aliases *out,
+                Error *err)
 {
-    Source source = {row->operator, str_from(row->names[system])};
+    Source source = {op_type, str_from(text)};
     Scan scan = scan_begin(&source, err);
     while (scan_peek(&scan) != '\0') {
         Str name = take_until(&scan, " (;,)=");
-        Alias alias = {.name = arena_str(arena, name), .operator= row->operator, .system = system };
+        Alias alias = {.name = arena_str(arena, name), .op_type = op_type, .system = system};
         if (name.n == 0)
             return scan_fail(&scan, "expected a name");
         if (scan_accept(&scan, '(') && !read_brackets(arena, &scan, &alias))
@@ -176,13 +178,15 @@ bool alias_read(Arena *arena, const AliasRow *row, SystemId system, Aliases *out
 
 /* ---- finding ---- */
 
-/* In the first row whose cell for the system has the name. */
+/* Texts are searched as they are, and only the one that has the name is parsed: a registry costs
+ * nothing for names that no graph uses. */
 static const Alias *find_in(Arena *arena, SystemId system, Str name)
 {
-    for (const AliasRow *row = alias_table; row->operator; row++) {
+    for (const Operator *row = NULL; (row = operator_next(row));) {
         Aliases read = {0};
-        if (!row->names[system] || str_find(str_from(row->names[system]), name) < 0 ||
-            !alias_read(arena, row, system, &read, NULL))
+        const char *text = row->names[system];
+        if (!text || str_find(str_from(text), name) < 0 ||
+            !alias_read(arena, row->name, system, text, &read, NULL))
             continue;
         for (int i = 0; i < read.n; i++)
             if (str_eq(str_from(read.at[i].name), name))
@@ -206,13 +210,13 @@ const Alias *alias_find(Arena *arena, Str name)
     return found;
 }
 
-Aliases alias_names(Arena *arena, const char *operator)
+Aliases alias_names(Arena *arena, const char *op_type)
 {
     Aliases names = {0};
-    for (const AliasRow *row = alias_table; row->operator; row++)
+    for (const Operator *row = NULL; (row = operator_next(row));)
         for (int s = 0; s < SYSTEM_COUNT; s++)
-            if (row->names[s] && (!operator|| strcmp(row->operator, operator) == 0))
-                alias_read(arena, row, (SystemId)s, &names, NULL);
+            if (row->names[s] && (!op_type || strcmp(row->name, op_type) == 0))
+                alias_read(arena, row->name, (SystemId)s, row->names[s], &names, NULL);
     return names;
 }
 

@@ -1,23 +1,23 @@
-/* alias.h - what other systems call our operators, and how they spell the arguments.
+/* alias.h - what other systems call our operators, and how they name the arguments.
  *
- * One table, a row per operator of ours:
+ * Read from the rows of the operators (registry.h), which have one text a system:
  *
- *     {"Softmax", {[SYSTEM_TORCH] = "softmax(dim=axis) _softmax(dim=axis)",
- *                  [SYSTEM_PADDLE] = "softmax", [SYSTEM_NNSCALER] = "softmax(dim=axis)"}},
- *     {"Gather",  {[SYSTEM_PADDLE] = "embedding(; 1,0; axis:=0)"}},
+ *     {OP("Softmax", ..), TORCH("softmax(dim=axis) _softmax(dim=axis)"), PADDLE("softmax"), ..},
+ *     {OP("Gather", ..), PADDLE("embedding(; 1,0; axis:=0)"), ..},
  *
- * A cell lists names with blanks between. In the brackets, each part may be absent: their attribute
- * = ours, ..; then per operand of ours the number of theirs, `-` for one they have not; then
- * attributes of ours that have one value under that name. An attribute that is not listed keeps its
- * name; one that is in the first part and in the last has that value where they do not give it:
+ * Such a text lists names with blanks between. Parentheses after a name hold three parts, each of
+ * which may be empty: attributes, theirs = ours; then, for each of our operands, the number of
+ * theirs, or `-` if they do not have it; then our attributes that have a fixed value under that
+ * name. An attribute that is not listed keeps its name. One that is in the first part and in the
+ * last has the value of the last where the op does not give it:
  *
- *     {"ReduceSum", {[SYSTEM_TORCH] = "sum(dim=axes, keepdim=keepdims;; keepdims:=0)"}},
+ *     {OP("ReduceSum", ..), TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"), ..},
  *
  * A name with its system, "torch::softmax", "paddle::softmax", "nnscaler::softmax",
  * "stablehlo::dot" (or with a dot, "stablehlo.dot"), is found in any graph; a bare name is an
- * operator of ours first, then the first system's in the order of SystemId that has it. Also found:
- * "aten::softmax" and "vescale::softmax" (torch's), "torch.nn.functional.softmax" and the like, an
- * overload without a row of its own ("aten::softmax.int"), an in-place form ("torch::relu_").
+ * operator of ours first, then of the first system in the order of SystemId that has it. Also
+ * found: "aten::softmax" and "vescale::softmax" (torch's), "torch.nn.functional.softmax" and the
+ * like, an overload that is not listed ("aten::softmax.int"), an in-place form ("torch::relu_").
  */
 #ifndef CORE_RULES_ALIAS_H
 #define CORE_RULES_ALIAS_H
@@ -33,20 +33,13 @@ typedef enum {
     SYSTEM_COUNT
 } SystemId;
 
+/* One name of such a text. */
 typedef struct {
-    const char *operator;            /* as the registry has it */
-    const char *names[SYSTEM_COUNT]; /* NULL: that system has no word for it */
-} AliasRow;
-
-extern const AliasRow alias_table[]; /* ended by a row without operator */
-
-/* One name of a cell, read. */
-typedef struct {
-    const char *name, *operator; /* theirs, ours */
+    const char *name, *op_type; /* theirs, ours */
     SystemId system;
     int n_attrs, n_constants;
-    int n_operands; /* 0: the operands are in our order; else all others of theirs are not looked
-                       at */
+    int n_operands; /* 0: the operands are in our order; else those of theirs that are not in
+                       `operand` are ignored */
     const struct AliasAttr {
         const char *theirs, *ours;
     } * attr;
@@ -54,29 +47,28 @@ typedef struct {
         const char *ours;
         Attr value; /* without a name */
     } * constant;
-    const int *operand; /* per operand of ours: theirs; -1: none */
+    const int *operand; /* per operand of ours: theirs; -1 if they do not have it */
 } Alias;
 typedef Vec(Alias) Aliases;
 
 const char *system_name(SystemId system); /* "torch": as in front of "::" */
 
-/* Appends what the row's cell for that system lists. *err: the place in the cell, which is wrong.
- */
-bool alias_read(Arena *arena, const AliasRow *row, SystemId system, Aliases *out, Error *err);
+/* Appends the names of a text, which are those of our operator `op_type` in that system. False with
+ * *err, which has the place in the text. */
+bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *text, Aliases *out,
+                Error *err);
 
 /* "aten::softmax": the system and the name in it; false when no system stands before the name. */
 bool alias_split(Str name, SystemId *system, Str *rest);
-/* The name as above; NULL: nobody's. Cells are searched as text and only the one that has the name
- * is read, so that a registry costs nothing for names that no graph has. */
+/* The operator that has the name, written as above; NULL if there is none. */
 const Alias *alias_find(Arena *arena, Str name);
 
-/* What other systems call the operator, NULL: any operator, by row and system. */
-Aliases alias_names(Arena *arena, const char *operator);
+/* What other systems call the operator; NULL: every operator, in the order of their rows. */
+Aliases alias_names(Arena *arena, const char *op_type);
 
-/* The attribute that our operator calls `ours`; NULL: not given. An operand of ours in theirs: -1,
- * none. */
+/* The attribute that our operator calls `ours`; NULL if the op does not give it. */
 const Attr *alias_attr(const Alias *alias, const Graph *graph, int32_t op, const char *ours);
-const char *alias_ours(const Alias *alias, const char *theirs); /* what ours is called */
-int alias_operand(const Alias *alias, int ours);
+const char *alias_ours(const Alias *alias, const char *theirs); /* our name of an attribute */
+int alias_operand(const Alias *alias, int ours); /* the number of theirs; -1: they have none */
 
 #endif

@@ -4,36 +4,45 @@
 #include "core/rules/one_op.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
-/* ---- the tables ---- */
+/* ---- the texts ---- */
 
-static const Example *const tables[] = {
-    examples_elementwise, examples_move,  examples_fold,
-    examples_image,       examples_model, examples_stablehlo,
-};
-enum { N_TABLES = sizeof tables / sizeof *tables };
+static const char separator[] = "; ";
 
-const Example *example_next(const char *name, const Example *after)
+const char *example_next(const char *name, const char *after)
 {
-    bool begun = !after;
-    for (int t = 0; t < N_TABLES; t++)
-        for (const Example *row = tables[t]; row->operators; row++) {
-            if (begun && str_has_word(str_from(row->operators), str_from(name)))
-                return row;
-            begun |= row == after;
-        }
-    return NULL;
+    if (!after) {
+        const Operator *row = operator_find(name);
+        return row ? row->examples : NULL;
+    }
+    const char *end = strstr(after, separator);
+    return end ? end + strlen(separator) : NULL;
 }
 
-/* attrs: "axis=1 keepdims=0", or NULL. */
-static Graph *make(Arena *arena, const char *name, Str operands, const char *attrs, int n_outputs,
-                   Error *err)
+Example example_read(Arena *arena, const char *text)
 {
-    OneOp op = {.operator= str_from(name), .n_outputs = n_outputs};
-    if (!one_op_operands(arena, operands, &op, err))
+    const char *end = strstr(text, separator), *arrow = strstr(text, " -> ");
+    Str rest = end ? (Str){text, (size_t)(end - text)} : str_from(text);
+    Example example = {0};
+    if (arrow && (!end || arrow < end)) {
+        example.n_outputs = (int)strtol(arrow + strlen(" -> "), NULL, 10);
+        rest.n = (size_t)(arrow - text);
+    }
+    Str operands = str_take(&rest, ' ');
+    example.operands = str_eq(operands, STR("()")) ? "" : arena_str(arena, operands);
+    example.attrs = arena_str(arena, rest);
+    return example;
+}
+
+Graph *example_op(Arena *arena, const char *name, const Example *example, Error *err)
+{
+    OneOp op = {.op_type = str_from(name),
+                .n_outputs = example->n_outputs > 0 ? example->n_outputs : 1};
+    if (!one_op_operands(arena, str_from(example->operands), &op, err))
         return NULL;
     OneOpBuilder *builder = one_op_new(arena, &op);
-    for (const char *at = attrs ? attrs : ""; *at;) {
+    for (const char *at = example->attrs; *at;) {
         size_t n = strcspn(at, " ");
         if (!one_op_attr_text(builder, arena_str(arena, (Str){at, n}), err))
             return NULL;
@@ -42,10 +51,10 @@ static Graph *make(Arena *arena, const char *name, Str operands, const char *att
     return one_op_graph(builder, err);
 }
 
-Graph *example_graph(Arena *arena, const char *name, const Example *example, Error *err)
+Graph *example_graph(Arena *arena, const char *name, const char *text, Error *err)
 {
-    return make(arena, name, str_from(example->operands), example->attrs,
-                example->n_outputs > 0 ? example->n_outputs : 1, err);
+    Example example = example_read(arena, text);
+    return example_op(arena, name, &example, err);
 }
 
 /* ---- from an annotation ---- */
@@ -61,7 +70,7 @@ static int64_t dim_of(const AnnoDim *dim)
     return size;
 }
 
-/* False: more dims than a tensor has. */
+/* False if it has more dims than a tensor may have. */
 static bool shape_of(const AnnoTensor *tensor, Shape *out)
 {
     *out = (Shape){0};
@@ -76,7 +85,7 @@ static bool shape_of(const AnnoTensor *tensor, Shape *out)
     return true;
 }
 
-/* What stands in a bracket is told by an attribute: `(h m) k` with h=5. */
+/* A dim in parentheses is split by attributes: `(h m) k` with h=5. */
 static bool add_lengths(OneOpBuilder *builder, Arena *arena, const AnnoTensor *tensor, Error *err)
 {
     for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
@@ -102,7 +111,7 @@ static const Anno *first_anno(Arena *arena, const Operator *row, Error *err)
 
 static Graph *from_anno(Arena *arena, const Operator *row, const Anno *anno, Error *err)
 {
-    OneOp op = {.operator= str_from(row->name)};
+    OneOp op = {.op_type = str_from(row->name)};
     op.n_inputs = anno->n_inputs;
     op.n_outputs = anno->n_outputs;
     Shape *shape = arena_array(arena, Shape, anno->n_inputs);
@@ -122,11 +131,11 @@ static Graph *from_anno(Arena *arena, const Operator *row, const Anno *anno, Err
 Graph *example_of_user(Arena *arena, const Operator *row, Error *err)
 {
     const Anno *anno = first_anno(arena, row, err);
-    if (row->example) {
-        size_t n = strcspn(row->example, " ");
-        int n_outputs = row->data ? row->data->n_outputs : anno ? anno->n_outputs : 1;
-        return make(arena, row->name, (Str){row->example, n},
-                    row->example + n + strspn(row->example + n, " "), n_outputs, err);
+    if (row->examples) {
+        Example example = example_read(arena, row->examples);
+        if (example.n_outputs == 0)
+            example.n_outputs = row->data ? row->data->n_outputs : anno ? anno->n_outputs : 1;
+        return example_op(arena, row->name, &example, err);
     }
     if (anno)
         return from_anno(arena, row, anno, err);

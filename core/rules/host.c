@@ -382,14 +382,14 @@ static const HostOp *find(const char *name)
     return NULL;
 }
 
-bool host_knows(const char *operator)
+bool host_knows(const char *op_type)
 {
-    return find(operator) != NULL;
+    return find(op_type) != NULL;
 }
 
-bool host_needs_values(const char *operator)
+bool host_needs_values(const char *op_type)
 {
-    const HostOp *op = find(operator);
+    const HostOp *op = find(op_type);
     return !op || !op->shape_only;
 }
 

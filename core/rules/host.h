@@ -22,8 +22,8 @@ void values_set_limit(Values *values, int64_t n_elements);
 
 /* True when the operator can be evaluated here at all (Shape needs no known value, only a shape).
  */
-bool host_knows(const char *operator);
-bool host_needs_values(const char *operator); /* false: a shape will do; Shape, Size */
+bool host_knows(const char *op_type);
+bool host_needs_values(const char *op_type); /* false: a shape will do; Shape, Size */
 
 /* The values of all outputs, or false when this op cannot be evaluated from what is known (no
  * error: it is then an ordinary op), or with *err when it is ill-formed (division by zero, index

@@ -4,9 +4,9 @@
 
 /* ---- keys ---- */
 
-static bool operator_reads(const Operator *operator, int input)
+static bool operator_reads(const Operator *row, int input)
 {
-    return input < 16 ? operator->reads>> input & 1 : operator->reads == OPERATOR_ANY;
+    return input < 16 ? row->reads >> input & 1 : row->reads == OPERATOR_ANY;
 }
 
 /* Which inputs of an op the rule looks at, in the order that the op has them. */
@@ -235,8 +235,8 @@ static bool apply_rule(InferState *state, const InferKind *kind, RuleCall *call,
     bool done = registry_apply(kind->row, call, err);
     Error mistyped = {0};
     if (kind->row->rule)
-        schema_find_unknown(call, kind->row->name, &made->unknown, &made->meant);
-    if (kind->row->rule && done && !schema_check_types(call, kind->row->name, &mistyped))
+        schema_find_unknown(call, kind->row, &made->unknown, &made->meant);
+    if (kind->row->rule && done && !schema_check_types(call, kind->row, &mistyped))
         made->mistyped = arena_str(call->arena, str_from(mistyped.text));
     return done;
 }

@@ -103,7 +103,7 @@ static void put_op(const InferState *state, int32_t op, Buf *text)
 static void find_unknown_attr(InferState *state, const InferCase *found)
 {
     const InferKind *kind = &state->kinds[state->graph->ops[found->op].operator];
-    const char *has = schema_attrs(kind->row->name);
+    const char *has = kind->row->attrs;
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     put_op(state, found->op, &text);
     buf_puts(&text, ": no rule reads its attribute '");

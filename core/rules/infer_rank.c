@@ -16,7 +16,7 @@ typedef enum {
 } Rank;
 
 static const struct {
-    const char *operator;
+    const char *op_type;
     Rank rank;
     int operand; /* the one that the run gives */
 } rows[] = {
@@ -112,7 +112,7 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
     int32_t first = call.n_inputs > 0 ? op_inputs(state->graph, op)[0] : -1;
     const Shape *from = first < 0 ? NULL : code_shape(state, state->result->shape[first]);
     size_t r = 0;
-    while (r < sizeof rows / sizeof *rows && strcmp(rows[r].operator, kind->row->name) != 0)
+    while (r < sizeof rows / sizeof *rows && strcmp(rows[r].op_type, kind->row->name) != 0)
         r++;
     if (!from || r == sizeof rows / sizeof *rows)
         return false;

@@ -487,7 +487,7 @@ static bool pass(const Ops *ops, Error *err)
 /* ---- the table ---- */
 
 static const struct {
-    const char *operator;
+    const char *op_type;
     bool (*fn)(const Ops *ops, Error *err);
     bool own; /* an operator on sequences; else one that passes them through */
 } rows[] = {
@@ -510,10 +510,10 @@ static const struct {
     {"LoopCarry", pass, false},
 };
 
-bool infer_is_sequence_op(const char *operator)
+bool infer_is_sequence_op(const char *op_type)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].own && strcmp(rows[i].operator, operator) == 0)
+        if (rows[i].own && strcmp(rows[i].op_type, op_type) == 0)
             return true;
     return false;
 }
@@ -529,7 +529,7 @@ bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, Inf
     }
     Ops ops = {state, &call, code, answers};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].operator, op_operator(state->graph, op)) == 0)
+        if (strcmp(rows[i].op_type, op_operator(state->graph, op)) == 0)
             return call.n_outputs == 1 && rows[i].fn(&ops, err);
     return error_set(err, "it reads a sequence, and takes tensors");
 }

@@ -427,7 +427,7 @@ Graph *one_op_graph(OneOpBuilder *builder, Error *err)
             declare_output(builder, o, outputs[o]);
         graph_add_output(builder->graph, outputs[o]);
     }
-    graph_add_op(builder->graph, op->operator, STR("op"), STR(""), inputs, op->n_inputs, outputs,
+    graph_add_op(builder->graph, op->op_type, STR("op"), STR(""), inputs, op->n_inputs, outputs,
                  op->n_outputs,
                  graph_add_attrs(builder->graph, builder->attrs.at, builder->attrs.n));
     graph_builder_graph(builder->graph)->opset = op->opset;

@@ -11,7 +11,7 @@
 #include "core/model/graph.h"
 
 typedef struct {
-    Str operator;
+    Str op_type;
     int n_inputs, n_outputs;
     const Shape *shape;          /* per input; n_dims -1: an optional operand that is absent */
     const Dtype *dtype;          /* per input; NULL: all f32 */

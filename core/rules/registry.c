@@ -21,6 +21,37 @@ static const Operator *const families[] = {
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
+/* The tables of core/rules/operators, then those of the peers; NULL at the end. */
+static const Operator *table_at(int t)
+{
+    if (t < N_FAMILIES)
+        return families[t];
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        if ((*peer)->operators && t-- == N_FAMILIES)
+            return (*peer)->operators;
+    return NULL;
+}
+
+const Operator *operator_next(const Operator *row)
+{
+    if (row && row[1].name)
+        return row + 1;
+    int t = 0;
+    while (row && strcmp(table_at(t++)->family, row->family) != 0)
+        ;
+    return table_at(t);
+}
+
+const Operator *operator_find(const char *name)
+{
+    const Operator *table;
+    for (int t = 0; (table = table_at(t)); t++)
+        for (const Operator *row = table; row->name; row++)
+            if (strcmp(row->name, name) == 0)
+                return row;
+    return NULL;
+}
+
 struct Registry {
     Arena *arena;
     Names *names;
@@ -43,23 +74,15 @@ static const Operator *find_own(const Registry *registry, Str name)
     return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
 }
 
-static void add_family(Registry *registry, const Operator *rows)
-{
-    for (const Operator *row = rows; row && row->name; row++) {
-        *slot(registry, row->name) = row;
-        vec_push(registry->arena, &registry->listed, row);
-    }
-}
-
 Registry *registry_new(Arena *arena)
 {
     Registry *registry = arena_make(arena, Registry);
     registry->arena = arena;
     registry->names = names_new(arena);
-    for (int f = 0; f < N_FAMILIES; f++)
-        add_family(registry, families[f]);
-    for (const Peer *const *peer = built_peers; *peer; peer++)
-        add_family(registry, (*peer)->operators);
+    for (const Operator *row = NULL; (row = operator_next(row));) {
+        *slot(registry, row->name) = row;
+        vec_push(arena, &registry->listed, row);
+    }
     return registry;
 }
 
@@ -105,17 +128,28 @@ static int find_user(const Registry *registry, const char *name)
     return -1;
 }
 
-void registry_add(Registry *registry, const Operator *operator)
+static const char *copy_text(Arena *arena, const char *text)
 {
-    Operator *row = arena_make(registry->arena, Operator);
-    *row = *operator;
-    row->name = arena_str(registry->arena, str_from(operator->name));
-    row->family = arena_str(registry->arena, str_from(operator->family ? operator->family : "user"));
-    row->kernel = operator->kernel ? arena_str(registry->arena, str_from(operator->kernel)) : NULL;
-    row->example = operator->example ? arena_str(registry->arena, str_from(operator->example))
-                                     : NULL;
-    if (operator->anno)
-        row->anno = copy_source(registry->arena, operator->anno);
+    return text ? arena_str(arena, str_from(text)) : NULL;
+}
+
+void registry_add(Registry *registry, const Operator *given)
+{
+    Arena *arena = registry->arena;
+    const Operator *replaced = operator_find(given->name);
+    Operator *row = arena_make(arena, Operator);
+    *row = *given;
+    row->name = copy_text(arena, given->name);
+    row->family = copy_text(arena, given->family ? given->family : "user");
+    row->kernel = copy_text(arena, given->kernel);
+    row->examples = copy_text(arena, given->examples);
+    if (given->anno)
+        row->anno = copy_source(arena, given->anno);
+    if (replaced) {
+        row->attrs = replaced->attrs;
+        row->types = replaced->types;
+        row->paddle = replaced->paddle;
+    }
 
     *slot(registry, row->name) = row;
     int at = find_user(registry, row->name);
@@ -139,7 +173,7 @@ const Operator *registry_find(const Registry *registry, Str name)
 {
     const Operator *own = find_own(registry, name);
     const Alias *alias = own ? NULL : alias_find(registry->arena, name);
-    return alias ? find_own(registry, str_from(alias->operator)) : own;
+    return alias ? find_own(registry, str_from(alias->op_type)) : own;
 }
 
 int registry_n_users(const Registry *registry)
@@ -321,12 +355,12 @@ static bool says_dtype(const RuleCall *call, int o)
     return tensor >= 0 && call->graph->tensors[tensor].dtype != DT_NONE;
 }
 
-static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
+static bool apply_anno(const Operator *row, RuleCall *call, Error *err)
 {
     const Anno **annos = NULL;
     AnnoArg *args;
     AnnoMatch match;
-    int n = anno_candidates(operator->anno, call, &annos, err), n_args = anno_args(call, &args);
+    int n = anno_candidates(row->anno, call, &annos, err), n_args = anno_args(call, &args);
     AnnoInput *inputs = arena_array(call->arena, AnnoInput, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++)
         if (call->shape[i])
@@ -340,7 +374,7 @@ static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
 
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = match.output[o];
-        bool same = operator->flags & OPERATOR_SAME_DTYPE || !says_dtype(call, o);
+        bool same = row->flags & OPERATOR_SAME_DTYPE || !says_dtype(call, o);
         if (same && call->n_inputs > 0)
             call->out_dtype[o] = call->dtype[0];
     }
@@ -349,10 +383,10 @@ static bool apply_anno(const Operator *operator, RuleCall * call, Error *err)
 }
 
 /* "it has 1 input, and takes 2" */
-static bool wrong_count(const Operator *operator, int n, Error *err)
+static bool wrong_count(const Operator *row, int n, Error *err)
 {
     const char *s = n == 1 ? "" : "s";
-    int min = operator->inputs_min, max = operator->inputs_max;
+    int min = row->inputs_min, max = row->inputs_max;
     if (min == max)
         return error_set(err, "it has %d input%s, and takes %d", n, s, min);
     if (max == OPERATOR_ANY)
@@ -360,14 +394,14 @@ static bool wrong_count(const Operator *operator, int n, Error *err)
     return error_set(err, "it has %d input%s, and takes %d to %d", n, s, min, max);
 }
 
-static bool check_counts(const Operator *operator, const RuleCall * call, Error *err)
+static bool check_counts(const Operator *row, const RuleCall *call, Error *err)
 {
-    int outputs_max = operator->outputs_max> 0 ? operator->outputs_max : 1;
-    if (call->n_inputs < operator->inputs_min || call->n_inputs> operator->inputs_max)
-        return wrong_count(operator, call->n_inputs, err);
+    int outputs_max = row->outputs_max > 0 ? row->outputs_max : 1;
+    if (call->n_inputs < row->inputs_min || call->n_inputs > row->inputs_max)
+        return wrong_count(row, call->n_inputs, err);
     if (call->n_outputs < 1 || call->n_outputs > outputs_max)
         return error_set(err, "it has %d outputs, and gives 1 to %d", call->n_outputs, outputs_max);
-    for (int i = 0; i < operator->inputs_min; i++)
+    for (int i = 0; i < row->inputs_min; i++)
         if (!call->shape[i])
             return error_set(err, "its input %d is absent",
                              call->alias && i < call->alias->n_operands ? call->alias->operand[i]
@@ -375,13 +409,13 @@ static bool check_counts(const Operator *operator, const RuleCall * call, Error 
     return true;
 }
 
-static bool run_rule(const Operator *operator, RuleCall * call, Error *err)
+static bool run_rule(const Operator *row, RuleCall *call, Error *err)
 {
-    if (operator->rule && !check_counts(operator, call, err))
+    if (row->rule && !check_counts(row, call, err))
         return false;
-    if (operator->data)
-        return operator->data->apply(operator->data->data, call, err);
-    return operator->rule ? operator->rule(call, err) : apply_anno(operator, call, err);
+    if (row->data)
+        return row->data->apply(row->data->data, call, err);
+    return row->rule ? row->rule(call, err) : apply_anno(row, call, err);
 }
 
 /* ---- under another system's name ---- */
@@ -431,21 +465,21 @@ static OpSpace *their_space(RuleCall *call, const OpSpace *ours)
     return call->space = space;
 }
 
-static bool run_alias(const Operator *operator, RuleCall * call, Error *err)
+static bool run_alias(const Operator *row, RuleCall *call, Error *err)
 {
     const Alias *alias = call->alias;
     if (alias->n_operands == 0) {
-        if (!run_rule(operator, call, err))
+        if (!run_rule(row, call, err))
             return false;
     } else {
         RuleCall ours = our_call(call);
-        if (!run_rule(operator, & ours, err))
+        if (!run_rule(row, &ours, err))
             return false;
         their_space(call, ours.space);
     }
     bool same = alias->n_operands + alias->n_attrs + alias->n_constants == 0;
     if (same && !call->space->kernel)
-        call->space->kernel = operator->name;
+        call->space->kernel = row->name;
     return true;
 }
 
@@ -462,9 +496,9 @@ static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
            user_op_updates(user, call->space, err);
 }
 
-bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
+bool registry_apply(const Operator *row, RuleCall *call, Error *err)
 {
-    if (!(call->alias ? run_alias : run_rule)(operator, call, err))
+    if (!(call->alias ? run_alias : run_rule)(row, call, err))
         return false;
 
     for (int o = 0; o < call->n_outputs; o++)
@@ -473,14 +507,12 @@ bool registry_apply(const Operator *operator, RuleCall * call, Error *err)
             return true;
         }
     OpSpace *space = call->space;
-    space->early |= (operator->flags & OPERATOR_EARLY) != 0;
-    if (operator->flags & OPERATOR_VIEW)
-        space->kernel = "view";
-    if (operator->kernel)
-        space->kernel = operator->kernel;
-    space->own = operator->own;
-    space->flops += operator->flops_per_point * index_points(space);
-    return opspace_finish(space, err) && (!operator->user || apply_user(operator->user, call, err));
+    space->early |= (row->flags & OPERATOR_EARLY) != 0;
+    if (row->kernel && (!row->rule || strcmp(row->kernel, "view") == 0))
+        space->kernel = row->kernel;
+    space->own = row->own;
+    space->flops += row->flops_per_point * index_points(space);
+    return opspace_finish(space, err) && (!row->user || apply_user(row->user, call, err));
 }
 
 OpSpace *registry_replicated(RuleCall *call)

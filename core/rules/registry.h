@@ -1,9 +1,10 @@
-/* registry.h - the operators: one table row each, or a family function where shapes decide.
+/* registry.h - the operators: one table row each, with all that is known of it.
  *
- * A row gives the name, an annotation (dimop language) or a family function that fills the op space
- * and the output shapes, what evaluates the op when all its inputs are known, and flags. Built-in
- * rows are const tables in core/rules/operators; registered ones (register_op) are rows of the same
- * kind in a Registry, looked up first.
+ * A built-in operator is one row of a table in core/rules/operators: its rule, what ONNX says of
+ * it, small calls of it, its names in other systems, and by which name the kernels and other
+ * systems find what they have for it. Aliases (alias.h), types (schema.h), examples (example.h) and
+ * calls of other systems (system_call.h) are read from these rows. A user's operator (register_op)
+ * is a row of the same kind in a Registry, and is found before the built-in one of that name.
  */
 #ifndef CORE_RULES_REGISTRY_H
 #define CORE_RULES_REGISTRY_H
@@ -51,11 +52,13 @@ typedef bool RuleFn(RuleCall *call, Error *err);
 typedef enum {
     OPERATOR_EARLY = 1, /* OpSpace.early */
     OPERATOR_SAME_DTYPE =
-        2,             /* an `anno` row: outputs have the dtype of input 0, not the declared */
-    OPERATOR_VIEW = 4, /* moves or renames elements of input 0 and no more: kernel "view" */
+        2, /* an `anno` row: outputs have the dtype of input 0, not the declared */
 } OperatorFlags;
 
-enum { OPERATOR_ANY = 0xFFFF }; /* inputs_max: any number; reads: every input */
+enum {
+    OPERATOR_ANY = 0xFFFF,           /* inputs_max, outputs_max: any number; reads: every input */
+    OPERATOR_MANY = OPERANDS_MAX / 2 /* outputs_max of a list */
+};
 
 typedef struct Operator Operator;
 
@@ -89,29 +92,73 @@ typedef struct {
 } AnnoSource;
 
 struct Operator {
-    const char *name; /* as op_operator() answers it */
-    RuleFn *rule;     /* NULL: use anno or data */
-    const AnnoSource *anno;
-    const RuleData *data; /* instead of both; NULL: none */
+    const char *name;   /* as op_operator() answers it */
+    const char *family; /* "norm": the file that has its row; `rule` shows it */
+    RuleFn *rule;       /* NULL: a user's operator, which has `anno` or `data` */
     unsigned flags;
-    double flops_per_point;    /* per point of the index space; 2 for matmuls */
-    const char *kernel;        /* a user's operator: the built-in one whose kernel runs it */
-    const struct Kernel *own;  /* its own kernel; NULL: none */
-    const struct UserOp *user; /* what else a user said (core/rules/user_op.h); NULL: nothing */
-    const char *example;       /* operands to prove its rule on, as one_op_operands() reads them */
-    const char *family;        /* "elementwise": the file its row is in, shown by `rule` */
-    uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says; the first inputs_min
+    double flops_per_point;          /* per point of the index space; 2 for matmuls */
+    uint16_t inputs_min, inputs_max; /* how many inputs; 0, 0: `anno` says it; the first inputs_min
                                         must be present */
     uint16_t outputs_max;            /* 0: 1 */
     uint16_t reads; /* bit i: the rule looks at the value of input i, when it is known */
+
+    /* ONNX: attributes with blanks between, those of every version; NULL: not an operator of ONNX.
+     * Types, one word an input: a letter that inputs of one type share, `.` for one on its own;
+     * then what it may be, f i b s c for floats, whole numbers, bool, strings, complex numbers;
+     * nothing: anything; `+` is as many more. */
+    const char *attrs, *types;
+
+    const char *examples;            /* small calls (example.h); NULL: none */
+    const char *names[SYSTEM_COUNT]; /* in other systems, with their arguments' names (alias.h) */
+    const char *calls[SYSTEM_COUNT]; /* as they write it (system_call.h) */
+    const char *kernel;   /* name of the kernel that runs it, in the tables of core/run/kernels and,
+                             where a GPU runs it, of core/run/cuda; NULL: it is only planned. "view":
+                             it moves or renames the elements of input 0, and its op space has that
+                             kernel. Of a user's operator: the built-in one whose kernel runs it. */
+    const char *paddle;   /* how to write it as an op of Paddle, a row of peers/paddle/op_call.c;
+                             NULL: under its names there */
+    const char *dtensor;  /* the same of torch's DTensor: a row of peers/torch/whole.c, then the
+                             operators of torch that it becomes */
+    const char *gradient; /* how to differentiate it: a name that the backward pass resolves, as
+                             `kernel` is by the runner. NULL today: no pass reads it yet. */
+
+    /* a user's operator */
+    const AnnoSource *anno;
+    const RuleData *data;      /* instead of anno; NULL: none */
+    const struct Kernel *own;  /* its own kernel; NULL: none */
+    const struct UserOp *user; /* what else a user said (core/rules/user_op.h); NULL: nothing */
 };
+
+/* Columns of the tables of core/rules/operators, which define FAMILY:
+ *
+ *     {OP("CumSum", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),
+ *      .kernel = "CumSum", .examples = "5x6x4,=1", TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
+ */
+#define OP(name_, rule_, flops_, min, max)                                                         \
+    .name = (name_), .family = FAMILY, .rule = (rule_), .flops_per_point = (flops_),               \
+    .inputs_min = (min), .inputs_max = (max)
+#define EARLY .flags = OPERATOR_EARLY
+#define ONNX(attrs_, types_) .attrs = (attrs_), .types = (types_)
+#define NNSCALER(text) .names[SYSTEM_NNSCALER] = (text)
+#define TORCH(text) .names[SYSTEM_TORCH] = (text)
+#define PADDLE(text) .names[SYSTEM_PADDLE] = (text)
+#define STABLEHLO(text) .names[SYSTEM_SHARDY] = (text)
+#define TORCH_CALLS(text) .calls[SYSTEM_TORCH] = (text)
+#define PADDLE_CALLS(text) .calls[SYSTEM_PADDLE] = (text)
+
+/* A built-in row by its own name; NULL: there is none. */
+const Operator *operator_find(const char *name);
+/* The built-in row after that one, in the order of the tables (NULL: the first); NULL at the end.
+ */
+const Operator *operator_next(const Operator *row);
 
 typedef struct Registry Registry;
 
 Registry *registry_new(Arena *arena);
 Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a rule's data */
-/* Adds or replaces a user's operator. The row and its texts are copied, its `data` is not. */
-void registry_add(Registry *registry, const Operator *operator);
+/* Adds or replaces a user's operator. The row and its texts are copied, its `data` is not. It keeps
+ * `attrs`, `types` and `paddle` of a built-in operator of that name. */
+void registry_add(Registry *registry, const Operator *row);
 /* By any name: user's, built-in, then other systems' (alias.h). NULL: none. */
 const Operator *registry_find(const Registry *registry, Str name);
 /* What the name that was found is in another system; NULL: it is the operator's own. */
@@ -130,10 +177,10 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_indexing[], operators_matrix[], operators_order[], operators_borrowed[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
- * the op space and its flags and flops. operator may not be NULL. Under an alias the rule sees the
+ * the op space and its flags and flops. Under an alias the rule sees the
  * operands in our order, and the op space has them in the op's; those the rule has no use for are
  * `ignored`. */
-bool registry_apply(const Operator *operator, RuleCall * call, Error *err);
+bool registry_apply(const Operator *row, RuleCall *call, Error *err);
 
 /* The op space of an op that nobody can cut: inputs whole, no index dims; no_rule is set. Outputs,
  * and inputs whose shape is unknown (n_dims -1), are `ignored`. */

@@ -1,27 +1,24 @@
-/* schema.h - what ONNX says of its operators beside what rules ask: attributes, types of operands.
+/* schema.h - checks an op against what ONNX says of its operator: attributes, types of operands.
  *
- * Rules ask for what decides shapes and cuts; other attributes, and element types, change numbers
- * alone. The table tells such an attribute from a slip of the pen, and a graph that no runtime
- * takes from one that is fine.
+ * Rules read the attributes that decide shapes and shardings; others, and element types, change
+ * numbers alone. The columns `attrs` and `types` of an operator's row tell such an attribute from a
+ * misspelt one, and find a graph that no runtime accepts.
  */
 #ifndef CORE_RULES_SCHEMA_H
 #define CORE_RULES_SCHEMA_H
 
 #include "core/rules/registry.h"
 
-/* Names with blanks between, "" for none; NULL: not an operator of ONNX. */
-const char *schema_attrs(const char *operator);
-
-/* After the operator's rule ran with call->reads: the attributes are of the types it asked for, and
- * the element types of the inputs fit the operator; those that are not known do. Inputs of
- * operators that are none of ONNX, and of ops with another system's name, are not looked at.
+/* After the operator's rule ran with call->reads: the attributes have the types that it asked for,
+ * and the element types of the inputs fit the operator. Types that are not known fit; inputs of
+ * operators that are not of ONNX, and of ops under another system's name, are not checked.
  * ERROR_DTYPE names the attribute or the inputs. */
-bool schema_check_types(const RuleCall *call, const char *operator, Error * err);
+bool schema_check_types(const RuleCall *call, const Operator *row, Error *err);
 
-/* After the operator's rule ran with call->reads: the first attribute of the op that the rule did
- * not ask for and the table does not have, and the one that was meant ("": none is near, and the
- * table has the operator). Where the table has no such operator, or the op has another system's
- * name, only those that have a near one. */
-bool schema_find_unknown(const RuleCall *call, const char *operator, Str * given, Str *meant);
+/* After the operator's rule ran with call->reads: the first attribute of the op that neither the
+ * rule asked for nor the operator has, and the one that was meant ("" if no name of an operator of
+ * ONNX is near). Of operators that are not of ONNX, and of ops under another system's name, only
+ * attributes that are near a known one are reported. */
+bool schema_find_unknown(const RuleCall *call, const Operator *row, Str *given, Str *meant);
 
 #endif

@@ -2,32 +2,53 @@
 
 #include <inttypes.h>
 
-static const Kernel *const families[] = {
-    kernels_elementwise, kernels_matmul,    kernels_move,      kernels_gather,   kernels_reduce,
-    kernels_norm,        kernels_along,     kernels_make,      kernels_einsum,   kernels_conv,
-    kernels_pool,        kernels_image,     kernels_resample,  kernels_quantize, kernels_scatter,
-    kernels_cast,        kernels_recurrent, kernels_attention, kernels_nbits,    kernels_fused,
-    kernels_deform,      kernels_back,      kernels_regions,   kernels_sample,   kernels_integer,
-    kernels_signal,      kernels_stateful,  kernels_rotary,    kernels_decide,   kernels_boxes,
-    kernels_loss,        kernels_optimizer, kernels_random,    kernels_matrix,   kernels_ngrams,
-    kernels_control,     kernels_sequence,
-};
+const Kernel *const kernel_families[] = {kernels_elementwise, kernels_matmul,
+                                         kernels_move,        kernels_gather,
+                                         kernels_reduce,      kernels_norm,
+                                         kernels_along,       kernels_make,
+                                         kernels_einsum,      kernels_conv,
+                                         kernels_pool,        kernels_image,
+                                         kernels_resample,    kernels_quantize,
+                                         kernels_scatter,     kernels_cast,
+                                         kernels_recurrent,   kernels_attention,
+                                         kernels_nbits,       kernels_fused,
+                                         kernels_deform,      kernels_back,
+                                         kernels_regions,     kernels_sample,
+                                         kernels_integer,     kernels_signal,
+                                         kernels_stateful,    kernels_rotary,
+                                         kernels_decide,      kernels_boxes,
+                                         kernels_loss,        kernels_optimizer,
+                                         kernels_random,      kernels_matrix,
+                                         kernels_ngrams,      kernels_control,
+                                         kernels_sequence,    NULL};
 
 static const Kernel *find(const char *name)
 {
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-        for (const Kernel *kernel = families[f]; kernel->name; kernel++)
+    for (const Kernel *const *family = kernel_families; *family; family++)
+        for (const Kernel *kernel = *family; kernel->name; kernel++)
             if (strcmp(kernel->name, name) == 0)
                 return kernel;
     return NULL;
 }
 
-const Kernel *kernel_find(const OpSpace *space, const char *operator)
+/* Of an operator, or by its own name. */
+static const Kernel *find_named(const char *name)
+{
+    const Operator *row = operator_find(name);
+    return !row ? find(name) : row->kernel ? find(row->kernel) : NULL;
+}
+
+const Kernel *kernel_find(const OpSpace *space, const char *op_type)
 {
     if (space && space->own)
         return space->own;
-    const Kernel *named = space && space->kernel ? find(space->kernel) : NULL;
-    return named ? named : find(operator);
+    const Kernel *named = space && space->kernel ? find_named(space->kernel) : NULL;
+    return named ? named : find_named(op_type);
+}
+
+bool kernel_is_built_in(const Kernel *kernel)
+{
+    return find(kernel->name) == kernel;
 }
 
 bool kernel_reads_value(const Kernel *kernel, int input)

@@ -1,4 +1,4 @@
-/* kernel.h - what computes an op on one rank: operator name -> function.
+/* kernel.h - what computes an op on one rank: a table of functions by the names that rows have.
  *
  * A kernel sees local parts and nothing of the mesh. Their shapes are local; runs give the global
  * index of each place, and `whole` the sizes of the tensors, which is all that an op needs whose
@@ -6,7 +6,9 @@
  * ReduceMean divides by the global count, a dim broadcasts where its whole size is 1. Where an op
  * sums over a dim that is cut, the kernel leaves this rank's addend.
  *
- * One table a family, of rows {name, function, ..}; kernel_find() looks through them all.
+ * One table a family, of rows {name, function, ..}. The column `kernel` of an operator's row
+ * (core/rules/registry.h) names the one that runs it; operators may share one. A kernel is named
+ * after the first operator it runs. kernel_find() is called once an op, when a program is made.
  */
 #ifndef CORE_RUN_KERNEL_H
 #define CORE_RUN_KERNEL_H
@@ -54,8 +56,7 @@ typedef bool KernelFn(const KernelCall *call, Error *err);
 enum { KERNEL_DECIDES = -1, KERNEL_LISTS = -2 };
 
 struct Kernel {
-    const char
-        *name; /* of the operator, as op_operator() answers it; OpSpace.kernel may name it too */
+    const char *name;
     KernelFn *run;
     const void *row; /* the family's own data */
     int first_value; /* inputs from this one on are read as values known at load, 0: none are;
@@ -71,10 +72,12 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
     kernels_integer[], kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[],
     kernels_boxes[], kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[],
     kernels_ngrams[], kernels_control[], kernels_sequence[];
+extern const Kernel *const kernel_families[]; /* all of these, ended by NULL */
 
 /* The kernel of an op: the one its op space has, the one that is named there (space may be NULL),
- * then its operator's. NULL when there is none. */
-const Kernel *kernel_find(const OpSpace *space, const char *operator);
+ * then its operator's. NULL if there is none. */
+const Kernel *kernel_find(const OpSpace *space, const char *op_type);
+bool kernel_is_built_in(const Kernel *kernel); /* not a user's */
 bool kernel_reads_value(const Kernel *kernel, int input);
 /* The op draws numbers: another generator than ours draws others. */
 bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel);

@@ -47,9 +47,9 @@ bool lower_op(Lowering *l, int32_t op, Error *err);
 bool lower_op_alone(Lowering *l, int32_t op, Error *err);
 bool lower_pins(Lowering *l, int32_t op, Error *err);
 
-static inline bool lower_is(const Lowering *l, int32_t op, const char *operator)
+static inline bool lower_is(const Lowering *l, int32_t op, const char *op_type)
 {
-    return strcmp(op_operator(l->graph, op), operator) == 0;
+    return strcmp(op_operator(l->graph, op), op_type) == 0;
 }
 
 /* Whether a region is another, or lies in it. */

@@ -165,7 +165,7 @@ static bool takes_operands(const Lowering *l, int32_t op, Error *err)
 
 bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
 {
-    const char *operator= op_operator(l->graph, op);
+    const char *op_type = op_operator(l->graph, op);
     if (l->out->kernel[op])
         return true;
     l->out->kernel[op] = kernel_of(l, op);
@@ -173,7 +173,7 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
     const OpSaid *said = op_said(l->plan, op);
     if (said && said->n_comms > 0) {
         error_kind(err, ERROR_USAGE, "op '%s' cannot be run: what %s sends inside is not run here",
-                   op_name(l->graph, op), operator);
+                   op_name(l->graph, op), op_type);
         error_hint(err, "the plan can be looked at; it runs on a mesh that does not cut it so");
         return false;
     }
@@ -185,7 +185,7 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
         return false;
     }
     error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
-               op_name(l->graph, op), operator);
+               op_name(l->graph, op), op_type);
     error_hint(err, "the plan can be looked at without running it");
     return false;
 }

@@ -160,10 +160,10 @@ static bool is_copied(const Team *team, int32_t op)
     return false;
 }
 
-static bool is_told(const RunReport *report, const char *operator)
+static bool is_told(const RunReport *report, const char *op_type)
 {
     for (int i = 0; i < report->n_copied_operators; i++)
-        if (strcmp(report->copied_operator[i], operator) == 0)
+        if (strcmp(report->copied_operator[i], op_type) == 0)
             return true;
     return false;
 }

@@ -442,12 +442,12 @@ static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
         if (i >= 0)
             decide_cut(listing, PIN_INDEX_DIM, maker_of(at, r), i, &more);
     }
-    const char *operator= op_operator(session->graph, first), *axes = axes_text(listing, atoms);
+    const char *op_type = op_operator(session->graph, first), *axes = axes_text(listing, atoms);
     if (i < 0)
-        add_option(listing, arena_printf(listing->arena, "%s: %s not cut by %s", operator,
+        add_option(listing, arena_printf(listing->arena, "%s: %s not cut by %s", op_type,
                                          space->index[j].name, axes));
     else
-        add_option(listing, arena_printf(listing->arena, "%s: %s cut by %s, not %s", operator,
+        add_option(listing, arena_printf(listing->arena, "%s: %s cut by %s, not %s", op_type,
                                          space->index[i].name, axes, space->index[j].name));
 }
 

@@ -402,7 +402,7 @@ static void bench_rule_build(void)
     int n = 0;
     for (int i = 0; i < registry_count(registry); i++) {
         const char *name = registry_at(registry, i)->name;
-        for (const Example *e = example_next(name, NULL); e; e = example_next(name, e)) {
+        for (const char *e = example_next(name, NULL); e; e = example_next(name, e)) {
             Error err = {0};
             const Graph *graph = example_graph(arena, name, e, &err);
             must(graph != NULL, &err);

@@ -56,28 +56,28 @@ static int32_t ints_attr(Made *made, const char *name, const int64_t *ints, int 
 }
 
 /* One op on up to three inputs (-1: fewer); its result is PATH.NAME. */
-static int32_t add(Made *made, const char *operator, const char * path, const char *name,
+static int32_t add(Made *made, const char *op_type, const char *path, const char *name,
                    const int32_t *in, int32_t attrs)
 {
     int n = 1;
     while (n < 3 && in[n] >= 0)
         n++;
     int32_t out = graph_tensor(made->builder, text_of(made, path, name));
-    graph_add_op(made->builder, str_from(operator), buf_str(&made->text), str_from(path), in, n,
+    graph_add_op(made->builder, str_from(op_type), buf_str(&made->text), str_from(path), in, n,
                  &out, 1, attrs);
     return out;
 }
 
-static int32_t unary(Made *made, const char *operator, const char * path, const char *name,
-                     int32_t x, int32_t attrs)
+static int32_t unary(Made *made, const char *op_type, const char *path, const char *name, int32_t x,
+                     int32_t attrs)
 {
-    return add(made, operator, path, name, (const int32_t[]){x, -1, -1}, attrs);
+    return add(made, op_type, path, name, (const int32_t[]){x, -1, -1}, attrs);
 }
 
-static int32_t binary(Made *made, const char *operator, const char * path, const char *name,
+static int32_t binary(Made *made, const char *op_type, const char *path, const char *name,
                       int32_t x, int32_t y)
 {
-    return add(made, operator, path, name, (const int32_t[]){x, y, -1}, 0);
+    return add(made, op_type, path, name, (const int32_t[]){x, y, -1}, 0);
 }
 
 /* x w + b: 2 ops. */
@@ -150,11 +150,11 @@ typedef struct {
     int32_t reduce_attrs, keep_attrs, cast_attrs;
 } Fine;
 
-static int32_t fine(Fine *f, const char *operator, int32_t x, int32_t y, int32_t z, int32_t attrs)
+static int32_t fine(Fine *f, const char *op_type, int32_t x, int32_t y, int32_t z, int32_t attrs)
 {
     char name[16];
     snprintf(name, sizeof name, "op%d", f->n++);
-    return add(f->made, operator, f->path, name, (const int32_t[]){x, y, z}, attrs);
+    return add(f->made, op_type, f->path, name, (const int32_t[]){x, y, z}, attrs);
 }
 
 static int32_t spread(Fine *f, int32_t x, int32_t shape)

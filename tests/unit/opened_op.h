@@ -23,7 +23,7 @@ typedef struct {
 static inline Graph *graph_of(Arena *arena, const char *operands, const char *attrs)
 {
     Error err = {0};
-    OneOp op = {.operator= STR("my::op"), .n_outputs = 1};
+    OneOp op = {.op_type = STR("my::op"), .n_outputs = 1};
     if (!one_op_operands(arena, str_from(operands), &op, &err))
         fail_msg("%s", err.text);
     OneOpBuilder *builder = one_op_new(arena, &op);

@@ -44,8 +44,8 @@ static bool is_named(const char *names, const char *name)
 /* ---- the op of an example ---- */
 
 typedef struct {
-    const char *operator;
-    const Example *example;
+    const char *op_type;
+    const char *example;
 } One;
 
 typedef struct {
@@ -60,7 +60,7 @@ static Op op_of(const One *one)
     Error err = {0};
     const DimBindings none = {0};
     Op op = {.arena = arena_new()};
-    op.graph = example_graph(op.arena, one->operator, one->example, &err);
+    op.graph = example_graph(op.arena, one->op_type, one->example, &err);
     if (op.graph)
         op.inferred = infer(op.arena, op.graph, registry_new(op.arena), &none, false, &err);
     if (!op.inferred)
@@ -68,7 +68,7 @@ static Op op_of(const One *one)
     op.space = inferred_space(op.inferred, 0);
     if (!op.space)
         fail_msg("it is evaluated before the run");
-    if (is_named(counted_by_run, one->operator))
+    if (is_named(counted_by_run, one->op_type))
         op.space = NULL;
     return op;
 }
@@ -220,7 +220,7 @@ static void cells_are_met(const One *one, const OpSpace *space, int *count)
             continue;
         assert_true(shape_elements(&operand->shape) <= CELLS_MAX);
         meet(space, operand, &all, count, &around);
-        if (output || !is_named(picks, one->operator))
+        if (output || !is_named(picks, one->op_type))
             expect_counts(operand, count, output, output ? "output" : "input");
     }
 }
@@ -490,11 +490,10 @@ int main(void)
     const Registry *registry = registry_new(arena);
     for (int i = 0; i < registry_count(registry); i++) {
         const char *name = registry_at(registry, i)->name;
-        for (const Example *e = example_next(name, NULL); e; e = example_next(name, e)) {
+        for (const char *e = example_next(name, NULL); e; e = example_next(name, e)) {
             assert_true(n < EXAMPLES_MAX);
             ones[n] = (One){name, e};
-            snprintf(names[n], sizeof names[n], "%s %s %s", name, e->operands,
-                     e->attrs ? e->attrs : "");
+            snprintf(names[n], sizeof names[n], "%s %.*s", name, (int)strcspn(e, ";"), e);
             n++;
         }
     }

@@ -395,9 +395,27 @@ static void operators_with_a_rule_have_a_kernel(void **state)
     arena_free(arena);
 }
 
+/* The column `kernel` of the operators' rows: each name is of a kernel, each kernel is named. */
+static void rows_and_kernels_name_each_other(void **state)
+{
+    (void)state;
+    for (const Operator *row = NULL; (row = operator_next(row));)
+        if (row->kernel && !kernel_find(NULL, row->name))
+            fail_msg("%s: there is no kernel '%s'", row->name, row->kernel);
+    for (const Kernel *const *family = kernel_families; *family; family++)
+        for (const Kernel *kernel = *family; kernel->name; kernel++) {
+            bool used = false;
+            for (const Operator *row = NULL; !used && (row = operator_next(row));)
+                used = row->kernel && strcmp(row->kernel, kernel->name) == 0;
+            if (!used)
+                fail_msg("no operator has the kernel '%s'", kernel->name);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_and_kernels_name_each_other),
         cmocka_unit_test(operators_with_a_rule_have_a_kernel),
         cmocka_unit_test(halves_survive_a_round_trip),
         cmocka_unit_test(ulps_are_counted),

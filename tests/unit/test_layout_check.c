@@ -359,9 +359,10 @@ static void the_indexed_dim_is_not_cut(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     Registry *registry = registry_new(arena);
-    registry_add(
-        registry,
-        &(Operator){.name = "my.put", .anno = &source, .own = &kernel, .example = "7x6,3:i64,3x6"});
+    registry_add(registry, &(Operator){.name = "my.put",
+                                       .anno = &source,
+                                       .own = &kernel,
+                                       .examples = "7x6,3:i64,3x6"});
     UsersRow *const rows[] = {&columns, &dim};
     for (int i = 0; i < 2; i++) {
         SystemCalls calls = {0};
@@ -391,12 +392,12 @@ static void addends_combine(void **state)
     static const uint8_t y = 1;
     for (size_t i = 0; i < COUNT_OF(reduces); i++) {
         bool logical = reduces[i] == REDUCE_ANY || reduces[i] == REDUCE_ALL;
-        Example example = {"Identity", logical ? "5x6:bool" : "5x6", NULL, 0};
+        const char *example = logical ? "5x6:bool" : "5x6";
         Error err = {0};
         RuleProof proof;
         LayoutCheck check;
         SystemCall call = {.name = "Identity", .n_inputs = 1, .n_outputs = 1};
-        call.ours = call.theirs = example_graph(arena, "Identity", &example, &err);
+        call.ours = call.theirs = example_graph(arena, "Identity", example, &err);
         call.input = (int[]){0};
         assert_true(layout_check_open(arena, registry_new(arena), &call, &proof, &check, &err));
         layout_check_begin(&check, mesh);

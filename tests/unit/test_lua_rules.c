@@ -162,7 +162,7 @@ static void test_spmd(void **state)
     SpmdTensor input[4], output[4];
     Sandbox *sandbox = run_script(row->script, &rules, &err);
     if (sandbox && row->op) {
-        OneOp one = {.operator= STR("op")};
+        OneOp one = {.op_type = STR("op")};
         OneOpBuilder *builder = one_op_new(arena, &one);
         assert_true(one_op_attr_text(builder, "shape=[128]", &err));
         Source mesh = {"mesh", STR("x=2,y=4")};

@@ -339,11 +339,11 @@ static const char *anno_of_op(void *context, const RuleCall *call, Error *err)
     return call->n_inputs == 1 ? "a b -> a" : "a, a -> a";
 }
 
-static Inferred *infer_with(Arena *arena, const Operator *operator, const char * text)
+static Inferred *infer_with(Arena *arena, const Operator *op_type, const char *text)
 {
     Registry *registry = registry_new(arena);
     DimBindings none = {0};
-    registry_add(registry, operator);
+    registry_add(registry, op_type);
     return infer(arena, graph_from_text(arena, text, 18), registry, &none, false, NULL);
 }
 

@@ -24,13 +24,13 @@ static int32_t add_weight(GraphBuilder *builder, const char *name)
     return tensor;
 }
 
-static int32_t add_op(GraphBuilder *builder, const char *operator, const char * name,
+static int32_t add_op(GraphBuilder *builder, const char *op_type, const char *name,
                       const char *path, int32_t a, int32_t b)
 {
     int32_t inputs[] = {a, b};
     int32_t out = graph_tensor(
         builder, str_from(arena_printf(graph_builder_graph(builder)->arena, "%s.o", name)));
-    graph_add_op(builder, str_from(operator), str_from(name), str_from(path), inputs, b < 0 ? 1 : 2,
+    graph_add_op(builder, str_from(op_type), str_from(name), str_from(path), inputs, b < 0 ? 1 : 2,
                  &out, 1, 0);
     return out;
 }

@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *name;
-    const char *operator, * operands, *attrs; /* as core/rules/example.h has them */
+    const char *op_type, *operands, *attrs; /* as core/rules/example.h has them */
     int n_outputs;
     const char *want; /* what the first finding says, or its hint; NULL: there is none */
 } Refusal;
@@ -64,7 +64,7 @@ static void refuses(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     const DimBindings none = {0};
-    OneOp op = {.operator= str_from(row->operator), .n_outputs = row->n_outputs};
+    OneOp op = {.op_type = str_from(row->op_type), .n_outputs = row->n_outputs};
     if (!one_op_operands(arena, str_from(row->operands), &op, &err))
         fail_msg("%s", err.text);
     OneOpBuilder *builder = one_op_new(arena, &op);

@@ -27,7 +27,7 @@ static const Mesh *test_mesh(Arena *arena)
 
 static const Graph *read_attrs(Arena *arena, const char *op, const char *attrs)
 {
-    OneOp one = {.operator= str_from(op)};
+    OneOp one = {.op_type = str_from(op)};
     OneOpBuilder *builder = one_op_new(arena, &one);
     while (attrs && *attrs) {
         size_t n = strcspn(attrs, " ");

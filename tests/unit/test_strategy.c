@@ -67,7 +67,7 @@ static Fixture fixture(const char *op, const char *mesh, const char *inputs, con
             at->placements = placements(f.arena, f.call.mesh, lies);
     }
     f.call.input = tensor;
-    OneOpBuilder *builder = one_op_new(f.arena, &(OneOp){.operator= str_from(op)});
+    OneOpBuilder *builder = one_op_new(f.arena, &(OneOp){.op_type = str_from(op)});
     for (Str rest = str_from(attrs ? attrs : ""); rest.n > 0;)
         assert_true(one_op_attr_text(builder, arena_str(f.arena, take(&rest, ' ')), NULL));
     f.call.graph = one_op_graph(builder, NULL);

@@ -13,8 +13,13 @@
 /* ---- two ways to say one op ---- */
 
 typedef struct {
+    const char *op_type, *operands, *attrs;
+    int n_outputs;
+} Call;
+
+typedef struct {
     const char *name;
-    Example template, built_in;
+    Call template, built_in;
     int order[4]; /* operand i of the template is operand order[i] - 1 of the other; 0: i */
     bool finer;   /* it moves elements, and says of each which; the other reads the dim whole */
 } Pair;
@@ -162,18 +167,19 @@ static void fixture_free(Fixture *fixture)
     arena_free(fixture->arena);
 }
 
-static const OpSpace *space_of(Fixture *fixture, const Example *example)
+static const OpSpace *space_of(Fixture *fixture, const Call *call)
 {
+    const Example example = {call->operands, call->attrs ? call->attrs : "", call->n_outputs};
     Error err = {0};
     const DimBindings none = {0};
-    Graph *graph = example_graph(fixture->arena, example->operators, example, &err);
+    Graph *graph = example_op(fixture->arena, call->op_type, &example, &err);
     const Inferred *inferred =
         graph ? infer(fixture->arena, graph, fixture->rules.registry, &none, false, &err) : NULL;
     if (!inferred)
-        fail_msg("%s: %s", example->operators, err.text);
+        fail_msg("%s: %s", call->op_type, err.text);
     const OpSpace *space = inferred_space(inferred, 0);
     if (!space || space->no_rule)
-        fail_msg("%s: %s", example->operators,
+        fail_msg("%s: %s", call->op_type,
                  inferred->findings.n > 0 ? inferred->findings.at[0].text : "no op space");
     return space;
 }
@@ -722,9 +728,9 @@ static void a_policy_defines_operators(void **state)
     Error err = {0};
     SessionHooks hooks = scripts_hooks(fixture.scripts);
     assert_true(hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, &err));
-    const Example example = {"my::row_sums", "3x4", NULL, 0};
+    const Call call = {"my::row_sums", "3x4", NULL, 0};
     Buf text = buf_new(fixture.arena);
-    opspace_format(space_of(&fixture, &example), &text);
+    opspace_format(space_of(&fixture, &call), &text);
     assert_string_equal(text.s, "rows n+ -> rows");
     assert_false(
         hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, &err));
@@ -738,8 +744,8 @@ static void a_bias_beside_a_sum_is_noted(void **state)
     Fixture fixture = fixture_new();
     SessionHooks hooks = scripts_hooks(fixture.scripts);
     assert_true(hooks.prepare(hooks.context, NULL, "tests/lua/template.lua", &fixture.rules, NULL));
-    const Example example = {"my::row_sums", "3x4,3", NULL, 0};
-    Json *lints = template_lints(fixture.arena, space_of(&fixture, &example));
+    const Call call = {"my::row_sums", "3x4,3", NULL, 0};
+    Json *lints = template_lints(fixture.arena, space_of(&fixture, &call));
     assert_int_equal(json_size(lints), 1);
     assert_true(str_find(json_str(json_at(lints, 0), ""), STR("input 1 does not follow")) == 0);
     json_free(lints);
@@ -751,9 +757,9 @@ static void exports_matrices(void **state)
 {
     (void)state;
     Fixture fixture = fixture_new();
-    const Example example = {"tapestry::softmax", "2x3", "axis=1", 0};
+    const Call call = {"tapestry::softmax", "2x3", "axis=1", 0};
     const Operator *row = registry_find(fixture.rules.registry, STR("tapestry::softmax"));
-    Json *json = template_json(fixture.arena, row->data->data, space_of(&fixture, &example));
+    Json *json = template_json(fixture.arena, row->data->data, space_of(&fixture, &call));
     Buf text = buf_new(fixture.arena);
     json_write(json_get(json_get(json, "resolved"), "operands"), &text);
     assert_string_equal(text.s,

@@ -27,7 +27,7 @@ typedef struct {
 
 static bool read_tensor(Cli *cli, Asked *asked)
 {
-    OneOp op = {.operator= STR("")};
+    OneOp op = {.op_type = STR("")};
     if (!one_op_operands(cli->arena, str_from(cli->operand[0]), &op, &cli->err))
         return false;
     if (op.n_inputs != 1 || op.n_outputs != 0 || op.shape[0].n_dims < 0)

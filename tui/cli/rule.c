@@ -27,13 +27,13 @@ static bool add_attrs(Cli *cli, OneOpBuilder *builder, const Alias *alias)
 
 const Graph *cli_attrs_of_one(Cli *cli, const char *name, const Alias *alias)
 {
-    OneOpBuilder *builder = one_op_new(cli->arena, &(OneOp){.operator= str_from(name)});
+    OneOpBuilder *builder = one_op_new(cli->arena, &(OneOp){.op_type = str_from(name)});
     return add_attrs(cli, builder, alias) ? one_op_graph(builder, &cli->err) : NULL;
 }
 
 static Graph *graph_of(Cli *cli, int n_outputs)
 {
-    OneOp op = {.operator= str_from(cli->operand[0]), .n_outputs = n_outputs};
+    OneOp op = {.op_type = str_from(cli->operand[0]), .n_outputs = n_outputs};
     if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
         return NULL;
     OneOpBuilder *builder = one_op_new(cli->arena, &op);

@@ -30,7 +30,7 @@ const char *cli_lower_case(Arena *arena, Str name);
 /* The first example of the operator that has an op space; without one, a guess. example NULL: made
  * of its annotation; space NULL: it goes by shapes. */
 typedef struct {
-    const Example *example;
+    const char *example; /* as in example.h */
     const OpSpace *space;
 } RuleSample;
 RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *row);

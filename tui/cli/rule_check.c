@@ -21,13 +21,13 @@ typedef struct {
 /* ---- rows ---- */
 
 /* proof NULL: not proven, for the reason in the command's error. says: what was proven. */
-static void add_row(Proofs *proofs, const char *operator, const char * kind, const RuleProof *proof,
+static void add_row(Proofs *proofs, const char *op_type, const char *kind, const RuleProof *proof,
                     const char *says)
 {
     Cli *cli = proofs->cli;
     const char *text = proof ? proof->text : arena_str(cli->arena, str_from(cli->err.text));
     Json *row = json_object();
-    json_set_str(row, "operator", operator);
+    json_set_str(row, "operator", op_type);
     json_set_str(row, "kind", kind);
     json_set_str(row, kind == kind_op ? "anno" : "operands", says);
     if (proof)
@@ -35,7 +35,7 @@ static void add_row(Proofs *proofs, const char *operator, const char * kind, con
     json_set(row, "ok", proof ? json_from_bool(proof->ok) : json_null());
     json_set_str(row, "text", text);
     json_add(proofs->list, row);
-    table_cell(proofs->table, str_from(operator));
+    table_cell(proofs->table, str_from(op_type));
     table_cell(proofs->table, str_from(kind));
     if (proof)
         table_printf(proofs->table, "%d", proof->n_cuts);
@@ -54,7 +54,7 @@ static void add_row(Proofs *proofs, const char *operator, const char * kind, con
 /* ---- op spaces ---- */
 
 /* False with the error of the command line: no shapes fit, or no kernel. */
-static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
+static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
 {
     Cli *cli = proofs->cli;
     const DimBindings none = {0};
@@ -68,8 +68,8 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
             error_kind(&cli->err, ERROR_USAGE, "%s", inferred->findings.at[0].text);
             error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
         }
-        return error_kind(&cli->err, ERROR_USAGE,
-                          "%s is evaluated before the run: no rule cuts it", operator);
+        return error_kind(&cli->err, ERROR_USAGE, "%s is evaluated before the run: no rule cuts it",
+                          op_type);
     }
     RuleProof proof;
     Buf anno = buf_new(cli->arena);
@@ -77,7 +77,7 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
     bool ran = rule_check(cli->arena, inferred, 0, space, 1, &proof, &cli->err);
     if (!ran && cli->err.kind != ERROR_RUN) /* else a form of it that its kernel does not run */
         return false;
-    add_row(proofs, operator, kind_op, ran ? &proof : NULL, anno.s);
+    add_row(proofs, op_type, kind_op, ran ? &proof : NULL, anno.s);
     return true;
 }
 
@@ -85,8 +85,7 @@ static bool prove(Proofs *proofs, const char *operator, const Graph * graph)
 static bool prove_examples(Proofs *proofs, const Operator *row)
 {
     Cli *cli = proofs->cli;
-    bool users = row->example || row->data || (row->anno && row->anno->file);
-    const Example *example = users ? NULL : example_next(row->name, NULL);
+    const char *example = row->rule ? example_next(row->name, NULL) : NULL;
     if (!example)
         return prove(proofs, row->name, example_of_user(cli->arena, row, &cli->err));
     for (; example; example = example_next(row->name, example))
@@ -221,7 +220,7 @@ static bool prove_all(Proofs *proofs)
     const Registry *registry = proofs->rules->registry;
     for (int i = 0; i < registry_count(registry); i++) {
         const Operator *row = registry_at(registry, i);
-        bool runs = kernel_find(NULL, row->name) || row->flags & OPERATOR_VIEW;
+        bool runs = kernel_find(NULL, row->name) != NULL;
         if (runs && example_next(row->name, NULL) && !prove_examples(proofs, row))
             return false;
     }

@@ -33,9 +33,9 @@ static const TableColumn columns[] = {{"OPERATOR", 0}, {"FAMILY", 0},  {"INPUTS"
                                       {"KERNEL", 0},   {"SAID", 0},    {"NNSCALER", 24},
                                       {"TORCH", 36},   {"PADDLE", 24}, {"STABLEHLO", 24}};
 
-static void add_names(Cli *cli, const char *operator, Table * table)
+static void add_names(Cli *cli, const char *op_type, Table *table)
 {
-    Aliases aliases = alias_names(cli->arena, operator);
+    Aliases aliases = alias_names(cli->arena, op_type);
     for (int s = 0; s < SYSTEM_COUNT; s++) {
         Buf names = buf_new(cli->arena);
         for (int i = 0; i < aliases.n; i++)

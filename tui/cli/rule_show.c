@@ -23,7 +23,7 @@ static const OpSpace *case_space(Cli *cli, const Registry *registry, const Graph
 }
 
 static RuleSample sample_of(Cli *cli, const Registry *registry, const char *name,
-                            const Example *example)
+                            const char *example)
 {
     const Graph *graph = example_graph(cli->arena, name, example, NULL);
     return (RuleSample){example, graph ? case_space(cli, registry, graph) : NULL};
@@ -38,38 +38,24 @@ static RuleSample guessed_sample(Cli *cli, const Registry *registry, const Opera
         Buf operands = buf_new(cli->arena);
         for (int i = 0; i < row->inputs_min; i++)
             buf_printf(&operands, "%s%s", i > 0 ? "," : "", guesses[g]);
-        Example *example = arena_make(cli->arena, Example);
-        *example = (Example){.operators = row->name, .operands = operands.s};
-        RuleSample sample = sample_of(cli, registry, row->name, example);
+        RuleSample sample = sample_of(cli, registry, row->name, operands.n > 0 ? operands.s : "()");
         if (sample.space)
             return sample;
     }
     return (RuleSample){0};
 }
 
-/* What a user's row says, as the table would have it; NULL: its annotation says its sizes. */
-static const Example *users_example(Cli *cli, const Operator *row)
-{
-    if (!row->example)
-        return NULL;
-    size_t n = strcspn(row->example, " ");
-    Example *example = arena_make(cli->arena, Example);
-    *example = (Example){.operators = row->name,
-                         .operands = arena_str(cli->arena, (Str){row->example, n}),
-                         .attrs = row->example + n + strspn(row->example + n, " ")};
-    return example;
-}
-
 RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *row)
 {
-    for (const Example *at = NULL; (at = example_next(row->name, at));) {
+    for (const char *at = NULL; (at = example_next(row->name, at));) {
         RuleSample sample = sample_of(cli, registry, row->name, at);
         if (sample.space)
             return sample;
     }
-    const Graph *graph = row->anno || row->example ? example_of_user(cli->arena, row, NULL) : NULL;
+    const Graph *graph =
+        row->anno || (row->data && row->examples) ? example_of_user(cli->arena, row, NULL) : NULL;
     if (graph)
-        return (RuleSample){users_example(cli, row), case_space(cli, registry, graph)};
+        return (RuleSample){row->examples, case_space(cli, registry, graph)};
     return guessed_sample(cli, registry, row);
 }
 
@@ -318,7 +304,7 @@ static void show_user(Cli *cli, const Operator *row)
 static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
 {
     Buf arity = buf_new(cli->arena);
-    const char *attrs = schema_attrs(row->name);
+    const char *attrs = row->attrs;
     cli_rule_format_arity(row, &arity);
     show_aliases(cli, row);
     for (int i = 0; row->anno && row->anno->annos && row->anno->annos[i]; i++)
@@ -509,15 +495,16 @@ Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space)
 
 /* ---- the answers ---- */
 
-static Json *sample_json(const RuleSample *sample)
+static Json *sample_json(Cli *cli, const RuleSample *sample)
 {
     Json *out = json_object();
     if (!sample->space || !sample->example) {
         json_free(out);
         return json_null();
     }
-    json_set_str(out, "shapes", sample->example->operands);
-    json_set_str(out, "attrs", sample->example->attrs ? sample->example->attrs : "");
+    Example example = example_read(cli->arena, sample->example);
+    json_set_str(out, "shapes", example.operands);
+    json_set_str(out, "attrs", example.attrs);
     return out;
 }
 
@@ -533,11 +520,12 @@ static void show_word(Cli *cli, Str word)
 }
 
 /* The options that ask for the sample. */
-static void show_sample(Cli *cli, const Operator *row, const Example *example)
+static void show_sample(Cli *cli, const Operator *row, const char *text)
 {
-    Str attrs = str_from(example->attrs ? example->attrs : "");
+    Example example = example_read(cli->arena, text);
+    Str attrs = str_from(example.attrs);
     buf_printf(&cli->out, "for example: dimscope rule %s --shapes ", row->name);
-    show_word(cli, str_from(example->operands));
+    show_word(cli, str_from(example.operands));
     while (attrs.n > 0) {
         buf_puts(&cli->out, " --attr ");
         show_word(cli, str_take(&attrs, ' '));
@@ -572,7 +560,7 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
     if (cli->options.json) {
         Json *out = cli_rule_row_json(cli->arena, row, space);
         if (!given)
-            json_set(out, "sample", sample_json(&sample));
+            json_set(out, "sample", sample_json(cli, &sample));
         if (space)
             add_space_json(cli, space, out);
         if (row->data)

@@ -117,12 +117,12 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
 static void draw_name(const Ui *ui, int32_t op, Pen *pen)
 {
     Str name = label_op(ui->session, ui->frame, op);
-    const char *operator= op_operator(ui_graph(ui), op);
-    int room = pen->area.w - 2 - (int)strlen(operator);
+    const char *op_type = op_operator(ui_graph(ui), op);
+    int room = pen->area.w - 2 - (int)strlen(op_type);
 
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit_tail(pen, ROLE_HEAD, name, text_columns(name) < room ? text_columns(name) : room);
-    pen_printf(pen, ROLE_TEXT, " %s", operator);
+    pen_printf(pen, ROLE_TEXT, " %s", op_type);
     if (ui->at.row.times > 1)
         pen_printf(pen, ROLE_HEAD, " ×%lld", (long long)ui->at.row.times);
     pen_line(pen);

@@ -100,7 +100,7 @@ static bool read_mode(const Json *value, SpmdMode *out, Error *err)
 /* Attributes are read as an op reads them. */
 static bool make_graph(SpmdCall *call, const Json *attrs, Error *err)
 {
-    OneOp op = {.operator= str_from(call->name)};
+    OneOp op = {.op_type = str_from(call->name)};
     OneOpBuilder *builder = one_op_new(call->arena, &op);
     if (!one_op_attr_json(builder, attrs, err))
         return false;

@@ -3,6 +3,7 @@
 #include "core/rules/args.h"
 #include "core/rules/one_op.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* A call in the making. */
@@ -10,10 +11,10 @@ typedef struct {
     Arena *arena;
     const Inferred *inferred;
     int32_t op;
-    const char *operator; /* ours */
-    RuleCall ours;        /* operands in our order */
-    int *place;           /* per operand in our order: its number in the op */
-    OneOpBuilder *attrs;  /* theirs */
+    const char *op_type; /* ours */
+    RuleCall ours;       /* operands in our order */
+    int *place;          /* per operand in our order: its number in the op */
+    OneOpBuilder *attrs; /* theirs */
     SpmdOpCall *call;
 } Draft;
 
@@ -24,7 +25,7 @@ typedef bool DraftFn(Draft *draft, Error *err);
 /* The name, from when on attributes can be given. */
 static void ask(Draft *draft, const char *name)
 {
-    OneOp op = {.operator= str_from(name)};
+    OneOp op = {.op_type = str_from(name)};
     draft->call->name = name;
     draft->attrs = one_op_new(draft->arena, &op);
 }
@@ -251,7 +252,7 @@ static bool give_axis(Draft *draft, const char *attr, int64_t fallback, Error *e
 
 static bool as_softmax(Draft *draft, Error *err)
 {
-    bool logs = strcmp(draft->operator, "LogSoftmax") == 0;
+    bool logs = strcmp(draft->op_type, "LogSoftmax") == 0;
     ask(draft, logs ? "log_softmax" : "softmax");
     take_first(draft, 1);
     return give_axis(draft, "axis", draft->ours.opset < 13 ? 1 : -1, err);
@@ -326,7 +327,7 @@ static bool as_reduction(Draft *draft, Error *err)
     if (!args_reduce(&draft->ours, reduced, &out, err))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i].ours, draft->operator) != 0)
+        if (strcmp(names[i].ours, draft->op_type) != 0)
             continue;
         ask(draft, names[i].theirs);
         if (names[i].type >= 0)
@@ -345,7 +346,7 @@ static bool as_reduction(Draft *draft, Error *err)
 
 static bool as_arg(Draft *draft, Error *err)
 {
-    bool most = strcmp(draft->operator, "ArgMax") == 0;
+    bool most = strcmp(draft->op_type, "ArgMax") == 0;
     ask(draft, most ? "argmax" : "argmin");
     give(draft, "keepdims", args_int(&draft->ours, "keepdims", 1));
     take_first(draft, 1);
@@ -419,7 +420,7 @@ static bool as_carry(Draft *draft, Error *err)
 /* One value by two ways. */
 static bool as_tie(Draft *draft, Error *err)
 {
-    int first = strcmp(draft->operator, "If") == 0;
+    int first = strcmp(draft->op_type, "If") == 0;
     if (draft->ours.n_inputs - first > 2)
         return error_set(err, "it joins more than two values");
     ask(draft, draft->ours.n_inputs - first == 2 ? "elementwise_binary" : "assign");
@@ -427,33 +428,34 @@ static bool as_tie(Draft *draft, Error *err)
     return true;
 }
 
+/* By the column `paddle` of an operator's row. */
 static const struct {
-    const char *names; /* ours, with blanks between */
+    const char *name;
     DraftFn *make;
-} rows[] = {
-    {"Reshape Flatten ReshapeAs", as_reshape},
-    {"Squeeze SqueezeDims", as_squeeze},
-    {"Unsqueeze", as_unsqueeze},
-    {"Transpose", as_transpose},
-    {"Expand BroadcastTo", as_expand},
-    {"Tile", as_tile},
-    {"Concat", as_concat},
-    {"Split", as_split},
-    {"Slice", as_slice},
-    {"Gather", as_gather},
-    {"Softmax LogSoftmax", as_softmax},
-    {"LayerNormalization", as_layer_norm},
-    {"RMSNormalization SimplifiedLayerNormalization", as_rms_norm},
-    {"BatchNormalization", as_batch_norm},
-    {"ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceLogSumExp ReduceL2", as_reduction},
-    {"ArgMax ArgMin", as_arg},
-    {"MatMul", as_matmul},
-    {"Gemm", as_gemm},
-    {"Conv", as_conv},
-    {"Cast Gelu", as_unary},
-    {"Neg", as_neg},
-    {"LoopCarry", as_carry},
-    {"LoopResult If", as_tie},
+} forms[] = {
+    {"reshape", as_reshape},
+    {"squeeze", as_squeeze},
+    {"unsqueeze", as_unsqueeze},
+    {"transpose", as_transpose},
+    {"expand", as_expand},
+    {"tile", as_tile},
+    {"concat", as_concat},
+    {"split", as_split},
+    {"slice", as_slice},
+    {"gather", as_gather},
+    {"softmax", as_softmax},
+    {"layer_norm", as_layer_norm},
+    {"rms_norm", as_rms_norm},
+    {"batch_norm", as_batch_norm},
+    {"reduction", as_reduction},
+    {"arg", as_arg},
+    {"matmul", as_matmul},
+    {"gemm", as_gemm},
+    {"conv", as_conv},
+    {"unary", as_unary},
+    {"neg", as_neg},
+    {"carry", as_carry},
+    {"tie", as_tie},
 };
 
 /* ---- by the names of alias.h ---- */
@@ -514,9 +516,9 @@ static void copy_attrs(Draft *draft, const Alias *alias)
 }
 
 /* An operator of ours under its names in Paddle, the first that has a rule with these operands. */
-static bool by_alias(Draft *draft, const SpmdRules *rules, const char *operator)
+static bool by_alias(Draft *draft, const SpmdRules *rules, const char *op_type)
 {
-    Aliases aliases = alias_names(draft->arena, operator);
+    Aliases aliases = alias_names(draft->arena, op_type);
     for (int i = 0; i < aliases.n; i++) {
         const Alias *alias = &aliases.at[i];
         const SpmdRule *rule = spmd_rules_find(rules, str_from(alias->name));
@@ -561,12 +563,16 @@ static bool as_it_stands(Draft *draft, const SpmdRules *rules)
     return true;
 }
 
-static bool by_row(Draft *draft, const char *operator, Error * err)
+static bool by_form(Draft *draft, const char *form, Error *err)
 {
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        if (str_has_word(str_from(rows[r].names), str_from(operator)))
-            return rows[r].make(draft, err);
-    return false;
+    size_t f = 0;
+    if (!form)
+        return false;
+    while (strcmp(forms[f].name, form) != 0) {
+        f++;
+        assert(f < sizeof forms / sizeof *forms);
+    }
+    return forms[f].make(draft, err);
 }
 
 /* Its dim 0 may be the batch. */
@@ -659,10 +665,10 @@ const SpmdOpCall *spmd_op_call(Arena *arena, const SpmdRules *rules, const Infer
     Error err = {0};
     draft.call = arena_make(arena, SpmdOpCall);
     draft.call->addend = -1;
-    draft.operator= row ? row->name : "";
+    draft.op_type = row ? row->name : "";
     see_ours(&draft);
     if (!as_it_stands(&draft, rules) &&
-        (!row || (!by_row(&draft, row->name, &err) && !by_alias(&draft, rules, row->name)))) {
+        (!row || (!by_form(&draft, row->paddle, &err) && !by_alias(&draft, rules, row->name)))) {
         by_default(&draft);
         if (draft.call->n_inputs + draft.call->n_outputs > 0)
             draft.call->why = error_is_set(&err) ? arena_str(arena, str_from(err.text))

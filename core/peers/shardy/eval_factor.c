@@ -107,11 +107,11 @@ static bool answer_op(Arena *arena, const Json *request, Json *answer, Error *er
     if (!read_shapes(inputs, shape, dtype, err) ||
         !read_shapes(outputs, shape + n_operands, dtype + n_operands, err))
         return false;
-    OneOp one = {.operator= json_str(json_get(request, "op"), "")};
+    OneOp one = {.op_type = json_str(json_get(request, "op"), "")};
     OneOpBuilder *builder = one_op_new(arena, &one);
     if (!one_op_attr_json(builder, attrs, err))
         return false;
-    FactorCall call = {.op = arena_str(arena, one.operator),
+    FactorCall call = {.op = arena_str(arena, one.op_type),
                        .graph = one_op_graph(builder, err),
                        .n_operands = n_operands,
                        .n_results = n_results,

@@ -236,7 +236,7 @@ static bool find_rule(Reader *reader, FactorOp *op, const Json *ops, const Json 
         shape[t] = value->shape;
         dtype[t] = value->dtype;
     }
-    OneOp one = {.operator= str_from(op->op)};
+    OneOp one = {.op_type = str_from(op->op)};
     OneOpBuilder *builder = one_op_new(reader->arena, &one);
     if (!one_op_attr_json(builder, json_get(json, "attrs"), reader->err))
         return false;

@@ -177,40 +177,49 @@ static bool scatter(RuleCall *call, Error *err)
     return true;
 }
 
-#define HLO(name_, rule_, flops)                                                                   \
-    {                                                                                              \
-        .name = "stablehlo." name_, .rule = rule_, .flops_per_point = (flops),                     \
-        .family = "stablehlo", .inputs_max = OPERATOR_ANY, .outputs_max = OPERATOR_ANY             \
-    }
+#define FAMILY "stablehlo"
+#define HLO(name, rule, flops)                                                                     \
+    OP("stablehlo." name, rule, flops, 0, OPERATOR_ANY), .outputs_max = OPERATOR_ANY
 
 const Operator operators_stablehlo[] = {
-    HLO("all_gather", by_factors, 0),
-    HLO("all_reduce", by_factors, 0),
-    HLO("all_to_all", by_factors, 0),
-    HLO("batch_norm_inference", by_factors, 4),
-    HLO("bitcast_convert", by_factors, 0),
-    HLO("broadcast_in_dim", by_factors, 0),
-    HLO("collective_broadcast", by_factors, 0),
-    HLO("collective_permute", by_factors, 0),
-    HLO("complex", by_factors, 0),
-    HLO("convolution", by_factors, 2),
-    HLO("count_leading_zeros", by_factors, 1),
-    HLO("cross-replica-sum", by_factors, 0),
-    HLO("custom_call", by_factors, 0),
-    HLO("dot_general", by_factors, 2),
-    HLO("dynamic_slice", by_factors, 0),
-    HLO("dynamic_update_slice", by_factors, 0),
-    HLO("fft", by_factors, 8),
-    HLO("gather", by_factors, 0),
-    HLO("pad", by_factors, 0),
-    HLO("reduce", by_factors, 1),
-    HLO("reduce_scatter", by_factors, 0),
-    HLO("reduce_window", by_factors, 1),
-    HLO("reshape", by_factors, 0),
-    HLO("rng_bit_generator", by_factors, 8),
-    HLO("scatter", scatter, 1),
-    HLO("select_and_scatter", by_factors, 1),
-    HLO("slice", by_factors, 0),
-    HLO("sort", by_factors, 8),
+    {HLO("all_gather", by_factors, 0), .examples = "5x3->5x6 all_gather_dim=1"},
+    {HLO("all_reduce", by_factors, 0), .examples = "5x6->5x6"},
+    {HLO("all_to_all", by_factors, 0), .examples = "6x4->3x8 split_dimension=0 concat_dimension=1"},
+    {HLO("batch_norm_inference", by_factors, 4),
+     .examples = "5x6x4,6,6,6,6->5x6x4 feature_index=1"},
+    {HLO("bitcast_convert", by_factors, 0), .examples = "5x6->5x6:i32; 5x6:f64->5x6x2"},
+    {HLO("broadcast_in_dim", by_factors, 0), .examples = "5x1->4x5x6 dims=[1,2]"},
+    {HLO("collective_broadcast", by_factors, 0), .examples = "5x6->5x6"},
+    {HLO("collective_permute", by_factors, 0), .examples = "5x6->5x6"},
+    {HLO("complex", by_factors, 0), .examples = "5x6,5x6->5x6:c64"},
+    {HLO("convolution", by_factors, 2),
+     .examples = "3x7x6x4,3x2x4x5->3x5x5x5 dim_numbers=[b,0,1,f]x[0,1,i,o]->[b,0,1,f]"},
+    {HLO("count_leading_zeros", by_factors, 1), .examples = "5x6:i32->5x6:i32"},
+    {HLO("cross-replica-sum", by_factors, 0), .examples = "5x6->5x6"},
+    {HLO("custom_call", by_factors, 0),
+     .examples = "5x6->5x6 callee=mhlo.erf; 5x6->5x3,5x3:i32 callee=mhlo.topk; 3x5x5->3x5x5,3x5 "
+                 "callee=Eigh"},
+    {HLO("dot_general", by_factors, 2),
+     .examples = "3x5x6,3x6x7->3x5x7 contracting_dims=[[2],[1]] batching_dims=[[0],[0]]; "
+                 "5x4x6,4x6x7->5x7 contracting_dims=[[1,2],[0,1]]"},
+    {HLO("dynamic_slice", by_factors, 0), .examples = "5x6,scalar:i32,scalar:i32->5x4"},
+    {HLO("dynamic_update_slice", by_factors, 0), .examples = "5x6,5x4,scalar:i32,scalar:i32->5x6"},
+    {HLO("fft", by_factors, 8), .examples = "5x6:c64->5x6:c64 fft_length=[6]"},
+    {HLO("gather", by_factors, 0),
+     .examples = "5x6,7x1:i64->7x6 offset_dims=[1] collapsed_slice_dims=[0] index_vector_dim=1 "
+                 "slice_sizes=[1,6]"},
+    {HLO("pad", by_factors, 0), .examples = "5x6,scalar->5x9 padding=[[0,0],[1,2]]"},
+    {HLO("reduce", by_factors, 1), .examples = "5x6,scalar->5 dimensions=[1]"},
+    {HLO("reduce_scatter", by_factors, 0), .examples = "5x6->5x3 scatter_dimension=1"},
+    {HLO("reduce_window", by_factors, 1), .examples = "5x6,scalar->5x4 window_dimensions=[1,3]"},
+    {HLO("reshape", by_factors, 0), .examples = "6x20->6x4x5; 6x10->12x5"},
+    {HLO("rng_bit_generator", by_factors, 8), .examples = "2:u64->2:u64,5x6:u64"},
+    {HLO("scatter", scatter, 1),
+     .examples =
+         "5x6,7x1:i64,7x6->5x6 update_window_dims=[1] inserted_window_dims=[0] index_vector_dim=1"},
+    {HLO("select_and_scatter", by_factors, 1),
+     .examples = "5x6,5x3,scalar->5x6 window_dimensions=[1,2] window_strides=[1,2]"},
+    {HLO("slice", by_factors, 0), .examples = "5x6->5x4"},
+    {HLO("sort", by_factors, 8), .examples = "5x6->5x6 dimension=1"},
     {0},
 };

@@ -16,7 +16,7 @@ Operator template_operator(Arena *arena, const Template *template)
     RuleData *data = arena_make(arena, RuleData);
     *data = (RuleData){template, apply_data, text->n_outputs, "template", json_of_data};
     Operator row = {.name = text->name, .data = data, .family = "template"};
-    row.example = text->example;
+    row.examples = text->example;
     bool variadic = false, each = false;
     for (int i = 0; i < text->n_inputs; i++) {
         variadic = variadic || template_is_variadic(template, i);

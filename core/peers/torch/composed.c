@@ -26,7 +26,7 @@ static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
     call.n_inputs = n;
     call.n_indices = 0;
     if (attr) {
-        OneOpBuilder *builder = one_op_new(call.arena, &(OneOp){.operator= STR("op")});
+        OneOpBuilder *builder = one_op_new(call.arena, &(OneOp){.op_type = STR("op")});
         if (!one_op_attr_text(builder, attr, chain->err))
             return NULL;
         call.graph = one_op_graph(builder, chain->err);

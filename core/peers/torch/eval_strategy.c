@@ -87,7 +87,7 @@ static bool read_call(Arena *arena, const Json *request, StrategyCall *call, Err
     if (!call->mesh || !read_tensors(request, call, err))
         return false;
     call->no_redistribute = json_bool(json_get(request, "no_redistribute"), false);
-    OneOpBuilder *builder = one_op_new(arena, &(OneOp){.operator= STR("op")});
+    OneOpBuilder *builder = one_op_new(arena, &(OneOp){.op_type = STR("op")});
     if (!one_op_attr_json(builder, json_get(request, "attrs"), err))
         return false;
     call->graph = one_op_graph(builder, err);

@@ -4,6 +4,7 @@
 #include "core/rules/args.h"
 #include "core/rules/one_op.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* The call of one op while its steps are written. */
@@ -13,21 +14,16 @@ typedef struct {
     Vec(WholeStep) steps;
 } Writer;
 
-/* Writes the steps; false: torch has no operator for it. theirs: as the table has it. */
+/* Writes the steps; false if torch has no operator for it. theirs: torch's operators, as the column
+ * `dtensor` of the row (registry.h) names them after the form. */
 typedef bool WriteFn(Writer *writer, const char *theirs);
-
-typedef struct {
-    const char *names; /* ours, with blanks between */
-    const char *theirs;
-    WriteFn *write;
-} WholeRow;
 
 /* ---- steps ---- */
 
 /* attrs: "dim=1 keepdim=0", or "". Returns the number of the step, as input of later ones. */
 static int add_step(Writer *writer, const char *name, const char *attrs, const int *input, int n)
 {
-    OneOpBuilder *builder = one_op_new(writer->arena, &(OneOp){.operator= str_from(name)});
+    OneOpBuilder *builder = one_op_new(writer->arena, &(OneOp){.op_type = str_from(name)});
     for (Str rest = str_from(attrs); rest.n > 0;)
         one_op_attr_text(builder, arena_str(writer->arena, str_take(&rest, ' ')), NULL);
     int *kept = arena_array(writer->arena, int, n);
@@ -114,9 +110,9 @@ static bool cast(Writer *writer, const char *theirs)
 }
 
 /* What alias.h calls the operator, where that is an element-wise one. */
-static bool pointwise(Writer *writer, const char *operator)
+static bool pointwise(Writer *writer, const char *op_type)
 {
-    Aliases names = alias_names(writer->arena, operator);
+    Aliases names = alias_names(writer->arena, op_type);
     for (int i = 0; i < names.n; i++) {
         const StrategyOp *found = names.at[i].system == SYSTEM_TORCH
                                       ? strategy_find(str_from(names.at[i].name), STRATEGY_TORCH)
@@ -472,64 +468,53 @@ static bool unary(Writer *writer, const char *theirs)
 
 /* ---- the table ---- */
 
-static const WholeRow rows[] = {
-    /* element by element, where the order or an attribute matters */
-    {"Div", "div reciprocal", ordered},
-    {"Sub", "sub rsub", ordered},
-    {"Cast", "_to_copy", cast},
-    {"Identity Dropout", "alias", unary},
-    /* along a dim */
-    {"Softmax", "_softmax", softmax},
-    {"LogSoftmax", "_log_softmax", softmax},
-    {"Concat", "cat", along_first},
-    {"Split", "split_with_sizes", split},
-    {"Slice", "slice", slice},
-    {"TopK", "topk", along_last},
-    {"CumSum", "cumsum", scan},
-    {"CumProd", "cumprod", scan},
-    {"ArgMax", "argmax", along_first},
-    {"ArgMin", "argmin", along_first},
-    {"ReduceSum", "sum", reduce},
-    {"ReduceMean", "mean", reduce},
-    {"ReduceMax", "amax", reduce},
-    {"ReduceMin", "amin", reduce},
-    {"ReduceProd", "prod", reduce},
-    {"ReduceLogSumExp", "logsumexp", reduce},
-    {"ReduceL2", "linalg_vector_norm", reduce},
-    {"GlobalAveragePool", "mean", pool_all},
-    {"GlobalMaxPool", "amax", pool_all},
-    /* views */
-    {"Reshape Flatten Squeeze Unsqueeze", "view", of_size},
-    {"Expand", "expand", of_size},
-    {"Transpose", "permute", permute},
-    {"Tile", "repeat", tile},
-    {"Pad", "constant_pad_nd", pad},
-    /* products */
-    {"MatMul", "matmul", matmul},
-    {"Gemm", "linear", gemm},
-    {"Einsum", "einsum", einsum},
-    /* layers */
-    {"LayerNormalization", "native_layer_norm", norm},
-    {"RMSNormalization SimplifiedLayerNormalization", "_fused_rms_norm", norm},
-    {"GroupNormalization", "native_group_norm", plain},
-    {"BatchNormalization", "_native_batch_norm_legit_no_training", plain},
-    {"Conv", "convolution", windows},
-    {"MaxPool", "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices", pool},
-    {"AveragePool", "avg_pool1d avg_pool2d avg_pool3d", pool},
-    /* by position */
-    {"Gather", "index", gather},
-    {"GatherND", "index", gather_nd},
-    {"GatherElements", "gather", along_first},
-    {"ScatterElements", "scatter", along_first},
-    {"Trilu", "triu", unary},
+/* By the first word of the column `dtensor` of an operator's row. */
+static const struct {
+    const char *name;
+    WriteFn *write;
+} forms[] = {
+    {"ordered", ordered},
+    {"cast", cast},
+    {"unary", unary},
+    {"softmax", softmax},
+    {"along_first", along_first},
+    {"split", split},
+    {"slice", slice},
+    {"along_last", along_last},
+    {"scan", scan},
+    {"reduce", reduce},
+    {"pool_all", pool_all},
+    {"of_size", of_size},
+    {"permute", permute},
+    {"tile", tile},
+    {"pad", pad},
+    {"matmul", matmul},
+    {"gemm", gemm},
+    {"einsum", einsum},
+    {"norm", norm},
+    {"plain", plain},
+    {"windows", windows},
+    {"pool", pool},
+    {"gather", gather},
+    {"gather_nd", gather_nd},
 };
 
-static const WholeRow *find_row(const char *operator)
+/* dtensor: "reduce sum", a form and torch's operators. */
+static bool write_form(Writer *writer, const char *dtensor)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (str_has_word(str_from(rows[i].names), str_from(operator)))
-            return &rows[i];
-    return NULL;
+    size_t n = strcspn(dtensor, " "), f = 0;
+    while (strncmp(forms[f].name, dtensor, n) != 0 || forms[f].name[n] != '\0') {
+        f++;
+        assert(f < sizeof forms / sizeof *forms);
+    }
+    return forms[f].write(writer, dtensor + n + 1);
+}
+
+/* The column `dtensor` of an operator of ours; NULL if it has none. */
+static const char *dtensor_of(const char *op_type)
+{
+    const Operator *row = operator_find(op_type);
+    return row ? row->dtensor : NULL;
 }
 
 /* ---- an op ---- */
@@ -591,7 +576,7 @@ static bool is_users(const Strategies *strategies, const char *name)
 
 static void write_steps(Writer *writer, const Strategies *strategies, const char *name)
 {
-    const Alias *alias = is_users(strategies, name) || find_row(name)
+    const Alias *alias = is_users(strategies, name) || dtensor_of(name)
                              ? NULL
                              : alias_find(writer->arena, str_from(name));
     if (is_users(strategies, name) || (alias && alias->system == SYSTEM_TORCH)) {
@@ -599,9 +584,9 @@ static void write_steps(Writer *writer, const Strategies *strategies, const char
         return;
     }
     writer->rule.alias = alias;
-    const char *operator= alias ? alias->operator: name;
-    const WholeRow *row = find_row(operator);
-    if (row ? !row->write(writer, row->theirs) : !pointwise(writer, operator))
+    const char *op_type = alias ? alias->op_type : name;
+    const char *dtensor = dtensor_of(op_type);
+    if (dtensor ? !write_form(writer, dtensor) : !pointwise(writer, op_type))
         writer->steps.n = 0;
 }
 

@@ -25,7 +25,7 @@ enum { BORROWED_MAX = 9 };
 
 typedef struct {
     const Operator *table; /* of the family that has the operator */
-    const char *operator;
+    const char *op_type;
     int n;                     /* operands of ours, and where the op has them; -1: nowhere */
     int operand[BORROWED_MAX]; /* instead: every, from the first on in steps */
     int first, step;
@@ -150,7 +150,7 @@ static void freeze_sums(OpSpace *space)
 
 static OpSpace *borrow(RuleCall *call, const Borrowed *from, Error *err)
 {
-    const Operator *row = row_of(from->table, from->operator);
+    const Operator *row = row_of(from->table, from->op_type);
     bool turns = !from->asks || args_int(call, "channels_last", 0) != 0;
     Layout layout = turns ? from->layout : LAYOUT_OURS;
     RuleCall ours = our_call(call, from, layout);
@@ -536,49 +536,68 @@ static bool experts(RuleCall *call, Error *err)
     return true;
 }
 
-#define ROW(name_, rule_, flags_, flops, min, max, outputs)                                        \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (flops),           \
-        .family = "borrowed", .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)   \
-    }
-#define MS(name, rule, flags, flops, min, max, outputs)                                            \
-    ROW("com.microsoft::" name, rule, flags, flops, min, max, outputs)
-#define BLOCKED(name, rule, flops, max) ROW("com.microsoft.nchwc::" name, rule, 0, flops, 1, max, 1)
+#define FAMILY "borrowed"
 
 const Operator operators_borrowed[] = {
-    MS("FusedConv", fused_conv, 0, 2, 2, 4, 1),
-    MS("NhwcConv", nhwc_conv, 0, 2, 2, 3, 1),
-    MS("NhwcFusedConv", nhwc_conv, 0, 2, 2, 4, 1),
-    MS("QLinearConv", quantized_conv, 0, 2, 8, 9, 1),
-    MS("NhwcMaxPool", nhwc_max_pool, 0, 1, 1, 1, 1),
-    MS("QLinearAveragePool", quantized_pool, 0, 1, 2, 5, 1),
-    MS("QLinearGlobalAveragePool", quantized_global_pool, 0, 1, 2, 5, 1),
-    MS("FusedGemm", fused_gemm, 0, 2, 2, 3, 1),
-    MS("QGemm", quantized_gemm, 0, 2, 6, 9, 1),
-    MS("MatMulIntegerToFloat", matmul_to_float, 0, 2, 4, 7, 1),
-    MS("DynamicQuantizeMatMul", matmul_of_floats, 0, 2, 3, 5, 1),
-    MS("MatMulInteger16", matmul_of_shorts, 0, 2, 2, 2, 1),
-    MS("GemmFastGelu", gemm_gelu, 0, 2, 2, 3, 1),
-    MS("DynamicQuantizeLSTM", quantized_lstm, 0, 0, 3, 12, 3),
-    MS("QLinearConcat", quantized_concat, OPERATOR_EARLY, 0, 5, OPERATOR_ANY, 1),
-    MS("QLinearReduceMean", quantized_mean, 0, 1, 2, 5, 1),
-    MS("QLinearWhere", quantized_where, OPERATOR_EARLY, 1, 9, 9, 1),
-    MS("QLinearSoftmax", softmax_along, OPERATOR_EARLY, 5, 5, 5, 1),
-    MS("BiasSoftmax", softmax_along, OPERATOR_EARLY, 5, 2, 2, 1),
-    MS("BiasDropout", dropout_of_sum, OPERATOR_EARLY, 1, 2, 5, 2),
-    MS("Trilu", triangle, OPERATOR_EARLY, 0, 1, 2, 1),
-    MS("CDist", distances, 0, 3, 2, 2, 1),
-    MS("GroupNorm", group_norm, OPERATOR_EARLY, 8, 3, 3, 1),
-    MS("SkipGroupNorm", group_norm, OPERATOR_EARLY, 8, 4, 5, 2),
-    MS("MoE", experts, 0, 4, 3, 8, 1),
-    MS("QMoE", experts, 0, 4, 3, 14, 1),
-    BLOCKED("Conv", fused_conv, 2, 4),
-    BLOCKED("MaxPool", blocked_max_pool, 1, 1),
-    BLOCKED("AveragePool", blocked_mean_pool, 1, 1),
-    BLOCKED("GlobalAveragePool", blocked_global_pool, 1, 1),
-    BLOCKED("GlobalMaxPool", blocked_largest, 1, 1),
-    BLOCKED("ReorderInput", reorder_in, 0, 1),
-    BLOCKED("ReorderOutput", reorder_out, 0, 1),
-    BLOCKED("Upsample", blocked_upsample, 1, 1),
+    {OP("com.microsoft::FusedConv", fused_conv, 2, 2, 4),
+     .examples = "3x4x7x8,6x4x3x3,6,3x6x5x6 activation=Relu"},
+    {OP("com.microsoft::NhwcConv", nhwc_conv, 2, 2, 3), .examples = "3x7x8x4,6x3x3x4,6"},
+    {OP("com.microsoft::NhwcFusedConv", nhwc_conv, 2, 2, 4), .examples = "3x7x8x4,6x3x3x4,6"},
+    {OP("com.microsoft::QLinearConv", quantized_conv, 2, 8, 9),
+     .examples =
+         "3x7x8x4:u8,scalar,scalar:u8,6x4x3x3:i8,6,6:i8,scalar,scalar:u8,6:i32 channels_last=1"},
+    {OP("com.microsoft::NhwcMaxPool", nhwc_max_pool, 1, 1, 1),
+     .examples = "3x7x8x4:u8 kernel_shape=[3,3]"},
+    {OP("com.microsoft::QLinearAveragePool", quantized_pool, 1, 2, 5),
+     .examples = "3x7x8x4:u8,scalar,scalar:u8,scalar,scalar:u8 kernel_shape=[3,3] channels_last=1"},
+    {OP("com.microsoft::QLinearGlobalAveragePool", quantized_global_pool, 1, 2, 5),
+     .examples = "3x4x7x8:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::FusedGemm", fused_gemm, 2, 2, 3), .examples = "5x6,6x7,7 activation=Relu"},
+    {OP("com.microsoft::QGemm", quantized_gemm, 2, 6, 9),
+     .examples = "5x6:u8,scalar,scalar:u8,6x7:i8,7,7:i8,7:i32,scalar,scalar:u8"},
+    {OP("com.microsoft::MatMulIntegerToFloat", matmul_to_float, 2, 4, 7),
+     .kernel = "com.microsoft::MatMulIntegerToFloat",
+     .examples = "3x5x6:u8,6x7:i8,scalar,7,scalar:u8,7:i8,7"},
+    {OP("com.microsoft::DynamicQuantizeMatMul", matmul_of_floats, 2, 3, 5),
+     .examples = "3x5x6,6x7:i8,7,7:i8,7"},
+    {OP("com.microsoft::MatMulInteger16", matmul_of_shorts, 2, 2, 2), .kernel = "MatMulInteger",
+     .examples = "3x5x6:i16,3x6x7:i16"},
+    {OP("com.microsoft::GemmFastGelu", gemm_gelu, 2, 2, 3), .examples = "3x5x6,6x7,7"},
+    {OP("com.microsoft::DynamicQuantizeLSTM", quantized_lstm, 0, 3, 12), .outputs_max = 3,
+     .examples = "5x3x4,1x4x24:i8,1x6x24:i8,1x48,-,-,-,-,1,1:i8,1,1:i8 hidden_size=6 -> 3"},
+    {OP("com.microsoft::QLinearConcat", quantized_concat, 0, 5, OPERATOR_ANY), EARLY,
+     .examples = "scalar,scalar:u8,5x6:u8,scalar,scalar:u8,5x4:u8,scalar,scalar:u8 axis=1"},
+    {OP("com.microsoft::QLinearReduceMean", quantized_mean, 1, 2, 5),
+     .examples = "5x6x4:u8,scalar,scalar:u8,scalar,scalar:u8 axes=[1]"},
+    {OP("com.microsoft::QLinearWhere", quantized_where, 1, 9, 9), EARLY,
+     .examples = "5x6:bool,5x6:u8,scalar,scalar:u8,6:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::QLinearSoftmax", softmax_along, 5, 5, 5), EARLY,
+     .examples = "5x6x4:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::BiasSoftmax", softmax_along, 5, 2, 2), EARLY,
+     .examples = "5x6x4,1x6x4 axis=2"},
+    {OP("com.microsoft::BiasDropout", dropout_of_sum, 1, 2, 5), EARLY, .outputs_max = 2,
+     .examples = "5x6,6,5x6 -> 2"},
+    {OP("com.microsoft::Trilu", triangle, 0, 1, 2), EARLY, .kernel = "Trilu", .examples = "5x6x4"},
+    {OP("com.microsoft::CDist", distances, 3, 2, 2), .examples = "5x6,7x6"},
+    {OP("com.microsoft::GroupNorm", group_norm, 8, 3, 3), EARLY,
+     .examples = "3x5x4x8,8,8 groups=4"},
+    {OP("com.microsoft::SkipGroupNorm", group_norm, 8, 4, 5), EARLY, .outputs_max = 2,
+     .examples = "3x8x5x4,8,8,3x8x5x4,8 groups=4 channels_last=0 -> 2"},
+    {OP("com.microsoft::MoE", experts, 4, 3, 8), .examples = "3x5x6,15x4,4x6x8,4x8,4x8x6,4x6"},
+    {OP("com.microsoft::QMoE", experts, 4, 3, 14), .examples = "3x5x6,15x4,4x6x8,4x8,4x8x6,4x6"},
+    {OP("com.microsoft.nchwc::Conv", fused_conv, 2, 1, 4),
+     .examples = "3x4x7x8,6x4x3x3,6,3x6x5x6 activation=Relu"},
+    {OP("com.microsoft.nchwc::MaxPool", blocked_max_pool, 1, 1, 1),
+     .examples = "3x4x7x5 kernel_shape=[3,3]"},
+    {OP("com.microsoft.nchwc::AveragePool", blocked_mean_pool, 1, 1, 1),
+     .examples = "3x4x7x5 kernel_shape=[3,3]"},
+    {OP("com.microsoft.nchwc::GlobalAveragePool", blocked_global_pool, 1, 1, 1),
+     .examples = "3x4x7x5"},
+    {OP("com.microsoft.nchwc::GlobalMaxPool", blocked_largest, 1, 1, 1), .examples = "3x4x7x5"},
+    {OP("com.microsoft.nchwc::ReorderInput", reorder_in, 0, 1, 1), .examples = "3x16x7x5"},
+    {OP("com.microsoft.nchwc::ReorderOutput", reorder_out, 0, 1, 1),
+     .examples = "3x16x7x5 channels=10 channels_last=1"},
+    {OP("com.microsoft.nchwc::Upsample", blocked_upsample, 1, 1, 1),
+     .examples = "3x8x7x5 scales=[1,1,2,2]"},
     {0},
 };

@@ -397,34 +397,45 @@ static bool matmul_nbits(RuleCall *call, Error *err)
     return true;
 }
 
-#define MS "com.microsoft::"
-#define CONTRIB(name_, rule_, flags_, min, max, outputs)                                           \
-    {                                                                                              \
-        .name = MS name_, .rule = (rule_), .flags = (flags_), .family = "contrib",                 \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)                         \
-    }
-#define ACTIVATION(name, max) CONTRIB(name, activation, OPERATOR_EARLY, 1, max, 1)
+#define FAMILY "contrib"
 
 const Operator operators_contrib[] = {
-    ACTIVATION("Gelu", 1),
-    ACTIVATION("QuickGelu", 1),
-    ACTIVATION("FastGelu", 2),
-    ACTIVATION("BiasGelu", 2),
-    ACTIVATION("BiasAdd", 3),
-    CONTRIB("BiasSplitGelu", bias_split_gelu, OPERATOR_EARLY, 2, 2, 1),
-    CONTRIB("SkipLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 5, 4),
-    CONTRIB("SkipSimplifiedLayerNormalization", skip_norm, OPERATOR_EARLY, 3, 4, 4),
-    CONTRIB("EmbedLayerNormalization", embed_norm, 0, 1, 9, 3),
-    CONTRIB("MultiHeadAttention", multi_head_attention, 0, 1, 10, 3),
-    {.name = MS "GroupQueryAttention",
-     .rule = group_query_attention,
-     .family = "contrib",
-     .inputs_min = 1,
-     .inputs_max = 14,
-     .outputs_max = 3,
-     .reads = 1 << 6},
-    CONTRIB("Attention", fused_attention, 0, 2, 7, 2),
-    CONTRIB("RotaryEmbedding", rotary, OPERATOR_EARLY, 4, 4, 1),
-    CONTRIB("MatMulNBits", matmul_nbits, 0, 3, 6, 1),
+    {OP("com.microsoft::Gelu", activation, 0, 1, 1), EARLY, .kernel = "com.microsoft::Gelu",
+     .examples = "5x6"},
+    {OP("com.microsoft::QuickGelu", activation, 0, 1, 1), EARLY,
+     .kernel = "com.microsoft::QuickGelu", .examples = "5x6"},
+    {OP("com.microsoft::FastGelu", activation, 0, 1, 2), EARLY, .kernel = "com.microsoft::FastGelu",
+     .examples = "5x6; 5x6,6"},
+    {OP("com.microsoft::BiasGelu", activation, 0, 1, 2), EARLY, .kernel = "com.microsoft::Gelu",
+     .examples = "5x6,6"},
+    {OP("com.microsoft::BiasAdd", activation, 0, 1, 3), EARLY, .kernel = "com.microsoft::BiasAdd",
+     .examples = "3x4x5,5,3x4x5"},
+    {OP("com.microsoft::BiasSplitGelu", bias_split_gelu, 0, 2, 2), EARLY,
+     .kernel = "com.microsoft::BiasSplitGelu", .examples = "3x4x10,10"},
+    {OP("com.microsoft::SkipLayerNormalization", skip_norm, 0, 3, 5), EARLY, .outputs_max = 4,
+     .kernel = "com.microsoft::SkipLayerNormalization", .examples = "5x6x4,5x6x4,4,4,4 -> 4"},
+    {OP("com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, 0, 3, 4), EARLY,
+     .outputs_max = 4, .kernel = "com.microsoft::SkipSimplifiedLayerNormalization",
+     .examples = "5x6x4,5x6x4,4"},
+    {OP("com.microsoft::EmbedLayerNormalization", embed_norm, 0, 1, 9), .outputs_max = 3,
+     .examples = "3x5:i32,3x5:i32,9x4,7x4,2x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
+    {OP("com.microsoft::MultiHeadAttention", multi_head_attention, 0, 1, 10), .outputs_max = 3,
+     .kernel = "com.microsoft::MultiHeadAttention",
+     .examples = "3x5x24,3x7x24,3x7x32,80,-,3x4x5x7 num_heads=4; "
+                 "3x5x24,3x7x24,3x7x32,-,-,-,3x4x2x6,3x4x2x8 num_heads=4 -> 3; "
+                 "3x5x24,3x4x7x6,3x4x7x8 num_heads=4 unidirectional=1"},
+    {OP("com.microsoft::GroupQueryAttention", group_query_attention, 0, 1, 14), .outputs_max = 3,
+     .reads = 1 << 6, .kernel = "com.microsoft::GroupQueryAttention",
+     .examples = "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5 num_heads=4 kv_num_heads=2 -> 3; "
+                 "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=9 num_heads=4 kv_num_heads=2 -> 3"},
+    {OP("com.microsoft::Attention", fused_attention, 0, 2, 7), .outputs_max = 2,
+     .examples = "3x5x8,8x36,36 num_heads=4 -> 2"},
+    {OP("com.microsoft::RotaryEmbedding", rotary, 0, 4, 4), EARLY,
+     .kernel = "com.microsoft::RotaryEmbedding", .examples = "3x5x24,3x5:i64,7x3,7x3 num_heads=4"},
+    {OP("com.microsoft::MatMulNBits", matmul_nbits, 0, 3, 6),
+     .kernel = "com.microsoft::MatMulNBits",
+     .examples =
+         "3x5x32,7x2x8:u8,14 K=32 N=7 bits=4 block_size=16; 5x40,7x3x8:u8,7x3 K=40 N=7 bits=4 "
+         "block_size=16; 5x32,7x2x8:u8,7x2,7x1:u8,-,7 K=32 N=7 bits=4 block_size=16"},
     {0},
 };

@@ -159,39 +159,50 @@ static bool no_sequence(RuleCall *call, Error *err)
     return error_set(err, "its operands are no sequences");
 }
 
-#define CONTROL(name_, rule_, min, max, out, reads_)                                               \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .family = "control", .flags = OPERATOR_EARLY,            \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out), .reads = (reads_)          \
-    }
-#define VALUE(name, rule, min, max, reads) CONTROL(name, rule, min, max, 1, reads)
-#define SEQUENCE(name_, min, max)                                                                  \
-    {                                                                                              \
-        .name = (name_), .rule = no_sequence, .family = "control", .inputs_min = (min),            \
-        .inputs_max = (max), .outputs_max = 1, .reads = OPERATOR_ANY                               \
-    }
+#define FAMILY "control"
 
 const Operator operators_control[] = {
-    VALUE("If", branch, 1, 3, 1 << 0),
-    CONTROL("Loop", no_body, 0, OPERATOR_ANY, OPERANDS_MAX / 2, 0),
-    CONTROL("Scan", no_body, 0, OPERATOR_ANY, OPERANDS_MAX / 2, 0),
-    VALUE("LoopResult", carried, 1, 2, 0),
-    VALUE("LoopIndex", iteration, 0, 1, 0),
-    VALUE("LoopCarry", carried, 1, 1, 0),
-    VALUE("LoopSlice", slice, 1, 1, 0),
-    VALUE("LoopStack", stack, 1, 5, 1 << 1 | 1 << 2 | 1 << 4),
-    SEQUENCE("SequenceConstruct", 0, OPERATOR_ANY),
-    SEQUENCE("SequenceEmpty", 0, 0),
-    SEQUENCE("SequenceInsert", 2, 3),
-    SEQUENCE("SequenceErase", 1, 2),
-    SEQUENCE("SequenceAt", 2, 2),
-    SEQUENCE("SequenceLength", 1, 1),
-    SEQUENCE("SequenceElement", 1, 1),
-    SEQUENCE("SequenceMap", 1, 2),
-    SEQUENCE("SplitToSequence", 1, 2),
-    SEQUENCE("ConcatFromSequence", 1, 1),
-    SEQUENCE("Optional", 0, 1),
-    SEQUENCE("OptionalHasElement", 0, 1),
-    SEQUENCE("OptionalGetElement", 1, 1),
+    {OP("If", branch, 0, 1, 3), EARLY, .reads = 1 << 0, ONNX("else_branch then_branch", ".b"),
+     .kernel = "If", .examples = "scalar:bool,5x6,5x6", .paddle = "tie"},
+    {OP("Loop", no_body, 0, 0, OPERATOR_ANY), EARLY, .outputs_max = OPERATOR_MANY,
+     ONNX("body", ".i .b")},
+    {OP("Scan", no_body, 0, 0, OPERATOR_ANY), EARLY, .outputs_max = OPERATOR_MANY,
+     ONNX("body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+          "scan_output_directions",
+          "")},
+    {OP("LoopResult", carried, 0, 1, 2), EARLY, .kernel = "LoopResult", .examples = "5x6,5x6",
+     .paddle = "tie"},
+    {OP("LoopIndex", iteration, 0, 0, 1), EARLY, .kernel = "LoopIndex", .examples = "()"},
+    {OP("LoopCarry", carried, 0, 1, 1), EARLY, .kernel = "LoopCarry", .examples = "5x6",
+     .paddle = "carry"},
+    {OP("LoopSlice", slice, 0, 1, 1), EARLY, .kernel = "LoopSlice", .examples = "5x6x4 axis=1"},
+    {OP("LoopStack", stack, 0, 1, 5), EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4,
+     .kernel = "LoopStack", .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
+    {OP("SequenceConstruct", no_sequence, 0, 0, OPERATOR_ANY), .reads = OPERATOR_ANY,
+     ONNX("", "A+"), .kernel = "SequenceConstruct"},
+    {OP("SequenceEmpty", no_sequence, 0, 0, 0), .reads = OPERATOR_ANY, ONNX("dtype", ""),
+     .kernel = "SequenceEmpty"},
+    {OP("SequenceInsert", no_sequence, 0, 2, 3), .reads = OPERATOR_ANY, ONNX("", ". . .i"),
+     .kernel = "SequenceInsert"},
+    {OP("SequenceErase", no_sequence, 0, 1, 2), .reads = OPERATOR_ANY, ONNX("", ". .i"),
+     .kernel = "SequenceErase"},
+    {OP("SequenceAt", no_sequence, 0, 2, 2), .reads = OPERATOR_ANY, ONNX("", ". .i"),
+     .kernel = "SequenceAt"},
+    {OP("SequenceLength", no_sequence, 0, 1, 1), .reads = OPERATOR_ANY, ONNX("", ""),
+     .kernel = "SequenceLength"},
+    {OP("SequenceElement", no_sequence, 0, 1, 1), .reads = OPERATOR_ANY,
+     .kernel = "SequenceElement"},
+    {OP("SequenceMap", no_sequence, 0, 1, 2), .reads = OPERATOR_ANY, ONNX("body", ""),
+     .kernel = "SequenceMap"},
+    {OP("SplitToSequence", no_sequence, 0, 1, 2), .reads = OPERATOR_ANY,
+     ONNX("axis keepdims", ". .i"), .kernel = "SplitToSequence"},
+    {OP("ConcatFromSequence", no_sequence, 0, 1, 1), .reads = OPERATOR_ANY,
+     ONNX("axis new_axis", ""), .kernel = "ConcatFromSequence"},
+    {OP("Optional", no_sequence, 0, 0, 1), .reads = OPERATOR_ANY, ONNX("type", ""),
+     .kernel = "Optional"},
+    {OP("OptionalHasElement", no_sequence, 0, 0, 1), .reads = OPERATOR_ANY, ONNX("", ""),
+     .kernel = "OptionalHasElement"},
+    {OP("OptionalGetElement", no_sequence, 0, 1, 1), .reads = OPERATOR_ANY, ONNX("", ""),
+     .kernel = "OptionalGetElement"},
     {0},
 };

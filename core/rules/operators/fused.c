@@ -635,30 +635,59 @@ static bool moe_combine(RuleCall *call, Error *err)
     return true;
 }
 
-#define ROW(name_, rule_, cost, flags_, min, max, out)                                             \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (cost),            \
-        .family = "fused", .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)          \
-    }
+#define FAMILY "fused"
 
 const Operator operators_fused[] = {
-    ROW("Linear", linear, 2, 0, 2, 3, 1),
-    ROW("GemmEpilogue", gemm_epilogue, 2, 0, 2, 3, 2),
-    ROW("Baddbmm", baddbmm, 2, 0, 3, 3, 1),
-    ROW("Outer", outer, 1, 0, 2, 2, 1),
-    ROW("ScaledMatMul", scaled_matmul, 2, 0, 2, 5, 1),
-    ROW("GroupedMatMul", grouped_matmul, 2, 0, 2, 3, 1),
-    ROW("LinearGradAdd", linear_grad_add, 2, 0, 2, 4, 2),
-    ROW("ScaledDotProductAttention", scaled_dot_product, 4, 0, 3, 4, 9),
-    ROW("FlashAttention", flash_attention, 4, 0, 3, 6, 4),
-    ROW("FusedRotaryEmbedding", fused_rope, 6, OPERATOR_EARLY, 1, 6, 3),
-    ROW("LayerNormStats", layer_norm_stats, 8, OPERATOR_EARLY, 1, 3, 3),
-    ROW("RmsNormStats", layer_norm_stats, 6, OPERATOR_EARLY, 1, 3, 2),
-    ROW("GroupNormStats", group_norm_stats, 8, OPERATOR_EARLY, 1, 3, 3),
-    ROW("InstanceNormStats", instance_norm_stats, 8, OPERATOR_EARLY, 1, 3, 3),
-    ROW("BatchNormStats", batch_norm_stats, 8, OPERATOR_EARLY, 1, 5, 6),
-    ROW("Swiglu", swiglu, 6, OPERATOR_EARLY, 1, 2, 1),
-    ROW("MoeGateDispatch", moe_dispatch, 1, 0, 2, 3, 5),
-    ROW("MoeCombine", moe_combine, 2, 0, 3, 3, 1),
+    {OP("Linear", linear, 2, 2, 3), .kernel = "Linear", .examples = "3x5x6,7x6,7",
+     NNSCALER("linear"), TORCH("linear")},
+    {OP("GemmEpilogue", gemm_epilogue, 2, 2, 3), .outputs_max = 2,
+     .examples = "5x6,6x7,7 -> 2; 6x5,7x6,7 trans_x=1 trans_y=1",
+     PADDLE("fused_gemm_epilogue linear_v2(transpose_weight=trans_y)")},
+    {OP("Baddbmm", baddbmm, 2, 3, 3), .examples = "3x5x7,3x5x6,3x6x7; 5x1,3x5x6,3x6x7",
+     NNSCALER("baddbmm"), TORCH("baddbmm"), PADDLE("baddbmm")},
+    {OP("Outer", outer, 1, 2, 2), .examples = "5,6", NNSCALER("outer"), TORCH("outer ger"),
+     PADDLE("outer")},
+    {OP("ScaledMatMul", scaled_matmul, 2, 2, 5),
+     .examples =
+         "5x6:f8e4m3fn,6x7:f8e4m3fn,scalar,scalar out_dtype=1; 5x6,7x6,5x1,1x7 b_is_transposed=1",
+     TORCH("_scaled_mm scaled_mm")},
+    {OP("GroupedMatMul", grouped_matmul, 2, 2, 3), .examples = "5x6,3x6x7,3:i32; 3x5x6,3x6x7",
+     TORCH("grouped_mm _grouped_mm _scaled_grouped_mm")},
+    {OP("LinearGradAdd", linear_grad_add, 2, 2, 4), .outputs_max = 2,
+     .examples = "3x5x6,3x5x7,6x7,7 -> 2", PADDLE("fused_linear_param_grad_add")},
+    {OP("ScaledDotProductAttention", scaled_dot_product, 4, 3, 4), .outputs_max = 9,
+     .examples = "3x4x5x6,3x2x7x6,3x2x7x8 -> 2; 3x4x5x6,3x4x7x6,3x4x7x8,5x7 is_causal=1",
+     NNSCALER("scaled_dot_product_attention"),
+     TORCH("scaled_dot_product_attention _scaled_dot_product_flash_attention "
+           "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
+           "_scaled_dot_product_attention_math")},
+    {OP("FlashAttention", flash_attention, 4, 3, 6), .outputs_max = 4,
+     .examples = "3x5x4x6,3x7x2x6,3x7x2x8 -> 4",
+     PADDLE("flash_attention(causal=is_causal) flashmask_attention(causal=is_causal; 0,1,2,4)")},
+    {OP("FusedRotaryEmbedding", fused_rope, 6, 1, 6), EARLY, .outputs_max = 3,
+     .examples =
+         "3x5x4x6,3x5x2x6 -> 2; 3x5x4x6,-,-,1x5x1x6,1x5x1x6; 3x5x4x6,-,-,1x7x1x6,1x7x1x6,3x5:i64",
+     PADDLE("fused_rotary_position_embedding fused_rotary_position_embedding_grad(; 2,3,4,0,1,5)")},
+    {OP("LayerNormStats", layer_norm_stats, 8, 1, 3), EARLY, .outputs_max = 3,
+     .examples = "5x6x4,4,4 axis=-1 -> 3; 5x6x4,24 normalized_shape=[6,4] stats_keepdims=0 -> 3",
+     NNSCALER("layer_norm"), TORCH("layer_norm native_layer_norm"),
+     PADDLE("layer_norm(begin_norm_axis=axis;; stats_keepdims:=0) fast_layer_norm(;; "
+            "stats_keepdims:=0)")},
+    {OP("RmsNormStats", layer_norm_stats, 6, 1, 3), EARLY, .outputs_max = 2,
+     .examples = "5x6x4,4 -> 2", NNSCALER("rms_norm"), TORCH("rms_norm _fused_rms_norm"),
+     PADDLE("rms_norm(;; stats_keepdims:=0) fused_rms_norm(;; stats_keepdims:=0)")},
+    {OP("GroupNormStats", group_norm_stats, 8, 1, 3), EARLY, .outputs_max = 3,
+     .examples = "3x6x4x5,6,6 groups=3 -> 3", NNSCALER("group_norm(num_groups=groups)"),
+     TORCH("native_group_norm(group=groups) group_norm(num_groups=groups)"), PADDLE("group_norm")},
+    {OP("InstanceNormStats", instance_norm_stats, 8, 1, 3), EARLY, .outputs_max = 3,
+     .examples = "3x5x4x6,5,5 -> 3", TORCH("instance_norm"), PADDLE("instance_norm")},
+    {OP("BatchNormStats", batch_norm_stats, 8, 1, 5), EARLY, .outputs_max = 6,
+     .examples = "3x5x4x6,5,5,5,5 -> 6; 3x4x6x5,5,5,5,5 is_test=1 channels_last=1",
+     TORCH("native_batch_norm(; 0,3,4,1,2) batch_norm(; 0,3,4,1,2)"), PADDLE("batch_norm")},
+    {OP("Swiglu", swiglu, 6, 1, 2), EARLY, .kernel = "Swiglu", .examples = "5x6,5x6; 5x8",
+     PADDLE("swiglu")},
+    {OP("MoeGateDispatch", moe_dispatch, 1, 2, 3), .outputs_max = 5,
+     .examples = "5x6,5x4 k=2 capacity=3 -> 5", PADDLE("moe_gate_dispatch")},
+    {OP("MoeCombine", moe_combine, 2, 3, 3), .examples = "7x6,5x2,5x2:i32", PADDLE("moe_combine")},
     {0},
 };

@@ -291,20 +291,27 @@ static bool diag(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-#define ROW(name_, rule_, min, max)                                                                \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .family = "indexing", .inputs_min = (min),               \
-        .inputs_max = (max)                                                                        \
-    }
+#define FAMILY "indexing"
 
 const Operator operators_indexing[] = {
-    ROW("Index", index_by, 2, 1 + DIMS_MAX),
-    ROW("IndexPut", index_put, 3, 2 + DIMS_MAX),
-    ROW("IndexAdd", index_add, 3, 3),
-    ROW("IndexCopy", index_copy, 3, 3),
-    ROW("IndexFill", index_fill, 2, 3),
-    ROW("ScatterRows", scatter_rows, 3, 3),
-    ROW("Diagonal", diagonal, 1, 1),
-    ROW("Diag", diag, 1, 1),
+    {OP("Index", index_by, 0, 2, 11),
+     .examples = "5x6x4,3x7:i64 axes=[1]; 5x6x4,7:i64,3x7:i64 axes=[0,2]",
+     TORCH("index _unsafe_index")},
+    {OP("IndexPut", index_put, 0, 3, 12),
+     .examples =
+         "5x6x4,7:i64,7x6x4; 5x6x4,7:i64,6x1 accumulate=1; 5x6x4,7:i64,3x7:i64,3x7x4 accumulate=1",
+     TORCH("index_put _unsafe_index_put _index_put_impl_"), PADDLE("index_put")},
+    {OP("IndexAdd", index_add, 0, 3, 3), .examples = "5x6x4,7:i64,5x7x4 axis=1",
+     TORCH("index_add(dim=axis)"), PADDLE("index_add gather_grad index_select_grad")},
+    {OP("IndexCopy", index_copy, 0, 3, 3), .examples = "5x6x4,7:i64,5x7x4 axis=1",
+     TORCH("index_copy(dim=axis)")},
+    {OP("IndexFill", index_fill, 0, 2, 3), .examples = "5x6x4,3:i64 axis=1",
+     TORCH("index_fill(dim=axis)")},
+    {OP("ScatterRows", scatter_rows, 0, 3, 3),
+     .examples = "5x6,7:i64,7x6; 5x6,7:i64,7x6 overwrite=0", PADDLE("scatter")},
+    {OP("Diagonal", diagonal, 0, 1, 1), .examples = "5x6x4 axis1=0 axis2=2 offset=1",
+     TORCH("diagonal(dim1=axis1, dim2=axis2)"), PADDLE("diagonal")},
+    {OP("Diag", diag, 0, 1, 1), .examples = "5 offset=-2; 5x6", NNSCALER("diag(diagonal=offset)"),
+     TORCH("diag(diagonal=offset)"), PADDLE("diag")},
     {0},
 };

@@ -234,19 +234,29 @@ static bool tensor_scatter(RuleCall *call, Error *err)
     return true;
 }
 
-#define LAYER(name_, rule_, cost, min, max, outputs)                                               \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .flops_per_point = (cost),      \
-        .family = "layer", .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)      \
-    }
+#define FAMILY "layer"
 
 const Operator operators_layer[] = {
-    LAYER("BatchNormalization", batch_norm, 4, 5, 5, 5),
-    LAYER("InstanceNormalization", instance_norm, 8, 3, 3, 1),
-    LAYER("GroupNormalization", group_norm, 8, 3, 3, 1),
-    LAYER("LpNormalization", lp_norm, 4, 1, 1, 1),
-    LAYER("MeanVarianceNormalization", mean_variance_norm, 8, 1, 1, 1),
-    LAYER("SwiGLU", swiglu, 6, 2, 2, 1),
-    LAYER("TensorScatter", tensor_scatter, 0, 2, 3, 1),
+    {OP("BatchNormalization", batch_norm, 4, 5, 5), EARLY, .outputs_max = 5,
+     ONNX("consumed_inputs epsilon is_test momentum spatial training_mode", ".f Af Af Bf Bf"),
+     .kernel = "BatchNormalization",
+     .examples = "3x5x4x3,5,5,5,5; 3x5x4x7,5,5,5,5 training_mode=1 -> 3", .paddle = "batch_norm",
+     .dtensor = "plain _native_batch_norm_legit_no_training",
+     PADDLE_CALLS("batch_norm(0,3,4,1,2): 3x6x4x3,6,6,6,6")},
+    {OP("InstanceNormalization", instance_norm, 8, 3, 3), EARLY,
+     ONNX("consumed_inputs epsilon", "Af Af Af"), .kernel = "InstanceNormalization",
+     .examples = "3x5x4x3,5,5", PADDLE_CALLS("instance_norm: 3x6x4x3,6,6")},
+    {OP("GroupNormalization", group_norm, 8, 3, 3), EARLY,
+     ONNX("epsilon num_groups stash_type", "Af Af Af"), .kernel = "GroupNormalization",
+     .examples = "3x6x4x3,6,6 num_groups=3", .dtensor = "plain native_group_norm",
+     PADDLE_CALLS("group_norm: 3x6x4x3,6,6 num_groups=3 | groups=3")},
+    {OP("LpNormalization", lp_norm, 4, 1, 1), EARLY, ONNX("axis p", ".f"),
+     .kernel = "LpNormalization", .examples = "5x6x4 axis=1"},
+    {OP("MeanVarianceNormalization", mean_variance_norm, 8, 1, 1), EARLY, ONNX("axes", ".f"),
+     .kernel = "MeanVarianceNormalization", .examples = "3x5x4x6"},
+    {OP("SwiGLU", swiglu, 6, 2, 2), EARLY, ONNX("alpha", "Af Af"), .kernel = "SwiGLU",
+     .examples = "5x6,5x6"},
+    {OP("TensorScatter", tensor_scatter, 0, 2, 3), EARLY, ONNX("axis mode", "A A .i"),
+     .kernel = "TensorScatter", .examples = "3x5x8x4,3x5x2x4,3:i64"},
     {0},
 };

@@ -227,39 +227,39 @@ static bool gradient(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-#define LOSS(name_, rule_, cost)                                                                   \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "loss",             \
-        .inputs_min = 2, .inputs_max = 3, .outputs_max = 2                                         \
-    }
-#define DISTANCE(name_, rule_)                                                                     \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = 2, .family = "loss", .inputs_min = 2, \
-        .inputs_max = 2                                                                            \
-    }
-#define TRAINING(name_, rule_, min, cost)                                                          \
-    {                                                                                              \
-        .name = "ai.onnx.preview.training::" name_, .rule = (rule_), .flops_per_point = (cost),    \
-        .family = "loss", .inputs_min = (min), .inputs_max = OPERATOR_ANY,                         \
-        .outputs_max = OPERANDS_MAX / 2                                                            \
-    }
+#define FAMILY "loss"
 
 const Operator operators_loss[] = {
-    LOSS("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8),
-    LOSS("NegativeLogLikelihoodLoss", negative_log_likelihood, 1),
-    {.name = "CrossEntropyWithSoftmax",
-     .rule = cross_entropy_with_softmax,
-     .flops_per_point = 8,
-     .family = "loss",
-     .inputs_min = 2,
-     .inputs_max = 3,
-     .outputs_max = 2},
-    DISTANCE("L1Loss", distance),
-    DISTANCE("MseLoss", distance),
-    DISTANCE("Dist", norm_of_difference),
-    TRAINING("Adagrad", three_to_two, 2, 8),
-    TRAINING("Momentum", three_to_two, 2, 4),
-    TRAINING("Adam", four_to_three, 2, 16),
-    TRAINING("Gradient", gradient, 1, 0),
+    {OP("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8, 2, 3), .outputs_max = 2,
+     ONNX("ignore_index reduction", "Af .i Af"), .kernel = "SoftmaxCrossEntropyLoss",
+     .examples = "5x6x4,5x4:i64 reduction=none; 5x6x4,5x4:i64,6 reduction=sum; 5x6x4,5x4:i64,6 "
+                 "reduction=mean; 5x6,5:i64 reduction=mean -> 2; 5x6,5:i64 reduction=none -> 2",
+     NNSCALER("cross_entropy"), TORCH("cross_entropy cross_entropy_loss")},
+    {OP("NegativeLogLikelihoodLoss", negative_log_likelihood, 1, 2, 3), .outputs_max = 2,
+     ONNX("ignore_index reduction", "Af .i Af"), .kernel = "NegativeLogLikelihoodLoss",
+     .examples = "5x6x4,5x4:i64 reduction=none; 5x6x4,5x4:i64,6 reduction=sum; 5x6x4,5x4:i64,6 "
+                 "reduction=mean; 5x6,5:i64 reduction=mean -> 2",
+     NNSCALER("nll_loss"), TORCH("nll_loss nll_loss_forward nll_loss2d_forward nll_loss_nd"),
+     PADDLE("nll_loss")},
+    {OP("CrossEntropyWithSoftmax", cross_entropy_with_softmax, 8, 2, 3), .outputs_max = 2,
+     .examples = "5x6x4,5x1x4:i64 axis=1 -> 2; 5x6,5:i64 -> 2",
+     PADDLE("cross_entropy_with_softmax softmax_with_cross_entropy c_softmax_with_cross_entropy "
+            "c_softmax_with_multi_label_cross_entropy")},
+    {OP("L1Loss", distance, 2, 2, 2), .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean",
+     NNSCALER("l1_loss"), TORCH("l1_loss")},
+    {OP("MseLoss", distance, 2, 2, 2), .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean",
+     TORCH("mse_loss")},
+    {OP("Dist", norm_of_difference, 2, 2, 2), .examples = "5x6,6", TORCH("dist"), PADDLE("dist")},
+    {OP("ai.onnx.preview.training::Adagrad", three_to_two, 8, 2, OPERATOR_ANY),
+     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Adagrad",
+     .examples = "scalar,scalar:i64,5x6,7,5x6,7,5x6,7 -> 4"},
+    {OP("ai.onnx.preview.training::Momentum", three_to_two, 4, 2, OPERATOR_ANY),
+     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Momentum",
+     .examples = "scalar,scalar:i64,5x6,7,5x6,7,5x6,7 -> 4"},
+    {OP("ai.onnx.preview.training::Adam", four_to_three, 16, 2, OPERATOR_ANY),
+     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Adam",
+     .examples = "scalar,scalar:i64,5x6,5x6,5x6,5x6 -> 3"},
+    {OP("ai.onnx.preview.training::Gradient", gradient, 0, 1, OPERATOR_ANY),
+     .outputs_max = OPERATOR_MANY, .examples = "5x6,7,scalar -> 2"},
     {0},
 };

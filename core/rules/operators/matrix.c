@@ -305,29 +305,37 @@ static bool align_boxes(RuleCall *call, Error *err)
     return true;
 }
 
-#define ROW(name_, rule_, cost, inputs, out)                                                       \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "matrix",           \
-        .inputs_min = (inputs), .inputs_max = (inputs), .outputs_max = (out)                       \
-    }
+#define FAMILY "matrix"
 
 /* Costs are rough: the points of the index space leave out the dims of the matrices. */
 const Operator operators_matrix[] = {
-    ROW("Inverse", square, 64, 1, 1),
-    ROW("Cholesky", square, 64, 1, 1),
-    ROW("Eigh", eigen, 64, 1, 2),
-    ROW("Svd", svd, 64, 1, 3),
-    ROW("Qr", qr, 64, 1, 2),
-    ROW("Solve", solve, 64, 2, 1),
-    ROW("MatMulTrans", matmul_trans, 2, 2, 1),
-    ROW("FftN", fft, 64, 1, 1),
-    ROW("UpsampleTo", upsample_to, 4, 1, 1),
-    ROW("Unfold", unfold, 0, 1, 1),
-    {.name = "RoiAlignBoxes",
-     .rule = align_boxes,
-     .flops_per_point = 64,
-     .family = "matrix",
-     .inputs_min = 2,
-     .inputs_max = 3},
+    {OP("Inverse", square, 64, 1, 1), .examples = "3x5x5", NNSCALER("inverse"),
+     TORCH("linalg_inv inverse linalg_pinv"), PADDLE("inverse")},
+    {OP("Cholesky", square, 64, 1, 1), .examples = "3x5x5", TORCH("cholesky linalg_cholesky"),
+     PADDLE("cholesky"), STABLEHLO("cholesky")},
+    {OP("Eigh", eigen, 64, 1, 1), .outputs_max = 2, .examples = "3x5x5 -> 2",
+     TORCH("linalg_eigh _linalg_eigh"), PADDLE("eigh")},
+    {OP("Svd", svd, 64, 1, 1), .outputs_max = 3,
+     .examples = "3x6x4 -> 3; 3x6x4 full_matrices=1 columns_last=1 -> 3",
+     NNSCALER("svd(;; columns_last:=1)"), TORCH("svd(;; columns_last:=1) linalg_svd _linalg_svd"),
+     PADDLE("svd")},
+    {OP("Qr", qr, 64, 1, 1), .outputs_max = 2, .examples = "3x6x4 -> 2; 3x6x4 mode=complete -> 2",
+     TORCH("qr linalg_qr"), PADDLE("qr")},
+    {OP("Solve", solve, 64, 2, 2), .examples = "3x5x5,3x5x4; 3x5x5,3x4x5 left_side=0",
+     TORCH("linalg_solve linalg_solve_triangular(left=left_side)"), PADDLE("triangular_solve"),
+     STABLEHLO("triangular_solve")},
+    {OP("MatMulTrans", matmul_trans, 2, 2, 2),
+     .examples = "3x5x6,3x7x6 trans_y=1; 4x3x6x5,6 trans_x=1", PADDLE("matmul matmul_v2 bmm")},
+    {OP("FftN", fft, 64, 1, 1), .examples = "3x5x6 axes=[1,2]",
+     TORCH("_fft_c2c(dim=axes) fft_fftn(dim=axes) fft_ifftn(dim=axes)"), PADDLE("fft_c2c")},
+    {OP("UpsampleTo", upsample_to, 4, 1, 1), .examples = "3x5x4x6 output_size=[7,9]",
+     TORCH("upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_bilinear2d "
+           "upsample_bicubic2d upsample_linear1d upsample_trilinear3d")},
+    {OP("Unfold", unfold, 0, 1, 1), .examples = "3x5x7x6 kernel_size=[3,2] stride=[2] padding=[1]",
+     NNSCALER("unfold"), TORCH("im2col unfold"),
+     PADDLE(
+         "unfold(kernel_sizes=kernel_size, strides=stride, paddings=padding, dilations=dilation)")},
+    {OP("RoiAlignBoxes", align_boxes, 64, 2, 3),
+     .examples = "3x5x7x6,8x4,3:i32 pooled_height=2 pooled_width=4", PADDLE("roi_align")},
     {0},
 };

@@ -74,38 +74,34 @@ static bool layer_norm(RuleCall *call, Error *err)
     return normalize(call, axis, (int)from->n_dims - 1, err);
 }
 
-#define SOFTMAX(name_, cost)                                                                       \
-    {                                                                                              \
-        .name = (name_), .rule = softmax, .flags = OPERATOR_EARLY, .flops_per_point = (cost),      \
-        .family = "norm", .inputs_min = 1, .inputs_max = 1                                         \
-    }
+#define FAMILY "norm"
 
 const Operator operators_norm[] = {
-    SOFTMAX("Softmax", 8),
-    SOFTMAX("LogSoftmax", 8),
-    SOFTMAX("Hardmax", 2),
-    {.name = "LayerNormalization",
-     .rule = layer_norm,
-     .flags = OPERATOR_EARLY,
-     .flops_per_point = 8,
-     .family = "norm",
-     .inputs_min = 2,
-     .inputs_max = 3,
-     .outputs_max = 3},
-    {.name = "SimplifiedLayerNormalization", /* onnxruntime's word for the next */
-     .rule = layer_norm,
-     .flags = OPERATOR_EARLY,
-     .flops_per_point = 6,
-     .family = "norm",
-     .inputs_min = 2,
-     .inputs_max = 2,
-     .outputs_max = 2},
-    {.name = "RMSNormalization",
-     .rule = layer_norm,
-     .flags = OPERATOR_EARLY,
-     .flops_per_point = 6,
-     .family = "norm",
-     .inputs_min = 2,
-     .inputs_max = 2},
+    {OP("Softmax", softmax, 8, 1, 1), EARLY, ONNX("axis", ".f"), .kernel = "Softmax",
+     .examples = "5x6x4 axis=1", NNSCALER("softmax(dim=axis)"),
+     TORCH("softmax(dim=axis) _softmax(dim=axis) _safe_softmax(dim=axis)"), PADDLE("softmax"),
+     .paddle = "softmax", .dtensor = "softmax _softmax"},
+    {OP("LogSoftmax", softmax, 8, 1, 1), EARLY, ONNX("axis", ".f"), .kernel = "LogSoftmax",
+     .examples = "5x6x4 axis=1", NNSCALER("log_softmax(dim=axis)"),
+     TORCH("log_softmax(dim=axis) _log_softmax(dim=axis)"), PADDLE("log_softmax"),
+     .paddle = "softmax", .dtensor = "softmax _log_softmax"},
+    {OP("Hardmax", softmax, 2, 1, 1), EARLY, ONNX("axis", ".f"), .kernel = "Hardmax",
+     .examples = "5x6x4 axis=1"},
+    {OP("LayerNormalization", layer_norm, 8, 2, 3), EARLY, .outputs_max = 3,
+     ONNX("axis epsilon stash_type", "Af Af Af"), .kernel = "LayerNormalization",
+     .examples = "5x6x4,4,4 axis=-1 -> 3; 5x6x4,6x4 axis=1 -> 1", .paddle = "layer_norm",
+     .dtensor = "norm native_layer_norm",
+     PADDLE_CALLS("layer_norm: 5x6x4,4,4 axis=-1 -> 3 | begin_norm_axis=2; 5x6,6,6 axis=1 -> 3 | "
+                  "begin_norm_axis=1; fast_layer_norm: 5x6x4,4,4 axis=-1 -> 3"),
+     TORCH_CALLS("native_layer_norm: 5x6x4,4,4 axis=-1 -> 3 | normalized_shape=[4]; layer_norm: "
+                 "5x6x4,6x4,6x4 axis=1 | normalized_shape=[6,4]")},
+    {OP("SimplifiedLayerNormalization", layer_norm, 6, 2, 2), EARLY, .outputs_max = 2,
+     .kernel = "RMSNormalization", .examples = "5x6x4,4 -> 2", .paddle = "rms_norm",
+     .dtensor = "norm _fused_rms_norm", PADDLE_CALLS("rms_norm fused_rms_norm: 5x6x4,4 -> 2"),
+     TORCH_CALLS("_fused_rms_norm: 5x6x4,4 -> 2 | normalized_shape=[4]")},
+    {OP("RMSNormalization", layer_norm, 6, 2, 2), EARLY, ONNX("axis epsilon stash_type", ".f .f"),
+     .kernel = "RMSNormalization", .examples = "5x6x4,4 axis=-1", .paddle = "rms_norm",
+     .dtensor = "norm _fused_rms_norm",
+     TORCH_CALLS("rms_norm: 5x6x4,4 axis=-1 | normalized_shape=[4]")},
     {0},
 };

@@ -228,27 +228,57 @@ static bool roi_align(RuleCall *call, Error *err)
                    err);
 }
 
-#define POOL(name_, rule_, min, max, outputs)                                                      \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = 1, .family = "pool",                  \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)                         \
-    }
+#define FAMILY "pool"
 
 const Operator operators_pool[] = {
-    POOL("MaxPool", max_pool, 1, 1, 2),
-    POOL("AveragePool", average_pool, 1, 1, 1),
-    POOL("LpPool", lp_pool, 1, 1, 1),
-    POOL("GlobalAveragePool", global_average_pool, 1, 1, 1),
-    POOL("GlobalMaxPool", global_max_pool, 1, 1, 1),
-    POOL("GlobalLpPool", global_lp_pool, 1, 1, 1),
-    POOL("LRN", lrn, 1, 1, 1),
-    {.name = "MaxUnpool",
-     .rule = max_unpool,
-     .family = "pool",
-     .inputs_min = 2,
-     .inputs_max = 3,
-     .reads = 1 << 2},
-    POOL("MaxRoiPool", max_roi_pool, 2, 2, 1),
-    POOL("RoiAlign", roi_align, 3, 3, 1),
+    {OP("MaxPool", max_pool, 1, 1, 1), .outputs_max = 2,
+     ONNX("auto_pad ceil_mode dilations kernel_shape pads storage_order strides", ".fi"),
+     .kernel = "MaxPool",
+     .examples =
+         "3x5x7x6 kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; 3x5x9x6 kernel_shape=[3,2] "
+         "strides=[3,2]; 3x4x7 kernel_shape=[3] strides=[2] ceil_mode=1 -> 2",
+     TORCH("max_pool2d_with_indices(kernel_size=kernel_shape, stride=strides, padding=pads, "
+           "dilation=dilations) max_pool2d(kernel_size=kernel_shape, stride=strides, padding=pads, "
+           "dilation=dilations) max_pool1d(kernel_size=kernel_shape, stride=strides, padding=pads, "
+           "dilation=dilations) max_pool3d(kernel_size=kernel_shape, stride=strides, padding=pads, "
+           "dilation=dilations)"),
+     .dtensor = "pool max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices",
+     TORCH_CALLS("max_pool2d_with_indices: 3x5x7x6 kernel_shape=[3,2] strides=[2,1] -> 2 | "
+                 "kernel_size=[3,2] stride=[2,1]")},
+    {OP("AveragePool", average_pool, 1, 1, 1),
+     ONNX("auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", ".f"),
+     .kernel = "AveragePool",
+     .examples = "3x5x7x6 kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; 3x5x9x6 "
+                 "kernel_shape=[3,2] strides=[3,2]; 3x4x7x5 kernel_shape=[3,3] strides=[2,2] "
+                 "pads=[1,1,1,1] count_include_pad=1 ceil_mode=1",
+     TORCH(
+         "avg_pool2d(kernel_size=kernel_shape, stride=strides, padding=pads, dilation=dilations) "
+         "avg_pool1d(kernel_size=kernel_shape, stride=strides, padding=pads, dilation=dilations) "
+         "avg_pool3d(kernel_size=kernel_shape, stride=strides, padding=pads, dilation=dilations)"),
+     .dtensor = "pool avg_pool1d avg_pool2d avg_pool3d",
+     TORCH_CALLS(
+         "avg_pool2d: 3x5x9x6 kernel_shape=[3,2] strides=[3,2] | kernel_size=[3,2] stride=[3,2]")},
+    {OP("LpPool", lp_pool, 1, 1, 1),
+     ONNX("auto_pad ceil_mode dilations kernel_shape p pads strides", ".f"), .kernel = "LpPool",
+     .examples = "3x5x7x6 kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; 3x5x9x6 "
+                 "kernel_shape=[3,2] strides=[3,2]"},
+    {OP("GlobalAveragePool", global_average_pool, 1, 1, 1), ONNX("", ".f"),
+     .kernel = "GlobalAveragePool", .examples = "3x5x7x6", .dtensor = "pool_all mean"},
+    {OP("GlobalMaxPool", global_max_pool, 1, 1, 1), ONNX("", ".f"), .kernel = "GlobalMaxPool",
+     .examples = "3x5x7x6", .dtensor = "pool_all amax"},
+    {OP("GlobalLpPool", global_lp_pool, 1, 1, 1), ONNX("p", ".f"), .kernel = "GlobalLpPool",
+     .examples = "3x5x7x6"},
+    {OP("LRN", lrn, 1, 1, 1), ONNX("alpha beta bias size", ".f"), .kernel = "LRN",
+     .examples = "3x5x4x3 size=3"},
+    {OP("MaxUnpool", max_unpool, 0, 2, 3), .reads = 1 << 2,
+     ONNX("kernel_shape pads strides", ".f Ai Ai"), .kernel = "MaxUnpool",
+     .examples = "3x5x4x6,3x5x4x6:i64 kernel_shape=[2,2] strides=[2,2]"},
+    {OP("MaxRoiPool", max_roi_pool, 1, 2, 2), ONNX("pooled_shape spatial_scale", "Af Af"),
+     .kernel = "MaxRoiPool", .examples = "3x5x7x6,4x5 pooled_shape=[2,3]"},
+    {OP("RoiAlign", roi_align, 1, 3, 3),
+     ONNX("coordinate_transformation_mode mode output_height output_width sampling_ratio "
+          "spatial_scale",
+          "Af Af .i"),
+     .kernel = "RoiAlign", .examples = "3x5x7x6,8x4,8:i64 output_height=2 output_width=3"},
     {0},
 };

@@ -164,23 +164,37 @@ static bool quantized_one(RuleCall *call, Error *err)
     return pointwise_of(call, 1, err);
 }
 
-#define SCALED(name_, rule_, min, max, outputs)                                                    \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .flops_per_point = 2,           \
-        .family = "quantize", .inputs_min = (min), .inputs_max = (max), .outputs_max = (outputs)   \
-    }
+#define FAMILY "quantize"
 
 const Operator operators_quantize[] = {
-    SCALED("QuantizeLinear", quantize, 2, 3, 1),
-    SCALED("DequantizeLinear", dequantize, 2, 3, 1),
-    SCALED("com.microsoft::QuantizeLinear", quantize, 2, 3, 1),
-    SCALED("com.microsoft::DequantizeLinear", dequantize, 2, 3, 1),
-    SCALED("DynamicQuantizeLinear", dynamic_quantize, 1, 1, 3),
-    SCALED("CastLike", cast_like, 2, 2, 1),
-    SCALED("BitCast", bit_cast, 1, 1, 1),
-    SCALED("com.microsoft::QLinearAdd", quantized_pair, 7, 8, 1),
-    SCALED("com.microsoft::QLinearMul", quantized_pair, 7, 8, 1),
-    SCALED("com.microsoft::QLinearSigmoid", quantized_one, 4, 5, 1),
-    SCALED("com.microsoft::QLinearLeakyRelu", quantized_one, 4, 5, 1),
+    {OP("QuantizeLinear", quantize, 2, 2, 3), EARLY,
+     ONNX("axis block_size output_dtype precision saturate", ".fi .fi .fic"),
+     .kernel = "QuantizeLinear", .examples = "5x6,6,6:u8; 5x6,scalar,scalar:i8"},
+    {OP("DequantizeLinear", dequantize, 2, 2, 3), EARLY,
+     ONNX("axis block_size output_dtype", "Afic .f Afic"), .kernel = "DequantizeLinear",
+     .examples =
+         "5x6:i8,5,5:i8 axis=0; 5x6:u8,5x2 axis=1 block_size=3; 5x7:u8,5x3 axis=1 block_size=3"},
+    {OP("com.microsoft::QuantizeLinear", quantize, 2, 2, 3), EARLY, .kernel = "QuantizeLinear",
+     .examples = "5x6,6,6:u8"},
+    {OP("com.microsoft::DequantizeLinear", dequantize, 2, 2, 3), EARLY,
+     .kernel = "DequantizeLinear", .examples = "5x6:i8,5,5:i8 axis=0"},
+    {OP("DynamicQuantizeLinear", dynamic_quantize, 2, 1, 1), EARLY, .outputs_max = 3,
+     ONNX("", ".f"), .kernel = "DynamicQuantizeLinear", .examples = "5x6 -> 3"},
+    {OP("CastLike", cast_like, 2, 2, 2), EARLY, ONNX("round_mode saturate", ""), .kernel = "Cast",
+     .examples = "5x6,3:i32"},
+    {OP("BitCast", bit_cast, 2, 1, 1), EARLY, ONNX("to", ""), .kernel = "BitCast",
+     .examples = "5x6 to=6"},
+    {OP("com.microsoft::QLinearAdd", quantized_pair, 2, 7, 8), EARLY,
+     .kernel = "com.microsoft::QLinearAdd",
+     .examples = "5x6:u8,scalar,scalar:u8,6:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::QLinearMul", quantized_pair, 2, 7, 8), EARLY,
+     .kernel = "com.microsoft::QLinearMul",
+     .examples = "5x6:u8,scalar,scalar:u8,6:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::QLinearSigmoid", quantized_one, 2, 4, 5), EARLY,
+     .kernel = "com.microsoft::QLinearSigmoid",
+     .examples = "5x6:u8,scalar,scalar:u8,scalar,scalar:u8"},
+    {OP("com.microsoft::QLinearLeakyRelu", quantized_one, 2, 4, 5), EARLY,
+     .kernel = "com.microsoft::QLinearLeakyRelu",
+     .examples = "5x6:u8,scalar,scalar:u8,scalar,scalar:u8"},
     {0},
 };

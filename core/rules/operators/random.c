@@ -67,23 +67,26 @@ static bool multinomial(RuleCall *call, Error *err)
     return true;
 }
 
-#define ROW(name_, rule_, inputs)                                                                  \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .flops_per_point = 8,           \
-        .family = "random", .inputs_min = (inputs), .inputs_max = (inputs)                         \
-    }
+#define FAMILY "random"
 
 const Operator operators_random[] = {
-    ROW("RandomNormal", draw, 0),
-    ROW("RandomUniform", draw, 0),
-    ROW("RandomNormalLike", draw_like, 1),
-    ROW("RandomUniformLike", draw_like, 1),
-    ROW("Bernoulli", draw_like, 1),
-    {.name = "Multinomial",
-     .rule = multinomial,
-     .flops_per_point = 8,
-     .family = "random",
-     .inputs_min = 1,
-     .inputs_max = 1},
+    {OP("RandomNormal", draw, 8, 0, 0), EARLY, ONNX("dtype mean scale seed shape", ""),
+     .kernel = "RandomNormal", .examples = "() shape=[5,6]", NNSCALER("randn(size=shape)"),
+     TORCH("randn(size=shape)")},
+    {OP("RandomUniform", draw, 8, 0, 0), EARLY, ONNX("dtype high low seed shape", ""),
+     .kernel = "RandomUniform", .examples = "() shape=[5,6]", NNSCALER("rand(size=shape)"),
+     TORCH("rand(size=shape)")},
+    {OP("RandomNormalLike", draw_like, 8, 1, 1), EARLY, ONNX("dtype mean scale seed", ""),
+     .kernel = "RandomNormal", .examples = "5x6", NNSCALER("randn_like"),
+     TORCH("randn_like normal_ normal")},
+    {OP("RandomUniformLike", draw_like, 8, 1, 1), EARLY, ONNX("dtype high low seed", ""),
+     .kernel = "RandomUniform", .examples = "5x6", NNSCALER("rand_like"),
+     TORCH("rand_like uniform_ uniform exponential_ random_")},
+    {OP("Bernoulli", draw_like, 8, 1, 1), EARLY, ONNX("dtype seed", ".f"), .kernel = "Bernoulli",
+     .examples = "5x6", TORCH("bernoulli(; 0) bernoulli_(; 0)"), PADDLE("bernoulli")},
+    {OP("Multinomial", multinomial, 8, 1, 1), ONNX("dtype sample_size seed", ".f"),
+     .kernel = "Multinomial", .examples = "5x6 sample_size=4",
+     TORCH("multinomial(num_samples=sample_size;; dtype:=7)"),
+     PADDLE("multinomial(num_samples=sample_size;; dtype:=7)")},
     {0},
 };

@@ -155,15 +155,26 @@ static bool lstm(RuleCall *call, Error *err)
     return recurrent(call, &cell, err);
 }
 
-#define CELL(name_, rule_, max, outputs)                                                           \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .family = "recurrent", .inputs_min = 3,                  \
-        .inputs_max = (max), .outputs_max = (outputs)                                              \
-    }
+#define FAMILY "recurrent"
 
 const Operator operators_recurrent[] = {
-    CELL("RNN", rnn, 6, 2),
-    CELL("GRU", gru, 6, 2),
-    CELL("LSTM", lstm, 8, 3),
+    {OP("RNN", rnn, 0, 3, 6), .outputs_max = 2,
+     ONNX("activation_alpha activation_beta activations clip direction hidden_size layout "
+          "output_sequence",
+          "Af Af Af Af .i Af"),
+     .kernel = "RNN", .examples = "5x3x4,1x6x4,1x6x6 -> 2"},
+    {OP("GRU", gru, 0, 3, 6), .outputs_max = 2,
+     ONNX("activation_alpha activation_beta activations clip direction hidden_size layout "
+          "linear_before_reset output_sequence",
+          "Af Af Af Af .i Af"),
+     .kernel = "GRU",
+     .examples = "5x3x4,2x18x4,2x18x6,2x36 direction=bidirectional hidden_size=6 -> 2"},
+    {OP("LSTM", lstm, 0, 3, 8), .outputs_max = 3,
+     ONNX("activation_alpha activation_beta activations clip direction hidden_size input_forget "
+          "layout output_sequence",
+          "Af Af Af Af .i Af Af Af"),
+     .kernel = "LSTM",
+     .examples = "5x3x4,1x24x4,1x24x6,1x48,3:i32,1x3x6,1x3x6,1x18 -> 3; 3x5x4,2x24x4,2x24x6 "
+                 "direction=bidirectional layout=1 -> 3"},
     {0},
 };

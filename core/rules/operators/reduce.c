@@ -126,36 +126,98 @@ static bool cumulate(RuleCall *call, Error *err)
     return true;
 }
 
-#define REDUCE(name_, rule_, cost)                                                                 \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "reduce",           \
-        .inputs_min = 1, .inputs_max = 2, .reads = 1 << 1                                          \
-    }
-#define ARG(name_)                                                                                 \
-    {                                                                                              \
-        .name = (name_), .rule = arg_most, .flops_per_point = 1, .family = "reduce",               \
-        .inputs_min = 1, .inputs_max = 1                                                           \
-    }
-#define CUMULATE(name_)                                                                            \
-    {                                                                                              \
-        .name = (name_), .rule = cumulate, .flops_per_point = 1, .family = "reduce",               \
-        .inputs_min = 2, .inputs_max = 2, .reads = 1 << 1                                          \
-    }
+#define FAMILY "reduce"
+#define FOLD(name, rule, flops, types)                                                             \
+    OP(name, rule, flops, 1, 2), .reads = 1 << 1, .kernel = name,                                  \
+                                 ONNX("axes keepdims noop_with_empty_axes", types)
+#define PADDLE_FOLDS(names, more)                                                                  \
+    PADDLE_CALLS(names ": 5x6x4,=[1] keepdims=0 | axis=[1] keepdim=0 keep_dim=0; "                 \
+                       "5x6x4,=[0,2] keepdims=1 | axis=[0,2] keepdim=1 keep_dim=1" more)
+#define TORCH_FOLDS(names, more)                                                                   \
+    TORCH_CALLS(names ": 5x6x4,=[1] keepdims=0 | dim=[1] keepdim=0; "                              \
+                      "5x6x4,=[0,2] keepdims=1 | dim=[0,2] keepdim=1" more)
 
 const Operator operators_reduce[] = {
-    REDUCE("ReduceSum", reduce_sum, 1),
-    REDUCE("ReduceMean", reduce_mean, 1),
-    REDUCE("ReduceMax", reduce_max, 1),
-    REDUCE("ReduceMin", reduce_min, 1),
-    REDUCE("ReduceProd", reduce_prod, 1),
-    REDUCE("ReduceL1", reduce_sum, 2),
-    REDUCE("ReduceSumSquare", reduce_sum, 2),
-    REDUCE("ReduceL2", reduce_frozen, 2),
-    REDUCE("ReduceLogSum", reduce_frozen, 1),
-    REDUCE("ReduceLogSumExp", reduce_frozen, 5),
-    ARG("ArgMax"),
-    ARG("ArgMin"),
-    CUMULATE("CumSum"),
-    CUMULATE("CumProd"),
+    {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"),
+     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
+     NNSCALER("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0) nansum(dim=axes, keepdim=keepdims;; "
+           "keepdims:=0)"),
+     PADDLE(
+         "sum(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_sum(axis=axes, keepdim=keepdims;; "
+         "keepdims:=0) reduce_base(axis=axes, keepdim=keepdims;; keepdims:=0)"),
+     .paddle = "reduction", .dtensor = "reduce sum",
+     PADDLE_FOLDS("sum reduce_sum reduce_base", "; sum reduce_sum: 5x6 keepdims=0"),
+     TORCH_FOLDS("sum nansum", "; sum: 4x6 keepdims=0")},
+    {FOLD("ReduceMean", reduce_mean, 1, ".fi .i"),
+     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
+     NNSCALER("mean(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     TORCH("mean(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     PADDLE("mean(axis=axes, keepdim=keepdims;; keepdims:=0) mean_all(;; keepdims:=0)"),
+     .paddle = "reduction", .dtensor = "reduce mean",
+     PADDLE_FOLDS("mean", "; mean mean_all: 5x6 keepdims=0"),
+     TORCH_FOLDS("mean", "; 4x6 keepdims=0")},
+    {FOLD("ReduceMax", reduce_max, 1, ". .i"),
+     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
+     TORCH("amax(dim=axes, keepdim=keepdims;; keepdims:=0) max(dim=axes, keepdim=keepdims;; "
+           "keepdims:=0)"),
+     PADDLE("max(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_max(axis=axes, "
+            "keepdim=keepdims;; keepdims:=0) amax(axis=axes, keepdim=keepdims;; keepdims:=0)"),
+     .paddle = "reduction", .dtensor = "reduce amax",
+     PADDLE_FOLDS("max reduce_max amax",
+                  "; max: 5x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
+     TORCH_FOLDS("amax",
+                 "; max: 4x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
+    {FOLD("ReduceMin", reduce_min, 1, ". .i"),
+     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
+     TORCH("amin(dim=axes, keepdim=keepdims;; keepdims:=0) min(dim=axes, keepdim=keepdims;; "
+           "keepdims:=0)"),
+     PADDLE("min(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_min(axis=axes, "
+            "keepdim=keepdims;; keepdims:=0) amin(axis=axes, keepdim=keepdims;; keepdims:=0)"),
+     .paddle = "reduction", .dtensor = "reduce amin",
+     PADDLE_FOLDS("min amin",
+                  "; min: 5x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
+     TORCH_FOLDS("amin",
+                 "; min: 4x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
+    {FOLD("ReduceProd", reduce_prod, 1, ".fi .i"),
+     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
+     NNSCALER("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     TORCH("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     PADDLE("prod(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_prod(axis=axes, "
+            "keepdim=keepdims;; keepdims:=0)"),
+     .paddle = "reduction", .dtensor = "reduce prod", PADDLE_FOLDS("prod", ""),
+     TORCH_FOLDS("prod", "; 4x6 keepdims=0")},
+    {FOLD("ReduceL1", reduce_sum, 2, ".fi .i"), .examples = "5x6x4,=[1] keepdims=0"},
+    {FOLD("ReduceSumSquare", reduce_sum, 2, ".fi .i"), .examples = "5x6x4,=[1] keepdims=0",
+     PADDLE("squared_l2_norm(axis=axes, keepdim=keepdims;; keepdims:=0)"),
+     PADDLE_CALLS("squared_l2_norm: 6,=[0] keepdims=1 | axis=[0] keepdim=1 keep_dim=1")},
+    {FOLD("ReduceL2", reduce_frozen, 2, ".fi .i"), .examples = "5x6x4,=[1] keepdims=0",
+     TORCH("frobenius_norm(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     PADDLE("frobenius_norm(axis=axes, keepdim=keepdims;; keepdims:=0)"), .paddle = "reduction",
+     .dtensor = "reduce linalg_vector_norm", PADDLE_FOLDS("frobenius_norm", ""),
+     TORCH_CALLS("linalg_vector_norm: 5x6x4,=[1] keepdims=0 | dim=[1] keepdim=0")},
+    {FOLD("ReduceLogSum", reduce_frozen, 1, ".fi .i"), .examples = "5x6x4,=[1] keepdims=0"},
+    {FOLD("ReduceLogSumExp", reduce_frozen, 5, ".fi .i"), .examples = "5x6x4,=[1] keepdims=0",
+     NNSCALER("logsumexp(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     TORCH("logsumexp(dim=axes, keepdim=keepdims;; keepdims:=0)"),
+     PADDLE("logsumexp(axis=axes, keepdim=keepdims;; keepdims:=0)"), .paddle = "reduction",
+     .dtensor = "reduce logsumexp", PADDLE_FOLDS("logsumexp", ""), TORCH_FOLDS("logsumexp", "")},
+    {OP("ArgMax", arg_most, 1, 1, 1), ONNX("axis keepdims select_last_index", ".fi"),
+     .kernel = "ArgMax", .examples = "5x6x4 axis=1; 5x6x4 axis=2 keepdims=0", .paddle = "arg",
+     .dtensor = "along_first argmax",
+     PADDLE_CALLS("argmax: 5x6x4 axis=1 keepdims=0 | axis=1 keepdims=0 flatten=0"),
+     TORCH_CALLS("argmax: 5x6x4 axis=1 keepdims=0 | dim=1 keepdim=0")},
+    {OP("ArgMin", arg_most, 1, 1, 1), ONNX("axis keepdims select_last_index", ".fi"),
+     .kernel = "ArgMin", .examples = "5x6x4 axis=1", .paddle = "arg",
+     .dtensor = "along_first argmin",
+     PADDLE_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | axis=2 keepdims=1 flatten=0"),
+     TORCH_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | dim=2 keepdim=1")},
+    {OP("CumSum", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),
+     .kernel = "CumSum", .examples = "5x6x4,=1", .dtensor = "scan cumsum",
+     PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
+     TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
+    {OP("CumProd", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),
+     .kernel = "CumProd", .examples = "5x6x4,=1", .dtensor = "scan cumprod",
+     TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
     {0},
 };

@@ -451,26 +451,46 @@ static bool feature_extractor(RuleCall *call, Error *err)
     return true;
 }
 
-#define ROW(name_, rule_, min, max, out, reads_)                                                   \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .family = "scatter", .inputs_min = (min),                \
-        .inputs_max = (max), .outputs_max = (out), .reads = (reads_)                               \
-    }
+#define FAMILY "scatter"
 
 const Operator operators_scatter[] = {
-    ROW("ScatterElements", scatter_elements, 3, 3, 1, 0),
-    ROW("Scatter", scatter_elements, 3, 3, 1, 0),
-    ROW("ScatterSome", scatter_some, 2, 3, 1, 0),
-    ROW("ScatterND", scatter_nd, 3, 3, 1, 0),
-    ROW("TopK", top_k, 1, 2, 2, 1 << 1),
-    ROW("OneHot", one_hot, 1, 3, 1, 1 << 1),
-    ROW("Compress", compress, 2, 2, 1, 1 << 1),
-    ROW("NonZero", non_zero, 1, 1, 1, 0),
-    ROW("Unique", unique, 1, 1, 4, 0),
-    ROW("NonMaxSuppression", boxes_kept, 2, 5, 1, 0),
-    ROW("ReverseSequence", reverse_sequence, 2, 2, 1, 0),
-    ROW("EyeLike", eye_like, 1, 1, 1, 0),
-    ROW("Det", determinant, 1, 1, 1, 0),
-    ROW("ai.onnx.ml::ArrayFeatureExtractor", feature_extractor, 2, 2, 1, 0),
+    {OP("ScatterElements", scatter_elements, 0, 3, 3), ONNX("axis reduction", "A .i A"),
+     .kernel = "ScatterElements",
+     .examples = "5x6,5x4:i64,5x4 axis=1; 5x6,5x4:i64,5x4 axis=1 reduction=add; 5x6,3x4:i64,3x4 "
+                 "axis=1 reduction=max; 5x6,5x4:i64,5x4 axis=1 reduction=mul",
+     TORCH("scatter_add(dim=axis;; reduction:=add)"),
+     PADDLE("put_along_axis(axis=axis) take_along_axis_grad(;; reduction:=add)"),
+     .dtensor = "along_first scatter"},
+    {OP("Scatter", scatter_elements, 0, 3, 3), ONNX("axis", "A .i A"), .kernel = "ScatterElements",
+     .examples = "5x6,5x4:i64,5x4 axis=1; 5x6,5x4:i64,5x4 axis=1 reduction=add"},
+    {OP("ScatterSome", scatter_some, 0, 2, 3),
+     .examples = "5x6,5x4:i64,5x4 axis=1 reduction=add; 5x6,5x4:i64,7x4 axis=1; 5x6,5x4:i64 axis=1",
+     TORCH("scatter(dim=axis)")},
+    {OP("ScatterND", scatter_nd, 0, 3, 3), ONNX("reduction", "A .i A"), .kernel = "ScatterND",
+     .examples =
+         "5x6x4,3x2:i64,3x4; 5x6x4,3x2:i64,3x4 reduction=add; 5x6,3x7x1:i64,3x7x6 reduction=min",
+     PADDLE("scatter_nd_add(;; reduction:=add) gather_nd_grad(;; reduction:=add)")},
+    {OP("TopK", top_k, 0, 1, 2), .outputs_max = 2, .reads = 1 << 1,
+     ONNX("axis k largest sorted", ".fi .i"), .kernel = "TopK",
+     .examples = "5x6x4,=[3] axis=1 -> 2", NNSCALER("topk(dim=axis)"), TORCH("topk(dim=axis)"),
+     PADDLE("topk(k=k)"), .dtensor = "along_last topk"},
+    {OP("OneHot", one_hot, 0, 1, 3), .reads = 1 << 1, ONNX("axis", ".fi .fi"), .kernel = "OneHot",
+     .examples = "5x6:i64,=7,2; 5x6:i64,=7,2 axis=0", TORCH("one_hot(num_classes=depth)"),
+     PADDLE("one_hot(num_classes=depth)")},
+    {OP("Compress", compress, 0, 2, 2), .reads = 1 << 1, ONNX("axis", ". .b"), .kernel = "Compress",
+     .examples = "5x6x4,6:bool axis=1; 5x6x4,=[1,0,1,1,0,1] axis=1"},
+    {OP("NonZero", non_zero, 0, 1, 1), ONNX("", ""), .kernel = "NonZero", .examples = "5x6",
+     PADDLE("nonzero_static")},
+    {OP("Unique", unique, 0, 1, 1), .outputs_max = 4, ONNX("axis sorted", ""), .kernel = "Unique",
+     .examples = "5x6 axis=1 -> 4", PADDLE("unique")},
+    {OP("NonMaxSuppression", boxes_kept, 0, 2, 5), ONNX("center_point_box", ".f .f .i .f .f"),
+     .kernel = "NonMaxSuppression", .examples = "2x7x4,2x3x7"},
+    {OP("ReverseSequence", reverse_sequence, 0, 2, 2), ONNX("batch_axis time_axis", ". .i"),
+     .kernel = "ReverseSequence", .examples = "7x5x4,5:i64; 5x7x4,5:i64 time_axis=1 batch_axis=0"},
+    {OP("EyeLike", eye_like, 0, 1, 1), ONNX("dtype k", ""), .kernel = "EyeLike", .examples = "5x6"},
+    {OP("Det", determinant, 0, 1, 1), ONNX("", ".f"), .kernel = "Det", .examples = "3x5x5",
+     TORCH("det linalg_det"), PADDLE("determinant")},
+    {OP("ai.onnx.ml::ArrayFeatureExtractor", feature_extractor, 0, 2, 2), ONNX("", ".fis .i"),
+     .examples = "5x6,3:i64; 6,3:i64"},
     {0},
 };

@@ -333,32 +333,98 @@ static bool range(RuleCall *call, Error *err)
     return args_range(call, &call->out_shape[0].dim[0], err) && made_space(call, err);
 }
 
-#define VIEW(name_, rule_, min, max)                                                               \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY | OPERATOR_VIEW,                 \
-        .family = "shape", .inputs_min = (min), .inputs_max = (max), .reads = 1 << 1               \
-    }
-#define MOVE(name_, rule_, min, max, out, reads_)                                                  \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = OPERATOR_EARLY, .family = "shape",              \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out), .reads = (reads_)          \
-    }
+#define FAMILY "shape"
 
 const Operator operators_shape[] = {
-    VIEW("Reshape", reshape, 1, 2),
-    VIEW("Flatten", flatten, 1, 1),
-    VIEW("Squeeze", squeeze, 1, 2),
-    VIEW("Unsqueeze", unsqueeze, 1, 2),
-    MOVE("Transpose", transpose, 1, 1, 1, 0),
-    MOVE("Split", split, 1, 2, OPERANDS_MAX / 2, 1 << 1),
-    MOVE("Slice", slice, 1, 5, 1, OPERATOR_ANY),
-    MOVE("Concat", concat, 1, OPERATOR_ANY, 1, 0),
-    MOVE("Tile", tile, 2, 2, 1, 1 << 1),
-    MOVE("Trilu", trilu, 1, 2, 1, 0),
-    MOVE("Constant", known_before, 0, 0, 1, 0),
-    MOVE("Shape", known_before, 1, 1, 1, 0),
-    MOVE("Size", known_before, 1, 1, 1, 0),
-    MOVE("Range", range, 3, 3, 1, 7),
-    MOVE("ConstantOfShape", constant_of_shape, 1, 1, 1, 1),
+    {OP("Reshape", reshape, 0, 1, 2), EARLY, .reads = 1 << 1,
+     ONNX("allowzero consumed_inputs shape", ". .i"), .kernel = "view",
+     .examples = "6x10,=[12,5]; 6x4x5,=[6,20]; 12x5,=[3,4,5]; 6x4x5,=[0,-1]",
+     NNSCALER("reshape(;; allowzero:=1) view(size=shape, shape=shape;; allowzero:=1)"),
+     TORCH("reshape(shape=shape, size=shape, out_shape=shape;; allowzero:=1) view(shape=shape, "
+           "size=shape, out_shape=shape;; allowzero:=1) _unsafe_view(shape=shape, size=shape, "
+           "out_shape=shape;; allowzero:=1) _reshape_alias(shape=shape, size=shape, "
+           "out_shape=shape;; allowzero:=1)"),
+     PADDLE("reshape reshape2"), .paddle = "reshape", .dtensor = "of_size view",
+     PADDLE_CALLS("reshape reshape2: 6x10,=[12,5] | shape=[12,5]; 6x4x5,=[6,20] | shape=[6,20]; "
+                  "12x5,=[3,4,5] | shape=[3,4,5]; 4x6x8,=[192] | shape=[192]; 6x1x10,=[1,2,3,10] | "
+                  "shape=[1,2,3,10]; flatten: 5x4x6x3,=[5,24,3] | start_axis=1 stop_axis=2; "
+                  "5x1x6x3,=[5,6,3] | start_axis=1 stop_axis=2; reshape_grad(6x10,0): "
+                  "12x5,=[6,10]; flatten_grad(5x4x6,0): 5x24,=[5,4,6]"),
+     TORCH_CALLS(
+         "view _unsafe_view reshape view_copy: 6x10,=[12,5] | shape=[12,5] size=[12,5]; "
+         "6x4x5,=[6,20] | shape=[6,20] size=[6,20]; 12x5,=[3,4,5] | shape=[3,4,5] size=[3,4,5]; "
+         "view reshape: 6x1x10,=[1,2,3,10] | shape=[1,2,3,10] size=[1,2,3,10]; flatten: "
+         "5x4x6x3,=[5,24,3] | start_dim=1 end_dim=2; ravel: 6x10,=[60]")},
+    {OP("Flatten", flatten, 0, 1, 1), EARLY, .reads = 1 << 1, ONNX("axis", ""), .kernel = "view",
+     .examples = "4x3x5 axis=2; 4x3x5 axis=0", .paddle = "reshape", .dtensor = "of_size view"},
+    {OP("Squeeze", squeeze, 0, 1, 2), EARLY, .reads = 1 << 1, ONNX("axes", ". .i"),
+     .kernel = "view", .examples = "5x1x6,=[1]; 1x5x1x6", .paddle = "squeeze",
+     .dtensor = "of_size view",
+     PADDLE_CALLS("squeeze: 5x1x6x1,=[1] | axis=[1]; unsqueeze_grad(5x6,0): 5x1x6,=[1] | axis=[1]"),
+     TORCH_CALLS("squeeze: 5x1x6x1,=[1] | dim=1")},
+    {OP("Unsqueeze", unsqueeze, 0, 1, 2), EARLY, .reads = 1 << 1, ONNX("axes", ". .i"),
+     .kernel = "view", .examples = "5x6,=[1]; 5x6,=[0,-1]", NNSCALER("unsqueeze(dim=axes)"),
+     TORCH("unsqueeze(dim=axes)"), PADDLE("unsqueeze(axis=axes) unsqueeze2(axis=axes)"),
+     .paddle = "unsqueeze", .dtensor = "of_size view",
+     PADDLE_CALLS(
+         "unsqueeze unsqueeze2: 5x6,=[1] | axis=[1]; squeeze_grad(5x1x6,0): 5x6,=[1] | axis=[1]"),
+     TORCH_CALLS("unsqueeze: 5x6,=[1] | dim=1")},
+    {OP("Transpose", transpose, 0, 1, 1), EARLY, ONNX("perm", ""), .kernel = "Transpose",
+     .examples = "5x6x4 perm=[2,0,1]; 5x6x4", NNSCALER("permute(dims=perm)"),
+     TORCH("permute(dims=perm) t numpy_T"), PADDLE("transpose transpose2"),
+     STABLEHLO("transpose(dims=perm)"), .paddle = "transpose", .dtensor = "permute permute",
+     PADDLE_CALLS("transpose_grad: 5x6x4 perm=[2,0,1] | perm=[1,2,0]"),
+     TORCH_CALLS("transpose: 5x6x4 perm=[2,1,0] | dim0=0 dim1=2; t: 5x6 perm=[1,0]")},
+    {OP("Split", split, 0, 1, 2), EARLY, .outputs_max = OPERATOR_MANY, .reads = 1 << 1,
+     ONNX("axis num_outputs split", ". .fi"), .kernel = "Split",
+     .examples = "5x9,=[4,5] axis=1 -> 2; 5x9 axis=1 num_outputs=3 -> 3",
+     TORCH("split_with_sizes(split_sizes=split, dim=axis)"), .paddle = "split",
+     .dtensor = "split split_with_sizes",
+     PADDLE_CALLS("split: 5x9x4,=[4,5] axis=1 -> 2 | axis=1 sections=[4,5]; split_with_num: "
+                  "5x8x4,=[4,4] axis=1 -> 2 | axis=1 num=2"),
+     TORCH_CALLS("split: 5x8x4,=[4,4] axis=1 -> 2 | dim=1 split_size=4; split_with_sizes: "
+                 "5x9x4,=[4,5] axis=1 -> 2 | dim=1 split_sizes=[4,5]; chunk: 5x8x4,=[4,4] axis=1 "
+                 "-> 2 | dim=1 chunks=2")},
+    {OP("Slice", slice, 0, 1, 5), EARLY, .reads = OPERATOR_ANY,
+     ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
+     .examples = "7x9,=[1,2],=[7,9],=[0,1],=[1,3]; 7x9,=[8],=[0],=[1],=[-2]; 7x9,=[2],=[6],=[0]",
+     TORCH("slice(dim=axes, start=starts, end=ends, step=steps;; axes:=0, starts:=0, "
+           "ends:=9223372036854775807, steps:=1)"),
+     PADDLE("slice strided_slice(strides=steps)"), .paddle = "slice", .dtensor = "slice slice",
+     PADDLE_CALLS(
+         "slice: 7x9x4,=[2],=[7],=[1],=[1] | axes=[1] starts=[2] ends=[7] infer_flags=[1]; "
+         "strided_slice: 7x9x4,=[1],=[8],=[1],=[3] | axes=[1] starts=[1] ends=[8] strides=[3]; "
+         "7x8,=[0],=[8],=[1],=[2] | axes=[1] starts=[0] ends=[8] strides=[2]; "
+         "7x8,=[2],=[8],=[1],=[2] | axes=[1] starts=[2] ends=[8] strides=[2]"),
+     TORCH_CALLS("slice: 7x9x4,=[2],=[7],=[1],=[1] | dim=1 start=2 end=7 step=1; flip: "
+                 "5x6x4,=[-1],=[-9],=[1],=[-1] | dims=[1]")},
+    {OP("Concat", concat, 0, 1, OPERATOR_ANY), EARLY, ONNX("axis", "A+"), .kernel = "Concat",
+     .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0", NNSCALER("cat(dim=axis;; axis:=0)"),
+     TORCH("cat(dim=axis;; axis:=0) concat(dim=axis;; axis:=0) concatenate(dim=axis;; axis:=0)"),
+     PADDLE("concat(axis=axis;; axis:=0)"), STABLEHLO("concatenate(dimension=axis)"),
+     .paddle = "concat", .dtensor = "along_first cat",
+     PADDLE_CALLS("concat: 5x6,5x4,5x3 axis=1 | axis=1; 4x6,2x6 axis=0 | axis=0"),
+     TORCH_CALLS("cat: 4x6,4x8,4x2 axis=1 | dim=1")},
+    {OP("Tile", tile, 0, 2, 2), EARLY, .reads = 1 << 1, ONNX("", ". .fi"), .kernel = "Tile",
+     .examples = "5x6,=[1,2]; 5x6,=[3,2]", .paddle = "tile", .dtensor = "tile repeat",
+     PADDLE_CALLS("tile: 5x6,=[1,2] | repeat_times=[1,2]"),
+     TORCH_CALLS("repeat tile: 5x6,=[1,2] | repeats=[1,2] dims=[1,2]")},
+    {OP("Trilu", trilu, 0, 1, 2), EARLY, ONNX("upper", ". .i"), .kernel = "Trilu",
+     .examples = "5x6x7 upper=0", NNSCALER("triu(;; upper:=1) tril(;; upper:=0)"),
+     TORCH("triu(;; upper:=1) tril(;; upper:=0)"),
+     PADDLE("triu(;; upper:=1) tril(;; upper:=0) tril_triu triu_grad(;; upper:=1)"),
+     .dtensor = "unary triu", PADDLE_CALLS("triu: 5x6x7 upper=1; tril_triu: 5x6x7 upper=0"),
+     TORCH_CALLS("triu: 5x6x7 upper=1; tril: 5x6x7 upper=0")},
+    {OP("Constant", known_before, 0, 0, 0), EARLY,
+     ONNX("sparse_value value value_float value_floats value_int value_ints value_string "
+          "value_strings",
+          ""),
+     .kernel = "Constant"},
+    {OP("Shape", known_before, 0, 1, 1), EARLY, ONNX("end start", ""), .kernel = "Shape"},
+    {OP("Size", known_before, 0, 1, 1), EARLY, ONNX("", ""), .kernel = "Size"},
+    {OP("Range", range, 0, 3, 3), EARLY, .reads = 1 << 0 | 1 << 1 | 1 << 2,
+     ONNX("stash_type", "Afi Afi Afi"), .kernel = "Range"},
+    {OP("ConstantOfShape", constant_of_shape, 0, 1, 1), EARLY, .reads = 1 << 0, ONNX("value", ".i"),
+     .kernel = "ConstantOfShape"},
     {0},
 };

@@ -176,20 +176,23 @@ static bool decode_image(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-#define ROW(name_, rule_, min, max, cost, reads_)                                                  \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "signal",           \
-        .inputs_min = (min), .inputs_max = (max), .reads = (reads_)                                \
-    }
+#define FAMILY "signal"
 
 /* Costs are rough: the points of the index space leave out the dim that is transformed. */
 const Operator operators_signal[] = {
-    ROW("DFT", dft, 1, 3, 64, 1 << 1 | 1 << 2),
-    ROW("STFT", stft, 2, 4, 64, 1 << 1 | 1 << 3),
-    ROW("BlackmanWindow", window, 1, 1, 0, 1),
-    ROW("HammingWindow", window, 1, 1, 0, 1),
-    ROW("HannWindow", window, 1, 1, 0, 1),
-    ROW("MelWeightMatrix", mel_weights, 5, 5, 0, 1 << 0 | 1 << 1),
-    ROW("ImageDecoder", decode_image, 1, 1, 0, 0),
+    {OP("DFT", dft, 64, 1, 3), .reads = 1 << 1 | 1 << 2, ONNX("axis inverse onesided", ".f .i .i"),
+     .kernel = "DFT", .examples = "3x7x2; 3x8x5x1,-,=1 onesided=1"},
+    {OP("STFT", stft, 64, 2, 4), .reads = 1 << 1 | 1 << 3, ONNX("onesided", "Af Bi Af Bi"),
+     .kernel = "STFT", .examples = "3x20x1,=4,8; 3x20x2,=8,-,=8 onesided=0"},
+    {OP("BlackmanWindow", window, 0, 1, 1), .reads = 1 << 0, ONNX("output_datatype periodic", ".i"),
+     .kernel = "BlackmanWindow", .examples = "=7"},
+    {OP("HammingWindow", window, 0, 1, 1), .reads = 1 << 0, ONNX("output_datatype periodic", ".i"),
+     .kernel = "HammingWindow", .examples = "=7"},
+    {OP("HannWindow", window, 0, 1, 1), .reads = 1 << 0, ONNX("output_datatype periodic", ".i"),
+     .kernel = "HannWindow", .examples = "=7"},
+    {OP("MelWeightMatrix", mel_weights, 0, 5, 5), .reads = 1 << 0 | 1 << 1,
+     ONNX("output_datatype", "Ai Ai Ai Bf Bf"), .kernel = "MelWeightMatrix",
+     .examples = "=7,=16,=8000,scalar,scalar"},
+    {OP("ImageDecoder", decode_image, 0, 1, 1), ONNX("pixel_format", ".i"), .examples = "100:u8"},
     {0},
 };

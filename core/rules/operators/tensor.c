@@ -430,34 +430,58 @@ static bool pad_pairs(RuleCall *call, Error *err)
     return dims_space(call, from, use, NULL, err);
 }
 
-#define ROW(name_, rule_, cost, flags_, min, max, out)                                             \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flags = (flags_), .flops_per_point = (cost),            \
-        .family = "tensor", .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)         \
-    }
-#define VIEW(name, rule) ROW(name, rule, 0, OPERATOR_EARLY | OPERATOR_VIEW, 1, 1, 1)
-#define MOVE(name, rule, min, max, out) ROW(name, rule, 0, OPERATOR_EARLY, min, max, out)
-
-enum { MANY = OPERANDS_MAX / 2 };
+#define FAMILY "tensor"
 
 const Operator operators_tensor[] = {
-    VIEW("FlattenDims", flatten_dims),
-    ROW("ReshapeAs", reshape_as, 0, OPERATOR_EARLY | OPERATOR_VIEW, 2, 2, 1),
-    VIEW("SqueezeDims", squeeze_dims),
-    MOVE("TransposeBack", permute_back, 1, 1, 1),
-    MOVE("SwapAxes", swap_axes, 1, 1, 1),
-    MOVE("MoveAxis", move_axis, 1, 1, 1),
-    MOVE("BroadcastTo", broadcast_to, 1, 1, 1),
-    MOVE("ExpandAs", expand_as, 1, 2, 1),
-    MOVE("Repeat", repeat, 1, 1, 1),
-    MOVE("RepeatInterleave", repeat_interleave, 1, 1, 1),
-    MOVE("Roll", move_along, 1, 1, 1),
-    MOVE("Flip", move_along, 1, 1, 1),
-    MOVE("Select", select_one, 1, 1, 1),
-    MOVE("Unbind", unbind, 1, 1, MANY),
-    MOVE("Chunk", chunk, 1, 1, MANY),
-    MOVE("Stack", stack, 1, OPERATOR_ANY, 1),
-    MOVE("PartScatter", part_scatter, 2, 2, 1),
-    MOVE("PadPairs", pad_pairs, 1, 1, 1),
+    {OP("FlattenDims", flatten_dims, 0, 1, 1), EARLY, .kernel = "view",
+     .examples = "3x4x5x6 start_axis=1 stop_axis=2",
+     NNSCALER("flatten(start_dim=start_axis, end_dim=stop_axis)"),
+     TORCH("flatten(start_dim=start_axis, end_dim=stop_axis)"), PADDLE("flatten")},
+    {OP("ReshapeAs", reshape_as, 0, 2, 2), EARLY, .kernel = "view", .examples = "6x10,12x5",
+     TORCH("view_as reshape_as"),
+     PADDLE("reshape_grad(; 1,0) flatten_grad(; 1,0) squeeze_grad(; 1,0) unsqueeze_grad(; 1,0)"),
+     .paddle = "reshape"},
+    {OP("SqueezeDims", squeeze_dims, 0, 1, 1), EARLY, .kernel = "view",
+     .examples = "5x1x6 axes=[1]", NNSCALER("squeeze(dim=axes)"), TORCH("squeeze(dim=axes)"),
+     PADDLE("squeeze(axis=axes) squeeze2(axis=axes)"), .paddle = "squeeze"},
+    {OP("TransposeBack", permute_back, 0, 1, 1), EARLY, .examples = "5x6x4 perm=[2,0,1]",
+     PADDLE("transpose_grad")},
+    {OP("SwapAxes", swap_axes, 0, 1, 1), EARLY, .examples = "5x6x4 axis0=0 axis1=2",
+     NNSCALER("transpose(dim0=axis0, dim1=axis1)"),
+     TORCH("transpose(dim0=axis0, dim1=axis1) swapaxes swapdims(dim0=axis0, dim1=axis1)")},
+    {OP("MoveAxis", move_axis, 0, 1, 1), EARLY, .examples = "5x6x4 source=0 destination=2",
+     TORCH("movedim moveaxis")},
+    {OP("BroadcastTo", broadcast_to, 0, 1, 1), EARLY, .examples = "5x1 shape=[4,5,6]",
+     NNSCALER("expand(size=shape)"),
+     TORCH("expand(size=shape, out_shape=shape) broadcast_to(size=shape, out_shape=shape)"),
+     PADDLE("expand expand_v2"), .paddle = "expand"},
+    {OP("ExpandAs", expand_as, 0, 1, 2), EARLY, .examples = "5x1,4x5x6; 5x1 target_shape=[4,5,6]",
+     NNSCALER("expand_as"), TORCH("expand_as"), PADDLE("expand_as expand_as_v2")},
+    {OP("Repeat", repeat, 0, 1, 1), EARLY, .examples = "5x6 repeats=[3,1,2]", NNSCALER("repeat"),
+     TORCH("repeat tile(dims=repeats)"), PADDLE("tile(repeat_times=repeats)")},
+    {OP("RepeatInterleave", repeat_interleave, 0, 1, 1), EARLY, .examples = "5x6 repeats=3 axis=1",
+     TORCH("repeat_interleave(dim=axis)"), PADDLE("repeat_interleave")},
+    {OP("Roll", move_along, 0, 1, 1), EARLY, .examples = "5x6x4 axes=[1]", TORCH("roll(dims=axes)"),
+     PADDLE("roll(axis=axes) roll_grad(axis=axes; 1)")},
+    {OP("Flip", move_along, 0, 1, 1), EARLY, .examples = "5x6x4 axes=[1]", TORCH("flip(dims=axes)"),
+     PADDLE("flip(axis=axes)"), STABLEHLO("reverse(dims=axes)")},
+    {OP("Select", select_one, 0, 1, 1), EARLY, .examples = "5x6x4 axis=1 index=2",
+     TORCH("select(dim=axis)")},
+    {OP("Unbind", unbind, 0, 1, 1), EARLY, .outputs_max = OPERATOR_MANY,
+     .examples = "5x3x4 axis=1 -> 3", NNSCALER("unbind(dim=axis)"), TORCH("unbind(dim=axis)"),
+     PADDLE("unbind unstack stack_grad")},
+    {OP("Chunk", chunk, 0, 1, 1), EARLY, .outputs_max = OPERATOR_MANY,
+     .examples = "5x9 axis=1 chunks=3 -> 3; 5x7 axis=1 size=3 -> 3",
+     NNSCALER("split(split_size_or_sections=size, dim=axis) chunk(dim=axis)"),
+     TORCH("split(split_size=size, dim=axis) chunk(dim=axis)"),
+     PADDLE("split(sections=size) split_with_num(num=chunks)")},
+    {OP("Stack", stack, 0, 1, OPERATOR_ANY), EARLY, .examples = "5x6,5x6,5x6 axis=1",
+     NNSCALER("stack(dim=axis)"), TORCH("stack(dim=axis)"), PADDLE("stack")},
+    {OP("PartScatter", part_scatter, 0, 2, 2), EARLY,
+     .examples = "5x6x4,5x2x4 axis=1; 5x6x4,5x4 axis=1",
+     TORCH("slice_scatter(dim=axis) select_scatter(dim=axis)"), PADDLE("set_value")},
+    {OP("PadPairs", pad_pairs, 0, 1, 1), EARLY,
+     .examples = "5x6x4 paddings=[0,0,2,1,0,0]; 5x6x4 pad=[1,2]", NNSCALER("pad"),
+     TORCH("constant_pad_nd(dim=axis) pad(dim=axis)"), PADDLE("pad")},
     {0},
 };

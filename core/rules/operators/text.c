@@ -291,42 +291,89 @@ static bool zip_map(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-#define ROW(name_, rule_, inputs, out)                                                             \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .family = "text", .flops_per_point = 1,                  \
-        .inputs_min = (inputs), .inputs_max = (inputs), .outputs_max = (out)                       \
-    }
-#define ML(name_, rule_, out) ROW("ai.onnx.ml::" name_, rule_, 1, out)
+#define FAMILY "text"
 
 const Operator operators_text[] = {
-    ROW("StringConcat", concat_text, 2, 1),
-    ROW("StringSplit", split_text, 1, 2),
-    ROW("StringNormalizer", normalize_text, 1, 1),
-    ROW("RegexFullMatch", truth, 1, 1),
-    ROW("TfIdfVectorizer", weigh_ngrams, 1, 1),
-    ROW("com.microsoft::Tokenizer", split_text, 1, 1),
-
-    ML("Binarizer", same, 1),
-    ML("CastMap", cast_map, 1),
-    ML("CategoryMapper", map_category, 1),
-    ML("DictVectorizer", vectorize_map, 1),
-    {.name = "ai.onnx.ml::FeatureVectorizer",
-     .rule = join_features,
-     .family = "text",
-     .inputs_min = 1,
-     .inputs_max = OPERATOR_ANY},
-    ML("Imputer", impute, 1),
-    ML("LabelEncoder", encode_label, 1),
-    ML("LinearClassifier", classify_table, 2),
-    ML("LinearRegressor", regress, 1),
-    ML("Normalizer", normalize, 1),
-    ML("OneHotEncoder", encode_one_hot, 1),
-    ML("SVMClassifier", classify_table, 2),
-    ML("SVMRegressor", regress, 1),
-    ML("Scaler", scale, 1),
-    ML("TreeEnsemble", trees, 1),
-    ML("TreeEnsembleClassifier", classify_tree, 2),
-    ML("TreeEnsembleRegressor", regress_tree, 1),
-    ML("ZipMap", zip_map, 1),
+    {OP("StringConcat", concat_text, 1, 2, 2), ONNX("", "As As"), .examples = "5x6:str,6:str"},
+    {OP("StringSplit", split_text, 1, 1, 1), .outputs_max = 2, ONNX("delimiter maxsplit", ".s"),
+     .examples = "5:str -> 2"},
+    {OP("StringNormalizer", normalize_text, 1, 1, 1),
+     ONNX("case_change_action is_case_sensitive locale stopwords", ".s"), .examples = "6:str"},
+    {OP("RegexFullMatch", truth, 1, 1, 1), ONNX("pattern", ".s"), .examples = "5x6:str"},
+    {OP("TfIdfVectorizer", weigh_ngrams, 1, 1, 1),
+     ONNX("max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes "
+          "pool_int64s pool_strings weights",
+          ".is"),
+     .kernel = "TfIdfVectorizer",
+     .examples =
+         "5x6:i64 max_gram_length=2 ngram_counts=[0,2] ngram_indexes=[0,3,6] "
+         "pool_int64s=[0,1,2,1]; 6:i64 ngram_counts=[0] ngram_indexes=[0,3,6] pool_int64s=[0,1,2]"},
+    {OP("com.microsoft::Tokenizer", split_text, 1, 1, 1), .examples = "5:str"},
+    {OP("ai.onnx.ml::Binarizer", same, 1, 1, 1), ONNX("threshold", ".fi"), .examples = "5x6"},
+    {OP("ai.onnx.ml::CastMap", cast_map, 1, 1, 1), ONNX("cast_to map_form max_map", ""),
+     .examples = "1 map_form=SPARSE max_map=7"},
+    {OP("ai.onnx.ml::CategoryMapper", map_category, 1, 1, 1),
+     ONNX("cats_int64s cats_strings default_int64 default_string", ".is"), .examples = "5x6:i64"},
+    {OP("ai.onnx.ml::DictVectorizer", vectorize_map, 1, 1, 1),
+     ONNX("int64_vocabulary string_vocabulary", ""), .examples = "1 int64_vocabulary=[3,5,8]"},
+    {OP("ai.onnx.ml::FeatureVectorizer", join_features, 0, 1, OPERATOR_ANY),
+     ONNX("inputdimensions", "Afi+"), .examples = "5x3,5x4"},
+    {OP("ai.onnx.ml::Imputer", impute, 1, 1, 1),
+     ONNX("imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64",
+          ".fi"),
+     .examples = "5x6:i64 imputed_value_int64s=[1,2,3,4,5,6]; 5x6:i64 imputed_value_int64s=[1]"},
+    {OP("ai.onnx.ml::LabelEncoder", encode_label, 1, 1, 1),
+     ONNX("classes_strings default_float default_int64 default_string default_tensor keys_floats "
+          "keys_int64s keys_strings keys_tensor values_floats values_int64s values_strings "
+          "values_tensor",
+          ".fis"),
+     .examples = "5x6:i64 keys_int64s=[1,2] values_int64s=[3,4]"},
+    {OP("ai.onnx.ml::LinearClassifier", classify_table, 1, 1, 1), .outputs_max = 2,
+     ONNX("classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
+          ".fi"),
+     .examples = "5x6 classlabels_ints=[1,2,3] -> 2"},
+    {OP("ai.onnx.ml::LinearRegressor", regress, 1, 1, 1),
+     ONNX("coefficients intercepts post_transform targets", ".fi"), .examples = "5x6 targets=3"},
+    {OP("ai.onnx.ml::Normalizer", normalize, 1, 1, 1), ONNX("norm", ".fi"), .examples = "5x6"},
+    {OP("ai.onnx.ml::OneHotEncoder", encode_one_hot, 1, 1, 1),
+     ONNX("cats_int64s cats_strings zeros", ".fis"), .examples = "5x6:i64 cats_int64s=[1,2,3]"},
+    {OP("ai.onnx.ml::SVMClassifier", classify_table, 1, 1, 1), .outputs_max = 2,
+     ONNX("classlabels_ints classlabels_strings coefficients kernel_params kernel_type "
+          "post_transform prob_a prob_b rho support_vectors vectors_per_class",
+          ".fi"),
+     .examples = "5x6 classlabels_ints=[1,2,3] -> 2"},
+    {OP("ai.onnx.ml::SVMRegressor", regress, 1, 1, 1),
+     ONNX("coefficients kernel_params kernel_type n_supports one_class post_transform rho "
+          "support_vectors",
+          ".fi"),
+     .examples = "5x6"},
+    {OP("ai.onnx.ml::Scaler", scale, 1, 1, 1), ONNX("offset scale", ".fi"),
+     .examples = "5x6 scale=[2] offset=[1]; 5x6 scale=[1,2,3,4,5,6]"},
+    {OP("ai.onnx.ml::TreeEnsemble", trees, 1, 1, 1),
+     ONNX("aggregate_function leaf_targetids leaf_weights membership_values n_targets "
+          "nodes_falseleafs nodes_falsenodeids nodes_featureids nodes_hitrates "
+          "nodes_missing_value_tracks_true nodes_modes nodes_splits nodes_trueleafs "
+          "nodes_truenodeids post_transform tree_roots",
+          ".f"),
+     .examples = "5x6 n_targets=3"},
+    {OP("ai.onnx.ml::TreeEnsembleClassifier", classify_tree, 1, 1, 1), .outputs_max = 2,
+     ONNX("base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights "
+          "class_weights_as_tensor classlabels_int64s classlabels_strings nodes_falsenodeids "
+          "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor "
+          "nodes_missing_value_tracks_true nodes_modes nodes_nodeids nodes_treeids "
+          "nodes_truenodeids nodes_values nodes_values_as_tensor post_transform",
+          ".fi"),
+     .examples = "5x6 classlabels_int64s=[1,2,3] -> 2"},
+    {OP("ai.onnx.ml::TreeEnsembleRegressor", regress_tree, 1, 1, 1),
+     ONNX("aggregate_function base_values base_values_as_tensor n_targets nodes_falsenodeids "
+          "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor "
+          "nodes_missing_value_tracks_true nodes_modes nodes_nodeids nodes_treeids "
+          "nodes_truenodeids nodes_values nodes_values_as_tensor post_transform target_ids "
+          "target_nodeids target_treeids target_weights target_weights_as_tensor",
+          ".fi"),
+     .examples = "5x6 n_targets=3"},
+    {OP("ai.onnx.ml::ZipMap", zip_map, 1, 1, 1),
+     ONNX("classlabels_int64s classlabels_strings", ".f"),
+     .examples = "5x3 classlabels_int64s=[1,2,3]"},
     {0},
 };

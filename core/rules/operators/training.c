@@ -62,15 +62,15 @@ static bool check_finite(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-#define ROW(name_, rule_, cost, min, max, out)                                                     \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = (cost), .family = "training",         \
-        .inputs_min = (min), .inputs_max = (max), .outputs_max = (out)                             \
-    }
+#define FAMILY "training"
 
 const Operator operators_training[] = {
-    ROW("AdamStep", adam, 16, 5, 10, 7),
-    ROW("SgdStep", sgd, 2, 3, 4, 2),
-    ROW("CheckFiniteAndUnscale", check_finite, 2, 2, OPERATOR_ANY, OPERANDS_MAX / 2),
+    {OP("AdamStep", adam, 16, 5, 10), .outputs_max = 7,
+     .examples = "5x6,5x6,1,5x6,5x6,-,1,1 -> 3; 5x6:f16,5x6:f16,1,5x6,5x6,5x6,1,1,5x6 -> 7",
+     PADDLE("adam adamw")},
+    {OP("SgdStep", sgd, 2, 3, 4), .outputs_max = 2, .examples = "5x6:f16,1,5x6:f16,5x6 -> 2",
+     PADDLE("sgd")},
+    {OP("CheckFiniteAndUnscale", check_finite, 2, 2, OPERATOR_ANY), .outputs_max = OPERATOR_MANY,
+     .examples = "5x6,7,1 -> 3", PADDLE("check_finite_and_unscale")},
     {0},
 };

@@ -326,24 +326,60 @@ static bool causal_conv(RuleCall *call, Error *err)
     return true;
 }
 
-#define CONV(name_, rule_, min, max)                                                               \
-    {                                                                                              \
-        .name = (name_), .rule = (rule_), .flops_per_point = 2, .family = "window",                \
-        .inputs_min = (min), .inputs_max = (max)                                                   \
-    }
+#define FAMILY "window"
 
 const Operator operators_window[] = {
-    CONV("Conv", conv, 2, 3),
-    CONV("ConvTranspose", conv_transpose, 2, 3),
-    CONV("ConvInteger", conv_integer, 2, 4),
-    CONV("QLinearConv", conv_quantized, 8, 9),
-    CONV("DeformConv", deform_conv, 3, 5),
-    {.name = "CausalConvWithState",
-     .rule = causal_conv,
-     .flops_per_point = 2,
-     .family = "window",
-     .inputs_min = 2,
-     .inputs_max = 4,
-     .outputs_max = 2},
+    {OP("Conv", conv, 2, 2, 3),
+     ONNX("auto_pad dilations group kernel_shape pads strides", "Af Af Af"), .kernel = "Conv",
+     .examples = "3x4x7x6,5x4x3x2,5 strides=[2,1] pads=[1,0,2,1] dilations=[1,2]; 3x6x9,4x3x3,4 "
+                 "group=2 strides=[3]; 3x5x6,5x1x3 group=5 auto_pad=SAME_UPPER; 2x3x5x5,4x3x1x1",
+     NNSCALER("conv1d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+              "conv2d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+              "conv3d(stride=strides, padding=pads, dilation=dilations, groups=group)"),
+     TORCH("convolution(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv1d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv2d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv3d(stride=strides, padding=pads, dilation=dilations, groups=group)"),
+     PADDLE("conv2d(paddings=pads, groups=group) conv3d(paddings=pads, groups=group) "
+            "depthwise_conv2d(paddings=pads, groups=group)"),
+     .paddle = "conv", .dtensor = "windows convolution",
+     PADDLE_CALLS(
+         "conv2d: 3x4x7x6,6x4x3x2 strides=[2,1] pads=[1,0,2,1] dilations=[1,2] | strides=[2,1] "
+         "paddings=[1,0,2,1] dilations=[1,2] groups=1; depthwise_conv2d: 3x6x7x6,6x1x3x2 group=6 | "
+         "strides=[1,1] paddings=[0,0] dilations=[1,1] groups=6; conv3d: 3x4x5x4x4,6x4x2x2x2 | "
+         "strides=[1,1,1] paddings=[0,0,0] dilations=[1,1,1] groups=1"),
+     TORCH_CALLS(
+         "convolution: 3x4x7x6,5x4x3x2,5 strides=[2,1] pads=[1,0,1,0] | stride=[2,1] padding=[1,0] "
+         "dilation=[1,1] transposed=0 groups=1; 3x4x7x6,5x4x3x2,5 strides=[1,2] | stride=[1,2] "
+         "padding=[0,0] dilation=[1,1] transposed=0 groups=1")},
+    {OP("ConvTranspose", conv_transpose, 2, 2, 3),
+     ONNX("auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+          "Af Af Af"),
+     .kernel = "ConvTranspose",
+     .examples = "3x4x5x4,4x3x3x2,3 strides=[2,1] pads=[1,0,0,1] output_padding=[1,0]; "
+                 "3x4x5,4x3x3,6 group=2 strides=[3]; 3x4x5,4x3x3 pads=[1,0]",
+     NNSCALER("conv_transpose1d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+              "conv_transpose2d(stride=strides, padding=pads, dilation=dilations, groups=group)"),
+     TORCH("conv_transpose1d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv_transpose2d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv_transpose3d(stride=strides, padding=pads, dilation=dilations, groups=group)"),
+     PADDLE("conv2d_transpose(paddings=pads, groups=group, output_size=output_shape)"),
+     PADDLE_CALLS("conv2d_transpose: 3x4x5x4,4x6x3x2 strides=[2,1] | strides=[2,1] paddings=[0,0] "
+                  "dilations=[1,1] groups=1")},
+    {OP("ConvInteger", conv_integer, 2, 2, 4),
+     ONNX("auto_pad dilations group kernel_shape pads strides", "Ai Bi Ai Bi"),
+     .kernel = "ConvInteger", .examples = "3x4x5x5:u8,3x4x2x2:u8,scalar:u8,3:u8 pads=[1,1,0,0]"},
+    {OP("QLinearConv", conv_quantized, 2, 8, 9),
+     ONNX("auto_pad dilations group kernel_shape pads strides", "Ai .f Ai Bi .f Bi .f .i .i"),
+     .kernel = "QLinearConv",
+     .examples =
+         "3x4x7x6:u8,scalar,scalar:u8,5x4x3x2:u8,5,5:u8,scalar,scalar:u8,5:i32 pads=[1,0,1,0]"},
+    {OP("DeformConv", deform_conv, 2, 3, 5),
+     ONNX("dilations group kernel_shape offset_group pads strides", "Af Af Af Af Af"),
+     .kernel = "DeformConv",
+     .examples = "3x4x7x6,5x4x2x2,3x8x6x5,5; 3x4x7x6,5x4x2x2,3x16x6x5,-,3x8x6x5 offset_group=2"},
+    {OP("CausalConvWithState", causal_conv, 2, 2, 4), .outputs_max = 2,
+     ONNX("activation", "Af Af Af Af"), .kernel = "CausalConvWithState",
+     .examples = "3x5x7,5x1x4,5,3x5x3 -> 2; 3x5x7,5x1x4 activation=silu"},
     {0},
 };

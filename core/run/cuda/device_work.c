@@ -304,8 +304,8 @@ static const DeviceOp *find_op(const KernelCall *call)
         device_ops_copy,   device_ops_matmul, device_ops_rows,
         device_ops_gather, device_ops_reduce, device_ops_along,
         device_ops_window, device_ops_resize, device_ops_attention};
-    if (kernel_find(NULL, call->kernel->name) != call->kernel)
-        return NULL; /* a user's */
+    if (!kernel_is_built_in(call->kernel))
+        return NULL;
     /* the first family only moves */
     bool moves_only = device_unsigned(call);
     for (size_t f = 0; f < (moves_only ? 1 : sizeof families / sizeof *families); f++)

@@ -362,6 +362,5 @@ const DeviceOp device_ops_gather[] = {
     {"GatherND", gather_nd, NULL},
     {"GatherElements", gather_elements, NULL},
     {"ScatterElements", scatter_elements, NULL},
-    {"Scatter", scatter_elements, NULL},
     {0},
 };

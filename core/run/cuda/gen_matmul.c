@@ -84,8 +84,7 @@ static const KernelCall *only_reader(const DeviceBuild *build, int at, const Loc
     bool reads = false;
     for (int i = 0; i < next->n_inputs; i++)
         reads |= next->input[i] == made;
-    return n_reads == 1 && reads && kernel_find(NULL, next->kernel->name) == next->kernel ? next
-                                                                                          : NULL;
+    return n_reads == 1 && reads && kernel_is_built_in(next->kernel) ? next : NULL;
 }
 
 static bool is_bias(const Local *bias, const Local *out)

@@ -248,7 +248,7 @@ static bool add_op(Chain *chain, const KernelCall *call)
     const Chain before = *chain;
     int op = device_op_at(chain->build, call);
     const Local *out = call->n_outputs > 0 ? call->output[0] : NULL;
-    bool ok = out && kernel_find(NULL, call->kernel->name) == call->kernel && is_pointwise(call) &&
+    bool ok = out && kernel_is_built_in(call->kernel) && is_pointwise(call) &&
               dtype_on_device(out->dtype) && shape_equal(&out->shape, &chain->frame) &&
               (is_batch_norm(call) ? add_batch_norm(chain, call) : add_row(chain, call));
     if (ok)

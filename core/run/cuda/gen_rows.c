@@ -386,7 +386,6 @@ const DeviceOp device_ops_rows[] = {
     {"LogSoftmax", softmax, "log"},
     {"LayerNormalization", layer_norm, NULL},
     {"RMSNormalization", layer_norm, "rms"},
-    {"SimplifiedLayerNormalization", layer_norm, "rms"},
     {"InstanceNormalization", image_norm, NULL},
     {"GroupNormalization", image_norm, "groups"},
     {0},

@@ -94,7 +94,6 @@ static bool bit_cast(const KernelCall *call, Error *err)
 
 const Kernel kernels_cast[] = {
     {"Cast", cast, NULL, 0},
-    {"CastLike", cast, NULL, 0},
     {"BitCast", bit_cast, NULL, 0},
     {0},
 };

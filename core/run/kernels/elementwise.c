@@ -14,7 +14,7 @@ ELEMENT_FUNCTIONS(static inline)
 /* What p and q are: an attribute and its default. A text counts as 1 unless it is
  * "none" or "LEFT". */
 static const struct {
-    const char *operator, * attr[2];
+    const char *op_type, *attr[2];
     double fallback[2];
 } attributes[] = {
     {"Mod", {"fmod"}, {0}},
@@ -215,7 +215,7 @@ void element_params(const KernelCall *call, double params[2])
 {
     params[0] = params[1] = 0;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (strcmp(attributes[i].operator, call->kernel->name) == 0)
+        if (strcmp(attributes[i].op_type, call->kernel->name) == 0)
             for (int k = 0; k < 2; k++)
                 params[k] = param_of(call, attributes[i].attr[k], attributes[i].fallback[k]);
 }

@@ -251,7 +251,6 @@ static bool linear(const KernelCall *call, Error *err)
 
 const Kernel kernels_fused[] = {
     {"com.microsoft::Gelu", biased, &of_gelu, 0},
-    {"com.microsoft::BiasGelu", biased, &of_gelu, 0},
     {"com.microsoft::FastGelu", biased, &of_fast, 0},
     {"com.microsoft::QuickGelu", biased, &of_quick, 0},
     {"com.microsoft::BiasAdd", biased, &of_same, 0},

@@ -227,7 +227,6 @@ static const Form scaled = {.b = 1, 2, 4, 3, 5, -1, -1, 6};
 const Kernel kernels_integer[] = {
     {"MatMulInteger", matmul_integer, &sums, 0},
     {"QLinearMatMul", matmul_integer, &rounded, 0},
-    {"com.microsoft::MatMulInteger16", matmul_integer, &sums, 0},
     {"com.microsoft::MatMulIntegerToFloat", matmul_integer, &scaled, 0},
     {0},
 };

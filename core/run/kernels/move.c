@@ -220,19 +220,7 @@ static bool trilu(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_move[] = {
-    {"Identity", copy, NULL, 0},
-    {"Reshape", copy, NULL, 1},
-    {"Flatten", copy, NULL, 1},
-    {"Squeeze", copy, NULL, 1},
-    {"Unsqueeze", copy, NULL, 1},
-    {"Transpose", transpose, NULL, 0},
-    {"Expand", expand, NULL, 1},
-    {"Slice", slice, NULL, 1},
-    {"Split", split, NULL, 1},
-    {"Concat", concat, NULL, 0},
-    {"Tile", tile, NULL, 1},
-    {"Trilu", trilu, NULL, 0},
-    {"com.microsoft::Trilu", trilu, NULL, 0},
-    {"view", copy, NULL, 1},
-    {0},
+    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1}, {"Slice", slice, NULL, 1},
+    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0}, {"Tile", tile, NULL, 1},
+    {"Trilu", trilu, NULL, 0},         {"view", copy, NULL, 1},     {0},
 };

@@ -284,7 +284,6 @@ const Kernel kernels_norm[] = {
     {"Hardmax", each_row, &row_hardmax, 0},
     {"LpNormalization", each_row, &row_unit_length, 0},
     {"MeanVarianceNormalization", mean_variance, NULL, 0},
-    {"SimplifiedLayerNormalization", layer_norm, "rms", 0},
     {"LayerNormalization", layer_norm, NULL, 0},
     {"RMSNormalization", layer_norm, "rms", 0},
     {0},

@@ -245,8 +245,6 @@ static bool pointwise(const KernelCall *call, Error *err)
 const Kernel kernels_quantize[] = {
     {"QuantizeLinear", scale, "to", 0},
     {"DequantizeLinear", scale, NULL, 0},
-    {"com.microsoft::QuantizeLinear", scale, "to", 0},
-    {"com.microsoft::DequantizeLinear", scale, NULL, 0},
     {"DynamicQuantizeLinear", dynamic, NULL, 0},
     {"com.microsoft::QLinearAdd", pointwise, &of_add, 0},
     {"com.microsoft::QLinearMul", pointwise, &of_mul, 0},

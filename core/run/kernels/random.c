@@ -213,8 +213,7 @@ bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel)
 }
 
 const Kernel kernels_random[] = {
-    {"RandomNormal", draw, "normal", 0},     {"RandomUniform", draw, NULL, 0},
-    {"RandomNormalLike", draw, "normal", 0}, {"RandomUniformLike", draw, NULL, 0},
-    {"Bernoulli", bernoulli, NULL, 0},       {"Multinomial", multinomial, NULL, 0},
-    {"Dropout", dropout, NULL, 0},           {0},
+    {"RandomNormal", draw, "normal", 0}, {"RandomUniform", draw, NULL, 0},
+    {"Bernoulli", bernoulli, NULL, 0},   {"Multinomial", multinomial, NULL, 0},
+    {"Dropout", dropout, NULL, 0},       {0},
 };

@@ -228,7 +228,6 @@ static bool tensor_scatter(const KernelCall *call, Error *err)
 
 const Kernel kernels_scatter[] = {
     {"ScatterElements", scatter_elements, NULL, 0},
-    {"Scatter", scatter_elements, NULL, 0},
     {"ScatterND", scatter_nd, NULL, 0},
     {"TensorScatter", tensor_scatter, NULL, 0},
     {0},
