@@ -1,4 +1,4 @@
-/* layout.h - DOT text laid out by the program `dot`, a child that is watched. */
+/* dot_layout.h - DOT text laid out by the program `dot`, a child that is watched. */
 #ifndef VIZ_DOT_LAYOUT_H
 #define VIZ_DOT_LAYOUT_H
 

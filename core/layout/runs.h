@@ -1,4 +1,4 @@
-/* layout.h - which elements each rank holds.
+/* runs.h - which elements each rank holds.
  *
  * Digits make a rank's part of a dim a product of intervals, in mixed-radix order: `runs` are its
  * maximal contiguous pieces. The local tensor lies row-major over dims, each dim in run order.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# lengths.sh FILE... - files of at most 700 lines, functions of at most 70, nothing left to do.
+# lengths.sh FILE... - files of at most 700 lines, functions of at most 70, nothing left to do, and
+# each header's guard is its path in capitals.
 failed=0
 wc -l "$@" | awk '$2 != "total" && $1 > 700 { print $2 ": " $1 " lines, more than 700"; bad = 1 }
     END { exit bad }' || failed=1
@@ -15,4 +16,8 @@ ctags --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --sort=no -o - "$@
 if grep -nE '\b(TODO|FIXME|XXX)\b' "$@"; then
     failed=1
 fi
+for header in $(echo "$@" | tr ' ' '\n' | grep '[.]h$'); do
+    guard=$(echo "$header" | tr 'a-z/.' 'A-Z__')
+    grep -qx "#ifndef $guard" "$header" || { echo "$header: its guard is not $guard"; failed=1; }
+done
 exit $failed

@@ -1,4 +1,4 @@
-/* layout.h - where things stand on a screen of a given size: a pure function, tested by rows.
+/* panes.h - where things stand on a screen of a given size: a pure function, tested by rows.
  *
  *     status          model, policy, mesh, peak, step, findings
  *     tabs            1 Graph  2 Op ...                          ? help

@@ -1,4 +1,4 @@
-/* state.h - where a session on a model ended: the next one begins there.
+/* resume.h - where a session on a model ended: the next one begins there.
  *
  *     dimscope state 1
  *     graph 5f0c9a..            the model's ops and tensors by name: for no other graph
