@@ -10,9 +10,9 @@
  *
  * These must be there; flops_per_s needs f32, what is not named runs as f32. There may be too
  * vector_flops_per_s, matmul_share, memory_share, gather_share; in a link shared_bytes_per_s,
- * channels, channel_bytes_per_s; and nccl, a table with the fields of Tuning (core/reshard/machine.h),
- * where latencies are rows of an algorithm, {ring = {LL, LL128, Simple}}, 0 or no row: there is no
- * such way. No other field may be.
+ * channels, channel_bytes_per_s; and nccl, a table with the fields of Tuning
+ * (core/reshard/machine.h), where latencies are rows of an algorithm, {ring = {LL, LL128, Simple}},
+ * 0 or no row: there is no such way. No other field may be.
  */
 #ifndef SCRIPTS_LUA_MACHINE_H
 #define SCRIPTS_LUA_MACHINE_H

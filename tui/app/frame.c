@@ -10,7 +10,7 @@
 #include "tui/state/reasons_job.h"
 #include "tui/state/whatif.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 
 enum { STATUS_PARTS = 8 };
 
@@ -269,7 +269,7 @@ static void draw_path(App *app, Pen *pen)
     int32_t chain[OUTLINE_DEPTH_MAX];
     Str right = path_summary(ui, pen->area.w >= TABS_WIDE);
     int n = path_groups(ui, chain), n_right = text_columns(right), used = 6;
-    int room = pen->area.w - n_right - 4, first = n;
+    int room = pen->area.w - n_right - 4, first;
 
     if (room < pen->area.w / 3)
         room = pen->area.w / 3;
@@ -425,7 +425,7 @@ static void draw_numbers(App *app, const LayoutPane *pane, int columns)
 
     for (int y = 0; y < ui->list[show].height && ui->list[show].top + y < ui->list[show].n; y++) {
         pen_to(&pen, 0, first + y);
-        pen_printf(&pen, ROLE_DIM, "%*lld", columns - 1, (long long)(ui->list[show].top + y + 1));
+        pen_printf(&pen, ROLE_DIM, "%*" PRId64, columns - 1, ui->list[show].top + y + 1);
     }
 }
 

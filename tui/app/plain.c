@@ -118,10 +118,10 @@ static bool is_keys(const App *app, Str line)
         const Action *action;
         key[n++] = next;
         KeysMatch match = keymap_match(app->ui.look.keymap, key, n, &action);
-        if (match == KEYS_NO || n == KEY_SEQUENCE_MAX + 1)
-            return false;
         if (match == KEYS_ACTION)
             n = 0;
+        else if (match == KEYS_NO || n == KEY_SEQUENCE_MAX)
+            return false;
     }
     return n == 0;
 }

@@ -159,7 +159,7 @@ static Str plain_type(Str type)
         return str_eq(inner, STR("tensor")) ? STR("tensor[]") : inner;
     }
     size_t n = lua_typed_head(type);
-    if (n + 2 <= type.n && type.s[n] == '[' && type.s[n + 1] == ']')
+    if (str_starts((Str){type.s + n, type.n - n}, STR("[]")))
         n += 2;
     return (Str){type.s, n};
 }

@@ -1,5 +1,7 @@
 #include "tui/state/outline_state.h"
 
+#include <assert.h>
+
 enum { FOLD_LEVELS = 16, CLASSES_MAX = 16 }; /* nested folds, and classes, that are looked at */
 
 /* Lists the members of a fold, all closed: what was open stood for all of them. */
@@ -132,6 +134,7 @@ OutlineRow outline_parameter_row(const Outline *outline, int64_t i)
 
     if (i == 0)
         return row;
+    assert(outline->parameter);
     row.kind = ROW_PARAMETER;
     row.id = outline->parameter[i - 1].first;
     row.depth = 1;

@@ -3,6 +3,8 @@
 #include "core/base/intern.h"
 #include "tui/state/ui.h"
 
+#include <assert.h>
+
 static bool is_listed(const Inferred *inferred, int32_t tensor)
 {
     return tensor_is_parameter(inferred, tensor) && tensor_n_uses(inferred->graph, tensor) > 0;
@@ -55,6 +57,7 @@ int parameters_fold(Arena *arena, const Session *session, ParameterRow **rows)
         int32_t id = intern_put(alike, key.s, key.n);
         if (id == all.n)
             vec_push(arena, &all, (ParameterRow){.name = name, .first = t});
+        assert(id < all.n && all.at);
         ParameterRow *row = &all.at[id];
         if (row->n++ == 1)
             row->name = pattern_of(arena, name);

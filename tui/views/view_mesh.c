@@ -471,7 +471,7 @@ static void draw(Ui *ui, Pen *pen)
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     int above, below, marks = 0;
     bool several = false;
-    Slices slices;
+    Slices slices = {0};
     Picture picture = {.ui = ui,
                        .slices = id >= 0 ? &slices : NULL,
                        .talk = id >= 0 ? mesh_next_step(ui) : NULL,
@@ -608,7 +608,8 @@ static void table(Ui *ui, Sheet *out)
     for (int64_t at = 0; at < mesh->n_devices; at++) {
         Buf letter = buf_new(out->arena), peers = buf_new(out->arena);
         sheet_number(out, (double)mesh_device(mesh, at));
-        sheet_number(out, (double)(mesh_device(mesh, at) / ui->session->machine->devices_per_node));
+        int64_t node = mesh_device(mesh, at) / ui->session->machine->devices_per_node;
+        sheet_number(out, (double)node);
         for (int a = 0; a < mesh->n_axes; a++)
             sheet_number(out, (double)mesh_coord(mesh, a, at));
         if (id >= 0 && slice_elements(&slices, at) > 0) {

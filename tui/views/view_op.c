@@ -441,9 +441,11 @@ static void copy_lines(const Grid *from, int top, Pen *pen)
 {
     Grid *to = pen->grid;
 
-    for (int y = 0; pen->y + y < pen->area.h && top + y < from->h; y++)
-        memcpy(&to->cells[(pen->area.y + pen->y + y) * to->w + pen->area.x],
-               &from->cells[(top + y) * from->w], (size_t)pen->area.w * sizeof(Cell));
+    for (int y = 0; pen->y + y < pen->area.h && top + y < from->h; y++) {
+        ptrdiff_t to_row = pen->area.y + pen->y + y, from_row = top + y;
+        memcpy(&to->cells[to_row * to->w + pen->area.x], &from->cells[from_row * from->w],
+               (size_t)pen->area.w * sizeof(Cell));
+    }
 }
 
 /* The name stays, the rest scrolls under it to the cursor. */

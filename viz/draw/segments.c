@@ -111,7 +111,7 @@ static void list_parts(const Draw *draw, const Segments *segments, int i, bool w
 {
     enum { NAMED = 3 };
     const Segment *segment = &segments->at[i];
-    Str named[NAMED];
+    Str named[NAMED] = {{0}};
     int n = 0;
 
     for (int place = segment->first; place < segment->first + segment->n; place++) {

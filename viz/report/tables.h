@@ -1,8 +1,8 @@
 /* tables.h - all a plan says, as tables of values (core/base/sheet.h).
  *
- * Names of columns are words of the JSON of `dimscope plan` (core/session/planfile.h), with the unit
- * of a number at its end. A number that is not known is an empty cell. A table is a `PlanTable` in
- * a file beside this one and a place in the list of tables.c.
+ * Names of columns are words of the JSON of `dimscope plan` (core/session/planfile.h), with the
+ * unit of a number at its end. A number that is not known is an empty cell. A table is a
+ * `PlanTable` in a file beside this one and a place in the list of tables.c.
  */
 #ifndef VIZ_REPORT_TABLES_H
 #define VIZ_REPORT_TABLES_H

@@ -1,7 +1,7 @@
 /* factor_sharding.h - one op's shardings, seen factor by factor.
  *
- * A rule (core/peers/shardy/factor_rule.h) says which factors each dim is the product of, major first. A
- * dim's axes are handed out to its factors, major first, each until its size is used; the
+ * A rule (core/peers/shardy/factor_rule.h) says which factors each dim is the product of, major
+ * first. A dim's axes are handed out to its factors, major first, each until its size is used; the
  * minor-most takes the rest. What a factor that is not minor-most can not hold overflows: it is
  * kept, blocks what comes after, and comes back when the dim is put together again. Source:
  * Shardy's ShardingProjection.

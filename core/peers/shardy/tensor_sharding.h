@@ -45,8 +45,8 @@ bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, 
 /* `priority` only where some dim has one. */
 Json *tensor_sharding_to_json(Arena *arena, const Mesh *mesh, const TensorSharding *sharding);
 
-/* As a layout of plans (core/layout/sharding.h): one digit a dim. False: the mesh's atoms cannot say
- * a sub-axis of it. */
+/* As a layout of plans (core/layout/sharding.h): one digit a dim. False: the mesh's atoms cannot
+ * say a sub-axis of it. */
 bool tensor_sharding_to_layout(const TensorSharding *sharding, const Shape *shape, const Mesh *mesh,
                                Sharding *out);
 

@@ -30,6 +30,8 @@ typedef void RowFn(double *x, int64_t n, int64_t order);
 static void exponents(double *x, int64_t n, bool logarithm)
 {
     double most = -INFINITY, sum = 0;
+    if (n < 1)
+        return;
     for (int64_t i = 0; i < n; i++)
         most = x[i] > most || isnan(x[i]) ? x[i] : most;
     for (int64_t i = 0; i < n; i++) {
