@@ -90,12 +90,24 @@ static bool overlaps(const TextSpan *span, uint32_t from, size_t n)
     return span->at < from + n && span->at + span->n > from;
 }
 
-bool text_has(Text text, SpanRole role)
+const TextSpan *text_find(Text text, SpanRole role)
 {
     for (int i = 0; i < text.n_spans; i++)
         if (text.spans[i].role == role && overlaps(&text.spans[i], text.at, text.str.n))
-            return true;
-    return false;
+            return &text.spans[i];
+    return NULL;
+}
+
+Str text_span(Text text, const TextSpan *span)
+{
+    return (Str){text.str.s + span->at - text.at, span->n};
+}
+
+Text text_trim(Text text)
+{
+    Str trimmed = str_trim(text.str);
+
+    return text_part(text, trimmed.n > 0 ? (size_t)(trimmed.s - text.str.s) : 0, trimmed.n);
 }
 
 bool text_take_run(Text *rest, TextRun *out)
@@ -107,13 +119,15 @@ bool text_take_run(Text *rest, TextRun *out)
     *out = (TextRun){.axis = -1, .dim = -1};
     for (int i = 0; i < rest->n_spans; i++) {
         const TextSpan *span = &rest->spans[i];
-        if ((span->role != SPAN_AXIS && span->role != SPAN_DIM) || !overlaps(span, rest->at, n))
+        bool axis = span->role == SPAN_AXIS || span->role == SPAN_SUM;
+        if ((!axis && span->role != SPAN_DIM) || !overlaps(span, rest->at, n))
             continue;
         if (span->at > rest->at) {
             n = span->at - rest->at;
             continue;
         }
-        *(span->role == SPAN_AXIS ? &out->axis : &out->dim) = span->value;
+        *(axis ? &out->axis : &out->dim) = span->value;
+        out->sum |= span->role == SPAN_SUM;
         if (span->at + span->n - rest->at < n)
             n = span->at + span->n - rest->at;
     }

@@ -18,12 +18,16 @@
 #include "core/base/str.h"
 
 typedef enum {
-    SPAN_AXIS, /* the name of a mesh axis; value: which one */
-    SPAN_PART, /* ":(2)4" behind it: a part of the axis */
-    SPAN_DIM,  /* one dim of a sharding, with the axes that shard it; value: which dim */
-    SPAN_HEAD, /* a line that is a heading */
-    SPAN_STEP, /* the number of a step in a chain of reasons */
-    SPAN_TERM  /* a part of a formula that a line break may follow */
+    SPAN_AXIS,  /* the name of a mesh axis; value: which one */
+    SPAN_PART,  /* ":(2)4" behind it: a part of the axis */
+    SPAN_DIM,   /* one dim of a sharding, with the axes that shard it; value: which dim */
+    SPAN_HEAD,  /* a line that is a heading */
+    SPAN_STEP,  /* the number of a step in a chain of reasons */
+    SPAN_PLACE, /* "megatron.lua:14"; value: the line */
+    SPAN_SUM,   /* the sum mark before an axis; value: which one */
+    SPAN_NAME,  /* of an action, that Enter does */
+    SPAN_ITEM,  /* where an item of a list begins; value: which one */
+    SPAN_TERM   /* a part of a formula that a line break may follow */
 } SpanRole;
 
 typedef struct {
@@ -44,6 +48,7 @@ typedef struct {
 typedef struct {
     Str str;
     int axis, dim; /* -1: none */
+    bool sum;      /* the sum mark before that axis */
 } TextRun;
 
 Buf buf_marked(Arena *arena);
@@ -64,7 +69,10 @@ static inline Text text_from(const char *s)
 
 Text text_part(Text text, size_t from, size_t n);
 Text text_take(Text *rest, char separator); /* as str_take() */
-bool text_has(Text text, SpanRole role);
+Text text_trim(Text text);
+/* The first mark of that role in the text; NULL if there is none. And the bytes of a mark. */
+const TextSpan *text_find(Text text, SpanRole role);
+Str text_span(Text text, const TextSpan *span);
 bool text_take_run(Text *rest, TextRun *out); /* false at the end of the text */
 
 #endif

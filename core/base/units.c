@@ -9,38 +9,71 @@ typedef struct {
 } Unit;
 
 /* Three digits behind the point below 1, two below 10, else one. */
-static void format_scaled(double value, const char *unit, Buf *out)
+static void put_scaled(double value, Buf *out)
 {
     double size = fabs(value);
     int digits = size < 0.9995 ? 3 : size < 9.995 ? 2 : 1;
-    buf_printf(out, "%.*f %s", digits, value, unit);
+    buf_printf(out, "%.*f", digits, value);
 }
 
-void units_format_bytes(int64_t bytes, Buf *out)
+/* The number, and its unit. */
+static const char *put_bytes(double bytes, Buf *out)
 {
     static const char *const names[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)bytes;
+    double value = bytes;
     if (fabs(value) < 1024) {
-        buf_printf(out, "%" PRId64 " B", bytes);
-        return;
+        buf_printf(out, "%.0f", bytes);
+        return "B";
     }
     size_t unit = 0;
     for (value /= 1024; fabs(value) >= 1023.95 && unit + 1 < sizeof names / sizeof *names; unit++)
         value /= 1024;
-    buf_printf(out, "%.1f %s", value, names[unit]);
+    buf_printf(out, "%.1f", value);
+    return names[unit];
+}
+
+static const char *put_us(double us, Buf *out)
+{
+    double size = fabs(us);
+    if (size == 0)
+        buf_puts(out, "0");
+    else if (size < 99.95)
+        buf_printf(out, "%.1f", us);
+    else
+        put_scaled(us / (size < 999950 ? 1e3 : 1e6), out);
+    return size < 99.95 ? "us" : size < 999950 ? "ms" : "s";
+}
+
+void units_format_bytes(int64_t bytes, Buf *out)
+{
+    buf_printf(out, " %s", put_bytes((double)bytes, out));
 }
 
 void units_format_us(double us, Buf *out)
 {
-    double size = fabs(us);
-    if (size == 0)
-        buf_puts(out, "0 us");
-    else if (size < 99.95)
-        buf_printf(out, "%.1f us", us);
-    else if (size < 999950)
-        format_scaled(us / 1e3, "ms", out);
-    else
-        format_scaled(us / 1e6, "s", out);
+    buf_printf(out, " %s", put_us(us, out));
+}
+
+/* The unit once where both have the same. */
+static void format_pair(const char *(*put)(double, Buf *), double a, double b, const char *between,
+                        Buf *out)
+{
+    Buf second = buf_new(out->arena);
+    const char *first_unit = put(a, out), *unit = put(b, &second);
+
+    if (strcmp(first_unit, unit) != 0)
+        buf_printf(out, " %s", first_unit);
+    buf_printf(out, "%s%s %s", between, second.s, unit);
+}
+
+void units_format_bytes_pair(int64_t a, int64_t b, const char *between, Buf *out)
+{
+    format_pair(put_bytes, (double)a, (double)b, between, out);
+}
+
+void units_format_us_pair(double a, double b, const char *between, Buf *out)
+{
+    format_pair(put_us, a, b, between, out);
 }
 
 void units_format_count(int64_t count, Buf *out)
@@ -63,7 +96,8 @@ void units_format_flops(double flops, Buf *out)
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (fabs(flops) >= units[i].scale / 10) {
-            format_scaled(flops / units[i].scale, units[i].name, out);
+            put_scaled(flops / units[i].scale, out);
+            buf_printf(out, " %s", units[i].name);
             return;
         }
     buf_printf(out, "%.0f FLOP", flops);

@@ -47,7 +47,7 @@ static const char *origin_of(const Lua *lua, int i)
         buf_puts(&text, "so that it comes out the same");
         return text.s;
     }
-    label_origin(&decision->origin, &origin);
+    label_origin(lua->session->mesh, &decision->origin, &origin);
     put_comment(str_trim(buf_str(&origin)), &text);
     return text.s;
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/span.h"
 #include "core/base/units.h"
+#include "core/plan/origin.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -40,11 +41,13 @@ static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
         return;
     }
     const Origin *origin = &step->pin->origin;
+    buf_puts(out, "  ");
     if (origin->kind == ORIGIN_POLICY)
-        buf_printf(out, "  %s:%d  %s", path_base(origin->file), origin->line, origin->text);
+        origin_put_place(origin, out);
     else
-        buf_printf(out, "  %s  %s", origin->kind == ORIGIN_USER ? "by the user" : "by search",
-                   origin->text ? origin->text : "");
+        buf_puts(out, origin->kind == ORIGIN_USER ? "by the user" : "by search");
+    buf_puts(out, "  ");
+    origin_put_lua(plan->mesh, str_from(origin->text), out);
 }
 
 static void format_choice(const OpChoice *choice, Buf *out)
@@ -118,10 +121,12 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     int32_t flow = plan_flow(plan, tensor);
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
-    if (pin)
-        buf_printf(out, ", pinned so by %s:%d", path_base(pin->origin.file), pin->origin.line);
-    else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim]))
+    if (pin) {
+        buf_puts(out, ", pinned so by ");
+        origin_put_place(&pin->origin, out);
+    } else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim])) {
         buf_puts(out, " as its maker leaves it; its readers take it cut");
+    }
 }
 
 static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)

@@ -1,6 +1,7 @@
 #include "core/explain/why_not.h"
 
 #include "core/plan/json_forms.h"
+#include "core/plan/origin.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -99,8 +100,10 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         break;
     case STOP_CLOSED:
         buf_puts(out, at->leaving ? "that index dim is pinned" : "the dim is pinned");
-        if (stop->pin && stop->pin->origin.kind == ORIGIN_POLICY)
-            buf_printf(out, " by %s:%d", path_base(stop->pin->origin.file), stop->pin->origin.line);
+        if (stop->pin && stop->pin->origin.kind == ORIGIN_POLICY) {
+            buf_puts(out, " by ");
+            origin_put_place(&stop->pin->origin, out);
+        }
         break;
     case STOP_REPLICATED:
         buf_puts(out, "the axis is kept from this tensor");

@@ -81,10 +81,13 @@ void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char
         if (n == 0)
             continue;
         buf_putc(out, ' ');
-        if (reduce == REDUCE_SUM)
-            buf_puts(out, sum);
-        else
+        size_t from = out->n;
+        if (reduce != REDUCE_SUM) {
             buf_printf(out, "%s(", reduce_name(reduce));
+        } else {
+            buf_puts(out, sum);
+            buf_mark(out, from, SPAN_SUM, mesh->atoms[atom[0]].axis);
+        }
         mesh_format_atoms(mesh, atom, n, ".", out);
         buf_puts(out, reduce == REDUCE_SUM ? "" : ")");
     }

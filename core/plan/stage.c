@@ -1,6 +1,7 @@
 #include "core/plan/stage.h"
 
 #include "core/base/intern.h"
+#include "core/plan/origin.h"
 #include "core/plan/plan_findings.h"
 
 #include <assert.h>
@@ -323,8 +324,11 @@ void stage_format(const Plan *plan, int32_t op, Buf *out)
         return;
     const Decision *why = stage_decision(plan, op);
     buf_printf(out, ", stage %d", s);
-    if (why && why->origin.kind == ORIGIN_POLICY)
-        buf_printf(out, ", %s:%d", path_base(why->origin.file), why->origin.line);
-    else if (why)
-        buf_puts(out, why->origin.kind == ORIGIN_USER ? ", decided here" : ", of the search");
+    if (!why)
+        return;
+    buf_puts(out, ", ");
+    if (why->origin.kind == ORIGIN_POLICY)
+        origin_put_place(&why->origin, out);
+    else
+        buf_puts(out, why->origin.kind == ORIGIN_USER ? "decided here" : "of the search");
 }

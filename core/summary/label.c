@@ -1,5 +1,6 @@
 #include "core/summary/label.h"
 
+#include "core/plan/origin.h"
 #include "core/plan/stage.h"
 
 #include <ctype.h>
@@ -132,13 +133,14 @@ Str label_pin(Arena *arena, const Decision *pin)
     return str_from(arena_printf(arena, "%s:%d", path_base(pin->origin.file), pin->origin.line));
 }
 
-void label_origin(const Origin *origin, Buf *out)
+void label_origin(const Mesh *mesh, const Origin *origin, Buf *out)
 {
     if (origin->kind == ORIGIN_POLICY)
-        buf_printf(out, "%s:%d  ", path_base(origin->file), origin->line);
+        origin_put_place(origin, out);
     else
-        buf_puts(out, origin->kind == ORIGIN_USER ? "by you  " : "by search  ");
-    buf_puts(out, origin->text ? origin->text : "");
+        buf_puts(out, origin->kind == ORIGIN_USER ? "by you" : "by search");
+    buf_puts(out, "  ");
+    origin_put_lua(mesh, str_from(origin->text), out);
 }
 
 void text_wildcard(Str text, Buf *out)

@@ -23,7 +23,7 @@ const char *label_pass(const Plan *plan);
 /* "megatron.lua:14", "by you". */
 Str label_pin(Arena *arena, const Decision *pin);
 /* "policy.lua:14  graph:shard(...)", "by you  ..."; for a screen line. */
-void label_origin(const Origin *origin, Buf *out);
+void label_origin(const Mesh *mesh, const Origin *origin, Buf *out);
 
 /* Runs of digits as one '*', so that what is alike in each layer reads the same. */
 void text_wildcard(Str text, Buf *out);

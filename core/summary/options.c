@@ -211,9 +211,9 @@ static void decide_cut(Listing *listing, DecisionKind kind, int32_t place, int d
 }
 
 /* An option that decides nothing is none. */
-static void add_option(Listing *listing, const char *text)
+static void add_option(Listing *listing, const Buf *text)
 {
-    PlanOption option = {.text = text, .n = listing->decisions.n};
+    PlanOption option = {.text = buf_text(text), .n = listing->decisions.n};
     option.decisions = listing->decisions.at;
     option.trial.reason = "";
     if (option.n > 0)
@@ -239,30 +239,26 @@ static bool cut_further(const Session *session, const Cut *cut, AtomSet more, Cu
     return true;
 }
 
-static const char *axes_text(const Listing *listing, AtomSet atoms)
+static void put_axes(const Listing *listing, AtomSet atoms, Buf *out)
 {
-    Buf text = buf_new(listing->arena);
-    mesh_format_set(listing->session->mesh, atoms, ".", &text);
-    return text.s ? text.s : "";
+    mesh_format_set(listing->session->mesh, atoms, ".", out);
 }
 
-static const char *cut_text(const Listing *listing, const Cut *cut)
+static void put_cut(const Listing *listing, const Cut *cut, Buf *out)
 {
     uint8_t atom[ATOMS_MAX];
-    Buf text = buf_new(listing->arena);
     int n = cut_list_atoms(cut, atom);
     if (n == 0)
-        return "whole";
-    mesh_format_atoms(listing->session->mesh, atom, n, ".", &text);
-    return text.s;
+        buf_puts(out, "whole");
+    mesh_format_atoms(listing->session->mesh, atom, n, ".", out);
 }
 
 /* ---- of a dim ---- */
 
-static bool listed(const Listing *listing, const char *text)
+static bool listed(const Listing *listing, Str text)
 {
     for (int i = 0; i < listing->out->list.n; i++)
-        if (strcmp(listing->out->list.at[i].text, text) == 0)
+        if (str_eq(listing->out->list.at[i].text.str, text))
             return true;
     return false;
 }
@@ -277,12 +273,16 @@ typedef struct {
 static void add_dim_cut(Listing *listing, const DimPlaces *at, const uint8_t *atom, int n)
 {
     Cut cut = cut_by(cut_size(at->now), atom, n, listing->session->mesh);
-    const char *text = cut_text(listing, &cut);
-    if (listed(listing, text))
+    Buf text = buf_marked(listing->arena);
+    put_cut(listing, &cut, &text);
+    if (listed(listing, buf_str(&text)))
         return;
+    int before = listing->out->list.n;
     for (int i = 0; i < at->n; i++)
         decide_cut(listing, at->kind, at->places[i], at->dim, &cut);
-    add_option(listing, text);
+    add_option(listing, &text);
+    if (listing->out->list.n > before)
+        listing->out->list.at[before].whole = cut_is_whole(&cut);
 }
 
 static int put_axis(const Mesh *mesh, int axis, uint8_t *atom, int n)
@@ -346,8 +346,10 @@ static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int d
             cut_further(session, &sharding->dim[dim], mesh_axis_atoms(session->mesh, axis), &cut))
             decide(listing, pin);
     }
-    add_option(listing, arena_printf(listing->arena, "dim %d %s %s", dim,
-                                     store ? "stored by" : "by", session->mesh->axes[axis].name));
+    Buf text = buf_marked(listing->arena);
+    buf_printf(&text, "dim %d %s ", dim, store ? "stored by" : "by");
+    mesh_put_axis(session->mesh, axis, &text);
+    add_option(listing, &text);
 }
 
 PlanOptions options_for_value(Arena *arena, const Session *session, const int32_t *tensors, int n)
@@ -408,8 +410,10 @@ static void sum_into_dims(Listing *listing, const ReshardPlace *at)
             continue;
         for (int i = 0; i < at->n; i++)
             decide_cut(listing, PIN_TENSOR_DIM, reshard_of(at, i)->tensor, d, &cut);
-        add_option(listing, arena_printf(listing->arena, "sum into dim %d by %s", d,
-                                         axes_text(listing, at->summed)));
+        Buf text = buf_marked(listing->arena);
+        buf_printf(&text, "sum into dim %d by ", d);
+        put_axes(listing, at->summed, &text);
+        add_option(listing, &text);
     }
 }
 
@@ -421,7 +425,9 @@ static void store_as_read(Listing *listing, const ReshardPlace *at)
         for (int d = 0; d < at->to->n_dims; d++)
             if (!cut_equal(&at->from->dim[d], &at->to->dim[d]))
                 decide_cut(listing, PIN_TENSOR_DIM, reshard_of(at, i)->tensor, d, &at->to->dim[d]);
-    add_option(listing, "lies as its reader wants it");
+    Buf text = buf_marked(listing->arena);
+    buf_puts(&text, "lies as its reader wants it");
+    add_option(listing, &text);
 }
 
 /* Index dims j of the makers without what moves, and i (-1: none) with it. */
@@ -442,13 +448,13 @@ static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
         if (i >= 0)
             decide_cut(listing, PIN_INDEX_DIM, maker_of(at, r), i, &more);
     }
-    const char *op_type = op_operator(session->graph, first), *axes = axes_text(listing, atoms);
-    if (i < 0)
-        add_option(listing, arena_printf(listing->arena, "%s: %s not cut by %s", op_type,
-                                         space->index[j].name, axes));
-    else
-        add_option(listing, arena_printf(listing->arena, "%s: %s cut by %s, not %s", op_type,
-                                         space->index[i].name, axes, space->index[j].name));
+    Buf text = buf_marked(listing->arena);
+    buf_printf(&text, "%s: %s %s ", op_operator(session->graph, first),
+               space->index[i < 0 ? j : i].name, i < 0 ? "not cut by" : "cut by");
+    put_axes(listing, atoms, &text);
+    if (i >= 0)
+        buf_printf(&text, ", not %s", space->index[j].name);
+    add_option(listing, &text);
 }
 
 static void cut_maker_otherwise(Listing *listing, const ReshardPlace *at)
@@ -489,8 +495,10 @@ static void weights_whole(Listing *listing, const ReshardPlace *at)
             }
         }
     }
-    add_option(listing,
-               arena_printf(listing->arena, "weight not cut by %s", axes_text(listing, at->moved)));
+    Buf text = buf_marked(listing->arena);
+    buf_puts(&text, "weight not cut by ");
+    put_axes(listing, at->moved, &text);
+    add_option(listing, &text);
 }
 
 static int operand_of(const Graph *graph, int32_t op, int32_t tensor)
@@ -512,7 +520,7 @@ static int index_of_dim(const OpSpace *space, int operand, int dim)
 static void readers_follow(Listing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
-    const char *text = NULL;
+    Buf text = buf_marked(listing->arena);
     for (int r = 0; r < at->n && !at->summed; r++) {
         const Reshard *reshard = reshard_of(at, r);
         for (int u = 0; u < reshard->n_uses; u++) {
@@ -524,15 +532,16 @@ static void readers_follow(Listing *listing, const ReshardPlace *at)
                 if (index < 0 || cut_equal(&at->from->dim[d], &at->to->dim[d]))
                     continue;
                 decide_cut(listing, PIN_INDEX_DIM, op, index, &at->from->dim[d]);
-                if (!text)
-                    text = arena_printf(listing->arena, "reader %s: %s %s%s",
-                                        op_operator(session->graph, op), space->index[index].name,
-                                        cut_is_whole(&at->from->dim[d]) ? "" : "cut by ",
-                                        cut_text(listing, &at->from->dim[d]));
+                if (text.n > 0)
+                    continue;
+                buf_printf(&text, "reader %s: %s %s", op_operator(session->graph, op),
+                           space->index[index].name,
+                           cut_is_whole(&at->from->dim[d]) ? "" : "cut by ");
+                put_cut(listing, &at->from->dim[d], &text);
             }
         }
     }
-    add_option(listing, text);
+    add_option(listing, &text);
 }
 
 PlanOptions options_for_reshard(Arena *arena, const Session *session, const int32_t *reshards,

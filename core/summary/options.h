@@ -22,6 +22,7 @@
 #define CORE_SUMMARY_OPTIONS_H
 
 #include "core/base/progress.h"
+#include "core/base/span.h"
 #include "core/session/session.h"
 
 typedef struct {
@@ -36,7 +37,8 @@ typedef struct {
 enum { OPTION_LINES_MAX = 64 };
 
 typedef struct {
-    const char *text; /* "sum into dim 1 (RS)", "tp", "whole" */
+    Text text;  /* "sum into dim 1 by tp", "tp", "whole" */
+    bool whole; /* the dim is not to be sharded */
     int n;
     const Decision *decisions; /* origin.text: the Lua line, of the first OPTION_LINES_MAX */
     Trial trial;

@@ -78,8 +78,8 @@ static int compare_with_session(Session *session, PlanOptions *options)
         assert_non_null(next);
         const Totals *a = &option->trial.totals, *b = &next->plan->priced->totals;
         if (memcmp(a, b, sizeof *a) != 0)
-            fail_msg("%s: step %g and %g, peak %lld and %lld", option->text, a->step_us, b->step_us,
-                     (long long)a->peak_bytes, (long long)b->peak_bytes);
+            fail_msg("%s: step %g and %g, peak %lld and %lld", option->text.str.s, a->step_us,
+                     b->step_us, (long long)a->peak_bytes, (long long)b->peak_bytes);
         assert_int_equal(option->trial.legal, !new_error(next->plan, &before));
         assert_true(option->trial.legal || option->trial.reason[0]);
         session_discard(session, next);
@@ -180,7 +180,7 @@ static void waits_add_up(void **state)
 static const PlanOption *option_called(const PlanOptions *options, const char *text)
 {
     for (int i = 0; i < options->list.n; i++)
-        if (strcmp(options->list.at[i].text, text) == 0)
+        if (strcmp(options->list.at[i].text.str.s, text) == 0)
             return &options->list.at[i];
     return NULL;
 }

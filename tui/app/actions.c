@@ -71,7 +71,7 @@ static void why_not_menu(Ui *ui)
     }
     menu_open(ui, "why not cut by", why_not_chosen);
     for (int a = 0; a < mesh->n_axes; a++)
-        menu_add(ui, menu_axis_key(mesh, a, "jk"), str_from(mesh->axes[a].name), a);
+        menu_add_axis(ui, a, "jk");
 }
 
 /* ---- the plan ---- */

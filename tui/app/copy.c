@@ -84,8 +84,8 @@ void copy_field(Ui *ui)
 
     if (show == SHOW_GRAPH && ui->listing.n_tagged > 0)
         put_tagged(ui, &text);
-    else if (ui->list[show].text.n > 0)
-        buf_add(&text, str_trim(page_line(ui->list[show].text, ui->list[show].at)));
+    else if (ui->list[show].text.str.n > 0)
+        buf_add(&text, str_trim(page_line(ui->list[show].text, ui->list[show].at).str));
     else if (show == SHOW_TENSOR || show == SHOW_COMM || show == SHOW_COMM_DETAIL)
         put_form(ui, show == SHOW_TENSOR ? VIEW_OURS : FORM_NAME, &text);
     else
@@ -105,16 +105,16 @@ static void open_menu(Ui *ui)
 {
     menu_open(ui, "copy as", chosen);
     for (int form = 0; form < FORM_END; form++) {
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame), item = buf_marked(ui->frame);
         if (form == VIEW_OURS_ASCII)
             continue;
         put_form(ui, form, &text);
-        Str rest = buf_str(&text), line = str_take(&rest, '\n');
-        if (line.n > 0)
-            menu_add(ui, 0,
-                     str_from(arena_printf(ui->frame, "%-14s %.*s%s", form_name(form),
-                                           STR_ARG(line), rest.n > 0 ? " .." : "")),
-                     form);
+        Text rest = buf_text(&text), line = text_take(&rest, '\n');
+        buf_printf(&item, "%-14s ", form_name(form));
+        buf_add_text(&item, line);
+        buf_puts(&item, rest.str.n > 0 ? " .." : "");
+        if (line.str.n > 0)
+            menu_add_text(ui, 0, buf_text(&item), form);
     }
     if (ui->menu.n > 0)
         return;

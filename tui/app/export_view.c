@@ -75,7 +75,7 @@ static void write_looks(App *app, Format format, Str title, Buf *out)
 /* A page of text is a table of its lines. */
 static void page_table(const Ui *ui, ShowId show, Sheet *sheet)
 {
-    Str rest = ui->list[show].text;
+    Str rest = ui->list[show].text.str;
 
     sheet_column(sheet, "text", false);
     while (rest.n > 0)
@@ -90,7 +90,7 @@ static bool write_data(App *app, Format format, Buf *out, Error *err)
 
     if (view->table)
         view->table(ui, &sheet);
-    else if (ui->list[ui->at.show].text.n > 0)
+    else if (ui->list[ui->at.show].text.str.n > 0)
         page_table(ui, ui->at.show, &sheet);
     if (sheet.columns.n == 0) {
         error_set(err, "%s is a picture and has no rows", view->name);

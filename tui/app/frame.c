@@ -1,5 +1,6 @@
 #include "tui/app/app.h"
 
+#include "core/base/units.h"
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
@@ -16,7 +17,7 @@ enum { STATUS_PARTS = 8 };
 
 /* A part of the status line; the least wanted goes first where there is no room. */
 typedef struct {
-    Str text, brief; /* brief: where all texts do not fit */
+    Text text, brief; /* brief: where all texts do not fit */
     Style style;
     int wanted;
 } StatusPart;
@@ -33,15 +34,13 @@ static Str without_extension(const char *path)
 /* "1.2/80.0 GiB": the unit once where both have the same. */
 static Str peak_text(const Ui *ui)
 {
-    Str used = label_bytes(ui, ui_plan(ui)->priced->totals.peak_bytes);
-    Str limit = label_bytes(ui, ui->session->machine->memory_bytes);
-    int64_t unit = str_find(used, STR(" "));
-    bool over = ui_plan(ui)->priced->totals.peak_bytes > ui->session->machine->memory_bytes;
+    int64_t used = ui_plan(ui)->priced->totals.peak_bytes,
+            limit = ui->session->machine->memory_bytes;
+    Buf text = buf_new(ui->frame);
 
-    if (unit >= 0 && str_ends(limit, (Str){used.s + unit, used.n - (size_t)unit}))
-        used.n = (size_t)unit;
-    return str_from(arena_printf(ui->frame, "peak %.*s/%.*s %s", STR_ARG(used), STR_ARG(limit),
-                                 over ? "OVER" : "ok"));
+    units_format_bytes_pair(used, limit, "/", &text);
+    buf_puts(&text, used > limit ? " OVER" : " ok");
+    return buf_str(&text);
 }
 
 static Str findings_text(const Ui *ui, Style *style)
@@ -70,7 +69,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
     Str step = label_us(ui, totals->step_us);
     double share = totals->step_us > 0 ? 100 * totals->comm_us / totals->step_us : 0;
     bool over = totals->peak_bytes > session->machine->memory_bytes;
-    Buf mesh = buf_new(ui->frame);
+    Buf mesh = buf_marked(ui->frame);
     Style style;
     Str findings = findings_text(ui, &style);
     const char *full = arena_printf(ui->frame, "%s %.*s, comm %.1f%%", label_pass(ui_plan(ui)),
@@ -79,20 +78,22 @@ static int status_parts(const Ui *ui, StatusPart *part)
     int n = 0;
 
     mesh_format(session->mesh, &mesh);
-    part[n++] = (StatusPart){model, model, ROLE_STATUS, 6};
-    part[n++] = policy ? (StatusPart){str_from(path_base(policy)), without_extension(policy),
-                                      ROLE_STATUS, 4}
-                       : (StatusPart){STR("no policy"), STR("no policy"), ROLE_STATUS, 4};
-    part[n++] = (StatusPart){buf_str(&mesh), buf_str(&mesh), ROLE_STATUS, 7};
-    part[n++] = (StatusPart){str_from(session->machine->name), str_from(session->machine->name),
+    part[n++] = (StatusPart){text_of(model), text_of(model), ROLE_STATUS, 6};
+    part[n++] = policy
+                    ? (StatusPart){text_from(path_base(policy)), text_of(without_extension(policy)),
+                                   ROLE_STATUS, 4}
+                    : (StatusPart){text_from("no policy"), text_from("no policy"), ROLE_STATUS, 4};
+    part[n++] = (StatusPart){buf_text(&mesh), buf_text(&mesh), ROLE_STATUS, 7};
+    part[n++] = (StatusPart){text_from(session->machine->name), text_from(session->machine->name),
                              ROLE_STATUS, 2};
-    part[n++] = (StatusPart){peak, {peak.s + 5, peak.n - 5}, over ? ROLE_ERROR : ROLE_STATUS, 8};
-    part[n++] = (StatusPart){str_from(full), str_from(brief), ROLE_STATUS, 8};
-    part[n++] = (StatusPart){findings, findings, style, 9};
+    part[n++] = (StatusPart){text_from(arena_printf(ui->frame, "peak %.*s", STR_ARG(peak))),
+                             text_of(peak), over ? ROLE_ERROR : ROLE_STATUS, 8};
+    part[n++] = (StatusPart){text_from(full), text_from(brief), ROLE_STATUS, 8};
+    part[n++] = (StatusPart){text_of(findings), text_of(findings), style, 9};
     return n;
 }
 
-static Str part_text(const StatusPart *part, bool brief)
+static Text part_text(const StatusPart *part, bool brief)
 {
     return brief ? part->brief : part->text;
 }
@@ -102,7 +103,7 @@ static int status_columns(const StatusPart *part, int n, bool brief)
     int used = 1;
 
     for (int i = 0; i < n; i++)
-        used += text_columns(part_text(&part[i], brief)) + (i ? 3 : 0);
+        used += text_columns(part_text(&part[i], brief).str) + (i ? 3 : 0);
     return used;
 }
 
@@ -136,7 +137,7 @@ static void draw_status(const App *app, Pen *pen)
     for (int i = 0; i < n; i++) {
         pen_puts(pen, ROLE_FRAME, i ? " │ " : "");
         int start = pen->x;
-        draw_sharding(ui, pen, part_text(&part[i], brief), -1, -1);
+        pen_text(pen, part_text(&part[i], brief), -1, -1);
         Rect at = {pen->area.x + start, pen->area.y, pen->x - start, 1};
         if (style_role(part[i].style) == ROLE_ERROR)
             grid_paint(pen->grid, at, ROLE_ERROR);
@@ -299,7 +300,7 @@ static void draw_note(App *app, Pen *pen)
 {
     Ui *ui = &app->ui;
     const View *view = views[ui->at.show];
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     pen_rune(pen, ROLE_TEXT, ' ');
     if (job_is_told(ui)) {
@@ -314,7 +315,7 @@ static void draw_note(App *app, Pen *pen)
     }
     if (view->note)
         view->note(ui, &text);
-    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - 1);
+    pen_text(pen, buf_text(&text), -1, pen->area.w - 1);
 }
 
 /* Whether it has something to do: a key that has not is no help. */
@@ -468,7 +469,7 @@ void app_draw_alone(App *app, Grid *grid)
     int y = body.y + body.h + 1;
     for (Str rest = str_from(help_marks); rest.n > 0; y++) {
         pen = pen_new(grid, (Rect){1, y, grid->w - 1, 1});
-        draw_sharding(ui, &pen, str_take(&rest, '\n'), -1, grid->w - 1);
+        pen_fit(&pen, ROLE_TEXT, str_take(&rest, '\n'), grid->w - 1);
     }
 }
 
@@ -480,7 +481,7 @@ static void draw_once(App *app)
     arena_free(ui->frame);
     ui->frame = arena_new();
     for (int i = 0; i < SHOW_COUNT; i++)
-        ui->list[i].text = (Str){0};
+        ui->list[i].text = (Text){0};
     grid->ascii = ui->look.ascii;
     grid_clear(grid);
     int tour = tour_lines(&app->tour, grid->w, grid->h);

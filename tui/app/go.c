@@ -220,13 +220,12 @@ void go_pick_tensor(Ui *ui)
         int32_t tensor = operand_of(graph, ui->at.op, i);
         if (tensor < 0)
             continue;
-        Str name = label_tensor(ui->session, ui->frame, tensor),
-            value = label_value(ui, tensor, ui_plan(ui)->moved->made[tensor]);
-        menu_add(ui, 0,
-                 str_from(arena_printf(ui->frame, "%s %.*s  %.*s",
-                                       i < graph->ops[ui->at.op].n_inputs ? "in " : "out",
-                                       STR_ARG(name), STR_ARG(value))),
-                 i);
+        Buf text = buf_marked(ui->frame);
+        buf_puts(&text, i < graph->ops[ui->at.op].n_inputs ? "in  " : "out ");
+        buf_add(&text, label_tensor(ui->session, ui->frame, tensor));
+        buf_puts(&text, "  ");
+        label_put_value(ui, tensor, ui_plan(ui)->moved->made[tensor], &text);
+        menu_add_text(ui, 0, buf_text(&text), i);
     }
     if (ui->menu.n == 0) {
         ui->menu.open = false;

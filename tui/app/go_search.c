@@ -107,12 +107,12 @@ static void start_counting(Ui *ui)
 
 static void search_page(Ui *ui, int by)
 {
-    Str text = ui->list[ui->at.show].text;
+    Text text = ui->list[ui->at.show].text;
     int64_t n = ui->list[ui->at.show].n, at = ui->list[ui->at.show].at;
 
     for (int64_t i = 0; i < n; i++) {
         at = (at + by + n) % n;
-        if (search_matches(ui->find.search, page_line(text, at))) {
+        if (search_matches(ui->find.search, page_line(text, at).str)) {
             ui->list[ui->at.show].at = at;
             return;
         }

@@ -308,6 +308,38 @@ void pen_right(Pen *pen, Style style, Str text, int columns)
     pen_put(pen, style, text);
 }
 
+static void put_runs(Pen *pen, Text text, int dim)
+{
+    TextRun run;
+
+    while (text_take_run(&text, &run)) {
+        Style style = run.axis < 0 ? ROLE_TEXT : style_axis(run.axis);
+        if (dim >= 0 && run.dim == dim)
+            style |= STYLE_UNDERLINE;
+        pen_put(pen, style, run.str);
+    }
+}
+
+void pen_text(Pen *pen, Text text, int dim, int columns)
+{
+    int end = pen->x + columns;
+
+    if (columns < 0) {
+        put_runs(pen, text, dim);
+        return;
+    }
+    Pen inner = *pen;
+    if (inner.area.w > end)
+        inner.area.w = end;
+    put_runs(&inner, text, dim);
+    pen->x = inner.x < end ? inner.x : end;
+    if (inner.x > end && columns > 0) {
+        pen->x = end - 1;
+        pen_rune(pen, ROLE_TEXT, 0x2026);
+    }
+    pen_tab(pen, end);
+}
+
 void pen_bar(Pen *pen, Style style, double part, double whole, int columns)
 {
     static const uint32_t eighth[] = {' ', 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589};

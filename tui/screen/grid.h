@@ -12,7 +12,7 @@
 #ifndef TUI_SCREEN_GRID_H
 #define TUI_SCREEN_GRID_H
 
-#include "core/base/str.h"
+#include "core/base/span.h"
 #include "tui/screen/style.h"
 #include "tui/screen/text.h"
 
@@ -75,6 +75,10 @@ void pen_printf(Pen *pen, Style style, const char *format, ...)
 void pen_fit(Pen *pen, Style style, Str text, int columns);
 void pen_fit_tail(Pen *pen, Style style, Str text, int columns);
 void pen_right(Pen *pen, Style style, Str text, int columns);
+
+/* Names of mesh axes in their colours, as the text's marks say; dim `dim` underlined (-1: none).
+ * columns as for pen_fit(); below 0: as many as it takes. */
+void pen_text(Pen *pen, Text text, int dim, int columns);
 
 /* A bar of `of` columns filled to part/whole in eighths. */
 void pen_bar(Pen *pen, Style style, double part, double whole, int columns);

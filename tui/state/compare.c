@@ -320,7 +320,6 @@ static char free_key(const Ui *ui, Str name)
 void compare_menu(Ui *ui)
 {
     menu_open(ui, "compare with", chosen);
-    ui->menu.plain = true;
     for (Str rest = str_from(shipped_policies(ui)); rest.n > 0 && ui->menu.n < 9;) {
         Str name = str_take(&rest, ' ');
         if (name.n > 0)

@@ -3,24 +3,31 @@
 #include "core/base/units.h"
 #include "core/summary/label.h"
 
-Str label_sharding(const Ui *ui, int32_t sharding)
+void label_put_sharding(const Ui *ui, int32_t sharding, Buf *out)
 {
-    Buf text = buf_new(ui->frame);
-
     sharding_format(shardings_at(ui_plan(ui)->shardings, sharding), ui->session->mesh,
-                    ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
-    return buf_str(&text);
+                    ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, out, NULL);
 }
 
-Str label_value(const Ui *ui, int32_t tensor, int32_t sharding)
+void label_put_value(const Ui *ui, int32_t tensor, int32_t sharding, Buf *out)
 {
-    Buf text = buf_new(ui->frame);
-
     if (sharding >= 0)
-        return label_sharding(ui, sharding);
-    if (tensor >= 0)
-        label_put_shape(ui->session->inferred, tensor, &text);
-    return buf_str(&text);
+        label_put_sharding(ui, sharding, out);
+    else if (tensor >= 0)
+        label_put_shape(ui->session->inferred, tensor, out);
+}
+
+Text label_sharding(const Ui *ui, int32_t sharding)
+{
+    return label_value(ui, -1, sharding);
+}
+
+Text label_value(const Ui *ui, int32_t tensor, int32_t sharding)
+{
+    Buf text = buf_marked(ui->frame);
+
+    label_put_value(ui, tensor, sharding, &text);
+    return buf_text(&text);
 }
 
 Str label_bytes(const Ui *ui, int64_t bytes)

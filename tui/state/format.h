@@ -6,13 +6,16 @@
 #ifndef TUI_STATE_FORMAT_H
 #define TUI_STATE_FORMAT_H
 
+#include "core/base/span.h"
 #include "tui/state/ui.h"
 
 /* `8/dp,4096,4096/tp +tp`, marks as the screen can draw them. */
-Str label_sharding(const Ui *ui, int32_t sharding);
-/* The same of a tensor; where it has no sharding since sizes are not known, what is of its shape.
- */
-Str label_value(const Ui *ui, int32_t tensor, int32_t sharding);
+void label_put_sharding(const Ui *ui, int32_t sharding, Buf *out);
+/* The same of a tensor; without a sharding (-1, since sizes are not known) what is known of its
+ * shape. */
+void label_put_value(const Ui *ui, int32_t tensor, int32_t sharding, Buf *out);
+Text label_sharding(const Ui *ui, int32_t sharding);
+Text label_value(const Ui *ui, int32_t tensor, int32_t sharding);
 Str label_bytes(const Ui *ui, int64_t bytes);
 Str label_us(const Ui *ui, double us);
 

@@ -2,7 +2,7 @@
 #ifndef TUI_STATE_LIST_H
 #define TUI_STATE_LIST_H
 
-#include "core/base/str.h"
+#include "core/base/span.h"
 #include "tui/state/act.h"
 
 typedef struct {
@@ -10,7 +10,7 @@ typedef struct {
     int64_t top; /* first row shown */
     int64_t n;   /* rows when it was last drawn */
     int height;  /* rows that fitted then */
-    Str text;    /* of a page: what was last drawn; in the frame's arena */
+    Text text;   /* of a page: what was last drawn; in the frame's arena */
 } List;
 
 /* Moves a cursor among n rows by an action of the "move" group. Returns false for other actions. */

@@ -56,6 +56,30 @@ void menu_add(Ui *ui, char key, Str text, int value)
     snprintf(item->text, sizeof item->text, "%.*s", STR_ARG(text));
 }
 
+void menu_add_text(Ui *ui, char key, Text text, int value)
+{
+    Menu *menu = &ui->menu;
+
+    menu_add(ui, key, text.str, value);
+    MenuItem *item = &menu->item[menu->n - 1];
+    for (int i = 0; i < text.n_spans && item->n_spans < MENU_SPANS_MAX; i++)
+        if (text.spans[i].role == SPAN_AXIS || text.spans[i].role == SPAN_SUM)
+            item->spans[item->n_spans++] = text.spans[i];
+}
+
+void menu_add_axis(Ui *ui, int axis, const char *taken)
+{
+    Buf name = buf_marked(ui->frame);
+
+    mesh_put_axis(ui->session->mesh, axis, &name);
+    menu_add_text(ui, menu_axis_key(ui->session->mesh, axis, taken), buf_text(&name), axis);
+}
+
+Text menu_item_text(const MenuItem *item)
+{
+    return (Text){.str = str_from(item->text), .spans = item->spans, .n_spans = item->n_spans};
+}
+
 void menu_note(Ui *ui, Str note)
 {
     MenuItem *item = &ui->menu.item[ui->menu.n - 1];

@@ -6,17 +6,20 @@
 #ifndef TUI_STATE_MENU_H
 #define TUI_STATE_MENU_H
 
+#include "core/base/span.h"
 #include "core/layout/mesh.h"
 #include "tui/screen/grid.h"
 #include "tui/screen/key.h"
 
 typedef struct Ui Ui;
 
-enum { MENU_MAX = 64 };
+enum { MENU_MAX = 64, MENU_SPANS_MAX = 16 };
 
 typedef struct {
-    char key;       /* ' ': none, it is reached by moving */
-    char text[160]; /* columns, with tabs between */
+    char key;                       /* ' ': none, it is reached by moving */
+    char text[160];                 /* columns, with tabs between */
+    TextSpan spans[MENU_SPANS_MAX]; /* the mesh axes in it */
+    int n_spans;
     char note[200]; /* said below the list while the item is the chosen one; "" */
     int value;
 } MenuItem;
@@ -24,7 +27,6 @@ typedef struct {
 /* A choice on the screen. `chosen` may open another one. */
 typedef struct {
     bool open;
-    bool plain;                 /* what is named in it are no axes, though it may be named so */
     char title[100], head[100]; /* head: of the columns; one that begins with a blank is aligned
                                    at the right; "" */
     int n, at, top, height;     /* top: the first shown; height: how many, as last drawn */
@@ -45,6 +47,11 @@ char menu_axis_key(const Mesh *mesh, int axis, const char *taken);
 
 /* key 0: the place's digit, from 1, then letters as long as there are any. */
 void menu_add(Ui *ui, char key, Str text, int value);
+/* The same, with the names of axes in their colours. */
+void menu_add_text(Ui *ui, char key, Text text, int value);
+/* An axis by its name, with its letter as the key where that is free. */
+void menu_add_axis(Ui *ui, int axis, const char *taken);
+Text menu_item_text(const MenuItem *item);
 void menu_note(Ui *ui, Str note); /* of the item that was added last */
 
 /* Takes a key while the menu is open: an item's, moves, Enter; all else closes it. */

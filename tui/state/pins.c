@@ -1,5 +1,6 @@
 #include "tui/state/pins.h"
 
+#include "core/base/units.h"
 #include "core/base/file.h"
 #include "core/summary/decision_lua.h"
 #include "core/plan/stage.h"
@@ -184,24 +185,16 @@ static Decision *decisions_for(const Ui *ui, const Target *target, const Cut *cu
     return all;
 }
 
-/* "step 12.8→14.2 ms": the unit once where both have the same. */
-static void add_change(const Ui *ui, const char *what, Str old, Str new, Buf *out)
-{
-    int64_t unit = str_find(old, STR(" "));
-
-    if (unit >= 0 && str_ends(new, (Str){old.s + unit, old.n - (size_t)unit}))
-        old.n = (size_t)unit;
-    buf_printf(out, "%s %.*s%s%.*s", what, STR_ARG(old), ui->look.ascii ? ">" : "→", STR_ARG(new));
-}
-
 void pins_format_totals(const Ui *ui, const Totals *before, const Totals *after, Buf *out)
 {
-    const char *what = arena_printf(ui->frame, ": %s", label_pass(ui_plan(ui)));
+    const char *arrow = ui->look.ascii ? ">" : "→";
 
-    add_change(ui, what, label_us(ui, before->step_us), label_us(ui, after->step_us), out);
-    add_change(ui, ", comm", label_us(ui, before->comm_us), label_us(ui, after->comm_us), out);
-    add_change(ui, ", peak", label_bytes(ui, before->peak_bytes),
-               label_bytes(ui, after->peak_bytes), out);
+    buf_printf(out, ": %s ", label_pass(ui_plan(ui)));
+    units_format_us_pair(before->step_us, after->step_us, arrow, out);
+    buf_puts(out, ", comm ");
+    units_format_us_pair(before->comm_us, after->comm_us, arrow, out);
+    buf_puts(out, ", peak ");
+    units_format_bytes_pair(before->peak_bytes, after->peak_bytes, arrow, out);
 }
 
 void pins_format_change(const Ui *ui, const Totals *before, Buf *out)

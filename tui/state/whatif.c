@@ -78,17 +78,17 @@ static void chosen(Ui *ui, int value)
         return;
     }
     pins_apply(ui, option->decisions, option->n,
-               arena_printf(ui->frame, "%s%s", state->ask.verb, option->text));
+               arena_printf(ui->frame, "%s%s", state->ask.verb, option->text.str.s));
 }
 
 /* The axis's first letter where only it has it; 'w' for whole; else the digit of its place. */
-static char key_of(const Mesh *mesh, const char *text)
+static char key_of(const Mesh *mesh, const PlanOption *option)
 {
-    int axis = mesh_find_axis(mesh, str_from(text));
+    const TextSpan *axis = text_find(option->text, SPAN_AXIS);
 
-    if (strcmp(text, "whole") == 0)
+    if (option->whole)
         return 'w';
-    return axis < 0 ? 0 : menu_axis_key(mesh, axis, "jkqw");
+    return axis && axis->n == option->text.str.n ? menu_axis_key(mesh, axis->value, "jkqw") : 0;
 }
 
 static void add_note(Ui *ui, const PlanOption *option)
@@ -111,9 +111,10 @@ static void add_item(Ui *ui, const PlanOption *option, int place)
                        : !option->trial.legal    ? "! "
                        : option->trial.n_new > 0 ? "i "
                                                  : "";
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
-    buf_printf(&text, "%s%s", mark, option->text);
+    buf_puts(&text, mark);
+    buf_add_text(&text, option->text);
     if (option->trial.done && !option->trial.same && then->step_us > 0) {
         buf_printf(&text, "\t%.*s", STR_ARG(whatif_us(ui, now->step_us, then->step_us)));
         buf_printf(&text, "\t%.*s", STR_ARG(whatif_us(ui, now->comm_us, then->comm_us)));
@@ -123,7 +124,7 @@ static void add_item(Ui *ui, const PlanOption *option, int place)
     } else {
         buf_printf(&text, "\t%s", whatif_check(&option->trial));
     }
-    menu_add(ui, key_of(ui->session->mesh, option->text), buf_str(&text), place);
+    menu_add_text(ui, key_of(ui->session->mesh, option), buf_text(&text), place);
     add_note(ui, option);
 }
 
@@ -291,7 +292,7 @@ void whatif_reshard(Ui *ui)
         for (int i = 0; i < ask.options.list.n; i++)
             for (int f = 0; f < ui->whatif->follow.options.list.n; f++) {
                 const PlanOption *known = &ui->whatif->follow.options.list.at[f];
-                if (strcmp(known->text, ask.options.list.at[i].text) != 0)
+                if (!str_eq(known->text.str, ask.options.list.at[i].text.str))
                     continue;
                 ask.options.list.at[i].trial = known->trial;
                 ask.options.list.at[i].trial.reason =

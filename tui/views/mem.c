@@ -482,7 +482,9 @@ void mem_format_box(const Mem *mem, int at, const Mesh *mesh, Buf *out)
     for (int a = 0; a < mesh->n_axes; a++) {
         if (spread[a].n == mesh->axes[a].size)
             continue;
-        buf_printf(out, "%s%s %" PRId64, out->n ? ", " : "", mesh->axes[a].name, spread[a].first);
+        buf_puts(out, out->n ? ", " : "");
+        mesh_put_axis(mesh, a, out);
+        buf_printf(out, " %" PRId64, spread[a].first);
         if (spread[a].n > 1)
             buf_printf(out, "..%" PRId64, spread[a].last);
     }

@@ -1,5 +1,6 @@
 #include "tui/views/menu_box.h"
 
+#include "tui/state/menu.h"
 #include "tui/views/label.h"
 
 enum { COLUMNS_MAX = 8, GAP = 2, BEFORE = 4 }; /* before: the key of an item */
@@ -50,24 +51,20 @@ static MenuColumns fit_columns(const Menu *menu, int room)
     return columns;
 }
 
-static void draw_cells(const Ui *ui, const MenuColumns *columns, const char *text, bool head,
-                       Pen *pen)
+static void draw_cells(const MenuColumns *columns, Text rest, bool head, Pen *pen)
 {
-    Str rest = str_from(text);
 
     for (int c = 0; c < columns->n; c++) {
-        Str cell = str_trim(rest.n > 0 ? str_take(&rest, '\t') : STR(""));
+        Text cell = text_trim(text_take(&rest, '\t'));
         int w = columns->width[c];
         if (c > 0)
             pen_tab(pen, pen->x + GAP);
         if (columns->right[c])
-            pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell, w);
+            pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell.str, w);
         else if (head)
-            pen_fit(pen, ROLE_HEAD, cell, w);
-        else if (ui->menu.plain)
-            pen_fit(pen, ROLE_TEXT, cell, w);
+            pen_fit(pen, ROLE_HEAD, cell.str, w);
         else
-            draw_sharding(ui, pen, cell, -1, w);
+            pen_text(pen, cell, -1, w);
     }
 }
 
@@ -81,7 +78,7 @@ static void draw_items(const Ui *ui, const MenuColumns *columns, Grid *grid, Rec
         pen_to(&pen, 1, y);
         pen_rune(&pen, ROLE_FOCUS, (unsigned char)item->key);
         pen_puts(&pen, ROLE_TEXT, "  ");
-        draw_cells(ui, columns, item->text, false, &pen);
+        draw_cells(columns, menu_item_text(item), false, &pen);
         if (menu->top + y != menu->at)
             continue;
         pen_to(&pen, 0, y);
@@ -137,7 +134,7 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     }
     if (menu->head[0]) {
         pen_to(&pen, BEFORE, 0);
-        draw_cells(ui, &columns, menu->head, true, &pen);
+        draw_cells(&columns, text_from(menu->head), true, &pen);
         inner.y++;
     }
     inner.h = menu->height;

@@ -50,18 +50,20 @@ void mesh_draw_links(const Ui *ui, Pen *pen)
 
     draw_field(pen, " LINKS", FIELD);
     for (int i = 0; i < 2; i++) {
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame);
         for (int a = 0; a < mesh->n_axes; a++)
             if (mesh->axes[a].size > 1 &&
-                machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i])
-                buf_printf(&text, "%s%s", text.n ? "." : "", mesh->axes[a].name);
+                machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i]) {
+                buf_puts(&text, text.n ? "." : "");
+                mesh_put_axis(mesh, a, &text);
+            }
         if (text.n == 0)
             continue;
         buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name, i ? "across" : "inside",
                    links[i]->bytes_per_s / 1e9, links[i]->latency_us);
         pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
         int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
-        draw_sharding(ui, pen, buf_str(&text), -1, n < room ? n : room);
+        pen_text(pen, buf_text(&text), -1, n < room ? n : room);
     }
     if (mesh->n_devices == 1)
         pen_puts(pen, ROLE_DIM, "none: one device");
@@ -77,16 +79,17 @@ void mesh_draw_groups(const Ui *ui, Pen *pen)
         return;
     draw_field(pen, " GROUPS", FIELD);
     for (int a = 0; a < mesh->n_axes && !pen_full(pen); a++) {
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame);
         if (mesh->axes[a].size < 2)
             continue;
-        buf_printf(&text, "%s ", mesh->axes[a].name);
+        mesh_put_axis(mesh, a, &text);
+        buf_putc(&text, ' ');
         comm_format_groups(mesh, (SubMesh){0}, mesh_axis_atoms(mesh, a), &text);
         if (pen->x > FIELD && pen->x + 3 + (int)text.n > pen->area.w)
             pen_line(pen);
         pen_tab(pen, pen->x <= FIELD ? FIELD : pen->x + 3);
         int room = pen->area.w - pen->x;
-        draw_sharding(ui, pen, buf_str(&text), -1, room > (int)text.n ? -1 : room);
+        pen_text(pen, buf_text(&text), -1, room > (int)text.n ? -1 : room);
     }
     pen_line(pen);
 }
@@ -108,7 +111,7 @@ void mesh_draw_next(const Ui *ui, Pen *pen)
         comm_format_step_groups(session->plan, reshard, s, &text);
         draw_field(pen, field, FIELD);
         field = "";
-        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+        pen_put(pen, ROLE_TEXT, buf_str(&text));
         pen_line(pen);
         pen_tab(pen, FIELD);
         pen_put(pen, ROLE_TEXT, label_us(ui, step->us));

@@ -130,9 +130,10 @@ void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out)
 {
     int64_t position = mesh_grid_position(grid, panel, 0, 0);
 
-    for (int i = 0; i < grid->n_outer; i++)
-        buf_printf(out, "%s%s %" PRId64, i ? " " : "", grid->mesh->axes[grid->outer[i]].name,
-                   mesh_coord(grid->mesh, grid->outer[i], position));
+    for (int i = 0; i < grid->n_outer; i++) {
+        buf_puts(out, i ? " " : "");
+        mesh_format_coords(grid->mesh, 1u << grid->outer[i], position, " ", "", out);
+    }
 }
 
 /* Its size with its labels and, where there are several, its name. */

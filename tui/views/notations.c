@@ -45,7 +45,7 @@ int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
     for (size_t i = 0; id >= 0 && i < sizeof rows / sizeof rows[0]; i++) {
         const Sharding *sharding = shardings_at(ui_plan(ui)->shardings, id);
         ShardingView view = i == 0 && ui->look.ascii ? VIEW_OURS_ASCII : rows[i].view;
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame);
         Error err = {0};
         bool held = rows[i].format
                         ? rows[i].format(sharding, ui->session->mesh, &text, &err)
@@ -54,7 +54,7 @@ int tensor_notations(const Ui *ui, TensorNotation out[TENSOR_NOTATIONS_MAX])
         if (!held)
             buf_add(&text,
                     str_starts(why, name) ? str_trim((Str){why.s + name.n, why.n - name.n}) : why);
-        out[n++] = (TensorNotation){rows[i].name, buf_str(&text), held, about(ui, rows[i].view)};
+        out[n++] = (TensorNotation){rows[i].name, buf_text(&text), held, about(ui, rows[i].view)};
     }
     return n;
 }

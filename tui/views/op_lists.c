@@ -63,7 +63,7 @@ static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts
 {
     const IndexDim *index = &space->index[i];
     const Cut *cut = &cuts->index[i];
-    Buf text = buf_new(ui->frame), local = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame), local = buf_new(ui->frame);
 
     pen_tab(pen, 2);
     pen_fit(pen, ROLE_TEXT, str_from(index->name), at->name);
@@ -73,7 +73,7 @@ static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts
     pen_fit(pen, index->role == ROLE_MAP ? ROLE_TEXT : ROLE_HEAD, str_from(role_name(index->role)),
             at->role);
     format_cut(ui, cut, &text);
-    draw_sharding(ui, pen, buf_str(&text), -1, at->cut);
+    pen_text(pen, buf_text(&text), -1, at->cut);
     buf_printf(&local, "%lld", (long long)cut_local_size(cut, ui->session->mesh, ui->rank));
     pen_right(pen, ROLE_TEXT, buf_str(&local), at->local);
     if (index->role == ROLE_REDUCE && !cut_is_whole(cut)) {
@@ -81,10 +81,10 @@ static void draw_index_dim(const Ui *ui, const OpSpace *space, const OpCut *cuts
         if (room >= 11)
             pen_puts(pen, ROLE_TEXT, room < 18 ? "  → partial" : "  → output partial");
         if (pen->area.w - pen->x > 12) {
-            Buf over = buf_new(ui->frame);
+            Buf over = buf_marked(ui->frame);
             buf_puts(&over, " over ");
             mesh_format_set(ui->session->mesh, cut_atoms(cut), ".", &over);
-            draw_sharding(ui, pen, buf_str(&over), -1, -1);
+            pen_text(pen, buf_text(&over), -1, -1);
         }
     }
 }
@@ -193,7 +193,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
     pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
     pen_fit_tail(pen, ROLE_TEXT, label, at->name);
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, label_value(ui, operand->tensor, operand->sharding), dim, at->shape - 1);
+    pen_text(pen, label_value(ui, operand->tensor, operand->sharding), dim, at->shape - 1);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_DIM, str_from(dtype_name(dtype)), at->dtype);
     pen_fit(pen, ROLE_TEXT, format_local(ui, operand), at->local);

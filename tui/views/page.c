@@ -5,57 +5,45 @@
 
 enum { WRAP_INDENT = 8 };
 
-Str page_line(Str text, int64_t line)
+Text page_line(Text text, int64_t line)
 {
-    size_t at = 0;
-
-    for (; line > 0 && at < text.n; line--) {
-        while (at < text.n && text.s[at] != '\n')
-            at++;
-        at += at < text.n;
-    }
-    size_t end = at;
-    if (text.n == 0)
-        return text;
-    while (end < text.n && text.s[end] != '\n')
-        end++;
-    return (Str){text.s + at, end - at};
-}
-
-static int64_t n_lines(Str text)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < text.n; i++)
-        n += text.s[i] == '\n';
-    return n + (text.n > 0 && text.s[text.n - 1] != '\n');
+    for (; line > 0 && text.str.n > 0; line--)
+        text_take(&text, '\n');
+    return text_take(&text, '\n');
 }
 
 /* Lines longer than the page go on in the next one, indented; they break at blanks. */
-static Str wrapped(const Ui *ui, Str text, int columns)
+static Text wrapped(const Ui *ui, Text text, int columns, int64_t *n_lines)
 {
-    Buf out = buf_new(ui->frame);
+    Buf out = buf_marked(ui->frame);
 
-    for (int64_t i = 0, n = n_lines(text); i < n; i++) {
-        Str rest = page_line(text, i);
+    for (*n_lines = 0; text.str.n > 0;) {
+        Text line = text_take(&text, '\n');
         int indent = 0;
         do {
-            Str line = columns > 2 * WRAP_INDENT ? text_take_line(&rest, columns - indent)
-                                                 : str_take(&rest, '\n');
-            buf_blanks(&out, indent);
-            buf_add(&out, line);
+            Str rest = line.str;
+            if (columns > 2 * WRAP_INDENT && rest.n > 0) {
+                Str part = text_take_line(&rest, columns - indent);
+                buf_blanks(&out, indent);
+                buf_add_text(&out, text_part(line, 0, part.n));
+            } else {
+                buf_add_text(&out, line);
+                rest.n = 0;
+            }
             buf_putc(&out, '\n');
+            line = text_part(line, line.str.n - rest.n, rest.n);
             indent = WRAP_INDENT;
-        } while (rest.n > 0);
+            ++*n_lines;
+        } while (line.str.n > 0);
     }
-    return buf_str(&out);
+    return buf_text(&out);
 }
 
-void page_draw(Ui *ui, ShowId show, Str text, Pen *pen)
+void page_draw(Ui *ui, ShowId show, Text text, Pen *pen)
 {
-    text = wrapped(ui, text, pen->area.w - 1);
-    int64_t n = n_lines(text), *at = &ui->list[show].at, *top = &ui->list[show].top;
+    int64_t n, *at = &ui->list[show].at, *top = &ui->list[show].top;
 
+    text = wrapped(ui, text, pen->area.w - 1, &n);
     ui->list[show].text = text;
     ui->list[show].n = n;
     ui->list[show].height = pen->area.h;
@@ -63,13 +51,12 @@ void page_draw(Ui *ui, ShowId show, Str text, Pen *pen)
         *at = n > 0 ? n - 1 : 0;
     *top = list_scroll(*top, *at, n, pen->area.h);
     for (int y = 0; y < pen->area.h && *top + y < n; y++) {
-        Str line = page_line(text, *top + y);
-        bool heading = line.n > 0 && line.s[0] != ' ';
+        Text line = page_line(text, *top + y);
         pen_to(pen, 1, y);
-        if (heading)
-            pen_fit(pen, ROLE_HEAD, line, pen->area.w - 1);
+        if (line.str.n > 0 && line.str.s[0] != ' ')
+            pen_fit(pen, ROLE_HEAD, line.str, pen->area.w - 1);
         else
-            draw_sharding(ui, pen, line, -1, pen->area.w - 1);
+            pen_text(pen, line, -1, pen->area.w - 1);
         if (*top + y == *at)
             rows_mark(ui, show, pen, y);
     }
@@ -86,31 +73,14 @@ void page_go(Ui *ui, int64_t row)
         ui->list[ui->at.show].at = row;
 }
 
-static bool starts_place(const char *file, Str rest, int *number)
-{
-    Str name = str_from(file);
-
-    if (!str_starts(rest, name) || rest.n <= name.n || rest.s[name.n] != ':')
-        return false;
-    *number = 0;
-    for (size_t i = name.n + 1;
-         i < rest.n && rest.s[i] >= '0' && rest.s[i] <= '9' && i < name.n + 8; i++)
-        *number = *number * 10 + (rest.s[i] - '0');
-    return *number > 0;
-}
-
-bool page_find_place(const Ui *ui, Str line, Str *file, int *number)
+bool page_find_place(const Ui *ui, Text line, Str *file, int *number)
 {
     const char *policy = ui_policy_file(ui->session);
+    const TextSpan *place = policy ? text_find(line, SPAN_PLACE) : NULL;
 
-    if (!policy)
+    if (!place || !str_starts(text_span(line, place), str_from(path_base(policy))))
         return false;
-    for (size_t i = 0; i < line.n; i++) {
-        Str rest = {line.s + i, line.n - i};
-        if (!starts_place(policy, rest, number) && !starts_place(path_base(policy), rest, number))
-            continue;
-        *file = str_from(policy);
-        return true;
-    }
-    return false;
+    *file = str_from(policy);
+    *number = place->value;
+    return true;
 }

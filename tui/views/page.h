@@ -4,16 +4,16 @@
 
 #include "tui/state/ui.h"
 
-/* Draws text with axis names in their colours; the cursor's line is marked where the view has the
- * focus. Remembers how many lines there are. */
-void page_draw(Ui *ui, ShowId show, Str text, Pen *pen);
+/* Draws a text, lines that begin with SPAN_HEAD as headings; marks the cursor's line where the view
+ * has the focus. Remembers how many lines there are. */
+void page_draw(Ui *ui, ShowId show, Text text, Pen *pen);
 
 /* Moves the cursor; false for other actions. */
 bool page_act(Ui *ui, ShowId show, ActId act);
 
 void page_go(Ui *ui, int64_t row); /* the cursor of the focused page */
 
-Str page_line(Str text, int64_t line); /* "" past the end */
+Text page_line(Text text, int64_t line); /* "" past the end */
 
 /* Why what a place selects is as it is: chains back to the policy, or what stopped an axis. */
 void why_text(Ui *ui, const Place *place, Buf *out);
@@ -24,9 +24,9 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out);
 /* What the marks on the screen mean, a line each. */
 extern const char help_marks[];
 
-/* FILE:LINE in a line of text: the place an editor is opened at. Files are those of the policy's
- * decisions. False: none. */
-bool page_find_place(const Ui *ui, Str line, Str *file, int *number);
+/* The place that a line names (SPAN_PLACE), to open an editor at. Returns false if there is none,
+ * or it is not in the policy. */
+bool page_find_place(const Ui *ui, Text line, Str *file, int *number);
 
 /* Opens Help on what scripts can call: "lua", or "lua.NAME". */
 bool help_show_lua(Ui *ui, Str name, Error *err);

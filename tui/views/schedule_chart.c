@@ -115,17 +115,17 @@ static void put_lane(const Ui *ui, const ScheduleState *state, int lane, Buf *ou
     buf_printf(out, "lane %d", lane);
 }
 
-static Str row_label(const Ui *ui, const ScheduleState *state, int row)
+static Text row_label(const Ui *ui, const ScheduleState *state, int row)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (state->by_lane) {
         put_lane(ui, state, row, &text);
-        return buf_str(&text);
+        return buf_text(&text);
     }
     buf_printf(&text, "s%d ", row);
     chart_put_devices(ui, row, &text);
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 int chart_label_columns(const Ui *ui, const ScheduleState *state, int w)
@@ -133,7 +133,7 @@ int chart_label_columns(const Ui *ui, const ScheduleState *state, int w)
     int most = 0;
 
     for (int row = 0; row < state->n_rows; row++) {
-        int n = text_columns(row_label(ui, state, row));
+        int n = text_columns(row_label(ui, state, row).str);
         most = n > most ? n : most;
     }
     most = most > LABEL_MOST ? LABEL_MOST : most;
@@ -252,7 +252,7 @@ void chart_draw_rows(Ui *ui, const ScheduleState *state, int h, int label, int w
     for (int i = 0; i < h && top + i < state->n_rows; i++) {
         int row = top + i;
         pen_rune(pen, ROLE_FOCUS, row == state->row ? '>' : ' ');
-        draw_sharding(ui, pen, row_label(ui, state, row), -1, label - 2);
+        pen_text(pen, row_label(ui, state, row), -1, label - 2);
         pen_tab(pen, label);
         if (row == state->row) {
             Pen cursor = *pen;

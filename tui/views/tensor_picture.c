@@ -249,7 +249,7 @@ static void draw_pieces(const TensorPicture *picture, Pen *pen)
 
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
-        Buf text = buf_new(picture->ui->frame), form = buf_new(picture->ui->frame);
+        Buf text = buf_new(picture->ui->frame), form = buf_marked(picture->ui->frame);
         if (cut->n < 2 ||
             cut_n_runs(cut, slices->mesh, slices_twin(picture->slices, picture->ui->rank)) < 2)
             continue;
@@ -262,7 +262,7 @@ static void draw_pieces(const TensorPicture *picture, Pen *pen)
         draw_field(pen, " PIECES", 9);
         pen_printf(pen, ROLE_TEXT, "along dim %d  ", d);
         cut_format(cut, slices->mesh, &form);
-        draw_sharding(picture->ui, pen, buf_str(&form), -1, -1);
+        pen_text(pen, buf_text(&form), -1, -1);
         pen_puts(pen, ROLE_TEXT, "  ");
         pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - pen->x);
         pen_line(pen);

@@ -100,34 +100,34 @@ static Str long_cause(const Ui *ui, const Reshard *reshard, int width)
     return op >= 0 && text_columns(str_from(text)) <= width ? str_from(text) : line;
 }
 
-static Str change_text(const Ui *ui, const Reshard *reshard)
+static Text change_text(const Ui *ui, const Reshard *reshard)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     comm_format_change(ui->session, reshard, ui->look.ascii ? "+" : sum_mark, arrow, &text);
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
-static Str kind_text(const Ui *ui, const Reshard *reshard)
+static Text kind_text(const Ui *ui, const Reshard *reshard)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     comm_format_steps(ui->session, reshard->path, &text);
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
-static Str cell_text(const Ui *ui, int at, CommColumn column)
+static Text cell_text(const Ui *ui, int at, CommColumn column)
 {
     const CommRow *row = &ui->comm->row[at];
     const Reshard *reshard = reshard_at(ui, at);
 
     switch (column) {
     case COL_TIMES:
-        return str_from(arena_printf(ui->frame, "%.10g", row->times));
+        return text_from(arena_printf(ui->frame, "%.10g", row->times));
     case COL_KIND:
         return kind_text(ui, reshard);
     case COL_TENSOR:
-        return str_from(row->label);
+        return text_from(row->label);
     case COL_CHANGE:
         return change_text(ui, reshard);
     case COL_FROM:
@@ -135,22 +135,22 @@ static Str cell_text(const Ui *ui, int at, CommColumn column)
     case COL_TO:
         return label_sharding(ui, reshard->to);
     case COL_IN:
-        return label_bytes(ui, comm_payload(reshard));
+        return text_of(label_bytes(ui, comm_payload(reshard)));
     case COL_WIRE:
-        return label_bytes(ui, reshard->path->wire_bytes);
+        return text_of(label_bytes(ui, reshard->path->wire_bytes));
     case COL_EACH:
-        return label_us(ui, reshard->path->us);
+        return text_of(label_us(ui, reshard->path->us));
     case COL_TOTAL:
-        return label_us(ui, row->us);
+        return text_of(label_us(ui, row->us));
     case COL_EXPOSED:
-        return label_us(ui, row->exposed_us);
+        return text_of(label_us(ui, row->exposed_us));
     case COL_CAUSE:
-        return cause_text(ui, reshard);
+        return text_of(cause_text(ui, reshard));
     case COL_SHARE:
     case COL_COUNT:
         break;
     }
-    return STR("");
+    return text_from("");
 }
 
 /* ---- fitting ---- */
@@ -173,7 +173,7 @@ static void measure(const Ui *ui, int first, int n, CommWidths *widths)
         int head = text_columns(str_from(columns[c].head));
         w = head > w ? head : w;
         for (int i = 0; i < n && c != COL_SHARE && columns[c].most > columns[c].least; i++) {
-            int need = text_columns(cell_text(ui, first + i, (CommColumn)c));
+            int need = text_columns(cell_text(ui, first + i, (CommColumn)c).str);
             w = need > w ? need : w;
         }
         widths->width[c] = w < columns[c].most ? w : columns[c].most;
@@ -244,13 +244,13 @@ static void draw_cell(const Ui *ui, int row, CommColumn column, int width, Pen *
         pen_bar(pen, dear ? ROLE_DEAR : ROLE_TEXT, line->us, ui_plan(ui)->priced->totals.comm_us,
                 width);
     else if (columns[column].right)
-        pen_right(pen, style, cell_text(ui, row, column), width);
+        pen_right(pen, style, cell_text(ui, row, column).str, width);
     else if (column == COL_TENSOR)
-        pen_fit_tail(pen, style, cell_text(ui, row, column), width);
+        pen_fit_tail(pen, style, cell_text(ui, row, column).str, width);
     else if (column == COL_CAUSE)
         pen_fit(pen, style, long_cause(ui, reshard_at(ui, row), width), width);
     else
-        draw_sharding(ui, pen, cell_text(ui, row, column), -1, width);
+        pen_text(pen, cell_text(ui, row, column), -1, width);
 }
 
 static void draw_row(const Ui *ui, int row, const CommWidths *widths, Pen *pen)
@@ -327,13 +327,13 @@ static void draw_sums(const Ui *ui, CommSum *sums, int n, const char *title, Pen
 
     pen_printf(pen, ROLE_HEAD, " %s", title);
     for (int i = 0; i < n; i++) {
-        Buf name = buf_new(ui->frame);
+        Buf name = buf_marked(ui->frame);
         if (sums[i].atoms)
             mesh_format_set(ui->session->mesh, sums[i].atoms, ".", &name);
         else
             buf_puts(&name, sums[i].name);
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, buf_str(&name), -1, -1);
+        pen_text(pen, buf_text(&name), -1, -1);
         pen_rune(pen, ROLE_TEXT, ' ');
         if (pen->area.w >= 120)
             pen_bar(pen, ROLE_TEXT, sums[i].us, whole,

@@ -15,7 +15,7 @@ static const char arrow[] = "→";
 /* A line, and how much it is wanted: where there are too many the highest `drop` goes first. */
 typedef struct {
     const char *label;
-    Str text;
+    Text text;
     Style style;
     int drop;
 } DetailLine;
@@ -28,7 +28,7 @@ typedef struct {
     DetailLine line[LINES_MAX];
 } Detail;
 
-static void add(Detail *detail, int drop, const char *label, Style style, Str text)
+static void add(Detail *detail, int drop, const char *label, Style style, Text text)
 {
     if (detail->n < LINES_MAX)
         detail->line[detail->n++] = (DetailLine){label, text, style, drop};
@@ -36,12 +36,12 @@ static void add(Detail *detail, int drop, const char *label, Style style, Str te
 
 static void add_text(Detail *detail, int drop, const char *label, const Buf *text)
 {
-    add(detail, drop, label, ROLE_TEXT, buf_str(text));
+    add(detail, drop, label, ROLE_TEXT, buf_text(text));
 }
 
 static Buf begin(const Detail *detail)
 {
-    return buf_new(detail->ui->frame);
+    return buf_marked(detail->ui->frame);
 }
 
 /* ---- what is moved ---- */
@@ -50,14 +50,16 @@ static void put_end(const Detail *detail, int32_t sharding, Buf *out)
 {
     const Ui *ui = detail->ui;
     const Plan *plan = ui_plan(ui);
-    Buf placements = begin(detail);
+    size_t before;
 
-    buf_add(out, label_sharding(ui, sharding));
+    label_put_sharding(ui, sharding, out);
     if (detail->w < WIDE)
         return;
-    if (sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_PLACEMENTS_LONG,
-                        &placements, NULL))
-        buf_printf(out, "   placements %s", placements.s);
+    before = out->n;
+    buf_puts(out, "   placements ");
+    if (!sharding_format(shardings_at(plan->shardings, sharding), plan->mesh, VIEW_PLACEMENTS_LONG,
+                         out, NULL))
+        buf_cut(out, before);
     buf_printf(out, "   %.*s a device",
                STR_ARG(label_bytes(ui, plan_local_bytes(plan, detail->reshard->tensor, sharding))));
 }
@@ -73,7 +75,8 @@ static void add_ends(Detail *detail)
         add_text(detail, 1, "to", &to);
         return;
     }
-    buf_printf(&from, "  %s  %s", arrow, to.s);
+    buf_printf(&from, "  %s  ", arrow);
+    buf_add_text(&from, buf_text(&to));
     add_text(detail, 1, "change", &from);
 }
 
@@ -86,8 +89,8 @@ static void add_price(Detail *detail, const Step *step)
 
     price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
     Str sum = buf_str(&text), formula = str_take(&sum, '\n');
-    add(detail, 1, "time", ROLE_TEXT, sum);
-    add(detail, 5, "formula", ROLE_DIM, formula);
+    add(detail, 1, "time", ROLE_TEXT, text_of(sum));
+    add(detail, 5, "formula", ROLE_DIM, text_of(formula));
 }
 
 static void add_step(Detail *detail, int i)
@@ -225,8 +228,8 @@ static void add_reader_causes(Detail *detail, const WhyReshard *why)
     }
     for (int i = 0; i < why->n_wanted; i++) {
         Buf text = begin(detail);
-        buf_printf(&text, "%.*s cuts dim %d by %s", STR_ARG(reader), why->wanted[i].dim,
-                   session->mesh->axes[why->wanted[i].chain.axis].name);
+        buf_printf(&text, "%.*s cuts dim %d by ", STR_ARG(reader), why->wanted[i].dim);
+        mesh_put_axis(session->mesh, why->wanted[i].chain.axis, &text);
         add_text(detail, i == 0 ? 1 : 4, "cause", &text);
     }
 }
@@ -238,14 +241,14 @@ static void add_decision(Detail *detail)
     Buf text = begin(detail);
 
     if (pin)
-        label_origin(&pin->origin, &text);
+        label_origin(ui->session->mesh, &pin->origin, &text);
     else
         buf_puts(&text, "no pin leads here: w says how it came");
     add_text(detail, 1, "line", &text);
     bool asked = comm_is_asked(ui_plan(ui), detail->reshard);
     add(detail, 4, "implicit", ROLE_TEXT,
-        asked ? STR("no: a pin of the value asks for it")
-              : STR("yes: no line asks for it, the planner added it"));
+        text_from(asked ? "no: a pin of the value asks for it"
+                        : "yes: no line asks for it, the planner added it"));
 }
 
 static void add_readers(Detail *detail)
@@ -271,11 +274,11 @@ static void add_why(Detail *detail)
     Ui *ui = detail->ui;
 
     if (job_changes_plan(ui)) {
-        add(detail, 1, "cause", ROLE_DIM, STR("another plan is being made"));
+        add(detail, 1, "cause", ROLE_DIM, text_from("another plan is being made"));
         return;
     }
     if (!reasons_ready(ui, ui_plan(ui))) {
-        add(detail, 1, "cause", ROLE_DIM, str_from(reasons_waiting));
+        add(detail, 1, "cause", ROLE_DIM, text_from(reasons_waiting));
         return;
     }
     WhyReshard why = why_reshard(ui->frame, ui_plan(ui), detail->reshard);
@@ -317,16 +320,16 @@ static int name_columns(const Detail *detail)
     return columns < 8 ? 8 : columns;
 }
 
-static void put_name(const Detail *detail, Str name, Buf *out)
+static void put_name(const Detail *detail, Text name, Buf *out)
 {
     int columns = name_columns(detail);
 
-    bool cut = text_columns(name) >= columns;
+    bool cut = text_columns(name.str) >= columns;
     if (cut)
-        name.n = (size_t)columns - 2; /* names of options are ASCII */
-    buf_add(out, name);
+        name = text_part(name, 0, (size_t)columns - 2); /* names of options are ASCII */
+    buf_add_text(out, name);
     buf_puts(out, cut ? "…" : "");
-    for (int i = text_columns(name) + cut; i < columns; i++)
+    for (int i = text_columns(name.str) + cut; i < columns; i++)
         buf_putc(out, ' ');
 }
 
@@ -336,25 +339,25 @@ static void add_options(Detail *detail)
     Buf head = begin(detail);
 
     if (!options) {
-        add(detail, 4, "options", ROLE_DIM, STR("x lists and tries them"));
+        add(detail, 4, "options", ROLE_DIM, text_from("x lists and tries them"));
         return;
     }
-    put_name(detail, STR("x tries, u takes back"), &head);
+    put_name(detail, text_from("x tries, u takes back"), &head);
     const char *numbers[] = {"STEP", "COMM", "PEAK", "WIRE"};
     for (int i = 0; i < (detail->w >= WIDE ? 4 : 3); i++)
         buf_add(&head, aligned(detail, str_from(numbers[i])));
-    add(detail, 2, "OPTIONS", ROLE_HEAD, buf_str(&head));
+    add(detail, 2, "OPTIONS", ROLE_HEAD, buf_text(&head));
     for (int i = 0; i < options->list.n; i++) {
         const PlanOption *option = &options->list.at[i];
         Buf text = begin(detail);
-        put_name(detail, str_from(option->text), &text);
+        put_name(detail, option->text, &text);
         if (option->trial.done && option->trial.legal && !option->trial.same)
             put_numbers(detail, &options->now, &option->trial.totals, &text);
         buf_printf(&text, "  %s", whatif_check(&option->trial));
         if (option->trial.done && !option->trial.legal)
             buf_printf(&text, ": %s", option->trial.reason);
         add(detail, i < 2 ? 2 : 3, arena_printf(detail->ui->frame, "  %d", i + 1), ROLE_TEXT,
-            buf_str(&text));
+            buf_text(&text));
     }
 }
 
@@ -383,7 +386,7 @@ static void add_title(Detail *detail)
         buf_printf(&text, "  ×%d, the first", detail->row->n);
     if (times != 1)
         buf_printf(&text, "  ↻%.10g", times);
-    add(detail, 0, "SELECTED", ROLE_HEAD, buf_str(&text));
+    add(detail, 0, "SELECTED", ROLE_HEAD, buf_text(&text));
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -412,9 +415,9 @@ static void draw(Ui *ui, Pen *pen)
         pen_rune(pen, ROLE_TEXT, ' ');
         draw_field(pen, line->label, LABEL - 1);
         if (line->style == ROLE_TEXT)
-            draw_sharding(ui, pen, line->text, -1, pen->area.w - pen->x);
+            pen_text(pen, line->text, -1, pen->area.w - pen->x);
         else
-            pen_fit(pen, line->style, line->text, pen->area.w - pen->x);
+            pen_fit(pen, line->style, line->text.str, pen->area.w - pen->x);
         pen_line(pen);
     }
 }

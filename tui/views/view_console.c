@@ -36,7 +36,7 @@ static ShownLine *wrap_lines(const Ui *ui, int columns, int *n_rows)
     return rows.at;
 }
 
-static void draw_row(const Ui *ui, const ShownLine *row, Pen *pen)
+static void draw_row(const ShownLine *row, Pen *pen)
 {
     ConsoleKind kind = row->line->kind;
     bool first = row->part.s == row->line->text.s;
@@ -45,10 +45,7 @@ static void draw_row(const Ui *ui, const ShownLine *row, Pen *pen)
         pen_puts(pen, ROLE_ERROR, first ? "! " : "  ");
     else
         pen_puts(pen, ROLE_DIM, first && kind == CONSOLE_TYPED ? "> " : "  ");
-    if (kind == CONSOLE_ANSWER)
-        draw_sharding(ui, pen, row->part, -1, pen->area.w - pen->x);
-    else
-        pen_fit(pen, styles[kind], row->part, pen->area.w - pen->x);
+    pen_fit(pen, styles[kind], row->part, pen->area.w - pen->x);
 }
 
 static bool is_typing(const Ui *ui)
@@ -95,7 +92,7 @@ static void draw(Ui *ui, Pen *pen)
     ui->list[SHOW_CONSOLE].top = top;
     for (int y = 0; y < h && top + y < n; y++) {
         pen_to(pen, 1, y);
-        draw_row(ui, &rows[top + y], pen);
+        draw_row(&rows[top + y], pen);
         if (top + y == *at && !is_typing(ui))
             rows_mark(ui, SHOW_CONSOLE, pen, y);
     }

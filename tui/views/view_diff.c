@@ -7,13 +7,13 @@ enum { ALL_LEAST = 36 }; /* columns in which readers' layouts have room */
 
 /* ---- texts ---- */
 
-static Str side_sharding(const Ui *ui, const Session *session, int32_t id)
+static Text side_sharding(const Ui *ui, const Session *session, int32_t id)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
     if (id >= 0)
         sharding_format(shardings_at(session->plan->shardings, id), session->mesh,
                         ui->look.ascii ? VIEW_OURS_ASCII : VIEW_OURS, &text, NULL);
-    return text.n > 0 ? buf_str(&text) : STR("");
+    return buf_text(&text);
 }
 
 static Str name_of(const Ui *ui, const Session *session, DiffLineKind kind, int32_t id)
@@ -61,23 +61,24 @@ static void put_reshard(const Ui *ui, const Session *session, int32_t id, Buf *o
 }
 
 /* Of an op or tensor: 0 its sharding, 1 its cuts, 2 all there is to say. */
-static Str text_of(const Ui *ui, const Compare *compare, const DiffLine *line, int side, int depth)
+static Text side_text(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
+                      int depth)
 {
     const Session *session = compare->diff->side[side];
     int32_t id = line->id[side];
     bool is_op = line->kind == DIFF_LINE_OP;
     int32_t tensor = id < 0 ? -1 : is_op ? first_output(session->graph, id) : id;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
     if (id < 0)
-        return STR("");
+        return text_from("");
     if (depth == 0)
-        return tensor < 0 ? STR("")
+        return tensor < 0 ? text_from("")
                           : side_sharding(ui, session, session->plan->moved->made[tensor]);
     if (depth == 1 && is_op)
         diff_format_op(session, id, &text);
     else if (tensor >= 0)
         diff_format_tensor(session, tensor, &text);
-    return text.n > 0 ? buf_str(&text) : STR("");
+    return buf_text(&text);
 }
 
 /* The shortest text that tells the sides apart and has room. */
@@ -85,28 +86,29 @@ static int depth_of(const Ui *ui, const Compare *compare, const DiffLine *line, 
 {
     int most = columns < ALL_LEAST ? 1 : 2;
     for (int depth = 0; line->mark == '~' && depth <= most; depth++)
-        if (!str_eq(text_of(ui, compare, line, 0, depth), text_of(ui, compare, line, 1, depth)))
+        if (!str_eq(side_text(ui, compare, line, 0, depth).str,
+                    side_text(ui, compare, line, 1, depth).str))
             return depth;
     return 0;
 }
 
 /* What the line is on that side: a sharding; where that does not tell the sides apart the cuts, or
  * what readers take if there is room for it; the steps of a reshard; "" where the side has none. */
-static Str diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
-                          int columns)
+static Text diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
+                           int columns)
 {
     const Session *session = compare->diff->side[side];
     int32_t id = line->id[side];
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
     if (id < 0)
-        return STR("");
+        return text_from("");
     if (line->kind == DIFF_LINE_RESHARD) {
         put_reshard(ui, session, id, &text);
-        return buf_str(&text);
+        return buf_text(&text);
     }
     if (line->kind == DIFF_LINE_FINDING)
-        return str_from(session->plan->findings.at[id].text);
-    return text_of(ui, compare, line, side, depth_of(ui, compare, line, columns));
+        return text_from(session->plan->findings.at[id].text);
+    return side_text(ui, compare, line, side, depth_of(ui, compare, line, columns));
 }
 
 /* Time of one op, or reshard; negative: none. */
@@ -182,7 +184,7 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
         double us = diff_line_us(compare, line, s);
         int time = finding ? 0 : widths->us, cell = widths->cell + widths->us - time;
         pen_puts(pen, ROLE_FRAME, " │ ");
-        draw_sharding(ui, pen, diff_line_cell(ui, compare, line, s, cell), -1, cell);
+        pen_text(pen, diff_line_cell(ui, compare, line, s, cell), -1, cell);
         pen_right(pen, ROLE_TEXT, us > 0 ? label_us(ui, us) : STR(""), time);
     }
 }
@@ -364,7 +366,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_put(out, str_from(kinds[line->kind]));
         sheet_put(out, diff_line_label(ui, compare, line));
         for (int s = 0; s < 2; s++)
-            sheet_put(out, diff_line_cell(ui, compare, line, s, ALL_LEAST));
+            sheet_put(out, diff_line_cell(ui, compare, line, s, ALL_LEAST).str);
         sheet_number(out, line->n);
         for (int s = 0; s < 2; s++) {
             double us = diff_line_us(compare, line, s);

@@ -186,8 +186,7 @@ static void fit(Rows *rows, int h)
     }
 }
 
-static void draw_row(const Rows *rows, const TotalRow *row, int cell_w, int delta_w, int bar_w,
-                     Pen *pen)
+static void draw_row(const TotalRow *row, int cell_w, int delta_w, int bar_w, Pen *pen)
 {
     bool alone = row->b.n == 0;
     pen_rune(pen, ROLE_TEXT, ' ');
@@ -197,9 +196,9 @@ static void draw_row(const Rows *rows, const TotalRow *row, int cell_w, int delt
         pen_line(pen);
         return;
     }
-    draw_sharding(rows->ui, pen, row->a, -1, cell_w);
+    pen_fit(pen, ROLE_TEXT, row->a, cell_w);
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(rows->ui, pen, row->b, -1, cell_w);
+    pen_fit(pen, ROLE_TEXT, row->b, cell_w);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_right(pen, ROLE_TEXT, row->delta, delta_w);
     double whole = row->bar[0] > row->bar[1] ? row->bar[0] : row->bar[1];
@@ -233,7 +232,7 @@ static void draw(Ui *ui, Pen *pen)
     pen_right(pen, ROLE_HEAD, STR("B - A"), delta_w);
     pen_line(pen);
     for (int i = 0; i < rows.n; i++)
-        draw_row(&rows, &rows.row[i], cell_w, delta_w, bar_w < 24 ? bar_w : 24, pen);
+        draw_row(&rows.row[i], cell_w, delta_w, bar_w < 24 ? bar_w : 24, pen);
 }
 
 static bool act(Ui *ui, ActId act, Key last)

@@ -22,17 +22,17 @@ static const PlanEvent *events_of(Ui *ui)
 }
 
 /* What changed, and to what: "out 8/dp,1024,768"; an input by its name. */
-static Str change_text(const Ui *ui, const PlanEvent *event)
+static Text change_text(const Ui *ui, const PlanEvent *event)
 {
     const Plan *plan = ui_plan(ui);
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
     if (event->tensor >= 0) {
         bool out = event->op >= 0 && ui_graph(ui)->ops[event->op].n_outputs == 1 &&
                    ui_graph(ui)->tensors[event->tensor].maker == event->op;
-        buf_printf(&text, "%.*s  %.*s",
-                   STR_ARG(out ? STR("out") : label_tensor(ui->session, ui->frame, event->tensor)),
-                   STR_ARG(label_sharding(ui, event->to)));
-        return buf_str(&text);
+        buf_add(&text, out ? STR("out") : label_tensor(ui->session, ui->frame, event->tensor));
+        buf_puts(&text, "  ");
+        label_put_sharding(ui, event->to, &text);
+        return buf_text(&text);
     }
     const OpSpace *space = program_space(plan->inferred, event->op);
     const char *comma = "index dim ";
@@ -44,7 +44,7 @@ static Str change_text(const Ui *ui, const PlanEvent *event)
         cut_format(&event->cut[1]->index[i], plan->mesh, &text);
         comma = ", ";
     }
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 static void draw_event(Ui *ui, Pen *pen, int at)
@@ -61,7 +61,7 @@ static void draw_event(Ui *ui, Pen *pen, int at)
     Str op = event->op < 0 ? STR("") : label_op(ui->session, ui->frame, event->op);
     pen_fit_tail(pen, ROLE_TEXT, op, OP_COLUMNS - (wide ? 0 : 10));
     pen_puts(pen, ROLE_TEXT, " ");
-    draw_sharding(ui, pen, change_text(ui, event), -1, pen->area.w - pen->x - 1);
+    pen_text(pen, change_text(ui, event), -1, pen->area.w - pen->x - 1);
 }
 
 /* A tensor's sharding just before an event. */
@@ -88,10 +88,10 @@ static void draw_operands(Ui *ui, Pen *pen, int at)
         pen_puts(pen, ROLE_DIM, o < space->n_inputs ? "   reads  " : "   makes  ");
         pen_fit_tail(pen, ROLE_TEXT, name, OP_COLUMNS);
         pen_puts(pen, ROLE_TEXT, " ");
-        draw_sharding(ui, pen, label_sharding(ui, sharding_before(ui, tensor, at)), -1, -1);
+        pen_text(pen, label_sharding(ui, sharding_before(ui, tensor, at)), -1, -1);
         if (tensor == event->tensor) {
             pen_puts(pen, ROLE_HEAD, " -> ");
-            draw_sharding(ui, pen, label_sharding(ui, event->to), -1, -1);
+            pen_text(pen, label_sharding(ui, event->to), -1, -1);
         }
         pen_line(pen);
     }
@@ -112,7 +112,7 @@ static void draw_selected(Ui *ui, Pen *pen, int at)
         return;
     }
     pen_puts(pen, ROLE_DIM, "   ");
-    draw_sharding(ui, pen, change_text(ui, event), -1, -1);
+    pen_text(pen, change_text(ui, event), -1, -1);
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -215,14 +215,13 @@ static void table(Ui *ui, Sheet *out)
     sheet_column(out, "op", false);
     sheet_column(out, "change", false);
     for (int i = 0; i < plan_n_events(ui_plan(ui)); i++) {
-        Buf turn = buf_new(out->arena), change = buf_new(out->arena);
+        Buf turn = buf_new(out->arena);
         plan_turn_format(ui_plan(ui), events[i].turn, &turn);
-        buf_add(&change, change_text(ui, &events[i]));
         sheet_number(out, i + 1);
         sheet_put(out, buf_str(&turn));
         sheet_put(out,
                   events[i].op < 0 ? STR("") : label_op(ui->session, out->arena, events[i].op));
-        sheet_put(out, buf_str(&change));
+        sheet_put(out, str_from(arena_str(out->arena, change_text(ui, &events[i]).str)));
     }
 }
 

@@ -16,10 +16,10 @@ static void put_decision(const Compare *compare, int side, Buf *out)
     }
     decision_format(compare->diff->side[side], decision, out);
     buf_puts(out, "   ");
-    label_origin(&decision->origin, out);
+    label_origin(compare->diff->side[side]->mesh, &decision->origin, out);
 }
 
-static void put_fork(const Ui *ui, const Compare *compare, Buf *out)
+static void put_fork(const Compare *compare, Buf *out)
 {
     if (compare->diff->fork < 0) {
         buf_printf(out, "The histories are alike: %d decisions\n",
@@ -28,9 +28,9 @@ static void put_fork(const Ui *ui, const Compare *compare, Buf *out)
     }
     buf_printf(out, "FIRST FORK of the histories: decision %d\n", compare->diff->fork + 1);
     for (int s = 0; s < 2; s++) {
-        Buf line = buf_new(ui->frame);
-        put_decision(compare, s, &line);
-        buf_printf(out, " %c %s\n", 'A' + s, line.s);
+        buf_printf(out, " %c ", 'A' + s);
+        put_decision(compare, s, out);
+        buf_putc(out, '\n');
     }
 }
 
@@ -40,8 +40,9 @@ static void put_chains(const Session *session, const ReasonChain *chains, int n,
                        Buf *out)
 {
     for (int i = 0; i < n; i++) {
-        buf_printf(out, "%s cut by %s, back to %s:\n", what,
-                   session->mesh->axes[chains[i].axis].name, reason_root(&chains[i]));
+        buf_printf(out, "%s cut by ", what);
+        mesh_put_axis(session->mesh, chains[i].axis, out);
+        buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(session->plan, &chains[i], " ", out);
     }
 }
@@ -57,9 +58,9 @@ static void put_why_op(const Session *session, int32_t op, Buf *out)
 }
 
 /* The chains of one side's thing; a reshard's are those of its value. */
-static Str why_text(const Ui *ui, const Session *session, const DiffLine *line, int32_t id)
+static Text why_text(const Ui *ui, const Session *session, const DiffLine *line, int32_t id)
 {
-    Buf out = buf_new(ui->frame);
+    Buf out = buf_marked(ui->frame);
     if (id < 0)
         buf_puts(&out, "has none such");
     else if (line->kind == DIFF_LINE_OP && reasons_ready(ui, session->plan))
@@ -74,27 +75,27 @@ static Str why_text(const Ui *ui, const Session *session, const DiffLine *line, 
                    -2, &out);
     if (out.n == 0)
         buf_puts(&out, "whole: no pin leads an axis here");
-    return buf_str(&out);
+    return buf_text(&out);
 }
 
 /* Two texts beside each other, line by line. */
-static void draw_beside(const Ui *ui, Str a, Str b, Pen *pen)
+static void draw_beside(Text a, Text b, Pen *pen)
 {
     int half = (pen->area.w - 3) / 2;
-    while ((a.n > 0 || b.n > 0) && !pen_full(pen)) {
+    while ((a.str.n > 0 || b.str.n > 0) && !pen_full(pen)) {
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, str_take(&a, '\n'), -1, half - 1);
+        pen_text(pen, text_take(&a, '\n'), -1, half - 1);
         pen_puts(pen, ROLE_FRAME, " │ ");
-        draw_sharding(ui, pen, str_take(&b, '\n'), -1, half);
+        pen_text(pen, text_take(&b, '\n'), -1, half);
         pen_line(pen);
     }
 }
 
-static void draw_lines(const Ui *ui, Str text, Pen *pen)
+static void draw_lines(Text text, Pen *pen)
 {
-    while (text.n > 0 && !pen_full(pen)) {
+    while (text.str.n > 0 && !pen_full(pen)) {
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, str_take(&text, '\n'), -1, pen->area.w - 1);
+        pen_text(pen, text_take(&text, '\n'), -1, pen->area.w - 1);
         pen_line(pen);
     }
 }
@@ -102,20 +103,21 @@ static void draw_lines(const Ui *ui, Str text, Pen *pen)
 static void draw_why(const Ui *ui, const Compare *compare, const DiffLine *line, Pen *pen)
 {
     enum { BESIDE_LEAST = 100 };
-    Str text[2];
+    Text text[2];
     for (int s = 0; s < 2; s++)
         text[s] = why_text(ui, compare->diff->side[s], line, line->id[s]);
     pen_puts(pen, ROLE_HEAD, line->mark == '=' ? " WHY so: " : " WHY it differs: ");
     pen_fit_tail(pen, ROLE_TEXT, diff_line_label(ui, compare, line), pen->area.w - pen->x);
     pen_line(pen);
     if (pen->area.w >= BESIDE_LEAST) {
-        draw_beside(ui, text[0], text[1], pen);
+        draw_beside(text[0], text[1], pen);
         return;
     }
     for (int s = 0; s < 2; s++) {
-        Buf all = buf_new(ui->frame);
-        buf_printf(&all, "%c %.*s", 'A' + s, STR_ARG(text[s]));
-        draw_lines(ui, buf_str(&all), pen);
+        Buf all = buf_marked(ui->frame);
+        buf_printf(&all, "%c ", 'A' + s);
+        buf_add_text(&all, text[s]);
+        draw_lines(buf_text(&all), pen);
     }
 }
 
@@ -152,11 +154,11 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
     const DiffLine *line = diff_line_at(ui, compare);
-    Buf head = buf_new(ui->frame);
-    put_fork(ui, compare, &head);
+    Buf head = buf_marked(ui->frame);
+    put_fork(compare, &head);
     if (!compare->diff->same_result && pen->area.h > 5)
         put_effects(ui, compare, &head);
-    draw_lines(ui, buf_str(&head), pen);
+    draw_lines(buf_text(&head), pen);
     if (line && !pen_full(pen))
         draw_why(ui, compare, line, pen);
 }

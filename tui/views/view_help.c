@@ -37,7 +37,11 @@ static void add_row(const Ui *ui, const Action *row, const char *help, Buf *out)
     buf_printf(out, "  %s", keymap_keys(ui->look.keymap, ui->frame, row).s);
     while (out->n < start + 18)
         buf_putc(out, ' ');
-    buf_printf(out, " :%s%s%s", row->name, *row->args ? " " : "", row->args);
+    buf_puts(out, " :");
+    size_t name = out->n;
+    buf_puts(out, row->name);
+    buf_mark(out, name, SPAN_NAME, 0);
+    buf_printf(out, "%s%s", *row->args ? " " : "", row->args);
     while (out->n < start + 40)
         buf_putc(out, ' ');
     buf_printf(out, " %s\n", help);
@@ -67,25 +71,22 @@ static void add_here(const Ui *ui, Buf *out)
     ShowId from = ui->history.jump[i].show;
     buf_printf(out, "in %s\n", ui->views[from]->name);
     for (Str rest = str_from(view_about[from]); rest.n > 0;) {
-        int64_t end = str_find(rest, STR("\n"));
-        size_t n = end < 0 ? rest.n : (size_t)end;
-        buf_printf(out, "  %.*s\n", (int)n, rest.s);
-        n += end >= 0;
-        rest = (Str){rest.s + n, rest.n - n};
+        Str line = str_take(&rest, '\n');
+        buf_printf(out, "  %.*s\n", STR_ARG(line));
     }
     for (const Hint *hint = ui->views[from]->hints; hint->act != ACT_NONE; hint++)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
 
-static Str help_text(const Ui *ui)
+static Text help_text(const Ui *ui)
 {
     const SessionHooks *hooks = &ui->session->hooks;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (help_state(ui)->about[0]) {
         lua_help(hooks->rows(hooks->context, ui->frame), str_from(help_state(ui)->about), &text,
                  NULL);
-        return buf_str(&text);
+        return buf_text(&text);
     }
     buf_puts(&text,
              "every action has a key, a name for the : line, or both; Enter on a row does it\n");
@@ -94,7 +95,7 @@ static Str help_text(const Ui *ui)
     for (int i = 0; i < ui->commands.n; i++)
         add_rows(ui, ui->commands.tables[i], &text);
     buf_puts(&text, help_marks);
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -109,14 +110,12 @@ static bool act(Ui *ui, ActId act, Key last)
         return true;
     if (act != ACT_OPEN || help_state(ui)->about[0])
         return false;
-    Str line = page_line(ui->list[SHOW_HELP].text, ui->list[SHOW_HELP].at);
-    int64_t colon = str_find(line, STR(" :"));
-    if (colon < 0 || line.s[0] != ' ')
+    Text line = page_line(ui->list[SHOW_HELP].text, ui->list[SHOW_HELP].at);
+    const TextSpan *name = text_find(line, SPAN_NAME);
+    if (!name)
         return false;
-    Str name = {line.s + colon + 2, line.n - (size_t)colon - 2};
-    name.n = (size_t)str_find(name, STR(" "));
     places_back(ui);
-    ui->asked.command = arena_str(ui->frame, name);
+    ui->asked.command = arena_str(ui->frame, text_span(line, name));
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* What was decided here, oldest first, a step of undo after the other; the policy's own lines are
  * counted above. */
+#include "core/plan/origin.h"
 #include "tui/views/label.h"
 
 #include "tui/views/page.h"
@@ -29,7 +30,7 @@ static void put_head(const Ui *ui, Buf *out)
 static void draw(Ui *ui, Pen *pen)
 {
     const Journal *journal = &ui->session->journal;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
     int step = 0, last = -1;
 
     put_head(ui, &text);
@@ -44,11 +45,12 @@ static void draw(Ui *ui, Pen *pen)
         else
             buf_puts(&text, "      ");
         last = origin->line;
-        buf_printf(&text, "%s\n", origin->text ? origin->text : "");
+        origin_put_lua(ui->session->mesh, str_from(origin->text), &text);
+        buf_putc(&text, '\n');
     }
     if (journal->n_done == journal->decisions.n)
         buf_puts(&text, "-- u takes the last step back\n");
-    page_draw(ui, SHOW_JOURNAL, buf_str(&text), pen);
+    page_draw(ui, SHOW_JOURNAL, buf_text(&text), pen);
 }
 
 static bool act(Ui *ui, ActId act, Key last)

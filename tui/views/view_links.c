@@ -83,11 +83,12 @@ static Drawing drawing_of(const Price *price, StepKind kind)
 static void put_place(const Ui *ui, AtomSet atoms, int64_t base, Buf *out)
 {
     const Mesh *mesh = ui->session->mesh;
+    uint32_t axes = 0;
 
     for (int a = 0; a < mesh->n_axes; a++)
         if (!(mesh_axis_atoms(mesh, a) & atoms) && mesh->axes[a].size > 1)
-            buf_printf(out, "%s%s %" PRId64, out->n ? " " : "", mesh->axes[a].name,
-                       mesh_coord(mesh, a, base));
+            axes |= 1u << a;
+    mesh_format_coords(mesh, axes, base, " ", " ", out);
 }
 
 static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen *pen)
@@ -101,7 +102,7 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
     AtomSet others = submesh_free(mesh, part) & (step->kind == STEP_SEND ? ~0u : ~step->atoms);
     int64_t n = mesh_atoms_size(mesh, others);
     int64_t sent = step->wire_bytes;
-    Buf head = buf_new(ui->frame);
+    Buf head = buf_marked(ui->frame);
 
     if (str_starts(str_from(price.algorithm), STR("NVLS")))
         sent = (int64_t)traffic_switch_bytes(step, mesh_atoms_size(mesh, step->atoms));
@@ -109,11 +110,11 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
     mesh_format_set(mesh, step->atoms, ".", &head);
     buf_printf(&head, ", %s: %.*s %s", price.algorithm, STR_ARG(label_bytes(ui, sent)),
                drawing.words);
-    draw_sharding(ui, pen, buf_str(&head), -1, pen->area.w);
+    pen_text(pen, buf_text(&head), -1, pen->area.w);
     pen_line(pen);
     for (int64_t g = 0; g < n && g < most; g++) {
         int64_t base = mesh_group_member(mesh, others, part.first, g);
-        Buf place = buf_new(ui->frame), group = buf_new(ui->frame);
+        Buf place = buf_marked(ui->frame), group = buf_new(ui->frame);
         if (n > most && g == most - 1) {
             pen_printf(pen, ROLE_DIM, "   and %" PRId64 " groups more", n - g);
             pen_line(pen);
@@ -125,7 +126,7 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
         else
             put_group(ui, step->atoms, base, drawing.between, drawing.closed, &group);
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, buf_str(&place), -1, place.n > 0 ? 12 : 2);
+        pen_text(pen, buf_text(&place), -1, place.n > 0 ? 12 : 2);
         pen_fit(pen, ROLE_TEXT, buf_str(&group), pen->area.w - pen->x);
         pen_line(pen);
     }
@@ -165,10 +166,10 @@ static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
     for (int a = 0; a < traffic->n_axes && !pen_full(pen); a++) {
         const AxisTraffic *axis = &traffic->axis[a];
         const double bytes[] = {axis->sent.inside, axis->sent.between, axis->sent.to_switch};
-        Buf name = buf_new(ui->frame);
+        Buf name = buf_marked(ui->frame);
         mesh_format_set(ui->session->mesh, axis->atoms, ".", &name);
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, buf_str(&name), -1, 16);
+        pen_text(pen, buf_text(&name), -1, 16);
         for (int i = 0; i < 3; i++)
             pen_right(pen, ROLE_TEXT, bytes[i] > 0 ? label_bytes(ui, (int64_t)bytes[i]) : STR("0"),
                       11);

@@ -102,7 +102,7 @@ static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen
     }
     if (widths->sharding) {
         pen_puts(pen, ROLE_TEXT, "  ");
-        draw_sharding(ui, pen, label_sharding(ui, value->sharding), -1, widths->sharding - 2);
+        pen_text(pen, label_sharding(ui, value->sharding), -1, widths->sharding - 2);
     }
     if (widths->born) {
         pen_puts(pen, ROLE_TEXT, "  ");
@@ -272,7 +272,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_put(out, label_tensor(ui->session, out->arena, value->tensor));
         sheet_put(out, str_from(memory_class_name(value->class)));
         sheet_put(out, str_from(dtype_name((Dtype)ui->session->inferred->dtype[value->tensor])));
-        sheet_put(out, label_sharding(ui, value->sharding));
+        sheet_put(out, label_sharding(ui, value->sharding).str);
         sheet_put(out, op_text(ui, value->from, "given", ""));
         sheet_put(out, op_text(ui, value->to, "", "the end"));
         sheet_put(out, seed_of(ui, value->tensor));

@@ -125,17 +125,19 @@ static void draw_bar(const Ui *ui, const RankMemory *ranks, int columns, Pen *pe
 static void draw_device_row(const Ui *ui, int at, int name_w, int bar_w, Pen *pen)
 {
     const RankMemory *ranks = &mem_of(ui)->ranks.at[at];
-    Buf name = buf_new(ui->frame), box = buf_new(ui->frame);
+    Buf name = buf_marked(ui->frame), box = buf_marked(ui->frame);
     bool over = ranks->use.peak_bytes > limit_of(ui);
     double free =
         limit_of(ui) > 0 ? 100 * (1 - (double)ranks->use.peak_bytes / (double)limit_of(ui)) : 0;
     mem_format_box(mem_of(ui), at, ui->session->mesh, &box);
     mem_format_devices(mem_of(ui), at, ui->session->mesh->n_devices, name_w - (int)box.n - 2,
                        &name);
-    if (box.n > 0 && text_columns(buf_str(&name)) + (int)box.n + 2 <= name_w)
-        buf_printf(&name, "  %s", box.s);
+    if (box.n > 0 && text_columns(buf_str(&name)) + (int)box.n + 2 <= name_w) {
+        buf_puts(&name, "  ");
+        buf_add_text(&name, buf_text(&box));
+    }
     pen_puts(pen, over ? ROLE_ERROR : ROLE_TEXT, over ? " !" : "  ");
-    draw_sharding(ui, pen, buf_str(&name), -1, name_w);
+    pen_text(pen, buf_text(&name), -1, name_w);
     pen_right(pen, over ? ROLE_ERROR : ROLE_TEXT, label_bytes(ui, ranks->use.peak_bytes),
               USED_W - 2);
     pen_puts(pen, ROLE_TEXT, "  ");
@@ -354,7 +356,10 @@ static void add_options(Ui *ui, WhatIfAsk *ask, const MemAlike *alike)
     ask->options.now = options.now;
     for (int i = 0; i < options.list.n; i++) {
         PlanOption option = options.list.at[i];
-        option.text = arena_printf(ask->arena, "%s %s", name, option.text);
+        Buf text = buf_marked(ask->arena);
+        buf_printf(&text, "%s ", name);
+        buf_add_text(&text, option.text);
+        option.text = buf_text(&text);
         vec_push(ask->arena, &ask->options.list, option);
     }
 }

@@ -260,7 +260,7 @@ static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
     const TilesFill fill = {picture, draw_cell, row_label, column_label, is_border};
     const Tiles *tiles = tiles_of(picture);
     const Mesh *mesh = picture->ui->session->mesh;
-    Buf name = buf_new(picture->ui->frame);
+    Buf name = buf_marked(picture->ui->frame);
     Pen inner = pen_new(pen->grid, rect_clip(area, pen->area));
     int64_t here_panel, here, column;
 
@@ -270,7 +270,7 @@ static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
     mesh_grid_panel(&picture->grid, panel, &name);
     if (name.n > 0) {
         pen_to(&inner, picture->panels.label, 0);
-        draw_sharding(picture->ui, &inner, buf_str(&name), -1, -1);
+        pen_text(&inner, buf_text(&name), -1, -1);
         pen_line(&inner);
     }
     if (tiles->width < 5 && picture->grid.column_axis >= 0) {
@@ -330,14 +330,14 @@ static void draw_rest(const Picture *picture, Pen *pen)
 static void draw_mesh(const Ui *ui, Pen *pen)
 {
     const Session *session = ui->session;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     mesh_format(session->mesh, &text);
     buf_printf(&text, "  %" PRId64 " device%s, %" PRId64 " a node, %s", session->mesh->n_devices,
                session->mesh->n_devices == 1 ? "" : "s", session->machine->devices_per_node,
                session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, buf_str(&text), -1, -1);
+    pen_text(pen, buf_text(&text), -1, -1);
     int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
     if (pen->area.w - pen->x > 34 && whole > 0) {
         pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
@@ -353,19 +353,18 @@ static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pe
 
     draw_field(pen, " SHOW", FIELD);
     if (picture->groups) {
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame);
         buf_printf(&text, "groups of %s over ", step_kind_name(picture->talk->kind));
         mesh_format_set(ui->session->mesh, picture->talk->atoms, ".", &text);
         buf_puts(&text, "  ");
-        draw_sharding(ui, pen, buf_str(&text), -1, -1);
+        pen_text(pen, buf_text(&text), -1, -1);
     }
     if (tensor < 0) {
         pen_puts(pen, ROLE_DIM, "no tensor is selected");
     } else {
         if (id < 0)
             pen_puts(pen, ROLE_DIM, "whole on each, its size is not known: ");
-        draw_sharding(ui, pen, id < 0 ? label_value(ui, tensor, id) : label_sharding(ui, id), -1,
-                      -1);
+        pen_text(pen, label_value(ui, tensor, id), -1, -1);
         pen_puts(pen, ROLE_TEXT, "  ");
         pen_fit_tail(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, tensor),
                      pen->area.w - pen->x);
@@ -578,9 +577,7 @@ static void note(Ui *ui, Buf *out)
     const Mesh *mesh = ui->session->mesh;
 
     buf_printf(out, "d%" PRId64 " = (", mesh_device(mesh, ui->rank));
-    for (int a = 0; a < mesh->n_axes; a++)
-        buf_printf(out, "%s%s %" PRId64, a ? ", " : "", mesh->axes[a].name,
-                   mesh_coord(mesh, a, ui->rank));
+    mesh_format_coords(mesh, ~0u, ui->rank, " ", ", ", out);
     buf_printf(out, ")  node %" PRId64,
                mesh_device(mesh, ui->rank) / ui->session->machine->devices_per_node);
     put_stages(ui, out);

@@ -39,15 +39,14 @@ static void put_folded(Pen *pen, Str text, int column)
 /* On two lines or more where it does not fit: what is computed, what is moved. */
 static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
 {
-    Buf formula = buf_new(ui->frame);
+    Buf formula = buf_marked(ui->frame);
     op_cost_explain(ui_plan(ui), op, &formula);
     Str text = buf_str(&formula);
-    int64_t border = str_find(text, STR("s), "));
-    border = border < 0 ? str_find(text, STR("s, ")) : border + 1;
+    const TextSpan *compute = text_find(buf_text(&formula), SPAN_TERM);
+    size_t n = compute ? compute->n : 0;
     pen_tab(pen, 7);
-    size_t n = (size_t)(border + 2);
     int room = pen->area.w - pen->x;
-    if (border > 0 && text_columns(text) > room && (int)n <= room) {
+    if (n > 0 && text_columns(text) > room && (int)n <= room) {
         pen_put(pen, ROLE_DIM, (Str){text.s, n});
         pen_line(pen);
         pen_tab(pen, 9);
@@ -72,7 +71,7 @@ static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
 static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
 {
     const Stages *stages = ui_plan(ui)->decided->stages;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (!stages)
         return;
@@ -80,7 +79,7 @@ static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
     stage_format(ui_plan(ui), op, &text);
     if (stages->recompute && stages->recompute[op] >= 0)
         buf_printf(&text, "; computed again, group %d", stages->recompute[op]);
-    draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
+    pen_text(pen, buf_text(&text), -1, pen->area.w - pen->x);
     pen_line(pen);
 }
 
@@ -100,10 +99,10 @@ static void draw_cost(const Ui *ui, int32_t op, Pen *pen)
         pen_printf(pen, ROLE_TEXT, " ↻%.10g", times);
     for (int32_t r = ui->comm->of_op[op]; r >= 0; r = ui->comm->next[r]) {
         const ReshardPath *path = ui_plan(ui)->moved->reshards[r].path;
-        Buf steps = buf_new(ui->frame);
+        Buf steps = buf_marked(ui->frame);
         comm_format_steps(ui->session, path, &steps);
         pen_puts(pen, ROLE_TEXT, "; reshard ");
-        draw_sharding(ui, pen, buf_str(&steps), -1, -1);
+        pen_text(pen, buf_text(&steps), -1, -1);
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_put(
             pen, ROLE_TEXT,
@@ -242,7 +241,8 @@ static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen 
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
     notation_at(n)->print(space, &text, &lost);
     draw_lines(buf_str(&lost), "not said: ", ROLE_NOTE, pen);
-    if (page_line(buf_str(&text), 1).n > 0 || text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
+    if (page_line(buf_text(&text), 1).str.n > 0 ||
+        text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
         draw_lines(buf_str(&text), "", ROLE_TEXT, pen);
     if (!pen_full(pen))
         return;
@@ -272,8 +272,8 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
         pen_tab(pen, AT_NAME);
         pen_fit_tail(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
         pen_rune(pen, ROLE_TEXT, ' ');
-        draw_sharding(ui, pen, label_value(ui, tie[i].tensor, plan->moved->sharding[tie[i].tensor]),
-                      -1, pen->area.w - pen->x);
+        pen_text(pen, label_value(ui, tie[i].tensor, plan->moved->sharding[tie[i].tensor]), -1,
+                 pen->area.w - pen->x);
         pen_line(pen);
     }
     pen_puts(pen, ROLE_DIM, "  no notation has a word for it");
@@ -316,19 +316,13 @@ static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int f
 /* A search for the next best way takes more than a frame on meshes of more prime parts. */
 enum { WHY_LINES = 7, ATOMS_QUICK = 6 };
 
-static bool is_step(Str line)
-{
-    line = str_trim(line);
-    return line.n > 0 && line.s[0] >= '0' && line.s[0] <= '9';
-}
-
 /* At most so many lines of it; the last step, whose decision it comes from, is always there. */
-static void draw_chain(const Ui *ui, Str text, int most, Pen *pen)
+static void draw_chain(Text text, int most, Pen *pen)
 {
     int64_t n = 0, pin = 0;
 
-    for (; page_line(text, n).n > 0; n++)
-        pin = is_step(page_line(text, n)) ? n : pin;
+    for (; page_line(text, n).str.n > 0; n++)
+        pin = text_find(page_line(text, n), SPAN_STEP) ? n : pin;
     int64_t left_out = n <= most ? n : most > 2 ? most - 2 : 0;
     for (int64_t line = 0; line < n; line++) {
         if (line == left_out) {
@@ -338,7 +332,7 @@ static void draw_chain(const Ui *ui, Str text, int most, Pen *pen)
                 pen_line(pen);
             }
         }
-        draw_sharding(ui, pen, page_line(text, line), -1, pen->area.w - pen->x);
+        pen_text(pen, page_line(text, line), -1, pen->area.w - pen->x);
         pen_line(pen);
     }
 }
@@ -348,7 +342,7 @@ static void draw_chain(const Ui *ui, Str text, int most, Pen *pen)
 static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
 {
     const Plan *plan = ui_plan(ui);
-    Buf text = buf_new(ui->frame), title = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame), title = buf_new(ui->frame);
 
     if (ui->at.item < space->n_index) {
         why_index_text(ui, op, ui->at.item, &text);
@@ -378,7 +372,7 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
     pen_put(pen, ROLE_TEXT, buf_str(&title));
     pen_line(pen);
     int room = h - pen->y;
-    draw_chain(ui, buf_str(&text), room < 1 || room > WHY_LINES ? WHY_LINES : room, pen);
+    draw_chain(buf_text(&text), room < 1 || room > WHY_LINES ? WHY_LINES : room, pen);
 }
 
 /* The next best way of its reshard, and the next best row that it could have chosen. */
@@ -391,7 +385,7 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
     if (r >= 0 && plan->moved->reshards[r].path->us > 0 && plan->mesh->n_atoms <= ATOMS_QUICK) {
         const Reshard *reshard = &plan->moved->reshards[r];
         const ReshardPath *next = why_reshard_other(plan, reshard);
-        Buf text = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame);
         if (next) {
             comm_format_steps(ui->session, next, &text);
             buf_puts(&text, " instead of ");
@@ -403,7 +397,7 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
         else
             buf_puts(&text, ": there is no other way");
         draw_field(pen, label, 7);
-        draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - pen->x);
+        pen_text(pen, buf_text(&text), -1, pen->area.w - pen->x);
         pen_line(pen);
         label = "";
     }
@@ -567,7 +561,7 @@ static void note(Ui *ui, Buf *out)
     buf_puts(out, tensor_name(ui_graph(ui), operand.tensor));
     if (operand.input && operand.sharding != ui_plan(ui)->moved->sharding[operand.tensor]) {
         buf_puts(out, "  * moved here from ");
-        buf_add(out, label_sharding(ui, ui_plan(ui)->moved->sharding[operand.tensor]));
+        label_put_sharding(ui, ui_plan(ui)->moved->sharding[operand.tensor], out);
     }
 }
 
@@ -591,7 +585,7 @@ static void table(Ui *ui, Sheet *out)
         sheet_put(out, operand.input ? STR("in") : STR("out"));
         sheet_put(out, str_from(tensor_name(ui_graph(ui), operand.tensor)));
         sheet_put(out, str_from(dtype_name((Dtype)ui->session->inferred->dtype[operand.tensor])));
-        sheet_put(out, label_value(ui, operand.tensor, operand.sharding));
+        sheet_put(out, label_value(ui, operand.tensor, operand.sharding).str);
         sheet_number(out,
                      operand.sharding < 0
                          ? 0

@@ -1,4 +1,5 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
+#include "core/plan/origin.h"
 #include "core/summary/diff.h"
 #include "core/session/make.h"
 #include "tui/state/job.h"
@@ -81,7 +82,8 @@ static int64_t place_in(const int *rows, int n, int64_t row)
 
 typedef struct {
     const Decision *first;
-    Str name, sharding;
+    Str name;
+    Text sharding;
     int n;
 } Fold;
 
@@ -100,20 +102,20 @@ static Str fold_name(const Ui *ui, const Decision *decision)
     return buf_str(&name);
 }
 
-static Str fold_sharding(const Ui *ui, const Decision *decision)
+static Text fold_sharding(const Ui *ui, const Decision *decision)
 {
     const Plan *plan = ui_plan(ui);
     const OpSpace *space;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (decision_is_on_ops(decision->kind))
-        return (Str){0};
+        return (Text){0};
     if (decision_is_on_tensor(decision->kind))
         return label_value(ui, decision->place, plan->moved->sharding[decision->place]);
     space = inferred_space(ui->session->inferred, decision->place);
     buf_printf(&text, "%s = ", space ? space->index[decision->dim].name : "?");
     cut_format(decision_cut(decision), plan->mesh, &text);
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 /* Decisions on places that are named alike but for numbers, and lie alike, are one. */
@@ -127,7 +129,7 @@ static int fold_decisions(Ui *ui, int line, Fold **out)
         Fold fold = {all[i], fold_name(ui, all[i]), fold_sharding(ui, all[i]), 1};
         int at = 0;
         while (at < folds.n && !(str_eq(folds.at[at].name, fold.name) &&
-                                 str_eq(folds.at[at].sharding, fold.sharding)))
+                                 str_eq(folds.at[at].sharding.str, fold.sharding.str)))
             at++;
         if (at == folds.n)
             vec_push(ui->frame, &folds, fold);
@@ -192,23 +194,22 @@ static char mark_of(const Ui *ui, const PolicyLines *lines, int number)
     return line->finding ? 'i' : ' ';
 }
 
-/* Comments are dim; what stands before them is drawn with axis names in their colours. */
+/* Comments are dim; axes that strings name are in their colours. */
 static void draw_source(const Ui *ui, Str text, Pen *pen)
 {
-    Buf shown = buf_new(ui->frame);
+    Buf shown = buf_new(ui->frame), marked = buf_marked(ui->frame);
 
     for (size_t i = 0; i < text.n; i++)
         buf_puts(&shown, text.s[i] == '\t'   ? "    "
                          : text.s[i] == '\r' ? ""
                                              : (char[]){text.s[i], '\0'});
-    Str whole = shown.n > 0 ? buf_str(&shown) : STR("");
-    int64_t comment = str_find(whole, STR("--"));
-    size_t code = comment < 0 ? whole.n : (size_t)comment;
-    int columns = pen->area.w - pen->x, wide = text_columns((Str){whole.s, code});
+    size_t code = origin_put_lua(ui->session->mesh, buf_str(&shown), &marked);
+    Text whole = buf_text(&marked), comment = text_part(whole, code, whole.str.n - code);
+    int columns = pen->area.w - pen->x, wide = text_columns((Str){whole.str.s, code});
     if (code > 0)
-        draw_sharding(ui, pen, (Str){whole.s, code}, -1, wide < columns ? wide : columns);
-    if (code < whole.n && wide < columns)
-        pen_fit(pen, ROLE_DIM, (Str){whole.s + code, whole.n - code}, columns - wide);
+        pen_text(pen, text_part(whole, 0, code), -1, wide < columns ? wide : columns);
+    if (comment.str.n > 0 && wide < columns)
+        pen_fit(pen, ROLE_DIM, comment.str, columns - wide);
 }
 
 static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const Columns *columns,
@@ -302,7 +303,7 @@ static void draw_decided(Ui *ui, int number, int h, Pen *pen)
         pen_printf(pen, ROLE_TEXT, "%4d × ", folds[i].n);
         pen_put(pen, ROLE_TEXT, folds[i].name);
         pen_puts(pen, ROLE_TEXT, "  ");
-        draw_sharding(ui, pen, folds[i].sharding, -1, -1);
+        pen_text(pen, folds[i].sharding, -1, -1);
         pen_line(pen);
     }
     if (line->us <= 0)
@@ -517,11 +518,12 @@ static void open_line(Ui *ui)
         show_place(ui, folds[0].first);
     else
         menu_open(ui, arena_printf(ui->frame, "line %d decided", number), chosen);
-    for (int i = 0; n > 1 && i < n && i < MENU_MAX; i++)
-        menu_add(ui, 0,
-                 str_from(arena_printf(ui->frame, "%4d x %.*s  %.*s", folds[i].n,
-                                       STR_ARG(folds[i].name), STR_ARG(folds[i].sharding))),
-                 i);
+    for (int i = 0; n > 1 && i < n && i < MENU_MAX; i++) {
+        Buf text = buf_marked(ui->frame);
+        buf_printf(&text, "%4d x %.*s  ", folds[i].n, STR_ARG(folds[i].name));
+        buf_add_text(&text, folds[i].sharding);
+        menu_add_text(ui, 0, buf_text(&text), i);
+    }
 }
 
 /* Where the cursor tells nothing it goes to what went wrong, else to the first line that decided.

@@ -271,9 +271,9 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
     const TimeRow *row = &line->row[span->row];
     int w = pen->area.w - LABEL - 1;
     int x = (int)((span->start_us + span->us / 2 - run->from_us) / run->len_us * w);
+    const char *mark = ui->look.ascii ? "^" : "▲";
     Buf text = buf_new(ui->frame);
 
-    buf_printf(&text, "%s ", ui->look.ascii ? "^" : "▲");
     if (span->op >= 0)
         buf_printf(&text, "%.*s %s", STR_ARG(label_op(ui->session, ui->frame, span->op)),
                    label_operator(ui_graph(ui), span->op));
@@ -281,16 +281,15 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
         buf_puts(&text, row->label);
     buf_printf(&text, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
                STR_ARG(label_us(ui, span->start_us)));
-    int need = text_columns(buf_str(&text)), at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
+    int need = text_columns(buf_str(&text)) + 2, at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
     if (at + need >= pen->area.w && at > pen->area.w / 2) { /* its text to the left */
-        int room = at - 1 < need ? at - 1 : need;
-        Str words = {text.s + strcspn(text.s, " ") + 1, text.n - strcspn(text.s, " ") - 1};
-        pen_tab(pen, at - room);
-        pen_fit(pen, ROLE_NOTE, words, at - pen->x);
-        pen_put(pen, ROLE_FOCUS, (Str){text.s, strcspn(text.s, " ")});
+        pen_tab(pen, at - (at - 1 < need ? at - 1 : need));
+        pen_fit(pen, ROLE_NOTE, buf_str(&text), at - pen->x);
+        pen_puts(pen, ROLE_FOCUS, mark);
     } else {
         pen_tab(pen, at);
-        draw_sharding(ui, pen, buf_str(&text), -1, pen->area.w - at - 1);
+        pen_printf(pen, ROLE_TEXT, "%s ", mark);
+        pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - 1 - pen->x);
     }
     pen_line(pen);
 }

@@ -136,7 +136,7 @@ static Str stage_cell(const Ui *ui, const ScheduleState *state, int s, int colum
 
 static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool head, Pen *pen)
 {
-    Buf devices = buf_new(ui->frame);
+    Buf devices = buf_marked(ui->frame);
 
     if (!head)
         chart_put_devices(ui, s, &devices);
@@ -147,7 +147,7 @@ static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool
     if (head)
         pen_fit(pen, ROLE_HEAD, STR("DEVICES"), 10);
     else
-        draw_sharding(ui, pen, buf_str(&devices), -1, 10);
+        pen_text(pen, buf_text(&devices), -1, 10);
     for (int c = 0; c < N_STAGE_COLUMNS; c++) {
         const StageColumn *column = &stage_columns[c];
         if (pen->area.w < column->from_w)

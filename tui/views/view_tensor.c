@@ -63,23 +63,23 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "  strided '");
     if (id != ui_plan(ui)->moved->sharding[tensor]) {
         pen_puts(pen, ROLE_NOTE, "  then ");
-        draw_sharding(ui, pen, label_sharding(ui, ui_plan(ui)->moved->sharding[tensor]), -1, -1);
+        pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->sharding[tensor]), -1, -1);
     }
     pen_line(pen);
 }
 
 /* The first one has the cursor's dim underlined. */
-static void draw_notation(const Ui *ui, const TensorNotation *notation, int dim, Pen *pen)
+static void draw_notation(const TensorNotation *notation, int dim, Pen *pen)
 {
     pen_rune(pen, ROLE_TEXT, ' ');
     draw_field(pen, notation->name, LABEL);
     if (!notation->held) {
-        pen_fit(pen, ROLE_DIM, notation->text, pen->area.w - pen->x);
+        pen_fit(pen, ROLE_DIM, notation->text.str, pen->area.w - pen->x);
         pen_line(pen);
         return;
     }
-    int n = text_columns(notation->text), room = pen->area.w - pen->x;
-    draw_sharding(ui, pen, notation->text, dim, n < room ? n : room);
+    int n = text_columns(notation->text.str), room = pen->area.w - pen->x;
+    pen_text(pen, notation->text, dim, n < room ? n : room);
     if (notation->about.n > 0 && pen->x + 2 + text_columns(notation->about) < pen->area.w) {
         pen_puts(pen, ROLE_DIM, "  ");
         pen_put(pen, ROLE_DIM, notation->about);
@@ -98,12 +98,15 @@ static void draw_dims(Ui *ui, const Slices *slices, Pen *pen)
     pen_line(pen);
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         const Cut *cut = &slices->sharding->dim[d];
-        Buf text = buf_new(ui->frame), range = buf_new(ui->frame);
+        Buf text = buf_marked(ui->frame), range = buf_new(ui->frame);
         pen_printf(pen, ROLE_TEXT, "  %d", d);
         pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%" PRId64, shape->dim[d])), 13);
         pen_tab(pen, 18);
-        cut_format(cut, slices->mesh, &text);
-        draw_sharding(ui, pen, cut_is_whole(cut) ? STR("-") : buf_str(&text), -1, 16);
+        if (cut_is_whole(cut))
+            buf_putc(&text, '-');
+        else
+            cut_format(cut, slices->mesh, &text);
+        pen_text(pen, buf_text(&text), -1, 16);
         pen_right(pen, ROLE_TEXT,
                   str_from(arena_printf(
                       ui->frame, "%" PRId64,
@@ -125,12 +128,10 @@ static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *p
     Dtype dtype = (Dtype)ui->session->inferred->dtype[ui->at.tensor];
     int64_t elements =
         sharding_local_elements(slices->sharding, slices->mesh, slices_twin(slices, ui->rank));
-    Buf text = buf_new(ui->frame), peers = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame), peers = buf_new(ui->frame);
 
-    buf_printf(&text, " d%" PRId64, mesh_device(slices->mesh, slices_twin(slices, ui->rank)));
-    for (int a = 0; a < slices->mesh->n_axes; a++)
-        buf_printf(&text, "%s%s %" PRId64, a ? ", " : " (", slices->mesh->axes[a].name,
-                   mesh_coord(slices->mesh, a, slices_twin(slices, ui->rank)));
+    buf_printf(&text, " d%" PRId64 " (", mesh_device(slices->mesh, slices_twin(slices, ui->rank)));
+    mesh_format_coords(slices->mesh, ~0u, slices_twin(slices, ui->rank), " ", ", ", &text);
     buf_puts(&text, ") holds ");
     if (elements == 0) {
         buf_puts(&text, "nothing: its part is empty");
@@ -151,7 +152,7 @@ static void draw_rank(const Ui *ui, const Slices *slices, bool two_lines, Pen *p
         buf_printf(&others, "the same on %s", peers.s);
     else
         buf_puts(&others, "alone");
-    draw_sharding(ui, pen, buf_str(&text), -1, text.n < (size_t)pen->area.w ? -1 : pen->area.w);
+    pen_text(pen, buf_text(&text), -1, text.n < (size_t)pen->area.w ? -1 : pen->area.w);
     if (two_lines && pen->x + (int)others.n + 2 > pen->area.w) {
         pen_line(pen);
         pen_puts(pen, ROLE_TEXT, "   ");
@@ -194,7 +195,7 @@ static void format_reading(const Ui *ui, int32_t op, Buf *out)
         return;
     }
     buf_puts(out, " as ");
-    buf_add(out, label_sharding(ui, need));
+    label_put_sharding(ui, need, out);
 }
 
 /* A line each as far as there are lines; the last one says how many more. */
@@ -212,7 +213,7 @@ static void draw_users(const Ui *ui, int lines, Pen *pen)
     for (int u = 0; u < n && u < lines; u++) {
         int32_t op = graph->uses[graph->tensors[ui->at.tensor].use + u];
         Str name = label_op(ui->session, ui->frame, op);
-        Buf reading = buf_new(ui->frame);
+        Buf reading = buf_marked(ui->frame);
         if (!inferred_is_host(ui->session->inferred, op))
             format_reading(ui, op, &reading);
         if (u + 1 == lines && n > lines)
@@ -220,7 +221,7 @@ static void draw_users(const Ui *ui, int lines, Pen *pen)
         draw_field(pen, label, 10);
         int room = pen->area.w - pen->x - text_columns(buf_str(&reading));
         pen_fit_tail(pen, ROLE_TEXT, name, text_columns(name) < room ? text_columns(name) : room);
-        draw_sharding(ui, pen, buf_str(&reading), -1, pen->area.w - pen->x);
+        pen_text(pen, buf_text(&reading), -1, pen->area.w - pen->x);
         pen_line(pen);
         label = "";
     }
@@ -230,7 +231,7 @@ static void draw_maker(const Ui *ui, Pen *pen)
 {
     int32_t maker = ui_graph(ui)->tensors[ui->at.tensor].maker;
 
-    Buf where = buf_new(ui->frame);
+    Buf where = buf_marked(ui->frame);
 
     if (maker >= 0 && ui_plan(ui)->decided->stages) {
         buf_puts(&where, " on ");
@@ -245,7 +246,7 @@ static void draw_maker(const Ui *ui, Pen *pen)
     else
         pen_puts(pen, ROLE_DIM, "nobody: it is given");
     if (where.n > 0)
-        draw_sharding(ui, pen, buf_str(&where), -1, pen->area.w - pen->x);
+        pen_text(pen, buf_text(&where), -1, pen->area.w - pen->x);
     pen_line(pen);
 }
 
@@ -405,7 +406,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_name(ui, pen);
     draw_sizes(ui, &slices, id, pen);
     for (int i = 0; i < parts.notations; i++) {
-        draw_notation(ui, &notation[i], i == 0 ? ui->at.dim : -1, pen);
+        draw_notation(&notation[i], i == 0 ? ui->at.dim : -1, pen);
         if (i == 0 && !parts.dims)
             rows_mark(ui, SHOW_TENSOR, pen, pen->y - 1);
     }

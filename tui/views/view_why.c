@@ -2,6 +2,7 @@
 
 #include "core/explain/reason.h"
 #include "core/explain/why_not.h"
+#include "core/plan/origin.h"
 #include "tui/state/reasons_job.h"
 #include "tui/views/label.h"
 
@@ -55,23 +56,17 @@ void why_text(Ui *ui, const Place *place, Buf *out)
 
 static void draw_why(Ui *ui, Pen *pen)
 {
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     why_text(ui, &ui->at, &text);
-    page_draw(ui, SHOW_WHY, buf_str(&text), pen);
+    page_draw(ui, SHOW_WHY, buf_text(&text), pen);
 }
 
 /* ---- its steps ---- */
 
-/* "  2 fwd  Gemm ..": a number, then the kind. */
-static bool is_step(Str line)
+static bool is_step(const Ui *ui, int64_t line)
 {
-    line = str_trim(line);
-    size_t n = 0;
-    while (n < line.n && line.s[n] >= '0' && line.s[n] <= '9')
-        n++;
-    return n > 0 && n + 1 < line.n && line.s[n] == ' ' && line.s[n + 1] >= 'a' &&
-           line.s[n + 1] <= 'z';
+    return text_find(page_line(ui->list[SHOW_WHY].text, line), SPAN_STEP) != NULL;
 }
 
 /* Which step the cursor is on, from 0 over the whole page; -1: before the first. */
@@ -80,7 +75,7 @@ static int64_t step_at(const Ui *ui)
     int64_t at = -1;
 
     for (int64_t i = 0; i <= ui->list[SHOW_WHY].at; i++)
-        at += is_step(page_line(ui->list[SHOW_WHY].text, i));
+        at += is_step(ui, i);
     return at;
 }
 
@@ -139,7 +134,7 @@ static void next_step(Ui *ui)
     int64_t n = ui->list[SHOW_WHY].n, at = ui->list[SHOW_WHY].at;
 
     for (int64_t i = 1; i <= n; i++) {
-        if (!is_step(page_line(ui->list[SHOW_WHY].text, (at + i) % n)))
+        if (!is_step(ui, (at + i) % n))
             continue;
         ui->list[SHOW_WHY].at = (at + i) % n;
         return;
@@ -169,10 +164,11 @@ static bool act_why(Ui *ui, ActId act, Key last)
 
 static void note_why(Ui *ui, Buf *out)
 {
-    Str line = page_line(ui->list[SHOW_WHY].text, ui->list[SHOW_WHY].at), file;
+    Str file;
     int number;
 
-    if (page_find_place(ui, line, &file, &number))
+    if (page_find_place(ui, page_line(ui->list[SHOW_WHY].text, ui->list[SHOW_WHY].at), &file,
+                        &number))
         buf_printf(out, "%.*s:%d  e opens it", STR_ARG(file), number);
 }
 
@@ -197,38 +193,39 @@ const View view_why = {
 static void draw_findings(Ui *ui, Pen *pen)
 {
     const Findings *findings = &ui_plan(ui)->findings;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     for (int i = 0; i < findings->n; i++) {
         const Finding *finding = &findings->at[i];
-        buf_printf(&text, "%s %s: %s", finding->level == LEVEL_NOTE ? "i" : "!", finding->code,
-                   finding->text);
-        if (finding->file && *finding->file)
-            buf_printf(&text, "  %s:%d", path_base(finding->file), finding->line);
+        size_t from = text.n;
+        buf_puts(&text, finding->level == LEVEL_NOTE ? "i" : "!");
+        buf_mark(&text, from, SPAN_ITEM, i);
+        buf_printf(&text, " %s: %s", finding->code, finding->text);
+        if (finding->file && *finding->file) {
+            buf_puts(&text, "  ");
+            origin_put_place(&(Origin){.file = finding->file, .line = finding->line}, &text);
+        }
         buf_printf(&text, "\n    %s\n", finding->hint ? finding->hint : "");
     }
     if (findings->n == 0)
         buf_puts(&text, "no findings: nothing to warn of\n");
-    page_draw(ui, SHOW_FINDINGS, buf_str(&text), pen);
+    page_draw(ui, SHOW_FINDINGS, buf_text(&text), pen);
 }
 
-/* A finding begins with a line that is not indented. */
-static int64_t finding_at_cursor(const Ui *ui)
+static int finding_at_cursor(const Ui *ui)
 {
-    int64_t at = -1;
+    const TextSpan *item = NULL;
 
-    for (int64_t i = 0; i <= ui->list[SHOW_FINDINGS].at; i++) {
-        Str line = page_line(ui->list[SHOW_FINDINGS].text, i);
-        at += line.n > 0 && line.s[0] != ' ';
-    }
-    return at;
+    for (int64_t i = ui->list[SHOW_FINDINGS].at; i >= 0 && !item; i--)
+        item = text_find(page_line(ui->list[SHOW_FINDINGS].text, i), SPAN_ITEM);
+    return item ? item->value : -1;
 }
 
 /* Enter goes to the finding's op or tensor. */
 static bool act_findings(Ui *ui, ActId act, Key last)
 {
     const Findings *findings = &ui_plan(ui)->findings;
-    int64_t at = finding_at_cursor(ui);
+    int at = finding_at_cursor(ui);
 
     (void)last;
     if (page_act(ui, SHOW_FINDINGS, act))

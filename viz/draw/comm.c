@@ -292,7 +292,7 @@ static const char *say_cause(const Picture *picture, const Reshard *reshard)
     Buf text = buf_new(draw->arena);
 
     if (cause)
-        label_origin(&cause->origin, &text);
+        label_origin(draw->plan->mesh, &cause->origin, &text);
     return text.s;
 }
 

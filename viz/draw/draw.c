@@ -300,7 +300,7 @@ const char *draw_moved_why(const Draw *draw, const Reshard *reshard)
                draw_value(draw, reshard->tensor, reshard->to));
     if (pin) {
         buf_puts(&text, "\nbecause of ");
-        label_origin(&pin->origin, &text);
+        label_origin(draw->plan->mesh, &pin->origin, &text);
     }
     return text.s;
 }

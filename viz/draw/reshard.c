@@ -158,7 +158,7 @@ static int draw_pin(const Move *move, const Decision *pin)
     DiagramBox box = draw_new_box(BOX_CAUSE, arena_str(move->arena, label));
     Buf origin = buf_new(move->arena);
 
-    label_origin(&pin->origin, &origin);
+    label_origin(move->draw->plan->mesh, &pin->origin, &origin);
     box.flow = pin->origin.text ? pin->origin.text : "";
     box.why = origin.s;
     box.frame = move->frame;

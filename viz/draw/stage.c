@@ -151,7 +151,7 @@ static const char *say_origin(const StagePicture *picture, const Stage *stage)
 
     if (!decision)
         return NULL;
-    label_origin(&decision->origin, &text);
+    label_origin(picture->plan->mesh, &decision->origin, &text);
     return text.s;
 }
 

@@ -70,7 +70,7 @@ static int pin_box(Why *why, const ReasonStep *step)
         box.flow = pin->origin.text ? pin->origin.text : "";
         box.figures =
             arena_printf(why->arena, "%s %s", pin->store ? "stores" : "pins", box.figures);
-        label_origin(&pin->origin, &origin);
+        label_origin(why->draw->plan->mesh, &pin->origin, &origin);
         box.why = origin.s;
     }
     return add_box(why, box);

@@ -164,7 +164,7 @@ static int fold_decisions(Page *page, DecisionFold *rows)
         buf_add(&key, decision_alike(page, decision, said));
         size_t n = key.n;
         buf_putc(&key, ' ');
-        label_origin(&decision->origin, &key);
+        label_origin(plan->mesh, &decision->origin, &key);
         int32_t id = intern_put(keys, key.s, key.n);
         if (rows[id].n++ == 0)
             rows[id] = (DecisionFold){.first = decision, .label = said, .n = 1};

@@ -110,7 +110,7 @@ static void put_dims(uint32_t dims, Buf *out)
 static const char *said_by(const Module *m, const Decision *decision)
 {
     Buf text = buf_new(m->arena);
-    label_origin(&decision->origin, &text);
+    label_origin(m->session->mesh, &decision->origin, &text);
     return text.s;
 }
 

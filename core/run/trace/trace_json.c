@@ -189,7 +189,7 @@ static const char *pin_text(const Tracing *t, const Decision *pin)
     Buf text = buf_new(t->arena);
 
     if (pin)
-        label_origin(&pin->origin, &text);
+        label_origin(t->session->mesh, &pin->origin, &text);
     return text.s ? text.s : "";
 }
 

@@ -63,8 +63,10 @@ static bool format_values(const Ui *ui, const char *what, int i, int32_t a, int3
 {
     if (a == b || a < 0 || b < 0)
         return false;
-    buf_printf(out, " %s %d is %.*s, there ", what, i, STR_ARG(label_sharding(ui, a)));
-    buf_add(out, label_sharding(ui, b));
+    buf_printf(out, " %s %d is ", what, i);
+    label_put_sharding(ui, a, out);
+    buf_puts(out, ", there ");
+    label_put_sharding(ui, b, out);
     return true;
 }
 

@@ -341,11 +341,11 @@ static void draw_operator(const Ui *ui, const OutlineRow *row, const RowFacts *f
 }
 
 /* "AR tp 12.0 MiB" of one reshard, "24 AR tp" of several. */
-static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
+static Text reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts)
 {
     const Reshard *reshard = &ui_plan(ui)->moved->reshards[facts->reshard];
     double n = row->kind == ROW_OP ? row->fold_n : facts->n_reshards;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (row->kind == ROW_GROUP && n > 1)
         buf_printf(&text, "%.10g ", n);
@@ -358,7 +358,7 @@ static Str reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *fac
         if (bytes > 0)
             buf_printf(&text, " %.*s", STR_ARG(label_bytes(ui, bytes)));
     }
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 /* Parameters are moved by nobody here: what stands there is who decided how they are stored. */
@@ -380,7 +380,7 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
         pen_fit(pen, ROLE_DIM, row_decided_by(ui, row), width);
         return;
     }
-    draw_sharding(ui, pen, reshard_text(ui, row, facts), -1, width);
+    pen_text(pen, reshard_text(ui, row, facts), -1, width);
     Rect drawn = {pen->area.x + pen->x - width, pen->area.y + pen->y, width, 1};
     if (dear) {
         grid_paint(pen->grid, drawn, ROLE_DEAR);
@@ -389,25 +389,25 @@ static void draw_reshard(const Ui *ui, const OutlineRow *row, const RowFacts *fa
 }
 
 /* "S0,R" */
-static Str mapping_text(const Ui *ui, const Sharding *sharding)
+static Text mapping_text(const Ui *ui, const Sharding *sharding)
 {
     const Mesh *mesh = ui->session->mesh;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     for (int a = 0; a < mesh->n_axes; a++) {
         buf_puts(&text, a ? "," : "");
         comm_format_state(mesh, sharding, a, "P", &text);
     }
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 /* "m/dp k/tp" */
-static Str cut_text(const Ui *ui, const OutlineRow *row)
+static Text cut_text(const Ui *ui, const OutlineRow *row)
 {
     const OpSpace *space =
         row->kind == ROW_OP ? inferred_space(ui->session->inferred, row->id) : NULL;
     const OpCut *cut = space ? plan_cut(ui_plan(ui), row->id) : NULL;
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     for (int x = 0; cut && x < space->n_index; x++) {
         if (!cut_atoms(&cut->index[x]))
@@ -415,7 +415,7 @@ static Str cut_text(const Ui *ui, const OutlineRow *row)
         buf_printf(&text, "%s%s/", text.n > 0 ? " " : "", space->index[x].name);
         mesh_format_set(ui->session->mesh, cut_atoms(&cut->index[x]), ".", &text);
     }
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 static Str fixed(const Ui *ui, double value, int digits)
@@ -462,24 +462,24 @@ static Str stage_text(const Ui *ui, const OutlineRow *row)
 }
 
 /* The columns that are texts. */
-static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
-                       GraphColumn column)
+static Text column_text(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
+                        GraphColumn column)
 {
     int32_t made = made_of(ui, facts);
-    Buf text = buf_new(ui->frame);
+    Buf text = buf_marked(ui->frame);
 
     if (column == COL_BYTES && made >= 0) {
         double bytes = (double)plan_local_bytes(ui_plan(ui), facts->tensor, made);
-        return fixed(ui, bytes / byte_unit(ui)->scale, byte_unit(ui)->decimals);
+        return text_of(fixed(ui, bytes / byte_unit(ui)->scale, byte_unit(ui)->decimals));
     }
     if (column == COL_TIME)
-        return fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals);
+        return text_of(fixed(ui, facts->us / time_unit(ui)->scale, time_unit(ui)->decimals));
     if (column == COL_PARAMS || column == COL_FLOPS)
-        return counted(ui, graph_row_sum(ui, row, column == COL_PARAMS));
+        return text_of(counted(ui, graph_row_sum(ui, row, column == COL_PARAMS)));
     if (column == COL_MAPPING && made >= 0)
         return mapping_text(ui, shardings_at(ui_plan(ui)->shardings, made));
     if (column == COL_STAGE)
-        return stage_text(ui, row);
+        return text_of(stage_text(ui, row));
     if (column == COL_CUT)
         return cut_text(ui, row);
     if (column == COL_DTYPE && facts->tensor >= 0)
@@ -494,10 +494,10 @@ static Str column_text(const Ui *ui, const OutlineRow *row, const RowFacts *fact
         buf_printf(&text, "%.10g",
                    (double)row->times * inferred_repeat(ui->session->inferred, row->op));
     if (column == COL_WHY && graph_row_pin(ui, row))
-        return label_pin(ui->frame, graph_row_pin(ui, row));
+        return text_of(label_pin(ui->frame, graph_row_pin(ui, row)));
     if (column == COL_CHANGED && ui_row_changed(ui, row))
         buf_puts(&text, "~");
-    return buf_str(&text);
+    return buf_text(&text);
 }
 
 static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *facts,
@@ -508,15 +508,15 @@ static void draw_column(const Ui *ui, const OutlineRow *row, const RowFacts *fac
     if (column == COL_OPERATOR)
         draw_operator(ui, row, facts, width, pen);
     else if (column == COL_OUTPUT)
-        draw_sharding(ui, pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
+        pen_text(pen, label_value(ui, facts->tensor, made_of(ui, facts)), dim, width);
     else if (column == COL_BAR)
         pen_bar(pen, ROLE_TEXT, facts->us, ui_plan(ui)->priced->totals.step_us, width);
     else if (column == COL_RESHARD)
         draw_reshard(ui, row, facts, width, pen);
     else if (columns[column].right)
-        pen_right(pen, ROLE_TEXT, column_text(ui, row, facts, column), width);
+        pen_right(pen, ROLE_TEXT, column_text(ui, row, facts, column).str, width);
     else
-        draw_sharding(ui, pen, column_text(ui, row, facts, column), -1, width);
+        pen_text(pen, column_text(ui, row, facts, column), -1, width);
 }
 
 /* Before the name: tagged, changed by the last change of the plan. */

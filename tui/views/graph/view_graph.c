@@ -185,7 +185,8 @@ static void note_tensor(const Ui *ui, const char *what, int32_t tensor, Buf *out
 {
     int32_t id = ui_plan(ui)->moved->made[tensor];
 
-    buf_printf(out, "%s %.*s", what, STR_ARG(label_value(ui, tensor, id)));
+    buf_printf(out, "%s ", what);
+    label_put_value(ui, tensor, id, out);
     if (id < 0) {
         buf_puts(out, "  replicated: not all of its shape is known");
         return;

@@ -159,13 +159,13 @@ static void draw_borders(const Ui *ui, const Near *near, const OpBox *box, Rect 
 {
     int32_t tensor = output_of(ui, box->op);
     int32_t made = tensor < 0 ? -1 : ui_plan(ui)->moved->made[tensor];
-    Str text = label_value(ui, tensor, made);
-    int columns = text_columns(text), room = area.w - 4;
-    Buf steps = buf_new(ui->frame);
+    Text text = label_value(ui, tensor, made);
+    int columns = text_columns(text.str), room = area.w - 4;
+    Buf steps = buf_marked(ui->frame);
 
     pen_to(pen, area.x + 1, area.y + BOX_H - 1);
     pen_rune(pen, ROLE_TEXT, ' ');
-    draw_sharding(ui, pen, text, -1, columns < room ? columns : room);
+    pen_text(pen, text, -1, columns < room ? columns : room);
     pen_rune(pen, ROLE_TEXT, ' ');
     for (int i = 0; i < near->n; i++) {
         const Reshard *reshard =
@@ -181,7 +181,7 @@ static void draw_borders(const Ui *ui, const Near *near, const OpBox *box, Rect 
     columns = text_columns(buf_str(&steps));
     room = area.w - 2;
     pen_to(pen, area.x + area.w - 1 - (columns < room ? columns : room), area.y);
-    draw_sharding(ui, pen, buf_str(&steps), -1, columns < room ? columns : room);
+    pen_text(pen, buf_text(&steps), -1, columns < room ? columns : room);
 }
 
 static void draw_box(const Ui *ui, const Near *near, const OpBox *box, Pen *pen)
@@ -351,10 +351,10 @@ static void note(Ui *ui, Buf *out)
     }
     buf_add(out, label_op(ui->session, ui->frame, ui->at.op));
     buf_printf(out, "  %s", label_operator(ui_graph(ui), ui->at.op));
-    if (ui->at.tensor >= 0)
-        buf_printf(
-            out, "  out %.*s",
-            STR_ARG(label_value(ui, ui->at.tensor, ui_plan(ui)->moved->made[ui->at.tensor])));
+    if (ui->at.tensor < 0)
+        return;
+    buf_puts(out, "  out ");
+    label_put_value(ui, ui->at.tensor, ui_plan(ui)->moved->made[ui->at.tensor], out);
 }
 
 static const Hint hints[] = {
