@@ -348,3 +348,11 @@ void buf_printf(Buf *buf, const char *format, ...)
     buf_vprintf(buf, format, args);
     va_end(args);
 }
+
+const char *str_lower_case(Arena *arena, Str text)
+{
+    char *out = arena_array(arena, char, text.n + 1);
+    for (size_t i = 0; i < text.n; i++)
+        out[i] = (char)(text.s[i] >= 'A' && text.s[i] <= 'Z' ? text.s[i] + ('a' - 'A') : text.s[i]);
+    return out;
+}

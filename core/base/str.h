@@ -75,4 +75,6 @@ static inline Str buf_str(const Buf *buf)
     return (Str){buf->s, buf->n};
 }
 
+const char *str_lower_case(Arena *arena, Str text); /* of ASCII letters */
+
 #endif

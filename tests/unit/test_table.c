@@ -1,7 +1,7 @@
 /* Tables of text: columns are as wide as what they hold, and cut what is too wide. */
 #include "tests/unit/unit.h"
 
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 typedef struct {
     const char *name;

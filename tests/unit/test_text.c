@@ -1,7 +1,7 @@
 /* Text in columns: its ends, its lines, and what its bytes are. */
 #include "tests/unit/unit.h"
 
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "core/base/units.h"
 #include "core/run/plugin.h"
 #include "tui/cli/run.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -3,7 +3,7 @@
 
 #include "core/base/units.h"
 #include "core/summary/diff.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 /* ---- what is compared ---- */
 

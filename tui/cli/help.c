@@ -4,7 +4,7 @@
 #include "tui/cli/options.h"
 #include "tui/views/about.h"
 #include "tui/views/page.h"
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 #include "tui/state/config.h"
 #include "tui/state/lua_help.h"
 

@@ -1,7 +1,7 @@
 /* help_exports.c - help on drawings and tables, made from the tables of both. */
 #include "tui/cli/help.h"
 
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 #include "viz/report/tables.h"
 
 static const char drawings_head[] =

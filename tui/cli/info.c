@@ -1,7 +1,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <inttypes.h>
 

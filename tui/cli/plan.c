@@ -6,7 +6,7 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "tui/cli/plan_text.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include "tui/state/control.h"
 #include "tui/state/parameters.h"
 #include "tui/views/label.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <inttypes.h>
 

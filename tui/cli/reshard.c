@@ -8,7 +8,7 @@
 #include "core/plan/json_forms.h"
 #include "core/reshard/compare.h"
 #include "core/rules/one_op.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,63 +1,25 @@
 #include "tui/cli/rule.h"
 
-#include "core/rules/one_op.h"
+#include "core/prove/rule_report.h"
 
-/* ---- the op asked about, as a graph of one op ---- */
-
-enum { OUTPUTS_TRIED = 32 };
-
-/* "axis=1" under the name that the other system has for it. */
-static const char *rename_attr(Cli *cli, const Alias *alias, const char *given)
+RuleQuery cli_rule_query(Cli *cli, const RuleBook *rules)
 {
-    Str rest = str_from(given), name = str_take(&rest, '=');
-    for (int i = 0; alias && i < alias->n_attrs; i++)
-        if (str_eq(name, str_from(alias->attr[i].ours)))
-            return arena_printf(cli->arena, "%s%s", alias->attr[i].theirs, given + name.n);
-    return given;
-}
-
-static bool add_attrs(Cli *cli, OneOpBuilder *builder, const Alias *alias)
-{
-    for (int i = 0; i < cli->options.attrs.n; i++)
-        if (!one_op_attr_text(builder, rename_attr(cli, alias, cli->options.attrs.at[i]),
-                              &cli->err))
-            return false;
-    return true;
-}
-
-const Graph *cli_attrs_of_one(Cli *cli, const char *name, const Alias *alias)
-{
-    OneOpBuilder *builder = one_op_new(cli->arena, &(OneOp){.op_type = str_from(name)});
-    return add_attrs(cli, builder, alias) ? one_op_graph(builder, &cli->err) : NULL;
-}
-
-static Graph *graph_of(Cli *cli, int n_outputs)
-{
-    OneOp op = {.op_type = str_from(cli->operand[0]), .n_outputs = n_outputs};
-    if (!one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
-        return NULL;
-    OneOpBuilder *builder = one_op_new(cli->arena, &op);
-    return add_attrs(cli, builder, NULL) ? one_op_graph(builder, &cli->err) : NULL;
-}
-
-static bool is_refused(Cli *cli, const Registry *registry, const Graph *graph)
-{
-    const DimBindings none = {0};
-    const Inferred *inferred = infer(cli->arena, graph, registry, &none, false, NULL);
-    const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
-    return space && space->no_rule;
-}
-
-/* An operator of several outputs that refuses few, as a split does, is offered more. */
-Graph *cli_graph_of_one(Cli *cli, const Registry *registry, const Operator *rule)
-{
-    int n = rule->data ? rule->data->n_outputs : 1, most = OUTPUTS_TRIED;
-    if (rule->rule && rule->outputs_max < most)
-        most = rule->outputs_max;
-    Graph *first = graph_of(cli, n), *graph = first;
-    while (graph && n < most && is_refused(cli, registry, graph))
-        graph = graph_of(cli, ++n);
-    return !graph || is_refused(cli, registry, graph) ? first : graph;
+    const CliOptions *o = &cli->options;
+    return (RuleQuery){.arena = cli->arena,
+                       .rules = rules,
+                       .name = cli->n_operands > 0 ? cli->operand[0] : NULL,
+                       .shapes = o->shapes,
+                       .in = o->in,
+                       .mesh = o->mesh,
+                       .profile = o->profile,
+                       .n_attrs = o->attrs.n,
+                       .attrs = o->attrs.at,
+                       .backward = o->backward,
+                       .exact = o->exact,
+                       .no_redistribute = o->no_redistribute,
+                       .json = o->json,
+                       .out = &cli->out,
+                       .err = &cli->err};
 }
 
 int cli_rule_fail(Cli *cli)
@@ -65,67 +27,6 @@ int cli_rule_fail(Cli *cli)
     if (cli_exit_code(cli->err.kind) == CLI_UNREADABLE)
         cli->err.kind = ERROR_USAGE;
     return cli_fail(cli);
-}
-
-/* ---- operators by name ---- */
-
-const char *cli_lower_case(Arena *arena, Str name)
-{
-    char *out = arena_array(arena, char, name.n + 1);
-    for (size_t i = 0; i < name.n; i++)
-        out[i] = (char)(name.s[i] >= 'A' && name.s[i] <= 'Z' ? name.s[i] + ('a' - 'A') : name.s[i]);
-    return out;
-}
-
-/* The nearest name to a wrong one, of any system's; whether letters are capital does not count. */
-typedef struct {
-    Arena *arena;
-    Str given;
-    const char *system, *name; /* system NULL: one of ours */
-    int distance;
-} Nearest;
-
-static void offer(Nearest *nearest, const char *system, const char *name)
-{
-    const char *plain = cli_lower_case(nearest->arena, str_from(name));
-    int distance = str_distance(nearest->given, str_from(plain));
-    if (distance >= nearest->distance)
-        return;
-    nearest->system = system;
-    nearest->name = name;
-    nearest->distance = distance;
-}
-
-static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
-{
-    SystemId system = SYSTEM_COUNT;
-    Str rest = given;
-    bool of_system = alias_split(given, &system, &rest);
-    Nearest nearest = {.arena = arena, .distance = rest.n > 9 ? 4 : 1 + (int)rest.n / 3};
-    nearest.given = str_from(cli_lower_case(arena, rest));
-    Aliases aliases = alias_names(arena, NULL);
-    for (int i = 0; !of_system && i < registry_count(registry); i++)
-        offer(&nearest, NULL, registry_at(registry, i)->name);
-    for (int i = 0; i < aliases.n; i++)
-        if (!of_system || aliases.at[i].system == system)
-            offer(&nearest, system_name(aliases.at[i].system), aliases.at[i].name);
-    return nearest;
-}
-
-const Operator *cli_find_operator(Cli *cli, const Registry *registry)
-{
-    Str name = str_from(cli->operand[0]);
-    const Operator *found = registry_find(registry, name);
-    if (found)
-        return found;
-    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no operator '%.*s'", STR_ARG(name));
-    Nearest nearest = nearest_name(cli->arena, registry, name);
-    if (nearest.name)
-        error_hint(&cli->err, "did you mean %s%s%s", nearest.system ? nearest.system : "",
-                   nearest.system ? "::" : "", nearest.name);
-    else
-        error_hint(&cli->err, "dimscope rule --list has them all");
-    return NULL;
 }
 
 /* The first finding that is more than a note. */
@@ -137,10 +38,11 @@ static const Finding *first_fault(const Inferred *inferred)
     return NULL;
 }
 
-static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rule)
+static int answer_shapes(Cli *cli, RuleQuery *query, const Operator *rule)
 {
+    const Registry *registry = query->rules->registry;
     DimBindings dims = {0};
-    const Graph *graph = cli_read_dims(cli, &dims) ? cli_graph_of_one(cli, registry, rule) : NULL;
+    const Graph *graph = cli_read_dims(cli, &dims) ? query_graph(query, rule) : NULL;
     const Inferred *inferred =
         graph ? infer(cli->arena, graph, registry, &dims, false, &cli->err) : NULL;
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
@@ -156,6 +58,18 @@ static int answer_shapes(Cli *cli, const Registry *registry, const Operator *rul
     error_set(&cli->err, "%s is evaluated before the run and has no index space", rule->name);
     cli->err.kind = ERROR_USAGE;
     return cli_fail(cli);
+}
+
+/* What another system has for the operator. */
+static int show_report(Cli *cli, RuleQuery *query)
+{
+    const RuleReport *report =
+        rule_report_find(cli->options.trace ? "trace" : "profile", &cli->err);
+    if (!report || !report->show(query))
+        return cli_rule_fail(cli);
+    if (query->json_root)
+        cli_write_json(cli, query->json_root);
+    return CLI_FINE;
 }
 
 int cli_rule(Cli *cli)
@@ -178,15 +92,14 @@ int cli_rule(Cli *cli)
         cli_rule_list(cli, registry);
         return CLI_FINE;
     }
-    if (cli->options.trace)
-        return cli_rule_trace(cli, &rules);
-    if (cli->options.profile)
-        return cli_rule_strategy(cli, &rules);
-    const Operator *rule = cli_find_operator(cli, registry);
+    RuleQuery query = cli_rule_query(cli, &rules);
+    if (cli->options.trace || cli->options.profile)
+        return show_report(cli, &query);
+    const Operator *rule = query_operator(&query);
     if (!rule)
         return cli_fail(cli);
     if (cli->options.shapes)
-        return answer_shapes(cli, registry, rule);
+        return answer_shapes(cli, &query, rule);
     cli_rule_show(cli, registry, rule, NULL);
     return CLI_FINE;
 }

@@ -3,12 +3,11 @@
 #include "tui/cli/rule.h"
 
 #include "core/prove/rule_check.h"
-#include "core/peers/paddle/spmd_check.h"
-#include "core/peers/torch/strategy_check.h"
-#include "tui/cli/table.h"
+#include "core/prove/rule_report.h"
+#include "core/base/table.h"
 
-/* What is proven: an op space, a rule of dims_mappings, a strategy. */
-static const char kind_op[] = "op", kind_rule[] = "rule", kind_strategy[] = "strategy";
+/* What is proven: an op space; reports have kinds of their own. */
+static const char kind_op[] = "op";
 
 typedef struct {
     Cli *cli;
@@ -94,7 +93,7 @@ static bool prove_examples(Proofs *proofs, const Operator *row)
     return true;
 }
 
-/* ---- rules of dims_mappings, strategies ---- */
+/* ---- other systems' rules ---- */
 
 /* Calls of a name: of a user's operator, of the system's, of ours. */
 static bool find_calls(Proofs *proofs, SystemId system, const char *name, SystemCalls *out)
@@ -116,73 +115,46 @@ static bool find_calls(Proofs *proofs, SystemId system, const char *name, System
     return system_calls_own(cli->arena, row, out, &cli->err);
 }
 
-/* One call by one rule; a rule NULL: by strategies. */
-static void prove_call(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
+static void prove_call(Proofs *proofs, const RuleReport *report, const NamedRules *rules,
                        const SystemCall *call)
 {
-    Cli *cli = proofs->cli;
     RuleProof proof;
-    SpmdClaim claim = {rule, cli->options.exact, true, true};
-    bool ran =
-        rule ? spmd_check(cli->arena, proofs->rules->registry, &claim, call, &proof, &cli->err)
-             : strategy_check(cli->arena, proofs->rules->registry, strategies_of(proofs->rules),
-                              profile, call, &proof, &cli->err);
-    add_row(proofs, call->name, rule ? kind_rule : kind_strategy, ran ? &proof : NULL,
-            call->operands);
+    RuleQuery query = cli_rule_query(proofs->cli, proofs->rules);
+    bool ran = report->prove(&query, rules, call, &proof);
+    add_row(proofs, call->name, report->kind, ran ? &proof : NULL, call->operands);
 }
 
-/* Of what has no call no more is said than that. */
-static void prove_calls(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
-                        const char *name)
+/* Each name of the rules. Without a call of it that is all there is to say. */
+static void prove_named(Proofs *proofs, const RuleReport *report, const NamedRules *rules)
 {
-    SystemCalls calls = {0};
-    if (!find_calls(proofs, rule ? SYSTEM_PADDLE : SYSTEM_TORCH, name, &calls)) {
-        add_row(proofs, name, rule ? kind_rule : kind_strategy, NULL, "");
-        return;
-    }
-    for (int i = 0; i < calls.n; i++)
-        prove_call(proofs, rule, profile, &calls.at[i]);
-}
-
-/* Names with blanks between. */
-static void prove_names(Proofs *proofs, const SpmdRule *rule, StrategyProfile profile,
-                        const char *names)
-{
-    for (Str rest = str_from(names); rest.n > 0;) {
-        Str name = str_take(&rest, ' ');
-        if (name.n > 0)
-            prove_calls(proofs, rule, profile, arena_str(proofs->cli->arena, name));
+    for (Str rest = str_from(rules->names); rest.n > 0;) {
+        Str word = str_take(&rest, ' ');
+        SystemCalls calls = {0};
+        if (word.n == 0)
+            continue;
+        const char *name = arena_str(proofs->cli->arena, word);
+        if (!find_calls(proofs, report->system, name, &calls)) {
+            add_row(proofs, name, report->kind, NULL, "");
+            continue;
+        }
+        for (int i = 0; i < calls.n; i++)
+            prove_call(proofs, report, rules, &calls.at[i]);
     }
 }
 
-static bool prove_rules(Proofs *proofs)
+static bool prove_report(Proofs *proofs, const RuleReport *report)
 {
-    SpmdAsked asked;
-    bool all = proofs->cli->n_operands == 0;
-    if (!all && !cli_find_spmd(proofs->cli, proofs->rules, &asked))
-        return false;
-    if (!all)
-        prove_calls(proofs, asked.rule, STRATEGY_TORCH, asked.name);
-    for (const SpmdRule *rule = NULL; all && (rule = spmd_rules_next(rule));)
-        prove_names(proofs, rule, STRATEGY_TORCH, rule->names);
-    return true;
-}
-
-static bool prove_strategies(Proofs *proofs)
-{
-    Cli *cli = proofs->cli;
-    StrategyProfile profile;
-    if (!strategy_profile_find(str_from(cli->options.profile), &profile, &cli->err))
-        return false;
-    bool all = cli->n_operands == 0;
-    if (!all && !strategies_has(strategies_of(proofs->rules), str_from(cli->operand[0])) &&
-        !cli_find_operator(cli, proofs->rules->registry))
-        return false;
-    if (!all)
-        prove_calls(proofs, NULL, profile, cli->operand[0]);
-    for (int i = 0; all && strategy_names_at(profile, i); i++)
-        prove_names(proofs, NULL, profile, strategy_names_at(profile, i));
-    return true;
+    RuleQuery query = cli_rule_query(proofs->cli, proofs->rules);
+    NamedRules rules;
+    if (query.name) {
+        if (!report->find(&query, &rules))
+            return false;
+        prove_named(proofs, report, &rules);
+        return true;
+    }
+    for (int i = 0; report->built_in(&query, i, &rules); i++)
+        prove_named(proofs, report, &rules);
+    return !error_is_set(query.err);
 }
 
 /* ---- what is asked ---- */
@@ -205,11 +177,12 @@ static bool prove_file(Proofs *proofs, const char *path)
             return false;
         add_row(proofs, row->name, kind_op, NULL, "");
     }
-    for (int i = 0; i < spmd_rules_n_users(spmd_rules_of(rules)); i++)
-        prove_names(proofs, spmd_rules_user(spmd_rules_of(rules), i), STRATEGY_TORCH,
-                    spmd_rules_user(spmd_rules_of(rules), i)->names);
-    for (int i = 0; i < strategies_n_users(strategies_of(rules)); i++)
-        prove_calls(proofs, NULL, STRATEGY_TORCH, strategies_user(strategies_of(rules), i));
+    const RuleReport *report;
+    RuleQuery query = cli_rule_query(cli, rules);
+    NamedRules registered;
+    for (int r = 0; (report = rule_report_at(r)); r++)
+        for (int i = 0; report->registered(&query, i, &registered); i++)
+            prove_named(proofs, report, &registered);
     return json_size(proofs->list) > 0 ||
            error_kind(&cli->err, ERROR_USAGE, "%s registers no operator and no rule", path);
 }
@@ -236,15 +209,17 @@ static bool prove_asked(Proofs *proofs)
     if (cli->options.shapes && (cli->options.trace || cli->options.profile))
         return error_kind(&cli->err, ERROR_USAGE,
                           "--check of rules and strategies has calls of its own, not --shapes");
-    if (cli->options.trace)
-        return prove_rules(proofs);
-    if (cli->options.profile)
-        return prove_strategies(proofs);
+    if (cli->options.trace || cli->options.profile) {
+        const RuleReport *report =
+            rule_report_find(cli->options.trace ? "trace" : "profile", &cli->err);
+        return report && prove_report(proofs, report);
+    }
     if (!operand)
         return prove_all(proofs);
-    const Operator *row = cli_find_operator(cli, proofs->rules->registry);
+    RuleQuery query = cli_rule_query(cli, proofs->rules);
+    const Operator *row = query_operator(&query);
     if (row && cli->options.shapes)
-        return prove(proofs, row->name, cli_graph_of_one(cli, proofs->rules->registry, row));
+        return prove(proofs, row->name, query_graph(&query, row));
     return row && prove_examples(proofs, row);
 }
 

@@ -1,7 +1,7 @@
 #include "tui/cli/rule.h"
 
 #include "core/rules/notation.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 /* ---- which notations say an operator ---- */
 

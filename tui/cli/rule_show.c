@@ -7,7 +7,7 @@
 #include "core/rules/notation.h"
 #include "core/space/factor_type.h"
 #include "core/run/kernel.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include <inttypes.h>
 

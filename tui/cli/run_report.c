@@ -2,7 +2,7 @@
 #include "core/base/units.h"
 #include "core/cost/cost.h"
 #include "tui/cli/run.h"
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 #include "tui/views/label.h"
 #include "tui/views/run_state.h"
 

@@ -1,6 +1,6 @@
 #include "tui/cli/text_fold.h"
 
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 
 enum { FURTHER_INDENT = 4 };
 

@@ -14,7 +14,7 @@
 
 #include "core/base/span.h"
 #include "tui/screen/style.h"
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 
 typedef struct {
     int x, y, w, h;

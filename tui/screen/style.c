@@ -29,32 +29,3 @@ char style_ascii(uint32_t rune)
             return glyphs[i].ascii;
     return '?';
 }
-
-typedef struct {
-    uint32_t first, last;
-    int width;
-} WidthRange;
-
-/* Blocks, not single characters: a character drawn in one column too many is seen at once, and
- * names in these scripts are rare. */
-static const WidthRange widths[] = {
-    {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0},   {0x0610, 0x061c, 0},
-    {0x064b, 0x065f, 0},   {0x0e34, 0x0e3a, 0},   {0x0e47, 0x0e4e, 0},   {0x1100, 0x115f, 2},
-    {0x1160, 0x11ff, 0},   {0x1ab0, 0x1aff, 0},   {0x1dc0, 0x1dff, 0},   {0x200b, 0x200f, 0},
-    {0x202a, 0x202e, 0},   {0x2060, 0x206f, 0},   {0x20d0, 0x20ff, 0},   {0x231a, 0x231b, 2},
-    {0x2e80, 0x303e, 2},   {0x3041, 0xa4cf, 2},   {0xa960, 0xa97f, 2},   {0xac00, 0xd7a3, 2},
-    {0xd800, 0xdfff, 0},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},   {0xfe20, 0xfe2f, 0},
-    {0xfe30, 0xfe6f, 2},   {0xfeff, 0xfeff, 0},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
-    {0xfff9, 0xfffb, 0},   {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1faff, 2},
-    {0x20000, 0x3fffd, 2}, {0xe0000, 0xe0fff, 0},
-};
-
-int rune_width(uint32_t rune)
-{
-    if (rune < widths[0].first)
-        return 1;
-    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
-        if (rune >= widths[i].first && rune <= widths[i].last)
-            return widths[i].width;
-    return 1;
-}

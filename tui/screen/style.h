@@ -51,9 +51,4 @@ static inline Role style_role(Style style)
 /* One column for every glyph we draw, so that no layout moves; '?' for what is not in the map. */
 char style_ascii(uint32_t rune);
 
-/* Columns of a code point: 0 for what does not take one (combining, variation selectors, joiners,
- * direction marks), 2 for East Asian wide and emoji, else 1. Ours, so that no screen depends on the
- * C library's idea of it. */
-int rune_width(uint32_t rune);
-
 #endif

@@ -1,6 +1,6 @@
 #include "tui/state/lua_help.h"
 
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 
 #include <ctype.h>
 #include <limits.h>

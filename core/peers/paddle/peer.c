@@ -2,6 +2,7 @@
 #include "core/peers/peers.h"
 
 #include "core/peers/paddle/code.h"
+#include "core/peers/paddle/report.h"
 #include "core/peers/paddle/eval_spmd.h"
 
 static const EvalVerb eval_verbs[] = {{"spmd.", eval_spmd}, {0}};
@@ -30,6 +31,7 @@ static const ExportFormat code[] = {
 const Peer peer_paddle = {
     .name = "paddle",
     .eval_verbs = eval_verbs,
+    .reports = paddle_reports,
     .code = code,
     .rules_new = rules_new,
     .n_rules = n_rules,

@@ -3,6 +3,7 @@
 #include "core/peers/peers.h"
 
 #include "core/peers/torch/code.h"
+#include "core/peers/torch/report.h"
 #include "core/peers/torch/eval_redistribute.h"
 #include "core/peers/torch/eval_strategy.h"
 #include "core/peers/torch/planners.h"
@@ -38,6 +39,7 @@ const Peer peer_torch = {
     .name = "torch",
     .eval_verbs = eval_verbs,
     .planners = torch_planners,
+    .reports = torch_reports,
     .code = code,
     .rules_new = rules_new,
     .n_rules = n_rules,

@@ -7,8 +7,8 @@
  * Cells are given row by row. A cell that is too wide is cut and ends in an ellipsis; of a path,
  * whose end says more, table_path() keeps the end.
  */
-#ifndef TUI_CLI_TABLE_H
-#define TUI_CLI_TABLE_H
+#ifndef CORE_BASE_TABLE_H
+#define CORE_BASE_TABLE_H
 
 #include "core/base/str.h"
 

@@ -1,15 +1,15 @@
-/* `dimscope rule OP --profile torch`: an operator's strategies as torch DTensor or veScale have
+/* report.c - `rule OP --profile torch`: an operator's strategies as torch DTensor or veScale have
  * them, and which one they take for inputs that lie as --in says: the rows of one mesh axis, each
  * candidate's price and what it moves, the choice, the runner-up, and the size at which the choice
  * would be another. */
-#include "tui/cli/rule.h"
+#include "core/peers/torch/report.h"
 
+#include "core/base/table.h"
 #include "core/peers/torch/eval_strategy.h"
 #include "core/peers/torch/explain.h"
-#include "core/rules/alias.h"
+#include "core/peers/torch/strategy_check.h"
 #include "core/rules/infer.h"
 #include "core/rules/one_op.h"
-#include "tui/cli/table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,15 +21,15 @@ enum { CANDIDATES_SHOWN = 12 };
 
 /* "[S(1)];[R]": one placement per mesh axis, `-` for an operand that is absent. Without --in all
  * are replicated. */
-static bool read_placements(Cli *cli, StrategyCall *call, StrategyTensor *tensors)
+static bool read_placements(RuleQuery *query, StrategyCall *call, StrategyTensor *tensors)
 {
-    Source source = {.name = "--in", .text = str_from(cli->options.in ? cli->options.in : "")};
-    Scan scan = scan_begin(&source, &cli->err);
+    Source source = {.name = "--in", .text = str_from(query->in ? query->in : "")};
+    Scan scan = scan_begin(&source, query->err);
     for (int i = 0; i < call->n_inputs; i++) {
-        Placement *placements = arena_array(cli->arena, Placement, call->mesh->n_axes);
+        Placement *placements = arena_array(query->arena, Placement, call->mesh->n_axes);
         bool absent = tensors[i].shape.n_dims < 0;
         tensors[i].placements = absent ? NULL : placements;
-        if (!cli->options.in)
+        if (!query->in)
             continue;
         if (i > 0 && !scan_char(&scan, ';'))
             return false;
@@ -44,28 +44,28 @@ static bool read_placements(Cli *cli, StrategyCall *call, StrategyTensor *tensor
         if (!scan_char(&scan, ']'))
             return false;
     }
-    return !cli->options.in || scan_end(&scan);
+    return !query->in || scan_end(&scan);
 }
 
-static bool read_tensors(Cli *cli, StrategyCall *call)
+static bool read_tensors(RuleQuery *query, StrategyCall *call)
 {
     OneOp op = {0};
-    if (!cli->options.shapes || !cli->options.mesh) {
-        error_kind(&cli->err, ERROR_USAGE, "--profile needs --shapes and a mesh");
-        error_hint(&cli->err, "rule mm --profile torch --shapes 12x8,8x16 -m x=4 "
-                              "--in '[S(1)];[S(0)]'");
+    if (!query->shapes || !query->mesh) {
+        error_kind(query->err, ERROR_USAGE, "--profile needs --shapes and a mesh");
+        error_hint(query->err, "rule mm --profile torch --shapes 12x8,8x16 -m x=4 "
+                               "--in '[S(1)];[S(0)]'");
         return false;
     }
-    Source mesh = {.name = "--mesh", .text = str_from(cli->options.mesh)};
-    if (!(call->mesh = mesh_parse(cli->arena, &mesh, &cli->err)) ||
-        !one_op_operands(cli->arena, str_from(cli->options.shapes), &op, &cli->err))
+    Source mesh = {.name = "--mesh", .text = str_from(query->mesh)};
+    if (!(call->mesh = mesh_parse(query->arena, &mesh, query->err)) ||
+        !one_op_operands(query->arena, str_from(query->shapes), &op, query->err))
         return false;
-    StrategyTensor *tensors = arena_array(cli->arena, StrategyTensor, op.n_inputs);
+    StrategyTensor *tensors = arena_array(query->arena, StrategyTensor, op.n_inputs);
     for (int i = 0; i < op.n_inputs; i++)
         tensors[i] = (StrategyTensor){.shape = op.shape[i], .dtype = op.dtype[i]};
     call->n_inputs = op.n_inputs;
     call->input = tensors;
-    return read_placements(cli, call, tensors);
+    return read_placements(query, call, tensors);
 }
 
 /* The index tensors of x[i, j] follow what they index. */
@@ -79,32 +79,32 @@ static int n_indices_of(const StrategyCall *call)
 }
 
 /* An operator without a strategy of its own is asked for its index space. */
-static bool read_space(Cli *cli, const RuleBook *rules, StrategyCall *call)
+static bool read_space(RuleQuery *query, StrategyCall *call)
 {
-    if (strategies_has(strategies_of(rules), str_from(call->op)))
+    if (strategies_has(strategies_of(query->rules), str_from(call->op)))
         return true;
-    const Operator *row = cli_find_operator(cli, rules->registry);
-    const Graph *graph = row ? cli_graph_of_one(cli, rules->registry, row) : NULL;
+    const Operator *row = query_operator(query);
+    const Graph *graph = row ? query_graph(query, row) : NULL;
     const DimBindings none = {0};
     const Inferred *inferred =
-        graph ? infer(cli->arena, graph, rules->registry, &none, false, &cli->err) : NULL;
+        graph ? infer(query->arena, graph, query->rules->registry, &none, false, query->err) : NULL;
     call->space = inferred ? inferred_space(inferred, 0) : NULL;
     return inferred != NULL;
 }
 
-static bool read_call(Cli *cli, const RuleBook *rules, StrategyCall *call)
+static bool read_call(RuleQuery *query, StrategyCall *call)
 {
     SystemId system;
-    Str name = str_from(cli->operand[0]), rest = name;
+    Str name = str_from(query->name), rest = name;
     bool prefixed = alias_split(name, &system, &rest) && system == SYSTEM_TORCH;
-    *call = (StrategyCall){.arena = cli->arena,
-                           .op = arena_str(cli->arena, prefixed ? rest : name),
-                           .no_redistribute = cli->options.no_redistribute};
-    if (!strategy_profile_find(str_from(cli->options.profile), &call->profile, &cli->err) ||
-        !read_tensors(cli, call) || !(call->graph = cli_attrs_of_one(cli, call->op, NULL)))
+    *call = (StrategyCall){.arena = query->arena,
+                           .op = arena_str(query->arena, prefixed ? rest : name),
+                           .no_redistribute = query->no_redistribute};
+    if (!strategy_profile_find(str_from(query->profile), &call->profile, query->err) ||
+        !read_tensors(query, call) || !(call->graph = query_attrs(query, call->op, NULL)))
         return false;
     call->n_indices = n_indices_of(call);
-    return read_space(cli, rules, call);
+    return read_space(query, call);
 }
 
 /* ---- text ---- */
@@ -143,13 +143,13 @@ static const char *moves_text(const StrategyCall *call, const Placement *const *
     return out.n > 0 ? out.s : "nothing";
 }
 
-static void write_rows(Cli *cli, const StrategyAnswer *answer)
+static void write_rows(RuleQuery *query, const StrategyAnswer *answer)
 {
-    buf_puts(&cli->out, "rows of one mesh axis\n");
+    buf_puts(query->out, "rows of one mesh axis\n");
     for (int r = 0; r < answer->rows->row.n; r++) {
-        buf_puts(&cli->out, "  ");
-        strategy_row_format(answer->rows, answer->rows->row.at[r], &cli->out);
-        buf_putc(&cli->out, '\n');
+        buf_puts(query->out, "  ");
+        strategy_row_format(answer->rows, answer->rows->row.at[r], query->out);
+        buf_putc(query->out, '\n');
     }
 }
 
@@ -177,12 +177,13 @@ static int rank(const StrategyCall *call, const StrategyAnswer *answer, Ranked *
     return n;
 }
 
-static void write_candidates(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+static void write_candidates(RuleQuery *query, const StrategyCall *call,
+                             const StrategyAnswer *answer)
 {
     Ranked *ranked;
     int n = rank(call, answer, &ranked);
     Table *table = table_new(
-        cli->arena,
+        query->arena,
         (const TableColumn[]){{"CANDIDATE", 48}, {"PRICE", -12}, {"", 10}, {"MOVES", 0}}, 4);
     for (int i = 0; i < n && i < CANDIDATES_SHOWN; i++) {
         int at = ranked[i].at;
@@ -194,78 +195,78 @@ static void write_candidates(Cli *cli, const StrategyCall *call, const StrategyA
                                                     : STR(""));
         table_printf(table, "%s", moves_text(call, layout_of(call, answer, at).input));
     }
-    buf_puts(&cli->out, "\n");
-    table_format(table, "", &cli->out);
+    buf_puts(query->out, "\n");
+    table_format(table, "", query->out);
     if (n > CANDIDATES_SHOWN)
-        buf_printf(&cli->out, "and %d more at higher prices\n", n - CANDIDATES_SHOWN);
+        buf_printf(query->out, "and %d more at higher prices\n", n - CANDIDATES_SHOWN);
 }
 
 /* How many are none, and why. */
-static void write_dropped(Cli *cli, const StrategyAnswer *answer)
+static void write_dropped(RuleQuery *query, const StrategyAnswer *answer)
 {
     for (int why = CANDIDATE_TOO_SMALL; why <= CANDIDATE_BANNED; why++) {
         int n = 0;
         for (int i = 0; i < answer->n_candidates; i++)
             n += i != answer->chosen && (int)answer->candidate[i].why == why;
         if (n > 0)
-            buf_printf(&cli->out, "%d left out: %s\n", n, strategy_why((CandidateWhy)why));
+            buf_printf(query->out, "%d left out: %s\n", n, strategy_why((CandidateWhy)why));
     }
 }
 
-static void write_flip(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+static void write_flip(RuleQuery *query, const StrategyCall *call, const StrategyAnswer *answer)
 {
     StrategyFlip flip;
     if (!strategy_flip(call, answer, &flip))
         return;
-    buf_printf(&cli->out, "at %.3g times these bytes %s would be cheaper\n", flip.factor,
+    buf_printf(query->out, "at %.3g times these bytes %s would be cheaper\n", flip.factor,
                candidate_text(call, answer, flip.candidate));
 }
 
 /* "mm of 12x8 [S(0)], 8x16 [R] on x=4, profile torch" */
-static void write_request(Cli *cli, const StrategyCall *call)
+static void write_request(RuleQuery *query, const StrategyCall *call)
 {
-    buf_printf(&cli->out, "%s of ", call->op);
+    buf_printf(query->out, "%s of ", call->op);
     for (int i = 0; i < call->n_inputs; i++) {
         const StrategyTensor *tensor = &call->input[i];
-        buf_puts(&cli->out, i ? ", " : "");
+        buf_puts(query->out, i ? ", " : "");
         for (int64_t d = 0; d < tensor->shape.n_dims; d++)
-            buf_printf(&cli->out, "%s%" PRId64, d ? "x" : "", tensor->shape.dim[d]);
-        buf_puts(&cli->out, tensor->shape.n_dims < 0    ? "-"
-                            : tensor->shape.n_dims == 0 ? "scalar"
-                                                        : "");
+            buf_printf(query->out, "%s%" PRId64, d ? "x" : "", tensor->shape.dim[d]);
+        buf_puts(query->out, tensor->shape.n_dims < 0    ? "-"
+                             : tensor->shape.n_dims == 0 ? "scalar"
+                                                         : "");
         for (int axis = 0; tensor->placements && axis < call->mesh->n_axes; axis++) {
-            buf_puts(&cli->out, axis ? "," : " [");
-            placement_format(&tensor->placements[axis], false, &cli->out);
+            buf_puts(query->out, axis ? "," : " [");
+            placement_format(&tensor->placements[axis], false, query->out);
         }
-        buf_puts(&cli->out, tensor->placements && call->mesh->n_axes > 0 ? "]" : "");
+        buf_puts(query->out, tensor->placements && call->mesh->n_axes > 0 ? "]" : "");
     }
-    buf_puts(&cli->out, " on ");
-    mesh_format(call->mesh, &cli->out);
-    buf_printf(&cli->out, ", profile %s\n\n", cli->options.profile);
+    buf_puts(query->out, " on ");
+    mesh_format(call->mesh, query->out);
+    buf_printf(query->out, ", profile %s\n\n", query->profile);
 }
 
-static void write_answer(Cli *cli, const StrategyCall *call, const StrategyAnswer *answer)
+static void write_answer(RuleQuery *query, const StrategyCall *call, const StrategyAnswer *answer)
 {
-    write_request(cli, call);
+    write_request(query, call);
     if (answer->rows) {
-        write_rows(cli, answer);
-        write_candidates(cli, call, answer);
-        write_dropped(cli, answer);
-        write_flip(cli, call, answer);
+        write_rows(query, answer);
+        write_candidates(query, call, answer);
+        write_dropped(query, answer);
+        write_flip(query, call, answer);
         return;
     }
     if (answer->suggestion) {
         Buf inputs = buf_new(call->arena);
         strategy_format(answer->suggestion, call->n_inputs, NULL, 0, call->mesh->n_axes, &inputs);
-        buf_printf(&cli->out, "no outputs follow; suggested inputs %s\n", inputs.s);
+        buf_printf(query->out, "no outputs follow; suggested inputs %s\n", inputs.s);
         return;
     }
-    buf_printf(&cli->out, "%s\nmoves %s\n",
+    buf_printf(query->out, "%s\nmoves %s\n",
                text_of(call, answer->input, answer->n_inputs, answer->output, answer->n_outputs),
                answer->n_parts > 0 ? "what its parts move" : moves_text(call, answer->input));
     for (int i = 0; i < answer->n_parts; i++) {
         const StrategyAnswer *part = &answer->part[i];
-        buf_printf(&cli->out, "  %-12s %s  %.3f us\n", part->op,
+        buf_printf(query->out, "  %-12s %s  %.3f us\n", part->op,
                    text_of(call, part->input, part->n_inputs, part->output, part->n_outputs),
                    part->us);
     }
@@ -349,16 +350,60 @@ static Json *answer_json(const StrategyCall *call, const StrategyAnswer *answer)
     return out;
 }
 
-int cli_rule_strategy(Cli *cli, const RuleBook *rules)
+static bool show(RuleQuery *query)
 {
     StrategyCall call;
     StrategyAnswer answer;
-    if (!read_call(cli, rules, &call) ||
-        !strategy_answer(strategies_of(rules), &call, &answer, &cli->err))
-        return cli_rule_fail(cli);
-    if (cli->options.json)
-        cli_write_json(cli, answer_json(&call, &answer));
+    if (!read_call(query, &call) ||
+        !strategy_answer(strategies_of(query->rules), &call, &answer, query->err))
+        return false;
+    if (query->json)
+        query->json_root = answer_json(&call, &answer);
     else
-        write_answer(cli, &call, &answer);
-    return CLI_FINE;
+        write_answer(query, &call, &answer);
+    return true;
 }
+
+/* ---- proving ---- */
+
+static bool find(RuleQuery *query, NamedRules *out)
+{
+    StrategyProfile profile;
+    *out = (NamedRules){NULL, query->name};
+    return strategy_profile_find(str_from(query->profile), &profile, query->err) &&
+           (strategies_has(strategies_of(query->rules), str_from(query->name)) ||
+            query_operator(query));
+}
+
+static bool built_in(RuleQuery *query, int i, NamedRules *out)
+{
+    StrategyProfile profile;
+    if (!strategy_profile_find(str_from(query->profile), &profile, query->err))
+        return false;
+    *out = (NamedRules){NULL, strategy_names_at(profile, i)};
+    return out->names != NULL;
+}
+
+static bool registered(RuleQuery *query, int i, NamedRules *out)
+{
+    const Strategies *strategies = strategies_of(query->rules);
+    if (i >= strategies_n_users(strategies))
+        return false;
+    *out = (NamedRules){NULL, strategies_user(strategies, i)};
+    return true;
+}
+
+static bool prove(RuleQuery *query, const NamedRules *rules, const SystemCall *call, RuleProof *out)
+{
+    (void)rules;
+    StrategyProfile profile = STRATEGY_TORCH;
+    if (query->profile && !strategy_profile_find(str_from(query->profile), &profile, query->err))
+        return false;
+    return strategy_check(query->arena, query->rules->registry, strategies_of(query->rules),
+                          profile, call, out, query->err);
+}
+
+const RuleReport torch_reports[] = {
+    {"profile", "strategy", SYSTEM_TORCH, show, find, built_in, registered, prove},
+    {0},
+};

@@ -1,8 +1,8 @@
-#include "tui/cli/table.h"
+#include "core/base/table.h"
 
 #include "core/base/error.h"
 #include "core/base/vec.h"
-#include "tui/screen/text.h"
+#include "core/base/text.h"
 
 #include <stdlib.h>
 

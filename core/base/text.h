@@ -4,14 +4,19 @@
  * byte that is no character of a text four (\xNN). Parts are views into the text they are of, and
  * never cut a character.
  */
-#ifndef TUI_SCREEN_TEXT_H
-#define TUI_SCREEN_TEXT_H
+#ifndef CORE_BASE_TEXT_H
+#define CORE_BASE_TEXT_H
 
 #include "core/base/str.h"
 
 /* The character that text, which is not empty, opens with, and its bytes; false with *n 1: a
  * control character (those of C1 too: terminals act on them) or no UTF-8. */
 bool text_rune(Str text, uint32_t *rune, size_t *n);
+
+/* Columns of a code point: 0 for what does not take one (combining, variation selectors, joiners,
+ * direction marks), 2 for East Asian wide and emoji, else 1. Ours, so that no screen depends on the
+ * C library's idea of it. */
+int rune_width(uint32_t rune);
 
 int text_columns(Str text);
 

@@ -1,66 +1,74 @@
-/* `dimscope rule OP --trace`: a dims_mapping rule asked about one op, and how it comes to its
- * answer: the letters of the dims, what the operands claim, who loses an axis to whom, how dims of
- * a view come from those of its source, what the inputs must be resharded to. */
-#include "tui/cli/rule.h"
+/* report.c - `rule OP --trace`: a dims_mapping rule asked about one op, and how it comes to its
+ * answer: the letters of the dims, what the operands claim, which of them loses an axis to another,
+ * how dims of a view come from those of its source, what the inputs must be resharded to. */
+#include "core/peers/paddle/report.h"
 
+#include "core/base/table.h"
 #include "core/layout/placement.h"
 #include "core/peers/paddle/eval_spmd.h"
+#include "core/peers/paddle/spmd_check.h"
 #include "core/rules/one_op.h"
-#include "tui/cli/table.h"
 
 #include <inttypes.h>
+
+/* The rule that the query names: by a name of Paddle's, with or without "paddle::", or by ours
+ * where Paddle has a name for it with the same operands. */
+typedef struct {
+    const SpmdRule *rule;
+    const char *name;   /* Paddle's, or the user's */
+    const Alias *alias; /* NULL: the name is the rule's own */
+} SpmdAsked;
 
 /* ---- which rule ---- */
 
 /* The rule of an operator of ours under its names in Paddle that have the same operands. */
-static void find_by_alias(Cli *cli, const RuleBook *rules, SpmdAsked *out)
+static void find_by_alias(RuleQuery *query, SpmdAsked *out)
 {
-    const Operator *found = registry_find(rules->registry, str_from(cli->operand[0]));
-    Aliases aliases = found ? alias_names(cli->arena, found->name) : (Aliases){0};
+    const Operator *found = registry_find(query->rules->registry, str_from(query->name));
+    Aliases aliases = found ? alias_names(query->arena, found->name) : (Aliases){0};
     for (int i = 0; !out->rule && i < aliases.n; i++) {
         const Alias *alias = &aliases.at[i];
         if (alias->system != SYSTEM_PADDLE || alias->n_operands > 0 || alias->n_constants > 0)
             continue;
-        out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(alias->name));
+        out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(alias->name));
         out->name = alias->name;
         out->alias = alias;
     }
 }
 
-bool cli_find_spmd(Cli *cli, const RuleBook *rules, SpmdAsked *out)
+static bool find_asked(RuleQuery *query, SpmdAsked *out)
 {
-    Str name = str_from(cli->operand[0]), rest = name;
+    Str name = str_from(query->name), rest = name;
     SystemId system = SYSTEM_COUNT;
     bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
-    *out = (SpmdAsked){.name = arena_str(cli->arena, of_paddle ? rest : name)};
-    out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(out->name));
+    *out = (SpmdAsked){.name = arena_str(query->arena, of_paddle ? rest : name)};
+    out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(out->name));
     if (!out->rule)
-        find_by_alias(cli, rules, out);
+        find_by_alias(query, out);
     if (!out->rule) {
-        *out = (SpmdAsked){.name = cli_lower_case(cli->arena, name)};
-        out->rule = spmd_rules_find(spmd_rules_of(rules), str_from(out->name));
+        *out = (SpmdAsked){.name = str_lower_case(query->arena, name)};
+        out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(out->name));
     }
     if (out->rule)
         return true;
-    error_kind(&cli->err, ERROR_UNKNOWN_OP, "there is no dims_mapping rule for '%s'",
-               cli->operand[0]);
-    error_hint(&cli->err, "the rules have Paddle's names: matmul, layer_norm, OP_grad");
+    error_kind(query->err, ERROR_UNKNOWN_OP, "there is no dims_mapping rule for '%s'", query->name);
+    error_hint(query->err, "the rules have Paddle's names: matmul, layer_norm, OP_grad");
     return false;
 }
 
 /* ---- the request ---- */
 
 /* The operands of a list of shapes; not split. */
-static SpmdTensor *read_shapes(Cli *cli, Str text, int *n)
+static SpmdTensor *read_shapes(RuleQuery *query, Str text, int *n)
 {
     OneOp op = {0};
-    if (!one_op_operands(cli->arena, text, &op, &cli->err))
+    if (!one_op_operands(query->arena, text, &op, query->err))
         return NULL;
-    SpmdTensor *tensor = arena_array(cli->arena, SpmdTensor, op.n_inputs);
+    SpmdTensor *tensor = arena_array(query->arena, SpmdTensor, op.n_inputs);
     for (int i = 0; i < op.n_inputs; i++) {
         if (op.value[i]) {
-            error_kind(&cli->err, ERROR_USAGE, "a dims_mapping rule has no operand that is known");
-            error_hint(&cli->err, "it is an attribute there: --attr shape=[2,3]");
+            error_kind(query->err, ERROR_USAGE, "a dims_mapping rule has no operand that is known");
+            error_hint(query->err, "it is an attribute there: --attr shape=[2,3]");
             return NULL;
         }
         tensor[i].absent = op.shape[i].n_dims < 0;
@@ -75,26 +83,26 @@ static SpmdTensor *read_shapes(Cli *cli, Str text, int *n)
 
 /* "64x32,32x48" the inputs; "64x32,32x48->64x48" outputs too. Without an arrow a backward rule that
  * always has k outputs takes the last k. */
-static bool read_operands(Cli *cli, SpmdCall *call)
+static bool read_operands(RuleQuery *query, SpmdCall *call)
 {
-    if (!cli->options.shapes)
-        return error_kind(&cli->err, ERROR_USAGE, "--trace needs --shapes");
-    Str text = str_from(cli->options.shapes);
+    if (!query->shapes)
+        return error_kind(query->err, ERROR_USAGE, "--trace needs --shapes");
+    Str text = str_from(query->shapes);
     int64_t arrow = str_find(text, STR("->"));
     Str inputs = {text.s, arrow < 0 ? text.n : (size_t)arrow};
-    if (!(call->input = read_shapes(cli, inputs, &call->n_inputs)))
+    if (!(call->input = read_shapes(query, inputs, &call->n_inputs)))
         return false;
     if (arrow >= 0) {
         Str outputs = {text.s + arrow + 2, text.n - (size_t)arrow - 2};
-        return (call->output = read_shapes(cli, outputs, &call->n_outputs)) != NULL;
+        return (call->output = read_shapes(query, outputs, &call->n_outputs)) != NULL;
     }
     int n = call->rule->outputs.min;
     if (!call->backward)
         return true;
     if (n != call->rule->outputs.max || n >= call->n_inputs ||
         call->n_inputs - n < call->rule->inputs.min) {
-        error_kind(&cli->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
-        error_hint(&cli->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
+        error_kind(query->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
+        error_hint(query->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
         return false;
     }
     call->n_inputs -= n;
@@ -213,42 +221,42 @@ static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
 }
 
 /* "[-1,0];[0,-1] sum(x)": of the inputs, or backward of the outputs. */
-static bool read_mappings(Cli *cli, const SpmdCall *call, SpmdTensor *tensor, int n)
+static bool read_mappings(RuleQuery *query, const SpmdCall *call, SpmdTensor *tensor, int n)
 {
-    Source source = {.name = "--in", .text = str_from(cli->options.in)};
-    Scan scan = scan_begin(&source, &cli->err);
+    Source source = {.name = "--in", .text = str_from(query->in)};
+    Scan scan = scan_begin(&source, query->err);
     for (int i = 0; i < n; i++)
         if ((i > 0 && !scan_char(&scan, ';')) || !scan_mapping(&scan, call->mesh, &tensor[i]))
             return false;
     return scan_end(&scan);
 }
 
-static bool read_call(Cli *cli, const SpmdAsked *asked, SpmdCall *call, Buf *trace)
+static bool read_call(RuleQuery *query, const SpmdAsked *asked, SpmdCall *call, Buf *trace)
 {
-    Source mesh = {.name = "--mesh", .text = str_from(cli->options.mesh)};
-    *call = (SpmdCall){.arena = cli->arena,
+    Source mesh = {.name = "--mesh", .text = str_from(query->mesh)};
+    *call = (SpmdCall){.arena = query->arena,
                        .name = asked->name,
                        .rule = asked->rule,
-                       .backward = cli->options.backward,
-                       .exact = cli->options.exact,
+                       .backward = query->backward,
+                       .exact = query->exact,
                        .trace = trace};
-    if (!cli->options.mesh)
-        return error_kind(&cli->err, ERROR_USAGE, "--trace needs a mesh: -m x=2,y=3");
-    call->mesh = mesh_parse(cli->arena, &mesh, &cli->err);
-    if (!call->mesh || !(call->graph = cli_attrs_of_one(cli, asked->name, asked->alias)) ||
-        !read_operands(cli, call))
+    if (!query->mesh)
+        return error_kind(query->err, ERROR_USAGE, "--trace needs a mesh: -m x=2,y=3");
+    call->mesh = mesh_parse(query->arena, &mesh, query->err);
+    if (!call->mesh || !(call->graph = query_attrs(query, asked->name, asked->alias)) ||
+        !read_operands(query, call))
         return false;
-    SpmdTensor *given = arena_array(cli->arena, SpmdTensor, call->n_inputs + call->n_outputs);
+    SpmdTensor *given = arena_array(query->arena, SpmdTensor, call->n_inputs + call->n_outputs);
     for (int i = 0; i < call->n_inputs; i++)
         given[i] = call->input[i];
     for (int o = 0; o < call->n_outputs; o++)
         given[call->n_inputs + o] = call->output[o];
     call->input = given;
     call->output = given + call->n_inputs;
-    if (!cli->options.in)
+    if (!query->in)
         return true;
-    return call->backward ? read_mappings(cli, call, given + call->n_inputs, call->n_outputs)
-                          : read_mappings(cli, call, given, call->n_inputs);
+    return call->backward ? read_mappings(query, call, given + call->n_inputs, call->n_outputs)
+                          : read_mappings(query, call, given, call->n_inputs);
 }
 
 /* ---- the answer ---- */
@@ -322,7 +330,7 @@ static bool is_moved(const SpmdCall *call, const Side *row)
 
 /* The lines of the trace, into list or as text, but those of operands, which stand in the table.
  * False: there are none. */
-static bool write_steps(Cli *cli, const Buf *trace, Json *list)
+static bool write_steps(RuleQuery *query, const Buf *trace, Json *list)
 {
     Str rest = buf_str(trace);
     bool any = false;
@@ -335,18 +343,18 @@ static bool write_steps(Cli *cli, const Buf *trace, Json *list)
         if (list)
             json_add(list, json_from_str(line));
         else
-            buf_printf(&cli->out, "  %.*s\n", STR_ARG(line));
+            buf_printf(query->out, "  %.*s\n", STR_ARG(line));
     }
     return any;
 }
 
 /* ---- as text ---- */
 
-static void write_table(Cli *cli, const SpmdCall *call, const Sides *rows)
+static void write_table(RuleQuery *query, const SpmdCall *call, const Sides *rows)
 {
     static const TableColumn columns[] = {
         {"OPERAND", 0}, {"SHAPE", 0}, {"GIVEN", 0}, {"ANSWER", 0}};
-    Table *table = table_new(cli->arena, columns, 4);
+    Table *table = table_new(query->arena, columns, 4);
     for (int i = 0; i < rows->n; i++) {
         const Side *row = &rows->at[i];
         table_printf(table, "%s %d", row->role, row->number);
@@ -354,10 +362,10 @@ static void write_table(Cli *cli, const SpmdCall *call, const Sides *rows)
         table_cell(table, str_from(is_asked(call, row) ? mapping_text(call, row->given) : ""));
         table_cell(table, str_from(row->answer ? mapping_text(call, row->answer) : ""));
     }
-    table_format(table, "  ", &cli->out);
+    table_format(table, "  ", query->out);
 }
 
-static void write_moves(Cli *cli, const SpmdCall *call, const Sides *rows)
+static void write_moves(RuleQuery *query, const SpmdCall *call, const Sides *rows)
 {
     bool any = false;
     for (int i = 0; i < rows->n; i++) {
@@ -365,18 +373,18 @@ static void write_moves(Cli *cli, const SpmdCall *call, const Sides *rows)
         if (!is_moved(call, row))
             continue;
         any = true;
-        buf_printf(&cli->out, "%s %d is resharded: %s to %s\n", row->role, row->number,
+        buf_printf(query->out, "%s %d is resharded: %s to %s\n", row->role, row->number,
                    mapping_text(call, row->given), mapping_text(call, row->answer));
     }
     if (!any)
-        buf_puts(&cli->out, "nothing is resharded\n");
+        buf_puts(query->out, "nothing is resharded\n");
 }
 
-static void write_head(Cli *cli, const SpmdCall *call)
+static void write_head(RuleQuery *query, const SpmdCall *call)
 {
-    buf_printf(&cli->out, "%s%s on ", call->name, call->backward ? ", backward," : "");
-    mesh_format(call->mesh, &cli->out);
-    buf_puts(&cli->out, "\n\n");
+    buf_printf(query->out, "%s%s on ", call->name, call->backward ? ", backward," : "");
+    mesh_format(call->mesh, query->out);
+    buf_puts(query->out, "\n\n");
 }
 
 /* ---- the answer of Paddle itself ---- */
@@ -403,6 +411,8 @@ static bool is_odd(const SpmdCall *asked, const SpmdCall *answered)
 
 /* ---- attributes that nobody asked for ---- */
 
+typedef Vec(const char *) Texts;
+
 /* Those given that a built-in rule did not ask for. A rule in Lua gets them all. */
 static Texts unread_attrs(const SpmdCall *call)
 {
@@ -416,11 +426,11 @@ static Texts unread_attrs(const SpmdCall *call)
     return out;
 }
 
-static void write_unread(Cli *cli, const SpmdCall *call)
+static void write_unread(RuleQuery *query, const SpmdCall *call)
 {
     Texts unread = unread_attrs(call);
     for (int i = 0; i < unread.n; i++)
-        buf_printf(&cli->out, "the rule does not read '%s': it reads %s\n", unread.at[i],
+        buf_printf(query->out, "the rule does not read '%s': it reads %s\n", unread.at[i],
                    call->reads->n > 0 ? call->reads->s : "no attribute");
 }
 
@@ -456,16 +466,16 @@ static Json *operand_json(const SpmdCall *call, const Side *row)
     return out;
 }
 
-static void write_json(Cli *cli, const SpmdCall *call, const Sides *rows, const Buf *trace,
+static void write_json(RuleQuery *query, const SpmdCall *call, const Sides *rows, const Buf *trace,
                        bool odd)
 {
     Json *out = json_object(), *steps = json_array();
     Json *inputs = json_array(), *outputs = json_array();
-    Buf mesh = buf_new(cli->arena);
+    Buf mesh = buf_new(query->arena);
     mesh_format(call->mesh, &mesh);
     for (int i = 0; i < rows->n; i++)
         json_add(rows->at[i].role[0] == 'i' ? inputs : outputs, operand_json(call, &rows->at[i]));
-    write_steps(cli, trace, steps);
+    write_steps(query, trace, steps);
     json_set_str(out, "rule", call->name);
     json_set_str(out, "mesh", mesh.s);
     json_set_bool(out, "backward", call->backward);
@@ -475,38 +485,81 @@ static void write_json(Cli *cli, const SpmdCall *call, const Sides *rows, const 
     json_set(out, "steps", steps);
     json_set_bool(out, "exact_differs", odd);
     json_set(out, "unread_attrs", unread_json(call));
-    cli_write_json(cli, out);
+    query->json_root = out;
 }
 
-int cli_rule_trace(Cli *cli, const RuleBook *rules)
+static bool show(RuleQuery *query)
 {
     SpmdAsked asked;
     SpmdCall call;
-    Buf trace = buf_new(cli->arena), reads = buf_new(cli->arena);
-    if (!cli_find_spmd(cli, rules, &asked) || !read_call(cli, &asked, &call, &trace))
-        return cli_rule_fail(cli);
+    Buf trace = buf_new(query->arena), reads = buf_new(query->arena);
+    if (!find_asked(query, &asked) || !read_call(query, &asked, &call, &trace))
+        return false;
     call.reads = &reads;
     SpmdCall answered = call;
-    if (!cli->options.json)
-        write_head(cli, &call);
-    if (!spmd_apply(asked.rule, &answered, &cli->err)) {
-        if (!cli->options.json)
-            write_steps(cli, &trace, NULL);
-        return cli_rule_fail(cli);
+    if (!query->json)
+        write_head(query, &call);
+    if (!spmd_apply(asked.rule, &answered, query->err)) {
+        if (!query->json)
+            write_steps(query, &trace, NULL);
+        return false;
     }
     bool odd = !call.exact && is_odd(&call, &answered);
     Sides rows = list_rows(&answered, call.input, call.n_inputs, call.n_outputs);
-    if (cli->options.json) {
-        write_json(cli, &answered, &rows, &trace, odd);
-        return CLI_FINE;
+    if (query->json) {
+        write_json(query, &answered, &rows, &trace, odd);
+        return true;
     }
-    write_table(cli, &answered, &rows);
-    buf_putc(&cli->out, '\n');
-    if (write_steps(cli, &trace, NULL))
-        buf_putc(&cli->out, '\n');
-    write_moves(cli, &answered, &rows);
+    write_table(query, &answered, &rows);
+    buf_putc(query->out, '\n');
+    if (write_steps(query, &trace, NULL))
+        buf_putc(query->out, '\n');
+    write_moves(query, &answered, &rows);
     if (odd)
-        buf_puts(&cli->out, "Paddle itself answers otherwise here: --exact shows how\n");
-    write_unread(cli, &answered);
-    return CLI_FINE;
+        buf_puts(query->out, "Paddle itself answers otherwise here: --exact shows how\n");
+    write_unread(query, &answered);
+    return true;
 }
+
+/* ---- proving ---- */
+
+static bool find(RuleQuery *query, NamedRules *out)
+{
+    SpmdAsked asked;
+    if (!find_asked(query, &asked))
+        return false;
+    *out = (NamedRules){asked.rule, asked.name};
+    return true;
+}
+
+static bool built_in(RuleQuery *query, int i, NamedRules *out)
+{
+    (void)query;
+    const SpmdRule *rule = spmd_rules_next(NULL);
+    while (rule && i-- > 0)
+        rule = spmd_rules_next(rule);
+    if (rule)
+        *out = (NamedRules){rule, rule->names};
+    return rule != NULL;
+}
+
+static bool registered(RuleQuery *query, int i, NamedRules *out)
+{
+    const SpmdRules *rules = spmd_rules_of(query->rules);
+    if (i >= spmd_rules_n_users(rules))
+        return false;
+    const SpmdRule *rule = spmd_rules_user(rules, i);
+    *out = (NamedRules){rule, rule->names};
+    return true;
+}
+
+static bool prove(RuleQuery *query, const NamedRules *rules, const SystemCall *call, RuleProof *out)
+{
+    SpmdClaim claim = {rules->rule, query->exact, true, true};
+    return spmd_check(query->arena, query->rules->registry, &claim, call, out, query->err);
+}
+
+const RuleReport paddle_reports[] = {
+    {"trace", "rule", SYSTEM_PADDLE, show, find, built_in, registered, prove},
+    {0},
+};

@@ -1,0 +1,116 @@
+#include "core/rules/rule_query.h"
+
+#include "core/rules/infer.h"
+#include "core/rules/one_op.h"
+
+/* ---- the op asked about, as a graph of one op ---- */
+
+enum { OUTPUTS_TRIED = 32 };
+
+/* "axis=1" under the name that the other system has for it. */
+static const char *rename_attr(RuleQuery *query, const Alias *alias, const char *given)
+{
+    Str rest = str_from(given), name = str_take(&rest, '=');
+    for (int i = 0; alias && i < alias->n_attrs; i++)
+        if (str_eq(name, str_from(alias->attr[i].ours)))
+            return arena_printf(query->arena, "%s%s", alias->attr[i].theirs, given + name.n);
+    return given;
+}
+
+static bool add_attrs(RuleQuery *query, OneOpBuilder *builder, const Alias *alias)
+{
+    for (int i = 0; i < query->n_attrs; i++)
+        if (!one_op_attr_text(builder, rename_attr(query, alias, query->attrs[i]), query->err))
+            return false;
+    return true;
+}
+
+const Graph *query_attrs(RuleQuery *query, const char *name, const Alias *alias)
+{
+    OneOpBuilder *builder = one_op_new(query->arena, &(OneOp){.op_type = str_from(name)});
+    return add_attrs(query, builder, alias) ? one_op_graph(builder, query->err) : NULL;
+}
+
+static Graph *graph_of(RuleQuery *query, int n_outputs)
+{
+    OneOp op = {.op_type = str_from(query->name), .n_outputs = n_outputs};
+    if (!one_op_operands(query->arena, str_from(query->shapes), &op, query->err))
+        return NULL;
+    OneOpBuilder *builder = one_op_new(query->arena, &op);
+    return add_attrs(query, builder, NULL) ? one_op_graph(builder, query->err) : NULL;
+}
+
+static bool is_refused(RuleQuery *query, const Graph *graph)
+{
+    const DimBindings none = {0};
+    const Inferred *inferred =
+        infer(query->arena, graph, query->rules->registry, &none, false, NULL);
+    const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
+    return space && space->no_rule;
+}
+
+/* An operator of several outputs that refuses few, as a split does, is offered more. */
+Graph *query_graph(RuleQuery *query, const Operator *rule)
+{
+    int n = rule->data ? rule->data->n_outputs : 1, most = OUTPUTS_TRIED;
+    if (rule->rule && rule->outputs_max < most)
+        most = rule->outputs_max;
+    Graph *first = graph_of(query, n), *graph = first;
+    while (graph && n < most && is_refused(query, graph))
+        graph = graph_of(query, ++n);
+    return !graph || is_refused(query, graph) ? first : graph;
+}
+
+/* ---- operators by name ---- */
+
+/* The nearest name to a wrong one, of any system's; whether letters are capital does not count. */
+typedef struct {
+    Arena *arena;
+    Str given;
+    const char *system, *name; /* system NULL: one of ours */
+    int distance;
+} Nearest;
+
+static void offer(Nearest *nearest, const char *system, const char *name)
+{
+    const char *plain = str_lower_case(nearest->arena, str_from(name));
+    int distance = str_distance(nearest->given, str_from(plain));
+    if (distance >= nearest->distance)
+        return;
+    nearest->system = system;
+    nearest->name = name;
+    nearest->distance = distance;
+}
+
+static Nearest nearest_name(Arena *arena, const Registry *registry, Str given)
+{
+    SystemId system = SYSTEM_COUNT;
+    Str rest = given;
+    bool of_system = alias_split(given, &system, &rest);
+    Nearest nearest = {.arena = arena, .distance = rest.n > 9 ? 4 : 1 + (int)rest.n / 3};
+    nearest.given = str_from(str_lower_case(arena, rest));
+    Aliases aliases = alias_names(arena, NULL);
+    for (int i = 0; !of_system && i < registry_count(registry); i++)
+        offer(&nearest, NULL, registry_at(registry, i)->name);
+    for (int i = 0; i < aliases.n; i++)
+        if (!of_system || aliases.at[i].system == system)
+            offer(&nearest, system_name(aliases.at[i].system), aliases.at[i].name);
+    return nearest;
+}
+
+const Operator *query_operator(RuleQuery *query)
+{
+    const Registry *registry = query->rules->registry;
+    Str name = str_from(query->name);
+    const Operator *found = registry_find(registry, name);
+    if (found)
+        return found;
+    error_kind(query->err, ERROR_UNKNOWN_OP, "there is no operator '%.*s'", STR_ARG(name));
+    Nearest nearest = nearest_name(query->arena, registry, name);
+    if (nearest.name)
+        error_hint(query->err, "did you mean %s%s%s", nearest.system ? nearest.system : "",
+                   nearest.system ? "::" : "", nearest.name);
+    else
+        error_hint(query->err, "dimscope rule --list has them all");
+    return NULL;
+}
