@@ -145,12 +145,36 @@ static const char *scripts_find(Scripts *scripts, const char *kind, const char *
     return find_shipped(scripts, kind, name, err);
 }
 
+/* An include that is not there: what could be, below the folder. */
+static const char *find_included(Scripts *scripts, const char *kind, const char *name, Error *err)
+{
+    const char *path = find_shipped(scripts, kind, name, NULL), *listed = "";
+    if (path)
+        return path;
+    for (const char **dir = scripts->data_dir; *dir && *listed == '\0'; dir++)
+        listed = list_names(
+            scripts->arena,
+            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s/lib", kind)),
+            ", lib/");
+    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
+    if (*listed)
+        error_hint(err, "there are: lib/%s", listed);
+    return NULL;
+}
+
 /* ---- machines ---- */
+
+/* include "lib/nvidia", below the folder of the machines */
+static const char *find_machine(void *finder, const char *name, Error *err)
+{
+    return find_included(finder, "machines", name, err);
+}
 
 static bool machine_hook(void *context, Arena *arena, const char *name, Machine *out, Error *err)
 {
+    MachineIncludes includes = {find_machine, context};
     const char *path = scripts_find(context, "machines", name, err);
-    return path && machine_read(arena, path, out, err);
+    return path && machine_read(arena, path, &includes, out, err);
 }
 
 /* ---- policies ---- */
@@ -203,23 +227,6 @@ static void drop_stale(Scripts *scripts, const Session *session)
     for (int i = scripts->loaded.n - 1; session && i >= 0; i--)
         if (scripts->loaded.at[i].model == session->model_arena)
             drop(scripts, i);
-}
-
-/* An include that is not there: what could be, below the folder. */
-static const char *find_included(Scripts *scripts, const char *kind, const char *name, Error *err)
-{
-    const char *path = find_shipped(scripts, kind, name, NULL), *listed = "";
-    if (path)
-        return path;
-    for (const char **dir = scripts->data_dir; *dir && *listed == '\0'; dir++)
-        listed = list_names(
-            scripts->arena,
-            path_join(scripts->arena, *dir, arena_printf(scripts->arena, "scripts/%s/lib", kind)),
-            ", lib/");
-    error_kind(err, ERROR_UNREADABLE, "there is no '%s' among the %s", name, kind);
-    if (*listed)
-        error_hint(err, "there are: lib/%s", listed);
-    return NULL;
 }
 
 /* include "lib/common", below the folder of the policies */

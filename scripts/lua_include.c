@@ -1,9 +1,9 @@
 /* lua_include.c - include("NAME"): what a shipped file of Lua gives.
  *
- * The names are those of shipped files, in the folder of policies or of models; no other file can
- * be read, so that a script from anywhere may run. A file runs once in a state, and what it returns
- * is the same table wherever it is included. To a person its functions are as ours: a decision, a
- * note or an error has the line of the script that called them (SANDBOX_INCLUDED).
+ * The names are those of shipped files, in the folder of policies, of models or of machines; no
+ * other file can be read, so that a script from anywhere may run. A file runs once in a state, and
+ * what it returns is the same table wherever it is included. To a person its functions are as ours:
+ * a decision, a note or an error has the line of the script that called them (SANDBOX_INCLUDED).
  */
 #include "core/base/file.h"
 #include "scripts/lua_api.h"
@@ -72,6 +72,7 @@ static int include(lua_State *L)
 const LuaEntry include_globals[] = {
     {"include", include, "(name: string): any",
      "Returns what a shipped file returns: include \"lib/common\" runs "
-     "scripts/policies/lib/common.lua in a policy, and a file of scripts/models in a model file. "
-     "Other files cannot be read."},
+     "scripts/policies/lib/common.lua in a policy, a file of scripts/models in a model file, one "
+     "of "
+     "scripts/machines in a machine file. Other files cannot be read."},
     {NULL, NULL, NULL, NULL}};

@@ -428,7 +428,15 @@ static void place_check(Reading *reading)
         error_in_file(reading->err, source->name);
 }
 
-bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
+static int open_include(lua_State *L)
+{
+    lua_pushcfunction(L, include_globals[0].function);
+    lua_setglobal(L, "include");
+    return 0;
+}
+
+bool machine_read(Arena *arena, const char *path, const MachineIncludes *includes, Machine *out,
+                  Error *err)
 {
     Error own = {0};
     Sandbox *sandbox = sandbox_new(path);
@@ -439,7 +447,12 @@ bool machine_read(Arena *arena, const char *path, Machine *out, Error *err)
     Reading reading = {.arena = arena, .machine = out, .err = err ? err : &own};
     reading.sandbox = sandbox;
     reading.tuning = arena_make(arena, Tuning);
-    bool ok = sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
+    if (includes) {
+        sandbox->find = includes->find;
+        sandbox->finder = includes->finder;
+    }
+    bool ok = (!includes || sandbox_protect(sandbox, open_include, NULL, err)) &&
+              sandbox_read(sandbox, err) && sandbox_run(sandbox, read_machine, &reading, err) &&
               reading.ok;
     if (ok && !machine_check(out, reading.err)) {
         place_check(&reading);

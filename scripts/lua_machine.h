@@ -20,10 +20,18 @@
 #include "core/reshard/machine.h"
 #include "scripts/lua_api.h"
 
-/* Texts of *out live in the arena; an error keeps `path`. ERROR_UNREADABLE: no such file;
- * ERROR_SCRIPT: the file fails, or its table is not as above (placed at the field in its own
- * table, where the text names it). */
-bool machine_read(Arena *arena, const char *path, Machine *out, Error *err);
+/* Finds the file that include "lib/x" names in a machine file; returns NULL with *err if there is
+ * none. */
+typedef struct {
+    const char *(*find)(void *finder, const char *name, Error *err);
+    void *finder;
+} MachineIncludes;
+
+/* Texts of *out live in the arena; an error keeps `path`. includes: NULL if the file may not
+ * include others. ERROR_UNREADABLE: no such file; ERROR_SCRIPT: the file fails, or its table is not
+ * as above (placed at the field in its own table, where the text names it). */
+bool machine_read(Arena *arena, const char *path, const MachineIncludes *includes, Machine *out,
+                  Error *err);
 
 /* The fields of a machine file, as rows of help. */
 void machine_entries(Arena *arena, ScriptEntries *rows);

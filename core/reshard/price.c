@@ -162,7 +162,7 @@ static void say_bytes(int64_t bytes, bool any, Buf *out)
 }
 
 /* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)"; "the most": a limit of the machine file */
-static void say_pass(const Pass *pass, double size_share, int64_t bytes, bool any, Buf *out)
+static void say_pass(const WirePass *pass, double size_share, int64_t bytes, bool any, Buf *out)
 {
     bool limited = pass_bytes_per_s(pass) < pass->left * pass->bus_bytes_per_s;
     double left = limited ? size_share : size_share * pass->left;

@@ -46,7 +46,7 @@ static double tighter(double a, double b)
     return a > 0 && (b <= 0 || a < b) ? a : b;
 }
 
-double pass_bytes_per_s(const Pass *pass)
+double pass_bytes_per_s(const WirePass *pass)
 {
     double rate = pass->left * pass->bus_bytes_per_s;
     return pass->most_bytes_per_s > 0 ? lesser(rate, pass->most_bytes_per_s) : rate;
@@ -102,8 +102,8 @@ static Way *add_way(Ask *ask, const char *name, Protocol protocol, const char *f
 
 static void add_pass(Way *way, double share, double bus, double left, double most)
 {
-    Pass *pass = &way->pass[way->n_passes++];
-    *pass = (Pass){share, bus, left, most};
+    WirePass *pass = &way->pass[way->n_passes++];
+    *pass = (WirePass){share, bus, left, most};
     way->us_per_byte += share / pass_bytes_per_s(pass) * 1e6;
 }
 

@@ -31,7 +31,7 @@ typedef struct {
     double share;
     double bus_bytes_per_s, left; /* left: what the protocol leaves of the bus */
     double most_bytes_per_s;      /* the machine file's limit; 0: none */
-} Pass;
+} WirePass;
 
 typedef struct {
     const char *name;    /* "ring LL128" */
@@ -41,7 +41,7 @@ typedef struct {
     double base_us, inside_us, between_us, n_inside, n_between;
     double plateau, plateau_bytes; /* latency is multiplied from so many bytes on; 0: never */
     int n_passes;                  /* 1; an all-to-all over nodes has 2 */
-    Pass pass[2];
+    WirePass pass[2];
     double us_per_byte; /* of all passes */
 } Way;
 
@@ -51,7 +51,7 @@ enum { WAYS_MAX = 10 };
 int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Way *ways);
 
 double way_us(const Machine *machine, const Way *way, int64_t bytes);
-double pass_bytes_per_s(const Pass *pass);
+double pass_bytes_per_s(const WirePass *pass);
 
 /* What a tree reaches of its bandwidth with messages of that size; 1 for other ways. */
 double way_size_share(const Machine *machine, const Way *way, int64_t bytes);

@@ -5,13 +5,13 @@
  * planner is priced on the same machine (compare.h); Shardy's own sequences are those of
  * the conformance facts, under the cost model of their verb, at both sizes.
  */
+#include "tests/unit/shipped_machine.h"
 #include "tests/bench/bench.h"
 
 #include "core/base/file.h"
 #include "core/peers/shardy/eval_reshard.h"
 #include "core/reshard/compare.h"
 #include "core/peers/shardy/tensor_sharding.h"
-#include "scripts/lua_machine.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ static World *world(const char *mesh)
     Error err = {0};
     w->arena = arena;
     w->mesh = mesh_of(arena, mesh);
-    must(machine_read(arena, "scripts/machines/h100x8.lua", &w->machine, &err), &err);
+    must(shipped_machine(arena, "h100x8", &w->machine, &err), &err);
     w->shardings = shardings_new(arena);
     w->resharder = resharder_new(arena, w->mesh, &w->machine, w->shardings);
     w->shape = (Shape){.n_dims = 3, .dim = {64, 4096, 8192}};

@@ -43,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Arena *arena = arena_new();
     Machine machine;
     Error err = {0};
-    bool ok = machine_read(arena, arena_printf(arena, "/proc/self/fd/%d", fd), &machine, &err);
+    bool ok =
+        machine_read(arena, arena_printf(arena, "/proc/self/fd/%d", fd), NULL, &machine, &err);
     if (ok == error_is_set(&err))
         abort();
     if (ok)

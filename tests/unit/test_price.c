@@ -1,8 +1,8 @@
 /* Prices of collectives: NCCL's model in worked numbers, bounds, and where it changes its mind. */
+#include "tests/unit/shipped_machine.h"
 #include "tests/unit/unit.h"
 
 #include "core/reshard/price_ways.h"
-#include "scripts/lua_machine.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,9 +11,7 @@ static Machine shipped(Arena *arena, const char *name)
 {
     Machine machine;
     Error err = {0};
-    Buf path = buf_new(arena);
-    buf_printf(&path, "scripts/machines/%s.lua", name);
-    if (!machine_read(arena, path.s, &machine, &err))
+    if (!shipped_machine(arena, name, &machine, &err))
         fail_msg("%s: %s", name, err.text);
     return machine;
 }

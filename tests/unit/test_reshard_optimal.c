@@ -2,11 +2,11 @@
  * every legal step between any two of them, Dijkstra over all. What reshard() finds must cost as
  * much, under machines that weigh latency and bytes differently; its bound never more. Kinds,
  * groups, payloads and chunks are worked out here anew, from the table of space.h. */
+#include "tests/unit/shipped_machine.h"
 #include "tests/unit/random.h"
 #include "tests/unit/unit.h"
 
 #include "core/reshard/reshard.h"
-#include "scripts/lua_machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -438,7 +438,7 @@ static void is_the_cheapest_on_h100(void **state)
     (void)state;
     Arena *arena = arena_new();
     Machine machine;
-    assert_true(machine_read(arena, "scripts/machines/h100x8.lua", &machine, NULL));
+    assert_true(shipped_machine(arena, "h100x8", &machine, NULL));
     static const char *const meshes[] = {"a=2,b=2,c=2", "a=2,b=2,c=2,d=2"};
     static const Shape shapes[] = {SHAPE(2, 64, 128), SHAPE(2, 8192, 4096)};
     seed = 9;

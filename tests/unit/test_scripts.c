@@ -787,7 +787,7 @@ static void read_machine(void **state)
     Machine machine;
     Error err = {0};
     Buf out = buf_new(arena);
-    if (machine_read(arena, path, &machine, &err))
+    if (machine_read(arena, path, NULL, &machine, &err))
         buf_printf(&out, "%s %" PRId64 " %" PRId64 " %g %g %g %g %s %g %g %s %g %g", machine.name,
                    machine.devices_per_node, machine.memory_bytes, machine.memory_bytes_per_s,
                    machine.flops_per_s[DT_F32], machine.flops_per_s[DT_BF16], machine.launch_us,

@@ -1,10 +1,10 @@
 /* Traffic against brute force: what every place sends and gets, group by group. */
+#include "tests/unit/shipped_machine.h"
 #include "tests/unit/unit.h"
 
 #include "core/cost/cost.h"
 #include "core/cost/traffic.h"
 #include "scripts/hooks.h"
-#include "scripts/lua_machine.h"
 
 #include <math.h>
 
@@ -42,8 +42,7 @@ static Machine machine_called(Arena *arena, const char *name)
     machine.inside = (Link){.name = "in", .latency_us = 2, .bytes_per_s = 400e9};
     machine.between = (Link){.name = "out", .latency_us = 5, .bytes_per_s = 50e9};
     if (strcmp(name, "plain") != 0)
-        assert_true(machine_read(arena, arena_printf(arena, "scripts/machines/%s.lua", name),
-                                 &machine, NULL));
+        assert_true(shipped_machine(arena, name, &machine, NULL));
     return machine;
 }
 
