@@ -43,8 +43,8 @@ typedef struct {
     int w, h;
 } ViewRow;
 
-static const char finding[] = "finding the pins", counting[] = "counting",
-                  counted[] = "being counted";
+static const char finding[] = "tracing shardings", counting[] = "counting",
+                  counted[] = "counting reshards";
 static ViewRow view_rows[] = {
     {"why page", "jjw", finding, 80, 24}, {"why of a wide screen", "jjw", finding, 160, 50},
     {"op", "jj2j", finding, 160, 50},     {"tensor", "jj3", finding, 160, 50},

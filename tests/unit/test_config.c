@@ -59,14 +59,14 @@ static ConfigRow rows[] = {
      "flops "
      "time cost times reshard why changed; not 'names'\n"},
     {"no section", "mouse = off\n",
-     "config:1: this stands in no section: [explorer] comes first\n"},
+     "config:1: this line is in no section: begin with [explorer]\n"},
     {"unknown section", "[colors]\nx = 1\n",
      "config:1: no section [colors] (there are [explorer], [theme] and [keys])\n"},
     {"no value", "[explorer]\nmouse\n", "config:2: a line is NAME = VALUE\n"},
     {"open section", "[explorer\nmouse = off\n", "config:1: a section is written [name]\n"},
     {"looks", "[theme]\naxis1 = bold #56b4e9\ndim = bright-black\ntext = 17 underline\n", ""},
     {"no such colour", "[theme]\naxis1 = pinkish\n",
-     "config:2: 'pinkish' is no colour and no mark (a name as cyan or bright-red, 0 to 255, "
+     "config:2: 'pinkish' is not a colour or a mark (a name as cyan or bright-red, 0 to 255, "
      "#rrggbb, default; bold, underline, reverse)\n"},
     {"no such role", "[theme]\naxis9 = red\n",
      "config:2: no role 'axis9' in a theme (text dim head status frame focus rail note error dear "

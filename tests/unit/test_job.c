@@ -229,10 +229,10 @@ static void a_stopped_plan_is_as_before(void **state)
     if (job_runs(ui)) {
         Buf text = buf_new(f->arena);
         grid_format(app_draw(f->app), &text);
-        assert_non_null(strstr(text.s, "the plan is being made"));
+        assert_non_null(strstr(text.s, "when the plan is ready"));
         app_type(f->app, STR("<C-c>"));
         wait_for_job(f);
-        assert_string_equal(ui->messages.text, "stopped: the plan is as before");
+        assert_string_equal(ui->messages.text, "stopped: the plan is unchanged");
     }
     assert_ptr_equal(f->session->plan, plan);
     assert_string_equal(f->session->options.policy, policy);

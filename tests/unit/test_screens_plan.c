@@ -51,7 +51,7 @@ static ScreenRow rows[] = {
      ":decide sharded<Enter>",
      -1,
      {"replicated AXES, unreduced AXES, barrier forward|backward|none, tie NAME"}},
-    {"where undo stands", 80, 24, "ptu:journal<Enter>", -1, {"12 undone", "u and C-r stand here"}},
+    {"where undo stands", 80, 24, "ptu:journal<Enter>", -1, {"12 undone", "undo position"}},
     {"a pin's price before it is set",
      80,
      24,
@@ -195,7 +195,7 @@ static ScreenRow rows[] = {
      -1,
      {"> g:unpin", "unreduced  graph:unreduced(what: target|target[], axes: axes)"}},
     {"Tab goes on, and back", 80, 24, "ig:un<Tab><Tab><BTab><BTab>", -1, {"> g:unmark"}},
-    {"a line of Lua is written", 80, 24, ":write /dev/null<Enter>", -1, {"no pin was made here"}},
+    {"a line of Lua is written", 80, 24, ":write /dev/null<Enter>", -1, {"no pins were made here"}},
 };
 
 static void pins_are_written_as_a_policy(void **state)
@@ -219,7 +219,7 @@ static void pins_are_written_as_a_policy(void **state)
     const char *other = arena_printf(arena, "%s/mine.lua", folder);
     assert_true(file_write(other, STR("-- mine\n"), NULL));
     keys = arena_printf(arena, ":write %s<Enter>", other);
-    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "stays as it is"));
+    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "is not overwritten"));
     keys = arena_printf(arena, ":write %s<Enter>", path);
     assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "1 line to"));
     unlink(other);
@@ -419,9 +419,9 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     screen_says(app, (const char *const[]){
                          "PASS: largest error of an output ", "; 96 values equal on every rank",
                          "3 passes timed on the host, seed 0", ", measured ",
-                         "OP, farthest off first", "CHANGE", " d0 ", "the same ops from", NULL});
+                         "OP, worst estimate first", "CHANGE", " d0 ", "the same ops from", NULL});
     app_type(app, STR("19"));
-    screen_says(app, (const char *const[]){"PASS", "OP, farthest off first", NULL});
+    screen_says(app, (const char *const[]){"PASS", "OP, worst estimate first", NULL});
     app_resize(app, 160, 50);
     screen_says(app, (const char *const[]){"DEVICE    COMPUTE", "KIND", NULL});
     app_type(app, STR(":run fast repeat 1 seed 7<Enter>"));

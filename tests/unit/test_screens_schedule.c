@@ -79,7 +79,7 @@ static ScheduleRow rows[] = {
      "1f1b",
      "ig:schedule('gpipe', {micro_batches = 8})<Enter>",
      {"plan changed: 1 decision: micro-batch ", "step now "}},
-    {"what a row of time is", "1f1b", "9?", {"a line for each part of the mesh"}},
+    {"what a row of time is", "1f1b", "9?", {"line for each stage and one micro-batch"}},
     {"a device's stage", "1f1b", "4j", {"node 0  stage 1"}},
 };
 

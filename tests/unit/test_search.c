@@ -1,4 +1,4 @@
-/* Patterns on the sample GPT-2: how many hits, or why they are not looked for. */
+/* Patterns on the sample GPT-2: how many hits, or why it is refused. */
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
@@ -15,14 +15,15 @@ static SearchRow rows[] = {
     {"a choice", "h\\.[01]\\.mlp\\.(c_fc|c_proj)/Gemm", 4, NULL},
     {"repetition", "h\\.[0-9]{2}\\.mlp\\.c_fc/Gemm", 2, NULL},
     {"an open group", "(", 0, "nmatched"},
-    {"a reference", "(h).*\\1", 0, "\\1 and such"},
-    {"repeated repetitions", "((((x{1,250}){1,250}){1,250}){1,250})", 0, "too much is repeated"},
+    {"a reference", "(h).*\\1", 0, "back-references"},
+    {"repeated repetitions", "((((x{1,250}){1,250}){1,250}){1,250})", 0,
+     "repetitions are too large"},
     {"nested +",
      "(((((((((((((((((((((((((((((((((((((((((x+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)"
      "+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+",
-     0, "too much is repeated"},
-    {"repeated side by side", "x{100}{100}{100}", 0, "too much is repeated"},
-    {"without its end", "((x{200}){200}", 0, "too much is repeated"},
+     0, "repetitions are too large"},
+    {"repeated side by side", "x{100}{100}{100}", 0, "repetitions are too large"},
+    {"without its end", "((x{200}){200}", 0, "repetitions are too large"},
 };
 
 static Session *session;

@@ -60,7 +60,7 @@ static void tables_have_all_rows(void **state)
         app_draw(app);
         if (!views[show]->table) {
             bool page = show >= SHOW_WHY;
-            assert_int_equal(page, app->ui.list[show].text.n > 0);
+            assert_int_equal(page, app->ui.list[show].text.str.n > 0);
             continue;
         }
         views[show]->table(&app->ui, &sheet);

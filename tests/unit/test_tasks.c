@@ -98,7 +98,7 @@ static TaskRow rows[] = {
      .facts = {"PASS: largest error of an output ", "; 96 values equal on every rank"},
      .tiny = true},
     {"predicted against measured time per op and collective", "9:run<Enter>1", "9", 1,
-     .facts = {"OP, farthest off first", "PREDICTED", "MEASURED", "CHANGE", "KIND", "reshard"},
+     .facts = {"OP, worst estimate first", "PREDICTED", "MEASURED", "CHANGE", "KIND", "reshard"},
      .tiny = true},
 };
 
@@ -232,7 +232,7 @@ static void edit_the_policy_in_another_window_see_the_effect(void **state)
     app_type(app, STR("8"));
     screen_says(app, (const char *const[]){":2:3: 'lm_head.weight' has 2 dims, no dim 2",
                                            "its dims: 0 of 768, 1 of 50257; -1 is the last",
-                                           "the plan is that of the last good run", NULL});
+                                           "the plan is from the last successful run", NULL});
     Str place;
     int line = 0;
     assert_true(policy_place(&app->ui, &place, &line)); /* where e opens the editor */

@@ -69,7 +69,7 @@ static void why_not_menu(Ui *ui)
         ui_say(ui, "select an op or a tensor first");
         return;
     }
-    menu_open(ui, "why not cut by", why_not_chosen);
+    menu_open(ui, "why not sharded by", why_not_chosen);
     for (int a = 0; a < mesh->n_axes; a++)
         menu_add_axis(ui, a, "jk");
 }
@@ -207,7 +207,7 @@ static const char *shell_command(Ui *ui, Str typed)
 static bool shell(App *app, Str args, Error *err)
 {
     static const char script[] =
-        "eval \"$1\"; s=$?; printf '\\n-- ended with %d; Enter goes back ' $s; read -r _; exit 0";
+        "eval \"$1\"; s=$?; printf '\\n-- exit status %d; Enter goes back ' $s; read -r _; exit 0";
 
     if (args.n == 0) {
         app->ui.asked.prompt = "shell ";
@@ -494,7 +494,7 @@ static bool act_on_place(App *app, ActId act)
     else if (act == ACT_BACK && !places_back(ui))
         ui_say(ui, "this is where you began");
     else if (act == ACT_FORWARD && !places_forward(ui))
-        ui_say(ui, "nothing further on");
+        ui_say(ui, "there is no later place to go to");
     else
         return act == ACT_BACK || act == ACT_FORWARD;
     return true;
@@ -520,7 +520,7 @@ static void act_on_program(App *app, ActId act)
     } else if (act == ACT_TOUR && app->tour.on) {
         app_type(app, tour_rest(&app->tour));
     } else if (act == ACT_TOUR) {
-        ui_say(ui, "the tour is of a sample: dimscope tour");
+        ui_say(ui, "the tour needs its sample model: dimscope tour");
     } else if (act == ACT_ZOOM) {
         ui->look.zoomed = !ui->look.zoomed;
     } else if (act == ACT_OPTIONS || act == ACT_SET) {

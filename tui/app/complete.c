@@ -247,7 +247,7 @@ void complete_step(Ui *ui, Prompt *prompt, int by)
     Completions all = find(ui, prompt, typed);
 
     if (all.words.n == 0) {
-        ui_say(ui, "%s", all.none ? all.none : "nothing begins so");
+        ui_say(ui, "%s", all.none ? all.none : "no match");
         return;
     }
     const Candidate *only = &all.words.at[0];

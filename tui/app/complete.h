@@ -22,7 +22,7 @@ typedef struct {
     size_t from; /* of the typed text: where the word begins that they stand for */
     Vec(Candidate) words;
     size_t shared;    /* bytes of all that were offered, kept or not, that are the same */
-    const char *none; /* why there is none; NULL: nothing begins so */
+    const char *none; /* why there is none; NULL: no match */
 } Completions;
 
 /* Adds it when it begins so; past CANDIDATES_MAX it counts for `shared` only. */

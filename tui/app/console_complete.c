@@ -77,7 +77,7 @@ static void offer_names(Line *line)
     const Naming *naming = session->naming;
     for (size_t i = 0; i < line->stem.n; i++)
         if (strchr("*?{}[]", line->stem.s[i])) {
-            line->out->none = "a pattern is left as it is";
+            line->out->none = "patterns are not completed";
             return;
         }
     line->seen = names_new(line->ui->frame);

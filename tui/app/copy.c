@@ -93,7 +93,7 @@ void copy_field(Ui *ui)
     if (text.n > 0)
         ui->asked.clipboard = text.s;
     else
-        ui_say(ui, "there is nothing to copy here");
+        ui_say(ui, "nothing to copy here");
 }
 
 static void chosen(Ui *ui, int form)
@@ -119,7 +119,7 @@ static void open_menu(Ui *ui)
     if (ui->menu.n > 0)
         return;
     ui->menu.open = false;
-    ui_say(ui, "there is nothing to copy here");
+    ui_say(ui, "nothing to copy here");
 }
 
 const char *copy_forms(const Ui *ui)
@@ -140,7 +140,8 @@ bool copy_as(Ui *ui, Str form, Error *err)
     for (int i = 0; i < FORM_END; i++) {
         if (!str_eq(form, str_from(form_name(i))))
             continue;
-        return copy_form(ui, i) || error_set(err, "%s cannot say what is selected", form_name(i));
+        return copy_form(ui, i) ||
+               error_set(err, "%s has no notation for what is selected", form_name(i));
     }
     error_set(err, "no form '%.*s'", STR_ARG(form));
     error_hint(err, "forms: %s", copy_forms(ui));

@@ -85,7 +85,7 @@ void go_producer(Ui *ui)
     else if (maker >= 0 && !inferred_is_host(ui->session->inferred, maker))
         ops[n++] = maker;
     if (n == 0)
-        ui_say(ui, "no op makes this: it is given");
+        ui_say(ui, "no op makes this: it is an input or a parameter");
     else
         go_one_of(ui, "made by", ops, n);
 }
@@ -125,7 +125,7 @@ void go_reshard(Ui *ui)
     if (found < 0 && ui->at.op >= 0)
         found = ui->comm->of_op[ui->at.op];
     if (found < 0) {
-        ui_say(ui, "no reshard: every reader takes it as it is");
+        ui_say(ui, "no reshard: every op reads it as it is sharded");
         return;
     }
     if (comm_arranged(ui)->n_rows < 0) {
@@ -134,7 +134,7 @@ void go_reshard(Ui *ui)
         return;
     }
     if (ui->comm->row_of[found] >= ui->comm->n_rows) {
-        ui_say(ui, "the filter leaves its reshard out: F lists all again");
+        ui_say(ui, "the filter hides its reshard: F lists all rows again");
         return;
     }
     ui_show(ui, SHOW_COMM);
@@ -259,8 +259,8 @@ void go_next_change(Ui *ui, int by)
         ui_select_row(ui, i);
         return;
     }
-    ui_say(ui, ui->changes.before ? "no further row that has changed"
-                                  : "no op has changed: the plan is as it was made first");
+    ui_say(ui, ui->changes.before ? "no further row has changed"
+                                  : "no op has changed: this is the first plan");
 }
 
 bool go_tensor(Ui *ui, Str name, int *dim, Error *err)

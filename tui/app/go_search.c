@@ -75,7 +75,7 @@ static void count_done(Ui *ui, void *context, bool ok, const Error *err)
     if (ok && same)
         search_take(ui->find.search, job->search);
     if (same && by != 0)
-        ui_say(ui, "the search was stopped: n goes on with it");
+        ui_say(ui, "search stopped: n continues it");
     if (ok && same && by != 0) {
         ui->messages.text[0] = '\0';
         go_search_again(ui, by);

@@ -81,7 +81,7 @@ static void choose(Ui *ui, Palette *palette, const Matches *all)
 {
     palette->open = false;
     if (palette->at >= all->n) {
-        ui_say(ui, "no action is called so");
+        ui_say(ui, "no action has this name");
         return;
     }
     const Action *action = all->at[palette->at].action;

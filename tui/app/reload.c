@@ -27,7 +27,7 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
     if (ok)
         ui->asked.session = reopening->next;
     else if (err->kind == ERROR_CANCELLED)
-        ui_say(ui, "stopped: the model is as before");
+        ui_say(ui, "stopped: the model is unchanged");
     else
         ui_error(ui, err);
     free(reopening);

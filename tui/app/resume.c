@@ -232,7 +232,7 @@ bool state_apply(App *app, const Source *source, Error *err)
     if (!str_eq(first, str_from(first_line)))
         return error_set(err, "%s is not the state of a session", source->name);
     if (!str_eq(graph, str_from(own)))
-        return error_set(err, "the model has changed since the last session, which is left out");
+        return error_set(err, "the model has changed since the last session: nothing restored");
     while (rest.n > 0) {
         Str value = str_take(&rest, '\n'), key = str_take(&value, ' ');
         for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
@@ -256,7 +256,7 @@ void state_load(App *app)
         return;
     if (file_read(ui->frame, path, STATE_BYTES_MAX, &source, &err) &&
         state_apply(app, &source, &err))
-        ui_say(ui, "as the last session ended; --fresh begins anew");
+        ui_say(ui, "restored from the last session; --fresh starts anew");
     else
         ui_say(ui, "%s", err.text);
 }

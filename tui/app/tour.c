@@ -6,44 +6,38 @@ const char *const tour_model = "samples/models/gpt2.onnx", *const tour_mesh = "d
                   *const tour_policy = "megatron";
 
 const TourStep tour_steps[] = {
-    {"This is GPT-2 on 8 devices, two groups of four, cut as Megatron does. The row at the cursor "
-     "is "
-     "a layer that stands for 12 alike: alike in structure and in sharding. The lines on the left "
-     "are the values that are alive. Step down into the layer.",
+    {"This is GPT-2 on 8 devices, two groups of four, sharded as Megatron does. The row at the "
+     "cursor stands for 12 layers with the same structure and sharding. The lines on the left are "
+     "the values that are alive. Step down into the layer.",
      "jj", "attn"},
-    {"8/dp,1024,768 Σtp: dim 0 is cut by axis dp; Σtp says that each rank along tp holds an "
-     "addend, "
-     "which is summed over tp: AR tp, an all-reduce. Look at all of them.",
+    {"8/dp,1024,768 Σtp: dim 0 is sharded by axis dp; Σtp means partial: each rank along tp holds "
+     "a partial sum. AR tp, an all-reduce over tp, adds them up. Look at all reshards.",
      "5", "AR tp"},
-    {"The dearest is first, with its formula and the numbers in it; × says how often it "
+    {"The most expensive is first, with its formula and the numbers in it; × says how often it "
      "happens. Which line of the policy asked for it?",
      "w", "megatron.lua:"},
-    {"From the bottom: the pin in megatron.lua, then every op on the way. Nothing is sharded "
-     "without "
-     "such a chain. Go back to the graph, and find a weight by its name.",
+    {"Read from the bottom: the pin in megatron.lua, then every op on the way. Every sharding has "
+     "such a chain. Go back to the graph and find a weight by its name.",
      "1/h.3.mlp.c_fc.weight<Enter>", "768,3072/tp"},
-    {"Its columns are cut by tp: 768,3072/tp, so each rank has 768,768 of it. See who holds which "
-     "part.",
+    {"Its columns are sharded by tp: 768,3072/tp, so each rank holds 768,768 of it. See which rank "
+     "holds which part.",
      "3", "SLICES"},
-    {"The same sharding as Paddle, DTensor, JAX and Shardy write it, and the picture of its "
-     "slices: "
-     "equal letters, equal bytes. Why is it not cut by dp as well?",
+    {"The same sharding as Paddle, DTensor, JAX and Shardy write it, and a picture of its slices: "
+     "equal letters mean equal bytes. Why is it not sharded by dp as well?",
      "Wd", "dp"},
-    {"What stopped dp, and what would let it through. What if it were cut otherwise? Each choice "
-     "is "
-     "planned before you decide. Look, and leave with Esc.",
+    {"What stopped dp, and what would let it through. What if it were sharded another way? Each "
+     "choice is planned before you decide. Look, and leave with Esc.",
      "1x<Esc>", "[1 Graph]"},
-    {"Another plan beside this one: d asks which, f is fsdp, shipped with the program.", "df",
+    {"Compare with another plan: d asks which, f is fsdp, shipped with the program.", "df",
      "[7 Diff]"},
-    {"What both take in sums, every difference in program order, and where the two histories part. "
-     "What is alive when most memory is needed, and what could be done about it.",
+    {"Totals of both plans, every difference in program order, and the first decision that "
+     "differs. Next: what is in memory at the peak, and what would lower it.",
      "6", "[6 Mem]"},
-    {"The policy, line by line: what each decided, and what that costs. In the console below you "
-     "can "
-     "decide more; :write keeps it.",
+    {"The policy, line by line: what each line decided and what that costs. In the console below "
+     "you can decide more; :write saves it.",
      "8", "[8 Policy]"},
-    {"Keys are at the bottom of each screen, all of them under ?. q leaves. Now your own model: "
-     "dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",
+    {"The keys are at the bottom of each screen, and ? lists them all. q leaves. Now your own "
+     "model: dimscope MODEL.onnx -m dp=2,tp=4 -p megatron.",
      "", ""},
     {NULL, NULL, NULL},
 };

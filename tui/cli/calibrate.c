@@ -151,7 +151,8 @@ static Session *open_model(Cli *cli)
         const char **operand = arena_array(cli->arena, const char *, 1);
         operand[0] = cli->hooks->data_file(cli->hooks->context, cli->arena, calibrate_model);
         if (!operand[0]) {
-            error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not there", calibrate_model);
+            error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed",
+                       calibrate_model);
             error_hint(&cli->err, "it comes with the program: make install puts it in its place");
             return NULL;
         }

@@ -375,8 +375,8 @@ static void print_diff(const Page *page)
     print_fork(page);
     print_totals(page);
     if (page->diff->same_result) {
-        buf_puts(page->out,
-                 page->diff->same ? "the plans are the same\n" : "what comes of it is the same\n");
+        buf_puts(page->out, page->diff->same ? "the plans are the same\n"
+                                             : "the resulting plans are the same\n");
         return;
     }
     print_table(page, DIFF_OPS, "ops");

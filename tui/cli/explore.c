@@ -113,7 +113,7 @@ int cli_tour(Cli *cli)
     }
     const char *model = cli->hooks->data_file(cli->hooks->context, cli->arena, tour_model);
     if (!model) {
-        error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not there", tour_model);
+        error_kind(&cli->err, ERROR_UNREADABLE, "the sample %s is not installed", tour_model);
         error_hint(&cli->err, "it comes with the program: make install puts it in its place");
         return cli_fail(cli);
     }

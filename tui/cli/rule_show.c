@@ -159,7 +159,7 @@ static void show_lines(Cli *cli, const char *label, Str text)
 static void show_lost(Cli *cli, Str lost)
 {
     Buf lines = buf_new(cli->arena);
-    for (const char *before = "not said: "; lost.n > 0; before = "          ") {
+    for (const char *before = "not expressed: "; lost.n > 0; before = "               ") {
         Str line = str_take(&lost, '\n');
         buf_printf(&lines, "%s%.*s\n", before, STR_ARG(line));
     }

@@ -114,7 +114,7 @@ bool clipboard_run(const char *const *argv, Str text, Error *err)
     if (status == -1)
         return error_set(err, "%s did not answer within %d ms", argv[0], CLIPBOARD_MS);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
-        return error_kind(err, ERROR_UNREADABLE, "%s is not there", argv[0]);
+        return error_kind(err, ERROR_UNREADABLE, "%s is not installed", argv[0]);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return error_set(err, "%s ended with a failure", argv[0]);
     return true;

@@ -23,7 +23,7 @@ Comm *comm_arranged(Ui *ui)
     return comm;
 }
 
-const char comm_waiting[] = "the reshards are being counted ..";
+const char comm_waiting[] = "counting reshards ..";
 
 static bool table_work(void *context, Progress *progress, Error *err)
 {

@@ -107,7 +107,7 @@ static void say_opened(Ui *ui)
     if (diff->same)
         ui_say(ui, "the plans are the same");
     else if (diff->same_result)
-        ui_say(ui, "what comes of it is the same");
+        ui_say(ui, "the resulting plans are the same");
     else
         ui_say(ui, "%d of %d ops, %d of %d tensors differ from %s", diff->list[DIFF_OPS].n_entries,
                diff->list[DIFF_OPS].n_compared, diff->list[DIFF_TENSORS].n_entries,
@@ -149,8 +149,8 @@ bool compare_open(Ui *ui, Str words, Error *err)
     }
     job->n_steps = pins_of_step(&ui->session->journal, -1);
     if (ok && job->before && job->n_steps == 0)
-        ok =
-            error_kind(err, ERROR_USAGE, "no change was made here yet: there is no plan before it");
+        ok = error_kind(err, ERROR_USAGE,
+                        "nothing was changed here yet: there is no plan before it");
     if (off)
         compare_close(ui);
     if (!ok || off || !start(ui, open_work, open_done, job, false)) {
@@ -327,7 +327,7 @@ void compare_menu(Ui *ui)
     }
     if (pins_of_step(&ui->session->journal, -1) > 0)
         menu_add(ui, 'b', STR("before the last change"), ui->menu.n);
-    menu_add(ui, ':', STR("another policy, plan.json, mesh or propagator: type it"), ui->menu.n);
+    menu_add(ui, ':', STR("type another policy, plan.json, mesh or propagator"), ui->menu.n);
     if (ui->compare)
         menu_add(ui, 'o', STR("off: no second plan"), ui->menu.n);
 }

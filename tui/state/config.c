@@ -20,20 +20,20 @@ enum { COLUMNS_STANDARD = 0xb23f };
 
 const Setting settings_table[] = {
     {"glyphs", "auto lines ascii", 0, 0, AT(glyphs), 0,
-     "line drawing, or ASCII; auto: what the locale and the terminal can"},
+     "line drawing or ASCII; auto: by locale and terminal"},
     {"theme", theme_names, 0, 0, AT(theme), 0, "colours: default is safe for colour blindness"},
     {"background", "auto dark light", 0, 0, AT(background), 0,
-     "of the terminal; auto: as COLORFGBG tells"},
+     "of the terminal; auto: from COLORFGBG"},
     {"numbers", SWITCH, 0, 0, AT(numbers), 0, "row numbers"},
     {"fold", SWITCH, 0, 0, AT(fold), 1, "equal layers are one row xN"},
-    {"dear", NULL, 1, 100, AT(dear), 5, "percent of the step from which a reshard is red"},
+    {"dear", NULL, 1, 100, AT(dear), 5, "a reshard that takes this percent of the step is red"},
     {"columns", COLUMNS, 0, 18, AT(columns), COLUMNS_STANDARD,
-     "of the graph, name and output always; stage where the plan has stages"},
-    {"mouse", SWITCH, 0, 0, AT(mouse), 1, "rows, tabs, wheel and borders answer to the mouse"},
+     "of the graph; name and output always, stage if the plan has stages"},
+    {"mouse", SWITCH, 0, 0, AT(mouse), 1, "the mouse works on rows, tabs, wheel and borders"},
     {"clipboard", "auto terminal program off", 0, 0, AT(clipboard), 0,
-     "who takes what is copied: OSC 52, or wl-copy, xclip, xsel, pbcopy"},
-    {"watch", SWITCH, 0, 0, AT(watch), 1, "files that change are read again"},
-    {"restore", SWITCH, 0, 0, AT(restore), 1, "begin where the last session on this model ended"},
+     "where copies go: OSC 52, or wl-copy, xclip, xsel, pbcopy"},
+    {"watch", SWITCH, 0, 0, AT(watch), 1, "read files again when they change"},
+    {"restore", SWITCH, 0, 0, AT(restore), 1, "start where the last session on this model ended"},
     {0},
 };
 
@@ -227,7 +227,7 @@ static void read_line(Config *config, Section section, Str text)
     if (!has_value || line.name.n == 0)
         error_set(warn(config, line.at), "a line is NAME = VALUE");
     else if (section == SECTION_NONE)
-        error_set(warn(config, line.at), "this stands in no section: [explorer] comes first");
+        error_set(warn(config, line.at), "this line is in no section: begin with [explorer]");
     else if (section == SECTION_EXPLORER)
         read_setting(config, &line);
     else if (section == SECTION_THEME)

@@ -109,7 +109,7 @@ void control_format_note(const Control *control, const OutlineRow *row, Buf *out
         return;
     const GraphBody *body = &control->session->graph->bodies[b];
     if (loops && n < 0)
-        buf_puts(out, "only the run tells how often it runs: its cost is of once");
+        buf_puts(out, "known only at run time how often it runs: its cost counts once");
     else if (loops)
         buf_printf(out, "runs %.10g time%s, as its cost counts", n, n == 1 ? "" : "s");
     if (!is_loop(body) && !inferred_value(control->session->inferred, body->of))
@@ -125,14 +125,14 @@ typedef struct {
 } TieRow;
 
 static const TieRow tie_rows[] = {
-    {"If", "one value, by the branch that runs", {"decides", "if true", "if false"}},
+    {"If", "one of these, by the branch that runs", {"decides", "if true", "if false"}},
     {"LoopCarry", "one value, as an iteration finds it", {"the first"}},
     {"LoopResult", "one value, when the loop is over", {"no iteration", "the last"}},
     {"LoopIndex", "0, 1, 2 .. in each iteration", {"up to"}},
-    {"LoopSlice", "a step of it in each iteration", {"all steps"}},
-    {"LoopStack", "what the iterations yield, stacked", {"each yields"}},
+    {"LoopSlice", "one slice of it in each iteration", {"all steps"}},
+    {"LoopStack", "the values of all iterations, stacked", {"each yields"}},
     {"SequenceElement", "an element of it in each iteration", {"all elements"}},
-    {"SequenceMap", "a sequence of what the iterations yield", {"each yields"}},
+    {"SequenceMap", "a sequence of the values of all iterations", {"each yields"}},
 };
 
 /* What the iteration before leaves for a carried value; -1: it is none. */

@@ -80,7 +80,7 @@ static bool read_shape(Str text, Choice *value, Error *err)
     while (rest.n > 0 && value->shape.n_dims < DIMS_MAX) {
         int64_t size;
         if (!str_to_int(str_take(&rest, ','), &size))
-            return error_set(err, "filter: shape:%.*s is no list of sizes", STR_ARG(text));
+            return error_set(err, "filter: shape:%.*s is not a list of sizes", STR_ARG(text));
         value->shape.dim[value->shape.n_dims++] = size;
     }
     return true;

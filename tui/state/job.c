@@ -49,7 +49,7 @@ bool job_start(Ui *ui, const JobWork *work)
     }
     if (!job || !job->worker) {
         free(job);
-        ui_fail(ui, "no memory or no thread to begin the %s", work->title);
+        ui_fail(ui, "no memory or thread left to start the %s", work->title);
         return false;
     }
     ui->jobs.running = job;
@@ -102,7 +102,7 @@ bool job_changes_plan(const Ui *ui)
     return ui->jobs.running && ui->jobs.running->work.changes_plan;
 }
 
-const char job_waiting[] = "the plan is being made: this waits for it\n";
+const char job_waiting[] = "planning: shown when the plan is ready\n";
 
 bool job_may_change(Ui *ui)
 {
@@ -158,7 +158,7 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
         if (job->said)
             job->said(ui, &job->before, job->what);
     } else if (err->kind == ERROR_CANCELLED) {
-        ui_say(ui, "stopped: the plan is as before");
+        ui_say(ui, "stopped: the plan is unchanged");
     } else {
         ui_error(ui, err);
     }

@@ -61,7 +61,7 @@ bool listing_filter(Ui *ui, Str text, Error *err)
     if (!filter)
         return false;
     if (take(ui, filter) == 0)
-        return error_set(err, "filter: no op is '%.*s'", STR_ARG(text));
+        return error_set(err, "filter: no op matches '%.*s'", STR_ARG(text));
     rows_changed(ui);
     to_first_op(ui);
     return true;
@@ -99,7 +99,7 @@ void listing_renew(Ui *ui)
     Filter *filter = filter_new(&ui->listing.source, str_from(ui->listing.again), &err);
     if (!filter || take(ui, filter) == 0) {
         outline_filter(ui->outline, NULL, NULL, 0);
-        ui_say(ui, "the filter '%s' passes nothing now: dropped", ui->listing.again);
+        ui_say(ui, "the filter '%s' matches nothing now: dropped", ui->listing.again);
     }
     ui->listing.again = NULL;
 }
@@ -141,7 +141,7 @@ void listing_tag_row(Ui *ui)
     const OutlineRow row = ui->at.row;
 
     if (!row_has_ops(&row)) {
-        ui_say(ui, "%s no op: only those are tagged",
+        ui_say(ui, "%s not an op: only ops are tagged",
                row.kind == ROW_INPUT ? "an input is" : "a parameter is");
         return;
     }
@@ -161,8 +161,7 @@ void listing_tag_all(Ui *ui)
 
     set_tags(ui, 0, n, !all_tagged(ui, 0, n));
     ui_say(ui,
-           ui->listing.n_tagged > 0 ? "%d ops tagged, T again takes the tags away"
-                                    : "no op is tagged",
+           ui->listing.n_tagged > 0 ? "%d ops tagged, T again removes the tags" : "no op is tagged",
            ui->listing.n_tagged);
 }
 

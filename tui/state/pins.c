@@ -105,7 +105,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     int n_ops = target_ops(ui, index ? ui->at.item : -1, &ops);
 
     if (n_ops == 0 && ui->listing.n_tagged > 0 && op >= 0)
-        return error_set(err, "no tagged op has this dim (T T takes all tags away)");
+        return error_set(err, "no tagged op has this dim (T T removes all tags)");
     if (index) {
         assert(ops);
         *target = (Target){true,
@@ -118,7 +118,7 @@ static bool target_of(Ui *ui, Target *target, Error *err)
     }
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(session->inferred, tensor);
     if (tensor >= 0 && !shape)
-        return error_set(err, "what is not known in size cannot be cut: see the Tensor view");
+        return error_set(err, "dims of unknown size cannot be sharded: see the Tensor view");
     if (!shape || ui->at.dim >= shape->n_dims)
         return error_set(err, "there is no dim under the cursor");
     *target = (Target){.dim = ui->at.dim,
@@ -346,7 +346,7 @@ static bool read_mark(const Ui *ui, Str text, Decision *mark, Error *err)
             mark->pass = (Pass)pass;
             return true;
         }
-    error_set(err, "what is decided of a tensor as a whole?");
+    error_set(err, "decide what about the whole tensor?");
     error_hint(err, "replicated AXES, unreduced AXES, barrier forward|backward|none, tie NAME");
     return false;
 }
@@ -387,7 +387,7 @@ bool pins_undecide(Ui *ui, Error *err)
             apply_whole(ui, &target, &mark, "undecided");
             return true;
         }
-    return error_set(err, "nothing is decided of %.*s as a whole",
+    return error_set(err, "no decision about %.*s as a whole",
                      STR_ARG(label_tensor(ui->session, ui->frame, target.place[0])));
 }
 
@@ -445,7 +445,8 @@ bool pins_undo(Ui *ui, Error *err)
     int n = pins_of_step(&ui->session->journal, -1);
 
     if (n == 0)
-        return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+        return error_kind(err, ERROR_USAGE,
+                          "nothing to undo: the other decisions are the policy's");
     job_change(ui, &(Change){.kind = CHANGE_STEP, .n = -n}, say_change, "undone");
     return true;
 }
@@ -470,7 +471,7 @@ static bool may_write(const Ui *ui, const char *path, Error *err)
         str_starts(source.text, str_from(edits_head)))
         return true;
     if (!error_is_set(err)) {
-        error_set(err, "%s is not a file of pins: it stays as it is", path);
+        error_set(err, "%s was not written by :write: it is not overwritten", path);
         error_hint(err, ":write OTHER.lua");
     }
     return false;
@@ -614,7 +615,7 @@ bool pins_write(Ui *ui, Str path, Error *err)
     int n = put_edits(ui->frame, session, &text);
     buf_puts(&text, "    return graph\nend\n");
     if (n == 0)
-        return error_set(err, "no pin was made here: there is nothing to write");
+        return error_set(err, "no pins were made here: nothing to write");
     if (!may_write(ui, file, err) || !file_write(file, buf_str(&text), err))
         return false;
     const Decision *last = &session->journal.decisions.at[session->journal.n_done - 1];

@@ -112,7 +112,7 @@ static void chosen(Ui *ui, int i)
 void places_menu(Ui *ui)
 {
     if (ui->history.n == 0) {
-        ui_say(ui, "no jump so far");
+        ui_say(ui, "no jumps yet");
         return;
     }
     menu_open(ui, "places you came from", chosen);

@@ -4,7 +4,7 @@
 #include "tui/state/compare.h"
 #include "tui/state/job.h"
 
-const char reasons_waiting[] = "finding the pins it goes back to ..";
+const char reasons_waiting[] = "tracing shardings back to their pins ..";
 
 bool reasons_ready(const Ui *ui, const Plan *plan)
 {

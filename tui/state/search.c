@@ -138,12 +138,12 @@ static bool has_reference(Str pattern)
 static bool can_be_run(Str pattern, Error *err)
 {
     if (has_reference(pattern)) {
-        error_set(err, "/%.*s: \\1 and such are not looked for", STR_ARG(pattern));
+        error_set(err, "/%.*s: back-references such as \\1 are not supported", STR_ARG(pattern));
         error_hint(err, "a \\ itself is written \\\\");
         return false;
     }
     return written_out(pattern) <= NODES_MAX ||
-           error_set(err, "/%.*s: too much is repeated", STR_ARG(pattern));
+           error_set(err, "/%.*s: its repetitions are too large", STR_ARG(pattern));
 }
 
 Search *search_new(Str pattern, Error *err)

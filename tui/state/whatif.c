@@ -74,7 +74,7 @@ static void chosen(Ui *ui, int value)
     const PlanOption *option = &state->ask.options.list.at[value];
 
     if (state->n_changes != ui->changes.n) {
-        ui_fail(ui, "the plan has changed meanwhile: x again");
+        ui_fail(ui, "the plan has changed meanwhile: press x again");
         return;
     }
     pins_apply(ui, option->decisions, option->n,
@@ -153,8 +153,8 @@ static void open_menu(Ui *ui)
         keep_lower_peaks(options);
     state->n_changes = ui->changes.n;
     if (options->list.n == 0) {
-        ui_say(ui, state->ask.by_peak ? "no other cut of these values lowers the peak"
-                                      : "nothing else can be decided here");
+        ui_say(ui, state->ask.by_peak ? "no other sharding of these values lowers the peak"
+                                      : "there is nothing else to decide here");
         return;
     }
     menu_open(ui, state->ask.title, chosen);

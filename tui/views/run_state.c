@@ -142,7 +142,7 @@ bool run_begin(Ui *ui, Str args, Error *err)
     if (!read_options(args, &options, err))
         return false;
     if (file_map_is_stale(&ui->session->model_map)) {
-        error_set(err, "%s was written over since it was read", ui->session->options.model);
+        error_set(err, "%s was overwritten after it was read", ui->session->options.model);
         error_hint(err, "R reads it again");
         return false;
     }

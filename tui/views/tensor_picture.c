@@ -293,10 +293,10 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
     if (picture->column_dim < 0) {
         draw_field(pen, " SLICES", 9);
         pen_fit(pen, ROLE_TEXT,
-                slices->most == 0       ? STR("one, of no elements")
-                : slices->part.fixed    ? STR("one, whole: on each device of the part it lies on")
-                : slices->n_addends > 1 ? STR("one, whole: every device holds an addend of it")
-                                        : STR("one, whole: every device holds all of it"),
+                slices->most == 0       ? STR("one, without elements")
+                : slices->part.fixed    ? STR("one, replicated on every device of its sub-mesh")
+                : slices->n_addends > 1 ? STR("one, partial: every device holds an addend of it")
+                                        : STR("one, replicated: every device holds all of it"),
                 pen->area.w - pen->x);
         pen_line(pen);
         return;

@@ -180,13 +180,13 @@ static void add_sum_cause(Detail *detail, const WhyReshard *why)
 
     if (op < 0)
         return;
-    buf_printf(&text, "%.*s sums %s, cut by ", STR_ARG(short_op(detail, op)),
+    buf_printf(&text, "%.*s sums over %s, sharded by ", STR_ARG(short_op(detail, op)),
                program_space(session->inferred, op)->index[index].name);
     mesh_format_set(session->mesh, why->summed, ".", &text);
     if (why->op >= 0)
         buf_printf(&text, "; %.*s needs the sum", STR_ARG(short_op(detail, why->op)));
     else if (session->graph->tensors[detail->reshard->tensor].output)
-        buf_puts(&text, "; an output of the graph is handed out as the sum");
+        buf_puts(&text, "; a graph output must be reduced");
     add_text(detail, 1, "cause", &text);
 }
 
@@ -205,7 +205,7 @@ static void add_devices(Detail *detail, const WhyReshard *why)
         buf_puts(&text, "; read on ");
         stage_format(plan, why->op, &text);
     } else {
-        buf_puts(&text, "; a stage in between hands it on");
+        buf_puts(&text, "; a stage in between passes it on");
     }
     add_text(detail, 1, "cause", &text);
 }
@@ -217,7 +217,7 @@ static void add_reader_causes(Detail *detail, const WhyReshard *why)
 
     for (int i = 0; i < why->n_dropped; i++) {
         Buf text = begin(detail);
-        buf_printf(&text, "%.*s does not take ", STR_ARG(reader));
+        buf_printf(&text, "%.*s does not support ", STR_ARG(reader));
         mesh_format_set(session->mesh, why->dropped[i].atoms, ".", &text);
         buf_printf(&text, " from dim %d", why->dropped[i].dim);
         if (why->dropped[i].told) {
@@ -228,7 +228,7 @@ static void add_reader_causes(Detail *detail, const WhyReshard *why)
     }
     for (int i = 0; i < why->n_wanted; i++) {
         Buf text = begin(detail);
-        buf_printf(&text, "%.*s cuts dim %d by ", STR_ARG(reader), why->wanted[i].dim);
+        buf_printf(&text, "%.*s needs dim %d sharded by ", STR_ARG(reader), why->wanted[i].dim);
         mesh_put_axis(session->mesh, why->wanted[i].chain.axis, &text);
         add_text(detail, i == 0 ? 1 : 4, "cause", &text);
     }
@@ -243,12 +243,12 @@ static void add_decision(Detail *detail)
     if (pin)
         label_origin(ui->session->mesh, &pin->origin, &text);
     else
-        buf_puts(&text, "no pin leads here: w says how it came");
+        buf_puts(&text, "no pin causes it: w shows how it came about");
     add_text(detail, 1, "line", &text);
     bool asked = comm_is_asked(ui_plan(ui), detail->reshard);
     add(detail, 4, "implicit", ROLE_TEXT,
-        text_from(asked ? "no: a pin of the value asks for it"
-                        : "yes: no line asks for it, the planner added it"));
+        text_from(asked ? "no: the value's own pin asks for it"
+                        : "yes: no line asks for it, the planner inserted it"));
 }
 
 static void add_readers(Detail *detail)
@@ -264,8 +264,8 @@ static void add_readers(Detail *detail)
     }
     if (reshard->n_uses == 0)
         buf_puts(&text, reshard->from_devices == reshard->to_devices
-                            ? "nobody yet: its pin asks for it"
-                            : "nobody there: it is handed on");
+                            ? "no op yet: its pin asks for it"
+                            : "no op there: it is passed on");
     add_text(detail, 3, "read by", &text);
 }
 

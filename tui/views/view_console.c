@@ -67,7 +67,7 @@ static void draw_typed(const Ui *ui, Pen *pen)
 static void draw_nothing_yet(const Ui *ui, Pen *pen)
 {
     pen_puts(pen, ROLE_DIM,
-             ui->session->options.policy ? " Lua 5.4 in the state of the policy: g is the graph"
+             ui->session->options.policy ? " Lua 5.4 in the policy's state: g is the graph"
                                          : " Lua 5.4: g is the graph");
     pen_line(pen);
     pen_puts(pen, ROLE_DIM,
@@ -122,7 +122,7 @@ static void go(Ui *ui, int64_t row)
 static void note(Ui *ui, Buf *out)
 {
     (void)ui;
-    buf_puts(out, "each line that changes the plan is one step: u undoes it, :write keeps it");
+    buf_puts(out, "each line that changes the plan is one step: u undoes it, :write saves it");
 }
 
 static void table(Ui *ui, Sheet *out)

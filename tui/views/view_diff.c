@@ -208,7 +208,7 @@ static void draw_same(const Compare *compare, Pen *pen)
 {
     const PlanDiff *diff = compare->diff;
     pen_printf(pen, ROLE_TEXT, " %s: %d ops, %d tensors and %d reshards alike; = lists them",
-               diff->same ? "The plans are the same" : "What comes of it is the same",
+               diff->same ? "The plans are the same" : "The resulting plans are the same",
                diff->list[DIFF_OPS].n_compared, diff->list[DIFF_TENSORS].n_compared,
                diff->list[DIFF_RESHARDS].n_compared);
 }
@@ -267,7 +267,7 @@ static bool next_change(Ui *ui, const Compare *compare, int by)
             select_line(ui, compare, i);
             return true;
         }
-    ui_say(ui, by > 0 ? "no change further on" : "no change before this");
+    ui_say(ui, by > 0 ? "no later change" : "no earlier change");
     return true;
 }
 
@@ -279,7 +279,7 @@ static bool open_line(Ui *ui, const Compare *compare)
     if (!line)
         return false;
     if (id < 0 || line->kind == DIFF_LINE_FINDING) {
-        ui_say(ui, "the plan on the screen has no such thing");
+        ui_say(ui, "the plan on the screen does not have it");
         return true;
     }
     select_line(ui, compare, ui->list[SHOW_DIFF].at);

@@ -136,7 +136,7 @@ static Str verdict(const Rows *rows)
     int64_t bytes = b->peak_bytes - a->peak_bytes;
     Str time = label_us(rows->ui, fabs(us));
     Str size = label_bytes(rows->ui, bytes < 0 ? -bytes : bytes);
-    const char *text = "B costs what A costs";
+    const char *text = "B costs the same as A";
     const Session *other = rows->compare->diff->side[1];
     if (!plan_is_legal(other->plan))
         return STR("B is illegal: F lists why");

@@ -125,7 +125,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     }
     if (n == 0) {
-        pen_printf(pen, ROLE_TEXT, " no events: %s keeps none, or nothing is pinned",
+        pen_printf(pen, ROLE_TEXT, " no events: %s records none, or nothing is pinned",
                    method_profile(ui_plan(ui)->method));
         return;
     }

@@ -62,7 +62,7 @@ static Text why_text(const Ui *ui, const Session *session, const DiffLine *line,
 {
     Buf out = buf_marked(ui->frame);
     if (id < 0)
-        buf_puts(&out, "has none such");
+        buf_puts(&out, "has none");
     else if (line->kind == DIFF_LINE_OP && reasons_ready(ui, session->plan))
         put_why_op(session, id, &out);
     else if (line->kind == DIFF_LINE_FINDING)
@@ -74,7 +74,7 @@ static Text why_text(const Ui *ui, const Session *session, const DiffLine *line,
                    line->kind == DIFF_LINE_RESHARD ? session->plan->moved->reshards[id].tensor : id,
                    -2, &out);
     if (out.n == 0)
-        buf_puts(&out, "whole: no pin leads an axis here");
+        buf_puts(&out, "replicated: no pin brings an axis here");
     return buf_text(&out);
 }
 

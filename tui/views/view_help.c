@@ -10,7 +10,7 @@
 const char help_marks[] =
     "marks on the screen\n"
     "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
-    "  Σtp (+tp)  partial: each rank along tp holds an addend, the sum is due\n"
+    "  Σtp (+tp)  partial: each rank along tp holds a partial sum\n"
     "  (3)(768/tp)  a dim in digits: three blocks, each cut by tp\n"
     "  ×12  the row stands for 12 alike   A=  a replica of slice A   ~  uneven\n"
     "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
@@ -19,7 +19,7 @@ const char help_marks[] =
     "  ● op  ◆ op on parameters alone  ◇ input  ▸ ▾ closed, open group\n"
     "  + tagged  ~ changed by the last change  ≠ sharded unlike most layers of its kind\n"
     "  lines on the rail: values alive between rows   ! error, warning   i note\n"
-    "  NOTATIONS  the op as others write it, ~ in part: dimscope help operators\n";
+    "  NOTATIONS  as other systems write it, ~ in part: dimscope help operators\n";
 
 typedef struct {
     char about[80]; /* "lua.graph.shard"; "": the explorer */

@@ -23,7 +23,7 @@ static void put_head(const Ui *ui, Buf *out)
                n_policy == 1 ? "" : "s", journal->n_done - n_policy);
     if (journal->decisions.n > journal->n_done)
         buf_printf(out, ", %d undone", journal->decisions.n - journal->n_done);
-    buf_puts(out, "; :write keeps them as a policy\n");
+    buf_puts(out, "; :write saves them as a policy\n");
 }
 
 /* The first line of a step has its number; what is undone stands below the line of the present. */
@@ -37,7 +37,7 @@ static void draw(Ui *ui, Pen *pen)
     for (int i = 0; i < journal->decisions.n; i++) {
         const Origin *origin = &journal->decisions.at[i].origin;
         if (i == journal->n_done)
-            buf_puts(&text, "-- u and C-r stand here: below is undone\n");
+            buf_puts(&text, "-- undo position: what is below is undone\n");
         if (origin->kind == ORIGIN_POLICY)
             continue;
         if (origin->line != last)
@@ -49,7 +49,7 @@ static void draw(Ui *ui, Pen *pen)
         buf_putc(&text, '\n');
     }
     if (journal->n_done == journal->decisions.n)
-        buf_puts(&text, "-- u takes the last step back\n");
+        buf_puts(&text, "-- u undoes the last step\n");
     page_draw(ui, SHOW_JOURNAL, buf_text(&text), pen);
 }
 

@@ -63,19 +63,19 @@ static Drawing drawing_of(const Price *price, StepKind kind)
     Str algorithm = str_from(price->algorithm);
 
     if (kind == STEP_ALL_TO_ALL)
-        return (Drawing){"", both_arrows, "a part to each other one", false};
+        return (Drawing){"", both_arrows, "each rank sends a part to every other", false};
     if (kind == STEP_SEND)
-        return (Drawing){"", "", "each to the one of the other stage that stands like it", false};
+        return (Drawing){"", "", "each rank sends to its counterpart in the other stage", false};
     if (kind == STEP_PERMUTE)
-        return (Drawing){"", "", "each to the one that wants what it has", false};
+        return (Drawing){"", "", "each rank sends to the one that needs its part", false};
     if (str_starts(algorithm, STR("tree")))
-        return (Drawing){"", both_arrows, "up the tree and down", false};
+        return (Drawing){"", both_arrows, "up a tree and down again", false};
     if (str_starts(algorithm, STR("NVLS tree")))
-        return (Drawing){"", "", "to the switch of each node, a tree between them", false};
+        return (Drawing){"", "", "to the switch of each node, over a tree between nodes", false};
     if (str_starts(algorithm, STR("NVLS")))
-        return (Drawing){"", "", "each to the switch, which adds and copies", false};
+        return (Drawing){"", "", "each rank sends to the switch, which adds and copies", false};
     if (str_starts(algorithm, STR("PAT")))
-        return (Drawing){"", "", "to the ranks 1, 2, 4 .. further on", false};
+        return (Drawing){"", "", "to the ranks at distance 1, 2, 4 ..", false};
     return (Drawing){"", right_arrow, "out of each device", true};
 }
 
@@ -116,7 +116,7 @@ static void draw_step(const Ui *ui, const Reshard *reshard, int s, int most, Pen
         int64_t base = mesh_group_member(mesh, others, part.first, g);
         Buf place = buf_marked(ui->frame), group = buf_new(ui->frame);
         if (n > most && g == most - 1) {
-            pen_printf(pen, ROLE_DIM, "   and %" PRId64 " groups more", n - g);
+            pen_printf(pen, ROLE_DIM, "   and %" PRId64 " more groups", n - g);
             pen_line(pen);
             break;
         }
@@ -233,7 +233,7 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
     Buf head = buf_new(ui->frame);
 
     if (most <= 0) {
-        pen_puts(pen, ROLE_DIM, " nobody sends to another device by itself");
+        pen_puts(pen, ROLE_DIM, " no device sends to another");
         return;
     }
     buf_puts(&head, " WHO SENDS TO WHOM, a step");

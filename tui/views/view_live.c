@@ -174,7 +174,7 @@ static int row_at(Ui *ui)
 static void draw(Ui *ui, Pen *pen)
 {
     if (!mem_is_listed(ui)) {
-        pen_puts(pen, ROLE_NOTE, " counting what is alive ..");
+        pen_puts(pen, ROLE_NOTE, " counting live values ..");
         return;
     }
     int cursor = row_at(ui), h = pen->area.h - HEAD_ROWS;

@@ -278,7 +278,7 @@ static void draw_over(const Ui *ui, Pen *pen)
         return;
     pen_puts(pen, ROLE_ERROR, " ! does not fit: ");
     pen_put(pen, ROLE_ERROR, label_bytes(ui, over));
-    pen_puts(pen, ROLE_ERROR, " more than a device has; x lists what would lower it");
+    pen_puts(pen, ROLE_ERROR, " over the device's memory; x lists what would lower it");
     pen_line(pen);
 }
 
@@ -295,7 +295,7 @@ static void draw(Ui *ui, Pen *pen)
 {
     Mem *mem = mem_of(ui);
     if (!mem_is_counted(ui)) {
-        pen_puts(pen, ROLE_NOTE, " counting what is alive when ..");
+        pen_puts(pen, ROLE_NOTE, " counting live values over the step ..");
         return;
     }
     int w = pen->area.w, h = pen->area.h;

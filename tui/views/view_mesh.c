@@ -363,7 +363,7 @@ static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pe
         pen_puts(pen, ROLE_DIM, "no tensor is selected");
     } else {
         if (id < 0)
-            pen_puts(pen, ROLE_DIM, "whole on each, its size is not known: ");
+            pen_puts(pen, ROLE_DIM, "replicated, its size is not known: ");
         pen_text(pen, label_value(ui, tensor, id), -1, -1);
         pen_puts(pen, ROLE_TEXT, "  ");
         pen_fit_tail(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, tensor),
@@ -378,9 +378,12 @@ typedef struct {
 } LegendRow;
 
 static const LegendRow legend[] = {
-    {MARK_ADDEND, NULL, "addends of slice A: a sum is due"}, {MARK_COPY, "A=", "replicas of A"},
-    {MARK_ALONE, "A", "the only holder of slice A"},         {MARK_STRIDED, "A'", "in pieces"},
-    {MARK_SHORT, "A~", "smaller than the largest"},          {MARK_EMPTY, "·", "holds nothing"},
+    {MARK_ADDEND, NULL, "partial sums of slice A, still to be reduced"},
+    {MARK_COPY, "A=", "replicas of A"},
+    {MARK_ALONE, "A", "the only holder of slice A"},
+    {MARK_STRIDED, "A'", "in pieces"},
+    {MARK_SHORT, "A~", "smaller than the largest"},
+    {MARK_EMPTY, "·", "holds nothing"},
 };
 
 /* Of the marks that are on the screen, on one line and a second. */

@@ -240,7 +240,7 @@ static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen 
 {
     Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
     notation_at(n)->print(space, &text, &lost);
-    draw_lines(buf_str(&lost), "not said: ", ROLE_NOTE, pen);
+    draw_lines(buf_str(&lost), "not expressed: ", ROLE_NOTE, pen);
     if (page_line(buf_text(&text), 1).str.n > 0 ||
         text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
         draw_lines(buf_str(&text), "", ROLE_TEXT, pen);
@@ -276,7 +276,7 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
                  pen->area.w - pen->x);
         pen_line(pen);
     }
-    pen_puts(pen, ROLE_DIM, "  no notation has a word for it");
+    pen_puts(pen, ROLE_DIM, "  no notation can express it");
     pen_line(pen);
 }
 
@@ -346,7 +346,7 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
 
     if (ui->at.item < space->n_index) {
         why_index_text(ui, op, ui->at.item, &text);
-        buf_printf(&title, "is %s cut so?", space->index[ui->at.item].name);
+        buf_printf(&title, "is %s sharded this way?", space->index[ui->at.item].name);
     } else if (ui->at.item < space->n_index + op_n_operands(ui, op)) {
         OperandAt operand = op_operand_at(ui, op, ui->at.item - space->n_index);
         const Sharding *sharding =
@@ -364,7 +364,7 @@ static void draw_why(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen)
         if (dim < 0)
             buf_puts(&title, "is it partial?");
         else
-            buf_printf(&title, "is its dim %d cut so?", dim);
+            buf_printf(&title, "is its dim %d sharded this way?", dim);
     }
     if (text.n == 0)
         return;
@@ -395,7 +395,7 @@ static void draw_tried(const Ui *ui, int32_t op, Pen *pen)
             buf_printf(&text, ": %.*s, not %.*s", STR_ARG(label_us(ui, next->us)),
                        STR_ARG(label_us(ui, reshard->path->us)));
         else
-            buf_puts(&text, ": there is no other way");
+            buf_puts(&text, ": the only way");
         draw_field(pen, label, 7);
         pen_text(pen, buf_text(&text), -1, pen->area.w - pen->x);
         pen_line(pen);
@@ -554,7 +554,7 @@ static void note(Ui *ui, Buf *out)
     OperandAt operand = selected_operand(ui);
     int notation = selected_notation(ui, space);
     if (notation >= 0)
-        buf_printf(out, "the op as %s says it; ~ leaves something out",
+        buf_printf(out, "the op in the notation of %s; ~ leaves something out",
                    notation_at(notation)->name);
     if (operand.tensor < 0)
         return;

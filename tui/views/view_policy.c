@@ -171,7 +171,8 @@ static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
         pen_fit(pen, ROLE_NOTE, str_from(failed->hint), pen->area.w - 3);
         pen_line(pen);
     }
-    pen_puts(pen, ROLE_NOTE, "   the plan is that of the last good run; e edits, r runs it again");
+    pen_puts(pen, ROLE_NOTE,
+             "   the plan is from the last successful run; e edits, r runs it again");
     pen_line(pen);
 }
 
@@ -322,7 +323,8 @@ static void draw_detail(Ui *ui, int number, Pen *pen)
     const PolicyLine *line = &policy_lines(ui)->line[number - 1];
 
     if (error_is_set(&ui->changes.policy_failed)) {
-        pen_puts(pen, ROLE_DIM, " hits are of the last good run, the source is as it is now");
+        pen_puts(pen, ROLE_DIM,
+                 " hits are from the last successful run, the source is as it is now");
         return;
     }
     if (line->finding)
@@ -333,8 +335,8 @@ static void draw_detail(Ui *ui, int number, Pen *pen)
         pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were taken back or replaced",
                    number, line->made);
     else if (policy_line_is_unused(line))
-        pen_printf(pen, ROLE_NOTE,
-                   " LINE %d was not reached, or what it says was decided before it", number);
+        pen_printf(pen, ROLE_NOTE, " LINE %d was not reached, or its decisions were made before it",
+                   number);
     else if (!line->finding)
         pen_printf(pen, ROLE_DIM, " line %d decides nothing by itself", number);
 }
@@ -343,7 +345,7 @@ static void draw_none(Ui *ui, Pen *pen)
 {
     const SessionHooks *hooks = &ui->session->hooks;
 
-    pen_puts(pen, ROLE_TEXT, " no policy: every tensor is as the pins made here say");
+    pen_puts(pen, ROLE_TEXT, " no policy: only the pins made here shard tensors");
     pen_line(pen);
     pen_puts(pen, ROLE_TEXT, " :policy FILE runs one");
     if (hooks->shipped)
@@ -439,7 +441,7 @@ static void try_done(Ui *ui, void *context, bool ok, const Error *err)
     Buf text = buf_new(ui->frame);
 
     if (ok) {
-        menu_open(ui, arena_printf(ui->frame, "the plan without line %d", job->line), drop_chosen);
+        menu_open(ui, arena_printf(ui->frame, "plan without line %d", job->line), drop_chosen);
         buf_puts(&text, "drop it");
         pins_format_totals(ui, &job->before, &job->after, &text);
         menu_add(ui, 'x', buf_str(&text), job->line);
@@ -457,7 +459,7 @@ static void try_without(Ui *ui)
     Decision *unpins;
 
     if (line == 0 || (n = unpins_of(ui, line, &unpins)) == 0) {
-        ui_say(ui, "no decision of this line holds: there is nothing to drop");
+        ui_say(ui, "no decision of this line is in force: nothing to drop");
         return;
     }
     Arena *arena = arena_new();
@@ -605,7 +607,7 @@ static void note(Ui *ui, Buf *out)
     if (number > 0 && policy_lines(ui)->line[number - 1].finding)
         buf_printf(out, "%s", policy_lines(ui)->line[number - 1].finding->text);
     else
-        buf_puts(out, "hits: decisions of the line that hold; reshards: what goes back to them");
+        buf_puts(out, "hits: decisions of the line in force; reshards: time of those they cause");
 }
 
 static void table(Ui *ui, Sheet *out)

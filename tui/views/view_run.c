@@ -324,7 +324,7 @@ static void draw_table_head(const RunState *run, int label, bool shares, Pen *pe
 {
     pen_puts(pen, ROLE_HEAD, "    ×    ");
     pen_fit(pen, ROLE_HEAD,
-            run->arena ? STR("OP, farthest off first") : STR("OP, the dearest first"), label);
+            run->arena ? STR("OP, worst estimate first") : STR("OP, the longest first"), label);
     pen_right(pen, ROLE_HEAD, STR("PREDICTED"), 11);
     if (shares)
         pen_right(pen, ROLE_HEAD, STR("SHARE"), 7);

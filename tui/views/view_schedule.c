@@ -207,7 +207,7 @@ static void draw_none(const Ui *ui, Pen *pen)
     const Plan *plan = ui_plan(ui);
 
     if (!plan->decided->stages) {
-        pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices do every op");
+        pen_puts(pen, ROLE_TEXT, " the plan has no stages: all devices run every op");
         pen_line(pen);
         pen_puts(pen, ROLE_DIM, " in a policy: graph:staging{..}, graph:assign(..),");
         pen_line(pen);
@@ -310,7 +310,7 @@ static void go_needed(Ui *ui, ScheduleState *state, bool back)
     if (to >= 0)
         go_block(state, to);
     else
-        ui_say(ui, back ? "it waits for nothing" : "nothing needs it");
+        ui_say(ui, back ? "it waits for nothing" : "nothing waits for it");
 }
 
 static void open_stage(Ui *ui, const ScheduleState *state)

@@ -207,7 +207,7 @@ static void draw_users(const Ui *ui, int lines, Pen *pen)
 
     if (n == 0) {
         draw_field(pen, label, 10);
-        pen_puts(pen, ROLE_DIM, "nobody: it is an output");
+        pen_puts(pen, ROLE_DIM, "none: it is a graph output");
         pen_line(pen);
     }
     for (int u = 0; u < n && u < lines; u++) {
@@ -244,7 +244,7 @@ static void draw_maker(const Ui *ui, Pen *pen)
     if (maker >= 0)
         pen_fit_tail(pen, ROLE_TEXT, name, columns > NAME_LEAST ? columns : NAME_LEAST);
     else
-        pen_puts(pen, ROLE_DIM, "nobody: it is given");
+        pen_puts(pen, ROLE_DIM, "none: it is an input or a parameter");
     if (where.n > 0)
         pen_text(pen, buf_text(&where), -1, pen->area.w - pen->x);
     pen_line(pen);
@@ -280,12 +280,12 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
         const Decision *root = atoms ? root_of(ui, d) : NULL;
         if (!root || root == said)
             continue;
-        buf_printf(&text, "%s%.*s", said ? ", " : "nothing names it: it comes from ",
+        buf_printf(&text, "%s%.*s", said ? ", " : "not pinned itself: it follows from ",
                    STR_ARG(label_pin(ui->frame, root)));
         said = root;
     }
     if (text.n == 0)
-        buf_puts(&text, slices->cuts | slices->partials ? "by no pin" : "no axis comes to it");
+        buf_puts(&text, slices->cuts | slices->partials ? "by no pin" : "no axis reaches it");
     draw_field(pen, " DECIDED", 10);
     pen_fit(pen, ROLE_TEXT, buf_str(&text), pen->area.w - pen->x);
     pen_line(pen);
@@ -336,12 +336,12 @@ static void draw_unknown(const Ui *ui, Pen *pen)
         pen_line(pen);
     pen_puts(pen, ROLE_NOTE, pen->x ? "   replicated: " : " replicated: ");
     pen_puts(pen, ROLE_NOTE,
-             inferred->listed && inferred->listed[ui->at.tensor] ? "sequences are not cut"
+             inferred->listed && inferred->listed[ui->at.tensor] ? "sequences are not sharded"
              : shape                                             ? "sizes are not known"
                                                                  : "its shape is not known");
     pen_line(pen);
     if (shape && shape->n_dims > 0) {
-        draw_field(pen, " DIM        size  what gives it one", 51);
+        draw_field(pen, " DIM        size  how to set it", 51);
         pen_line(pen);
     }
     for (int d = 0; shape && d < shape->n_dims; d++)

@@ -31,7 +31,7 @@ static void index_page(const Ui *ui, const Place *place, const OpSpace *space, B
     before = out->n;
     why_index_text(ui, place->op, place->why_dim, out);
     if (out->n == before)
-        buf_puts(out, "  whole: no axis cuts it\n");
+        buf_puts(out, "  replicated: no axis shards it\n");
 }
 
 void why_text(Ui *ui, const Place *place, Buf *out)
