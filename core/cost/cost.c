@@ -22,9 +22,12 @@ static const struct {
     Work work;
     double least_reuse;
 } works[] = {
-    {"index", WORK_GATHER, 0},  {"indexing", WORK_GATHER, 0},  {"scatter", WORK_GATHER, 0},
-    {"matmul", WORK_MATMUL, 0}, {"attention", WORK_MATMUL, 0}, {"recurrent", WORK_MATMUL, 0},
-    {"fused", WORK_MATMUL, 16}, {"contrib", WORK_MATMUL, 16},  {"gradient", WORK_MATMUL, 16},
+    {"index", WORK_GATHER, 0},        {"indexing", WORK_GATHER, 0},
+    {"scatter", WORK_GATHER, 0},      {"matmul", WORK_MATMUL, 0},
+    {"attention", WORK_MATMUL, 0},    {"recurrent", WORK_MATMUL, 0},
+    {"products", WORK_MATMUL, 16},    {"fused_attention", WORK_MATMUL, 16},
+    {"norm_stats", WORK_MATMUL, 16},  {"experts", WORK_MATMUL, 16},
+    {"onnxruntime", WORK_MATMUL, 16}, {"gradient", WORK_MATMUL, 16},
 };
 
 /* Index dims that some dim of the operand depends on. */

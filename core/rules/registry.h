@@ -172,9 +172,10 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_shape[], operators_index[], operators_norm[], operators_window[], operators_layer[],
     operators_quantize[], operators_scatter[], operators_random[], operators_signal[],
     operators_loss[], operators_control[], operators_text[], operators_tensor[], operators_pool[],
-    operators_resample[], operators_attention[], operators_recurrent[], operators_contrib[],
-    operators_pointwise[], operators_gradient[], operators_fused[], operators_training[],
-    operators_indexing[], operators_matrix[], operators_order[], operators_borrowed[];
+    operators_resample[], operators_attention[], operators_recurrent[], operators_onnxruntime[],
+    operators_pointwise[], operators_gradient[], operators_products[], operators_fused_attention[],
+    operators_norm_stats[], operators_experts[], operators_training[], operators_indexing[],
+    operators_matrix[], operators_order[], operators_variants[];
 
 /* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
  * the op space and its flags and flops. Under an alias the rule sees the

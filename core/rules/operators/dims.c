@@ -1,5 +1,9 @@
 #include "core/rules/operators/dims.h"
 
+#include "core/space/einsum.h"
+
+#include <inttypes.h>
+
 static int add_index(RuleCall *call, int64_t dim, int64_t size, DimUse use, bool only_frozen)
 {
     static const IndexRole roles[] = {
@@ -61,17 +65,83 @@ bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err)
     return dims_space(call, &out, NULL, NULL, err);
 }
 
-bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err)
+bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err)
 {
     const Shape *from = call->shape[0];
     DimUse uses[DIMS_MAX] = {DIM_MAP};
-    int axis;
-    if (!args_axis(args_int(call, attr, fallback), from->n_dims, &axis, err))
+    int dim;
+    if (!args_axis(axis, from->n_dims, &dim, err))
         return false;
-    uses[axis] = use;
+    uses[dim] = use;
     for (int o = 0; o < call->n_outputs; o++)
         call->out_shape[o] = *from;
     return dims_space(call, from, uses, NULL, err);
+}
+
+bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err)
+{
+    return dims_along_axis(call, args_int(call, attr, fallback), use, err);
+}
+
+bool dims_view(RuleCall *call, const Shape *to, Error *err)
+{
+    dims_answer(call, to, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    const OpSpace *rows = space ? reshape_opspace(call->arena, call->shape[0], to, err) : NULL;
+    if (!rows)
+        return false;
+    space->n_index = rows->n_index;
+    memcpy(space->index, rows->index, sizeof space->index);
+    space->operand[0].projection = rows->operand[0].projection;
+    space->operand[0].linear = LINEAR_ALONE;
+    rule_output(space, 0)->projection = rows->operand[1].projection;
+    return true;
+}
+
+bool dims_permute(RuleCall *call, const int *perm, Error *err)
+{
+    const Shape *from = call->shape[0];
+    int index[DIMS_MAX] = {0}, n = (int)from->n_dims;
+    call->out_shape[0] = (Shape){.n_dims = n};
+    for (int d = 0; d < n; d++)
+        call->out_shape[0].dim[d] = from->dim[perm[d]];
+    call->out_dtype[0] = call->dtype[0];
+    OpSpace *space = rule_space(call, err);
+    if (!space)
+        return false;
+    for (int d = 0; d < n; d++)
+        index[d] = rule_index_at(call, 'd', d, from->dim[d]);
+    for (int d = 0; d < n; d++) {
+        rule_unit(&space->operand[0], d, index[d]);
+        rule_unit(rule_output(space, 0), d, index[perm[d]]);
+    }
+    space->operand[0].linear = LINEAR_ALONE;
+    return true;
+}
+
+bool dims_repeat(RuleCall *call, const int64_t *times, int64_t n, Error *err)
+{
+    const Shape *from = call->shape[0];
+    Shape out = {.n_dims = n};
+    int64_t skip = n - from->n_dims;
+    for (int64_t d = 0; d < n; d++)
+        if (times[d] < 0 ||
+            __builtin_mul_overflow(times[d], d < skip ? 1 : from->dim[d - skip], &out.dim[d]))
+            return error_kind(err, ERROR_OUT_OF_RANGE,
+                              "it repeats dim %" PRId64 " %" PRId64 " times", d, times[d]);
+    dims_answer(call, &out, call->dtype[0]);
+    OpSpace *space = rule_space(call, err);
+    for (int64_t d = 0; space && d < n; d++) {
+        if (space->n_index + 2 > X_MAX)
+            return error_kind(err, ERROR_RANK, "it repeats too many dims");
+        int pair[2] = {rule_index_at(call, 't', d, times[d]), -1};
+        if (d >= skip) {
+            pair[1] = rule_index_at(call, 'd', d - skip, from->dim[d - skip]);
+            rule_unit(&space->operand[0], d - skip, pair[1]);
+        }
+        rule_radix(space, rule_output(space, 0), d, pair, 2);
+    }
+    return space;
 }
 
 bool dims_marked(const RuleCall *call, const char *attr, bool *marked, Error *err)
@@ -124,4 +194,14 @@ Shape dims_without_one(const Shape *shape, int axis)
     bool gone[DIMS_MAX] = {false};
     gone[axis] = true;
     return dims_without(shape, gone, false);
+}
+
+void dims_equal_parts(RuleCall *call, int axis, int64_t part)
+{
+    OpSpace *space = call->space;
+    int pair[2] = {rule_index(space, "p", call->n_outputs, ROLE_FROZEN, REDUCE_NONE),
+                   rule_index(space, "j", part, ROLE_MAP, REDUCE_NONE)};
+    rule_radix(space, &space->operand[0], axis, pair, 2);
+    for (int o = 0; o < call->n_outputs; o++)
+        rule_unit(rule_output(space, o), axis, pair[1]);
 }

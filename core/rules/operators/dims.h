@@ -1,4 +1,4 @@
-/* dims.h - what many rules have in common: one index dim a dim of some shape, and who has it. */
+/* dims.h - what many rules have in common: one index dim for each dim of a shape, views, scans. */
 #ifndef CORE_RULES_OPERATORS_DIMS_H
 #define CORE_RULES_OPERATORS_DIMS_H
 
@@ -21,9 +21,21 @@ OpSpace *dims_space(RuleCall *call, const Shape *base, const DimUse *use, int *i
 /* Outputs of dtype have the common shape of the inputs, which are computed place by place. */
 bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err);
 
-/* Outputs are shaped as input 0; use[axis] for the axis (which is `attr`, or fallback), DIM_MAP
- * else. */
+/* Outputs have the shape of input 0; the dim `axis` is used as `use` says, the others as DIM_MAP.
+ */
+bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err);
+/* The same; the axis is the attribute `attr`, or fallback. */
 bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err);
+
+/* Input 0 as another shape of as many elements, in the same order. */
+bool dims_view(RuleCall *call, const Shape *to, Error *err);
+/* Output dim d is input dim perm[d]. */
+bool dims_permute(RuleCall *call, const int *perm, Error *err);
+/* Dim d of the output repeats that of input 0 times[d] times, (t d), all n of it; input 0 may have
+ * fewer dims: it is right-aligned. */
+bool dims_repeat(RuleCall *call, const int64_t *times, int64_t n, Error *err);
+/* After dims_beside(): equal parts of the axis, one an output, are (p^ j). */
+void dims_equal_parts(RuleCall *call, int axis, int64_t part);
 
 /* The dims of input 0 that an attribute's axes name; all where it is not given. */
 bool dims_marked(const RuleCall *call, const char *attr, bool *marked, Error *err);

@@ -5,48 +5,21 @@
  * together where no operand grows; Mul and Div are linear in the operand that the other one scales
  * by a single element.
  */
-#include "core/rules/args.h"
-
-/* The output has the operands' common shape. */
-static OpSpace *pointwise_space(RuleCall *call, const Shape *out, Dtype dtype, Error *err)
-{
-    for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = *out;
-        call->out_dtype[o] = dtype;
-    }
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return NULL;
-
-    int index[DIMS_MAX], n = (int)out->n_dims;
-    for (int d = 0; d < n; d++)
-        index[d] = rule_index_at(call, 'd', d, out->dim[d]);
-    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
-        if (!space->operand[i].absent)
-            rule_align(&space->operand[i], index, n);
-    return space;
-}
-
-static bool pointwise(RuleCall *call, Dtype dtype, Error *err)
-{
-    Shape out;
-    return args_broadcast(call->shape, call->n_inputs, &out, err) &&
-           pointwise_space(call, &out, dtype, err);
-}
+#include "core/rules/operators/dims.h"
 
 static bool same(RuleCall *call, Error *err)
 {
-    return pointwise(call, call->dtype[0], err);
+    return dims_pointwise(call, call->dtype[0], err);
 }
 
 static bool truth(RuleCall *call, Error *err)
 {
-    return pointwise(call, DT_BOOL, err);
+    return dims_pointwise(call, DT_BOOL, err);
 }
 
 static bool linear(RuleCall *call, Error *err)
 {
-    if (!pointwise(call, call->dtype[0], err))
+    if (!dims_pointwise(call, call->dtype[0], err))
         return false;
     call->space->operand[0].linear = LINEAR_ALONE;
     return true;
@@ -55,7 +28,7 @@ static bool linear(RuleCall *call, Error *err)
 /* A partial operand that broadcasts would be added, and later summed, at its full size. */
 static bool sum(RuleCall *call, Error *err)
 {
-    if (!pointwise(call, call->dtype[0], err))
+    if (!dims_pointwise(call, call->dtype[0], err))
         return false;
     bool grows = false;
     for (int i = 0; i < call->n_inputs; i++)
@@ -73,7 +46,7 @@ static bool scales(const RuleCall *call, int operand, int other)
 
 static bool mul(RuleCall *call, Error *err)
 {
-    if (!pointwise(call, call->dtype[0], err))
+    if (!dims_pointwise(call, call->dtype[0], err))
         return false;
     for (int i = 0; i < 2; i++)
         if (scales(call, i, 1 - i))
@@ -84,7 +57,7 @@ static bool mul(RuleCall *call, Error *err)
 /* Integer quotients are rounded, so only floats are linear. */
 static bool div_(RuleCall *call, Error *err)
 {
-    if (!pointwise(call, call->dtype[0], err))
+    if (!dims_pointwise(call, call->dtype[0], err))
         return false;
     if (dtype_is_float(call->dtype[0]) && scales(call, 0, 1))
         call->space->operand[0].linear = LINEAR_ALONE;
@@ -93,13 +66,13 @@ static bool div_(RuleCall *call, Error *err)
 
 static bool where(RuleCall *call, Error *err)
 {
-    return pointwise(call, call->dtype[1], err);
+    return dims_pointwise(call, call->dtype[1], err);
 }
 
 static bool cast(RuleCall *call, Error *err)
 {
     Dtype dtype;
-    return args_dtype(call, "to", DT_NONE, &dtype, err) && pointwise(call, dtype, err);
+    return args_dtype(call, "to", DT_NONE, &dtype, err) && dims_pointwise(call, dtype, err);
 }
 
 /* The operands after the first are single elements, whose dims do not count: the bounds of Clip. */
@@ -108,7 +81,8 @@ static bool one_operand(RuleCall *call, Error *err)
     for (int i = 1; i < call->n_inputs; i++)
         if (call->shape[i] && shape_elements(call->shape[i]) != 1)
             return error_set(err, "its input %d is not one element", i);
-    return pointwise_space(call, call->shape[0], call->dtype[0], err);
+    dims_answer(call, call->shape[0], call->dtype[0]);
+    return dims_space(call, call->shape[0], NULL, NULL, err);
 }
 
 /* The mask is bool since opset 10. Ratio and training mode are single elements. */

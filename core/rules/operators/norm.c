@@ -6,29 +6,15 @@
  * The normalized dim is the frozen index dim d; several are d2^, d3^ by their number. The rest are
  * d0, d1, .. as for element-wise operators.
  */
-#include "core/rules/args.h"
+#include "core/rules/operators/dims.h"
 
-/* One index dim a dim of input 0, frozen where normalized; all operands align to it. */
+/* Dims first to last are normalized together; all operands align to input 0. */
 static bool normalize(RuleCall *call, int first, int last, Error *err)
 {
-    const Shape *from = call->shape[0];
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return false;
-    int index[DIMS_MAX], n = (int)from->n_dims;
-    for (int d = 0; d < n; d++) {
-        bool frozen = first <= d && d <= last;
-        if (frozen && first == last)
-            index[d] = rule_index(space, "d", from->dim[d], ROLE_FROZEN, REDUCE_NONE);
-        else
-            index[d] = rule_index_at(call, 'd', d, from->dim[d]);
-        if (frozen && index[d] >= 0)
-            space->index[index[d]].role = ROLE_FROZEN;
-    }
-    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
-        if (!space->operand[i].absent)
-            rule_align(&space->operand[i], index, n);
-    return true;
+    DimUse use[DIMS_MAX] = {DIM_MAP};
+    for (int d = first; d <= last; d++)
+        use[d] = DIM_FROZEN;
+    return dims_space(call, call->shape[0], use, NULL, err);
 }
 
 /* Before opset 13 the dims from axis (then 1 by default) on are one. */

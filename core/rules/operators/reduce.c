@@ -6,7 +6,7 @@
  * parts stay right. Norms, logs of sums, arg max and cumulative sums do not combine that way: their
  * dim is frozen, as is the mean of integers, which rounds.
  */
-#include "core/rules/args.h"
+#include "core/rules/operators/dims.h"
 
 /* The index dim of a folded dim: "d", or "d2" where several are folded. */
 static int folded_index(RuleCall *call, int64_t dim, bool only, IndexRole role, ReduceOp reduce)
@@ -102,28 +102,20 @@ static bool arg_most(RuleCall *call, Error *err)
     return fold(call, folded, ROLE_FROZEN, REDUCE_NONE, err);
 }
 
-/* Along its axis every element depends on those before it. An axis computed in the run may be any.
- */
+/* Along its axis every element depends on those before it. An axis that the run computes may be any
+ * dim. */
 static bool cumulate(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    int64_t given = 0;
-    int axis = -1;
-    bool known = value_one_int(call->value[1], &given);
-    if (known && !args_axis(given, from->n_dims, &axis, err))
-        return false;
-    call->out_shape[0] = *from;
+    DimUse use[DIMS_MAX];
+    int64_t axis;
     call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return false;
-    for (int d = 0; d < from->n_dims; d++) {
-        int index = !known || d == axis ? folded_index(call, d, known, ROLE_FROZEN, REDUCE_NONE)
-                                        : rule_index_at(call, 'd', d, from->dim[d]);
-        rule_unit(&space->operand[0], d, index);
-        rule_unit(rule_output(space, 0), d, index);
-    }
-    return true;
+    if (value_one_int(call->value[1], &axis))
+        return dims_along_axis(call, axis, DIM_FROZEN, err);
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = DIM_FROZEN;
+    call->out_shape[0] = *from;
+    return dims_space(call, from, use, NULL, err);
 }
 
 #define FAMILY "reduce"

@@ -11,75 +11,40 @@
  * All are linear in their data, but for Tile, which grows it, and Concat. Operators whose output
  * shape is data (Range, ConstantOfShape) are evaluated before the run, or refused.
  */
-#include "core/rules/args.h"
-#include "core/space/einsum.h"
+#include "core/rules/operators/dims.h"
 
 #include <inttypes.h>
 
 /* ---- views ---- */
 
-static bool view(RuleCall *call, const Shape *to, Error *err)
-{
-    call->out_shape[0] = *to;
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
-    const OpSpace *rows = space ? reshape_opspace(call->arena, call->shape[0], to, err) : NULL;
-    if (!rows)
-        return false;
-    space->n_index = rows->n_index;
-    memcpy(space->index, rows->index, sizeof space->index);
-    space->operand[0].projection = rows->operand[0].projection;
-    space->operand[0].linear = LINEAR_ALONE;
-    rule_output(space, 0)->projection = rows->operand[1].projection;
-    return true;
-}
-
 static bool reshape(RuleCall *call, Error *err)
 {
     Shape to;
-    return args_reshape(call, &to, err) && view(call, &to, err);
+    return args_reshape(call, &to, err) && dims_view(call, &to, err);
 }
 
 static bool flatten(RuleCall *call, Error *err)
 {
     Shape to;
-    return args_flatten(call, &to, err) && view(call, &to, err);
+    return args_flatten(call, &to, err) && dims_view(call, &to, err);
 }
 
 static bool squeeze(RuleCall *call, Error *err)
 {
     Shape to;
-    return args_squeeze(call, &to, err) && view(call, &to, err);
+    return args_squeeze(call, &to, err) && dims_view(call, &to, err);
 }
 
 static bool unsqueeze(RuleCall *call, Error *err)
 {
     Shape to;
-    return args_unsqueeze(call, &to, err) && view(call, &to, err);
+    return args_unsqueeze(call, &to, err) && dims_view(call, &to, err);
 }
 
 static bool transpose(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0];
-    int perm[DIMS_MAX], index[DIMS_MAX], n = (int)from->n_dims;
-    if (!args_permutation(call, perm, err))
-        return false;
-    call->out_shape[0] = (Shape){.n_dims = n};
-    for (int d = 0; d < n; d++)
-        call->out_shape[0].dim[d] = from->dim[perm[d]];
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return false;
-
-    for (int d = 0; d < n; d++)
-        index[d] = rule_index_at(call, 'd', d, from->dim[d]);
-    for (int d = 0; d < n; d++) {
-        rule_unit(&space->operand[0], d, index[d]);
-        rule_unit(rule_output(space, 0), d, index[perm[d]]);
-    }
-    space->operand[0].linear = LINEAR_ALONE;
-    return true;
+    int perm[DIMS_MAX];
+    return args_permutation(call, perm, err) && dims_permute(call, perm, err);
 }
 
 /* ---- parts ---- */
@@ -102,20 +67,6 @@ static bool share_dims(RuleCall *call, const bool *whole, int n_operands, Error 
             rule_unit(rule_output(space, o), d, index);
     }
     return true;
-}
-
-static void split_rows(RuleCall *call, int axis, int64_t part)
-{
-    OpSpace *space = call->space;
-    int p = rule_index(space, "p", call->n_outputs, ROLE_FROZEN, REDUCE_NONE);
-    int j = rule_index(space, "j", part, ROLE_MAP, REDUCE_NONE), pair[2], n = 0;
-    if (p >= 0)
-        pair[n++] = p;
-    if (j >= 0)
-        pair[n++] = j;
-    row_radix(&space->operand[0].projection.row[axis], space, pair, n);
-    for (int o = 0; o < call->n_outputs; o++)
-        rule_unit(rule_output(space, o), axis, j);
 }
 
 /* The row of a part that begins at `start` of a dim which `index` runs over. */
@@ -141,7 +92,7 @@ static void uneven_rows(RuleCall *call, int axis, const int64_t *sizes)
 static bool split(RuleCall *call, Error *err)
 {
     int64_t *sizes = arena_array(call->arena, int64_t, call->n_outputs);
-    bool whole[DIMS_MAX] = {false}, equal = true;
+    bool equal = true;
     int axis;
     if (!args_split(call, &axis, sizes, err))
         return false;
@@ -151,14 +102,12 @@ static bool split(RuleCall *call, Error *err)
         call->out_dtype[o] = call->dtype[0];
         equal &= sizes[o] == sizes[0];
     }
-    whole[axis] = true;
-    if (!share_dims(call, whole, 1, err))
+    if (!dims_beside(call, axis, true, err))
         return false;
     if (equal)
-        split_rows(call, axis, sizes[0]);
+        dims_equal_parts(call, axis, sizes[0]);
     else
         uneven_rows(call, axis, sizes);
-    call->space->operand[0].linear = LINEAR_ALONE;
     return true;
 }
 
@@ -227,31 +176,7 @@ static bool tile(RuleCall *call, Error *err)
     if (repeats.n != from->n_dims)
         return error_kind(err, ERROR_RANK, "it has %d repeats for %" PRId64 " dims", repeats.n,
                           from->n_dims);
-    call->out_shape[0] = *from;
-    call->out_dtype[0] = call->dtype[0];
-    for (int d = 0; d < repeats.n; d++)
-        if (repeats.at[d] < 0 ||
-            __builtin_mul_overflow(from->dim[d], repeats.at[d], &call->out_shape[0].dim[d]))
-            return error_kind(err, ERROR_OUT_OF_RANGE, "it repeats dim %d %" PRId64 " times", d,
-                              repeats.at[d]);
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return false;
-
-    for (int d = 0; d < repeats.n; d++) {
-        int t = -1, j = -1, pair[2], n = 0;
-        if (space->n_index + 2 > X_MAX)
-            return error_kind(err, ERROR_RANK, "it repeats too many dims");
-        t = rule_index_at(call, 't', d, repeats.at[d]);
-        j = rule_index_at(call, 'd', d, from->dim[d]);
-        if (t >= 0)
-            pair[n++] = t;
-        if (j >= 0)
-            pair[n++] = j;
-        rule_unit(&space->operand[0], d, j);
-        row_radix(&rule_output(space, 0)->projection.row[d], space, pair, n);
-    }
-    return true;
+    return dims_repeat(call, repeats.at, repeats.n, err);
 }
 
 /* Which elements stay depends on where they lie in the whole matrix. */

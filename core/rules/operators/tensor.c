@@ -9,27 +9,11 @@
  *
  * Views keep a partial value, as do all that only move elements.
  */
-#include "core/space/einsum.h"
 #include "core/rules/operators/dims.h"
 
 #include <inttypes.h>
 
 /* ---- views ---- */
-
-static bool view(RuleCall *call, const Shape *to, Error *err)
-{
-    dims_answer(call, to, call->dtype[0]);
-    OpSpace *space = rule_space(call, err);
-    const OpSpace *rows = space ? reshape_opspace(call->arena, call->shape[0], to, err) : NULL;
-    if (!rows)
-        return false;
-    space->n_index = rows->n_index;
-    memcpy(space->index, rows->index, sizeof space->index);
-    space->operand[0].projection = rows->operand[0].projection;
-    space->operand[0].linear = LINEAR_ALONE;
-    rule_output(space, 0)->projection = rows->operand[1].projection;
-    return true;
-}
 
 /* Input 1 gives the shape. */
 static bool reshape_as(RuleCall *call, Error *err)
@@ -38,7 +22,7 @@ static bool reshape_as(RuleCall *call, Error *err)
         return error_kind(err, ERROR_RANK,
                           "its inputs 0 and 1 have %" PRId64 " and %" PRId64 " elements",
                           shape_elements(call->shape[0]), shape_elements(call->shape[1]));
-    return view(call, call->shape[1], err);
+    return dims_view(call, call->shape[1], err);
 }
 
 static bool flatten_dims(RuleCall *call, Error *err)
@@ -47,7 +31,7 @@ static bool flatten_dims(RuleCall *call, Error *err)
     Shape to = {.n_dims = 1, .dim = {1}};
     int first, last;
     if (from->n_dims == 0)
-        return view(call, &to, err);
+        return dims_view(call, &to, err);
     if (!args_axis(args_int(call, "start_axis", 0), from->n_dims, &first, err) ||
         !args_axis(args_int(call, "stop_axis", -1), from->n_dims, &last, err))
         return false;
@@ -58,7 +42,7 @@ static bool flatten_dims(RuleCall *call, Error *err)
         to.dim[d] = d == first ? 1 : from->dim[d < first ? d : d + last - first];
     for (int d = first; d <= last; d++)
         to.dim[first] *= from->dim[d];
-    return view(call, &to, err);
+    return dims_view(call, &to, err);
 }
 
 /* Dims of other sizes than 1 stay. */
@@ -71,29 +55,7 @@ static bool squeeze_dims(RuleCall *call, Error *err)
     for (int64_t d = 0; d < from->n_dims; d++)
         gone[d] &= from->dim[d] == 1;
     Shape to = dims_without(from, gone, false);
-    return view(call, &to, err);
-}
-
-/* Output dim d is input dim perm[d]. */
-static bool permute(RuleCall *call, const int *perm, Error *err)
-{
-    const Shape *from = call->shape[0];
-    int index[DIMS_MAX] = {0}, n = (int)from->n_dims;
-    call->out_shape[0] = (Shape){.n_dims = n};
-    for (int d = 0; d < n; d++)
-        call->out_shape[0].dim[d] = from->dim[perm[d]];
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
-    if (!space)
-        return false;
-    for (int d = 0; d < n; d++)
-        index[d] = rule_index_at(call, 'd', d, from->dim[d]);
-    for (int d = 0; d < n; d++) {
-        rule_unit(&space->operand[0], d, index[d]);
-        rule_unit(rule_output(space, 0), d, index[perm[d]]);
-    }
-    space->operand[0].linear = LINEAR_ALONE;
-    return true;
+    return dims_view(call, &to, err);
 }
 
 /* Undoes what perm does. */
@@ -104,7 +66,7 @@ static bool permute_back(RuleCall *call, Error *err)
         return false;
     for (int d = 0; d < call->shape[0]->n_dims; d++)
         back[perm[d]] = d;
-    return permute(call, back, err);
+    return dims_permute(call, back, err);
 }
 
 static bool swap_axes(RuleCall *call, Error *err)
@@ -116,7 +78,7 @@ static bool swap_axes(RuleCall *call, Error *err)
         return false;
     for (int d = 0; d < n; d++)
         perm[d] = d == a ? b : d == b ? a : d;
-    return permute(call, perm, err);
+    return dims_permute(call, perm, err);
 }
 
 static bool move_axis(RuleCall *call, Error *err)
@@ -130,7 +92,7 @@ static bool move_axis(RuleCall *call, Error *err)
         next += next == from;
         perm[d] = d == to ? from : next++;
     }
-    return permute(call, perm, err);
+    return dims_permute(call, perm, err);
 }
 
 /* ---- copies ---- */
@@ -185,39 +147,19 @@ static bool expand_as(RuleCall *call, Error *err)
     return broadcast(call, &to, err);
 }
 
-/* (t d): the whole tensor again and again; more repeats than dims are new leading dims. */
+/* The whole tensor again and again; more repeats than dims are new leading dims. */
 static bool repeat(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0];
-    Shape *out = &call->out_shape[0];
     Ints repeats;
+    int64_t times[DIMS_MAX], rank = call->shape[0]->n_dims;
     if (!args_ints(call, -1, "repeats", &repeats, err))
         return false;
-    int64_t n = repeats.n > from->n_dims ? repeats.n : from->n_dims;
+    int64_t n = repeats.n > rank ? repeats.n : rank, first = n - repeats.n;
     if (!repeats.given || n > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "it has the wrong number of repeats");
-    int64_t times[DIMS_MAX], skip = n - from->n_dims, first = n - repeats.n;
-    *out = (Shape){.n_dims = n};
-    for (int64_t d = 0; d < n; d++) {
+    for (int64_t d = 0; d < n; d++)
         times[d] = d < first ? 1 : repeats.at[d - first];
-        if (times[d] < 0 ||
-            __builtin_mul_overflow(times[d], d < skip ? 1 : from->dim[d - skip], &out->dim[d]))
-            return error_kind(err, ERROR_OUT_OF_RANGE,
-                              "it repeats dim %" PRId64 " %" PRId64 " times", d, times[d]);
-    }
-    call->out_dtype[0] = call->dtype[0];
-    OpSpace *space = rule_space(call, err);
-    for (int64_t d = 0; space && d < n; d++) {
-        if (space->n_index + 2 > X_MAX)
-            return error_kind(err, ERROR_RANK, "it repeats too many dims");
-        int pair[2] = {rule_index_at(call, 't', d, times[d]), -1};
-        if (d >= skip) {
-            pair[1] = rule_index_at(call, 'd', d - skip, from->dim[d - skip]);
-            rule_unit(&space->operand[0], d - skip, pair[1]);
-        }
-        rule_radix(space, rule_output(space, 0), d, pair, 2);
-    }
-    return space;
+    return dims_repeat(call, times, n, err);
 }
 
 /* (d t): each element again and again. */
@@ -321,14 +263,10 @@ static bool chunk(RuleCall *call, Error *err)
         call->out_shape[o].dim[axis] = sizes[o];
         equal &= sizes[o] == sizes[0];
     }
-    if (!dims_beside(call, axis, true, err) || !equal)
-        return call->space && !equal;
-    OpSpace *space = call->space;
-    int pair[2] = {rule_index(space, "p", call->n_outputs, ROLE_FROZEN, REDUCE_NONE),
-                   rule_index(space, "j", sizes[0], ROLE_MAP, REDUCE_NONE)};
-    rule_radix(space, &space->operand[0], axis, pair, 2);
-    for (int o = 0; o < call->n_outputs; o++)
-        rule_unit(rule_output(space, o), axis, pair[1]);
+    if (!dims_beside(call, axis, true, err))
+        return false;
+    if (equal)
+        dims_equal_parts(call, axis, sizes[0]);
     return true;
 }
 

@@ -1,43 +1,44 @@
-/* borrowed.c - operators of onnxruntime that do what one of ours does: with other operands beside
- * or between, scales and zero points most often; with channels last; with an activation after.
+/* variants.c - operators of onnxruntime that compute what one of ours does, with other operands
+ * between (scales and zero points most often), with channels last, or with an activation after.
  *
  *     QLinearConcat       , , d0 a, , , d0 b, ,             ->  d0 (a + b)
  *     FusedConv           b c h w, .., (g co), b (g co) oh ow  ->  b (g co) oh ow
  *     NhwcConv            b h w c, co kh kw c, co           ->  b oh ow co
  *     MatMulIntegerToFloat  m k+, k+ n, , n                 ->  m n
  *
- * Our rule is run on the operands it knows, laid out as it knows them; its rows are then put where
- * the op has them. What is rounded or bent after a sum is no sum of parts: such dims are frozen.
+ * The rule of our operator runs on the operands it knows, transposed to its layout; the rows of its
+ * op space then go to the operands of the op. A sum that is rounded, or has an activation after it,
+ * is not the sum of partial results: its dims are frozen.
  * Source: onnxruntime's published schemas of contributed operators.
  */
 #include "core/rules/operators/dims.h"
 
 #include <inttypes.h>
 
-/* How an operand lies, as against ours. */
+/* The layout of an operand. */
 typedef enum {
     LAYOUT_OURS,
-    LAYOUT_LAST,   /* channels, which are dim 1 of ours, last */
-    LAYOUT_SWAPPED /* the last two dims have changed places */
+    LAYOUT_LAST,   /* channels last; ours are dim 1 */
+    LAYOUT_SWAPPED /* the last two dims are swapped */
 } Layout;
 
-enum { BORROWED_MAX = 9 };
+enum { OPERANDS_OF_OURS = 9 };
 
 typedef struct {
-    const Operator *table; /* of the family that has the operator */
+    const Operator *table; /* the table that has our operator */
     const char *op_type;
-    int n;                     /* operands of ours, and where the op has them; -1: nowhere */
-    int operand[BORROWED_MAX]; /* instead: every, from the first on in steps */
+    int n; /* how many operands of ours, and which of the op each is; -1: none */
+    int operand[OPERANDS_OF_OURS]; /* n 0: every `step`-th operand of the op, from `first` on */
     int first, step;
-    uint16_t turned; /* bit i: operand i of ours lies otherwise */
-    Layout layout;   /* so; and the output does where it is LAYOUT_LAST */
-    bool asks;       /* only where the attribute channels_last is 1 */
-    bool freezes;    /* sums: what comes of them is rounded; else where there is an activation */
-} Borrowed;
+    uint16_t turned; /* bit i: operand i of ours has another `layout` in the op */
+    Layout layout;   /* the output too, if it is LAYOUT_LAST */
+    bool asks;       /* only if the attribute channels_last is 1 */
+    bool freezes;    /* sums, as they are rounded; otherwise only if there is an activation */
+} Variant;
 
 /* ---- layouts ---- */
 
-/* Where dim d of ours is in theirs. */
+/* The dim of the op's operand that is dim d of ours. */
 static int64_t place_of(Layout layout, int64_t d, int64_t n_dims)
 {
     if (layout == LAYOUT_LAST && n_dims > 2)
@@ -74,25 +75,25 @@ static const Operator *row_of(const Operator *table, const char *name)
     return table;
 }
 
-static int theirs_of(const Borrowed *from, int i)
+static int theirs_of(const Variant *of, int i)
 {
-    return from->step > 0 ? from->first + i * from->step : from->operand[i];
+    return of->step > 0 ? of->first + i * of->step : of->operand[i];
 }
 
-static RuleCall our_call(const RuleCall *call, const Borrowed *from, Layout layout)
+static RuleCall our_call(const RuleCall *call, const Variant *of, Layout layout)
 {
     RuleCall ours = *call;
-    int n = from->step > 0 ? (call->n_inputs - from->first + from->step - 1) / from->step : from->n;
+    int n = of->step > 0 ? (call->n_inputs - of->first + of->step - 1) / of->step : of->n;
     const Shape **shape = arena_array(call->arena, const Shape *, n);
     Dtype *dtype = arena_array(call->arena, Dtype, n);
     const Value **value = arena_array(call->arena, const Value *, n);
     ours.n_inputs = 0;
     for (int i = 0; i < n; i++) {
-        int theirs = theirs_of(from, i);
+        int theirs = theirs_of(of, i);
         if (theirs < 0 || !args_has(call, theirs))
             continue;
         Shape *turned = arena_make(call->arena, Shape);
-        bool turns = i < 16 && (from->turned >> i & 1) != 0;
+        bool turns = i < 16 && (of->turned >> i & 1) != 0;
         *turned = ours_of(turns ? layout : LAYOUT_OURS, call->shape[theirs]);
         shape[i] = turned;
         dtype[i] = call->dtype[theirs];
@@ -106,9 +107,9 @@ static RuleCall our_call(const RuleCall *call, const Borrowed *from, Layout layo
     return ours;
 }
 
-/* The op space of our call with the operands where the op has them; others are whole. */
-static OpSpace *their_space(RuleCall *call, const Borrowed *from, Layout layout,
-                            const OpSpace *ours, Error *err)
+/* The op space of our call with the rows at the operands of the op; the others are read whole. */
+static OpSpace *their_space(RuleCall *call, const Variant *of, Layout layout, const OpSpace *ours,
+                            Error *err)
 {
     for (int o = 0; o < call->n_outputs && layout == LAYOUT_LAST; o++) {
         Operand out = *opspace_output(ours, o);
@@ -123,11 +124,11 @@ static OpSpace *their_space(RuleCall *call, const Borrowed *from, Layout layout,
     space->operand = operand;
     space->n_inputs = call->n_inputs;
     for (int i = 0; i < ours->n_inputs; i++) {
-        int theirs = theirs_of(from, i);
+        int theirs = theirs_of(of, i);
         if (theirs < 0 || !args_has(call, theirs))
             continue;
         operand[theirs] = ours->operand[i];
-        if (i < 16 && (from->turned >> i & 1) != 0)
+        if (i < 16 && (of->turned >> i & 1) != 0)
             turn_back(layout, &operand[theirs]);
     }
     for (int o = 0; o < call->n_outputs; o++) {
@@ -148,26 +149,26 @@ static void freeze_sums(OpSpace *space)
         }
 }
 
-static OpSpace *borrow(RuleCall *call, const Borrowed *from, Error *err)
+static OpSpace *run_ours(RuleCall *call, const Variant *of, Error *err)
 {
-    const Operator *row = row_of(from->table, from->op_type);
-    bool turns = !from->asks || args_int(call, "channels_last", 0) != 0;
-    Layout layout = turns ? from->layout : LAYOUT_OURS;
-    RuleCall ours = our_call(call, from, layout);
+    const Operator *row = row_of(of->table, of->op_type);
+    bool turns = !of->asks || args_int(call, "channels_last", 0) != 0;
+    Layout layout = turns ? of->layout : LAYOUT_OURS;
+    RuleCall ours = our_call(call, of, layout);
     for (int i = 0; i < row->inputs_min; i++)
         if (i >= ours.n_inputs || !ours.shape[i]) {
-            error_set(err, "its input %d is absent", theirs_of(from, i));
+            error_set(err, "its input %d is absent", theirs_of(of, i));
             return NULL;
         }
     if (!row->rule(&ours, err))
         return NULL;
-    OpSpace *space = their_space(call, from, layout, ours.space, err);
-    if (space && (from->freezes || args_text(call, "activation", "").n > 0))
+    OpSpace *space = their_space(call, of, layout, ours.space, err);
+    if (space && (of->freezes || args_text(call, "activation", "").n > 0))
         freeze_sums(space);
     return space;
 }
 
-/* An operand that is added, or scales, lies as the output, or as its last dims. */
+/* An operand that is added, or scales, has the rows of the output, or of its last dims. */
 static void follow_output(RuleCall *call, int i, bool adds)
 {
     if (!args_has(call, i))
@@ -182,13 +183,21 @@ static void follow_output(RuleCall *call, int i, bool adds)
     operand->once = adds;
 }
 
+/* A rule that is all said by its Variant. */
+#define RUNS(name, ...)                                                                            \
+    static bool name(RuleCall *call, Error *err)                                                   \
+    {                                                                                              \
+        static const Variant of = {__VA_ARGS__};                                                   \
+        return run_ours(call, &of, err) != NULL;                                                   \
+    }
+
 /* ---- convolutions, pools ---- */
 
 /* Z, input 3, is added before the activation. */
 static bool fused_conv(RuleCall *call, Error *err)
 {
-    static const Borrowed from = {operators_window, "Conv", .n = 3, .operand = {0, 1, 2}};
-    if (!borrow(call, &from, err))
+    static const Variant of = {operators_window, "Conv", .n = 3, .operand = {0, 1, 2}};
+    if (!run_ours(call, &of, err))
         return false;
     follow_output(call, 3, true);
     return true;
@@ -196,54 +205,28 @@ static bool fused_conv(RuleCall *call, Error *err)
 
 static bool nhwc_conv(RuleCall *call, Error *err)
 {
-    static const Borrowed from = {operators_window,     "Conv",      .n = 3,
-                                  .operand = {0, 1, 2}, .turned = 3, .layout = LAYOUT_LAST};
-    if (!borrow(call, &from, err))
+    static const Variant of = {operators_window,     "Conv",      .n = 3,
+                               .operand = {0, 1, 2}, .turned = 3, .layout = LAYOUT_LAST};
+    if (!run_ours(call, &of, err))
         return false;
     follow_output(call, 3, true);
     return true;
 }
 
-static bool quantized_conv(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_window, "QLinearConv",
-                                  .n = 9,           .operand = {0, 1, 2, 3, 4, 5, 6, 7, 8},
-                                  .turned = 1,      .layout = LAYOUT_LAST,
-                                  .asks = true};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(quantized_conv, operators_window, "QLinearConv", .n = 9,
+     .operand = {0, 1, 2, 3, 4, 5, 6, 7, 8}, .turned = 1, .layout = LAYOUT_LAST, .asks = true)
 
-static bool nhwc_max_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "MaxPool",   .n = 1,
-                                  .operand = {0}, .turned = 1, .layout = LAYOUT_LAST};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(nhwc_max_pool, operators_pool, "MaxPool", .n = 1, .operand = {0}, .turned = 1,
+     .layout = LAYOUT_LAST)
 
-/* Channels in blocks: as ours, but for what comes in and goes out. */
-static bool blocked_max_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "MaxPool", .n = 1, .operand = {0}};
-    return borrow(call, &from, err) != NULL;
-}
+/* Between ReorderInput and ReorderOutput, channels are in blocks; the shapes are as ours. */
+RUNS(blocked_max_pool, operators_pool, "MaxPool", .n = 1, .operand = {0})
 
-static bool blocked_mean_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "AveragePool", .n = 1, .operand = {0}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(blocked_mean_pool, operators_pool, "AveragePool", .n = 1, .operand = {0})
 
-static bool blocked_global_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "GlobalAveragePool", .n = 1, .operand = {0}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(blocked_global_pool, operators_pool, "GlobalAveragePool", .n = 1, .operand = {0})
 
-static bool blocked_largest(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "GlobalMaxPool", .n = 1, .operand = {0}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(blocked_largest, operators_pool, "GlobalMaxPool", .n = 1, .operand = {0})
 
 /* Channels into blocks (they then are a multiple of a block, whose size the processor decides) and
  * out of them. Rows are cut along the batch. */
@@ -307,36 +290,22 @@ static bool blocked_upsample(RuleCall *call, Error *err)
     return space != NULL;
 }
 
-static bool quantized_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "AveragePool",  .n = 1,
-                                  .operand = {0}, .turned = 1,    .layout = LAYOUT_LAST,
-                                  .asks = true,   .freezes = true};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(quantized_pool, operators_pool, "AveragePool", .n = 1, .operand = {0}, .turned = 1,
+     .layout = LAYOUT_LAST, .asks = true, .freezes = true)
 
-static bool quantized_global_pool(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_pool, "GlobalAveragePool", .n = 1,
-                                  .operand = {0}, .turned = 1,         .layout = LAYOUT_LAST,
-                                  .asks = true,   .freezes = true};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(quantized_global_pool, operators_pool, "GlobalAveragePool", .n = 1, .operand = {0},
+     .turned = 1, .layout = LAYOUT_LAST, .asks = true, .freezes = true)
 
 /* ---- products ---- */
 
-static bool fused_gemm(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(fused_gemm, operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2})
 
-/* Rounded, unless the scale of an output is absent. */
+/* Rounded, unless the output has no scale. */
 static bool quantized_gemm(RuleCall *call, Error *err)
 {
-    static const Borrowed from = {operators_matmul, "Gemm", .n = 3, .operand = {0, 3, 6},
-                                  .freezes = true};
-    if (!borrow(call, &from, err))
+    static const Variant of = {operators_matmul, "Gemm", .n = 3, .operand = {0, 3, 6},
+                               .freezes = true};
+    if (!run_ours(call, &of, err))
         return false;
     call->out_dtype[0] = args_has(call, 8) ? call->dtype[8] : call->dtype[1];
     bool swapped = args_int(call, "transB", 0) != 0;
@@ -350,8 +319,8 @@ static bool quantized_gemm(RuleCall *call, Error *err)
 static bool integer_matmul(RuleCall *call, Dtype dtype, const int *columns, int n_columns,
                            bool freezes, Error *err)
 {
-    Borrowed from = {operators_matmul, "MatMul", .n = 2, .operand = {0, 1}, .freezes = freezes};
-    if (!borrow(call, &from, err))
+    Variant of = {operators_matmul, "MatMul", .n = 2, .operand = {0, 1}, .freezes = freezes};
+    if (!run_ours(call, &of, err))
         return false;
     call->out_dtype[0] = dtype;
     for (int i = 0; i < n_columns; i++)
@@ -365,7 +334,7 @@ static bool matmul_to_float(RuleCall *call, Error *err)
     return integer_matmul(call, call->dtype[2], (int[]){3, 5, 6}, 3, false, err);
 }
 
-/* a, b, b's scale and zero point, a bias: a's scale is of all that it has. */
+/* a, b, the scale and zero point of b, a bias. The scale of a is that of all its elements. */
 static bool matmul_of_floats(RuleCall *call, Error *err)
 {
     if (!integer_matmul(call, DT_F32, (int[]){2, 3, 4}, 3, true, err))
@@ -387,46 +356,29 @@ static bool gemm_gelu(RuleCall *call, Error *err)
     return integer_matmul(call, call->dtype[0], (int[]){2}, 1, true, err);
 }
 
-/* X, W, R, B, lengths, first states, peepholes; then scales and zero points. Weights lie the other
- * way round. */
-static bool quantized_lstm(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {
-        operators_recurrent,     "LSTM", .n = 8, .operand = {0, 1, 2, 3, 4, 5, 6, 7}, .turned = 6,
-        .layout = LAYOUT_SWAPPED};
-    return borrow(call, &from, err) != NULL;
-}
+/* X, W, R, B, lengths, first states, peepholes; then scales and zero points. Weights are
+ * transposed.
+ */
+RUNS(quantized_lstm, operators_recurrent, "LSTM", .n = 8, .operand = {0, 1, 2, 3, 4, 5, 6, 7},
+     .turned = 6, .layout = LAYOUT_SWAPPED)
 
 /* ---- places ---- */
 
-/* Scale and zero point of the output, then of each operand, after it. */
+/* Scale and zero point of the output; then each operand, with its scale and zero point after it. */
 static bool quantized_concat(RuleCall *call, Error *err)
 {
-    static const Borrowed from = {operators_shape, "Concat", .first = 2, .step = 3};
-    if (!borrow(call, &from, err))
+    static const Variant of = {operators_shape, "Concat", .first = 2, .step = 3};
+    if (!run_ours(call, &of, err))
         return false;
     call->out_dtype[0] = call->dtype[2];
     return true;
 }
 
-static bool quantized_mean(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_reduce, "ReduceMean", .n = 1, .operand = {0},
-                                  .freezes = true};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(quantized_mean, operators_reduce, "ReduceMean", .n = 1, .operand = {0}, .freezes = true)
 
-static bool quantized_where(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_elementwise, "Where", .n = 3, .operand = {0, 1, 4}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(quantized_where, operators_elementwise, "Where", .n = 3, .operand = {0, 1, 4})
 
-static bool triangle(RuleCall *call, Error *err)
-{
-    static const Borrowed from = {operators_shape, "Trilu", .n = 2, .operand = {0, 1}};
-    return borrow(call, &from, err) != NULL;
-}
+RUNS(triangle, operators_shape, "Trilu", .n = 2, .operand = {0, 1})
 
 static bool softmax_along(RuleCall *call, Error *err)
 {
@@ -434,7 +386,7 @@ static bool softmax_along(RuleCall *call, Error *err)
     return dims_along(call, "axis", -1, DIM_FROZEN, err);
 }
 
-/* What is left of a, with a mask of it; b is added before, a residual after. */
+/* Dropout of a + b, then a residual is added; the second output is the mask. */
 static bool dropout_of_sum(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0];
@@ -509,8 +461,8 @@ static bool group_norm(RuleCall *call, Error *err)
 
 /* ---- experts ---- */
 
-/* Rows that each go to some of the experts: which, all scores tell. An expert's weights lie along
- * dim 0 of the operands after the scores; what experts give is added up. */
+/* Each row goes to some of the experts, chosen by its scores. Dim 0 of the operands after the
+ * scores is the experts; their results are summed. */
 static bool experts(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *scores = call->shape[1];
@@ -536,9 +488,9 @@ static bool experts(RuleCall *call, Error *err)
     return true;
 }
 
-#define FAMILY "borrowed"
+#define FAMILY "variants"
 
-const Operator operators_borrowed[] = {
+const Operator operators_variants[] = {
     {OP("com.microsoft::FusedConv", fused_conv, 2, 2, 4),
      .examples = "3x4x7x8,6x4x3x3,6,3x6x5x6 activation=Relu"},
     {OP("com.microsoft::NhwcConv", nhwc_conv, 2, 2, 3), .examples = "3x7x8x4,6x3x3x4,6"},

@@ -73,5 +73,5 @@ static RuleCase rows[] = {
 
 int main(void)
 {
-    return run_rows("borrowed", rows, rule_says);
+    return run_rows("variants", rows, rule_says);
 }

@@ -1,4 +1,4 @@
-/* contrib.c - operators of the domain com.microsoft, which exporters for onnxruntime and its
+/* onnxruntime.c - operators of the domain com.microsoft, which exporters for onnxruntime and its
  * optimizer write.
  *
  *     SkipLayerNormalization   d0 d1 d^, d0 d1 d^, d^ .. -> d0 d1 d^, .., d0 d1 d^
@@ -397,9 +397,9 @@ static bool matmul_nbits(RuleCall *call, Error *err)
     return true;
 }
 
-#define FAMILY "contrib"
+#define FAMILY "onnxruntime"
 
-const Operator operators_contrib[] = {
+const Operator operators_onnxruntime[] = {
     {OP("com.microsoft::Gelu", activation, 0, 1, 1), EARLY, .kernel = "com.microsoft::Gelu",
      .examples = "5x6"},
     {OP("com.microsoft::QuickGelu", activation, 0, 1, 1), EARLY,
