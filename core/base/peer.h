@@ -11,15 +11,15 @@
 struct Arena;
 
 typedef struct Peer {
-    const char *name;                     /* "paddle" */
-    const struct Propagator *propagators; /* core/plan/propagator.h */
-    const struct Operator *operators;     /* core/rules/registry.h */
-    const struct Notation *notations;     /* core/rules/notation.h: ways to print an op space */
-    const struct EvalVerb *eval_verbs;    /* core/base/eval.h */
-    const struct Planner *planners;       /* core/reshard/compare.h: ways to make a reshard */
-    const struct PinsForm *pins;          /* core/session/pins_read.h: texts with shardings */
-    const struct RuleReport *reports;     /* core/prove/rule_report.h: of one op, for `rule` */
-    const struct ExportFormat *code;      /* core/code/code.h: the plan as the system's program */
+    const char *name;                            /* "paddle" */
+    const struct Propagator *const *propagators; /* core/plan/propagator.h; ended by NULL */
+    const struct Operator *operators;            /* core/rules/registry.h */
+    const struct Notation *notations;  /* core/rules/notation.h: ways to print an op space */
+    const struct EvalVerb *eval_verbs; /* core/base/eval.h */
+    const struct Planner *planners;    /* core/reshard/compare.h: ways to make a reshard */
+    const struct PinsForm *pins;       /* core/session/pins_read.h: texts with shardings */
+    const struct RuleReport *reports;  /* core/prove/rule_report.h: of one op, for `rule` */
+    const struct ExportFormat *code;   /* core/code/code.h: the plan as the system's program */
     /* What policies register with the system, kept in the RuleBook; NULL: nothing. */
     void *(*rules_new)(struct Arena *arena);
     int (*n_rules)(const void *rules); /* how many are registered */

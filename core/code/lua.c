@@ -1,6 +1,7 @@
 /* lua.c - the plan as a policy: its decisions, and pins where those alone do not make it again. */
 #include "core/code/code.h"
 
+#include "core/propagate/propagators.h"
 #include "core/base/file.h"
 #include "core/summary/decision_lua.h"
 #include "core/summary/label.h"
@@ -147,7 +148,7 @@ static void put_loop(const Lua *lua, const FoldLoop *loop)
 
 static void put_head(const Lua *lua)
 {
-    Method method = lua->session->plan->method;
+    const Propagator *propagator = lua->session->plan->propagator;
     Buf mesh = buf_new(lua->arena);
     mesh_format(lua->session->mesh, &mesh);
     buf_puts(lua->out, "-- ");
@@ -157,10 +158,10 @@ static void put_head(const Lua *lua)
     buf_puts(lua->out, ": a plan of dimscope, as a policy that makes it again.\n");
     if (lua->own)
         buf_printf(lua->out, "-- With --propagate %s --profile %s, whose plan it is.\n",
-                   method_propagator(method), method_profile(method));
-    else if (method != METHOD_FACTOR)
+                   propagator->name, propagator->profile);
+    else if (propagator != &propagator_explain)
         buf_printf(lua->out, "-- It was made by %s (%s); this is for the default propagator.\n",
-                   method_propagator(method), method_profile(method));
+                   propagator->name, propagator->profile);
     buf_puts(lua->out, "-- Comments say who decided; what follows from decisions is not here.\n");
     buf_puts(lua->out, "function PAS(graph, resource)\n");
 }
@@ -187,7 +188,7 @@ static int n_registered(const Session *session)
 
 static void say_notes(const Lua *lua, const RepinDifference *difference, ExportNotes *notes)
 {
-    Method method = lua->session->plan->method;
+    const Propagator *propagator = lua->session->plan->propagator;
     int n_rules = n_registered(lua->session);
 
     if (lua->pins.n_unsaid)
@@ -199,7 +200,7 @@ static void say_notes(const Lua *lua, const RepinDifference *difference, ExportN
         export_note(notes,
                     "the default propagator does not make this plan, whatever is pinned: "
                     "the policy is for --propagate %s --profile %s",
-                    method_propagator(method), method_profile(method));
+                    propagator->name, propagator->profile);
     if (!difference->same)
         export_note(notes,
                     "this policy does not make the plan again: %d ops are cut otherwise, %d "
@@ -216,7 +217,7 @@ static RepinDifference read_plan(Lua *lua)
 {
     fold_lines(lua);
     return repin_compare(lua->session, folded_order(lua), lua->pins.n,
-                         lua->own ? lua->session->plan->method : METHOD_FACTOR);
+                         lua->own ? lua->session->plan->propagator : &propagator_explain);
 }
 
 bool code_lua(const Session *session, Buf *out, ExportNotes *notes, Error *err)
@@ -226,7 +227,7 @@ bool code_lua(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     (void)err;
     lua.pins = repin(session, lua.arena);
     RepinDifference difference = read_plan(&lua);
-    if (!difference.same && session->plan->method != METHOD_FACTOR) {
+    if (!difference.same && session->plan->propagator != &propagator_explain) {
         lua.own = true;
         lua.pins = repin_own(session, lua.arena);
         difference = read_plan(&lua);

@@ -1,5 +1,6 @@
 #include "core/code/repin.h"
 
+#include "core/propagate/propagators.h"
 #include "core/summary/decision_lua.h"
 #include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
@@ -11,7 +12,7 @@ enum { ROUNDS_MAX = 2000 };
 typedef struct {
     const Session *session;
     const Plan *want;
-    Method method; /* that makes `have` */
+    const Propagator *propagator; /* that makes `have` */
     Plan *have;
     Arena *arena, *kept; /* kept: of the propagation */
     Arena *pinned[2];    /* what `have`, and the plan before it, point into */
@@ -92,7 +93,7 @@ static bool add(Repin *r, const Decision *decision)
 /* Another propagator may not have done what was decided. */
 static bool is_obeyed(const Repin *r, const Decision *decision)
 {
-    if (r->want->method == r->method || !decision_pins_dim(decision->kind))
+    if (r->want->propagator == r->propagator || !decision_pins_dim(decision->kind))
         return true;
     const Cut *now;
     if (decision->kind == PIN_INDEX_DIM)
@@ -128,8 +129,8 @@ static void make(Repin *r)
         memcpy(journal.decisions.at, r->journal.decisions.at,
                (size_t)journal.n_done * sizeof(Decision));
     PlanRequest request = session_request(r->session, &journal);
-    bool factor = r->method == METHOD_FACTOR;
-    request.method = r->method;
+    bool factor = r->propagator == &propagator_explain;
+    request.propagator = r->propagator;
     request.propagation = factor ? r->propagation : NULL;
     request.before = factor ? r->have : NULL;
     request.progress = NULL;
@@ -235,11 +236,11 @@ static bool pin_tensors(Repin *r)
 
 /* ---- all of it ---- */
 
-static Repin repin_new(const Session *session, Arena *arena, Method method)
+static Repin repin_new(const Session *session, Arena *arena, const Propagator *propagator)
 {
     const Graph *graph = session->graph;
     Repin r = {.session = session, .want = session->plan, .arena = arena, .kept = arena_new()};
-    r.method = method;
+    r.propagator = propagator;
     r.propagation = propagation_new(r.kept, session->inferred, session->mesh);
     r.journal.cuts = intern_new(arena);
     r.pinned_op = arena_array(arena, uint32_t, graph->n_ops);
@@ -262,7 +263,7 @@ static void repin_end(Repin *r)
 
 Repinned repin(const Session *session, Arena *arena)
 {
-    Repin r = repin_new(session, arena, METHOD_FACTOR);
+    Repin r = repin_new(session, arena, &propagator_explain);
     Repinned out = {0};
 
     take_own(&r);
@@ -279,7 +280,7 @@ Repinned repin(const Session *session, Arena *arena)
 
 Repinned repin_own(const Session *session, Arena *arena)
 {
-    Repin r = repin_new(session, arena, session->plan->method);
+    Repin r = repin_new(session, arena, session->plan->propagator);
     take_own(&r);
     Repinned out = {r.journal.n_done, r.journal.n_done, r.journal.decisions.at, r.n_unsaid};
     repin_end(&r);
@@ -302,9 +303,9 @@ static bool lies_elsewhere(const Repin *r, int32_t op)
 }
 
 RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
-                              Method method)
+                              const Propagator *propagator)
 {
-    Repin r = repin_new(session, arena_new(), method);
+    Repin r = repin_new(session, arena_new(), propagator);
     const Inferred *inferred = session->inferred;
     RepinDifference out = {0};
 

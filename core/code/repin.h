@@ -26,8 +26,8 @@ typedef struct {
     bool same;            /* none, and it costs the same */
 } RepinDifference;
 
-/* What the method makes of these decisions, beside the plan. */
+/* What the propagator makes of these decisions, beside the plan. */
 RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
-                              Method method);
+                              const Propagator *propagator);
 
 #endif

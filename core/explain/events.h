@@ -18,7 +18,7 @@ typedef struct {
     int turn;
 } PlanEvent;
 
-int plan_n_events(const Plan *plan); /* 0: the method keeps no log */
+int plan_n_events(const Plan *plan); /* 0: the propagator keeps no log */
 
 /* All of them, in order; in the arena. */
 const PlanEvent *plan_events(Arena *arena, const Plan *plan);

@@ -66,7 +66,7 @@ typedef struct {
     AtomSet atoms;   /* of the axis */
     int32_t *queue;
     int32_t n_queued, at; /* at: the site being left */
-    bool through; /* an op whose index dim has not the axis, by a rule of the method's own */
+    bool through; /* an op whose index dim has not the axis, by a rule of the propagator's own */
 } Search;
 
 static bool hands_on(const Plan *plan, int32_t tensor, int dim)
@@ -89,7 +89,7 @@ static void reach(Search *s, int32_t site, int32_t parent)
 }
 
 /* From what an op makes into it, or out of it to what it reads. Views of parameters are cut with
- * them whatever the method. */
+ * them whatever the propagator. */
 static bool is_backward(const Search *s, int32_t site, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
@@ -106,7 +106,7 @@ static void leave(void *context, int32_t site, int32_t op)
     Search *s = context;
     int32_t owner = site_owner(s->sites, s->at);
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
-    if (method_goes_by_op(s->plan->method) && is_backward(s, site, op))
+    if (s->plan->propagator->by_op && is_backward(s, site, op))
         return;
     bool passes = s->through && site_owner(s->sites, site) < 0;
     if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
@@ -199,10 +199,10 @@ static const Walk *walk_axis(const Plan *plan, int axis)
             reach(&s, site, site);
     }
     walk_on(&s, 0);
-    s.through = plan->method != METHOD_FACTOR && !method_goes_by_op(plan->method);
+    s.through = plan->propagator->own_rules;
     if (s.through)
         walk_on(&s, 0);
-    if (method_goes_by_op(plan->method))
+    if (plan->propagator->by_op)
         walk_from_choices(&s);
     keep_walk(r->arena, &s, walk);
     arena_free(scratch);
@@ -268,7 +268,7 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
     step.dim = site_dim(sites, site);
     step.pin = plan_pin_of(plan, tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM, tensor ? owner : ~owner,
                            step.dim);
-    if (!tensor && !step.pin && method_goes_by_op(plan->method))
+    if (!tensor && !step.pin && plan->propagator->by_op)
         step.kind = REASON_CHOSEN;
     return step;
 }

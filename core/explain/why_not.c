@@ -91,7 +91,7 @@ static WhyNotStop stop_between(const Walk *walk, int32_t has, int32_t not )
     return stop;
 }
 
-/* Of methods that go by rules of their own the op space tells only what no rule could do. */
+/* Of propagators that go by rules of their own the op space tells only what no rule could do. */
 static bool holds_by_rules(Stop stop)
 {
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED || stop == STOP_CLOSED;
@@ -102,8 +102,8 @@ static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
 {
     bool backward = stop->at.op >= 0 && !stop->at.leaving &&
                     stop->at.operand < plan->inferred->graph->ops[stop->at.op].n_inputs;
-    bool by_op = method_goes_by_op(plan->method);
-    if ((plan->method == METHOD_SPMD && !holds_by_rules(stop->at.stop)) ||
+    bool by_op = plan->propagator->by_op;
+    if ((plan->propagator->rule_says && !holds_by_rules(stop->at.stop)) ||
         (by_op && (backward || !holds_by_rules(stop->at.stop)))) {
         stop->at.stop = STOP_RULE;
         return;

@@ -3,7 +3,7 @@
  * For each dim asked about, a breadth-first walk along the joints of sites.h finds the nearest
  * places that have the axis; the op between such a place and the next one towards the dim is where
  * it stopped, and says why (stop.h). A plan by the factor propagator answers from the visit itself
- * (propagate_stops); other methods from the op space and what the op is cut by.
+ * (propagate_stops); other propagators from the op space and what the op is cut by.
  */
 #ifndef CORE_EXPLAIN_WHY_NOT_H
 #define CORE_EXPLAIN_WHY_NOT_H

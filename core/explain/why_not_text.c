@@ -55,8 +55,8 @@ static void say_taken(const Plan *plan, const WhyNotStop *stop, Buf *out)
 /* Paddle completes by rules of ops; torch and veScale go op by op, in program order only. */
 static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
 {
-    if (plan->method == METHOD_SPMD)
-        buf_puts(out, "Paddle's rule for the op, or for one beside it, says otherwise");
+    if (plan->propagator->rule_says)
+        buf_puts(out, plan->propagator->rule_says);
     else if (at->leaving)
         buf_puts(out, "the row chosen for the op reads it otherwise");
     else if (at->op >= 0 && at->operand >= plan->inferred->graph->ops[at->op].n_inputs)

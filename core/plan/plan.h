@@ -1,9 +1,9 @@
 /* plan.h - decisions, and all that follows from them.
  *
  * A Journal holds decisions only, with who made them. All else is recomputed by plan_make() from a
- * PlanRequest (inferred, mesh, machine, journal, method): so undo is one number, diff compares two
- * lists, and a plan file holds exactly the journal. Most decisions are pins, of a tensor dim or of
- * an index dim.
+ * PlanRequest (inferred, mesh, machine, journal, propagator): so undo is one number, diff compares
+ * two lists, and a plan file holds exactly the journal. Most decisions are pins, of a tensor dim or
+ * of an index dim.
  *
  * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A pin of
  * `store` says where a parameter lies; it does not propagate and the value is gathered at use
@@ -24,7 +24,7 @@
 
 #include "core/base/intern.h"
 #include "core/base/progress.h"
-#include "core/plan/method.h"
+#include "core/plan/propagator.h"
 #include "core/plan/op_cut.h"
 #include "core/reshard/reshard.h"
 #include "core/rules/infer.h"
@@ -109,7 +109,7 @@ typedef struct {
     double flops;       /* of one rank; where there are stages, of one of each */
 } Totals;
 
-/* The row that an operator chose, in the prices of the method's own system. */
+/* The row that an operator chose, in the prices of the propagator's own system. */
 typedef struct {
     double us;      /* what moving the inputs into it costs; negative: it chose none */
     double next_us; /* the next best; INFINITY: there is no other */
@@ -124,7 +124,7 @@ typedef struct Pipeline Pipeline;       /* core/cost/pipeline.h */
 
 /* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
 typedef struct {
-    const FlowLog *flow; /* NULL: the method keeps none */
+    const FlowLog *flow; /* NULL: the propagator keeps none */
     const int32_t *end;  /* per tensor: its last state; -1: none */
     const int32_t *op;   /* per op of the engine: of the graph; -1: a tie of a loop. NULL: they are
                             the graph's, then ties */
@@ -201,7 +201,7 @@ typedef struct Plan {
     const Inferred *inferred;
     const Mesh *mesh;
     const Machine *machine;
-    Method method;
+    const Propagator *propagator;
     Shardings *shardings;
     Resharder *resharder;
     Findings findings; /* of inference and of planning: every stage adds its own */
@@ -254,22 +254,17 @@ static inline int plan_devices(const Plan *plan, int32_t op)
     return plan->decided->devices ? plan->decided->devices[op] : 0;
 }
 
-/* Rules in the manner of other systems, for the methods that ask them. */
-typedef struct SpmdRules SpmdRules;
-typedef struct Strategies Strategies;
-
 /* What a plan is made from. All of it must outlive the plan. */
-typedef struct {
+typedef struct PlanRequest {
     const Inferred *inferred;
     const Mesh *mesh;
     const Machine *machine;
     const Journal *journal;
-    Method method;
-    const SpmdRules *spmd;        /* METHOD_SPMD: NULL, those built in only */
-    const Strategies *strategies; /* METHOD_TORCH, METHOD_VESCALE: the same */
-    bool no_redistribute;         /* METHOD_TORCH: what an op would have to move is an error */
-    /* METHOD_FACTOR, both or none: what earlier plans of this model and mesh left, and one of them
-     * that is still there. The plan comes out the same, sooner. */
+    const Propagator *propagator; /* NULL: the default (core/propagate/propagators.h) */
+    const struct RuleBook *rules; /* of other systems, as registered; NULL: those built in only */
+    bool no_redistribute; /* Propagator.may_refuse: what an op would have to move is an error */
+    /* Propagator.incremental, both or none: what earlier plans of this model and mesh left, and one
+     * of them that is still there. The plan comes out the same, sooner. */
     Propagation *propagation;
     const struct Plan *before;
     Progress *progress; /* NULL: nobody watches */

@@ -268,11 +268,11 @@ static void say(Plan *plan, const Alike *alike)
         break;
     case STOP_CONFLICT:
         say_gathered(plan, alike,
-                     method_goes_by_op(plan->method) ? "the row chosen for the op reads it so"
-                                                     : "the op is cut by other axes there",
+                     plan->propagator->by_op ? "the row chosen for the op reads it so"
+                                             : "the op is cut by other axes there",
                      &text);
         code = "conflict";
-        hint = method_goes_by_op(plan->method)
+        hint = plan->propagator->by_op
                    ? "dimscope rule shows an operator's rows, and what they cost"
                    : "pin the op's index dim, or the value, to choose otherwise";
         break;
@@ -305,7 +305,7 @@ static void look_at_marks(Plan *plan)
 {
     for (int i = 0; i < plan->decided->n_marks; i++) {
         const Decision *mark = plan->decided->marks[i];
-        if (mark->kind != PIN_UNREDUCED || plan->method >= METHOD_SPMD ||
+        if (mark->kind != PIN_UNREDUCED || !plan->propagator->obeys_unreduced ||
             plan->moved->sharding[mark->place] < 0)
             continue;
         AtomSet missing = mark->axes & ~sharding_partials(plan_sharding(plan, mark->place));

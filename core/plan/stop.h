@@ -30,7 +30,7 @@ typedef enum {
     STOP_COUNT
 } Stop;
 
-typedef struct {
+typedef struct StopRecord {
     int32_t op;
     int operand, dim; /* of the op: inputs, then outputs; dim of that tensor */
     int index;        /* index dim (factor) it was about; -1: none */

@@ -3,7 +3,7 @@
 #include "core/base/intern.h"
 #include "core/propagate/flow_visit.h"
 #include "core/plan/plan_findings.h"
-#include "core/peers/shardy/plan_shardy.h"
+#include "core/propagate/propagators.h"
 #include "core/plan/stage.h"
 
 #include <assert.h>
@@ -618,7 +618,8 @@ static void publish(Run *run, Propagated *out)
     out->sweeps = n_sweeps(out->log.flow);
 }
 
-void propagate_factor(Plan *plan, Propagated *out, Propagation *propagation, const Plan *before)
+static void propagate_from(Plan *plan, Propagated *out, Propagation *propagation,
+                           const Plan *before)
 {
     const FlowGraph *graph = &propagation->graph;
     Run run = {.plan = plan, .p = propagation, .op = out->cut};
@@ -639,16 +640,22 @@ void propagate_factor(Plan *plan, Propagated *out, Propagation *propagation, con
     engine_end(propagation->engine);
 }
 
+static void run_factor(Plan *plan, Propagated *out, const PlanRequest *request)
+{
+    if (request->propagation)
+        propagate_from(plan, out, request->propagation, request->before);
+    else
+        propagate_from(plan, out, propagation_new(plan->arena, plan->inferred, plan->mesh), NULL);
+}
+
 /* ---- asking ---- */
 
-int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+static int stops_of(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
 {
     const Propagation *p = plan->propagated->log.context;
     StopRecords stops = {0};
     *out = NULL;
-    if (plan->method >= METHOD_SHARDY && plan->method <= METHOD_SHARDY_BOTH)
-        return shardy_plan_stops(arena, plan, op, out);
-    if (plan->method != METHOD_FACTOR || plan->propagated->cut[op] < 0)
+    if (plan->propagated->cut[op] < 0)
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);
     const GraphOp *at = &p->graph.op[op];
@@ -674,6 +681,23 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
     *out = stops.at;
     return stops.n;
 }
+
+int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+{
+    *out = NULL;
+    return plan->propagator->stops ? plan->propagator->stops(arena, plan, op, out) : 0;
+}
+
+const Propagator propagator_explain = {
+    .name = "factor",
+    .profile = "explain",
+    .about = "axes spread both ways between the dims of tensors and the index dims of ops",
+    .run = run_factor,
+    .stops = stops_of,
+    .by_states = true,
+    .incremental = true,
+    .obeys_unreduced = true,
+};
 
 bool propagation_sweep_all(Propagation *propagation)
 {

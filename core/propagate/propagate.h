@@ -26,14 +26,8 @@
 /* Lives in the arena. Op spaces and mesh are those of every plan it is used for. */
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh);
 
-/* Fills ends, cut, cuts, log and sweeps of `out`, plan->propagated, from the pins and marks that
- * hold; from scratch, or from `before`, another plan of the same propagation. Conflicts become
- * findings.
- */
-void propagate_factor(Plan *plan, Propagated *out, Propagation *propagation, const Plan *before);
-
 /* What one op says, in the finished plan, about axes it does not take from its operands or that
- * they do not take from it. Number of records, in the arena. Plans of METHOD_FACTOR only. */
+ * they do not take from it. Number of records, in the arena; 0 if the propagator keeps none. */
 int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out);
 
 /* ---- for the bench and for tests ---- */

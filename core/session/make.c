@@ -4,14 +4,11 @@
 #include "core/cost/memory.h"
 #include "core/cost/pipeline.h"
 #include "core/explain/reason.h"
-#include "core/peers/paddle/plan_spmd.h"
-#include "core/peers/shardy/plan_shardy.h"
-#include "core/peers/torch/plan_strategy.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
-#include "core/propagate/propagate.h"
+#include "core/propagate/propagators.h"
 
 static Plan *plan_new(const PlanRequest *request)
 {
@@ -20,7 +17,7 @@ static Plan *plan_new(const PlanRequest *request)
     const Inferred *inferred = request->inferred;
     *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = request->mesh};
     plan->machine = request->machine;
-    plan->method = request->method;
+    plan->propagator = propagator_or_default(request->propagator);
     plan->shardings = shardings_new(arena);
     plan->resharder = resharder_new(arena, plan->mesh, plan->machine, plan->shardings);
     plan->reasons = reasons_new(arena);
@@ -34,35 +31,14 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     const Graph *graph = plan->inferred->graph;
     Propagated *out = arena_make(plan->arena, Propagated);
     plan->propagated = out;
-    if (plan->method != METHOD_FACTOR) {
+    if (!plan->propagator->by_states) {
         out->flow = arena_array(plan->arena, int32_t, graph->n_tensors);
         out->pinned = arena_array(plan->arena, uint16_t, graph->n_tensors);
     }
     out->cut = arena_array(plan->arena, int32_t, graph->n_ops);
     for (int i = 0; i < graph->n_ops; i++)
         out->cut[i] = -1;
-    switch (request->method) {
-    case METHOD_SPMD:
-        propagate_spmd(plan, out, request->spmd);
-        return;
-    case METHOD_SHARDY:
-    case METHOD_SHARDY_BASIC:
-    case METHOD_SHARDY_BOTH:
-        propagate_shardy(plan, out);
-        return;
-    case METHOD_FACTOR:
-    case METHOD_COUNT:
-        if (request->propagation)
-            propagate_factor(plan, out, request->propagation, request->before);
-        else
-            propagate_factor(plan, out, propagation_new(plan->arena, plan->inferred, plan->mesh),
-                             NULL);
-        return;
-    case METHOD_TORCH:
-    case METHOD_VESCALE:
-        propagate_strategy(plan, out, request);
-        return;
-    }
+    plan->propagator->run(plan, out, request);
 }
 
 /* Each stage but the first begins only while nobody wants a stop. */

@@ -174,7 +174,7 @@ uint64_t planfile_hash(const Session *session)
     Buf text = buf_new(scratch);
     mesh_format(session->mesh, &text);
     buf_printf(&text, "\n%016" PRIx64 " %s %s %s %d", session->graph->hash, session->machine->name,
-               method_propagator(session->options.method), method_profile(session->options.method),
+               session->options.propagator->name, session->options.propagator->profile,
                session->options.no_redistribute);
     hash_dims(&session->options.dims, &text);
     for (int i = 0; i < session->journal.n_done; i++)
@@ -206,8 +206,8 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
     json_set_str(out, "machine", file_or_name(scratch, dir, options->machine));
     json_set(out, "policy",
              json_or_null(options->policy ? file_or_name(scratch, dir, options->policy) : NULL));
-    json_set_str(out, "propagate", method_propagator(options->method));
-    json_set_str(out, "profile", method_profile(options->method));
+    json_set_str(out, "propagate", options->propagator->name);
+    json_set_str(out, "profile", options->propagator->profile);
     if (options->no_redistribute)
         json_set_bool(out, "no_redistribute", true);
     json_set(out, "decisions", decisions);

@@ -10,10 +10,10 @@
  *     policy          name or path of what decided; null                      none
  *                     (when its file is gone: a warning, the decisions are here)
  *     propagate       "factor", "spmd" or "strategy"                          "factor"
- *     profile         the propagator's (method.h): "explain", "shardy", ..    its default
- *     no_redistribute of strategy: what an op would have to move is an error  false
- *     decisions       a list, in the order they were made                     an error
- *     derived         with --full only: plan_json(); not read
+ *     profile         the propagator's (core/propagate/propagators.h): "explain", "shardy", .. its
+ * default no_redistribute of strategy: what an op would have to move is an error  false decisions
+ * a list, in the order they were made                     an error derived         with --full
+ * only: plan_json(); not read
  *
  * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
  *
@@ -72,7 +72,7 @@ void planfile_carry(const Session *from, Session *to, Journal *journal);
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
 
 /* Of what a plan is made from, wherever its files lie and whoever decided: model, mesh, machine,
- * method, sizes of free dims, decisions. Equal in every run. */
+ * propagator, sizes of free dims, decisions. Equal in every run. */
 uint64_t planfile_hash(const Session *session);
 
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);

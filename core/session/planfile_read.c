@@ -1,5 +1,6 @@
 #include "core/session/planfile.h"
 
+#include "core/propagate/propagators.h"
 #include "core/base/intern.h"
 
 #include <inttypes.h>
@@ -113,13 +114,13 @@ static bool get_dims(Arena *arena, const Json *root, DimBindings *dims, Error *e
     return true;
 }
 
-static bool get_method(Arena *arena, const Json *root, Method *out, Error *err)
+static bool get_method(Arena *arena, const Json *root, const Propagator **out, Error *err)
 {
     const char *propagate, *profile;
     return get_text(arena, root, "propagate", &propagate, err) &&
            get_text(arena, root, "profile", &profile, err) &&
-           method_find(str_from(propagate ? propagate : "factor"), str_from(profile ? profile : ""),
-                       out, err);
+           propagator_find(str_from(propagate ? propagate : "factor"),
+                           str_from(profile ? profile : ""), out, err);
 }
 
 static const char *opened_path(Arena *arena, const char *dir, const char *text)
@@ -148,7 +149,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
         !get_text(arena, root, "mesh", &mesh, err) ||
         !get_text(arena, root, "machine", &machine, err) ||
         !get_text(arena, root, "policy", &policy, err) ||
-        !get_method(arena, root, &options->method, err) ||
+        !get_method(arena, root, &options->propagator, err) ||
         !get_dims(arena, root, &options->dims, err))
         return false;
     if (!json_is_array(json_get(root, "decisions")))

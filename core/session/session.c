@@ -1,6 +1,5 @@
 #include "core/session/session.h"
-#include "core/peers/paddle/spmd.h"
-#include "core/peers/torch/strategy.h"
+#include "core/propagate/propagators.h"
 
 #include "core/base/intern.h"
 #include "core/model/onnx.h"
@@ -201,9 +200,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .mesh = session->mesh,
                          .machine = session->machine,
                          .journal = journal,
-                         .method = session->options.method,
-                         .spmd = spmd_rules_of(&session->rules),
-                         .strategies = strategies_of(&session->rules),
+                         .propagator = session->options.propagator,
+                         .rules = &session->rules,
                          .no_redistribute = session->options.no_redistribute,
                          .progress = session->progress};
 }
@@ -214,7 +212,7 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
 {
     PlanRequest request = session_request(session, journal);
     Arena *kept = NULL;
-    if (request.method == METHOD_FACTOR && !request.propagation) {
+    if (propagator_or_default(request.propagator)->incremental && !request.propagation) {
         kept = arena_new();
         request.propagation = propagation_new(kept, session->inferred, session->mesh);
     }
@@ -330,6 +328,7 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
     session->model_arena = arena;
     session->journal_arena = arena_new();
     session->options = *options;
+    session->options.propagator = propagator_or_default(options->propagator);
     session->options.progress = NULL;
     session->given = session->options;
     session->progress = options->progress;
@@ -383,7 +382,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     options->machine = given.machine ? given.machine : options->machine;
     options->pins = given.pins;
     if (given.method_given)
-        options->method = given.method;
+        options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy != NULL;

@@ -54,7 +54,7 @@ typedef struct {
     const char *policy;  /* NULL: none */
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (session_pins.h), or NULL */
-    Method method;
+    const Propagator *propagator;
     bool no_redistribute;     /* PlanRequest */
     bool method_given;        /* a plan file's is not asked then */
     bool allow_native;        /* RuleBook */

@@ -468,8 +468,8 @@ static void compare_requests(Differ *d)
                                                 dims_text(d->arena, &session->options.dims),
                                                 mesh_text(d->arena, session->mesh),
                                                 session->machine->name,
-                                                method_propagator(session->plan->method),
-                                                method_profile(session->plan->method),
+                                                session->plan->propagator->name,
+                                                session->plan->propagator->profile,
                                                 session->options.no_redistribute ? "yes" : "no"};
         for (int r = 0; r < DIFF_REQUESTS_MAX; r++)
             rows[r].text[s] = texts[r];

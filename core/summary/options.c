@@ -38,7 +38,7 @@ static Trials trials_begin(const Session *session)
     trials.findings = intern_new(trials.scratch);
     for (int i = 0; i < findings->n; i++)
         finding_key(trials.findings, &findings->at[i], true);
-    if (session->options.method == METHOD_FACTOR)
+    if (session->plan->propagator->incremental)
         trials.propagation = propagation_new(trials.scratch, session->inferred, session->mesh);
     return trials;
 }

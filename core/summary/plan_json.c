@@ -344,8 +344,8 @@ Json *plan_json(const Session *session)
     w.sharding = arena_array(w.scratch, Json *, n);
 
     Json *out = json_object();
-    json_set_str(out, "method", method_propagator(w.plan->method));
-    json_set_str(out, "profile", method_profile(w.plan->method));
+    json_set_str(out, "method", w.plan->propagator->name);
+    json_set_str(out, "profile", w.plan->propagator->profile);
     json_set(out, "mesh", json_of_mesh(w.mesh));
     json_set(out, "ops", write_ops(&w));
     json_set(out, "tensors", write_tensors(&w));

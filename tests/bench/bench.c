@@ -5,6 +5,7 @@
  * each op reading its operands' numbers, mixing them and looking the result up in a small table.
  * Figures are the least of several runs, which is what a loaded machine disturbs least.
  */
+#include "core/peers/propagators.h"
 #include "core/model/group.h"
 #include "core/model/onnx.h"
 #include "core/cost/memory.h"
@@ -318,7 +319,7 @@ static void bench_open_million(void)
 static void bench_completion(const Session *session)
 {
     PlanRequest request = session_request(session, &session->journal);
-    request.method = METHOD_SPMD;
+    request.propagator = &propagator_spmd;
     Error err = {0};
     Plan *plan = plan_make(&request, &err);
     must(plan != NULL, &err);
@@ -336,7 +337,7 @@ static void bench_completion(const Session *session)
 static void bench_strategy(const Session *session)
 {
     PlanRequest request = session_request(session, &session->journal);
-    request.method = METHOD_TORCH;
+    request.propagator = &propagator_torch;
     Error err = {0};
     Plan *plan = plan_make(&request, &err);
     must(plan != NULL, &err);

@@ -1,9 +1,10 @@
-/* fuzz_decisions.c - any journal of decisions on small models, by every method: a plan is made, is
- * the same whether made edit by edit or at once, answers every question, and, where it is legal,
+/* fuzz_decisions.c - any journal of decisions on small models, by every propagator: a plan is made,
+ * is the same whether made edit by edit or at once, answers every question, and, where it is legal,
  * computes on simulated ranks what one device does.
  *
- * Bytes of the input, in order: model, mesh, method, then decisions until they run out.
+ * Bytes of the input, in order: model, mesh, propagator, then decisions until they run out.
  */
+#include "core/peers/propagators.h"
 #include "core/model/onnx.h"
 #include "core/summary/diff.h"
 #include "core/explain/events.h"
@@ -138,10 +139,10 @@ static DimBindings model_dims(int i)
     return read[i];
 }
 
-static Session *open_session(int model, const char *mesh, Method method)
+static Session *open_session(int model, const char *mesh, const Propagator *propagator)
 {
     static const SessionHooks hooks = {.machine = round_machine};
-    SessionOptions options = {.mesh = mesh, .method = method, .method_given = true};
+    SessionOptions options = {.mesh = mesh, .propagator = propagator, .method_given = true};
     Error err = {0};
     options.dims = model_dims(model);
     Session *session = session_open_graph(model_graph(model), &options, &hooks, &err);
@@ -396,12 +397,12 @@ static void ask(const Session *session, Bytes *from)
     arena_free(arena);
 }
 
-static void compare(const Session *session, int model, Method method)
+static void compare(const Session *session, int model, const Propagator *propagator)
 {
     Error err = {0};
-    Session *other = open_session(model, session->options.mesh, method);
+    Session *other = open_session(model, session->options.mesh, propagator);
     if (!session_apply(other, session->journal.decisions.at, session->journal.n_done, &err))
-        die("other method", &err);
+        die("other propagator", &err);
     const Session *sides[2] = {session, other};
     Arena *arena = arena_new();
     PlanDiff *diff = plan_diff_sides(arena, sides, 2);
@@ -416,7 +417,7 @@ static void compare(const Session *session, int model, Method method)
 static void decide(Session *session, Bytes *from)
 {
     Decision decisions[DECISIONS_MAX];
-    int n = 0, at_once = session->options.method == METHOD_FACTOR ? 1 : DECISIONS_MAX;
+    int n = 0, at_once = session->options.propagator == &propagator_explain ? 1 : DECISIONS_MAX;
     for (int i = 0; i < DECISIONS_MAX && from->n > 0; i++) {
         decisions[n++] = some_decision(from, session);
         if (n < at_once && i + 1 < DECISIONS_MAX && from->n > 0)
@@ -430,26 +431,29 @@ static void decide(Session *session, Bytes *from)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-    static const Method methods[] = {
-        METHOD_FACTOR,      METHOD_FACTOR, METHOD_FACTOR, METHOD_SHARDY, METHOD_SHARDY_BASIC,
-        METHOD_SHARDY_BOTH, METHOD_SPMD,   METHOD_SPMD,   METHOD_TORCH,  METHOD_VESCALE};
+    static const Propagator *const propagators[] = {
+        &propagator_explain,      &propagator_explain,     &propagator_explain, &propagator_shardy,
+        &propagator_shardy_basic, &propagator_shardy_both, &propagator_spmd,    &propagator_spmd,
+        &propagator_torch,        &propagator_vescale};
     Bytes from = {bytes, n_bytes};
     int model = pick(&from, 16) == 0 ? MODELS_SMALL + pick(&from, MODEL_COUNT - MODELS_SMALL)
                                      : pick(&from, MODELS_SMALL);
     const char *mesh = meshes[pick(&from, MESH_COUNT)];
-    Method method = methods[pick(&from, sizeof methods / sizeof *methods)];
-    Session *session = open_session(model, mesh, method);
-    int other = pick(&from, 4 * METHOD_COUNT);
+    const Propagator *propagator =
+        propagators[pick(&from, sizeof propagators / sizeof *propagators)];
+    Session *session = open_session(model, mesh, propagator);
+    enum { OTHERS = 28 };
+    const Propagator *other = propagator_at(pick(&from, OTHERS));
     decide(session, &from);
     check_from_nothing(session, &session->journal);
-    if (method < METHOD_TORCH)
+    if (!propagator->by_op)
         check_undo(session, &from);
     check_file(session);
     ask(session, &from);
     if (plan_is_legal(session->plan))
         check_run(session);
-    if (other < METHOD_COUNT)
-        compare(session, model, (Method)other);
+    if (other)
+        compare(session, model, other);
     session_close(session);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* fuzz_planfile.c - any bytes as a plan file of a small model: an error, or decisions that fit,
- * from which the method that it names makes a plan. */
+ * from which the propagator that it names makes a plan. */
+#include "core/propagate/propagators.h"
 #include "core/session/planfile.h"
 #include "core/session/make.h"
 #include "tests/fuzz/tiny_gpt.h"
@@ -13,7 +14,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
 /* A file that is in memory only. */
-static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes, Method *method)
+static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes,
+                          const Propagator **propagator)
 {
     static int fd = -1;
     if (fd < 0)
@@ -26,8 +28,8 @@ static PlanFile read_file(Arena *arena, const uint8_t *bytes, size_t n_bytes, Me
     const char *path = arena_printf(arena, "/proc/self/fd/%d", fd);
     bool ok = planfile_open(arena, path, &options, &file, &err);
     assert(ok == (file.root != NULL) && ok != error_is_set(&err));
-    assert(!ok || (options.model && options.method < METHOD_COUNT));
-    *method = options.method;
+    assert(!ok || (options.model && options.propagator));
+    *propagator = options.propagator;
     return file;
 }
 
@@ -52,15 +54,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
     session->journal_arena = scratch; /* what reading adds goes with it */
     session->notes = (Findings){0};
 
-    Method method = METHOD_FACTOR;
-    PlanFile file = read_file(scratch, bytes, n_bytes, &method);
+    const Propagator *propagator = &propagator_explain;
+    PlanFile file = read_file(scratch, bytes, n_bytes, &propagator);
     Journal journal = {0};
     Error err = {0};
     if (file.root) {
         planfile_decisions(session, &file, &journal);
         check_lines(&file, bytes, n_bytes);
         PlanRequest request = session_request(session, &journal);
-        request.method = method;
+        request.propagator = propagator;
         Plan *plan = plan_make(&request, &err);
         assert(plan);
         plan_free(plan);

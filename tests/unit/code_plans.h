@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_CODE_PLANS_H
 #define TESTS_UNIT_CODE_PLANS_H
 
+#include "core/propagate/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
@@ -48,13 +49,13 @@ static const PlanCase plan_cases[] = {
     {"llama-3-8b.json", "dp=2,tp=8", "megatron"},
 };
 
-static inline PlanFixture plan_open_graph(Graph *graph, const PlanCase *it, Method method,
-                                          Error *err)
+static inline PlanFixture plan_open_graph(Graph *graph, const PlanCase *it,
+                                          const Propagator *propagator, Error *err)
 {
     PlanFixture f = {.arena = arena_new()};
     f.scripts = scripts_new(f.arena, ".");
     SessionHooks hooks = scripts_hooks(f.scripts);
-    SessionOptions options = {.mesh = it->mesh, .policy = it->policy, .method = method};
+    SessionOptions options = {.mesh = it->mesh, .policy = it->policy, .propagator = propagator};
     options.method_given = true;
     if (it->model)
         options.model = arena_printf(f.arena, "samples/models/%s", it->model);
@@ -63,15 +64,15 @@ static inline PlanFixture plan_open_graph(Graph *graph, const PlanCase *it, Meth
     return f;
 }
 
-static inline PlanFixture plan_open(const PlanCase *it, Method method, Error *err)
+static inline PlanFixture plan_open(const PlanCase *it, const Propagator *propagator, Error *err)
 {
-    return plan_open_graph(NULL, it, method, err);
+    return plan_open_graph(NULL, it, propagator, err);
 }
 
 static inline PlanFixture plan_need(const PlanCase *it)
 {
     Error err = {0};
-    PlanFixture f = plan_open(it, METHOD_FACTOR, &err);
+    PlanFixture f = plan_open(it, &propagator_explain, &err);
     if (!f.session)
         fail_msg("%s: %s", it->model, err.text);
     return f;

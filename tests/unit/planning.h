@@ -19,7 +19,7 @@ typedef struct {
     Mesh *mesh;
     Machine machine;
     Journal journal;
-    Method method;
+    const Propagator *propagator;
     Plan *plan;
 } Planning;
 
@@ -113,7 +113,7 @@ static inline PlanRequest planning_request(const Planning *p)
                          .mesh = p->mesh,
                          .machine = &p->machine,
                          .journal = &p->journal,
-                         .method = p->method};
+                         .propagator = p->propagator};
 }
 
 static inline Plan *planning_make(Planning *p)

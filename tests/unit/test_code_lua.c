@@ -1,5 +1,6 @@
 /* A plan as a policy: the policy makes the same plan again, whoever decided and whatever made it.
  */
+#include "core/propagate/propagators.h"
 #include "core/cost/pipeline.h"
 #include "tests/unit/code_plans.h"
 
@@ -55,9 +56,9 @@ static PlanFixture replay(PlanFixture *f, Graph *graph, const PlanCase *it, bool
     *noted = notes_have(&notes, "does not make the plan again");
     assert_true(file_write(path, text, &err));
     bool own = str_find(text, STR("-- With --propagate")) >= 0;
-    Method method = own ? f->session->plan->method : METHOD_FACTOR;
+    const Propagator *propagator = own ? f->session->plan->propagator : &propagator_explain;
     PlanCase again = {it->model, it->mesh, path};
-    PlanFixture b = plan_open_graph(graph, &again, method, &err);
+    PlanFixture b = plan_open_graph(graph, &again, propagator, &err);
     unlink(path);
     if (!b.session) {
         print_message("%.*s\n", STR_ARG(text));
@@ -66,15 +67,15 @@ static PlanFixture replay(PlanFixture *f, Graph *graph, const PlanCase *it, bool
     return b;
 }
 
-static void check_replay(const PlanCase *it, Method method)
+static void check_replay(const PlanCase *it, const Propagator *propagator)
 {
     Error err = {0};
     bool noted;
-    PlanFixture a = plan_open(it, method, &err);
+    PlanFixture a = plan_open(it, propagator, &err);
     if (a.session) {
         PlanFixture b = replay(&a, NULL, it, &noted);
         const char *what = arena_printf(a.arena, "%s %s %s %s", it->model, it->mesh, it->policy,
-                                        method_profile(method));
+                                        propagator->profile);
         assert_true(same_plan(a.session->plan, b.session->plan, what));
         assert_false(noted);
         plan_close(&b);
@@ -86,15 +87,15 @@ static void a_policy_makes_the_plan_again(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(plan_cases); i++)
-        check_replay(&plan_cases[i], METHOD_FACTOR);
+        check_replay(&plan_cases[i], &propagator_explain);
 }
 
 static void so_it_does_for_other_propagators(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(plan_cases); i++)
-        for (int m = METHOD_FACTOR + 1; m < METHOD_COUNT; m++)
-            check_replay(&plan_cases[i], (Method)m);
+        for (int m = 1; propagator_at(m); m++)
+            check_replay(&plan_cases[i], propagator_at(m));
 }
 
 /* Layers that are alike are a loop: the file stays short. */
@@ -246,7 +247,7 @@ static void names_stay_names(void **state)
     PlanCase it = {NULL, "dp=2,tp=2", NULL};
     Error err = {0};
     bool noted;
-    PlanFixture a = plan_open_graph(graph, &it, METHOD_FACTOR, &err);
+    PlanFixture a = plan_open_graph(graph, &it, &propagator_explain, &err);
     assert_non_null(a.session);
     hostile_decide(&a);
     PlanFixture b = replay(&a, graph, &it, &noted);

@@ -1,5 +1,6 @@
 /* Plans as modules of JAX and of MLIR, read back: Python runs the one with stand-ins for JAX, our
  * own parser of shardings reads the other. What they say is the plan, or less where it is noted. */
+#include "core/propagate/propagators.h"
 #include "tests/unit/code_plans.h"
 
 #include "core/code/values.h"
@@ -341,7 +342,7 @@ static void names_stay_names(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     PlanCase it = {NULL, "dp=2,tp=2", NULL};
-    PlanFixture f = plan_open_graph(hostile_graph(arena), &it, METHOD_FACTOR, &err);
+    PlanFixture f = plan_open_graph(hostile_graph(arena), &it, &propagator_explain, &err);
     assert_non_null(f.session);
     hostile_decide(&f);
     check_jax(&f, "hostile");

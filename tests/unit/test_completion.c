@@ -1,5 +1,6 @@
 /* Paddle's completion of whole programs: mappings tensor by tensor as Paddle 3.3.1 completes the
  * same programs, and plans made of them, executed. */
+#include "core/peers/propagators.h"
 #include "tests/unit/planning.h"
 
 #include "core/explain/events.h"
@@ -346,7 +347,7 @@ static void what_is_lost_is_found_and_computes_the_same(void **state)
 {
     const PlanCase *c = *state;
     Planning *p = planning_of_text(c->net, c->mesh);
-    p->method = METHOD_SPMD;
+    p->propagator = &propagator_spmd;
     for (int i = 0; i < 4 && c->pins[i].tensor; i++) {
         const Pin *pin = &c->pins[i];
         planning_pin(p, pin->tensor, pin->dim, pin->axes, pin->interleave, false);
@@ -394,7 +395,7 @@ static void models_compute_what_one_device_does(void **state)
 {
     const ModelCase *c = *state;
     Planning *p = planning_open(c->model, "batch=4,seq=16", c->mesh);
-    p->method = METHOD_SPMD;
+    p->propagator = &propagator_spmd;
     for (Str rest = str_from(c->inputs); rest.n > 0;)
         planning_pin(p, arena_str(p->arena, str_take(&rest, ' ')), 0, "dp", 1, false);
     pin_layers(p, c->columns, 1);
@@ -410,7 +411,7 @@ static void every_axis_has_its_reason(void **state)
 {
     const ModelCase *c = *state;
     Planning *p = planning_open(c->model, "batch=4,seq=16", c->mesh);
-    p->method = METHOD_SPMD;
+    p->propagator = &propagator_spmd;
     planning_pin(p, "input_ids", 0, "dp", 1, false);
     pin_layers(p, c->columns, 1);
     const Plan *plan = planning_make(p);
@@ -438,7 +439,7 @@ static void events_lead_to_the_plan(void **state)
 {
     const ModelCase *c = *state;
     Planning *p = planning_open(c->model, "batch=4,seq=16", c->mesh);
-    p->method = METHOD_SPMD;
+    p->propagator = &propagator_spmd;
     planning_pin(p, "input_ids", 0, "dp", 1, false);
     pin_layers(p, c->columns, 1);
     const Plan *plan = planning_make(p);
@@ -492,7 +493,7 @@ static int run_example(const char *name, const char *example)
     Error err = {0};
     int n = 0;
     p->arena = arena;
-    p->method = METHOD_SPMD;
+    p->propagator = &propagator_spmd;
     p->graph = example_graph(arena, name, example, &err);
     if (!p->graph)
         planning_fail(&err);

@@ -1,4 +1,5 @@
 /* Plans side by side: what is listed differs, what is not listed is equal, whichever is first. */
+#include "core/peers/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "core/summary/diff_outline.h"
@@ -575,23 +576,24 @@ static void a_fork_stays_as_it_was(void **state)
 
 typedef struct {
     const char *name, *mesh, *machine, *dims, *model;
-    Method method;
+    const Propagator *propagator;
     const char *want;
     bool same_result;
 } RequestRow;
 
 static RequestRow request_rows[] = {
-    {"alike", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_FACTOR, "", true},
-    {"mesh", "dp=2,tp=2", "h", "batch=2", MODEL, METHOD_FACTOR, "mesh: dp=2,tp=4 | dp=2,tp=2\n",
+    {"alike", "dp=2,tp=4", "h", "batch=2", MODEL, &propagator_explain, "", true},
+    {"mesh", "dp=2,tp=2", "h", "batch=2", MODEL, &propagator_explain,
+     "mesh: dp=2,tp=4 | dp=2,tp=2\n", false},
+    {"machine", "dp=2,tp=4", "slow", "batch=2", MODEL, &propagator_explain, "machine: h | slow\n",
      false},
-    {"machine", "dp=2,tp=4", "slow", "batch=2", MODEL, METHOD_FACTOR, "machine: h | slow\n", false},
-    {"dims", "dp=2,tp=4", "h", "batch=4", MODEL, METHOD_FACTOR,
+    {"dims", "dp=2,tp=4", "h", "batch=4", MODEL, &propagator_explain,
      "dims: batch=2 seq=16 | batch=4 seq=16\n", false},
-    {"refusal", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_FACTOR, "no_redistribute: no | yes\n",
-     true},
-    {"profile", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_SHARDY, "profile: explain | shardy\n",
-     true},
-    {"propagator", "dp=2,tp=4", "h", "batch=2", MODEL, METHOD_SPMD,
+    {"refusal", "dp=2,tp=4", "h", "batch=2", MODEL, &propagator_explain,
+     "no_redistribute: no | yes\n", true},
+    {"profile", "dp=2,tp=4", "h", "batch=2", MODEL, &propagator_shardy,
+     "profile: explain | shardy\n", true},
+    {"propagator", "dp=2,tp=4", "h", "batch=2", MODEL, &propagator_spmd,
      "propagate: factor | spmd\nprofile: explain | paddle\n", true},
 };
 
@@ -604,7 +606,8 @@ static void what_was_asked_otherwise(void **state)
     vec_push(arena, &dims, (DimBinding){STR("batch"), row->dims[6] - '0'});
     if (row->dims[6] == '4')
         wanted.pins = "input_ids 0 4/dp;" FC("0");
-    SessionOptions options = {.mesh = row->mesh, .machine = row->machine, .method = row->method};
+    SessionOptions options = {
+        .mesh = row->mesh, .machine = row->machine, .propagator = row->propagator};
     options.dims = dims;
     options.model = row->model;
     options.no_redistribute = str_starts(str_from(row->want), STR("no_redistribute"));
@@ -618,7 +621,7 @@ static void what_was_asked_otherwise(void **state)
                    diff->request[r].text[1]);
     assert_string_equal(text.s, row->want);
     assert_int_equal(diff->fork, -1);
-    if (row->method == METHOD_FACTOR) /* what others come to is theirs */
+    if (row->propagator == &propagator_explain) /* what others come to is theirs */
         assert_int_equal(diff->same_result, row->same_result);
     assert_int_equal(diff->same, row->want[0] == '\0');
     session_close(base);

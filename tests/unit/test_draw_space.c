@@ -1,4 +1,5 @@
 /* Drawings of one op, one tensor, one move, one chain: what they say is what the plan says. */
+#include "core/peers/propagators.h"
 #include "tests/unit/model_text.h"
 #include "tests/unit/opened.h"
 #include "tests/unit/owned.h"
@@ -14,40 +15,42 @@
 
 typedef struct {
     const char *name, *model, *mesh, *policy;
-    Method method;
+    const Propagator *propagator;
 } SampleRow;
 
 static SampleRow samples[] = {
-    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR},
-    {"tiny-gpt, sequence", "tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR},
-    {"tiny-gpt, stages", "tiny-gpt", "pp=2,dp=2,tp=2", "hybrid3d", METHOD_FACTOR},
-    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "megatron", METHOD_FACTOR},
-    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "megatron", METHOD_FACTOR},
-    {"llama-tiny, stored", "llama-tiny", "dp=8", "fsdp", METHOD_FACTOR},
-    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron", METHOD_FACTOR},
-    {"tiny-conv, data", "tiny-conv", "dp=2", "dp", METHOD_FACTOR},
-    {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp", METHOD_FACTOR},
-    {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp", METHOD_FACTOR},
-    {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp", METHOD_FACTOR},
-    {"tiny-gpt, as Shardy", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_SHARDY},
-    {"tiny-gpt, as Paddle", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_SPMD},
-    {"llama-tiny, as torch", "llama-tiny", "dp=2,tp=2", "megatron", METHOD_TORCH},
-    {"tiny-conv, as veScale", "tiny-conv", "dp=2,tp=2", "tp", METHOD_VESCALE},
+    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain},
+    {"tiny-gpt, sequence", "tiny-gpt", "dp=2,tp=4", "megatron_sp", &propagator_explain},
+    {"tiny-gpt, stages", "tiny-gpt", "pp=2,dp=2,tp=2", "hybrid3d", &propagator_explain},
+    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "megatron", &propagator_explain},
+    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "megatron", &propagator_explain},
+    {"llama-tiny, stored", "llama-tiny", "dp=8", "fsdp", &propagator_explain},
+    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron", &propagator_explain},
+    {"tiny-conv, data", "tiny-conv", "dp=2", "dp", &propagator_explain},
+    {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp", &propagator_explain},
+    {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp",
+     &propagator_explain},
+    {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp", &propagator_explain},
+    {"tiny-gpt, as Shardy", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_shardy},
+    {"tiny-gpt, as Paddle", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_spmd},
+    {"llama-tiny, as torch", "llama-tiny", "dp=2,tp=2", "megatron", &propagator_torch},
+    {"tiny-conv, as veScale", "tiny-conv", "dp=2,tp=2", "tp", &propagator_vescale},
 };
 
-static Opened open_with(const char *model, const char *mesh, const char *policy, Method method)
+static Opened open_with(const char *model, const char *mesh, const char *policy,
+                        const Propagator *propagator)
 {
     Arena *arena = arena_new();
     return open_in(arena,
                    &(SessionOptions){.model = arena_printf(arena, "samples/models/%s.onnx", model),
                                      .mesh = mesh,
                                      .policy = policy,
-                                     .method = method});
+                                     .propagator = propagator});
 }
 
 static Opened open_row(const SampleRow *row)
 {
-    return open_with(row->model, row->mesh, row->policy, row->method);
+    return open_with(row->model, row->mesh, row->policy, row->propagator);
 }
 
 static Diagram *draw(Arena *arena, const Session *session, DiagramKind kind, const char *of,
@@ -415,7 +418,7 @@ static void causes_are_the_chains_of_why(void **state)
 static void a_move_is_because_of_the_axis_it_moves(void **state)
 {
     (void)state;
-    Opened f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2,tp=4", "megatron_sp", &propagator_explain);
     const Plan *plan = f.session->plan;
     int checked = 0;
     for (int r = 0; r < plan->moved->n_reshards; r++) {
@@ -511,7 +514,7 @@ static void the_hint_names_what_can_be_drawn(void **state)
 {
     (void)state;
     static const DiagramKind kinds[] = {DIAGRAM_OP, DIAGRAM_SLICES, DIAGRAM_WHY};
-    Opened f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         Error err = {0};
         assert_null(draw(f.arena, f.session, kinds[i], NULL, &err));
@@ -543,7 +546,7 @@ static void labels_can_be_asked_for(void **state)
 static void nothing_to_move_is_said(void **state)
 {
     (void)state;
-    Opened f = open_with("tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
+    Opened f = open_with("tiny-gpt", "dp=2", "dp", &propagator_explain);
     Error err = {0};
     assert_null(draw(f.arena, f.session, DIAGRAM_RESHARD, NULL, &err));
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);

@@ -1,5 +1,6 @@
 /* Options: what they would cost is what a session that has their decisions costs, and the lines
  * they stand for decide the same when a policy says them. */
+#include "core/peers/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "core/cost/cost.h"
@@ -14,32 +15,32 @@
 
 typedef struct {
     const char *name, *model, *mesh, *policy;
-    Method method;
+    const Propagator *propagator;
     int stride; /* every so many tensors, reshards and ops are asked about */
 } TruthRow;
 
 static TruthRow truth_rows[] = {
-    {"gpt2, megatron", "gpt2", "dp=2,tp=4", "megatron", METHOD_FACTOR, 24},
-    {"tiny-gpt, megatron", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR, 3},
-    {"tiny-gpt, fsdp", "tiny-gpt", "dp=4", "fsdp", METHOD_FACTOR, 3},
-    {"llama, 3 axes", "llama-tiny", "pp=2,dp=2,tp=2", "megatron", METHOD_FACTOR, 11},
-    {"llama, one device", "llama-tiny", "x=1", NULL, METHOD_FACTOR, 40},
-    {"tiny-gpt, shardy", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_SHARDY, 9},
-    {"tiny-conv, spmd", "tiny-conv", "dp=2,tp=2", "dp", METHOD_SPMD, 9},
-    {"tiny-gpt, torch", "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_TORCH, 9},
+    {"gpt2, megatron", "gpt2", "dp=2,tp=4", "megatron", &propagator_explain, 24},
+    {"tiny-gpt, megatron", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain, 3},
+    {"tiny-gpt, fsdp", "tiny-gpt", "dp=4", "fsdp", &propagator_explain, 3},
+    {"llama, 3 axes", "llama-tiny", "pp=2,dp=2,tp=2", "megatron", &propagator_explain, 11},
+    {"llama, one device", "llama-tiny", "x=1", NULL, &propagator_explain, 40},
+    {"tiny-gpt, shardy", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_shardy, 9},
+    {"tiny-conv, spmd", "tiny-conv", "dp=2,tp=2", "dp", &propagator_spmd, 9},
+    {"tiny-gpt, torch", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_torch, 9},
 };
 
 static Scripts *scripts;
 static Arena *shared;
 
 static Session *open_session(Arena *arena, const char *model, const char *mesh, const char *policy,
-                             Method method)
+                             const Propagator *propagator)
 {
     SessionHooks hooks = scripts_hooks(scripts);
     SessionOptions options = {.model = arena_printf(arena, "samples/models/%s.onnx", model),
                               .mesh = mesh,
                               .policy = policy,
-                              .method = method,
+                              .propagator = propagator,
                               .method_given = true};
     Error err = {0};
     Session *session = session_open(&options, &hooks, &err);
@@ -146,7 +147,7 @@ static void totals_are_those_of_the_session(void **state)
 {
     const TruthRow *row = *state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, row->model, row->mesh, row->policy, row->method);
+    Session *session = open_session(arena, row->model, row->mesh, row->policy, row->propagator);
     int n = reshards_of(session, row->stride) + tensors_of(session, 4 * row->stride) +
             ops_of(session, 4 * row->stride);
     assert_true(n > 0);
@@ -159,7 +160,7 @@ static void waits_add_up(void **state)
 {
     const TruthRow *row = *state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, row->model, row->mesh, row->policy, row->method);
+    Session *session = open_session(arena, row->model, row->mesh, row->policy, row->propagator);
     const Plan *plan = session->plan;
     double *us = arena_array(arena, double, plan->moved->n_reshards + 1), sum = 0;
     cost_exposed(plan, us);
@@ -198,7 +199,7 @@ static void a_sum_has_the_options_people_know(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "gpt2", "dp=2,tp=4", "megatron", METHOD_FACTOR);
+    Session *session = open_session(arena, "gpt2", "dp=2,tp=4", "megatron", &propagator_explain);
     int32_t reshard = a_sum(session->plan);
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
     assert_true(options_try(arena, session, &options, NULL, NULL));
@@ -217,7 +218,8 @@ static void the_best_come_first_and_the_illegal_last(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
+    Session *session =
+        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
     int32_t tensor = naming_find(session->naming, STR("transformer.h.0.mlp.c_fc.weight"), NULL);
     PlanOptions options = options_for_dim(arena, session, PIN_TENSOR_DIM, &tensor, 1, 0);
     assert_true(options_try(arena, session, &options, NULL, NULL));
@@ -241,7 +243,8 @@ static void a_stop_leaves_the_rest_untried(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
+    Session *session =
+        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
     int32_t reshard = a_sum(session->plan);
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
     Progress progress = {0};
@@ -262,7 +265,7 @@ static void an_option_with_no_such_dim_is_no_plan(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "tiny-gpt", "dp=2", "dp", METHOD_FACTOR);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2", "dp", &propagator_explain);
     Decision wrong = {.kind = PIN_TENSOR_DIM, .place = 0, .dim = 40, .cut = (Cut[]){cut_whole(1)}};
     Trial trial;
     Error err = {0};
@@ -316,7 +319,7 @@ static void a_decision_is_the_line_that_made_it(void **state)
     const char *text =
         arena_printf(arena, "function PAS(graph)\n%s\nreturn graph end\n", row->line);
     assert_true(file_write(path, str_from(text), NULL));
-    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=4", path, METHOD_FACTOR);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=4", path, &propagator_explain);
     unlink(path);
     assert_int_equal(session->journal.n_done, 1);
     Buf line = buf_new(arena);
@@ -336,7 +339,7 @@ static void unmark_takes_marks_back(void **state)
                            STR("function PAS(graph)\ngraph:replicated('" FC "', 'tp')\n"
                                "graph:unmark('" FC "')\nreturn graph end\n"),
                            NULL));
-    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=4", path, METHOD_FACTOR);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=4", path, &propagator_explain);
     unlink(path);
     assert_int_equal(session->plan->decided->n_marks, 0);
     Buf line = buf_new(arena);
@@ -351,7 +354,8 @@ static void lines_of_options_decide_the_same(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", METHOD_FACTOR);
+    Session *session =
+        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
     SessionHooks hooks = scripts_hooks(scripts);
     char path[] = "/tmp/dimscope-options-XXXXXX.lua";
     close(mkstemps(path, 4));

@@ -1,4 +1,5 @@
 /* Plan files: what is saved opens again as the same plan, and what does not fit is said. */
+#include "core/propagate/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "core/plan/json_forms.h"
@@ -510,7 +511,7 @@ static void version_1_still_opens(void **state)
     if (!session)
         fail_msg("%s: %s", f->err.file, f->err.text);
     assert_int_equal(session->journal.n_done, 7);
-    assert_int_equal(session->options.method, METHOD_FACTOR);
+    assert_ptr_equal(session->options.propagator, &propagator_explain);
     assert_null(find_code(session, "decision-dropped"));
     assert_null(find_code(session, "unknown-field"));
     const char *path = in_folder(f, "plan.json");
@@ -525,23 +526,24 @@ static void the_method_is_saved_unless_another_is_given(void **state)
     Fixture *f = *state;
     const char *path = in_folder(f, "plan.json");
     SessionOptions options = options_for(f->arena, MODEL, "megatron");
-    for (Method method = 0; method < METHOD_COUNT; method++) {
-        options.method = method;
+    const Propagator *propagator;
+    for (int i = 0; (propagator = propagator_at(i)); i++) {
+        options.propagator = propagator;
         Session *session = session_open(&options, &hooks, &f->err);
         if (!session)
-            fail_msg("%s: %s", method_profile(method), f->err.text);
+            fail_msg("%s: %s", propagator->profile, f->err.text);
         assert_true(planfile_save(session, path, false, &f->err));
         session_close(session);
         SessionOptions open = {.model = path};
         session = session_open(&open, &hooks, &f->err);
         if (!session)
-            fail_msg("%s: %s", method_profile(method), f->err.text);
-        assert_int_equal(session->options.method, method);
-        assert_int_equal(session->plan->method, method);
+            fail_msg("%s: %s", propagator->profile, f->err.text);
+        assert_ptr_equal(session->options.propagator, propagator);
+        assert_ptr_equal(session->plan->propagator, propagator);
         session_close(session);
         open.method_given = true;
         session = session_open(&open, &hooks, &f->err);
-        assert_int_equal(session->plan->method, METHOD_FACTOR);
+        assert_ptr_equal(session->plan->propagator, &propagator_explain);
         session_close(session);
     }
     unlink(path);

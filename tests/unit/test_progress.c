@@ -1,5 +1,6 @@
 /* Long work that tells how far it is, and is stopped: at any moment it ends with ERROR_CANCELLED
  * and nothing left behind, and a session that a change was stopped in is as it was. */
+#include "core/peers/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "scripts/hooks.h"
@@ -59,12 +60,13 @@ static void lines_are_cut_and_counted(void **state)
 static Scripts *scripts;
 static SessionHooks hooks;
 
-static Session *open_watched(Progress *progress, const char *policy, Method method, Error *err)
+static Session *open_watched(Progress *progress, const char *policy, const Propagator *propagator,
+                             Error *err)
 {
     SessionOptions options = {.model = MODEL,
                               .mesh = "dp=2,tp=2",
                               .policy = policy,
-                              .method = method,
+                              .propagator = propagator,
                               .progress = progress};
     return session_open(&options, &hooks, err);
 }
@@ -74,7 +76,7 @@ static void opening_tells_of_the_first_ops(void **state)
     (void)state;
     Progress progress = {0};
     Error err = {0};
-    Session *session = open_watched(&progress, MEGATRON, METHOD_FACTOR, &err);
+    Session *session = open_watched(&progress, MEGATRON, &propagator_explain, &err);
     assert_non_null(session);
     assert_true(atomic_load(&progress.n_lines) > 20);
     assert_true(progress.line[0].kind[0] != '\0');
@@ -101,7 +103,7 @@ static void *stop_later(void *argument)
 /* From at once to after the end. */
 static void opening_stops_at_any_moment(void **state)
 {
-    Method method = *(Method *)*state;
+    const Propagator *propagator = *(const Propagator **)*state;
     int n_stopped = 0;
     for (int after_us = 0; after_us < 40000; after_us = after_us * 5 / 4 + 50) {
         Progress progress = {0};
@@ -109,7 +111,7 @@ static void opening_stops_at_any_moment(void **state)
         pthread_t thread;
         Error err = {0};
         assert_int_equal(pthread_create(&thread, NULL, stop_later, &stopper), 0);
-        Session *session = open_watched(&progress, MEGATRON, method, &err);
+        Session *session = open_watched(&progress, MEGATRON, propagator, &err);
         pthread_join(thread, NULL);
         if (!session)
             assert_int_equal(err.kind, ERROR_CANCELLED);
@@ -123,7 +125,7 @@ static void a_stopped_change_leaves_the_session(void **state)
 {
     (void)state;
     Error err = {0};
-    Session *session = open_watched(NULL, MEGATRON, METHOD_FACTOR, &err);
+    Session *session = open_watched(NULL, MEGATRON, &propagator_explain, &err);
     assert_non_null(session);
     const Plan *plan = session->plan;
     int n_done = session->journal.n_done;
@@ -160,14 +162,15 @@ static void a_script_without_an_end_is_stopped(void **state)
     pthread_t thread;
     Error err = {0};
     assert_int_equal(pthread_create(&thread, NULL, stop_later, &stopper), 0);
-    assert_null(open_watched(&progress, path, METHOD_FACTOR, &err));
+    assert_null(open_watched(&progress, path, &propagator_explain, &err));
     pthread_join(thread, NULL);
     assert_int_equal(err.kind, ERROR_CANCELLED);
     assert_string_equal(err.text, "stopped");
     unlink(path);
 }
 
-static Method methods[] = {METHOD_FACTOR, METHOD_SHARDY, METHOD_SPMD, METHOD_TORCH};
+static const Propagator *propagators[] = {&propagator_explain, &propagator_shardy, &propagator_spmd,
+                                          &propagator_torch};
 
 int main(void)
 {
@@ -179,10 +182,10 @@ int main(void)
         cmocka_unit_test(nobody_watches),
         cmocka_unit_test(lines_are_cut_and_counted),
         cmocka_unit_test(opening_tells_of_the_first_ops),
-        cmocka_unit_test_prestate(opening_stops_at_any_moment, &methods[0]),
-        cmocka_unit_test_prestate(opening_stops_at_any_moment, &methods[1]),
-        cmocka_unit_test_prestate(opening_stops_at_any_moment, &methods[2]),
-        cmocka_unit_test_prestate(opening_stops_at_any_moment, &methods[3]),
+        cmocka_unit_test_prestate(opening_stops_at_any_moment, &propagators[0]),
+        cmocka_unit_test_prestate(opening_stops_at_any_moment, &propagators[1]),
+        cmocka_unit_test_prestate(opening_stops_at_any_moment, &propagators[2]),
+        cmocka_unit_test_prestate(opening_stops_at_any_moment, &propagators[3]),
         cmocka_unit_test(a_stopped_change_leaves_the_session),
         cmocka_unit_test(a_script_without_an_end_is_stopped),
     };

@@ -1,6 +1,7 @@
 /* Shardy's propagation: parts of axes, dims as products of factors and back, one visit of an op,
  * passes and priorities, why an axis stopped, plans under the profile, and requests that are wrong.
  * What whole programs come to is in the facts (tests/conformance/factor.jsonl). */
+#include "core/peers/propagators.h"
 #include "tests/unit/planning.h"
 
 #include "core/explain/events.h"
@@ -675,7 +676,7 @@ static void plans_follow_shardy(void **state)
     p->arena = arena;
     p->graph = graph_from_text(arena, row->graph, 13);
     planning_infer(p, "", row->mesh);
-    p->method = METHOD_SHARDY;
+    p->propagator = &propagator_shardy;
     for (int i = 0; i < 4 && row->pin[i].tensor; i++)
         pin(p, row, i);
     const Plan *plan = planning_make(p);

@@ -1,5 +1,6 @@
 /* Stages: ops in a row on parts of the mesh. What crosses is sent, what lies there is counted
  * there, and the run on ranks equals one device, wherever stages are cut. */
+#include "core/peers/propagators.h"
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
@@ -324,12 +325,13 @@ static void plan_files_keep_stages(void **state)
 static void other_propagators(void **state)
 {
     (void)state;
-    static const Method methods[] = {METHOD_SPMD, METHOD_SHARDY, METHOD_TORCH, METHOD_VESCALE};
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+    static const Propagator *const propagators[] = {&propagator_spmd, &propagator_shardy,
+                                                    &propagator_torch, &propagator_vescale};
+    for (size_t i = 0; i < sizeof propagators / sizeof *propagators; i++) {
         Fixture f = open_with(arena_new(), (SessionOptions){.model = "samples/models/tiny-gpt.onnx",
                                                             .mesh = "pp=2,dp=2",
                                                             .policy = "dp",
-                                                            .method = methods[i],
+                                                            .propagator = propagators[i],
                                                             .method_given = true});
         cut_stages(&f, rows[0].at, rows[0].parts, 2, false);
         const Plan *plan = f.session->plan;

@@ -1,5 +1,6 @@
 /* Whole programs by DTensor's strategies: the placements that torch gives, op by op; veScale's
  * refusals; what is said of ops without a strategy. Data stays right: test_truth.c. */
+#include "core/peers/propagators.h"
 #include "tests/unit/planning.h"
 
 #include "core/explain/reason.h"
@@ -15,7 +16,7 @@ static Planning *planning_of_text(const char *text, const char *mesh)
     p->arena = arena;
     p->graph = graph_from_text(arena, text, 13);
     planning_infer(p, "", mesh);
-    p->method = METHOD_TORCH;
+    p->propagator = &propagator_torch;
     return p;
 }
 
@@ -216,42 +217,44 @@ static void no_other_row_is_cheaper(void **state)
 
 typedef struct {
     const char *name, *net, *pins;
-    Method method;
+    const Propagator *propagator;
     bool no_redistribute;
     const char *want; /* findings of the strategy: code: text [hint] */
 } Said;
 
 static Said said[] = {
     {"all goes", "h <- MatMul f32[16,32] f32[32,64]!; r <- Relu h", "in0 [S(0),R]; in1 [R,S(1)]",
-     METHOD_TORCH, true, ""},
+     &propagator_torch, true, ""},
     {"a slice is no move", "h <- MatMul f32[16,32] f32[32,64]!", "in0 [S(0),R]; in1 [R,S(0)]",
-     METHOD_TORCH, true, ""},
+     &propagator_torch, true, ""},
     {"veScale slices nothing unasked", "h <- MatMul f32[16,32] f32[32,64]!",
-     "in0 [S(0),R]; in1 [R,S(0)]", METHOD_VESCALE, false,
+     "in0 [S(0),R]; in1 [R,S(0)]", &propagator_vescale, false,
      "strategy-refused: MatMul MatMul_0: matmul: no row takes the inputs as they lie, and none is "
      "moved unasked: input 0 lies [S(0),R] [insert redistribute of input 0 from [S(0),R] to "
      "[S(0),S(1)], the nearest legal placement (0 us)]"},
-    {"torch moves", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", METHOD_TORCH, false, ""},
-    {"torch may not move", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", METHOD_TORCH, true,
+    {"torch moves", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", &propagator_torch, false,
+     ""},
+    {"torch may not move", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", &propagator_torch,
+     true,
      "strategy-refused: Softmax Softmax_0: _softmax: no row takes the inputs as they lie, and none "
      "is moved unasked: input 0 lies [S(0),S(1)] [insert redistribute of input 0 from [S(0),S(1)] "
      "to [S(0),R], the nearest legal placement (8.402 us)]"},
     {"a view that no shard goes through", "c <- Reshape f32[4,13,8] i64[2]{4,104}",
-     "in0 [S(0),S(1)]", METHOD_TORCH, false,
+     "in0 [S(0),S(1)]", &propagator_torch, false,
      "strategy-refused: Reshape Reshape_0: an uneven shard cannot be flattened: dim 1 (size 13) "
      "over axis 'tp' (size 4) [redistribute the input first: replicate it over 'tp']"},
-    {"no operator of torch's", "c <- LpNormalization f32[4,12]", "in0 [S(0),R]", METHOD_TORCH,
+    {"no operator of torch's", "c <- LpNormalization f32[4,12]", "in0 [S(0),R]", &propagator_torch,
      false,
      "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
      "LpNormalization; it is replicated [register_strategy() in a policy file adds one]"},
     {"a reduction that the cut does otherwise",
      "m <- ReduceMean f32[16,32] axes=[0]; n <- Transpose m perm=[1,0]", "in0 [S(0),R]",
-     METHOD_TORCH, false,
+     &propagator_torch, false,
      "strategy-lost: Transpose Transpose_1: torch leaves its result partial by a reduction that "
      "the cuts here do not make: what is partial is reduced []"},
     {"alike ones are counted",
      "a <- LpNormalization f32[4,12]; b <- LpNormalization f32[4,12]; c <- LpNormalization b",
-     "in0 [S(0),R]; in1 [S(0),R]", METHOD_TORCH, false,
+     "in0 [S(0),R]; in1 [S(0),R]", &propagator_torch, false,
      "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
      "LpNormalization; it is replicated (and 1 more like it) [register_strategy() in a policy file "
      "adds one]; no-strategy: LpNormalization LpNormalization_2: torch has no operator with a "
@@ -277,7 +280,7 @@ static void what_is_refused_is_said(void **state)
     const Said *row = *state;
     Planning *p = planning_of_text(row->net, "dp=2,tp=4");
     pin_placements(p, row->pins);
-    p->method = row->method;
+    p->propagator = row->propagator;
     PlanRequest request = planning_request(p);
     request.no_redistribute = row->no_redistribute;
     p->plan = plan_make(&request, NULL);

@@ -1,5 +1,6 @@
 /* The proof of the whole engine: random decisions on models with weights, planned, lowered, run on
  * ranks with local inputs only, and every value on every rank compared with one device. */
+#include "core/peers/propagators.h"
 #include "tests/unit/model_text.h"
 #include "tests/unit/planning.h"
 #include "tests/unit/random.h"
@@ -11,7 +12,7 @@ typedef struct {
     const char *name, *model, *dims, *mesh;
     uint32_t seed;
     int n_pins;
-    Method method;
+    const Propagator *propagator;
 } Case;
 
 /* Reductions of every kind, of floats and of integers below 0: a rank that holds nothing of a dim
@@ -35,44 +36,50 @@ static const char experts[] =
     "\"v_head_dim\": 6}";
 
 static Case cases[] = {
-    {"experts, a few pins", experts, "batch=2,seq=6", "dp=2,ep=2", 31, 6, METHOD_FACTOR},
-    {"experts, many pins", experts, "batch=4,seq=6", "dp=2,ep=3", 32, 40, METHOD_FACTOR},
-    {"experts, uneven", experts, "batch=3,seq=7", "dp=2,ep=4", 33, 25, METHOD_FACTOR},
-    {"reductions", reductions, "", "dp=2,tp=4", 9, 12, METHOD_FACTOR},
-    {"reductions, uneven", reductions, "", "dp=3,tp=5", 10, 12, METHOD_FACTOR},
-    {"reductions, empty ranks", reductions, "", "dp=8,tp=2", 11, 8, METHOD_FACTOR},
-    {"tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 1, 4, METHOD_FACTOR},
-    {"tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 2, 30, METHOD_FACTOR},
-    {"tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 3, 20, METHOD_FACTOR},
-    {"tiny-gpt, three axes", "tiny-gpt", "batch=4,seq=12", "a=2,b=2,c=2", 4, 25, METHOD_FACTOR},
-    {"llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 5, 4, METHOD_FACTOR},
-    {"llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 6, 30, METHOD_FACTOR},
-    {"llama-tiny, uneven", "llama-tiny", "batch=5,seq=7", "dp=3,tp=2", 7, 20, METHOD_FACTOR},
-    {"llama-tiny, empty ranks", "llama-tiny", "batch=1,seq=3", "dp=2,tp=5", 8, 12, METHOD_FACTOR},
-    {"spmd, reductions", reductions, "", "dp=2,tp=4", 12, 12, METHOD_SPMD},
-    {"spmd, tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 13, 6, METHOD_SPMD},
-    {"spmd, tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 14, 40, METHOD_SPMD},
-    {"spmd, tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 15, 20, METHOD_SPMD},
+    {"experts, a few pins", experts, "batch=2,seq=6", "dp=2,ep=2", 31, 6, &propagator_explain},
+    {"experts, many pins", experts, "batch=4,seq=6", "dp=2,ep=3", 32, 40, &propagator_explain},
+    {"experts, uneven", experts, "batch=3,seq=7", "dp=2,ep=4", 33, 25, &propagator_explain},
+    {"reductions", reductions, "", "dp=2,tp=4", 9, 12, &propagator_explain},
+    {"reductions, uneven", reductions, "", "dp=3,tp=5", 10, 12, &propagator_explain},
+    {"reductions, empty ranks", reductions, "", "dp=8,tp=2", 11, 8, &propagator_explain},
+    {"tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 1, 4, &propagator_explain},
+    {"tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 2, 30, &propagator_explain},
+    {"tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 3, 20, &propagator_explain},
+    {"tiny-gpt, three axes", "tiny-gpt", "batch=4,seq=12", "a=2,b=2,c=2", 4, 25,
+     &propagator_explain},
+    {"llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 5, 4,
+     &propagator_explain},
+    {"llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 6, 30,
+     &propagator_explain},
+    {"llama-tiny, uneven", "llama-tiny", "batch=5,seq=7", "dp=3,tp=2", 7, 20, &propagator_explain},
+    {"llama-tiny, empty ranks", "llama-tiny", "batch=1,seq=3", "dp=2,tp=5", 8, 12,
+     &propagator_explain},
+    {"spmd, reductions", reductions, "", "dp=2,tp=4", 12, 12, &propagator_spmd},
+    {"spmd, tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 13, 6,
+     &propagator_spmd},
+    {"spmd, tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=4", 14, 40,
+     &propagator_spmd},
+    {"spmd, tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 15, 20, &propagator_spmd},
     {"spmd, llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 16, 6,
-     METHOD_SPMD},
+     &propagator_spmd},
     {"spmd, llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 17, 40,
-     METHOD_SPMD},
+     &propagator_spmd},
     {"spmd, llama-tiny, three axes", "llama-tiny", "batch=4,seq=12", "a=2,b=2,c=2", 18, 25,
-     METHOD_SPMD},
-    {"shardy, reductions", reductions, "", "dp=2,tp=4", 21, 12, METHOD_SHARDY},
-    {"shardy, reductions, uneven", reductions, "", "dp=3,tp=5", 22, 12, METHOD_SHARDY},
+     &propagator_spmd},
+    {"shardy, reductions", reductions, "", "dp=2,tp=4", 21, 12, &propagator_shardy},
+    {"shardy, reductions, uneven", reductions, "", "dp=3,tp=5", 22, 12, &propagator_shardy},
     {"shardy, tiny-gpt, a few pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=2", 23, 4,
-     METHOD_SHARDY},
+     &propagator_shardy},
     {"shardy, tiny-gpt, many pins", "tiny-gpt", "batch=2,seq=16", "dp=2,tp=6", 24, 30,
-     METHOD_SHARDY_BOTH},
+     &propagator_shardy_both},
     {"shardy, tiny-gpt, uneven", "tiny-gpt", "batch=3,seq=13", "dp=2,tp=3", 25, 20,
-     METHOD_SHARDY_BASIC},
+     &propagator_shardy_basic},
     {"shardy, llama-tiny, a few pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=2", 26, 4,
-     METHOD_SHARDY_BASIC},
+     &propagator_shardy_basic},
     {"shardy, llama-tiny, many pins", "llama-tiny", "batch=2,seq=16", "dp=2,tp=4", 27, 30,
-     METHOD_SHARDY},
+     &propagator_shardy},
     {"shardy, llama-tiny, three axes", "llama-tiny", "batch=4,seq=12", "a=2,b=2,c=2", 28, 25,
-     METHOD_SHARDY},
+     &propagator_shardy},
 };
 
 /* The cut of a dim by one axis or none, now and then in three parts. */
@@ -181,7 +188,7 @@ static void any_plan_computes_what_one_device_does(void **state)
         Planning *p = config                   ? planning_of_config(&opened, c->dims, c->mesh)
                       : strstr(c->model, "<-") ? planning_of_text(c->model, c->mesh)
                                                : planning_open(c->model, c->dims, c->mesh);
-        p->method = c->method;
+        p->propagator = c->propagator;
         for (int n = 0; n < c->n_pins; n++)
             if (pick(3) == 0)
                 pin_index_dim(p);

@@ -1,5 +1,6 @@
 /* Why an axis is not on a dim: the op that stopped it is named, with its reason; every dim of the
  * samples' plans without an axis has an answer; and the log of events leads to the plan. */
+#include "core/peers/propagators.h"
 #include "tests/unit/planning.h"
 
 #include "core/explain/events.h"
@@ -14,7 +15,7 @@ typedef struct {
     const char *tensor;
     int asked;
     const char *axis, *want; /* in the text */
-    Method method;
+    const Propagator *propagator;
 } Question;
 
 #define GPT "gpt2", "batch=8,seq=1024"
@@ -23,30 +24,31 @@ typedef struct {
 static Question rows[] = {
     {"12 heads over 8", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "does not take it from dim 2",
-     METHOD_FACTOR},
+     &propagator_explain},
     {"and so far it came", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
-     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it", METHOD_FACTOR},
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it", &propagator_explain},
     {"parts cut across", GPT, "tp=4", ATTN "c_attn.weight", 1, "tp", 1,
      "/transformer/h.0/attn/Split_output_0", 2, "tp",
-     "3 parts of 768, which a cut by tp=4 does not keep to", METHOD_FACTOR},
+     "3 parts of 768, which a cut by tp=4 does not keep to", &propagator_explain},
     {"the sizes that do not divide", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "because 12 x 64 does not divide by tp=8\n",
-     METHOD_FACTOR},
+     &propagator_explain},
     {"softmax", GPT, "tp=2", "/transformer/h.0/attn/Softmax_output_0", 1, "tp", 1,
-     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it", METHOD_FACTOR},
+     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it", &propagator_explain},
     {"a frozen dim", GPT, "tp=2", "/transformer/h.0/ln_1/LayerNormalization_output_0", 2, "tp", 1,
-     "/transformer/Add_output_0", 2, "tp", "never cuts", METHOD_FACTOR},
+     "/transformer/Add_output_0", 2, "tp", "never cuts", &propagator_explain},
     {"nowhere near", GPT, "dp=2,tp=4", "input_ids", 0, "dp", 1, "logits", 2, "tp",
-     "no pin leads tp to anything", METHOD_FACTOR},
+     "no pin leads tp to anything", &propagator_explain},
     {"a reader has it, the maker not", GPT, "tp=8", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp",
-     "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n", METHOD_FACTOR},
+     "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n",
+     &propagator_explain},
     {"cut as it lies", GPT, "tp=4", "lm_head.weight", 0, "tp", 1, "lm_head.weight", 1, "tp",
-     "tp cuts dim 0 of it", METHOD_FACTOR},
+     "tp cuts dim 0 of it", &propagator_explain},
     {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
-     "dp", 1, "y", 0, "tp", "nobody said how the op may be cut", METHOD_FACTOR},
+     "dp", 1, "y", 0, "tp", "nobody said how the op may be cut", &propagator_explain},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
-     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", METHOD_TORCH},
+     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", &propagator_torch},
 };
 
 static void the_op_that_stopped_it_is_named(void **state)
@@ -54,7 +56,7 @@ static void the_op_that_stopped_it_is_named(void **state)
     const Question *row = *state;
     Planning *p = planning_open(row->model, row->dims, row->mesh);
     planning_pin(p, row->pin, row->dim, row->axes, row->interleave, false);
-    p->method = row->method;
+    p->propagator = row->propagator;
     planning_make(p);
     Buf text = buf_new(p->arena);
     why_not_format(p->plan, naming_find(p->naming, str_from(row->tensor), NULL), row->asked,
@@ -121,10 +123,10 @@ typedef struct {
 static Sample samples[] = {{"tiny-gpt", "batch=4,seq=16", "dp=2,tp=2"},
                            {"llama-tiny", "batch=6,seq=15", "dp=3,tp=4"}};
 
-static Planning *some_plan(const Sample *sample, Method method)
+static Planning *some_plan(const Sample *sample, const Propagator *propagator)
 {
     Planning *p = planning_open(sample->name, sample->dims, sample->mesh);
-    p->method = method;
+    p->propagator = propagator;
     planning_pin(p, tensor_name(p->graph, p->graph->inputs[0]), 0, "dp", 1, false);
     for (int i = 0; i < naming_n_paths(p->naming); i++) {
         int32_t w = naming_part(p->naming, str_from(naming_path(p->naming, i)), PART_WEIGHT, NULL);
@@ -142,7 +144,7 @@ static AtomSet flow_atoms(const Plan *plan, int32_t tensor, int dim)
 
 static void every_missing_axis_has_an_answer(void **state)
 {
-    Planning *p = some_plan(*state, METHOD_FACTOR);
+    Planning *p = some_plan(*state, &propagator_explain);
     int n_stops = 0, n_named = 0;
     for (int32_t t = 0; t < p->graph->n_tensors; t++)
         for (int axis = 0; axis < p->mesh->n_axes; axis++) {
@@ -170,7 +172,7 @@ static void every_missing_axis_has_an_answer(void **state)
 
 static void check_chain(const Planning *p, const ReasonChain *chain)
 {
-    bool by_op = p->method == METHOD_TORCH || p->method == METHOD_VESCALE;
+    bool by_op = p->propagator == &propagator_torch || p->propagator == &propagator_vescale;
     ReasonKind root = chain->step[0].kind;
     assert_true(root == REASON_PIN || (by_op && root == REASON_CHOSEN));
     for (int i = 1; i < chain->n_steps && by_op; i++)
@@ -191,7 +193,7 @@ static void check_chains(const Planning *p, int32_t tensor)
             want += (atoms & mesh_axis_atoms(p->mesh, axis)) != 0;
         if (n != want)
             fail_msg("%s dim %d under %s: %d chains of %d axes", tensor_name(p->graph, tensor), d,
-                     method_profile(p->method), n, want);
+                     p->propagator->profile, n, want);
         for (int i = 0; i < n; i++)
             check_chain(p, &chains[i]);
         arena_free(scratch);
@@ -200,8 +202,8 @@ static void check_chains(const Planning *p, int32_t tensor)
 
 static void every_axis_has_an_origin(void **state)
 {
-    for (int method = 0; method < METHOD_COUNT; method++) {
-        Planning *p = some_plan(*state, (Method)method);
+    for (int i = 0; propagator_at(i); i++) {
+        Planning *p = some_plan(*state, propagator_at(i));
         for (int32_t t = 0; t < p->graph->n_tensors; t++)
             if (p->plan->moved->sharding[t] >= 0)
                 check_chains(p, t);
@@ -212,7 +214,7 @@ static void every_axis_has_an_origin(void **state)
 /* Replaying the events gives each tensor the cuts that the plan says flowed, each op its own. */
 static void the_events_lead_to_the_plan(void **state)
 {
-    Planning *p = some_plan(*state, METHOD_FACTOR);
+    Planning *p = some_plan(*state, &propagator_explain);
     const Plan *plan = p->plan;
     const PlanEvent *events = plan_events(p->arena, plan);
     int32_t *last = arena_array(p->arena, int32_t, p->graph->n_tensors);

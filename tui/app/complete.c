@@ -1,5 +1,6 @@
 #include "tui/app/complete.h"
 
+#include "core/propagate/propagators.h"
 #include "core/base/file.h"
 #include "tui/app/console_complete.h"
 #include "tui/app/copy.h"
@@ -151,10 +152,10 @@ static void offer_policy(Ui *ui, Completions *all, Str stem)
 static void offer_plans(Ui *ui, Completions *all, Str stem)
 {
     offer_policies(ui, all, stem);
-    for (Method method = 0; method < METHOD_COUNT; method++)
+    const Propagator *propagator;
+    for (int i = 0; (propagator = propagator_at(i)); i++)
         offer(ui, all, stem,
-              str_from(arena_printf(ui->frame, "%s:%s", method_propagator(method),
-                                    method_profile(method))));
+              str_from(arena_printf(ui->frame, "%s:%s", propagator->name, propagator->profile)));
     offer_words(ui, all, stem, "before off");
     offer_files(ui, all, stem);
 }

@@ -1,5 +1,6 @@
 #include "tui/cli/cli.h"
 
+#include "core/propagate/propagators.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
 
@@ -133,7 +134,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->allow_native = options->allow_native;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");
     Str profile = str_from(options->profile ? options->profile : "");
-    return method_find(propagator, profile, &out->method, &cli->err) &&
+    return propagator_find(propagator, profile, &out->propagator, &cli->err) &&
            cli_read_dims(cli, &out->dims);
 }
 
@@ -155,11 +156,10 @@ Session *cli_open_watched(Cli *cli, Progress *progress)
 
 Session *cli_checked(Cli *cli, Session *session)
 {
-    if (!session || !cli->options.no_redistribute ||
-        str_eq(str_from(method_propagator(session->options.method)), STR("strategy")))
+    if (!session || !cli->options.no_redistribute || session->options.propagator->may_refuse)
         return session;
     error_kind(&cli->err, ERROR_USAGE, "--no-redistribute is of --propagate strategy, not of %s",
-               method_propagator(session->options.method));
+               session->options.propagator->name);
     error_hint(&cli->err, "add --propagate strategy; factor and spmd always redistribute");
     session_close(session);
     return NULL;

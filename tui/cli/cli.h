@@ -100,7 +100,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false 
 /* A session of operand 0 under the options; NULL with cli->err. */
 Session *cli_open(Cli *cli);
 Session *cli_open_watched(Cli *cli, Progress *progress);
-/* The session, whose method takes the options that were given; else NULL with cli->err. */
+/* The session, whose propagator takes the options that were given; else NULL with cli->err. */
 Session *cli_checked(Cli *cli, Session *session);
 Session *cli_open_model(Cli *cli); /* without a plan: free dims may stay free */
 

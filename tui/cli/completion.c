@@ -5,6 +5,7 @@
  * machines) is what was there when the script was made.
  */
 #include "tui/cli/help.h"
+#include "core/propagate/propagators.h"
 
 #include "tui/state/lua_help.h"
 #include "viz/report/tables.h"
@@ -40,6 +41,17 @@ static const char *list_systems(Arena *arena)
     return export_format_names(arena, true, "", " ");
 }
 
+static const char *list_propagators(Arena *arena)
+{
+    return propagator_names(arena, " ");
+}
+
+/* `rules` is what `rule --profile` answers to besides. */
+static const char *list_profiles(Arena *arena)
+{
+    return arena_printf(arena, "%s rules", propagator_profiles(arena, " "));
+}
+
 static const ArgWords values[] = {
     {"policy", NULL, "policies", NULL},
     {"machine", NULL, "machines", NULL},
@@ -49,10 +61,8 @@ static const ArgWords values[] = {
     {"trace", NULL, NULL, NULL},
     {"screen", NULL, NULL, NULL},
     {"config", NULL, NULL, NULL},
-    {"propagate", "factor spmd strategy", NULL, NULL},
-    {"profile",
-     "explain shardy shardy-basic shardy-basic-then-aggressive paddle torch vescale rules", NULL,
-     NULL},
+    {"propagate", NULL, NULL, list_propagators},
+    {"profile", NULL, NULL, list_profiles},
     {"kind", NULL, NULL, list_kinds},
     {"table", NULL, NULL, list_tables},
     {"to", NULL, NULL, list_systems},

@@ -1,6 +1,7 @@
 /* diff.c - `dimscope diff`: plans side by side, as text or as JSON. */
 #include "tui/cli/cli.h"
 
+#include "core/propagate/propagators.h"
 #include "core/base/units.h"
 #include "core/summary/diff.h"
 #include "core/base/table.h"
@@ -23,11 +24,11 @@ static const char *letter(Arena *arena, int side)
 static bool add_method(Cli *cli, Sides *sides, Str text)
 {
     Str profile = text, propagator = str_trim(str_take(&profile, ':'));
-    Method method;
+    const Propagator *chosen;
     if (sides->n == DIFF_SIDES_MAX)
         return error_kind(&cli->err, ERROR_USAGE, "at most %d methods are compared at a time",
                           DIFF_SIDES_MAX);
-    if (!method_find(propagator, str_trim(profile), &method, &cli->err))
+    if (!propagator_find(propagator, str_trim(profile), &chosen, &cli->err))
         return false;
     sides->name[sides->n] = arena_str(cli->arena, str_trim(text));
     sides->heading[sides->n] = sides->name[sides->n];

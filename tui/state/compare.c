@@ -1,5 +1,6 @@
 #include "tui/state/compare.h"
 
+#include "core/propagate/propagators.h"
 #include "core/base/file.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
@@ -32,10 +33,10 @@ typedef struct {
     DiffOutline outline;
 } OpenJob;
 
-static bool read_method(Str word, Method *out)
+static bool read_method(Str word, const Propagator **out)
 {
     Str profile = word, propagator = str_take(&profile, ':');
-    return method_find(propagator, profile, out, NULL);
+    return propagator_find(propagator, profile, out, NULL);
 }
 
 static bool read_word(OpenJob *job, Str word, Error *err)
@@ -49,11 +50,11 @@ static bool read_word(OpenJob *job, Str word, Error *err)
         job->saved = true;
     } else if (str_find(word, STR("=")) >= 0) {
         options->mesh = text;
-    } else if (read_method(word, &options->method)) {
+    } else if (read_method(word, &options->propagator)) {
         options->method_given = true;
     } else if (str_find(word, STR(":")) >= 0) {
         Str profile = word, propagator = str_take(&profile, ':');
-        return method_find(propagator, profile, &options->method, err);
+        return propagator_find(propagator, profile, &options->propagator, err);
     } else {
         options->policy = text;
     }

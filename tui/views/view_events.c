@@ -126,7 +126,7 @@ static void draw(Ui *ui, Pen *pen)
     }
     if (n == 0) {
         pen_printf(pen, ROLE_TEXT, " no events: %s records none, or nothing is pinned",
-                   method_profile(ui_plan(ui)->method));
+                   ui_plan(ui)->propagator->profile);
         return;
     }
     *at = *at < n ? *at : n - 1;

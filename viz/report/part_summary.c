@@ -5,7 +5,7 @@
 #include "core/base/units.h"
 #include "core/base/version.h"
 #include "core/cost/cost.h"
-#include "core/plan/method.h"
+#include "core/plan/propagator.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
@@ -75,8 +75,8 @@ static void add_subject(Page *page)
     block_fact(page, facts, "machine", machine_text(page), NULL);
     block_fact(page, facts, "policy", options->policy ? path_base(options->policy) : "none", NULL);
     block_fact(page, facts, "propagator",
-               arena_printf(page->arena, "%s, profile %s", method_propagator(session->plan->method),
-                            method_profile(session->plan->method)),
+               arena_printf(page->arena, "%s, profile %s", session->plan->propagator->name,
+                            session->plan->propagator->profile),
                NULL);
     block_fact(page, facts, "plan",
                arena_printf(page->arena, "%016" PRIx64, planfile_hash(session)),

@@ -40,8 +40,8 @@ static void put_head(const Session *session, Sheet *out)
     put_fact(out, "mesh", mesh.s);
     put_fact(out, "machine", session->machine->name);
     put_fact(out, "policy", options->policy ? path_base(options->policy) : "none");
-    put_fact(out, "propagate", method_propagator(session->plan->method));
-    put_fact(out, "profile", method_profile(session->plan->method));
+    put_fact(out, "propagate", session->plan->propagator->name);
+    put_fact(out, "profile", session->plan->propagator->profile);
     put_fact(out, "plan", arena_printf(out->arena, "%016" PRIx64, planfile_hash(session)));
     put_amount(out, "devices", (double)session->mesh->n_devices, "", "");
     put_amount(out, "ops", session->inferred->n_program, "", "");

@@ -1,6 +1,7 @@
 /* peer.c - what Paddle adds: rules of dims_mappings, its completion of a whole program. */
 #include "core/peers/peers.h"
 
+#include "core/peers/propagators.h"
 #include "core/peers/paddle/code.h"
 #include "core/peers/paddle/report.h"
 #include "core/peers/paddle/eval_spmd.h"
@@ -28,8 +29,11 @@ static const ExportFormat code[] = {
     {0},
 };
 
+static const Propagator *const propagators[] = {&propagator_spmd, NULL};
+
 const Peer peer_paddle = {
     .name = "paddle",
+    .propagators = propagators,
     .eval_verbs = eval_verbs,
     .reports = paddle_reports,
     .code = code,

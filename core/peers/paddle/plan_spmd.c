@@ -1,4 +1,4 @@
-#include "core/peers/paddle/plan_spmd.h"
+#include "core/peers/propagators.h"
 
 #include "core/plan/plan_findings.h"
 #include "core/propagate/propagate.h"
@@ -580,8 +580,9 @@ static void publish(Marking *m)
     m->out->n_cuts = m->cuts.n;
 }
 
-void propagate_spmd(Plan *plan, Propagated *out, const SpmdRules *rules)
+static void run(Plan *plan, Propagated *out, const PlanRequest *request)
 {
+    const SpmdRules *rules = spmd_rules_of(request->rules);
     const Inferred *inferred = plan->inferred;
     int64_t most = 0;
     for (int i = 0; i < inferred->graph->n_ops; i++) {
@@ -612,3 +613,12 @@ void propagate_spmd(Plan *plan, Propagated *out, const SpmdRules *rules)
         find_said(&m, (Said)said);
     find_lost(&m);
 }
+
+const Propagator propagator_spmd = {
+    .name = "spmd",
+    .profile = "paddle",
+    .about = "Paddle's completion of dims_mappings over the program",
+    .run = run,
+    .rule_says = "Paddle's rule for the op, or for one beside it, says otherwise",
+    .own_rules = true,
+};

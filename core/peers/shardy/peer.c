@@ -1,6 +1,7 @@
 /* peer.c - what Shardy adds: its propagation, rules of StableHLO operators, its notation. */
 #include "core/peers/peers.h"
 
+#include "core/peers/propagators.h"
 #include "core/peers/shardy/code.h"
 #include "core/peers/shardy/eval_factor.h"
 #include "core/peers/shardy/eval_insert.h"
@@ -32,8 +33,12 @@ static const ExportFormat code[] = {
     {0},
 };
 
+static const Propagator *const propagators[] = {&propagator_shardy, &propagator_shardy_basic,
+                                                &propagator_shardy_both, NULL};
+
 const Peer peer_shardy = {
     .name = "shardy",
+    .propagators = propagators,
     .operators = operators_stablehlo,
     .notations = notations,
     .eval_verbs = eval_verbs,

@@ -1,4 +1,4 @@
-#include "core/peers/shardy/plan_shardy.h"
+#include "core/peers/propagators.h"
 
 #include "core/plan/plan_findings.h"
 #include "core/peers/shardy/choose.h"
@@ -310,14 +310,15 @@ static void publish_cuts(ShardyPlan *sp)
 
 /* ---- all of it ---- */
 
-void propagate_shardy(Plan *plan, Propagated *out)
+static void run(Plan *plan, Propagated *out, const PlanRequest *request)
 {
+    (void)request;
     ShardyPlan *sp = arena_make(plan->arena, ShardyPlan);
     FactorMeshes *meshes = arena_make(plan->arena, FactorMeshes);
     *meshes = (FactorMeshes){.n = 1, .at = arena_array(plan->arena, const Mesh *, 1)};
     meshes->at[0] = plan->mesh;
     *sp = (ShardyPlan){.plan = plan, .out = out, .flow = shardy_flow_new(plan->arena)};
-    sp->aggressive = plan->method != METHOD_SHARDY_BASIC;
+    sp->aggressive = plan->propagator != &propagator_shardy_basic;
     shardy_plan_program(sp);
     shardy_plan_pins(sp);
     sp->program.meshes = meshes;
@@ -327,7 +328,7 @@ void propagate_shardy(Plan *plan, Propagated *out)
     sp->program.state = sp->states.at;
     sp->program.log_arena = plan->arena;
     sp->program.progress = plan->progress;
-    ShardyMethod method = {.basic = plan->method != METHOD_SHARDY,
+    ShardyMethod method = {.basic = plan->propagator != &propagator_shardy,
                            .aggressive = sp->aggressive,
                            .op_priorities = true,
                            .user_priorities = true};
@@ -376,7 +377,7 @@ static StopRecord record_of(const ShardyPlan *sp, int32_t op, const FactorStop *
     return record;
 }
 
-int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+static int stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
 {
     const ShardyPlan *sp = plan->propagated->log.context;
     Vec(StopRecord) records = {0};
@@ -401,3 +402,33 @@ int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **o
     *out = records.at;
     return records.n;
 }
+
+const Propagator propagator_shardy = {
+    .name = "factor",
+    .profile = "shardy",
+    .about = "Shardy's rules, priorities and order of visits, aggressive",
+    .run = run,
+    .stops = stops,
+    .own_rules = true,
+    .obeys_unreduced = true,
+};
+
+const Propagator propagator_shardy_basic = {
+    .name = "factor",
+    .profile = "shardy-basic",
+    .about = "the same, and any conflict stops a factor",
+    .run = run,
+    .stops = stops,
+    .own_rules = true,
+    .obeys_unreduced = true,
+};
+
+const Propagator propagator_shardy_both = {
+    .name = "factor",
+    .profile = "shardy-basic-then-aggressive",
+    .about = "the same, first basic and then aggressive",
+    .run = run,
+    .stops = stops,
+    .own_rules = true,
+    .obeys_unreduced = true,
+};

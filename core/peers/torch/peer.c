@@ -2,6 +2,7 @@
  */
 #include "core/peers/peers.h"
 
+#include "core/peers/propagators.h"
 #include "core/peers/torch/code.h"
 #include "core/peers/torch/report.h"
 #include "core/peers/torch/eval_redistribute.h"
@@ -35,8 +36,11 @@ static const ExportFormat code[] = {
     {0},
 };
 
+static const Propagator *const propagators[] = {&propagator_torch, &propagator_vescale, NULL};
+
 const Peer peer_torch = {
     .name = "torch",
+    .propagators = propagators,
     .eval_verbs = eval_verbs,
     .planners = torch_planners,
     .reports = torch_reports,

@@ -1,4 +1,4 @@
-#include "core/peers/torch/plan_strategy.h"
+#include "core/peers/propagators.h"
 
 #include "core/plan/edges.h"
 #include "core/plan/plan_findings.h"
@@ -295,7 +295,7 @@ static void make_case(Walk *walk, Case *made, const WholeCall *call, int32_t op,
                               .op = op,
                               .given = given,
                               .no_redistribute = walk->request->no_redistribute};
-    if (walk->request->method == METHOD_VESCALE)
+    if (walk->request->propagator == &propagator_vescale)
         question.profile = STRATEGY_VESCALE;
     Arena *scratch = arena_new();
     WholeReply reply;
@@ -496,16 +496,17 @@ static Walk *walk_new(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Graph *graph = plan->inferred->graph;
     Walk *walk = arena_make(plan->arena, Walk);
-    *walk = (Walk){.plan = plan,
-                   .out = out,
-                   .request = request,
-                   .inferred = plan->inferred,
-                   .strategies = request->strategies,
-                   .arena = plan->arena,
-                   .lays = lays_new(plan->arena, plan->mesh, request->method == METHOD_VESCALE),
-                   .call_ids = intern_new(plan->arena),
-                   .case_ids = intern_new(plan->arena),
-                   .cut_ids = intern_new(plan->arena)};
+    *walk = (Walk){
+        .plan = plan,
+        .out = out,
+        .request = request,
+        .inferred = plan->inferred,
+        .strategies = strategies_of(request->rules),
+        .arena = plan->arena,
+        .lays = lays_new(plan->arena, plan->mesh, request->propagator == &propagator_vescale),
+        .call_ids = intern_new(plan->arena),
+        .case_ids = intern_new(plan->arena),
+        .cut_ids = intern_new(plan->arena)};
     if (!walk->strategies)
         walk->strategies = strategies_new(plan->arena);
     walk->lay = arena_array(plan->arena, int32_t, graph->n_tensors);
@@ -570,7 +571,7 @@ static void publish(Walk *walk)
     publish_findings(walk);
 }
 
-void propagate_strategy(Plan *plan, Propagated *out, const PlanRequest *request)
+static void run(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Inferred *inferred = plan->inferred;
     Walk *walk = walk_new(plan, out, request);
@@ -591,3 +592,21 @@ void propagate_strategy(Plan *plan, Propagated *out, const PlanRequest *request)
     }
     publish(walk);
 }
+
+const Propagator propagator_torch = {
+    .name = "strategy",
+    .profile = "torch",
+    .about = "op by op, the cheapest redistribution to one of the op's strategies",
+    .run = run,
+    .by_op = true,
+    .may_refuse = true,
+};
+
+const Propagator propagator_vescale = {
+    .name = "strategy",
+    .profile = "vescale",
+    .about = "op by op, only strategies without redistribution",
+    .run = run,
+    .by_op = true,
+    .may_refuse = true,
+};

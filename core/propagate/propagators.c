@@ -1,0 +1,101 @@
+#include "core/propagate/propagators.h"
+
+#include "core/base/peer.h"
+
+/* The i-th of the peers; NULL past them. */
+static const Propagator *of_peers(int i)
+{
+    for (const Peer *const *peer = built_peers; *peer; peer++)
+        for (const Propagator *const *it = (*peer)->propagators; it && *it; it++)
+            if (i-- == 0)
+                return *it;
+    return NULL;
+}
+
+const Propagator *propagator_at(int i)
+{
+    return i == 0 ? &propagator_explain : of_peers(i - 1);
+}
+
+/* Whether the i-th is the first of its name. */
+static bool is_first(int i)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(propagator_at(k)->name, propagator_at(i)->name) == 0)
+            return false;
+    return true;
+}
+
+const char *propagator_names(Arena *arena, const char *between)
+{
+    Buf out = buf_new(arena);
+    for (int i = 0; propagator_at(i); i++)
+        if (is_first(i))
+            buf_printf(&out, "%s%s", i > 0 ? between : "", propagator_at(i)->name);
+    return out.s;
+}
+
+const char *propagator_profiles(Arena *arena, const char *between)
+{
+    Buf out = buf_new(arena);
+    for (int i = 0; propagator_at(i); i++)
+        buf_printf(&out, "%s%s", i > 0 ? between : "", propagator_at(i)->profile);
+    return out.s;
+}
+
+/* "factor, spmd or strategy" */
+static void hint_names(Error *err)
+{
+    Arena *scratch = arena_new();
+    Buf names = buf_new(scratch);
+    const char *held = NULL;
+    for (int i = 0; propagator_at(i); i++) {
+        if (!is_first(i))
+            continue;
+        if (held)
+            buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", held);
+        held = propagator_at(i)->name;
+    }
+    error_hint(err, "%s%s%s", names.n > 0 ? names.s : "", names.n > 0 ? " or " : "", held);
+    arena_free(scratch);
+}
+
+/* "factor: explain, shardy; spmd: paddle", or the propagator that has a profile of that name. */
+static void hint_profiles(Str profile, Error *err)
+{
+    Arena *scratch = arena_new();
+    Buf all = buf_new(scratch);
+    for (int i = 0; propagator_at(i); i++) {
+        const Propagator *it = propagator_at(i);
+        if (str_eq(str_from(it->profile), profile))
+            error_hint(err, "%.*s is a profile of %s", STR_ARG(profile), it->name);
+        if (is_first(i))
+            buf_printf(&all, "%s%s: %s", i > 0 ? "; " : "", it->name, it->profile);
+        else
+            buf_printf(&all, ", %s", it->profile);
+    }
+    error_hint(err, "%s", all.s);
+    arena_free(scratch);
+}
+
+bool propagator_find(Str name, Str profile, const Propagator **out, Error *err)
+{
+    bool known = false;
+    for (int i = 0; propagator_at(i); i++) {
+        const Propagator *it = propagator_at(i);
+        if (!str_eq(str_from(it->name), name))
+            continue;
+        known = true;
+        *out = it;
+        if (profile.n == 0 || str_eq(str_from(it->profile), profile))
+            return true;
+    }
+    if (!known) {
+        error_kind(err, ERROR_USAGE, "there is no propagator '%.*s'", STR_ARG(name));
+        hint_names(err);
+        return false;
+    }
+    error_kind(err, ERROR_USAGE, "%.*s has no profile '%.*s'", STR_ARG(name), STR_ARG(profile));
+    hint_profiles(profile, err);
+    return false;
+}
