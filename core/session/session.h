@@ -11,7 +11,6 @@
 
 #include "core/base/progress.h"
 #include "core/model/group.h"
-#include "core/cost/memory.h"
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
 #include "core/rules/rule_book.h"

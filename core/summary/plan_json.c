@@ -1,4 +1,6 @@
 #include "core/cost/cost.h"
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "core/plan/json_forms.h"
 #include "core/cost/op_said.h"
 #include "core/session/planfile.h"

@@ -1,5 +1,7 @@
 /* Drawings of places: devices, stages, mesh, collectives. What they say is what
  * the engine says. */
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "tests/unit/opened.h"
 
 #include "core/base/units.h"

@@ -1,5 +1,6 @@
 /* Tables of a plan: every one is written as data that programs read back, and its numbers are those
  * of the plan. */
+#include "core/cost/memory_class.h"
 #include "tests/unit/opened.h"
 
 #include "core/base/file.h"

@@ -1,6 +1,8 @@
 /* Traces, read as Perfetto reads them: times become nanoseconds by cutting off, events are sorted
  * by them, slices of a thread must nest, a flow belongs to the slice that is open on its thread.
  * What is then found is held against the plan and the run. */
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "tests/unit/opened.h"
 
 #include "core/base/json.h"

@@ -1,5 +1,6 @@
 #include "tui/app/app.h"
 
+#include "tui/screen/clipboard.h"
 #include "tui/state/console.h"
 #include "tui/app/complete.h"
 #include "tui/app/go.h"

@@ -16,7 +16,6 @@
 #define TUI_STATE_CONFIG_H
 
 #include "tui/state/keymap.h"
-#include "tui/screen/clipboard.h"
 #include "tui/screen/theme.h"
 
 enum { SETTINGS_MAX = 40 };

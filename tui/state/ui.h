@@ -12,7 +12,6 @@
 #ifndef TUI_STATE_UI_H
 #define TUI_STATE_UI_H
 
-#include "core/explain/events.h"
 #include "core/session/session.h"
 #include "core/summary/changed.h"
 #include "core/summary/comm.h"

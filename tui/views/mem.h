@@ -12,6 +12,8 @@
 #define TUI_VIEWS_MEM_H
 
 #include "core/base/intern.h"
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "core/session/session.h"
 #include "tui/state/ui.h"
 

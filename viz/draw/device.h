@@ -6,6 +6,7 @@
 #ifndef VIZ_DRAW_DEVICE_H
 #define VIZ_DRAW_DEVICE_H
 
+#include "core/cost/memory.h"
 #include "viz/draw/holding.h"
 #include "viz/draw/segments.h"
 

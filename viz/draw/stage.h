@@ -2,6 +2,7 @@
 #ifndef VIZ_DRAW_STAGE_H
 #define VIZ_DRAW_STAGE_H
 
+#include "core/cost/memory.h"
 #include "viz/draw/holding.h"
 #include "viz/draw/runs.h"
 

@@ -1,4 +1,6 @@
 /* tables_session.c - what a plan is made from, and what it comes to. */
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "viz/report/cells.h"
 
 #include "core/base/intern.h"

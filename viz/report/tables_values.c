@@ -1,4 +1,5 @@
 /* tables_values.c - what tensors are and how they lie. */
+#include "core/cost/memory_class.h"
 #include "viz/report/cells.h"
 
 #include "core/summary/label.h"

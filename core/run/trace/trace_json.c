@@ -1,6 +1,8 @@
 #include "core/run/trace/trace_json.h"
 
 #include "core/base/version.h"
+#include "core/cost/memory.h"
+#include "core/cost/memory_class.h"
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
 #include "core/plan/edges.h"
