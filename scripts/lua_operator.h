@@ -17,6 +17,7 @@
 #ifndef SCRIPTS_LUA_OPERATOR_H
 #define SCRIPTS_LUA_OPERATOR_H
 
+#include "core/rules/registry.h"
 #include "core/session/session.h"
 #include "core/run/kernel.h"
 #include "scripts/lua_state.h"

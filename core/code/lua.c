@@ -3,6 +3,7 @@
 
 #include "core/propagate/propagators.h"
 #include "core/base/file.h"
+#include "core/rules/registry.h"
 #include "core/summary/decision_lua.h"
 #include "core/summary/label.h"
 #include "core/code/fold.h"

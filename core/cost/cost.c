@@ -1,9 +1,11 @@
 #include "core/cost/cost.h"
 
 #include "core/base/span.h"
+#include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/plan/edges.h"
 #include "core/cost/op_said.h"
+#include "core/rules/registry.h"
 
 /* ---- what an op does ---- */
 

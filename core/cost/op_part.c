@@ -1,6 +1,8 @@
 #include "core/cost/op_part.h"
 
+#include "core/base/str.h"
 #include "core/plan/edges.h"
+#include "core/rules/registry.h"
 
 /* What the rank at `position` has. Returns false if the cut gives it no single range. */
 static bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexPiece *out)

@@ -1,6 +1,8 @@
 #include "core/cost/op_said.h"
 
+#include "core/base/str.h"
 #include "core/base/units.h"
+#include "core/rules/registry.h"
 
 #include <assert.h>
 

@@ -22,10 +22,15 @@
 #define CORE_RULES_INFER_H
 
 #include "core/base/progress.h"
-#include "core/rules/registry.h"
+#include "core/model/finding.h"
+#include "core/model/graph.h"
 #include "core/rules/sizes.h"
+#include "core/rules/value.h"
+#include "core/space/opspace.h"
 
 #include <assert.h>
+
+typedef struct Registry Registry;
 
 typedef struct {
     const Graph *graph;

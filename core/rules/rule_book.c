@@ -1,5 +1,7 @@
 #include "core/rules/rule_book.h"
 
+#include "core/rules/registry.h"
+
 #include <assert.h>
 
 RuleBook rule_book_new(Arena *arena)

@@ -4,7 +4,11 @@
 #define CORE_RULES_RULE_BOOK_H
 
 #include "core/base/peer.h"
-#include "core/rules/registry.h"
+#include "core/base/arena.h"
+
+#include <stdbool.h>
+
+typedef struct Registry Registry;
 
 enum { RULE_BOOK_PEERS_MAX = 16 };
 

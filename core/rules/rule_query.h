@@ -3,6 +3,12 @@
 #ifndef CORE_RULES_RULE_QUERY_H
 #define CORE_RULES_RULE_QUERY_H
 
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/base/str.h"
+#include "core/model/graph.h"
+#include "core/rules/alias.h"
+#include "core/rules/registry.h"
 #include "core/rules/rule_book.h"
 
 /* Texts are those of the command line; NULL: not given. */

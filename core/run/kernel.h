@@ -14,6 +14,7 @@
 #define CORE_RUN_KERNEL_H
 
 #include "core/cost/op_part.h"
+#include "core/rules/registry.h"
 #include "core/run/local.h"
 
 #include <pthread.h>

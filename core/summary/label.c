@@ -1,7 +1,9 @@
 #include "core/summary/label.h"
 
+#include "core/base/str.h"
 #include "core/plan/origin.h"
 #include "core/plan/stage.h"
+#include "core/rules/registry.h"
 
 #include <ctype.h>
 

@@ -2,6 +2,7 @@
  * says of a tensor with free dims holds when they are bound. */
 #include "core/model/onnx.h"
 #include "core/rules/infer.h"
+#include "core/rules/registry.h"
 
 #include <assert.h>
 

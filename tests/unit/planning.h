@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_PLANNING_H
 #define TESTS_UNIT_PLANNING_H
 
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 
 #include "core/model/onnx.h"

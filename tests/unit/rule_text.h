@@ -8,6 +8,7 @@
 #ifndef TESTS_UNIT_RULE_TEXT_H
 #define TESTS_UNIT_RULE_TEXT_H
 
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
 

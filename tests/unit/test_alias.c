@@ -1,3 +1,7 @@
+#include "core/base/str.h"
+#include "core/model/graph.h"
+#include "core/rules/alias.h"
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
 

@@ -1,4 +1,5 @@
 /* Small files of many exporters, against what onnxruntime measured: tests/models/README.md. */
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/shape_table.h"
 

@@ -1,3 +1,4 @@
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
 

@@ -1,3 +1,6 @@
+#include "core/base/error.h"
+#include "core/base/str.h"
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
 

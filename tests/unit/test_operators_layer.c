@@ -1,4 +1,5 @@
 /* Layers: norms of images, attention, recurrent cells, operators of com.microsoft. */
+#include "core/rules/registry.h"
 #include "tests/unit/rule_text.h"
 
 static RuleCase rows[] = {

@@ -1,3 +1,4 @@
+#include "core/rules/registry.h"
 #include "tests/unit/rule_text.h"
 
 static RuleCase rows[] = {

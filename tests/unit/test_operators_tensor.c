@@ -1,3 +1,6 @@
+#include "core/base/str.h"
+#include "core/rules/alias.h"
+#include "core/rules/registry.h"
 #include "tests/unit/rule_text.h"
 
 static RuleCase pointwise[] = {

@@ -1,4 +1,5 @@
 /* Windows over images: convolutions, pools, resampling. */
+#include "core/rules/registry.h"
 #include "tests/unit/rule_text.h"
 
 static RuleCase rows[] = {

@@ -1,5 +1,6 @@
 /* Operands and attributes that do not fit an operator: the finding names the op, the input by its
  * number, the dim and the sizes; and numbers at the ends of their range do no harm. */
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 
 #include "core/rules/infer.h"

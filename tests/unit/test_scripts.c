@@ -1,4 +1,5 @@
 /* Lua: the sandbox, machine files, policies and what they leave in the journal. */
+#include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 
 #include "core/session/session.h"

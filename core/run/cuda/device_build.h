@@ -11,6 +11,7 @@
 #define CORE_RUN_CUDA_DEVICE_BUILD_H
 
 #include "core/base/vec.h"
+#include "core/rules/registry.h"
 #include "core/run/cuda/device_work.h"
 
 enum {
