@@ -111,11 +111,14 @@ FACE_OBJECTS := $(call object,$(FACE_SOURCES))
 MAIN_OBJECT := $(call object,$(wildcard tui/main.c))
 MPI_OBJECTS := $(call object,$(MPI_SOURCES))
 MPI_STEPS := $(if $(MPI_SOURCES),$(BUILD)/mpi/test_steps $(BUILD)/mpi/bench_steps)
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*$(T)*.c))
+# A test that includes a system that is left out is not built.
+NEEDS_ALL := $(if $(WITHOUT),$(shell tests/needs_peers.sh $(WITHOUT)))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(filter-out $(NEEDS_ALL),\
+    $(wildcard tests/unit/test_*$(T)*.c)))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
-PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter release,$(MODE)),dimscope,$(BUILD)/dimscope))
+PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter build/release,$(BUILD)),dimscope,$(BUILD)/dimscope))
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
 .PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
@@ -279,7 +282,7 @@ test: deps-test
 build-tests: all $(FAKES) $(UNIT_TESTS) $(MPI_STEPS)
 
 run-tests:
-	@BUILT=$(BUILT) DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/run.sh $(BUILD) $(T)
+	@BUILT=$(BUILT) WITHOUT="$(WITHOUT)" DIMSCOPE=$(addprefix ./,$(PROGRAM)) tests/run.sh $(BUILD) $(T)
 
 check: deps-check
 	@$(SUBMAKE) format-check

@@ -1,11 +1,9 @@
-/* propagators.h - the propagators of other systems, by name. */
+/* propagators.h - the propagators of all other systems, for tests. */
 #ifndef CORE_PEERS_PROPAGATORS_H
 #define CORE_PEERS_PROPAGATORS_H
 
-#include "core/propagate/propagators.h"
-
-extern const Propagator propagator_shardy, propagator_shardy_basic, propagator_shardy_both;
-extern const Propagator propagator_spmd;
-extern const Propagator propagator_torch, propagator_vescale;
+#include "core/peers/paddle/plan_spmd.h"
+#include "core/peers/shardy/plan_shardy.h"
+#include "core/peers/torch/plan_strategy.h"
 
 #endif

@@ -172,7 +172,7 @@ void bench_flow(const char *program)
     figures_of(12, false);
     figures_of(100, true);
     figures_of(1000, false);
-    figure("flow.instructions", instructions(program, "propagate_factor", 100), "instructions/op");
+    figure("flow.instructions", instructions(program, "run_factor", 100), "instructions/op");
     figure("flow.setup.instructions", instructions(program, "propagation_new", 100),
            "instructions/op");
 }

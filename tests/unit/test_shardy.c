@@ -661,7 +661,7 @@ static void check_events(const Planning *p)
                 has[t], sharding_atoms(shardings_at(p->plan->shardings, plan_flow(p->plan, t))));
     for (int i = 0; i < p->inferred->n_program; i++) {
         StopRecord *record;
-        int n_stops = shardy_plan_stops(p->arena, p->plan, p->inferred->program[i], &record);
+        int n_stops = propagate_stops(p->arena, p->plan, p->inferred->program[i], &record);
         for (int s = 0; s < n_stops; s++)
             assert_true(record[s].stop > STOP_NONE && record[s].stop < STOP_COUNT &&
                         record[s].dim >= 0);

@@ -307,11 +307,11 @@ static void strategy_of_a_user_is_asked(void **state)
     Planning *p =
         planning_of_text("a <- LpNormalization f32[8,12]; b <- LpNormalization a", "dp=2,tp=2");
     pin_placements(p, "in0 [S(0),S(1)]");
-    Strategies *strategies = strategies_new(p->arena);
+    RuleBook rules = rule_book_new(p->arena);
     int n_asked = 0;
-    strategies_add(strategies, STR("LpNormalization"), by_rows, &n_asked);
+    strategies_add(strategies_of(&rules), STR("LpNormalization"), by_rows, &n_asked);
     PlanRequest request = planning_request(p);
-    request.strategies = strategies;
+    request.rules = &rules;
     p->plan = plan_make(&request, NULL);
     assert_string_equal(made_placements(p), "a [S(0),R]; b [S(0),R]");
     assert_string_equal(said_of(p), "");

@@ -1,7 +1,7 @@
 /* peer.c - what Paddle adds: rules of dims_mappings, its completion of a whole program. */
 #include "core/peers/peers.h"
 
-#include "core/peers/propagators.h"
+#include "core/peers/paddle/plan_spmd.h"
 #include "core/peers/paddle/code.h"
 #include "core/peers/paddle/report.h"
 #include "core/peers/paddle/eval_spmd.h"

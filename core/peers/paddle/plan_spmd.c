@@ -1,4 +1,4 @@
-#include "core/peers/propagators.h"
+#include "core/peers/paddle/plan_spmd.h"
 
 #include "core/plan/plan_findings.h"
 #include "core/propagate/propagate.h"

@@ -25,10 +25,8 @@
 #ifndef CORE_PEERS_PADDLE_PLAN_SPMD_H
 #define CORE_PEERS_PADDLE_PLAN_SPMD_H
 
-#include "core/plan/plan.h"
+#include "core/propagate/propagators.h"
 
-/* Fills what a propagator fills (propagate.h): plan->cut, cuts, flow, sharding, pinned, passed,
- * sweeps. rules: NULL, those built in only. */
-void propagate_spmd(Plan *plan, Propagated *out, const SpmdRules *rules);
+extern const Propagator propagator_spmd;
 
 #endif

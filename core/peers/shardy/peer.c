@@ -1,7 +1,7 @@
 /* peer.c - what Shardy adds: its propagation, rules of StableHLO operators, its notation. */
 #include "core/peers/peers.h"
 
-#include "core/peers/propagators.h"
+#include "core/peers/shardy/plan_shardy.h"
 #include "core/peers/shardy/code.h"
 #include "core/peers/shardy/eval_factor.h"
 #include "core/peers/shardy/eval_insert.h"

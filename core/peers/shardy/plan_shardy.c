@@ -1,4 +1,4 @@
-#include "core/peers/propagators.h"
+#include "core/peers/shardy/plan_shardy.h"
 
 #include "core/plan/plan_findings.h"
 #include "core/peers/shardy/choose.h"

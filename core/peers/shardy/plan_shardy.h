@@ -20,14 +20,8 @@
 #ifndef CORE_PEERS_SHARDY_PLAN_SHARDY_H
 #define CORE_PEERS_SHARDY_PLAN_SHARDY_H
 
-#include "core/plan/plan.h"
-#include "core/plan/stop.h"
+#include "core/propagate/propagators.h"
 
-/* Fills what a propagator fills (propagate.h): plan->cut, cuts, flow, sharding, pinned, passed,
- * log, sweeps. */
-void propagate_shardy(Plan *plan, Propagated *out);
-
-/* As propagate_stops() of propagate.h, for plans of these methods. */
-int shardy_plan_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out);
+extern const Propagator propagator_shardy, propagator_shardy_basic, propagator_shardy_both;
 
 #endif

@@ -2,7 +2,7 @@
  */
 #include "core/peers/peers.h"
 
-#include "core/peers/propagators.h"
+#include "core/peers/torch/plan_strategy.h"
 #include "core/peers/torch/code.h"
 #include "core/peers/torch/report.h"
 #include "core/peers/torch/eval_redistribute.h"

@@ -1,4 +1,4 @@
-#include "core/peers/propagators.h"
+#include "core/peers/torch/plan_strategy.h"
 
 #include "core/plan/edges.h"
 #include "core/plan/plan_findings.h"

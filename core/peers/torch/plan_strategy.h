@@ -26,9 +26,8 @@
 #ifndef CORE_PEERS_TORCH_PLAN_STRATEGY_H
 #define CORE_PEERS_TORCH_PLAN_STRATEGY_H
 
-#include "core/plan/plan.h"
+#include "core/propagate/propagators.h"
 
-/* Fills plan->cut, cuts, flow, sharding, pinned, passed, choice and sweeps. */
-void propagate_strategy(Plan *plan, Propagated *out, const PlanRequest *request);
+extern const Propagator propagator_torch, propagator_vescale;
 
 #endif
