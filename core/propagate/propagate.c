@@ -691,7 +691,8 @@ int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
 const Propagator propagator_explain = {
     .name = "factor",
     .profile = "explain",
-    .about = "axes spread both ways between the dims of tensors and the index dims of ops",
+    .about = "axes spread both ways between the dims of tensors and the index dims of ops "
+             "until nothing changes; every axis that spread or stopped has a reason",
     .run = run_factor,
     .stops = stops_of,
     .by_states = true,

@@ -20,6 +20,7 @@ void topic_write(Cli *cli, const Topic *topic, Buf *out);
 void help_keys(Buf *out); /* these topics are made from tables */
 void help_views(Buf *out);
 void help_config(Buf *out);
+void help_propagators(Buf *out);                  /* core/propagate/propagators.h */
 void help_drawings(Buf *out);                     /* kinds and marks, from viz/diagram.h */
 void help_tables(Buf *out);                       /* columns, from viz/report/tables.h */
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */

@@ -263,23 +263,7 @@ const Topic cli_topics[] = {
      "'check --max-step' compares with the schedule's time. Without a schedule, one\n"
      "micro-batch runs forward through the stages.",
      NULL},
-    {"propagators", "how axes spread from the pins", false,
-     "--propagate factor     axes spread both ways between the dims of tensors and the\n"
-     "                       index dims of ops until nothing changes\n"
-     "  --profile explain    our order: every axis that spread or stopped has a reason;\n"
-     "                       the default\n"
-     "  --profile shardy, shardy-basic, shardy-basic-then-aggressive\n"
-     "                       Shardy's rules, priorities and order of visits\n"
-     "--propagate spmd       Paddle's completion of dims_mappings over the program\n"
-     "--propagate strategy   op by op in program order, as DTensor dispatches\n"
-     "  --profile torch      the cheapest redistribution to one of the op's strategies\n"
-     "  --profile vescale    only strategies without redistribution, else an error that\n"
-     "                       names the fix\n"
-     "\n"
-     "diff --propagate factor,factor:shardy,spmd,strategy,strategy:vescale MODEL ..\n"
-     "compares them; why and why-not work with each; 'dimscope rule OP' shows the rule of\n"
-     "an operator: --trace for spmd, --profile for strategy.",
-     NULL},
+    {"propagators", "how axes spread from the pins", false, NULL, help_propagators},
     {"json", "what --json prints", false,
      "One line; sizes are elements, times microseconds. A sharding is an object:\n"
      "{\"dims\": [[\"dp\"],[]], \"unreduced\": [\"tp\"], \"text\": \"8/dp,4 Σtp\"}. A form that "

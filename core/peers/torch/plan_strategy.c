@@ -596,7 +596,8 @@ static void run(Plan *plan, Propagated *out, const PlanRequest *request)
 const Propagator propagator_torch = {
     .name = "strategy",
     .profile = "torch",
-    .about = "op by op, the cheapest redistribution to one of the op's strategies",
+    .about = "op by op in program order, as DTensor dispatches: the cheapest "
+             "redistribution to one of the op's strategies",
     .run = run,
     .by_op = true,
     .may_refuse = true,
@@ -605,7 +606,8 @@ const Propagator propagator_torch = {
 const Propagator propagator_vescale = {
     .name = "strategy",
     .profile = "vescale",
-    .about = "op by op, only strategies without redistribution",
+    .about = "the same with strategies that need no redistribution; else an error that names "
+             "the fix",
     .run = run,
     .by_op = true,
     .may_refuse = true,
