@@ -5,6 +5,7 @@
 #include "tests/unit/planning.h"
 
 #include "core/explain/events.h"
+#include "core/propagate/propagate.h"
 #include "core/peers/shardy/eval_shardy.h"
 #include "core/peers/shardy/flow.h"
 #include "core/peers/shardy/plan_shardy.h"
