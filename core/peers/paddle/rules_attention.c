@@ -314,6 +314,19 @@ static bool rope_is_time_major(const SpmdCall *call)
     return spmd_int(call, "time_major", 0) != 0;
 }
 
+static bool rope_answer(SpmdCall *call, const Rope *rope, bool forward, Error *err)
+{
+    RopeAnswer answer;
+    if (!rope_merge(call, rope, rope->qkv, forward, &answer, err))
+        return false;
+    rope_qkv(call, rope, &answer, spmd_need);
+    spmd_need(call, &answer.sin);
+    spmd_need(call, &answer.cos);
+    spmd_need(call, &answer.ids);
+    rope_qkv(call, rope, &answer, spmd_out);
+    return true;
+}
+
 static bool rope_forward(SpmdCall *call, Error *err)
 {
     Rope rope = {{&call->input[0], input_at(call, 1), input_at(call, 2)},
@@ -321,15 +334,7 @@ static bool rope_forward(SpmdCall *call, Error *err)
                  input_at(call, 4),
                  input_at(call, 5),
                  rope_is_time_major(call)};
-    RopeAnswer answer;
-    if (!rope_merge(call, &rope, rope.qkv, true, &answer, err))
-        return false;
-    rope_qkv(call, &rope, &answer, spmd_need);
-    spmd_need(call, &answer.sin);
-    spmd_need(call, &answer.cos);
-    spmd_need(call, &answer.ids);
-    rope_qkv(call, &rope, &answer, spmd_out);
-    return true;
+    return rope_answer(call, &rope, true, err);
 }
 
 /* An input with its given mapping, which backward rules see otherwise blank. */
@@ -346,15 +351,7 @@ static bool rope_backward(SpmdCall *call, Error *err)
                  given_at(call, 4),
                  input_at(call, 5),
                  rope_is_time_major(call)};
-    RopeAnswer answer;
-    if (!rope_merge(call, &rope, rope.qkv, false, &answer, err))
-        return false;
-    rope_qkv(call, &rope, &answer, spmd_need);
-    spmd_need(call, &answer.sin);
-    spmd_need(call, &answer.cos);
-    spmd_need(call, &answer.ids);
-    rope_qkv(call, &rope, &answer, spmd_out);
-    return true;
+    return rope_answer(call, &rope, false, err);
 }
 
 /* sin, cos, ids, gradients of q, k, v -> the same of the inputs. */

@@ -143,4 +143,7 @@ bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement
 bool strategy_rows_of(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err);
 
+/* Every dim may be sharded, and every reduction passes. data: the number of outputs. */
+FamilyFn strategy_every_dim;
+
 #endif

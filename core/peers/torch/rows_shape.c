@@ -4,9 +4,8 @@
  */
 #include "core/peers/torch/family.h"
 
-/* Every dim may be cut, and every reduction passes. data: the reductions' set, "all" or "none". */
-static bool same_dims(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
-                      Error *err)
+bool strategy_every_dim(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
+                        Error *err)
 {
     if (!strategy_need(call, 1, err))
         return false;
@@ -26,7 +25,7 @@ static bool is_dtype(const Attr *attr, Dtype *out)
 static bool cast(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     Dtype to, from = call->n_inputs > 0 ? call->input[0].dtype : DT_NONE;
-    if (!same_dims(call, op, rows, err))
+    if (!strategy_every_dim(call, op, rows, err))
         return false;
     unsigned reduces = PASSING_REDUCES;
     if (is_dtype(op_attr(call->graph, call->graph_op, "dtype"), &to) && to != from) {
@@ -396,12 +395,12 @@ static bool transpose_matrix(const StrategyCall *call, const StrategyOp *op, Str
 
 const StrategyOp ops_shape[] = {
     {"clone contiguous detach alias fill fill_ zero zero_ view.dtype empty_like _foreach_clone",
-     same_dims, "1", PASS, OP_UNEVEN, NULL},
-    {"ones_like zeros_like full_like rand_like randn_like randint_like", same_dims, "1",
+     strategy_every_dim, "1", PASS, OP_UNEVEN, NULL},
+    {"ones_like zeros_like full_like rand_like randn_like randint_like", strategy_every_dim, "1",
      "P(sum)->R; P(avg)->R; P(min)->R; P(max)->R; P(prod)->R", OP_UNEVEN, NULL},
-    {"normal_ uniform_ bernoulli_ bernoulli log_normal_ exponential_ geometric_", same_dims, "1",
-     NULL, OP_UNEVEN, NULL},
-    {"native_dropout dropout", same_dims, "2", NULL, OP_UNEVEN, NULL},
+    {"normal_ uniform_ bernoulli_ bernoulli log_normal_ exponential_ geometric_",
+     strategy_every_dim, "1", NULL, OP_UNEVEN, NULL},
+    {"native_dropout dropout", strategy_every_dim, "2", NULL, OP_UNEVEN, NULL},
     {"_to_copy", cast, "1", NULL, OP_UNEVEN, NULL},
     {"equal is_same_size", equality, NULL, NULL, OP_UNEVEN, NULL},
     {"new_empty new_empty_strided", sized_like, "keep", NULL, OP_UNEVEN, NULL},

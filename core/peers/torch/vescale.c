@@ -28,18 +28,6 @@ static bool like_torch(const StrategyCall *call, const StrategyOp *op, StrategyR
     return true;
 }
 
-/* Every dim may be cut. data: the number of outputs. */
-static bool every_dim(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
-                      Error *err)
-{
-    if (!strategy_need(call, 1, err))
-        return false;
-    strategy_rows_begin(call, op->data[0] - '0', rows);
-    strategy_rows_dims(call, 0, REDUCE_NONE, false, rows);
-    strategy_rows_text(rows, op->partial);
-    return true;
-}
-
 /* What depends on values is done on whole tensors. data: the number of outputs. */
 static bool whole(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
@@ -149,9 +137,9 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
 
 const StrategyOp ops_vescale[] = {
     {"empty_like", like_torch, "zeros_like", NULL, 0, NULL},
-    {"topk", every_dim, "2", NULL, 0, NULL},
-    {"one_hot", every_dim, "1", NULL, 0, NULL},
-    {"normal_ uniform_ bernoulli_ rand_like randn_like", every_dim, "1", PASS, 0, NULL},
+    {"topk", strategy_every_dim, "2", NULL, 0, NULL},
+    {"one_hot", strategy_every_dim, "1", NULL, 0, NULL},
+    {"normal_ uniform_ bernoulli_ rand_like randn_like", strategy_every_dim, "1", PASS, 0, NULL},
     {"all any", like_torch, "nansum", NULL, 0, NULL},
     {"expand_as", like_torch, "where", NULL, 0, NULL},
     {"nonzero item masked_select bincount _local_scalar_dense", whole, "1", NULL, 0, NULL},
