@@ -2,6 +2,7 @@
 
 #include "core/reshard/price.h"
 #include "scripts/lua_attrs.h"
+#include "scripts/lua_push.h"
 
 #include <lauxlib.h>
 
@@ -71,8 +72,7 @@ static void push_tensor(lua_State *L, const OpPart *part, int t, int32_t tensor)
     lua_setfield(L, -2, "shape");
     sizes_push(L, &part->space->operand[t].shape);
     lua_setfield(L, -2, "whole");
-    lua_pushstring(L, dtype_name((Dtype)part->inferred->dtype[tensor]));
-    lua_setfield(L, -2, "dtype");
+    set_string(L, "dtype", dtype_name((Dtype)part->inferred->dtype[tensor]));
 }
 
 /* Absent tensors stay nil. */
@@ -98,8 +98,7 @@ static void push_index_dims(lua_State *L, const OpPart *part)
         lua_setfield(L, -4, space->index[j].name);
         lua_pushinteger(L, part->piece ? part->piece[j].num : 1);
         lua_setfield(L, -3, space->index[j].name);
-        lua_pushstring(L, part->axes ? part->axes[j] : "");
-        lua_setfield(L, -2, space->index[j].name);
+        set_string(L, space->index[j].name, part->axes ? part->axes[j] : "");
     }
     lua_setfield(L, -4, "axes");
     lua_setfield(L, -3, "cut");
@@ -113,10 +112,8 @@ static void push_node(lua_State *L, const OpPart *part)
     luaL_checkstack(L, 20, "node");
     lua_createtable(L, 0, 8);
     push_index_dims(L, part);
-    lua_pushstring(L, op_operator(graph, part->op));
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, names_text(graph->names, op->path));
-    lua_setfield(L, -2, "path");
+    set_string(L, "name", op_operator(graph, part->op));
+    set_string(L, "path", names_text(graph->names, op->path));
     push_tensors(L, part, op_inputs(graph, part->op), 0, op->n_inputs);
     lua_setfield(L, -2, "inputs");
     push_tensors(L, part, op_outputs(graph, part->op), op->n_inputs, op->n_outputs);

@@ -19,6 +19,7 @@
 #include "scripts/lua_cut.h"
 #include "scripts/lua_legal.h"
 #include "scripts/lua_objects.h"
+#include "scripts/lua_push.h"
 
 #include <inttypes.h>
 
@@ -27,7 +28,7 @@
 static void append_own(lua_State *L, int32_t tensor)
 {
     push_own_tensor(L, tensor);
-    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    append(L);
 }
 
 static int push_ends(lua_State *L, const Policy *policy, const int32_t *tensors, int n)
@@ -101,7 +102,7 @@ static void append_match(lua_State *L, Policy *policy, const NamedTensor *named,
     (void)policy;
     (void)context;
     push_tensor(L, named);
-    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    append(L);
 }
 
 /* A name, or a pattern of names. */
@@ -575,11 +576,9 @@ static int graph_barrier(lua_State *L)
     Decision decision = {.kind = PIN_BARRIER};
     while (decision.pass < PASS_BOTH && strcmp(name, directions[decision.pass]) != 0)
         decision.pass++;
-    Error err = {0};
     if (decision.pass == PASS_BOTH) {
-        error_set(&err, "a barrier has no direction '%s'", name);
-        error_hint(&err, "a barrier is \"forward\", \"backward\" or \"none\"");
-        sandbox_raise(L, &err);
+        sandbox_refuse(L, ERROR_INVALID, "a barrier is \"forward\", \"backward\" or \"none\"",
+                       "a barrier has no direction '%s'", name);
     }
     return mark_values(L, policy, 2, &decision);
 }

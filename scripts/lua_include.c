@@ -11,13 +11,10 @@
 
 enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
 
-static int refuse(lua_State *L, const char *text)
-{
-    Error err = {0};
-    error_set(&err, "%s", text);
-    error_hint(&err, "include \"lib/x\" returns what the shipped file lib/x.lua returns");
-    return sandbox_raise(L, &err);
-}
+#define REFUSE(...)                                                                                \
+    sandbox_refuse(L, ERROR_INVALID,                                                               \
+                   "include \"lib/x\" returns what the shipped file lib/x.lua returns",            \
+                   __VA_ARGS__)
 
 /* No way out of the folder, no hidden file. */
 static bool is_file_name(const char *name)
@@ -34,7 +31,7 @@ static void run_file(lua_State *L, const char *name)
     Error err = {0};
     Source source = {0};
     if (!sandbox->find)
-        refuse(L, "nothing can be included here");
+        REFUSE("nothing can be included here");
     const char *path = sandbox->find(sandbox->finder, name, &err);
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
@@ -44,7 +41,7 @@ static void run_file(lua_State *L, const char *name)
         lua_error(L);
     lua_call(L, 0, 1);
     if (lua_isnil(L, -1))
-        refuse(L, lua_pushfstring(L, "'%s' returns nothing", name));
+        REFUSE("'%s' returns nothing", name);
 }
 
 /* The registry's "included" has what files gave by name, false while one runs. */
@@ -53,12 +50,12 @@ static int include(lua_State *L)
     lua_settop(L, 1);
     const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
     if (!is_file_name(name))
-        return refuse(L, lua_pushfstring(L, "include needs the name of a shipped file, not '%s'",
-                                         luaL_tolstring(L, 1, NULL)));
+        return REFUSE("include needs the name of a shipped file, not '%s'",
+                      luaL_tolstring(L, 1, NULL));
     luaL_getsubtable(L, LUA_REGISTRYINDEX, "included");
     int type = lua_getfield(L, 2, name);
     if (type == LUA_TBOOLEAN)
-        return refuse(L, lua_pushfstring(L, "'%s' includes itself", name));
+        return REFUSE("'%s' includes itself", name);
     if (type != LUA_TNIL)
         return 1;
     lua_pushboolean(L, false);

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 
 /* What a script holds of a tensor. */
 typedef struct {
@@ -16,19 +15,6 @@ static const char *const model_type = "model", *const value_type = "value";
 
 /* What calls cost of the script's budget, in instructions: they bound the graph's memory too. */
 enum { COST_TENSOR = 20, COST_BYTES = 16, NAME_BYTES_MAX = 400 };
-
-int model_refuse(lua_State *L, const char *hint, const char *format, ...)
-{
-    char text[sizeof((Error){0}.text)];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    Error err = {0};
-    error_set(&err, "%s", text);
-    error_hint(&err, "%s", hint);
-    return sandbox_raise(L, &err);
-}
 
 ModelBuild *model_of(lua_State *L)
 {

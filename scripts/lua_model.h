@@ -59,9 +59,7 @@ ModelBuild *model_of(lua_State *L); /* raises where no model is being built */
 void model_open(lua_State *L);      /* makes the types */
 void push_model(lua_State *L);
 
-/* Raises an error; the hint is "" for none. */
-int model_refuse(lua_State *L, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define model_refuse(L, hint, ...) sandbox_refuse(L, ERROR_INVALID, hint, __VA_ARGS__)
 
 /* The same of an op, whose line in the script is kept. */
 void model_op_added(lua_State *L, ModelBuild *build);

@@ -1,18 +1,12 @@
-/* lua_node.c - what else a policy reads of nodes, tensors and devices: nnScaler's attributes.
- *
- *     node     .fqn .signature .anno .kwargs .index .modules .layer .dims .n_inputs .device ..
- *              transform_space() algorithms()
- *     tensor   .ndims .is_attr .is_buffer .requires_grad .parent .bytes ..
- *     resource coordinates(5) devices{pp = 0}
- */
+/* lua_node.c - nnScaler's attributes of nodes, tensors and devices. */
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_place.h"
+#include "scripts/lua_push.h"
 
 #include <ctype.h>
 
 /* ---- gradients ---- */
 
-/* A float parameter has one, and float values computed from what has one. */
 static void find_gradients(Policy *policy)
 {
     const Inferred *inferred = policy->session->inferred;
@@ -43,19 +37,14 @@ bool tensor_needs_gradient(Policy *policy, int32_t tensor)
 
 /* ---- nodes ---- */
 
-static int32_t check_op(lua_State *L)
-{
-    return node_check(L, 1).op;
-}
-
 static const OpSpace *space_of(lua_State *L)
 {
-    return inferred_space(policy_of(L)->session->inferred, check_op(L));
+    return inferred_space(policy_of(L)->session->inferred, node_check_op(L));
 }
 
 static int node_attrs(lua_State *L)
 {
-    attrs_push(L, policy_of(L)->session->graph, check_op(L));
+    attrs_push(L, policy_of(L)->session->graph, node_check_op(L));
     return 1;
 }
 
@@ -70,41 +59,23 @@ static int node_anno(lua_State *L)
     return 1;
 }
 
-static int node_index(lua_State *L)
+static double flops_of(const OpSpace *space)
 {
-    lua_pushinteger(L, policy_program_place(policy_of(L), check_op(L)));
-    return 1;
+    return space ? space->flops : 0;
 }
 
-static int node_cid(lua_State *L)
-{
-    lua_pushinteger(L, check_op(L));
-    return 1;
-}
-
-static int node_n_inputs(lua_State *L)
-{
-    lua_pushinteger(L, policy_of(L)->session->graph->ops[check_op(L)].n_inputs);
-    return 1;
-}
-
-static int node_n_outputs(lua_State *L)
-{
-    lua_pushinteger(L, policy_of(L)->session->graph->ops[check_op(L)].n_outputs);
-    return 1;
-}
-
-static int node_flops(lua_State *L)
-{
-    const OpSpace *space = inferred_space(policy_of(L)->session->inferred, check_op(L));
-    lua_pushnumber(L, space ? space->flops : 0);
-    return 1;
-}
+NODE_FIELD(index, lua_pushinteger, policy_program_place(policy, op))
+NODE_FIELD(cid, lua_pushinteger, op)
+NODE_FIELD(n_inputs, lua_pushinteger, graph->ops[op].n_inputs)
+NODE_FIELD(n_outputs, lua_pushinteger, graph->ops[op].n_outputs)
+NODE_FIELD(flops, lua_pushnumber, flops_of(inferred_space(inferred, op)))
+NODE_FIELD(fqn, lua_pushstring, op_path(graph, op))
+NODE_FIELD(signature, lua_pushstring, op_operator(graph, op))
 
 /* "a.b.c": {"a", "a.b", "a.b.c"}. */
 static int node_modules(lua_State *L)
 {
-    const char *path = op_path(policy_of(L)->session->graph, check_op(L));
+    const char *path = op_path(policy_of(L)->session->graph, node_check_op(L));
     lua_Integer n = 0;
     lua_newtable(L);
     for (const char *at = path; *path && at; at = *at ? at + 1 : NULL) {
@@ -115,7 +86,7 @@ static int node_modules(lua_State *L)
     return 1;
 }
 
-/* The one part of a path that is a number: -1 none, -2 several. */
+/* The only part of a path that is a number; -1 if there is none, -2 if there are several. */
 static int64_t layer_of(const char *path)
 {
     int64_t layer = -1;
@@ -133,7 +104,7 @@ static int64_t layer_of(const char *path)
 
 static int node_layer(lua_State *L)
 {
-    int64_t layer = layer_of(op_path(policy_of(L)->session->graph, check_op(L)));
+    int64_t layer = layer_of(op_path(policy_of(L)->session->graph, node_check_op(L)));
     if (layer < 0)
         return 0;
     lua_pushinteger(L, layer);
@@ -146,12 +117,9 @@ static int node_dims(lua_State *L)
     lua_newtable(L);
     for (int i = 0; space && i < space->n_index; i++) {
         lua_createtable(L, 0, 3);
-        lua_pushstring(L, space->index[i].name);
-        lua_setfield(L, -2, "name");
-        lua_pushinteger(L, space->index[i].size);
-        lua_setfield(L, -2, "size");
-        lua_pushstring(L, role_name(space->index[i].role));
-        lua_setfield(L, -2, "role");
+        set_string(L, "name", space->index[i].name);
+        set_integer(L, "size", space->index[i].size);
+        set_string(L, "role", role_name(space->index[i].role));
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
@@ -160,7 +128,7 @@ static int node_dims(lua_State *L)
 static int node_recompute(lua_State *L)
 {
     const Policy *policy = policy_of(L);
-    int32_t op = check_op(L);
+    int32_t op = node_check_op(L);
     if (!policy->placing || !policy->placing->recompute || policy->placing->recompute[op] < 0)
         return 0;
     lua_pushinteger(L, policy->placing->recompute[op]);
@@ -175,10 +143,8 @@ static int node_transform_space(lua_State *L)
     lua_createtable(L, n, 0);
     for (int i = 0; i < n; i++) {
         lua_createtable(L, 2, 2);
-        lua_pushinteger(L, at[i].idx);
-        lua_setfield(L, -2, "idx");
-        lua_pushinteger(L, at[i].dim);
-        lua_setfield(L, -2, "dim");
+        set_integer(L, "idx", at[i].idx);
+        set_integer(L, "dim", at[i].dim);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
@@ -201,14 +167,9 @@ static int node_algorithms(lua_State *L)
 
 /* ---- tensors ---- */
 
-static int32_t check_tensor(lua_State *L)
-{
-    return ((const NamedTensor *)luaL_checkudata(L, 1, tensor_type))->tensor;
-}
-
 static int tensor_ndims(lua_State *L)
 {
-    const Shape *shape = inferred_sizes(policy_of(L)->session->inferred, check_tensor(L));
+    const Shape *shape = inferred_sizes(policy_of(L)->session->inferred, tensor_check(L));
     if (!shape)
         return 0;
     lua_pushinteger(L, shape->n_dims);
@@ -222,56 +183,26 @@ static bool is_buffer(const Inferred *inferred, int32_t tensor)
              dtype_is_float((Dtype)inferred->dtype[tensor]));
 }
 
-static int tensor_is_buffer(lua_State *L)
-{
-    lua_pushboolean(L, is_buffer(policy_of(L)->session->inferred, check_tensor(L)));
-    return 1;
-}
+TENSOR_FIELD(is_buffer, lua_pushboolean, is_buffer(inferred, tensor))
+TENSOR_FIELD(is_attr, lua_pushboolean,
+             is_buffer(inferred, tensor) || tensor_is_weight(inferred, tensor))
+TENSOR_FIELD(requires_grad, lua_pushboolean, tensor_needs_gradient(policy, tensor))
+TENSOR_FIELD(is_output, lua_pushboolean, graph->tensors[tensor].output)
+TENSOR_FIELD(is_input, lua_pushboolean, graph->tensors[tensor].kind == TENSOR_INPUT)
+TENSOR_FIELD(bytes, lua_pushinteger, inferred_bytes(inferred, tensor))
 
-static int tensor_is_attr(lua_State *L)
-{
-    const Inferred *inferred = policy_of(L)->session->inferred;
-    int32_t tensor = check_tensor(L);
-    lua_pushboolean(L, is_buffer(inferred, tensor) || tensor_is_weight(inferred, tensor));
-    return 1;
-}
-
-static int tensor_requires_grad(lua_State *L)
-{
-    lua_pushboolean(L, tensor_needs_gradient(policy_of(L), check_tensor(L)));
-    return 1;
-}
-
-/* Of what ops on parameters make of one parameter: that; else the tensor itself. */
+/* The parameter from which ops on parameters compute the tensor, else the tensor itself. */
 static int tensor_parent(lua_State *L)
 {
     const Session *session = policy_of(L)->session;
     const Inferred *inferred = session->inferred;
-    int32_t tensor = check_tensor(L), maker = session->graph->tensors[tensor].maker;
+    int32_t tensor = tensor_check(L), maker = session->graph->tensors[tensor].maker;
     while (maker >= 0 && inferred->on_parameters[maker] &&
            session->graph->ops[maker].n_inputs > 0 && op_inputs(session->graph, maker)[0] >= 0) {
         tensor = op_inputs(session->graph, maker)[0];
         maker = session->graph->tensors[tensor].maker;
     }
     push_own_tensor(L, tensor);
-    return 1;
-}
-
-static int tensor_is_output(lua_State *L)
-{
-    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].output);
-    return 1;
-}
-
-static int tensor_is_input(lua_State *L)
-{
-    lua_pushboolean(L, policy_of(L)->session->graph->tensors[check_tensor(L)].kind == TENSOR_INPUT);
-    return 1;
-}
-
-static int tensor_bytes(lua_State *L)
-{
-    lua_pushinteger(L, inferred_bytes(policy_of(L)->session->inferred, check_tensor(L)));
     return 1;
 }
 
@@ -287,8 +218,7 @@ static int resource_coordinates(lua_State *L)
         return sandbox_raise(L, &err);
     lua_createtable(L, 0, mesh->n_axes);
     for (int axis = 0; axis < mesh->n_axes; axis++) {
-        lua_pushinteger(L, mesh_coord(mesh, axis, position));
-        lua_setfield(L, -2, mesh->axes[axis].name);
+        set_integer(L, mesh->axes[axis].name, mesh_coord(mesh, axis, position));
     }
     return 1;
 }
@@ -313,11 +243,10 @@ static int get_layer_index(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     int64_t layer = layer_of(path);
-    Error err = {0};
     if (layer < 0) {
-        error_set(&err, layer == -1 ? "'%s' has no number" : "'%s' has several numbers", path);
-        error_hint(&err, "a layer's path has one part that is a number: \"h.3.mlp\"");
-        return sandbox_raise(L, &err);
+        return sandbox_refuse(
+            L, ERROR_INVALID, "a layer's path has one part that is a number: \"h.3.mlp\"",
+            layer == -1 ? "'%s' has no number" : "'%s' has several numbers", path);
     }
     lua_pushinteger(L, layer);
     return 1;
@@ -338,8 +267,8 @@ const LuaEntry policy_globals[] = {
 };
 
 const LuaEntry more_node_fields[] = {
-    {"fqn", node_path, "string", "nnScaler's name for path."},
-    {"signature", node_name, "string",
+    {"fqn", node_fqn, "string", "nnScaler's name for path."},
+    {"signature", node_signature, "string",
      "The operator with its domain: \"MatMul\", \"com.microsoft::FusedMatMul\"."},
     {"kwargs", node_attrs, "attrs", "nnScaler's name for attrs."},
     {"attrs", node_attrs, "attrs", "The attributes by name."},

@@ -1,4 +1,7 @@
 #include "scripts/lua_partition.h"
+
+#include "core/base/nearest.h"
+#include "scripts/lua_attrs.h"
 #include "scripts/lua_place.h"
 
 #include <limits.h>
@@ -15,7 +18,7 @@ const char *type_shown(lua_State *L, int at)
     return luaL_typename(L, at);
 }
 
-/* ---- making ---- */
+/* ---- creating values ---- */
 
 void push_graph(lua_State *L)
 {
@@ -40,7 +43,7 @@ Policy *graph_check(lua_State *L)
     return policy_of(L);
 }
 
-/* Odd, as no address of ours is. */
+/* The op as an odd number, which is no address of another light userdata. */
 void push_op(lua_State *L, int32_t op)
 {
     lua_pushlightuserdata(L, (void *)((uintptr_t)op << 1 | 1));
@@ -51,7 +54,7 @@ static int32_t light_op(lua_State *L, int at)
     return (int32_t)((uintptr_t)lua_touserdata(L, at) >> 1);
 }
 
-/* As it is: a sub-node may be one of an earlier run. */
+/* Also accepts a sub-node of an earlier run. */
 static bool read_any(lua_State *L, int at, NodeRef *out)
 {
     if (lua_islightuserdata(L, at)) {
@@ -73,11 +76,10 @@ void node_check_parts(lua_State *L, const NodeRef *node)
         there = node->part[l] < parts->level[l].num;
     if (there)
         return;
-    Error err = {0};
-    error_kind(&err, ERROR_INVALID, "a sub-node of '%s' is of an earlier run, which has ended",
-               op_name(policy->session->graph, node->op));
-    error_hint(&err, "partition the node again: sub-nodes exist only during their run");
-    sandbox_raise(L, &err);
+    sandbox_refuse(L, ERROR_INVALID,
+                   "partition the node again: sub-nodes exist only during their run",
+                   "a sub-node of '%s' is of an earlier run, which has ended",
+                   op_name(policy->session->graph, node->op));
 }
 
 bool node_read(lua_State *L, int at, NodeRef *out)
@@ -103,7 +105,7 @@ void push_tensor(lua_State *L, const NamedTensor *named)
     luaL_setmetatable(L, tensor_type);
 }
 
-/* Made once for each tensor: a list of them by id is in the registry. */
+/* Created once per tensor: the registry has a list of them by id, under this key. */
 static const char own_tensors;
 
 void push_own_tensor(lua_State *L, int32_t tensor)
@@ -121,30 +123,16 @@ void push_own_tensor(lua_State *L, int32_t tensor)
 
 /* ---- nodes ---- */
 
-static int32_t check_op(lua_State *L)
+int32_t node_check_op(lua_State *L)
 {
     return lua_islightuserdata(L, 1) ? light_op(L, 1) : node_check(L, 1).op;
 }
 
-int node_name(lua_State *L)
-{
-    lua_pushstring(L, op_operator(policy_of(L)->session->graph, check_op(L)));
-    return 1;
-}
+NODE_FIELD(name, lua_pushstring, op_operator(graph, op))
+NODE_FIELD(path, lua_pushstring, op_path(graph, op))
+NODE_FIELD(op, lua_pushstring, op_name(graph, op))
 
-int node_path(lua_State *L)
-{
-    lua_pushstring(L, op_path(policy_of(L)->session->graph, check_op(L)));
-    return 1;
-}
-
-static int node_op(lua_State *L)
-{
-    lua_pushstring(L, op_name(policy_of(L)->session->graph, check_op(L)));
-    return 1;
-}
-
-/* A tensor, or false for an operand that is not there: so lists keep their places. */
+/* A tensor, or false for an absent operand, so that lists keep their positions. */
 static void push_operand(lua_State *L, int32_t tensor)
 {
     if (tensor < 0)
@@ -153,50 +141,46 @@ static void push_operand(lua_State *L, int32_t tensor)
         push_own_tensor(L, tensor);
 }
 
-static int push_operands(lua_State *L, const int32_t *tensors, int n)
+/* The inputs or outputs of the node at 1: a list, or with an index at 2 one of them. */
+static int push_operands(lua_State *L, bool outputs, bool one)
 {
-    lua_createtable(L, n, 0);
-    for (int i = 0; i < n; i++) {
+    const Graph *graph = policy_of(L)->session->graph;
+    int32_t op = node_check_op(L);
+    const int32_t *tensors = outputs ? op_outputs(graph, op) : op_inputs(graph, op);
+    int n = outputs ? graph->ops[op].n_outputs : graph->ops[op].n_inputs;
+    lua_Integer i = one ? luaL_checkinteger(L, 2) : 0;
+    luaL_argcheck(L, !one || (i >= 0 && i < n), 2,
+                  "the node has no such operand; operands count from 0");
+    if (one) {
         push_operand(L, tensors[i]);
-        lua_rawseti(L, -2, i + 1);
+        return 1;
+    }
+    lua_createtable(L, n, 0);
+    for (int t = 0; t < n; t++) {
+        push_operand(L, tensors[t]);
+        lua_rawseti(L, -2, t + 1);
     }
     return 1;
 }
 
 static int node_inputs(lua_State *L)
 {
-    const Graph *graph = policy_of(L)->session->graph;
-    int32_t op = check_op(L);
-    return push_operands(L, op_inputs(graph, op), graph->ops[op].n_inputs);
+    return push_operands(L, false, false);
 }
 
 static int node_outputs(lua_State *L)
 {
-    const Graph *graph = policy_of(L)->session->graph;
-    int32_t op = check_op(L);
-    return push_operands(L, op_outputs(graph, op), graph->ops[op].n_outputs);
-}
-
-static int push_one_operand(lua_State *L, const int32_t *tensors, int n)
-{
-    lua_Integer i = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, i >= 0 && i < n, 2, "the node has no such operand; operands count from 0");
-    push_operand(L, tensors[i]);
-    return 1;
+    return push_operands(L, true, false);
 }
 
 static int node_input(lua_State *L)
 {
-    const Graph *graph = policy_of(L)->session->graph;
-    int32_t op = check_op(L);
-    return push_one_operand(L, op_inputs(graph, op), graph->ops[op].n_inputs);
+    return push_operands(L, false, true);
 }
 
 static int node_output(lua_State *L)
 {
-    const Graph *graph = policy_of(L)->session->graph;
-    int32_t op = check_op(L);
-    return push_one_operand(L, op_outputs(graph, op), graph->ops[op].n_outputs);
+    return push_operands(L, true, true);
 }
 
 static int node_algorithm(lua_State *L)
@@ -230,7 +214,7 @@ static NodeRef check_any(lua_State *L)
     return node;
 }
 
-/* The text by which nodes as keys are ordered: as the program has them, then part by part. */
+/* The string that orders nodes as table keys: in program order, then sub-node by sub-node. */
 static int node_order(lua_State *L)
 {
     NodeRef node = check_any(L);
@@ -256,56 +240,42 @@ static int node_text(lua_State *L)
 
 /* ---- tensors ---- */
 
-static const NamedTensor *check_tensor(lua_State *L)
+static const NamedTensor *check_named(lua_State *L)
 {
     return luaL_checkudata(L, 1, tensor_type);
 }
 
-static int tensor_own_name(lua_State *L)
+int32_t tensor_check(lua_State *L)
 {
-    lua_pushstring(L, tensor_name(policy_of(L)->session->graph, check_tensor(L)->tensor));
-    return 1;
+    return check_named(L)->tensor;
 }
+
+TENSOR_FIELD(own_name, lua_pushstring, tensor_name(graph, tensor))
+TENSOR_FIELD(dtype, lua_pushstring, dtype_name((Dtype)inferred->dtype[tensor]))
+TENSOR_FIELD(is_param, lua_pushboolean, tensor_is_weight(inferred, tensor))
 
 static int tensor_label(lua_State *L)
 {
     policy_of(L); /* the name lives as long as the run */
-    lua_pushstring(L, check_tensor(L)->name);
+    lua_pushstring(L, check_named(L)->name);
     return 1;
 }
 
-/* A list of sizes; nil when the shape is not known. */
+/* A list of sizes; nil if the shape is unknown. */
 static int tensor_shape(lua_State *L)
 {
-    const Shape *shape = inferred_shape(policy_of(L)->session->inferred, check_tensor(L)->tensor);
+    const Shape *shape = inferred_shape(policy_of(L)->session->inferred, tensor_check(L));
     if (!shape)
         return 0;
-    lua_createtable(L, (int)shape->n_dims, 0);
-    for (int d = 0; d < shape->n_dims; d++) {
-        lua_pushinteger(L, shape->dim[d]);
-        lua_rawseti(L, -2, d + 1);
-    }
+    sizes_push(L, shape);
     return 1;
 }
 
-static int tensor_dtype(lua_State *L)
-{
-    Dtype dtype = (Dtype)policy_of(L)->session->inferred->dtype[check_tensor(L)->tensor];
-    lua_pushstring(L, dtype_name(dtype));
-    return 1;
-}
-
-static int tensor_is_param(lua_State *L)
-{
-    lua_pushboolean(L, tensor_is_weight(policy_of(L)->session->inferred, check_tensor(L)->tensor));
-    return 1;
-}
-
-/* The names that the file gives free dims, "" for the others. */
+/* The file's names of free dims, "" for other dims. */
 static int tensor_dim_names(lua_State *L)
 {
     const Graph *graph = policy_of(L)->session->graph;
-    const GraphTensor *tensor = &graph->tensors[check_tensor(L)->tensor];
+    const GraphTensor *tensor = &graph->tensors[tensor_check(L)];
     int n = tensor->declared < 0 ? 0 : tensor->n_declared;
     lua_createtable(L, n, 0);
     for (int d = 0; d < n; d++) {
@@ -315,11 +285,10 @@ static int tensor_dim_names(lua_State *L)
     return 1;
 }
 
-/* The nodes that read it, each once, in program order. */
 int tensor_consumers(lua_State *L)
 {
     const Session *session = policy_of(L)->session;
-    int32_t tensor = check_tensor(L)->tensor, last = -1;
+    int32_t tensor = tensor_check(L), last = -1;
     const int32_t *use = session->graph->uses + session->graph->tensors[tensor].use;
     int n = tensor_n_uses(session->graph, tensor), n_nodes = 0;
     lua_newtable(L);
@@ -333,11 +302,10 @@ int tensor_consumers(lua_State *L)
     return 1;
 }
 
-/* The node that makes it; nil for inputs, parameters and constants. */
 static int tensor_producer(lua_State *L)
 {
     const Session *session = policy_of(L)->session;
-    int32_t maker = session->graph->tensors[check_tensor(L)->tensor].maker;
+    int32_t maker = session->graph->tensors[tensor_check(L)].maker;
     if (maker < 0 || inferred_is_host(session->inferred, maker))
         return 0;
     push_op(L, maker);
@@ -354,7 +322,7 @@ static int tensor_equal(lua_State *L)
 
 static int tensor_order(lua_State *L)
 {
-    const NamedTensor *named = check_tensor(L);
+    const NamedTensor *named = check_named(L);
     char number[24];
     snprintf(number, sizeof number, "%010d ", (int)named->tensor);
     lua_pushfstring(L, "%s%s", number, named->name);
@@ -416,20 +384,16 @@ const LuaEntry algorithm_methods[] = {
      "Whether graph:partition would accept the config; if not, also why, and the kind of error."},
     {NULL, NULL, NULL, NULL}};
 
-static void find_nearest(const char *type, Str key, const char **nearest)
+static const char *find_nearest(const char *type, const char *key)
 {
-    int best = INT_MAX;
+    Nearest nearest = {str_from(key), INT_MAX, ""};
     for (const LuaTable *table = lua_tables; table->entries; table++)
-        for (const LuaEntry *it = table->entries; strcmp(table->of, type) == 0 && it->name; it++) {
-            int distance = str_distance(str_from(it->name), key);
-            if (distance >= best)
-                continue;
-            best = distance;
-            *nearest = it->name;
-        }
+        for (const LuaEntry *it = table->entries; strcmp(table->of, type) == 0 && it->name; it++)
+            nearest_try(&nearest, it->name);
+    return nearest.name;
 }
 
-/* nnScaler's methods that make another graph: here a plan leaves the graph as it is. */
+/* The hint for an nnScaler method that changes the graph, which plans never do; else NULL. */
 static const char *instead_of(const char *key)
 {
     static const struct {
@@ -456,20 +420,19 @@ static const char *article(const char *type)
 
 static void refuse_name(const char *type, const char *key, Error *err)
 {
-    const char *nearest = "", *instead = strcmp(type, graph_type) == 0 ? instead_of(key) : NULL;
+    const char *instead = strcmp(type, graph_type) == 0 ? instead_of(key) : NULL;
     if (instead) {
         error_kind(err, ERROR_UNSUPPORTED, "a plan does not change the graph: there is no graph:%s",
                    key);
         error_hint(err, "%s", instead);
         return;
     }
-    find_nearest(type, str_from(key), &nearest);
     error_set(err, "%s %s has no '%s'", article(type), type, key);
-    error_hint(err, "did you mean '%s'?", nearest);
+    error_hint(err, "did you mean '%s'?", find_nearest(type, key));
 }
 
-/* __index. Upvalues: what the type has by name, a field as the address of its row, a method as its
- * function; the type's name. */
+/* __index. Upvalues: a table of the type's fields (as the address of their row) and methods (as
+ * functions) by name; the type's name. */
 static int look_up(lua_State *L)
 {
     lua_pushvalue(L, 2);
@@ -531,7 +494,7 @@ static void set_function(lua_State *L, const char *name, lua_CFunction function)
     lua_setfield(L, -2, name);
 }
 
-/* All light userdata have one metatable: none but nodes are seen by scripts. */
+/* All light userdata share one metatable: scripts see no others than nodes. */
 static void open_nodes(lua_State *L)
 {
     open_type(L, node_type);

@@ -1,16 +1,8 @@
-/* lua_objects.h - what a policy holds: the graph, its nodes, its tensors, as Lua values.
+/* lua_objects.h - the graph, its nodes and its tensors as Lua values.
  *
- *     graph   nodes() select where inputs() outputs() params() tensors(pattern) shard pin unpin
- *             replicated unreduced tie barrier unmark partition replicate assign op reshards
- *             staging blocking group segments() recompute schedule multiref ..
- *     node    .name (the operator's, as in nnScaler) .path .op (the op's own name) .out .us
- *             inputs() outputs() input(i) output(i) algorithm('dim')
- *     tensor  .name .label .shape .dtype .is_param .dim_names .sharding consumers() producer()
- *     algorithm  satisfy{idx=, dim=, num= | axis=}
- *
- * All are small values without memory of their own; equal ones compare equal, and are the same key
- * of a table while they have the same name. A name that a type does not have is an error that says
- * the nearest.
+ * `dimscope help lua` lists their fields and methods. All are small values without memory of their
+ * own. Equal ones compare equal, and are the same table key if they have the same name. Reading an
+ * unknown field is an error with the nearest name.
  */
 #ifndef SCRIPTS_LUA_OBJECTS_H
 #define SCRIPTS_LUA_OBJECTS_H
@@ -18,8 +10,8 @@
 #include "scripts/lua_api.h"
 #include "scripts/lua_policy.h"
 
-/* An op, or one part of it: part[level] is which of the sub-nodes that partition gave. As a Lua
- * value it has the parts of its levels only, so that it is read through pointers. */
+/* An op, or one of its sub-nodes: part[level] is the number of the sub-node at that level of
+ * partition. */
 enum { PART_LEVELS_MAX = 8 };
 
 typedef struct {
@@ -30,15 +22,15 @@ typedef struct {
 
 extern const char *const graph_type, *const tensor_type, *const algorithm_type;
 
-/* The policy that runs, of a call whose first argument must be the graph. */
+/* Returns the running policy; raises unless the first argument is the graph. */
 Policy *graph_check(lua_State *L);
 
-void objects_open(lua_State *L); /* makes the types */
+void objects_open(lua_State *L); /* creates the types */
 
-/* Makes a type of what its tables have, when there is none; leaves its metatable on the stack. */
+/* Creates the type from its tables unless it exists; pushes its metatable. */
 void open_type(lua_State *L, const char *type);
 
-/* "node", "table": what the value is, for messages. Leaves something on the stack. */
+/* The name of the value's type for messages, "node" or "table". May leave a value on the stack. */
 const char *type_shown(lua_State *L, int at);
 
 void push_graph(lua_State *L);
@@ -47,17 +39,36 @@ void push_op(lua_State *L, int32_t op); /* the whole op as a node */
 void push_tensor(lua_State *L, const NamedTensor *named);
 void push_own_tensor(lua_State *L, int32_t tensor); /* by its label */
 
-/* The node at that place of the stack. A whole op is a number in disguise (light userdata), so that
- * a walk over a million makes nothing: luaL_checkudata() does not know it. */
-bool node_read(lua_State *L, int at, NodeRef *out); /* false: it is something else */
-NodeRef node_check(lua_State *L, int at);           /* raises */
-/* Raises for a sub-node that this run has not made: typed lines keep what earlier ones left. Both
- * above do. */
+/* The node at that stack index. A whole op is light userdata, so that a loop over a million nodes
+ * allocates nothing; luaL_checkudata() does not recognise it. All three raise for a sub-node of an
+ * earlier run, which lines of the console may still have. */
+bool node_read(lua_State *L, int at, NodeRef *out); /* false if it is no node */
+NodeRef node_check(lua_State *L, int at);           /* raises if it is no node */
+int32_t node_check_op(lua_State *L);                /* the op of the node at 1 */
 void node_check_parts(lua_State *L, const NodeRef *node);
 
-/* What can be called of them (lua_api.h). */
-extern const LuaEntry graph_methods[];                                        /* lua_graph.c */
-extern const LuaEntry select_fields[], select_methods[], partition_methods[]; /* of it too */
+/* Defines the lua_CFunction that reads a field of a node or tensor. `value`, pushed by `push`, may
+ * use the running policy, its session, inferred and graph, and the id `op` or `tensor`. */
+#define FIELD_FUNCTION(function, id, check, push, value)                                           \
+    static int function(lua_State *L)                                                              \
+    {                                                                                              \
+        Policy *policy = policy_of(L);                                                             \
+        const Inferred *inferred = policy->session->inferred;                                      \
+        const Graph *graph = policy->session->graph;                                               \
+        int32_t id = check(L);                                                                     \
+        (void)inferred, (void)graph;                                                               \
+        push(L, value);                                                                            \
+        return 1;                                                                                  \
+    }
+#define NODE_FIELD(name, push, value) FIELD_FUNCTION(node_##name, op, node_check_op, push, value)
+#define TENSOR_FIELD(name, push, value)                                                            \
+    FIELD_FUNCTION(tensor_##name, tensor, tensor_check, push, value)
+
+int32_t tensor_check(lua_State *L); /* the id of the tensor at 1; raises if it is no tensor */
+
+/* Their fields and methods (lua_api.h). */
+extern const LuaEntry graph_methods[]; /* lua_graph.c */
+extern const LuaEntry select_fields[], select_methods[], partition_methods[];
 extern const LuaEntry segment_graph_methods[];
 extern const LuaEntry filter_fields[], schedule_block_fields[];
 extern const LuaEntry op_plan_fields[], pas_config_fields[];   /* lua_op_plans.c */
@@ -67,14 +78,12 @@ extern const LuaEntry node_fields[], node_methods[], tensor_fields[], tensor_met
     algorithm_methods[];
 int algorithm_satisfy(lua_State *L); /* lua_partition.c */
 
-int node_name(lua_State *L);
-int node_path(lua_State *L);
 int tensor_consumers(lua_State *L);
 
-/* A float parameter has a gradient, and float values computed from what has one. */
+/* True for float parameters, and for float values computed from them. */
 bool tensor_needs_gradient(Policy *policy, int32_t tensor);
 
-/* ---- lua_query.c: of the plan that stands ---- */
+/* ---- lua_query.c: reads the current plan ---- */
 int graph_op(lua_State *L);
 int graph_reshards(lua_State *L);
 int node_us(lua_State *L);

@@ -2,6 +2,7 @@
 
 #include "scripts/lua_objects.h"
 #include "scripts/lua_place.h"
+#include "scripts/lua_push.h"
 
 #include <inttypes.h>
 
@@ -77,23 +78,19 @@ static bool is_equal(const Decision *a, const Decision *b)
 static void refuse_other_cut(lua_State *L, const Policy *policy, const Decision *old,
                              const Decision *decision)
 {
-    Error err = {0};
-    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s in line %d and %s here",
-               place_text(policy, decision), cut_text(policy, old), old->origin.line,
-               cut_text(policy, decision));
-    error_hint(&err, "pin it once, or graph:unpin it in between");
-    sandbox_raise(L, &err);
+    sandbox_refuse(L, ERROR_CONFLICT, "pin it once, or graph:unpin it in between",
+                   "%s is pinned %s in line %d and %s here", place_text(policy, decision),
+                   cut_text(policy, old), old->origin.line, cut_text(policy, decision));
 }
 
 static void refuse_axis_twice(lua_State *L, const Policy *policy, const Decision *old,
                               const Decision *decision)
 {
-    Error err = {0};
-    error_kind(&err, ERROR_CONFLICT, "%s is pinned %s, but one of its axes shards %s in line %d",
-               place_text(policy, decision), cut_text(policy, decision), place_text(policy, old),
-               old->origin.line);
-    error_hint(&err, "an axis can shard only one dim of a tensor; graph:unpin the other dim first");
-    sandbox_raise(L, &err);
+    sandbox_refuse(L, ERROR_CONFLICT,
+                   "an axis can shard only one dim of a tensor; graph:unpin the other dim first",
+                   "%s is pinned %s, but one of its axes shards %s in line %d",
+                   place_text(policy, decision), cut_text(policy, decision),
+                   place_text(policy, old), old->origin.line);
 }
 
 /* ---- tensors as a whole ---- */
@@ -128,12 +125,9 @@ static bool same_mark(const Decision *a, const Decision *b)
 static void refuse_other_mark(lua_State *L, const Policy *policy, const Decision *old,
                               const Decision *decision)
 {
-    Error err = {0};
-    error_kind(&err, ERROR_CONFLICT, "%s is %s in line %d and %s here",
-               place_text(policy, decision), mark_text(policy, old), old->origin.line,
-               mark_text(policy, decision));
-    error_hint(&err, "decide it once, or remove the first with graph:unpin");
-    sandbox_raise(L, &err);
+    sandbox_refuse(L, ERROR_CONFLICT, "decide it once, or remove the first with graph:unpin",
+                   "%s is %s in line %d and %s here", place_text(policy, decision),
+                   mark_text(policy, old), old->origin.line, mark_text(policy, decision));
 }
 
 /* One of the two is `old`, the other is decided here. */
@@ -341,18 +335,14 @@ void push_resource(lua_State *L, const Mesh *mesh)
 {
     lua_newtable(L);
     lua_api_set(L, "resource", LUA_METHODS);
-    lua_pushinteger(L, mesh->n_devices);
-    lua_setfield(L, -2, "ngpus");
+    set_integer(L, "ngpus", mesh->n_devices);
     lua_newtable(L);
     mesh_each_axis (axis, mesh) {
         lua_newtable(L);
-        lua_pushstring(L, axis->name);
-        lua_setfield(L, -2, "name");
-        lua_pushinteger(L, axis->size);
-        lua_setfield(L, -2, "size");
+        set_string(L, "name", axis->name);
+        set_integer(L, "size", axis->size);
         lua_rawseti(L, -2, axis - mesh->axes + 1);
-        lua_pushinteger(L, axis->size);
-        lua_setfield(L, -2, axis->name);
+        set_integer(L, axis->name, axis->size);
     }
     lua_setfield(L, -2, "mesh");
 }

@@ -13,6 +13,7 @@
 #include "core/cost/cost.h"
 #include "core/reshard/price.h"
 #include "scripts/lua_objects.h"
+#include "scripts/lua_push.h"
 
 static const Plan *plan_of(lua_State *L)
 {
@@ -145,12 +146,9 @@ static void push_reshard(lua_State *L, const Policy *policy, const Reshard *resh
     lua_setfield(L, -2, "tensor");
     lua_pushlstring(L, kind.s, kind.n);
     lua_setfield(L, -2, "kind");
-    lua_pushnumber(L, times * reshard->path->us / 1000);
-    lua_setfield(L, -2, "ms");
-    lua_pushinteger(L, bytes);
-    lua_setfield(L, -2, "bytes");
-    lua_pushnumber(L, times);
-    lua_setfield(L, -2, "times");
+    set_number(L, "ms", times * reshard->path->us / 1000);
+    set_integer(L, "bytes", bytes);
+    set_number(L, "times", times);
 }
 
 /* Upvalues: the list, how many were given. */

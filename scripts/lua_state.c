@@ -5,6 +5,7 @@
 #include <lauxlib.h>
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -256,6 +257,19 @@ int sandbox_raise(lua_State *L, const Error *err)
     else
         lua_pushstring(L, err->text);
     return lua_error(L);
+}
+
+int sandbox_refuse(lua_State *L, ErrorKind kind, const char *hint, const char *format, ...)
+{
+    char text[sizeof((Error){0}.text)];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    Error err = {0};
+    error_kind(&err, kind, "%s", text);
+    error_hint(&err, "%s", hint);
+    return sandbox_raise(L, &err);
 }
 
 /* Takes "policy.lua:12: " off the front of a message; the line, or 0 when it has no such front. */

@@ -106,6 +106,9 @@ Sandbox *sandbox_of(lua_State *L);
 /* Does not return. The error's place, when it has a line and a column, is where it is: else the
  * line being executed. */
 int sandbox_raise(lua_State *L, const Error *err);
+/* Raises an error of that kind; hint "" for none. */
+int sandbox_refuse(lua_State *L, ErrorKind kind, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void sandbox_spend(lua_State *L, int64_t n_instructions);
 /* What one call took by the wall's clock; while other programs run it counts what the thread took.
  */
