@@ -1,13 +1,11 @@
-/* hooks.h - what a session asks of scripts: machines and policies, found and run.
+/* hooks.h - finds and runs scripts for a session: machines, policies, models.
  *
- * A name without '/' and ".lua" is a shipped file, scripts/machines/NAME.lua or
- * scripts/policies/NAME.lua, in the tree of the executable or in DIMSCOPE_DATADIR; anything else is
- * a path.
+ * A name without '/' and ".lua" is a shipped file, such as scripts/policies/NAME.lua, in the tree
+ * of the executable or in DIMSCOPE_DATADIR; anything else is a path.
  *
- * A policy file gets a fresh Lua state each time it is run. Its top level runs before shapes are
- * inferred (register_op); PAS then runs in the same state. When PAS is asked for again, the file is
- * read again; its state takes the place of the one before when PAS has run, and a note names what
- * lines of the console had defined there. States that registered operators by function stay until
+ * Each run of a policy file gets a fresh Lua state: its top level runs before shapes are inferred
+ * (register_op), then PAS. If PAS succeeds, the new state replaces the old one, and a note names
+ * the console's definitions that are lost. States whose functions belong to operators live until
  * scripts_free().
  */
 #ifndef SCRIPTS_HOOKS_H

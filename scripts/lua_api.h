@@ -1,7 +1,7 @@
-/* lua_api.h - what a script can call, in tables: help, completion and annotations come from them.
+/* lua_api.h - the scripting API as tables, from which help, completion and annotations are made.
  *
- * Each file that gives scripts something has a table of it, ended by a row without a name;
- * lua_api.c joins them. `use` is in the words of Lua language servers, names as people meet them:
+ * Each file with functions for scripts has a table of them; lua_api.c joins the tables. `use` is
+ * written in the notation of Lua language servers:
  *
  *     a function or method   "(node: node, config: table): node[]"
  *     a field, a type        "integer[]"
@@ -10,13 +10,11 @@
  *     PARAM  = name[?]: TYPE | ...: TYPE
  *     TYPE   = PART | PART | ..
  *     PART   = name | "text" | fun(PARAM, ..)[: TYPE, ..] | {name[?]: TYPE, [1]: TYPE, ..}
- *            | table<TYPE, TYPE> | (TYPE), each with [] and ? behind as wanted; a fun with several
- *              results stands in brackets
+ *            | table<TYPE, TYPE> | (TYPE), each with [] and ? appended as wanted; a fun with
+ * several results is in brackets
  *
- * A name of a type is one of Lua's (any boolean function integer nil number string table true
- * false) or a row of LUA_TYPES: "class" for what has rows of its own, else what the name stands
- * for. `help` is one or more whole sentences: what it does, units, what is refused. No row is
- * without.
+ * The name of a type is one of Lua's (any boolean function integer nil number string table true
+ * false) or a row of LUA_TYPES. `help` is one or more sentences; no row is without.
  */
 #ifndef SCRIPTS_LUA_API_H
 #define SCRIPTS_LUA_API_H

@@ -1,8 +1,8 @@
-/* lua_asked.h - the functions of a registered operator, asked by the engine.
+/* lua_asked.h - calls from the engine into the functions of a registered operator.
  *
- * cost, comm and input_gen of an operator are one AskedFunctions, the context of its UserOp; a
- * rule's kwargs function has a context of its own. Each call takes the sandbox's turn, has the full
- * budget, and fails with the place in the file at the head of *err's text.
+ * cost, comm and input_gen share one AskedFunctions, the context of their UserOp. Each call takes
+ * the sandbox's lock, has a full budget, and fails with its place in the file in front of *err's
+ * text.
  */
 #ifndef SCRIPTS_LUA_ASKED_H
 #define SCRIPTS_LUA_ASKED_H

@@ -1,4 +1,4 @@
-/* lua_attrs.h - attributes and shapes of an op as Lua values. */
+/* lua_attrs.h - converts attributes and shapes of an op to and from Lua values. */
 #ifndef SCRIPTS_LUA_ATTRS_H
 #define SCRIPTS_LUA_ATTRS_H
 

@@ -1,13 +1,7 @@
-/* lua_cut.h - how a policy writes a cut of one dim.
+/* lua_cut.h - reads the sharding of one dim as policies write it: "tp", {"dp", "tp"}, {axis = ..}.
  *
- *     "tp"   "tp:(1)2"   {"dp", "tp"}   {}   {axis = "tp", interleave = 3, unit = 64}
- *     {axis = "tp", blocks = {4096, 1024, 1024}}
- *
- * Axes are major first; none pins the dim whole. interleave = k makes k equal parts and cuts each:
- * 2304 is (3)(768/tp). blocks = {..} cuts each of blocks of unequal width: 6144 is
- * (4096|1024|1024)/tp. unit = u never separates u neighbours: 768 is (12/tp)(64). store = true says
- * where a parameter lies without saying how it is used; open = true leaves the dim to further axes.
- * priority = 1 is felt when pins of priority 0, the default, have gone as far as they go.
+ * `dimscope help lua.cut_table` explains the fields. Axes are major first; none pins the dim as not
+ * sharded.
  */
 #ifndef SCRIPTS_LUA_CUT_H
 #define SCRIPTS_LUA_CUT_H

@@ -1,20 +1,6 @@
-/* lua_graph.c - what a policy asks of the graph, and how it pins dims of tensors and of nodes.
+/* lua_graph.c - methods of the graph that pin dims of tensors and nodes, or constrain tensors.
  *
- *     graph:shard(what, cuts)    what: a glob over names, a tensor, a node, or a list of these
- *     graph:pin(what, cuts)      the same with one whole name; no such tensor is an error
- *     graph:unpin(what [, dims]) dims: a dim, a list of them; nothing: all, and what follows
- *
- *     graph:replicated(what, axes)     axes cut no dim of the tensors
- *     graph:unreduced(what, axes)      the tensors stay partial over axes, which cut no dim of them
- *     graph:tie(name, what)            the tensors of a group of that name have one sharding
- *     graph:barrier(what, direction)   axes pass the tensors "forward", "backward", or "none" do
- *     graph:unmark(what)               takes these four back
- *
- * nnScaler's graph:group makes a segment of nodes, so that what ties tensors is called otherwise.
- * Nodes are found in lua_select.c, partitioned in lua_partition.c, placed in lua_place.c.
- *
- * `cuts` maps a tensor's dim number, or the name of an index dim of the op that uses it, to a cut
- * (lua_cut.h). A node takes names of its own index dims only.
+ * Nodes are selected in lua_select.c, partitioned in lua_partition.c, placed in lua_place.c.
  */
 #include "scripts/lua_cut.h"
 #include "scripts/lua_legal.h"
@@ -66,7 +52,7 @@ static int graph_params(lua_State *L)
 
 /* ---- patterns ---- */
 
-/* What follows the last special character of a glob: names that end otherwise are passed by. */
+/* The text after the last special character of a glob; names that do not end so are skipped. */
 static Str literal_tail(Str pattern)
 {
     size_t at = pattern.n;
@@ -77,7 +63,7 @@ static Str literal_tail(Str pattern)
 
 typedef void Visit(lua_State *L, Policy *policy, const NamedTensor *named, void *context);
 
-/* Visits each tensor that matches once per name; how many there were. */
+/* Visits each matching tensor once per name; returns their number. */
 static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
 {
     enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50, GLOB_STEPS = 32 };
@@ -116,7 +102,6 @@ static Str check_pattern(lua_State *L, int at)
     return pattern;
 }
 
-/* graph:tensors(pattern): those that match, without a note when there are none. */
 static int graph_tensors(lua_State *L)
 {
     Policy *policy = graph_check(L);
@@ -152,7 +137,7 @@ static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim
     policy_decide(L, policy, &decision);
 }
 
-/* The dim that a number means, counted from the end when negative, and its size. */
+/* The dim of a number, counted from the end if negative, and its size. */
 static bool resolve_dim(const Policy *policy, const NamedTensor *named, lua_Integer number,
                         int *dim, int64_t *size, Error *err)
 {
@@ -183,7 +168,7 @@ static bool pin_by_number(lua_State *L, Policy *policy, const NamedTensor *named
     return true;
 }
 
-/* The tensor dim is a mixed radix: the other index dims stay whole. */
+/* The sharding of a tensor dim with several index dims when only one of them is sharded. */
 static bool cut_of_radix(const Policy *policy, const IndexPlace *place, const Cut *cut, Cut *out)
 {
     const OpSpace *space = inferred_space(policy->session->inferred, place->op);
@@ -252,13 +237,13 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     return true;
 }
 
-/* What is pinned: a tensor, or (named NULL) a node. */
+/* The target of a pin: a tensor, or a node if `named` is NULL. */
 typedef struct {
     const NamedTensor *named;
     int32_t op;
 } Target;
 
-/* The key of `cuts` at the top but one, its value at the top. */
+/* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
     CutSpec spec;
@@ -276,7 +261,7 @@ static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *e
                          : pin_node_index(L, policy, target->op, index, &spec, err);
 }
 
-/* Says which cut of what is refused; the key is on the stack at `at`. */
+/* Adds to the error which dim of which target it is about; the key is at stack index `at`. */
 static void name_cut(lua_State *L, const Policy *policy, const Target *target, int at, Error *err)
 {
     const char *name =
@@ -286,7 +271,7 @@ static void name_cut(lua_State *L, const Policy *policy, const Target *target, i
     legal_name(policy, name, arena_printf(policy->arena, "%s%s of '%s'", dim, key, name), err);
 }
 
-/* Pins what the table at 3 says, in the order of its keys. */
+/* Pins the dims in the table at 3, in the order of its keys. */
 static void pin_target(lua_State *L, Policy *policy, const Target *target)
 {
     Error err = {0};
@@ -312,9 +297,9 @@ static void pin_named(lua_State *L, Policy *policy, const NamedTensor *named, vo
     pin_target(L, policy, &target);
 }
 
-/* ---- what is meant: a name or pattern, a tensor, a node, a list of these ---- */
+/* ---- targets: a name or pattern, a tensor, a node, a list of these ---- */
 
-/* True when the value at that place is a tensor or a node. */
+/* Returns false unless the value at that stack index is a tensor or a node. */
 static bool get_object(lua_State *L, int at, Target *target)
 {
     NodeRef node;
@@ -324,7 +309,7 @@ static bool get_object(lua_State *L, int at, Target *target)
     return is_node || target->named;
 }
 
-/* Names by pattern; when not `exact` none is only noted. */
+/* Visits the tensor of that exact name, or those that match; no match is a note then. */
 static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit,
                        void *context)
 {
@@ -341,13 +326,13 @@ static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *
     }
 }
 
-static void pin_value(lua_State *L, Policy *policy, int at, bool exact)
+static void pin_value(lua_State *L, Policy *policy, int at, void *exact)
 {
     Target target;
     if (get_object(L, at, &target))
         pin_target(L, policy, &target);
     else if (lua_type(L, at) == LUA_TSTRING)
-        each_named(L, policy, at, exact, pin_named, NULL);
+        each_named(L, policy, at, *(const bool *)exact, pin_named, NULL);
     else
         luaL_error(L, "expected a name, a tensor or a node, not a %s", type_shown(L, at));
 }
@@ -361,16 +346,7 @@ static int pin_values(lua_State *L, bool exact)
     if (lua_next(L, 3) == 0)
         return luaL_error(L, "no dim is given: write for example {[0] = \"dp\"} or {n = \"tp\"}");
     lua_settop(L, 3);
-    if (!lua_istable(L, 2)) {
-        pin_value(L, policy, 2, exact);
-        return 0;
-    }
-    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_rawgeti(L, 2, i);
-        pin_value(L, policy, 4, exact);
-        lua_settop(L, 3);
-    }
+    policy_each_value(L, policy, 2, pin_value, &exact);
     return 0;
 }
 
@@ -405,7 +381,7 @@ static void unpin_all(lua_State *L, Policy *policy, const Target *target)
         policy_unmark(L, policy, target->named->tensor);
 }
 
-/* The dim at that place of the stack. */
+/* Unpins the dim at that stack index. */
 static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at, Error *err)
 {
     const Inferred *inferred = policy->session->inferred;
@@ -435,26 +411,19 @@ static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at
     return true;
 }
 
-static void unpin_target(lua_State *L, Policy *policy, const Target *target)
+static void unpin_dims(lua_State *L, Policy *policy, int at, void *target)
 {
     Error err = {0};
-    bool ok = true;
-    if (lua_isnoneornil(L, 3)) {
-        unpin_all(L, policy, target);
-        return;
-    }
-    if (!lua_istable(L, 3)) {
-        ok = unpin_one(L, policy, target, 3, &err);
-    } else {
-        lua_Integer n = (lua_Integer)lua_rawlen(L, 3);
-        for (lua_Integer i = 1; ok && i <= n; i++) {
-            lua_rawgeti(L, 3, i);
-            ok = unpin_one(L, policy, target, lua_gettop(L), &err);
-            lua_pop(L, 1);
-        }
-    }
-    if (!ok)
+    if (!unpin_one(L, policy, target, at, &err))
         sandbox_raise(L, &err);
+}
+
+static void unpin_target(lua_State *L, Policy *policy, Target *target)
+{
+    if (lua_isnoneornil(L, 3))
+        unpin_all(L, policy, target);
+    else
+        policy_each_value(L, policy, 3, unpin_dims, target);
 }
 
 static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
@@ -464,8 +433,9 @@ static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, 
     unpin_target(L, policy, &target);
 }
 
-static void unpin_value(lua_State *L, Policy *policy, int at)
+static void unpin_value(lua_State *L, Policy *policy, int at, void *context)
 {
+    (void)context;
     Target target;
     if (get_object(L, at, &target))
         unpin_target(L, policy, &target);
@@ -477,20 +447,11 @@ static int graph_unpin(lua_State *L)
 {
     Policy *policy = graph_check(L);
     lua_settop(L, 3);
-    if (!lua_istable(L, 2)) {
-        unpin_value(L, policy, 2);
-        return 0;
-    }
-    lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_rawgeti(L, 2, i);
-        unpin_value(L, policy, 4);
-        lua_settop(L, 3);
-    }
+    policy_each_value(L, policy, 2, unpin_value, NULL);
     return 0;
 }
 
-/* ---- tensors as a whole ---- */
+/* ---- constraints on whole tensors ---- */
 
 static void mark_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
 {
@@ -500,7 +461,7 @@ static void mark_named(lua_State *L, Policy *policy, const NamedTensor *named, v
     policy_decide(L, policy, &decision);
 }
 
-static void mark_value(lua_State *L, Policy *policy, int at, Decision *decision)
+static void mark_value(lua_State *L, Policy *policy, int at, void *decision)
 {
     Target target;
     if (!get_object(L, at, &target) && lua_type(L, at) == LUA_TSTRING)
@@ -512,20 +473,10 @@ static void mark_value(lua_State *L, Policy *policy, int at, Decision *decision)
                    target.op >= 0 ? "node" : type_shown(L, at));
 }
 
-/* Decides the same of all that the value at that place means. */
+/* Makes the decision for all tensors that the value at `at` names. */
 static int mark_values(lua_State *L, Policy *policy, int at, Decision *decision)
 {
-    int top = lua_gettop(L);
-    if (!lua_istable(L, at)) {
-        mark_value(L, policy, at, decision);
-        return 0;
-    }
-    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_rawgeti(L, at, i);
-        mark_value(L, policy, lua_gettop(L), decision);
-        lua_settop(L, top);
-    }
+    policy_each_value(L, policy, at, mark_value, decision);
     return 0;
 }
 
@@ -568,7 +519,7 @@ static int graph_tie(lua_State *L)
 
 static int graph_barrier(lua_State *L)
 {
-    /* ORDER PASS; one that passes both ways is none */
+    /* ORDER PASS, without both */
     static const char *const directions[] = {"none", "forward", "backward"};
     Policy *policy = graph_check(L);
     lua_settop(L, 3);

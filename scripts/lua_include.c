@@ -1,9 +1,8 @@
-/* lua_include.c - include("NAME"): what a shipped file of Lua gives.
+/* lua_include.c - include("NAME"): returns what a shipped Lua file returns.
  *
- * The names are those of shipped files, in the folder of policies, of models or of machines; no
- * other file can be read, so that a script from anywhere may run. A file runs once in a state, and
- * what it returns is the same table wherever it is included. To a person its functions are as ours:
- * a decision, a note or an error has the line of the script that called them (SANDBOX_INCLUDED).
+ * The file is in the folder of policies, models or machines; no other file can be read. A file runs
+ * once per state. Decisions, notes and errors of its functions get the line of the script that
+ * called them (SANDBOX_INCLUDED).
  */
 #include "core/base/file.h"
 #include "scripts/lua_api.h"

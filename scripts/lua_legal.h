@@ -1,6 +1,6 @@
-/* lua_legal.h - what was legal where a call is refused, as the hint of its error.
+/* lua_legal.h - hints that list what would have been legal.
  *
- * Those that answer false add the hint where there is an error without one.
+ * Functions that return false add the hint to an error without one.
  */
 #ifndef SCRIPTS_LUA_LEGAL_H
 #define SCRIPTS_LUA_LEGAL_H

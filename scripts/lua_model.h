@@ -1,18 +1,9 @@
 /* lua_model.h - model files: Lua whose MODEL(model, config) builds a graph.
  *
- *     function MODEL(model, config)
- *         local x = model:input("x", "f32", {"batch", 768})
- *         local w = model:param("w", {3072, 768})
- *         model:output(model:op("Gemm", {x, w}, {transB = 1}), "y")
- *     end
- *
- * The file of a model of Hugging Face is a config.json; its "model_type" names the builder,
- * scripts/models/MODEL_TYPE.lua, which gets the JSON object as config. Any other model file gets
- * the sizes that free dims have been given, {batch = 8}.
- *
- * Parameters are shapes: their elements are drawn when the model is run. include "lib/layers" gives
- * what scripts/models/lib/layers.lua returns: no other file can be read. Errors are placed in the
- * model file where it calls what fails, in config.json where a size of it is missing or none.
+ * A config.json of Hugging Face names its builder by "model_type": scripts/models/MODEL_TYPE.lua
+ * gets the JSON object as config. Other model files get the given sizes of free dims, {batch = 8}.
+ * Parameters have shapes but no values. Errors are placed in the model file at the failing call, or
+ * in config.json at a wrong size.
  */
 #ifndef SCRIPTS_LUA_MODEL_H
 #define SCRIPTS_LUA_MODEL_H

@@ -1,14 +1,16 @@
 #include "scripts/lua_model.h"
 
+#include "core/base/nearest.h"
+
 #include <limits.h>
 
-/* What calls cost of the script's budget, in instructions: they bound the graph's memory too. */
+/* The cost of calls in instructions; it also limits the memory of the graph. */
 enum { COST_OP = 40, COST_OPERAND = 4 };
 enum { OUTPUTS_MAX = 256, ATTRS_MAX = 64 };
 
 /* ---- inputs ---- */
 
-/* "MatMul at 'layers.0.mlp'": the op that is being made. */
+/* The current op for messages: "MatMul in 'layers.0.mlp'". */
 static const char *op_words(const ModelBuild *build, Str operator)
 {
     return build->path.n == 0
@@ -22,21 +24,15 @@ static const Operator *check_operator(lua_State *L, const ModelBuild *build, Str
     const Operator *operator= registry_find(registry, name);
     if (operator)
         return operator;
-    int best = INT_MAX;
-    const char *nearest = "";
-    for (int i = 0; i < registry_count(registry); i++) {
-        int distance = str_distance(str_from(registry_at(registry, i)->name), name);
-        if (distance < best) {
-            best = distance;
-            nearest = registry_at(registry, i)->name;
-        }
-    }
-    model_refuse(L, arena_printf(build->scratch, "did you mean '%s'?", nearest),
+    Nearest nearest = {name, INT_MAX, ""};
+    for (int i = 0; i < registry_count(registry); i++)
+        nearest_try(&nearest, registry_at(registry, i)->name);
+    model_refuse(L, arena_printf(build->scratch, "did you mean '%s'?", nearest.name),
                  "there is no operator '%.*s'", STR_ARG(name));
     return NULL;
 }
 
-/* The highest place of a list that may have holes. */
+/* The highest index of a list that may have holes; -1 if it is not a list. */
 static int list_end(lua_State *L, int at)
 {
     lua_Integer end = 0;
@@ -63,7 +59,7 @@ static int32_t read_input(lua_State *L, int i, ModelBuild *build, Str operator)
         "%s: its input %d is %s", op_words(build, operator), i, luaL_typename(L, -1));
 }
 
-/* The inputs at 3, a list or one value; how many. */
+/* Reads the inputs at 3, a list or one value; returns their number. */
 static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str operator,
                        int32_t ** out)
 {
@@ -201,7 +197,7 @@ static int read_n_outputs(lua_State *L, const ModelBuild *build, const Operator 
               : row->outputs_max == OPERATOR_ANY ? OUTPUTS_MAX
                                                  : row->outputs_max;
     if (!row->rule || registry_alias(build->request->registry, operator))
-        max = OUTPUTS_MAX; /* an annotation says it */
+        max = OUTPUTS_MAX; /* the annotation defines it */
     lua_Integer n = lua_isnil(L, 5) ? 1 : lua_isinteger(L, 5) ? lua_tointeger(L, 5) : 0;
     if (n < 1 || n > max)
         model_refuse(L, "", "%s has at most %d output%s, but '%s' are requested",

@@ -1,8 +1,7 @@
-/* lua_names.h - the tensors a policy can name by a pattern, and where index dims cut them.
+/* lua_names.h - the tensors that a policy can name by a pattern, and where index dims shard them.
  *
- * A tensor is known by its own name and as PATH.weight, .bias, .in, .out (core/plan/naming.h); a
- * name that is both is the tensor's own. Constants known before the run are left out: they are
- * never sharded.
+ * A tensor has its own name and names such as PATH.weight, .bias, .in, .out (core/plan/naming.h).
+ * Constants known before the run are left out, because they are never sharded.
  */
 #ifndef SCRIPTS_LUA_NAMES_H
 #define SCRIPTS_LUA_NAMES_H

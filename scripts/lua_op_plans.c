@@ -1,17 +1,7 @@
-/* lua_op_plans.c - nnScaler's functional policies: plans of ops, one by one.
+/* lua_op_plans.c - POLICY, nnScaler's functional policies: one plan per op.
  *
- *     pas_config = {pipeline_nmicros = 4}
- *     function POLICY(graph, resource)
- *         for _, node in ipairs(get_pas_ops(graph)) do
- *             coroutine.yield {op = node, stage_id = node.layer and node.layer // 6,
- *                              partition = node.name == "MatMul" and {1, 1} or "auto"}
- *         end
- *     end
- *
- * POLICY yields plans, or returns a list of them or a function that gives one after the other. An
- * op without a plan is replicated, in the stage of the op before it. Stage s of n runs on part
- * s % pipeline_size of the devices. From the plans follow, in nnScaler's order: readers that are
- * cut each for itself, what is computed again, stages, partitions and devices, the schedule.
+ * Stage s of n runs on part s % pipeline_size of the devices. The plans are turned into decisions
+ * in nnScaler's order: multirefs, recompute groups, stages, partitions and devices, the schedule.
  */
 #include "scripts/lua_place.h"
 

@@ -1,18 +1,7 @@
-/* lua_operator.h - what register_op and template say of an operator beside its annotation.
+/* lua_operator.h - the options of register_op and template: kernel, rules, cost, comm and others.
  *
- *     rules     = {{ins = {"R", "D(0)"}, outs = {"V"}, kwargs = rows_of_part}}
- *     cost      = function(node) return {flops = .., bytes = ..} end
- *     comm      = {{kind = "all_gather", dim = "s", bytes = 4096}}
- *     input_gen = function(node) return {[2] = {lo = 0, hi = 50257}} end
- *     inplace   = {[0] = 0}
- *     dtype     = "f32"
- *     kernel    = {plugin = "./libmy.so", symbol = "my_kernel"}
- *     example, flops_per_point
- *
- * Splits are "R", "V" and "D(0)", "D(0,2)", also without brackets, or a list of dims. A function's
- * node is a table: name, path, inputs and outputs {shape, whole, dtype}, kwargs, and by index dim
- * size, cut (how many parts) and axes. cost and comm see rank 0's part, input_gen the whole op;
- * each is asked under the sandbox's turn, since plans and runs are made on other threads.
+ * `dimscope help lua.register_options` explains them. Functions among them are called under the
+ * sandbox's lock, because plans and runs are made on other threads.
  */
 #ifndef SCRIPTS_LUA_OPERATOR_H
 #define SCRIPTS_LUA_OPERATOR_H

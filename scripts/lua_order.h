@@ -1,11 +1,10 @@
-/* lua_order.h - Lua's functions whose answers would differ from run to run, made the same in each.
+/* lua_order.h - Lua functions whose results differ from run to run, made reproducible.
  *
- * Lua orders keys by seeds and addresses, and shows addresses. Here keys go in this order: false,
- * true; numbers; texts by their bytes; what has an __order, which gives a text (nodes, tensors), by
- * that. Tables and functions as keys have no order: pairs() and next() refuse them. table.sort() is
- * a merge sort: equal elements keep their places, and a comparison that contradicts itself gives
- * something, always the same. What Lua shows as an address is shown as a number, counted from the
- * first that is shown.
+ * Table keys are visited in this order: false, true; numbers; strings by their bytes; objects with
+ * an
+ * __order metamethod (nodes, tensors) by the string it returns. pairs() and next() refuse tables
+ * and functions as keys. table.sort() is a merge sort. Addresses are shown as numbers, counted from
+ * the first one shown.
  */
 #ifndef SCRIPTS_LUA_ORDER_H
 #define SCRIPTS_LUA_ORDER_H

@@ -1,12 +1,7 @@
-/* lua_partition.c - nnScaler's way to say a plan: nodes are partitioned and replicated.
+/* lua_partition.c - graph:partition and graph:replicate, as in nnScaler.
  *
- *     local subs = graph:partition(node, node:algorithm('dim'), {idx = 0, dim = 1, num = 4})
- *     graph:partition(node, algorithm, {{idx = 0, dim = 0, num = 2}, {idx = 1, dim = 1, num = 4}})
- *
- * idx and dim count from 0, outputs follow inputs. A partition cuts one index dim by `axis`, or by
- * the axes that `num` sub-nodes stand along; a sub-node may be partitioned again by another axis.
- * What is refused follows nnScaler: an operand or dim that is not there, a frozen or undividable
- * index dim.
+ * A partition shards one index dim by `axis`, or by the axes over which `num` sub-nodes are spread.
+ * As in nnScaler, it refuses unknown operands and dims, and frozen or indivisible index dims.
  */
 #include "scripts/lua_partition.h"
 

@@ -1,9 +1,9 @@
 /* lua_partition.h - how ops are partitioned in one run of a policy.
  *
- * A partition of a node is a level of it; that of a sub-node is the next one. All sub-nodes of an
- * op are cut alike, so that the levels are the op's. A level given by a number of parts takes the
- * axes that the devices of its sub-nodes tell, once they are assigned (lua_place.h); until then,
- * and where nobody assigns them, the axes of that size.
+ * Each partition of a node is a level; a partition of its sub-nodes is the next level. All
+ * sub-nodes of an op are partitioned alike, so levels belong to the op. A level given by a number
+ * of parts gets its axes from the devices of its sub-nodes (lua_place.h), or else the axes of that
+ * size.
  */
 #ifndef SCRIPTS_LUA_PARTITION_H
 #define SCRIPTS_LUA_PARTITION_H

@@ -1,12 +1,8 @@
-/* lua_place.h - where the ops of a policy run, and in which stages.
+/* lua_place.h - on which devices the ops of a policy run, and in which stages.
  *
- *     graph:assign(sub, 3)              a sub-node on a device
- *     graph:assign(segment, {pp = 0})   all ops of a segment on a part of the mesh
- *
- * Devices of sub-nodes are collected while the policy runs and looked at when it has returned: all
- * of an op's together must be a part of the mesh (SubMesh), and its sub-nodes must stand there in
- * mesh order. That also tells which axes a partition by a number of parts cuts by. Ops in a row on
- * equal devices are one decision.
+ * Devices of sub-nodes are collected while the policy runs and checked when it has returned: those
+ * of one op must form a part of the mesh (SubMesh), with its sub-nodes in mesh order. They also
+ * determine the axes of a partition that was given by a number of parts.
  */
 #ifndef SCRIPTS_LUA_PLACE_H
 #define SCRIPTS_LUA_PLACE_H

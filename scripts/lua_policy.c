@@ -304,6 +304,21 @@ static bool is_forgotten(const Pending *pending)
     return pending->from_partition && !pending->decision.cut;
 }
 
+void policy_each_value(lua_State *L, Policy *policy, int at, ValueFn *visit, void *context)
+{
+    int top = lua_gettop(L);
+    if (!lua_istable(L, at)) {
+        visit(L, policy, at, context);
+        return;
+    }
+    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, at, i);
+        visit(L, policy, top + 1, context);
+        lua_settop(L, top);
+    }
+}
+
 int policy_program_place(Policy *policy, int32_t op)
 {
     const Inferred *inferred = policy->session->inferred;

@@ -1,10 +1,9 @@
 /* lua_policy.h - one run of a policy: its PAS(graph, resource) makes decisions.
  *
- * PAS is nnScaler's partition-and-schedule function, in Lua; POLICY, which gives plans of ops, is
- * run in its place where a file has that (lua_op_plans.c). What they may call: lua_objects.h. Every
- * call that decides something leaves a Decision here, with the line of the script; all go onto the
- * journal when PAS has returned, none when it failed. Two decisions of one run that contradict are
- * an error at the second.
+ * PAS is nnScaler's partition-and-schedule function in Lua; POLICY (lua_op_plans.c) takes its place
+ * if a file has that instead. Each call that decides something adds a Decision with the line of the
+ * script. They go to the journal when PAS has returned, or not at all if it failed. A decision that
+ * contradicts an earlier one of the same run is an error.
  */
 #ifndef SCRIPTS_LUA_POLICY_H
 #define SCRIPTS_LUA_POLICY_H
@@ -75,7 +74,11 @@ void policy_add(lua_State *L, Policy *policy, const Decision *decision);
 /* Index dims that partitions cut are cut by nothing again, until they are decided anew. */
 void policy_forget_parts(Policy *policy, int32_t op);
 
-/* Its place in inferred->program; -1 of a host op. */
+/* Calls visit with the stack index of the value at `at`, or of each element of the list there. */
+typedef void ValueFn(lua_State *L, Policy *policy, int at, void *context);
+void policy_each_value(lua_State *L, Policy *policy, int at, ValueFn *visit, void *context);
+
+/* Its position in inferred->program; -1 for a host op. */
 int policy_program_place(Policy *policy, int32_t op);
 
 /* A finding about the line that is being executed; texts are copied. Past NOTES_MAX of a session

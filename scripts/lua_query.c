@@ -1,15 +1,8 @@
-/* lua_query.c - what a script asks of the plan that stands: ops by name, times, shardings,
- * reshards.
+/* lua_query.c - reads of the current plan: ops by name, times, shardings, reshards.
  *
- *     graph:op(name)            the op of that name, or of that module: the one that reads its
- *                               weight, else the last one on its path
- *     graph:reshards{axis=, kind=}   for r in ..: r.tensor r.kind r.axes r.ms r.bytes r.times
- *     node.out  node.us         its outputs as a list; its time on the slowest rank
- *     tensor.sharding           "8/dp,1024,768"
- *
- * A policy runs before there is a plan of its own: what is of the plan is nil then, or the plan
- * before.
+ * A policy runs before its own plan exists; it then sees the plan before it, or nil.
  */
+#include "core/base/nearest.h"
 #include "core/cost/cost.h"
 #include "core/reshard/price.h"
 #include "scripts/lua_objects.h"
@@ -36,16 +29,10 @@ static int32_t op_of_path(const Session *session, Str path)
 
 static const char *nearest_path(const Naming *naming, Str name)
 {
-    const char *nearest = NULL;
-    int least = INT32_MAX;
-    for (int i = 0; i < naming_n_paths(naming) && i < NEAREST_LOOK_AT; i++) {
-        int distance = str_distance(str_from(naming_path(naming, i)), name);
-        if (distance < least) {
-            least = distance;
-            nearest = naming_path(naming, i);
-        }
-    }
-    return nearest;
+    Nearest nearest = {name, INT32_MAX, NULL};
+    for (int i = 0; i < naming_n_paths(naming) && i < NEAREST_LOOK_AT; i++)
+        nearest_try(&nearest, naming_path(naming, i));
+    return nearest.name;
 }
 
 int graph_op(lua_State *L)
@@ -100,7 +87,7 @@ typedef struct {
     const char *kind; /* NULL: any */
 } Wanted;
 
-/* Of the table at 2: nil, or axis= and kind= ("AR", "all_reduce"). */
+/* Reads the filter at 2: nil, or a table with axis and kind ("AR", "all_reduce"). */
 static Wanted read_wanted(lua_State *L, const Mesh *mesh)
 {
     Wanted wanted = {0, NULL};
@@ -151,7 +138,7 @@ static void push_reshard(lua_State *L, const Policy *policy, const Reshard *resh
     set_number(L, "times", times);
 }
 
-/* Upvalues: the list, how many were given. */
+/* Upvalues: the list, how many were returned. */
 static int next_reshard(lua_State *L)
 {
     lua_Integer at = lua_tointeger(L, lua_upvalueindex(2)) + 1;

@@ -1,15 +1,7 @@
-/* lua_register.h - register_op: a policy file adds operators, by annotation, as built-in ones are.
+/* lua_register.h - register_op: a policy file adds operators by annotation.
  *
- *     register_op('(h m) kd+, kd+ n -> h m n', {name = 'matmul_custom'})
- *     register_op({'a b -> a', 'a -> a'}, {name = 'candidates', flops_per_point = 2})
- *     register_op(function(inputs, kwargs) return '* -> *' end, {name = 'by_shapes'})
- *     register_op('m k+, k+ n -> m n', {name = 'my::matmul', kernel = 'MatMul'})
- *
- * name is what the node's operator is called ("domain::Name" outside of ai.onnx). A function gets
- * inputs[i].is_tensor, .shape and .dtype, and the node's attributes as kwargs; it is called
- * whenever a rule is made for a new combination of these. `kernel` runs it: a built-in operator's,
- * or a function (lua_kernel.h); `example` is what `rule --check` proves it on. It stands at the top
- * level of the file, which runs before shapes are inferred.
+ * The file's top level runs before shapes are inferred. An annotation function is called for each
+ * new combination of shapes and attributes.
  */
 #ifndef SCRIPTS_LUA_REGISTER_H
 #define SCRIPTS_LUA_REGISTER_H

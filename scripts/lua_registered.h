@@ -1,7 +1,7 @@
-/* lua_registered.h - what a file registered, as hashes: does a file that was written say the same?
+/* lua_registered.h - hashes of what a file registered, to notice when it changes.
  *
- * The hash of a call is that of its values: texts, numbers, tables in the order of their keys, and
- * of functions the lines they stand in. What a function calls is not seen.
+ * The hash of a call covers its values: strings, numbers, tables in the order of their keys, and
+ * the source lines of functions, but not what these call.
  */
 #ifndef SCRIPTS_LUA_REGISTERED_H
 #define SCRIPTS_LUA_REGISTERED_H

@@ -1,11 +1,10 @@
-/* lua_safe.c - what a script can call: Lua's own libraries, with what could hurt taken out.
+/* lua_safe.c - the functions of Lua that scripts may call, without the dangerous ones.
  *
- * string, table, math, utf8 and coroutine are there. Functions of string, table and utf8 are called
- * through a clock, since one call may take as long as a loop; calls that could take hours are
- * refused: patterns that backtrack, tables that claim to be huge. Handlers of xpcall() and what a
- * dead coroutine would still close do not run where no hook counts. What differs from run to run is
- * in lua_order.c. The originals stay in Lua's table of loaded libraries, where its error messages
- * find their names and scripts find nothing.
+ * string, table, math, utf8 and coroutine are available. Functions of string, table and utf8 are
+ * timed, since one call may take as long as a loop; calls that could take hours are refused:
+ * patterns that backtrack, tables that claim to be huge. Handlers of xpcall() and pending closes of
+ * a dead coroutine do not run where no hook counts. The originals stay in Lua's table of loaded
+ * libraries, where error messages find their names and scripts cannot reach them.
  */
 #include "scripts/lua_order.h"
 #include "scripts/lua_state.h"

@@ -1,12 +1,7 @@
-/* lua_segment.c - runs of ops as values, and where they begin.
+/* lua_segment.c - segments: consecutive ops as Lua values, and the pipeline stages they form.
  *
- *     graph:staging{node, ..}     a stage begins at each node; values pass through all between
- *     graph:blocking{node, ..}    the same, and values go straight to who reads them
- *     graph:group{node, ..}       these nodes in a row are a stage
- *     graph:segments()            the stages so far
- *
- * nnScaler makes segments of the graph, once and before any partition. Here they are decisions,
- * which may come at any time: the program stays one list, and a segment is two places in it.
+ * nnScaler changes the graph into segments, once and before any partition. Here they are decisions
+ * that may come at any time: a segment is two positions in the program.
  */
 #include "scripts/lua_place.h"
 
@@ -90,12 +85,12 @@ static void append_range(lua_State *L, Policy *policy, Segment segment, Ops *out
         vec_push(policy->arena, out, policy->session->inferred->program[i]);
 }
 
-static void append_ops(lua_State *L, Policy *policy, int at, Ops *out)
+static void append_ops(lua_State *L, Policy *policy, int at, void *out)
 {
     NodeRef node;
     const Segment *segment = luaL_testudata(L, at, segment_type);
     if (node_read(L, at, &node))
-        vec_push(policy->arena, out, node.op);
+        vec_push(policy->arena, (Ops *)out, node.op);
     else if (segment)
         append_range(L, policy, *segment, out);
     else
@@ -105,16 +100,7 @@ static void append_ops(lua_State *L, Policy *policy, int at, Ops *out)
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out)
 {
     *out = (Ops){0};
-    if (!lua_istable(L, at)) {
-        append_ops(L, policy, at, out);
-        return;
-    }
-    lua_Integer n = (lua_Integer)lua_rawlen(L, at);
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_rawgeti(L, at, i);
-        append_ops(L, policy, lua_gettop(L), out);
-        lua_pop(L, 1);
-    }
+    policy_each_value(L, policy, at, append_ops, out);
     sandbox_spend(L, out->n);
 }
 

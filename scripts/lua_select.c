@@ -1,12 +1,8 @@
-/* lua_select.c - finding nodes: by place, by what they read and make, by what they are called.
- *
- *     graph:nodes()  graph:node(0)  graph:index(node)  graph:between(first, last)
- *     graph:select{name = "MatMul", path = "h.*.mlp.*"}   graph:where{reads = "*.c_fc.weight"}
- *     graph:where(function(node) return node.n_inputs > 2 end)
- */
+/* lua_select.c - finds nodes: by position, by the tensors they read and make, by name. */
+#include "core/base/nearest.h"
 #include "scripts/lua_place.h"
 
-/* ---- by place ---- */
+/* ---- by position ---- */
 
 static int graph_nodes(lua_State *L)
 {
@@ -124,10 +120,6 @@ typedef enum {
     FIELD_COUNT
 } FilterField;
 
-static const char *const field_names[FIELD_COUNT] = {"name",     "operator", "path",  "op",
-                                                     "reads",    "makes",    "index", "axis",
-                                                     "is_param", "stage",    "ntype"};
-
 typedef enum { NTYPE_ALL, NTYPE_DIMOPS, NTYPE_PYFUNC, NTYPE_NONE, NTYPE_SEGMENT } Ntype;
 
 typedef struct {
@@ -158,7 +150,7 @@ static bool read_ntype(Str text, Ntype *out, Error *err)
     return false;
 }
 
-/* No place where there is no such stage. */
+/* Empty if there is no such stage. */
 static Segment segment_of_number(Policy *policy, lua_Integer number)
 {
     int n = policy->session->inferred->n_program;
@@ -186,7 +178,7 @@ static bool read_field(lua_State *L, Policy *policy, FilterField field, Filter *
         return lua_isinteger(L, -1) || error_set(err, "'stage' must be an integer");
     }
     if (lua_type(L, -1) != LUA_TSTRING)
-        return error_set(err, "'%s' must be a string", field_names[field]);
+        return error_set(err, "'%s' must be a string", filter_fields[field].name);
     text->s = lua_tolstring(L, -1, &text->n);
     if (text->n > FILTER_BYTES_MAX)
         return error_set(err, "a pattern can have at most %d characters", FILTER_BYTES_MAX);
@@ -203,7 +195,7 @@ static bool read_field(lua_State *L, Policy *policy, FilterField field, Filter *
 static bool find_field(const char *key, FilterField *out, Error *err)
 {
     for (int f = 0; f < FIELD_COUNT; f++)
-        if (strcmp(field_names[f], key) == 0) {
+        if (strcmp(filter_fields[f].name, key) == 0) {
             *out = (FilterField)f;
             return true;
         }
@@ -248,7 +240,7 @@ static bool reads_param(const Policy *policy, int32_t op)
     return false;
 }
 
-/* A pin of this run, or the plan that stands, cuts it by one of the atoms. */
+/* Whether a pin of this run or the current plan shards the op by one of the atoms. */
 static bool is_cut_by(const Policy *policy, int32_t op, AtomSet atoms)
 {
     const Plan *plan = policy->session->plan;
@@ -322,28 +314,24 @@ static const char *text_of_op(const Policy *policy, int32_t op, FilterField fiel
                             : op_operator(graph, op);
 }
 
-/* What the pattern may have meant; NULL: its field has no names. */
+/* The text most like the pattern; NULL for fields without texts. */
 static const char *nearest_text(lua_State *L, Policy *policy, const Filter *filter,
                                 FilterField field)
 {
     enum { TRIED_MAX = 20000, NAME_INSTRUCTIONS = 20 };
     const Inferred *inferred = policy->session->inferred;
-    const char *nearest = NULL;
-    int least = INT32_MAX;
+    Nearest nearest = {filter->text[field], INT32_MAX, NULL};
     if (field == BY_READS || field == BY_MAKES)
         return names_nearest(policy->arena, inferred, policy->session->naming, filter->text[field]);
     if (field > BY_OP)
         return NULL;
     for (int i = 0; i < inferred->n_program && i < TRIED_MAX; i++) {
         const char *text = text_of_op(policy, inferred->program[i], field);
-        int distance = nearest == text ? least : str_distance(str_from(text), filter->text[field]);
         sandbox_spend(L, NAME_INSTRUCTIONS);
-        if (distance < least && *text) {
-            least = distance;
-            nearest = text;
-        }
+        if (*text && text != nearest.name)
+            nearest_try(&nearest, text);
     }
-    return nearest;
+    return nearest.name;
 }
 
 static bool any_matches(Policy *policy, const Filter *filter, FilterField field)
@@ -363,7 +351,7 @@ static void note_no_node(lua_State *L, Policy *policy, const Filter *filter)
             continue;
         const char *nearest = nearest_text(L, policy, filter, field);
         Buf text = buf_new(policy->arena);
-        buf_printf(&text, "no node matches %s = '", field_names[f]);
+        buf_printf(&text, "no node matches %s = '", filter_fields[f].name);
         text_printable(filter->text[f], &text);
         buf_putc(&text, '\'');
         policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s,
@@ -393,7 +381,7 @@ static int push_matches(lua_State *L, Policy *policy, const Filter *filter)
     return 1;
 }
 
-/* Of the function at 2. */
+/* Pushes the nodes for which the function at 2 returns true. */
 static int push_chosen(lua_State *L, const Policy *policy)
 {
     const Inferred *inferred = policy->session->inferred;
@@ -463,7 +451,7 @@ const LuaEntry select_methods[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* What filters have. */
+/* ORDER FILTER FIELD */
 const LuaEntry filter_fields[] = {
     {"name", NULL, "string?", "A pattern (* ? {a,b}) for the operator's name: \"MatMul\"."},
     {"operator", NULL, "string?", "The same as name."},

@@ -1,8 +1,8 @@
-/* lua_settle.c - when the policy has returned: where its ops run, as decisions.
+/* lua_settle.c - after a policy has returned: turns the placement of its ops into decisions.
  *
- * First the devices of sub-nodes are looked at, which may tell axes; ops that nobody assigned then
- * join their stage; what is still open takes the axes of its size. Errors and decisions have the
- * line that asked for them (Sandbox.acting_line).
+ * Devices of sub-nodes come first, because they may determine axes; then ops without devices join
+ * their stage; then open levels take the axes of their size. Errors and decisions get the line of
+ * the script that asked for them (Sandbox.acting_line).
  */
 #include "scripts/lua_place.h"
 

@@ -1,11 +1,4 @@
-/* lua_stage.c - what is computed again, in which order stages run, and readers that are cut each
- * for itself.
- *
- *     graph:recompute(segment)                      its values are not kept for the backward pass
- *     graph:schedule("1f1b", {micro_batches = 4})   or steps: "0f0 0f1+1f0 ..", {"0f0", ..}
- *     graph:multiref(tensor)                        axes do not pass from reader to reader, as
- *     graph:auto_multiref()                         where nnScaler has an alias for each
- */
+/* lua_stage.c - recompute groups, schedules, and nnScaler's multiref. */
 #include "scripts/lua_place.h"
 
 #include "core/plan/schedule.h"

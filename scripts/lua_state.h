@@ -1,19 +1,18 @@
-/* lua_state.h - a Lua state in which a file from anywhere may run.
+/* lua_state.h - a sandbox: a Lua state in which untrusted files may run.
  *
- * What a script can use up is bounded, by the size of the model (n ops) that it works on, and
- * running out is an ordinary error with file:line:
- *   - time: 50 million + 500 n steps of the Lua machine. Slow steps and work done in C for the
- *     script count by their time, allocations by their bytes, work of ours by sandbox_spend(). Once
- *     the budget is gone every further instruction fails, so that no pcall() lives on;
- *   - memory: 256 MiB + 1 KiB n, what is made for it outside of Lua counted with it;
- *   - patterns of texts, lists and depth: lua_safe.c refuses what could take too long in C; calls
- *     nest about 200 deep through C, in coroutines too, and a million deep in Lua.
+ * The resources of a script are limited, depending on the size of its model (n ops). Exceeding a
+ * limit is an ordinary error with file:line:
+ *   - time: 50 million + 500 n Lua instructions. Slow instructions and work in C count by their
+ * time, allocations by their bytes, other work by sandbox_spend(). Once the budget is used up,
+ * every further instruction fails, so no pcall() survives it;
+ *   - memory: 256 MiB + 1 KiB n, including what is allocated for the script outside of Lua;
+ *   - patterns, lists and recursion depth: lua_safe.c refuses what could take too long in C.
  * There is no io, os, debug, load, require and no finalizer; bytecode is refused. A script gives
- * the same in every run (lua_order.h). lua_safe.c has what scripts can call.
+ * the same result in every run (lua_order.h).
  *
- * All that may raise a Lua error runs in sandbox_protect(). An error of ours goes in through
- * sandbox_raise() and comes out as an Error with its hint. A sandbox is a foreign handle: whoever
- * makes one frees it.
+ * Code that may raise a Lua error runs in sandbox_protect(). sandbox_raise() turns an Error into a
+ * Lua error, and sandbox_protect() turns it back, hint included. Free a sandbox with
+ * sandbox_free().
  */
 #ifndef SCRIPTS_LUA_STATE_H
 #define SCRIPTS_LUA_STATE_H

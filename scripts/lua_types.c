@@ -1,7 +1,6 @@
-/* lua_types.c - the types that scripts meet, by name, and the fields of plain tables.
+/* lua_types.c - the types of the scripting API by name, and the fields of plain tables.
  *
- * Nothing here is set: push_resource() and the readers of options make and take these tables. A
- * test compares.
+ * These rows only document tables that other files create or read; a test compares them.
  */
 #include "scripts/lua_api.h"
 
