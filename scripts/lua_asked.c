@@ -59,8 +59,7 @@ static bool ask(Sandbox *sandbox, const char *name, int line, const char *what, 
         return true;
     error_kind(err, inner.kind, "%s:%d: '%s' of %s: %s", sandbox->source.name,
                inner.line > 0 ? inner.line : line, what, name, inner.text);
-    error_hint(err, "%s", inner.hint);
-    return false;
+    return error_hint(err, "%s", inner.hint);
 }
 
 /* ---- the node ---- */

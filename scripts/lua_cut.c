@@ -94,8 +94,7 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "priority") == 0)
         return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    error_hint(err, "options: axis, interleave, unit, blocks, store, open, priority");
-    return false;
+    return error_hint(err, "options: axis, interleave, unit, blocks, store, open, priority");
 }
 
 bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)

@@ -43,8 +43,7 @@ bool legal_index_dims(const Policy *policy, int32_t op, Error *err)
         if (can_be_cut(space, i))
             buf_printf(&text, "%s%s %" PRId64, text.n > 0 ? ", " : "", space->index[i].name,
                        space->index[i].size);
-    error_hint(err, "index dims that can be sharded: %s", text.n > 0 ? text.s : "none");
-    return false;
+    return error_hint(err, "index dims that can be sharded: %s", text.n > 0 ? text.s : "none");
 }
 
 bool legal_dims(const Policy *policy, int32_t tensor, Error *err)
@@ -55,8 +54,7 @@ bool legal_dims(const Policy *policy, int32_t tensor, Error *err)
         return false;
     for (int d = 0; shape && d < shape->n_dims; d++)
         buf_printf(&text, "%s%d of %" PRId64, d > 0 ? ", " : "", d, shape->dim[d]);
-    error_hint(err, "its dims: %s; -1 is the last", text.n > 0 ? text.s : "none");
-    return false;
+    return error_hint(err, "its dims: %s; -1 is the last", text.n > 0 ? text.s : "none");
 }
 
 bool legal_axes(const Mesh *mesh, Error *err)

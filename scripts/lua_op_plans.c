@@ -90,8 +90,7 @@ static bool read_plan_field(lua_State *L, const char *key, OpPlan *out, Error *e
     if (strcmp(key, "recompute_id") == 0)
         return read_number(L, key, &out->recompute, err);
     error_set(err, "a plan for an op has no field '%s'", key);
-    error_hint(err, "fields: op, partition, stage_id, recompute_id");
-    return false;
+    return error_hint(err, "fields: op, partition, stage_id, recompute_id");
 }
 
 /* The value at the top of the stack, which it takes off. */
@@ -240,14 +239,12 @@ static bool check_config(OpPlans *plans, Error *err)
         error_kind(err, ERROR_OUT_OF_RANGE,
                    "pipeline_size = %" PRId64 " for %d stages and %" PRId64 " devices",
                    plans->pipeline_size, plans->n_stages, n);
-        error_hint(
+        return error_hint(
             err, "pas_config.pipeline_size must divide both; its default is the number of stages");
-        return false;
     }
     if (plans->n_stages > 1 && plans->n_micro_batches == 0) {
         error_set(err, "%d stages need a number of micro-batches", plans->n_stages);
-        error_hint(err, "pas_config = {pipeline_nmicros = 4}");
-        return false;
+        return error_hint(err, "pas_config = {pipeline_nmicros = 4}");
     }
     plans->n_parts = n / plans->pipeline_size;
     return true;
@@ -266,9 +263,8 @@ static bool fill_stages(OpPlans *plans, int *line, Error *err)
         if (plan->stage >= 0 && plan->stage != stage && plan->stage != stage + 1) {
             error_kind(err, ERROR_OUT_OF_RANGE, "stage %lld of '%s' follows stage %lld",
                        (long long)plan->stage, name_at(plans, i), (long long)stage);
-            error_hint(err, "in program order the next op may be in stage %lld or %lld",
-                       (long long)stage, (long long)stage + 1);
-            return false;
+            return error_hint(err, "in program order the next op may be in stage %lld or %lld",
+                              (long long)stage, (long long)stage + 1);
         }
         if (i == 0 && plan->stage > 0)
             return error_kind(err, ERROR_OUT_OF_RANGE, "stages count from 0, '%s' has stage %lld",
@@ -293,8 +289,7 @@ static bool check_groups(const OpPlans *plans, int *line, Error *err)
             if (plans->plan[k].recompute == plan->recompute) {
                 error_kind(err, ERROR_CONFLICT, "recompute group %lld is not consecutive: '%s'",
                            (long long)plan->recompute, name_at(plans, i));
-                error_hint(err, "'%s' is between its ops", name_at(plans, i - 1));
-                return false;
+                return error_hint(err, "'%s' is between its ops", name_at(plans, i - 1));
             }
     }
     return true;

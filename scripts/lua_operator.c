@@ -97,10 +97,9 @@ static bool read_splits(const Reading *r, int rule, const char *field, AnnoSplit
                       (int)i + 1, type == LUA_TSTRING ? ": '" : "",
                       type == LUA_TSTRING ? lua_tostring(L, -1) : "",
                       type == LUA_TSTRING ? "'" : "");
-            error_hint(
+            return error_hint(
                 r->err,
                 "a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", with dims in rising order");
-            return false;
         }
         lua_pop(L, 1);
     }

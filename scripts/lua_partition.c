@@ -43,8 +43,8 @@ static bool read_entry(lua_State *L, const char *key, const Mesh *mesh, Config *
         return cut_axes_read(L, lua_gettop(L), mesh, out->atom, &out->n, err);
     }
     error_set(err, "a partition has no '%s'", key);
-    error_hint(err, "write {idx = 0, dim = 1, num = 4} or {idx = 0, dim = 1, axis = \"tp\"}");
-    return false;
+    return error_hint(err,
+                      "write {idx = 0, dim = 1, num = 4} or {idx = 0, dim = 1, axis = \"tp\"}");
 }
 
 static bool read_config(lua_State *L, int at, const Mesh *mesh, Config *out, Error *err)
@@ -125,8 +125,7 @@ static bool refuse_num(const Policy *policy, int64_t num, const char *why, Error
     Buf mesh = buf_new(policy->arena);
     mesh_format(policy->session->mesh, &mesh);
     error_set(err, "num = %" PRId64 " %s: give axis = \"NAME\", or assign the sub-nodes", num, why);
-    error_hint(err, "the mesh is %s", mesh.s);
-    return false;
+    return error_hint(err, "the mesh is %s", mesh.s);
 }
 
 /* The axis, or run of neighbouring axes, of that many devices among those that are left. */
@@ -226,8 +225,7 @@ static bool hint_splittable(const Policy *policy, int32_t op, AtomSet used, Erro
                    i ? ", " : "(idx, dim) that can be partitioned: ", at[i].idx, at[i].dim,
                    space->index[at[i].index].name, space->index[at[i].index].size);
     legal_put_axes(policy->session->mesh, used, n > 0 ? "; unused axes: " : "", &text);
-    error_hint(err, "%s", n > 0 ? text.s : "graph:replicate it");
-    return false;
+    return error_hint(err, "%s", n > 0 ? text.s : "graph:replicate it");
 }
 
 /* The index dim that dim `dim` of operand `idx` is cut by: its major factor. */
@@ -391,15 +389,14 @@ static bool add_level(Policy *policy, int32_t op, int at, const PartLevel *level
         if (same_level(&(*parts)->level[at], level))
             return true;
         error_kind(err, ERROR_CONFLICT, "'%s' is already partitioned differently", name);
-        error_hint(err, "all sub-nodes of a node must be partitioned alike; a sub-node may be "
-                        "partitioned by another axis");
-        return false;
+        return error_hint(err,
+                          "all sub-nodes of a node must be partitioned alike; a sub-node may be "
+                          "partitioned by another axis");
     }
     if (place_has_parts(policy, op)) {
         error_kind(err, ERROR_CONFLICT, "'%s' is partitioned after its sub-nodes were assigned",
                    name);
-        error_hint(err, "partition first, then graph:assign the resulting sub-nodes");
-        return false;
+        return error_hint(err, "partition first, then graph:assign the resulting sub-nodes");
     }
     (*parts)->level[(*parts)->n++] = *level;
     return true;

@@ -86,8 +86,7 @@ bool place_need_position(const Mesh *mesh, int64_t device, int64_t *out, Error *
     if (*out >= 0)
         return true;
     error_kind(err, ERROR_OUT_OF_RANGE, "the mesh has no device %" PRId64, device);
-    error_hint(err, "it has %" PRId64 " devices, from 0", mesh->n_devices);
-    return false;
+    return error_hint(err, "it has %" PRId64 " devices, from 0", mesh->n_devices);
 }
 
 bool place_read_coordinates(lua_State *L, int at, const Mesh *mesh, SubMesh *out, Error *err)
@@ -173,10 +172,9 @@ static bool refuse_twice(const Policy *policy, const char *who, int64_t position
 {
     error_kind(err, ERROR_CONFLICT, "'%s' has device %" PRId64 " twice", who,
                mesh_device(policy->session->mesh, position));
-    error_hint(
+    return error_hint(
         err,
         "a device runs one part of an op: partition the op into as many parts as it has devices");
-    return false;
 }
 
 bool place_of_positions(Policy *policy, const char *who, const int64_t *position, int64_t n,
@@ -267,8 +265,7 @@ static bool assign_part(lua_State *L, Policy *policy, const NodeRef *node, int64
     const char *name = op_name(policy->session->graph, node->op);
     if (node->n_levels < parts->n) {
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' is partitioned further", name);
-        error_hint(err, "assign its sub-nodes instead");
-        return false;
+        return error_hint(err, "assign its sub-nodes instead");
     }
     place_part(L, policy, node, position);
     return true;
@@ -283,15 +280,14 @@ static bool assign_node(lua_State *L, Policy *policy, const NodeRef *node, const
         return assign_part(L, policy, node, where->position[0], err);
     if (!where->coordinates && node->n_levels > 0) {
         error_kind(err, ERROR_CONFLICT, "a sub-node of '%s' runs on one device", name);
-        error_hint(err, "give one device, or assign the list of sub-nodes to the list of devices");
-        return false;
+        return error_hint(
+            err, "give one device, or assign the list of sub-nodes to the list of devices");
     }
     if (!where->coordinates && where->n == 1 && parts_count(parts) > 1) {
         error_kind(err, ERROR_CONFLICT,
                    "'%s' is partitioned into %" PRId64 " parts: it cannot run on one device", name,
                    parts_count(parts));
-        error_hint(err, "assign its sub-nodes, or give it a part of the mesh: {pp = 0}");
-        return false;
+        return error_hint(err, "assign its sub-nodes, or give it a part of the mesh: {pp = 0}");
     }
     SubMesh sub;
     sandbox_spend(L, where->n);

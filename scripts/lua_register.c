@@ -86,9 +86,9 @@ static bool read_name(lua_State *L, const char **name, Error *err)
         if (is_option(key))
             continue;
         error_set(err, "register_op has no option '%s'", key);
-        error_hint(err, "options: name, kernel, example, flops_per_point, rules, cost, comm, "
-                        "input_gen, inplace, dtype");
-        return false;
+        return error_hint(err,
+                          "options: name, kernel, example, flops_per_point, rules, cost, comm, "
+                          "input_gen, inplace, dtype");
     }
     int type = lua_getfield(L, 2, "name");
     if (type == LUA_TNIL)

@@ -171,16 +171,14 @@ static bool check_row(Policy *policy, Ops *places, Error *err)
         if (places->at[i] > whole.last) {
             error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are in two segments",
                        name_at(policy, places->at[0]), name_at(policy, places->at[i]));
-            error_hint(err, "a group must be within one segment; this one ends with '%s'",
-                       name_at(policy, whole.last));
-            return false;
+            return error_hint(err, "a group must be within one segment; this one ends with '%s'",
+                              name_at(policy, whole.last));
         }
         if (places->at[i] > places->at[i - 1] + 1) {
             error_kind(err, ERROR_OUT_OF_RANGE,
                        "the nodes of a group must be consecutive: '%s' is missing",
                        name_at(policy, places->at[i - 1] + 1));
-            error_hint(err, "graph:between(first, last) returns all of them");
-            return false;
+            return error_hint(err, "graph:between(first, last) returns all of them");
         }
     }
     return true;

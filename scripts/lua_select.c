@@ -146,8 +146,7 @@ static bool read_ntype(Str text, Ntype *out, Error *err)
             return true;
         }
     error_set(err, "there is no node type '%.*s'", STR_ARG(text));
-    error_hint(err, "IRFwOperation, IRDimops, IRPyFunc, IRDataOperation, IRSegment");
-    return false;
+    return error_hint(err, "IRFwOperation, IRDimops, IRPyFunc, IRDataOperation, IRSegment");
 }
 
 /* Empty if there is no such stage. */
@@ -200,16 +199,15 @@ static bool find_field(const char *key, FilterField *out, Error *err)
             return true;
         }
     error_set(err, "a filter has no field '%s'", key);
-    error_hint(
+    return error_hint(
         err, "fields: name, operator, path, op, reads, makes, index, axis, is_param, stage, ntype");
-    return false;
 }
 
 static bool read_filter(lua_State *L, int at, Policy *policy, Filter *out, Error *err)
 {
     *out = (Filter){0};
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
-        FilterField field;
+        FilterField field = FIELD_COUNT;
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
         if (!find_field(key, &field, err) || !read_field(L, policy, field, out, err))
             return false;

@@ -15,8 +15,7 @@ static bool each_has_one(const Policy *policy, int32_t op, const OpPlace *place,
             continue;
         error_kind(err, ERROR_INVALID, "sub-node %" PRId64 " of '%s' has no device", i,
                    op_name(policy->session->graph, op));
-        error_hint(err, "assign all %" PRId64 " of them, or none", place->n);
-        return false;
+        return error_hint(err, "assign all %" PRId64 " of them, or none", place->n);
     }
     return true;
 }
@@ -30,8 +29,7 @@ static bool refuse_order(const Policy *policy, int32_t op, const OpPlace *place,
     error_kind(err, ERROR_CONFLICT,
                "sub-node %" PRId64 " of '%s' is on device %" PRId64 ", out of mesh order", leaf,
                op_name(policy->session->graph, op), mesh_device(mesh, place->position[leaf]));
-    error_hint(err, "sub-nodes must be in mesh order: %s", devices.s);
-    return false;
+    return error_hint(err, "sub-nodes must be in mesh order: %s", devices.s);
 }
 
 /* The axes along which the sub-nodes of one level stand where all others are the first. */
@@ -99,8 +97,7 @@ static bool refuse_fixed(const Policy *policy, int32_t op, SubMesh sub, Error *e
     mesh_format_sizes(mesh, submesh_free(mesh, sub), &left);
     error_kind(err, ERROR_CONFLICT, "'%s' is partitioned by an axis that its devices (%s) lack",
                op_name(policy->session->graph, op), text.s);
-    error_hint(err, "axes of these devices: %s", left.n > 0 ? left.s : "none");
-    return false;
+    return error_hint(err, "axes of these devices: %s", left.n > 0 ? left.s : "none");
 }
 
 /* Axes by size, of those that the op's devices have. */

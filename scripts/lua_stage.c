@@ -31,14 +31,12 @@ static bool check_recompute(Policy *policy, const int32_t *ops, int n, Error *er
         if (place < segment.first || place > segment.last) {
             error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are in two segments",
                        op_name(graph, ops[0]), op_name(graph, ops[i]));
-            error_hint(err, "a recompute group must be within one stage");
-            return false;
+            return error_hint(err, "a recompute group must be within one stage");
         }
         if (placing->recompute && placing->recompute[ops[i]] >= 0) {
             error_kind(err, ERROR_CONFLICT, "'%s' is already in recompute group %d",
                        op_name(graph, ops[i]), placing->recompute[ops[i]]);
-            error_hint(err, "a node can be in only one group");
-            return false;
+            return error_hint(err, "a node can be in only one group");
         }
     }
     return true;
@@ -201,8 +199,7 @@ static bool check_name(const char *name, Error *err)
     if (schedule_kind(str_from(name)) || schedule_is_steps(str_from(name)))
         return true;
     error_set(err, "there is no schedule '%.*s'", 40, name);
-    error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
-    return false;
+    return error_hint(err, "there are %s; or steps such as \"0f0 0f1+1f0 1f1\"", schedule_names());
 }
 
 static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Error *err)
@@ -223,9 +220,8 @@ static bool read_micro_batches(lua_State *L, const char *name, int64_t *out, Err
         return true;
     error_kind(err, ERROR_OUT_OF_RANGE, "a schedule must have 1 to %d micro-batches",
                MICRO_BATCHES_MAX);
-    error_hint(err, "graph:schedule(\"1f1b\", {micro_batches = 4}); there are %s",
-               schedule_names());
-    return false;
+    return error_hint(err, "graph:schedule(\"1f1b\", {micro_batches = 4}); there are %s",
+                      schedule_names());
 }
 
 void schedule_set(lua_State *L, Policy *policy, const char *name, int n_micro_batches)

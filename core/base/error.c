@@ -131,14 +131,15 @@ bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
     return false;
 }
 
-void error_hint(Error *err, const char *format, ...)
+bool error_hint(Error *err, const char *format, ...)
 {
     if (!err || err->hint[0] != '\0')
-        return;
+        return false;
     va_list args;
     va_start(args, format);
     format_into(err->hint, sizeof err->hint, format, args);
     va_end(args);
+    return false;
 }
 
 static int count_chars(const char *s, size_t n)

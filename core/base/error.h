@@ -59,7 +59,8 @@ bool error_set(Error *err, const char *format, ...) __attribute__((format(printf
 bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-void error_hint(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds what to do about it; returns false, too. */
+bool error_hint(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Stamps the place: the offset `at` of source. Keeps a place that is already there. */
 void error_at(Error *err, const Source *source, size_t at);

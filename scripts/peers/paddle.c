@@ -565,8 +565,7 @@ static bool check_fields(lua_State *L, Error *err)
             found |= strcmp(key, known[i]) == 0;
         if (!found) {
             error_set(err, "register_rule has no option '%s'", key);
-            error_hint(err, "options: letters, reduce, forward, backward");
-            return false;
+            return error_hint(err, "options: letters, reduce, forward, backward");
         }
     }
     return true;

@@ -47,16 +47,15 @@ static bool list_methods(Cli *cli, Sides *sides)
         return true;
     error_kind(&cli->err, ERROR_USAGE,
                "--propagate of diff compares two methods or more of a model");
-    error_hint(&cli->err, "dimscope diff --propagate factor,factor:shardy MODEL -m MESH");
-    return false;
+    return error_hint(&cli->err, "dimscope diff --propagate factor,factor:shardy MODEL -m MESH");
 }
 
 static bool list_files(Cli *cli, Sides *sides)
 {
     if (cli->n_operands != 2) {
         error_kind(&cli->err, ERROR_USAGE, "diff compares two plans");
-        error_hint(&cli->err, "dimscope diff A.json B.json, or --propagate factor,spmd MODEL");
-        return false;
+        return error_hint(&cli->err,
+                          "dimscope diff A.json B.json, or --propagate factor,spmd MODEL");
     }
     for (int s = 0; s < 2; s++) {
         sides->name[s] = cli->operand[s];

@@ -94,8 +94,7 @@ static bool ask_drawing(Ui *ui, Work *w, Str words, Error *err)
     if (drawing->other)
         return true;
     error_kind(err, ERROR_USAGE, "there is no plan beside this one");
-    error_hint(err, ":compare opens one");
-    return false;
+    return error_hint(err, ":compare opens one");
 }
 
 /* The part of a file's name behind its last dot. */

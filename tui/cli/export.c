@@ -37,8 +37,7 @@ static const ExportFormat *choose(Cli *cli)
 static bool refuse(Cli *cli, const char *option, const char *of)
 {
     error_kind(&cli->err, ERROR_USAGE, "%s is for %s alone", option, of);
-    error_hint(&cli->err, "leave it out; see dimscope help export");
-    return false;
+    return error_hint(&cli->err, "leave it out; see dimscope help export");
 }
 
 /* What has no bearing on the format is refused rather than passed over. */
@@ -57,9 +56,8 @@ static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind,
     if (second && draws && !*row->of) {
         error_kind(&cli->err, ERROR_USAGE, "--kind %s is of the whole plan, not of '%s'", row->name,
                    second);
-        error_hint(&cli->err, "see dimscope help drawings for what is of an op, a tensor or "
-                              "another plan");
-        return false;
+        return error_hint(&cli->err, "see dimscope help drawings for what is of an op, a tensor or "
+                                     "another plan");
     }
     if (!second || draws || format->group == EXPORT_REPORT)
         return true;
@@ -120,8 +118,7 @@ static bool goes_out(Cli *cli, const ExportFormat *format)
     if (cli->options.output || !format->binary || !isatty(STDOUT_FILENO))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--%s is not for a terminal", format->name);
-    error_hint(&cli->err, "-o FILE writes it into a file");
-    return false;
+    return error_hint(&cli->err, "-o FILE writes it into a file");
 }
 
 static bool write_export(Cli *cli, const ExportFormat *format, const ExportRequest *request)

@@ -198,9 +198,8 @@ static bool unknown_option(Cli *cli, const char *given)
     Nearest nearest = {name, 3, NULL};
     for (const Option *option = cli_options; option->name; option++)
         nearest_try(&nearest, option->name);
-    error_hint(&cli->err, "%s%s", nearest.name ? "did you mean --" : "see dimscope help",
-               nearest.name ? nearest.name : "");
-    return false;
+    return error_hint(&cli->err, "%s%s", nearest.name ? "did you mean --" : "see dimscope help",
+                      nearest.name ? nearest.name : "");
 }
 
 /* Sets the error for the option that getopt refused and has moved past. */
@@ -209,8 +208,7 @@ static bool bad_option(Cli *cli, int code, char *const *argv)
     const Option *option = option_of(optopt);
     if (code == ':' && option) {
         error_kind(&cli->err, ERROR_USAGE, "option --%s needs an argument", option->name);
-        error_hint(&cli->err, "--%s %s: %s", option->name, option->arg, option->help);
-        return false;
+        return error_hint(&cli->err, "--%s %s: %s", option->name, option->arg, option->help);
     }
     if (option)
         return error_kind(&cli->err, ERROR_USAGE, "option --%s takes no argument", option->name);
@@ -229,9 +227,8 @@ static bool read_verb(Cli *cli, const Option *const *given, int n_given, int n, 
             continue;
         error_kind(&cli->err, ERROR_USAGE, "'%s' takes no option --%s",
                    verb ? verb->action.name : "dimscope MODEL", given[i]->name);
-        error_hint(&cli->err, "see dimscope help%s%s", verb ? " " : "",
-                   verb ? verb->action.name : "");
-        return false;
+        return error_hint(&cli->err, "see dimscope help%s%s", verb ? " " : "",
+                          verb ? verb->action.name : "");
     }
     return true;
 }

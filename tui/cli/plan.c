@@ -89,8 +89,7 @@ static bool add_limit(Cli *cli, Limit *limits, int *n, const Limit *limit,
     if (parse(limit->given, &limits[(*n)++].limit))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--max-%s cannot be '%s'", limit->name, limit->given);
-    error_hint(&cli->err, "write it as in --max-%s %s", limit->name, example);
-    return false;
+    return error_hint(&cli->err, "write it as in --max-%s %s", limit->name, example);
 }
 
 enum { LIMITS_MAX = 3 };

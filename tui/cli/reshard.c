@@ -41,8 +41,7 @@ static bool read_tensor(Cli *cli, Asked *asked)
     if (asked->dtype != DT_NONE)
         return shape_check(&asked->shape, &cli->err);
     error_kind(&cli->err, ERROR_USAGE, "'%s' is no element type", cli->options.dtype);
-    error_hint(&cli->err, "bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
-    return false;
+    return error_hint(&cli->err, "bool, str, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128");
 }
 
 static const Mesh *read_mesh(Cli *cli, const char *option, const char *text)
@@ -82,8 +81,8 @@ static bool read_asked(Cli *cli, Asked *asked)
     const char *machine = cli->options.machine ? cli->options.machine : "h100x8";
     if (!cli->options.mesh) {
         error_kind(&cli->err, ERROR_USAGE, "reshard needs a mesh");
-        error_hint(&cli->err, "dimscope reshard 4096x768 4096/dp,768 4096,768/tp -m dp=2,tp=4");
-        return false;
+        return error_hint(&cli->err,
+                          "dimscope reshard 4096x768 4096/dp,768 4096,768/tp -m dp=2,tp=4");
     }
     if (!read_tensor(cli, asked) || !(asked->mesh = read_mesh(cli, "-m", cli->options.mesh)))
         return false;

@@ -16,8 +16,7 @@ static bool read_number(Cli *cli, const char *name, const char *given, int64_t l
     if (!given || (str_to_int(str_from(given), out) && *out >= least && *out <= most))
         return true;
     error_kind(&cli->err, ERROR_USAGE, "--%s cannot be '%s'", name, given);
-    error_hint(&cli->err, "a whole number, %" PRId64 " to %" PRId64, least, most);
-    return false;
+    return error_hint(&cli->err, "a whole number, %" PRId64 " to %" PRId64, least, most);
 }
 
 bool cli_run_options(Cli *cli, RunOptions *out)
