@@ -7,6 +7,16 @@ void sheet_column(Sheet *sheet, const char *name, bool number)
     vec_push(sheet->arena, &sheet->columns, ((SheetColumn){name, number}));
 }
 
+void sheet_head(Sheet *sheet, const char *columns)
+{
+    for (Str rest = str_from(columns); rest.n > 0;) {
+        Str name = str_take(&rest, ' ');
+        bool number = str_ends(name, STR("#"));
+        name.n -= number;
+        sheet_column(sheet, arena_str(sheet->arena, name), number);
+    }
+}
+
 void sheet_columns(Sheet *sheet, const SheetColumn *columns)
 {
     for (; columns->name; columns++)

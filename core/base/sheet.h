@@ -1,8 +1,7 @@
 /* sheet.h - what a view shows as a table of values, for csv, json and md: all rows, not only those
  * on the screen.
  *
- *     sheet_column(sheet, "tensor", false);
- *     sheet_column(sheet, "total_us", true);
+ *     sheet_head(sheet, "tensor total_us#");
  *     sheet_put(sheet, name); sheet_number(sheet, us);      row by row
  *
  * Names of columns are words of the JSON schema where it has them; a number's unit is in its name.
@@ -26,6 +25,8 @@ typedef struct {
 } Sheet;
 
 void sheet_column(Sheet *sheet, const char *name, bool number);
+void sheet_head(Sheet *sheet,
+                const char *columns); /* "tensor total_us#": with # it is of numbers */
 void sheet_columns(Sheet *sheet, const SheetColumn *columns); /* ended by one without a name */
 void sheet_put(Sheet *sheet, Str text);                       /* kept as a view */
 void sheet_number(Sheet *sheet, double value);

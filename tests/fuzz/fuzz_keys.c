@@ -6,7 +6,7 @@
  */
 #include "core/model/onnx.h"
 #include "scripts/hooks.h"
-#include "tui/app/mouse.h"
+#include "tui/app/app.h"
 
 #include "tests/fuzz/sandbox.h"
 #include "tests/unit/graph_text.h"

@@ -59,7 +59,7 @@ static void draw_somewhere(Ui *ui, ShowId show)
         grid->cells[i] = (Cell){.rune = '#', .width = 1};
     ui->at.show = show;
     for (int i = draw_lot(6); i > 0; i--)
-        views[show]->act(ui, acts[draw_lot(COUNT_OF(acts))], 0);
+        views[show]->act(ui, acts[draw_lot(COUNT_OF(acts))]);
     ui->at.show = show;
     Pen pen = pen_new(grid, area);
     views[show]->draw(ui, &pen);
@@ -91,7 +91,7 @@ static void panes_keep_to_themselves(void **state)
             ui_select_tensor(ui, draw_lot(session->graph->n_tensors));
         ui->rank = draw_lot((int)session->mesh->n_devices);
         for (int turn = draw_lot(12); turn > 0; turn--)
-            view_mesh.act(ui, ACT_DIM_NEXT, 0);
+            view_mesh.act(ui, ACT_DIM_NEXT);
         ui->at.item = draw_lot(9) ? ui->at.item : 0;
         draw_somewhere(ui, shows[draw_lot(COUNT_OF(shows))]);
         app_draw(app); /* the frame's memory goes */

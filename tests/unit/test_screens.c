@@ -2,7 +2,7 @@
 #include "tests/unit/screen.h"
 #include "tests/unit/graph_text.h"
 
-#include "tui/app/mouse.h"
+#include "tui/app/app.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include "core/session/planfile.h"
 
-#include "tui/views/view_policy.h"
+#include "tui/views/policy_lines.h"
 
 #include <stdlib.h>
 #include <unistd.h>

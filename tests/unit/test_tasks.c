@@ -6,7 +6,7 @@
 
 #include "tui/app/reload.h"
 #include "tui/cli/cli.h"
-#include "tui/views/view_policy.h"
+#include "tui/views/policy_lines.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

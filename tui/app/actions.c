@@ -18,9 +18,8 @@
 #include "tui/views/graph/graph_row.h"
 #include "tui/views/page.h"
 #include "tui/views/run_state.h"
-#include "tui/views/view_policy.h"
+#include "tui/views/policy_lines.h"
 #include "tui/state/pins.h"
-#include "tui/app/settings.h"
 
 #include <stdio.h>
 
@@ -281,8 +280,11 @@ static void show(Ui *ui, ShowId show_id)
     ShowId from = ui->at.show;
 
     ui_show(ui, show_id);
-    if (ui->views[show_id]->enter)
-        ui->views[show_id]->enter(ui, from);
+    const View *view = ui->views[show_id];
+    if (view->enter)
+        view->enter(ui, from);
+    else if (view->enter_act != ACT_NONE)
+        view->act(ui, view->enter_act);
 }
 
 /* The newest error first; the list's next one while it is shown. */
@@ -291,7 +293,7 @@ static void next_error(Ui *ui, int by)
     if (ui->at.show != SHOW_ERRORS)
         show(ui, SHOW_ERRORS);
     else
-        view_errors.act(ui, by > 0 ? ACT_DOWN : ACT_UP, 0);
+        view_errors.act(ui, by > 0 ? ACT_DOWN : ACT_UP);
 }
 
 /* Another policy takes the place of the one before; what was changed here stays. */
@@ -328,7 +330,7 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
     else if (act == ACT_PIN)
         *ok = pins_set(ui, args, err);
     else if (act == ACT_FOLD_DEPTH)
-        view_graph.act(ui, act, args.s[0]);
+        view_graph.act(ui, act);
     else if (act == ACT_WHY_NOT && mesh_find_axis(ui->session->mesh, args) >= 0)
         why_not_chosen(ui, mesh_find_axis(ui->session->mesh, args));
     else if (act == ACT_WHY_NOT)
@@ -370,12 +372,11 @@ static bool act_on_list(Ui *ui, ActId act, Str args, bool *ok, Error *err)
         ui->asked.letter = act;
     else if (act == ACT_SORT && args.n > 0)
         *ok = graph_sort(ui, args, err);
-    else if (act == ACT_SORT &&
-             !ui->views[ui->at.show]->act(ui, act, 0)) /* a view may have its own */
+    else if (act == ACT_SORT && !ui->views[ui->at.show]->act(ui, act)) /* a view may have its own */
         graph_sort_menu(ui);
     else if (act == ACT_COLUMNS && args.n > 0)
         *ok = graph_columns_toggle(ui, args, err);
-    else if (act == ACT_COLUMNS && ui->views[ui->at.show]->act(ui, act, 0))
+    else if (act == ACT_COLUMNS && ui->views[ui->at.show]->act(ui, act))
         return true;
     else if (act == ACT_COLUMNS)
         graph_columns_menu(ui);
@@ -401,7 +402,7 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         *ok = pins_undo(ui, err);
     else if (act == ACT_REDO)
         *ok = pins_redo(ui, err);
-    else if (act == ACT_WHAT_IF && ui->views[ui->at.show]->act(ui, act, 0))
+    else if (act == ACT_WHAT_IF && ui->views[ui->at.show]->act(ui, act))
         return true; /* what the view shows has options of its own */
     else if (act == ACT_PIN || act == ACT_WHAT_IF)
         pins_menu(ui, act == ACT_WHAT_IF);
@@ -544,13 +545,14 @@ static void act_on_program(App *app, ActId act)
     }
 }
 
-static void perform(App *app, const Action *action, Str args, Key last)
+static void perform(App *app, const Action *action, Str args, Key key)
 {
     Ui *ui = &app->ui;
     ActId act = (ActId)action->id;
     Error err = {0};
     bool ok = true;
 
+    ui->key = key;
     if (args.n > 0 && command_with_text(app, act, args, &ok, &err)) {
         if (!ok)
             ui_error(ui, &err);
@@ -561,11 +563,11 @@ static void perform(App *app, const Action *action, Str args, Key last)
             ui_error(ui, &err);
         return;
     }
-    if (ui->views[ui->at.show]->act(ui, act, last) || act_on_place(app, act))
+    if (ui->views[ui->at.show]->act(ui, act) || act_on_place(app, act))
         return;
     bool folds = act >= ACT_FOLD && act <= ACT_FOLD_DEPTH && ui->at.show < SHOW_TABS;
     if (folds || act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
-        view_graph.act(ui, act, last);
+        view_graph.act(ui, act);
     else
         act_on_program(app, act);
 }

@@ -6,7 +6,6 @@
 #include "tui/app/go.h"
 #include "tui/state/job.h"
 #include "tui/state/menu.h"
-#include "tui/app/mouse.h"
 #include "tui/app/reload.h"
 #include "tui/app/resume.h"
 

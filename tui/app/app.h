@@ -121,4 +121,11 @@ void app_run_asked(App *app);         /* what a view or a menu asked for with Ui
 /* Changes the plan under the explorer; errors go to the message line. */
 void app_rerun_policy(App *app);
 
+bool settings_set(Ui *ui, Str args, Error *err); /* "NAME=VALUE"; "NAME" says its value */
+void settings_menu(Ui *ui);
+
+enum { DOUBLE_MS = 400 };
+
+void mouse_event(App *app, MouseKind kind, int x, int y, int64_t now_ms);
+
 #endif

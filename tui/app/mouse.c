@@ -1,4 +1,4 @@
-#include "tui/app/mouse.h"
+#include "tui/app/app.h"
 
 #include "tui/app/go.h"
 #include "tui/state/menu.h"
@@ -23,7 +23,7 @@ static void wheel(App *app, bool up, int x, int y)
         menu_key(&app->ui, up ? K_UP : K_DOWN);
     else if (pane)
         for (int i = 0; i < 3; i++)
-            views[pane->show]->act(&app->ui, up ? ACT_UP : ACT_DOWN, 0);
+            views[pane->show]->act(&app->ui, up ? ACT_UP : ACT_DOWN);
 }
 
 static void click_menu(Ui *ui, int x, int y)

@@ -1,4 +1,4 @@
-#include "tui/app/settings.h"
+#include "tui/app/app.h"
 
 #include "tui/state/menu.h"
 

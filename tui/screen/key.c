@@ -19,26 +19,24 @@ static const KeyName key_names[] = {
     {"PgDn", K_PGDN},
     {"Home", K_HOME},
     {"BTab", K_BTAB},
-    {"F10", K_F1 + 9},
-    {"F11", K_F1 + 10},
-    {"F12", K_F1 + 11},
     {"Esc", K_ESC},
     {"Tab", K_TAB},
     {"End", K_END},
-    {"F1", K_F1},
-    {"F2", K_F1 + 1},
-    {"F3", K_F1 + 2},
-    {"F4", K_F1 + 3},
-    {"F5", K_F1 + 4},
-    {"F6", K_F1 + 5},
-    {"F7", K_F1 + 6},
-    {"F8", K_F1 + 7},
-    {"F9", K_F1 + 8},
     {"BS", K_BACKSPACE},
     {"Up", K_UP},
     {"Lt", '<'},
 };
 enum { N_KEY_NAMES = sizeof key_names / sizeof key_names[0] };
+
+/* "F1" to "F12" at the start of the text: how many bytes, or 0. */
+static size_t read_function_key(Str text, Key *key)
+{
+    if (text.n < 2 || text.s[0] != 'F' || text.s[1] < '1' || text.s[1] > '9')
+        return 0;
+    bool two = text.n > 2 && text.s[1] == '1' && text.s[2] >= '0' && text.s[2] <= '2';
+    *key = K_F1 + (two ? 9 + text.s[2] - '0' : text.s[1] - '1');
+    return two ? 3 : 2;
+}
 
 Key key_read(Str *text)
 {
@@ -48,6 +46,8 @@ Key key_read(Str *text)
     if (text->n >= 3 && text->s[0] == 'C' && text->s[1] == '-') {
         n = 3;
         key = key_ctrl(text->s[2]);
+    } else if (read_function_key(*text, &key)) {
+        n = read_function_key(*text, &key);
     } else {
         for (int i = 0; i < N_KEY_NAMES; i++) {
             if (!str_starts(*text, str_from(key_names[i].name)))
@@ -91,7 +91,9 @@ void key_format(Key key, Buf *out)
             return;
         }
     }
-    if (key > 0 && key < 32)
+    if (key >= K_F1 && key < K_LAST)
+        buf_printf(out, "F%d", key - K_F1 + 1);
+    else if (key > 0 && key < 32)
         buf_printf(out, "C-%c", tolower(key | 0x40));
     else if (key < 0x80)
         buf_putc(out, (char)key);

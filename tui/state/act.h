@@ -10,120 +10,160 @@
 #include "core/session/action.h"
 #include "tui/screen/key.h"
 
-/* ORDER ACT: the ids of the table's rows. */
+/* The rows, in the order help shows them: id, name, keys, argument, help, group. */
+
+#define EXPLORER_ACTIONS(ACT)                                                                      \
+    ACT(DOWN, "down", "j Down", "", "next row", "move")                                            \
+    ACT(UP, "up", "k Up", "", "previous row", "move")                                              \
+    ACT(PAGE_DOWN, "page-down", "PgDn C-f", "", "one page down", "move")                           \
+    ACT(PAGE_UP, "page-up", "PgUp", "", "one page up", "move")                                     \
+    ACT(HALF_DOWN, "half-down", "C-d", "", "half a page down", "move")                             \
+    ACT(HALF_UP, "half-up", "C-u", "", "half a page up", "move")                                   \
+    ACT(TOP, "top", "gg Home", "", "first row", "move")                                            \
+    ACT(BOTTOM, "bottom", "G End", "", "last row", "move")                                         \
+    ACT(LEFT, "left", "h Left", "", "close the group, or go to its first row; previous rank",      \
+        "move")                                                                                    \
+    ACT(RIGHT, "right", "l Right", "", "open the group; next rank", "move")                        \
+    ACT(OPEN, "open", "Enter", "", "open the row; on xN: list its members", "move")                \
+    ACT(DIM_NEXT, "dim-next", ">", "",                                                             \
+        "next dim of the tensor, which p pins; in Mesh: other axes", "move")                       \
+    ACT(DIM_PREVIOUS, "dim-previous", "<", "", "previous dim", "move")                             \
+    ACT(GOTO, "row", "", "N", "go to row N; :120 is short for row 120", "move")                    \
+    ACT(FOLD, "fold", "za", "",                                                                    \
+        "open or close the group; all lines of the policy or those that decide", "fold")           \
+    ACT(FOLD_NONE, "unfold-all", "zR", "", "open every group", "fold")                             \
+    ACT(FOLD_ALL, "fold-all", "zM", "", "close every group", "fold")                               \
+    ACT(FOLD_DEPTH, "depth", "z1 z2 z3 z4 z5 z6 z7 z8 z9", "N", "open groups down to that depth",  \
+        "fold")                                                                                    \
+    ACT(CONSUMER, "consumer", "gd", "", "go to the op that reads this; choose when several do",    \
+        "go")                                                                                      \
+    ACT(PRODUCER, "producer", "gu", "",                                                            \
+        "go to the op that makes this; choose among the inputs of an op", "go")                    \
+    ACT(RESHARD, "reshard", "gr", "", "go to its reshard", "go")                                   \
+    ACT(NEXT_TENSOR, "next-tensor", "]t", "", "next tensor of the op", "go")                       \
+    ACT(PREVIOUS_TENSOR, "previous-tensor", "[t", "", "previous tensor of the op", "go")           \
+    ACT(PICK_TENSOR, "tensors", "t", "", "choose among the tensors of the op", "go")               \
+    ACT(NEXT_RESHARD, "next-reshard", "]r", "", "next op whose value is resharded", "go")          \
+    ACT(PREVIOUS_RESHARD, "previous-reshard", "[r", "", "previous op whose value is resharded",    \
+        "go")                                                                                      \
+    ACT(NEXT_CHANGE, "next-change", "]c", "", "next row that the last change of the plan changed", \
+        "go")                                                                                      \
+    ACT(PREVIOUS_CHANGE, "previous-change", "[c", "",                                              \
+        "previous row that the last change of the plan changed", "go")                             \
+    ACT(NEXT_ERROR, "next-error", "]e", "", "the errors so far: the newest, then the next", "go")  \
+    ACT(PREVIOUS_ERROR, "previous-error", "[e", "",                                                \
+        "the errors so far: the newest, then the one before", "go")                                \
+    ACT(OTHER_END, "other-end", "%", "",                                                           \
+        "the other end of its reshard: from its maker to its reader and back", "go")               \
+    ACT(SEARCH, "search", "/ F3", "REGEX",                                                         \
+        "find an op by name, path or operator, or a tensor by name", "go")                         \
+    ACT(SEARCH_NEXT, "search-next", "n", "", "next match", "go")                                   \
+    ACT(SEARCH_PREVIOUS, "search-previous", "N", "", "previous match", "go")                       \
+    ACT(BACK, "back", "Backspace H C-o", "", "back to where you came from", "go")                  \
+    ACT(FORWARD, "forward", "L", "", "forward again", "go")                                        \
+    ACT(JUMPS, "jumps", "", "", "places you came from: choose one", "go")                          \
+    ACT(SET_MARK, "mark", "m", "LETTER", "then a letter: remember this place by it", "go")         \
+    ACT(GO_MARK, "go-mark", "'", "LETTER",                                                         \
+        "then a letter: go to that place; '' is where you were last", "go")                        \
+    ACT(FILTER, "filter", "f F4", "TERMS",                                                         \
+        "list only some ops: MatMul partial:tp kind:AR|AG ms>1 !norm", "list")                     \
+    ACT(FILTER_DROP, "filter-drop", "F", "", "drop the filter", "list")                            \
+    ACT(SORT, "sort", "s F6", "[COLUMN]",                                                          \
+        "sort the rows of each group by a column, or back to program order", "list")               \
+    ACT(COLUMNS, "columns", "S", "[COLUMN]", "choose the columns that are shown", "list")          \
+    ACT(TAG, "tag", "Space", "", "tag or untag the row's ops, and step down", "list")              \
+    ACT(TAG_ALL, "tag-all", "T", "", "tag all ops that are listed, or none", "list")               \
+    ACT(SHOW_GRAPH, "graph", "1", "", "the outline of the graph", "view")                          \
+    ACT(SHOW_OP, "op", "2", "[OP]", "one op: index dims, cuts, operands, cost", "view")            \
+    ACT(SHOW_TENSOR, "tensor", "3", "[TENSOR]", "one tensor: its sharding five ways, its slices",  \
+        "view")                                                                                    \
+    ACT(SHOW_MESH, "devices", "4", "",                                                             \
+        "the mesh: what each rank holds; again: groups that communicate", "view")                  \
+    ACT(SHOW_COMM, "comm", "5", "", "all reshards, the most expensive first", "view")              \
+    ACT(SHOW_MEM, "mem", "6", "", "memory of a device, and what is alive at its peak", "view")     \
+    ACT(SHOW_DIFF, "diff", "7", "[PLAN]", "two plans side by side", "view")                        \
+    ACT(SHOW_POLICY, "policy", "8", "[POLICY]",                                                    \
+        "the policy line by line, and a console; another policy", "view")                          \
+    ACT(SHOW_RUN, "timeline", "9", "", "the plan executed: timeline, check, measured times",       \
+        "view")                                                                                    \
+    ACT(SCHEDULE, "schedule", "gp", "", "the pipeline: stages and micro-batches along time",       \
+        "view")                                                                                    \
+    ACT(NEAR, "near", "Z", "", "boxes around this op", "view")                                     \
+    ACT(LINKS, "links", "", "", "who sends to whom, and the load of links", "view")                \
+    ACT(JOURNAL, "journal", "", "", "decisions made here, line by line, and where undo is",        \
+        "view")                                                                                    \
+    ACT(ERRORS, "errors", "", "", "errors so far, with their places", "view")                      \
+    ACT(WHY, "why", "w", "[TENSOR[.DIM]]",                                                         \
+        "why it is sharded this way, step by step back to the policy", "view")                     \
+    ACT(WHY_NOT, "why-not", "W", "[AXIS]", "why an axis does not shard this, and what stopped it", \
+        "view")                                                                                    \
+    ACT(FINDINGS, "findings", "gf", "", "all findings: notes, warnings, errors", "view")           \
+    ACT(EVENTS, "events", "ge", "", "how propagation made the plan, event by event", "view")       \
+    ACT(HELP, "help", "? F1", "[lua.NAME]", "this page, or what scripts can call", "view")         \
+    ACT(TOUR, "tour", "C-n", "", "in the tour: type what it says", "view")                         \
+    ACT(GROUPING, "grouping", "c", "",                                                             \
+        "in Mem: group by class, layer and tensor, or less; in Schedule: rows are devices",        \
+        "view")                                                                                    \
+    ACT(EQUAL, "equal", "=", "",                                                                   \
+        "in Diff: show equal rows too; in Schedule: steps of equal width", "view")                 \
+    ACT(COMPARE, "compare", "d", "[PLAN]",                                                         \
+        "compare with another plan: policy, plan.json, mesh, method", "view")                      \
+    ACT(NEXT_PANE, "next-pane", "Tab C-wl C-wj", "", "next pane", "view")                          \
+    ACT(PREVIOUS_PANE, "previous-pane", "BTab C-wh C-wk", "", "previous pane", "view")             \
+    ACT(ZOOM, "zoom", "zz", "", "one pane on the whole screen, or all again", "view")              \
+    ACT(PIN, "pin", "p", "[AXIS]", "pin the dim under the cursor: a menu of its axes", "plan")     \
+    ACT(UNPIN, "unpin", "P", "", "drop the pin of the dim under the cursor", "plan")               \
+    ACT(ASSIGN, "assign", "", "DIM=AXES", "shard an index dim of this op over axes: k=tp", "plan") \
+    ACT(DECIDE, "decide", "", "WHAT ARG",                                                          \
+        "for the whole tensor: replicated tp, unreduced tp, barrier none, tie X", "plan")          \
+    ACT(UNDECIDE, "undecide", "", "", "drop the decisions about the whole tensor", "plan")         \
+    ACT(WHAT_IF, "what-if", "x", "", "the same menu with what each choice would change", "plan")   \
+    ACT(UNDO, "undo", "u", "", "undo the last change of the plan", "plan")                         \
+    ACT(REDO, "redo", "C-r", "", "redo it", "plan")                                                \
+    ACT(POLICY, "rerun", "r", "", "run the policy again", "plan")                                  \
+    ACT(RELOAD, "reload", "R", "", "read model, policy, machine and settings again", "plan")       \
+    ACT(MESH, "mesh", "", "dp=4,tp=2", "plan for another mesh", "plan")                            \
+    ACT(RANK, "rank", "", "N", "show what rank N holds", "plan")                                   \
+    ACT(WRITE, "write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan")          \
+    ACT(SAVE, "save", "", "FILE", "save the plan: its decisions as plan.json", "plan")             \
+    ACT(EDIT, "edit", "e", "", "open $EDITOR at the policy line shown here", "plan")               \
+    ACT(LUA, "lua", "i", "[LINE]", "type Lua: query or change the plan, in the policy's state",    \
+        "plan")                                                                                    \
+    ACT(RUN, "run", "", "[verify|fast] [repeat N]",                                                \
+        "execute the plan on threads, check it and time it", "plan")                               \
+    ACT(TRACE, "trace", "", "FILE", "write the predicted timeline, and the run, for Perfetto",     \
+        "keep")                                                                                    \
+    ACT(TIME_IN, "time-in", "+", "", "in Run and Schedule: zoom in", "view")                       \
+    ACT(TIME_OUT, "time-out", "-", "", "in Run and Schedule: zoom out", "view")                    \
+    ACT(COPY, "copy", "y", "", "copy the name, sharding or line under the cursor", "keep")         \
+    ACT(COPY_AS, "copy-as", "Y", "[FORM]", "copy it in another notation: a menu of them", "keep")  \
+    ACT(EXPORT, "export", "E", "[FILE [KIND]]",                                                    \
+        "write the view to a file: svg html txt ansi csv json md", "keep")                         \
+    ACT(SCREEN, "screen", "", "FILE", "write this screen as text", "keep")                         \
+    ACT(COMMAND, "command", ":", "", "type the name of an action; Tab completes", "program")       \
+    ACT(PALETTE, "palette", "C-p", "", "find an action by a few letters of its name or help",      \
+        "program")                                                                                 \
+    ACT(SHELL, "shell", "!", "COMMAND",                                                            \
+        "run a shell command; %op %tensor %file are what is selected", "program")                  \
+    ACT(OPTIONS, "options", "o F2", "", "the settings: see and change them", "program")            \
+    ACT(SET, "set", "", "[NAME[=VALUE]]", "show or change a setting", "program")                   \
+    ACT(NUMBERS, "numbers", "#", "", "row numbers", "program")                                     \
+    ACT(GLYPHS, "glyphs", "~", "", "line drawing or plain ASCII", "program")                       \
+    ACT(REDRAW, "redraw", "C-l", "", "draw everything anew", "program")                            \
+    ACT(SUSPEND, "suspend", "C-z", "", "back to the shell; fg returns", "program")                 \
+    ACT(CANCEL, "cancel", "Esc C-c", "", "leave a prompt, menu or view; never quits", "program")   \
+    ACT(CLOSE, "close", "q", "", "close this view; at the graph: quit", "program")                 \
+    ACT(QUIT, "quit", "Q F10", "", "quit", "program")
+
 typedef enum {
     ACT_NONE,
-    ACT_DOWN,
-    ACT_UP,
-    ACT_PAGE_DOWN,
-    ACT_PAGE_UP,
-    ACT_HALF_DOWN,
-    ACT_HALF_UP,
-    ACT_TOP,
-    ACT_BOTTOM,
-    ACT_LEFT,
-    ACT_RIGHT,
-    ACT_OPEN,
-    ACT_DIM_NEXT,
-    ACT_DIM_PREVIOUS,
-    ACT_GOTO,
-    ACT_FOLD,
-    ACT_FOLD_NONE,
-    ACT_FOLD_ALL,
-    ACT_FOLD_DEPTH,
-    ACT_CONSUMER,
-    ACT_PRODUCER,
-    ACT_RESHARD,
-    ACT_NEXT_TENSOR,
-    ACT_PREVIOUS_TENSOR,
-    ACT_PICK_TENSOR,
-    ACT_NEXT_RESHARD,
-    ACT_PREVIOUS_RESHARD,
-    ACT_NEXT_CHANGE,
-    ACT_PREVIOUS_CHANGE,
-    ACT_NEXT_ERROR,
-    ACT_PREVIOUS_ERROR,
-    ACT_OTHER_END,
-    ACT_SEARCH,
-    ACT_SEARCH_NEXT,
-    ACT_SEARCH_PREVIOUS,
-    ACT_BACK,
-    ACT_FORWARD,
-    ACT_JUMPS,
-    ACT_SET_MARK,
-    ACT_GO_MARK,
-    ACT_FILTER,
-    ACT_FILTER_DROP,
-    ACT_SORT,
-    ACT_COLUMNS,
-    ACT_TAG,
-    ACT_TAG_ALL,
-    ACT_SHOW_GRAPH,
-    ACT_SHOW_OP,
-    ACT_SHOW_TENSOR,
-    ACT_SHOW_MESH,
-    ACT_SHOW_COMM,
-    ACT_SHOW_MEM,
-    ACT_SHOW_DIFF,
-    ACT_SHOW_POLICY,
-    ACT_SHOW_RUN,
-    ACT_SCHEDULE,
-    ACT_NEAR,
-    ACT_LINKS,
-    ACT_JOURNAL,
-    ACT_ERRORS,
-    ACT_WHY,
-    ACT_WHY_NOT,
-    ACT_FINDINGS,
-    ACT_EVENTS,
-    ACT_HELP,
-    ACT_TOUR,
-    ACT_GROUPING,
-    ACT_EQUAL,
-    ACT_COMPARE,
-    ACT_NEXT_PANE,
-    ACT_PREVIOUS_PANE,
-    ACT_ZOOM,
-    ACT_PIN,
-    ACT_UNPIN,
-    ACT_ASSIGN,
-    ACT_DECIDE,
-    ACT_UNDECIDE,
-    ACT_WHAT_IF,
-    ACT_UNDO,
-    ACT_REDO,
-    ACT_POLICY,
-    ACT_RELOAD,
-    ACT_MESH,
-    ACT_RANK,
-    ACT_WRITE,
-    ACT_SAVE,
-    ACT_EDIT,
-    ACT_LUA,
-    ACT_RUN,
-    ACT_TRACE,
-    ACT_TIME_IN,
-    ACT_TIME_OUT,
-    ACT_COPY,
-    ACT_COPY_AS,
-    ACT_EXPORT,
-    ACT_SCREEN,
-    ACT_COMMAND,
-    ACT_PALETTE,
-    ACT_SHELL,
-    ACT_OPTIONS,
-    ACT_SET,
-    ACT_NUMBERS,
-    ACT_GLYPHS,
-    ACT_REDRAW,
-    ACT_SUSPEND,
-    ACT_CANCEL,
-    ACT_CLOSE,
-    ACT_QUIT,
-    ACT_COUNT
+#define ACT(id, ...) ACT_##id,
+    EXPLORER_ACTIONS(ACT)
+#undef ACT
+        ACT_COUNT
 } ActId;
 
-/* The rows, in the order help shows them; ended by a row without a name. */
+/* Ended by a row without a name. */
 extern const Action explorer_actions[];
 
 const Action *action_by_id(ActId id);

@@ -44,7 +44,7 @@ static void table_done(Ui *ui, void *context, bool ok, const Error *err)
     }
     comm_take_table(ui->comm, made);
     if (ui->at.show == SHOW_COMM)
-        ui->views[SHOW_COMM]->enter(ui, SHOW_COMM);
+        ui->views[SHOW_COMM]->act(ui, ACT_SHOW_COMM);
 }
 
 void comm_follow(Ui *ui)
@@ -55,10 +55,5 @@ void comm_follow(Ui *ui)
     Comm *made = arena_make(arena, Comm);
     *made = *ui->comm;
     made->arena = arena;
-    if (!job_start(ui, &(JobWork){.title = "reshards",
-                                  .work = table_work,
-                                  .done = table_done,
-                                  .context = made,
-                                  .yields = true}))
-        arena_free(arena);
+    job_follow(ui, "reshards", table_work, table_done, made, arena);
 }

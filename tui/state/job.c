@@ -58,6 +58,13 @@ bool job_start(Ui *ui, const JobWork *work)
     return true;
 }
 
+void job_follow(Ui *ui, const char *title, bool (*work)(void *, Progress *, Error *),
+                void (*done)(Ui *, void *, bool, const Error *), void *context, Arena *arena)
+{
+    if (!job_start(ui, &(JobWork){title, work, done, context, .yields = true}))
+        arena_free(arena);
+}
+
 bool job_poll(Ui *ui)
 {
     if (!ui->jobs.running || !worker_wait(ui->jobs.running->worker, 0))

@@ -44,6 +44,12 @@ typedef struct {
  * called then. */
 bool job_start(Ui *ui, const JobWork *work);
 
+/* Begins work that nobody asked for: it gives way to other jobs, and the screen does not mention
+ * it. Its context lives in the arena, which is freed here when the work cannot begin, else by
+ * done(). */
+void job_follow(Ui *ui, const char *title, bool (*work)(void *, Progress *, Error *),
+                void (*done)(Ui *, void *, bool, const Error *), void *context, Arena *arena);
+
 /* Whether it is over now: then done() was called. To be asked at every turn of the loop. */
 bool job_poll(Ui *ui);
 void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */

@@ -58,10 +58,5 @@ void reasons_follow(Ui *ui)
     Arena *arena = arena_new();
     FindJob *job = arena_make(arena, FindJob);
     *job = (FindJob){arena, plan, reasons_new(arena)};
-    if (!job_start(ui, &(JobWork){.title = "reasons",
-                                  .work = find_work,
-                                  .done = find_done,
-                                  .context = job,
-                                  .yields = true}))
-        arena_free(arena);
+    job_follow(ui, "reasons", find_work, find_done, job, arena);
 }

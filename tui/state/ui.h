@@ -83,6 +83,7 @@ struct Ui {
     Changes changes;
     Jobs jobs;
 
+    Key key; /* the last one of a sequence, or the first character of a command's argument */
     Menu menu;
     const Prompt *prompt; /* of the explorer, for what is typed inside a view; NULL: none */
     Messages messages;

@@ -1,4 +1,4 @@
-#include "tui/views/mesh_facts.h"
+#include "tui/views/mesh_grid.h"
 
 #include "tui/views/label.h"
 

@@ -8,6 +8,7 @@
 #define TUI_VIEWS_MESH_GRID_H
 
 #include "core/layout/mesh.h"
+#include "tui/state/ui.h"
 #include "tui/views/tiles.h"
 
 typedef struct {
@@ -49,5 +50,12 @@ typedef struct {
 /* In w columns and h lines; `lines` of a full cell. Where not all fit those around the cursor's are
  * shown. */
 MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, int h);
+
+/* The first step that communicates of the selected tensor's reshard, or NULL if there is none. */
+const Step *mesh_next_step(const Ui *ui);
+
+void mesh_draw_links(const Ui *ui, Pen *pen);
+void mesh_draw_groups(const Ui *ui, Pen *pen);
+void mesh_draw_next(const Ui *ui, Pen *pen);
 
 #endif

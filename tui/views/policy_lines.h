@@ -70,4 +70,7 @@ static inline bool policy_line_is_unused(const PolicyLine *line)
     return line->calls && line->made == 0 && !line->finding;
 }
 
+/* Where an editor is opened: at the line that failed, else at the cursor's. False: no policy. */
+bool policy_place(Ui *ui, Str *file, int *line);
+
 #endif

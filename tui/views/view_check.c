@@ -176,9 +176,9 @@ static void draw(Ui *ui, Pen *pen)
         draw_kinds(ui, run, pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    return view_run.act(ui, act, last);
+    return view_run.act(ui, act);
 }
 
 static void note(Ui *ui, Buf *out)
@@ -190,9 +190,7 @@ static void table(Ui *ui, Sheet *out)
 {
     const RunState *run = run_state(ui);
 
-    sheet_column(out, "kind", false);
-    sheet_column(out, "ops", true);
-    sheet_column(out, "predicted_us", true);
+    sheet_head(out, "kind ops# predicted_us#");
     if (run->arena)
         sheet_column(out, "measured_us", true);
     for (int k = 0; k < run->timeline->n_kinds; k++) {

@@ -386,8 +386,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_headline(ui, pen);
     int h = pen->area.h - pen->y - 1 - sums;
     h = h < 1 ? 1 : h;
-    ui->list[SHOW_COMM].height = h;
-    ui->list[SHOW_COMM].top = list_scroll(ui->list[SHOW_COMM].top, ui->at.reshard, comm->n_rows, h);
+    list_show(&ui->list[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
     int first = (int)ui->list[SHOW_COMM].top,
         n = comm->n_rows - first < h ? comm->n_rows - first : h;
     CommWidths widths = widths_for(ui, first, n, pen->area.w);
@@ -478,12 +477,11 @@ static bool open_op(Ui *ui)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     int64_t at = ui->at.reshard;
     int n = comm_arranged(ui)->n_rows;
 
-    (void)last;
     if (n <= 0)
         return n < 0 && act == ACT_SHOW_COMM;
     if (act == ACT_SHOW_COMM)
@@ -536,12 +534,6 @@ static const Hint hints[] = {
     {ACT_HELP, "help"},       {ACT_CLOSE, "close"},      {0},
 };
 
-static void enter(Ui *ui, ShowId from)
-{
-    (void)from;
-    act(ui, ACT_SHOW_COMM, 0);
-}
-
 const View view_comm = {
     .name = "Comm",
     .draw = draw,
@@ -551,6 +543,6 @@ const View view_comm = {
     .list_at = 2,
     .hints = hints,
     .table = table,
-    .enter = enter,
+    .enter_act = ACT_SHOW_COMM,
     .own_size = sizeof(CommState),
 };

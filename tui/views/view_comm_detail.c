@@ -422,9 +422,9 @@ static void draw(Ui *ui, Pen *pen)
     }
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    return view_comm.act(ui, act, last);
+    return view_comm.act(ui, act);
 }
 
 static void note(Ui *ui, Buf *out)

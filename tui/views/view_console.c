@@ -102,9 +102,8 @@ static void draw(Ui *ui, Pen *pen)
     draw_typed(ui, pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     if (act == ACT_OPEN) {
         ui->asked.command = action_by_id(ACT_LUA)->name;
         return true;
@@ -129,8 +128,7 @@ static void table(Ui *ui, Sheet *out)
 {
     static const char *const kinds[] = {"typed", "answer", "error", "change"};
 
-    sheet_column(out, "kind", false);
-    sheet_column(out, "text", false);
+    sheet_head(out, "kind text");
     for (int i = 0; i < ui->console->lines.n; i++) {
         const ConsoleLine *line = &ui->console->lines.at[i];
         sheet_put(out, str_from(kinds[line->kind]));

@@ -225,9 +225,7 @@ static void draw(Ui *ui, Pen *pen)
     draw_heading(ui, &widths, pen);
     int h = pen->area.h - 1;
     int64_t at = ui->list[SHOW_DIFF].at;
-    ui->list[SHOW_DIFF].height = h;
-    ui->list[SHOW_DIFF].n = compare->n_shown;
-    ui->list[SHOW_DIFF].top = list_scroll(ui->list[SHOW_DIFF].top, at, compare->n_shown, h);
+    list_show(&ui->list[SHOW_DIFF], at, compare->n_shown, h);
     if (compare->n_shown == 0)
         draw_same(compare, pen);
     for (int64_t i = ui->list[SHOW_DIFF].top; i < compare->n_shown && !pen_full(pen); i++) {
@@ -316,11 +314,10 @@ bool diff_act(Ui *ui, ActId act)
     return diff_act_on_plans(ui, act);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     const Compare *compare = compare_now(ui);
     int64_t at = ui->list[SHOW_DIFF].at;
-    (void)last;
     if (!compare)
         return false;
     if (!list_move(&at, compare->n_shown, ui->list[SHOW_DIFF].height, act))
@@ -357,9 +354,7 @@ static void table(Ui *ui, Sheet *out)
     static const char *const texts[] = {"mark", "kind", "name", "a", "b"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         sheet_column(out, texts[i], false);
-    sheet_column(out, "n", true);
-    sheet_column(out, "a_us", true);
-    sheet_column(out, "b_us", true);
+    sheet_head(out, "n# a_us# b_us#");
     for (int i = 0; compare && i < compare->n_shown; i++) {
         const DiffLine *line = &compare->outline.line[compare->shown[i]];
         sheet_put(out, str_from(arena_printf(out->arena, "%c", line->mark)));

@@ -235,9 +235,8 @@ static void draw(Ui *ui, Pen *pen)
         draw_row(&rows.row[i], cell_w, delta_w, bar_w < 24 ? bar_w : 24, pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     return diff_act(ui, act);
 }
 

@@ -63,9 +63,8 @@ static void draw(Ui *ui, Pen *pen)
     draw_whole(ui, pen, &ui->messages.error[*at]);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     int64_t at = ui->list[SHOW_ERRORS].at;
 
     if (act == ACT_OPEN && at < ui->messages.n_errors && ui->messages.error[at].can_edit)
@@ -84,10 +83,7 @@ static void note(Ui *ui, Buf *out)
 
 static void table(Ui *ui, Sheet *out)
 {
-    sheet_column(out, "times", true);
-    sheet_column(out, "file", false);
-    sheet_column(out, "line", true);
-    sheet_column(out, "text", false);
+    sheet_head(out, "times# file line# text");
     for (int i = 0; i < ui->messages.n_errors; i++) {
         sheet_number(out, ui->messages.error[i].times);
         sheet_put(out, str_from(ui->messages.error[i].file));

@@ -173,9 +173,8 @@ static void select_changed(Ui *ui)
         ui_select_tensor(ui, event->tensor);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     int n = plan_n_events(ui_plan(ui));
     if (n == 0 || job_changes_plan(ui))
         return false;
@@ -210,10 +209,7 @@ static void table(Ui *ui, Sheet *out)
 {
     const PlanEvent *events = events_of(ui);
 
-    sheet_column(out, "event", true);
-    sheet_column(out, "step", false);
-    sheet_column(out, "op", false);
-    sheet_column(out, "change", false);
+    sheet_head(out, "event# step op change");
     for (int i = 0; i < plan_n_events(ui_plan(ui)); i++) {
         Buf turn = buf_new(out->arena);
         plan_turn_format(ui_plan(ui), events[i].turn, &turn);
@@ -223,12 +219,6 @@ static void table(Ui *ui, Sheet *out)
                   events[i].op < 0 ? STR("") : label_op(ui->session, out->arena, events[i].op));
         sheet_put(out, str_from(arena_str(out->arena, change_text(ui, &events[i]).str)));
     }
-}
-
-static void enter(Ui *ui, ShowId from)
-{
-    (void)from;
-    act(ui, ACT_EVENTS, 0);
 }
 
 static void forget(Ui *ui)
@@ -245,7 +235,7 @@ const View view_events = {
     .list_at = 1,
     .hints = hints,
     .table = table,
-    .enter = enter,
+    .enter_act = ACT_EVENTS,
     .own_size = sizeof(const PlanEvent *),
     .forget = forget,
 };

@@ -163,9 +163,8 @@ static void draw(Ui *ui, Pen *pen)
         draw_why(ui, compare, line, pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     return diff_act(ui, act);
 }
 

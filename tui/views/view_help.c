@@ -103,9 +103,8 @@ static void draw(Ui *ui, Pen *pen)
     page_draw(ui, SHOW_HELP, help_text(ui), pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     if (page_act(ui, SHOW_HELP, act))
         return true;
     if (act != ACT_OPEN || help_state(ui)->about[0])

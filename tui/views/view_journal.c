@@ -53,9 +53,8 @@ static void draw(Ui *ui, Pen *pen)
     page_draw(ui, SHOW_JOURNAL, buf_text(&text), pen);
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     return page_act(ui, SHOW_JOURNAL, act);
 }
 

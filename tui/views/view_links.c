@@ -293,9 +293,7 @@ static void table(Ui *ui, Sheet *out)
 {
     const Traffic *traffic = traffic_of(ui);
 
-    sheet_column(out, "from", false);
-    sheet_column(out, "to", false);
-    sheet_column(out, "bytes", true);
+    sheet_head(out, "from to bytes#");
     for (int i = 0; traffic && i < traffic->n_buckets; i++)
         for (int j = 0; j < traffic->n_buckets; j++) {
             sheet_put(out, bucket_name(ui, traffic, i, false));
@@ -304,9 +302,9 @@ static void table(Ui *ui, Sheet *out)
         }
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    return view_comm.act(ui, act, last);
+    return view_comm.act(ui, act);
 }
 
 static void note(Ui *ui, Buf *out)

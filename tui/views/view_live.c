@@ -181,9 +181,7 @@ static void draw(Ui *ui, Pen *pen)
     Widths widths = widths_for(pen->area.w);
     draw_top(ui, pen);
     draw_headings(&widths, pen);
-    ui->list[SHOW_LIVE].height = h;
-    ui->list[SHOW_LIVE].n = mem_of(ui)->n_rows;
-    ui->list[SHOW_LIVE].top = list_scroll(ui->list[SHOW_LIVE].top, cursor, mem_of(ui)->n_rows, h);
+    list_show(&ui->list[SHOW_LIVE], cursor, mem_of(ui)->n_rows, h);
     for (int i = (int)ui->list[SHOW_LIVE].top; i < mem_of(ui)->n_rows && !pen_full(pen); i++) {
         draw_row(ui, i, &widths, pen);
         if (i == cursor)
@@ -226,9 +224,8 @@ static bool go_to_tensor(Ui *ui, const MemRow *row)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     int64_t at = row_at(ui);
     if (mem_act(ui, act))
         return true;
@@ -265,8 +262,7 @@ static void table(Ui *ui, Sheet *out)
                                         "from",   "until", "seeded_by"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         sheet_column(out, texts[i], false);
-    sheet_column(out, "bytes", true);
-    sheet_column(out, "padding_bytes", true);
+    sheet_head(out, "bytes# padding_bytes#");
     for (int i = 0; i < live->n; i++) {
         const LiveValue *value = &live->at[i];
         sheet_put(out, label_tensor(ui->session, out->arena, value->tensor));

@@ -59,12 +59,7 @@ void mem_follow(Ui *ui)
     Arena *arena = arena_new();
     CountJob *job = arena_make(arena, CountJob);
     *job = (CountJob){arena, ui->session, *mem_of(ui)};
-    if (!job_start(ui, &(JobWork){.title = "count",
-                                  .work = count_work,
-                                  .done = count_done,
-                                  .context = job,
-                                  .yields = true}))
-        arena_free(arena);
+    job_follow(ui, "count", count_work, count_done, job, arena);
 }
 
 static bool mem_is_counted(Ui *ui)
@@ -410,11 +405,10 @@ void mem_note(Ui *ui, Buf *out)
                place == use->peak_place ? ", the peak" : "");
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     Mem *mem = mem_of(ui);
     int64_t at = mem->at;
-    (void)last;
     if (act == ACT_LEFT || act == ACT_RIGHT)
         return mem_act(ui, act == ACT_LEFT ? ACT_DIM_PREVIOUS : ACT_DIM_NEXT);
     if (mem_act(ui, act))

@@ -1,6 +1,5 @@
 #include "core/plan/stage.h"
 #include "tui/views/label.h"
-#include "tui/views/mesh_facts.h"
 #include "tui/views/mesh_grid.h"
 #include "core/summary/slices.h"
 
@@ -534,12 +533,11 @@ static bool move(Ui *ui, ActId act)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     const Mesh *mesh = ui->session->mesh;
     int n = mesh_grid_turns(mesh);
 
-    (void)last;
     if (move(ui, act))
         return true;
     if (act == ACT_TOP || act == ACT_BOTTOM)
@@ -598,13 +596,10 @@ static void table(Ui *ui, Sheet *out)
 
     if (id >= 0)
         slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
-    sheet_column(out, "device", true);
-    sheet_column(out, "node", true);
+    sheet_head(out, "device# node#");
     mesh_each_axis (axis, mesh)
         sheet_column(out, axis->name, true);
-    sheet_column(out, "slice", false);
-    sheet_column(out, "addend", true);
-    sheet_column(out, "same_on", false);
+    sheet_head(out, "slice addend# same_on");
     for (int64_t at = 0; at < mesh->n_devices; at++) {
         Buf letter = buf_new(out->arena), peers = buf_new(out->arena);
         sheet_number(out, (double)mesh_device(mesh, at));

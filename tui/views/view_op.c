@@ -514,9 +514,8 @@ static bool move(Ui *ui, ActId act)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     if (ui->at.op < 0)
         return false;
     if (move(ui, act))
@@ -570,12 +569,7 @@ static void table(Ui *ui, Sheet *out)
 {
     int32_t op = ui->at.op;
 
-    sheet_column(out, "operand", false);
-    sheet_column(out, "tensor", false);
-    sheet_column(out, "dtype", false);
-    sheet_column(out, "sharding", false);
-    sheet_column(out, "local_bytes", true);
-    sheet_column(out, "other_end", false);
+    sheet_head(out, "operand tensor dtype sharding local_bytes# other_end");
     for (int i = 0; op >= 0 && i < op_n_operands(ui, op); i++) {
         OperandAt operand = op_operand_at(ui, op, i);
         Buf other = buf_new(out->arena);

@@ -7,7 +7,6 @@
 #include "tui/state/pins.h"
 #include "tui/views/label.h"
 #include "tui/views/policy_lines.h"
-#include "tui/views/view_policy.h"
 #include "tui/views/rows.h"
 
 #include <inttypes.h>
@@ -261,9 +260,7 @@ static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
     int64_t place = place_in(rows, n, *at);
     *at = rows[place];
     columns.trimmed = n < n_rows(lines);
-    ui->list[SHOW_POLICY].n = n;
-    ui->list[SHOW_POLICY].height = h;
-    *top = list_scroll(*top, place, n, h);
+    list_show(&ui->list[SHOW_POLICY], place, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         int row = rows[*top + i];
         if (row < lines->n_lines)
@@ -551,9 +548,8 @@ static void enter(Ui *ui, ShowId from)
         *at = first;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
-    (void)last;
     if (act == ACT_OPEN) {
         open_line(ui);
         return true;
@@ -614,12 +610,7 @@ static void table(Ui *ui, Sheet *out)
 {
     const PolicyLines *lines = policy_lines(ui);
 
-    sheet_column(out, "line", true);
-    sheet_column(out, "hits", true);
-    sheet_column(out, "made", true);
-    sheet_column(out, "reshard_us", true);
-    sheet_column(out, "finding", false);
-    sheet_column(out, "text", false);
+    sheet_head(out, "line# hits# made# reshard_us# finding text");
     for (int i = 0; i < lines->n_lines; i++) {
         const PolicyLine *line = &lines->line[i];
         sheet_number(out, i + 1);

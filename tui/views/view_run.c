@@ -378,9 +378,7 @@ static void draw_table(Ui *ui, const RunState *run, Pen *pen)
 
     draw_table_head(run, label > 8 ? label : 8, shares, pen);
     int h = pen->area.h - pen->y;
-    ui->list[SHOW_RUN].n = line->n_rows;
-    ui->list[SHOW_RUN].height = h;
-    *top = list_scroll(*top, at, line->n_rows, h);
+    list_show(&ui->list[SHOW_RUN], at, line->n_rows, h);
     for (int i = 0; i < h && *top + i < line->n_rows; i++) {
         draw_table_row(ui, run, (int)*top + i, label > 8 ? label : 8, shares, pen);
         if (*top + i == at)
@@ -494,12 +492,11 @@ static bool open_op(Ui *ui, const RunState *run)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     RunState *run = run_state(ui);
     int64_t row;
 
-    (void)last;
     if (run->timeline->n == 0)
         return false;
     row = run->timeline->span[run->span].row;
@@ -544,10 +541,7 @@ static void table(Ui *ui, Sheet *out)
 {
     const RunState *run = run_state(ui);
 
-    sheet_column(out, "operator", false);
-    sheet_column(out, "name", false);
-    sheet_column(out, "times", true);
-    sheet_column(out, "predicted_us", true);
+    sheet_head(out, "operator name times# predicted_us#");
     if (run->arena)
         sheet_column(out, "measured_us", true);
     for (int i = 0; i < run->timeline->n_rows; i++) {
@@ -568,12 +562,6 @@ static const Hint hints[] = {
     {ACT_HELP, "help"},         {ACT_CLOSE, "close"},          {0},
 };
 
-static void enter(Ui *ui, ShowId from)
-{
-    (void)from;
-    act(ui, ACT_SHOW_RUN, 0);
-}
-
 static void forget(Ui *ui)
 {
     run_state_forget(ui->own[SHOW_RUN]);
@@ -588,7 +576,7 @@ const View view_run = {
     .list_at = -1,
     .hints = hints,
     .table = table,
-    .enter = enter,
+    .enter_act = ACT_SHOW_RUN,
     .own_size = sizeof(RunState),
     .forget = forget,
 };

@@ -168,9 +168,7 @@ static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
     draw_stage_row(ui, state, 0, true, pen);
     int h = pen->area.h - pen->y;
     int64_t *top = &ui->list[SHOW_SCHEDULE].top;
-    ui->list[SHOW_SCHEDULE].n = n;
-    ui->list[SHOW_SCHEDULE].height = h;
-    *top = list_scroll(*top, at, n, h);
+    list_show(&ui->list[SHOW_SCHEDULE], at, n, h);
     for (int i = 0; i < h && *top + i < n; i++) {
         int y = pen->y;
         draw_stage_row(ui, state, (int)*top + i, false, pen);
@@ -322,12 +320,11 @@ static void open_stage(Ui *ui, const ScheduleState *state)
     ui->at.show = SHOW_GRAPH;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     ScheduleState *state = schedule_state(ui);
     int64_t row = state->row;
 
-    (void)last;
     if (!state->table)
         return false;
     if (act == ACT_LEFT || act == ACT_RIGHT) {

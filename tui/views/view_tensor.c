@@ -463,12 +463,11 @@ static bool move(Ui *ui, ActId act)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     const Shape *shape =
         ui->at.tensor < 0 ? NULL : inferred_sizes(ui->session->inferred, ui->at.tensor);
 
-    (void)last;
     if (!shape)
         return false;
     if (move(ui, act))
@@ -500,11 +499,7 @@ static void table(Ui *ui, Sheet *out)
 {
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
 
-    sheet_column(out, "device", true);
-    sheet_column(out, "slice", false);
-    sheet_column(out, "ranges", false);
-    sheet_column(out, "addend", true);
-    sheet_column(out, "local_bytes", true);
+    sheet_head(out, "device# slice ranges addend# local_bytes#");
     if (id < 0)
         return;
     Slices slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);

@@ -141,9 +141,8 @@ static void next_step(Ui *ui)
     }
 }
 
-static bool act_why(Ui *ui, ActId act, Key last)
+static bool act_why(Ui *ui, ActId act)
 {
-    (void)last;
     if (page_act(ui, SHOW_WHY, act))
         return true;
     if (act == ACT_WHY) {
@@ -222,12 +221,11 @@ static int finding_at_cursor(const Ui *ui)
 }
 
 /* Enter goes to the finding's op or tensor. */
-static bool act_findings(Ui *ui, ActId act, Key last)
+static bool act_findings(Ui *ui, ActId act)
 {
     const Findings *findings = &ui_plan(ui)->findings;
     int at = finding_at_cursor(ui);
 
-    (void)last;
     if (page_act(ui, SHOW_FINDINGS, act))
         return true;
     if (act != ACT_OPEN || at < 0 || at >= findings->n)

@@ -5,7 +5,6 @@
 #include "core/plan/stage.h"
 #include "tui/state/listing.h"
 #include "tui/state/menu.h"
-#include "tui/views/graph/alike.h"
 #include "tui/views/label.h"
 
 #include <math.h>

@@ -84,4 +84,15 @@ const char *graph_sorted_by(const Ui *ui); /* NULL: program order */
 /* All rows at every depth; where some are tagged, those. */
 void graph_table(Ui *ui, Sheet *out);
 
+void minimap_draw(const Ui *ui, Pen *pen); /* the pen's line */
+
+/* "(11+1)" of a mixed row: members of each class, the largest first. */
+void alike_format_classes(const Ui *ui, const OutlineRow *row, Buf *out);
+
+/* Whether the row is one of several classes, and not of the largest. */
+bool alike_is_exception(const Ui *ui, const OutlineRow *row);
+
+/* "unlike h[0..5]: mlp.c_fc/Gemm cuts n whole, there 3072/tp"; nothing where it is no exception. */
+void alike_format_difference(const Ui *ui, const OutlineRow *row, Buf *out);
+
 #endif

@@ -1,4 +1,4 @@
-#include "tui/views/graph/minimap.h"
+#include "tui/views/graph/graph_row.h"
 
 #include "tui/views/label.h"
 

@@ -1,7 +1,5 @@
-#include "tui/views/graph/alike.h"
 #include "tui/views/graph/graph_row.h"
 #include "tui/views/label.h"
-#include "tui/views/graph/minimap.h"
 #include "tui/state/parameters.h"
 #include "tui/views/rows.h"
 
@@ -28,9 +26,7 @@ static void draw(Ui *ui, Pen *pen)
         return;
     graph_column_widths(ui, pen->area.w, width);
     graph_row_headings(ui, width, pen);
-    ui->list[SHOW_GRAPH].n = n;
-    ui->list[SHOW_GRAPH].height = h;
-    ui->list[SHOW_GRAPH].top = list_scroll(ui->list[SHOW_GRAPH].top, ui->row_at, n, h);
+    list_show(&ui->list[SHOW_GRAPH], ui->row_at, n, h);
     int shown = outline_rows(ui->outline, ui->list[SHOW_GRAPH].top, h, rows);
     rail_select(graph_state(ui)->rail, ui->at.tensor);
     if (!graph_sorted_by(ui))
@@ -135,7 +131,7 @@ static bool next_reshard(Ui *ui, int by)
     return true;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     int64_t at = ui->row_at;
 
@@ -158,7 +154,7 @@ static bool act(Ui *ui, ActId act, Key last)
     if (act == ACT_FOLD_ALL)
         return fold_to(ui, 0);
     if (act == ACT_FOLD_DEPTH)
-        return fold_to(ui, last - '0');
+        return fold_to(ui, ui->key - '0');
     if (act == ACT_NEXT_RESHARD || act == ACT_PREVIOUS_RESHARD)
         return next_reshard(ui, act == ACT_NEXT_RESHARD ? 1 : -1);
     return false;

@@ -315,13 +315,12 @@ static void enter(Ui *ui, ShowId from)
     near_state(ui)->op = ui->at.op;
 }
 
-static bool act(Ui *ui, ActId act, Key last)
+static bool act(Ui *ui, ActId act)
 {
     Near near;
     int dx = act == ACT_RIGHT ? 1 : act == ACT_LEFT ? -1 : 0;
     int dy = act == ACT_DOWN ? 1 : act == ACT_UP ? -1 : 0;
 
-    (void)last;
     if (act == ACT_OPEN || act == ACT_NEAR) {
         enter(ui, SHOW_NEAR);
         return true;

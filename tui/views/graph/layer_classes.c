@@ -1,4 +1,4 @@
-#include "tui/views/graph/alike.h"
+#include "tui/views/graph/graph_row.h"
 
 #include "core/plan/stage.h"
 #include "tui/views/label.h"
