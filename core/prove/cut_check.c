@@ -31,7 +31,7 @@ static void say_decisions(Check *check, const Decision *decisions, int n)
     check->proof.line = text.s;
 }
 
-/* False with *err: the plan is illegal, or does not cut the op as was decided. */
+/* False with *err: the plan is illegal, or does not shard the op as decided. */
 static bool follows(const Plan *plan, const Decision *decisions, int n, Error *err)
 {
     for (int i = 0; i < plan->findings.n; i++)
@@ -47,7 +47,7 @@ static bool follows(const Plan *plan, const Decision *decisions, int n, Error *e
     return true;
 }
 
-/* False: it fails, and the proof says how. */
+/* False when it fails; the proof says where. */
 static bool try_decisions(Check *check, const Decision *decisions, int n)
 {
     CutProof *proof = &check->proof;
@@ -98,7 +98,7 @@ static bool may_cut(const OpSpace *space, int index)
     return space->index[index].role != ROLE_FROZEN;
 }
 
-/* By each axis, then by each two. */
+/* By each axis, then by each pair. */
 static bool try_index(Check *check, int32_t op, int index)
 {
     const Mesh *mesh = check->session->mesh;

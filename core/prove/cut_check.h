@@ -1,11 +1,9 @@
-/* cut_check.h - a model run under every cut of its ops, one at a time.
+/* cut_check.h - runs a model under every sharding of each op.
  *
- * Every op that is computed is taken by itself: each of its index dims that may be cut, map and
- * reduce, is cut by each axis of the mesh, then by two axes at once, then two of its dims by an
- * axis each. Each is one decision, or two; the rest of the plan follows from it as it would for
- * anybody, and the run must give the outputs that were given. Sizes that do not divide are cut like
- * others. Ops with the same space (operator, attributes, shapes) are one case: the first of them is
- * cut.
+ * Each op is taken alone: each of its MAP and REDUCE dims is sharded by each axis of the mesh, then
+ * by two axes, then two dims by one axis each. Each is one or two decisions; the rest of the plan
+ * is propagated, and the run must give the expected outputs. Sizes that do not divide are included.
+ * Ops with equal op spaces are one case: the first is checked.
  */
 #ifndef CORE_PROVE_CUT_CHECK_H
 #define CORE_PROVE_CUT_CHECK_H
@@ -14,15 +12,14 @@
 #include "core/run/run.h"
 
 typedef struct {
-    int n_cuts;     /* that were run, the failing one included */
-    double max_abs; /* over the outputs of all that were run to the end */
-    const char
-        *line; /* the decisions under which it fails, as lines of a policy; NULL: none does */
+    int n_cuts;       /* runs, the failing one included */
+    double max_abs;   /* over outputs of finished runs */
+    const char *line; /* the failing decisions, as lines of a policy; NULL: none fails */
     RunReport report; /* of the last one */
-    Error err;        /* why the failing one could not be run; not set: an output differs */
+    Error err;        /* why the failing run stopped; not set: an output differs */
 } CutProof;
 
-/* Stops at the first that fails. What the session's journal says stays in force. */
+/* Stops at the first failure. Decisions of the session's journal stay in force. */
 CutProof cut_check(Arena *arena, const Session *session, const char *data_set,
                    const RunOptions *options);
 

@@ -93,7 +93,7 @@ Sharding *layout_check_output(LayoutCheck *check, int output)
                                             : &check->operand[check->ranks.at->n_inputs + output];
 }
 
-/* Whether the layout was not tried before. */
+/* Whether the layout is new. */
 static bool is_new(LayoutCheck *check)
 {
     size_t n = (size_t)(check->ranks.at->n_inputs + check->ranks.at->n_outputs);
@@ -130,7 +130,8 @@ bool layout_check_refused(const LayoutCheck *check, const Error *refusal, Error 
         return error_kind(err, ERROR_UNSUPPORTED, "%s is made of operators that are proven apart",
                           name);
     if (refusal->line == 0)
-        return error_kind(err, ERROR_UNSUPPORTED, "%s refuses all of it: %s", name, refusal->text);
-    return error_kind(err, ERROR_UNSUPPORTED, "%s refuses all of it: %s (%s:%d)", name,
+        return error_kind(err, ERROR_UNSUPPORTED, "%s refuses every layout: %s", name,
+                          refusal->text);
+    return error_kind(err, ERROR_UNSUPPORTED, "%s refuses every layout: %s (%s:%d)", name,
                       refusal->text, refusal->file, refusal->line);
 }

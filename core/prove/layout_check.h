@@ -1,9 +1,8 @@
-/* layout_check.h - what other systems' rules claim of an op, proven layout by layout.
+/* layout_check.h - checks claims of other systems' rules about an op, layout by layout.
  *
- * Their rules say how the operands of a call lie together, in words of their own. Whoever checks a
- * rule (spmd_check.h, strategy_check.h) lays each claim down as shardings of the operands of our
- * call that computes the same (system_call.h) and has it tried on simulated ranks. Equal layouts
- * are tried once, since rules answer many questions alike.
+ * Their rules state how the operands of a call are sharded together. A checker (spmd_check.h,
+ * strategy_check.h) sets each claim as shardings of the operands of our equivalent call
+ * (system_call.h) and tries it on simulated ranks. Equal layouts are tried once.
  */
 #ifndef CORE_PROVE_LAYOUT_CHECK_H
 #define CORE_PROVE_LAYOUT_CHECK_H
@@ -18,35 +17,35 @@ typedef struct {
     const Inferred *inferred; /* of call->ours */
     Simulated ranks;
     RuleProof *proof;
-    /* the layout that is being laid: shardings of our operands, whole at first */
+    /* the current layout: shardings of our operands, replicated at first */
     const Mesh *mesh;
     Sharding *operand;
-    Intern *tried; /* those before it on the mesh */
+    Intern *tried; /* layouts already tried on the mesh */
 } LayoutCheck;
 
-/* Ends with layout_check_close(), also after an error. ERROR_UNSUPPORTED: nothing runs the op, or
- * it is evaluated before the run. */
+/* End with layout_check_close(), also after an error. ERROR_UNSUPPORTED: the op has no kernel or is
+ * evaluated at load. */
 bool layout_check_open(Arena *arena, const Registry *registry, const SystemCall *call,
                        RuleProof *proof, LayoutCheck *out, Error *err);
 void layout_check_close(LayoutCheck *check);
 
-/* The operands as their system sees them. n_dims -1: absent. */
+/* The operands in the other system's terms. n_dims -1: absent. */
 Shape layout_check_input_shape(const LayoutCheck *check, int input);
 Shape layout_check_output_shape(const LayoutCheck *check, int output);
 Dtype layout_check_input_dtype(const LayoutCheck *check, int input);
 
 void layout_check_begin(LayoutCheck *check, const Mesh *mesh);
-/* To be filled. NULL: none of our operands, or absent. */
+/* For the caller to set. NULL: not an operand of ours, or absent. */
 Sharding *layout_check_input(LayoutCheck *check, int input);
 Sharding *layout_check_output(LayoutCheck *check, int output);
 
-/* What was laid is right, or was tried before. False: the proof has the first wrong element, and
- * the caller says with layout_check_blame() which claim it was. */
+/* Tries the layout unless it was tried before. False: the proof has the first wrong element; call
+ * layout_check_blame() to name the claim. */
 bool layout_check_try(LayoutCheck *check);
 void layout_check_blame(LayoutCheck *check, const char *what, const char *claim);
 
-/* Sets ERROR_UNSUPPORTED where nothing was tried: refusal is what the rule said at first, without
- * text when nothing. False, as errors are. */
+/* Sets ERROR_UNSUPPORTED when nothing was tried, with the rule's first refusal if it has a text.
+ * Returns false. */
 bool layout_check_refused(const LayoutCheck *check, const Error *refusal, Error *err);
 
 #endif

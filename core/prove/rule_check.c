@@ -2,11 +2,11 @@
 
 #include "core/plan/edges.h"
 
-/* One way to lay the op on a mesh. */
+/* One sharding of the op on a mesh. */
 typedef struct {
     const Mesh *mesh;
     OpCut cut;
-    AtomSet partial; /* the operands `summed` are addends over these */
+    AtomSet partial; /* operands `summed` are partial over these */
     bool summed[OPERANDS_MAX];
 } Case;
 
@@ -62,7 +62,7 @@ static void say_case(const Check *check, const Case *tried, Buf *text)
     mesh_format(tried->mesh, text);
 }
 
-/* Keyword arguments follow even parts only, and may not divide by the number of parts. */
+/* Keyword arguments exist only for even parts and may not divide by their number. */
 static bool has_arguments(const Check *check, const Case *tried)
 {
     const Graph *graph = check->ranks.inferred->graph;
@@ -77,7 +77,7 @@ static bool has_arguments(const Check *check, const Case *tried)
            err.kind != ERROR_NOT_DIVISIBLE;
 }
 
-/* False: the rule is wrong, and the proof says where. */
+/* False: the rule is wrong; the proof says where. */
 static bool try_case(Check *check, const Case *tried)
 {
     int n = check->space->n_inputs + check->space->n_outputs;
@@ -118,7 +118,7 @@ static void cut_index(const Check *check, Case *tried, int index, const uint8_t 
     tried->cut.index[index] = cut_by(check->space->index[index].size, atom, n, tried->mesh);
 }
 
-/* (2)(size/2 / a): every other half. */
+/* (2)(size/2 / a): interleaved halves. */
 static bool try_interleaved(Check *check, int index)
 {
     int64_t size = check->space->index[index].size;
@@ -131,7 +131,7 @@ static bool try_interleaved(Check *check, int index)
     return try_case(check, &tried);
 }
 
-/* One index dim alone. */
+/* Each index dim alone. */
 static bool try_index(Check *check, int index)
 {
     static const uint8_t a = 0, both[2] = {0, 1};
@@ -170,7 +170,7 @@ static bool try_cuts(Check *check)
     return true;
 }
 
-/* The planner lets a partial value pass where no output has more elements. */
+/* The planner passes a partial value only where no output has more elements. */
 static bool lets_pass(const Check *check, int input, Linear linear)
 {
     const Operand *operand = &check->space->operand[input];
@@ -185,7 +185,7 @@ static bool lets_pass(const Check *check, int input, Linear linear)
     return true;
 }
 
-/* The case's operands as addends over axis a: alone, and with each index dim cut by axis b. */
+/* The operands as addends over axis a: alone, and with each index dim sharded by axis b. */
 static bool try_addends(Check *check, Case *tried)
 {
     static const uint8_t b = 1;

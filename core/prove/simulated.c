@@ -96,7 +96,7 @@ void simulated_close(Simulated *ranks)
     pthread_mutex_destroy(&ranks->blas);
 }
 
-/* ---- what combines to a value ---- */
+/* ---- addends ---- */
 
 typedef struct {
     int input, n; /* addends of it */
@@ -104,8 +104,8 @@ typedef struct {
     Dtype dtype;
 } Addends;
 
-/* Addend k of one element; *rest is what is left of a sum or a product. Whole numbers are not
- * negative, and their addends neither. Another input has others. */
+/* Addend k of one element; *rest is the rest of a sum or product. Integers and their addends are
+ * not negative. Other inputs get other addends. */
 static double addend_of(const Addends *of, int k, int64_t i, double value, double *rest)
 {
     bool real = dtype_is_float(of->dtype), last = k == of->n - 1;
@@ -161,8 +161,8 @@ static Local **make_addends(const Simulated *ranks, int input, ReduceOp reduce, 
 typedef struct {
     Simulated *ranks;
     const OpLayout *layout;
-    AtomSet made;       /* outputs are partial over these, and no input is */
-    bool by_themselves; /* parts are taken for tensors of their own */
+    AtomSet made;       /* outputs are partial over these, inputs are not */
+    bool by_themselves; /* parts are treated as whole tensors */
     Local ***addend;    /* per input: one per coordinate, or NULL */
     int n_addends[ATOMS_MAX];
     Local **part; /* [rank][output] */
@@ -175,7 +175,7 @@ static bool is_absent(const Simulated *ranks, int operand)
     return simulated_tensor(ranks, operand) < 0;
 }
 
-/* Of an operand that is partial in one way: that way. False: in several. */
+/* The reduction of a partial operand. Returns false when it is partial in more than one way. */
 static bool reduce_of(const Sharding *sharding, ReduceOp *out)
 {
     *out = REDUCE_NONE;
@@ -198,18 +198,18 @@ static bool averages(const Sharding *sharding, AtomSet among)
     return false;
 }
 
-/* A dim of one element is never cut: who repeats it would have to ask the rank that has it. */
+/* A dim of size 1 is never sharded: a rank that repeats it would need another rank's element. */
 static bool check_ones(Trial *trial, int operand)
 {
     const Sharding *sharding = &trial->layout->operand[operand];
     const Local *whole = value_of(trial->ranks, operand);
     for (int d = 0; d < whole->shape.n_dims; d++)
         if (whole->shape.dim[d] == 1 && !cut_is_whole(&sharding->dim[d]))
-            return error_kind(&trial->err, ERROR_RUN, "a dim of one element is cut");
+            return error_kind(&trial->err, ERROR_RUN, "a dim of one element is sharded");
     return true;
 }
 
-/* Makes the addends of partial inputs, and sees what the ranks make partial themselves. */
+/* Makes the addends of partial inputs; finds what the ranks make partial themselves. */
 static bool prepare(Trial *trial)
 {
     const Simulated *ranks = trial->ranks;
@@ -271,7 +271,7 @@ static Local *part_of(const Local *whole, const Sharding *sharding, const Mesh *
     return part;
 }
 
-/* Which of the group's addends the rank has. */
+/* The index of the rank's addend in its group. */
 static int64_t coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
 {
     int64_t at = 0;
@@ -294,7 +294,7 @@ static Local *input_part(const Trial *trial, int i, int64_t position)
     return part_of(whole, sharding, mesh, position);
 }
 
-/* The part as a tensor of its own; the elements are shared. */
+/* The part as a whole tensor that shares its elements. */
 static Local *by_itself(Arena *scratch, const Local *part)
 {
     if (!part)
@@ -349,7 +349,7 @@ static bool run_rank(Trial *trial, int64_t position, Local **out)
 
 /* ---- the outputs ---- */
 
-/* The atoms over which an output is partial in the first way that it is. */
+/* The atoms of an output's first partial reduction. */
 static AtomSet first_way(const Sharding *sharding)
 {
     AtomSet atoms = 0;
@@ -363,7 +363,7 @@ static AtomSet first_way(const Sharding *sharding)
     return atoms;
 }
 
-/* Combines the addends of output o over these atoms, on every rank. */
+/* Reduces output o over these atoms, on every rank. */
 static bool combine(Trial *trial, int o, const Sharding *from, const Sharding *to, AtomSet atoms)
 {
     const Mesh *mesh = trial->layout->mesh;
@@ -408,7 +408,7 @@ static double number_at(const Local *local, int64_t i)
     double number = 0;
     if (dtype_is_computed(local->dtype))
         local_load(local, i, 1, 1, NUMBER_F64, &number);
-    return isnan(number) ? fabs(number) : number; /* the sign of a NaN says nothing */
+    return isnan(number) ? fabs(number) : number; /* the sign of a NaN is arbitrary */
 }
 
 /* The place of a global coordinate in a part. */

@@ -1,13 +1,13 @@
-/* simulated.h - one op on simulated ranks, beside one device.
+/* simulated.h - runs one op on simulated ranks and compares with one device.
  *
- * A layout claims how the operands of an op lie on a mesh. It holds when ranks that have those
- * parts of the inputs and run the op's own kernel come to the parts of the outputs as claimed:
- * joined, pieces side by side and addends by their reduction, these are what one device computes.
+ * A layout claims how the operands of an op are sharded. It holds when ranks with those parts of
+ * the inputs, each running the op's kernel, get the claimed parts of the outputs: joined (pieces
+ * side by side, addends reduced) they equal the result of one device.
  *
- * What a rank has of an input that is claimed to be partial is drawn so that all ranks' together
- * are the value: the last addend is what is left of a sum, one rank has the largest, and so on. An
- * output may be claimed an average of which no input is one: then each rank takes its part for a
- * tensor of its own, as the systems do that know this placement, and divides by its own count.
+ * Parts of a partial input are drawn such that they reduce to the value: the last addend is the
+ * rest of a sum, one rank has the maximum, and so on. An output may be an average although no input
+ * is: then each rank treats its part as a whole tensor and divides by its own count, as systems
+ * with this placement do.
  */
 #ifndef CORE_PROVE_SIMULATED_H
 #define CORE_PROVE_SIMULATED_H
@@ -16,14 +16,14 @@
 
 enum { SIMULATED_RANKS_MAX = 16 };
 
-/* Shardings of the inputs, then of the outputs; those of absent operands are not looked at. */
+/* Shardings of the inputs, then of the outputs; those of absent operands are ignored. */
 typedef struct {
     const Mesh *mesh; /* of at most SIMULATED_RANKS_MAX devices */
     const Sharding *operand;
-    const OpCut *cut; /* that it comes from, which keyword arguments follow; NULL: none */
+    const OpCut *cut; /* the op cut it comes from, for keyword arguments; NULL: none */
 } OpLayout;
 
-/* What was proven of a rule. */
+/* The result of checking a rule. */
 typedef struct {
     int n_cuts; /* layouts tried, up to the first that is wrong */
     bool ok;
@@ -41,16 +41,16 @@ typedef struct {
     Local **value; /* per tensor: the op's operands on one device */
 } Simulated;
 
-/* Draws the inputs and runs the op on one device; whole numbers lie in 0..2, so that they choose
- * places of any dim. Ends with simulated_close(), also after an error. ERROR_UNSUPPORTED: the op
- * has no kernel; ERROR_RUN: the kernel fails on whole tensors. */
+/* Draws the inputs and runs the op on one device; integers lie in 0..2, so that they are valid
+ * indices. End with simulated_close(), also after an error. ERROR_UNSUPPORTED: the op has no
+ * kernel; ERROR_RUN: the kernel fails on whole tensors. */
 bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
                     uint64_t seed, Simulated *out, Error *err);
 void simulated_close(Simulated *ranks);
 
 int32_t simulated_tensor(const Simulated *ranks, int operand); /* -1: absent */
 
-/* False: the first wrong element, or what kept the ranks from making it, is appended to `wrong`. */
+/* On failure appends the first wrong element, or the error, to `wrong`. */
 bool simulated_holds(Simulated *ranks, const OpLayout *layout, Buf *wrong);
 
 #endif

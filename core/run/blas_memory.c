@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* OpenBLAS takes 32 to 128 MiB by kind of processor, and touches what the blocks of a product need.
- */
+/* OpenBLAS needs 32 to 128 MiB depending on the processor, and touches only what a product uses. */
 #define SPACE_BYTES ((size_t)256 << 20)
 
 enum { SPACES_MAX = 512, PROBE_SIZE = 256 };
 
 typedef struct {
     atomic_bool used;
-    _Atomic(void *) at; /* mapped once, when it is first used */
+    _Atomic(void *) at; /* mapped on first use */
 } Space;
 
 static Space spaces[SPACES_MAX];
@@ -22,7 +21,7 @@ static atomic_int n_served;
 void *blas_memory_alloc(int place);
 void blas_memory_free(void *space);
 
-/* NULL is not looked at by the library: without memory there is nothing to go on with. */
+/* Aborts when memory is out, since the library does not check for NULL. */
 void *blas_memory_alloc(int place)
 {
     (void)place;
@@ -53,7 +52,7 @@ void blas_memory_free(void *space)
         }
 }
 
-/* Whether a product came here for its work space; small ones need none. */
+/* Whether a product got its workspace here; small ones need none. */
 bool blas_memory_is_safe(void)
 {
     if (atomic_load(&n_served) > 0)

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What has less to do than this is timed for its launch alone; rates are of what takes several. */
+/* Ops with less work than this are timed for their launch; rates come from ops with several times
+ * that. */
 #define TINY_FLOPS 20e3
 #define TINY_BYTES 16e3
 #define NO_LIMIT 1e30
@@ -17,7 +18,7 @@ typedef struct {
 } TimedOp;
 
 typedef struct {
-    double hops, bytes; /* us = hops * latency_us + bytes / bytes_per_s, as wires go */
+    double hops, bytes; /* us = hops * latency_us + bytes / bytes_per_s on the wire */
     double us;
 } TimedReshard;
 
@@ -36,7 +37,7 @@ static int compare(const void *a, const void *b)
 
 typedef Vec(double) Numbers;
 
-/* Sorts them; 0: there are none. */
+/* Median; sorts the values; 0 when there are none. */
 static double quantile(Numbers *numbers, double share)
 {
     if (numbers->n == 0)
@@ -45,9 +46,9 @@ static double quantile(Numbers *numbers, double share)
     return numbers->at[(int)((double)(numbers->n - 1) * share + 0.5)];
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
-/* The price of a step where a hop takes 1 us and wires nothing, or the other way round. */
+/* The price of a step with hops of 1 us and free wires, or the other way round. */
 static double price_by(const Plan *plan, const Step *step, double latency_us, double bytes_per_s)
 {
     Machine machine = *plan->machine;
@@ -109,7 +110,7 @@ static double off_by(double predicted, double measured)
     return predicted > measured ? predicted / measured : measured / predicted;
 }
 
-/* Median over the ops of that work; of all: WORK_VIEW. */
+/* Median error over the ops of that kind; WORK_VIEW: all ops. */
 static double ops_off(const Times *times, const Machine *machine, Work work)
 {
     Numbers factors = {0};
@@ -121,7 +122,7 @@ static double ops_off(const Times *times, const Machine *machine, Work work)
     return quantile(&factors, 0.5);
 }
 
-/* Sets a number of the machine to that of the candidates under which ops are least off. */
+/* Sets a number of the machine to the candidate with the least median error. */
 static void choose(const Times *times, Machine *machine, Work work, double *number,
                    Numbers *candidates)
 {
@@ -137,7 +138,7 @@ static void choose(const Times *times, Machine *machine, Work work, double *numb
     *number = best;
 }
 
-/* Rates of the timed ops of that work, over `peak`. Without flops: of bytes. */
+/* Rates of the timed ops of that kind relative to `peak`; in bytes when they have no flops. */
 static Numbers rates_of(const Times *times, const Machine *machine, Work work, bool flops,
                         double peak)
 {
@@ -169,14 +170,14 @@ static bool fit_matmul(const Times *times, Machine *machine)
     if (shares.n == 0)
         return false;
     memcpy(machine->flops_per_s, best, sizeof best);
-    for (int dtype = 0; best[DT_F32] <= 0 && dtype < DT_COUNT; dtype++) /* f32 is always named */
+    for (int dtype = 0; best[DT_F32] <= 0 && dtype < DT_COUNT; dtype++) /* f32 always has a rate */
         machine->flops_per_s[DT_F32] = fmax(machine->flops_per_s[DT_F32], best[dtype]);
     machine->matmul_share = 1;
     choose(times, machine, WORK_MATMUL, &machine->matmul_share, &shares);
     return true;
 }
 
-/* Computing holds nothing up until fit_vector() finds that it does. */
+/* Arithmetic limits nothing until fit_vector() finds that it does. */
 static bool fit_memory(const Times *times, Machine *machine)
 {
     Numbers rates = rates_of(times, machine, WORK_VECTOR, false, 1);
@@ -209,11 +210,11 @@ static bool fit_gather(const Times *times, Machine *machine)
     Numbers rates = rates_of(times, machine, WORK_GATHER, false, machine->memory_bytes_per_s);
     if (rates.n > 0)
         choose(times, machine, WORK_GATHER, &machine->gather_share, &rates);
-    machine->gather_share = fmin(machine->gather_share, 1); /* where memory was held up elsewhere */
+    machine->gather_share = fmin(machine->gather_share, 1); /* where other ops were memory-bound */
     return rates.n > 0;
 }
 
-/* Least squares of (hops * latency + bytes * per_byte - us) / us, neither below 0. */
+/* Least squares of (hops * latency + bytes * per_byte - us) / us, both non-negative. */
 static bool fit_link(const Times *times, Machine *machine)
 {
     double hh = 0, hb = 0, bb = 0, h1 = 0, b1 = 0;
@@ -291,5 +292,5 @@ bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibrat
                                         reshards_off(&times, &out->inside)};
     }
     arena_free(times.arena);
-    return any || error_kind(err, ERROR_USAGE, "there is no op to be timed in this model");
+    return any || error_kind(err, ERROR_USAGE, "this model has no op to time");
 }

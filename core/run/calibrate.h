@@ -1,7 +1,7 @@
-/* calibrate.h - the numbers of a machine from what a run took.
+/* calibrate.h - fits the numbers of a machine to the times of a run.
  *
- * The formulas are those of cost.h and, for collectives, the ring of machine.h; each number is that
- * which fits the times of the ops it is in:
+ * The formulas are those of cost.h and, for collectives, the ring of machine.h. Each number is
+ * fitted to the ops it occurs in:
  *
  *     launch_us           the median time of ops that have next to nothing to do
  *     flops_per_s         of a type: the best rate of a matmul, work over time less the launch; of
@@ -15,15 +15,15 @@
  *                         steps, us = hops * latency_us + wire bytes / bytes_per_s, waiting left
  *                         out
  *
- * A number that no op tells stays as it was. What is fitted on one machine and number of ranks
- * holds there: ranks that share a memory or a network are slower the more they are.
+ * A number that no op depends on stays as it was. A fit holds for the machine and number of ranks
+ * it was made on: ranks that share memory or a network slow each other down.
  */
 #ifndef CORE_RUN_CALIBRATE_H
 #define CORE_RUN_CALIBRATE_H
 
 #include "core/run/run.h"
 
-/* How far predictions are from what was measured: the median of max(p/m, m/p), 1 or more. */
+/* How far predictions are from measurements: the median of max(p/m, m/p), at least 1. */
 typedef struct {
     int n;
     double before, after;
@@ -34,8 +34,8 @@ typedef struct {
     bool has_launch, has_matmul, has_memory, has_vector, has_gather, has_link;
 } Calibration;
 
-/* *out begins as the plan's machine, without its Tuning where links are fitted. ERROR_USAGE: the
- * run has no op that takes time. */
+/* *out starts as a copy of the plan's machine, without its Tuning when links are fitted.
+ * ERROR_USAGE: no op of the run takes time. */
 bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *said,
                Error *err);
 

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* Ranks' addends of a value they all hold: it and zeros, or it on every rank. */
+/* Makes a replicated value partial: the value on one rank and zeros elsewhere, or the value on
+ * every rank. */
 static bool can_make(ReduceOp reduce)
 {
     return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
@@ -29,12 +30,12 @@ bool collective_roles(const Collective *collective, Roles *out, Error *err)
         out->reduce = reduce;
     }
     if (out->summed & ~collective->atoms)
-        return error_kind(err, ERROR_RUN, "addends are held outside the group");
+        return error_kind(err, ERROR_RUN, "addends are outside the group");
     out->own = collective->atoms & ~out->summed & ~sharding_atoms(from);
     return true;
 }
 
-/* Equal coordinates on all atoms of the set. */
+/* Whether coordinates agree on all atoms of the set. */
 static bool stand_alike(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
 {
     for (int i = 0; i < mesh->n_atoms; i++)
@@ -72,7 +73,7 @@ static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
     return picks;
 }
 
-/* What is made a sum is blank on the ranks that do not stand at 0 on its axes. */
+/* A value that becomes a partial sum is zero on ranks that are not at 0 on its axes. */
 bool collective_is_blank(const Collective *collective, int64_t position)
 {
     for (int a = 0; a < collective->mesh->n_atoms; a++)
@@ -88,8 +89,7 @@ bool collective_finish(const Collective *collective, const Roles *roles, int64_t
 {
     int64_t n_missing = shape_elements(&target->shape) - n_copied;
     if (n_missing != 0)
-        return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not held in the group",
-                          n_missing);
+        return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not in the group", n_missing);
     if (collective_is_blank(collective, position))
         memset(target->data, 0, (size_t)local_bytes(target));
     if (roles->reduce != REDUCE_AVG)

@@ -9,11 +9,11 @@
  *                                kernel = {plugin = "./libmy.so", symbol = "my_kernel"}})
  *     dimscope run model.onnx -p policy.lua --allow-native --verify
  *
- * A kernel computes what one rank has: inputs and outputs are this rank's parts, row-major, and
- * `global` says where each place of a dim stands in the whole tensor. Where a summed dim is cut it
- * leaves this rank's addend; what is added once (a bias) is added where `first` is 1. Keyword
- * arguments are those of the part. Ranks are threads: it is called by several at a time, and keeps
- * nothing of a call. A plugin runs with all rights of the program that loads it.
+ * A kernel computes one rank's part: inputs and outputs are row-major local parts, and `global`
+ * gives the index in the whole tensor of each local place of a dim. Where a summed dim is sharded
+ * the output is this rank's addend; what must be added once (a bias) is added where `first` is 1.
+ * Keyword arguments are those of the part. Ranks are threads: a kernel is called concurrently and
+ * keeps no state. A plugin runs with all rights of the program that loads it.
  */
 #ifndef CORE_RUN_DIMSCOPE_KERNEL_H
 #define CORE_RUN_DIMSCOPE_KERNEL_H
@@ -23,15 +23,15 @@
 
 enum { DIMSCOPE_KERNEL_VERSION = 1 };
 
-/* Once in a plugin: by what version of this header it was built. */
+/* Once in a plugin: the version of this header it was built with. */
 #define DIMSCOPE_PLUGIN const int dimscope_plugin_version = DIMSCOPE_KERNEL_VERSION;
 
 typedef struct {
     const char *dtype; /* "f32", "i64", .. */
     int n_dims;
     const int64_t *shape, *whole; /* of the part, of the tensor */
-    const int64_t *const *global; /* per dim, per place of the part: its place in the tensor */
-    void *data;                   /* an output's is zero, or the input it is the new value of */
+    const int64_t *const *global; /* per dim and local place: its index in the whole tensor */
+    void *data;                   /* an output is zero-filled, or holds the input that it updates */
 } DimscopeTensor;
 
 typedef enum {
@@ -45,7 +45,7 @@ typedef enum {
 typedef struct {
     const char *name;
     DimscopeArgType type;
-    int64_t n; /* of ints, floats; 1 else */
+    int64_t n; /* of ints, floats; otherwise 1 */
     int64_t i;
     double f;
     const char *text; /* ends with a NUL */
@@ -56,14 +56,14 @@ typedef struct {
 typedef struct {
     int n_inputs, n_outputs, n_args;
     const DimscopeTensor *const *input;  /* NULL: absent */
-    const DimscopeTensor *const *output; /* NULL: nobody wants it */
+    const DimscopeTensor *const *output; /* NULL: not used by the model */
     const DimscopeArg *arg;
     int first, reduce_cut;
-    char *error; /* room for a text of what went wrong */
+    char *error; /* buffer for an error message */
     size_t error_size;
 } DimscopeCall;
 
-/* 0: done. Anything else: it failed, for the reason in call->error. */
+/* Returns 0, or another number after it wrote the reason to call->error. */
 typedef int DimscopeKernel(const DimscopeCall *call);
 
 #endif

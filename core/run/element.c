@@ -39,7 +39,7 @@ static uint16_t f16_of_float(float x)
         return (uint16_t)(sign | 0x7e00u);
     if (size >= 65520.0f)
         return (uint16_t)(sign | 0x7c00u);
-    if (size < 0x1p-14f) /* the largest of these rounds up into the first exponent by itself */
+    if (size < 0x1p-14f) /* the largest ones round up into the first exponent */
         return (uint16_t)(sign | (unsigned)rintf(ldexpf(size, 24)));
     int exponent = ilogbf(size);
     unsigned mantissa = (unsigned)rintf(ldexpf(size, 10 - exponent)) - 1024u;
@@ -65,16 +65,15 @@ static uint16_t bf16_of_float(float x)
 
 typedef uint8_t Bool;
 
-/* A wrapping integer of fewer bits than it is held in. */
+/* Wraps an integer to a type of fewer bits. */
 static int8_t low_bits(int64_t x, int bits, bool is_signed)
 {
     int64_t low = x & ((1 << bits) - 1);
     return (int8_t)(is_signed && low >> (bits - 1) ? low - (1 << bits) : low);
 }
 
-/* What one stored element is as a number, and back; the letter says what the stored type is: F
- * float, I integer, U one of 64 bits without a sign, N one of few bits, B bool, H f16, R bf16, E a
- * float of few bits. */
+/* Conversions between a stored element and a number; the letter names the stored form: F float, I
+ * integer, U u64, N integer of few bits, B bool, H f16, R bf16, E float of few bits. */
 #define FROM_F(id, number, x) FROM_F_##number(x)
 #define FROM_F_f32(x) ((float)(x))
 #define FROM_F_f64(x) ((double)(x))
@@ -244,7 +243,7 @@ void elements_copy(Dtype dtype, void *to, const void *from, int64_t step, int64_
         COPY_STEPS(16);
 }
 
-/* The bits of a float as a number that grows with it: neighbours differ by one. */
+/* Maps a float to an integer in the same order: neighbours differ by one. */
 static int64_t float_order(Dtype dtype, const void *at)
 {
     int bits = dtype_bits(dtype);

@@ -7,8 +7,8 @@
 
 /* ---- pieces ---- */
 
-/* The length of the runs of places `step` apart that the table is made of, their common divisor
- * where they are not of one length. */
+/* The run length of the table, whose runs have places `step` apart; the greatest common divisor
+ * where lengths differ. */
 static int64_t run_length(const int64_t *place, int64_t n, int64_t step)
 {
     int64_t length = 0, run = 1;
@@ -20,8 +20,7 @@ static int64_t run_length(const int64_t *place, int64_t n, int64_t step)
     return common_divisor(length, run);
 }
 
-/* Rows grow as long as the last dim's places follow each other; dims of one place are in `first`.
- */
+/* Extends rows while the last dim is contiguous; dims of one place go into `first`. */
 static void join_rows(Piece *piece)
 {
     bool grows = true;
@@ -48,7 +47,7 @@ static void join_rows(Piece *piece)
     }
 }
 
-/* A part of the tensor: what a rank has of each dim. */
+/* A rank's part of a tensor, by dim. */
 typedef struct {
     Shape shape;
     Runs runs[DIMS_MAX];
@@ -64,8 +63,8 @@ static Part part_at(Arena *arena, const Sharding *sharding, const Mesh *mesh, in
     return part;
 }
 
-/* Dim d of what two parts have in common, in the order of the taker: places in the giver's dim, or
- * in the taker's. */
+/* Places of the intersection of two parts along dim d, in the order of the receiver: in the
+ * sender's or in the receiver's dim. */
 static int64_t common_places(Arena *arena, const Runs *taker, const Runs *giver, bool in_giver,
                              int64_t **out)
 {
@@ -80,7 +79,7 @@ static int64_t common_places(Arena *arena, const Runs *taker, const Runs *giver,
     return n;
 }
 
-/* What both have in common, as it lies in the giver's part or in the taker's. */
+/* The intersection of two parts, as places of the sender's or of the receiver's part. */
 static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bool in_giver)
 {
     Piece piece = {.n_dims = (int)taker->shape.n_dims, .n_elements = 1, .row = 1};
@@ -103,7 +102,7 @@ static Piece common_piece(Arena *arena, const Part *taker, const Part *giver, bo
 typedef struct {
     const Piece *piece;
     int64_t at[DIMS_MAX];
-    int64_t place; /* of the row; only what the dims before the last add to it is kept */
+    int64_t place; /* place of the row without the last dim */
     bool end;
 } RowScan;
 
@@ -123,7 +122,7 @@ static RowScan rows_scan(const Piece *piece)
     return scan;
 }
 
-/* The place of the next row; false at the end. */
+/* Returns the place of the next row; false at the end. */
 static bool rows_next(RowScan *scan, int64_t *place)
 {
     const Piece *piece = scan->piece;
@@ -182,11 +181,11 @@ typedef struct {
     Part mine; /* of the target, then of the source */
 } Making;
 
-static void add_message(Making *m, Messages *messages, int64_t other, PartUse use, bool gives)
+static void add_message(Making *m, Messages *messages, int64_t other, PartUse use, bool sends)
 {
     const Collective *c = &m->exchange->collective;
-    Part part = part_at(m->scratch, gives ? c->to : c->from, c->mesh, other);
-    Piece piece = gives ? common_piece(m->arena, &part, &m->mine, true)
+    Part part = part_at(m->scratch, sends ? c->to : c->from, c->mesh, other);
+    Piece piece = sends ? common_piece(m->arena, &part, &m->mine, true)
                         : common_piece(m->arena, &m->mine, &part, false);
     if (piece.n_elements > 0)
         vec_push(m->arena, messages, (Message){.position = other, .use = use, .piece = piece});
@@ -196,20 +195,20 @@ static void list_takes(Making *m)
 {
     Exchange *x = m->exchange;
     const Collective *c = &x->collective;
-    Messages takes = {.n = 0};
+    Messages receives = {.n = 0};
     int64_t n_members = mesh_atoms_size(c->mesh, c->atoms);
     m->mine = part_at(m->scratch, c->to, c->mesh, x->position);
     for (int64_t i = 0; i < n_members; i++) {
         int64_t member = mesh_group_member(c->mesh, c->atoms, x->position, i);
         PartUse use = collective_use(c, &x->roles, x->position, member);
         if (use != PART_UNREAD)
-            add_message(m, &takes, submesh_twin(c->mesh, m->makers, member), use, false);
+            add_message(m, &receives, submesh_twin(c->mesh, m->makers, member), use, false);
     }
-    x->take = takes.at;
-    x->n_takes = takes.n;
+    x->receive = receives.at;
+    x->n_receives = receives.n;
 }
 
-/* What this rank's part is to a reader, by the member of the reader's group whose twin it is. */
+/* How a reader uses this rank's part, given the member of the reader's group at the same place. */
 static PartUse use_by(const Making *m, int64_t reader)
 {
     const Exchange *x = m->exchange;
@@ -230,17 +229,17 @@ static void list_gives(Making *m)
     const Collective *c = &x->collective;
     bool sends = !submesh_equal(m->makers, m->readers);
     int64_t n = sends ? submesh_size(c->mesh, m->readers) : mesh_atoms_size(c->mesh, c->atoms);
-    Messages gives = {.n = 0};
+    Messages messages = {.n = 0};
     m->mine = part_at(m->scratch, c->from, c->mesh, x->position);
     for (int64_t i = 0; i < n; i++) {
         int64_t reader = sends ? submesh_position(c->mesh, m->readers, i)
                                : mesh_group_member(c->mesh, c->atoms, x->position, i);
         PartUse use = sends ? use_by(m, reader) : collective_use(c, &x->roles, reader, x->position);
         if (use != PART_UNREAD)
-            add_message(m, &gives, reader, use, true);
+            add_message(m, &messages, reader, use, true);
     }
-    x->give = gives.at;
-    x->n_gives = gives.n;
+    x->send = messages.at;
+    x->n_sends = messages.n;
 }
 
 bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, SubMesh readers,
@@ -259,12 +258,12 @@ bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, S
     return true;
 }
 
-bool exchange_take(const Exchange *exchange, const Message *take, const void *message,
-                   Local *target, Error *err)
+bool exchange_receive(const Exchange *exchange, const Message *receive, const void *message,
+                      Local *target, Error *err)
 {
-    if (take->use == PART_COPIED)
-        piece_unpack(&take->piece, target->dtype, message, target->data);
-    else if (!piece_combine(&take->piece, target->dtype, exchange->roles.reduce, message,
+    if (receive->use == PART_COPIED)
+        piece_unpack(&receive->piece, target->dtype, message, target->data);
+    else if (!piece_combine(&receive->piece, target->dtype, exchange->roles.reduce, message,
                             target->data))
         return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
                           dtype_name(target->dtype));
@@ -274,9 +273,9 @@ bool exchange_take(const Exchange *exchange, const Message *take, const void *me
 bool exchange_finish(const Exchange *exchange, Local *target, Error *err)
 {
     int64_t n_copied = 0;
-    for (int i = 0; i < exchange->n_takes; i++)
-        if (exchange->take[i].use == PART_COPIED)
-            n_copied += exchange->take[i].piece.n_elements;
+    for (int i = 0; i < exchange->n_receives; i++)
+        if (exchange->receive[i].use == PART_COPIED)
+            n_copied += exchange->receive[i].piece.n_elements;
     return collective_finish(&exchange->collective, &exchange->roles, exchange->position, n_copied,
                              target, err);
 }

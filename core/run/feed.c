@@ -4,7 +4,7 @@
 
 /* ---- filling a part ---- */
 
-/* Picks whose places are row-major places in the whole tensor. */
+/* Picks with row-major places in the whole tensor. */
 static Picks picks_of_whole(const Local *part, Arena *scratch)
 {
     Picks picks = picks_new(scratch, &part->shape);
@@ -15,7 +15,7 @@ static Picks picks_of_whole(const Local *part, Arena *scratch)
     return picks;
 }
 
-/* Elements of one float type as those of another. */
+/* Converts elements between float types. */
 static void convert_stretch(const Feed *feed, const Stretch *s, Local *part)
 {
     Number number = dtype_number(part->dtype);
@@ -59,7 +59,7 @@ static void fill_held(const Value *value, Local *part, Arena *scratch)
         }
 }
 
-/* Elements offset + sum of coef * global index, at the places that the picks do not leave out. */
+/* Fills elements with offset + sum of coef * global index, except where picks say none. */
 static void fill_row(const Affine *row, const Picks *picks, Local *part)
 {
     Stretch s;
@@ -70,7 +70,7 @@ static void fill_row(const Affine *row, const Picks *picks, Local *part)
         }
 }
 
-/* One row for all, or one for each place of the last dim. */
+/* One row for all, or one per place of the last dim. */
 static void fill_affine(const Value *value, Local *part, Arena *scratch)
 {
     int last = (int)part->shape.n_dims - 1;
@@ -163,7 +163,7 @@ static bool feed_data(Feeds *feeds, int32_t tensor, const TensorData *data, Erro
     return feed->bytes != NULL;
 }
 
-/* Weights beside the model file, where that file is there. */
+/* Reads external data, if the file exists. */
 static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, uint64_t seed,
                           Error *err)
 {
@@ -181,7 +181,7 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
     return feed_data(feeds, tensor, &found, err);
 }
 
-/* Float types are converted; all else must be as the model has it. */
+/* Float types are converted; other types must match the model. */
 static bool weight_fits(const Inferred *inferred, int32_t tensor, const SafeTensor *weight,
                         const char *path, Error *err)
 {
@@ -216,7 +216,7 @@ static bool is_listed(const Graph *graph, int32_t tensor)
     return graph->tensors[tensor].sequence || graph->tensors[tensor].optional;
 }
 
-/* The sizes that are known are the file's. */
+/* Checks the known sizes against the file. */
 static bool shape_fits(const Inferred *inferred, int32_t tensor, const Shape *shape)
 {
     const Shape *known = inferred_sizes(inferred, tensor);
@@ -228,7 +228,7 @@ static bool shape_fits(const Inferred *inferred, int32_t tensor, const Shape *sh
     return known->n_dims == shape->n_dims;
 }
 
-/* 0, 1/n .. as f32, in host order. */
+/* 0, 1/n .. as f32, in host byte order. */
 static bool count_up(Arena *arena, const Inferred *inferred, int32_t tensor, Vectors *out,
                      Error *err)
 {
@@ -288,7 +288,7 @@ bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vec
     return false;
 }
 
-/* A sequence or an optional, as its file has it. */
+/* A sequence or an optional from its file. */
 static bool feed_list(Feeds *feeds, int32_t tensor, const OnnxTensor *vector, Error *err)
 {
     const GraphTensor *at = &feeds->inferred->graph->tensors[tensor];
@@ -320,7 +320,7 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     return true;
 }
 
-/* What is there before anything is computed; constants that are not held stay FEED_NONE. */
+/* Feeds available before anything is computed; constants too large to hold stay FEED_NONE. */
 static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *err)
 {
     const Graph *graph = feeds->inferred->graph;
@@ -344,7 +344,7 @@ static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *
 
 /* ---- computing constants ---- */
 
-/* The inputs of host ops whose outputs are wanted and not held are wanted too. */
+/* Also wants the inputs of host ops whose outputs are wanted and not held. */
 static void want_inputs(const Inferred *inferred, bool *wanted)
 {
     const Graph *graph = inferred->graph;
@@ -369,7 +369,7 @@ static bool compute_op(Feeds *feeds, int32_t op, Error *err)
     const Graph *graph = inferred->graph;
     const Kernel *kernel = kernel_find(NULL, op_operator(graph, op));
     if (!kernel)
-        return error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
+        return error_kind(err, ERROR_USAGE, "op '%s' cannot be run: no kernel for %s",
                           op_name(graph, op), op_operator(graph, op));
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
         int32_t tensor = op_inputs(graph, op)[i];
@@ -413,7 +413,7 @@ static bool compute_constants(Feeds *feeds, const bool *wanted, Error *err)
     return true;
 }
 
-/* A checkpoint of which nothing fits by name is of another model. */
+/* A checkpoint without any matching name belongs to another model. */
 static bool check_weights(const Feeds *feeds, const Given *given, Error *err)
 {
     if (!given->weights || feeds->n_weights > 0)
@@ -444,7 +444,7 @@ bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, cons
             return false;
     if (!check_weights(out, given, err) || !compute_constants(out, all, err))
         return false;
-    for (int t = 0; t < n; t++) /* inputs on the way to what is wanted */
+    for (int t = 0; t < n; t++) /* dependencies of wanted tensors */
         if (!wanted[t]) {
             local_free(out->computed[t]);
             out->computed[t] = NULL;

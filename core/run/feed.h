@@ -1,10 +1,9 @@
-/* feed.h - where the elements of tensors come from that no op of the program makes.
+/* feed.h - the elements of tensors that no op of the program makes.
  *
- * A parameter's bytes lie in a checkpoint that was given, whose float types are converted, in the
- * mapped model, or beside it, or are nowhere and drawn; inputs come from files or are drawn;
- * constants are values known since inference, or, where they were too large to hold, are computed
- * here, once, by the same kernels on whole shapes. Feeds are made before the ranks start and only
- * read by them: each fills its own part, whatever its sharding.
+ * Parameters come from a checkpoint (float types are converted), from the model file or its
+ * external data, or are drawn; inputs come from files or are drawn. Constants are values known
+ * since inference; those too large for that are computed once, by the same kernels on whole shapes.
+ * Feeds are made before the ranks start; each rank fills its own part from them.
  */
 #ifndef CORE_RUN_FEED_H
 #define CORE_RUN_FEED_H
@@ -18,12 +17,12 @@ typedef enum { FEED_NONE, FEED_BYTES, FEED_VALUE, FEED_DRAWN, FEED_LISTED } Feed
 
 typedef struct {
     FeedKind kind;
-    const void *bytes;  /* elements of the whole tensor, in host order, maybe unaligned */
-    Dtype held;         /* of bytes: their type */
+    const void *bytes;  /* elements of the whole tensor, in host byte order, maybe unaligned */
+    Dtype held;         /* element type of bytes */
     const Value *value; /* not deferred */
-    uint64_t key;       /* of draws; integers and bools are drawn as 0 */
+    uint64_t key;       /* key of draws; integers and bools are 0 */
     double scale;
-    const Generated *generated; /* of draws: what an operator says of them; NULL: nothing */
+    const Generated *generated; /* how an operator generates them; NULL: uniform */
 } Feed;
 
 typedef struct {
@@ -32,41 +31,40 @@ typedef struct {
     uint64_t seed;
     const Generated *generated; /* per tensor */
     Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
-    Local **computed;           /* per tensor: the whole of a constant computed here, or of what is
-                                   listed; NULL */
+    Local **computed;           /* per tensor: the whole value of a computed constant or a sequence;
+                                 * NULL */
     Vec(FileMap) maps;
-    int n_weights; /* of a checkpoint that was given */
+    int n_weights; /* of the given checkpoint */
 } Feeds;
 
-/* What a run was given beside its model. */
+/* What the user gave beside the model. */
 typedef struct {
     uint64_t seed;
     const Vectors *inputs;      /* files of graph inputs, or NULL */
     const SafeTensors *weights; /* or NULL */
 } Given;
 
-/* Makes the feeds of the tensors that are wanted. Ends with feeds_close(), also after an error.
- * ERROR_USAGE: an input file does not fit its tensor; ERROR_UNREADABLE: data that is there but
- * short; ERROR_RUN: a constant cannot be computed. */
+/* Makes the feeds of the wanted tensors. End with feeds_close(), also after an error. ERROR_USAGE:
+ * an input file does not fit its tensor; ERROR_UNREADABLE: data is too short; ERROR_RUN: a constant
+ * cannot be computed. */
 bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, const Given *given,
                 Feeds *out, Error *err);
 void feeds_close(Feeds *feeds);
 
-/* What is fed as it is, since it is no tensor: a sequence, or an optional; NULL: a tensor. */
+/* The value of a sequence or an optional; NULL for a tensor. */
 const Local *feed_listed(const Feeds *feeds, int32_t tensor);
 
-/* Fills a part of the tensor. Safe to call from several threads. */
+/* Fills a part of the tensor. Thread-safe. */
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
 
-/* The inputs of a data set: those in the folder, or, of a NAME.onnx whose outputs lie beside it in
- * NAME_output_N.pb, what ONNX feeds its light models: 0, 1/n, 2/n .. of n elements. None for a
- * model that has no inputs. As vectors_open(). */
+/* The inputs of a data set: the files of the folder or, for a NAME.onnx with outputs in
+ * NAME_output_N.pb, what ONNX feeds its light models: 0, 1/n, 2/n .. for n elements. Empty for a
+ * model without inputs. As vectors_open(). */
 bool inputs_open(Arena *arena, const Inferred *inferred, const char *data_set, Vectors *out,
                  Error *err);
 
-/* True when a file's value has the element type of the model's, is listed as it is, and has its
- * shape as far as that is known; else *err tells both. Older files have the bits of a bf16 as u16.
- */
+/* True when a file's value has the type of the model's tensor and its shape as far as that is
+ * known; else *err names both. Older files store a bf16 as u16. */
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* host_runner.c - ranks as threads of this process, over Locals that all of them can read.
+/* host_runner.c - ranks as threads of this process, with shared Locals.
  *
- * A step reads the slots of the others between two meetings: after the first all sources are
+ * A step reads the slots of other ranks between two barriers: after the first all sources are
  * filled, before the second none is freed.
  */
 #include "core/run/runner.h"

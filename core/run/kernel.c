@@ -68,11 +68,11 @@ bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, in
     return kernel_reads_value(kernel, input) && tensor_is_known(inferred, tensor);
 }
 
-/* A kernel that decides sizes is left those that are not known. */
+/* Outputs of unknown size are left to a kernel with data-dependent sizes. */
 static bool make_outputs(const KernelCall *call, Local **output, Error *err)
 {
     const Inferred *inferred = call->inferred;
-    bool late = kernel_is_late(inferred, call->op, call->kernel);
+    bool late = kernel_is_dynamic(inferred, call->op, call->kernel);
     Shape *told = arena_array(call->scratch, Shape, call->n_outputs);
     Dtype *dtype = arena_array(call->scratch, Dtype, call->n_outputs);
     if (!kernel_begin(call, late, told, dtype, err))
@@ -138,14 +138,15 @@ const Value *kernel_value(const KernelCall *call, int input)
     return tensor < 0 ? NULL : inferred_read_value(call->inferred, tensor);
 }
 
-/* What only the run told, and this rank holds whole. */
+/* Integers computed at run time that this rank holds whole. */
 static bool held_ints(const KernelCall *call, const Local *local, const int64_t **out, int64_t *n,
                       Error *err)
 {
     *n = shape_elements(&local->whole);
     if (shape_elements(&local->shape) != *n || !dtype_is_computed(local->dtype) ||
         dtype_is_float(local->dtype))
-        return error_kind(err, ERROR_RUN, "an input is no list of integers that this rank holds");
+        return error_kind(err, ERROR_RUN,
+                          "an input is not a list of integers that this rank holds");
     int64_t *ints = arena_array(call->scratch, int64_t, *n);
     local_load(local, 0, 1, *n, NUMBER_I64, ints);
     *out = ints;
@@ -166,7 +167,7 @@ bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t
     int64_t *ints = arena_array(call->scratch, int64_t, *n);
     for (int64_t i = 0; i < *n; i++)
         if (!value_int_at(value, i, &ints[i]))
-            return error_kind(err, ERROR_RUN, "input %d is no list of integers", input);
+            return error_kind(err, ERROR_RUN, "input %d is not a list of integers", input);
     *out = ints;
     return true;
 }
@@ -230,11 +231,11 @@ bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX
 bool kernel_scalar(const Local *local, int64_t *out, Error *err)
 {
     if (local->sequence || local->nothing)
-        return error_kind(err, ERROR_RUN, "an input is no tensor");
+        return error_kind(err, ERROR_RUN, "an input is not a tensor");
     if (!kernel_computes(local, err))
         return false;
     if (shape_elements(&local->shape) != 1)
-        return error_kind(err, ERROR_RUN, "an input is not one number");
+        return error_kind(err, ERROR_RUN, "an input is not a scalar");
     local_load(local, 0, 1, 1, NUMBER_I64, out);
     return true;
 }
@@ -255,8 +256,7 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
     for (int64_t d = 0; d < whole->n_dims && d < bound->n_dims; d++)
         if (whole->dim[d] != bound->dim[d])
             return error_kind(err, ERROR_RUN,
-                              "dim %d of output %d comes out as %" PRId64 ", and %" PRId64
-                              " was bound for it",
+                              "dim %d of output %d is %" PRId64 ", but was bound to %" PRId64,
                               (int)d, output, whole->dim[d], bound->dim[d]);
     return error_kind(err, ERROR_RUN, "output %d has another number of dims", output);
 }
@@ -287,29 +287,29 @@ static const char *text_of(const KernelCall *call, const Local *local)
     return text.s;
 }
 
-bool kernel_give(const KernelCall *call, const Local *value, Error *err)
+bool kernel_copy_output(const KernelCall *call, const Local *value, Error *err)
 {
     Local *out = call->output[0];
     if (!value)
-        return error_kind(err, ERROR_RUN, "the value it gives is not there");
+        return error_kind(err, ERROR_RUN, "its value is missing");
     if (!out && call->made) {
         call->made[0] = local_copy(value);
         return call->made[0] || error_kind(err, ERROR_RUN, "out of memory");
     }
     if (!out)
         return true;
-    if (!local_alike(out, value) || !shape_equal(&out->shape, &value->shape))
-        return error_kind(err, ERROR_RUN, "it gives %s, in the model it is %s",
+    if (!local_same_type(out, value) || !shape_equal(&out->shape, &value->shape))
+        return error_kind(err, ERROR_RUN, "its value is %s, in the model it is %s",
                           text_of(call, value), text_of(call, out));
     memcpy(out->data, value->data, (size_t)local_bytes(out));
     return true;
 }
 
-/* ---- as the rule sees it ---- */
+/* ---- the call as its rule sees it ---- */
 
 enum { LIST_MAX = 2 * DIMS_MAX, OPSET_LATEST = 28 };
 
-/* A short list of numbers that is held whole. */
+/* A short list unsharded, as a value. */
 static const Value *list_of(Arena *arena, const Local *local)
 {
     int64_t n = shape_elements(&local->whole);

@@ -30,7 +30,7 @@ Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding
     return local;
 }
 
-/* calloc, since an arena that is out of memory ends the program. */
+/* calloc, since an arena aborts when memory is out. */
 bool local_alloc(Local *local)
 {
     size_t n_bytes = (size_t)local_bytes(local);
@@ -127,12 +127,12 @@ Local *local_copy(const Local *from)
     return NULL;
 }
 
-bool local_alike(const Local *a, const Local *b)
+bool local_same_type(const Local *a, const Local *b)
 {
     if (a->sequence != b->sequence || a->nothing != b->nothing || a->items.n != b->items.n)
         return false;
     for (int i = 0; i < a->items.n; i++)
-        if (!local_alike(a->items.at[i], b->items.at[i]))
+        if (!local_same_type(a->items.at[i], b->items.at[i]))
             return false;
     bool typed = !a->nothing && (!a->sequence || a->items.n > 0);
     return (!typed || a->dtype == b->dtype) && shape_equal(&a->whole, &b->whole);
@@ -200,7 +200,7 @@ int64_t picks_count(const Picks *picks)
     return n;
 }
 
-/* The last dim's table as arithmetic rows; a tensor without dims is one element. */
+/* The table of the last dim as arithmetic sequences; a scalar is one element. */
 static int inner_stretches(const Picks *picks, const Stretch **out)
 {
     static const int64_t zero = 0;
@@ -226,7 +226,7 @@ static int inner_stretches(const Picks *picks, const Stretch **out)
     return rows.n;
 }
 
-/* Sets base and row from the outer place. */
+/* Sets base and row from the outer coordinates. */
 static void outer_place(PickScan *scan)
 {
     scan->base = 0;

@@ -1,14 +1,13 @@
-/* local.h - the part of a tensor that one rank holds, and moving elements between such parts.
+/* local.h - the part of a tensor that one rank holds, and moves of elements between such parts.
  *
- * A Local lies row-major over its dims, each dim in run order (layout.h): place i of dim d is the
- * element with the global index that the runs say. Each has an arena of its own, so that a rank
- * gives memory back as the program frees values.
+ * A Local is row-major, each dim in run order (core/layout/runs.h): the runs give the global index
+ * of place i of dim d. Each has its own arena, so that memory is freed value by value.
  *
- * A sequence or an empty optional is a Local too; no rank has only a part of it.
+ * A sequence or an empty optional is a Local too, and is never sharded.
  *
- * Picks say, for a target, where each of its elements is in a source: per dim of the target a table
- * of places, whose sum over the dims is the element's place. Slices, transposes, splits, gathers of
- * a collective and the loading of a rank's part are all one copy by such tables.
+ * Picks map each element of a target to an element of a source: per dim of the target a table of
+ * places, which are summed over the dims. Slices, transposes, splits, gathers of a collective and
+ * loading a part are all one copy by such tables.
  */
 #ifndef CORE_RUN_LOCAL_H
 #define CORE_RUN_LOCAL_H
@@ -18,22 +17,22 @@
 #include "core/run/element.h"
 
 typedef struct Local {
-    Arena *arena; /* its own; holds what is below */
+    Arena *arena; /* its own; owns the rest */
     Dtype dtype;
     Shape shape; /* of the part */
     Shape whole; /* of the tensor */
     Runs runs[DIMS_MAX];
-    void *data, *own; /* elements, zero at first; what local_alloc() took for them */
-    bool sequence;    /* no tensor, but `items`, each a Local of its own */
-    bool nothing;     /* neither: an optional without a value; one with a value is that value */
+    void *data, *own; /* elements, zero-filled; the allocation of local_alloc() */
+    bool sequence;    /* a sequence: `items`, each a Local */
+    bool nothing;     /* an optional without a value; with one it is that value */
     Vec(struct Local *) items;
 } Local;
 
 /* The part of the rank at `position`; ends with local_free(). */
 Local *local_new(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
                  int64_t position);
-/* The same without elements, `data` being NULL; local_alloc() gives it some, zero. False: out of
- * memory. */
+/* The same without elements (data is NULL); local_alloc() adds zero-filled ones and returns false
+ * when memory is out. */
 Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding, const Mesh *mesh,
                        int64_t position);
 bool local_alloc(Local *local);
@@ -42,18 +41,18 @@ void local_free(Local *local); /* NULL is allowed */
 
 Local *local_new_sequence(Dtype dtype);
 Local *local_new_nothing(Dtype dtype);
-void local_append(Local *sequence, Local *item); /* which it owns from now on */
-Local *local_copy(const Local *from);            /* elements and items too; NULL: out of memory */
+void local_append(Local *sequence, Local *item); /* takes ownership */
+Local *local_copy(const Local *from);            /* deep; NULL: out of memory */
 
-int64_t local_bytes(const Local *local); /* of the elements, all items' */
-/* Both are tensors of one type and shape, or sequences of such, or nothing. */
-bool local_alike(const Local *a, const Local *b);
+int64_t local_bytes(const Local *local); /* of all elements, of all items */
+/* Whether both are tensors of one type and shape, sequences of such, or empty optionals. */
+bool local_same_type(const Local *a, const Local *b);
 static inline void *local_at(const Local *local, int64_t element)
 {
     return (char *)local->data + element * element_bytes(local->dtype);
 }
 
-/* elements_load(), elements_store() from or to place `at` of the local part. */
+/* elements_load() and elements_store() at place `at` of the part. */
 static inline void local_load(const Local *local, int64_t at, int64_t step, int64_t n,
                               Number number, void *out)
 {
@@ -69,7 +68,7 @@ static inline void local_store(const Local *local, int64_t at, int64_t n, Number
 /* Elements between neighbours along each dim of a row-major shape. */
 void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX]);
 
-#define PICK_NONE INT64_MIN /* no element of the source belongs here */
+#define PICK_NONE INT64_MIN /* nothing is copied there */
 
 typedef struct {
     Arena *arena;
@@ -78,19 +77,19 @@ typedef struct {
     int64_t *from[DIMS_MAX]; /* size[d] places; PICK_NONE */
 } Picks;
 
-/* Every table zero: each element comes from place 0. The tables live in the arena. */
+/* All tables are 0: each element comes from place 0. Allocated in the arena. */
 Picks picks_new(Arena *arena, const Shape *target);
 
-/* Dim d of the target takes, for the global index g of its part, the global index start + step * g
- * of the source's dim, of which it holds these runs, `stride` elements apart. */
+/* Maps global index g of dim d of the target to global index start + step * g of the source's dim,
+ * which has these runs and stride. */
 void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t step,
                  const Runs *source, int64_t stride);
-/* Dim d of the target takes `stride` times its global index: from a tensor held whole. */
+/* Maps dim d of the target to `stride` times its global index: from a tensor unsharded. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
 
-int64_t picks_count(const Picks *picks); /* elements of the target that something comes to */
+int64_t picks_count(const Picks *picks); /* elements of the target that get a value */
 
-/* Elements of the target that follow each other, and come from places `step` apart. */
+/* Contiguous elements of the target that come from places `step` apart. */
 typedef struct {
     int64_t to, from, step, n;
 } Stretch;
@@ -107,7 +106,7 @@ typedef struct {
 PickScan picks_scan(const Picks *picks);
 bool picks_next(PickScan *scan, Stretch *out); /* false at the end */
 
-/* Copies what is there; the number of elements copied. Types must be equal. */
+/* Copies by the picks; returns the number of elements copied. Types must be equal. */
 int64_t local_pick(Local *to, const Local *from, const Picks *picks);
 
 #endif

@@ -1,9 +1,7 @@
-/* lowering.h - what the files that lower a plan share (program.c, lowering_flow.c,
- * lowering_free.c); nobody else includes this.
+/* lowering.h - private to the files that lower a plan: program.c, lowering_flow.c, lowering_free.c.
  *
- * A region is a stretch of instructions that may be left out or done again: a branch, a loop, the
- * ends of a loop. A slot can be read where all ways come through its filling: in the region that it
- * was made in, and in those inside.
+ * A region is a range of instructions that may be skipped or repeated: a branch, a loop, the end of
+ * a loop. A slot can be read in the region that fills it and in regions inside.
  */
 #ifndef CORE_RUN_LOWERING_H
 #define CORE_RUN_LOWERING_H
@@ -29,20 +27,21 @@ typedef struct {
     Vec(int32_t) instr_region, slot_region;
     Vec(int32_t) next;    /* per slot: another slot of its tensor, or -1 */
     int32_t *first_slot;  /* per tensor */
-    int32_t *goes_with;   /* per op: the body whose results it gives, -1 */
-    int32_t region, body; /* where it is: the innermost; a loop's place in graph->bodies, -1 */
+    int32_t *goes_with;   /* per op: the body whose results it returns, -1 */
+    int32_t region, body; /* current innermost region; current loop, a place in graph->bodies, -1 */
     ReshardIndex reshards;
 } Lowering;
 
 /* ---- program.c ---- */
-int32_t lower_instr(Lowering *l, Instr instr); /* adds it here; its place */
+int32_t lower_instr(Lowering *l, Instr instr); /* appends it; returns its place */
 int32_t lower_slot(Lowering *l, Slot slot, int32_t region);
-/* The slot something is read from, made ready when it is not. -1 with *err. */
+/* The slot to read a value from, resharded when needed. -1 with *err. */
 int32_t lower_read(Lowering *l, Slot wanted, Error *err);
 bool lower_find_kernel(Lowering *l, int32_t op, Error *err);
-bool lower_reads(const Lowering *l, int32_t op, int input); /* a slot, which nobody gave yet */
+bool lower_reads(const Lowering *l, int32_t op, int input); /* reads a slot that no given value
+                                                             * replaces */
 bool lower_input(Lowering *l, int32_t op, int input, Error *err);
-/* An op with its inputs; its outputs as the op makes them, and then as pins want them. */
+/* An op with its inputs; then its outputs as the op makes them, resharded to pins. */
 bool lower_op(Lowering *l, int32_t op, Error *err);
 bool lower_op_alone(Lowering *l, int32_t op, Error *err);
 bool lower_pins(Lowering *l, int32_t op, Error *err);
@@ -52,7 +51,7 @@ static inline bool lower_is(const Lowering *l, int32_t op, const char *op_type)
     return strcmp(op_operator(l->graph, op), op_type) == 0;
 }
 
-/* Whether a region is another, or lies in it. */
+/* Whether a region is `of` or inside it. */
 static inline bool lower_is_inside(const Lowering *l, int32_t region, int32_t of)
 {
     while (region >= 0 && region != of)

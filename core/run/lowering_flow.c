@@ -1,4 +1,4 @@
-/* lowering_flow.c - branches and loops: the order of their instructions stands in program.h. */
+/* lowering_flow.c - lowers branches and loops; program.h shows the order of their instructions. */
 #include "core/run/lowering.h"
 
 static int32_t open_region(Lowering *l)
@@ -25,7 +25,7 @@ static bool computes(const Lowering *l, int32_t op)
     return !inferred_is_host(l->plan->inferred, op);
 }
 
-/* Whole, so that all ranks see the same. */
+/* Replicated, so that all ranks see the same. */
 static int32_t read_whole(Lowering *l, int32_t tensor, Error *err)
 {
     const Shape *shape = inferred_shape(l->plan->inferred, tensor);
@@ -37,7 +37,7 @@ static int32_t read_whole(Lowering *l, int32_t tensor, Error *err)
     return lower_read(l, wanted, err);
 }
 
-/* Which way a body goes is known where its ops run: on all devices. */
+/* Ops of a body run on all devices, which all know the condition. */
 static bool check_devices(const Lowering *l, const GraphBody *body, Error *err)
 {
     for (int32_t op = body->first; op < body->end; op++) {
@@ -55,7 +55,7 @@ static bool check_devices(const Lowering *l, const GraphBody *body, Error *err)
 
 /* ---- branches ---- */
 
-/* What an If reads of the branch is made ready in it. */
+/* Reshards what an If reads of the branch inside the branch. */
 static bool lower_gifts(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
     const GraphTensor *at = &l->graph->tensors[tensor];
@@ -99,7 +99,7 @@ static bool lower_branch(Lowering *l, int b, Error *err)
 
 /* ---- loops ---- */
 
-/* What is made before a loop and read in it is made ready before it. */
+/* Reshards values made before a loop and read in it before the loop. */
 static bool hoist(Lowering *l, const GraphBody *body, Error *err)
 {
     for (int32_t op = body->first; op < body->end; op++) {
@@ -148,7 +148,7 @@ static bool begin_carries(Lowering *l, const GraphBody *body, Error *err)
     return true;
 }
 
-/* How often it runs, as far as that is known. */
+/* The trip count, if known. */
 static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
@@ -171,7 +171,7 @@ static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
     return loop->counted >= 0;
 }
 
-/* The slot of the condition as an iteration leaves it. */
+/* The slot of the condition after an iteration. */
 static bool read_condition(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
@@ -206,7 +206,7 @@ static bool lower_collects(Lowering *l, int32_t first, int32_t end, Error *err)
     return true;
 }
 
-/* The slot of what is carried on, as the next iteration finds it. */
+/* The slot of a carried value at the start of the next iteration. */
 static int32_t read_next(Lowering *l, const GraphCarry *carry, Error *err)
 {
     const Plan *plan = l->plan;
@@ -222,8 +222,9 @@ static int32_t read_next(Lowering *l, const GraphCarry *carry, Error *err)
         Sharding whole = shape ? sharding_whole(shape) : (Sharding){0};
         if (!shape || shardings_put(plan->shardings, &whole) == made)
             return read_whole(l, carry->next, err);
-        error_kind(err, ERROR_USAGE, "'%s' cannot be run: its shape is not known, and '%s' is cut",
-                   name, tensor_name(l->graph, carry->in));
+        error_kind(err, ERROR_USAGE,
+                   "'%s' cannot be run: its shape is not known, and '%s' is sharded", name,
+                   tensor_name(l->graph, carry->in));
         return -1;
     }
     return lower_read(l, (Slot){carry->next, made, 0}, err);
@@ -264,7 +265,7 @@ static bool lower_results(Lowering *l, int32_t first, int32_t end, Error *err)
     return true;
 }
 
-/* NEXT, what is carried on, BACK, and what comes out. */
+/* NEXT, carried values, BACK, and results of the loop. */
 static bool end_iteration(Lowering *l, int b, int32_t again, int32_t results_end, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];

@@ -1,9 +1,9 @@
 /* lowering_free.c - where slots are freed.
  *
- * A slot lives in the innermost region that has all its uses. There it is freed after the last of
- * them, or after the inner region that the last stands in, since that may be left out or done
- * again. A loop is left at NEXT or gone on with at BACK: what lives across NEXT is freed on both
- * ways, and what comes out of the last iteration alone before the next one makes it.
+ * A slot belongs to the innermost region with all its uses. It is freed there after the last use,
+ * or after the inner region of the last use, since that may be skipped or repeated. A loop ends at
+ * NEXT or continues at BACK: slots live across NEXT are freed on both paths, and results of the
+ * last iteration before the next one makes them.
  */
 #include "core/run/lowering.h"
 
@@ -11,7 +11,7 @@ typedef struct {
     Lowering *l;
     int32_t *home;         /* per slot: region, -1: not used */
     int *last;             /* per slot: instruction */
-    int32_t *first, *next; /* by instruction: the first slot freed after it; per slot: the next */
+    int32_t *first, *next; /* per instruction: first slot freed after it; per slot: the next one */
 } Frees;
 
 typedef void SeeSlot(Frees *f, int at, int32_t slot);
@@ -22,7 +22,7 @@ static void see(Frees *f, int at, int32_t slot, SeeSlot *fn)
         fn(f, at, slot);
 }
 
-/* Every slot that an instruction has to do with. */
+/* All slots that an instruction uses. */
 static void each_slot(Frees *f, int at, SeeSlot *fn)
 {
     const Lowering *l = f->l;
@@ -77,7 +77,7 @@ static bool is_moved(const Frees *f, const Instr *back, int32_t slot)
     return false;
 }
 
-/* Both ways on from a NEXT: the slot is freed before BACK, and where the loop is left. */
+/* Both paths from a NEXT: frees the slot before BACK and at the loop's end. */
 static void cross_next(Frees *f, int32_t slot)
 {
     const Region *region = &f->l->regions.at[f->home[slot]];
@@ -127,8 +127,7 @@ static Instr free_of(int32_t slot)
         .kind = INSTR_FREE, .slot = slot, .from = -1, .op = -1, .reshard = -1, .body = -1};
 }
 
-/* What an iteration made, and what comes after the loop may read: the next iteration makes it anew.
- */
+/* Values of an iteration that may be read after the loop: the next iteration replaces them. */
 static bool lives_across(const Frees *f, int back, int32_t slot)
 {
     const Lowering *l = f->l;

@@ -63,7 +63,7 @@ static DimscopeArg arg_of(Arena *arena, const Kwarg *kwarg)
     return out;
 }
 
-/* Lists of texts, tensors and graphs are left out. */
+/* Lists of strings, tensors and graphs are left out. */
 static const DimscopeArg *args_of(Arena *arena, const Kwargs *kwargs, int *n)
 {
     DimscopeArg *args = arena_array(arena, DimscopeArg, kwargs->n);
@@ -75,7 +75,7 @@ static const DimscopeArg *args_of(Arena *arena, const Kwargs *kwargs, int *n)
     return args;
 }
 
-/* An output that is the new value of an input begins as that. */
+/* An output that updates an input starts as a copy of it. */
 static void begin_updates(const KernelCall *call)
 {
     const OpSpace *space = program_space(call->inferred, call->op);
@@ -134,7 +134,7 @@ static bool check_version(void *library, const char *path, Error *err)
                      *version, DIMSCOPE_KERNEL_VERSION);
 }
 
-/* A pointer to data as one to a function, which POSIX has and C has not. */
+/* Converts a data pointer to a function pointer, which POSIX allows and C does not. */
 static DimscopeKernel *function_at(void *symbol)
 {
     DimscopeKernel *function;

@@ -1,6 +1,6 @@
-/* native.h - a kernel out of a shared library (dimscope_kernel.h), loaded on request only.
+/* native.h - a kernel from a shared library (dimscope_kernel.h), loaded on request only.
  *
- * The library stays in the program until it ends: one that is built anew counts at the next start.
+ * The library stays loaded until the program ends; a rebuilt one is used from the next start.
  */
 #ifndef CORE_RUN_NATIVE_H
 #define CORE_RUN_NATIVE_H
@@ -10,9 +10,9 @@
 /* NULL: ERROR_UNREADABLE (no such library), ERROR_INVALID (no such symbol, another version). */
 const Kernel *native_kernel(Arena *arena, const char *path, const char *symbol, Error *err);
 
-/* A kernel that is not loaded, since nobody allowed it; asked before a run, so that it says why. */
+/* Stands for a kernel that may not be loaded without --allow-native, so that the run can say so. */
 const Kernel *native_refused(Arena *arena, const char *plugin);
-/* False with ERROR_USAGE and a hint for such a kernel. */
+/* False with ERROR_USAGE and a hint for native_refused(). */
 bool native_allowed(const Kernel *kernel, Error *err);
 
 #endif

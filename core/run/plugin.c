@@ -6,7 +6,7 @@
 
 enum { PATH_ROOM = 4096 };
 
-/* The folder the program lies in; "." where the system does not say. */
+/* The folder of the program; "." when unknown. */
 static const char *program_folder(Arena *arena)
 {
     char path[PATH_ROOM];
@@ -57,7 +57,7 @@ static const Plugin *plugin_find(const char *backend, Error *err)
     while (i < n && strcmp(known[i].name, backend) != 0)
         i++;
     if (i == n) {
-        error_kind(err, ERROR_USAGE, "there is no backend '%s'", backend);
+        error_kind(err, ERROR_USAGE, "unknown backend '%s'", backend);
         error_hint(err, "host, mpi, cuda or auto");
         return NULL;
     }
@@ -84,7 +84,7 @@ const Runner *runner_find(const char *backend, Error *err)
     return any ? &host_runner : NULL;
 }
 
-/* Open MPI's, MPICH's and Slurm's ways to say how many there are. */
+/* Whether Open MPI, MPICH or Slurm started this process. */
 static bool is_one_of_many(void)
 {
     static const char *const said[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};

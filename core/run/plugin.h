@@ -1,12 +1,12 @@
-/* plugin.h - runners that are not in the program: dimscope_mpi.so and dimscope_cuda.so.
+/* plugin.h - runners in shared libraries: dimscope_mpi.so and dimscope_cuda.so.
  *
- * They are loaded when they are asked for, so that the program starts where MPI and CUDA are not.
- * A plugin calls the functions of this program, which is linked so that it can, and has one symbol:
+ * They are loaded on demand, so that the program starts without MPI or CUDA. A plugin calls
+ * functions that the program exports, and has one symbol:
  *
  *     const Plugin dimscope_plugin = {PLUGIN_VERSION, ..};
  *
- * It is looked for in the folder $DIMSCOPE_PLUGINS names, beside the program, and in
- * ../lib/dimscope from there. Once loaded it stays.
+ * It is searched in $DIMSCOPE_PLUGINS, beside the program, and in ../lib/dimscope from there. Once
+ * loaded it stays.
  */
 #ifndef CORE_RUN_PLUGIN_H
 #define CORE_RUN_PLUGIN_H
@@ -18,17 +18,16 @@ enum { PLUGIN_VERSION = 1 };
 typedef struct {
     int version;
     const Runner *runner;
-    /* Whether this machine has what it takes: a device, a driver. *err says what is missing. */
+    /* Whether this machine has the device and driver; *err says what is missing. */
     bool (*usable)(Error *err);
-    bool (*world_open)(World *out, Error *err); /* NULL: it makes no world */
+    bool (*world_open)(World *out, Error *err); /* NULL: it has no processes of its own */
 } Plugin;
 
-/* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL: cuda where it is usable, else the
- * host. ERROR_USAGE: no such backend, no plugin, or it is not usable here. */
+/* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL: cuda where usable, else the host.
+ * ERROR_USAGE: unknown backend, no plugin, or not usable here. */
 const Runner *runner_find(const char *backend, Error *err);
 
-/* The processes this one was started with: those of mpirun, else it is alone. Ends with
- * out->close(). */
+/* The processes of this run: those of mpirun, else this one. End with out->close(). */
 bool world_open(const char *backend, World *out, Error *err);
 
 #endif

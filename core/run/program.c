@@ -76,8 +76,8 @@ static int32_t load(Lowering *l, Slot slot)
 
 /* ---- reshards ---- */
 
-/* The steps that fill a slot, after those that fill what they begin with; the slots between are
- * nobody else's. */
+/* Emits the steps that fill a slot after those that fill their source; slots in between are
+ * private. */
 static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
 {
     int32_t r = reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices);
@@ -120,7 +120,7 @@ int32_t lower_read(Lowering *l, Slot wanted, Error *err)
 
 /* ---- ops ---- */
 
-/* Of what is a sequence, or of a shape not known before, every rank has all. */
+/* Sequences and tensors of unknown shape are replicated. */
 static bool check_tensor(const Lowering *l, int32_t tensor, int32_t sharding, Error *err)
 {
     Dtype dtype = (Dtype)l->plan->inferred->dtype[tensor];
@@ -141,7 +141,7 @@ static bool is_listed(const Lowering *l, int32_t tensor)
     return tensor >= 0 && l->plan->inferred->listed && l->plan->inferred->listed[tensor];
 }
 
-/* Identity passes on what Optional would. */
+/* Identity forwards what Optional would. */
 static const Kernel *kernel_of(const Lowering *l, int32_t op)
 {
     const GraphOp *at = &l->graph->ops[op];
@@ -184,13 +184,13 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
         error_hint(err, "%s", inner.hint);
         return false;
     }
-    error_kind(err, ERROR_USAGE, "op '%s' cannot be run: there is no kernel of %s",
-               op_name(l->graph, op), op_type);
+    error_kind(err, ERROR_USAGE, "op '%s' cannot be run: no kernel for %s", op_name(l->graph, op),
+               op_type);
     error_hint(err, "the plan can be looked at without running it");
     return false;
 }
 
-/* The operand of an If on a condition known before is there when it is taken. */
+/* The operand of an If on a condition known at load exists only when its branch is taken. */
 static bool is_taken(const Lowering *l, int32_t op, int input)
 {
     int32_t condition = op_inputs(l->graph, op)[0];
@@ -227,7 +227,7 @@ bool lower_input(Lowering *l, int32_t op, int input, Error *err)
     return l->out->operand[place] >= 0;
 }
 
-/* Results of a loop are told by the loop; elsewhere such an op has none. */
+/* A loop defines its results; elsewhere such an op has none. */
 static bool check_loop(const Lowering *l, int32_t op, Error *err)
 {
     static const char *const results[] = {"LoopResult", "LoopStack", "SequenceMap"};
@@ -285,9 +285,9 @@ bool lower_op(Lowering *l, int32_t op, Error *err)
     return lower_op_alone(l, op, err) && lower_pins(l, op, err);
 }
 
-/* ---- the list ---- */
+/* ---- the instructions ---- */
 
-/* Loads a parameter or an input of the graph wherever it lies; nowhere when nobody reads it. */
+/* Loads a parameter or graph input in its stored layout; skipped when nobody reads it. */
 static bool load_source(Lowering *l, int32_t tensor, Error *err)
 {
     Slot slot = {tensor, l->plan->moved->sharding[tensor], 0};
@@ -301,7 +301,7 @@ static bool load_source(Lowering *l, int32_t tensor, Error *err)
     return true;
 }
 
-/* Parameters and graph inputs, as they are stored and given. */
+/* Parameters and graph inputs, as stored and given. */
 static bool load_sources(Lowering *l, Error *err)
 {
     for (int t = 0; t < l->graph->n_tensors; t++)

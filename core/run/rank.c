@@ -33,9 +33,9 @@ bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err)
     return rank_failed(rank, &named);
 }
 
-/* ---- meetings ---- */
+/* ---- barriers ---- */
 
-/* Waits for the ranks of this process. */
+/* Barrier of the ranks of this process. */
 static bool meet_here(Team *team)
 {
     unsigned round = atomic_load(&team->round);
@@ -48,7 +48,7 @@ static bool meet_here(Team *team)
     return !atomic_load(&team->failed);
 }
 
-/* The first rank of a process speaks for it. */
+/* The first rank of a process takes part in the barrier of processes. */
 static bool meet_elsewhere(Rank *rank)
 {
     Team *team = rank->team;
@@ -70,8 +70,8 @@ bool rank_meet(Rank *rank)
     return ok;
 }
 
-/* Waits until no rank of this process does anything any more, failed or not: they read each other's
- * slots. */
+/* Waits until no rank of this process runs any more, failed or not: ranks read each other's slots.
+ */
 static void leave(Team *team)
 {
     atomic_fetch_add(&team->n_left, 1);
@@ -87,7 +87,7 @@ void rank_open(Rank *rank, Team *team, int64_t position)
     *rank = (Rank){.team = team, .position = position, .arena = arena};
     int n_bodies = team->plan->inferred->graph->n_bodies;
     rank->slot = arena_array(arena, Local *, team->program->n_slots);
-    rank->told = arena_array(arena, Told, team->program->n_slots);
+    rank->runtime = arena_array(arena, RuntimeShape, team->program->n_slots);
     rank->iteration = arena_array(arena, int64_t, n_bodies);
     rank->most = arena_array(arena, int64_t, n_bodies);
     rank->result = &team->results->rank[position];
@@ -118,7 +118,7 @@ void rank_put(Rank *rank, int32_t slot, Local *local)
         head->peak_bytes = head->live_bytes;
 }
 
-Local *rank_take(Rank *rank, int32_t slot)
+Local *rank_remove(Rank *rank, int32_t slot)
 {
     Local *local = rank->slot[slot];
     if (local)
@@ -141,8 +141,8 @@ Local *rank_make(Rank *rank, int32_t slot)
     const Plan *plan = rank->team->plan;
     const Slot *at = &rank->team->program->slots[slot];
     const Shape *known = inferred_shape(plan->inferred, at->tensor);
-    const Shape *shape = known ? known : &rank->told[slot].shape;
-    Dtype dtype = known ? (Dtype)plan->inferred->dtype[at->tensor] : rank->told[slot].dtype;
+    const Shape *shape = known ? known : &rank->runtime[slot].shape;
+    Dtype dtype = known ? (Dtype)plan->inferred->dtype[at->tensor] : rank->runtime[slot].dtype;
     Sharding whole;
     rank_put(rank, slot,
              local_new_empty(dtype, shape, sharding_of(rank, at, &whole, shape), plan->mesh,
@@ -152,10 +152,10 @@ Local *rank_make(Rank *rank, int32_t slot)
 
 void rank_unmake(Rank *rank, int32_t slot)
 {
-    local_free(rank_take(rank, slot));
+    local_free(rank_remove(rank, slot));
 }
 
-/* What the run tells of the outputs' shapes. */
+/* Stores shapes of outputs that are known only now. */
 static bool tell_shapes(Rank *rank, const KernelCall *call)
 {
     const Program *program = rank->team->program;
@@ -164,7 +164,7 @@ static bool tell_shapes(Rank *rank, const KernelCall *call)
     Shape *shape = arena_array(call->scratch, Shape, at->n_outputs);
     Dtype *dtype = arena_array(call->scratch, Dtype, at->n_outputs);
     Error inner = {.kind = ERROR_RUN}, err = {0};
-    if (!kernel_begin(call, kernel_is_late(inferred, call->op, call->kernel), shape, dtype,
+    if (!kernel_begin(call, kernel_is_dynamic(inferred, call->op, call->kernel), shape, dtype,
                       &inner)) {
         kernel_blame(inferred->graph, call->op, &inner, &err);
         return rank_failed(rank, &err);
@@ -172,12 +172,12 @@ static bool tell_shapes(Rank *rank, const KernelCall *call)
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t slot = program->operand[op_output_place(at) + i];
         if (slot >= 0)
-            rank->told[slot] = (Told){shape[i], dtype[i]};
+            rank->runtime[slot] = (RuntimeShape){shape[i], dtype[i]};
     }
     return true;
 }
 
-/* Those of shapes not known before are left to a kernel that decides them. */
+/* Outputs of unknown shape are left to a kernel with data-dependent sizes. */
 static bool make_outputs(Rank *rank, const KernelCall *call, MakeSlot *make, Local **output)
 {
     const Program *program = rank->team->program;
@@ -268,7 +268,7 @@ void rank_beats(Rank *rank)
 
 /* ---- comparing ---- */
 
-/* The tolerance options ask for, or that of the value. */
+/* The tolerance from the options, else that of the value. */
 static Tolerance team_tolerance(const Team *team, Tolerance of_value)
 {
     const RunOptions *options = team->options;
@@ -276,7 +276,7 @@ static Tolerance team_tolerance(const Team *team, Tolerance of_value)
                                                   : of_value;
 }
 
-/* The first element of a part that differs from the whole, with both values. */
+/* Stores the first wrong element of a part, with both values. */
 static void note_wrong(Rank *rank, const Local *part, const Local *whole)
 {
     const Team *team = rank->team;
@@ -286,7 +286,7 @@ static void note_wrong(Rank *rank, const Local *part, const Local *whole)
     local_first_wrong(part, whole, tolerance, &head->wrong.at, &head->wrong.got, &head->wrong.want);
 }
 
-/* Compares what a slot holds with the reference. Addends have nothing to be compared with. */
+/* Compares a slot with the reference. Partial values cannot be compared. */
 static bool check_slot(Rank *rank, int at, int32_t slot)
 {
     const Team *team = rank->team;
@@ -327,7 +327,7 @@ static bool check_instr(Rank *rank, int at)
     return true;
 }
 
-/* What an output must be: given, else the reference's; NULL: nobody knows. */
+/* The expected value of an output: given, else the reference's; NULL: unknown. */
 static const Local *wanted_output(const Team *team, int32_t tensor)
 {
     if (team->expected && team->expected[tensor])
@@ -335,7 +335,7 @@ static const Local *wanted_output(const Team *team, int32_t tensor)
     return team->options->verify ? team->reference.value[tensor] : NULL;
 }
 
-/* Of a sequence, those of its items in their order. */
+/* Of a sequence: of its items, in order. */
 static uint64_t bits_of(const Local *part)
 {
     uint64_t bits = 0;
@@ -351,7 +351,7 @@ static void compare_output(Rank *rank, int i, const Local *part, const Local *wa
     const Team *team = rank->team;
     Tolerance tolerance = tolerance_for(want->dtype, local_range(want));
     bool given = team->expected && team->expected[team->plan->inferred->graph->outputs[i]];
-    if (given) /* ONNX's own, for its test sets; two last places of a bf16 */
+    if (given) /* ONNX's tolerance for its test sets; two units in the last place of a bf16 */
         tolerance.rtol = fmax(tolerance.rtol, 1e-3);
     tolerance = team_tolerance(team, tolerance);
     if (given && want->dtype == DT_BF16)
@@ -403,7 +403,7 @@ static bool progress(Rank *rank, int at)
     return rank_failed(rank, &err);
 }
 
-/* The reference's part of an instruction, before the ranks' own. */
+/* The reference executes an instruction before the ranks do. */
 static bool prepare(Rank *rank, int at)
 {
     Team *team = rank->team;
@@ -502,8 +502,8 @@ static bool run_all(Rank *rank)
     for (; rank->pass < team->n_passes; rank->pass++) {
         if (!run_pass(rank))
             return false;
-        /* The reference may have loaded an output just now. A runner may do its last pass in
-         * another way than the first (replay). */
+        /* Drops outputs that the reference has just loaded; a runner may execute its last pass
+         * differently (replay). */
         bool checked = rank->pass == 0 || rank->pass == team->n_passes - 1;
         if (checked && (!rank_meet(rank) || !check_outputs(rank)))
             return false;

@@ -1,9 +1,9 @@
-/* rank.h - one rank of a run: a thread that does the program on its own parts.
+/* rank.h - one rank of a run: a thread that executes the program on its own parts.
  *
  * The ranks of a process share a Team. A rank writes only its own Rank and result. A rank that
- * fails says why in its result and sets `failed`, and every meeting then ends with false, so that
- * all stop. The first rank of process 0 asks `progress` and does the reference's ops; that of each
- * process runs on the thread of the caller.
+ * fails stores the error in its result and sets `failed`; rank_meet() then returns false
+ * everywhere, so all stop. The first rank of process 0 calls `progress` and runs the reference's
+ * ops; the first of each process runs on the caller's thread.
  */
 #ifndef CORE_RUN_RANK_H
 #define CORE_RUN_RANK_H
@@ -14,22 +14,23 @@
 
 typedef struct Team Team;
 
-/* What the run told of a slot whose shape was not known before. */
+/* Shape and type of a slot that are known only at run time. */
 typedef struct {
     Shape shape;
     Dtype dtype;
-} Told;
+} RuntimeShape;
 
 typedef struct {
     Team *team;
     int64_t position;
-    Arena *arena;       /* of what is below */
-    Local **slot;       /* by slot of the program; NULL: empty */
-    Told *told;         /* by slot of the program */
-    int64_t *iteration; /* by body of the graph: which it is in; after it, how many there were */
-    int64_t *most;      /* by body of the graph: iterations at most */
+    Arena *arena;          /* of the fields below */
+    Local **slot;          /* by slot of the program; NULL: empty */
+    RuntimeShape *runtime; /* by slot of the program */
+    int64_t *iteration;    /* by body of the graph: current iteration; after the loop the number of
+                            * iterations */
+    int64_t *most;         /* by body of the graph: most iterations */
     RankResult *result;
-    void *own; /* of the runner */
+    void *own; /* the runner's */
     int pass;
 } Rank;
 
@@ -41,72 +42,70 @@ struct Team {
     const char *instead; /* RunReport.instead */
     World *world;
     int n_ranks, n_passes;   /* ranks: of the run */
-    int first_rank, n_local; /* those of this process: neighbours */
+    int first_rank, n_local; /* of this process: consecutive positions */
     Rank *ranks;             /* n_local, by position - first_rank */
     Results *results;
     void *own; /* of the runner */
     Feeds feeds;
-    Reference reference; /* when options->verify; only in the first pass */
-    Local **expected;    /* per tensor: what an output must be, or NULL; NULL: nothing is given */
-    bool *stays;         /* per slot: loaded once */
+    Reference reference;         /* when options->verify; only in the first pass */
+    Local **expected;            /* per tensor: the expected output, or NULL; NULL: none given */
+    bool *stays;                 /* per slot: loaded once */
     pthread_mutex_t lock, *blas; /* blas: the lock, or NULL for plain loops */
     atomic_int waiting, n_left;
     atomic_uint round;
     atomic_bool failed;
 };
 
-/* Makes the rank's arrays; ends with rank_close(). */
+/* Allocates the rank's arrays; end with rank_close(). */
 void rank_open(Rank *rank, Team *team, int64_t position);
 void rank_close(Rank *rank);
 
-/* All of the program, n_passes times. False: failed here or elsewhere. Every rank of the team must
+/* Executes the program n_passes times. False: failed here or elsewhere. All ranks of the team must
  * be in it at the same time. */
 bool rank_run(Rank *rank);
 
-/* Waits for all ranks of all processes. False when one of them has failed. */
+/* Barrier of all ranks of all processes. False when one has failed. */
 bool rank_meet(Rank *rank);
 
 /* ---- for runners ---- */
 
-/* False, so that a failing function can say `return rank_failed(rank, &inner)`; the first error of
- * a rank is kept. */
+/* Returns false, for `return rank_failed(rank, &inner)`; keeps the first error of a rank. */
 bool rank_failed(Rank *rank, const Error *err);
 bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err); /* names the step */
 
-/* Whether the rank is on the part of the mesh that has the slot; on a part of the mesh. */
+/* Whether the rank is on the sub-mesh of a slot; on a sub-mesh. */
 bool rank_has(const Rank *rank, int32_t slot);
 bool rank_stands_on(const Rank *rank, int devices);
 
-/* The rank's part of a slot, without elements: its type, shapes and runs. Puts it into the slot and
- * counts its bytes; the runner gives it `data`. */
+/* Makes the rank's part of a slot without elements (type, shapes, runs), puts it into the slot and
+ * counts its bytes; the runner sets `data`. */
 Local *rank_make(Rank *rank, int32_t slot);
-/* Puts a Local that somebody made into an empty slot, and counts its bytes; takes it out as it is.
- */
+/* Puts a Local into an empty slot and counts its bytes; removes it without freeing it. */
 void rank_put(Rank *rank, int32_t slot, Local *local);
-Local *rank_take(Rank *rank, int32_t slot);
-/* Takes the slot's Local away, the runner having freed `data` where it is not in its arena. */
+Local *rank_remove(Rank *rank, int32_t slot);
+/* Frees the slot's Local; the runner has freed `data` unless it is in its arena. */
 void rank_unmake(Rank *rank, int32_t slot);
 
-/* What a kernel is told of an op: its slots, outputs being made by `make`. False when `make` is, or
- * the op's rule refuses what the run told. After the kernel: what it made itself goes to its slots.
- */
+/* The kernel call of an op: inputs from slots, outputs made by `make`. False when `make` fails or
+ * the op's rule refuses the shapes found at run time. rank_keep_made() puts outputs that the kernel
+ * made into their slots. */
 typedef Local *MakeSlot(Rank *rank, int32_t slot);
 bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out);
 void rank_keep_made(Rank *rank, const KernelCall *call);
 
-/* How long an instruction took, as wall clock or as a device's clock; one pass. */
+/* The duration of an instruction, or of a pass, by wall clock or device clock. */
 void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);
 void rank_took_pass(Rank *rank, int pass, double us);
 double run_now_us(void);
 
-/* It comes further in something long that is no instruction: opening a device, a pass that was
- * begun at once. Whoever watches lets it go on. From any thread. */
+/* Reports progress outside of instructions (opening a device, a pass enqueued at once), so that the
+ * watchdog does not end the run. Thread-safe. */
 void rank_beats(Rank *rank);
 
 /* ---- branches and loops: core/run/rank_flow.c ---- */
 
-/* Does an instruction of them, and says which is next; false: a condition cannot be read, memory
- * is out. */
+/* Executes a control-flow instruction and returns the next one; false: a condition cannot be read,
+ * memory is out. */
 bool rank_flow(Rank *rank, int at, int *next);
 
 /* ---- after the run: core/run/report.c ---- */

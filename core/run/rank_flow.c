@@ -1,7 +1,7 @@
 #include "core/run/runner.h"
 
-/* rank_flow.c - branches and loops on a rank. Conditions are whole, so all ranks go the same way.
- */
+/* rank_flow.c - executes branches and loops on a rank. Conditions are replicated, so all ranks take
+ * the same path. */
 
 static bool read_number(Rank *rank, int32_t slot, int64_t *out)
 {
@@ -20,7 +20,7 @@ static bool read_number(Rank *rank, int32_t slot, int64_t *out)
 
 /* ---- loops ---- */
 
-/* As many steps as what is scanned has. */
+/* The length of what is scanned. */
 static int64_t count_steps(const ProgramLoop *loop, const Local *scanned)
 {
     int64_t n_dims = scanned->whole.n_dims, dim = loop->dim < 0 ? loop->dim + n_dims : loop->dim;
@@ -51,7 +51,7 @@ static bool goes_on(Rank *rank, int32_t body, int32_t condition, bool *out)
     return true;
 }
 
-/* ---- what is carried and collected ---- */
+/* ---- carried and collected values ---- */
 
 static Local *copy(Rank *rank, int32_t slot)
 {
@@ -70,7 +70,7 @@ static bool collect(Rank *rank, const Instr *instr)
     Local *item = copy(rank, instr->from);
     if (!item)
         return false;
-    Local *list = rank_take(rank, instr->slot);
+    Local *list = rank_remove(rank, instr->slot);
     if (!list)
         list = local_new_sequence(item->dtype);
     local_append(list, item);
@@ -78,7 +78,7 @@ static bool collect(Rank *rank, const Instr *instr)
     return true;
 }
 
-/* What has a sharding has the shape that was known before. */
+/* A slot with a sharding has the shape known before. */
 static bool check_carried(Rank *rank, const ProgramMove *move, const Local *local)
 {
     const Inferred *inferred = rank->team->plan->inferred;
@@ -99,7 +99,7 @@ static bool move_all(Rank *rank, const ProgramLoop *loop)
     Local **taken = arena_array(scratch, Local *, loop->n_moves);
     bool ok = true;
     for (int i = 0; i < loop->n_moves && ok; i++) {
-        taken[i] = moves[i].keeps ? copy(rank, moves[i].from) : rank_take(rank, moves[i].from);
+        taken[i] = moves[i].keeps ? copy(rank, moves[i].from) : rank_remove(rank, moves[i].from);
         ok = taken[i] && check_carried(rank, &moves[i], taken[i]);
     }
     for (int i = 0; i < loop->n_moves && ok; i++) {

@@ -22,7 +22,7 @@ static const RankResult *result_at(const Team *team, int rank)
     return &team->results->rank[rank];
 }
 
-/* The last pass counts, also where it is one to warm up. */
+/* The last pass counts even if it is a warm-up. */
 static int first_timed(const Team *team, int n_passes)
 {
     int warmup = team->options->warmup;
@@ -48,7 +48,7 @@ static double *times_of_moves(const RankResult *result)
 
 typedef double *ResultTimes(const RankResult *result);
 
-/* Median over passes and the ranks that did it, for each of n things. */
+/* Median over passes and the ranks that executed it, for each of n items. */
 static double *median_times(Arena *arena, const Team *team, int n_passes, ResultTimes *times, int n)
 {
     double *out = arena_array(arena, double, n);
@@ -78,7 +78,7 @@ static double *times_of_beginning(const RankResult *result)
     return result->begin_us;
 }
 
-/* Of what a pass takes the rank that takes longest. */
+/* Of a pass the time of the slowest rank. */
 static double median_of_slowest(const Team *team, int n_passes, ResultTimes *times)
 {
     Arena *scratch = arena_new();
@@ -185,7 +185,7 @@ static void add_trace(Arena *arena, const Team *team, RunReport *out)
 {
     Arena *scratch = arena_new();
     TraceSpan **spans = arena_array(scratch, TraceSpan *, team->n_ranks);
-    bool alike = true; /* else it was stopped between passes: not all kept the same one */
+    bool alike = true; /* else it was stopped between passes, and ranks kept different ones */
     for (int r = 0; r < team->n_ranks; r++) {
         spans[r] = result_at(team, r)->last_span;
         alike = alike && result_at(team, r)->head->n_done == out->n_passes;

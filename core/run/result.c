@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* ---- one mapping: the outcome, then a block a rank ---- */
+/* ---- one mapping: the outcome, then a block per rank ---- */
 
 typedef struct {
     int64_t at;

@@ -16,8 +16,8 @@ static void *thread_main(void *rank)
     return NULL;
 }
 
-/* The first rank of this process runs here, the others on threads of their own. False with the
- * error of the lowest rank that has one. */
+/* Runs the first rank of this process here, the others on their own threads. False with the error
+ * of the lowest failed rank. */
 static bool run_ranks(Team *team, Arena *arena, Error *err)
 {
     pthread_t *threads = arena_array(arena, pthread_t, team->n_local);
@@ -54,7 +54,7 @@ static bool run_ranks(Team *team, Arena *arena, Error *err)
 
 /* ---- a run ---- */
 
-/* What the ranks and the reference will hold must fit this machine's memory. */
+/* Checks that the ranks and the reference fit the machine's memory. */
 static bool check_size(const Plan *plan, Error *err)
 {
     int64_t n_ranks = plan->mesh->n_devices;
@@ -91,7 +91,7 @@ static bool *loaded_once(Arena *arena, const Program *program)
     return stays;
 }
 
-/* What the run was given, while its feeds need it. */
+/* Given files, open while the feeds need them. */
 typedef struct {
     Vectors inputs;
     SafeTensors weights;
@@ -123,7 +123,7 @@ static int count_drawn(const Feeds *feeds)
     return n;
 }
 
-/* The ranks of this process, from their making to their end. */
+/* Creates, runs and ends the ranks of this process. */
 static bool run_here(Team *team, Arena *arena, Error *err)
 {
     team->stays = loaded_once(arena, team->program);
@@ -162,7 +162,7 @@ static void run_team(Team *team)
     arena_free(arena);
 }
 
-/* Process 0 gets what the ranks of the others left. */
+/* Gathers the results of all ranks to process 0. */
 static bool gather_results(Team *team, Error *err)
 {
     const Results *results = team->results;
@@ -186,7 +186,7 @@ static bool report(Arena *arena, Team *team, RunReport *out, Error *err)
     return made && ok;
 }
 
-/* Each process has as many ranks as the others, neighbours. */
+/* Each process has equally many consecutive ranks. */
 static bool place_ranks(Team *team, Error *err)
 {
     int n = team->world->n;
@@ -230,7 +230,7 @@ static bool has_flow(const Program *program)
     return false;
 }
 
-/* What the runner cannot do, whatever the machine. */
+/* Checks what the runner does not support on any machine. */
 static bool check_runner(const Team *team, Error *err)
 {
     const Graph *graph = team->plan->inferred->graph;
@@ -238,8 +238,8 @@ static bool check_runner(const Team *team, Error *err)
     int32_t op = team->program->copying_op;
     if (op >= 0 && team->runner->straight)
         error_kind(err, ERROR_USAGE,
-                   "op '%s' cannot be run by %s: it is about a sequence, a list or a shape that "
-                   "only the run tells",
+                   "op '%s' cannot be run by %s: it has a sequence, a list or a shape that is "
+                   "known only at run time",
                    op_name(graph, op), name);
     else if (team->runner->straight && has_flow(team->program))
         error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by %s", name);
@@ -249,7 +249,7 @@ static bool check_runner(const Team *team, Error *err)
     return false;
 }
 
-/* "auto" leaves to the host what the device's runner cannot do. */
+/* "auto" falls back to the host for programs that the device's runner does not support. */
 static bool choose_runner(Arena *arena, Team *team, Error *err)
 {
     const char *backend = team->options->backend;
@@ -293,7 +293,7 @@ bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunRepo
     return run(arena, plan, options, NULL, out, err);
 }
 
-/* The wholes that the outputs must be. */
+/* The whole expected outputs. */
 static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors *outputs,
                           Local **expected, Error *err)
 {
@@ -347,7 +347,7 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
     const Graph *graph = plan->inferred->graph;
     Arena *scratch = arena_new();
     Vectors outputs = {0};
-    Program program; /* what cannot be run is said before what does not fit */
+    Program program; /* report what cannot run before what does not match */
     Local **expected = arena_array(scratch, Local *, graph->n_tensors);
     bool ok = program_lower(scratch, plan, &program, err) &&
               open_outputs(scratch, data_set, graph, &outputs, err) &&

@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-/* What the highest patterns mean. */
+/* Meaning of the highest bit patterns. */
 typedef enum {
-    ALL_FINITE, /* numbers like any other */
-    IEEE,       /* the highest exponent is infinity, and NaN */
+    ALL_FINITE, /* ordinary numbers */
+    IEEE,       /* highest exponent: infinity and NaN */
     ONE_NAN,    /* all bits set: NaN */
-    NEGATIVE_0  /* the pattern of -0 is NaN, the only one */
+    NEGATIVE_0  /* -0 is the only NaN */
 } Specials;
 
 typedef struct {
@@ -78,7 +78,7 @@ static uint8_t power_bits(float x, bool saturate, PowerRounding rounding)
     return (uint8_t)bits;
 }
 
-/* Of a size that is not beyond the largest: exponent and mantissa. */
+/* Exponent and mantissa of a magnitude within range. */
 static int size_bits(const Format *f, float size)
 {
     int least = 1 - f->bias; /* exponent of the smallest numbers with a leading 1 */
@@ -86,7 +86,7 @@ static int size_bits(const Format *f, float size)
     if (exponent < least)
         exponent = least;
     int steps = (int)rintf(ldexpf(size, f->mantissa - exponent));
-    return ((exponent - least) << f->mantissa) + steps; /* a leading 1 adds one to the exponent */
+    return ((exponent - least) << f->mantissa) + steps; /* the leading 1 increments the exponent */
 }
 
 uint8_t small_float_bits(Dtype dtype, float x, bool saturate, PowerRounding rounding)
@@ -103,7 +103,7 @@ uint8_t small_float_bits(Dtype dtype, float x, bool saturate, PowerRounding roun
     if (bits <= most)
         return (uint8_t)(f.specials == NEGATIVE_0 && bits == 0 ? 0 : sign | bits);
     switch (f.specials) {
-    case ALL_FINITE: /* NaN, which it has not */
+    case ALL_FINITE: /* no NaN in this type */
         return (uint8_t)(1 << (f.mantissa + f.exponent));
     case IEEE:
         return (uint8_t)(sign | (isnan(x) ? highest | 1 << (f.mantissa - 1) : highest));

@@ -3,17 +3,17 @@
  *     sign, exponent, mantissa: mantissa / 2^m * 2^(1 - bias) where the exponent is 0, else
  *     (1 + mantissa / 2^m) * 2^(exponent - bias)
  *
- * What lies beyond the largest one becomes it (saturating), or else infinity or NaN as the type has
- * them; types that have neither always saturate. f8e8m0 is an exponent alone: 2^(bits - 127).
- * Sources: OCP 8-bit Floating Point 1.0 and Microscaling Formats 1.0 (e4m3fn, e5m2, e8m0, e2m1,
- * e2m3, e3m2); ONNX's operator Cast (the fnuz ones, saturation, round_mode).
+ * A number beyond the largest one becomes the largest one (saturating), or else infinity or NaN,
+ * whichever the type has; types without either always saturate. f8e8m0 is only an exponent: 2^(bits
+ * - 127). Sources: OCP 8-bit Floating Point 1.0 and Microscaling Formats 1.0 (e4m3fn, e5m2, e8m0,
+ * e2m1, e2m3, e3m2); ONNX's operator Cast (fnuz types, saturation, round_mode).
  */
 #ifndef CORE_RUN_SMALL_FLOAT_H
 #define CORE_RUN_SMALL_FLOAT_H
 
 #include "core/model/dtype.h"
 
-/* How a number becomes a power of two alone (f8e8m0); the other types round to nearest even. */
+/* Rounding to a power of two (f8e8m0); other types round to nearest even. */
 typedef enum { POWER_UP, POWER_DOWN, POWER_NEAREST } PowerRounding;
 
 float small_float_number(Dtype dtype, uint8_t bits);

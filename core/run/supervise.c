@@ -18,7 +18,7 @@ enum { TICK_MS = 20, GRACE_MS = 1000 };
 
 /* ---- in the child ---- */
 
-/* The one thing that a signal's handler can find: whose ranks these are. Set in the child alone. */
+/* State for signal handlers: the team whose ranks run here. Set only in the child. */
 static Results *supervised;
 
 static int thread_id(void)
@@ -26,7 +26,7 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Says which rank it was and dies of the same signal again. */
+/* Reports the crashed rank and re-raises the signal. */
 static void on_crash(int number)
 {
     int thread = thread_id();
@@ -57,7 +57,7 @@ void supervise_thread(Rank *rank)
     sigaltstack(&stack, NULL);
 }
 
-/* Ctrl-C is the parent's to answer; with the parent the child ends. */
+/* Ctrl-C is handled by the parent; the child ends with it. */
 static void run_child(Team *team, SupervisedRun *run, pid_t parent)
 {
     RunOptions options = *team->options;
@@ -80,8 +80,8 @@ static void run_child(Team *team, SupervisedRun *run, pid_t parent)
 typedef struct {
     Team *team;
     pid_t child;
-    double since_us, allowed_us; /* of the last that happened; until the next must */
-    int64_t seen;                /* instructions begun in all */
+    double since_us, allowed_us; /* time of the last progress; deadline of the next */
+    int64_t seen;                /* instructions begun, in all */
 } Watch;
 
 static double work_us(double flops, double bytes)
@@ -104,7 +104,7 @@ double supervise_instr_us(const Team *team, int at)
     int32_t slot = instr->slot >= 0 ? instr->slot : instr->from;
     int32_t tensor = slot < 0 ? -1 : program->slots[slot].tensor;
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(plan->inferred, tensor);
-    if (!shape) /* only the run tells */
+    if (!shape) /* only the run ends */
         return 0;
     int64_t n = shape_elements(shape);
     return work_us(0, (double)(n * element_bytes((Dtype)plan->inferred->dtype[tensor])));
@@ -134,7 +134,7 @@ static void renew(Watch *watch)
     watch->allowed_us = stall_s * 1e6 + longest * share;
 }
 
-/* "rank 2 in MatMul 'x'"; the ranks in a state, of which there may be none. */
+/* "rank 2 in MatMul 'x'"; the ranks in a state, possibly none. */
 static int name_ranks(const Team *team, bool (*wanted)(int state), Buf *out)
 {
     enum { NAMED = 3 };
@@ -203,7 +203,7 @@ static bool say_died(const Watch *watch, int status, Error *err)
     return false;
 }
 
-/* False: it must end. */
+/* False when the child must end. */
 static bool goes_on(Watch *watch, Error *err)
 {
     const Team *team = watch->team;
@@ -229,7 +229,7 @@ static bool has_ended(Watch *watch, int *status)
     return got != 0;
 }
 
-/* Until the child has closed its end of the pipe, a tick at a time. */
+/* Polls until the child has closed its end of the pipe. */
 static bool watch_child(Watch *watch, int ended, Error *err)
 {
     struct pollfd poll_ended = {.fd = ended, .events = POLLIN};

@@ -18,7 +18,7 @@ static const char *path_of(Arena *arena, const char *folder, const char *stem, i
     return path_join(arena, folder, arena_printf(arena, "%s_%d.pb", stem, i));
 }
 
-/* Files are numbered without a gap: behind the first that is not there is none. */
+/* File numbers have no gaps: reports a file after the first missing one. */
 static bool check_gap(Arena *arena, const char *folder, const char *stem, int missing, Error *err)
 {
     for (int i = missing + 1; i <= missing + GAP_MOST; i++)
@@ -82,7 +82,7 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
         return NULL;
     }
     size_t n_bytes = arena_array_bytes((size_t)n, (size_t)element_bytes(dtype));
-    if (data->bytes.n < (size_t)n / 4 && n > 0) { /* before memory is taken for what is not there */
+    if (data->bytes.n < (size_t)n / 4 && n > 0) { /* before allocating memory for missing data */
         error_kind(err, ERROR_UNREADABLE, "the data is shorter than its shape");
         return NULL;
     }
@@ -90,7 +90,7 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
     return data_read(data, dtype, n, elements, err) ? elements : NULL;
 }
 
-/* NULL: its data cannot be read. */
+/* NULL with *err: its data cannot be read. */
 static Local *tensor_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err)
 {
     int64_t n = shape_elements(&vector->shape);

@@ -11,23 +11,23 @@ typedef struct {
     Vec(FileMap) maps;
 } Vectors;
 
-/* Reads FOLDER/input_0.pb, _1.pb .. until one is missing, or output_0.pb ..: N is the place in the
- * graph's inputs or outputs, which says whether it is a tensor, a sequence or an optional; graph
- * NULL: all are tensors. Ends with vectors_close(), also after an error. ERROR_UNREADABLE: the
- * folder is missing, or a file is no such value. */
+/* Reads FOLDER/input_0.pb, _1.pb .. (or output_0.pb ..) until one is missing. N is the place in the
+ * graph's inputs or outputs, which tells tensors, sequences and optionals apart; all are tensors
+ * when graph is NULL. End with vectors_close(), also after an error. ERROR_UNREADABLE: the folder
+ * is missing or a file is malformed. */
 bool vectors_open(Arena *arena, const char *folder, const char *stem, const Graph *graph,
                   Vectors *out, Error *err);
 void vectors_close(Vectors *vectors);
 
-/* The one that has this name, else the one at `place`; NULL when there is none. */
+/* The value of that name, else the one at `place`; NULL when there is none. */
 const OnnxTensor *vectors_find(const Vectors *vectors, Str name, int place);
 
-/* A value as one device has it, which the caller frees, its elements read as of type dtype; NULL
- * with *err: text, or data that is short. */
+/* The whole value with elements of type dtype, which the caller frees; NULL with *err: strings, or
+ * too little data. */
 Local *vector_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err);
 
-/* Elements in host order, in the file's bytes where they lie so, else read into the arena. They may
- * be unaligned. NULL with *err. */
+/* Elements in host byte order, maybe unaligned: in the file's bytes where possible, else in the
+ * arena. NULL with *err. */
 const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int64_t n, Error *err);
 
 #endif

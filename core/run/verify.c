@@ -74,7 +74,7 @@ void difference_join(Difference *into, const Difference *other)
     into->ok = into->ok && other->ok;
 }
 
-/* An element of float type that is not the same bits. */
+/* A float element with other bits. */
 static Difference float_difference(Dtype dtype, const void *got, const void *want,
                                    Tolerance tolerance)
 {
@@ -117,7 +117,7 @@ static Difference element_difference(const Local *part, int64_t i, const Local *
                : int_difference(part->dtype, got, want);
 }
 
-/* Where each element of the part is in the whole. */
+/* The place in the whole of each element of the part. */
 static Picks picks_in_whole(const Local *part, const Local *whole, Arena *scratch)
 {
     Picks picks = picks_new(scratch, &part->shape);
@@ -130,7 +130,7 @@ static Picks picks_in_whole(const Local *part, const Local *whole, Arena *scratc
 
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
 {
-    if (!local_alike(part, whole)) {
+    if (!local_same_type(part, whole)) {
         *out = (Difference){.max_abs = INFINITY, .ok = false};
         return;
     }
@@ -161,7 +161,7 @@ static void read_number(const Local *local, int64_t i, double *out)
 bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
                        double *got, double *want)
 {
-    if (!local_alike(part, whole)) {
+    if (!local_same_type(part, whole)) {
         *at = (Shape){0};
         return true;
     }
@@ -271,7 +271,7 @@ static void load(Reference *reference, int32_t tensor)
     keep(reference, tensor);
 }
 
-/* What process 0 made comes to the others. */
+/* Broadcasts what process 0 computed. */
 static bool share(Reference *reference, int32_t op, bool ok, Error *err)
 {
     World *world = reference->world;
@@ -293,7 +293,7 @@ static bool share(Reference *reference, int32_t op, bool ok, Error *err)
     return ok || error_kind(err, ERROR_RUN, "the first process could not run the op");
 }
 
-/* The values of what has no known shape are not shared: every process computes them. */
+/* Values of unknown shape are not broadcast: every process computes them. */
 static bool is_told_late(const Inferred *inferred, int32_t op)
 {
     for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
@@ -304,7 +304,7 @@ static bool is_told_late(const Inferred *inferred, int32_t op)
     return false;
 }
 
-/* The op that reads a list has it in place of the value that iterations yield. */
+/* The reader of a list has it instead of the value of one iteration. */
 static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *err)
 {
     const Inferred *inferred = reference->inferred;
@@ -365,7 +365,7 @@ static bool collect(Reference *reference, const Instr *instr, Error *err)
     return true;
 }
 
-/* All at once: what is moved is copied before anything is replaced. */
+/* Moves are parallel: sources are copied before targets are replaced. */
 static bool move_all(Reference *reference, const ProgramLoop *loop, Error *err)
 {
     const Program *program = reference->program;

@@ -1,5 +1,5 @@
-/* cuBLASLt's stand-in: products in plain C, summed in the compute type, for the operand types the
- * library has kernels for; what it has none for is refused with the status it would give. */
+/* A fake cuBLASLt: products in plain C, summed in the compute type, for the type combinations that
+ * the library supports; others get the status it would return. */
 #include "tests/fakecuda/fake.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ typedef struct {
     uint32_t reduction, alignment[4];
 } Preference;
 
-/* A descriptor's struct is the caller's to see; what is in it stands after the list's part. */
+/* A descriptor: its data follows the list's header. */
 typedef struct {
     Object object;
     union {
@@ -40,7 +40,7 @@ typedef struct {
 
 enum { WORKSPACE_BYTES = 4096, BIAS_NONE = -1, ALIGNMENT = 16 };
 
-/* Operand types, and what they are computed in: A and B, C and D. */
+/* Supported combinations: compute type, scale type, A and B, C and D. */
 static const struct {
     int32_t compute, scale, in, out;
 } combinations[] = {
@@ -173,7 +173,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     return destroy(preference, OBJECT_PREFERENCE);
 }
 
-/* ---- attributes: where each stands */
+/* ---- attributes: offsets of fields ---- */
 
 typedef struct {
     int attr;
@@ -252,7 +252,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                n_bytes);
 }
 
-/* ---- what may be multiplied */
+/* ---- checks ---- */
 
 typedef struct {
     Desc desc;
@@ -335,7 +335,7 @@ static cublasStatus_t product_of(Product *p, const void *desc, const void *const
     return types_fit(p) && epilogue_fits(p) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* An algorithm keeps how operands must be aligned, and the workspace it must have. */
+/* An algorithm stores the required alignments and workspace. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -460,7 +460,7 @@ static double finish(const Product *p, double sum, double was, int64_t batch, in
     return x;
 }
 
-/* op(A) as rows of k, or op(B) as columns of k, widened. */
+/* op(A) as rows of k, or op(B) as columns of k, widened to double. */
 static double *gather(const Product *p, int which, int64_t batch)
 {
     const Layout *l = which ? &p->b : &p->a;
@@ -484,7 +484,7 @@ static double dot(const double *a, const double *b, int64_t k, bool wide)
             sum += a[i] * b[i];
         return sum;
     }
-    float sum[8] = {0}; /* as threads would: several sums, then one */
+    float sum[8] = {0}; /* several partial sums, then their total, as on a device */
     for (int64_t i = 0; i < k; i++)
         sum[i % 8] += (float)a[i] * (float)b[i];
     return (double)(((sum[0] + sum[1]) + (sum[2] + sum[3])) +
@@ -512,7 +512,7 @@ static void run_product(Op *op)
     const Product *p = op->data;
     if (!reach_all(p, op->device))
         return;
-    if (p->n_used_bytes) /* it is the product's own as long as it runs */
+    if (p->n_used_bytes) /* the workspace belongs to the product while it runs */
         memset(p->workspace, 0xff, p->n_used_bytes);
     for (int64_t batch = 0; batch < p->d.batch_count; batch++)
         multiply(p, batch);

@@ -1,9 +1,10 @@
-/* The threads of a block, each on a stack of its own, all on one thread of the system.
+/* Runs the threads of a block on separate stacks, on one system thread.
  *
  * One stack runs thread after thread as long as they do not wait. A thread that waits at a barrier
  * keeps the stack, and the next one gets another. When all are started, those whose barrier all
  * have reached go on: a warp's shuffle needs its own lanes, __syncthreads() the whole block. In
- * which order threads start and go on is drawn by chance, from the front or from the back. */
+ * which order threads start and go on is drawn by chance, from the front or from the back.
+ */
 #include "tests/fakecuda/fake.h"
 
 #define DEVICE_LOCAL
@@ -27,7 +28,7 @@ typedef struct {
 #else
     ucontext_t context;
 #endif
-} Place; /* where to go on */
+} Place; /* where to continue */
 
 typedef struct {
     char *stack;
@@ -38,7 +39,7 @@ typedef struct {
     ThreadState state;
     int fiber;
     int n_shuffles;
-    uint64_t slot[2]; /* of this shuffle and of the one before */
+    uint64_t slot[2]; /* of this and the previous shuffle */
 } Thread;
 
 static struct {
@@ -47,7 +48,7 @@ static struct {
     Thread thread[THREADS_MAX];
     int n_threads, n_started, n_ended, now;
     bool backwards;
-    bool flat; /* its threads stand in one line */
+    bool flat; /* its threads wait in one list */
     Place scheduler;
     Kernel *kernel;
     void **args;
@@ -61,7 +62,7 @@ static struct {
 DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
 void *device_shared;
 
-/* ---- going from one stack to another */
+/* ---- switching stacks ---- */
 
 #ifdef __x86_64__
 __asm__(".text\n"
@@ -77,7 +78,7 @@ void fake_switch(Place *from, Place *to);
 
 static void place_new(Fiber *fiber, void (*start)(void))
 {
-    size_t shift = (size_t)(fiber - block.fiber) % 64 * 128; /* not all in one set of the cache */
+    size_t shift = (size_t)(fiber - block.fiber) % 64 * 128; /* spread over cache sets */
     void **top = (void **)(void *)(fiber->stack + STACK_BYTES - shift);
     *--top = NULL; /* as after a call: the stack is 8 off a multiple of 16 */
     *--top = (void *)(uintptr_t)start;
@@ -111,7 +112,7 @@ static void set_index(int thread)
     threadIdx.z = (unsigned)thread / blockDim.x / blockDim.y;
 }
 
-/* What each stack does: it starts threads while there are any. */
+/* Body of each stack: starts threads while there are any. */
 static void fiber_main(void)
 {
     int mine = block.thread[block.now].fiber;
@@ -128,7 +129,7 @@ static void fiber_main(void)
         }
         block.idle[block.n_idle++] = mine;
         fake_switch(&block.fiber[mine].place, &block.scheduler);
-        /* woken for another thread, whose number is set */
+        /* resumed for another thread */
     }
 }
 
@@ -141,13 +142,13 @@ static int fiber_take(void)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
-    mprotect(memory, 4096, PROT_NONE); /* one that overflows is found */
+    mprotect(memory, 4096, PROT_NONE); /* detects overflow */
     fiber->stack = memory + 4096;
     place_new(fiber, fiber_main);
     return block.n_fibers++;
 }
 
-/* Stacks that were left in the middle start anew. */
+/* Resets stacks abandoned in the middle. */
 static void fibers_renew(void)
 {
     block.n_idle = 0;
@@ -203,8 +204,8 @@ int64_t device_shuffle_xor_i64(int64_t value, int mask)
 
 /* ---- the scheduler */
 
-/* Lets those go on who wait as `state` in [from, to), when all of them do that have not ended.
- * False: one has another state; *mixed: some had ended, which no barrier allows. */
+/* Releases threads waiting as `state` in [from, to) once all live ones wait there. False when one
+ * has another state; *mixed when some had ended, which barriers forbid. */
 static bool release(int from, int to, ThreadState state, bool *mixed)
 {
     int n_waiting = 0, n_ended = 0;
@@ -254,7 +255,7 @@ static void resume_ready(void)
     }
 }
 
-/* NULL, or what went wrong. */
+/* NULL, or the error. */
 static const char *run_threads(void)
 {
     block.n_started = block.n_ended = 0;
@@ -273,7 +274,7 @@ static const char *run_threads(void)
     return block.stray ? "goes astray" : NULL;
 }
 
-/* ---- addresses that cannot be reached */
+/* ---- invalid addresses ---- */
 
 static struct sigaction before[2];
 
@@ -284,7 +285,7 @@ static void on_stray(int number, siginfo_t *info, void *context)
         if (old->sa_flags & SA_SIGINFO)
             old->sa_sigaction(number, info, context);
         else
-            sigaction(number, old, NULL); /* it happens again, and ends as it would have */
+            sigaction(number, old, NULL); /* the fault repeats and ends the process as usual */
         return;
     }
     Place nowhere;
@@ -298,7 +299,8 @@ static void watch_strays(bool watch)
 {
     static _Thread_local char stack[1 << 15];
     stack_t has;
-    if (sigaltstack(NULL, &has) == 0 && has.ss_flags & SS_DISABLE) /* a sanitizer has its own */
+    if (sigaltstack(NULL, &has) == 0 && has.ss_flags & SS_DISABLE) /* a sanitizer has its own
+                                                                    * handler */
         sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     struct sigaction action = {.sa_sigaction = on_stray,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
@@ -331,7 +333,7 @@ static DeviceIndex index_of(dim3 at)
     return (DeviceIndex){at.x, at.y, at.z};
 }
 
-/* Shared memory holds nothing at the start of a block. */
+/* Shared memory is uninitialised at the start of a block. */
 static const char *run_block(const Launch *launch)
 {
     memset(block.shared, 0xff, launch->shared_bytes);

@@ -1,4 +1,4 @@
-/* Devices, errors, faults, and what the tests ask for. */
+/* Devices, errors, injected faults, and the interface of tests. */
 #include "tests/fakecuda/fake.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ Fake fake;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static Object *objects;
-static pid_t owner; /* the process that used it first; 0: none has */
+static pid_t owner; /* process that used it first; 0: none */
 static char message[400];
 static _Thread_local int current_device;
 static _Thread_local cudaError_t last_error;
@@ -59,7 +59,7 @@ void object_free(void *handle)
     }
 }
 
-/* ---- lock, chance, time, words */
+/* ---- lock, random numbers, time, messages ---- */
 
 void fake_lock(void)
 {
@@ -399,7 +399,7 @@ cudaError_t cudaDeviceSynchronize(void)
     return fake_leave(error ? error : device_finish(current_device));
 }
 
-/* All that is on the device goes, its streams and events too; a lost one stays lost. */
+/* Destroys everything on the device, streams and events too; a lost device stays lost. */
 cudaError_t cudaDeviceReset(void)
 {
     cudaError_t error = enter_system();

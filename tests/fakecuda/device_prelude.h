@@ -1,8 +1,8 @@
-/* device_prelude.h - what kernel texts name that C does not have: CUDA's words, for a CPU.
+/* device_prelude.h - defines for C what kernel texts use of CUDA.
  *
- * device_text_head() includes it where the compiler is none of CUDA. A block's threads are run by
- * one thread of the system, each on a stack of its own; who launches sets the indices before it
- * switches to one, and answers the functions below. Static shared memory is of that system thread.
+ * The head of texts includes it unless the compiler is CUDA's. One system thread runs a block's
+ * threads on separate stacks; the launcher sets the indices before switching to one and provides
+ * the functions below. Static shared memory belongs to that system thread.
  */
 #ifndef TESTS_FAKECUDA_DEVICE_PRELUDE_H
 #define TESTS_FAKECUDA_DEVICE_PRELUDE_H
@@ -15,7 +15,7 @@ typedef struct {
     unsigned x, y, z;
 } DeviceIndex;
 
-/* Who runs one block at a time, whatever the thread, defines it as nothing. */
+/* Define as nothing when blocks always run one at a time. */
 #ifndef DEVICE_LOCAL
 #define DEVICE_LOCAL _Thread_local
 #endif
@@ -24,12 +24,11 @@ extern DEVICE_LOCAL DeviceIndex threadIdx, blockIdx, blockDim, gridDim;
 extern DEVICE_LOCAL void *device_shared; /* DeviceLaunch.shared_bytes, aligned to 16 */
 
 void __syncthreads(void);
-/* The value of the thread whose lane is this one's xor mask; all threads
- * of the warp call it together. */
+/* The value in the lane that is this one xor mask; all threads of the warp must call it. */
 double device_shuffle_xor(double value, int mask);
 int64_t device_shuffle_xor_i64(int64_t value, int mask);
 
-/* With NAME go its entry, and as NAME_shape the threads a block may have and the bytes of Args. */
+/* Defines with NAME its entry and NAME_shape: most threads of a block and size of Args. */
 #define KERNEL(threads, name, Args) KERNEL_NAMED(threads, name, Args)
 #define KERNEL_NAMED(threads, name, Args)                                                          \
     extern const int64_t name##_shape[2];                                                          \

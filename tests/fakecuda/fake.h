@@ -1,8 +1,8 @@
-/* fake.h - what the parts of libfakecuda share.
+/* fake.h - shared by the files of libfakecuda.
  *
- * One lock guards everything; a function that is not of the CUDA interface expects it held.
- * Work is a graph of Ops: an op may be done when all before it are. A stream is no more than its
- * last op, an event the op it was recorded as. Ops are counted: whoever keeps one holds a count.
+ * One lock guards everything; functions outside of the CUDA interface expect it held. Work is a
+ * graph of Ops; an op may run when its predecessors are done. A stream is its last op, an event the
+ * op it was recorded as. Ops are reference-counted.
  */
 #ifndef TESTS_FAKECUDA_FAKE_H
 #define TESTS_FAKECUDA_FAKE_H
@@ -14,7 +14,7 @@
 
 enum { DEVICES_MAX = 16, HOST = -1, NO_DEVICE = -1, LANE_NONE = -1 };
 
-/* ---- objects: whatever has a handle; a list of all tells handles from garbage, and leaks ---- */
+/* ---- objects: everything with a handle; the list of all detects invalid handles and leaks ---- */
 
 typedef enum {
     OBJECT_STREAM,
@@ -22,7 +22,7 @@ typedef enum {
     OBJECT_GRAPH,
     OBJECT_GRAPH_EXEC,
     OBJECT_LIBRARY,
-    OBJECT_KERNEL, /* goes with its library */
+    OBJECT_KERNEL, /* freed with its library */
     OBJECT_PROGRAM,
     OBJECT_BLAS,
     OBJECT_MATMUL_DESC,
@@ -35,7 +35,7 @@ typedef enum {
 typedef struct Object Object;
 struct Object {
     ObjectKind kind;
-    void (*empty)(void *object); /* lets go of what it holds; or NULL */
+    void (*empty)(void *object); /* releases what it holds; may be NULL */
     Object *next;
 };
 
@@ -51,8 +51,8 @@ typedef struct Op Op;
 typedef void OpRun(Op *op);
 
 struct Op {
-    OpRun *run;       /* NULL: nothing but a place in the order */
-    OpRun *submitted; /* NULL, or called when it enters the queue, after its places are known */
+    OpRun *run;       /* NULL: only an ordering point */
+    OpRun *submitted; /* called on entering the queue, with its predecessors known; may be NULL */
     void *data;       /* its own copy */
     size_t n_bytes;
     int device, lane;
@@ -69,14 +69,13 @@ Op *op_keep(Op *op);
 void op_drop(Op *op);           /* NULL is fine */
 void op_after(Op *op, Op *dep); /* op is done after dep; dep may be NULL */
 void op_detach(Op *op, Op *dep);
-void op_submit(Op *op); /* takes the caller's count */
-/* Does work until op is done. False: it cannot be now, and `wait` was not asked for,
- * or its device has failed. */
+void op_submit(Op *op); /* takes over the caller's reference */
+/* Runs work until op is done. False: not possible without `wait`, or its device has failed. */
 bool op_finish(Op *op, bool wait);
-void op_release(Op *op); /* one reason less to wait */
-void queue_step(void);   /* does one piece of work, if any can be done */
+void op_release(Op *op); /* one dependency less */
+void queue_step(void);   /* runs one op, if any can */
 void queue_changed(void);
-void queue_forget(int device); /* what it has to do will do nothing */
+void queue_forget(int device); /* its pending work becomes no-ops */
 void queue_clear(void);
 
 /* ---- streams ---- */
@@ -86,10 +85,10 @@ typedef struct Graph Graph;
 typedef struct Stream {
     Object object;
     int device, lane;
-    bool blocking; /* it waits for the default stream, and the default stream for it */
+    bool blocking; /* synchronizes with the default stream */
     Op *tail;
-    Graph *capture; /* NULL, or what its work goes into */
-    int node;       /* the last one it put there, -1: none */
+    Graph *capture; /* graph being captured, or NULL */
+    int node;       /* last captured node, -1 */
 } Stream;
 
 typedef struct Event {
@@ -103,9 +102,9 @@ typedef struct Event {
 
 Stream *stream_make(int device, bool blocking);
 Stream *stream_of(cudaStream_t handle); /* NULL: no such stream */
-/* Puts work at the end of a stream, or of what it captures. The op that was put, or NULL. */
+/* Appends work to a stream or its capture; returns the op, or NULL when capturing. */
 Op *stream_put(Stream *stream, OpRun *run, OpRun *submitted, const void *data, size_t n_bytes);
-/* Work that starts together after what the stream held: between open and close. */
+/* Concurrent work after the stream's tail, between stream_fork() and stream_join(). */
 typedef struct {
     Stream *stream;
     Op *base, *join;
@@ -116,7 +115,7 @@ void fork_put(Fork *fork, OpRun *run, OpRun *submitted, const void *data, size_t
 void stream_join(Fork *fork);
 cudaError_t stream_finish(Stream *stream);
 cudaError_t device_finish(int device);
-bool capture_forbids(void); /* a capture goes on that lets this thread not wait or allocate */
+bool capture_forbids(void); /* a capture forbids this thread to wait or allocate */
 
 /* ---- graphs ---- */
 
@@ -134,36 +133,36 @@ struct Graph {
     int n_nodes;
     Stream *origin;
     enum cudaStreamCaptureMode mode;
-    pthread_t thread; /* which began it */
+    pthread_t thread; /* thread that began the capture */
     bool invalid, ended;
 };
 
 int graph_add(Graph *graph, OpRun *run, OpRun *submitted, const void *data, size_t n_bytes,
               int device, int lane);
 void graph_order(Graph *graph, int node, int before);
-/* A call that a stream must not see while it captures. */
+/* The error of a call that is forbidden during capture; invalidates it. */
 cudaError_t capture_break(Stream *stream);
-void graph_abandon(Stream *stream); /* it goes, and what it began to capture with it */
+void graph_abandon(Stream *stream); /* drops the stream and the capture it began */
 
 /* ---- memory ---- */
 
 typedef struct {
-    char *base, *data; /* pages, and what was given: its end is near the pages' */
+    char *base, *data; /* pages, and the block, which ends near their end */
     size_t n_pages_bytes, n_bytes;
     int device; /* or HOST */
     bool open;
 } Memory;
 
-Memory *memory_of(const void *address); /* the one that holds it, or NULL */
-/* All of the bytes are of one block of that device (HOST: may be no block at all). */
+Memory *memory_of(const void *address); /* block containing the address, or NULL */
+/* Whether all bytes are in one block of the device (HOST: maybe in none). */
 bool memory_has(const void *address, size_t n_bytes, int device);
-/* The library itself is about to touch these bytes for work on a device. False, with
- * the device failed, when they are not (or no more) there. */
+/* Checks bytes that the library touches for work on a device. False, with the device failed, when
+ * they are not accessible there. */
 bool memory_reach(int device, const void *address, size_t n_bytes, const char *who);
 bool memory_in_arena(const void *address);
-void memory_open_for(int device);                        /* a kernel is about to run on it */
+void memory_open_for(int device);                        /* before a kernel runs on the device */
 bool memory_check_ends(int device, const char *who);     /* false, with the device failed */
-void memory_explain(const void *address, char out[200]); /* where that is, in words */
+void memory_explain(const void *address, char out[200]); /* describes the address */
 void memory_close(void);
 void memory_clear(int device); /* all it holds */
 void memory_count(FakecudaLeaks *leaks);
@@ -172,11 +171,11 @@ bool peer_open(int device, int owner);
 /* ---- devices, errors, faults ---- */
 
 typedef struct {
-    cudaError_t failed; /* 0, or what each call on it gives */
+    cudaError_t failed; /* error of every call on it, or 0 */
     bool lost;
     size_t malloc_bytes;
     Stream *standard;       /* the default stream */
-    bool peer[DEVICES_MAX]; /* may reach what cudaMalloc gave on that device */
+    bool peer[DEVICES_MAX]; /* may access memory of that device */
 } Device;
 
 typedef struct {
@@ -196,13 +195,13 @@ typedef struct {
 
 extern Fake fake;
 
-cudaError_t fake_enter(void); /* locks; the error of a missing driver or a fork */
+cudaError_t fake_enter(void); /* locks; returns the error of a missing driver or a fork */
 cudaError_t fake_enter_device(int device);
-bool fake_gives_back(cudaError_t error);   /* on a failed device too what is given back is gone */
-cudaError_t fake_leave(cudaError_t error); /* remembers it for the thread, unlocks */
+bool fake_gives_back(cudaError_t error);   /* a failed device still accepts frees */
+cudaError_t fake_leave(cudaError_t error); /* stores the thread's last error, unlocks */
 void fake_unlock(void);
 void fake_lock(void);
-void fake_wait(void); /* until another thread has changed something */
+void fake_wait(void); /* waits until another thread changes something */
 int fake_current_device(void);
 uint64_t fake_random(void);
 double fake_seconds(void);
@@ -229,7 +228,7 @@ typedef struct {
     uint64_t argument[];
 } Launch;
 
-/* Runs all blocks; false, with the device failed, when a thread goes astray. */
+/* Runs all blocks; false, with the device failed, on an invalid access or barrier. */
 bool blocks_run(int device, Launch *launch);
 
 /* ---- collectives ---- */

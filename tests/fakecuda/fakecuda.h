@@ -1,6 +1,6 @@
-/* fakecuda.h - how tests steer libfakecuda.so, the GPUs that are none.
+/* fakecuda.h - controls libfakecuda.so, simulated GPUs for tests.
  *
- * The library answers the calls of core/run/cuda/cuda_api.h on the CPU, as strictly as it can:
+ * The library implements core/run/cuda/cuda_api.h on the CPU, as strictly as it can:
  *   - work waits in its streams, and is done where the program waits for it, in an order drawn from
  *     a seed among all that streams and events allow: a missing wait shows as wrong data;
  *   - memory of a device can be reached by work on that device and on peers it is opened to, and
@@ -30,26 +30,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Forgets all devices and what was made on them, and starts again with these.
- * faults may be NULL. False: there is no such fault, or no such number of devices. */
+/* Resets everything and starts with these devices. faults may be NULL. False: unknown fault or too
+ * many devices. */
 bool fakecuda_start(int n_devices, size_t memory_bytes, uint64_t seed, const char *faults);
 
-/* What was found wrong last, in words; "" when nothing was. Until the next call of any function. */
+/* Description of the last error found; "" when there is none. Valid until the next call. */
 const char *fakecuda_message(void);
 
-/* What has been made and not given back. */
+/* Objects that have not been freed. */
 typedef struct {
     int device_blocks, host_blocks, streams, events, graphs, libraries, programs, blas, comms;
     size_t device_bytes;
 } FakecudaLeaks;
 
-/* The number of all of them; *leaks may be NULL. */
+/* Returns their number; *leaks may be NULL. */
 int fakecuda_leaks(FakecudaLeaks *leaks);
 
-/* What has been done since the start, for tests of what a plugin asks for. */
+/* Operations since the start. */
 typedef struct {
     int64_t allocations, launches, matmuls, collectives, compilations, compiled_new, graph_launches;
-    int64_t steps; /* of all kinds, done */
+    int64_t steps; /* operations of all kinds */
 } FakecudaCounts;
 
 FakecudaCounts fakecuda_counts(void);

@@ -1,4 +1,4 @@
-/* Graphs: work that a stream captured, to be put into streams again and again. */
+/* Graphs: captured work that streams execute repeatedly. */
 #include "tests/fakecuda/fake.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 typedef struct {
     Object object;
     Graph *graph; /* a copy of its own */
-    Op *last;     /* the end of its last launch: launches of one do not overlap */
+    Op *last;     /* end of its last launch: launches of a graph do not overlap */
 } Exec;
 
 int graph_add(Graph *graph, OpRun *run, OpRun *submitted, const void *data, size_t n_bytes,
@@ -44,7 +44,7 @@ static void graph_empty(void *object)
     graph->n_nodes = 0;
 }
 
-/* Streams and events let go of a graph that ends. */
+/* Detaches streams and events from a graph. */
 static void leave_graph(const Graph *graph)
 {
     for (Object *o = object_first(); o; o = o->next) {
@@ -99,7 +99,7 @@ static void reach_back(const Graph *graph, int node, bool *seen)
         reach_back(graph, graph->node[node].before[i], seen);
 }
 
-/* Every stream that joined must have been waited for. */
+/* Every stream in the capture must have been joined. */
 static bool all_joined(const Graph *graph)
 {
     bool *seen = calloc((size_t)graph->n_nodes + 1, 1);
@@ -177,7 +177,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t handle, unsig
     return fake_leave(cudaSuccess);
 }
 
-/* A begin in the stream, each node after those before it, an end after them all. */
+/* Puts a start, each node after its predecessors, and an end after all. */
 static void launch(Exec *exec, Stream *stream)
 {
     const Graph *graph = exec->graph;

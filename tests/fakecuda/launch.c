@@ -13,7 +13,7 @@
 
 typedef struct {
     char *to;
-    const char *from; /* NULL: what follows this struct */
+    const char *from; /* NULL: data after this struct */
     size_t n_bytes;
     char staged[];
 } Copy;
@@ -27,7 +27,7 @@ static void run_copy(Op *op)
         memmove(copy->to, from, copy->n_bytes);
 }
 
-/* The two ends must be what the kind says, and lie within one block each. */
+/* Source and target must match the kind and each lie in one block. */
 static bool ends_fit(const void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
     static const struct {
@@ -46,8 +46,8 @@ static bool ends_fit(const void *to, const void *from, size_t n_bytes, enum cuda
     return true;
 }
 
-/* Memory of the host that CUDA does not know is read at once, and written before the call is over.
- * Pinned memory is read and written when the stream comes to it. */
+/* Pageable host memory is read and written within the call, pinned memory when the stream executes
+ * it. */
 static cudaError_t put_copy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind,
                             Stream *stream)
 {
@@ -119,12 +119,12 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t ha
     return fake_leave(fake.device[stream->device].failed);
 }
 
-/* ---- libraries: a shared object as NVRTC's stand-in makes them */
+/* ---- libraries: shared objects of the fake NVRTC ---- */
 
 typedef struct {
     Object object;
     void *loaded;
-    int file; /* open as long: the loader knows what is loaded by its path */
+    int file; /* open meanwhile: the loader identifies libraries by path */
 } Library;
 
 static size_t elf_bytes(const void *code)

@@ -1,8 +1,9 @@
-/* Memory of devices: pages that work on the device can reach while it runs, and nothing else can.
+/* Device memory: pages that only running work of devices with access can reach.
  *
- * A block ends near the end of its last page, rounded up to 256 bytes as CUDA aligns; what is left
- * before and behind it holds a pattern, and the pages around it can never be reached. Addresses are
- * not given twice, so that what was freed stays out of reach. */
+ * A block ends near the end of its last page, rounded up to 256 bytes as CUDA aligns; padding holds
+ * a pattern, and guard pages surround it. Addresses are not reused, so freed memory stays
+ * inaccessible.
+ */
 #include "tests/fakecuda/fake.h"
 
 #include <stdio.h>
@@ -108,7 +109,7 @@ static void set_open(Memory *m, bool open)
     m->open = open;
 }
 
-/* From here on the block is there for work: it holds what nobody should read. */
+/* Makes the block usable, filled with a value that nobody should read. */
 static void memory_live(Memory *m)
 {
     set_open(m, true);
@@ -130,7 +131,7 @@ static size_t first_wrong(const char *from, const char *to)
     return 0;
 }
 
-/* The pattern around a block: false when it was written over. */
+/* False when the padding of a block was overwritten. */
 static bool ends_whole(Memory *m, const char *who)
 {
     bool open = m->open;
@@ -189,7 +190,7 @@ void memory_open_for(int device)
     memory.changed = false;
 }
 
-/* Large ones stay open, until work of another device must not reach them: it takes long. */
+/* Large blocks stay open until another device runs: closing is slow. */
 void memory_close(void)
 {
     for (int i = 0; i < memory.n; i++) {

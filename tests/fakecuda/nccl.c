@@ -1,7 +1,7 @@
-/* NCCL's stand-in: cliques of communicators, whose collectives are done when all ranks have come.
+/* A fake NCCL: cliques of communicators, whose collectives run when all ranks have arrived.
  *
- * A rank's call is an op of its stream that waits for one joint op; the joint op waits for what
- * each rank's stream held before. Sums go from rank 0 upwards, so that they are the same each time.
+ * A rank's call is an op of its stream that waits for one joint op, which waits for the previous
+ * work of each rank's stream. Sums run from rank 0 up, so that they are deterministic.
  */
 #include "tests/fakecuda/fake.h"
 
@@ -25,7 +25,7 @@ struct ncclComm {
     Clique *clique;
     int rank, device;
     pthread_t maker;
-    int64_t n_calls; /* collectives it has come to */
+    int64_t n_calls; /* collectives called */
     int64_t n_sent[RANKS_MAX], n_received[RANKS_MAX];
     ncclResult_t async_error;
     bool aborted;
@@ -39,10 +39,10 @@ typedef struct {
     size_t count;
     ncclDataType_t type;
     ncclRedOp_t reduce;
-    int peer; /* the root, or the other end */
+    int peer; /* root, or peer */
 } Call;
 
-/* One collective, or one message: what its ranks have brought. */
+/* A collective or a message, with the calls of its ranks. */
 typedef struct Meeting Meeting;
 struct Meeting {
     Meeting *next;
@@ -50,13 +50,13 @@ struct Meeting {
     int64_t number;
     int from, to; /* of a message; -1: of all ranks */
     int n_ranks;
-    int n_slots, n_here; /* a rank each; of a message: who sends, who receives */
+    int n_slots, n_here; /* one per rank; for a message sender and receiver */
     bool here[RANKS_MAX];
     Call call[RANKS_MAX];
     Op *leave[RANKS_MAX];
     Op *joint;
-    bool missing; /* one rank is never there */
-    bool gone;    /* one was there, and has left without it */
+    bool missing; /* a rank never arrives */
+    bool gone;    /* a rank arrived and left */
 };
 
 struct Clique {
@@ -82,7 +82,7 @@ static _Thread_local struct {
     ncclComm_t *joining[RANKS_MAX];
 } group;
 
-/* ---- what a meeting does */
+/* ---- executing a meeting ---- */
 
 static size_t sent_bytes(const Call *call, int n_ranks)
 {
@@ -115,7 +115,7 @@ static bool reach_all(const Meeting *m)
     return true;
 }
 
-/* What all have sent, one after the other, before anything is written: buffers may be the same. */
+/* Collects all inputs before writing, since buffers may be shared. */
 static void run_collective(const Meeting *m)
 {
     const Call *first = &m->call[0];
@@ -150,7 +150,7 @@ static void meeting_free(Meeting *m)
     }
     for (int i = 0; i < RANKS_MAX; i++)
         op_drop(m->leave[i]);
-    m->joint->run = NULL; /* when it is not over, it will do nothing */
+    m->joint->run = NULL; /* unfinished ones become no-ops */
     op_drop(m->joint);
     free(m);
 }
@@ -163,7 +163,7 @@ static bool anyone_gone(const Meeting *m)
     return gone;
 }
 
-/* A rank whose device has failed, or that has gone, lets the others wait. */
+/* When a rank's device has failed, or it has left, the others wait. */
 static void run_meeting(Op *op)
 {
     Meeting *m = *(Meeting **)op->data;
@@ -177,7 +177,7 @@ static void run_meeting(Op *op)
     meeting_free(m);
 }
 
-/* ---- coming to a meeting */
+/* ---- arriving at a meeting ---- */
 
 static Meeting *meeting_of(Clique *clique, int from, int to, int64_t number)
 {
@@ -207,7 +207,7 @@ static bool same_call(const Call *a, const Call *b)
            a->reduce == b->reduce && a->peer == b->peer;
 }
 
-/* Ranks that do not mean the same wait for each other for ever, and are told so. */
+/* Ranks with different calls hang forever and get an error. */
 static void compare(Meeting *m, int slot)
 {
     const Call *mine = &m->call[slot];
@@ -227,7 +227,7 @@ static void compare(Meeting *m, int slot)
     }
 }
 
-/* The rank's op has entered the queue: the joint op waits for what that waits for. */
+/* The rank's op has entered the queue: the joint op inherits its predecessors. */
 static void come(Op *op)
 {
     Call *call = op->data;
@@ -270,8 +270,7 @@ static ncclResult_t call_fault(const Call *call, const Stream *stream)
     return fake.device[comm->device].failed ? ncclUnhandledCudaError : ncclSuccess;
 }
 
-/* In one thread, several ranks' calls belong into one group: without it the first would wait for
- * the others for ever. */
+/* Several ranks of one thread need a group, or the first call would wait forever. */
 static bool alone_in_thread(const struct ncclComm *comm)
 {
     for (int i = 0; i < comm->clique->n_ranks; i++) {
@@ -282,7 +281,7 @@ static bool alone_in_thread(const struct ncclComm *comm)
     return true;
 }
 
-/* Messages of a rank in one group go together; all else in the order it was asked for. */
+/* Messages of a rank in one group are concurrent; all else is in call order. */
 static void put_group(void)
 {
     for (int i = 0; i < group.n; i++) {
@@ -422,7 +421,7 @@ static void clique_free(Clique *clique)
     free(clique);
 }
 
-/* Its ops wait no longer; those of others still do. */
+/* Its own ops stop waiting; those of others do not. */
 static void leave_meetings(ncclComm_t comm)
 {
     for (Meeting *m = comm->clique->meetings; m; m = m->next) {
@@ -441,7 +440,7 @@ static int count_joined(const Clique *clique)
     return n;
 }
 
-/* One that is refused stays until the last rank has come to hear so. */
+/* A refused clique stays until the last rank has been told. */
 static void comm_empty(void *object)
 {
     ncclComm_t comm = object;
@@ -452,7 +451,7 @@ static void comm_empty(void *object)
         clique_free(clique);
 }
 
-/* A rank's place in its clique; the communicator is there at once, its use is for later. */
+/* Adds a rank to its clique; the communicator is usable once all have joined. */
 static ncclResult_t join(ncclComm_t *out, Clique *clique, int n_ranks, int rank, int device)
 {
     if (clique->n_ranks != n_ranks || clique->joined[rank])
@@ -476,7 +475,7 @@ static ncclResult_t join(ncclComm_t *out, Clique *clique, int n_ranks, int rank,
     return ncclSuccess;
 }
 
-/* Until all ranks are there. */
+/* Waits until all ranks have joined. */
 static ncclResult_t await(ncclComm_t *out)
 {
     Clique *clique = (*out)->clique;

@@ -1,4 +1,4 @@
-/* NVRTC's stand-in: the system's C compiler makes a shared object of the text, kept by its hash. */
+/* A fake NVRTC: the system's C compiler makes a shared object of the text, cached by hash. */
 #include "tests/fakecuda/fake.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef FAKECUDA_ROOT /* the folder of the project */
+#ifndef FAKECUDA_ROOT /* project folder */
 #define FAKECUDA_ROOT "."
 #endif
 
@@ -142,7 +142,7 @@ static int run_compiler(const char *source, const char *object, const char *log,
     return status;
 }
 
-/* Puts the object into the cache; two processes that do so at once write the same. */
+/* Stores the object in the cache; concurrent writers write the same. */
 static bool compile(Program *program, const char *path, const char *library)
 {
     char source[500], object[500], log[500];
@@ -173,7 +173,7 @@ static const char *library_path(void)
     return dladdr((void *)(uintptr_t)&library_path, &about) ? about.dli_fname : "libfakecuda.so";
 }
 
-/* The device's head and the compiler are part of what the object is made of. */
+/* The hash covers the prelude and the compiler. */
 static uint64_t program_hash(const Program *program)
 {
     size_t n_bytes;
@@ -202,7 +202,7 @@ static bool fetch_code(Program *program)
     return program->code != NULL;
 }
 
-/* What the true NVRTC has no place for is no option here either. */
+/* Rejects options that NVRTC would reject. */
 static bool option_known(const char *option)
 {
     static const char *const known[] = {
@@ -238,7 +238,7 @@ static bool option_known(const char *option)
     return false;
 }
 
-/* Words that C takes and CUDA's kernels here must not have. */
+/* C constructs that CUDA kernels must not use. */
 static const char *forbidden(const char *text)
 {
     static const char *const words[] = {"__asm", "asm(", "asm volatile", "#include <cuda"};
@@ -284,7 +284,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int n_options, const char *
     return result;
 }
 
-/* ---- what came of it */
+/* ---- results ---- */
 
 static Program *compiled(nvrtcProgram handle)
 {

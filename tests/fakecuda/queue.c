@@ -1,4 +1,4 @@
-/* Work in order of its places, and in an order drawn by chance where they leave a choice. */
+/* Executes work in dependency order, randomly where there is a choice. */
 #include "tests/fakecuda/fake.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 static struct {
     Op **ready;
     int n_ready, room;
-    Op **pending; /* all that is submitted and not done; each is counted once */
+    Op **pending; /* submitted and unfinished ops, each with a reference */
     int n_pending, pending_room;
-    uint64_t mark, mood; /* the mood ranks lanes, and changes by chance */
+    uint64_t mark, mood; /* random ranking of lanes, which changes at times */
 } queue;
 
 static void push(Op ***list, int *n, int *room, Op *op)
@@ -117,7 +117,7 @@ static void op_finished(Op *op)
     op_drop(op);
 }
 
-/* A failed device does nothing more; what it had to do is over. */
+/* A failed device executes nothing more; its work counts as done. */
 static void op_run(Op *op)
 {
     bool there = op->device != NO_DEVICE;
@@ -133,7 +133,7 @@ static void op_run(Op *op)
         op_finished(op);
 }
 
-/* What op waits for, so that nothing else need be done. */
+/* Marks what op depends on, to execute nothing else. */
 static void mark_before(Op *op)
 {
     if (op->mark == queue.mark)
@@ -150,7 +150,7 @@ static uint64_t rank_of(const Op *op)
     return x ^ x >> 29;
 }
 
-/* Of what is ready, one of the lane that is ahead now. */
+/* A ready op of the lane that is ahead. */
 static Op *take_ready(bool only_marked)
 {
     int best = -1;
@@ -170,8 +170,8 @@ static Op *take_ready(bool only_marked)
     return op;
 }
 
-/* One time in two only what op needs is done, so that work without a wait comes too late;
- * else anything may come first, so that it comes too early. */
+/* Half of the time only dependencies of op run, so that unordered work comes late; else any work
+ * runs, so that it comes early. */
 bool op_finish(Op *op, bool wait)
 {
     bool least = fake_random() % 2;
@@ -180,7 +180,7 @@ bool op_finish(Op *op, bool wait)
     uint64_t mine = 0;
     while (!op->done && !fake.device[op->device].failed) {
         Op *next = mine == queue.mark ? take_ready(least) : NULL;
-        if (!next) { /* another thread has marked its own, or more is needed now */
+        if (!next) { /* another thread has set its marks */
             mine = ++queue.mark;
             mark_before(op);
             next = take_ready(least);
@@ -189,7 +189,7 @@ bool op_finish(Op *op, bool wait)
             bool elsewhere = next->device != op->device;
             op_run(next); /* which may free it */
             if (elsewhere || !least) {
-                fake_unlock(); /* others may add to what is chosen from */
+                fake_unlock(); /* others may add ready ops */
                 fake_lock();
             }
         } else if (wait) {
@@ -211,7 +211,7 @@ void queue_step(void)
     Op *next = take_ready(false);
     if (next)
         op_run(next);
-    if (!queue.n_ready) /* else more is done soon, and closing takes time */
+    if (!queue.n_ready) /* more will follow soon, and closing is slow */
         memory_close();
     queue_changed();
 }

@@ -1,4 +1,4 @@
-/* Streams and events: names for places in the order of work. */
+/* Streams and events: points in the order of work. */
 #include "tests/fakecuda/fake.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ Stream *stream_of(cudaStream_t handle)
     return object_is(handle, OBJECT_STREAM) ? (Stream *)(void *)handle : NULL;
 }
 
-/* Each stream of a device but itself that its default stream and it wait for. */
+/* Orders an op after the streams that synchronize with its stream. */
 static void after_others(Op *op, const Stream *stream)
 {
     Stream *standard = fake.device[stream->device].standard;
@@ -166,7 +166,7 @@ Stream *stream_make(int device, bool blocking)
     return stream;
 }
 
-/* What it still has to do goes on without it. */
+/* Its pending work continues. */
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
     cudaError_t error = fake_enter();
@@ -191,7 +191,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     return fake_leave(stream_finish(stream));
 }
 
-/* A look does one step more, so that who polls gets there. */
+/* A query executes one op, so that polling makes progress. */
 static cudaError_t look(const Op *op, int device)
 {
     if (op && !op->done)
@@ -252,7 +252,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle)
     return fake_leave(cudaSuccess);
 }
 
-/* Waiting for an event of a capture takes a stream into the capture. */
+/* Waiting for a captured event adds a stream to the capture. */
 static cudaError_t wait_captured(Stream *stream, const Event *event)
 {
     if (stream->capture && stream->capture != event->capture)

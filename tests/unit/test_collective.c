@@ -313,10 +313,10 @@ typedef struct {
 } WrongRow;
 
 static WrongRow wrong_rows[] = {
-    {"gathers from too few", "8/dp.tp,6", "8,6", "tp", "24 elements are not held in the group"},
-    {"a slice of another's part", "8/tp,6", "8,6/tp", "", "12 elements are not held in the group"},
-    {"sums too few addends", "8,6 +dp +tp", "8,6", "tp", "addends are held outside the group"},
-    {"drops a partial", "8,6 +tp", "8,6", "", "addends are held outside the group"},
+    {"gathers from too few", "8/dp.tp,6", "8,6", "tp", "24 elements are not in the group"},
+    {"a slice of another's part", "8/tp,6", "8,6/tp", "", "12 elements are not in the group"},
+    {"sums too few addends", "8,6 +dp +tp", "8,6", "tp", "addends are outside the group"},
+    {"drops a partial", "8,6 +tp", "8,6", "", "addends are outside the group"},
     {"makes partial", "8,6", "8,6 prod(tp)", "tp", "a value cannot be made partial by prod"},
     {"another reduction", "8,6 max(tp)", "8,6 +tp", "tp", "addends cannot be of another reduction"},
     {"two reductions", "8,6 +dp max(tp)", "8,6", "dp,tp", "two kinds of reduction in one step"},

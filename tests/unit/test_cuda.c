@@ -380,7 +380,7 @@ static void what_it_cannot_do_is_left_to_the_host(void **state)
 {
     (void)state;
     check_left_to_the_host(open_text("a <- NonZero f32[4,4]; b <- Neg a"),
-                           "a shape that only the run tells");
+                           "a shape that is known only at run time");
     Arena *arena = arena_new();
     Body then = body_new(arena), other = body_new(arena), body = body_new(arena);
     body_node(&then, "Relu relu: x -> t");

@@ -74,31 +74,31 @@ typedef struct {
 
 static const Message *given_to(const Exchange *giver, int64_t reader)
 {
-    for (int i = 0; i < giver->n_gives; i++)
-        if (giver->give[i].position == reader)
-            return &giver->give[i];
+    for (int i = 0; i < giver->n_sends; i++)
+        if (giver->send[i].position == reader)
+            return &giver->send[i];
     fail_msg("rank %d gives nothing to %d", (int)giver->position, (int)reader);
     return NULL;
 }
 
 /* What a rank does with all that it is given; the number of messages. */
-static int take_all(Fixture *f, Sides *sides, const Parts *from, int64_t rank, Local *target)
+static int receive_all(Fixture *f, Sides *sides, const Parts *from, int64_t rank, Local *target)
 {
     const Exchange *x = &sides->by[rank];
-    for (int i = 0; i < x->n_takes; i++) {
-        const Message *take = &x->take[i];
-        const Message *give = given_to(&sides->by[take->position], rank);
-        assert_int_equal(give->use, take->use);
-        assert_int_equal(give->piece.n_elements, take->piece.n_elements);
-        char *message = arena_alloc(f->arena, (size_t)(take->piece.n_elements * 16));
-        piece_pack(&give->piece, f->dtype, from->at[take->position]->data, message);
-        assert_true(exchange_take(x, take, message, target, NULL));
-        f->n_contiguous += piece_is_contiguous(&give->piece);
-        f->n_packed += !piece_is_contiguous(&give->piece);
-        f->n_combined += take->use == PART_ADDED;
+    for (int i = 0; i < x->n_receives; i++) {
+        const Message *receive = &x->receive[i];
+        const Message *send = given_to(&sides->by[receive->position], rank);
+        assert_int_equal(send->use, receive->use);
+        assert_int_equal(send->piece.n_elements, receive->piece.n_elements);
+        char *message = arena_alloc(f->arena, (size_t)(receive->piece.n_elements * 16));
+        piece_pack(&send->piece, f->dtype, from->at[receive->position]->data, message);
+        assert_true(exchange_receive(x, receive, message, target, NULL));
+        f->n_contiguous += piece_is_contiguous(&send->piece);
+        f->n_packed += !piece_is_contiguous(&send->piece);
+        f->n_combined += receive->use == PART_ADDED;
     }
     assert_true(exchange_finish(x, target, NULL));
-    return x->n_takes;
+    return x->n_receives;
 }
 
 /* The oracle: the parts of the group's twins among the makers. */
@@ -124,14 +124,14 @@ static void do_step(Fixture *f, const Step *step, SubMesh makers, SubMesh reader
     int n_given = 0, n_taken = 0;
     for (int64_t r = 0; r < f->mesh->n_devices; r++) {
         assert_true(exchange_make(f->arena, &collective, makers, readers, r, &sides.by[r], NULL));
-        n_given += sides.by[r].n_gives;
+        n_given += sides.by[r].n_sends;
     }
     Parts next = parts_of(f, step->to, readers), want = parts_of(f, step->to, readers);
     for (int64_t r = 0; r < f->mesh->n_devices; r++) {
         if (!next.at[r])
             continue;
         run_directly(f, &sides, parts, r, want.at[r]);
-        n_taken += take_all(f, &sides, parts, r, next.at[r]);
+        n_taken += receive_all(f, &sides, parts, r, next.at[r]);
         assert_memory_equal(next.at[r]->data, want.at[r]->data, (size_t)local_bytes(want.at[r]));
     }
     assert_int_equal(n_given, n_taken);

@@ -12,7 +12,7 @@ static OpRow rows[] = {
     {"compress columns by a short condition", "y <- Compress i64[2,3] bool[2] axis=-1", {"1 2 3 4 5 6", "0 1"}, "i64[2,1] 2 5", 0},
     {"compress elements", "y <- Compress f32[2,2] bool[4]", {"1 2 3 4", "1 0 0 1"}, "f32[2] 1 4", 0},
     {"compress to nothing", "y <- Compress f32[2,2] bool[2] axis=1", {"1 2 3 4", "0 0"}, "f32[2,0]", 0},
-    {"compress beyond the end", "y <- Compress f32[2] bool[3] axis=0", {"1 2", "1 0 1"}, "the condition chooses more than there is", 0},
+    {"compress beyond the end", "y <- Compress f32[2] bool[3] axis=0", {"1 2", "1 0 1"}, "the condition selects places outside the dim", 0},
     {"unique", "y i w c <- Unique f32[5]", {"2 1 2 3 1"}, "f32[3] 1 2 3; i64[3] 1 0 3; i64[5] 1 0 1 2 0; i64[3] 2 2 1", 0},
     {"unique as they come", "y i w c <- Unique i64[4] sorted=0", {"7 -2 7 0"}, "i64[3] 7 -2 0; i64[3] 0 1 3; i64[4] 0 1 0 2; i64[3] 2 1 1", 0},
     {"unique NaN", "y i w c <- Unique f32[4]", {"nan 1 nan 0"}, "f32[3] 0 1 nan; i64[3] 3 1 0; i64[4] 2 1 2 0; i64[3] 1 1 2", 0},

@@ -41,7 +41,7 @@ static OpRow rows[] = {
     {"dropout drops nothing", "y m <- Dropout f32[2] f32[]", {"1 2", "0.5"}, "f32[2] 1 2; bool[2] 1 1", 0},
     {"dropout is told not to train", "y m <- Dropout f32[2] f32[] bool[]", {"1 2", "0.5", "0"}, "f32[2] 1 2; bool[2] 1 1", 0},
     {"dropout of nothing", "y m <- Dropout f32[2] f32[] bool[]", {"1 2", "0", "1"}, "f32[2] 1 2; bool[2] 1 1", 0},
-    {"dropout of everything", "y <- Dropout f32[2] f32[] bool[]", {"1 2", "1", "1"}, "it cannot drop a share of 1", 0},
+    {"dropout of everything", "y <- Dropout f32[2] f32[] bool[]", {"1 2", "1", "1"}, "invalid dropout ratio 1", 0},
     {"no chance, and certainty", "y <- Bernoulli f32[4] dtype=6", {"0 1 0 1"}, "i32[4] 0 1 0 1", 0},
     {"one class to choose", "y <- Multinomial f32[1,3] sample_size=4", {"-inf 0 -inf"}, "i32[1,4] 1 1 1 1", 0},
 };

@@ -468,7 +468,7 @@ static void step_of_too_small_a_group_is_named(void **state)
     Error err = {0};
     assert_false(run_plan(p->arena, p->plan, &verified, &report, &err));
     assert_int_equal(err.kind, ERROR_RUN);
-    assert_non_null(strstr(err.text, "all_reduce of 'y': addends are held outside the group"));
+    assert_non_null(strstr(err.text, "all_reduce of 'y': addends are outside the group"));
     planning_close(p);
 }
 
@@ -560,7 +560,7 @@ typedef struct {
 static RefusedRow refused_rows[] = {
     {"too many ranks", "y <- Tanh f32[4]", "x=512",
      "a run on this host has at most 256 ranks, the mesh has 512", ERROR_USAGE},
-    {"no kernel", "y <- Unheard f32[4]", "x=2", "there is no kernel of Unheard", ERROR_USAGE},
+    {"no kernel", "y <- Unheard f32[4]", "x=2", "no kernel for Unheard", ERROR_USAGE},
     {"a kernel refuses the type", "y <- MatMul f32[2,2] f64[2,2]", "x=2", "op 'MatMul_0' (MatMul)",
      ERROR_RUN},
     {"more than the memory", "y <- Tanh f32[4000000,4000000]", "x=2", "the ranks need",

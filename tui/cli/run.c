@@ -73,31 +73,31 @@ static bool show_progress(void *context, int done, int total)
 }
 
 /* "found from the data: NonZero_12.1=5, elements of 'starts'" */
-static void put_learned(const Learned *learned, Buf *out)
+static void put_data_shapes(const DataShapes *data_shapes, Buf *out)
 {
     const char *comma = "found from the data: ";
-    for (int i = learned->dims.n - learned->n_sizes; i < learned->dims.n; i++) {
-        buf_printf(out, "%s%.*s=%" PRId64, comma, STR_ARG(learned->dims.at[i].name),
-                   learned->dims.at[i].size);
+    for (int i = data_shapes->dims.n - data_shapes->n_sizes; i < data_shapes->dims.n; i++) {
+        buf_printf(out, "%s%.*s=%" PRId64, comma, STR_ARG(data_shapes->dims.at[i].name),
+                   data_shapes->dims.at[i].size);
         comma = ", ";
     }
-    for (int i = learned->values.n - learned->n_values; i < learned->values.n; i++) {
-        buf_printf(out, "%selements of '%.*s'", comma, STR_ARG(learned->values.at[i].tensor));
+    for (int i = data_shapes->values.n - data_shapes->n_values; i < data_shapes->values.n; i++) {
+        buf_printf(out, "%selements of '%.*s'", comma, STR_ARG(data_shapes->values.at[i].tensor));
         comma = ", ";
     }
-    if (learned->n_sizes + learned->n_values > 0)
+    if (data_shapes->n_sizes + data_shapes->n_values > 0)
         buf_putc(out, '\n');
 }
 
-static Json *learned_json(const Learned *learned)
+static Json *data_shapes_json(const DataShapes *data_shapes)
 {
     Json *out = json_object();
-    for (int i = learned->dims.n - learned->n_sizes; i < learned->dims.n; i++)
-        json_set_int(out, learned->dims.at[i].name.s, learned->dims.at[i].size);
+    for (int i = data_shapes->dims.n - data_shapes->n_sizes; i < data_shapes->dims.n; i++)
+        json_set_int(out, data_shapes->dims.at[i].name.s, data_shapes->dims.at[i].size);
     return out;
 }
 
-static int run_session(Cli *cli, const Session *session, const Learned *learned,
+static int run_session(Cli *cli, const Session *session, const DataShapes *data_shapes,
                        const RunOptions *options)
 {
     RunReport report;
@@ -113,21 +113,22 @@ static int run_session(Cli *cli, const Session *session, const Learned *learned,
         return cli_fail(cli);
     if (!report.elsewhere && cli->options.json) {
         Json *json = run_report_json(session, &report);
-        json_set(json, "found", learned_json(learned));
+        json_set(json, "found", data_shapes_json(data_shapes));
         cli_write_json(cli, json);
     } else if (!report.elsewhere) {
-        put_learned(learned, &cli->out);
+        put_data_shapes(data_shapes, &cli->out);
         run_report_text(session, &report, &cli->out);
     }
     return report.ok ? CLI_FINE : CLI_ILLEGAL;
 }
 
-static Session *open_session(Cli *cli, const RunOptions *options, Learned *learned)
+static Session *open_session(Cli *cli, const RunOptions *options, DataShapes *data_shapes)
 {
     SessionOptions wanted;
     if (!cli_session_options(cli, &wanted))
         return NULL;
-    return cli_checked(cli, cli_open_learnt(cli, cli->arena, wanted, options, learned, &cli->err));
+    return cli_checked(cli,
+                       cli_open_resolved(cli, cli->arena, wanted, options, data_shapes, &cli->err));
 }
 
 int cli_run(Cli *cli)
@@ -142,7 +143,7 @@ int cli_run(Cli *cli)
     if (error_is_set(&cli->err))
         return cli_fail(cli);
     RunOptions options;
-    Learned learned;
+    DataShapes data_shapes;
     World world;
     if (!cli_run_options(cli, &options) || !world_open(options.backend, &world, &cli->err))
         return cli_fail(cli);
@@ -150,9 +151,10 @@ int cli_run(Cli *cli)
     cli->silent = world.me > 0;
     if (cli->n_operands != 1)
         error_kind(&cli->err, ERROR_USAGE, "run takes one model");
-    Session *session = error_is_set(&cli->err) ? NULL : open_session(cli, &options, &learned);
-    int code = cli_all_have(cli, &world, session) ? run_session(cli, session, &learned, &options)
-                                                  : cli_fail(cli);
+    Session *session = error_is_set(&cli->err) ? NULL : open_session(cli, &options, &data_shapes);
+    int code = cli_all_have(cli, &world, session)
+                   ? run_session(cli, session, &data_shapes, &options)
+                   : cli_fail(cli);
     session_close(session);
     world.close(&world);
     return code;

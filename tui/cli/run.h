@@ -2,7 +2,7 @@
 #ifndef TUI_CLI_RUN_H
 #define TUI_CLI_RUN_H
 
-#include "core/run/learn.h"
+#include "core/run/data_shapes.h"
 #include "core/run/run.h"
 #include "core/run/world.h"
 #include "tui/cli/cli.h"
@@ -15,8 +15,8 @@ bool cli_all_have(Cli *cli, World *world, const Session *session);
 /* The session of a model, and of the inputs and weights that a run is given: free dims are those of
  * the inputs; what only data decide is learnt, and in *learned, which outlives the session. NULL
  * with *err. */
-Session *cli_open_learnt(Cli *cli, Arena *arena, SessionOptions options, const RunOptions *run,
-                         Learned *learned, Error *err);
+Session *cli_open_resolved(Cli *cli, Arena *arena, SessionOptions options, const RunOptions *run,
+                           DataShapes *data_shapes, Error *err);
 
 Json *run_report_json(const Session *session, const RunReport *report);
 void run_report_text(const Session *session, const RunReport *report, Buf *out);

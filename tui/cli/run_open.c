@@ -25,7 +25,7 @@ static bool bind_dims(Arena *arena, const Graph *graph, const GraphTensor *input
 }
 
 /* What the inputs say of the model: its free dims, and shapes where it declares others. */
-static void bind_inputs(Arena *arena, const Graph *graph, const Vectors *inputs, Learned *out)
+static void bind_inputs(Arena *arena, const Graph *graph, const Vectors *inputs, DataShapes *out)
 {
     for (int i = 0; i < graph->n_inputs; i++) {
         Str name = str_from(tensor_name(graph, graph->inputs[i]));
@@ -41,7 +41,7 @@ static void bind_inputs(Arena *arena, const Graph *graph, const Vectors *inputs,
 }
 
 static bool open_files(Cli *cli, Arena *arena, const SessionOptions *options, const RunOptions *run,
-                       Files *out, Learned *learned, Error *err)
+                       Files *out, DataShapes *data_shapes, Error *err)
 {
     *out = (Files){.given = {.seed = run->seed}};
     if (run->weights && !safetensors_open(arena, run->weights, &out->weights, err))
@@ -52,7 +52,7 @@ static bool open_files(Cli *cli, Arena *arena, const SessionOptions *options, co
     Session *shapes = session_open_model(options, cli->hooks, err);
     bool ok = shapes && inputs_open(arena, shapes->inferred, run->inputs, &out->inputs, err);
     if (ok)
-        bind_inputs(arena, shapes->graph, &out->inputs, learned);
+        bind_inputs(arena, shapes->graph, &out->inputs, data_shapes);
     out->given.inputs = &out->inputs;
     session_close(shapes);
     return ok;
@@ -64,21 +64,21 @@ static void close_files(Files *files)
     safetensors_close(&files->weights);
 }
 
-Session *cli_open_learnt(Cli *cli, Arena *arena, SessionOptions options, const RunOptions *run,
-                         Learned *learned, Error *err)
+Session *cli_open_resolved(Cli *cli, Arena *arena, SessionOptions options, const RunOptions *run,
+                           DataShapes *data_shapes, Error *err)
 {
     Files files;
     Session *session;
-    *learned = (Learned){.dims = options.dims};
-    bool ok = open_files(cli, arena, &options, run, &files, learned, err);
-    options.dims = learned->dims;
-    options.given = &learned->values;
+    *data_shapes = (DataShapes){.dims = options.dims};
+    bool ok = open_files(cli, arena, &options, run, &files, data_shapes, err);
+    options.dims = data_shapes->dims;
+    options.given = &data_shapes->values;
     session = ok ? session_open(&options, cli->hooks, err) : NULL;
-    ok = session && learn(arena, session->inferred, &files.given, learned, err);
+    ok = session && data_shapes_resolve(arena, session->inferred, &files.given, data_shapes, err);
     close_files(&files);
-    if (ok && learned->n_sizes + learned->n_values == 0)
+    if (ok && data_shapes->n_sizes + data_shapes->n_values == 0)
         return session;
     session_close(session);
-    options.dims = learned->dims;
+    options.dims = data_shapes->dims;
     return ok ? session_open(&options, cli->hooks, err) : NULL;
 }

@@ -125,8 +125,9 @@ static void run_data_set(Tests *tests, const char *model, const char *data_set)
     options.mesh = given->cuts ? NULL : given->mesh;
     RunOptions run = tests->options;
     run.inputs = data_set;
-    Learned learned;
-    Session *session = cli_open_learnt(tests->cli, arena, options, &run, &learned, &outcome.err);
+    DataShapes data_shapes;
+    Session *session =
+        cli_open_resolved(tests->cli, arena, options, &run, &data_shapes, &outcome.err);
     outcome.ran = session && run_onnx_test(arena, session->plan, data_set, &tests->options,
                                            &outcome.report, &outcome.err);
     if (outcome.ran) {

@@ -1,6 +1,6 @@
 #include "core/run/cuda/gpu.h"
 
-/* ---- making ---- */
+/* ---- building actions ---- */
 
 Address scratch_address(GpuRank *gpu, int at, int64_t n_bytes)
 {
@@ -68,7 +68,7 @@ void add_work(GpuRank *gpu, int at, const DeviceWork *work, const WorkPlaces *pl
     }
 }
 
-/* ---- pointers ---- */
+/* ---- resolving addresses ---- */
 
 static GpuRank *peer_of(const GpuRank *gpu, int64_t position)
 {
@@ -140,7 +140,7 @@ static uint64_t word_bits(const GpuRank *gpu, int at, const WorkPlaces *places,
     return bits;
 }
 
-enum { SHARED_BYTES_PLAIN = 48 << 10 }; /* more must be asked for */
+enum { SHARED_BYTES_PLAIN = 48 << 10 }; /* above this cudaFuncSetAttribute() is needed */
 
 static bool resolve_launch(GpuRank *gpu, int at, Action *action, Error *err)
 {

@@ -7,7 +7,8 @@
 
 enum { TRIED_MAX = 6, TIMED_RUNS = 3, NO_INPLACE_SUMS = 6 };
 
-/* All that the choice of an algorithm depends on; compared as bytes, of which none is padding. */
+/* Key of the algorithm cache: everything the choice depends on. Compared as bytes, without padding.
+ */
 typedef struct {
     int64_t m, n, k, a_row, b_row, out_row, n_batch, a_batch, b_batch, out_batch, arch;
     uint32_t a_align, b_align, out_align;
@@ -21,7 +22,8 @@ typedef struct {
 
 struct Products {
     Arena *arena;
-    pthread_mutex_t lock; /* held while a form is tried out, too: others would disturb the times */
+    pthread_mutex_t lock; /* also held while algorithms are timed, so that others do not disturb the
+                           * times */
     Vec(Choice) choices;
 };
 
@@ -97,13 +99,13 @@ static bool make_desc(const DeviceMatmul *matmul, const ProductUse *use, BlasPro
             set(out->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &use->bias, sizeof use->bias, err));
 }
 
-/* A matrix that lies row after row with `n_row` elements each, as columns of that many. */
+/* A row-major matrix with rows of `n_row` elements, as a column-major one. */
 static bool make_layout(const DeviceMatmul *matmul, int64_t n_row, int64_t n_rows, int64_t row,
                         int64_t batch, cublasLtMatrixLayout_t *out, Error *err)
 {
     const BlasType *type = blas_type(matmul->dtype);
     int32_t n_batch = (int32_t)matmul->n_batch;
-    if (row < n_row) /* of a single row, where it says nothing */
+    if (row < n_row) /* for a single row, where the stride is irrelevant */
         row = n_row;
     return type &&
            BLAS_CALL(err, cublasLtMatrixLayoutCreate, out, type->element, (uint64_t)n_row,
@@ -199,7 +201,7 @@ static bool find_candidates(const Blas *blas, const BlasProduct *p, const Form *
     return ok;
 }
 
-/* Milliseconds of TIMED_RUNS runs; below 0: it does not run. */
+/* Milliseconds of TIMED_RUNS runs; negative when it fails. */
 static float time_algo(const Blas *blas, BlasProduct *product, const ProductUse *use,
                        cudaEvent_t events[2])
 {

@@ -1,10 +1,9 @@
 /* blas.h - matrix products by cuBLASLt.
  *
- * A product is made ready once: its layouts, and the algorithm. Of those that cuBLASLt names for it
- * the first few are timed once on the device, with the buffers it will use, and the fastest is kept
- * for all products of that form on that kind of device; runs that are to be bitwise equal take the
- * first instead, which does not depend on times. Row-major operands are cuBLASLt's column-major
- * ones turned: it is asked for n by m.
+ * A product is prepared once: layouts and algorithm. The first few algorithms that cuBLASLt
+ * proposes are timed on the device with the real buffers, and the fastest is kept for all products
+ * of that form on that kind of device; deterministic runs use the first one instead. cuBLASLt is
+ * column-major, so a row-major product is computed transposed, n by m.
  */
 #ifndef CORE_RUN_CUDA_BLAS_H
 #define CORE_RUN_CUDA_BLAS_H
@@ -15,28 +14,28 @@
 
 enum { BLAS_WORKSPACE_BYTES = 32 << 20 };
 
-typedef struct Products Products; /* what is known of forms: one for all ranks of a process */
+typedef struct Products Products; /* chosen algorithms, shared by all ranks of a process */
 
 Products *products_new(void);
 void products_free(Products *products); /* NULL is allowed */
 
-/* A product as it is asked for. */
+/* A product to prepare. */
 typedef struct {
     cublasLtMatmulDesc_t desc;
-    cublasLtMatrixLayout_t a, b, out; /* a and b as cuBLASLt has them: ours are swapped */
+    cublasLtMatrixLayout_t a, b, out; /* a and b as cuBLASLt sees them: swapped */
     cublasLtMatmulAlgo_t algo;
     bool f64;
     double alpha, beta;
-    const void *at_a, *at_b; /* as cuBLASLt has them */
+    const void *at_a, *at_b; /* as cuBLASLt sees them */
     void *at_out;
 } BlasProduct;
 
-/* The addresses of a, b, out, bias (NULL: none) of a product, and where it may be tried out. */
+/* Addresses of a, b, out and bias (NULL: none), and the stream for timing. */
 typedef struct {
     const void *a, *b, *bias;
     void *out, *workspace; /* BLAS_WORKSPACE_BYTES */
     int arch;
-    bool by_time; /* pick the fastest */
+    bool by_time; /* time algorithms and keep the fastest */
     cudaStream_t stream;
 } ProductUse;
 

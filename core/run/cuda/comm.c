@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-/* ---- which groups there are ---- */
+/* ---- groups ---- */
 
-/* Kinds that NCCL has as one call; all others are sends among all ranks. */
+/* Kinds that NCCL has as one call; others are sends between ranks. */
 static bool is_collective(StepKind kind)
 {
     return kind == STEP_ALL_REDUCE || kind == STEP_ALL_GATHER || kind == STEP_REDUCE_SCATTER;
@@ -30,7 +30,7 @@ static void find_groups(const Team *team, GpuTeam *gpus)
     }
 }
 
-/* ---- their ids ---- */
+/* ---- ids of communicators ---- */
 
 static int process_of(const Team *team, int64_t position)
 {
@@ -53,7 +53,7 @@ static bool share_group(const Team *team, GpuTeam *gpus, CommGroup *group, Error
     const Mesh *mesh = team->plan->mesh;
     group->id = arena_array(gpus->arena, ncclUniqueId, team->n_ranks);
     if (mesh_atoms_size(mesh, group->atoms) == team->n_ranks)
-        return true; /* it is all ranks' */
+        return true; /* all ranks: the world communicator */
     for (int64_t p = 0; p < team->n_ranks; p++)
         if (mesh_group_member(mesh, group->atoms, p, 0) == p &&
             !share_id(team, &group->id[p], p, err))
@@ -61,9 +61,9 @@ static bool share_group(const Team *team, GpuTeam *gpus, CommGroup *group, Error
     return true;
 }
 
-/* ---- which device is whose ---- */
+/* ---- devices of ranks ---- */
 
-/* The ranks that processes before this one have on this host, and all that are on it. */
+/* Counts the ranks of earlier processes on this host, and all ranks on it. */
 static bool count_here(const Team *team, int *n_before, int *n_here, Error *err)
 {
     char name[256] = {0}, mine[256] = {0};
@@ -129,7 +129,7 @@ bool comm_team_open(Team *team, GpuTeam *gpus, Error *err)
     return true;
 }
 
-/* ---- a rank's ---- */
+/* ---- communicators of a rank ---- */
 
 static bool enable_reads(GpuRank *gpu, Error *err)
 {

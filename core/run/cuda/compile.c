@@ -25,11 +25,11 @@ struct Kernels {
     pthread_mutex_t lock;
     pthread_cond_t made;
     Vec(Entry *) entries;
-    const char *folder; /* NULL: nothing is kept on disk */
+    const char *folder; /* NULL: no cache on disk */
     int nvrtc_major, nvrtc_minor;
 };
 
-/* ---- the folder ---- */
+/* ---- the cache folder ---- */
 
 static const char *cache_folder(Arena *arena)
 {
@@ -42,11 +42,11 @@ static const char *cache_folder(Arena *arena)
     for (const char *s = folder ? strchr(folder + 1, '/') : NULL; s; s = strchr(s + 1, '/'))
         mkdir(arena_str(arena, (Str){folder, (size_t)(s - folder)}), 0700);
     if (folder)
-        mkdir(folder, 0700); /* what fails is seen when a file is written */
+        mkdir(folder, 0700); /* errors show when a file is written */
     return folder;
 }
 
-/* What stands before the machine code in a file: it must be this, to the byte. */
+/* The header of a cache file, which must match to the byte. */
 static Str file_head(Arena *arena, const Kernels *kernels, const Entry *entry)
 {
     Buf head = buf_new(arena);
@@ -68,7 +68,7 @@ static bool load_code(Entry *entry, Str code, Error *err)
                      0);
 }
 
-/* False: there is no such file, or it is of no use. */
+/* False: the file is missing or unusable. */
 static bool read_kept(Kernels *kernels, Entry *entry, Arena *scratch)
 {
     if (!kernels->folder)
@@ -80,7 +80,7 @@ static bool read_kept(Kernels *kernels, Entry *entry, Arena *scratch)
     bool ok = map.text.n > head.n && memcmp(map.text.s, head.s, head.n) == 0;
     if (ok) {
         size_t n = map.text.n - head.n;
-        char *code = arena_alloc(scratch, n); /* aligned, as the driver wants it */
+        char *code = arena_alloc(scratch, n); /* aligned for the driver */
         memcpy(code, map.text.s + head.n, n);
         ok = load_code(entry, (Str){code, n}, NULL);
     }
@@ -96,7 +96,7 @@ static void keep(const Kernels *kernels, const Entry *entry, Str code, Arena *sc
     Str head = file_head(scratch, kernels, entry);
     buf_add(&file, head);
     buf_add(&file, code);
-    Error unwritten = {0}; /* it is compiled again next time */
+    Error unwritten = {0}; /* it will be compiled again */
     file_write(file_name(scratch, kernels, head), buf_str(&file), &unwritten);
 }
 
@@ -116,7 +116,7 @@ static Str text_line(Str text, int64_t line)
     return str_trim(at);
 }
 
-/* "kernel.cu(12): error: what" of the log, and line 12 of the text. */
+/* Reads "kernel.cu(12): error: what" of the log and line 12 of the text. */
 static bool complain(Arena *scratch, nvrtcProgram program, Str source, Error *err)
 {
     size_t n = 0;
@@ -170,7 +170,7 @@ static bool compile(Kernels *kernels, Entry *entry, Arena *scratch, Error *err)
     return true;
 }
 
-/* Without the lock: nobody else touches an entry that is being made. */
+/* Called without the lock: only the creator uses an entry before it is ready. */
 static void make(Kernels *kernels, Entry *entry)
 {
     Arena *scratch = arena_new();
@@ -182,7 +182,7 @@ static void make(Kernels *kernels, Entry *entry)
     pthread_mutex_unlock(&kernels->lock);
 }
 
-/* ---- all of it ---- */
+/* ---- interface ---- */
 
 Kernels *kernels_new(void)
 {
@@ -192,7 +192,7 @@ Kernels *kernels_new(void)
     pthread_mutex_init(&kernels->lock, NULL);
     pthread_cond_init(&kernels->made, NULL);
     if (nvrtcVersion(&kernels->nvrtc_major, &kernels->nvrtc_minor) != NVRTC_SUCCESS)
-        kernels->folder = NULL; /* whose code it would be is not known */
+        kernels->folder = NULL; /* version of the compiler unknown */
     return kernels;
 }
 
@@ -208,7 +208,7 @@ void kernels_free(Kernels *kernels, bool stuck)
     arena_free(kernels->arena);
 }
 
-/* The entry of a text, new where *mine: the caller makes it then. With the lock. */
+/* The entry of a text; *mine when it is new and the caller must make it. Called with the lock. */
 static Entry *find_entry(Kernels *kernels, int arch, Str text, bool *mine)
 {
     *mine = false;

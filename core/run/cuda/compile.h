@@ -1,10 +1,10 @@
-/* compile.h - kernel texts made into something a device can launch, each once.
+/* compile.h - compiles kernel texts for a device, each once.
  *
- * A text is compiled by NVRTC to the machine code of one architecture (sm_90). What was compiled is
- * kept for the process, and in $XDG_CACHE_HOME/dimscope/kernels (~/.cache by default), one file a
- * text, which holds the text too: so a file of another text, of another compiler or half a file is
- * none. A folder that cannot be written is no error. Safe to call from several threads: who asks
- * for what another compiles waits for it.
+ * NVRTC compiles a text to machine code of one architecture (sm_90). Code is cached for the
+ * process, and in $XDG_CACHE_HOME/dimscope/kernels (~/.cache by default): one file per text, which
+ * also holds the text and the compiler version, so that a stale or truncated file is ignored. A
+ * cache folder that cannot be written is no error. Thread-safe: a second request for a text waits
+ * for the first.
  */
 #ifndef CORE_RUN_CUDA_COMPILE_H
 #define CORE_RUN_CUDA_COMPILE_H
@@ -15,12 +15,12 @@
 typedef struct Kernels Kernels;
 
 Kernels *kernels_new(void);
-/* No kernel of it may be running, or, `stuck`, one does for ever and the code stays. NULL is
+/* No kernel may be running; with `stuck` one never ends, and the code is not unloaded. NULL is
  * allowed. */
 void kernels_free(Kernels *kernels, bool stuck);
 
-/* The kernel `name` of a text, for devices of that architecture (90). ERROR_RUN: it does not
- * compile; the error has the compiler's first complaint and the line it is about. */
+/* The kernel `name` of a text for an architecture (90). ERROR_RUN when it does not compile, with
+ * the compiler's first error and the line. */
 bool kernels_get(Kernels *kernels, int arch, Str text, const char *name, cudaKernel_t *out,
                  Error *err);
 

@@ -1,13 +1,13 @@
 /* cuda_api.h - what the GPU plugin calls of the CUDA runtime, cuBLASLt, NVRTC and NCCL.
  *
- * Our own declarations of an interface: names, values and argument types, the same in the toolkits
- * of CUDA 12 and 13. No toolkit header is included anywhere, so the plugin compiles where none is;
- * tests/cuda/run.sh holds every line of this file against the toolkit's headers where they are.
+ * Our own declarations: names, values and argument types that CUDA 12 and 13 share. No toolkit
+ * header is included, so that the plugin compiles without one; tests/cuda/run.sh checks every line
+ * of this file against the toolkit's headers where they are installed.
  *
- * Each function returns its library's status, and 0 is success in all four. A CUDA error from 700
- * on is sticky: the device's context is lost, and each later call gives the error again.
- * Handles are made and destroyed in pairs by their owner. Sizes are bytes. A matrix of cuBLASLt
- * stands column after column unless its order says otherwise.
+ * Each function returns its library's status; 0 is success in all four. CUDA errors from 700 on are
+ * sticky: the context is lost and every later call returns the error. Owners create and destroy
+ * handles in pairs. Sizes are bytes. Matrices of cuBLASLt are column-major unless their order says
+ * otherwise.
  */
 #ifndef CORE_RUN_CUDA_CUDA_API_H
 #define CORE_RUN_CUDA_CUDA_API_H
@@ -58,14 +58,14 @@ typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUlib_st *cudaLibrary_t;
-typedef struct CUkern_st *cudaKernel_t; /* stands as the `func` of a launch too */
+typedef struct CUkern_st *cudaKernel_t; /* also the `func` of a launch */
 
 typedef struct dim3 {
     unsigned int x, y, z;
 } dim3;
 
-/* The fields after the name differ from version to version and may be read as attributes;
- * `opaque` is room for them all. */
+/* Fields after the name differ between versions; `opaque` reserves room for them. Read them as
+ * attributes. */
 struct cudaDeviceProp {
     char name[256];
     char opaque[3840];
@@ -84,7 +84,7 @@ enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4, /* told by the addresses */
+    cudaMemcpyDefault = 4, /* by the addresses */
 };
 
 enum cudaStreamCaptureMode {
@@ -119,7 +119,7 @@ cudaError_t cudaDriverGetVersion(int *driverVersion); /* 1000 * major + 10 * min
 cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
-cudaError_t cudaGetLastError(void); /* and forgets it, unless it is sticky */
+cudaError_t cudaGetLastError(void); /* and clears it, unless it is sticky */
 
 /* ---- CUDA runtime: memory; cudaDeviceEnablePeerAccess opens it to other devices */
 
@@ -396,7 +396,7 @@ ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcoun
                            ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                            ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream);
-/* An all-to-all is a group of these: NCCL has it as one call only from 2.28 on. */
+/* An all-to-all is a group of these: one call exists only since NCCL 2.28. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,

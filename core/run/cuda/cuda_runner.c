@@ -1,4 +1,4 @@
-/* cuda_runner.c - the runner of GPUs: dimscope_cuda.so. */
+/* cuda_runner.c - the runner for GPUs: dimscope_cuda.so. */
 #include "core/run/plugin.h"
 
 #include "core/run/cuda/gpu.h"
@@ -29,7 +29,7 @@ static void close_team(Team *team)
     GpuTeam *gpus = gpu_team(team);
     if (!gpus)
         return;
-    bool stuck = atomic_load(&gpus->stuck); /* then every call would wait for ever */
+    bool stuck = atomic_load(&gpus->stuck); /* else every call would hang */
     for (int d = 0; !stuck && gpus->lost && d < gpus->n_devices; d++)
         if (atomic_load(&gpus->lost[d])) {
             cuda_give_up(cudaSetDevice(d));
@@ -63,7 +63,7 @@ static void make_lists(GpuRank *gpu)
     gpu->texts = device_texts_new(gpu->arena);
 }
 
-/* What the rank has of every slot, for as long as it is open: its places are decided before. */
+/* Makes the Locals of all slots, which live as long as the rank: their places are fixed. */
 static void make_slots(GpuRank *gpu)
 {
     Rank *rank = gpu->rank;
@@ -120,8 +120,8 @@ static bool open_streams(GpuRank *gpu, Error *err)
            CUDA_CALL(err, cudaEventCreateWithFlags, &gpu->taken, cudaEventDisableTiming);
 }
 
-/* All that the program loads, wherever in it: it stays, and ops that are done with one before them
- * may read it earlier than it is loaded there. */
+/* Loads everything up front: loaded slots stay, and fused ops may read them earlier than the
+ * program loads them. */
 static bool load_all(GpuRank *gpu, Error *err)
 {
     const Program *program = gpu_program(gpu);
@@ -141,7 +141,7 @@ static bool open_gpu(GpuRank *gpu, Error *err)
         !BLAS_CALL(err, cublasLtCreate, &gpu->blas.handle))
         return false;
     gpu->blas.products = gpu->team->products;
-    /* Others read this memory, and all must be there to make a communicator. */
+    /* Others read this memory, and creating a communicator needs all ranks. */
     return rank_meet(gpu->rank) && comm_open(gpu, err) && actions_resolve(gpu, err) &&
            load_all(gpu, err);
 }
@@ -175,7 +175,7 @@ static void close_rank(Rank *rank)
     comm_close(gpu);
     bool broken = !watch_end(gpu);
     graph_close(gpu);
-    if (!broken) /* else it is reset, which gives all back */
+    if (!broken) /* else the device is reset, which frees everything */
         close_streams(gpu);
     actions_close(gpu);
     memory_close(gpu, broken);
@@ -206,7 +206,7 @@ static bool open_rank(Rank *rank)
     atomic_fetch_add(&gpus->n_opened, 1);
     if (ok)
         return true;
-    /* Others may be looking at this one's addresses; what they wait for ends with the failure. */
+    /* Other ranks may be reading this one's addresses; the failure ends their waits. */
     atomic_store(&rank->team->failed, true);
     while (atomic_load(&gpus->n_opened) < rank->team->n_local)
         sched_yield();
@@ -223,11 +223,11 @@ static bool failed(Rank *rank, bool ok, const Error *err)
 
 static bool load(Rank *rank, int32_t slot)
 {
-    (void)rank, (void)slot; /* it is there since the rank was opened */
+    (void)rank, (void)slot; /* loaded when the rank was opened */
     return true;
 }
 
-/* The first of a pass begins it. */
+/* Starts a pass on its first instruction. */
 static bool begin(GpuRank *gpu, const Instr *instr, Error *err)
 {
     if (!gpu->in_pass && (!pass_begin(gpu, err) || !pass_fork(gpu, err)))
@@ -249,7 +249,7 @@ static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
     return failed(rank, begin(rank->own, instr, &err), &err);
 }
 
-/* A slot's memory is its own until the program's next pass; nothing is given back. */
+/* Slots keep their memory. */
 static void drop(Rank *rank, int32_t slot)
 {
     (void)rank, (void)slot;
@@ -265,13 +265,13 @@ static bool replay(Rank *rank, int pass, bool *done)
     return failed(rank, graph_replay(gpu, pass, done, &err), &err);
 }
 
-/* What a kernel found in its data. */
+/* Reports faults that kernels found in their data. */
 static bool check_faults(GpuRank *gpu, Error *err)
 {
     for (int at = 0; at < gpu_program(gpu)->n_instrs; at++)
         if (gpu->fault_seen[at] != FAULT_NONE) {
             Error inner = {0};
-            error_kind(&inner, ERROR_RUN, "an index is outside its dim, or held elsewhere");
+            error_kind(&inner, ERROR_RUN, "an index is outside its dim, or on another rank");
             return instr_blame(gpu, at, &inner, err);
         }
     return true;

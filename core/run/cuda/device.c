@@ -48,9 +48,9 @@ void cuda_give_up(cudaError_t status)
     (void)status;
 }
 
-/* ---- what there is ---- */
+/* ---- available devices ---- */
 
-/* What cudaGetDeviceCount() says where nothing can be run, in words of what is to be done. */
+/* Explains an error of cudaGetDeviceCount() and what to do. */
 static bool missing(cudaError_t status, int n, Error *err)
 {
     int driver = 0, needs = 0;
@@ -85,13 +85,13 @@ static bool count(int *n, Error *err)
 
 enum { EXIT_FOUND = 0, EXIT_MISSING = 10, EXIT_BEGUN = 11 };
 
-/* In the child: what came out, to whoever reads. */
+/* In the child: sends the answer to the parent. */
 static void answer(int to)
 {
     int n = 0;
     Error err = {0};
     if (cudaGetDeviceCount(&n) == cudaErrorInitializationError)
-        _exit(EXIT_BEGUN); /* the parent uses CUDA, so its child cannot */
+        _exit(EXIT_BEGUN); /* the parent has used CUDA, so its child cannot */
     if (count(&n, &err))
         _exit(EXIT_FOUND);
     ssize_t written = write(to, &err, sizeof err);

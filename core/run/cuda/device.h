@@ -1,7 +1,6 @@
 /* device.h - the GPUs of this machine, and errors of the libraries that drive them.
  *
- * An error says which call failed and what its library says of it; whoever holds the rank and the
- * op puts those before it (part.h).
+ * An error names the failed call and the library's message; the caller adds the rank and the op.
  */
 #ifndef CORE_RUN_CUDA_DEVICE_H
 #define CORE_RUN_CUDA_DEVICE_H
@@ -10,20 +9,19 @@
 #include "core/run/cuda/cuda_api.h"
 
 typedef struct {
-    int ordinal; /* as CUDA counts them */
+    int ordinal; /* CUDA's device number */
     const char *name;
     int arch; /* 10 * major + minor of the compute capability: 90 */
 } Device;
 
-/* Whether there is a driver and a device. ERROR_USAGE says what is missing. Asked in a child
- * process, since one that has begun to use CUDA can fork no other that does. */
+/* Whether there is a driver and a device. ERROR_USAGE says what is missing. Checked in a child
+ * process, since a process that has used CUDA cannot fork users of it. */
 bool devices_usable(Error *err);
 
-/* All of them, in the arena; *n is at least 1. ERROR_USAGE: there is none. */
+/* All devices, in the arena; *n is at least 1. ERROR_USAGE when there is none. */
 Device *devices_find(Arena *arena, int *n, Error *err);
 
-/* True when the status is that of success; else *err is "CALL: what the library says". ERROR_RUN.
- */
+/* True on success; else *err is ERROR_RUN "CALL: the library's message". */
 bool cuda_ok(cudaError_t status, const char *call, Error *err);
 bool nccl_ok(ncclResult_t status, ncclComm_t comm, const char *call, Error *err);
 bool blas_ok(cublasStatus_t status, const char *call, Error *err);
@@ -33,10 +31,10 @@ bool blas_ok(cublasStatus_t status, const char *call, Error *err);
 #define NCCL_CALL(err, call, ...) nccl_ok(call(__VA_ARGS__), NULL, #call, err)
 #define BLAS_CALL(err, call, ...) blas_ok(call(__VA_ARGS__), #call, err)
 
-/* From this error on every call fails: the device or what runs on it is lost. */
+/* The error is final: the device or its context is lost. */
 bool cuda_is_lost(cudaError_t status);
 
-/* cudaFree() and the like where there is nobody to tell: the memory of a lost device is gone. */
+/* Ignores the status of clean-up calls such as cudaFree(). */
 void cuda_give_up(cudaError_t status);
 
 #endif

@@ -1,11 +1,11 @@
-/* device_build.h - how work for a device is put together: for device_work.c and the gen_*.c.
+/* device_build.h - builders of device work, shared by device_work.c and the gen_*.c.
  *
- * A generator is a fixed text with a few names left open; what it needs is defined before it, a
- * line each: types, numbers of dims, widths. An operator is a row {name, function}; the function
- * answers false when it cannot do this call, and may have added items by then, which are dropped.
+ * A generator is a fixed text with open names, which defines before it fill in: types, numbers of
+ * dims, vector widths. An operator is a row {name, function}. The function returns false when it
+ * does not support the call; items it has added by then are dropped.
  *
- * Of a type D the head has: t_D as it is stored, load_D_C() and store_D_C() to and from the classes
- * of numbers C (element.h): c_f32, c_f64, c_i64.
+ * For each type D the head defines t_D, its stored form, and load_D_C() and store_D_C() to and from
+ * the number classes C (element.h): c_f32, c_f64, c_i64.
  */
 #ifndef CORE_RUN_CUDA_DEVICE_BUILD_H
 #define CORE_RUN_CUDA_DEVICE_BUILD_H
@@ -15,8 +15,8 @@
 #include "core/run/cuda/device_work.h"
 
 enum {
-    DEVICE_THREADS = 256,    /* of a block, where nothing asks for another number */
-    DEVICE_BLOCKS_MAX = 4096 /* of a loop over the grid: some for each multiprocessor */
+    DEVICE_THREADS = 256,    /* of a block by default */
+    DEVICE_BLOCKS_MAX = 4096 /* of a loop over the grid: several per multiprocessor */
 };
 
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     DeviceTexts *texts;
     const KernelCall *const *run;
     const bool *kept;
-    int n_run, n_done; /* ops given; those that the work is of, 1 at first */
+    int n_run, n_done; /* ops given; ops covered by the work, 1 at first */
     Vec(DeviceItem) items;
     Vec(DeviceTable) tables;
     Vec(int64_t) workspaces;
@@ -33,12 +33,12 @@ typedef struct {
 typedef bool DeviceMaker(DeviceBuild *build, const KernelCall *call, const void *row);
 
 typedef struct {
-    const char *name; /* of the operator's host kernel */
+    const char *name; /* operator name of the host kernel */
     DeviceMaker *make;
     const void *row;
 } DeviceOp;
 
-/* By families, each ended by a row without a name. */
+/* By family, each ended by a row without a name. */
 extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
     device_ops_gather[], device_ops_reduce[], device_ops_along[], device_ops_window[],
     device_ops_resize[], device_ops_attention[];
@@ -61,11 +61,11 @@ typedef struct {
     Vec(DeviceWord) args;
 } KernelText;
 
-/* Begins the text of a kernel of that name, which it defines as NAME. */
+/* Begins the text of a kernel; defines its name as NAME. */
 KernelText kernel_text(DeviceBuild *build, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Defines T, a stored element, C, a number of the class, LOAD and STORE between them, and SHUFFLE,
- * EXP, LOG, LOG1P, SQRT, TANH and POW of the class. */
+/* Defines T (stored element), C (number of the class), LOAD and STORE between them, and the
+ * functions of the class SHUFFLE, EXP, LOG, LOG1P, SQRT, TANH and POW. */
 void put_types(KernelText *kernel, Dtype dtype, Number class);
 
 void put_class(KernelText *kernel, Number class); /* without T, LOAD and STORE */
@@ -77,9 +77,10 @@ void args_places(KernelText *kernel, size_t n, const DevicePlace *places);
 void args_i64(KernelText *kernel, size_t n, const int64_t *numbers);
 void arg_f64(KernelText *kernel, double number);
 void arg_table(KernelText *kernel, const void *bytes, int64_t n_bytes);
-void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* else a null pointer */
+void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* a null pointer otherwise
+                                                                         */
 
-/* A field of Args "name<d>" with its argument: a step, or where it is not NULL a table of n. */
+/* Adds a field "name<d>" of Args and its argument: a table of n, or a step where table is NULL. */
 void put_step(KernelText *kernel, const char *name, int d, int64_t step, const int64_t *table,
               int64_t n);
 
@@ -106,53 +107,52 @@ void build_copy(DeviceBuild *build, DevicePlace to, DevicePlace from, int64_t n_
 void build_zero(DeviceBuild *build, DevicePlace to, int64_t n_bytes);
 void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul);
 
-/* ---- words of texts ---- */
+/* ---- parts of texts ---- */
 
-/* Defines V_D, V elements of a type that are loaded at once: small ones as words. */
+/* Defines V_D, a vector of V elements loaded at once. */
 void put_vector_type(Buf *text, Dtype dtype, int vector);
-void device_head(Buf *out); /* appends what every text begins with */
+void device_head(Buf *out); /* the head of every text */
 
 const char *number_name(Number number); /* "f32" */
-const char *unit_type(int64_t bytes);   /* of elements of 1, 2, 4, 8 or 16 bytes that are moved */
-/* Of places in a tensor of n elements: "u32" where they fit. */
+const char *unit_type(int64_t bytes);   /* for moving elements of 1, 2, 4, 8 or 16 bytes */
+/* Index type for n elements: "u32" where it fits. */
 const char *index_type(int64_t n);
-/* Has t_, load_ and store_ in the head. */
+/* The head defines t_, load_ and store_ for it. */
 bool dtype_on_device(Dtype dtype);
 
-/* ---- what calls say ---- */
+/* ---- reading calls ---- */
 
-/* The call with inputs that may be read: those whose elements are in the model have them, the
- * others have no data. */
+/* The call with readable inputs: small constants have data, other inputs none. */
 KernelCall device_readable(const KernelCall *call);
-/* As kernel_rule_call(), without a look at what lies on the device. */
+/* As kernel_rule_call(), without reading device memory. */
 RuleCall device_rule_call(const KernelCall *call);
-/* One whole number known at load; `fallback` where the input is absent. False: not known. */
+/* One integer known at load; `fallback` when the input is absent. False: unknown. */
 bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out);
-/* 64 bits without a sign are among its operands: texts hold them as i64, so what orders, divides or
- * converts them is left to the host. */
+/* The call has u64 operands. Texts hold these as i64, so comparing, dividing and converting ops are
+ * left to the host. */
 bool device_unsigned(const KernelCall *call);
 const Local *device_input(const KernelCall *call, int input); /* NULL: absent */
-/* The place of an input or output of this call in the run. */
+/* Index of the call in the run. */
 int device_op_at(const DeviceBuild *build, const KernelCall *call);
 
-/* ---- families that others use ---- */
+/* ---- generators that others use ---- */
 
-/* Elements of `to` (of picks' sizes, row-major) from `from`; where picks say none, `to` stays. */
+/* Copies elements by picks into a row-major `to`; unpicked elements stay. */
 bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace to,
                 DevicePlace from);
 bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
                  DevicePlace to, DevicePlace from);
-/* The moves that a call's host kernel would do; false: it does more than move. The kernel must move
- * by kernel_pick() alone. */
+/* The moves of a call's host kernel, which must move by kernel_pick() alone; false when it does
+ * more. */
 bool build_recorded(DeviceBuild *build, const KernelCall *call);
 bool build_scale(DeviceBuild *build, Dtype dtype, int64_t n, double factor, DevicePlace at);
 bool build_draw(DeviceBuild *build, const Local *part, uint64_t key, double scale, DevicePlace to);
-/* A product by cuBLASLt where it has the type, else by a plain kernel, without epilogue then. */
+/* A product by cuBLASLt for its types, else by a plain kernel without epilogue. */
 void build_product(DeviceBuild *build, const DeviceMatmul *product);
-/* n elements of that many bytes, each as the one at `from`. */
+/* Fills n elements of that size with the one at `from`. */
 void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from);
-/* A kernel of the ops from run[first] on that compute element by element; how many became one
- * launch, 0: the first is none of those. */
+/* Fuses elementwise ops from run[first] on into one launch; returns their number, 0 when the first
+ * is none. */
 int build_pointwise(DeviceBuild *build, int first);
 bool is_pointwise(const KernelCall *call);
 

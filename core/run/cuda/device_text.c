@@ -1,4 +1,4 @@
-/* device_text.c - the head of all texts: CUDA's words, and elements as numbers. */
+/* device_text.c - the head of all texts: CUDA's keywords, and conversions between types. */
 #include "core/run/cuda/device_build.h"
 
 #include "core/run/kernels/elementwise.h"
@@ -6,7 +6,7 @@
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
 #define TEXT_OF(...) #__VA_ARGS__
 
-/* What C lacks comes from a prelude; CUDA compilers know most of it by themselves. */
+/* For C a prelude defines what it lacks. */
 #define WORDS                                                                                      \
     "#ifndef __CUDACC__\n"                                                                         \
     "#include \"device_prelude.h\"\n"                                                              \
@@ -39,7 +39,7 @@
     "typedef i64 c_i64;\n"                                                                         \
     "#define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))\n"
 
-/* Rounding to nearest even, in whole numbers: the same bits from every compiler. */
+/* Rounds to nearest even in integer arithmetic: the same bits from every compiler. */
 #define CONVERSIONS                                                                                \
     "DEVICE i64 int_of_double(double x)\n"                                                         \
     "{\n"                                                                                          \
@@ -104,7 +104,7 @@
     "TYPE(bool, unsigned char, (float)(x != 0), (double)(x != 0), x != 0, x != 0, x != 0, x != "   \
     "0)\n"
 
-/* The functions of whole numbers that the expressions of elements name. */
+/* Integer functions used by the expressions of elementwise.h. */
 #define FUNCTIONS "#define CLIPPED " TEXT(CLIPPED) "\n" TEXT(ELEMENT_FUNCTIONS(DEVICE)) "\n"
 
 void device_head(Buf *out)

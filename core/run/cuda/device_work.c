@@ -218,11 +218,11 @@ void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul)
     vec_push(build->arena, &build->items, item);
 }
 
-/* ---- what calls say ---- */
+/* ---- reading calls ---- */
 
-enum { CONSTANT_MOST = 64 }; /* elements of one that is looked at */
+enum { CONSTANT_MOST = 64 }; /* largest constant that is read */
 
-/* Elements of a constant as the model holds them; NULL: it is none, or cannot be read. */
+/* Elements of a constant in the model; NULL when it is not one or cannot be read. */
 static void *constant_data(const KernelCall *call, int32_t tensor, const Local *local)
 {
     const Graph *graph = kernel_graph(call);
@@ -306,7 +306,7 @@ static const DeviceOp *find_op(const KernelCall *call)
         device_ops_window, device_ops_resize, device_ops_attention};
     if (!kernel_is_built_in(call->kernel))
         return NULL;
-    /* the first family only moves */
+    /* the first family only moves elements */
     bool moves_only = device_unsigned(call);
     for (size_t f = 0; f < (moves_only ? 1 : sizeof families / sizeof *families); f++)
         for (const DeviceOp *op = families[f]; op->name; op++)
@@ -362,8 +362,8 @@ bool device_pack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *pie
     return ok;
 }
 
-bool device_take(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece, ReduceOp reduce,
-                 DevicePlace message, DevicePlace part, DeviceWork *out)
+bool device_unpack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece,
+                   ReduceOp reduce, DevicePlace message, DevicePlace part, DeviceWork *out)
 {
     DeviceBuild build = {.arena = arena, .texts = texts, .n_done = 1};
     bool ok = build_piece(&build, dtype, piece, false, reduce, part, message);

@@ -1,24 +1,23 @@
-/* device_work.h - what ops are on a GPU: launches of kernels whose text is made here, and products.
+/* device_work.h - ops as work for a GPU: launches of generated kernels, products, copies.
  *
- * A run of ops that follow each other becomes a list of items: kernels to launch, matrix products
- * for cuBLASLt, bytes to copy or to zero. It is made once per instruction and rank, from shapes,
- * runs and attributes alone: Local.data are addresses on the device, and are not read.
+ * Consecutive ops become a list of items: kernels to launch, matrix products for cuBLASLt, bytes to
+ * copy or zero. It is made once per instruction and rank from shapes, runs and attributes;
+ * Local.data are device addresses and are not read.
  *
  *     Add, Mul, Tanh on f32[4,64]   one launch of a text that computes all three
  *     MatMul, Add of a bias, Gelu   one product with an epilogue
  *     Gather of cut rows            a launch, and a table "global row -> local row, or none"
  *
- * Texts are CUDA C in the part that C11 has too: its head defines what is named
- * differently (tests/fakecuda/device_prelude.h does so for C, and is included by the head where the
- * compiler is none of CUDA). Types and the number of dims are in the text, sizes are arguments, so
- * that few texts are compiled; equal texts have equal ids.
+ * Texts are CUDA C in the subset that C11 shares; their head defines the differences
+ * (tests/fakecuda/device_prelude.h does for C). Types and numbers of dims are in the text, sizes
+ * are arguments, so that few texts are compiled; equal texts have equal ids.
  *
- * Every kernel has one parameter, a block of 8-byte words: DeviceLaunch.word, in order, each place
- * replaced by its address. A launch is therefore
+ * Every kernel has one parameter, a struct of 8-byte words: DeviceLaunch.word in order, with places
+ * replaced by their addresses. A launch is therefore
  *
  *     void *args[] = {words};   cudaLaunchKernel(kernel, grid, block, args, shared_bytes, stream)
  *
- * and in C the text has `void NAME_entry(void **args)` beside NAME, which does the same.
+ * and in C the text defines `void NAME_entry(void **args)`, which does the same.
  *
  * Deterministic: no atomics on floats; sums over long rows are made in two launches of fixed shape.
  * Tuned for: pointwise chains, row-wise norms and softmaxes, copies and transposes move 16 bytes a
@@ -36,9 +35,9 @@
 typedef enum {
     AT_INPUT,     /* input `index` of op `op` of the run */
     AT_OUTPUT,    /* output `index` of op `op` */
-    AT_WORKSPACE, /* workspace `index`; what it holds at first is not known */
+    AT_WORKSPACE, /* workspace `index`, uninitialised */
     AT_TABLE,     /* table `index` */
-    AT_FAULT      /* one int32: 0, or set to a DeviceFault by a kernel */
+    AT_FAULT      /* one int32: 0, or a DeviceFault that a kernel sets */
 } PlaceKind;
 
 typedef struct {
@@ -47,11 +46,11 @@ typedef struct {
     int64_t offset_bytes;
 } DevicePlace;
 
-/* What a kernel finds in its data; the host runner refuses the same. */
+/* An error in the data that a kernel finds; the host runner reports the same. */
 typedef enum {
     FAULT_NONE,
     FAULT_INDEX
-} DeviceFault; /* an index outside its dim, or held elsewhere */
+} DeviceFault; /* an index outside its dim, or of a row that another rank holds */
 
 /* ---- items ---- */
 
@@ -80,11 +79,12 @@ typedef struct {
 typedef enum { EPILOGUE_NONE, EPILOGUE_RELU, EPILOGUE_GELU } Epilogue; /* gelu: by tanh */
 
 /* out[m][n] = epilogue(alpha * sum over k of a(m,k) b(k,n) + beta * out[m][n] + bias[n]),
- * row-major, for each of n_batch. a lies as [m][k], or [k][m] when turned; b as [k][n] or [n][k].
- * Rows lie `row` elements apart, matrices of a batch `batch` elements (0: the same one).
+ * row-major, for each of n_batch. a is stored as [m][k], or [k][m] when turned; b as [k][n] or
+ * [n][k]. Rows lie `row` elements apart, matrices of a batch `batch` elements (0: the same one).
  *
- * cuBLASLt counts columns first: there this is n by m, with b as its A (transposed when b_turned)
- * and a as its B. All operands are of one type; it is summed in f32, in f64 for f64. */
+ * cuBLASLt is column-major: there this is n by m, with b as its A (transposed when b_turned) and a
+ * as its B. All operands have one type; sums are in f32, in f64 for f64.
+ */
 typedef struct {
     Dtype dtype; /* DT_F32, DT_F64, DT_BF16, DT_F16 */
     int64_t m, n, k;
@@ -108,13 +108,13 @@ typedef struct {
 } DeviceItem;
 
 typedef struct {
-    const void *bytes; /* on the host: to be uploaded once */
+    const void *bytes; /* on the host, uploaded once */
     int64_t n_bytes;
 } DeviceTable;
 
-/* Items are done in order. An op whose part has no elements may have none. */
+/* Items are executed in order. An op with an empty part may have none. */
 typedef struct {
-    int n_ops; /* of the run: those that it does */
+    int n_ops; /* ops of the run that it covers */
     int n_items, n_tables, n_workspaces;
     DeviceItem *item;
     DeviceTable *table;
@@ -123,7 +123,7 @@ typedef struct {
 
 /* ---- texts ---- */
 
-typedef struct DeviceTexts DeviceTexts; /* in an arena; not to be shared by threads */
+typedef struct DeviceTexts DeviceTexts; /* in an arena; not thread-safe */
 
 DeviceTexts *device_texts_new(Arena *arena);
 int32_t device_texts_count(const DeviceTexts *texts);
@@ -132,28 +132,29 @@ Str device_text(const DeviceTexts *texts, int32_t id);
 
 /* ---- the work ---- */
 
-/* A run of ops: they follow each other in the program, and op i + 1 reads what op i makes by the
- * same Local. kept[i]: what op i makes is read by another than the ops of the run, so it is to be
- * written; what is not kept is written where the work ends before its readers.
+/* run: consecutive ops of the program; op i + 1 reads the output of op i as the same Local.
+ * kept[i]: other ops also read the output of op i, so it must be written; an output that is not
+ * kept is written only when ops of the run after the work read it.
  *
- * Makes the work of the first n_ops of them, as many as become one. False: the first op has none;
- * its host kernel is to be run, which also says what is wrong with it. All lives in the arena. */
+ * Makes the work of the first n_ops of them, fused. False: the first op is not supported and its
+ * host kernel must run, which also reports errors. Allocated in the arena.
+ */
 bool device_work(Arena *arena, DeviceTexts *texts, const KernelCall *const *run, int n,
                  const bool *kept, DeviceWork *out);
 
 /* ---- for collectives ---- */
 
-/* As piece_pack(), piece_unpack() (REDUCE_NONE) and piece_combine(); places are of op 0. A table of
- * places that are even is not needed. False: elements of that type are not combined here. */
+/* As piece_pack(), piece_unpack() (REDUCE_NONE) and piece_combine(); places are of op 0. False:
+ * that type cannot be combined on the device. */
 bool device_pack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece,
                  DevicePlace part, DevicePlace message, DeviceWork *out);
-bool device_take(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece, ReduceOp reduce,
-                 DevicePlace message, DevicePlace part, DeviceWork *out);
-/* n elements times factor. */
+bool device_unpack(Arena *arena, DeviceTexts *texts, Dtype dtype, const Piece *piece,
+                   ReduceOp reduce, DevicePlace message, DevicePlace part, DeviceWork *out);
+/* Multiplies n elements by factor. */
 bool device_scale(Arena *arena, DeviceTexts *texts, Dtype dtype, int64_t n, double factor,
                   DevicePlace at, DeviceWork *out);
 /* Fills a part with scale * draw_uniform(key, global index), rounded to its type (f32, f64, bf16,
- * f16). `part` says which; its data is not read. */
+ * f16). Only the runs of `part` are read. */
 bool device_draw(Arena *arena, DeviceTexts *texts, const Local *part, uint64_t key, double scale,
                  DevicePlace to, DeviceWork *out);
 

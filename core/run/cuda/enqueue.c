@@ -4,7 +4,7 @@
 
 /* ---- ops on the host ---- */
 
-/* A Local like one on the device, with elements here. */
+/* A host Local like a device slot, filled if asked. */
 static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
 {
     Local *copy = memory_host_local(gpu, slot, err);
@@ -14,7 +14,7 @@ static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
     return NULL;
 }
 
-/* The operands of a call as copies; those of outputs come first in `copy`. */
+/* Copies the instruction's number to the host, to show the stream's progress. */
 static bool copy_operands(GpuRank *gpu, int32_t op, KernelCall *call, Local **copy, Error *err)
 {
     const GraphOp *at = &gpu_graph(gpu)->ops[op];
@@ -67,7 +67,7 @@ static bool launch(const Launch *launch, cudaStream_t stream, Error *err)
                      launch->shared_bytes, stream);
 }
 
-/* Both meetings of ranks that read each other's slots: then the events of all are recorded. */
+/* Barrier of ranks that read each other's slots, after which all events are recorded. */
 static bool tell(GpuRank *gpu, cudaEvent_t event, cudaStream_t stream, Error *err)
 {
     return CUDA_CALL(err, cudaEventRecord, event, stream) && rank_meet(gpu->rank);
@@ -155,7 +155,7 @@ static bool do_actions(GpuRank *gpu, int at, cudaStream_t stream, Error *err)
     return true;
 }
 
-/* In a captured pass only steps are marked, and what they wait for: a copy after each op would cost
+/* In a captured pass only steps and what they wait for are marked: a copy after each op would cost
  * what capturing saves. */
 static bool is_marked(const GpuRank *gpu, int at)
 {

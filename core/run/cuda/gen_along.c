@@ -1,8 +1,8 @@
-/* gen_along.c - kernels that walk along one dim, which is whole: ArgMax, ArgMin, TopK, CumSum,
- * CumProd; and of triangles and ranges, whose elements follow from their place.
+/* gen_along.c - kernels along one unsharded dim: ArgMax, ArgMin, TopK, CumSum, CumProd; and of
+ * triangles and ranges.
  *
- * A warp has a row where it looks for the best element, over and over for TopK; a thread has one
- * where sums run along it.
+ * One warp per row searches the best element, repeatedly for TopK; one thread per row does running
+ * sums.
  */
 #include "core/run/cuda/device_build.h"
 
@@ -179,9 +179,9 @@ static bool cumulate(DeviceBuild *build, const KernelCall *call, const void *row
     return true;
 }
 
-/* ---- what follows from the place ---- */
+/* ---- triangles and ranges ---- */
 
-/* Rows and columns: global numbers. The diagonal is known, or read from an input. */
+/* Rows and columns are global indices. The diagonal is known at load or read from an input. */
 static const char triangle_body[] =
     "typedef struct {\n"
     "    const Unit *x;\n    Unit *y;\n    const i64 *rows, *columns, *diagonal;\n"
@@ -257,7 +257,7 @@ static bool range(DeviceBuild *build, const KernelCall *call, const void *row)
 
 /* ---- constants ---- */
 
-/* The host kernel fills a part of its own, which is uploaded once. */
+/* The host kernel fills a part, which is uploaded once. */
 static bool constant(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;

@@ -1,14 +1,14 @@
 /* gen_attention.c - kernels of Attention and RotaryEmbedding.
  *
- * Attention keeps no scores: a block has BQ queries of a head and walks along its keys, BK at a
- * time, with the largest score and the sum of each query so far; what it has of the values is
- * scaled as they change. A thread has some queries by some columns in registers, of the scores as
- * of the values; tiles lie in shared memory. Sums are in f32, in f64 for f64; no tensor cores.
+ * Scores are not stored: a block has BQ queries of a head and iterates over its keys, BK at a time,
+ * with the running maximum and sum of each query; the output is rescaled as these change. A thread
+ * has some queries by some columns in registers, for scores and values; tiles are in shared memory.
+ * Sums are in f32, in f64 for f64; no tensor cores.
  *
  *     16 by 16 threads: RM = BQ / 16 queries each, by CN = BK / 16 keys, by OD values
  *
- * Heads and positions are those held: tables say which keys a head reads, and the global number of
- * each query.
+ * Heads and positions are local: tables give the keys of each head and the global index of each
+ * query.
  */
 #include "core/rules/args.h"
 #include "core/run/cuda/device_build.h"
@@ -51,7 +51,7 @@ static const char attention_head[] =
     "        tile_q[i / D][i % D] =\n"
     "            first + i / D < a.n_queries ? LOAD(q[(first + i / D) * a.q_s + i % D]) : 0;\n";
 
-/* The walk along the keys. */
+/* The loop over the keys. */
 static const char attention_walk[] =
     "    i64 last = first + BQ < a.n_queries ? first + BQ : a.n_queries;\n"
     "    i64 end = a.n_keys;\n"
@@ -139,9 +139,9 @@ static const char attention_walk[] =
     "    }\n"
     "}\n";
 
-/* ---- heads as they lie ---- */
+/* ---- strides of heads ---- */
 
-/* Elements between neighbours of the batch, of heads, of positions. */
+/* Strides of batch, heads and positions. */
 static void arg_strides(KernelText *k, const HeldHeads *heads)
 {
     int64_t h = heads->h, s = heads->s, d = heads->d;
@@ -153,8 +153,8 @@ static void arg_strides(KernelText *k, const HeldHeads *heads)
 typedef struct {
     HeldHeads q, k, v, y;
     const Local *mask;
-    int64_t mask_step[3], n_masked; /* b, head, query; keys lie together */
-    int64_t *keys_of;               /* per head of queries held: that of keys */
+    int64_t mask_step[3], n_masked; /* b, head, query; keys are contiguous */
+    int64_t *keys_of;               /* per local query head: its key head */
 } Attending;
 
 static bool mask_fits(Attending *a)
@@ -191,7 +191,7 @@ static bool find_keys(const KernelCall *call, Attending *a, int64_t group)
     return true;
 }
 
-/* Nothing kept, no lengths, and the values alone are asked for. */
+/* Supports no past keys, no lengths, and only the first output. */
 static bool open_attention(const KernelCall *call, const RuleCall *rule, Attending *a)
 {
     const Local *q = device_input(call, 0), *k = device_input(call, 1), *v = device_input(call, 2);

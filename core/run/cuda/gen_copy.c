@@ -1,8 +1,8 @@
 /* gen_copy.c - kernels that move elements: transposes, slices, joins, gathers of a collective.
  *
- * A move is a box of elements: per dim a size and steps in target and source, or tables of places
- * where those are not even. What picks or a piece say is brought to that: ends that nothing comes
- * to are cut off, dims that both sides walk evenly are joined. Then it is
+ * A move is a box of elements: per dim a size and strides in target and source, or tables of places
+ * where those are irregular. Picks and pieces become moves: unpicked ends are dropped, dims with
+ * regular strides are joined. Then it is
  *
  *     a copy of bytes            one dim, neighbours on both sides
  *     a transpose in tiles       the source's neighbours lie along another dim than the target's
@@ -14,9 +14,9 @@
 
 enum { TILE = 32, TILE_ROWS = 8, WIDEST = 16 };
 
-/* Where places are not even, tables of them count, and steps are 0. */
+/* With a table the stride is 0. */
 typedef struct {
-    int64_t size, to, from; /* steps in elements */
+    int64_t size, to, from; /* strides in elements */
     const int64_t *to_table, *table;
 } MoveDim;
 
@@ -24,7 +24,7 @@ typedef struct {
     int n_dims;
     MoveDim dim[DIMS_MAX];
     int64_t to_start, from_start;
-    int64_t bytes; /* of what is moved as one element */
+    int64_t bytes; /* of one moved unit */
 } Move;
 
 static int64_t move_elements(const Move *move)
@@ -43,7 +43,7 @@ static bool is_even(const int64_t *from, int64_t n)
     return true;
 }
 
-/* One dim of picks, without its ends to which nothing comes. */
+/* One dim of picks without its unpicked ends. */
 static MoveDim move_dim(Move *move, const int64_t *from, int64_t n, int64_t to)
 {
     int64_t lo = 0, hi = n;
@@ -99,7 +99,7 @@ static Move move_of(const Picks *picks, int64_t bytes)
     return move;
 }
 
-/* Between a message, whose elements lie one behind the other, and a piece of a part. */
+/* Between a contiguous message and a piece of a part. */
 static Move move_of_piece(const Piece *piece, int64_t bytes, bool pack)
 {
     Move move = {.n_dims = piece->n_dims + 1, .bytes = bytes};
@@ -125,7 +125,7 @@ static Move move_of_piece(const Piece *piece, int64_t bytes, bool pack)
     return move;
 }
 
-/* ---- elements that lie together are moved as one ---- */
+/* ---- wider units for contiguous elements ---- */
 
 static bool table_divides(const int64_t *table, int64_t n, int64_t by)
 {
@@ -192,7 +192,7 @@ const char *unit_type(int64_t bytes)
                         : "struct ALIGNED(16) { u64 e[2]; }";
 }
 
-/* Arguments to, from, n, then per dim: size, step in to, step in from or the table. */
+/* Arguments: to, from, n, then per dim size, stride or table in to and in from. */
 static void put_arguments(KernelText *k, const Move *move, DevicePlace to, DevicePlace from)
 {
     buf_puts(&k->text, "typedef struct {\n    Unit *to;\n    const Unit *from;\n    i64 n;\n");
@@ -208,7 +208,7 @@ static void put_arguments(KernelText *k, const Move *move, DevicePlace to, Devic
     buf_puts(&k->text, "} Args;\n");
 }
 
-/* The places of element i: `to`, `from`; `here` is false where nothing comes from the source. */
+/* Computes the places `to` and `from` of element i; `here` is false where nothing is picked. */
 static void put_places(const Move *move, const char *index, Buf *text)
 {
     buf_printf(text, "        %s rest = i;\n        i64 to = 0, from = 0;\n        int here = 1;\n",
@@ -259,7 +259,7 @@ static void build_loop(DeviceBuild *build, const Move *move, DevicePlace to, Dev
     build_launch(&k, launch_over(move_elements(move)));
 }
 
-/* What a reduction does to two elements x, y of a class; NULL: it has none. */
+/* Expression of a reduction of x and y; NULL when there is none. */
 static const char *reduction_text(ReduceOp reduce)
 {
     static const char *const texts[] = {
@@ -288,7 +288,7 @@ static void build_combine(DeviceBuild *build, const Move *move, Dtype dtype, Red
 
 /* ---- transposes in tiles ---- */
 
-/* The dim along which the source's neighbours lie, where tiles are worth it; -1. */
+/* The source's contiguous dim, if tiles are worth it; -1. */
 static int tiled_dim(const Move *move)
 {
     int last = move->n_dims - 1;
@@ -427,7 +427,7 @@ static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
 typedef struct {
     PickSink sink;
     DeviceBuild *build;
-    const KernelCall *call, *asked; /* asked: with inputs that may be read */
+    const KernelCall *call, *asked; /* asked: with readable inputs */
     bool failed;
 } Recorder;
 
@@ -478,7 +478,7 @@ void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, De
     build_launch(&k, launch_over(n));
 }
 
-/* The output filled, then what of the input is in it. */
+/* Fills the output, then copies the input into it. */
 static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *value = device_input(call, 2), *out = call->output[0];
@@ -499,7 +499,7 @@ static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
     return recorded(build, call, row);
 }
 
-/* Nothing is dropped; the mask is 1 everywhere. */
+/* Inference only: copies the input, the mask is 1. */
 static bool dropout(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *mask = call->n_outputs > 1 ? call->output[1] : NULL;

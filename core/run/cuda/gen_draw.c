@@ -1,4 +1,5 @@
-/* gen_draw.c - kernels that draw numbers (core/run/draw.h), and that scale what an average sums. */
+/* gen_draw.c - kernels that draw numbers (core/run/draw.h), and that scale the sum of an average.
+ */
 #include "core/run/cuda/device_build.h"
 
 static const char scale_body[] =

@@ -1,9 +1,9 @@
-/* gen_gather.c - kernels that read or write where indices say: Gather, GatherND, GatherElements,
+/* gen_gather.c - kernels that read or write by index: Gather, GatherND, GatherElements,
  * ScatterElements.
  *
- * Indices are global numbers. Where the part holds a whole dim they are places; else a table says
- * where a global row lies here, or that it does not: such elements are zero, and the ranks' sum has
- * them once. An index outside its dim sets the fault.
+ * Indices are global. Where a dim is whole they are places; else a table maps global rows to local
+ * ones, or to none: such elements are zero, and the reduction over ranks adds them once. An index
+ * outside its dim sets the fault.
  *
  *     gather    out[i] = data[place of i + sum over components c of row(index c) * stride c]
  *     scatter   a thread has all updates that can meet in one place, and does them in order, so
@@ -11,7 +11,7 @@
  */
 #include "core/run/cuda/device_build.h"
 
-/* Where element i of the frame stands: steps of two operands for each dim, or tables. */
+/* Places of element i in two operands: strides per dim, or tables. */
 typedef struct {
     int64_t size, data, index;
     const int64_t *data_table, *index_table;
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     int n_dims, n_components;
     FrameDim dim[DIMS_MAX];
-    int first; /* dim of the data that component 0 chooses a place of */
+    int first; /* dim of the data that component 0 indexes */
     int64_t component_step;
 } Gather;
 
@@ -39,8 +39,7 @@ static const char row_function[] =
     "    return row;\n"
     "}\n";
 
-/* The table of a dim of which not all is held, or held in another order; an absent one otherwise.
- */
+/* The table of a dim that is sharded or reordered; none otherwise. */
 static void arg_row_table(KernelText *k, const Local *local, int64_t d)
 {
     const Runs *runs = &local->runs[d];
@@ -56,7 +55,7 @@ static void arg_row_table(KernelText *k, const Local *local, int64_t d)
     arg_table(k, table, size * 8);
 }
 
-/* Even places become a step. False: some place is not held. */
+/* Regular places become a stride. False when some place is not local. */
 static bool set_side(const int64_t *from, int64_t n, int64_t *step, const int64_t **table,
                      int64_t *start)
 {
@@ -74,7 +73,7 @@ static bool set_side(const int64_t *from, int64_t n, int64_t *step, const int64_
 
 /* ---- the frame ---- */
 
-/* Matches dim d of the frame, which is the output, with a dim of data or of the indices. */
+/* Matches dim d of the output with a dim of data or indices. */
 static bool match(const KernelCall *call, Gather *gather, int d, const Local *operand, int64_t dim,
                   int64_t stride, bool data, int64_t *start)
 {
@@ -265,7 +264,7 @@ static const char scatter_body[] =
     "}\n";
 
 static const struct {
-    const char *name, *of_numbers; /* x: what is there, y: the update, in the class; NULL: y */
+    const char *name, *of_numbers; /* expression of x (old) and y (update); NULL: y */
 } scatters[] = {
     {"none", NULL},
     {"add", "x + y"},
@@ -284,7 +283,7 @@ static int scatter_kind(const KernelCall *call)
     return -1;
 }
 
-/* Per line along the axis: where it begins in the output (-1: not held) and in the updates. */
+/* Per line along the axis: its start in the output (-1: not local) and in the updates. */
 static void arg_lines(KernelText *k, const KernelCall *call, int64_t axis, int64_t n)
 {
     const Local *out = call->output[0], *indices = call->input[1];

@@ -1,13 +1,13 @@
-/* gen_matmul.c - MatMul and Gemm as products of cuBLASLt, with what follows them as an epilogue.
+/* gen_matmul.c - MatMul and Gemm by cuBLASLt, fused with what follows.
  *
- * The next ops of the run are done in the product when they are a bias along the last dim, then
- * Relu or the Gelu by tanh, and nothing else reads what is between. A matrix that is added in
- * another form is laid into the output first, and the product is added to it. Types that cuBLASLt
- * has no product of are multiplied by a plain kernel, one thread an element.
+ * The following ops become an epilogue when they add a bias along the last dim, then apply Relu or
+ * tanh Gelu, and their inputs have no other readers. Another addend is copied into the output
+ * first, and the product is added. Types that cuBLASLt lacks use a plain kernel, one thread per
+ * element.
  */
 #include "core/run/cuda/device_build.h"
 
-enum { PRODUCTS_MAX = 64 }; /* of one op: batches that no two strides describe */
+enum { PRODUCTS_MAX = 64 }; /* per op: batches without two common strides */
 
 static bool has_product(Dtype dtype)
 {
@@ -69,9 +69,9 @@ void build_product(DeviceBuild *build, const DeviceMatmul *product)
         build_plain(build, product);
 }
 
-/* ---- what follows ---- */
+/* ---- epilogues ---- */
 
-/* The op at `at` of the run, where it reads `made`, which nobody else does. */
+/* The op at `at` of the run, if it is the only reader of `made`. */
 static const KernelCall *only_reader(const DeviceBuild *build, int at, const Local *made)
 {
     if (at >= build->n_run || build->kept[at - 1])
@@ -109,7 +109,7 @@ static Epilogue activation(const KernelCall *call)
     return strcmp(name, "Gelu") == 0 && by_tanh ? EPILOGUE_GELU : EPILOGUE_NONE;
 }
 
-/* Takes a bias and an activation after the product into it. */
+/* Fuses a bias and an activation after the product. */
 static void add_epilogue(DeviceBuild *build, const Local *made, DeviceMatmul *product)
 {
     const KernelCall *next = only_reader(build, 1, made);
@@ -135,10 +135,10 @@ static void add_epilogue(DeviceBuild *build, const Local *made, DeviceMatmul *pr
 
 /* ---- MatMul ---- */
 
-/* Batch dims of the output, those joined that both operands walk evenly. */
+/* Batch dims of the output, joined where both operands have regular strides. */
 typedef struct {
     int n;
-    int64_t size[DIMS_MAX], a[DIMS_MAX], b[DIMS_MAX]; /* steps in matrices */
+    int64_t size[DIMS_MAX], a[DIMS_MAX], b[DIMS_MAX]; /* strides in matrices */
 } Batches;
 
 static bool batches_of(const Shape *a, const Shape *b, const Local *x, const Local *y,
@@ -177,7 +177,7 @@ static bool batches_of(const Shape *a, const Shape *b, const Local *x, const Loc
     return true;
 }
 
-/* One product for each place of the outer batch dims. */
+/* One product per place of the outer batch dims. */
 static bool build_batches(DeviceBuild *build, const DeviceMatmul *product, const Batches *batches)
 {
     int last = batches->n - 1;
@@ -246,7 +246,7 @@ static bool matmul(DeviceBuild *build, const KernelCall *call, const void *row)
 
 /* ---- Gemm ---- */
 
-/* The addend, repeated, as what the output holds before. */
+/* Broadcasts the addend into the output. */
 static bool lay_addend(DeviceBuild *build, const KernelCall *call, DevicePlace to)
 {
     const Local *c = call->input[2], *out = call->output[0];

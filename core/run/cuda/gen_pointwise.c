@@ -1,10 +1,9 @@
-/* gen_pointwise.c - kernels of ops that compute each element from one of each input, and of several
- * such ops in a row.
+/* gen_pointwise.c - fused kernels of elementwise ops.
  *
- * The expressions are those of the host kernels (kernels/elementwise.h). Ops become steps on values
- * of a class; what one op makes and the next reads stays in a register, floats unrounded. All
- * outputs have one local shape, the frame; inputs broadcast to it by strides. Dims that all inputs
- * walk evenly are joined, so that most calls have one; a thread moves up to 16 bytes of each.
+ * The expressions are those of the host kernels (kernels/elementwise.h). Ops become steps on
+ * numbers of a class; intermediate values stay in registers, floats unrounded. All outputs have one
+ * local shape, the frame, to which inputs broadcast by strides. Dims with regular strides in all
+ * inputs are joined, mostly to one; a thread moves up to 16 bytes of each operand.
  */
 #include "core/run/cuda/device_build.h"
 
@@ -19,7 +18,7 @@ enum { STEPS_MAX = 24, READS_MAX = 10, VECTOR_BYTES = 16 };
 
 typedef struct {
     const char *id, *name;
-    int n_inputs; /* 0: one or more, folded */
+    int n_inputs; /* 0: variadic, folded */
     const char *of_floats, *of_ints;
 } PointRow;
 
@@ -62,7 +61,7 @@ static bool is_batch_norm(const KernelCall *call)
 
 /* ---- steps ---- */
 
-/* What a step reads: an input, what a step made, or (NO_VALUE) a parameter. */
+/* Operand of a step: an input, an earlier step, or a parameter (NO_VALUE). */
 typedef struct {
     enum { NO_VALUE, OF_READ, OF_STEP } kind;
     int at;
@@ -71,7 +70,7 @@ typedef struct {
 typedef struct {
     const PointRow *row;
     Number class;
-    Dtype dtype; /* that the op makes */
+    Dtype dtype; /* type of the op's output */
     From from[3];
     double param[2];
 } PointStep;
@@ -98,7 +97,7 @@ typedef struct {
     bool written[STEPS_MAX]; /* of them */
     int n_dims;              /* joined */
     int64_t size[DIMS_MAX];
-    int vector; /* elements that a thread does at a time */
+    int vector; /* elements per thread */
 } Chain;
 
 static bool add_read(Chain *chain, const KernelCall *call, int input, const int64_t *stride,
@@ -145,7 +144,7 @@ static bool add_step(Chain *chain, const PointRow *row, Number class, Dtype dtyp
     return true;
 }
 
-/* One input after the other is folded. */
+/* Folds the inputs one by one. */
 static bool add_folded(Chain *chain, const KernelCall *call, const PointRow *row, Number class)
 {
     static const double none[2];
@@ -167,7 +166,7 @@ static bool add_folded(Chain *chain, const KernelCall *call, const PointRow *row
            add_step(chain, row_of_id("SCALE"), class, dtype, from, share);
 }
 
-/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the four by channel. */
+/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, by channel. */
 static bool add_batch_norm(Chain *chain, const KernelCall *call)
 {
     RuleCall rule = device_rule_call(call);
@@ -258,7 +257,7 @@ static bool add_op(Chain *chain, const KernelCall *call)
     return ok;
 }
 
-/* ---- the walk ---- */
+/* ---- dims and vectors ---- */
 
 static void join_dims(Chain *chain)
 {
@@ -380,7 +379,7 @@ static void put_arguments(const Chain *chain, KernelText *k)
     buf_puts(text, "} Args;\n");
 }
 
-/* Loads of what the thread needs: vectors, or one element that all of them share. */
+/* Loads of a thread: vectors, or one element shared by the lanes. */
 static void put_loads(const Chain *chain, Buf *text, const char *index)
 {
     int last = chain->n_dims - 1;
@@ -520,9 +519,9 @@ static void put_text(const Chain *chain, KernelText *k)
     buf_puts(text, "    }\n}\n");
 }
 
-/* ---- ops in a row ---- */
+/* ---- runs of ops ---- */
 
-/* Some op after the first n reads it, or another than those of the run. */
+/* Whether an op after the first n, or outside of the run, reads it. */
 static bool is_written(const Chain *chain, int first, int n, int m)
 {
     const DeviceBuild *build = chain->build;
@@ -535,7 +534,7 @@ static bool is_written(const Chain *chain, int first, int n, int m)
     return false;
 }
 
-/* The next op goes on with what was made: else a launch of its own reads no more than this one. */
+/* Whether the next op reads an output of the chain; else fusing saves nothing. */
 static bool goes_on(const Chain *chain, const KernelCall *call)
 {
     for (int i = 0; i < call->n_inputs; i++)

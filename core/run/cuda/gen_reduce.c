@@ -1,9 +1,9 @@
-/* gen_reduce.c - kernels of ReduceSum and its kin.
+/* gen_reduce.c - kernels of ReduceSum and other reductions.
  *
- * An output is a fold of what is made of each element, in the class of its type. Where the last dim
- * is reduced warps take an output each, their lanes neighbours; else threads do, and neighbours
- * read neighbours. Long folds of few outputs are split over blocks into a workspace, which a second
- * launch folds: in a fixed order both, so that every run gives the same bits.
+ * An output is a fold over a function of each element, in the class of its type. Where the last dim
+ * is reduced a warp computes an output; else a thread does. Long folds with few outputs are split
+ * over blocks into a workspace that a second launch folds, both in a fixed order, so that every run
+ * gives the same bits.
  */
 #include "core/run/cuda/device_build.h"
 
@@ -14,7 +14,7 @@ typedef struct {
     bool mean;
 } ReduceText;
 
-/* Of whole numbers a second row, where it differs. */
+/* A second row for integers, where it differs. */
 static const struct {
     const char *name;
     ReduceText of_floats, of_ints;
@@ -85,7 +85,7 @@ static const char columns_body[] =
     "    }\n"
     "}\n";
 
-/* W warps an output. */
+/* W warps per output. */
 static const char rows_body[] =
     "KERNEL(256, NAME, Args)\n"
     "{\n"

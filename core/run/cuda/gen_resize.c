@@ -1,6 +1,5 @@
-/* gen_resize.c - kernels of Resize and Upsample: a move where every element is one of the input's,
- * else a thread an output, which sums its taps.
- */
+/* gen_resize.c - kernels of Resize and Upsample: a move where every output is an input element,
+ * else a thread per output sums its taps. */
 #include "core/run/cuda/device_build.h"
 #include "core/run/kernels/resize.h"
 
@@ -54,7 +53,7 @@ static void args_taps(KernelText *k, const Local *out, const ResizeTaps *taps)
         arg_table(k, taps[d].outside, out->shape.dim[d]);
 }
 
-/* row: of Upsample. */
+/* row: set for Upsample. */
 static bool resize(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *in = device_input(call, 0), *out = call->output[0];

@@ -1,19 +1,19 @@
-/* gen_rows.c - kernels that look at a row of elements: softmaxes, LayerNormalization and its kin.
+/* gen_rows.c - kernels on rows: softmaxes, LayerNormalization and other norms.
  *
- * A row lies together. It is read once, 16 bytes a thread at a time, and kept in registers; sums go
- * from lane to lane and, where several warps have a row, through shared memory, in a fixed order.
+ * A row is contiguous. It is read once, 16 bytes per thread at a time, and kept in registers; sums
+ * go through shuffles and, with several warps per row, shared memory, in a fixed order.
  *
  *     up to 1,024 elements    a warp a row, 4 rows a block
  *     up to 4,096             4 warps a row
  *     up to 16,384            16 warps a row
  *     beyond                  16 warps, and the row is read again for each pass
  *
- * Softmax along another dim than the last is a thread a row: neighbours read neighbours.
- * Computed in f32, in f64 for f64.
+ * Softmax along another dim than the last uses a thread per row, which coalesces reads.
  */
 #include "core/run/cuda/device_build.h"
 
-/* Sums over the threads of a row. W: warps a row, V: elements of a load, E: loads a thread. */
+/* Reductions over the threads of a row. W: warps per row, V: elements per load, E: loads per
+ * thread. */
 static const char row_head[] =
     "enum { LANES = 32 * W, ROWS = W == 1 ? 4 : 1, KEPT = E > 0 ? E : 1 };\n"
     "#define COMBINE(name, how, start) \\\n"
@@ -265,8 +265,7 @@ static void put_side(Buf *text, const char *macro, const char *field, const Loca
         buf_printf(text, "#define %s(i) %s\n", macro, fallback);
 }
 
-/* What the norm tells of its rows: output 1 the mean (of a root mean square, its inverse), output 2
- * the inverse of the deviation. */
+/* Optional outputs: 1 is the mean (for RMS the inverse), 2 the inverse deviation. */
 static void put_told(const KernelCall *call, const Norm *norm, const Local *told[3], Buf *text)
 {
     const char *class = number_name(dtype_number(call->input[0]->dtype));
@@ -311,7 +310,7 @@ static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *n
     return true;
 }
 
-/* Scale or bias of a LayerNormalization: an element for each of a row, or one for all. */
+/* Whether scale or bias has one element per element of a row, or one for all. */
 static bool side_fits(const Local *side, const Local *out, int64_t axis, int64_t n, bool *scalar)
 {
     int64_t stride[DIMS_MAX] = {0}, step = 1;

@@ -1,7 +1,7 @@
-/* gen_window.c - kernels of windows that slide over an image: Conv, ConvTranspose and the pools.
+/* gen_window.c - kernels of sliding windows: Conv, ConvTranspose and pools.
  *
- * Tables say for each place of the output and each element of the window where in the image that
- * is, dim by dim (kernels/window.h): padding, strides and the parts of ranks are all in them.
+ * Tables per dim (kernels/window.h) map an output place and a window element to a place of the
+ * image; they cover padding, strides and local parts.
  *
  *     one group of channels     the windows become columns in a workspace, an image or more at a
  *                               time, and cuBLASLt multiplies; a window of one element that takes
@@ -15,12 +15,12 @@
 
 enum { COLUMNS_BYTES_MAX = 256 << 20 };
 
-/* For each spatial dim [n_out][n_kernel]: places of the image, below 0 for none. */
+/* Per spatial dim [n_out][n_kernel]: places of the image, negative for none. */
 typedef struct {
     int n;
     int64_t n_out[SPATIAL_MAX], n_kernel[SPATIAL_MAX];
     int64_t *place[SPATIAL_MAX];
-    int64_t n_places, n_elements, pixels; /* products of n_out, of n_kernel, of the image's dims */
+    int64_t n_places, n_elements, pixels; /* products over dims of n_out, n_kernel, image sizes */
 } Tables;
 
 static bool tables_of(const LocalWindow *window, const Local *image, Tables *out)
@@ -98,7 +98,7 @@ static const char columns_body[] =
 typedef struct {
     const Local *image, *weight, *out;
     Tables tables;
-    int64_t n_in; /* channels of the image that the weight has */
+    int64_t n_in; /* image channels of the weight */
     const int64_t *channels;
 } Conv;
 
@@ -118,7 +118,7 @@ static void build_columns(DeviceBuild *build, const Conv *c, int64_t batch, int6
     build_launch(&k, launch_over(n));
 }
 
-/* The image is its own columns: one element, every place in order, every channel in order. */
+/* The image is its own column matrix: a 1-element window over all places and channels. */
 static bool is_own_columns(const Conv *c)
 {
     if (c->tables.n_elements != 1 || c->tables.n_places != c->tables.pixels ||
@@ -137,7 +137,7 @@ static bool is_own_columns(const Conv *c)
     return true;
 }
 
-/* The bias as what the output holds before the product is added. */
+/* Broadcasts the bias into the output, to which the product is added. */
 static bool lay_bias(DeviceBuild *build, const KernelCall *call)
 {
     const Local *bias = call->input[2], *out = call->output[0];
@@ -177,9 +177,9 @@ static bool build_product_of(DeviceBuild *build, const KernelCall *call, const C
     return true;
 }
 
-/* ---- a thread an output ---- */
+/* ---- direct convolution: a thread per output ---- */
 
-/* Term j of output channel co: the image's channel and the weight's window; none where below 0. */
+/* Term j of output channel co: image channel and weight window; none where negative. */
 static const char direct_body[] =
     "typedef struct {\n"
     "    const T *x, *w, *bias;\n    T *y;\n    const i64 *channel, *window;\n"
@@ -236,7 +236,7 @@ static bool open_conv(const KernelCall *call, Conv *out)
            out->image->shape.dim[0] == out->out->shape.dim[0];
 }
 
-/* Which channels of the image the terms of each output channel read; false: one is not held. */
+/* Image channels of the terms of each output channel; false when one is not local. */
 static bool conv_terms(const KernelCall *call, const Conv *c, int64_t group, int64_t **channel,
                        int64_t **window)
 {
@@ -284,7 +284,7 @@ static bool conv(DeviceBuild *build, const KernelCall *call, const void *row)
 
 /* ---- ConvTranspose ---- */
 
-/* From "where an image's place puts element k" to "which image's place puts element k here". */
+/* Inverts the tables: which image place puts element k into each output place. */
 static void turn_tables(Arena *arena, const LocalWindow *window, const Local *image,
                         const Local *out, Tables *tables)
 {
@@ -379,7 +379,7 @@ static const struct {
     {"LpPool", "0", "s + POW(x < 0 ? -x : x, (C)a.p)", "POW(s, 1 / (C)a.p)"},
 };
 
-/* How many elements of each place of a dim a mean is of. */
+/* Number of elements averaged per place of a dim. */
 static int64_t *counts_of(Arena *arena, const WindowDim *dim, const Runs *out, bool with_pad)
 {
     const int64_t *global = kernel_globals(arena, out);

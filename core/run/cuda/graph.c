@@ -1,7 +1,7 @@
-/* graph.c - a pass captured as a graph of the device, and begun by one call from then on. */
+/* graph.c - captures a pass as a CUDA graph and replays it. */
 #include "core/run/cuda/gpu.h"
 
-enum { PASSES_BEFORE = 2 }; /* the first warms up, the second tells how long each op takes */
+enum { PASSES_BEFORE = 2 }; /* the first warms up, the second measures ops */
 
 static bool can_capture(const GpuRank *gpu)
 {
@@ -9,7 +9,7 @@ static bool can_capture(const GpuRank *gpu)
     return !gpu->refused && gpu->n_host_ops == 0 && !reads_others;
 }
 
-/* Leaves the stream as it was, whatever was captured. */
+/* Ends a capture, whatever was captured. */
 static void drop_capture(GpuRank *gpu)
 {
     cudaGraph_t graph = NULL;

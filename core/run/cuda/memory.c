@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* ---- the rank's piece ---- */
+/* ---- the rank's memory ---- */
 
 static bool out_of_memory(GpuRank *gpu, Error *err)
 {
@@ -17,11 +17,12 @@ static bool out_of_memory(GpuRank *gpu, Error *err)
         name = tensor_name(gpu_graph(gpu), gpu_program(gpu)->slots[turns->peak_slot].tensor);
         largest = (double)gpu->slot_bytes[turns->peak_slot];
     }
-    error_kind(&inner, ERROR_RUN,
-               "out of memory on %s: %.3f GiB are held at once, %.3f of %.3f are free; the largest "
-               "is '%s' with %.3f GiB",
-               gpu->device->name, (double)turns->bytes / 0x1p30, (double)free_bytes / 0x1p30,
-               (double)bytes / 0x1p30, name, largest / 0x1p30);
+    error_kind(
+        &inner, ERROR_RUN,
+        "out of memory on %s: %.3f GiB are needed at once, %.3f of %.3f are free; the largest "
+        "is '%s' with %.3f GiB",
+        gpu->device->name, (double)turns->bytes / 0x1p30, (double)free_bytes / 0x1p30,
+        (double)bytes / 0x1p30, name, largest / 0x1p30);
     error_hint(&inner, "more devices, or smaller dims: --dim batch=1");
     return instr_blame(gpu, turns->peak_at, &inner, err);
 }
@@ -62,7 +63,7 @@ static bool put_tables(GpuRank *gpu, Error *err)
     return true;
 }
 
-/* What marks and faults need: a number per instruction, and where kernels say what they found. */
+/* Opens progress marks and faults: a number per instruction each. */
 static bool open_marks(GpuRank *gpu, Error *err)
 {
     int n = gpu_program(gpu)->n_instrs;
@@ -105,7 +106,7 @@ void memory_close(GpuRank *gpu, bool broken)
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         if (pieces[i] && !broken)
             cuda_give_up(cudaFree(pieces[i]));
-    /* Giving back pinned memory waits for all devices, and one may be stuck. */
+    /* Freeing pinned memory waits for all devices, one of which may hang. */
     void *pinned[PINNED_MAX] = {gpu->staging, gpu->fault_seen, gpu->mark};
     const Team *team = gpu->rank->team;
     int64_t place = (gpu->rank->position - team->first_rank) * PINNED_MAX;
@@ -113,7 +114,7 @@ void memory_close(GpuRank *gpu, bool broken)
         gpu->team->pinned[place + i] = pinned[i];
 }
 
-/* ---- bytes there and back, through pinned memory ---- */
+/* ---- transfers through pinned memory ---- */
 
 bool memory_put(GpuRank *gpu, void *to, const void *from, int64_t n_bytes, Error *err)
 {

@@ -4,7 +4,7 @@
 
 enum { RUN_OPS_MAX = 16 };
 
-/* Ops that follow each other in the program, nothing but loads and frees between them. */
+/* Consecutive ops of the program, with only loads and frees between them. */
 typedef struct {
     int n;
     int at[RUN_OPS_MAX]; /* instructions */
@@ -29,7 +29,7 @@ static int32_t slot_of(const GpuRank *gpu, int place)
     return gpu_program(gpu)->operand[place];
 }
 
-/* How many operands of ops from..to of the run read the slot. */
+/* Number of operands of ops from..to of the run that read the slot. */
 static int reads_in_run(const GpuRank *gpu, const OpRun *run, int from, int to, int32_t slot)
 {
     int n = 0;
@@ -41,7 +41,7 @@ static int reads_in_run(const GpuRank *gpu, const OpRun *run, int from, int to, 
     return n;
 }
 
-/* Whether somebody but the ops of the run reads what op i makes, or it is to be compared. */
+/* Whether the output of op i is read outside of the run, or verified. */
 static bool is_kept(const GpuRank *gpu, const OpRun *run, int i)
 {
     const GraphOp *op = &gpu_graph(gpu)->ops[run->op[i]];
@@ -75,8 +75,8 @@ static bool find_run(GpuRank *gpu, int at, OpRun *run, Error *err)
     return true;
 }
 
-/* What the first n ops of the run read that they do not make, and write. What only they read and
- * nobody keeps lies nowhere. */
+/* Records reads and writes of the first n ops of the run. Slots used only inside of a fused launch
+ * are not stored. */
 static void touch_run(GpuRank *gpu, int at, const OpRun *run, int n)
 {
     for (int i = 0; i < n; i++) {

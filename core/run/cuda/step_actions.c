@@ -3,17 +3,17 @@
 #include "core/plan/stage.h"
 #include "core/run/exchange.h"
 
-/* A step as one rank takes part in it. */
+/* One rank's part in a step. */
 typedef struct {
     GpuRank *gpu;
     int at;
     const Instr *instr;
     Exchange exchange;
     SubMesh makers, readers;
-    Local *from, *to; /* the rank's own; NULL: it has none */
+    Local *from, *to; /* of this rank; NULL: none */
     Dtype dtype;
-    int64_t n_bytes; /* of an element */
-    Address *given;  /* per give: where the message lies before it is sent */
+    int64_t n_bytes; /* bytes per element */
+    Address *given;  /* per send: address of its packed message */
     Address *taken;  /* per take */
 } StepMaker;
 
@@ -38,7 +38,7 @@ static Address beyond(Address address, int64_t n_elements, const StepMaker *m)
     return address;
 }
 
-/* The message of a piece of the part at `from`, which may be another rank's. */
+/* Packs a piece of the part at `from`, possibly of another rank. */
 static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from, Error *err)
 {
     GpuRank *gpu = m->gpu;
@@ -50,14 +50,14 @@ static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from,
     return true;
 }
 
-/* A message into the rank's target. */
-static bool add_take(StepMaker *m, const Message *take, Address from, Error *err)
+/* Puts a message into the target. */
+static bool add_take(StepMaker *m, const Message *receive, Address from, Error *err)
 {
     GpuRank *gpu = m->gpu;
-    ReduceOp reduce = take->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
+    ReduceOp reduce = receive->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
     DeviceWork *work = arena_make(gpu->arena, DeviceWork);
-    if (!device_take(gpu->arena, gpu->texts, m->dtype, &take->piece, reduce,
-                     (DevicePlace){.kind = AT_INPUT}, (DevicePlace){.kind = AT_OUTPUT}, work))
+    if (!device_unpack(gpu->arena, gpu->texts, m->dtype, &receive->piece, reduce,
+                       (DevicePlace){.kind = AT_INPUT}, (DevicePlace){.kind = AT_OUTPUT}, work))
         return cannot(m, err);
     add_work(gpu, m->at, work, &(WorkPlaces){.to = slot_address(m->instr->slot, 0), .from = from});
     return true;
@@ -73,34 +73,35 @@ static bool is_own(const StepMaker *m, const Message *message)
     return message->position == m->exchange.position;
 }
 
-/* A message lies in the target as it is. */
-static bool is_in_place(const Message *take)
+/* Whether a message is contiguous in the target. */
+static bool is_in_place(const Message *receive)
 {
-    return take->use == PART_COPIED && piece_is_contiguous(&take->piece);
+    return receive->use == PART_COPIED && piece_is_contiguous(&receive->piece);
 }
 
-/* From a part that can be read, `give` being the piece of it, at once or by way of a message. */
-static bool add_read(StepMaker *m, const Message *take, const Piece *give, Address part, Error *err)
+/* Copies the piece `send` of a readable part, directly or through a message. */
+static bool add_read(StepMaker *m, const Message *receive, const Piece *send, Address part,
+                     Error *err)
 {
-    if (piece_is_contiguous(give))
-        return add_take(m, take, beyond(part, give->first, m), err);
-    if (is_in_place(take)) {
+    if (piece_is_contiguous(send))
+        return add_take(m, receive, beyond(part, send->first, m), err);
+    if (is_in_place(receive)) {
         Address to = slot_address(m->instr->slot, 0);
-        return add_pack(m, give, beyond(to, take->piece.first, m), part, err);
+        return add_pack(m, send, beyond(to, receive->piece.first, m), part, err);
     }
-    Address message = scratch_address(m->gpu, m->at, message_bytes(m, take));
-    return add_pack(m, give, message, part, err) && add_take(m, take, message, err);
+    Address message = scratch_address(m->gpu, m->at, message_bytes(m, receive));
+    return add_pack(m, send, message, part, err) && add_take(m, receive, message, err);
 }
 
 static const Piece *give_to(const Exchange *exchange, int64_t position)
 {
-    for (int i = 0; i < exchange->n_gives; i++)
-        if (exchange->give[i].position == position)
-            return &exchange->give[i].piece;
+    for (int i = 0; i < exchange->n_sends; i++)
+        if (exchange->send[i].position == position)
+            return &exchange->send[i].piece;
     return NULL;
 }
 
-/* What a member gives this rank, as it lies in the member's part. */
+/* The piece that a member sends to this rank, in the member's part. */
 static bool find_give(StepMaker *m, int64_t member, const Piece **out, Error *err)
 {
     const Exchange *own = &m->exchange;
@@ -114,7 +115,7 @@ static bool find_give(StepMaker *m, int64_t member, const Piece **out, Error *er
     return *out || error_kind(err, ERROR_RUN, "rank %lld gives nothing", (long long)member);
 }
 
-/* What is left to do on the target alone, as collective_finish() does it. */
+/* As collective_finish(). */
 static bool add_finish(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
@@ -141,15 +142,15 @@ static bool add_finish(StepMaker *m, Error *err)
 static bool add_reads(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
-    for (int i = 0; i < x->n_takes; i++) {
-        const Message *take = &x->take[i];
-        const Piece *give;
+    for (int i = 0; i < x->n_receives; i++) {
+        const Message *receive = &x->receive[i];
+        const Piece *send;
         Address part = slot_address(m->instr->from, 0);
-        if (!is_own(m, take)) {
+        if (!is_own(m, receive)) {
             part.kind = ADDRESS_PEER;
-            part.peer = take->position;
+            part.peer = receive->position;
         }
-        if (!find_give(m, take->position, &give, err) || !add_read(m, take, give, part, err))
+        if (!find_give(m, receive->position, &send, err) || !add_read(m, receive, send, part, err))
             return false;
     }
     return !m->to || add_finish(m, err);
@@ -168,11 +169,11 @@ static void add_awaits(StepMaker *m, const Message *messages, int n, bool taken)
 static bool make_shared(StepMaker *m, Error *err)
 {
     add(m, ACT_OFFER);
-    add_awaits(m, m->exchange.take, m->exchange.n_takes, false);
+    add_awaits(m, m->exchange.receive, m->exchange.n_receives, false);
     if (!add_reads(m, err))
         return false;
     add(m, ACT_TAKEN);
-    add_awaits(m, m->exchange.give, m->exchange.n_gives, true);
+    add_awaits(m, m->exchange.send, m->exchange.n_sends, true);
     return true;
 }
 
@@ -181,14 +182,14 @@ static bool make_shared(StepMaker *m, Error *err)
 static bool pack_gives(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
-    m->given = arena_array(m->gpu->arena, Address, x->n_gives);
-    for (int i = 0; i < x->n_gives; i++) {
-        const Message *give = &x->give[i];
-        m->given[i] = beyond(slot_address(m->instr->from, 0), give->piece.first, m);
-        if (is_own(m, give) || piece_is_contiguous(&give->piece))
+    m->given = arena_array(m->gpu->arena, Address, x->n_sends);
+    for (int i = 0; i < x->n_sends; i++) {
+        const Message *send = &x->send[i];
+        m->given[i] = beyond(slot_address(m->instr->from, 0), send->piece.first, m);
+        if (is_own(m, send) || piece_is_contiguous(&send->piece))
             continue;
-        m->given[i] = scratch_address(m->gpu, m->at, message_bytes(m, give));
-        if (!add_pack(m, &give->piece, m->given[i], slot_address(m->instr->from, 0), err))
+        m->given[i] = scratch_address(m->gpu, m->at, message_bytes(m, send));
+        if (!add_pack(m, &send->piece, m->given[i], slot_address(m->instr->from, 0), err))
             return false;
     }
     return true;
@@ -197,13 +198,13 @@ static bool pack_gives(StepMaker *m, Error *err)
 static void place_takes(StepMaker *m)
 {
     const Exchange *x = &m->exchange;
-    m->taken = arena_array(m->gpu->arena, Address, x->n_takes);
-    for (int i = 0; i < x->n_takes; i++) {
-        const Message *take = &x->take[i];
-        if (is_in_place(take))
-            m->taken[i] = beyond(slot_address(m->instr->slot, 0), take->piece.first, m);
-        else if (!is_own(m, take))
-            m->taken[i] = scratch_address(m->gpu, m->at, message_bytes(m, take));
+    m->taken = arena_array(m->gpu->arena, Address, x->n_receives);
+    for (int i = 0; i < x->n_receives; i++) {
+        const Message *receive = &x->receive[i];
+        if (is_in_place(receive))
+            m->taken[i] = beyond(slot_address(m->instr->slot, 0), receive->piece.first, m);
+        else if (!is_own(m, receive))
+            m->taken[i] = scratch_address(m->gpu, m->at, message_bytes(m, receive));
     }
 }
 
@@ -211,19 +212,19 @@ static void send_messages(StepMaker *m)
 {
     const Exchange *x = &m->exchange;
     add(m, ACT_GROUP_START);
-    for (int i = 0; i < x->n_gives; i++)
-        if (!is_own(m, &x->give[i])) {
+    for (int i = 0; i < x->n_sends; i++)
+        if (!is_own(m, &x->send[i])) {
             Action *send = add(m, ACT_SEND);
             send->from = send->to = m->given[i];
-            send->n_bytes = (size_t)message_bytes(m, &x->give[i]);
-            send->peer = x->give[i].position;
+            send->n_bytes = (size_t)message_bytes(m, &x->send[i]);
+            send->peer = x->send[i].position;
         }
-    for (int i = 0; i < x->n_takes; i++)
-        if (!is_own(m, &x->take[i])) {
+    for (int i = 0; i < x->n_receives; i++)
+        if (!is_own(m, &x->receive[i])) {
             Action *receive = add(m, ACT_RECEIVE);
             receive->from = receive->to = m->taken[i];
-            receive->n_bytes = (size_t)message_bytes(m, &x->take[i]);
-            receive->peer = x->take[i].position;
+            receive->n_bytes = (size_t)message_bytes(m, &x->receive[i]);
+            receive->peer = x->receive[i].position;
         }
     add(m, ACT_GROUP_END);
 }
@@ -231,14 +232,14 @@ static void send_messages(StepMaker *m)
 static bool unpack_takes(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
-    for (int i = 0; i < x->n_takes; i++) {
-        const Message *take = &x->take[i];
-        const Piece *give;
-        bool own = is_own(m, take);
-        if (own && (!find_give(m, take->position, &give, err) ||
-                    !add_read(m, take, give, slot_address(m->instr->from, 0), err)))
+    for (int i = 0; i < x->n_receives; i++) {
+        const Message *receive = &x->receive[i];
+        const Piece *send;
+        bool own = is_own(m, receive);
+        if (own && (!find_give(m, receive->position, &send, err) ||
+                    !add_read(m, receive, send, slot_address(m->instr->from, 0), err)))
             return false;
-        if (!own && !is_in_place(take) && !add_take(m, take, m->taken[i], err))
+        if (!own && !is_in_place(receive) && !add_take(m, receive, m->taken[i], err))
             return false;
     }
     return !m->to || add_finish(m, err);
@@ -293,7 +294,7 @@ static bool nccl_reduce(ReduceOp reduce, ncclRedOp_t *out)
     return false;
 }
 
-/* Whether all ranks have parts of one shape, so that what is said of one holds for all. */
+/* Whether all ranks have equal part shapes, so that decisions hold for all. */
 static bool is_even(const StepMaker *m, const Sharding *sharding, const Local *own)
 {
     Arena *scratch = arena_new();
@@ -306,20 +307,20 @@ static bool is_even(const StepMaker *m, const Sharding *sharding, const Local *o
     return even;
 }
 
-/* Every member of the group gives every other as much, and takes as much. */
+/* Whether all members send and receive the same amount. */
 static bool is_full(const StepMaker *m, int64_t n_members)
 {
     const Exchange *x = &m->exchange;
-    if (x->n_gives != n_members || x->n_takes != n_members)
+    if (x->n_sends != n_members || x->n_receives != n_members)
         return false;
-    for (int i = 0; i < x->n_gives; i++)
-        if (x->give[i].piece.n_elements != x->give[0].piece.n_elements ||
-            x->take[i].piece.n_elements != x->give[0].piece.n_elements)
+    for (int i = 0; i < x->n_sends; i++)
+        if (x->send[i].piece.n_elements != x->send[0].piece.n_elements ||
+            x->receive[i].piece.n_elements != x->send[0].piece.n_elements)
             return false;
     return true;
 }
 
-/* What NCCL would be asked for; what it lacks is sent. */
+/* The NCCL collective for the step; steps without one are sends. */
 static bool nccl_kind(StepMaker *m, ActionKind *kind, Action *like)
 {
     const Exchange *x = &m->exchange;
@@ -334,10 +335,10 @@ static bool nccl_kind(StepMaker *m, ActionKind *kind, Action *like)
     bool reduces = x->roles.summed == x->collective.atoms && !options->deterministic &&
                    nccl_reduce(x->roles.reduce, &like->reduce) && nccl_type(m->dtype, &like->type);
     if (step == STEP_ALL_REDUCE && reduces && n_from == n_to &&
-        piece_is_contiguous(&x->give[0].piece) && piece_is_contiguous(&x->take[0].piece))
+        piece_is_contiguous(&x->send[0].piece) && piece_is_contiguous(&x->receive[0].piece))
         *kind = ACT_ALL_REDUCE;
     else if (step == STEP_ALL_GATHER && x->roles.summed == 0 && n * n_from == n_to &&
-             piece_is_contiguous(&x->give[0].piece))
+             piece_is_contiguous(&x->send[0].piece))
         *kind = ACT_ALL_GATHER;
     else if (step == STEP_REDUCE_SCATTER && reduces && n_from == n * n_to)
         *kind = ACT_REDUCE_SCATTER;
@@ -346,7 +347,7 @@ static bool nccl_kind(StepMaker *m, ActionKind *kind, Action *like)
     return true;
 }
 
-/* Whether messages lie one behind the other in a part, in group order. */
+/* Whether messages are consecutive in a part, in group order. */
 static bool in_order(const Message *messages, int n)
 {
     for (int i = 0; i < n; i++)
@@ -360,16 +361,16 @@ static bool make_gathered(StepMaker *m, const Action *like, Error *err)
 {
     const Exchange *x = &m->exchange;
     int64_t n_bytes = local_bytes(m->from);
-    bool in_place = in_order(x->take, x->n_takes);
+    bool in_place = in_order(x->receive, x->n_receives);
     Address to = in_place ? slot_address(m->instr->slot, 0)
-                          : scratch_address(m->gpu, m->at, n_bytes * x->n_takes);
+                          : scratch_address(m->gpu, m->at, n_bytes * x->n_receives);
     Action *gather = add(m, ACT_ALL_GATHER);
     gather->group = like->group;
     gather->from = slot_address(m->instr->from, 0);
     gather->to = to;
     gather->n_bytes = (size_t)n_bytes;
-    for (int i = 0; i < x->n_takes && !in_place; i++)
-        if (!add_take(m, &x->take[i], beyond(to, i * x->take[i].piece.n_elements, m), err))
+    for (int i = 0; i < x->n_receives && !in_place; i++)
+        if (!add_take(m, &x->receive[i], beyond(to, i * x->receive[i].piece.n_elements, m), err))
             return false;
     return add_finish(m, err);
 }
@@ -379,10 +380,10 @@ static bool make_scattered(StepMaker *m, const Action *like, Error *err)
     const Exchange *x = &m->exchange;
     int64_t n_bytes = local_bytes(m->to);
     Address from = slot_address(m->instr->from, 0);
-    if (!in_order(x->give, x->n_gives)) {
-        Address packed = scratch_address(m->gpu, m->at, n_bytes * x->n_gives);
-        for (int i = 0; i < x->n_gives; i++)
-            if (!add_pack(m, &x->give[i].piece, beyond(packed, i * x->give[i].piece.n_elements, m),
+    if (!in_order(x->send, x->n_sends)) {
+        Address packed = scratch_address(m->gpu, m->at, n_bytes * x->n_sends);
+        for (int i = 0; i < x->n_sends; i++)
+            if (!add_pack(m, &x->send[i].piece, beyond(packed, i * x->send[i].piece.n_elements, m),
                           from, err))
                 return false;
         from = packed;

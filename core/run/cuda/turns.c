@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-/* Bytes that are held from one instruction to another, both included. */
+/* A buffer, live from one instruction to another, both included. */
 typedef struct {
     int first, last;
     int32_t slot; /* -1: scratch */
     int64_t bytes, place;
-    int touched[LANES]; /* the last instruction of each lane that had to do with it; -1 */
-    int written;        /* by an instruction of that lane; -1 */
+    int touched[LANES]; /* per lane: last instruction that used it; -1 */
+    int written;        /* last write per lane; -1 */
     Lane writer_lane;
 } Buffer;
 
@@ -19,7 +19,7 @@ typedef struct {
     const Program *program;
     const Touch *touch;
     int n;
-    Buffer *buffer;          /* of slots that are touched, then of scratch */
+    Buffer *buffer;          /* of used slots, then of scratch */
     int *of_slot, *of_instr; /* places in buffer; -1 */
 } Planner;
 
@@ -28,7 +28,7 @@ static int64_t aligned(int64_t bytes)
     return bytes <= 0 ? PLACE_ALIGN : (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
 }
 
-/* ---- from when to when ---- */
+/* ---- lifetimes ---- */
 
 static void hold(Buffer *buffer, int from, int to)
 {
@@ -101,8 +101,8 @@ static void make_buffers(Planner *p, const int64_t *slot_bytes, const int32_t *o
             hold(&p->buffer[p->of_slot[outputs[i]]], program->n_instrs, program->n_instrs);
 }
 
-/* ---- where: the largest first, each in the smallest gap it fits between those that are held at
- * the same time ---- */
+/* ---- places: largest first, each in the smallest gap between buffers that live at the same time
+ * ---- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -151,10 +151,10 @@ static int64_t place_all(Planner *p)
     return bytes;
 }
 
-/* ---- who waits ---- */
+/* ---- waits ---- */
 
 typedef struct {
-    int need[LANES]; /* the last instruction of each lane that must be done */
+    int need[LANES]; /* per lane: last instruction to wait for */
 } Needs;
 
 static void need_touched(Needs *needs, const Buffer *buffer)
@@ -164,7 +164,7 @@ static void need_touched(Needs *needs, const Buffer *buffer)
             needs->need[lane] = buffer->touched[lane];
 }
 
-/* Whoever lay there before must be done with it. */
+/* Waits for previous users of the place. */
 static void need_place(const Planner *p, Needs *needs, const Buffer *buffer)
 {
     for (int b = 0; b < p->n; b++) {

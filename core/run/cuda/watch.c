@@ -11,12 +11,11 @@
 enum { QUIET_TURNS = 2000, NAP_US = 50, ASKS_EVERY = 64, END_MS = 1000 };
 
 #define STALL_SHARE                                                                                \
-    0.6 /* of what a run may stall: so that who hangs is named before it is ended                  \
-         */
-#define ELSEWHERE_US 60e6   /* an op on the host of another process may take that long */
-#define SLOWER_THAN_SAID 50 /* a step may take that many times what the machine says of it */
+    0.6 /* share of the stall limit, so that a hang is attributed before the run is ended */
+#define ELSEWHERE_US 60e6   /* limit for an op on another process's host */
+#define SLOWER_THAN_SAID 50 /* allowed multiple of the predicted time of a step */
 
-/* ---- where it is ---- */
+/* ---- progress ---- */
 
 bool instr_blame(const GpuRank *gpu, int at, const Error *inner, Error *err)
 {
@@ -36,19 +35,19 @@ bool instr_blame(const GpuRank *gpu, int at, const Error *inner, Error *err)
     return false;
 }
 
-/* The first instruction of a lane that was begun and is not known to be done; -1. */
+/* The first instruction of a lane that may be unfinished; -1. */
 static int pending(const GpuRank *gpu, Lane lane)
 {
     if (!gpu->mark)
         return -1;
-    const volatile int32_t *mark = gpu->mark; /* the device writes it */
+    const volatile int32_t *mark = gpu->mark; /* written by the device */
     for (int at = mark[lane] + 1; at <= gpu->pass_enqueued[lane]; at++)
         if (gpu->touch[at].lane == lane && gpu->actions[at].n > 0)
             return at;
     return -1;
 }
 
-/* Whether the stream has come to the instruction: what it waits for is done. */
+/* Whether the stream has reached the instruction: its waits are over. */
 static bool has_come_to(const GpuRank *gpu, int at)
 {
     Lane lane = gpu->touch[at].lane, other = lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM;
@@ -56,12 +55,12 @@ static bool has_come_to(const GpuRank *gpu, int at)
     return pending(gpu, lane) == at && gpu->turns.turn[at].wait <= mark[other];
 }
 
-/* What was going on when the streams ended: the lane that was not waiting for the other. */
+/* The running instruction: of the lane that was not waiting. */
 static int culprit(const GpuRank *gpu)
 {
     int ops = pending(gpu, LANE_COMPUTE), steps = pending(gpu, LANE_COMM);
     if (gpu->replaying && steps >= 0 && has_come_to(gpu, steps))
-        return steps; /* few ops are marked then */
+        return steps; /* few ops are marked in a captured pass */
     if (ops >= 0 && has_come_to(gpu, ops))
         return ops;
     return steps >= 0 ? steps : ops;
@@ -89,7 +88,7 @@ static bool is_in_group(const GpuRank *gpu, const GpuRank *other, AtomSet atoms)
            mesh_group_member(mesh, atoms, other->rank->position, 0);
 }
 
-/* Names the ranks of the step's group whose streams have not come to it. */
+/* Names the ranks of the step's group whose streams have not reached it. */
 static bool say_hangs(const GpuRank *gpu, int at, double s, Error *err)
 {
     const Team *team = gpu->rank->team;
@@ -130,8 +129,8 @@ typedef struct {
     int turns;
 } Quiet;
 
-/* How far the streams of all ranks of this process are, as one number; -1: a rank works on the
- * host, and others may be waiting for it. */
+/* Progress of the streams of all ranks of this process as one number; -1: a rank works on the host.
+ */
 static int64_t progress(const GpuRank *gpu)
 {
     const Team *team = gpu->rank->team;
@@ -150,7 +149,7 @@ static int64_t progress(const GpuRank *gpu)
     return seen;
 }
 
-/* How long it may be quiet: as long as anything that is going on may take. */
+/* Longest time without progress: that of the slowest running instruction. */
 static double allowed_us(const GpuRank *gpu)
 {
     const Team *team = gpu->rank->team;
@@ -255,7 +254,7 @@ bool watch_end(GpuRank *gpu)
     return true;
 }
 
-/* ---- beating ---- */
+/* ---- progress while opening ---- */
 
 enum { BEAT_MS = 200, BEATS_MAX = 300 };
 

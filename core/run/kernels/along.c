@@ -1,6 +1,5 @@
-/* along.c - operators that walk along one dim, which is never cut: ArgMax, ArgMin, CumSum, CumProd,
- * TopK, ReverseSequence.
- */
+/* along.c - operators along one unsharded dim: ArgMax, ArgMin, CumSum, CumProd, TopK,
+ * ReverseSequence. */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
 
@@ -15,7 +14,7 @@ typedef struct {
 static bool along(const Local *in, int64_t axis, Along *out, Error *err)
 {
     if (in->shape.dim[axis] != in->whole.dim[axis])
-        return error_kind(err, ERROR_RUN, "dim %d is cut", (int)axis);
+        return error_kind(err, ERROR_RUN, "dim %d is sharded", (int)axis);
     *out = (Along){in->shape.dim[axis], 1, 1};
     for (int64_t d = 0; d < in->shape.n_dims; d++) {
         out->n_rows *= d == axis ? 1 : in->shape.dim[d];
@@ -30,7 +29,7 @@ static int64_t row_start(const Along *rows, int64_t row)
     return row / rows->step * rows->step * rows->n + row % rows->step;
 }
 
-/* True when element a is to be taken rather than b, which came before it; NaN is taken. */
+/* Whether element a wins over b, which came before it; NaN wins. */
 static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool later)
 {
     NumberBlock x, y;
@@ -59,7 +58,7 @@ static bool arg_most(const KernelCall *call, Error *err)
     const Local *in = call->input[0];
     Local *out = call->output[0];
     if (rows.n == 0 || out->dtype != DT_I64 || shape_elements(&out->shape) != rows.n_rows)
-        return error_kind(err, ERROR_RUN, "the output does not fit the input");
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     bool later = op_attr_int(graph, call->op, "select_last_index", 0) != 0;
     for (int64_t row = 0; row < rows.n_rows; row++) {
         int64_t start = row_start(&rows, row), best = 0;
@@ -72,8 +71,7 @@ static bool arg_most(const KernelCall *call, Error *err)
     return true;
 }
 
-/* One row: each element becomes the sum or product of those before it, and itself unless it is left
- * out. Floats are summed in double, integers wrap. */
+/* Running sum or product of a row, exclusive or not. Floats are summed in double, integers wrap. */
 static void cumulate_row(const Local *in, Local *out, const Along *rows, int64_t start,
                          bool product, bool exclusive, bool reverse)
 {
@@ -118,13 +116,13 @@ static bool cumulate(const KernelCall *call, Error *err)
     return true;
 }
 
-/* One element of a row that is sorted: its number in the class of its type, and its place. */
+/* An element to sort: its number and its place. */
 typedef struct {
     double real;
     int64_t integer, place;
 } Ranked;
 
-/* The larger first, NaN before all, then the one that came first. */
+/* Larger first, NaN before all, then by place. */
 static int rank_down(const void *left, const void *right)
 {
     const Ranked *a = left, *b = right;
@@ -160,7 +158,7 @@ static void rank_row(const Local *in, const Along *rows, int64_t start, bool lar
     qsort(out, (size_t)rows->n, sizeof *out, largest ? rank_down : rank_up);
 }
 
-/* Sorted, whether or not that is asked for; equal elements in the order they stand in. */
+/* Always sorted; equal elements in their order. */
 static bool top_k(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
@@ -174,7 +172,7 @@ static bool top_k(const KernelCall *call, Error *err)
     Along kept = rows;
     kept.n = shaped->shape.dim[axis];
     if (kept.n > rows.n || shape_elements(&shaped->shape) != rows.n_rows * kept.n)
-        return error_kind(err, ERROR_RUN, "the output does not fit the input");
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     bool largest = op_attr_int(graph, call->op, "largest", 1) != 0;
     Ranked *ranked = arena_array(call->scratch, Ranked, rows.n);
     for (int64_t row = 0; row < rows.n_rows; row++) {
@@ -193,8 +191,8 @@ static bool top_k(const KernelCall *call, Error *err)
 
 /* ---- ReverseSequence ---- */
 
-/* The first elements of each row along the time axis stand in reverse: as many as is said for the
- * batch that the row is of. */
+/* Reverses the first elements of each row along the time axis, as many as the batch element's
+ * length. */
 static bool reverse_sequence(const KernelCall *call, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
@@ -211,7 +209,7 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
         return false;
     if (!shape_equal(shape, &out->shape) || in->dtype != out->dtype ||
         shape_elements(&lengths->shape) != shape->dim[batch])
-        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     int64_t stride[DIMS_MAX], length;
     row_major_strides(shape, stride);
     for (int64_t row = 0; row < rows.n_rows; row++) {

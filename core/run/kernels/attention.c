@@ -3,25 +3,25 @@
  *     scores[s][t] = scale * q[s][d] * k[t][d]', softcap, + bias, softmax over t
  *     y[s][e]      = scores * v[t][e]
  *
- * Products are of the class of the operands' type, the softmax is in double. A rank has some
- * batches, heads, queries and numbers of values, and all keys of the heads it has queries of. Keys
- * and values of calls before stand in front of the new ones.
+ * Products are in the class of the operands' type, the softmax in double. A rank has some batches,
+ * heads, queries and value numbers, and all keys of the heads it has queries of. Past keys and
+ * values come before the new ones.
  *
- * Query i stands at position offset + i of the keys; offset: how many are kept, or how many are no
- * padding less the queries. A query that may look at no key gets zeros.
- * Source: the ONNX operator schemas of Attention, opset 23 to 25, and onnxruntime's of
- * MultiHeadAttention, whose operands are packed and have a bias, and of GroupQueryAttention, which
- * keeps keys and values in a buffer that is filled so far for each batch element.
+ * Query i is at position offset + i of the keys; offset is the number of past keys, or of unpadded
+ * keys less the queries. A query without visible keys gets zeros. Source: the ONNX operator schemas
+ * of Attention, opset 23 to 25, and onnxruntime's of MultiHeadAttention, whose operands are packed
+ * and have a bias, and of GroupQueryAttention, which keeps keys and values in a buffer filled up to
+ * a length per batch element.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/heads.h"
 
 #include <math.h>
 
-/* What the fourth output holds of the scores. ORDER: attribute qk_matmul_output_mode */
+/* Contents of the fourth output. ORDER: attribute qk_matmul_output_mode */
 typedef enum { SCORES_RAW, SCORES_CAPPED, SCORES_BIASED, SCORES_SOFTMAX } ScoresStage;
 
-/* Where inputs stand (-1: there is no such one) and how attributes are called. */
+/* Indices of inputs (-1: none) and names of attributes. */
 typedef struct {
     const char *q_heads, *k_heads, *causal;
     int mask, past, lengths, bias, hidden; /* past: of keys, then of values; hidden: keys to skip */
@@ -41,7 +41,7 @@ typedef struct {
     const KernelCall *call;
     const AttentionForm *form;
     HeldHeads q, k, v, past_k, past_v, y;
-    Local *present[2], *told; /* NULL: not asked for */
+    Local *present[2], *told; /* NULL: not used */
     ScoresStage stage;        /* of told */
     int64_t group;            /* heads of queries that share one of keys */
     double scale, cap;        /* cap 0: none */
@@ -49,19 +49,20 @@ typedef struct {
     int64_t left, right;    /* of the window; -1: unbounded */
     const Local *mask;      /* NULL: none */
     int64_t mask_stride[4]; /* b, head, query, key */
-    int64_t n_masked;       /* keys that the mask speaks of */
-    const double *lengths;  /* per batch: keys that are no padding; NULL: all */
+    int64_t n_masked;       /* keys covered by the mask */
+    const double *lengths;  /* per batch: unpadded keys; NULL: all */
     const double *bias[3];  /* per number held of queries, keys, values; NULL: none */
-    const double *seen;     /* [b][n_keys]: 0 where a key is hidden, by so much; NULL: none */
+    const double *seen;     /* [b][n_keys]: 0 for a hidden key, whose score gets `hide`; NULL: none
+                             */
     double hide;
-    int64_t *kept; /* of a buffer: per batch, keys of calls before; NULL: all of past */
+    int64_t *kept; /* with a buffer, per batch: past keys; NULL: all of past */
     const double *cosine,
-        *sine; /* [position][half]: queries and keys turn by them; NULL: they do not */
+        *sine; /* [position][half]: rotary embedding of queries and keys; NULL: none */
     int64_t half;
     bool interleaved;
-    double *row;             /* numbers of a head, to work on */
+    double *row;             /* work space for a head */
     const int64_t *position; /* global, of the queries held */
-    int64_t n_keys;          /* kept ones too */
+    int64_t n_keys;          /* with past keys */
     Number number;
     Dtype dtype; /* of numbers of that class */
 } Attention;
@@ -78,7 +79,7 @@ static const Local *input_of(const KernelCall *call, int input)
     return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
 }
 
-/* The mask broadcasts to batch, heads, queries, keys, as this rank has them. */
+/* Broadcasts the mask to local batch, heads, queries and keys. */
 static bool open_mask(Attention *a, Error *err)
 {
     const Local *mask = a->mask;
@@ -97,7 +98,7 @@ static bool open_mask(Attention *a, Error *err)
         a->mask_stride[to] = repeats ? 0 : own[d];
         fits = repeats || to == 3 || mask->shape.dim[d] == held[to];
     }
-    return fits || error_kind(err, ERROR_RUN, "its mask is held in another size");
+    return fits || error_kind(err, ERROR_RUN, "its mask has another size");
 }
 
 static bool check_sizes(const Attention *a, Error *err)
@@ -112,7 +113,8 @@ static bool check_sizes(const Attention *a, Error *err)
         const Shape want = {.n_dims = 4, .dim = {a->q.b, a->k.h, a->n_keys, fresh[i]->d}};
         Shape past = want;
         past.dim[2] = a->past_k.s;
-        bool none = a->k.h == 0 || fresh[i]->d == 0; /* a packed operand has no sizes then */
+        bool none = a->k.h == 0 || fresh[i]->d == 0; /* a packed operand has no sizes in that case
+                                                      */
         fits = fits && (none || !kept[i]->local || shape_equal(&kept[i]->local->shape, &past)) &&
                (none || !a->present[i] || shape_equal(&a->present[i]->shape, &want));
     }
@@ -121,7 +123,7 @@ static bool check_sizes(const Attention *a, Error *err)
            (!a->past_k.local == !a->past_v.local);
     const Local *lengths = input_of(call, a->form->lengths);
     fits = fits && (!lengths || shape_elements(&lengths->shape) == a->q.b);
-    return fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+    return fits || error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
 
 static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
@@ -144,7 +146,7 @@ static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
            held_heads(call, call->output[0], q_heads, &a->y, err);
 }
 
-/* The bias of the numbers of queries, keys and values, which stand in it one after the other. */
+/* The bias of queries, keys and values, concatenated. */
 static bool open_bias(Attention *a, Error *err)
 {
     const Local *bias = input_of(a->call, a->form->bias);
@@ -158,7 +160,7 @@ static bool open_bias(Attention *a, Error *err)
         for (int64_t k = 0; k < local->shape.dim[2]; k++) {
             int64_t place = runs_find(&bias->runs[0], first + global[k]);
             if (place < 0)
-                return error_kind(err, ERROR_RUN, "a part of its bias is held by other ranks");
+                return error_kind(err, ERROR_RUN, "a part of its bias is on another rank");
             local_load(bias, place, 1, 1, NUMBER_F64, &out[k]);
         }
         a->bias[i] = out;
@@ -167,7 +169,7 @@ static bool open_bias(Attention *a, Error *err)
     return true;
 }
 
-/* Which keys of a batch element are no padding: a number for each, or how many there are. */
+/* The unpadded keys of a batch element: a mask, or their number. */
 static bool open_hidden(Attention *a, Error *err)
 {
     const Local *given = input_of(a->call, a->form->hidden);
@@ -176,7 +178,7 @@ static bool open_hidden(Attention *a, Error *err)
     bool each = given->shape.n_dims == 2;
     const Shape want = {.n_dims = each ? 2 : 1, .dim = {a->q.b, each ? a->n_keys : 0}};
     if (!kernel_computes(given, err) || !shape_equal(&given->shape, &want))
-        return error_kind(err, ERROR_RUN, "its padding mask is of a form that is not run");
+        return error_kind(err, ERROR_RUN, "its form of padding mask is not supported");
     const double *x = kernel_doubles(a->call, a->form->hidden);
     double *seen = arena_array(a->call->scratch, double, a->q.b * a->n_keys);
     for (int64_t i = 0; i < a->q.b * a->n_keys; i++)
@@ -185,7 +187,7 @@ static bool open_hidden(Attention *a, Error *err)
     return true;
 }
 
-/* The whole tables of angles that queries and keys turn by. */
+/* The whole tables of rotary angles. */
 static bool open_angles(Attention *a, const RuleCall *rule, Error *err)
 {
     const Local *cosine = input_of(a->call, 7), *sine = input_of(a->call, 8);
@@ -204,7 +206,7 @@ static bool open_angles(Attention *a, const RuleCall *rule, Error *err)
     return true;
 }
 
-/* Keys stand in the buffer behind those kept; a first call has kept none. */
+/* New keys follow the past ones in the buffer; the first call has no past. */
 static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
 {
     if (!a->form->buffer)
@@ -212,10 +214,10 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
     int64_t total = 0, s = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
     for (int i = 9; i < a->call->n_inputs; i++)
         if (a->call->input[i])
-            return error_kind(err, ERROR_RUN, "its input %d is not run", i);
+            return error_kind(err, ERROR_RUN, "its input %d is not supported", i);
     if (!input_of(a->call, 5) || !input_of(a->call, 6) || a->lengths == NULL ||
         shape_elements(&a->call->input[5]->shape) != a->q.b)
-        return error_kind(err, ERROR_RUN, "its lengths are absent or held in another size");
+        return error_kind(err, ERROR_RUN, "its lengths are absent or have another size");
     if (!kernel_scalar(a->call->input[6], &total, err))
         return false;
     a->n_keys =
@@ -241,7 +243,7 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
         return false;
     RuleCall rule = kernel_rule_call(call);
     if (args_attr(&rule, "score_mod") || args_attr(&rule, "prob_mod"))
-        return error_kind(err, ERROR_RUN, "a graph that changes its scores is not run");
+        return error_kind(err, ERROR_RUN, "a graph that changes its scores is not supported");
     *a = (Attention){.call = call, .form = call->kernel->row};
     a->mask = input_of(call, a->form->mask);
     a->present[0] = output_of(call, 1);
@@ -252,7 +254,7 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     a->number = dtype_number(call->input[0]->dtype);
     a->dtype = dtypes[a->number];
     if (a->number == NUMBER_I64)
-        return error_kind(err, ERROR_RUN, "attention of integers");
+        return error_kind(err, ERROR_RUN, "attention of integers is not supported");
     a->n_keys = a->past_k.s + a->k.s;
     a->stage = (ScoresStage)args_int(&rule, "qk_matmul_output_mode", SCORES_RAW);
     a->scale = args_float(&rule, "scale", 0);
@@ -272,7 +274,7 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
 
 /* ---- a head ---- */
 
-/* What is added to the scores of a query; false: it may look at no key. */
+/* Mask and bias of a query's scores; false when it sees no key. */
 static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
 {
     int64_t whole_queries = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
@@ -316,7 +318,7 @@ static void tell(const Attention *a, ScoresStage stage, int64_t row, const doubl
         local_store(a->told, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
 }
 
-/* The scores of a query, which are replaced by their softmax. */
+/* Replaces the scores of a query by their softmax. */
 static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias,
                       double *x)
 {
@@ -336,7 +338,7 @@ static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, do
     tell(a, SCORES_SOFTMAX, row, x);
 }
 
-/* Of the head at work. */
+/* For the current head. */
 typedef struct {
     void *q, *k, *v, *scores, *y;
     double *row, *bias; /* of a query */
@@ -354,7 +356,7 @@ static void softmax_scores(const Attention *a, int64_t b, int64_t head, int64_t 
     }
 }
 
-/* Turns a row of position `at`. */
+/* Rotates a row at position `at`. */
 static void turn(const Attention *a, int64_t at, double *x)
 {
     const double *cosine = a->cosine + at * a->half, *sine = a->sine + at * a->half;
@@ -367,7 +369,7 @@ static void turn(const Attention *a, int64_t at, double *x)
     }
 }
 
-/* A head with its bias, turned: operand 0 queries, 1 keys, 2 values. */
+/* A head with bias and rotation; operand 0: queries, 1: keys, 2: values. */
 static void load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
     const HeldHeads *from = operand == 0 ? &a->q : operand == 1 ? &a->k : &a->v;
@@ -386,7 +388,7 @@ static void load_head(const Attention *a, int operand, int64_t b, int64_t head, 
     }
 }
 
-/* Kept ones, then the new ones: [n_keys][numbers] of key head `head`. */
+/* Past, then new ones: [n_keys][numbers] of key head `head`. */
 static void load_keys(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
     const HeldHeads *past = operand == 1 ? &a->past_k : &a->past_v;
@@ -404,7 +406,7 @@ static void *numbers(const Attention *a, int64_t rows, int64_t columns)
     return arena_alloc(a->call->scratch, arena_array_bytes(n, (size_t)number_bytes(a->number)));
 }
 
-/* Scores are held for so many queries at a time, whose rows do not know of each other. */
+/* Number of queries processed at a time; their rows are independent. */
 enum { QUERIES_MAX = 256 };
 
 static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
@@ -427,7 +429,7 @@ static void attend(const Attention *a, int64_t b, int64_t head, const Work *work
     held_heads_store(&a->y, b, head, a->number, work->y);
 }
 
-/* The kept and the new ones of every key head held, as outputs. */
+/* Outputs past and new keys and values of every local key head. */
 static void store_present(const Attention *a, int64_t b, int64_t head, const Work *work)
 {
     const void *from[2] = {work->k, work->v};
@@ -453,7 +455,7 @@ static bool attention(const KernelCall *call, Error *err)
                        arena_array(call->scratch, double, a.n_keys)};
     for (int64_t head = 0; head < a.q.h; head++)
         if (held_heads_find(&a.k, a.q.head[head] / a.group) < 0)
-            return error_kind(err, ERROR_RUN, "the keys of a head are held by other ranks");
+            return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");
     for (int64_t b = 0; b < a.q.b; b++)
         for (int64_t at = 0; at < a.k.h; at++) {
             load_keys(&a, 1, b, at, work.k);

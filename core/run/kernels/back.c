@@ -1,17 +1,17 @@
-/* back.c - numbers put back where they came from: MaxUnpool, Col2Im.
+/* back.c - scatters elements to where they came from: MaxUnpool, Col2Im.
  *
- * A rank has whole images of some batches and channels. Columns may be cut, and the elements of
- * blocks, which are summed: what a rank puts in the image is its addend then.
- * Source: the ONNX operator schemas of MaxUnpool (opset 9 to 22) and Col2Im (18).
+ * A rank has whole images of some batches and channels. Columns may be sharded, and the elements of
+ * blocks, which are summed: the image is then this rank's addend. Source: the ONNX operator schemas
+ * of MaxUnpool (opset 9 to 22) and Col2Im (18).
  */
 #include "core/rules/window.h"
 #include "core/run/kernels/window.h"
 
 /* ---- MaxUnpool ---- */
 
-/* A position counts through the whole tensor that a pool of the op's own windows would have read;
- * what is within its channel's image says where the number goes. A larger output has that image in
- * the corner of its first places. */
+/* A position is an index into the whole tensor that a pool with the op's windows would have read;
+ * the index within its channel's image is the target. A larger output has that image in its first
+ * corner. */
 static bool max_unpool(const KernelCall *call, Error *err)
 {
     Window window = {.n = 0};
@@ -34,7 +34,7 @@ static bool max_unpool(const KernelCall *call, Error *err)
         fits = out->shape.dim[2 + d] == out->whole.dim[2 + d];
     }
     if (!fits || plane < 1)
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
         int64_t at, to = i / n * pixels;
         local_load(position, i, 1, 1, NUMBER_I64, &at);
@@ -125,13 +125,13 @@ static bool col2im(const KernelCall *call, Error *err)
     int64_t rows = in->shape.dim[1], columns = in->shape.dim[2], n = shape_elements(&out->shape);
     if (in->shape.dim[0] != out->shape.dim[0] ||
         n != out->shape.dim[0] * out->shape.dim[1] * pixels)
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     double *image = arena_array(call->scratch, double, n);
     const double *x = kernel_doubles(call, 0);
     for (int64_t i = 0; i < in->shape.dim[0] * rows; i++) {
         int64_t channel = runs_find(&out->runs[1], row[i % rows] / elements);
         if (channel < 0)
-            return error_kind(err, ERROR_RUN, "an output channel is held by other ranks");
+            return error_kind(err, ERROR_RUN, "an output channel is on another rank");
         double *to = image + (i / rows * out->shape.dim[1] + channel) * pixels;
         for (int64_t l = 0; l < columns; l++) {
             int64_t place = place_of(&b, row[i % rows] % elements, column[l]);

@@ -1,8 +1,8 @@
-/* boxes.c - NonMaxSuppression: per batch and class the boxes with the best scores, without those
- * that overlap a better one too much.
+/* boxes.c - NonMaxSuppression: per batch and class the best-scored boxes without those that overlap
+ * a better one.
  *
- * The overlap is the area that two boxes share over the area they cover together. Of equal scores
- * the box that comes first counts as better. All is held whole; how many boxes are kept is data.
+ * Overlap is intersection over union. With equal scores the earlier box wins. All operands are
+ * whole; the number of boxes depends on the data.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -17,9 +17,9 @@ typedef struct {
 
 typedef struct {
     const Local *boxes, *scores;
-    int64_t n_batches, n_classes, n_boxes, most; /* most: kept of a batch and class */
+    int64_t n_batches, n_classes, n_boxes, most; /* most: boxes per batch and class */
     double overlap, score;
-    bool centred; /* a box is its centre and size, not two corners */
+    bool centred; /* a box is centre and size, else two corners */
 } Suppression;
 
 static bool read_number(const KernelCall *call, int input, double fallback, double *out, Error *err)
@@ -31,7 +31,7 @@ static bool read_number(const KernelCall *call, int input, double fallback, doub
     if (!kernel_computes(local, err))
         return false;
     if (shape_elements(&local->shape) != 1)
-        return error_kind(err, ERROR_RUN, "input %d is not one number", input);
+        return error_kind(err, ERROR_RUN, "input %d is not a scalar", input);
     local_load(local, 0, 1, 1, NUMBER_F64, out);
     return true;
 }
@@ -48,10 +48,10 @@ static bool read_suppression(const KernelCall *call, Suppression *s, Error *err)
     s->scores = call->input[1];
     const Shape *boxes = &s->boxes->shape, *scores = &s->scores->shape;
     if (!shape_equal(boxes, &s->boxes->whole) || !shape_equal(scores, &s->scores->whole))
-        return error_kind(err, ERROR_RUN, "boxes or scores are cut");
+        return error_kind(err, ERROR_RUN, "boxes or scores are sharded");
     if (boxes->n_dims != 3 || scores->n_dims != 3 || boxes->dim[2] != 4 ||
         boxes->dim[0] != scores->dim[0] || boxes->dim[1] != scores->dim[2])
-        return error_kind(err, ERROR_RUN, "boxes and scores do not fit each other");
+        return error_kind(err, ERROR_RUN, "shapes of boxes and scores do not match");
     s->n_batches = scores->dim[0];
     s->n_classes = scores->dim[1];
     s->n_boxes = scores->dim[2];
@@ -100,7 +100,7 @@ static int order_boxes(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Those kept of a batch and class come first in `boxes`; how many. */
+/* Moves the selected boxes of a batch and class to the front of `boxes`; returns their number. */
 static int64_t suppress(const Suppression *s, int64_t batch, int64_t class, ScoredBox *boxes)
 {
     int64_t n = 0, n_kept = 0;

@@ -1,7 +1,7 @@
 /* cast.c - elements as another type: Cast, CastLike, BitCast.
  *
- * A number goes by the class of its own type (element.h), so that no integer passes through a
- * float. What is beyond the largest of an 8-bit float becomes that, unless the op says otherwise.
+ * A number is converted in the class of its own type (element.h), so that no integer passes through
+ * a float. Values beyond an 8-bit float's range saturate unless the op says otherwise.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -11,7 +11,7 @@ static bool open_cast(const KernelCall *call, Error *err)
 {
     return kernel_needs(call, 1, err) &&
            (shape_equal(&call->input[0]->shape, &call->output[0]->shape) ||
-            error_kind(err, ERROR_RUN, "input and output are held in two sizes"));
+            error_kind(err, ERROR_RUN, "input and output differ in shape"));
 }
 
 static bool is_float8(Dtype dtype)
@@ -19,7 +19,7 @@ static bool is_float8(Dtype dtype)
     return dtype_is_float(dtype) && dtype_bits(dtype) == 8;
 }
 
-/* To 8-bit floats as the op says. */
+/* To 8-bit floats with the op's rounding. */
 static bool cast_small(const KernelCall *call, Error *err)
 {
     const Local *in = call->input[0], *out = call->output[0];
@@ -30,7 +30,7 @@ static bool cast_small(const KernelCall *call, Error *err)
                              : str_eq(given, STR("nearest")) ? POWER_NEAREST
                                                              : POWER_UP;
     if (rounding == POWER_UP && !str_eq(given, STR("up")))
-        return error_kind(err, ERROR_RUN, "its round_mode is '%.*s'", STR_ARG(given));
+        return error_kind(err, ERROR_RUN, "unknown round_mode '%.*s'", STR_ARG(given));
     uint8_t *to = out->data;
     for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
         float x;
@@ -56,7 +56,7 @@ static bool cast(const KernelCall *call, Error *err)
     if (is_float8(out->dtype))
         return cast_small(call, err);
 
-    bool to_float = in->dtype == DT_U64 && dtype_is_float(out->dtype); /* not as an int64_t */
+    bool to_float = in->dtype == DT_U64 && dtype_is_float(out->dtype); /* not through int64_t */
     Number number = dtype_number(to_float ? out->dtype : in->dtype);
     for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
         NumberBlock block;
@@ -67,7 +67,7 @@ static bool cast(const KernelCall *call, Error *err)
     return true;
 }
 
-/* The same bits: those of types below a byte are held with their sign spread over it. */
+/* Keeps the bits; types below a byte are stored sign-extended. */
 static bool bit_cast(const KernelCall *call, Error *err)
 {
     if (!open_cast(call, err))

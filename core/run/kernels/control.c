@@ -1,8 +1,8 @@
-/* control.c - what branches give and loops carry, slice and stack.
+/* control.c - results of branches; carried, sliced and stacked values of loops.
  *
- *     If(condition, then, else), LoopResult(initial, next), LoopCarry(initial)   one of them as it
- * is LoopIndex, LoopSlice(scanned)      what iteration `call->iteration` finds LoopStack(collected)
- * what iterations yielded, in a sequence (program.h)
+ *     If(condition, then, else), LoopResult(initial, next), LoopCarry(initial)   one of them
+ *     LoopIndex, LoopSlice(scanned)      the value of iteration `call->iteration`
+ *     LoopStack(collected)               the values of all iterations, from a sequence (program.h)
  */
 #include "core/run/kernel.h"
 
@@ -14,18 +14,18 @@ static bool branch(const KernelCall *call, Error *err)
     if (!kernel_number(call, 0, &taken, err))
         return false;
     int operand = taken ? 1 : 2;
-    return kernel_give(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
+    return kernel_copy_output(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
 }
 
 static bool result(const KernelCall *call, Error *err)
 {
     int operand = call->iteration > 0 ? 1 : 0;
-    return kernel_give(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
+    return kernel_copy_output(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
 }
 
 static bool carry(const KernelCall *call, Error *err)
 {
-    return kernel_give(call, call->input[0], err);
+    return kernel_copy_output(call, call->input[0], err);
 }
 
 static bool loop_index(const KernelCall *call, Error *err)
@@ -46,8 +46,8 @@ static bool slice(const KernelCall *call, Error *err)
     Local *to = call->output[0];
     int64_t n = from->shape.dim[axis], i = call->iteration;
     if (i >= n)
-        return error_kind(err, ERROR_RUN, "it has %" PRId64 " steps, what else is scanned has more",
-                          n);
+        return error_kind(err, ERROR_RUN,
+                          "it has %" PRId64 " steps, another scanned tensor has more", n);
     if (op_attr_int(kernel_graph(call), call->op, "reverse", 0))
         i = n - 1 - i;
     row_major_strides(&from->shape, stride);
@@ -64,7 +64,7 @@ static bool slice(const KernelCall *call, Error *err)
 
 /* ---- stacking ---- */
 
-/* Of an op that never yielded: sizes that nothing told are 0. */
+/* Without iterations unknown sizes are 0. */
 static Shape empty_shape(Shape shape, int64_t axis)
 {
     for (int64_t d = 0; d < shape.n_dims; d++)
@@ -72,17 +72,17 @@ static Shape empty_shape(Shape shape, int64_t axis)
     return shape;
 }
 
-/* Of one item or more. */
+/* Needs at least one item. */
 static bool stacked_shape(const Local *list, int64_t axis, Shape *out, Error *err)
 {
     int64_t n = list->items.n;
     const Local *first = list->items.at[0];
     for (int i = 1; i < n; i++)
-        if (!local_alike(first, list->items.at[i]))
+        if (!local_same_type(first, list->items.at[i]))
             return error_kind(err, ERROR_RUN, "iteration %d yields another shape than the first",
                               i);
     if (first->sequence || first->nothing)
-        return error_kind(err, ERROR_RUN, "what iterations yield is no tensor");
+        return error_kind(err, ERROR_RUN, "iterations do not yield tensors");
     *out = (Shape){.n_dims = first->whole.n_dims + 1};
     for (int64_t d = 0; d < out->n_dims; d++)
         out->dim[d] = d == axis ? n : first->whole.dim[d - (d > axis)];
@@ -100,7 +100,7 @@ static bool stack(const KernelCall *call, Error *err)
     Local *out;
     if (rank < 0)
         return error_kind(err, ERROR_RUN,
-                          "it has no iterations, and only they tell how many dims it has");
+                          "it has no iterations, and its number of dims depends on them");
     if (rank > DIMS_MAX)
         return error_kind(err, ERROR_RUN, "its output has more than %d dims", DIMS_MAX);
     if (!kernel_axis(call, 0, rank, &axis, err))

@@ -1,13 +1,13 @@
-/* conv.c - Conv, ConvInteger and ConvTranspose: the image's windows as columns of a matrix, then
- * one product a group of channels.
+/* conv.c - Conv, ConvInteger and ConvTranspose: windows of the image as columns of a matrix, then
+ * one product per group.
  *
  *     Conv            out[co][places] = weight[co][ci elements] * columns[ci elements][places]
  *     ConvTranspose   columns[co elements][places] = weight[ci][co elements]' * image[ci][places],
  *                     each column added to the output where it lands
  *
- * QLinearConv rounds the sums, which are whole, to the output's scale. Channels are found by their
- * global number, so that a rank may hold any of them. Where ci or the kernel's elements are cut,
- * what a rank holds is summed and is its addend.
+ * QLinearConv rounds the integer sums to the output's scale. Channels are found by global index, so
+ * a rank may have any of them. Where ci or kernel elements are sharded the result is this rank's
+ * addend.
  */
 #include "core/run/kernels/window.h"
 
@@ -100,8 +100,7 @@ int64_t local_window_elements(const LocalWindow *window)
 
 /* ---- the convolution of a part ---- */
 
-/* Where the operands stand; -1: none. Those of integers have zero points, those that are rounded
- * scales beside them. */
+/* Indices of operands; -1: none. Integer forms have zero points, rounding ones also scales. */
 typedef struct {
     int weight, bias, image_zero, weight_zero;
     int image_scale, weight_scale, out_scale, out_zero;
@@ -158,7 +157,7 @@ static bool open_conv(const KernelCall *call, bool transposed, Window *window, C
     out->major = kernel_globals(call->scratch, &out->weight->runs[0]);
     out->minor = kernel_globals(call->scratch, &out->weight->runs[1]);
     return out->image->shape.dim[0] == out->out->shape.dim[0] ||
-           error_kind(err, ERROR_RUN, "its batch is held in two sizes");
+           error_kind(err, ERROR_RUN, "its batch sizes differ");
 }
 
 static void size_columns(Conv *c, int64_t channels)
@@ -169,7 +168,7 @@ static void size_columns(Conv *c, int64_t channels)
     c->columns = arena_alloc(c->call->scratch, arena_array_bytes(n, (size_t)c->bytes));
 }
 
-/* The end of the weight's rows from `start` on that are of one group of `each` channels. */
+/* The end of the weight rows from `start` in the same group of `each` channels. */
 static int64_t group_end(const Conv *c, int64_t start, int64_t each)
 {
     int64_t end = start + 1;
@@ -178,7 +177,7 @@ static int64_t group_end(const Conv *c, int64_t start, int64_t each)
     return end;
 }
 
-/* Adds the bias, of one number a channel, to all the places of each. */
+/* Adds the bias to all places of each channel. */
 static void add_bias(Conv *c, const void *b)
 {
     int64_t channels = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
@@ -199,7 +198,7 @@ static const Local *input_of(const Conv *c, int input)
     return input >= 0 && input < c->call->n_inputs ? c->call->input[input] : NULL;
 }
 
-/* One number for all, or one a channel, for channel `channel` of those held. */
+/* The number for local channel `channel`: one per channel, or one for all. */
 static bool channel_number(const Conv *c, int input, int64_t channel, double absent, double *out,
                            Error *err)
 {
@@ -209,12 +208,12 @@ static bool channel_number(const Conv *c, int input, int64_t channel, double abs
         return true;
     int64_t n = shape_elements(&local->shape);
     if (!kernel_computes(local, err) || (n != 1 && n != c->out->shape.dim[1]))
-        return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
+        return error_kind(err, ERROR_RUN, "input %d has another size", input);
     local_load(local, n == 1 ? 0 : channel, 1, 1, NUMBER_F64, out);
     return true;
 }
 
-/* Sums of integers as numbers of few bits: scaled in single precision, rounded to even. */
+/* Rounds integer sums to the output type, in single precision to even. */
 static bool store_rounded(Conv *c, Error *err)
 {
     int64_t channels = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
@@ -238,14 +237,14 @@ static bool store_rounded(Conv *c, Error *err)
     return true;
 }
 
-/* The bias is added on one rank alone; numbers are stored as elements. */
+/* Adds the bias (on one rank) and stores the numbers as elements. */
 static bool finish(Conv *c, Error *err)
 {
     const Local *bias = input_of(c, c->form->bias);
     if (bias && c->call->first) {
         if (shape_elements(&bias->shape) != c->out->shape.dim[1] ||
             dtype_number(bias->dtype) != c->number)
-            return error_kind(err, ERROR_RUN, "its bias is held in another size");
+            return error_kind(err, ERROR_RUN, "its bias has another size");
         add_bias(c, kernel_numbers(c->call->scratch, bias));
     }
     if (c->form->out_scale >= 0)
@@ -257,8 +256,8 @@ static bool finish(Conv *c, Error *err)
 
 /* ---- Conv ---- */
 
-/* One row of the columns: element `element` of every window, of the channel at `from`. Zero is all
- * bits zero in every class. False: it is held by another rank. */
+/* A row of the columns: element `element` of every window of the channel at `from`. Zero is all
+ * bits zero in every class. False when it is on another rank. */
 static bool fill_row(const Conv *c, const char *from, int64_t element, char *to)
 {
     const LocalWindow *w = &c->window;
@@ -299,13 +298,12 @@ static bool fill_columns(const Conv *c, int64_t batch, int64_t group, Error *err
         const char *from = c->x + (batch * c->image->shape.dim[1] + channel) * pixels * c->bytes;
         for (int64_t e = 0; e < c->n_elements; e++, to += c->n_places * c->bytes)
             if (channel < 0 || !fill_row(c, from, e, to))
-                return error_kind(err, ERROR_RUN, "a part of the image is held by other ranks");
+                return error_kind(err, ERROR_RUN, "a part of the image is on another rank");
     }
     return true;
 }
 
-/* Of integers: the numbers of an operand less its zero point, one for all or one for each of its
- * rows. */
+/* Subtracts the zero point of an integer operand, one for all or one per row. */
 static bool less_zero(const Conv *c, const Local *local, int input, const char **numbers,
                       Error *err)
 {
@@ -317,7 +315,7 @@ static bool less_zero(const Conv *c, const Local *local, int input, const char *
     if (!kernel_computes(zero, err))
         return false;
     if (n_zero != 1 && n_zero != n_rows)
-        return error_kind(err, ERROR_RUN, "its zero points are held in another size");
+        return error_kind(err, ERROR_RUN, "its zero points have another size");
     const int64_t *from = (const int64_t *)(const void *)*numbers;
     const int64_t *less = kernel_numbers(c->call->scratch, zero);
     int64_t *to = arena_array(c->call->scratch, int64_t, n);
@@ -336,9 +334,9 @@ static bool conv(const KernelCall *call, Error *err)
     if (c.form != &plain &&
         (c.number != NUMBER_I64 || !less_zero(&c, c.image, c.form->image_zero, &c.x, err) ||
          !less_zero(&c, c.weight, c.form->weight_zero, &c.w, err)))
-        return error_kind(err, ERROR_RUN, "its operands are no integers");
+        return error_kind(err, ERROR_RUN, "its operands are not integers");
     if (c.out->shape.dim[1] != c.weight->shape.dim[0])
-        return error_kind(err, ERROR_RUN, "its channels are held in two sizes");
+        return error_kind(err, ERROR_RUN, "its channel counts differ");
     c.window = local_window(call->scratch, &window, c.image, &c.out->runs[2], &c.weight->runs[2]);
     size_columns(&c, c.weight->shape.dim[1]);
     Product p = {.k = c.weight->shape.dim[1] * c.n_elements, .n = c.n_places, .scale = 1};
@@ -389,7 +387,7 @@ static bool spread(const Conv *c, int64_t batch, int64_t group, Error *err)
         int64_t global = group * c->weight->whole.dim[1] + c->minor[i];
         int64_t channel = runs_find(&c->out->runs[1], global);
         if (channel < 0)
-            return error_kind(err, ERROR_RUN, "an output channel is held by other ranks");
+            return error_kind(err, ERROR_RUN, "an output channel is on another rank");
         char *to = c->y + (batch * c->out->shape.dim[1] + channel) * pixels * c->bytes;
         for (int64_t e = 0; e < c->n_elements; e++, from += c->n_places * c->bytes)
             add[c->number](c, e, from, to);
@@ -404,7 +402,7 @@ static bool conv_transpose(const KernelCall *call, Error *err)
     if (!open_conv(call, true, &window, &c, err))
         return false;
     if (c.image->shape.dim[1] != c.weight->shape.dim[0])
-        return error_kind(err, ERROR_RUN, "its channels are held in two sizes");
+        return error_kind(err, ERROR_RUN, "its channel counts differ");
     c.window = local_window_transposed(call->scratch, &window, c.image, c.out, &c.weight->runs[2]);
     size_columns(&c, c.weight->shape.dim[1]);
     Product p = {.m = c.weight->shape.dim[1] * c.n_elements, .n = c.n_places, .scale = 1};

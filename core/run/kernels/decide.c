@@ -1,7 +1,6 @@
-/* decide.c - operators whose data decide how much comes out: NonZero, Compress, Unique.
+/* decide.c - operators with data-dependent output sizes: NonZero, Compress, Unique.
  *
- * What is counted over is held whole; along other dims Compress keeps what is held. See
- * kernel_decide().
+ * The counted dims are unsharded; Compress allows other dims to be sharded. See kernel_decide().
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -11,7 +10,7 @@
 static bool is_whole(const Local *local, Error *err)
 {
     return shape_equal(&local->shape, &local->whole) ||
-           error_kind(err, ERROR_RUN, "a tensor that is looked at whole is cut");
+           error_kind(err, ERROR_RUN, "a tensor that must be whole is sharded");
 }
 
 /* Whether element i is true: not 0 (NaN is true). */
@@ -52,7 +51,7 @@ static bool non_zero(const KernelCall *call, Error *err)
 
 /* ---- Compress ---- */
 
-/* A tensor as blocks [outer][n][inner], of which some of the n are taken. */
+/* A tensor as blocks [outer][n][inner], some of which are selected. */
 typedef struct {
     int64_t outer, n, inner;
 } Blocks;
@@ -76,7 +75,7 @@ static void take_blocks(const Local *in, const Blocks *blocks, const int64_t *ta
                           blocks->inner);
 }
 
-/* The axis an op is told; -1: none, the tensor counts as flat. */
+/* The op's axis; -1: none, the tensor is flattened. */
 static bool read_axis(const KernelCall *call, int64_t *axis, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
@@ -97,13 +96,13 @@ static bool compress(const KernelCall *call, Error *err)
     const Local *in = call->input[0], *condition = call->input[1];
     Blocks blocks = blocks_along(&in->shape, axis);
     if (axis < 0 ? !is_whole(in, err) : blocks.n != in->whole.dim[axis])
-        return error_kind(err, ERROR_RUN, "the dim that is chosen from is cut");
+        return error_kind(err, ERROR_RUN, "the dim to choose from is sharded");
     int64_t *taken = arena_array(call->scratch, int64_t, blocks.n);
     for (int64_t i = 0; i < shape_elements(&condition->shape); i++) {
         if (!is_true(condition, i))
             continue;
         if (i >= blocks.n)
-            return error_kind(err, ERROR_RUN, "the condition chooses more than there is");
+            return error_kind(err, ERROR_RUN, "the condition selects places outside the dim");
         taken[n_taken++] = i;
     }
     Shape whole = axis < 0 ? (Shape){.n_dims = 1} : in->whole;
@@ -115,14 +114,14 @@ static bool compress(const KernelCall *call, Error *err)
         return true;
     if (out->dtype != in->dtype ||
         shape_elements(&out->shape) != blocks.outer * n_taken * blocks.inner)
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     take_blocks(in, &blocks, taken, n_taken, out);
     return true;
 }
 
 /* ---- Unique ---- */
 
-/* A block, as the numbers of its elements in order: [outer][inner]. */
+/* A block as numbers: [outer][inner]. */
 typedef struct {
     const void *numbers;
     int64_t n, place;
@@ -149,7 +148,7 @@ static int compare_items(const Item *a, const Item *b)
     return 0;
 }
 
-/* Equal ones in the order they stand in. */
+/* Equal blocks in their order. */
 static int order_items(const void *left, const void *right)
 {
     const Item *a = left, *b = right;
@@ -174,8 +173,7 @@ static Item *read_items(Arena *arena, const Local *in, const Blocks *blocks)
     return items;
 }
 
-/* The different blocks: where each is first and how often it is there, and which one each block of
- * the tensor is. */
+/* Unique blocks: first place, count, and the unique block of each block. */
 typedef struct {
     int64_t n, *first, *count, *which;
 } Different;
@@ -186,12 +184,12 @@ static int order_numbers(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* In the order of what they are, or of where they are first. */
+/* In sorted order, or by first place. */
 static Different find_different(Arena *arena, Item *items, int64_t n, bool sorted)
 {
     Different found = {0, arena_array(arena, int64_t, n), arena_array(arena, int64_t, n),
                        arena_array(arena, int64_t, n)};
-    int64_t *first_of = arena_array(arena, int64_t, n); /* block -> the first that equals it */
+    int64_t *first_of = arena_array(arena, int64_t, n); /* block -> first equal block */
     qsort(items, (size_t)n, sizeof *items, order_items);
     for (int64_t i = 0; i < n; i++) {
         bool is_new = i == 0 || compare_items(&items[i - 1], &items[i]) != 0;
@@ -201,7 +199,7 @@ static Different find_different(Arena *arena, Item *items, int64_t n, bool sorte
     }
     if (!sorted)
         qsort(found.first, (size_t)found.n, sizeof *found.first, order_numbers);
-    int64_t *rank = arena_array(arena, int64_t, n); /* of a first one */
+    int64_t *rank = arena_array(arena, int64_t, n); /* rank of a first block */
     for (int64_t k = 0; k < found.n; k++)
         rank[found.first[k]] = k;
     for (int64_t i = 0; i < n; i++) {
@@ -211,7 +209,7 @@ static Different find_different(Arena *arena, Item *items, int64_t n, bool sorte
     return found;
 }
 
-/* A list of numbers as an output. */
+/* Outputs a list of numbers. */
 static bool tell(const KernelCall *call, int output, const int64_t *list, int64_t n, Error *err)
 {
     Local *out;

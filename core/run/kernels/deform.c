@@ -1,11 +1,10 @@
-/* deform.c - DeformConv: a convolution whose elements are read where offsets say.
+/* deform.c - DeformConv: a convolution that reads at offset places.
  *
  *     columns[ci elements][places] = mask * image at (place + element + offset)
  *     out[co][places]              = weight[co][ci elements] * columns
  *
- * Offsets and mask lie as (groups of channels that share them, elements, spatial dims) of dim 1 and
- * are found by their global numbers. Where ci or the elements are cut, what a rank holds is its
- * addend. The image is read whole.
+ * Dim 1 of offsets and mask is (offset groups, elements, spatial dims), found by global index.
+ * Where ci or elements are sharded the result is this rank's addend. The image is unsharded.
  * Source: the ONNX operator schema of DeformConv, opset 19 and 22.
  */
 #include "core/run/kernels/taps.h"
@@ -17,7 +16,7 @@ typedef struct {
     Local *out;
     const double *x, *w, *shift, *factor; /* factor NULL: ones */
     Window window;
-    LocalWindow held; /* its counts: places and elements that are here */
+    LocalWindow held; /* local counts of places and elements */
     const int64_t *place[SPATIAL_MAX], *element[SPATIAL_MAX]; /* global */
     const int64_t *major, *minor;                             /* global channels of the weight */
     int64_t n_places, n_elements, group, offset_group;
@@ -60,7 +59,7 @@ static bool open_deform(const KernelCall *call, Deform *c, Error *err)
     c->group = args_int(&rule, "group", 1);
     c->offset_group = args_int(&rule, "offset_group", 1);
     if (c->group < 1 || c->offset_group < 1 || !fits(c))
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     for (int d = 0; d < c->window.n; d++) {
         c->place[d] = kernel_globals(call->scratch, &c->out->runs[2 + d]);
         c->element[d] = kernel_globals(call->scratch, &c->weight->runs[2 + d]);
@@ -81,8 +80,8 @@ static bool open_deform(const KernelCall *call, Deform *c, Error *err)
     return true;
 }
 
-/* The row of offsets (n: numbers of an element, `which` of them) or of the mask (1, 0) for a group
- * and an element; -1: another rank's. */
+/* The row of offsets (n numbers per element, number `which`) or of the mask (1, 0) for a group and
+ * an element; -1: on another rank. */
 static int64_t row_beside(const Deform *c, const Local *beside, int64_t group, const int64_t *k,
                           int64_t n, int64_t which)
 {
@@ -92,7 +91,7 @@ static int64_t row_beside(const Deform *c, const Local *beside, int64_t group, c
     return runs_find(&beside->runs[1], at * n + which);
 }
 
-/* One row of the columns: an element of a channel at every place. */
+/* A row of the columns: an element of a channel at every place. */
 static bool fill_row(const Deform *c, int64_t batch, int64_t channel, int64_t e, double *to)
 {
     int n = c->window.n;
@@ -138,7 +137,7 @@ static bool add_bias(const Deform *c, double *y, Error *err)
     if (!bias || !c->call->first)
         return true;
     if (shape_elements(&bias->shape) != channels)
-        return error_kind(err, ERROR_RUN, "its bias is held in another size");
+        return error_kind(err, ERROR_RUN, "its bias has another size");
     const double *b = kernel_doubles(c->call, 3);
     for (int64_t i = 0; i < shape_elements(&c->out->shape); i++)
         y[i] += b[i / c->n_places % channels];
@@ -162,7 +161,7 @@ static bool deform_conv(const KernelCall *call, Error *err)
             for (int64_t i = 0; i < p.k; i++) {
                 int64_t channel = group * c.weight->whole.dim[1] + c.minor[i / c.n_elements];
                 if (!fill_row(&c, b, channel, i % c.n_elements, c.columns + i * p.n))
-                    return error_kind(err, ERROR_RUN, "an operand is held by other ranks");
+                    return error_kind(err, ERROR_RUN, "an operand is on another rank");
             }
             p.m = end - start;
             kernel_multiply(call, &p, DT_F64, c.w + start * p.k, c.columns,

@@ -1,13 +1,11 @@
-/* einsum.c - Einsum: the product of the inputs at each index point, summed over what the output
- * misses. Read off the op space: which index dim each operand dim is; its length here is that of
- * the part. Summed in double (integers in int64_t), one point after the other.
- */
+/* einsum.c - Einsum: sums of products over index points. The op space gives the index dim of each
+ * operand dim, with local lengths. Summed in double (integers in int64_t), point by point. */
 #include "core/run/kernel.h"
 
 typedef struct {
-    int n_index, order[X_MAX]; /* index dims: those of the output, then those summed over */
+    int n_index, order[X_MAX]; /* index dims: output ones, then summed ones */
     int64_t length[X_MAX];
-    int64_t (*stride)[X_MAX]; /* by operand: places between neighbours along each index dim */
+    int64_t (*stride)[X_MAX]; /* by operand: strides of each index dim */
     int64_t n_kept, n_summed;
 } Points;
 
@@ -24,7 +22,7 @@ static bool place_operand(const Operand *operand, const Local *local, Points *po
             return error_kind(err, ERROR_RUN, "a dim is no index of the equation");
         int index = factors->index[0];
         if (points->length[index] >= 0 && points->length[index] != local->shape.dim[d])
-            return error_kind(err, ERROR_RUN, "an index is held in two lengths");
+            return error_kind(err, ERROR_RUN, "operands differ in the length of an index");
         points->length[index] = local->shape.dim[d];
         stride[index] += own[d];
     }
@@ -53,7 +51,7 @@ static bool find_points(const KernelCall *call, const OpSpace *space, Points *po
     return true;
 }
 
-/* Where an operand's element is for the i-th of all points. */
+/* The place in an operand of the i-th point. */
 static int64_t place_at(const Points *points, int operand, int64_t i)
 {
     int64_t at = 0;

@@ -1,8 +1,8 @@
-/* elementwise.c - operators that compute each element from one element of each input.
+/* elementwise.c - elementwise operators.
  *
- * A row is a name and an expression of x, y, z (the inputs, which broadcast) and p, q (attributes),
- * in the type T of the class the op is computed in: that of its first input, for Where of its
- * second. Comparisons answer 0 or 1. An input that is absent is p or q everywhere.
+ * A row is a name and an expression of x, y, z (broadcast inputs) and p, q (attributes), in type T
+ * of the op's number class: that of its first input, for Where of its second. Comparisons give 0 or
+ * 1. An absent input is p or q.
  */
 #include "core/run/kernels/elementwise.h"
 
@@ -11,8 +11,7 @@
 
 ELEMENT_FUNCTIONS(static inline)
 
-/* What p and q are: an attribute and its default. A text counts as 1 unless it is
- * "none" or "LEFT". */
+/* Attributes p and q and their defaults. A string counts as 1 unless it is "none" or "LEFT". */
 static const struct {
     const char *op_type, *attr[2];
     double fallback[2];
@@ -62,7 +61,7 @@ ELEMENT_ROWS(FF, II, BB)
 #undef BB
 
 typedef struct {
-    int n_inputs; /* 0: one or more */
+    int n_inputs; /* 0: variadic */
     BlockFn *block[NUMBER_KINDS];
 } ElementRow;
 
@@ -96,43 +95,44 @@ static BlockFn *block_of(const ElementRow *row, Number number, Dtype dtype)
     return row->block[number];
 }
 
-/* The dims of an op without size 1, neighbours joined where every input walks on evenly. */
+/* The dims of an op without size 1, joined where all inputs have regular strides. */
 typedef struct {
     int n_dims;
     int64_t size[DIMS_MAX], stride[DIMS_MAX][3];
     int64_t n; /* elements */
-} Walk;
+} BroadcastDims;
 
-static bool walk_of(const Local *const in[3], const Local *out, Walk *walk, Error *err)
+static bool broadcast_dims(const Local *const in[3], const Local *out, BroadcastDims *dims,
+                           Error *err)
 {
     int64_t stride[3][DIMS_MAX] = {{0}};
     for (int k = 0; k < 3; k++)
         if (in[k] && !kernel_broadcast(in[k], out, stride[k], err))
             return false;
 
-    *walk = (Walk){.n = shape_elements(&out->shape)};
+    *dims = (BroadcastDims){.n = shape_elements(&out->shape)};
     for (int64_t d = 0; d < out->shape.n_dims; d++) {
         int64_t size = out->shape.dim[d];
-        int last = walk->n_dims - 1;
+        int last = dims->n_dims - 1;
         bool joins = last >= 0;
         for (int k = 0; k < 3; k++)
-            joins = joins && walk->stride[last][k] == stride[k][d] * size;
+            joins = joins && dims->stride[last][k] == stride[k][d] * size;
         if (size == 1)
             continue;
         if (joins)
-            walk->size[last] *= size;
+            dims->size[last] *= size;
         else
-            walk->size[++last] = size;
-        walk->n_dims = last + 1;
+            dims->size[++last] = size;
+        dims->n_dims = last + 1;
         for (int k = 0; k < 3; k++)
-            walk->stride[last][k] = stride[k][d];
+            dims->stride[last][k] = stride[k][d];
     }
-    if (walk->n_dims == 0)
-        walk->size[walk->n_dims++] = 1;
+    if (dims->n_dims == 0)
+        dims->size[dims->n_dims++] = 1;
     return true;
 }
 
-/* What block functions read of an input: its elements where they lie, or converted ones. */
+/* Input of a block function: elements in place, or converted. */
 static const void *input_block(const Local *in, int64_t at, int64_t step, int64_t n, Number number,
                                NumberBlock *room)
 {
@@ -165,7 +165,7 @@ static void load_params(const double params[2], Number number, Dtype dtype, Numb
 }
 
 /* out = fn(in..); an absent input k is params[k - 1], of which there are two. */
-static void compute(BlockFn *fn, Number number, const Local *const in[3], const Walk *walk,
+static void compute(BlockFn *fn, Number number, const Local *const in[3], const BroadcastDims *dims,
                     Local *out, const double params[2])
 {
     NumberBlock room[3], converted;
@@ -177,23 +177,23 @@ static void compute(BlockFn *fn, Number number, const Local *const in[3], const 
             elements_copy(held, &room[k], (char *)&converted + (k - 1) * number_bytes(number), 0,
                           ELEMENT_BLOCK);
 
-    int last = walk->n_dims - 1;
+    int last = dims->n_dims - 1;
     int64_t at[DIMS_MAX] = {0}, place[3] = {0};
-    for (int64_t done = 0; done < walk->n;) {
-        for (int64_t i = 0; i < walk->size[last]; i += ELEMENT_BLOCK) {
-            int64_t n = walk->size[last] - i < ELEMENT_BLOCK ? walk->size[last] - i : ELEMENT_BLOCK;
+    for (int64_t done = 0; done < dims->n;) {
+        for (int64_t i = 0; i < dims->size[last]; i += ELEMENT_BLOCK) {
+            int64_t n = dims->size[last] - i < ELEMENT_BLOCK ? dims->size[last] - i : ELEMENT_BLOCK;
             const void *block[3] = {&room[0], &room[1], &room[2]};
             for (int k = 0; k < 3; k++)
                 if (in[k])
-                    block[k] = input_block(in[k], place[k] + i * walk->stride[last][k],
-                                           walk->stride[last][k], n, number, &room[k]);
+                    block[k] = input_block(in[k], place[k] + i * dims->stride[last][k],
+                                           dims->stride[last][k], n, number, &room[k]);
             compute_block(fn, number, block, out, done, n, &converted);
             done += n;
         }
         for (int d = last - 1; d >= 0; d--) {
-            bool wraps = ++at[d] == walk->size[d];
+            bool wraps = ++at[d] == dims->size[d];
             for (int k = 0; k < 3; k++)
-                place[k] += walk->stride[d][k] * (wraps ? 1 - walk->size[d] : 1);
+                place[k] += dims->stride[d][k] * (wraps ? 1 - dims->size[d] : 1);
             if (!wraps)
                 break;
             at[d] = 0;
@@ -234,11 +234,11 @@ static bool apply(const KernelCall *call, Number number, const Local *const in[3
 {
     const ElementRow *row = call->kernel->row;
     double params[2];
-    Walk walk;
-    if (!walk_of(in, call->output[0], &walk, err))
+    BroadcastDims dims;
+    if (!broadcast_dims(in, call->output[0], &dims, err))
         return false;
     element_params(call, params);
-    compute(block_of(row, number, call->input[0]->dtype), number, in, &walk, call->output[0],
+    compute(block_of(row, number, call->input[0]->dtype), number, in, &dims, call->output[0],
             params);
     return true;
 }
@@ -251,7 +251,7 @@ static bool apply_many(const KernelCall *call, Number number, Error *err)
     if (call->n_inputs == 1) {
         int64_t n = shape_elements(&out->shape);
         if (shape_elements(&call->input[0]->shape) != n)
-            return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+            return error_kind(err, ERROR_RUN, "input and output differ in shape");
         elements_copy(out->dtype, out->data, call->input[0]->data, 1, n);
         return true;
     }

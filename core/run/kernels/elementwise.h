@@ -1,8 +1,7 @@
-/* elementwise.h - the expressions of operators that compute each element from one of each input.
+/* elementwise.h - expressions of elementwise operators.
  *
- * One table, of which the host kernels are functions and the texts for a GPU are strings: so
- * whatever stands here is C and CUDA alike. x, y, z are the inputs, p, q the attributes, T the type
- * of the class that is computed in.
+ * One table for host kernels (compiled) and device kernels (as text), so each expression is valid C
+ * and CUDA. x, y, z are the inputs, p, q the attributes, T the type of the number class.
  */
 #ifndef CORE_RUN_KERNELS_ELEMENTWISE_H
 #define CORE_RUN_KERNELS_ELEMENTWISE_H
@@ -11,7 +10,7 @@
 
 #include <math.h>
 
-/* Integers wrap; what C leaves undefined (a division by zero) gives 0. */
+/* Integers wrap; what is undefined in C (division by zero) gives 0. */
 #define WRAP(x, op, y) ((int64_t)((uint64_t)(x)op(uint64_t)(y)))
 
 #define ELEMENT_FUNCTIONS(INLINE)                                                                  \
@@ -126,7 +125,7 @@
     FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
     FF(IS_INF, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
 
-/* 64 bits without a sign are held as int64_t: what orders them, or divides, sees what they are. */
+/* u64 is held as int64_t; ops that compare or divide have a row for it. */
 #define UNSIGNED_ROWS(U)                                                                           \
     U(DIV, y == 0 ? 0 : x / y)                                                                     \
     U(MOD, y == 0 ? 0 : x % y)                                                                     \
@@ -142,7 +141,7 @@
     U(RELU, x)                                                                                     \
     U(BIT_SHIFT, y > 63 ? 0 : p != 0 ? x >> y : x << y)
 
-/* p and q of a call, and the class it is computed in: integers beside a float (Pow) in double. */
+/* p and q of a call, and its number class: double for integers beside a float (Pow). */
 void element_params(const KernelCall *call, double params[2]);
 Number element_class(const KernelCall *call);
 

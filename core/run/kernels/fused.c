@@ -1,4 +1,4 @@
-/* fused.c - operators that exporters and frameworks fuse: activations with a bias, gates, sums with
+/* fused.c - fused operators of exporters and frameworks: activations with a bias, gates, sums with
  * a norm, a product with a bias.
  *
  *     BiasGelu       y = gelu(x + bias)                  bias: of the last dim
@@ -28,7 +28,7 @@ static bool all_computed(const KernelCall *call, Error *err)
 
 static bool unequal(Error *err)
 {
-    return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+    return error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
 
 /* ---- activations ---- */
@@ -130,7 +130,7 @@ static bool swiglu(const KernelCall *call, Error *err)
 
 /* ---- sums with a norm ---- */
 
-/* Where scale, shift and bias stand; -1: none. */
+/* Indices of scale, shift and bias; -1: none. */
 typedef struct {
     int scale, shift, bias;
 } SkipForm;
@@ -227,7 +227,7 @@ static bool linear(const KernelCall *call, Error *err)
     Local *out = call->output[0];
     int64_t last = x->shape.n_dims - 1, n = shape_elements(&out->shape);
     if (op_attr_int(kernel_graph(call), call->op, "trans_x", 0) != 0)
-        return error_kind(err, ERROR_RUN, "a transposed input is not run");
+        return error_kind(err, ERROR_RUN, "a transposed input is not supported");
     if (last < 0 || w->shape.n_dims != 2 || w->shape.dim[1] != x->shape.dim[last] ||
         x->dtype != w->dtype || x->dtype != out->dtype ||
         (bias && shape_elements(&bias->shape) != w->shape.dim[0]))

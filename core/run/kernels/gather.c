@@ -1,15 +1,15 @@
 /* gather.c - Gather, GatherND, GatherElements: rows and elements of a tensor by index.
  *
- * Indices are global numbers, so each is looked up in the runs of the data's part. Where the
- * gathered dim is cut (a reduce dim: each rank has some rows) a row that is not here leaves zeros,
- * and the sum over the ranks has it once; elsewhere a row that is not here is an error. All points
- * of the indices make one dim of the output, between the dims of the data before and after.
+ * Indices are global and looked up in the runs of the data's part. Where the gathered dim is
+ * sharded (a reduce dim: each rank has some rows) rows of other ranks give zeros, and the reduction
+ * adds each once; elsewhere a missing row is an error. The points of the indices form one dim of
+ * the output, between the data's dims before and after.
  */
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
 
-/* The indices that the output's part needs: shape of that part, and where they are held. */
+/* The indices for the local output: shape, and places in the indices. */
 typedef struct {
     Shape points;
     Picks held;
@@ -32,7 +32,8 @@ static Points points_of(const KernelCall *call, int64_t first, int64_t n)
     return points;
 }
 
-/* Adds to *place where global index `at` of a data dim lies; PICK_NONE when another rank has it. */
+/* Adds to *place the place of global index `at` along a data dim; PICK_NONE when another rank has
+ * it. */
 static bool find_row(const KernelCall *call, int64_t dim, int64_t at, int64_t stride,
                      int64_t *place, Error *err)
 {
@@ -43,7 +44,7 @@ static bool find_row(const KernelCall *call, int64_t dim, int64_t at, int64_t st
                           size);
     int64_t found = runs_find(&data->runs[dim], global);
     if (found < 0 && !call->reduce_cut)
-        return error_kind(err, ERROR_RUN, "row %" PRId64 " is held by another rank", global);
+        return error_kind(err, ERROR_RUN, "row %" PRId64 " is on another rank", global);
     if (found < 0 || *place == PICK_NONE)
         *place = PICK_NONE;
     else
@@ -51,7 +52,7 @@ static bool find_row(const KernelCall *call, int64_t dim, int64_t at, int64_t st
     return true;
 }
 
-/* rows[point]: where in the data the point's indices lead, by n components from dim `first` on. */
+/* rows[point]: place in the data of the point's n components from dim `first` on. */
 static bool find_rows(const KernelCall *call, const Points *points, int64_t first, int64_t n,
                       int64_t *rows, Error *err)
 {
@@ -67,7 +68,7 @@ static bool find_rows(const KernelCall *call, const Points *points, int64_t firs
                 if (!find_row(call, first + c, at, stride[first + c], &rows[s.to + i], err))
                     return false;
             }
-    return n_found == points->n || error_kind(err, ERROR_RUN, "indices are held by other ranks");
+    return n_found == points->n || error_kind(err, ERROR_RUN, "indices are on other ranks");
 }
 
 /* out[before.., point, after..] from data[before.., row of the point, after..]: `before` dims, then
@@ -98,7 +99,7 @@ static bool take_rows(const KernelCall *call, int64_t before, int64_t after, int
         n_rows += rows[i] != PICK_NONE;
     int64_t n_missing = n_rows * n_each - local_pick(out, data, &picks);
     return n_missing == 0 ||
-           error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are on other ranks", n_missing);
 }
 
 static bool check(const KernelCall *call, Error *err)
@@ -125,7 +126,7 @@ static bool gather(const KernelCall *call, Error *err)
            take_rows(call, axis, axis + 1, points.n, rows, err);
 }
 
-/* Adds what the batch dims, which data and indices share, say of each point. */
+/* Adds the places of the batch dims that data and indices share. */
 static bool add_batch(const KernelCall *call, const Points *points, int64_t n_batch, int64_t *rows,
                       Error *err)
 {
@@ -163,8 +164,7 @@ static bool gather_nd(const KernelCall *call, Error *err)
            take_rows(call, 0, n_batch + n, points.n, rows, err);
 }
 
-/* Tables of places by output dim in data and indices; along the axis the data's follow the index.
- */
+/* Tables of places per output dim in an operand, without the axis. */
 static Picks same_places(const KernelCall *call, const Local *from, int64_t axis_left_out)
 {
     const Local *out = call->output[0];
@@ -195,7 +195,7 @@ static bool gather_elements(const KernelCall *call, Error *err)
             int64_t x = in_data.from[d][rest % out->shape.dim[d]];
             int64_t y = in_indices.from[d][rest % out->shape.dim[d]];
             if (x == PICK_NONE || y == PICK_NONE)
-                return error_kind(err, ERROR_RUN, "elements are held by other ranks");
+                return error_kind(err, ERROR_RUN, "elements are on other ranks");
             from += x;
             at += y;
         }

@@ -1,6 +1,6 @@
 #include "core/run/kernels/heads.h"
 
-/* How the packed dim splits: as many numbers in a row as are of the first head. */
+/* Splits the packed dim into heads of equal local size. */
 static bool split_packed(const KernelCall *call, int64_t n_heads, HeldHeads *out, Error *err)
 {
     int64_t size = out->local->whole.dim[2];
@@ -15,7 +15,7 @@ static bool split_packed(const KernelCall *call, int64_t n_heads, HeldHeads *out
     for (int64_t i = 0; i < out->h; i++) {
         head[i] = global[i * out->d] / each;
         if (global[(i + 1) * out->d - 1] / each != head[i])
-            return error_kind(err, ERROR_RUN, "heads are held in parts of several sizes");
+            return error_kind(err, ERROR_RUN, "parts of heads differ in size");
     }
     out->head = head;
     return true;

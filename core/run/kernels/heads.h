@@ -2,8 +2,8 @@
  *
  *     packed    b s (h d)      else     b h s d
  *
- * Heads and the numbers of each may be cut; which heads are here is told by their global numbers.
- * A head is a matrix of positions by numbers, loaded as numbers of a class and stored from them.
+ * Heads and their numbers may be sharded; global indices tell which heads are held. A head is a
+ * matrix of positions by numbers, loaded and stored as numbers of a class.
  */
 #ifndef CORE_RUN_KERNELS_HEADS_H
 #define CORE_RUN_KERNELS_HEADS_H
@@ -11,18 +11,18 @@
 #include "core/run/kernel.h"
 
 typedef struct {
-    const Local *local; /* NULL: an operand that is absent: no heads, no positions */
+    const Local *local; /* NULL: operand absent, no heads, no positions */
     bool packed;
-    int64_t b, h, s, d;  /* as held; d: numbers of a head */
-    const int64_t *head; /* global numbers, ascending */
+    int64_t b, h, s, d;  /* local sizes; d: numbers of a head */
+    const int64_t *head; /* global indices, ascending */
 } HeldHeads;
 
-/* n_heads: of the whole operand, asked for where it is packed. */
+/* n_heads: of the whole operand, required where it is packed. */
 bool held_heads(const KernelCall *call, const Local *local, int64_t n_heads, HeldHeads *out,
                 Error *err);
-int64_t held_heads_find(const HeldHeads *heads, int64_t global); /* -1: held by another rank */
+int64_t held_heads_find(const HeldHeads *heads, int64_t global); /* -1: on another rank */
 
-/* Head `head` of batch element `batch`, both as held: [s][d]. */
+/* Local head `head` of local batch element `batch`: [s][d]. */
 void held_heads_load(const HeldHeads *heads, int64_t batch, int64_t head, Number number, void *out);
 void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Number number,
                       const void *from);

@@ -1,7 +1,6 @@
-/* image.c - operators that normalize an image: by given numbers a channel (BatchNormalization), by
- * its own mean and deviation (InstanceNormalization, GroupNormalization), by neighbouring channels
- * (LRN). Computed in double and rounded once.
- */
+/* image.c - normalization of images: by given statistics (BatchNormalization), by their own
+ * (InstanceNormalization, GroupNormalization), by neighbouring channels (LRN). Computed in double
+ * and rounded once. */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
 
@@ -23,7 +22,7 @@ static bool open_rows(const KernelCall *call, Rows *rows, Error *err)
     *rows = (Rows){.in = call->input[0], .out = call->output[0], .pixels = 1};
     const Shape *shape = &rows->in->shape;
     if (!shape_equal(shape, &rows->out->shape))
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     rows->channels = shape->n_dims > 1 ? shape->dim[1] : 1;
     rows->n_rows = shape->dim[0] * rows->channels;
     for (int64_t d = 2; d < shape->n_dims; d++)
@@ -35,7 +34,7 @@ static bool is_whole(const Local *local, int64_t first, Error *err)
 {
     for (int64_t d = first; d < local->shape.n_dims; d++)
         if (local->shape.dim[d] != local->whole.dim[d])
-            return error_kind(err, ERROR_RUN, "dim %" PRId64 " is cut", d);
+            return error_kind(err, ERROR_RUN, "dim %" PRId64 " is sharded", d);
     return true;
 }
 
@@ -46,7 +45,7 @@ static bool load_list(const KernelCall *call, int input, int64_t n, double **out
     if (!local || !kernel_computes(local, err))
         return error_kind(err, ERROR_RUN, "input %d is absent", input);
     if (shape_elements(&local->shape) != n)
-        return error_kind(err, ERROR_RUN, "input %d is held in another size", input);
+        return error_kind(err, ERROR_RUN, "input %d has another size", input);
     *out = arena_array(call->scratch, double, n);
     local_load(local, 0, 1, n, NUMBER_F64, *out);
     return true;
@@ -82,7 +81,7 @@ static void moments(const Rows *rows, int64_t first, int64_t n, int64_t step, do
     *variance = squares / count;
 }
 
-/* Whether statistics are taken of the input, which each operator set says differently. */
+/* Whether statistics come from the input; opsets say so differently. */
 static bool is_training(const KernelCall *call, const RuleCall *rule)
 {
     if (rule->opset >= 14)
@@ -95,8 +94,8 @@ static bool is_training(const KernelCall *call, const RuleCall *rule)
     return tells;
 }
 
-/* What a training step leaves: the given mean and variance moved towards those of the input, and,
- * before opset 14, these themselves. */
+/* Outputs of a training step: running mean and variance and, before opset 14, those of the input.
+ */
 static bool tell_statistics(const KernelCall *call, const RuleCall *rule, int64_t n,
                             const double *const given[2], const double *const found[2], Error *err)
 {
@@ -109,7 +108,7 @@ static bool tell_statistics(const KernelCall *call, const RuleCall *rule, int64_
         if (!kernel_computes(out, err))
             return false;
         if (shape_elements(&out->shape) != n)
-            return error_kind(err, ERROR_RUN, "output %d is held in another size", o);
+            return error_kind(err, ERROR_RUN, "output %d has another size", o);
         for (int64_t c = 0; c < n; c++) {
             double number = o < 3 ? was[c] * keep + of[c] * (1 - keep) : of[c];
             local_store(out, c, 1, NUMBER_F64, &number);
@@ -143,7 +142,7 @@ static bool batch_norm(const KernelCall *call, Error *err)
         found[k] = training ? arena_array(call->scratch, double, rows.channels) : given[k];
     if (training && (call->input[0]->shape.dim[0] != call->input[0]->whole.dim[0] ||
                      (!each && !is_whole(call->input[0], 2, err))))
-        return error_kind(err, ERROR_RUN, "what statistics are taken of is cut");
+        return error_kind(err, ERROR_RUN, "a dim that statistics are taken over is sharded");
     for (int64_t c = 0; training && c < rows.channels; c++)
         moments(&rows, c, rows.n_rows / rows.channels, rows.channels, x, &found[0][c],
                 &found[1][c]);
@@ -157,7 +156,7 @@ static bool batch_norm(const KernelCall *call, Error *err)
 
 /* ---- by their own mean ---- */
 
-/* Scale and bias: a number for each `each` channels. */
+/* Scale and bias: one per `each` channels. */
 static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Error *err)
 {
     Rows rows;
@@ -167,7 +166,7 @@ static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Erro
         !load_list(call, 2, rows.channels / each, &bias, err))
         return false;
     if (rows.channels % n_group != 0)
-        return error_kind(err, ERROR_RUN, "a group of channels is cut");
+        return error_kind(err, ERROR_RUN, "a group of channels is sharded");
     double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
     double *x = arena_array(call->scratch, double, rows.pixels);
     for (int64_t first = 0; first < rows.n_rows; first += n_group) {
@@ -213,7 +212,7 @@ static bool lrn(const KernelCall *call, Error *err)
     double bias = op_attr_float(graph, call->op, "bias", 1);
     for (int64_t d = 0; d < in->shape.n_dims; d++)
         if (d != 1 && in->shape.dim[d] != out->shape.dim[d])
-            return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+            return error_kind(err, ERROR_RUN, "input and output differ in shape");
     const int64_t *global = kernel_globals(call->scratch, &out->runs[1]);
     int64_t n_in = in->shape.dim[1], n_out = out->shape.dim[1], pixels = 1;
     for (int64_t d = 2; d < in->shape.n_dims; d++)
@@ -229,7 +228,7 @@ static bool lrn(const KernelCall *call, Error *err)
                 int64_t at = global[c] - before + k, place = runs_find(&in->runs[1], at);
                 bool inside = 0 <= at && at < in->whole.dim[1];
                 if (inside && (place < 0 || own < 0))
-                    return error_kind(err, ERROR_RUN, "a channel is held by other ranks");
+                    return error_kind(err, ERROR_RUN, "a channel is on another rank");
                 sum += inside ? x[place] * x[place] : 0;
             }
             double y = x[own] / pow(bias + alpha / (double)size * sum, beta);

@@ -1,18 +1,17 @@
-/* integer.c - products of matrices of integers: MatMulInteger, QLinearMatMul and their kin.
+/* integer.c - integer matrix products: MatMulInteger, QLinearMatMul and others.
  *
  *     out = sum over k of (a - zero of a) (b - zero of b), times both scales, over that of out
  *
- * The sums are of whole numbers in double, exact up to 2^53. Scales and zero points are one number,
- * one for each row of a or column of b, or one for each of every matrix of a batch; they are found
- * by global numbers. Where k is cut the sums are addends, which integers and floats can be;
- * numbers that are rounded to few bits have whole sums.
+ * Integer sums are in double, exact up to 2^53. Scales and zero points are scalars, one per row of
+ * a or column of b, or one per matrix of a batch, found by global index. Where k is sharded, sums
+ * are addends of integer or float outputs; rounded outputs need whole sums.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
 
 #include <math.h>
 
-/* Where the operands of one number, row or column stand; -1: none. */
+/* Indices of the operands with scales and zero points; -1: none. */
 typedef struct {
     int b;
     int a_scale, a_zero, b_scale, b_zero, out_scale, out_zero, bias;
@@ -32,7 +31,7 @@ static const Local *input_of(const KernelCall *call, int input)
     return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
 }
 
-/* The place in a line of numbers for the element at `at` of a side; -1: another rank's. */
+/* The place in scales or zero points for the element at `at`; -1: on another rank. */
 static int64_t line_place(const Side *side, const Local *line, const int64_t *at)
 {
     int64_t n = side->local->shape.n_dims, place = 0;
@@ -61,7 +60,7 @@ static void place_of(const Side *side, int64_t i, int64_t at[DIMS_MAX])
         at[d] = i % shape->dim[d];
 }
 
-/* The number of the line for element i; `absent` where there is no line. */
+/* Scale or zero point for element i; `absent` without an operand. */
 static bool line_number(const KernelCall *call, const Side *side, int input, int64_t i,
                         double absent, double *out, Error *err)
 {
@@ -73,7 +72,7 @@ static bool line_number(const KernelCall *call, const Side *side, int input, int
     place_of(side, i, at);
     int64_t place = line_place(side, line, at);
     if (place < 0)
-        return error_kind(err, ERROR_RUN, "a scale or zero point is held by other ranks");
+        return error_kind(err, ERROR_RUN, "a scale or zero point is on another rank");
     local_load(line, place, 1, 1, NUMBER_F64, out);
     return true;
 }
@@ -86,7 +85,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
     int64_t n = shape_elements(shape), last = shape->n_dims - 1;
     *out = (Side){.local = local, .left = left};
     if (last < 0 || !kernel_computes(local, err))
-        return error_kind(err, ERROR_RUN, "a product needs operands with dims");
+        return error_kind(err, ERROR_RUN, "a product needs operands with at least one dim");
     for (int i = 0; i < 2; i++) {
         const Local *line = input_of(call, i == 0 ? scale : zero);
         if (line && !kernel_computes(line, err))
@@ -117,7 +116,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
 
 /* ---- products ---- */
 
-/* The matrix of a side that the matrix at `batch` of the output is of; -1: sizes do not fit. */
+/* The matrix of an operand for matrix `batch` of the output; -1: shapes do not match. */
 static int64_t matrix_of(const Side *side, const Shape *batch, int64_t index)
 {
     int64_t n = side->local->shape.n_dims - 2, place = 0, step = 1;
@@ -148,13 +147,12 @@ static bool one_number(const KernelCall *call, int input, double absent, double 
     if (!local)
         return true;
     if (!kernel_computes(local, err) || shape_elements(&local->shape) != 1)
-        return error_kind(err, ERROR_RUN, "input %d is not one number", input);
+        return error_kind(err, ERROR_RUN, "input %d is not a scalar", input);
     local_load(local, 0, 1, 1, NUMBER_F64, out);
     return true;
 }
 
-/* A sum as an element: scaled in single precision, as scales are given, and rounded to even where
- * the output is of few bits. */
+/* Finishes a sum: scaled in single precision, rounded to even for quantized outputs. */
 static double finished(const Integers *n, double sum, double by, double bias)
 {
     const Local *out = n->call->output[0];
@@ -187,12 +185,12 @@ static bool multiply(const Integers *n, Error *err)
     Product p = {.m = n->a.rows, .n = n->b.columns, .k = n->a.columns, .scale = 1};
     int64_t n_batch = batch.n_dims < 0 ? 0 : shape_elements(&batch), each = p.m * p.n;
     if (n->b.rows != p.k || n_batch * each != shape_elements(&call->output[0]->shape))
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     double *sums = arena_array(call->scratch, double, each);
     for (int64_t i = 0; each > 0 && i < n_batch; i++) {
         int64_t a_at = matrix_of(&n->a, &batch, i), b_at = matrix_of(&n->b, &batch, i);
         if (a_at < 0 || b_at < 0)
-            return error_kind(err, ERROR_RUN, "a batch dim is held in two lengths");
+            return error_kind(err, ERROR_RUN, "operands differ in the length of a batch dim");
         memset(sums, 0, (size_t)each * sizeof *sums);
         kernel_multiply(call, &p, DT_F64, n->a.numbers + a_at * p.m * p.k,
                         n->b.numbers + b_at * p.k * p.n, sums);
@@ -214,7 +212,7 @@ static bool matmul_integer(const KernelCall *call, Error *err)
         !one_number(call, form->out_zero, 0, &n.out_zero, err))
         return false;
     if (bias && (!kernel_computes(bias, err) || shape_elements(&bias->shape) != n.b.columns))
-        return error_kind(err, ERROR_RUN, "its bias is held in another size");
+        return error_kind(err, ERROR_RUN, "its bias has another size");
     if (bias && call->first)
         n.bias = kernel_doubles(call, form->bias);
     return multiply(&n, err);

@@ -2,9 +2,9 @@
  *
  *     loss of a label = - weight[label] * log probability of the label    0 where it is ignored
  *
- * The class dim, the second of the scores, is held whole. A mean divides by the weights of the
- * labels that count, or by how many these are; where all count alike that is the global number of
- * labels, so that ranks which hold some of them leave addends of the mean.
+ * The class dim, the second of the scores, is unsharded. A mean divides by the weights of the
+ * counted labels or by their number; without weights that is the global indices, so that ranks with
+ * some labels have addends of the mean.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -30,10 +30,10 @@ static bool read_form(const KernelCall *call, Loss *loss, Error *err)
     loss->ignores = args_attr(&rule, "ignore_index") != NULL;
     loss->ignored = args_int(&rule, "ignore_index", 0);
     return loss->mean || !loss->scalar || str_eq(reduction, STR("sum")) ||
-           error_kind(err, ERROR_RUN, "it knows no reduction '%.*s'", STR_ARG(reduction));
+           error_kind(err, ERROR_RUN, "unknown reduction '%.*s'", STR_ARG(reduction));
 }
 
-/* The scores are held for the labels that are. */
+/* Checks that scores and labels have matching local shapes. */
 static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
 {
     loss->scores = call->input[0];
@@ -46,12 +46,12 @@ static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
     if (shape->n_dims < 1 || loss->labels->shape.n_dims != shape->n_dims - 1)
         return error_kind(err, ERROR_RUN, "the labels do not fit the scores");
     if (shape->dim[at] != loss->scores->whole.dim[at])
-        return error_kind(err, ERROR_RUN, "the classes are cut");
+        return error_kind(err, ERROR_RUN, "the classes are sharded");
     loss->classes = shape->dim[at];
     loss->step = 1;
     for (int64_t d = 0; d < shape->n_dims; d++) {
         if (d != at && loss->labels->shape.dim[d - (d > at)] != shape->dim[d])
-            return error_kind(err, ERROR_RUN, "scores and labels are held in sizes that differ");
+            return error_kind(err, ERROR_RUN, "scores and labels differ in shape");
         loss->step *= d > at ? shape->dim[d] : 1;
     }
     loss->n = shape_elements(&loss->labels->shape);
@@ -67,14 +67,14 @@ static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
     if (!kernel_computes(weights, err))
         return false;
     if (shape_elements(&weights->shape) != loss->classes)
-        return error_kind(err, ERROR_RUN, "the weights are not those of all classes");
+        return error_kind(err, ERROR_RUN, "there is not one weight per class");
     loss->weight = arena_array(call->scratch, double, loss->classes);
     local_load(weights, 0, 1, loss->classes, NUMBER_F64, loss->weight);
     return true;
 }
 
-/* The log probability of class `at` for the label at place i, 0 where that is ignored (below 0).
- * Those of all classes are also an output, where `told` is. */
+/* The log probability of class `at` for label i, 0 when ignored (negative). `told` gets those of
+ * all classes. */
 static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *told)
 {
     int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
@@ -96,7 +96,7 @@ static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *to
     return at < 0 ? 0 : row[at];
 }
 
-/* The weight of the label at place i, 0 where it is ignored; *at is its class. */
+/* The weight of label i, 0 when ignored; *at is its class. */
 static bool read_label(const Loss *loss, int64_t i, int64_t *at, double *weight, Error *err)
 {
     local_load(loss->labels, i, 1, 1, NUMBER_I64, at);
@@ -122,7 +122,7 @@ static void finish(const KernelCall *call, const Loss *loss, double sum, double 
     if (loss->scalar)
         local_store(call->output[0], 0, 1, NUMBER_F64, &sum);
     Local *total = !loss->takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
-    if (total && loss->scalar) /* of the weights; nobody asks for it beside all losses */
+    if (total && loss->scalar) /* sum of the weights; unused without reduction */
         local_store(total, 0, 1, NUMBER_F64, &weights);
 }
 
@@ -136,7 +136,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
           *told = loss.takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
     if (shape_elements(&out->shape) != (loss.scalar ? 1 : loss.n) ||
         (told && !shape_equal(&told->shape, &loss.scores->shape)))
-        return error_kind(err, ERROR_RUN, "the outputs do not fit the inputs");
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     double sum = 0, weights = 0;
     for (int64_t i = 0; i < loss.n; i++) {
         double weight;

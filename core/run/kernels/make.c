@@ -1,8 +1,8 @@
-/* make.c - operators that make elements from none: Constant, ConstantOfShape, Range,
- * and those that look at sizes alone: Shape, Size. */
+/* make.c - operators without data inputs: Constant, ConstantOfShape, Range; and of sizes: Shape,
+ * Size. */
 #include "core/run/kernel.h"
 
-/* The rank's part of a tensor that is known whole. */
+/* Copies the rank's part of a whole tensor. */
 static bool take_part(const KernelCall *call, const Local *whole, Error *err)
 {
     Local *out = call->output[0];
@@ -105,7 +105,7 @@ static int64_t clamp_dim(int64_t given, int64_t n_dims)
     return at < 0 ? 0 : at > n_dims ? n_dims : at;
 }
 
-/* Sizes are told by what is whole, whatever part this rank has. */
+/* Sizes are those of the whole tensor. */
 static bool shape_of(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 1, err))
@@ -117,7 +117,7 @@ static bool shape_of(const KernelCall *call, Error *err)
     start = clamp_dim(start, whole->n_dims);
     end = clamp_dim(end, whole->n_dims);
     if (out->whole.n_dims != 1 || out->whole.dim[0] != (end > start ? end - start : 0))
-        return error_kind(err, ERROR_RUN, "its output has not one number a dim");
+        return error_kind(err, ERROR_RUN, "its output does not have one number per dim");
     const int64_t *d = kernel_globals(call->scratch, &out->runs[0]);
     for (int64_t i = 0; i < out->shape.dim[0]; i++)
         local_store(out, i, 1, NUMBER_I64, &whole->dim[start + d[i]]);
@@ -141,7 +141,7 @@ static bool eye_like(const KernelCall *call, Error *err)
     Local *out = call->output[0];
     int64_t k = op_attr_int(kernel_graph(call), call->op, "k", 0), one = 1;
     if (out->shape.n_dims != 2)
-        return error_kind(err, ERROR_RUN, "its output is no matrix");
+        return error_kind(err, ERROR_RUN, "its output is not a matrix");
     const int64_t *column = kernel_globals(call->scratch, &out->runs[1]);
     const int64_t *row = kernel_globals(call->scratch, &out->runs[0]);
     for (int64_t i = 0; i < out->shape.dim[0]; i++)
@@ -151,8 +151,8 @@ static bool eye_like(const KernelCall *call, Error *err)
     return true;
 }
 
-/* values: what stands off and on. An index below 0 counts from the depth, which is whole; one
- * outside of it is nowhere on. */
+/* values: off and on. A negative index counts from the depth, which is unsharded; an index outside
+ * of it is off everywhere. */
 static bool one_hot(const KernelCall *call, Error *err)
 {
     int64_t axis, inner = 1;
@@ -166,7 +166,7 @@ static bool one_hot(const KernelCall *call, Error *err)
         inner *= indices->shape.dim[d];
     if (depth != out->whole.dim[axis] || shape_elements(&out->shape) != n * depth ||
         values->dtype != out->dtype || shape_elements(&values->shape) != 2)
-        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     elements_copy(out->dtype, out->data, values->data, 0, n * depth);
     for (int64_t i = 0; i < n; i++) {
         local_load(indices, i, 1, 1, NUMBER_I64, &at);

@@ -1,10 +1,9 @@
 /* matmul.c - MatMul and Gemm: BLAS for float and double, plain loops for the rest.
  *
- * The plain loops add along k in order, in the class of the type (element.h): they are also what a
- * run asks for that must not depend on the machine (KernelCall.blas is NULL). A part without
- * elements along k leaves zeros, an addend like any other.
+ * The plain loops add along k in order, in the class of the type (element.h); runs that must not
+ * depend on the machine use them too (KernelCall.blas is NULL). An empty part along k gives zeros.
  *
- * Calls into BLAS take turns where its work space is not safe (blas_memory.h).
+ * A lock serializes BLAS where its workspace is not thread-safe (blas_memory.h).
  */
 #include "core/run/blas_memory.h"
 #include "core/run/kernel.h"
@@ -107,7 +106,7 @@ Shape kernel_as_matrix(const Shape *shape, bool left)
     return matrix;
 }
 
-/* Matrices of an operand between neighbours along each batch dim of the output; 0: repeated. */
+/* Strides in matrices of an operand along the output's batch dims; 0: repeated. */
 static bool batch_strides(const Shape *shape, const Shape *whole, const Shape *batch,
                           int64_t stride[DIMS_MAX], Error *err)
 {
@@ -119,7 +118,7 @@ static bool batch_strides(const Shape *shape, const Shape *whole, const Shape *b
         int64_t size = shape->dim[d - skip];
         bool repeats = whole->dim[d - skip] == 1;
         if (!repeats && size != batch->dim[d])
-            return error_kind(err, ERROR_RUN, "batch dim %d is held in another length", (int)d);
+            return error_kind(err, ERROR_RUN, "batch dim %d has another length", (int)d);
         stride[d] = repeats ? 0 : step;
         step *= size;
     }
@@ -159,10 +158,10 @@ static bool matmul(const KernelCall *call, Error *err)
           batch = out->shape;
     batch.n_dims -= (x->shape.n_dims > 1) + (y->shape.n_dims > 1);
     if (a.n_dims < 2 || b.n_dims < 2 || batch.n_dims < 0)
-        return error_kind(err, ERROR_RUN, "a product needs operands with dims");
+        return error_kind(err, ERROR_RUN, "a product needs operands with at least one dim");
 
     Product p = {.scale = 1};
-    if (call->kernel->row) { /* onnxruntime's: the last two dims of an operand may be swapped */
+    if (call->kernel->row) { /* onnxruntime: the last two dims may be transposed */
         const Graph *graph = kernel_graph(call);
         p.a_turned = x->shape.n_dims > 1 && op_attr_int(graph, call->op, "transA", 0) != 0;
         p.b_turned = y->shape.n_dims > 1 && op_attr_int(graph, call->op, "transB", 0) != 0;
@@ -172,11 +171,11 @@ static bool matmul(const KernelCall *call, Error *err)
     p.k = a.dim[a.n_dims - (p.a_turned ? 2 : 1)];
     p.n = b.dim[b.n_dims - (p.b_turned ? 2 : 1)];
     if (b.dim[b.n_dims - (p.b_turned ? 1 : 2)] != p.k)
-        return error_kind(err, ERROR_RUN, "the reduce dim is held in two lengths");
+        return error_kind(err, ERROR_RUN, "operands differ in the length of the reduce dim");
     if (shape_elements(&batch) * p.m * p.n != shape_elements(&out->shape))
-        return error_kind(err, ERROR_RUN, "the output is held in another size");
+        return error_kind(err, ERROR_RUN, "the output has another size");
     if (b.n_dims == 2 && !p.a_turned && shape_elements(&a) == shape_elements(&batch) * p.m * p.k) {
-        p.m *= shape_elements(&batch); /* one matrix on the right: one product */
+        p.m *= shape_elements(&batch); /* one right matrix: a single product */
         kernel_multiply(call, &p, x->dtype, x->data, y->data, out->data);
         return true;
     }
@@ -189,7 +188,7 @@ static bool add_scaled(const Local *c, double beta, Local *out, Error *err)
     int64_t m = out->shape.dim[0], n = out->shape.dim[1], stride[2] = {0, 0}, step = 1;
     for (int64_t d = 1, e = c->shape.n_dims - 1; e >= 0; d--, e--) {
         if (d < 0 || (c->whole.dim[e] != 1 && c->shape.dim[e] != out->shape.dim[d]))
-            return error_kind(err, ERROR_RUN, "the addend is held in another size");
+            return error_kind(err, ERROR_RUN, "the addend has another size");
         stride[d] = c->whole.dim[e] == 1 ? 0 : step;
         step *= c->shape.dim[e];
     }
@@ -224,7 +223,7 @@ static bool gemm(const KernelCall *call, Error *err)
     p.k = a->shape.dim[!p.a_turned];
     p.n = b->shape.dim[!p.b_turned];
     if (b->shape.dim[p.b_turned] != p.k || out->shape.dim[0] != p.m || out->shape.dim[1] != p.n)
-        return error_kind(err, ERROR_RUN, "operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     kernel_multiply(call, &p, a->dtype, a->data, b->data, out->data);
 
     const Local *c = call->n_inputs > 2 ? call->input[2] : NULL;

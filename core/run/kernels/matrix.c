@@ -1,11 +1,10 @@
-/* matrix.c - Det: the determinant of each matrix, by elimination with the largest pivot, in double.
- * The two dims of a matrix are held whole.
- */
+/* matrix.c - Det: determinants by elimination with partial pivoting, in double. The dims of a
+ * matrix are unsharded. */
 #include "core/run/kernel.h"
 
 #include <math.h>
 
-/* The matrix, n rows, is used up. */
+/* Overwrites the n x n matrix. */
 static double determinant(double *a, int64_t n)
 {
     double product = 1;
@@ -41,10 +40,10 @@ static bool det(const KernelCall *call, Error *err)
     int64_t last = in->shape.n_dims - 1, n = last < 1 ? -1 : in->shape.dim[last];
     if (last < 1 || in->shape.dim[last - 1] != n || in->whole.dim[last] != n ||
         in->whole.dim[last - 1] != n)
-        return error_kind(err, ERROR_RUN, "its matrices are cut, or not square");
+        return error_kind(err, ERROR_RUN, "its matrices are sharded or not square");
     int64_t n_matrices = shape_elements(&out->shape);
     if (shape_elements(&in->shape) != n_matrices * n * n)
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     double *matrix = arena_array(call->scratch, double, n *n);
     for (int64_t i = 0; i < n_matrices; i++) {
         local_load(in, i * n * n, 1, n * n, NUMBER_F64, matrix);

@@ -1,19 +1,19 @@
 /* move.c - operators that only move elements: reshapes, Transpose, Expand, Slice, Split, Concat.
  *
- * A reshape copies: a local part is row-major over index dims in both of its shapes. The others
- * look up, per dim, which place of the input holds the global index that an output place needs.
+ * A reshape copies: a local part is row-major in both of its shapes. The others look up, per dim,
+ * the input place of the global index of each output place.
  */
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
 
-/* The picks must fill the output: what is not there is held by another rank. */
+/* The picks must fill the output; missing elements are on other ranks. */
 static bool pick_all(const KernelCall *call, Local *to, const Local *from, const Picks *picks,
                      Error *err)
 {
     int64_t n_missing = shape_elements(&to->shape) - kernel_pick(call, to, from, picks);
     return n_missing == 0 ||
-           error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are on other ranks", n_missing);
 }
 
 static bool check_type(const Local *a, const Local *b, Error *err)
@@ -35,7 +35,7 @@ static bool copy(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Picks of the output from an input with as many dims, every dim matched by its global index. */
+/* Picks the output from an input of equal rank, all dims by global index. */
 static bool aligned(const KernelCall *call, const Local *in, const Local *out, Picks *picks,
                     int64_t stride[DIMS_MAX], Error *err)
 {
@@ -90,7 +90,7 @@ static bool expand(const KernelCall *call, Error *err)
     return pick_all(call, out, in, &picks, err);
 }
 
-/* Where slicing begins: counted from the end when negative, kept inside the dim. */
+/* Start of a slice: negative counts from the end, clamped to the dim. */
 static int64_t slice_start(int64_t start, int64_t step, int64_t size)
 {
     if (start < 0)
@@ -169,7 +169,7 @@ static bool concat(const KernelCall *call, Error *err)
     }
     int64_t n_missing = shape_elements(&out->shape) - n_found;
     return n_missing == 0 ||
-           error_kind(err, ERROR_RUN, "%" PRId64 " elements are held by other ranks", n_missing);
+           error_kind(err, ERROR_RUN, "%" PRId64 " elements are on other ranks", n_missing);
 }
 
 static bool tile(const KernelCall *call, Error *err)

@@ -2,10 +2,10 @@
  *
  *     y[.. n] = sum over k of a[.. k] * scale[n block] * (weight[n k] - zero[n block]) + bias[n]
  *
- * A block of k shares a scale and a zero point; the numbers of a block, and the zero points of a
- * column, are packed in bytes, the first in the lowest bits. All are found by their global numbers,
- * so that columns and blocks may be cut: sums over some of the blocks are addends.
- * Source: onnxruntime's published schema of MatMulNBits.
+ * A block of k shares a scale and a zero point; numbers of a block and zero points of a column are
+ * packed in bytes, lowest bits first. All are found by global index, so columns and blocks may be
+ * sharded: sums over some blocks are addends. Source: onnxruntime's published schema of
+ * MatMulNBits.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -16,7 +16,7 @@ typedef struct {
     const KernelCall *call;
     const Local *a, *weight, *scale, *zero; /* zero NULL: the middle of the range */
     int64_t bits, size, n_blocks;           /* size: of a block */
-    const int64_t *column, *k;              /* global, of those held */
+    const int64_t *column, *k;              /* global indices */
 } NBits;
 
 static const Local *input_of(const KernelCall *call, int input)
@@ -24,7 +24,7 @@ static const Local *input_of(const KernelCall *call, int input)
     return input < call->n_inputs ? call->input[input] : NULL;
 }
 
-/* The place of (row, column) in a matrix, or in a list of its rows; -1: another rank's. */
+/* The place of (row, column) in a matrix, or in a list of its rows; -1: on another rank. */
 static int64_t place_of(const Local *local, int64_t row, int64_t column, int64_t n_columns)
 {
     if (local->whole.n_dims == 1)
@@ -49,7 +49,8 @@ static bool open_nbits(const KernelCall *call, NBits *n, Error *err)
     n->bits = args_int(&rule, "bits", 4);
     n->size = args_int(&rule, "block_size", 0);
     if (input_of(call, 4))
-        return error_kind(err, ERROR_RUN, "a weight whose rows are in another order is not run");
+        return error_kind(err, ERROR_RUN,
+                          "a weight whose rows are in another order is not supported");
     if ((n->bits != 2 && n->bits != 4 && n->bits != 8) || n->size < 1 || n->size > INT32_MAX ||
         n->weight->dtype != DT_U8 || n->weight->shape.n_dims != 3 || n->a->shape.n_dims < 1 ||
         n->weight->shape.dim[2] * 8 != n->size * n->bits)
@@ -85,7 +86,7 @@ static bool open_block(const NBits *n, int64_t column, int64_t block, double *sc
     return true;
 }
 
-/* Column `j` of those held, at the k that are here. */
+/* Unpacks local column `j` at the local k. */
 static bool unpack(const NBits *n, int64_t j, int64_t n_k, double *out)
 {
     int64_t before = -1, held = -1;
@@ -117,13 +118,12 @@ static bool matmul_nbits(const KernelCall *call, Error *err)
     p.k = n.a->shape.dim[n.a->shape.n_dims - 1];
     p.m = p.n > 0 ? n_out / p.n : 0;
     if (shape_elements(&n.a->shape) != p.m * p.k || (bias && shape_elements(&bias->shape) != p.n))
-        return n_out == 0 ||
-               error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return n_out == 0 || error_kind(err, ERROR_RUN, "operand shapes do not match");
     double *w = arena_array(call->scratch, double, p.n *p.k);
     double *y = arena_array(call->scratch, double, n_out);
     for (int64_t j = 0; j < p.n; j++)
         if (!unpack(&n, j, p.k, w + j * p.k))
-            return error_kind(err, ERROR_RUN, "a part of its weight is held by other ranks");
+            return error_kind(err, ERROR_RUN, "a part of its weight is on another rank");
     kernel_multiply(call, &p, DT_F64, kernel_doubles(call, 0), w, y);
     const double *b = bias && call->first ? kernel_doubles(call, 5) : NULL;
     for (int64_t i = 0; b && i < n_out; i++)

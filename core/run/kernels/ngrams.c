@@ -1,10 +1,9 @@
-/* ngrams.c - TfIdfVectorizer of whole numbers: how often each n-gram of a pool is in a row.
+/* ngrams.c - TfIdfVectorizer of integers: counts the n-grams of a pool in each row.
  *
- * The pool lists all 1-grams, then 2-grams, ..; ngram_counts says where in it each length begins,
- * ngram_indexes the column of each n-gram. An n-gram's items stand next to each other, or with one
- * to max_skip_count items between each two. A 1-gram is counted once, whatever may be skipped. A
- * column is the count (TF), the n-gram's weight where it is there at all (IDF), or their product.
- * Rows are held whole.
+ * The pool lists all 1-grams, then 2-grams, ..; ngram_counts gives where each length begins,
+ * ngram_indexes the column of each n-gram. Items of an n-gram are adjacent or have 1 to
+ * max_skip_count items between each two; a 1-gram is counted once. A column is the count (TF), the
+ * weight if present (IDF), or their product. Rows are unsharded.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -62,7 +61,7 @@ static bool read_ngrams(const KernelCall *call, Ngrams *out, Error *err)
     out->skips = clamp(args_int(&rule, "max_skip_count", 0), 0, INT32_MAX);
     out->weights = args_attr(&rule, "weights");
     if (out->weights && (out->weights->type != ATTR_FLOATS || out->weights->n != out->column.n))
-        return error_kind(err, ERROR_RUN, "its weights are not one an n-gram");
+        return error_kind(err, ERROR_RUN, "it needs one weight per n-gram");
     return true;
 }
 
@@ -85,7 +84,7 @@ static int64_t find_ngram(const Ngrams *ngrams, const int64_t *at, int64_t step,
     return -1;
 }
 
-/* count[i]: how often n-gram i is in the row. */
+/* count[i]: occurrences of n-gram i in the row. */
 static void count_row(const Ngrams *ngrams, const int64_t *row, int64_t n, double *count)
 {
     for (int length = ngrams->least; length <= ngrams->most; length++)
@@ -119,7 +118,7 @@ static bool weigh_ngrams(const KernelCall *call, Error *err)
     int64_t n_rows = last > 0 ? in->shape.dim[0] : 1;
     if (last > 1 || (last >= 0 && n != in->whole.dim[last]) ||
         shape_elements(&out->shape) != n_rows * n_columns)
-        return error_kind(err, ERROR_RUN, "input and output do not fit each other");
+        return error_kind(err, ERROR_RUN, "input and output shapes do not match");
     int64_t *row = arena_array(call->scratch, int64_t, n);
     double *count = arena_array(call->scratch, double, ngrams.column.n);
     double *columns = arena_array(call->scratch, double, n_columns);

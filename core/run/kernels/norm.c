@@ -1,7 +1,6 @@
-/* norm.c - operators that look at a row of elements: softmaxes, LayerNormalization and its kin,
- * LpNormalization, MeanVarianceNormalization.
+/* norm.c - operators on rows: softmaxes, LayerNormalization and other norms.
  *
- * The dims of a row are never cut. A row is computed in double and rounded once.
+ * The dims of a row are unsharded. A row is computed in double and rounded once.
  */
 #include "core/run/kernel.h"
 
@@ -12,7 +11,7 @@ static bool row_is_whole(const Local *local, int64_t first, int64_t end, Error *
 {
     for (int64_t d = first; d < end; d++)
         if (local->shape.dim[d] != local->whole.dim[d])
-            return error_kind(err, ERROR_RUN, "dim %d of a row is cut", (int)d);
+            return error_kind(err, ERROR_RUN, "dim %d of a row is sharded", (int)d);
     return true;
 }
 
@@ -21,10 +20,10 @@ static bool check(const KernelCall *call, Error *err)
     return kernel_needs(call, 1, err) && kernel_computes(call->input[0], err) &&
            kernel_computes(call->output[0], err) &&
            (shape_equal(&call->input[0]->shape, &call->output[0]->shape) ||
-            error_kind(err, ERROR_RUN, "input and output are held in two sizes"));
+            error_kind(err, ERROR_RUN, "input and output differ in shape"));
 }
 
-/* What becomes of a row; `order` is that of a norm. */
+/* Computes a row in place; `order` is that of LpNormalization. */
 typedef void RowFn(double *x, int64_t n, int64_t order);
 
 static void exponents(double *x, int64_t n, bool logarithm)
@@ -56,7 +55,7 @@ static void log_softmax(double *x, int64_t n, int64_t order)
     exponents(x, n, true);
 }
 
-/* 1 where the largest is, the first of equal ones. */
+/* 1 at the first maximum. */
 static void hardmax(double *x, int64_t n, int64_t order)
 {
     int64_t best = 0;
@@ -68,7 +67,7 @@ static void hardmax(double *x, int64_t n, int64_t order)
     (void)order;
 }
 
-/* Divided by its norm of order 1 or 2; a row of zeros stays. */
+/* Divides by the norm of order 1 or 2; a zero row stays. */
 static void unit_length(double *x, int64_t n, int64_t order)
 {
     double sum = 0;
@@ -115,8 +114,8 @@ static bool each_row(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Mean and 1/sqrt(variance + epsilon) of a row, which is then normalized in place; the mean taken
- * to be 0 for the root mean square alone. */
+/* Normalizes a row in place; returns mean and 1/sqrt(variance + epsilon). Without centring the mean
+ * is 0. */
 static void normalize(double *x, int64_t n, bool centre, double epsilon, double *mean,
                       double *inverse)
 {
@@ -131,7 +130,7 @@ static void normalize(double *x, int64_t n, bool centre, double epsilon, double 
         x[i] = (x[i] - *mean) * *inverse;
 }
 
-/* Scale or bias: what it is in the row loaded last, and where in it each element of a row is. */
+/* Scale or bias: elements of the last loaded row, and their places in a row. */
 typedef struct {
     const Local *local;
     int64_t stride[DIMS_MAX], row; /* row: its first place; -1: none loaded */
@@ -175,12 +174,12 @@ static const double *side_row(Side *side, const Local *out, int64_t axis, int64_
     return side->elements;
 }
 
-/* What the norm tells of its rows is held for as many rows. */
+/* Checks the sizes of the optional outputs, one number per row. */
 static bool told_fits(const KernelCall *call, int64_t n_rows, Error *err)
 {
     for (int q = 1; q < 3 && q < call->n_outputs; q++)
         if (call->output[q] && shape_elements(&call->output[q]->shape) != n_rows)
-            return error_kind(err, ERROR_RUN, "output %d is held in another size", q);
+            return error_kind(err, ERROR_RUN, "output %d has another size", q);
     return true;
 }
 
@@ -208,7 +207,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
         local_load(in, at, 1, n, NUMBER_F64, row);
         normalize(row, n, call->kernel->row == NULL, epsilon, &told[1], &told[2]);
         if (call->kernel->row)
-            told[1] = told[2]; /* there is no mean to tell */
+            told[1] = told[2]; /* RMS has no mean */
         const double *factor = side_row(&scale, out, axis, n, at);
         const double *addend = side_row(&bias, out, axis, n, at);
         for (int64_t i = 0; i < n; i++)
@@ -223,8 +222,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
 
 /* ---- MeanVarianceNormalization ---- */
 
-/* The dims that a mean is taken over: axes, which by default are those of an image but for its
- * channels. */
+/* The dims of the mean: axes, by default those of an image except channels. */
 static bool mean_dims(const KernelCall *call, bool averaged[DIMS_MAX], Error *err)
 {
     static const int64_t usual[] = {0, 2, 3};

@@ -1,7 +1,7 @@
 /* optimizer.c - the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
  *
- * Inputs: the rate, the step, then per role (weights x, gradients g, moments) one tensor of each
- * parameter; outputs: the new weights and moments. All happens element by element, in double.
+ * Inputs: rate, step, then per role (weights x, gradients g, moments) one tensor per parameter;
+ * outputs: new weights and moments. Elementwise, in double.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -16,7 +16,7 @@ typedef struct {
     double step;
 } Setting;
 
-/* x, g and the moments of one element, of which x and the moments become the new ones. */
+/* Values of one element by role; x and moments are updated. */
 typedef void UpdateFn(const Setting *setting, double value[ROLES_MAX]);
 
 typedef struct {
@@ -59,7 +59,7 @@ static bool read_setting(const KernelCall *call, Setting *out, Error *err)
     if (!kernel_computes(rate, err) || !kernel_scalar(call->input[1], &step, err))
         return false;
     if (shape_elements(&rate->shape) != 1)
-        return error_kind(err, ERROR_RUN, "the rate is not one number");
+        return error_kind(err, ERROR_RUN, "the rate is not a scalar");
     local_load(rate, 0, 1, 1, NUMBER_F64, &out->rate);
     out->step = (double)step;
     out->first = step <= 0;
@@ -93,7 +93,7 @@ static void update_block(const OptimizerRow *row, const Setting *setting, const 
             local_store(out[r], at, n, NUMBER_F64, block[r]);
 }
 
-/* Parameter p of n: its operands are held in one size, role by role n apart. */
+/* Updates parameter p of n; operands have equal shapes and are n apart by role. */
 static bool update_parameter(const KernelCall *call, const Setting *setting, int p, int n,
                              Error *err)
 {
@@ -108,7 +108,7 @@ static bool update_parameter(const KernelCall *call, const Setting *setting, int
             return false;
         if (!shape_equal(&in[r]->shape, &in[0]->shape) ||
             (out[r] && !shape_equal(&out[r]->shape, &in[0]->shape)))
-            return error_kind(err, ERROR_RUN, "parameter %d is held in several sizes", p);
+            return error_kind(err, ERROR_RUN, "tensors of parameter %d differ in shape", p);
     }
     int64_t n_elements = shape_elements(&in[0]->shape);
     for (int64_t at = 0; at < n_elements; at += ELEMENT_BLOCK)

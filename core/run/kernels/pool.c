@@ -1,7 +1,7 @@
-/* pool.c - one number for each window of an image, in double.
+/* pool.c - pooling over windows of an image, in double.
  *
- * Where a rank holds only some elements of a window, what it gives is its addend, or the largest of
- * its own; a mean divides by how many there are in all.
+ * With some elements of a window a rank computes its addend, or its own maximum; a mean divides by
+ * the whole count.
  */
 #include "core/run/kernels/window.h"
 
@@ -21,13 +21,13 @@ typedef struct {
     const int64_t *out[SPATIAL_MAX]; /* global places of the output */
 } Pool;
 
-/* One window: its number, and where its largest element lies in the local image (-1: nowhere). */
+/* A window's value, and the local place of its maximum (-1: none). */
 typedef struct {
     double value;
     int64_t place;
 } Pooled;
 
-/* How many elements a mean is of: those in the image, or in the image and its padding. */
+/* Number of elements averaged: those in the image, or with its padding. */
 static double count_of(const Pool *pool, const int64_t *o)
 {
     double count = 1;
@@ -66,7 +66,7 @@ static Pooled pool_window(const Pool *pool, const double *image, const int64_t *
     return out;
 }
 
-/* The position of a place of channel `row` (of all batches) in the whole tensor. */
+/* The index in the whole tensor of a place of channel `row` (over all batches). */
 static int64_t position_of(const Pool *pool, const Local *image, int64_t row, int64_t place)
 {
     int64_t at[SPATIAL_MAX], out = 0, step = 1;
@@ -105,7 +105,7 @@ static bool open_pool(const KernelCall *call, bool everything, Pool *pool, Error
         }
     }
     if (image->shape.dim[0] != out->shape.dim[0] || image->shape.dim[1] != out->shape.dim[1])
-        return error_kind(err, ERROR_RUN, "batch or channels are held in two sizes");
+        return error_kind(err, ERROR_RUN, "batch sizes or channel counts differ");
     pool->window = local_window(call->scratch, &pool->whole, image, &out->runs[2], NULL);
     for (int d = 0; d < pool->whole.n; d++)
         pool->out[d] = kernel_globals(call->scratch, &out->runs[2 + d]);
@@ -120,7 +120,7 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
     const Local *image = call->input[0];
     Local *out = call->output[0], *where = call->n_outputs > 1 ? call->output[1] : NULL;
     if (where && !shape_equal(&where->shape, &out->shape))
-        return error_kind(err, ERROR_RUN, "the outputs are held in two sizes");
+        return error_kind(err, ERROR_RUN, "the outputs differ in shape");
     const int64_t *batch = kernel_globals(call->scratch, &image->runs[0]);
     const int64_t *channel = kernel_globals(call->scratch, &image->runs[1]);
     int64_t channels = image->shape.dim[1], n_rows = image->shape.dim[0] * channels;

@@ -1,7 +1,7 @@
-/* quantize.c - numbers to few bits and back, and their products.
+/* quantize.c - quantization, dequantization, and quantized elementwise operators.
  *
- * x is scaled in double and rounded to even; what leaves the type's range is kept at its end.
- * Scales and zero points are found by the global number of the row or block they are for.
+ * x is scaled in double, rounded to even and clamped to the type. Scales and zero points are found
+ * by the global index of their row or block.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -14,7 +14,7 @@
 
 typedef struct {
     int axis;        /* -1: one for all */
-    int64_t block;   /* places of the axis that share one; 0: the scales are a list */
+    int64_t block;   /* places of the axis that share a scale; 0: scales are a list */
     int64_t *global; /* of the axis of x */
     const Local *x, *scale, *zero;
 } Scaling;
@@ -33,7 +33,7 @@ static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
     bool fits = !out->zero || shape_equal(&out->zero->shape, &out->scale->shape) ||
                 (single && shape_elements(&out->zero->whole) == 1);
     if (!shape_equal(&out->x->shape, &call->output[0]->shape) || !fits)
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     if (single)
         return true;
     if (!args_axis(args_int(&rule, "axis", 1), out->x->shape.n_dims, &out->axis, err))
@@ -43,7 +43,7 @@ static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
     return true;
 }
 
-/* The place in the scales for place i of x; -1: held by another rank. */
+/* The place in the scales for place i of x; -1: on another rank. */
 static int64_t scale_place(const Scaling *s, int64_t i)
 {
     const Shape *shape = &s->x->shape;
@@ -71,8 +71,8 @@ static double number_at(const Local *local, int64_t place)
     return x;
 }
 
-/* In the precision of a type: what is a tie depends on it. 16 bits are of a single precision's
- * quotient, which rounds to them as the exact one does. */
+/* Rounds to the precision of a type, which decides ties. For 16 bits it is the single-precision
+ * quotient, which rounds like the exact one. */
 static double divided(Dtype precision, double x, double by)
 {
     double quotient = precision == DT_F64 ? x / by : (double)((float)x / (float)by);
@@ -89,7 +89,7 @@ static double quotient(double x, double by)
     return rint(divided(DT_F32, x, by));
 }
 
-/* quotient + zero as a number of few bits: an integer, or a float of at most 8 bits. */
+/* quotient + zero as a quantized number: an integer, or a float of at most 8 bits. */
 static void store_few(Local *out, int64_t i, double quotient, double zero, bool saturate)
 {
     double least = 0, most = 0;
@@ -103,7 +103,7 @@ static void store_few(Local *out, int64_t i, double quotient, double zero, bool 
     local_store(out, i, 1, NUMBER_F64, &y);
 }
 
-/* row NULL: from few bits; else to them. */
+/* row NULL: dequantize; else quantize. */
 static bool scale(const KernelCall *call, Error *err)
 {
     Scaling s;
@@ -122,7 +122,7 @@ static bool scale(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < shape_elements(&s.x->shape); i++) {
         int64_t place = scale_place(&s, i);
         if (place < 0)
-            return error_kind(err, ERROR_RUN, "a scale is held by other ranks");
+            return error_kind(err, ERROR_RUN, "a scale is on another rank");
         double by = number_at(s.scale, place), zero = s.zero ? number_at(s.zero, place) : 0;
         double x = number_at(s.x, i);
         if (to_few) {
@@ -135,7 +135,7 @@ static bool scale(const KernelCall *call, Error *err)
     return true;
 }
 
-/* The range of all elements, 0 among them, on 0..255. */
+/* Maps the range of all elements, with 0, to 0..255. */
 static bool dynamic(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
@@ -144,7 +144,7 @@ static bool dynamic(const KernelCall *call, Error *err)
     int64_t n = shape_elements(&x->shape);
     double least = 0, most = 0;
     if (!shape_equal(&x->shape, &call->output[0]->shape))
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, number_at(x, i));
         most = fmax(most, number_at(x, i));
@@ -162,7 +162,7 @@ static bool dynamic(const KernelCall *call, Error *err)
     return true;
 }
 
-/* ---- element by element, each operand with its scale and zero point ---- */
+/* ---- elementwise, operands with scale and zero point ---- */
 
 static double added(double x, double y, double alpha)
 {
@@ -205,7 +205,7 @@ static bool one_number(const KernelCall *call, int input, double *out, Error *er
     if (!local)
         return true;
     if (!kernel_computes(local, err) || shape_elements(&local->shape) != 1)
-        return error_kind(err, ERROR_RUN, "input %d is not one number", input);
+        return error_kind(err, ERROR_RUN, "input %d is not a scalar", input);
     *out = number_at(local, 0);
     return true;
 }

@@ -1,10 +1,9 @@
-/* random.c - operators that draw numbers, and Dropout, which draws what it drops.
+/* random.c - random operators and Dropout.
  *
- * A number is a function of (seed, name of the op's output, index of its element in the whole
- * tensor): every plan draws the same, and another seed, another op or another iteration of the loop
- * it is in draws others. The seed is the attribute's, else the run's. Normal numbers by Box and
- * Muller (1958), two draws each; a sample of Multinomial is where the draw falls among the running
- * sum of its row's probabilities.
+ * A number is a function of (seed, name of the op's output, index in the whole tensor): every plan
+ * draws the same; another seed, op or loop iteration draws others. The seed is the attribute's,
+ * else the run's. Normal numbers by Box and Muller (1958), two draws each; Multinomial inverts the
+ * running sum of its row.
  */
 #include "core/rules/args.h"
 #include "core/run/draw.h"
@@ -39,7 +38,7 @@ static double draw_normal(uint64_t key, int64_t index)
     return radius * cos(6.283185307179586 * draw_unit(key, 2 * index + 1));
 }
 
-/* index[i]: where the element at place i of the part stands in the whole tensor. */
+/* index[i]: index in the whole tensor of place i of the part. */
 static int64_t *whole_indices(Arena *arena, const Local *local)
 {
     int64_t stride[DIMS_MAX], *index = arena_array(arena, int64_t, shape_elements(&local->shape));
@@ -79,7 +78,7 @@ static bool draw(const KernelCall *call, Error *err)
     return true;
 }
 
-/* 1 with the probability that the input says. */
+/* 1 with the probability given by the input. */
 static bool bernoulli(const KernelCall *call, Error *err)
 {
     if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
@@ -88,7 +87,7 @@ static bool bernoulli(const KernelCall *call, Error *err)
     const Local *in = call->input[0];
     Local *out = call->output[0];
     if (!shape_equal(&in->shape, &out->shape))
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     uint64_t key = key_of(call);
     const int64_t *index = whole_indices(call->scratch, out);
     int64_t n = shape_elements(&out->shape);
@@ -103,7 +102,7 @@ static bool bernoulli(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Log probabilities, up to a constant, become their running sum. */
+/* Turns unnormalized log probabilities into their running sum. */
 static void accumulate(double *row, int64_t n)
 {
     double most = -INFINITY, sum = 0;
@@ -124,7 +123,7 @@ static bool multinomial(const KernelCall *call, Error *err)
     Local *out = call->output[0];
     if (in->shape.n_dims != 2 || out->shape.n_dims != 2 || out->shape.dim[0] != in->shape.dim[0] ||
         in->shape.dim[1] != in->whole.dim[1])
-        return error_kind(err, ERROR_RUN, "input and output do not fit each other");
+        return error_kind(err, ERROR_RUN, "input and output shapes do not match");
     int64_t n = in->shape.dim[1], n_samples = out->shape.dim[1];
     if (n == 0 && shape_elements(&out->shape) > 0)
         return error_kind(err, ERROR_RUN, "there are no classes to choose from");
@@ -147,7 +146,7 @@ static bool multinomial(const KernelCall *call, Error *err)
 
 /* ---- Dropout ---- */
 
-/* What share of the elements is dropped: none when the op is not told that it trains. */
+/* The dropout ratio; 0 unless training. */
 static bool read_ratio(const KernelCall *call, double *ratio, Error *err)
 {
     const Local *given = call->n_inputs > 1 ? call->input[1] : NULL;
@@ -165,10 +164,10 @@ static bool read_ratio(const KernelCall *call, double *ratio, Error *err)
     if (shape_elements(&given->shape) == 1)
         local_load(given, 0, 1, 1, NUMBER_F64, ratio);
     return (*ratio >= 0 && *ratio < 1) ||
-           error_kind(err, ERROR_RUN, "it cannot drop a share of %g", *ratio);
+           error_kind(err, ERROR_RUN, "invalid dropout ratio %g", *ratio);
 }
 
-/* What is kept grows by what is dropped; the mask is 1 where an element is kept. */
+/* Kept elements are scaled by 1 / (1 - ratio); the mask is 1 where kept. */
 static bool dropout(const KernelCall *call, Error *err)
 {
     double ratio;
@@ -179,7 +178,7 @@ static bool dropout(const KernelCall *call, Error *err)
     int64_t n = shape_elements(&in->shape);
     if (in->dtype != out->dtype || n != shape_elements(&out->shape) ||
         (mask && n != shape_elements(&mask->shape)))
-        return error_kind(err, ERROR_RUN, "its outputs do not fit its input");
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     if (ratio > 0 && !kernel_computes(in, err))
         return false;
     elements_copy(out->dtype, out->data, in->data, 1, n);
@@ -202,7 +201,7 @@ static bool dropout(const KernelCall *call, Error *err)
     return true;
 }
 
-/* Dropout does where it is told whether it trains. */
+/* Dropout is random only with its training input. */
 bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel)
 {
     bool is_random = false;

@@ -4,11 +4,10 @@
  *     GRU   z = f(x_z + h_z), r = f(x_r + h_r), H = (1 - z) g(x_h + (r H) R_h + b) + z H
  *     LSTM  i, o, f = f(x + h + peephole C), C = f C + i g(x_c + h_c), H = o h(C)
  *
- * x: the step's input by W, h: the state by R, both with their biases. A rank has some directions
- * and some of the batch, whole sequences of whole states. Gates lie [gates][state] in rows of W and
- * R: z r h, i o f c. Beyond the length of a sequence its state stays and its output is 0; backwards
- * a sequence begins at its own end.
- * Source: the ONNX operator schemas of RNN, GRU and LSTM, opset 1 to 22.
+ * x: the step's input by W, h: the state by R, both with biases. A rank has some directions and
+ * batches, with whole sequences and states. Gates are [gates][state] in rows of W and R: z r h, i o
+ * f c. Beyond the end of a sequence its state stays and its output is 0; in reverse it starts at
+ * its own end. Source: the ONNX operator schemas of RNN, GRU and LSTM, opset 1 to 22.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -60,7 +59,7 @@ static double activate(const Activation *activation, double x)
     return activation->of(x, activation->alpha, activation->beta);
 }
 
-/* ---- what the op says ---- */
+/* ---- attributes and operands ---- */
 
 enum { ACTIVATIONS_MAX = 6, STATES_MAX = 2 };
 
@@ -78,15 +77,15 @@ typedef struct {
 struct Layer {
     const KernelCall *call;
     const Cell *cell;
-    int64_t s, b, i, r, h; /* steps, batch, inputs, directions, numbers of a state: as held */
+    int64_t s, b, i, r, h; /* steps, batch, inputs, directions, numbers of a state: local */
     bool batch_first, linear_before_reset, input_forget;
     double clip;                            /* infinity: none */
     Activation activation[ACTIVATIONS_MAX]; /* of all directions of the op */
-    const Activation *f;                    /* of the direction at work */
-    const int64_t *direction;               /* global, of those held */
+    const Activation *f;                    /* of the current direction */
+    const int64_t *direction;               /* global indices */
     bool reverse;                           /* the one direction is */
     const double *x, *w, *recurrence, *bias, *length, *peephole;
-    double *state[STATES_MAX]; /* [b][h] of the direction at work: H, C */
+    double *state[STATES_MAX]; /* [b][h] of the current direction: H, C */
     double *h_gates, *scratch; /* [b][gates * h], [b][h] */
 };
 
@@ -105,7 +104,7 @@ static bool read_activations(Layer *layer, const RuleCall *rule, int directions,
             if (str_eq(name, str_from(activations[i].name)))
                 *to = activations[i];
         if (!to->name)
-            return error_kind(err, ERROR_RUN, "its activation '%.*s' is not known", STR_ARG(name));
+            return error_kind(err, ERROR_RUN, "unknown activation '%.*s'", STR_ARG(name));
         if (to->takes_alpha && a && a->type == ATTR_FLOATS && n_a < a->n)
             to->alpha = a->floats[n_a++];
         if (to->takes_beta && b && b->type == ATTR_FLOATS && n_b < b->n)
@@ -121,7 +120,7 @@ static bool held_as(const KernelCall *call, int operand, const Shape *want, Erro
     if (!local)
         return true;
     return (shape_equal(&local->shape, want) ||
-            error_kind(err, ERROR_RUN, "operand %d is held in another size", operand)) &&
+            error_kind(err, ERROR_RUN, "operand %d has another size", operand)) &&
            kernel_computes(local, err);
 }
 
@@ -197,7 +196,7 @@ static int64_t length_of(const Layer *n, int64_t batch)
     return length < 0 ? 0 : length > n->s ? n->s : length;
 }
 
-/* Where the batch element stands after `step` steps. */
+/* The time of step `step` for a batch element. */
 static int64_t time_of(const Layer *n, int64_t d, int64_t batch, int64_t step)
 {
     bool backwards = n->reverse || n->direction[d] == 1;
@@ -256,7 +255,7 @@ static void rnn_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
     }
 }
 
-/* What the candidate of a GRU reads of the state: r (H R), or (r H) R. */
+/* The recurrent term of a GRU's candidate: r (H R), or (r H) R. */
 static void reset_states(Layer *n, int64_t d, const double *x_gates, int64_t step)
 {
     int64_t h = n->h;

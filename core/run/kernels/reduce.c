@@ -1,8 +1,8 @@
-/* reduce.c - ReduceSum and its kin: a sum, product or extreme over some dims.
+/* reduce.c - ReduceSum and other reductions: sums, products or extremes over some dims.
  *
- * Sums are made in double (integers in int64_t) and rounded once. Over a dim that is cut, a rank
- * leaves its addend: ReduceMean divides by the global count, so that the addends of uneven parts
- * still sum to the mean; an empty part leaves what changes nothing (0, 1, the least or largest).
+ * Sums are in double (integers in int64_t) and rounded once. Over a sharded dim a rank computes its
+ * addend: ReduceMean divides by the global count, so that addends of uneven parts sum to the mean;
+ * an empty part gives the neutral element.
  */
 #include "core/run/kernel.h"
 
@@ -14,9 +14,9 @@ typedef enum { OF_ITSELF, OF_SIZE, OF_SQUARE } Of;
 
 typedef struct {
     Fold fold;
-    Of of;                  /* what of an element is folded */
+    Of of;                  /* function of an element */
     bool mean;              /* divided by the count */
-    double (*last)(double); /* done at the end: not to an addend */
+    double (*last)(double); /* applied at the end; not possible for addends */
 } ReduceRow;
 
 /* log(exp(a) + exp(b)) */
@@ -51,8 +51,8 @@ static double log_add(double a, double b)
 FOLD(f64, double, double)
 FOLD(i64, int64_t, uint64_t)
 
-/* What changes nothing: of integers within the element type, where a number too large would wrap.
- * 64 bits are held as int64_t, signed or not. */
+/* The neutral element; for integers within the element type, where larger ones would wrap. u64 is
+ * held as int64_t. */
 static int64_t neutral_i64(Fold fold, Dtype dtype)
 {
     int bits = dtype == DT_BOOL ? 1 : dtype_bits(dtype);
@@ -76,7 +76,7 @@ static void begin(Fold fold, Dtype dtype, Number number, void *sums, int64_t n)
             ((double *)sums)[i] = neutral[fold];
 }
 
-/* Places in the output between neighbours of each input dim: 0 along the dims that are reduced. */
+/* Strides in the output of each input dim: 0 along reduced dims. */
 static void output_strides(const Shape *in, const bool reduced[DIMS_MAX], int64_t stride[DIMS_MAX])
 {
     int64_t step = 1;
@@ -172,9 +172,9 @@ static bool reduce(const KernelCall *call, Error *err)
         count *= reduced[d] ? (double)in->whole.dim[d] : 1;
     }
     if (n_out != shape_elements(&out->shape))
-        return error_kind(err, ERROR_RUN, "input and output are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "input and output shapes do not match");
     if (call->reduce_cut && (row->last || (row->mean && number == NUMBER_I64)))
-        return error_kind(err, ERROR_RUN, "%s over a dim that is cut", call->kernel->name);
+        return error_kind(err, ERROR_RUN, "%s over a dim that is sharded", call->kernel->name);
 
     void *sums = arena_array(call->scratch, NumberBlock, n_out / ELEMENT_BLOCK + 1);
     begin(row->fold, out->dtype, number, sums, n_out);

@@ -1,9 +1,9 @@
-/* regions.c - a few numbers for each region of an image: RoiAlign, MaxRoiPool.
+/* regions.c - pools regions of an image: RoiAlign, MaxRoiPool.
  *
- * A region is a box in the image of one batch element; it is divided in bins, and each gives one
- * number: a mean or maximum of samples between the places (RoiAlign), or the largest of its places
- * (MaxRoiPool). A rank has all images of some channels, some regions and some bins.
- * Source: the ONNX operator schemas of RoiAlign (opset 10 to 22) and MaxRoiPool (1 to 22).
+ * A region is a box in the image of a batch element, divided into bins with one number each: a mean
+ * or maximum of interpolated samples (RoiAlign), or the maximum of its places (MaxRoiPool). A rank
+ * has all images of some channels, some regions and some bins. Source: the ONNX operator schemas of
+ * RoiAlign (opset 10 to 22) and MaxRoiPool (1 to 22).
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/taps.h"
@@ -43,15 +43,15 @@ static bool open_regions(const KernelCall *call, int64_t each, Regions *r, Error
         r->bin[d] = kernel_globals(call->scratch, &out->runs[2 + d]);
     }
     if (!fits)
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     r->x = kernel_doubles(call, 0);
     r->boxes = kernel_doubles(call, 1);
     r->batch = each == 4 ? kernel_doubles(call, 2) : NULL;
     return true;
 }
 
-/* The image of a region in the first channel held; NULL: it names none, an error where
- * indices are given; a number of a box is taken towards 0, and a box of no image is empty. */
+/* The region's image in the first local channel; NULL when it names none: an error with batch
+ * indices; a box number is truncated, and a box without an image is empty. */
 static const double *image_of(const Regions *r, int64_t region)
 {
     double batch = r->batch ? r->batch[region] : r->boxes[region * 5];
@@ -74,7 +74,7 @@ static bool fill_bins(const Regions *r, BinFn *of, Error *err)
         int64_t region = i / shape->dim[3] / shape->dim[2] / shape->dim[1];
         const double *image = image_of(r, region);
         if (!image && r->batch)
-            return error_kind(err, ERROR_RUN, "a region is of an image that there is not");
+            return error_kind(err, ERROR_RUN, "a region names a missing image");
         const int64_t bin[2] = {r->bin[0][row], r->bin[1][column]};
         double y = image ? of(r, region, bin, image + channel * plane) : 0;
         local_store(r->out, i, 1, NUMBER_F64, &y);
@@ -84,8 +84,8 @@ static bool fill_bins(const Regions *r, BinFn *of, Error *err)
 
 /* ---- RoiAlign ---- */
 
-/* Samples of a bin along one dim, in single precision, as boxes are given: how many there are is a
- * rounding of their size. */
+/* Samples of a bin along one dim, in single precision like the boxes, since their number is
+ * rounded. */
 typedef struct {
     float start, step; /* of the samples */
     int64_t n;
@@ -106,7 +106,7 @@ static Samples samples_of(const Regions *r, int64_t region, int d, int64_t bin)
     return out;
 }
 
-/* As taps_linear(), but that one place beyond the borders still reads the border. */
+/* As taps_linear(), but up to one place outside reads the border. */
 static Taps taps_clamped(double x, int64_t size)
 {
     if (!(x >= -1 && x <= (double)size))
@@ -143,7 +143,7 @@ static double align_bin(const Regions *r, int64_t region, const int64_t bin[2], 
     return sum / (double)(rows.n * columns.n > 1 ? rows.n * columns.n : 1);
 }
 
-enum { SAMPLES_MAX = 4096 }; /* of a bin along one dim: a box far larger than any image */
+enum { SAMPLES_MAX = 4096 }; /* per bin and dim: for a box far larger than any image */
 
 static bool samples_bounded(const Regions *r, Error *err)
 {
@@ -168,13 +168,13 @@ static bool roi_align(const KernelCall *call, Error *err)
     r.ratio = args_int(&rule, "sampling_ratio", 0);
     r.scale = (float)args_float(&rule, "spatial_scale", 1);
     if (!r.largest && !str_eq(mode, STR("avg")))
-        return error_kind(err, ERROR_RUN, "its mode is '%.*s'", STR_ARG(mode));
+        return error_kind(err, ERROR_RUN, "unknown mode '%.*s'", STR_ARG(mode));
     return samples_bounded(&r, err) && fill_bins(&r, align_bin, err);
 }
 
 /* ---- MaxRoiPool ---- */
 
-/* The places lo .. hi-1 of a bin along one dim: the box is rounded to places, its bins are not. */
+/* The places lo .. hi-1 of a bin along one dim; boxes are rounded, bins are not. */
 static void pool_range(const Regions *r, int64_t region, int d, int64_t bin, int64_t *lo,
                        int64_t *hi)
 {

@@ -1,8 +1,8 @@
 /* resample.c - Resize and Upsample, Pad, DepthToSpace and SpaceToDepth.
  *
- * Resizing is separable: each place of an output dim is a sum of a few places of the input's dim
- * (taps) with weights, and an element of the output sums over the taps of all dims. The others move
- * elements. Source: the formulas in the ONNX operator schemas of Resize.
+ * Resizing is separable: a place of an output dim is a weighted sum of a few input places (taps),
+ * and an element sums over the taps of all dims. The others move elements. Source: the formulas in
+ * the ONNX operator schemas of Resize.
  */
 #include "core/rules/resample.h"
 #include "core/run/kernels/resize.h"
@@ -20,7 +20,7 @@ typedef struct {
     bool antialias, exclude_outside;
 } Sampling;
 
-/* Where in the input's dim the output place `at` lies. */
+/* The input coordinate of output place `at`. */
 static double source_of(const Sampling *s, int d, int64_t size, int64_t out, int64_t at)
 {
     Str where = s->resizing->where;
@@ -65,7 +65,7 @@ static double nearest_of(Str round, double x)
     return floor(x + 0.5);
 }
 
-/* ResizeTaps reach `radius` places to each side, further where an antialiased dim shrinks. */
+/* Taps extend `radius` to each side, more when an antialiased dim shrinks. */
 static int64_t n_taps(const Sampling *s, int d)
 {
     if (str_eq(s->resizing->mode, STR("nearest")))
@@ -118,7 +118,7 @@ static bool make_taps(const Sampling *s, Arena *arena, const Local *in, const Lo
         for (int64_t k = i * n; k < (i + 1) * n; k++) {
             int64_t held = runs_find(&in->runs[d], place[k]);
             if (held < 0)
-                return error_kind(err, ERROR_RUN, "a part of the image is held by other ranks");
+                return error_kind(err, ERROR_RUN, "a part of the image is on another rank");
             place[k] = held * stride;
         }
     }
@@ -147,7 +147,7 @@ static double sample(const Local *in, const ResizeTaps *taps, const int64_t *at,
     return sum;
 }
 
-/* The part of the image that is looked at, for all dims or for those of the axes. */
+/* The region of interest, for all dims or those of the axes. */
 static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling *out, Error *err)
 {
     const Local *roi = call->n_inputs > 2 ? call->input[1] : NULL;
@@ -159,9 +159,9 @@ static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling 
         !str_eq(resizing->where, STR("tf_crop_and_resize")))
         return true;
     if (!roi->data || !kernel_computes(roi, err))
-        return error_kind(err, ERROR_RUN, "its roi is data");
+        return error_kind(err, ERROR_RUN, "its roi is not known at load");
     if (shape_elements(&roi->shape) != 2 * n)
-        return error_kind(err, ERROR_RUN, "its roi is not two numbers a dim");
+        return error_kind(err, ERROR_RUN, "its roi needs two numbers per dim");
     local_load(roi, 0, 1, 2 * n, NUMBER_F64, list);
     for (int i = 0; i < n; i++) {
         out->roi_start[resizing->axes[i]] = list[i];
@@ -255,8 +255,7 @@ static bool upsample(const KernelCall *call, Error *err)
 
 /* ---- Pad ---- */
 
-/* Where in a dim of n places position `at` is read: itself, or, outside, as the mode says; -1:
- * nowhere. lo, hi: what is left of the dim where pads take away. */
+/* The place that padded position `at` reads by the mode, in lo .. hi; -1: none. */
 static int64_t padded_from(Str mode, int64_t at, int64_t lo, int64_t hi)
 {
     int64_t n = hi - lo;
@@ -275,8 +274,8 @@ static int64_t padded_from(Str mode, int64_t at, int64_t lo, int64_t hi)
     return lo + (wraps || k < n ? k : period - k);
 }
 
-/* out is the input with so many elements more before and after each dim, fewer where negative;
- * what is not in the input stays as it is, or is another element of it (mode). */
+/* Pads each dim before and after, crops where negative; places outside stay, or read another
+ * element by the mode. */
 static bool pick_padded(const KernelCall *call, const int64_t *before, const int64_t *after,
                         Str mode, Error *err)
 {
@@ -293,7 +292,7 @@ static bool pick_padded(const KernelCall *call, const int64_t *before, const int
             int64_t at = padded_from(mode, picks.from[d][i] - before[d], lo, hi);
             int64_t held = at < 0 ? -1 : runs_find(&in->runs[d], at);
             if (at >= 0 && held < 0)
-                return error_kind(err, ERROR_RUN, "a part of its input is held by other ranks");
+                return error_kind(err, ERROR_RUN, "a part of its input is on another rank");
             picks.from[d][i] = held < 0 ? PICK_NONE : held * stride[d];
         }
     }
@@ -323,7 +322,7 @@ static bool pad(const KernelCall *call, Error *err)
                        err);
 }
 
-/* The middle is kept: of an odd rest the larger part is at the end. */
+/* Keeps the centre; the odd element is sharded or added at the end. */
 static bool center_crop_pad(const KernelCall *call, Error *err)
 {
     int64_t before[DIMS_MAX] = {0}, after[DIMS_MAX] = {0};
@@ -331,7 +330,7 @@ static bool center_crop_pad(const KernelCall *call, Error *err)
         return false;
     const Local *in = call->input[0], *out = call->output[0];
     if (in->dtype != out->dtype || in->shape.n_dims != out->shape.n_dims)
-        return error_kind(err, ERROR_RUN, "input and output do not fit each other");
+        return error_kind(err, ERROR_RUN, "input and output shapes do not match");
     for (int64_t d = 0; d < out->shape.n_dims; d++) {
         int64_t more = out->whole.dim[d] - in->whole.dim[d];
         before[d] = more / 2;
@@ -349,7 +348,7 @@ typedef struct {
     bool channels_first;
 } Blocks;
 
-/* The place in `deep` of the place i of `wide`; -1: not held. */
+/* The place in `deep` of the place i of `wide`; -1: on another rank. */
 static int64_t deep_place(const Blocks *b, int64_t *const global[4], int64_t i)
 {
     const Shape *wide = &b->wide->shape, *deep = &b->deep->shape;
@@ -383,14 +382,14 @@ static bool blocks(const KernelCall *call, Error *err)
     b.channels = b.wide->whole.dim[1];
     b.channels_first = str_eq(args_text(&rule, "mode", "DCR"), STR("CRD"));
     if (n != shape_elements(&in->shape) || in->dtype != out->dtype)
-        return error_kind(err, ERROR_RUN, "input and output are held in two sizes");
+        return error_kind(err, ERROR_RUN, "input and output differ in shape");
     for (int d = 0; d < 4; d++)
         global[d] = kernel_globals(call->scratch, &b.wide->runs[d]);
     Picks picks = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {n}});
     for (int64_t i = 0; i < n; i++) {
         int64_t place = deep_place(&b, global, i);
         if (place < 0)
-            return error_kind(err, ERROR_RUN, "an element is held by other ranks");
+            return error_kind(err, ERROR_RUN, "an element is on another rank");
         picks.from[0][to_space ? i : place] = to_space ? place : i;
     }
     kernel_pick(call, out, in, &picks);

@@ -1,11 +1,11 @@
-/* rotary.c - RotaryEmbedding: pairs of a head's numbers turned by the angle of their position.
+/* rotary.c - RotaryEmbedding: rotates pairs of a head's numbers by the angle of their position.
  *
  *     x1, x2  ->  cos x1 - sin x2, sin x1 + cos x2
  *
- * A pair is two neighbours (interleaved) or a place of each half. Cosines and sines are a table
- * that position ids pick rows from, or lie as the positions do; numbers beyond those that turn stay
- * as they are. A rank has some batches, heads and positions, and whole heads.
- * Source: the ONNX operator schema of RotaryEmbedding, opset 23, and onnxruntime's.
+ * A pair is two neighbours (interleaved) or one place of each half. Cosines and sines are tables
+ * indexed by position ids, or have the positions' layout; other numbers stay. A rank has some
+ * batches, heads and positions, and whole heads. Source: the ONNX operator schema of
+ * RotaryEmbedding, opset 23, and onnxruntime's.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/heads.h"
@@ -13,7 +13,7 @@
 typedef struct {
     HeldHeads x, y;
     const Local *cosine, *sine, *ids; /* ids NULL: angles lie as the positions do */
-    const int64_t *position;          /* global, of those held */
+    const int64_t *position;          /* global indices */
     int64_t n_turned;                 /* numbers of a head */
     bool interleaved;
     double scale;
@@ -31,7 +31,7 @@ static bool check_angles(const Rotary *r, Error *err)
         for (int d = 0; fits && !r->ids && d < 2; d++)
             fits = angles->whole.dim[d] == 1 || angles->shape.dim[d] == held[d];
         if (!fits)
-            return error_kind(err, ERROR_RUN, "its angles are held in another size");
+            return error_kind(err, ERROR_RUN, "its angles have another size");
     }
     return true;
 }
@@ -110,14 +110,14 @@ static bool rotary(const KernelCall *call, Error *err)
     if (!shape_equal(&x->shape, &call->output[0]->shape) ||
         (r.ids && shape_elements(&r.ids->whole) > 1 &&
          shape_elements(&r.ids->shape) != r.x.b * r.x.s))
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     if (r.x.h == 0)
         return true;
     int64_t given = args_int(&rule, "rotary_embedding_dim", 0);
     r.n_turned = given > 0 ? given : r.x.d;
     r.position = kernel_globals(call->scratch, &x->runs[r.x.packed ? 1 : 2]);
     if (r.n_turned > r.x.d || r.n_turned % 2 != 0)
-        return error_kind(err, ERROR_RUN, "its numbers that turn are no pairs");
+        return error_kind(err, ERROR_RUN, "its rotated numbers are not pairs");
     return check_angles(&r, err) && turn_all(call, &r, err);
 }
 

@@ -1,9 +1,9 @@
-/* sample.c - images read where a grid says: GridSample, AffineGrid.
+/* sample.c - samples images at grid coordinates: GridSample, AffineGrid.
  *
- * A grid says in -1..1, last dim first, where each output place reads; -1 and 1 are the centres of
- * the outermost places (align_corners) or their outer edges. A rank has the whole image of its
- * batches and channels, and some output places.
- * Source: the ONNX operator schemas of GridSample (opset 16 to 22), AffineGrid (20).
+ * A grid gives coordinates in -1..1, last dim first, for each output place; -1 and 1 are the
+ * centres of the border places (align_corners) or their outer edges. A rank has whole images of
+ * some batches and channels, and some output places. Source: the ONNX operator schemas of
+ * GridSample (opset 16 to 22), AffineGrid (20).
  */
 #include "core/rules/window.h"
 #include "core/run/kernels/taps.h"
@@ -65,12 +65,12 @@ static bool read_sampling(const KernelCall *call, Sampling *out, Error *err)
     else if (str_eq(padding, STR("reflection")))
         out->padding = PAD_REFLECTION;
     else if (!str_eq(padding, STR("zeros")))
-        return error_kind(err, ERROR_RUN, "its padding_mode is '%.*s'", STR_ARG(padding));
+        return error_kind(err, ERROR_RUN, "unknown padding_mode '%.*s'", STR_ARG(padding));
     return linear || cubic || str_eq(mode, STR("nearest")) ||
-           error_kind(err, ERROR_RUN, "its mode is '%.*s'", STR_ARG(mode));
+           error_kind(err, ERROR_RUN, "unknown mode '%.*s'", STR_ARG(mode));
 }
 
-/* Mirrored at the borders until it is between them. */
+/* Reflects x at the borders until it is inside. */
 static double reflected(double x, double least, double most)
 {
     double range = most - least, beyond = x < least ? least - x : x > most ? x - most : -1;
@@ -81,7 +81,7 @@ static double reflected(double x, double least, double most)
     return from_least ? least + rest : most - rest;
 }
 
-/* A coordinate of the grid as a place, brought back inside where the padding says so. */
+/* A grid coordinate as a place, moved inside by the padding mode. */
 static double place_of(const Sampling *s, double grid, int64_t size)
 {
     double least = s->align_corners ? 0 : -0.5, most = (double)size - (s->align_corners ? 1 : 0.5);
@@ -157,7 +157,7 @@ static bool grid_sample(const KernelCall *call, Error *err)
     Local *out = call->output[0];
     int n = (int)image->shape.n_dims - 2;
     if (!sizes_fit(image, call->input[1], out, n))
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     const double *x = kernel_doubles(call, 0), *grid = kernel_doubles(call, 1);
     int64_t pixels = 1, places = 1, stride[DIMS_MAX], channels = image->shape.dim[1];
     row_major_strides(&image->shape, stride);
@@ -195,7 +195,7 @@ static bool affine_grid(const KernelCall *call, Error *err)
     bool align = op_attr_int(kernel_graph(call), call->op, "align_corners", 0) != 0;
     if (n < 1 || theta->shape.n_dims != 3 || theta->shape.dim[0] != out->shape.dim[0] ||
         theta->shape.dim[1] != out->shape.dim[n + 1] || theta->shape.dim[2] != n + 1)
-        return error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     for (int d = 0; d < n; d++)
         global[d] = kernel_globals(call->scratch, &out->runs[1 + d]);
     const double *t = kernel_doubles(call, 0);

@@ -1,11 +1,10 @@
-/* scatter.c - updates put into a copy of the data, at places that indices say: ScatterElements,
- * ScatterND, TensorScatter.
+/* scatter.c - writes updates into a copy of the data by index: ScatterElements, ScatterND,
+ * TensorScatter.
  *
- * Indices are global numbers along the axis, or the first dims, which are held whole; along the
- * other dims an update lies where it stands, and goes to the rank that holds that place. Of updates
- * for one place the last in row-major order stays, or all meet there (reduction). Where ranks hold
- * parts of the updates (a reduce dim), each makes its addend, and the data is in the first one's
- * alone.
+ * Indices are global along the axis, or along the first dims, which are unsharded; along other dims
+ * an update keeps its index and goes to the rank with that place. Of several updates for a place
+ * the last in row-major order wins, or they are reduced. Where updates are sharded (a reduce dim)
+ * each rank computes an addend, and the first one includes the data.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -30,10 +29,10 @@ static bool read_reduction(const KernelCall *call, ReduceOp *out, Error *err)
             *out = reductions[i].reduce;
             return true;
         }
-    return error_kind(err, ERROR_RUN, "it knows no reduction '%.*s'", STR_ARG(word));
+    return error_kind(err, ERROR_RUN, "unknown reduction '%.*s'", STR_ARG(word));
 }
 
-/* The operands, and for each dim of the indices where its places stand in the whole. */
+/* The operands, and global indices along each dim of the indices. */
 typedef struct {
     const Local *data, *indices, *updates;
     Local *out;
@@ -53,13 +52,13 @@ static bool check(const KernelCall *call, Scatter *s, Error *err)
     if (s->data->dtype != s->out->dtype || s->updates->dtype != s->out->dtype)
         return error_kind(err, ERROR_RUN, "data, updates and output differ in type");
     if (!shape_equal(&s->data->shape, &s->out->shape))
-        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     if (!read_reduction(call, &s->reduce, err))
         return false;
     return s->reduce == REDUCE_NONE || kernel_computes(s->out, err);
 }
 
-/* Where the update at place i of its part goes; -1: to another rank. */
+/* Target of update i of the part; -1: on another rank. */
 static bool find_target(const Scatter *s, int64_t i, int64_t *target, Error *err)
 {
     const Shape *shape = &s->indices->shape;
@@ -93,7 +92,7 @@ static void put(const Scatter *s, int64_t target, int64_t i, int64_t n)
         kernel_combine(s->reduce, s->out->dtype, to, from, 1, n);
 }
 
-/* Where updates are summed over ranks, the data is added once. */
+/* The data is added once where updates are summed over ranks. */
 static void copy_data(const KernelCall *call, const Scatter *s)
 {
     if (s->reduce != REDUCE_SUM || !call->reduce_cut || call->first)
@@ -108,7 +107,7 @@ static bool scatter_elements(const KernelCall *call, Error *err)
         return false;
     if (s.indices->shape.n_dims != s.out->shape.n_dims ||
         !shape_equal(&s.indices->shape, &s.updates->shape))
-        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     if (!kernel_axis(call, 0, s.out->shape.n_dims, &s.axis, err))
         return false;
     row_major_strides(&s.out->shape, s.stride);
@@ -127,7 +126,7 @@ static bool scatter_elements(const KernelCall *call, Error *err)
 
 /* ---- ScatterND ---- */
 
-/* Where the row of indices that begins at place `at` points: *target is the first element. */
+/* Target of the index row at place `at`: its first element. */
 static bool find_row(const Scatter *s, int64_t at, int64_t n_picked, int64_t *target, Error *err)
 {
     *target = 0;
@@ -142,7 +141,7 @@ static bool find_row(const Scatter *s, int64_t at, int64_t n_picked, int64_t *ta
     return true;
 }
 
-/* A row of indices leads through the first n_picked dims; what is left of them is an update. */
+/* A row of indices selects a slice over the first n_picked dims; an update fills it. */
 static bool scatter_nd(const KernelCall *call, Error *err)
 {
     Scatter s;
@@ -157,7 +156,8 @@ static bool scatter_nd(const KernelCall *call, Error *err)
         n_rows *= rows->dim[d];
     for (int64_t d = 0; d < out->n_dims; d++) {
         if (d < n_picked && out->dim[d] != s.out->whole.dim[d])
-            return error_kind(err, ERROR_RUN, "dim %d, which indices point into, is cut", (int)d);
+            return error_kind(err, ERROR_RUN, "dim %d, which indices point into, is sharded",
+                              (int)d);
         n_each *= d < n_picked ? 1 : out->dim[d];
     }
     if (shape_elements(&s.updates->shape) != n_rows * n_each)
@@ -174,7 +174,7 @@ static bool scatter_nd(const KernelCall *call, Error *err)
 
 /* ---- TensorScatter ---- */
 
-/* Row `at` of a batch's cache, counted from where its new rows begin; a ring starts over. */
+/* Row `at` of a batch's cache, relative to its start; a circular cache wraps. */
 static bool cache_row(const Local *starts, int64_t batch, int64_t at, int64_t size, bool ring,
                       int64_t *row, Error *err)
 {
@@ -213,7 +213,7 @@ static bool tensor_scatter(const KernelCall *call, Error *err)
     }
     if (!fits || out->shape.dim[axis] != out->whole.dim[axis] ||
         update->shape.dim[axis] != update->whole.dim[axis])
-        return error_kind(err, ERROR_RUN, "the operands do not fit each other");
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
     elements_copy(out->dtype, out->data, cache->data, 1, shape_elements(&out->shape));
     int64_t n_rows = out->shape.dim[axis], n_new = update->shape.dim[axis];
     for (int64_t i = 0; i < n_outer * n_new; i++) {

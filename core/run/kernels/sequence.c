@@ -1,4 +1,4 @@
-/* sequence.c - sequences and optionals. Their elements are copied: each value is its own. */
+/* sequence.c - sequences and optionals; elements are copied. */
 #include "core/run/kernel.h"
 
 #include <inttypes.h>
@@ -24,16 +24,16 @@ static bool is_there(const KernelCall *call, int input)
     return input < call->n_inputs && call->input[input];
 }
 
-/* NULL with *err: the input is none. */
+/* NULL with *err: the input is not a sequence. */
 static const Local *sequence_input(const KernelCall *call, Error *err)
 {
     if (is_there(call, 0) && call->input[0]->sequence)
         return call->input[0];
-    error_kind(err, ERROR_RUN, "input 0 is no sequence");
+    error_kind(err, ERROR_RUN, "input 0 is not a sequence");
     return NULL;
 }
 
-/* A position from 0 on, below n_places; given from -n on. */
+/* A position in 0 .. n_places - 1; negative ones count from n. */
 static bool position(const KernelCall *call, int input, int64_t n, int64_t n_places, int64_t *at,
                      Error *err)
 {
@@ -111,7 +111,7 @@ static bool element_at(const KernelCall *call, Error *err)
     const Local *from = sequence_input(call, err);
     int64_t at;
     return from && position(call, 1, from->items.n, from->items.n, &at, err) &&
-           kernel_give(call, from->items.at[at], err);
+           kernel_copy_output(call, from->items.at[at], err);
 }
 
 static bool store_int(const KernelCall *call, int64_t number)
@@ -132,23 +132,24 @@ static bool element(const KernelCall *call, Error *err)
 {
     const Local *from = is_there(call, 0) ? call->input[0] : NULL;
     if (from && from->sequence && call->iteration >= from->items.n)
-        return error_kind(err, ERROR_RUN, "it has %d elements, what else is mapped has more",
+        return error_kind(err, ERROR_RUN, "it has %d elements, another mapped sequence has more",
                           from->items.n);
-    return kernel_give(call, from && from->sequence ? from->items.at[call->iteration] : from, err);
+    return kernel_copy_output(call, from && from->sequence ? from->items.at[call->iteration] : from,
+                              err);
 }
 
-/* What was collected; there is nothing where no element was. */
+/* The collected sequence; empty without iterations. */
 static bool map(const KernelCall *call, Error *err)
 {
     if (is_there(call, 0))
-        return kernel_give(call, call->input[0], err);
+        return kernel_copy_output(call, call->input[0], err);
     Local *out;
     return make_sequence(call, output_dtype(call), &out);
 }
 
 /* ---- splitting and joining ---- */
 
-/* How a dim is cut into parts. */
+/* The split of a dim. */
 typedef struct {
     int64_t n, each;      /* each: of all but the last; 0: as listed */
     const int64_t *sizes; /* n of them */
@@ -191,7 +192,7 @@ static bool split(const KernelCall *call, Error *err)
     Local *out;
     const Local *from = call->input[0];
     if (!from || from->sequence || from->nothing)
-        return error_kind(err, ERROR_RUN, "input 0 is no tensor");
+        return error_kind(err, ERROR_RUN, "input 0 is not a tensor");
     if (!kernel_axis(call, 0, from->shape.n_dims, &axis, err) ||
         !find_parts(call, from->shape.dim[axis], &parts, err))
         return false;
@@ -275,7 +276,7 @@ static bool concat(const KernelCall *call, Error *err)
 static bool optional(const KernelCall *call, Error *err)
 {
     if (is_there(call, 0))
-        return kernel_give(call, call->input[0], err);
+        return kernel_copy_output(call, call->input[0], err);
     call->made[0] = local_new_nothing(output_dtype(call));
     return true;
 }
@@ -290,7 +291,7 @@ static bool get_element(const KernelCall *call, Error *err)
 {
     if (!is_there(call, 0) || call->input[0]->nothing)
         return error_kind(err, ERROR_RUN, "the optional is empty");
-    return kernel_give(call, call->input[0], err);
+    return kernel_copy_output(call, call->input[0], err);
 }
 
 static bool empty(const KernelCall *call, Error *err)

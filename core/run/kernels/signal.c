@@ -1,11 +1,10 @@
-/* signal.c - Fourier transforms, their windows, and mel filter banks; in double.
+/* signal.c - Fourier transforms, windows and mel filter banks, in double.
  *
  *     DFT    y[f] = sum over n of x[n] exp(-2 pi i f n / N), of rows along an axis that is whole
  *     STFT   the same of frames of a signal, each times a window
  *
- * A length of 2^k is transformed by halves, another one by its definition, with the angles of one
- * turn from a table. One-sided: the bins up to N / 2, of a real signal; the inverse of those gives
- * a real signal back.
+ * Lengths 2^k use the radix-2 algorithm, others the definition, with a table of angles. One-sided:
+ * the bins up to N / 2 of a real signal, whose inverse is real.
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
@@ -41,7 +40,7 @@ static Transform transform_open(Arena *arena, int64_t n, bool inverse)
     return t;
 }
 
-/* bins = transform of n elements of the row, `step` apart; work: as many more places. */
+/* bins = transform of n elements of the row, `step` apart; work: as many more elements. */
 static void by_halves(const Transform *t, const double complex *row, int64_t step, int64_t n,
                       double complex *bins)
 {
@@ -117,10 +116,10 @@ static bool open_dft(const KernelCall *call, Dft *d, int64_t *length, Error *err
         return false;
     int64_t bins = d->half && !d->inverse ? *length / 2 + 1 : *length;
     return (fits && *length >= 1 && bins == d->n_out) ||
-           error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+           error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
 
-/* The row whose first number is `at`, cut or filled with zeros to the length. */
+/* The row at `at`, cut or zero-padded to the length. */
 static void load_row(const Dft *d, int64_t at, const Transform *t)
 {
     int64_t known = d->inverse && d->half ? t->n / 2 + 1 : t->n;
@@ -168,7 +167,7 @@ typedef struct {
     Local *out;
     const double *window; /* NULL: ones */
     int64_t step, length, parts, n_bins;
-    const int64_t *frame; /* global, of those held */
+    const int64_t *frame; /* global indices */
 } Stft;
 
 static bool open_stft(const KernelCall *call, Stft *s, Error *err)
@@ -190,7 +189,7 @@ static bool open_stft(const KernelCall *call, Stft *s, Error *err)
                 out->n_dims == 4 && out->dim[0] == in->dim[0] && out->dim[3] == 2 &&
                 s->n_bins <= s->length && s->parts >= 1 && s->parts <= 2 &&
                 (!window || shape_elements(&window->shape) == s->length);
-    return fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit");
+    return fits || error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
 
 static bool stft(const KernelCall *call, Error *err)
@@ -206,7 +205,7 @@ static bool stft(const KernelCall *call, Error *err)
             double part[2] = {0, 0}, by = s.window ? s.window[i] : 1;
             int64_t at = runs_find(&s.signal->runs[1], first + i);
             if (at < 0)
-                return error_kind(err, ERROR_RUN, "a part of a frame is held by other ranks");
+                return error_kind(err, ERROR_RUN, "a part of a frame is on another rank");
             at += row / n_frames * s.signal->shape.dim[1];
             local_load(s.signal, at * s.parts, 1, s.parts, NUMBER_F64, part);
             t.row[i] = by * (part[0] + part[1] * I);
@@ -256,7 +255,7 @@ static double number_of(const KernelCall *call, int input)
     return x;
 }
 
-/* The bin of each of the band edges, which are equally far apart in mel. */
+/* The bins of the band edges, equally spaced in mel. */
 static int64_t *band_edges(const KernelCall *call, int64_t n_bands, double length)
 {
     double rate = number_of(call, 2), low = 2595 * log10(1 + number_of(call, 3) / 700);
@@ -270,7 +269,7 @@ static int64_t *band_edges(const KernelCall *call, int64_t n_bands, double lengt
     return edge;
 }
 
-/* Triangles: a band rises from the edge below its own to its own, and falls to the next. */
+/* Triangular bands: rising to its own edge, falling to the next. */
 static double band_weight(const int64_t *edge, int64_t bin)
 {
     int64_t rise = edge[1] - edge[0], fall = edge[2] - edge[1];
@@ -287,7 +286,7 @@ static bool mel_weights(const KernelCall *call, Error *err)
         return false;
     for (int i = 0; i < 5; i++)
         if (!kernel_computes(call->input[i], err) || shape_elements(&call->input[i]->shape) != 1)
-            return error_kind(err, ERROR_RUN, "input %d is not one number", i);
+            return error_kind(err, ERROR_RUN, "input %d is not a scalar", i);
     Local *out = call->output[0];
     int64_t n_bands = out->whole.dim[1], n = shape_elements(&out->shape);
     const int64_t *edge = band_edges(call, n_bands, number_of(call, 1));

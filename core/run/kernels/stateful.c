@@ -1,11 +1,11 @@
-/* stateful.c - operators that carry a state along the positions of a sequence, in double.
+/* stateful.c - recurrences along a sequence, in double.
  *
  *     LinearAttention      S *= exp(decay), v' = beta (v - S' k), S += k v', y = scale S' q
  *     CausalConvWithState  y[l] = bias + sum over k of w[k] * (kept positions, then x)[l + k]
  *
- * S: a matrix of key numbers by value numbers for each key head, which the query heads of its group
- * read. A rank has some batches, heads (channels) and value numbers, and whole sequences.
- * Source: the ONNX operator schemas of LinearAttention and CausalConvWithState, opset 27.
+ * S: a matrix of key by value numbers per key head, read by the query heads of its group. A rank
+ * has some batches, heads (channels) and value numbers, and whole sequences. Source: the ONNX
+ * operator schemas of LinearAttention and CausalConvWithState, opset 27.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/heads.h"
@@ -31,7 +31,7 @@ static bool gate_fits(const Recall *n, const Local *gate, int64_t *n_numbers, Er
     *n_numbers = fits ? gate->shape.dim[2] : 0;
     fits =
         fits && (*n_numbers == n->k.h || *n_numbers == n->k.h * n->k.d || gate->whole.dim[2] == 1);
-    return fits || error_kind(err, ERROR_RUN, "a gate is held in another size");
+    return fits || error_kind(err, ERROR_RUN, "a gate has another size");
 }
 
 static bool open_linear(const KernelCall *call, Recall *n, Error *err)
@@ -65,7 +65,7 @@ static bool open_linear(const KernelCall *call, Recall *n, Error *err)
         const Local *local = i == 0 ? n->kept.local : n->last.local;
         fits = fits && (!local || shape_equal(&local->shape, &state_shape) || n->v.d == 0);
     }
-    return (fits || error_kind(err, ERROR_RUN, "its operands are held in sizes that do not fit")) &&
+    return (fits || error_kind(err, ERROR_RUN, "operand shapes do not match")) &&
            gate_fits(n, call->n_inputs > 4 ? call->input[4] : NULL, &n->n_decay, err) &&
            gate_fits(n, call->n_inputs > 5 ? call->input[5] : NULL, &n->n_beta, err);
 }
@@ -75,7 +75,7 @@ typedef struct {
     double *state, *fresh; /* [d][e], [e] */
 } LinearWork;
 
-/* One position: the state decays and takes what the key says. */
+/* One position: decays the state and adds the key's update. */
 static void update_state(const Recall *n, const LinearWork *w, int64_t b, int64_t head, int64_t s)
 {
     int64_t d = n->k.d, e = n->v.d, at = b * n->k.s + s;
@@ -108,7 +108,7 @@ static void read_state(const Recall *n, const LinearWork *w, const double *q, do
     }
 }
 
-/* A key head and the query heads of its group that are here. */
+/* A key head and the local query heads of its group. */
 static void walk_head(const Recall *n, const LinearWork *w, int64_t b, int64_t head, int64_t first,
                       int64_t n_queries)
 {
@@ -145,7 +145,7 @@ static bool linear_attention(const KernelCall *call, Error *err)
                     .fresh = arena_array(call->scratch, double, e)};
     for (int64_t head = 0; head < n.q.h; head++)
         if (held_heads_find(&n.k, n.q.head[head] / n.group) < 0)
-            return error_kind(err, ERROR_RUN, "the keys of a head are held by other ranks");
+            return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");
     for (int64_t b = 0; b < n.k.b; b++)
         for (int64_t head = 0, first = 0, end; head < n.k.h; head++, first = end) {
             end = first;
@@ -159,7 +159,7 @@ static bool linear_attention(const KernelCall *call, Error *err)
 /* ---- CausalConvWithState ---- */
 
 typedef struct {
-    int64_t b, c, l, k; /* as held; k: elements of a kernel */
+    int64_t b, c, l, k; /* local; k: elements of a kernel */
     const double *x, *w, *bias, *kept;
     bool silu;
 } CausalConv;
@@ -178,15 +178,15 @@ static bool open_causal(const KernelCall *call, CausalConv *n, Error *err)
     for (int i = 0; i < call->n_inputs && i < 4; i++)
         if (call->input[i] && (!kernel_computes(call->input[i], err) ||
                                !shape_equal(&call->input[i]->shape, &want[i])))
-            return error_kind(err, ERROR_RUN, "operand %d is held in another size", i);
+            return error_kind(err, ERROR_RUN, "operand %d has another size", i);
     for (int o = 0; o < call->n_outputs && o < 2; o++)
         if (call->output[o] && !shape_equal(&call->output[o]->shape, o == 0 ? x : &state))
-            return error_kind(err, ERROR_RUN, "output %d is held in another size", o);
+            return error_kind(err, ERROR_RUN, "output %d has another size", o);
     RuleCall rule = kernel_rule_call(call);
     Str after = args_text(&rule, "activation", "none");
     n->silu = str_eq(after, STR("silu")) || str_eq(after, STR("swish"));
     if (!n->silu && !str_eq(after, STR("none")))
-        return error_kind(err, ERROR_RUN, "its activation '%.*s' is not known", STR_ARG(after));
+        return error_kind(err, ERROR_RUN, "unknown activation '%.*s'", STR_ARG(after));
     n->x = kernel_doubles(call, 0);
     n->w = kernel_doubles(call, 1);
     n->bias = kernel_doubles(call, 2);

@@ -1,6 +1,7 @@
-/* taps.h - a number between the places of an image: from the places around it, each weighted.
+/* taps.h - interpolation between places of an image.
  *
- * A tap is a place along one dim; a number is the sum over the product of the dims' taps.
+ * A tap is a place along one dim and a weight; a value is the sum over the product of the dims'
+ * taps.
  */
 #ifndef CORE_RUN_KERNELS_TAPS_H
 #define CORE_RUN_KERNELS_TAPS_H
@@ -11,11 +12,11 @@ enum { TAPS_MAX = 4 };
 
 typedef struct {
     int n;
-    int64_t place[TAPS_MAX]; /* -1: outside, where the image is 0 */
+    int64_t place[TAPS_MAX]; /* -1: outside, value 0 */
     double weight[TAPS_MAX];
 } Taps;
 
-/* The two places around x in 0 .. size-1, linearly. */
+/* Linear interpolation at x in 0 .. size-1. */
 Taps taps_linear(double x, int64_t size);
 
 /* stride: elements between neighbours along each dim. */

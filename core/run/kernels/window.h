@@ -1,8 +1,8 @@
-/* window.h - windows over the part of an image that one rank holds.
+/* window.h - sliding windows over the local part of an image.
  *
- * Per spatial dim a table of places: row o, column k is where in the local image the element k of
- * window o lies. o counts the local places of the output, k the local elements of the kernel; both
- * may be parts. Outside the image is padding; inside and not held is another rank's.
+ * Per spatial dim a table: row o, column k is the place in the local image of element k of window
+ * o, for local outputs o and local kernel elements k. It is padding outside of the image, or
+ * elsewhere when another rank holds it.
  */
 #ifndef CORE_RUN_KERNELS_WINDOW_H
 #define CORE_RUN_KERNELS_WINDOW_H
@@ -19,25 +19,25 @@ typedef struct {
     int64_t *place[SPATIAL_MAX]; /* [n_out][n_kernel], times stride */
 } LocalWindow;
 
-/* out: runs of the output's dims; kernel: of the weight's, NULL: the whole kernel. Both from the
- * first spatial dim on. */
+/* out: runs of the output's dims; kernel: of the weight's, NULL: whole. Both from the first spatial
+ * dim on. */
 LocalWindow local_window(Arena *arena, const Window *window, const Local *image, const Runs *out,
                          const Runs *kernel);
 
-/* The same of a transposed convolution: row i, column k is where in the local output the place i
- * of the image puts element k. */
+/* The same for a transposed convolution: row i, column k is the place in the local output where
+ * image place i puts element k. */
 LocalWindow local_window_transposed(Arena *arena, const Window *window, const Local *image,
                                     const Local *out, const Runs *kernel);
 
-/* The place along each of n dims, from a row-major index. */
+/* Splits a row-major index into its coordinates. */
 static inline void window_split(int64_t index, const int64_t *size, int n, int64_t *out)
 {
     for (int d = n - 1; d >= 0; index /= size[d--])
         out[d] = index % size[d];
 }
 
-/* The place of element k of window o in the local image, of its first n dims alone; below 0 where
- * it is none. */
+/* The place in the local image of element k of window o, over the first n dims; negative when there
+ * is none. */
 static inline int64_t window_place(const LocalWindow *window, int n, const int64_t *o,
                                    const int64_t *k)
 {

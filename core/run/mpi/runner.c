@@ -1,4 +1,4 @@
-/* runner.c - ranks as processes under mpirun, one each: ops as on the host, steps by MPI. */
+/* runner.c - ranks as processes under mpirun: ops as on the host, steps by MPI. */
 #include "core/run/runner.h"
 
 #include "core/base/intern.h"
@@ -8,13 +8,13 @@
 
 typedef struct {
     Arena *arena;
-    MpiWorld *world; /* NULL: the run has one rank, and nobody to talk to */
+    MpiWorld *world; /* NULL: a run of one rank */
     MpiSteps steps;
-    MpiStep **step; /* per instruction; NULL: not yet done */
+    MpiStep **step; /* per instruction; NULL: not prepared */
     Watch watch;
 } Own;
 
-/* ---- all do the same ---- */
+/* ---- agreement of processes ---- */
 
 typedef enum { SAME_MODEL, SAME_PLAN, SAME_OPTIONS, SAME_COUNT } Same;
 
@@ -40,7 +40,7 @@ static uint64_t hash_plan(const Plan *plan, const Program *program, Arena *arena
         const Slot *slot = &program->slots[i];
         buf_printf(&text, "\n%d ", slot->tensor);
         submesh_format(plan->mesh, plan->decided->submeshes[slot->devices], &text);
-        if (slot->sharding >= 0) /* else every rank has all of it */
+        if (slot->sharding >= 0) /* else replicated */
             sharding_format(shardings_at(plan->shardings, slot->sharding), plan->mesh,
                             VIEW_OURS_ASCII, &text, NULL);
     }
@@ -62,7 +62,7 @@ static uint64_t hash_options(const RunOptions *options, Arena *arena)
     return hash_bytes(text.s, text.n);
 }
 
-/* Processes that do different things would wait for each other. */
+/* Processes that disagree would wait for each other forever. */
 static bool all_alike(const Team *team, MpiWorld *world, Arena *arena, Error *err)
 {
     static const char *const other[] = {/* ORDER SAME */ "another model", "another plan",
@@ -132,7 +132,7 @@ static MpiStep *prepare(Rank *rank, const Instr *instr, Error *err)
     return mpi_step_prepare(&((Own *)team->own)->steps, &call, err);
 }
 
-/* When the run is traced: how long the others of the group were waited for. */
+/* Measures the wait for the group when the run is traced. */
 static bool wait_for_group(const Team *team, const MpiStep *step, double *wait_us, Error *err)
 {
     double start = run_now_us();
@@ -173,7 +173,7 @@ static bool run_step(Rank *rank, const Instr *instr, double *wait_us)
     return ok || rank_step_failed(rank, instr, &inner);
 }
 
-/* ---- the rest is the host's ---- */
+/* ---- ops and ranks ---- */
 
 static bool run_op(Rank *rank, const Instr *instr)
 {
@@ -183,7 +183,7 @@ static bool run_op(Rank *rank, const Instr *instr)
     return host_op(rank, instr);
 }
 
-/* Times of all ranks are told by the clock of process 0. */
+/* Converts times to the clock of process 0. */
 static void close_rank(Rank *rank)
 {
     const Own *own = rank->team->own;

@@ -13,7 +13,7 @@ typedef struct {
     Error *err;
 } Doing;
 
-/* ---- what steps share ---- */
+/* ---- shared by steps ---- */
 
 bool mpi_steps_open(Arena *arena, const Mesh *mesh, MPI_Comm world, bool in_order, MpiSteps *out,
                     Error *err)
@@ -40,7 +40,7 @@ void mpi_steps_close(MpiSteps *steps)
     free(steps->receive.at);
 }
 
-/* Room for so many elements, uninitialised; NULL with *err when there is no memory. */
+/* A buffer for n elements, uninitialised; NULL with *err when memory is out. */
 static void *room_for(Room *room, Dtype dtype, int64_t n, Error *err)
 {
     int64_t n_bytes = n * element_bytes(dtype);
@@ -93,8 +93,8 @@ static int member_at(const MpiSteps *steps, AtomSet atoms, int n_members, int64_
     return i;
 }
 
-/* Messages by member. They lie in the part where each is contiguous there, and, `in_row`, behind
- * the one before. */
+/* Messages by member; direct when each is contiguous in the part and, if in_row, follows the
+ * previous one. */
 static MpiBlocks blocks_of(MpiSteps *steps, const MpiStep *step, const Message *message,
                            int n_messages, bool in_row)
 {
@@ -127,8 +127,8 @@ static void lay_out(MpiBlocks *blocks, int n_members)
 
 static bool has_addends(const Exchange *x)
 {
-    for (int i = 0; i < x->n_takes; i++)
-        if (x->take[i].use == PART_ADDED)
+    for (int i = 0; i < x->n_receives; i++)
+        if (x->receive[i].use == PART_ADDED)
             return true;
     return false;
 }
@@ -136,15 +136,15 @@ static bool has_addends(const Exchange *x)
 static void make_blocks(MpiSteps *steps, MpiStep *step)
 {
     const Exchange *x = &step->exchange;
-    bool in_row = step->kind == STEP_REDUCE_SCATTER; /* MPI_Reduce_scatter knows no places */
-    step->give = blocks_of(steps, step, x->give, x->n_gives, in_row);
-    step->take = blocks_of(steps, step, x->take, x->n_takes, false);
-    step->take.direct = step->take.direct && !has_addends(x);
-    lay_out(&step->give, step->n_members);
-    lay_out(&step->take, step->n_members);
+    bool in_row = step->kind == STEP_REDUCE_SCATTER; /* MPI_Reduce_scatter takes no displacements */
+    step->send = blocks_of(steps, step, x->send, x->n_sends, in_row);
+    step->receive = blocks_of(steps, step, x->receive, x->n_receives, false);
+    step->receive.direct = step->receive.direct && !has_addends(x);
+    lay_out(&step->send, step->n_members);
+    lay_out(&step->receive, step->n_members);
 }
 
-/* The element that all places of the piece are counted from. */
+/* The first element of the piece. */
 static int64_t piece_begin(const Piece *piece)
 {
     int64_t begin = piece->first;
@@ -153,7 +153,7 @@ static int64_t piece_begin(const Piece *piece)
     return begin;
 }
 
-/* *type becomes the type of as many of it as a dim has places, at these. */
+/* Replaces *type by its repetition at the places of a dim. */
 static bool repeat_type(MpiSteps *steps, const Piece *piece, int dim, int64_t n_bytes,
                         MPI_Datatype *type, Error *err)
 {
@@ -172,8 +172,7 @@ static bool repeat_type(MpiSteps *steps, const Piece *piece, int dim, int64_t n_
     return ok;
 }
 
-/* The rows of a piece as a type; MPI_DATATYPE_NULL: it is contiguous, or its rows are too short to
- * be worth it. */
+/* The type of a piece's rows; MPI_DATATYPE_NULL when contiguous or when rows are too short. */
 static bool piece_type(MpiSteps *steps, const Piece *piece, Dtype dtype, MPI_Datatype *out,
                        Error *err)
 {
@@ -197,28 +196,28 @@ static bool make_types(MpiSteps *steps, MpiStep *step, Error *err)
 {
     const Exchange *x = &step->exchange;
     bool typed = !step->large, ok = true;
-    step->give_type = arena_array(steps->arena, MPI_Datatype, x->n_gives);
-    step->take_type = arena_array(steps->arena, MPI_Datatype, x->n_takes);
-    for (int i = 0; i < x->n_gives; i++)
-        step->give_type[i] = MPI_DATATYPE_NULL;
-    for (int i = 0; i < x->n_takes; i++)
-        step->take_type[i] = MPI_DATATYPE_NULL;
-    for (int i = 0; typed && ok && i < x->n_gives; i++)
-        ok = piece_type(steps, &x->give[i].piece, step->dtype, &step->give_type[i], err);
-    for (int i = 0; typed && ok && i < x->n_takes; i++)
-        ok = x->take[i].use == PART_ADDED ||
-             piece_type(steps, &x->take[i].piece, step->dtype, &step->take_type[i], err);
+    step->send_type = arena_array(steps->arena, MPI_Datatype, x->n_sends);
+    step->receive_type = arena_array(steps->arena, MPI_Datatype, x->n_receives);
+    for (int i = 0; i < x->n_sends; i++)
+        step->send_type[i] = MPI_DATATYPE_NULL;
+    for (int i = 0; i < x->n_receives; i++)
+        step->receive_type[i] = MPI_DATATYPE_NULL;
+    for (int i = 0; typed && ok && i < x->n_sends; i++)
+        ok = piece_type(steps, &x->send[i].piece, step->dtype, &step->send_type[i], err);
+    for (int i = 0; typed && ok && i < x->n_receives; i++)
+        ok = x->receive[i].use == PART_ADDED ||
+             piece_type(steps, &x->receive[i].piece, step->dtype, &step->receive_type[i], err);
     return ok;
 }
 
-/* Whether all of the group are at this step, and not at another; and finds whether all parts lie as
- * MPI's calls need them. */
+/* Checks that the whole group is at this step; finds whether all ranks can send and receive
+ * directly. */
 static bool meet_at(const MpiSteps *steps, MpiStep *step, const MpiStepCall *call, Error *err)
 {
     const int64_t mine[] = {
         call->number, (int64_t)call->kind,
         mesh_group_member(steps->mesh, call->collective.atoms, steps->position, 0),
-        step->give.direct && step->take.direct};
+        step->send.direct && step->receive.direct};
     enum { N = sizeof mine / sizeof *mine, N_SAME = N - 1 };
     int64_t *all = arena_array(steps->arena, int64_t, (int64_t)N * step->n_members);
     if (!MPI_CALL(err, MPI_Allgather, mine, N, MPI_INT64_T, all, N, MPI_INT64_T, step->comm))
@@ -281,40 +280,41 @@ static void *pointer_at(const void *base, Dtype dtype, int64_t element)
     return at.out + element * element_bytes(dtype);
 }
 
-/* What is to be sent, a member a block; NULL: no memory. */
+/* The data to send, a block per member; NULL when memory is out. */
 static const void *packed(Doing *d)
 {
     const MpiStep *step = d->step;
-    if (step->give.direct)
+    if (step->send.direct)
         return d->source->data;
-    char *room = room_for(&d->steps->send, step->dtype, step->give.n_all, d->err);
+    char *room = room_for(&d->steps->send, step->dtype, step->send.n_all, d->err);
     for (int i = 0; room && i < step->n_members; i++)
-        if (step->give.message[i])
-            piece_pack(&step->give.message[i]->piece, step->dtype, d->source->data,
-                       pointer_at(room, step->dtype, step->give.at[i]));
+        if (step->send.message[i])
+            piece_pack(&step->send.message[i]->piece, step->dtype, d->source->data,
+                       pointer_at(room, step->dtype, step->send.at[i]));
     return room;
 }
 
-/* Where what is received goes, a member a block; NULL: no memory. */
+/* The buffer to receive into, a block per member; NULL when memory is out. */
 static void *received(Doing *d)
 {
-    return d->step->take.direct
+    return d->step->receive.direct
                ? d->target->data
-               : room_for(&d->steps->receive, d->step->dtype, d->step->take.n_all, d->err);
+               : room_for(&d->steps->receive, d->step->dtype, d->step->receive.n_all, d->err);
 }
 
-static bool take_all(Doing *d, const void *blocks)
+static bool receive_all(Doing *d, const void *blocks)
 {
     const MpiStep *step = d->step;
-    for (int i = 0; !step->take.direct && i < step->n_members; i++)
-        if (step->take.message[i] &&
-            !exchange_take(&step->exchange, step->take.message[i],
-                           pointer_at(blocks, step->dtype, step->take.at[i]), d->target, d->err))
+    for (int i = 0; !step->receive.direct && i < step->n_members; i++)
+        if (step->receive.message[i] &&
+            !exchange_receive(&step->exchange, step->receive.message[i],
+                              pointer_at(blocks, step->dtype, step->receive.at[i]), d->target,
+                              d->err))
             return false;
     return true;
 }
 
-/* ---- ways ---- */
+/* ---- algorithms ---- */
 
 static bool all_gather(Doing *d)
 {
@@ -323,9 +323,9 @@ static bool all_gather(Doing *d)
     int64_t n_mine = shape_elements(&d->source->shape);
     void *to = received(d);
     return to &&
-           MPI_CALL(d->err, MPI_Allgatherv, d->source->data, (int)n_mine, type, to, step->take.n,
-                    step->take.at, type, step->comm) &&
-           take_all(d, to);
+           MPI_CALL(d->err, MPI_Allgatherv, d->source->data, (int)n_mine, type, to, step->receive.n,
+                    step->receive.at, type, step->comm) &&
+           receive_all(d, to);
 }
 
 static bool all_to_all(Doing *d)
@@ -335,12 +335,12 @@ static bool all_to_all(Doing *d)
     const void *from = packed(d);
     void *to = from ? received(d) : NULL;
     return to &&
-           MPI_CALL(d->err, MPI_Alltoallv, from, step->give.n, step->give.at, type, to,
-                    step->take.n, step->take.at, type, step->comm) &&
-           take_all(d, to);
+           MPI_CALL(d->err, MPI_Alltoallv, from, step->send.n, step->send.at, type, to,
+                    step->receive.n, step->receive.at, type, step->comm) &&
+           receive_all(d, to);
 }
 
-/* The shares of n elements that each of the group combines. */
+/* Splits n elements into shares that each member reduces. */
 static void share_out(const MpiStep *step, int64_t n, int *counts, int *at)
 {
     int64_t share = (n + step->n_members - 1) / step->n_members;
@@ -351,7 +351,8 @@ static void share_out(const MpiStep *step, int64_t n, int *counts, int *at)
     }
 }
 
-/* n elements from `at` on: each gets the addends of its share, and all get the sums. */
+/* Reduces n elements from `at` on: each member gets the addends of its share, then all gather the
+ * sums. */
 static bool reduce_in_order(Doing *d, int64_t at, int64_t n)
 {
     const MpiStep *step = d->step;
@@ -406,7 +407,7 @@ static bool reduce_scatter(Doing *d)
     MPI_Op op;
     mpi_reduction(&d->steps->types, step->dtype, step->exchange.roles.reduce, &type, &op);
     const void *from = packed(d);
-    return from && MPI_CALL(d->err, MPI_Reduce_scatter, from, d->target->data, step->give.n, type,
+    return from && MPI_CALL(d->err, MPI_Reduce_scatter, from, d->target->data, step->send.n, type,
                             op, step->comm);
 }
 
@@ -417,7 +418,7 @@ typedef struct {
     int n, room;
 } Requests;
 
-/* n elements, or n = 1 of a type, in pieces that MPI can count. */
+/* Posts n elements, or n = 1 of a derived type, in pieces within MPI's counts. */
 static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI_Datatype type,
                  Requests *requests)
 {
@@ -443,7 +444,7 @@ static int64_t elements_of(const Message *message, int n)
     return n_elements;
 }
 
-/* A message that needs no packing: neighbours in the part, or rows of it as a type. */
+/* Whether a message needs no packing: contiguous, or with a type. */
 static bool lies_there(const Message *message, MPI_Datatype type)
 {
     return type != MPI_DATATYPE_NULL || piece_is_contiguous(&message->piece);
@@ -462,77 +463,76 @@ static bool post_there(Doing *d, bool sends, const Message *message, MPI_Datatyp
 
 typedef struct {
     Requests requests;
-    char *send, *receive; /* the next free places of the rooms */
-    void **staged; /* per take: where it waits to be taken; NULL: it is received where it belongs */
+    char *send, *receive; /* next free places of the buffers */
+    void **staged;        /* per receive: its buffer until unpacked; NULL: received in place */
 } Posted;
 
-static bool post_takes(Doing *d, Posted *p)
+static bool post_receives(Doing *d, Posted *p)
 {
     const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
     bool ok = true;
-    for (int i = 0; ok && i < x->n_takes; i++) {
-        const Message *take = &x->take[i];
-        MPI_Datatype type = d->step->take_type[i];
-        if (take->position == x->position)
+    for (int i = 0; ok && i < x->n_receives; i++) {
+        const Message *receive = &x->receive[i];
+        MPI_Datatype type = d->step->receive_type[i];
+        if (receive->position == x->position)
             continue;
-        if (take->use == PART_COPIED && lies_there(take, type)) {
-            ok = post_there(d, false, take, type, d->target->data, &p->requests);
+        if (receive->use == PART_COPIED && lies_there(receive, type)) {
+            ok = post_there(d, false, receive, type, d->target->data, &p->requests);
             continue;
         }
         p->staged[i] = p->receive;
-        p->receive += take->piece.n_elements * element_bytes(dtype);
-        ok = post(d, false, take->position, p->staged[i], take->piece.n_elements,
+        p->receive += receive->piece.n_elements * element_bytes(dtype);
+        ok = post(d, false, receive->position, p->staged[i], receive->piece.n_elements,
                   d->steps->types.element[dtype], &p->requests);
     }
     return ok;
 }
 
-static void *pack_at(const Doing *d, const Message *give, char **room)
+static void *pack_at(const Doing *d, const Message *send, char **room)
 {
     char *at = *room;
-    piece_pack(&give->piece, d->step->dtype, d->source->data, at);
-    *room += give->piece.n_elements * element_bytes(d->step->dtype);
+    piece_pack(&send->piece, d->step->dtype, d->source->data, at);
+    *room += send->piece.n_elements * element_bytes(d->step->dtype);
     return at;
 }
 
-/* All but what this rank gives itself. */
-static bool post_gives(Doing *d, Posted *p)
+/* All but the message to itself. */
+static bool post_sends(Doing *d, Posted *p)
 {
     const Exchange *x = &d->step->exchange;
     bool ok = true;
-    for (int i = 0; ok && i < x->n_gives; i++) {
-        const Message *give = &x->give[i];
-        MPI_Datatype type = d->step->give_type[i];
-        if (give->position == x->position)
+    for (int i = 0; ok && i < x->n_sends; i++) {
+        const Message *send = &x->send[i];
+        MPI_Datatype type = d->step->send_type[i];
+        if (send->position == x->position)
             continue;
-        ok = lies_there(give, type)
-                 ? post_there(d, true, give, type, d->source->data, &p->requests)
-                 : post(d, true, give->position, pack_at(d, give, &p->send), give->piece.n_elements,
+        ok = lies_there(send, type)
+                 ? post_there(d, true, send, type, d->source->data, &p->requests)
+                 : post(d, true, send->position, pack_at(d, send, &p->send), send->piece.n_elements,
                         d->steps->types.element[d->step->dtype], &p->requests);
     }
     return ok;
 }
 
-/* While messages are on their way: what this rank gives itself. Packed where it is taken, if it is
- * contiguous there. */
+/* Copies the message to itself meanwhile, directly into a contiguous target. */
 static void stage_own(Doing *d, Posted *p)
 {
     const Exchange *x = &d->step->exchange;
-    const Message *give = x->give, *take = x->take;
-    while (give < x->give + x->n_gives && give->position != x->position)
-        give++;
-    while (take < x->take + x->n_takes && take->position != x->position)
-        take++;
-    if (give == x->give + x->n_gives || take == x->take + x->n_takes)
+    const Message *send = x->send, *receive = x->receive;
+    while (send < x->send + x->n_sends && send->position != x->position)
+        send++;
+    while (receive < x->receive + x->n_receives && receive->position != x->position)
+        receive++;
+    if (send == x->send + x->n_sends || receive == x->receive + x->n_receives)
         return;
-    if (piece_is_contiguous(&give->piece))
-        p->staged[take - x->take] = local_at(d->source, give->piece.first);
-    else if (take->use == PART_COPIED && piece_is_contiguous(&take->piece))
-        piece_pack(&give->piece, d->step->dtype, d->source->data,
-                   local_at(d->target, take->piece.first));
+    if (piece_is_contiguous(&send->piece))
+        p->staged[receive - x->receive] = local_at(d->source, send->piece.first);
+    else if (receive->use == PART_COPIED && piece_is_contiguous(&receive->piece))
+        piece_pack(&send->piece, d->step->dtype, d->source->data,
+                   local_at(d->target, receive->piece.first));
     else
-        p->staged[take - x->take] = pack_at(d, give, &p->send);
+        p->staged[receive - x->receive] = pack_at(d, send, &p->send);
 }
 
 static bool by_messages(Doing *d)
@@ -540,15 +540,15 @@ static bool by_messages(Doing *d)
     const Exchange *x = &d->step->exchange;
     Dtype dtype = d->step->dtype;
     Arena *scratch = arena_new();
-    Posted p = {.staged = arena_array(scratch, void *, x->n_takes)};
-    p.send = room_for(&d->steps->send, dtype, elements_of(x->give, x->n_gives), d->err);
-    p.receive = room_for(&d->steps->receive, dtype, elements_of(x->take, x->n_takes), d->err);
-    bool ok = p.send && p.receive && post_takes(d, &p) && post_gives(d, &p);
+    Posted p = {.staged = arena_array(scratch, void *, x->n_receives)};
+    p.send = room_for(&d->steps->send, dtype, elements_of(x->send, x->n_sends), d->err);
+    p.receive = room_for(&d->steps->receive, dtype, elements_of(x->receive, x->n_receives), d->err);
+    bool ok = p.send && p.receive && post_receives(d, &p) && post_sends(d, &p);
     if (ok)
         stage_own(d, &p);
     ok = ok && MPI_CALL(d->err, MPI_Waitall, p.requests.n, p.requests.at, MPI_STATUSES_IGNORE);
-    for (int i = 0; ok && i < x->n_takes; i++)
-        ok = !p.staged[i] || exchange_take(x, &x->take[i], p.staged[i], d->target, d->err);
+    for (int i = 0; ok && i < x->n_receives; i++)
+        ok = !p.staged[i] || exchange_receive(x, &x->receive[i], p.staged[i], d->target, d->err);
     free(p.requests.at);
     arena_free(scratch);
     return ok;
@@ -556,7 +556,7 @@ static bool by_messages(Doing *d)
 
 typedef bool Way(Doing *d);
 
-/* All of a group choose alike: by the kind, the atoms and sizes of the whole. */
+/* The algorithm; all ranks of a group choose the same one. */
 static Way *way_of(const MpiSteps *steps, const MpiStep *step)
 {
     const Exchange *x = &step->exchange;

@@ -1,4 +1,4 @@
-/* steps.h - steps of a reshard between processes, one a rank.
+/* steps.h - steps of a reshard by MPI, one rank per process.
  *
  *     all-gather      MPI_Allgatherv on a communicator of the group
  *     all-to-all      MPI_Alltoallv
@@ -6,12 +6,11 @@
  *     reduce-scatter  MPI_Reduce_scatter; in rank order: MPI_Alltoallv, then combined
  *     permute, send   messages from rank to rank
  *
- * Groups' communicators are made where they are first needed, once for each set of atoms. A step is
- * prepared once: its messages (exchange.h), counts and places. What lies as MPI wants it is sent
- * and received where it is. Where an all-gather or an all-to-all has parts, on any rank, that do
- * not lie so, it is messages too: rows that are not short go as types of MPI, all else is packed
- * into buffers that all steps share. What is larger than MPI can count goes from rank to rank, in
- * pieces of n_most elements.
+ * Communicators of groups are made on first use, one per set of atoms. A step is prepared once:
+ * messages (exchange.h), counts and places. Data with the layout MPI needs is sent and received in
+ * place. An all-gather or all-to-all where some part has another layout uses messages: long rows as
+ * MPI types, the rest packed into buffers that steps share. Data beyond MPI's counts goes from rank
+ * to rank in pieces of n_most elements.
  */
 #ifndef CORE_RUN_MPI_STEPS_H
 #define CORE_RUN_MPI_STEPS_H
@@ -27,7 +26,7 @@ typedef struct {
 
 typedef struct {
     AtomSet atoms;
-    MPI_Comm comm; /* its ranks are in group order */
+    MPI_Comm comm; /* ranks in group order */
 } MpiGroup;
 
 typedef struct {
@@ -35,34 +34,35 @@ typedef struct {
     const Mesh *mesh;
     int64_t position;
     MPI_Comm world; /* rank r: position r */
-    bool in_order;  /* reductions in rank order, so that the bits are those of collective_run() */
-    int64_t n_most; /* elements at once */
+    bool in_order;  /* reductions in rank order: the bits of collective_run() */
+    int64_t n_most; /* most elements per call */
     MpiTypes types;
     Vec(MpiGroup) groups;
     Vec(MPI_Datatype) made; /* of pieces */
     Room send, receive;
 } MpiSteps;
 
-/* What a rank sends or receives in a call of MPI: a block for each member of the group. */
+/* Data of one MPI call: a block per member of the group. */
 typedef struct {
     const Message **message; /* NULL: nothing */
-    int *n, *at;             /* elements, and where they lie */
+    int *n, *at;             /* elements, and their places */
     int64_t n_all;
-    bool direct; /* in the rank's part itself, else packed, one block behind the other */
+    bool direct; /* in the rank's part itself; else packed contiguously */
 } MpiBlocks;
 
-/* A step, and what this rank does in it; lives in the arena of the MpiSteps. */
+/* A prepared step; in the arena of the MpiSteps. */
 typedef struct {
     StepKind kind;
     Exchange exchange;
     Dtype dtype;
-    MPI_Comm comm; /* of the group; MPI_COMM_NULL: nobody else is in it */
+    MPI_Comm comm; /* of the group; MPI_COMM_NULL: no other rank is in it */
     int n_members; /* of the group */
-    MpiBlocks give, take;
-    bool large;                          /* on some rank: more than MPI can count */
-    bool direct;                         /* on all ranks of the group: give and take are */
-    MPI_Datatype *give_type, *take_type; /* per message of the exchange: its rows in the part, or
-                                            MPI_DATATYPE_NULL: contiguous, or packed */
+    MpiBlocks send, receive;
+    bool large;                             /* some rank exceeds MPI's counts */
+    bool direct;                            /* send and receive are direct on all ranks of the group
+                                             */
+    MPI_Datatype *send_type, *receive_type; /* per message: type of its rows in the part;
+                                             * MPI_DATATYPE_NULL: contiguous or packed */
 } MpiStep;
 
 typedef struct {
@@ -70,17 +70,17 @@ typedef struct {
     Collective collective;
     SubMesh makers, readers;
     Dtype dtype;
-    int64_t number; /* of the step in the program: all of a group must be at the same */
+    int64_t number; /* of the step in the program; the whole group must agree */
 } MpiStepCall;
 
 bool mpi_steps_open(Arena *arena, const Mesh *mesh, MPI_Comm world, bool in_order, MpiSteps *out,
                     Error *err);
 void mpi_steps_close(MpiSteps *steps);
 
-/* All ranks that have a part in it must call it, in the same order of steps. */
+/* Called by all ranks of the step, in the same order of steps. */
 MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err);
 
-/* source, target: NULL where this rank has none. */
+/* source, target: NULL when this rank has none. */
 bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Local *target,
                  Error *err);
 

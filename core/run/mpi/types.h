@@ -1,9 +1,9 @@
-/* types.h - elements of tensors and reductions as MPI knows them.
+/* types.h - element types and reductions of MPI.
  *
- * An element is a type of its own, so that counts are elements and a reduction finds what it
- * computes on by the type's name. MPI's own types and operations are used where they give what
- * kernel_combine() gives, up to the order of a sum; all else is done by that function: f16, bf16,
- * small numbers, bool, and the largest of floats, where NaN wins here.
+ * Each element type is an MPI type of its own, so counts are elements and a reduction finds the
+ * type by its name. MPI's own types and operations are used where they agree with kernel_combine()
+ * up to the order of a sum; kernel_combine() does the rest: f16, bf16, small floats, bool, and max
+ * and min of floats, where NaN wins.
  */
 #ifndef CORE_RUN_MPI_TYPES_H
 #define CORE_RUN_MPI_TYPES_H
@@ -21,7 +21,7 @@ typedef struct {
     MPI_Op combine[REDUCE_KINDS];
 } MpiTypes;
 
-/* False with ERROR_RUN where MPI says that a call failed. */
+/* Converts an error of MPI to ERROR_RUN. */
 bool mpi_fine(int code, const char *call, Error *err);
 
 /* Calls a function of MPI; false with *err, which names it, when it fails. */
@@ -30,7 +30,7 @@ bool mpi_fine(int code, const char *call, Error *err);
 bool mpi_types_open(MpiTypes *types, Error *err);
 void mpi_types_close(MpiTypes *types);
 
-/* The type to reduce elements in, and the operation. */
+/* The MPI type and operation of a reduction. */
 void mpi_reduction(const MpiTypes *types, Dtype dtype, ReduceOp reduce, MPI_Datatype *type,
                    MPI_Op *op);
 

@@ -79,7 +79,7 @@ void host_say(Host *host, Str text)
         write_all(text);
 }
 
-/* ---- what is said, in a way that handlers of signals may ---- */
+/* ---- messages, async-signal-safe ---- */
 
 typedef struct {
     char s[2000];
@@ -134,7 +134,7 @@ static void line_waiting(Line *line, const Watch *watch)
     }
 }
 
-/* Says it, and ends this process, and so the run. */
+/* Prints it and exits, which ends the run. */
 static _Noreturn void end_run(Watch *watch, Line *line, const char *hint)
 {
     line_puts(line, "\n");
@@ -145,10 +145,10 @@ static _Noreturn void end_run(Watch *watch, Line *line, const char *hint)
 
 /* ---- signals ---- */
 
-/* What the handlers find; set while a team runs. */
+/* State for the signal handlers while a team runs. */
 static Watch *watched;
 
-/* Of the ranks that were running: whose process is gone. NULL: none. */
+/* A running rank whose process is gone; NULL: none. */
 static const HostLine *find_dead(const Watch *watch)
 {
     const Host *host = watch->host;
@@ -188,7 +188,7 @@ static void on_crash(int number)
     end_run(watched, &line, "");
 }
 
-/* mpirun ends all when one has ended. */
+/* mpirun then ends the others. */
 static void on_end(int number)
 {
     const HostLine *dead = watched ? find_dead(watched) : NULL;
@@ -241,7 +241,7 @@ static double stall_us(const Watch *watch)
     return (stall_s > 0 ? stall_s : RUN_STALL_S) * 1e6;
 }
 
-/* More ranks than cores take turns. */
+/* Ranks may outnumber cores. */
 static double turns(const Watch *watch)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -271,7 +271,7 @@ static _Noreturn void say_stalled(Watch *watch, const HostLine *rank, long long 
     end_run(watch, &line, "hint: --stall 60 waits longer\n");
 }
 
-/* Looks at every rank of the host once. */
+/* Checks every rank of the host. */
 static void look(Watch *watch)
 {
     const Host *host = watch->host;

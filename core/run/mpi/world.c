@@ -9,7 +9,7 @@ enum { PIECE_BYTES = 1 << 30, EXIT_USAGE = 2, EXIT_RUN = 5 };
 
 /* ---- in the world ---- */
 
-/* The lowest process that failed says why to all; its own error stays what it is. */
+/* The lowest failed process broadcasts its error; each process keeps its own. */
 static bool meet(World *world, bool failed, Error *err)
 {
     MpiWorld *own = world->own;
@@ -38,7 +38,7 @@ static bool share(World *world, void *data, int64_t n_bytes, int from, Error *er
     return true;
 }
 
-/* One message in pieces that MPI can count. */
+/* A message in pieces within MPI's counts. */
 static bool move(MpiWorld *own, bool sends, int other, char *data, int64_t n_bytes, Error *err)
 {
     for (int64_t at = 0; at < n_bytes; at += PIECE_BYTES) {
@@ -68,7 +68,7 @@ static bool gather(World *world, const void *mine, int64_t n_bytes, void *all, E
     return true;
 }
 
-/* All may come here with the same error, which one says for its host. */
+/* Several processes may report the same error; one per host prints it. */
 static void stop(World *world, const Error *why)
 {
     MpiWorld *own = world->own;
@@ -141,8 +141,7 @@ bool mpi_clock_ahead(MPI_Comm comm, double *ahead_us, Error *err)
 
 /* ---- begin ---- */
 
-/* More processes than cores must give way to each other while they wait; Open MPI reads this when
- * it starts. */
+/* With more processes than cores waits must yield; Open MPI reads this setting at its start. */
 static void take_turns(void)
 {
     const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

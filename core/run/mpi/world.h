@@ -7,16 +7,16 @@
 typedef struct {
     MPI_Comm comm;
     Host host;
-    double ahead_us; /* of process 0's clock before this one's; 0 on one host */
+    double ahead_us; /* how far process 0's clock is ahead; 0 on one host */
 } MpiWorld;
 
 /* Plugin.world_open */
 bool mpi_world_open(World *out, Error *err);
 
-/* How far the clock of process 0 is ahead: the middle of the fastest of some questions to it. */
+/* Estimates how far process 0's clock is ahead, from the fastest of several round trips. */
 bool mpi_clock_ahead(MPI_Comm comm, double *ahead_us, Error *err);
 
-/* That of a world made here; NULL: another, of one process. */
+/* Of a world made here; NULL: of a single process. */
 MpiWorld *mpi_world_of(const World *world);
 
 #endif

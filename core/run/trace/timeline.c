@@ -17,8 +17,7 @@ void timeline_free(Timeline *timeline)
 
 /* ---- spans ---- */
 
-/* Reshards by the op they stand at: before its first reader, or after the maker of what nobody
- * reads. */
+/* Reshards by op: before their first reader, unread ones after their maker. */
 typedef struct {
     int32_t *first, *next;
     bool *after;
@@ -87,7 +86,7 @@ static void list_spans(Timeline *timeline, const Session *session)
     arena_free(scratch);
 }
 
-/* Places in plan->submeshes become places among those that something takes time on. */
+/* Renumbers sub-meshes to those in use. */
 static void list_parts(Timeline *timeline, const Plan *plan)
 {
     Arena *scratch = arena_new();
@@ -120,7 +119,7 @@ static int dearest_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* A letter of the name that is free, large or small; else any. */
+/* A free letter of the name, or any. */
 static char free_letter(const char *name, bool *taken)
 {
     for (const char *s = name; *s; s++) {
@@ -165,7 +164,7 @@ static void name_kinds(Timeline *timeline, const Session *session)
         kinds[*id].us += span->us;
         kinds[*id].n++;
     }
-    for (int i = 0; i < n; i++) /* reshards stand before all */
+    for (int i = 0; i < n; i++) /* reshards come first */
         if (strcmp(kinds[i].name, "reshard") == 0)
             kinds[i].us = INFINITY;
     qsort(kinds, (size_t)n, sizeof *kinds, dearest_first);
@@ -209,7 +208,7 @@ static void put_label(const Session *session, const TimeSpan *span, Arena *scrat
     text_wildcard(label_tensor(session, scratch, reshard->tensor), out);
 }
 
-/* A row a kind, in the order of the first of each. */
+/* A row per kind, in order of first use. */
 static void fold_kinds(Timeline *timeline)
 {
     Arena *scratch = arena_new();

@@ -1,15 +1,14 @@
-/* timeline.h - a step of a plan along time: its ops and reshards one after the other.
+/* timeline.h - the ops and reshards of a step of a plan along time.
  *
- * The order is the program's; a reshard stands before the first op that reads what it makes, one
- * that nobody reads after its maker. Times are the plan's, of rank 0, which holds the largest parts
- * and so is the slowest; nothing overlaps, as in step_us (cost.h). What is in a loop takes as long
- * as all its turns.
+ * In program order; a reshard is before the first op that reads its result, an unread one after its
+ * maker. Times are the predicted ones of rank 0, which has the largest parts; nothing overlaps, as
+ * in step_us (cost.h). A loop counts all its iterations.
  *
- * Where ops run on parts of the mesh, it is one micro-batch on its way through all of them. Each
- * span is on one part; what is sent from part to part stands with the part that gets it.
+ * With stages it is one micro-batch through all of them. A span belongs to one sub-mesh; a send to
+ * the receiving one.
  *
- * Spans that are alike but for numbers in their names are one row xN. In plans of more than
- * FOLDED_OPS_MAX ops a row is an operator.
+ * Spans whose names differ only in numbers are one row xN. In plans of more than FOLDED_OPS_MAX ops
+ * a row is an operator.
  */
 #ifndef CORE_RUN_TRACE_TIMELINE_H
 #define CORE_RUN_TRACE_TIMELINE_H
@@ -23,11 +22,11 @@ typedef struct {
     double start_us, us;
     int32_t op, reshard; /* one of them; -1 */
     int16_t kind;        /* letter and operator; KIND_RESHARD */
-    int16_t part;        /* whose devices do it */
+    int16_t part;        /* sub-mesh */
     int32_t row;
 } TimeSpan;
 
-/* An operator with a letter of its own; those past TIME_KINDS_MAX share '?'. */
+/* An operator and its letter; those beyond TIME_KINDS_MAX share '?'. */
 typedef struct {
     const char *name; /* "Gemm"; "reshard" */
     char letter;
@@ -47,16 +46,16 @@ typedef struct {
     Arena *arena;
     int n, n_kinds, n_rows, n_parts;
     TimeSpan *span;
-    int16_t *part;  /* places in plan->submeshes of those that something runs on, in its order */
-    TimeKind *kind; /* after KIND_RESHARD by time, the dearest first */
-    TimeRow *row;   /* the dearest first; by difference once there is a run */
+    int16_t *part;  /* sub-meshes in use: places in plan->submeshes, in its order */
+    TimeKind *kind; /* after KIND_RESHARD by decreasing time */
+    TimeRow *row;   /* by decreasing time; by difference once measured */
     double us;      /* of all */
 } Timeline;
 
 Timeline *timeline_new(const Session *session);
 void timeline_free(Timeline *timeline); /* NULL is allowed */
 
-/* Fills measured times, and sorts rows by how far they are from the predicted ones. */
+/* Sets measured times and sorts rows by their difference to the prediction. */
 void timeline_measure(Timeline *timeline, const RunReport *report);
 
 int timeline_at(const Timeline *timeline, double us); /* the span at that time */

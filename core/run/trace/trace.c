@@ -7,7 +7,7 @@ static bool takes_time(const Instr *instr)
     return instr->kind == INSTR_OP || instr->kind == INSTR_STEP;
 }
 
-/* What the rank has no part in has no time. */
+/* Whether the rank executed it. */
 static bool was_done(const TraceSpan *span)
 {
     return span->end_us > 0;

@@ -7,7 +7,7 @@ int64_t trace_ns(double us)
     return (int64_t)llround(us * 1000);
 }
 
-/* Where the nearest number is below, a millionth more: JSON has room for that much. */
+/* One millionth more where the nearest double is below; JSON has that precision. */
 static double us_of(int64_t ns)
 {
     double us = (double)ns / 1000;

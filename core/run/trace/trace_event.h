@@ -1,9 +1,9 @@
 /* trace_event.h - events of Chrome's trace format, as Perfetto reads them.
  *
- * Times come in nanoseconds and are written in microseconds, such that whoever multiplies by 1000
- * and cuts off gets the nanosecond again; slices that follow each other on a thread so never
- * overlap. Events of a thread are to be added by time, and a flow right behind the slice that it
- * leaves or enters: readers bind it to the slice that is open then.
+ * Times are nanoseconds, written in microseconds such that multiplying by 1000 and truncating gives
+ * the nanoseconds back; consecutive slices of a thread so never overlap. Add the events of a thread
+ * by time, and a flow right after the slice it leaves or enters: readers bind it to the slice open
+ * at that time.
  */
 #ifndef CORE_RUN_TRACE_TRACE_EVENT_H
 #define CORE_RUN_TRACE_TRACE_EVENT_H
@@ -18,18 +18,18 @@ typedef struct {
 
 int64_t trace_ns(double us);
 
-/* "process_name", "thread_name"; and "process_sort_index" .., the number they are listed by. */
+/* Metadata "process_name", "thread_name"; and "process_sort_index" .. for their order. */
 void trace_put_name(Json *events, const char *what, int pid, int64_t tid, const char *name);
 void trace_put_order(Json *events, const char *what, int pid, int64_t tid, int64_t order);
 
-/* An event X; takes args. */
+/* A slice (event X); takes ownership of args. */
 void trace_put_slice(Json *events, TraceSlice slice, Str name, const char *category, Json *args);
 
-/* A flow out of a slice, at its end, and into one, at its start; both ends have one id. */
+/* A flow out of the end of a slice, and into the start of one; both ends have one id. */
 void trace_put_flow_out(Json *events, TraceSlice slice, int64_t id);
 void trace_put_flow_in(Json *events, TraceSlice slice, int64_t id);
 
-/* Values of a counter from then on: a series an argument; takes args. */
+/* Values of a counter from `ns` on, one series per argument; takes ownership of args. */
 void trace_put_counter(Json *events, int pid, int64_t ns, const char *name, Json *args);
 
 #endif

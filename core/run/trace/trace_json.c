@@ -26,23 +26,23 @@ typedef struct {
     const Graph *graph;
     Json *events;
     bool explains;      /* the plan is small enough for causes */
-    const char **cause; /* per reshard: who asked for it; NULL: not looked for yet */
-    int32_t *place;     /* per op: its place in the program */
+    const char **cause; /* per reshard: its cause; NULL: not computed yet */
+    int32_t *place;     /* per op: index in the program */
 } Tracing;
 
-/* ---- what there is to be told ---- */
+/* ---- slices ---- */
 
-/* A slice, and what it is of. */
+/* A slice and the work it shows. */
 typedef struct {
     TraceSlice at;
     int32_t op, reshard; /* one of them; -1 */
-    const Step *step;    /* of a run: the step; NULL: all steps of the reshard */
-    int part;            /* of a plan: whose devices */
+    const Step *step;    /* step of a run; NULL: all steps of the reshard */
+    int part;            /* sub-mesh in a plan */
     double us, wait_us;
     int32_t out, in; /* first flow, -1 */
 } Did;
 
-/* What one device did, or the plan as a whole, by time. */
+/* The slices of a device, or of the plan, by time. */
 typedef struct {
     int n;
     Did *did;
@@ -72,8 +72,7 @@ static int by_start(const void *a, const void *b)
     return 0;
 }
 
-/* In order of time; slices of a thread, which does one thing at a time, do not overlap, whatever a
- * clock says. */
+/* Sorts by time and removes overlaps on a thread that clocks may cause. */
 static void sort_track(Track *track)
 {
     int64_t end[2] = {0, 0};
@@ -119,7 +118,7 @@ static Did *did_at(const Track *track, int32_t at)
     return at < 0 ? NULL : &track->did[at];
 }
 
-/* Nothing where one of them was not done, or what a loop carries back goes the other way. */
+/* No flow when either was not executed, or when a loop carries the value back. */
 static void link(const Tracing *t, Tracks *tracks, Did *from, Did *to, int64_t id)
 {
     if (!from || !to || from->at.end_ns > to->at.start_ns)
@@ -129,7 +128,7 @@ static void link(const Tracing *t, Tracks *tracks, Did *from, Did *to, int64_t i
     vec_push(t->arena, &tracks->flows, flow);
 }
 
-/* Of what track p does of a reshard: where the value comes from, and who reads it first. */
+/* Flows of a reshard on track p: from the maker of its value to its first reader. */
 static void link_reshard(const Tracing *t, Tracks *tracks, int p, int32_t r)
 {
     const Reshard *reshard = &t->plan->moved->reshards[r];
@@ -170,7 +169,7 @@ static void link_tracks(const Tracing *t, Tracks *tracks)
             link_reshard(t, tracks, p, r);
 }
 
-/* ---- texts ---- */
+/* ---- names and causes ---- */
 
 static Str slice_name(const Tracing *t, const Did *did)
 {
@@ -195,7 +194,7 @@ static const char *pin_text(const Tracing *t, const Decision *pin)
     return text.s ? text.s : "";
 }
 
-/* The decision that the first of its axes goes back to. */
+/* The decision behind the first of its axes. */
 static const char *op_cause(const Tracing *t, int32_t op)
 {
     const OpCut *cut = plan_cut(t->plan, op);
@@ -349,7 +348,7 @@ static void put_track(const Tracing *t, const Tracks *tracks, const Track *track
 
 /* ---- memory ---- */
 
-/* Which classes a rank has any of. */
+/* The classes with any bytes. */
 static void find_classes(const ClassBytes *bytes, int n, bool *any)
 {
     for (int i = 0; i < n; i++)
@@ -368,8 +367,8 @@ static void put_live(const Tracing *t, int pid, int64_t ns, const char *name,
     trace_put_counter(t->events, pid, ns, name, args);
 }
 
-/* From the end of the op before an op on, what is alive while it, or a step for it, runs. Ops that
- * take no time are seen too: for a nanosecond each. */
+/* From the end of the previous op on, the live bytes of an op and its steps. Ops without duration
+ * show for a nanosecond. */
 static void put_memory(const Tracing *t, const MemoryAccount *account, int64_t rank,
                        const Track *track, int part, const char *name)
 {

@@ -1,8 +1,10 @@
-/* late.c - shapes that only the run tells: an op's rule is asked again, of what its inputs hold. */
+/* dynamic_shapes.c - shapes known only at run time: infers an op again from the shapes and values
+ * its inputs hold. */
 #include "core/rules/host.h"
 #include "core/run/kernel.h"
 
-/* What shapes hang on is not known: the rule refused for that, and the file declares the shapes. */
+/* Whether the rule failed since a value that shapes depend on is unknown (the file declares the
+ * shapes). */
 static bool hangs_on_values(const Inferred *inferred, int32_t op, const Kernel *kernel)
 {
     const GraphOp *at = &inferred->graph->ops[op];
@@ -14,7 +16,7 @@ static bool hangs_on_values(const Inferred *inferred, int32_t op, const Kernel *
     return false;
 }
 
-bool kernel_is_late(const Inferred *inferred, int32_t op, const Kernel *kernel)
+bool kernel_is_dynamic(const Inferred *inferred, int32_t op, const Kernel *kernel)
 {
     const GraphOp *at = &inferred->graph->ops[op];
     for (int i = 0; i < at->n_inputs + at->n_outputs; i++) {
@@ -25,7 +27,7 @@ bool kernel_is_late(const Inferred *inferred, int32_t op, const Kernel *kernel)
     return hangs_on_values(inferred, op, kernel);
 }
 
-/* The rule's answer must be what was known before. */
+/* The rule must agree with what was inferred before. */
 static bool check_known(const KernelCall *call, int output, const Shape *shape, Error *err)
 {
     int32_t tensor = op_outputs(kernel_graph(call), call->op)[output];
@@ -35,11 +37,11 @@ static bool check_known(const KernelCall *call, int output, const Shape *shape, 
     Buf want = buf_new(call->scratch), have = buf_new(call->scratch);
     shape_format(known, &want);
     shape_format(shape, &have);
-    return error_kind(err, ERROR_RUN, "'%s' is %s in the model, and comes out as %s",
+    return error_kind(err, ERROR_RUN, "'%s' is %s in the model, but %s at run time",
                       tensor_name(kernel_graph(call), tensor), want.s, have.s);
 }
 
-/* Shape and Size are evaluated: there is no rule that cuts them. */
+/* Shape and Size are evaluated and have no rule. */
 static bool evaluate(const KernelCall *call, Shape *shape, Dtype *dtype, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
@@ -60,7 +62,7 @@ static bool ask_rule(const KernelCall *call, Shape *shape, Dtype *dtype, Error *
     RuleCall rule = kernel_rule_call(call);
     rule.alias = registry_alias(call->inferred->registry, name);
     if (!row)
-        return error_kind(err, ERROR_RUN, "there is no rule that tells its shape");
+        return error_kind(err, ERROR_RUN, "no rule infers its shape");
     if (!registry_apply(row, &rule, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
@@ -69,7 +71,8 @@ static bool ask_rule(const KernelCall *call, Shape *shape, Dtype *dtype, Error *
         if (op_outputs(kernel_graph(call), call->op)[o] < 0)
             continue;
         if (shape[o].n_dims < 0 || !shape_is_known(&shape[o]))
-            return error_kind(err, ERROR_RUN, "the sizes of output %d are not known as it runs", o);
+            return error_kind(err, ERROR_RUN, "the sizes of output %d are not known at run time",
+                              o);
         if (!check_known(call, o, &shape[o], err))
             return false;
     }
@@ -80,6 +83,6 @@ bool kernel_begin(const KernelCall *call, bool late, Shape *shape, Dtype *dtype,
 {
     for (int i = 0; i < call->n_inputs && call->kernel->first_value != KERNEL_LISTS; i++)
         if (call->input[i] && (call->input[i]->sequence || call->input[i]->nothing))
-            return error_kind(err, ERROR_RUN, "input %d is no tensor", i);
+            return error_kind(err, ERROR_RUN, "input %d is not a tensor", i);
     return !late || call->kernel->first_value < 0 || ask_rule(call, shape, dtype, err);
 }

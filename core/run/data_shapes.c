@@ -1,24 +1,24 @@
-#include "core/run/learn.h"
+#include "core/run/data_shapes.h"
 
 typedef struct {
     Arena *arena;
     const Graph *graph;
     const Given *given;
-    Learned *out;
-    const Inferred *inferred; /* of this round, in `round` */
+    DataShapes *out;
+    const Inferred *inferred; /* of this round, for `round` */
     Arena *round;
-    Local **value; /* per tensor: the whole, once it is computed */
-    bool *told;    /* per tensor: its elements have been given */
-} Learning;
+    Local **value; /* per tensor: whole value, once computed */
+    bool *told;    /* per tensor: its elements are bound */
+} Resolving;
 
-static const Kernel *kernel_of(const Learning *l, int32_t op)
+static const Kernel *kernel_of(const Resolving *l, int32_t op)
 {
     return kernel_find(inferred_space(l->inferred, op), op_operator(l->graph, op));
 }
 
-/* ---- running the ops that a tensor hangs on ---- */
+/* ---- computing tensors ---- */
 
-static bool fill_leaves(Learning *l, const bool *wanted, Error *err)
+static bool fill_leaves(Resolving *l, const bool *wanted, Error *err)
 {
     Feeds feeds;
     bool ok = feeds_open(l->round, l->inferred, wanted, l->given, &feeds, err);
@@ -32,8 +32,8 @@ static bool fill_leaves(Learning *l, const bool *wanted, Error *err)
     return ok;
 }
 
-/* What an op computes in an iteration says nothing of the others. */
-static bool is_in_loop(const Learning *l, int32_t op)
+/* Ops in a loop are skipped: one iteration says nothing about the others. */
+static bool is_in_loop(const Resolving *l, int32_t op)
 {
     for (int b = 0; b < l->graph->n_bodies; b++) {
         const GraphBody *body = &l->graph->bodies[b];
@@ -44,14 +44,14 @@ static bool is_in_loop(const Learning *l, int32_t op)
     return false;
 }
 
-static bool is_leaf(const Learning *l, int32_t t)
+static bool is_leaf(const Resolving *l, int32_t t)
 {
     return l->graph->tensors[t].maker < 0 || tensor_is_known(l->inferred, t);
 }
 
-/* Marks what tensor t hangs on: ops to run, and leaves to fill. False: something among it cannot be
- * had, an op without a kernel or a leaf of which nothing is known. */
-static bool mark(const Learning *l, bool *wanted, bool *runs)
+/* Marks the ops and leaves that tensor t depends on. False when one of them is unavailable: an op
+ * without a kernel, or a leaf of unknown shape. */
+static bool mark(const Resolving *l, bool *wanted, bool *runs)
 {
     const Inferred *inferred = l->inferred;
     for (int i = inferred->n_program - 1; i >= 0; i--) {
@@ -75,8 +75,8 @@ static bool mark(const Learning *l, bool *wanted, bool *runs)
     return true;
 }
 
-/* Computes tensor t; *there false: it cannot be had. False with *err when an op fails. */
-static bool compute(Learning *l, int32_t tensor, bool *there, Error *err)
+/* Computes tensor t; *there is false when it is unavailable. False with *err when an op fails. */
+static bool compute(Resolving *l, int32_t tensor, bool *there, Error *err)
 {
     Arena *scratch = arena_new();
     bool *wanted = arena_array(scratch, bool, l->graph->n_tensors);
@@ -93,11 +93,11 @@ static bool compute(Learning *l, int32_t tensor, bool *there, Error *err)
     return ok;
 }
 
-/* ---- what an op must know ---- */
+/* ---- values that ops need ---- */
 
-typedef enum { LEARN_NOTHING, LEARN_SOMETHING, LEARN_FAILED } Found;
+typedef enum { FOUND_NOTHING, FOUND_SOMETHING, FOUND_ERROR } Found;
 
-static void give(Learning *l, int32_t tensor)
+static void give(Resolving *l, int32_t tensor)
 {
     const Local *local = l->value[tensor];
     int64_t n = shape_elements(&local->whole);
@@ -117,7 +117,7 @@ static void give(Learning *l, int32_t tensor)
     l->told[tensor] = true;
 }
 
-static bool outputs_are_known(const Learning *l, int32_t op)
+static bool outputs_are_known(const Resolving *l, int32_t op)
 {
     for (int o = 0; o < l->graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(l->graph, op)[o];
@@ -127,8 +127,8 @@ static bool outputs_are_known(const Learning *l, int32_t op)
     return true;
 }
 
-/* An input nobody gave: drawn elements would be no starts of a Slice. */
-static bool is_drawn(const Learning *l, int32_t tensor)
+/* An input that nobody gave: drawn elements are no use as, say, starts of a Slice. */
+static bool is_drawn(const Resolving *l, int32_t tensor)
 {
     const Graph *graph = l->graph;
     const Vectors *inputs = l->given->inputs;
@@ -138,58 +138,58 @@ static bool is_drawn(const Learning *l, int32_t tensor)
     return false;
 }
 
-/* A value that inference can hold. */
+/* Whether inference can hold the value. */
 static bool is_small(const Local *local)
 {
     return !local->sequence && !local->nothing && dtype_is_computed(local->dtype) &&
            shape_elements(&local->whole) <= VALUE_ELEMENTS_MAX;
 }
 
-/* The elements of an input that the op's rule or kernel reads. needed: nothing goes without. */
-static Found learn_input(Learning *l, int32_t op, int input, bool needed, Error *err)
+/* The elements of an input that the op's rule or kernel reads. needed: the op cannot do without. */
+static Found resolve_input(Resolving *l, int32_t op, int input, bool needed, Error *err)
 {
     int32_t t = op_inputs(l->graph, op)[input];
     if (t < 0 || l->told[t] || tensor_is_known(l->inferred, t))
-        return LEARN_NOTHING;
+        return FOUND_NOTHING;
     bool there;
     if (is_drawn(l, t)) {
         if (!needed)
-            return LEARN_NOTHING;
+            return FOUND_NOTHING;
         error_kind(err, ERROR_USAGE,
                    "op '%s' (%s) must know the elements of input '%s' before the run",
                    op_name(l->graph, op), op_operator(l->graph, op), tensor_name(l->graph, t));
         error_hint(err, "give the inputs: --inputs FOLDER, which holds input_0.pb ..");
-        return LEARN_FAILED;
+        return FOUND_ERROR;
     }
     if (!compute(l, t, &there, err))
-        return LEARN_FAILED;
+        return FOUND_ERROR;
     if (!there || !l->value[t] || !is_small(l->value[t]))
-        return LEARN_NOTHING;
+        return FOUND_NOTHING;
     give(l, t);
-    return LEARN_SOMETHING;
+    return FOUND_SOMETHING;
 }
 
-static Found learn_inputs(Learning *l, int32_t op, Error *err)
+static Found resolve_inputs(Resolving *l, int32_t op, Error *err)
 {
     const Kernel *kernel = kernel_of(l, op);
     const OpSpace *space = inferred_space(l->inferred, op);
     bool known = outputs_are_known(l, op), refused = space && space->no_rule;
-    Found found = LEARN_NOTHING;
-    for (int i = 0; i < l->graph->ops[op].n_inputs && found != LEARN_FAILED; i++) {
+    Found found = FOUND_NOTHING;
+    for (int i = 0; i < l->graph->ops[op].n_inputs && found != FOUND_ERROR; i++) {
         bool read = kernel && kernel_reads_value(kernel, i);
         if (!read && !(inferred_reads(l->inferred, op, i) && (refused || !known)))
             continue;
-        Found one = learn_input(l, op, i, read || !known, err);
-        found = one == LEARN_NOTHING ? found : one;
+        Found one = resolve_input(l, op, i, read || !known, err);
+        found = one == FOUND_NOTHING ? found : one;
     }
     return found;
 }
 
-/* The sizes of an output that has been computed, bound by their names. */
-static Found bind_sizes(Learning *l, int32_t tensor)
+/* Binds the sizes of a computed output by their names. */
+static Found bind_sizes(Resolving *l, int32_t tensor)
 {
     const Shape *sizes = inferred_sizes(l->inferred, tensor), *whole = &l->value[tensor]->whole;
-    Found found = LEARN_NOTHING;
+    Found found = FOUND_NOTHING;
     for (int64_t d = 0; sizes && sizes->n_dims == whole->n_dims && d < sizes->n_dims; d++) {
         if (sizes->dim[d] >= SIZE_UNNAMED)
             continue;
@@ -199,49 +199,50 @@ static Found bind_sizes(Learning *l, int32_t tensor)
         Str name = {arena_str(l->arena, str_from(size->name)), strlen(size->name)};
         vec_push(l->arena, &l->out->dims, ((DimBinding){name, whole->dim[d]}));
         l->out->n_sizes++;
-        found = LEARN_SOMETHING;
+        found = FOUND_SOMETHING;
     }
     return found;
 }
 
-static Found learn_outputs(Learning *l, int32_t op, Error *err)
+static Found resolve_outputs(Resolving *l, int32_t op, Error *err)
 {
     const Kernel *kernel = kernel_of(l, op);
-    Found found = LEARN_NOTHING;
+    Found found = FOUND_NOTHING;
     if (outputs_are_known(l, op) || !kernel || kernel->first_value != KERNEL_DECIDES)
-        return LEARN_NOTHING;
+        return FOUND_NOTHING;
     for (int o = 0; o < l->graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(l->graph, op)[o];
         bool there;
         if (t < 0 || inferred_shape(l->inferred, t))
             continue;
         if (!compute(l, t, &there, err))
-            return LEARN_FAILED;
-        if (there && l->value[t] && bind_sizes(l, t) == LEARN_SOMETHING)
-            found = LEARN_SOMETHING;
+            return FOUND_ERROR;
+        if (there && l->value[t] && bind_sizes(l, t) == FOUND_SOMETHING)
+            found = FOUND_SOMETHING;
     }
     return found;
 }
 
 /* ---- rounds ---- */
 
-/* As far as the shapes that are known go. */
-static Found learn_round(Learning *l, Error *err)
+/* Processes the ops whose shapes are known. */
+static Found resolve_round(Resolving *l, Error *err)
 {
-    Found found = LEARN_NOTHING;
-    for (int i = 0; found == LEARN_NOTHING && i < l->inferred->n_program; i++) {
+    Found found = FOUND_NOTHING;
+    for (int i = 0; found == FOUND_NOTHING && i < l->inferred->n_program; i++) {
         int32_t op = l->inferred->program[i];
-        found = learn_inputs(l, op, err);
-        if (found == LEARN_NOTHING)
-            found = learn_outputs(l, op, err);
+        found = resolve_inputs(l, op, err);
+        if (found == FOUND_NOTHING)
+            found = resolve_outputs(l, op, err);
     }
     return found;
 }
 
-bool learn(Arena *arena, const Inferred *inferred, const Given *given, Learned *out, Error *err)
+bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *given,
+                         DataShapes *out, Error *err)
 {
     const Graph *graph = inferred->graph;
-    Learning l = {.arena = arena, .graph = graph, .given = given, .out = out};
+    Resolving l = {.arena = arena, .graph = graph, .given = given, .out = out};
     Arena *scratch = arena_new();
     l.value = arena_array(scratch, Local *, graph->n_tensors);
     l.told = arena_array(scratch, bool, graph->n_tensors);
@@ -254,11 +255,11 @@ bool learn(Arena *arena, const Inferred *inferred, const Given *given, Learned *
             l.inferred = infer_watched(l.round, graph, inferred->registry, &out->dims, &out->values,
                                        false, NULL, err);
         arena_free(before);
-        found = l.inferred ? learn_round(&l, err) : LEARN_FAILED;
-    } while (found == LEARN_SOMETHING);
+        found = l.inferred ? resolve_round(&l, err) : FOUND_ERROR;
+    } while (found == FOUND_SOMETHING);
     arena_free(l.round);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         local_free(l.value[t]);
     arena_free(scratch);
-    return found != LEARN_FAILED;
+    return found != FOUND_ERROR;
 }

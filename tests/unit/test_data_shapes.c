@@ -3,7 +3,7 @@
 #include "tests/unit/model_text.h"
 #include "tests/unit/vectors_made.h"
 
-#include "core/run/learn.h"
+#include "core/run/data_shapes.h"
 #include "core/run/run.h"
 
 /* x is 0, 0, 1, 0, 1, 1 as f32, at is 1, 4 as i64. */
@@ -50,14 +50,14 @@ static const char *vectors_of(Arena *arena)
     return folder;
 }
 
-static const char *found_text(Arena *arena, const Learned *learned)
+static const char *found_text(Arena *arena, const DataShapes *data_shapes)
 {
     Buf out = buf_new(arena);
-    for (int i = learned->dims.n - learned->n_sizes; i < learned->dims.n; i++)
-        buf_printf(&out, "%.*s=%d ", STR_ARG(learned->dims.at[i].name),
-                   (int)learned->dims.at[i].size);
-    for (int i = learned->values.n - learned->n_values; i < learned->values.n; i++) {
-        const GivenValue *given = &learned->values.at[i];
+    for (int i = data_shapes->dims.n - data_shapes->n_sizes; i < data_shapes->dims.n; i++)
+        buf_printf(&out, "%.*s=%d ", STR_ARG(data_shapes->dims.at[i].name),
+                   (int)data_shapes->dims.at[i].size);
+    for (int i = data_shapes->values.n - data_shapes->n_values; i < data_shapes->values.n; i++) {
+        const GivenValue *given = &data_shapes->values.at[i];
         buf_printf(&out, "%.*s=", STR_ARG(given->tensor));
         for (int64_t k = 0; k < shape_elements(&given->value.shape); k++)
             buf_printf(&out, "%s%d", k > 0 ? "," : "", (int)given->value.ints[k]);
@@ -67,11 +67,11 @@ static const char *found_text(Arena *arena, const Learned *learned)
 }
 
 /* The plan that is made of what was found runs. */
-static void check_plan(const OpenedText *o, const Learned *learned, const char *folder)
+static void check_plan(const OpenedText *o, const DataShapes *data_shapes, const char *folder)
 {
     SessionHooks hooks = scripts_hooks(o->scripts);
-    SessionOptions options = {.model = o->path, .mesh = "x=2", .given = &learned->values};
-    options.dims = learned->dims;
+    SessionOptions options = {.model = o->path, .mesh = "x=2", .given = &data_shapes->values};
+    options.dims = data_shapes->dims;
     RunOptions run = {.verify = true, .repeat = 1, .inputs = folder};
     RunReport report;
     Error err = {0};
@@ -91,15 +91,15 @@ static void data_decide(void **state)
         fail_msg("%s", o.err.text);
     const char *folder = row->given ? vectors_of(o.arena) : NULL;
     Vectors inputs = {0};
-    Learned learned = {.n_sizes = 0};
+    DataShapes data_shapes = {.n_sizes = 0};
     Given given = {.inputs = row->given ? &inputs : NULL};
     assert_true(!folder || vectors_open(o.arena, folder, "input", NULL, &inputs, NULL));
-    bool ok = learn(o.arena, o.session->inferred, &given, &learned, &o.err);
+    bool ok = data_shapes_resolve(o.arena, o.session->inferred, &given, &data_shapes, &o.err);
     assert_string_equal(o.err.text, row->error);
     assert_int_equal(ok, row->error[0] == '\0');
     if (ok) {
-        assert_string_equal(found_text(o.arena, &learned), row->found);
-        check_plan(&o, &learned, folder);
+        assert_string_equal(found_text(o.arena, &data_shapes), row->found);
+        check_plan(&o, &data_shapes, folder);
     }
     vectors_close(&inputs);
     vectors_remove(o.arena, folder);

@@ -1,0 +1,32 @@
+/* data_shapes.h - finds shapes that depend on data by running ops on one device before planning.
+ *
+ * How many elements NonZero has, or where a Slice with starts as input begins, depends on the data;
+ * the shapes after it are unknown, and no plan can be made. Given the inputs, the ops up to there
+ * are run on whole tensors, and the results are bound:
+ *
+ *     sizes      "NonZero_12.1" = 5, as --dim NAME=SIZE does
+ *     elements   of the tensors whose values an operator's rule or kernel reads
+ *
+ * Then shapes are inferred again, up to the next such op, until all are known. A plan made from
+ * them holds for these inputs only. Ops that no data-dependent shape needs are not run.
+ */
+#ifndef CORE_RUN_DATA_SHAPES_H
+#define CORE_RUN_DATA_SHAPES_H
+
+#include "core/run/feed.h"
+
+typedef struct {
+    DimBindings dims;      /* given ones, then the resolved sizes */
+    GivenValues values;    /* the same */
+    int n_sizes, n_values; /* resolved: the last ones of each */
+} DataShapes;
+
+/* Adds to *out, which holds what is bound so far; `inferred` is inferred from that. Inputs that
+ * nobody gave are drawn. What cannot be resolved (outputs of an op without a kernel) stays unknown
+ * and is reported when the program is made. False with *err: free dims are not bound, or an
+ * operator needs the elements of an input that nobody gave (ERROR_USAGE); an op fails (ERROR_RUN).
+ */
+bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *given,
+                         DataShapes *out, Error *err);
+
+#endif
