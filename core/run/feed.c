@@ -4,17 +4,6 @@
 
 /* ---- filling a part ---- */
 
-/* Picks with row-major places in the whole tensor. */
-static Picks picks_of_whole(const Local *part, Arena *scratch)
-{
-    Picks picks = picks_new(scratch, &part->shape);
-    int64_t stride[DIMS_MAX];
-    row_major_strides(&part->whole, stride);
-    for (int d = 0; d < picks.n_dims; d++)
-        picks_global(&picks, d, &part->runs[d], stride[d]);
-    return picks;
-}
-
 /* Converts elements between float types. */
 static void convert_stretch(const Feed *feed, const Stretch *s, Local *part)
 {
@@ -31,7 +20,7 @@ static void convert_stretch(const Feed *feed, const Stretch *s, Local *part)
 
 static void fill_bytes(const Feed *feed, Local *part, Arena *scratch)
 {
-    Picks picks = picks_of_whole(part, scratch);
+    Picks picks = picks_whole(scratch, part);
     int64_t size = element_bytes(part->dtype);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
@@ -44,7 +33,7 @@ static void fill_bytes(const Feed *feed, Local *part, Arena *scratch)
 
 static void fill_held(const Value *value, Local *part, Arena *scratch)
 {
-    Picks picks = picks_of_whole(part, scratch);
+    Picks picks = picks_whole(scratch, part);
     Dtype held = value->ints ? DT_I64 : DT_F64;
     Number number = dtype_number(held);
     Stretch s;
@@ -94,7 +83,7 @@ static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
 {
     if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
         return;
-    Picks picks = picks_of_whole(part, scratch);
+    Picks picks = picks_whole(scratch, part);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i += ELEMENT_BLOCK) {
@@ -108,7 +97,7 @@ static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
 
 static void fill_generated(const Feed *feed, Local *part, Arena *scratch)
 {
-    Picks picks = picks_of_whole(part, scratch);
+    Picks picks = picks_whole(scratch, part);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++) {

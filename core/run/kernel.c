@@ -211,6 +211,40 @@ bool kernel_computes(const Local *local, Error *err)
     return true;
 }
 
+bool kernel_numeric(const KernelCall *call, int n_inputs, Error *err)
+{
+    if (!kernel_needs(call, n_inputs, err))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i] && !kernel_computes(call->input[i], err))
+            return false;
+    return !call->output[0] || kernel_computes(call->output[0], err);
+}
+
+bool kernel_whole(const Local *local, int64_t first, int64_t end, Error *err)
+{
+    for (int64_t d = first; d < end; d++)
+        if (local->shape.dim[d] != local->whole.dim[d])
+            return error_kind(err, ERROR_RUN, "dim %d is sharded", (int)d);
+    return true;
+}
+
+bool kernel_rows(const Local *local, int64_t axis, DimRows *out, Error *err)
+{
+    *out = (DimRows){local->shape.dim[axis], 1, 1};
+    for (int64_t d = 0; d < local->shape.n_dims; d++) {
+        out->n_rows *= d == axis ? 1 : local->shape.dim[d];
+        out->step *= d > axis ? local->shape.dim[d] : 1;
+    }
+    return kernel_whole(local, axis, axis + 1, err);
+}
+
+bool kernel_same_shape(const KernelCall *call, Error *err)
+{
+    return shape_equal(&call->input[0]->shape, &call->output[0]->shape) ||
+           error_kind(err, ERROR_RUN, "input and output differ in shape");
+}
+
 bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err)
 {
     int64_t own[DIMS_MAX], skip = out->shape.n_dims - in->shape.n_dims;
@@ -382,7 +416,7 @@ const void *kernel_numbers(Arena *arena, const Local *local)
 
 const double *kernel_doubles(const KernelCall *call, int input)
 {
-    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    const Local *local = kernel_input(call, input);
     if (!local || local->dtype == DT_F64)
         return local ? local->data : NULL;
     int64_t n = shape_elements(&local->shape);

@@ -117,6 +117,17 @@ static inline const Graph *kernel_graph(const KernelCall *call)
     return call->inferred->graph;
 }
 
+/* An optional operand; NULL when absent, or for index -1. */
+static inline const Local *kernel_input(const KernelCall *call, int input)
+{
+    return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
+}
+
+static inline Local *kernel_output(const KernelCall *call, int output)
+{
+    return output < call->n_outputs ? call->output[output] : NULL;
+}
+
 /* The value of an input known at load; else NULL. */
 const Value *kernel_value(const KernelCall *call, int input);
 /* Elements of an integer input known at load, in the scratch arena; n is -1 when absent. */
@@ -128,8 +139,21 @@ bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const i
 bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err);
 bool kernel_needs(const KernelCall *call, int n_inputs, Error *err); /* the first n inputs are
                                                                       * present */
-bool kernel_computes(const Local *local, Error *err);                /* its type has a number class
-                                                                      */
+/* The first n inputs are present, and all inputs and output 0 have number classes. */
+bool kernel_numeric(const KernelCall *call, int n_inputs, Error *err);
+bool kernel_same_shape(const KernelCall *call, Error *err); /* of input 0 and output 0 */
+bool kernel_computes(const Local *local, Error *err);       /* its type has a number class
+                                                             */
+/* Whether dims first .. end-1 are unsharded. */
+bool kernel_whole(const Local *local, int64_t first, int64_t end, Error *err);
+
+/* The rows along an unsharded dim: n elements each, `step` apart. */
+typedef struct {
+    int64_t n, step, n_rows;
+} DimRows;
+
+bool kernel_rows(const Local *local, int64_t axis, DimRows *out, Error *err);
+
 /* Elements between neighbours of an input along each dim of the output that it broadcasts to; 0
  * where it repeats. */
 bool kernel_broadcast(const Local *in, const Local *out, int64_t stride[DIMS_MAX], Error *err);

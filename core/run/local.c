@@ -188,6 +188,16 @@ void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
     assert(i == picks->size[d]);
 }
 
+Picks picks_whole(Arena *arena, const Local *part)
+{
+    Picks picks = picks_new(arena, &part->shape);
+    int64_t stride[DIMS_MAX];
+    row_major_strides(&part->whole, stride);
+    for (int d = 0; d < picks.n_dims; d++)
+        picks_global(&picks, d, &part->runs[d], stride[d]);
+    return picks;
+}
+
 int64_t picks_count(const Picks *picks)
 {
     int64_t n = 1;

@@ -68,6 +68,16 @@ static inline void local_store(const Local *local, int64_t at, int64_t n, Number
 /* Elements between neighbours along each dim of a row-major shape. */
 void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX]);
 
+/* The place of the i-th index of a shape's dims first .. end-1, in row-major order. */
+static inline int64_t strided_place(const Shape *shape, const int64_t *stride, int64_t first,
+                                    int64_t end, int64_t i)
+{
+    int64_t place = 0;
+    for (int64_t d = end - 1; d >= first; i /= shape->dim[d--])
+        place += i % shape->dim[d] * stride[d];
+    return place;
+}
+
 #define PICK_NONE INT64_MIN /* nothing is copied there */
 
 typedef struct {
@@ -86,6 +96,9 @@ void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t
                  const Runs *source, int64_t stride);
 /* Maps dim d of the target to `stride` times its global index: from a tensor unsharded. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
+
+/* Maps each element of a part to its row-major place in the whole tensor. */
+Picks picks_whole(Arena *arena, const Local *part);
 
 int64_t picks_count(const Picks *picks); /* elements of the target that get a value */
 

@@ -117,17 +117,6 @@ static Difference element_difference(const Local *part, int64_t i, const Local *
                : int_difference(part->dtype, got, want);
 }
 
-/* The place in the whole of each element of the part. */
-static Picks picks_in_whole(const Local *part, const Local *whole, Arena *scratch)
-{
-    Picks picks = picks_new(scratch, &part->shape);
-    int64_t stride[DIMS_MAX];
-    row_major_strides(&whole->shape, stride);
-    for (int d = 0; d < picks.n_dims; d++)
-        picks_global(&picks, d, &part->runs[d], stride[d]);
-    return picks;
-}
-
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
 {
     if (!local_same_type(part, whole)) {
@@ -139,7 +128,7 @@ void local_compare(const Local *part, const Local *whole, Tolerance tolerance, D
     if (part->sequence || part->nothing)
         return;
     Arena *scratch = arena_new();
-    Picks picks = picks_in_whole(part, whole, scratch);
+    Picks picks = picks_whole(scratch, part);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++) {
@@ -171,7 +160,7 @@ bool local_first_wrong(const Local *part, const Local *whole, Tolerance toleranc
     if (part->sequence || part->nothing)
         return false;
     Arena *scratch = arena_new();
-    Picks picks = picks_in_whole(part, whole, scratch);
+    Picks picks = picks_whole(scratch, part);
     int64_t found = -1;
     Stretch s;
     for (PickScan scan = picks_scan(&picks); found < 0 && picks_next(&scan, &s);)

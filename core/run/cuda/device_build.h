@@ -131,7 +131,6 @@ bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64
 /* The call has u64 operands. Texts hold these as i64, so comparing, dividing and converting ops are
  * left to the host. */
 bool device_unsigned(const KernelCall *call);
-const Local *device_input(const KernelCall *call, int input); /* NULL: absent */
 /* Index of the call in the run. */
 int device_op_at(const DeviceBuild *build, const KernelCall *call);
 

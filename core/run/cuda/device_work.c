@@ -273,11 +273,6 @@ bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64
            value_int_at(value, 0, out);
 }
 
-const Local *device_input(const KernelCall *call, int input)
-{
-    return input < call->n_inputs ? call->input[input] : NULL;
-}
-
 int device_op_at(const DeviceBuild *build, const KernelCall *call)
 {
     int op = 0;

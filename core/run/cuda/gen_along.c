@@ -6,20 +6,6 @@
  */
 #include "core/run/cuda/device_build.h"
 
-typedef struct {
-    int64_t n, step, n_rows;
-} Along;
-
-static bool along(const Local *in, int64_t axis, Along *out)
-{
-    *out = (Along){in->shape.dim[axis], 1, 1};
-    for (int64_t d = 0; d < in->shape.n_dims; d++) {
-        out->n_rows *= d == axis ? 1 : in->shape.dim[d];
-        out->step *= d > axis ? in->shape.dim[d] : 1;
-    }
-    return in->shape.dim[axis] == in->whole.dim[axis] && out->n > 0;
-}
-
 /* ---- the best of a row ---- */
 
 static const char best_body[] =
@@ -83,7 +69,7 @@ typedef struct {
     bool least, nan_first, later;
 } Best;
 
-static void build_best(DeviceBuild *build, const KernelCall *call, const Along *rows,
+static void build_best(DeviceBuild *build, const KernelCall *call, const DimRows *rows,
                        const Best *best, int values, int places)
 {
     const Local *in = call->input[0];
@@ -100,11 +86,12 @@ static void build_best(DeviceBuild *build, const KernelCall *call, const Along *
 
 static bool arg_most(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     int64_t axis;
-    Along rows;
+    DimRows rows;
     if (!in || !dtype_on_device(in->dtype) || out->dtype != DT_I64 ||
-        !kernel_axis(call, 0, in->shape.n_dims, &axis, NULL) || !along(in, axis, &rows) ||
+        !kernel_axis(call, 0, in->shape.n_dims, &axis, NULL) ||
+        !kernel_rows(in, axis, &rows, NULL) || rows.n == 0 ||
         shape_elements(&out->shape) != rows.n_rows)
         return false;
     Best best = {.n_best = 1, .least = row != NULL, .nan_first = true};
@@ -116,13 +103,14 @@ static bool arg_most(DeviceBuild *build, const KernelCall *call, const void *row
 static bool top_k(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *in = device_input(call, 0);
+    const Local *in = kernel_input(call, 0);
     const Local *shaped = call->output[0] ? call->output[0] : call->output[1];
-    bool has_places = call->n_outputs > 1 && call->output[1];
+    bool has_places = kernel_output(call, 1);
     int64_t axis;
-    Along rows;
+    DimRows rows;
     if (!in || !dtype_on_device(in->dtype) ||
-        !kernel_axis(call, -1, in->shape.n_dims, &axis, NULL) || !along(in, axis, &rows))
+        !kernel_axis(call, -1, in->shape.n_dims, &axis, NULL) ||
+        !kernel_rows(in, axis, &rows, NULL) || rows.n == 0)
         return false;
     Best best = {.n_best = shaped->shape.dim[axis]};
     best.least = op_attr_int(kernel_graph(call), call->op, "largest", 1) == 0;
@@ -155,14 +143,14 @@ static const char sum_body[] =
 
 static bool cumulate(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     int64_t axis;
-    Along rows;
+    DimRows rows;
     if (!in || !dtype_on_device(in->dtype) || in->dtype != out->dtype ||
         !shape_equal(&in->shape, &out->shape) || !device_known_int(call, 1, 0, &axis))
         return false;
     axis += axis < 0 ? in->shape.n_dims : 0;
-    if (axis < 0 || axis >= in->shape.n_dims || !along(in, axis, &rows))
+    if (axis < 0 || axis >= in->shape.n_dims || !kernel_rows(in, axis, &rows, NULL) || rows.n == 0)
         return false;
     Number class = dtype_is_float(in->dtype) ? NUMBER_F64 : NUMBER_I64;
     KernelText k = kernel_text(build, "cumulate_%s", dtype_name(in->dtype));
@@ -209,8 +197,8 @@ static void arg_globals(KernelText *k, const Runs *runs)
 static bool trilu(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *in = device_input(call, 0), *out = call->output[0],
-                *diagonal = device_input(call, 1);
+    const Local *in = kernel_input(call, 0), *out = call->output[0],
+                *diagonal = kernel_input(call, 1);
     int64_t last = out->shape.n_dims - 1, known = 0, bytes = element_bytes(out->dtype);
     if (!in || in->dtype != out->dtype || last < 1 || !shape_equal(&in->shape, &out->shape))
         return false;
@@ -241,7 +229,7 @@ static const char range_body[] =
 static bool range(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *start = device_input(call, 0), *delta = device_input(call, 2);
+    const Local *start = kernel_input(call, 0), *delta = kernel_input(call, 2);
     const Local *out = call->output[0];
     if (!start || !delta || start->dtype != out->dtype || delta->dtype != out->dtype ||
         !dtype_on_device(out->dtype) || !shape_equal(&out->shape, &out->whole))

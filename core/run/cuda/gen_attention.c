@@ -194,9 +194,9 @@ static bool find_keys(const KernelCall *call, Attending *a, int64_t group)
 /* Supports no past keys, no lengths, and only the first output. */
 static bool open_attention(const KernelCall *call, const RuleCall *rule, Attending *a)
 {
-    const Local *q = device_input(call, 0), *k = device_input(call, 1), *v = device_input(call, 2);
+    const Local *q = kernel_input(call, 0), *k = kernel_input(call, 1), *v = kernel_input(call, 2);
     Error err = {0};
-    *a = (Attending){.mask = device_input(call, 3)};
+    *a = (Attending){.mask = kernel_input(call, 3)};
     for (int i = 4; i < call->n_inputs; i++)
         if (call->input[i])
             return false;
@@ -333,13 +333,13 @@ typedef struct {
 
 static bool open_rotary(const KernelCall *call, const RuleCall *rule, bool ids_first, Rotary *r)
 {
-    const Local *x = device_input(call, 0), *out = call->output[0];
+    const Local *x = kernel_input(call, 0), *out = call->output[0];
     Error err = {0};
     *r = (Rotary){
         .cosine_at = ids_first ? 2 : 1, .sine_at = ids_first ? 3 : 2, .ids_at = ids_first ? 1 : 3};
-    r->cosine = device_input(call, r->cosine_at);
-    r->sine = device_input(call, r->sine_at);
-    r->ids = device_input(call, r->ids_at);
+    r->cosine = kernel_input(call, r->cosine_at);
+    r->sine = kernel_input(call, r->sine_at);
+    r->ids = kernel_input(call, r->ids_at);
     if (!x || !r->cosine || !r->sine || !dtype_is_float(x->dtype) || !dtype_on_device(x->dtype) ||
         x->dtype != out->dtype || !shape_equal(&x->shape, &out->shape) ||
         !dtype_is_float(r->cosine->dtype) || !dtype_on_device(r->cosine->dtype) ||

@@ -416,7 +416,7 @@ bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack,
 static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     if (!in || in->dtype != out->dtype || local_bytes(in) != local_bytes(out))
         return false;
     int op = device_op_at(build, call);
@@ -481,7 +481,7 @@ void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, De
 /* Fills the output, then copies the input into it. */
 static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *value = device_input(call, 2), *out = call->output[0];
+    const Local *value = kernel_input(call, 2), *out = call->output[0];
     int op = device_op_at(build, call);
     double fill = op_attr_float(kernel_graph(call), call->op, "value", 0);
     int64_t bytes = element_bytes(out->dtype), n = shape_elements(&out->shape);
@@ -502,7 +502,7 @@ static bool pad(DeviceBuild *build, const KernelCall *call, const void *row)
 /* Inference only: copies the input, the mask is 1. */
 static bool dropout(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *mask = call->n_outputs > 1 ? call->output[1] : NULL;
+    const Local *mask = kernel_output(call, 1);
     const int64_t one = 1;
     int64_t training;
     uint64_t element[2] = {0};

@@ -152,7 +152,7 @@ static void build_gather(DeviceBuild *build, const KernelCall *call, const Gathe
 
 static bool fits(const KernelCall *call)
 {
-    const Local *data = device_input(call, 0), *indices = device_input(call, 1);
+    const Local *data = kernel_input(call, 0), *indices = kernel_input(call, 1);
     return data && indices && data->dtype == call->output[0]->dtype &&
            dtype_is_int(indices->dtype) && dtype_on_device(indices->dtype);
 }
@@ -312,8 +312,8 @@ static void arg_lines(KernelText *k, const KernelCall *call, int64_t axis, int64
 
 static bool scatter_fits(const KernelCall *call, int64_t *axis)
 {
-    const Local *data = device_input(call, 0), *indices = device_input(call, 1);
-    const Local *updates = device_input(call, 2), *out = call->output[0];
+    const Local *data = kernel_input(call, 0), *indices = kernel_input(call, 1);
+    const Local *updates = kernel_input(call, 2), *out = call->output[0];
     return fits(call) && updates && updates->dtype == out->dtype && dtype_on_device(out->dtype) &&
            indices->shape.n_dims == out->shape.n_dims && shape_equal(&data->shape, &out->shape) &&
            shape_equal(&indices->shape, &updates->shape) &&

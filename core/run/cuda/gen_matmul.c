@@ -207,7 +207,7 @@ static bool build_batches(DeviceBuild *build, const DeviceMatmul *product, const
 
 static bool same_types(const KernelCall *call)
 {
-    const Local *a = device_input(call, 0), *b = device_input(call, 1), *out = call->output[0];
+    const Local *a = kernel_input(call, 0), *b = kernel_input(call, 1), *out = call->output[0];
     return a && b && a->dtype == b->dtype && a->dtype == out->dtype && dtype_on_device(a->dtype);
 }
 
@@ -266,7 +266,7 @@ static bool gemm(DeviceBuild *build, const KernelCall *call, const void *row)
     if (!same_types(call))
         return false;
     const Graph *graph = kernel_graph(call);
-    const Local *a = call->input[0], *b = call->input[1], *c = device_input(call, 2);
+    const Local *a = call->input[0], *b = call->input[1], *c = kernel_input(call, 2);
     const Local *out = call->output[0];
     if (a->shape.n_dims != 2 || b->shape.n_dims != 2 || out->shape.n_dims != 2)
         return false;

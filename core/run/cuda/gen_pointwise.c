@@ -246,7 +246,7 @@ static bool add_op(Chain *chain, const KernelCall *call)
 {
     const Chain before = *chain;
     int op = device_op_at(chain->build, call);
-    const Local *out = call->n_outputs > 0 ? call->output[0] : NULL;
+    const Local *out = kernel_output(call, 0);
     bool ok = out && kernel_is_built_in(call->kernel) && is_pointwise(call) &&
               dtype_on_device(out->dtype) && shape_equal(&out->shape, &chain->frame) &&
               (is_batch_norm(call) ? add_batch_norm(chain, call) : add_row(chain, call));

@@ -253,7 +253,7 @@ static bool reduced_dims(const KernelCall *call, bool reduced[DIMS_MAX])
 static bool reduce(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     bool reduced[DIMS_MAX] = {false};
     if (!in || !dtype_on_device(in->dtype) || !dtype_on_device(out->dtype) ||
         !reduced_dims(call, reduced))
@@ -277,7 +277,7 @@ static bool reduce(DeviceBuild *build, const KernelCall *call, const void *row)
 /* The mean, or the largest, of the spatial dims of an image. */
 static bool global_pool(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     bool reduced[DIMS_MAX] = {false};
     if (!in || !dtype_on_device(in->dtype) || !dtype_is_float(in->dtype) || in->dtype != out->dtype)
         return false;

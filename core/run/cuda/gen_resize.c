@@ -56,7 +56,7 @@ static void args_taps(KernelText *k, const Local *out, const ResizeTaps *taps)
 /* row: set for Upsample. */
 static bool resize(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     KernelCall asked = device_readable(call);
     ResizeTaps taps[DIMS_MAX];
     Error err = {0};

@@ -197,26 +197,18 @@ static bool is_real(const Local *local)
     return local && dtype_on_device(local->dtype) && dtype_is_float(local->dtype);
 }
 
-static bool whole_from(const Local *local, int64_t first, int64_t end)
-{
-    for (int64_t d = first; d < end; d++)
-        if (local->shape.dim[d] != local->whole.dim[d])
-            return false;
-    return true;
-}
-
 /* ---- Softmax, LogSoftmax ---- */
 
 static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
     int64_t axis, n = 1, step = 1;
     if (!is_real(in) || in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) ||
         !kernel_axis(call, old ? 1 : -1, in->shape.n_dims, &axis, NULL))
         return false;
     int64_t end = old ? in->shape.n_dims : axis + 1;
-    if (!whole_from(in, axis, end))
+    if (!kernel_whole(in, axis, end, NULL))
         return false;
     for (int64_t d = axis; d < in->shape.n_dims; d++)
         *(d < end ? &n : &step) *= in->shape.dim[d];
@@ -270,7 +262,7 @@ static void put_told(const KernelCall *call, const Norm *norm, const Local *told
 {
     const char *class = number_name(dtype_number(call->input[0]->dtype));
     for (int q = 1; q < 3; q++)
-        told[q] = q < call->n_outputs ? call->output[q] : NULL;
+        told[q] = kernel_output(call, q);
     buf_printf(text, "typedef t_%s TOLD_1;\ntypedef t_%s TOLD_2;\n#define TELL \\\n",
                type_of(told[1]), type_of(told[2]));
     if (told[1])
@@ -284,7 +276,7 @@ static void put_told(const KernelCall *call, const Norm *norm, const Local *told
 
 static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *norm)
 {
-    const Local *in = call->input[0], *scale = device_input(call, 1), *bias = device_input(call, 2);
+    const Local *in = call->input[0], *scale = kernel_input(call, 1), *bias = kernel_input(call, 2);
     const Local *told[3];
     if ((scale && !is_real(scale)) || (bias && !is_real(bias)) || norm->n == 0)
         return false;
@@ -330,11 +322,11 @@ static bool side_fits(const Local *side, const Local *out, int64_t axis, int64_t
 
 static bool layer_norm(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
     int64_t axis;
     if (!is_real(in) || !out || in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) ||
         !kernel_axis(call, -1, in->shape.n_dims, &axis, NULL) ||
-        !whole_from(in, axis, in->shape.n_dims))
+        !kernel_whole(in, axis, in->shape.n_dims, NULL))
         return false;
     Norm norm = {.n = 1, .rows_each = 1, .each = 1, .centre = row == NULL};
     norm.epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
@@ -345,18 +337,18 @@ static bool layer_norm(DeviceBuild *build, const KernelCall *call, const void *r
         if (call->output[q] &&
             (shape_elements(&call->output[q]->shape) != norm.n_rows || !is_real(call->output[q])))
             return false;
-    return side_fits(device_input(call, 1), out, axis, norm.n, &norm.scalar_scale) &&
-           side_fits(device_input(call, 2), out, axis, norm.n, &norm.scalar_bias) &&
+    return side_fits(kernel_input(call, 1), out, axis, norm.n, &norm.scalar_scale) &&
+           side_fits(kernel_input(call, 2), out, axis, norm.n, &norm.scalar_bias) &&
            build_norm(build, call, &norm);
 }
 
 /* InstanceNormalization, GroupNormalization: a row is a group of channels of a sample. */
 static bool image_norm(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *in = device_input(call, 0), *out = call->output[0];
-    if (!is_real(in) || !device_input(call, 1) || !device_input(call, 2) || call->n_outputs != 1 ||
+    const Local *in = kernel_input(call, 0), *out = call->output[0];
+    if (!is_real(in) || !kernel_input(call, 1) || !kernel_input(call, 2) || call->n_outputs != 1 ||
         in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) || in->shape.n_dims < 2 ||
-        !whole_from(in, 2, in->shape.n_dims))
+        !kernel_whole(in, 2, in->shape.n_dims, NULL))
         return false;
     RuleCall rule = device_rule_call(call);
     int64_t channels = in->shape.dim[1], n_group = 1, pixels = 1, each = 1;

@@ -151,7 +151,7 @@ static bool lay_bias(DeviceBuild *build, const KernelCall *call)
 
 static bool build_product_of(DeviceBuild *build, const KernelCall *call, const Conv *c)
 {
-    bool own = is_own_columns(c), with_bias = device_input(call, 2) && call->first;
+    bool own = is_own_columns(c), with_bias = kernel_input(call, 2) && call->first;
     int64_t bytes = element_bytes(c->image->dtype), k = c->n_in * c->tables.n_elements;
     int64_t n_batch = c->image->shape.dim[0], one = k * c->tables.n_places;
     int64_t at_once = one > 0 ? COLUMNS_BYTES_MAX / (one * bytes) : n_batch;
@@ -208,7 +208,7 @@ static bool build_direct(DeviceBuild *build, const KernelCall *call, const Conv 
                          const int64_t *channel, const int64_t *window, int64_t n_terms)
 {
     int64_t n_out = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
-    const Local *bias = device_input(call, 2);
+    const Local *bias = kernel_input(call, 2);
     KernelText k = kernel_text(build, "windows_%s", dtype_name(c->image->dtype));
     if (bias && (bias->dtype != c->out->dtype || shape_elements(&bias->shape) != n_out))
         return false;
@@ -229,7 +229,7 @@ static bool build_direct(DeviceBuild *build, const KernelCall *call, const Conv 
 
 static bool open_conv(const KernelCall *call, Conv *out)
 {
-    *out = (Conv){device_input(call, 0), device_input(call, 1), call->output[0], {0}, 0, NULL};
+    *out = (Conv){kernel_input(call, 0), kernel_input(call, 1), call->output[0], {0}, 0, NULL};
     return out->image && out->weight && out->image->dtype == out->weight->dtype &&
            out->image->dtype == out->out->dtype && dtype_on_device(out->image->dtype) &&
            dtype_is_float(out->image->dtype) && out->image->shape.n_dims > 2 &&
@@ -395,7 +395,7 @@ static int64_t *counts_of(Arena *arena, const WindowDim *dim, const Runs *out, b
 
 static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
 {
-    const Local *image = device_input(call, 0), *out = call->output[0];
+    const Local *image = kernel_input(call, 0), *out = call->output[0];
     Window window;
     Tables tables;
     Error err = {0};
@@ -404,7 +404,7 @@ static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
     while (strcmp(pools[kind].name, row) != 0)
         kind++;
     if (!image || !dtype_on_device(image->dtype) || !dtype_is_float(image->dtype) ||
-        image->dtype != out->dtype || (call->n_outputs > 1 && call->output[1]) ||
+        image->dtype != out->dtype || (kernel_output(call, 1)) ||
         !window_read(&rule, 0, -1, &window, &err))
         return false;
     LocalWindow local = local_window(call->scratch, &window, image, &out->runs[2], NULL);

@@ -12,16 +12,17 @@ typedef struct {
     SubMesh makers, readers;
     Local *from, *to; /* of this rank; NULL: none */
     Dtype dtype;
-    int64_t n_bytes; /* bytes per element */
-    Address *given;  /* per send: address of its packed message */
-    Address *taken;  /* per take */
+    int64_t n_bytes;   /* bytes per element */
+    Address *sent;     /* per send: address of its packed message */
+    Address *received; /* per receive */
 } StepMaker;
 
-static Action *add(StepMaker *m, ActionKind kind)
+static void add(StepMaker *m, Action action)
 {
-    Actions *actions = &m->gpu->actions[m->at];
-    vec_push(m->gpu->arena, actions, (Action){.kind = kind, .group = -1});
-    return &actions->at[actions->n - 1];
+    if (action.kind != ACT_ALL_REDUCE && action.kind != ACT_ALL_GATHER &&
+        action.kind != ACT_REDUCE_SCATTER)
+        action.group = -1;
+    vec_push(m->gpu->arena, &m->gpu->actions[m->at], action);
 }
 
 /* ---- between parts and messages ---- */
@@ -51,7 +52,7 @@ static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from,
 }
 
 /* Puts a message into the target. */
-static bool add_take(StepMaker *m, const Message *receive, Address from, Error *err)
+static bool add_unpack(StepMaker *m, const Message *receive, Address from, Error *err)
 {
     GpuRank *gpu = m->gpu;
     ReduceOp reduce = receive->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
@@ -84,16 +85,16 @@ static bool add_read(StepMaker *m, const Message *receive, const Piece *send, Ad
                      Error *err)
 {
     if (piece_is_contiguous(send))
-        return add_take(m, receive, beyond(part, send->first, m), err);
+        return add_unpack(m, receive, beyond(part, send->first, m), err);
     if (is_in_place(receive)) {
         Address to = slot_address(m->instr->slot, 0);
         return add_pack(m, send, beyond(to, receive->piece.first, m), part, err);
     }
     Address message = scratch_address(m->gpu, m->at, message_bytes(m, receive));
-    return add_pack(m, send, message, part, err) && add_take(m, receive, message, err);
+    return add_pack(m, send, message, part, err) && add_unpack(m, receive, message, err);
 }
 
-static const Piece *give_to(const Exchange *exchange, int64_t position)
+static const Piece *send_to(const Exchange *exchange, int64_t position)
 {
     for (int i = 0; i < exchange->n_sends; i++)
         if (exchange->send[i].position == position)
@@ -102,7 +103,7 @@ static const Piece *give_to(const Exchange *exchange, int64_t position)
 }
 
 /* The piece that a member sends to this rank, in the member's part. */
-static bool find_give(StepMaker *m, int64_t member, const Piece **out, Error *err)
+static bool find_send(StepMaker *m, int64_t member, const Piece **out, Error *err)
 {
     const Exchange *own = &m->exchange;
     Exchange *theirs = arena_make(m->gpu->arena, Exchange);
@@ -111,8 +112,8 @@ static bool find_give(StepMaker *m, int64_t member, const Piece **out, Error *er
     else if (!exchange_make(m->gpu->arena, &own->collective, m->makers, m->readers, member, theirs,
                             err))
         return false;
-    *out = give_to(theirs, own->position);
-    return *out || error_kind(err, ERROR_RUN, "rank %lld gives nothing", (long long)member);
+    *out = send_to(theirs, own->position);
+    return *out || error_kind(err, ERROR_RUN, "rank %lld sends nothing", (long long)member);
 }
 
 /* As collective_finish(). */
@@ -121,11 +122,9 @@ static bool add_finish(StepMaker *m, Error *err)
     const Exchange *x = &m->exchange;
     GpuRank *gpu = m->gpu;
     Address to = slot_address(m->instr->slot, 0);
-    if (collective_is_blank(&x->collective, x->position)) {
-        Action *zero = add(m, ACT_ZERO);
-        zero->to = zero->from = to;
-        zero->n_bytes = (size_t)local_bytes(m->to);
-    }
+    if (collective_is_blank(&x->collective, x->position))
+        add(m, (Action){
+                   .kind = ACT_ZERO, .to = to, .from = to, .n_bytes = (size_t)local_bytes(m->to)});
     if (x->roles.reduce != REDUCE_AVG)
         return true;
     double factor = 1.0 / (double)mesh_atoms_size(x->collective.mesh, x->roles.summed);
@@ -150,7 +149,7 @@ static bool add_reads(StepMaker *m, Error *err)
             part.kind = ADDRESS_PEER;
             part.peer = receive->position;
         }
-        if (!find_give(m, receive->position, &send, err) || !add_read(m, receive, send, part, err))
+        if (!find_send(m, receive->position, &send, err) || !add_read(m, receive, send, part, err))
             return false;
     }
     return !m->to || add_finish(m, err);
@@ -159,87 +158,75 @@ static bool add_reads(StepMaker *m, Error *err)
 static void add_awaits(StepMaker *m, const Message *messages, int n, bool taken)
 {
     for (int i = 0; i < n; i++)
-        if (messages[i].position != m->exchange.position) {
-            Action *await = add(m, ACT_AWAIT);
-            await->peer = messages[i].position;
-            await->taken = taken;
-        }
+        if (!is_own(m, &messages[i]))
+            add(m, (Action){.kind = ACT_AWAIT, .peer = messages[i].position, .taken = taken});
 }
 
 static bool make_shared(StepMaker *m, Error *err)
 {
-    add(m, ACT_OFFER);
+    add(m, (Action){.kind = ACT_OFFER});
     add_awaits(m, m->exchange.receive, m->exchange.n_receives, false);
     if (!add_reads(m, err))
         return false;
-    add(m, ACT_TAKEN);
+    add(m, (Action){.kind = ACT_TAKEN});
     add_awaits(m, m->exchange.send, m->exchange.n_sends, true);
     return true;
 }
 
 /* ---- ranks that send ---- */
 
-static bool pack_gives(StepMaker *m, Error *err)
+static bool pack_sends(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
-    m->given = arena_array(m->gpu->arena, Address, x->n_sends);
+    m->sent = arena_array(m->gpu->arena, Address, x->n_sends);
     for (int i = 0; i < x->n_sends; i++) {
         const Message *send = &x->send[i];
-        m->given[i] = beyond(slot_address(m->instr->from, 0), send->piece.first, m);
+        m->sent[i] = beyond(slot_address(m->instr->from, 0), send->piece.first, m);
         if (is_own(m, send) || piece_is_contiguous(&send->piece))
             continue;
-        m->given[i] = scratch_address(m->gpu, m->at, message_bytes(m, send));
-        if (!add_pack(m, &send->piece, m->given[i], slot_address(m->instr->from, 0), err))
+        m->sent[i] = scratch_address(m->gpu, m->at, message_bytes(m, send));
+        if (!add_pack(m, &send->piece, m->sent[i], slot_address(m->instr->from, 0), err))
             return false;
     }
     return true;
 }
 
-static void place_takes(StepMaker *m)
+static void place_receives(StepMaker *m)
 {
     const Exchange *x = &m->exchange;
-    m->taken = arena_array(m->gpu->arena, Address, x->n_receives);
+    m->received = arena_array(m->gpu->arena, Address, x->n_receives);
     for (int i = 0; i < x->n_receives; i++) {
         const Message *receive = &x->receive[i];
         if (is_in_place(receive))
-            m->taken[i] = beyond(slot_address(m->instr->slot, 0), receive->piece.first, m);
+            m->received[i] = beyond(slot_address(m->instr->slot, 0), receive->piece.first, m);
         else if (!is_own(m, receive))
-            m->taken[i] = scratch_address(m->gpu, m->at, message_bytes(m, receive));
+            m->received[i] = scratch_address(m->gpu, m->at, message_bytes(m, receive));
     }
 }
 
-static void send_messages(StepMaker *m)
+static void add_messages(StepMaker *m, ActionKind kind, const Message *messages, int n,
+                         const Address *address)
 {
-    const Exchange *x = &m->exchange;
-    add(m, ACT_GROUP_START);
-    for (int i = 0; i < x->n_sends; i++)
-        if (!is_own(m, &x->send[i])) {
-            Action *send = add(m, ACT_SEND);
-            send->from = send->to = m->given[i];
-            send->n_bytes = (size_t)message_bytes(m, &x->send[i]);
-            send->peer = x->send[i].position;
-        }
-    for (int i = 0; i < x->n_receives; i++)
-        if (!is_own(m, &x->receive[i])) {
-            Action *receive = add(m, ACT_RECEIVE);
-            receive->from = receive->to = m->taken[i];
-            receive->n_bytes = (size_t)message_bytes(m, &x->receive[i]);
-            receive->peer = x->receive[i].position;
-        }
-    add(m, ACT_GROUP_END);
+    for (int i = 0; i < n; i++)
+        if (!is_own(m, &messages[i]))
+            add(m, (Action){.kind = kind,
+                            .from = address[i],
+                            .to = address[i],
+                            .n_bytes = (size_t)message_bytes(m, &messages[i]),
+                            .peer = messages[i].position});
 }
 
-static bool unpack_takes(StepMaker *m, Error *err)
+static bool unpack_received(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
     for (int i = 0; i < x->n_receives; i++) {
         const Message *receive = &x->receive[i];
         const Piece *send;
         bool own = is_own(m, receive);
-        if (own && (!find_give(m, receive->position, &send, err) ||
+        if (own && (!find_send(m, receive->position, &send, err) ||
                     !add_read(m, receive, send, slot_address(m->instr->from, 0), err)))
             return false;
-        if (!own && !is_in_place(receive) && !add_take(m, receive, m->taken[i], err))
+        if (!own && !is_in_place(receive) && !add_unpack(m, receive, m->received[i], err))
             return false;
     }
     return !m->to || add_finish(m, err);
@@ -247,51 +234,41 @@ static bool unpack_takes(StepMaker *m, Error *err)
 
 static bool make_sent(StepMaker *m, Error *err)
 {
-    if (!pack_gives(m, err))
+    if (!pack_sends(m, err))
         return false;
-    place_takes(m);
-    send_messages(m);
-    return unpack_takes(m, err);
+    place_receives(m);
+    add(m, (Action){.kind = ACT_GROUP_START});
+    add_messages(m, ACT_SEND, m->exchange.send, m->exchange.n_sends, m->sent);
+    add_messages(m, ACT_RECEIVE, m->exchange.receive, m->exchange.n_receives, m->received);
+    add(m, (Action){.kind = ACT_GROUP_END});
+    return unpack_received(m, err);
 }
 
 /* ---- collectives that NCCL has ---- */
 
-typedef struct {
-    Dtype dtype;
-    ncclDataType_t type;
-} NcclType;
-
 static bool nccl_type(Dtype dtype, ncclDataType_t *out)
 {
-    static const NcclType types[] = {
-        {DT_F32, ncclFloat32},   {DT_F64, ncclFloat64}, {DT_F16, ncclFloat16},
-        {DT_BF16, ncclBfloat16}, {DT_I8, ncclInt8},     {DT_U8, ncclUint8},
-        {DT_I32, ncclInt32},     {DT_U32, ncclUint32},  {DT_I64, ncclInt64},
-        {DT_U64, ncclUint64},
+    static const struct {
+        bool known;
+        ncclDataType_t type;
+    } types[DT_COUNT] = {
+        [DT_F32] = {true, ncclFloat32}, [DT_F64] = {true, ncclFloat64},
+        [DT_F16] = {true, ncclFloat16}, [DT_BF16] = {true, ncclBfloat16},
+        [DT_I8] = {true, ncclInt8},     [DT_U8] = {true, ncclUint8},
+        [DT_I32] = {true, ncclInt32},   [DT_U32] = {true, ncclUint32},
+        [DT_I64] = {true, ncclInt64},   [DT_U64] = {true, ncclUint64},
     };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i].dtype == dtype) {
-            *out = types[i].type;
-            return true;
-        }
-    return false;
+    *out = types[dtype].type;
+    return types[dtype].known;
 }
 
 static bool nccl_reduce(ReduceOp reduce, ncclRedOp_t *out)
 {
-    static const struct {
-        ReduceOp reduce;
-        ncclRedOp_t op;
-    } ops[] = {{REDUCE_SUM, ncclSum},
-               {REDUCE_PROD, ncclProd},
-               {REDUCE_MAX, ncclMax},
-               {REDUCE_MIN, ncclMin}};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (ops[i].reduce == reduce) {
-            *out = ops[i].op;
-            return true;
-        }
-    return false;
+    *out = reduce == REDUCE_PROD  ? ncclProd
+           : reduce == REDUCE_MAX ? ncclMax
+           : reduce == REDUCE_MIN ? ncclMin
+                                  : ncclSum;
+    return reduce == REDUCE_SUM || *out != ncclSum;
 }
 
 /* Whether all ranks have equal part shapes, so that decisions hold for all. */
@@ -321,27 +298,27 @@ static bool is_full(const StepMaker *m, int64_t n_members)
 }
 
 /* The NCCL collective for the step; steps without one are sends. */
-static bool nccl_kind(StepMaker *m, ActionKind *kind, Action *like)
+static bool nccl_action(StepMaker *m, Action *out)
 {
     const Exchange *x = &m->exchange;
     const RunOptions *options = m->gpu->rank->team->options;
     StepKind step = m->instr->step->kind;
     int64_t n = mesh_atoms_size(x->collective.mesh, x->collective.atoms);
-    like->group = comm_group(m->gpu->team, x->collective.atoms);
-    if (like->group < 0 || !m->from || !m->to || !is_full(m, n) ||
+    out->group = comm_group(m->gpu->team, x->collective.atoms);
+    if (out->group < 0 || !m->from || !m->to || !is_full(m, n) ||
         !is_even(m, x->collective.from, m->from) || !is_even(m, x->collective.to, m->to))
         return false;
     int64_t n_from = shape_elements(&m->from->shape), n_to = shape_elements(&m->to->shape);
     bool reduces = x->roles.summed == x->collective.atoms && !options->deterministic &&
-                   nccl_reduce(x->roles.reduce, &like->reduce) && nccl_type(m->dtype, &like->type);
+                   nccl_reduce(x->roles.reduce, &out->reduce) && nccl_type(m->dtype, &out->type);
     if (step == STEP_ALL_REDUCE && reduces && n_from == n_to &&
         piece_is_contiguous(&x->send[0].piece) && piece_is_contiguous(&x->receive[0].piece))
-        *kind = ACT_ALL_REDUCE;
+        out->kind = ACT_ALL_REDUCE;
     else if (step == STEP_ALL_GATHER && x->roles.summed == 0 && n * n_from == n_to &&
              piece_is_contiguous(&x->send[0].piece))
-        *kind = ACT_ALL_GATHER;
+        out->kind = ACT_ALL_GATHER;
     else if (step == STEP_REDUCE_SCATTER && reduces && n_from == n * n_to)
-        *kind = ACT_REDUCE_SCATTER;
+        out->kind = ACT_REDUCE_SCATTER;
     else
         return false;
     return true;
@@ -357,56 +334,34 @@ static bool in_order(const Message *messages, int n)
     return true;
 }
 
-static bool make_gathered(StepMaker *m, const Action *like, Error *err)
+static bool make_gathered(StepMaker *m, Action gather, Error *err)
 {
     const Exchange *x = &m->exchange;
     int64_t n_bytes = local_bytes(m->from);
     bool in_place = in_order(x->receive, x->n_receives);
-    Address to = in_place ? slot_address(m->instr->slot, 0)
-                          : scratch_address(m->gpu, m->at, n_bytes * x->n_receives);
-    Action *gather = add(m, ACT_ALL_GATHER);
-    gather->group = like->group;
-    gather->from = slot_address(m->instr->from, 0);
-    gather->to = to;
-    gather->n_bytes = (size_t)n_bytes;
+    if (!in_place)
+        gather.to = scratch_address(m->gpu, m->at, n_bytes * x->n_receives);
+    gather.n_bytes = (size_t)n_bytes;
+    add(m, gather);
     for (int i = 0; i < x->n_receives && !in_place; i++)
-        if (!add_take(m, &x->receive[i], beyond(to, i * x->receive[i].piece.n_elements, m), err))
+        if (!add_unpack(m, &x->receive[i], beyond(gather.to, i * x->receive[i].piece.n_elements, m),
+                        err))
             return false;
     return add_finish(m, err);
 }
 
-static bool make_scattered(StepMaker *m, const Action *like, Error *err)
+static bool make_scattered(StepMaker *m, Action scatter, Error *err)
 {
     const Exchange *x = &m->exchange;
-    int64_t n_bytes = local_bytes(m->to);
-    Address from = slot_address(m->instr->from, 0);
     if (!in_order(x->send, x->n_sends)) {
-        Address packed = scratch_address(m->gpu, m->at, n_bytes * x->n_sends);
+        Address packed = scratch_address(m->gpu, m->at, local_bytes(m->to) * x->n_sends);
         for (int i = 0; i < x->n_sends; i++)
             if (!add_pack(m, &x->send[i].piece, beyond(packed, i * x->send[i].piece.n_elements, m),
-                          from, err))
+                          scatter.from, err))
                 return false;
-        from = packed;
+        scatter.from = packed;
     }
-    Action *scatter = add(m, ACT_REDUCE_SCATTER);
-    scatter->group = like->group;
-    scatter->type = like->type;
-    scatter->reduce = like->reduce;
-    scatter->from = from;
-    scatter->to = slot_address(m->instr->slot, 0);
-    scatter->n_bytes = (size_t)shape_elements(&m->to->shape);
-    return add_finish(m, err);
-}
-
-static bool make_reduced(StepMaker *m, const Action *like, Error *err)
-{
-    Action *reduce = add(m, ACT_ALL_REDUCE);
-    reduce->group = like->group;
-    reduce->type = like->type;
-    reduce->reduce = like->reduce;
-    reduce->from = slot_address(m->instr->from, 0);
-    reduce->to = slot_address(m->instr->slot, 0);
-    reduce->n_bytes = (size_t)shape_elements(&m->to->shape);
+    add(m, scatter);
     return add_finish(m, err);
 }
 
@@ -414,17 +369,21 @@ static bool make_reduced(StepMaker *m, const Action *like, Error *err)
 
 static bool make(StepMaker *m, Error *err)
 {
-    ActionKind kind = ACT_SEND;
-    Action like = {.group = -1};
+    Action action = {.from = slot_address(m->instr->from, 0),
+                     .to = slot_address(m->instr->slot, 0)};
     if (m->instr->step->atoms == 0)
         return add_reads(m, err);
     if (m->gpu->team->shared)
         return make_shared(m, err);
-    if (!nccl_kind(m, &kind, &like))
+    if (!nccl_action(m, &action))
         return make_sent(m, err);
-    return kind == ACT_ALL_REDUCE   ? make_reduced(m, &like, err)
-           : kind == ACT_ALL_GATHER ? make_gathered(m, &like, err)
-                                    : make_scattered(m, &like, err);
+    if (action.kind == ACT_ALL_GATHER)
+        return make_gathered(m, action, err);
+    action.n_bytes = (size_t)shape_elements(&m->to->shape);
+    if (action.kind == ACT_REDUCE_SCATTER)
+        return make_scattered(m, action, err);
+    add(m, action);
+    return add_finish(m, err);
 }
 
 bool step_actions(GpuRank *gpu, int at, Error *err)

@@ -6,25 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Rows along a dim: n elements, `step` apart; `n_rows` of them. */
-typedef struct {
-    int64_t n, step, n_rows;
-} Along;
-
-static bool along(const Local *in, int64_t axis, Along *out, Error *err)
-{
-    if (in->shape.dim[axis] != in->whole.dim[axis])
-        return error_kind(err, ERROR_RUN, "dim %d is sharded", (int)axis);
-    *out = (Along){in->shape.dim[axis], 1, 1};
-    for (int64_t d = 0; d < in->shape.n_dims; d++) {
-        out->n_rows *= d == axis ? 1 : in->shape.dim[d];
-        out->step *= d > axis ? in->shape.dim[d] : 1;
-    }
-    return true;
-}
-
 /* Place of the first element of a row. */
-static int64_t row_start(const Along *rows, int64_t row)
+static int64_t row_start(const DimRows *rows, int64_t row)
 {
     return row / rows->step * rows->step * rows->n + row % rows->step;
 }
@@ -50,10 +33,10 @@ static bool arg_most(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
     int64_t axis;
-    Along rows = {0};
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
+    DimRows rows = {0};
+    if (!kernel_numeric(call, 1, err) ||
         !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err) ||
-        !along(call->input[0], axis, &rows, err))
+        !kernel_rows(call->input[0], axis, &rows, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
@@ -72,7 +55,7 @@ static bool arg_most(const KernelCall *call, Error *err)
 }
 
 /* Running sum or product of a row, exclusive or not. Floats are summed in double, integers wrap. */
-static void cumulate_row(const Local *in, Local *out, const Along *rows, int64_t start,
+static void cumulate_row(const Local *in, Local *out, const DimRows *rows, int64_t start,
                          bool product, bool exclusive, bool reverse)
 {
     bool is_float = dtype_is_float(in->dtype);
@@ -97,16 +80,15 @@ static bool cumulate(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
     int64_t axis;
-    Along rows = {0};
-    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_scalar(call->input[1], &axis, err))
+    DimRows rows = {0};
+    if (!kernel_numeric(call, 2, err) || !kernel_scalar(call->input[1], &axis, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
     axis += axis < 0 ? in->shape.n_dims : 0;
     if (axis < 0 || axis >= in->shape.n_dims || !shape_equal(&in->shape, &out->shape))
         return error_kind(err, ERROR_RUN, "the axis is outside the dims");
-    if (!along(in, axis, &rows, err))
+    if (!kernel_rows(in, axis, &rows, err))
         return false;
     bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
     bool reverse = op_attr_int(graph, call->op, "reverse", 0) != 0;
@@ -145,7 +127,7 @@ static int rank_up(const void *left, const void *right)
     return rank_down(&y, &x);
 }
 
-static void rank_row(const Local *in, const Along *rows, int64_t start, bool largest, Ranked *out)
+static void rank_row(const Local *in, const DimRows *rows, int64_t start, bool largest, Ranked *out)
 {
     bool is_float = dtype_is_float(in->dtype);
     for (int64_t i = 0; i < rows->n; i++) {
@@ -165,11 +147,11 @@ static bool top_k(const KernelCall *call, Error *err)
     const Local *in = call->input[0];
     const Local *shaped = call->output[0] ? call->output[0] : call->output[1];
     int64_t axis;
-    Along rows = {0};
-    if (!kernel_needs(call, 1, err) || !kernel_computes(in, err) ||
-        !kernel_axis(call, -1, in->shape.n_dims, &axis, err) || !along(in, axis, &rows, err))
+    DimRows rows = {0};
+    if (!kernel_numeric(call, 1, err) || !kernel_axis(call, -1, in->shape.n_dims, &axis, err) ||
+        !kernel_rows(in, axis, &rows, err))
         return false;
-    Along kept = rows;
+    DimRows kept = rows;
     kept.n = shaped->shape.dim[axis];
     if (kept.n > rows.n || shape_elements(&shaped->shape) != rows.n_rows * kept.n)
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");
@@ -182,7 +164,7 @@ static bool top_k(const KernelCall *call, Error *err)
             if (call->output[0])
                 elements_copy(in->dtype, local_at(call->output[0], to),
                               local_at(in, from + ranked[i].place * rows.step), 1, 1);
-            if (call->n_outputs > 1 && call->output[1])
+            if (kernel_output(call, 1))
                 ((int64_t *)call->output[1]->data)[to] = ranked[i].place;
         }
     }
@@ -197,7 +179,7 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);
     int time, batch;
-    Along rows = {0};
+    DimRows rows = {0};
     if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[1], err))
         return false;
     const Local *in = call->input[0], *lengths = call->input[1];
@@ -205,7 +187,7 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
     const Shape *shape = &in->shape;
     if (!args_axis(args_int(&rule, "time_axis", 0), shape->n_dims, &time, err) ||
         !args_axis(args_int(&rule, "batch_axis", 1), shape->n_dims, &batch, err) ||
-        !along(in, time, &rows, err))
+        !kernel_rows(in, time, &rows, err))
         return false;
     if (!shape_equal(shape, &out->shape) || in->dtype != out->dtype ||
         shape_elements(&lengths->shape) != shape->dim[batch])

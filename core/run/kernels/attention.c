@@ -69,16 +69,6 @@ typedef struct {
 
 /* ---- operands ---- */
 
-static Local *output_of(const KernelCall *call, int output)
-{
-    return output < call->n_outputs ? call->output[output] : NULL;
-}
-
-static const Local *input_of(const KernelCall *call, int input)
-{
-    return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
-}
-
 /* Broadcasts the mask to local batch, heads, queries and keys. */
 static bool open_mask(Attention *a, Error *err)
 {
@@ -121,7 +111,7 @@ static bool check_sizes(const Attention *a, Error *err)
     const Shape told = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
     fits = fits && (!a->told || shape_equal(&a->told->shape, &told)) &&
            (!a->past_k.local == !a->past_v.local);
-    const Local *lengths = input_of(call, a->form->lengths);
+    const Local *lengths = kernel_input(call, a->form->lengths);
     fits = fits && (!lengths || shape_elements(&lengths->shape) == a->q.b);
     return fits || error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
@@ -141,15 +131,15 @@ static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
     a->group = q_heads / k_heads;
     return held_heads(call, q, q_heads, &a->q, err) && held_heads(call, k, k_heads, &a->k, err) &&
            held_heads(call, call->input[2], k_heads, &a->v, err) &&
-           held_heads(call, input_of(call, a->form->past), k_heads, &a->past_k, err) &&
-           held_heads(call, input_of(call, a->form->past + 1), k_heads, &a->past_v, err) &&
+           held_heads(call, kernel_input(call, a->form->past), k_heads, &a->past_k, err) &&
+           held_heads(call, kernel_input(call, a->form->past + 1), k_heads, &a->past_v, err) &&
            held_heads(call, call->output[0], q_heads, &a->y, err);
 }
 
 /* The bias of queries, keys and values, concatenated. */
 static bool open_bias(Attention *a, Error *err)
 {
-    const Local *bias = input_of(a->call, a->form->bias);
+    const Local *bias = kernel_input(a->call, a->form->bias);
     int64_t first = 0;
     for (int i = 0; bias && i < 3; i++) {
         const Local *local = a->call->input[i];
@@ -172,7 +162,7 @@ static bool open_bias(Attention *a, Error *err)
 /* The unpadded keys of a batch element: a mask, or their number. */
 static bool open_hidden(Attention *a, Error *err)
 {
-    const Local *given = input_of(a->call, a->form->hidden);
+    const Local *given = kernel_input(a->call, a->form->hidden);
     if (!given)
         return true;
     bool each = given->shape.n_dims == 2;
@@ -190,7 +180,7 @@ static bool open_hidden(Attention *a, Error *err)
 /* The whole tables of rotary angles. */
 static bool open_angles(Attention *a, const RuleCall *rule, Error *err)
 {
-    const Local *cosine = input_of(a->call, 7), *sine = input_of(a->call, 8);
+    const Local *cosine = kernel_input(a->call, 7), *sine = kernel_input(a->call, 8);
     if (args_int(rule, "do_rotary", 0) == 0)
         return true;
     if (!cosine || !sine || cosine->shape.n_dims != 2 || !kernel_computes(cosine, err) ||
@@ -215,7 +205,7 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
     for (int i = 9; i < a->call->n_inputs; i++)
         if (a->call->input[i])
             return error_kind(err, ERROR_RUN, "its input %d is not supported", i);
-    if (!input_of(a->call, 5) || !input_of(a->call, 6) || a->lengths == NULL ||
+    if (!kernel_input(a->call, 5) || !kernel_input(a->call, 6) || a->lengths == NULL ||
         shape_elements(&a->call->input[5]->shape) != a->q.b)
         return error_kind(err, ERROR_RUN, "its lengths are absent or have another size");
     if (!kernel_scalar(a->call->input[6], &total, err))
@@ -245,10 +235,10 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     if (args_attr(&rule, "score_mod") || args_attr(&rule, "prob_mod"))
         return error_kind(err, ERROR_RUN, "a graph that changes its scores is not supported");
     *a = (Attention){.call = call, .form = call->kernel->row};
-    a->mask = input_of(call, a->form->mask);
-    a->present[0] = output_of(call, 1);
-    a->present[1] = output_of(call, 2);
-    a->told = output_of(call, 3);
+    a->mask = kernel_input(call, a->form->mask);
+    a->present[0] = kernel_output(call, 1);
+    a->present[1] = kernel_output(call, 2);
+    a->told = kernel_output(call, 3);
     if (!open_heads(a, &rule, err))
         return false;
     a->number = dtype_number(call->input[0]->dtype);

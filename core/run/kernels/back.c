@@ -110,8 +110,7 @@ static int64_t place_of(const Blocks *b, int64_t element, int64_t block)
 static bool col2im(const KernelCall *call, Error *err)
 {
     Blocks b = {.n = 0};
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !read_blocks(call, &b, err))
+    if (!kernel_numeric(call, 1, err) || !read_blocks(call, &b, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];

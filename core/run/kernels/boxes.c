@@ -24,7 +24,7 @@ typedef struct {
 
 static bool read_number(const KernelCall *call, int input, double fallback, double *out, Error *err)
 {
-    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    const Local *local = kernel_input(call, input);
     *out = fallback;
     if (!local)
         return true;
@@ -39,8 +39,7 @@ static bool read_number(const KernelCall *call, int input, double fallback, doub
 static bool read_suppression(const KernelCall *call, Suppression *s, Error *err)
 {
     double most;
-    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->input[1], err) || !read_number(call, 2, 0, &most, err) ||
+    if (!kernel_numeric(call, 2, err) || !read_number(call, 2, 0, &most, err) ||
         !read_number(call, 3, 0, &s->overlap, err) ||
         !read_number(call, 4, -INFINITY, &s->score, err))
         return false;

@@ -14,13 +14,13 @@ static bool branch(const KernelCall *call, Error *err)
     if (!kernel_number(call, 0, &taken, err))
         return false;
     int operand = taken ? 1 : 2;
-    return kernel_copy_output(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
+    return kernel_copy_output(call, kernel_input(call, operand), err);
 }
 
 static bool result(const KernelCall *call, Error *err)
 {
     int operand = call->iteration > 0 ? 1 : 0;
-    return kernel_copy_output(call, operand < call->n_inputs ? call->input[operand] : NULL, err);
+    return kernel_copy_output(call, kernel_input(call, operand), err);
 }
 
 static bool carry(const KernelCall *call, Error *err)

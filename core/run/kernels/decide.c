@@ -30,8 +30,7 @@ static bool is_true(const Local *local, int64_t i)
 /* Column j of the output: the coordinates of the j-th element that is not 0. */
 static bool non_zero(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !is_whole(call->input[0], err))
+    if (!kernel_numeric(call, 1, err) || !is_whole(call->input[0], err))
         return false;
     const Local *in = call->input[0];
     int64_t n = shape_elements(&in->shape), n_found = 0, n_dims = in->shape.n_dims;
@@ -223,8 +222,8 @@ static bool tell(const KernelCall *call, int output, const int64_t *list, int64_
 static bool unique(const KernelCall *call, Error *err)
 {
     int64_t axis;
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !is_whole(call->input[0], err) || !read_axis(call, &axis, err))
+    if (!kernel_numeric(call, 1, err) || !is_whole(call->input[0], err) ||
+        !read_axis(call, &axis, err))
         return false;
     const Local *in = call->input[0];
     Blocks blocks = blocks_along(&in->shape, axis);

@@ -52,7 +52,7 @@ static bool open_deform(const KernelCall *call, Deform *c, Error *err)
     RuleCall rule = kernel_rule_call(call);
     *c = (Deform){.call = call, .image = call->input[0], .weight = call->input[1]};
     c->offset = call->input[2];
-    c->mask = call->n_inputs > 4 ? call->input[4] : NULL;
+    c->mask = kernel_input(call, 4);
     c->out = call->output[0];
     if (!window_read(&rule, 0, 1, &c->window, err))
         return false;

@@ -13,19 +13,6 @@
 
 #include <math.h>
 
-static const Local *input_of(const KernelCall *call, int input)
-{
-    return input < call->n_inputs ? call->input[input] : NULL;
-}
-
-static bool all_computed(const KernelCall *call, Error *err)
-{
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->input[i] && !kernel_computes(call->input[i], err))
-            return false;
-    return kernel_computes(call->output[0], err);
-}
-
 static bool unequal(Error *err)
 {
     return error_kind(err, ERROR_RUN, "operand shapes do not match");
@@ -66,12 +53,12 @@ static const Activation of_gelu = {gelu}, of_fast = {fast_gelu}, of_quick = {qui
 /* f(x + bias) + skip; both may be absent. */
 static bool biased(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !all_computed(call, err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Activation *f = call->kernel->row;
     const Shape *shape = &call->input[0]->shape;
     Local *out = call->output[0];
-    const Local *bias = input_of(call, 1), *skip = input_of(call, 2);
+    const Local *bias = kernel_input(call, 1), *skip = kernel_input(call, 2);
     int64_t n = shape_elements(shape), last = shape->n_dims > 0 ? shape->dim[shape->n_dims - 1] : 1;
     double alpha = op_attr_float(kernel_graph(call), call->op, "alpha", 1.702);
     if (!shape_equal(shape, &out->shape) || (bias && shape_elements(&bias->shape) != last) ||
@@ -90,7 +77,7 @@ static bool biased(const KernelCall *call, Error *err)
 
 static bool bias_split_gelu(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 2, err) || !all_computed(call, err))
+    if (!kernel_numeric(call, 2, err))
         return false;
     const Shape *shape = &call->output[0]->shape;
     int64_t n = shape_elements(shape), half = shape->dim[shape->n_dims - 1];
@@ -110,10 +97,10 @@ static bool bias_split_gelu(const KernelCall *call, Error *err)
 /* x / (1 + exp(-x)) * y; y is the other half of x where it is no input. */
 static bool swiglu(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !all_computed(call, err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Shape *shape = &call->output[0]->shape;
-    const Local *gate = input_of(call, 1);
+    const Local *gate = kernel_input(call, 1);
     int64_t n = shape_elements(shape), half = shape->n_dims > 0 ? shape->dim[shape->n_dims - 1] : 1;
     if (shape_elements(&call->input[0]->shape) != (gate ? n : 2 * n) ||
         (gate && !shape_equal(&gate->shape, shape)))
@@ -149,7 +136,7 @@ typedef struct {
 static bool open_skip(const KernelCall *call, Skip *s, Error *err)
 {
     const SkipForm *form = call->kernel->row;
-    if (!kernel_needs(call, 3, err) || !all_computed(call, err))
+    if (!kernel_numeric(call, 3, err))
         return false;
     const Local *x = call->input[0];
     *s = (Skip){.call = call, .centre = form == &with_mean};
@@ -157,7 +144,7 @@ static bool open_skip(const KernelCall *call, Skip *s, Error *err)
     s->n_rows = s->n > 0 ? shape_elements(&x->shape) / s->n : 0;
     const int lines[3] = {form->scale, form->shift, form->bias};
     for (int i = 0; i < 3; i++) {
-        const Local *line = lines[i] < 0 ? NULL : input_of(call, lines[i]);
+        const Local *line = lines[i] < 0 ? NULL : kernel_input(call, lines[i]);
         if (line && shape_elements(&line->shape) != s->n)
             return unequal(err);
     }
@@ -179,15 +166,12 @@ static bool open_skip(const KernelCall *call, Skip *s, Error *err)
 static double skip_at(const Skip *s, int64_t i)
 {
     const Shape *shape = &s->call->output[0]->shape;
-    int64_t place = 0;
-    for (int64_t d = shape->n_dims - 1; d >= 0; i /= shape->dim[d--])
-        place += i % shape->dim[d] * s->skip_stride[d];
-    return s->skip[place];
+    return s->skip[strided_place(shape, s->skip_stride, 0, shape->n_dims, i)];
 }
 
 static void store(const KernelCall *call, int output, int64_t at, int64_t n, const double *from)
 {
-    Local *out = output < call->n_outputs ? call->output[output] : NULL;
+    Local *out = kernel_output(call, output);
     if (out)
         local_store(out, at, n, NUMBER_F64, from);
 }
@@ -221,9 +205,9 @@ static bool skip_norm(const KernelCall *call, Error *err)
 
 static bool linear(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 2, err) || !all_computed(call, err))
+    if (!kernel_numeric(call, 2, err))
         return false;
-    const Local *x = call->input[0], *w = call->input[1], *bias = input_of(call, 2);
+    const Local *x = call->input[0], *w = call->input[1], *bias = kernel_input(call, 2);
     Local *out = call->output[0];
     int64_t last = x->shape.n_dims - 1, n = shape_elements(&out->shape);
     if (op_attr_int(kernel_graph(call), call->op, "trans_x", 0) != 0)

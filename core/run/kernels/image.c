@@ -16,8 +16,7 @@ typedef struct {
 
 static bool open_rows(const KernelCall *call, Rows *rows, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     *rows = (Rows){.in = call->input[0], .out = call->output[0], .pixels = 1};
     const Shape *shape = &rows->in->shape;
@@ -30,18 +29,10 @@ static bool open_rows(const KernelCall *call, Rows *rows, Error *err)
     return true;
 }
 
-static bool is_whole(const Local *local, int64_t first, Error *err)
-{
-    for (int64_t d = first; d < local->shape.n_dims; d++)
-        if (local->shape.dim[d] != local->whole.dim[d])
-            return error_kind(err, ERROR_RUN, "dim %" PRId64 " is sharded", d);
-    return true;
-}
-
 /* n numbers of an input. */
 static bool load_list(const KernelCall *call, int input, int64_t n, double **out, Error *err)
 {
-    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    const Local *local = kernel_input(call, input);
     if (!local || !kernel_computes(local, err))
         return error_kind(err, ERROR_RUN, "input %d is absent", input);
     if (shape_elements(&local->shape) != n)
@@ -140,8 +131,9 @@ static bool batch_norm(const KernelCall *call, Error *err)
     bool training = is_training(call, &rule);
     for (int k = 0; k < 2; k++)
         found[k] = training ? arena_array(call->scratch, double, rows.channels) : given[k];
-    if (training && (call->input[0]->shape.dim[0] != call->input[0]->whole.dim[0] ||
-                     (!each && !is_whole(call->input[0], 2, err))))
+    if (training &&
+        (call->input[0]->shape.dim[0] != call->input[0]->whole.dim[0] ||
+         (!each && !kernel_whole(call->input[0], 2, call->input[0]->shape.n_dims, err))))
         return error_kind(err, ERROR_RUN, "a dim that statistics are taken over is sharded");
     for (int64_t c = 0; training && c < rows.channels; c++)
         moments(&rows, c, rows.n_rows / rows.channels, rows.channels, x, &found[0][c],
@@ -161,7 +153,8 @@ static bool own_norm(const KernelCall *call, int64_t n_group, int64_t each, Erro
 {
     Rows rows;
     double *scale, *bias;
-    if (!open_rows(call, &rows, err) || !is_whole(call->input[0], 2, err) ||
+    if (!open_rows(call, &rows, err) ||
+        !kernel_whole(call->input[0], 2, call->input[0]->shape.n_dims, err) ||
         !load_list(call, 1, rows.channels / each, &scale, err) ||
         !load_list(call, 2, rows.channels / each, &bias, err))
         return false;
@@ -201,7 +194,7 @@ static bool group_norm(const KernelCall *call, Error *err)
 /* x / (bias + alpha / size * sum of squares of the channels around) ^ beta */
 static bool lrn(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Graph *graph = kernel_graph(call);
     const Local *in = call->input[0];

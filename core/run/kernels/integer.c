@@ -26,11 +26,6 @@ typedef struct {
     const int64_t *global[DIMS_MAX];
 } Side;
 
-static const Local *input_of(const KernelCall *call, int input)
-{
-    return input >= 0 && input < call->n_inputs ? call->input[input] : NULL;
-}
-
 /* The place in scales or zero points for the element at `at`; -1: on another rank. */
 static int64_t line_place(const Side *side, const Local *line, const int64_t *at)
 {
@@ -64,7 +59,7 @@ static void place_of(const Side *side, int64_t i, int64_t at[DIMS_MAX])
 static bool line_number(const KernelCall *call, const Side *side, int input, int64_t i,
                         double absent, double *out, Error *err)
 {
-    const Local *line = input_of(call, input);
+    const Local *line = kernel_input(call, input);
     int64_t at[DIMS_MAX];
     *out = absent;
     if (!line)
@@ -87,7 +82,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
     if (last < 0 || !kernel_computes(local, err))
         return error_kind(err, ERROR_RUN, "a product needs operands with at least one dim");
     for (int i = 0; i < 2; i++) {
-        const Local *line = input_of(call, i == 0 ? scale : zero);
+        const Local *line = kernel_input(call, i == 0 ? scale : zero);
         if (line && !kernel_computes(line, err))
             return false;
     }
@@ -99,7 +94,7 @@ static bool open_side(const KernelCall *call, int input, bool left, int scale, i
         out->global[d] = kernel_globals(call->scratch, &local->runs[d]);
     out->numbers = arena_array(call->scratch, double, n);
     local_load(local, 0, 1, n, NUMBER_F64, out->numbers);
-    for (int64_t i = 0; i < n && input_of(call, zero); i++) {
+    for (int64_t i = 0; i < n && kernel_input(call, zero); i++) {
         double less;
         if (!line_number(call, out, zero, i, 0, &less, err))
             return false;
@@ -142,7 +137,7 @@ typedef struct {
 
 static bool one_number(const KernelCall *call, int input, double absent, double *out, Error *err)
 {
-    const Local *local = input_of(call, input);
+    const Local *local = kernel_input(call, input);
     *out = absent;
     if (!local)
         return true;
@@ -205,7 +200,7 @@ static bool matmul_integer(const KernelCall *call, Error *err)
     Integers n = {.call = call, .form = form};
     if (!kernel_needs(call, form->b + 1, err) || !kernel_computes(call->output[0], err))
         return false;
-    const Local *bias = input_of(call, form->bias);
+    const Local *bias = kernel_input(call, form->bias);
     if (!open_side(call, 0, true, form->a_scale, form->a_zero, &n.a, err) ||
         !open_side(call, form->b, false, form->b_scale, form->b_zero, &n.b, err) ||
         !one_number(call, form->out_scale, 1, &n.out_scale, err) ||

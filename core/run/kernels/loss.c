@@ -61,7 +61,7 @@ static bool read_operands(const KernelCall *call, Loss *loss, Error *err)
 
 static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
 {
-    const Local *weights = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *weights = kernel_input(call, 2);
     if (!weights)
         return true;
     if (!kernel_computes(weights, err))
@@ -121,7 +121,7 @@ static void finish(const KernelCall *call, const Loss *loss, double sum, double 
         sum /= divisor;
     if (loss->scalar)
         local_store(call->output[0], 0, 1, NUMBER_F64, &sum);
-    Local *total = !loss->takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
+    Local *total = loss->takes_log ? NULL : kernel_output(call, 1);
     if (total && loss->scalar) /* sum of the weights; unused without reduction */
         local_store(total, 0, 1, NUMBER_F64, &weights);
 }
@@ -132,8 +132,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 2, err) || !read_form(call, &loss, err) ||
         !read_operands(call, &loss, err) || !read_weights(call, &loss, err))
         return false;
-    Local *out = call->output[0],
-          *told = loss.takes_log && call->n_outputs > 1 ? call->output[1] : NULL;
+    Local *out = call->output[0], *told = loss.takes_log ? kernel_output(call, 1) : NULL;
     if (shape_elements(&out->shape) != (loss.scalar ? 1 : loss.n) ||
         (told && !shape_equal(&told->shape, &loss.scores->shape)))
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");

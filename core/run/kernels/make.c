@@ -8,11 +8,7 @@ static bool take_part(const KernelCall *call, const Local *whole, Error *err)
     Local *out = call->output[0];
     if (whole->dtype != out->dtype || !shape_equal(&whole->shape, &out->whole))
         return error_kind(err, ERROR_RUN, "the constant does not fit its output");
-    Picks picks = picks_new(call->scratch, &out->shape);
-    int64_t stride[DIMS_MAX];
-    row_major_strides(&whole->shape, stride);
-    for (int d = 0; d < picks.n_dims; d++)
-        picks_global(&picks, d, &out->runs[d], stride[d]);
+    Picks picks = picks_whole(call->scratch, out);
     local_pick(out, whole, &picks);
     return true;
 }

@@ -138,11 +138,8 @@ static bool multiply_batches(const KernelCall *call, Product *p, const Shape *a,
         return false;
 
     for (int64_t i = 0; i < n; i++) {
-        int64_t a_at = 0, b_at = 0, rest = i;
-        for (int64_t d = batch->n_dims - 1; d >= 0; rest /= batch->dim[d--]) {
-            a_at += rest % batch->dim[d] * a_stride[d];
-            b_at += rest % batch->dim[d] * b_stride[d];
-        }
+        int64_t a_at = strided_place(batch, a_stride, 0, batch->n_dims, i);
+        int64_t b_at = strided_place(batch, b_stride, 0, batch->n_dims, i);
         kernel_multiply(call, p, x->dtype, local_at(x, a_at * p->m * p->k),
                         local_at(y, b_at * p->k * p->n), local_at(out, i * p->m * p->n));
     }
@@ -226,7 +223,7 @@ static bool gemm(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
     kernel_multiply(call, &p, a->dtype, a->data, b->data, out->data);
 
-    const Local *c = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *c = kernel_input(call, 2);
     if (!c || !call->first)
         return true;
     return kernel_computes(c, err) &&

@@ -32,8 +32,7 @@ static double determinant(double *a, int64_t n)
 
 static bool det(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];

@@ -198,8 +198,7 @@ static bool tile(const KernelCall *call, Error *err)
 static bool trilu(const KernelCall *call, Error *err)
 {
     int64_t k = 0;
-    if (!copy(call, err) ||
-        (call->n_inputs > 1 && call->input[1] && !kernel_scalar(call->input[1], &k, err)))
+    if (!copy(call, err) || (kernel_input(call, 1) && !kernel_scalar(call->input[1], &k, err)))
         return false;
     Local *out = call->output[0];
     bool upper = op_attr_int(kernel_graph(call), call->op, "upper", 1) != 0;

@@ -19,11 +19,6 @@ typedef struct {
     const int64_t *column, *k;              /* global indices */
 } NBits;
 
-static const Local *input_of(const KernelCall *call, int input)
-{
-    return input < call->n_inputs ? call->input[input] : NULL;
-}
-
 /* The place of (row, column) in a matrix, or in a list of its rows; -1: on another rank. */
 static int64_t place_of(const Local *local, int64_t row, int64_t column, int64_t n_columns)
 {
@@ -45,10 +40,10 @@ static bool open_nbits(const KernelCall *call, NBits *n, Error *err)
     RuleCall rule = kernel_rule_call(call);
     *n = (NBits){.call = call, .a = call->input[0], .weight = call->input[1]};
     n->scale = call->input[2];
-    n->zero = input_of(call, 3);
+    n->zero = kernel_input(call, 3);
     n->bits = args_int(&rule, "bits", 4);
     n->size = args_int(&rule, "block_size", 0);
-    if (input_of(call, 4))
+    if (kernel_input(call, 4))
         return error_kind(err, ERROR_RUN,
                           "a weight whose rows are in another order is not supported");
     if ((n->bits != 2 && n->bits != 4 && n->bits != 8) || n->size < 1 || n->size > INT32_MAX ||
@@ -112,7 +107,7 @@ static bool matmul_nbits(const KernelCall *call, Error *err)
     if (!open_nbits(call, &n, err))
         return false;
     Local *out = call->output[0];
-    const Local *bias = input_of(call, 5);
+    const Local *bias = kernel_input(call, 5);
     Product p = {.n = n.weight->shape.dim[0], .b_turned = true, .scale = 1};
     int64_t n_out = shape_elements(&out->shape);
     p.k = n.a->shape.dim[n.a->shape.n_dims - 1];

@@ -108,8 +108,7 @@ static double column_of(const Ngrams *ngrams, int i, double count)
 static bool weigh_ngrams(const KernelCall *call, Error *err)
 {
     Ngrams ngrams;
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !read_ngrams(call, &ngrams, err))
+    if (!kernel_numeric(call, 1, err) || !read_ngrams(call, &ngrams, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];

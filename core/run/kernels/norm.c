@@ -6,21 +6,9 @@
 
 #include <math.h>
 
-/* Rows along dim `axis`: n elements, `step` apart. */
-static bool row_is_whole(const Local *local, int64_t first, int64_t end, Error *err)
-{
-    for (int64_t d = first; d < end; d++)
-        if (local->shape.dim[d] != local->whole.dim[d])
-            return error_kind(err, ERROR_RUN, "dim %d of a row is sharded", (int)d);
-    return true;
-}
-
 static bool check(const KernelCall *call, Error *err)
 {
-    return kernel_needs(call, 1, err) && kernel_computes(call->input[0], err) &&
-           kernel_computes(call->output[0], err) &&
-           (shape_equal(&call->input[0]->shape, &call->output[0]->shape) ||
-            error_kind(err, ERROR_RUN, "input and output differ in shape"));
+    return kernel_numeric(call, 1, err) && kernel_same_shape(call, err);
 }
 
 /* Computes a row in place; `order` is that of LpNormalization. */
@@ -94,7 +82,7 @@ static bool each_row(const KernelCall *call, Error *err)
     const Local *in = call->input[0];
     Local *out = call->output[0];
     int64_t end = old ? in->shape.n_dims : axis + 1;
-    if (!row_is_whole(in, axis, end, err))
+    if (!kernel_whole(in, axis, end, err))
         return false;
     for (int64_t d = axis; d < in->shape.n_dims; d++)
         *(d < end ? &n : &step) *= in->shape.dim[d];
@@ -142,7 +130,7 @@ static bool side_open(const KernelCall *call, int input, int64_t axis, int64_t n
                       Side *side, Error *err)
 {
     const Local *out = call->output[0];
-    *side = (Side){.local = input < call->n_inputs ? call->input[input] : NULL, .row = -1};
+    *side = (Side){.local = kernel_input(call, input), .row = -1};
     side->elements = arena_array(call->scratch, double, n);
     for (int64_t i = 0; i < n; i++)
         side->elements[i] = fallback;
@@ -152,11 +140,8 @@ static bool side_open(const KernelCall *call, int input, int64_t axis, int64_t n
     if (!kernel_computes(side->local, err) ||
         !kernel_broadcast(side->local, out, side->stride, err))
         return false;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t rest = i;
-        for (int64_t d = out->shape.n_dims - 1; d >= axis; rest /= out->shape.dim[d--])
-            side->place[i] += rest % out->shape.dim[d] * side->stride[d];
-    }
+    for (int64_t i = 0; i < n; i++)
+        side->place[i] = strided_place(&out->shape, side->stride, axis, out->shape.n_dims, i);
     return true;
 }
 
@@ -165,9 +150,7 @@ static const double *side_row(Side *side, const Local *out, int64_t axis, int64_
 {
     if (!side->local)
         return side->elements;
-    int64_t rest = at / n, row = 0;
-    for (int64_t d = axis - 1; d >= 0; rest /= out->shape.dim[d--])
-        row += rest % out->shape.dim[d] * side->stride[d];
+    int64_t row = strided_place(&out->shape, side->stride, 0, axis, at / n);
     for (int64_t i = 0; row != side->row && i < n; i++)
         local_load(side->local, row + side->place[i], 1, 1, NUMBER_F64, &side->elements[i]);
     side->row = row;
@@ -193,7 +176,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
     const Local *in = call->input[0], *out = call->output[0];
     for (int64_t d = axis; d < in->shape.n_dims; d++)
         n *= in->shape.dim[d];
-    if (!row_is_whole(in, axis, in->shape.n_dims, err) ||
+    if (!kernel_whole(in, axis, in->shape.n_dims, err) ||
         !side_open(call, 1, axis, n, 1, &scale, err) || !side_open(call, 2, axis, n, 0, &bias, err))
         return false;
 
@@ -234,7 +217,7 @@ static bool mean_dims(const KernelCall *call, bool averaged[DIMS_MAX], Error *er
         axis += axis < 0 ? shape->n_dims : 0;
         if (axis < 0 || axis >= shape->n_dims)
             return error_kind(err, ERROR_RUN, "an axis is outside the dims");
-        if (!row_is_whole(call->input[0], axis, axis + 1, err))
+        if (!kernel_whole(call->input[0], axis, axis + 1, err))
             return false;
         averaged[axis] = true;
     }
@@ -260,9 +243,7 @@ static bool mean_variance(const KernelCall *call, Error *err)
     double *deviation = arena_array(call->scratch, double, n_groups);
     local_load(in, 0, 1, n, NUMBER_F64, x);
     for (int64_t i = 0; i < n; i++) {
-        int64_t rest = i;
-        for (int64_t d = in->shape.n_dims - 1; d >= 0; rest /= in->shape.dim[d--])
-            group[i] += rest % in->shape.dim[d] * stride[d];
+        group[i] = strided_place(&in->shape, stride, 0, in->shape.n_dims, i);
         mean[group[i]] += x[i] / (double)each;
     }
     for (int64_t i = 0; i < n; i++) {

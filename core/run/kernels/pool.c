@@ -83,8 +83,7 @@ static int64_t position_of(const Pool *pool, const Local *image, int64_t row, in
 
 static bool open_pool(const KernelCall *call, bool everything, Pool *pool, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
     const Local *image = call->input[0], *out = call->output[0];
@@ -118,7 +117,7 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
     if (!open_pool(call, everything, &pool, err))
         return false;
     const Local *image = call->input[0];
-    Local *out = call->output[0], *where = call->n_outputs > 1 ? call->output[1] : NULL;
+    Local *out = call->output[0], *where = kernel_output(call, 1);
     if (where && !shape_equal(&where->shape, &out->shape))
         return error_kind(err, ERROR_RUN, "the outputs differ in shape");
     const int64_t *batch = kernel_globals(call->scratch, &image->runs[0]);

@@ -21,12 +21,11 @@ typedef struct {
 
 static bool open_scaling(const KernelCall *call, Scaling *out, Error *err)
 {
-    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->input[1], err) || !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 2, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
     *out = (Scaling){.axis = -1, .x = call->input[0], .scale = call->input[1]};
-    out->zero = call->n_inputs > 2 ? call->input[2] : NULL;
+    out->zero = kernel_input(call, 2);
     if (out->zero && !kernel_computes(out->zero, err))
         return false;
     bool single = shape_elements(&out->scale->whole) == 1 && out->scale->whole.n_dims <= 1;
@@ -138,7 +137,7 @@ static bool scale(const KernelCall *call, Error *err)
 /* Maps the range of all elements, with 0, to 0..255. */
 static bool dynamic(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Local *x = call->input[0];
     int64_t n = shape_elements(&x->shape);
@@ -200,7 +199,7 @@ static const Pointwise of_add = {2, added}, of_mul = {2, multiplied}, of_sigmoid
 /* The one number of an input, 0 where it is absent. */
 static bool one_number(const KernelCall *call, int input, double *out, Error *err)
 {
-    const Local *local = input < call->n_inputs ? call->input[input] : NULL;
+    const Local *local = kernel_input(call, input);
     *out = 0;
     if (!local)
         return true;
@@ -231,9 +230,7 @@ static bool pointwise(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
         double x[2] = {0, 0};
         for (int k = 0; k < f->n; k++) {
-            int64_t rest = i, place = 0;
-            for (int64_t d = out->shape.n_dims - 1; d >= 0; rest /= out->shape.dim[d--])
-                place += rest % out->shape.dim[d] * stride[k][d];
+            int64_t place = strided_place(&out->shape, stride[k], 0, out->shape.n_dims, i);
             x[k] = (number_at(call->input[(ptrdiff_t)3 * k], place) - zero[k]) * by[k];
         }
         double y = fmin(fmax(quotient(f->of(x[0], x[1], alpha), by[2]) + zero[2], least), most);

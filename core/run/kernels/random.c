@@ -81,8 +81,7 @@ static bool draw(const KernelCall *call, Error *err)
 /* 1 with the probability given by the input. */
 static bool bernoulli(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
@@ -116,8 +115,7 @@ static void accumulate(double *row, int64_t n)
 
 static bool multinomial(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
@@ -149,10 +147,10 @@ static bool multinomial(const KernelCall *call, Error *err)
 /* The dropout ratio; 0 unless training. */
 static bool read_ratio(const KernelCall *call, double *ratio, Error *err)
 {
-    const Local *given = call->n_inputs > 1 ? call->input[1] : NULL;
+    const Local *given = kernel_input(call, 1);
     int64_t training = 0;
     *ratio = 0;
-    if (call->n_inputs > 2 && call->input[2] && !kernel_scalar(call->input[2], &training, err))
+    if (kernel_input(call, 2) && !kernel_scalar(call->input[2], &training, err))
         return false;
     if (!training)
         return true;
@@ -174,7 +172,7 @@ static bool dropout(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 1, err) || !read_ratio(call, &ratio, err))
         return false;
     const Local *in = call->input[0];
-    Local *out = call->output[0], *mask = call->n_outputs > 1 ? call->output[1] : NULL;
+    Local *out = call->output[0], *mask = kernel_output(call, 1);
     int64_t n = shape_elements(&in->shape);
     if (in->dtype != out->dtype || n != shape_elements(&out->shape) ||
         (mask && n != shape_elements(&mask->shape)))

@@ -158,8 +158,7 @@ static bool reduce(const KernelCall *call, Error *err)
 {
     const ReduceRow *row = call->kernel->row;
     bool reduced[DIMS_MAX] = {0}, none = false;
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_computes(call->output[0], err) || !reduced_dims(call, reduced, &none, err))
+    if (!kernel_numeric(call, 1, err) || !reduced_dims(call, reduced, &none, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];

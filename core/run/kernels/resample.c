@@ -193,7 +193,7 @@ static bool move_taps(const KernelCall *call, const Local *in, Local *out, const
 bool resize_taps(const KernelCall *call, bool upsample, ResizeTaps taps[DIMS_MAX],
                  double *extrapolation, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
     Resizing resizing;
@@ -308,7 +308,7 @@ static bool pad(const KernelCall *call, Error *err)
     Padding padding;
     if (!pad_read(&rule, &padding, err))
         return false;
-    const Local *value = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *value = kernel_input(call, 2);
     Local *out = call->output[0];
     double fill = args_float(&rule, "value", 0);
     int64_t n = shape_elements(&out->shape);

@@ -98,7 +98,7 @@ static bool rotary(const KernelCall *call, Error *err)
     Rotary r = {.interleaved = args_int(&rule, "interleaved", 0) != 0, .scale = 1};
     r.cosine = call->input[ids_first ? 2 : 1];
     r.sine = call->input[ids_first ? 3 : 2];
-    r.ids = ids_first ? call->input[1] : call->n_inputs > 3 ? call->input[3] : NULL;
+    r.ids = ids_first ? call->input[1] : kernel_input(call, 3);
     r.scale = ids_first ? args_float(&rule, "scale", 1) : 1;
     int64_t heads = args_int(&rule, "num_heads", 0), last = r.cosine->whole.n_dims - 1;
     int64_t half = last >= 0 ? r.cosine->whole.dim[last] : 0;

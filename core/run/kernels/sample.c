@@ -186,7 +186,7 @@ static bool grid_sample(const KernelCall *call, Error *err)
  * is along the last spatial dim. */
 static bool affine_grid(const KernelCall *call, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     const Local *theta = call->input[0];
     Local *out = call->output[0];

@@ -198,7 +198,7 @@ static bool tensor_scatter(const KernelCall *call, Error *err)
         !kernel_axis(call, -2, call->input[0]->shape.n_dims, &axis, err))
         return false;
     const Local *cache = call->input[0], *update = call->input[1];
-    const Local *starts = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *starts = kernel_input(call, 2);
     Local *out = call->output[0];
     RuleCall rule = kernel_rule_call(call);
     bool ring = str_eq(args_text(&rule, "mode", "linear"), STR("circular"));

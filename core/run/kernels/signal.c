@@ -85,7 +85,7 @@ typedef struct {
 
 static bool open_dft(const KernelCall *call, Dft *d, int64_t *length, Error *err)
 {
-    if (!kernel_needs(call, 1, err) || !kernel_computes(call->input[0], err))
+    if (!kernel_numeric(call, 1, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
     const Shape *in = &call->input[0]->shape, *out = &call->output[0]->shape;
@@ -94,7 +94,7 @@ static bool open_dft(const KernelCall *call, Dft *d, int64_t *length, Error *err
     d->inverse = args_int(&rule, "inverse", 0) != 0;
     d->half = args_int(&rule, "onesided", 0) != 0;
     given = rule.opset < 20 ? args_int(&rule, "axis", 1) : given;
-    if (call->n_inputs > 2 && call->input[2] && !kernel_scalar(call->input[2], &given, err))
+    if (kernel_input(call, 2) && !kernel_scalar(call->input[2], &given, err))
         return false;
     d->axis = given < 0 ? given + n : given;
     if (n < 2 || n != out->n_dims || d->axis < 0 || d->axis >= n - 1)
@@ -112,7 +112,7 @@ static bool open_dft(const KernelCall *call, Dft *d, int64_t *length, Error *err
         fits &= k != d->axis || out->dim[k] == d->out->whole.dim[k];
     }
     *length = d->inverse && d->half ? 2 * (d->n_in - 1) : d->n_in;
-    if (call->n_inputs > 1 && call->input[1] && !kernel_scalar(call->input[1], length, err))
+    if (kernel_input(call, 1) && !kernel_scalar(call->input[1], length, err))
         return false;
     int64_t bins = d->half && !d->inverse ? *length / 2 + 1 : *length;
     return (fits && *length >= 1 && bins == d->n_out) ||
@@ -172,14 +172,13 @@ typedef struct {
 
 static bool open_stft(const KernelCall *call, Stft *s, Error *err)
 {
-    if (!kernel_needs(call, 2, err) || !kernel_computes(call->input[0], err) ||
-        !kernel_scalar(call->input[1], &s->step, err))
+    if (!kernel_numeric(call, 2, err) || !kernel_scalar(call->input[1], &s->step, err))
         return false;
     *s = (Stft){.signal = call->input[0], .out = call->output[0], .step = s->step};
-    const Local *window = call->n_inputs > 2 ? call->input[2] : NULL;
+    const Local *window = kernel_input(call, 2);
     const Shape *in = &s->signal->shape, *out = &s->out->shape;
     s->length = window ? shape_elements(&window->whole) : 0;
-    if (call->n_inputs > 3 && call->input[3] && !kernel_scalar(call->input[3], &s->length, err))
+    if (kernel_input(call, 3) && !kernel_scalar(call->input[3], &s->length, err))
         return false;
     s->window = kernel_doubles(call, 2);
     s->parts = in->n_dims == 3 ? in->dim[2] : 1;

@@ -41,7 +41,7 @@ static bool open_linear(const KernelCall *call, Recall *n, Error *err)
     RuleCall rule = kernel_rule_call(call);
     int64_t q_heads = args_int(&rule, "q_num_heads", 0);
     int64_t k_heads = args_int(&rule, "kv_num_heads", 0);
-    const Local *state = call->n_inputs > 3 ? call->input[3] : NULL;
+    const Local *state = kernel_input(call, 3);
     if (k_heads < 1 || q_heads % k_heads != 0)
         return error_kind(err, ERROR_RUN, "its heads of queries do not share those of keys");
     *n = (Recall){.group = q_heads / k_heads};
@@ -50,7 +50,7 @@ static bool open_linear(const KernelCall *call, Recall *n, Error *err)
         !held_heads(call, call->input[2], k_heads, &n->v, err) ||
         !held_heads(call, state, k_heads, &n->kept, err) ||
         !held_heads(call, call->output[0], q_heads, &n->y, err) ||
-        !held_heads(call, call->n_outputs > 1 ? call->output[1] : NULL, k_heads, &n->last, err))
+        !held_heads(call, kernel_output(call, 1), k_heads, &n->last, err))
         return false;
     n->decay = kernel_doubles(call, 4);
     n->beta = kernel_doubles(call, 5);
@@ -66,8 +66,8 @@ static bool open_linear(const KernelCall *call, Recall *n, Error *err)
         fits = fits && (!local || shape_equal(&local->shape, &state_shape) || n->v.d == 0);
     }
     return (fits || error_kind(err, ERROR_RUN, "operand shapes do not match")) &&
-           gate_fits(n, call->n_inputs > 4 ? call->input[4] : NULL, &n->n_decay, err) &&
-           gate_fits(n, call->n_inputs > 5 ? call->input[5] : NULL, &n->n_beta, err);
+           gate_fits(n, kernel_input(call, 4), &n->n_decay, err) &&
+           gate_fits(n, kernel_input(call, 5), &n->n_beta, err);
 }
 
 typedef struct {
@@ -199,7 +199,7 @@ static bool causal_conv(const KernelCall *call, Error *err)
     CausalConv n = {.b = 0};
     if (!open_causal(call, &n, err))
         return false;
-    Local *out = call->output[0], *last = call->n_outputs > 1 ? call->output[1] : NULL;
+    Local *out = call->output[0], *last = kernel_output(call, 1);
     int64_t before = n.k - 1;
     double *line = arena_array(call->scratch, double, before + n.l);
     double *y = arena_array(call->scratch, double, n.l);
