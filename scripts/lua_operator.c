@@ -202,10 +202,10 @@ static bool read_inplace(const Reading *r)
 /* ---- element types ---- */
 
 /* "f32", or the number of an input, at the top of the stack. */
-static bool read_dtype(const Reading *r, SaidDtype *out)
+static bool read_dtype(const Reading *r, DeclaredDtype *out)
 {
     lua_State *L = r->L;
-    *out = (SaidDtype){-1, DT_NONE};
+    *out = (DeclaredDtype){-1, DT_NONE};
     if (lua_isinteger(L, -1) && lua_tointeger(L, -1) >= 0 && lua_tointeger(L, -1) < OPERANDS_MAX)
         out->input = (int)lua_tointeger(L, -1);
     else if (lua_type(L, -1) == LUA_TSTRING)
@@ -222,7 +222,7 @@ static bool read_dtypes(const Reading *r)
     lua_Unsigned n = list ? lua_rawlen(L, -1) : 1;
     if (n > INPLACE_MAX)
         return error_set(r->err, "'dtype' has more than %d outputs", INPLACE_MAX);
-    SaidDtype *dtypes = arena_array(r->sandbox->arena, SaidDtype, n);
+    DeclaredDtype *dtypes = arena_array(r->sandbox->arena, DeclaredDtype, n);
     for (lua_Unsigned i = 0; i < n; i++) {
         if (list)
             lua_rawgeti(L, -1, (lua_Integer)i + 1);

@@ -7,7 +7,7 @@
 
 /* ---- systems ---- */
 
-/* What may stand before a name. The first of a system is its name. */
+/* Prefixes of a name. The first one of a system is the system's name. */
 static const struct {
     const char *text;
     SystemId system;

@@ -58,7 +58,7 @@ const char *system_name(SystemId system); /* "torch": as in front of "::" */
 bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *text, Aliases *out,
                 Error *err);
 
-/* "aten::softmax": the system and the name in it; false when no system stands before the name. */
+/* "aten::softmax": the system and the name in it; false if the name has no such prefix. */
 bool alias_split(Str name, SystemId *system, Str *rest);
 /* The operator that has the name, written as above; NULL if there is none. */
 const Alias *alias_find(Arena *arena, Str name);

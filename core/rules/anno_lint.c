@@ -23,7 +23,7 @@ static TextPlace place_of(const Linter *l, size_t at)
     return place;
 }
 
-/* Where a mark stands behind `from`. */
+/* The place of a mark after `from`. */
 static size_t find_behind(const Linter *l, const char *mark, size_t from)
 {
     Str rest = {l->text.s + from, l->text.n - from};
@@ -71,7 +71,7 @@ static void each_atom(Linter *l, int from, int to, AtomFn *body)
     }
 }
 
-/* Whether the identifier stands in a tensor before this one. */
+/* Whether an earlier tensor has the identifier. */
 static bool seen_before(const Linter *l, int tensor, int32_t id)
 {
     for (int t = 0; t < tensor; t++)
@@ -109,7 +109,7 @@ static void lint_summed(Linter *l, int t, int dim, const AnnoAtom *atom)
             "an identifier with + is in inputs only");
 }
 
-/* An output's identifier that no input has: only a keyword argument can tell its length. */
+/* An output's identifier that no input has: its length must come from a keyword argument. */
 static void lint_undefined(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
     (void)dim;
@@ -214,7 +214,7 @@ static void lint_ignored(Linter *l)
                 "name its dims, or freeze those of the inputs with ^");
 }
 
-/* Identifiers after a slash that stand nowhere. */
+/* Identifiers after a slash that no tensor has. */
 static void lint_meta(Linter *l, int t)
 {
     const AnnoTensor *tensor = &l->anno->tensor[t];

@@ -1,9 +1,9 @@
 /* anno_lint.h - annotations that are well formed and lose data without saying so.
  *
  *     a b -> a            b is neither summed nor kept: what a cut of it leaves is a part
- *     a b+ -> a b+        a summed identifier stands in an output
- *     a b -> a, ?         nobody knows what a cut of a or b leaves of `?`
- *     a b : /c -> a b     c, whose cut leaves the gradient whole, stands nowhere
+ *     a b+ -> a b+        a summed identifier in an output
+ *     a b -> a, ?         how sharding a or b shards `?` is unknown
+ *     a b : /c -> a b     c, over which the gradient needs no sum, is in no tensor
  *     a a -> a            a part of both dims at once is a part of the diagonal
  *     a -> a n            notes: n must be a keyword argument;
  *     (h t) -> h t        nnScaler freezes t, for the bracket's sake

@@ -233,7 +233,7 @@ bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
     return true;
 }
 
-/* The size that -1 stands for: what the other sizes leave of n elements. */
+/* The size of a dim given as -1: n elements divided by the other sizes. */
 static bool infer_size(Shape *out, int at, int64_t n, Error *err)
 {
     int64_t known = 1;

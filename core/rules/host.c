@@ -265,7 +265,7 @@ static bool host_constant_op(Host *host, Error *err)
     return false;
 }
 
-/* The element a ConstantOfShape repeats: float 0 unless told. False where its type, which is then
+/* The element a ConstantOfShape repeats: float 0 by default. False if its type, which is then
  * set all the same, is not computed with here. */
 static bool fill_element(const Attr *attr, Value *value, int64_t *cell)
 {

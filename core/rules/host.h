@@ -1,7 +1,7 @@
 /* host.h - evaluates the ops that shape arithmetic is made of, on known values.
  *
  * One table row per operator: Shape, Gather, Concat, Cast, Range, Add .. Where, Expand, Reshape,
- * Slice and their kin, on int64, bool and double elements. Integers wrap as their dtype does,
+ * Slice and the like, on int64, bool and double elements. Integers wrap as their dtype does,
  * f32 results are rounded to f32. Affine rows stay affine through Range, Unsqueeze, Expand, Cast,
  * Add, Mul by a constant, Concat of components on the last axis, Reshape, Transpose, Slice and
  * Gather where they allow it; a result over the limit that is not affine is deferred.
@@ -16,7 +16,7 @@ typedef struct Values Values; /* interns values */
 Values *values_new(Arena *arena);
 const Value *values_put(Values *values, const Value *value); /* copies, interns, sets the id */
 
-/* The most elements a value may be held as: VALUE_ELEMENTS_MAX unless told. Under a small limit
+/* The most elements a value may be held as: VALUE_ELEMENTS_MAX by default. Under a small limit
  * small values become rows, which is how tests prove the rows. */
 void values_set_limit(Values *values, int64_t n_elements);
 

@@ -298,7 +298,7 @@ static bool where(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-/* Towards zero, the ends of int64_t for what lies beyond, 0 for not-a-number. */
+/* Towards zero; the limits of int64_t for numbers beyond them, 0 for not-a-number. */
 static int64_t int_from(double real)
 {
     if (isnan(real))

@@ -1,4 +1,4 @@
-/* host_ops.h - what the files of host evaluation share; nobody else includes this.
+/* host_ops.h - what the files of host evaluation share; private to them.
  *
  * A HostFn computes the outputs of one call from its inputs' values and puts each by host_put(). It
  * first tries elements (all inputs held, result within the limit), then affine rows, and last

@@ -265,7 +265,7 @@ static bool carries_change(InferState *state, const GraphBody *body)
     return changes;
 }
 
-/* How often a body runs; -1: only the run tells. */
+/* How often a body runs; -1 if that is known only at run time. */
 static double count_trips(const InferState *state, const GraphBody *body)
 {
     const Inferred *result = state->result;

@@ -8,11 +8,11 @@
  *
  * An op without a rule, or whose rule refuses, is replicated (OpSpace.no_rule) with a Finding; its
  * output shapes are then unknown (-1) unless declared. Where only sizes are not known, free dims or
- * counts that only the run tells, the op is replicated too, and what is known of its outputs is
- * (sizes.h): rank, other dims, equal sizes. A size the run tells is named after its op,
- * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note. So are the elements
- * somebody gives of a tensor that an operator reads to know what it does, the starts of a Slice:
- * its rule goes by them, and nothing else does, since the run brings its own.
+ * counts that are data, the op is replicated too, and what is known of its outputs is
+ * (sizes.h): rank, other dims, equal sizes. A size known only at run time is named after its op,
+ * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note. So are elements
+ * given for a tensor that decides what an operator does, as the starts of a Slice do: only its rule
+ * uses them, since the run computes its own.
  *
  * Branches of an If on a condition known before the run that are not taken are left out. Loops are
  * inferred until what they carry is the same in every iteration. Sequences and optionals are known
@@ -41,18 +41,18 @@ typedef struct {
     int32_t *shape;         /* per tensor: Shapes id; -1; or -2 - id: sizes in it are not known */
     uint8_t *dtype;         /* per tensor: Dtype */
     const Value ***values;  /* by VALUE_PAGE tensors: see inferred_value() */
-    const Value **given;    /* per tensor: what somebody says of it; NULL: nobody said anything */
+    const Value **given;    /* per tensor: elements given by the user; NULL if there are none */
     int32_t *space;         /* per op: OpSpace id; -1 for a host op */
     const OpSpace **spaces; /* by id */
     int n_spaces;
     int32_t *program; /* the ops that compute, in program order */
     int n_program;
     bool *on_parameters; /* per op: computes, but depends on parameters and constants alone */
-    double *repeat;      /* per op: how often it runs, 1 where only the run tells; NULL: all once */
-    double *trips;       /* per body of the graph: how often it runs each time it is come to; -1:
-                            only the run tells; NULL: there are no bodies */
-    const char **listed; /* per tensor: "sequence of 8: 1,64" of a sequence, "optional: 1,64"; NULL:
-                            it is none; NULL for all: the model has none */
+    double *repeat; /* per op: how often it runs, 1 if known only at run time; NULL: all once */
+    double *trips;  /* per body of the graph: how often it runs each time it is reached; -1:
+                       known only at run time; NULL: there are no bodies */
+    const char **listed; /* per tensor: "sequence of 8: 1,64" of a sequence, "optional: 1,64"; NULL
+                            for tensors; NULL for all: the model has no sequences */
     Findings findings;
 } Inferred;
 
@@ -60,8 +60,8 @@ typedef struct {
  * allow_free: an unbound dim leaves shapes unknown instead (what `info` wants). */
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err);
-/* The same with elements of tensors (NULL: none), telling how far it is; NULL with ERROR_CANCELLED
- * when it is asked to stop. */
+/* The same with elements of tensors (NULL: none), reporting progress; NULL with ERROR_CANCELLED if
+ * it is cancelled. */
 Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
                         const DimBindings *bindings, const GivenValues *given, bool allow_free,
                         Progress *progress, Error *err);
@@ -72,8 +72,8 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
                                        : shapes_at(inferred->shapes, inferred->shape[tensor]);
 }
 
-/* Few tensors are known before the run: those of a page of tensors stand together, and a page
- * without any is not there. */
+/* Few tensors are known before the run: values are kept by pages of tensors, and a page without
+ * any value is NULL. */
 enum { VALUE_PAGE = 64 };
 
 /* What is known of the tensor before the run, or NULL. */

@@ -213,7 +213,7 @@ static void make_host_case(InferState *state, int32_t op, const InferKind *kind,
     }
 }
 
-/* Operands without a whole shape are told from absent ones by n_dims -1. */
+/* Operands whose rank is unknown have n_dims -1; absent ones have no shape. */
 static OpSpace *replicated(InferState *state, RuleCall *call)
 {
     static const Shape unknown = {.n_dims = -1};

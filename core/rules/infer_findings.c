@@ -17,7 +17,7 @@ static void add_finding(InferState *state, Level level, const char *code, int32_
     vec_push(state->arena, &state->result->findings, finding);
 }
 
-/* A size that only the run tells, and that somebody gave: said once a name. */
+/* A size known only at run time for which the user gave one: one finding a name. */
 void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size)
 {
     Buf text = buf_new(state->arena);

@@ -7,10 +7,10 @@
 /* What is known of a sequence or an optional: how many elements, and the shape code of each where
  * all are listed, else one that holds for all of them. Interned as bytes. */
 struct Sequence {
-    int32_t n; /* elements; -1: only the run tells */
+    int32_t n; /* elements; -1: known only at run time */
     int32_t dtype;
     int32_t is_sequence, is_optional;
-    int32_t has; /* of an optional: 0 empty, 1 it holds something, -1 only the run tells */
+    int32_t has; /* of an optional: 0 empty, 1 it holds something, -1 known only at run time */
     int32_t n_listed;
     int32_t shape[]; /* n_listed of them, 1 at least */
 };
@@ -42,7 +42,7 @@ static const Value *put_sequence(InferState *state, const Sequence *sequence)
     return state->sequence_values.at[id];
 }
 
-/* Of n elements, -1: only the run tells. */
+/* Of n elements, -1: known only at run time. */
 static Sequence *new_sequence(InferState *state, int64_t length, Dtype dtype)
 {
     int n = length < INT32_MAX ? (int)length : -1;

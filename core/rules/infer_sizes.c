@@ -12,15 +12,15 @@ enum {
 };
 enum { MANY_PARTS = 240, NO_SIZE = 21 * MANY_PARTS }; /* no dim has this; it is split by many */
 
-/* The unknown sizes of one op's operands, and the numbers that stand for them in a trial. */
+/* The unknown sizes of one op's operands, and the numbers tried for them. */
 typedef struct {
     int n;
     int64_t dim[UNKNOWNS_MAX];
-    Stands stands[UNKNOWNS_MAX];
+    SizeSamples samples[UNKNOWNS_MAX];
     bool late;
 } Unknowns;
 
-/* An op that is evaluated for each of the numbers that stand for its unknown sizes. */
+/* An op that is evaluated for each of the numbers tried for its unknown sizes. */
 typedef struct {
     InferState *state;
     int32_t op;
@@ -30,9 +30,9 @@ typedef struct {
     Values *values;
     RuleCall call; /* the op's operands as they are known */
     Unknowns unknowns;
-    Shape *out_shape[STANDS];
-    Dtype *out_dtype[STANDS];
-    const Value **out_value[STANDS];
+    Shape *out_shape[SAMPLES];
+    Dtype *out_dtype[SAMPLES];
+    const Value **out_value[SAMPLES];
     int n; /* the answers that are there: of all numbers, or of those needed */
 } Trial;
 
@@ -87,11 +87,11 @@ static bool collect(Trial *trial)
     return true;
 }
 
-static int64_t stand_of(const Unknowns *unknowns, int64_t dim, int r)
+static int64_t sample_of(const Unknowns *unknowns, int64_t dim, int r)
 {
     for (int k = 0; k < unknowns->n; k++)
         if (unknowns->dim[k] == dim)
-            return unknowns->stands[k].at[r];
+            return unknowns->samples[k].at[r];
     return dim;
 }
 
@@ -103,7 +103,7 @@ static const Shape *stand_in_shape(const Trial *trial, const Shape *shape, int r
     *stand = *shape;
     for (int64_t d = 0; d < shape->n_dims; d++)
         if (shape->dim[d] < 0)
-            stand->dim[d] = stand_of(&trial->unknowns, shape->dim[d], r);
+            stand->dim[d] = sample_of(&trial->unknowns, shape->dim[d], r);
     return stand;
 }
 
@@ -114,7 +114,7 @@ static const Value *stand_in_value(const Trial *trial, const Value *value, int r
     int64_t n = shape_elements(&value->shape), dim;
     int64_t *ints = arena_array(trial->arena, int64_t, n);
     for (int64_t e = 0; e < n; e++)
-        ints[e] = element_size(value->ints[e], &dim) ? stand_of(&trial->unknowns, dim, r)
+        ints[e] = element_size(value->ints[e], &dim) ? sample_of(&trial->unknowns, dim, r)
                                                      : value->ints[e];
     Value stand = {.dtype = value->dtype, .shape = value->shape, .ints = ints};
     return values_put(trial->values, &stand);
@@ -170,12 +170,12 @@ static bool same_ranks(const Trial *trial, int r)
 static bool evaluate_all(Trial *trial, int n_needed)
 {
     const Unknowns *unknowns = &trial->unknowns;
-    int64_t n = STANDS;
+    int64_t n = SAMPLES;
     for (int k = 0; k < unknowns->n; k++)
-        n = unknowns->stands[k].n < n ? unknowns->stands[k].n : n;
+        n = unknowns->samples[k].n < n ? unknowns->samples[k].n : n;
     for (trial->n = 0; n >= n_needed && trial->n < n; trial->n++)
         if (!evaluate(trial, trial->n) ||
-            (trial->n >= STANDS_NEEDED && !same_ranks(trial, trial->n)))
+            (trial->n >= SAMPLES_NEEDED && !same_ranks(trial, trial->n)))
             break;
     return trial->n >= n_needed;
 }
@@ -186,19 +186,19 @@ static void choose_apart(Trial *trial)
 {
     Unknowns *unknowns = &trial->unknowns;
     for (int k = 0; k < unknowns->n; k++)
-        unknowns->stands[k] = sizes_at(trial->state->sizes, unknowns->dim[k])->stands;
+        unknowns->samples[k] = sizes_at(trial->state->sizes, unknowns->dim[k])->samples;
 }
 
 /* A dim is what the other one is: known, or unknown too. */
 static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
 {
-    Stands same = stands_of_number(other);
+    SizeSamples same = samples_of_number(other);
     for (int k = 0; k < unknowns->n; k++)
         if (unknowns->dim[k] == other)
-            same = unknowns->stands[k];
+            same = unknowns->samples[k];
     for (int k = 0; k < unknowns->n; k++)
         if (unknowns->dim[k] == dim)
-            unknowns->stands[k] = same;
+            unknowns->samples[k] = same;
 }
 
 /* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
@@ -264,7 +264,7 @@ static bool choose_one(Trial *trial, int n_needed, bool one)
     for (int k = 0; k < trial->unknowns.n && k < CANDIDATES_MAX; k++)
         for (int c = 0; c < n; c++)
             if ((known[c] == 1) == one && works(trial, k, known[c], n_needed) &&
-                !works(trial, k, NO_SIZE, STANDS_NEEDED))
+                !works(trial, k, NO_SIZE, SAMPLES_NEEDED))
                 return works(trial, k, known[c], n_needed);
     return false;
 }
@@ -275,23 +275,23 @@ static bool choose_falling(Trial *trial, int n_needed)
 {
     Unknowns *unknowns = &trial->unknowns;
     choose_apart(trial);
-    for (int r = 0; r < STANDS; r++)
+    for (int r = 0; r < SAMPLES; r++)
         for (int k = 0; k < unknowns->n; k++)
             for (int j = 0; j < unknowns->n; j++)
                 if (unknowns->dim[j] < unknowns->dim[k] &&
-                    unknowns->stands[j].at[r] > unknowns->stands[k].at[r]) {
-                    int64_t larger = unknowns->stands[j].at[r];
-                    unknowns->stands[j].at[r] = unknowns->stands[k].at[r];
-                    unknowns->stands[k].at[r] = larger;
+                    unknowns->samples[j].at[r] > unknowns->samples[k].at[r]) {
+                    int64_t larger = unknowns->samples[j].at[r];
+                    unknowns->samples[j].at[r] = unknowns->samples[k].at[r];
+                    unknowns->samples[k].at[r] = larger;
                 }
     return evaluate_all(trial, n_needed);
 }
 
-static void drop_largest(Stands *stands)
+static void drop_largest(SizeSamples *samples)
 {
-    memmove(stands->at, stands->at + 1, (STANDS - 1) * sizeof *stands->at);
-    stands->at[STANDS - 1] = 0;
-    stands->n--;
+    memmove(samples->at, samples->at + 1, (SAMPLES - 1) * sizeof *samples->at);
+    samples->at[SAMPLES - 1] = 0;
+    samples->n--;
 }
 
 /* What is split in equal parts has a size that can be. */
@@ -299,18 +299,18 @@ static bool choose_round(Trial *trial)
 {
     choose_apart(trial);
     for (int k = 0; k < trial->unknowns.n; k++) {
-        drop_largest(&trial->unknowns.stands[k]);
-        for (int r = 0; r < STANDS; r++)
-            trial->unknowns.stands[k].at[r] *= MANY_PARTS;
+        drop_largest(&trial->unknowns.samples[k]);
+        for (int r = 0; r < SAMPLES; r++)
+            trial->unknowns.samples[k].at[r] *= MANY_PARTS;
     }
-    return evaluate_all(trial, STANDS_NEEDED);
+    return evaluate_all(trial, SAMPLES_NEEDED);
 }
 
 static bool choose_equal(Trial *trial, int n_needed)
 {
     choose_apart(trial);
     for (int k = 1; k < trial->unknowns.n; k++)
-        trial->unknowns.stands[k] = trial->unknowns.stands[0];
+        trial->unknowns.samples[k] = trial->unknowns.samples[0];
     return evaluate_all(trial, n_needed);
 }
 
@@ -319,8 +319,8 @@ static bool choose_smaller(Trial *trial)
 {
     choose_apart(trial);
     for (int k = 0; k < trial->unknowns.n; k++)
-        drop_largest(&trial->unknowns.stands[k]);
-    return evaluate_all(trial, STANDS_NEEDED);
+        drop_largest(&trial->unknowns.samples[k]);
+    return evaluate_all(trial, SAMPLES_NEEDED);
 }
 
 static bool choose(Trial *trial, int n_needed)
@@ -339,7 +339,7 @@ static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
                                 : arena_printf(state->scratch, "%s:%d.%" PRId64, name, output, d));
 }
 
-/* A size that somebody gives: an assumption. -1: nobody does. */
+/* A size that the user gives: an assumption. -1 if there is none. */
 static int64_t bound_size(InferState *state, int32_t op, Str name)
 {
     for (int b = state->bindings->n - 1; b >= 0; b--)
@@ -357,20 +357,20 @@ static int64_t note_late(InferState *state, int n_before, int64_t dim)
     return dim;
 }
 
-static bool are_equal(const Stands *stands)
+static bool are_equal(const SizeSamples *samples)
 {
-    Stands same = stands_of_number(stands->at[0]);
-    return stands_equal(stands, &same);
+    SizeSamples same = samples_of_number(samples->at[0]);
+    return samples_equal(samples, &same);
 }
 
-/* The oldest of the sizes that these numbers stand for in the trial; own: and elsewhere. */
-static bool find_unknown(const Trial *trial, const Stands *stands, bool own, int64_t *dim)
+/* The oldest size that has these numbers in the trial; own: or anywhere. */
+static bool find_unknown(const Trial *trial, const SizeSamples *samples, bool own, int64_t *dim)
 {
     const Unknowns *unknowns = &trial->unknowns;
     bool found = false;
     for (int k = 0; k < unknowns->n; k++) {
         const Size *size = sizes_at(trial->state->sizes, unknowns->dim[k]);
-        bool same = stands_equal(stands, own ? &size->stands : &unknowns->stands[k]);
+        bool same = samples_equal(samples, own ? &size->samples : &unknowns->samples[k]);
         if (same && (!found || unknowns->dim[k] > *dim))
             *dim = unknowns->dim[k];
         found |= same;
@@ -382,18 +382,18 @@ static bool find_unknown(const Trial *trial, const Stands *stands, bool own, int
 static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
-    Stands stands = {.n = trial->n};
+    SizeSamples samples = {.n = trial->n};
     int64_t dim;
     for (int r = 0; r < trial->n; r++) {
-        stands.at[r] = trial->out_shape[r][output].dim[d];
-        if (stands.at[r] < 0)
+        samples.at[r] = trial->out_shape[r][output].dim[d];
+        if (samples.at[r] < 0)
             return SIZE_UNNAMED;
     }
-    if (are_equal(&stands)) /* a clip of an unknown size, where small ones were refused */
-        return find_unknown(trial, &stands, true, &dim) ? dim : stands.at[0];
+    if (are_equal(&samples)) /* a clip of an unknown size, where small ones were refused */
+        return find_unknown(trial, &samples, true, &dim) ? dim : samples.at[0];
     if (!consistent)
-        return find_unknown(trial, &stands, false, &dim) ? dim : SIZE_UNNAMED;
-    dim = sizes_computed(state->sizes, &stands, trial->unknowns.late);
+        return find_unknown(trial, &samples, false, &dim) ? dim : SIZE_UNNAMED;
+    dim = sizes_computed(state->sizes, &samples, trial->unknowns.late);
     if (dim != SIZE_UNNAMED)
         return dim;
     Str name = made_name(state, trial->op, output, d);
@@ -401,7 +401,7 @@ static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
     int n = sizes_count(state->sizes);
     return bound >= 0
                ? bound
-               : note_late(state, n, sizes_add(state->sizes, name, &stands, trial->unknowns.late));
+               : note_late(state, n, sizes_add(state->sizes, name, &samples, trial->unknowns.late));
 }
 
 static Shape shape_of_all(Trial *trial, int output, bool consistent)
@@ -424,18 +424,18 @@ static const Value *ints_of_all(Trial *trial, int output)
     int64_t *ints = arena_array(trial->arena, int64_t, n), dim;
     bool mistaken = false; /* for a size: a number that is none */
     for (int64_t e = 0; e < n; e++) {
-        Stands stands = {.n = trial->n};
+        SizeSamples samples = {.n = trial->n};
         for (int r = 0; r < trial->n; r++)
-            stands.at[r] = trial->out_value[r][output]->ints[e];
-        ints[e] = stands.at[0];
-        mistaken |= element_size(stands.at[0], &dim);
-        if (are_equal(&stands))
+            samples.at[r] = trial->out_value[r][output]->ints[e];
+        ints[e] = samples.at[0];
+        mistaken |= element_size(samples.at[0], &dim);
+        if (are_equal(&samples))
             continue;
         if (n > PARTLY_ELEMENTS_MAX)
             return NULL;
         value.partly = true;
         Str name = made_name(state, trial->op, output, e);
-        ints[e] = size_element(sizes_add(state->sizes, name, &stands, trial->unknowns.late));
+        ints[e] = size_element(sizes_add(state->sizes, name, &samples, trial->unknowns.late));
     }
     if (value.partly && mistaken)
         return NULL;
@@ -485,11 +485,11 @@ static void answer(Trial *trial, bool consistent, InferAnswer *answers)
 static bool try_choices(Trial *trial, InferAnswer *answers)
 {
     choose_apart(trial);
-    bool consistent = evaluate_all(trial, STANDS_NEEDED);
+    bool consistent = evaluate_all(trial, SAMPLES_NEEDED);
     if (!consistent && trial->wanted == CASE_HOST)
         return false;
     bool chosen = consistent;
-    for (int n_needed = STANDS; !chosen && n_needed >= STANDS_NEEDED; n_needed--)
+    for (int n_needed = SAMPLES; !chosen && n_needed >= SAMPLES_NEEDED; n_needed--)
         chosen = choose(trial, n_needed);
     if (!chosen && !choose_smaller(trial))
         return false;
@@ -513,7 +513,7 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
         int32_t t = op_inputs(state->graph, op)[i];
         state->shape[i] = t < 0 ? NULL : code_shape(state, state->result->shape[t]);
     }
-    for (int r = 0; r < STANDS; r++) {
+    for (int r = 0; r < SAMPLES; r++) {
         trial.out_shape[r] = arena_array(arena, Shape, trial.call.n_outputs);
         trial.out_dtype[r] = arena_array(arena, Dtype, trial.call.n_outputs);
         trial.out_value[r] = arena_array(arena, const Value *, trial.call.n_outputs);

@@ -1,4 +1,4 @@
-/* infer_state.h - what the files of inference share; nobody else includes this.
+/* infer_state.h - what the files of inference share; private to them.
  *
  * The shape of a tensor is a code while inference runs and after it: an id of Shapes; -1, nothing
  * is known; or -2 - id, where the shape of that id has dims that are not known (sizes.h). Values
@@ -42,7 +42,7 @@ typedef struct {
     int n_ops;                  /* filled at the end */
     const char *refused, *hint; /* the error of the rule, NULL when it gave none */
     const char *mistyped;       /* an attribute or operands of types it does not take; NULL */
-    Str unknown, meant;         /* an attribute that nobody reads, and the one near it */
+    Str unknown, meant;         /* an attribute that no rule reads, and the one near it */
     bool unknown_input;         /* of an operand nothing is known */
     bool sequence;              /* it is about sequences or optionals */
     bool unknown_size;          /* sizes of an operand or of an output are not known */
@@ -87,12 +87,12 @@ typedef struct {
     Vec(const Value *) sequence_values;
     InferCarry *carries;     /* per graph->carries */
     const GraphBody *body;   /* the innermost loop that is being inferred */
-    int unknown_trips;       /* loops of which only the run tells how often */
+    int unknown_trips;       /* loops whose count is known only at run time */
     int32_t unknown_loop;    /* an op of the first */
     int64_t reruns_left;     /* ops that loops may be inferred again */
-    Vec(int64_t) late_sizes; /* only the run tells them, in program order */
+    Vec(int64_t) late_sizes; /* known only at run time, in program order */
     Progress *progress;
-    int untold; /* ops since it was told */
+    int untold; /* ops since the last report of progress */
 } InferState;
 
 static inline bool code_is_partly(int32_t code)
@@ -127,13 +127,13 @@ static inline bool infer_reads_value(const InferKind *kind, int input)
 /* ---- unknown sizes: infer_sizes.c ---- */
 int32_t infer_code(InferState *state,
                    const Shape *shape); /* of a shape some of whose dims may be < 0 */
-/* Runs the host evaluation or the rule for both stands of what is not known, and puts answers that
- * hold for both. False: refused whatever the sizes. */
+/* Runs the host evaluation or the rule for the numbers tried for what is not known, and puts
+ * answers that hold for both. False: refused whatever the sizes. */
 bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind wanted,
                  InferAnswer *answers);
-/* The code with names of its own for dims that only the run tells, and those bound. */
+/* The code with names of its own for dims known only at run time, and those bound. */
 int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code);
-/* A dim of the op's output that only the run tells: its number, or one that somebody gives. */
+/* A dim of the op's output known only at run time: its number, or a size that the user gives. */
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
 bool infer_shape_is_late(const InferState *state, int32_t code);
 void infer_put_code(const Inferred *result, int32_t code, Buf *out);
@@ -146,7 +146,7 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
 bool infer_is_sequence_op(const char *op_type);
 bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
                        Error *err);
-int infer_sequence_length(const Value *value); /* -1: only the run tells */
+int infer_sequence_length(const Value *value); /* -1: known only at run time */
 const Value *infer_merge_sequences(InferState *state, const Value *a, const Value *b);
 const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t element);
 const char *infer_sequence_text(InferState *state, const Value *value); /* Inferred.listed */

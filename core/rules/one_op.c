@@ -163,7 +163,7 @@ static bool read_operands(Arena *arena, Str text, OperandList *out, Error *err)
     return true;
 }
 
-/* The part before the arrow; *text is what stands behind it. */
+/* The part before the arrow; *text becomes the part after it. */
 static Str take_inputs(Str *text, bool *arrow)
 {
     for (size_t i = 0; i + 1 < text->n; i++) {

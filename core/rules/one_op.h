@@ -26,7 +26,7 @@ typedef struct {
  *     4x8,8x16   sizes      scalar      4x8:i64  element type     -  absent
  *     =[2,3]     a list of whole numbers known before the run      =3  one such
  *     4x8->8     behind the arrow: what the outputs are declared to be, and how many
- * ERROR_USAGE names the part that is none of these. */
+ * ERROR_USAGE names the part that has another form. */
 bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err);
 
 /* Attributes grow with one_op_attr_*; then one_op_graph() ends it. Texts are copied. */

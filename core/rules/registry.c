@@ -241,29 +241,29 @@ static OpSpace *whole_inputs(RuleCall *call)
     return call->space = space;
 }
 
-/* The shape with 1 for what only the run tells; a scalar where not even the rank is known. */
-static Shape told_sizes(const Shape *shape)
+/* The shape with 1 for sizes known only at run time; a scalar if not even the rank is known. */
+static Shape known_sizes(const Shape *shape)
 {
-    Shape told = *shape;
-    if (told.n_dims < 0)
+    Shape known = *shape;
+    if (known.n_dims < 0)
         return (Shape){0};
-    for (int64_t d = 0; d < told.n_dims && d < DIMS_MAX; d++)
-        if (told.dim[d] == -1)
-            told.dim[d] = 1;
-    return told;
+    for (int64_t d = 0; d < known.n_dims && d < DIMS_MAX; d++)
+        if (known.dim[d] == -1)
+            known.dim[d] = 1;
+    return known;
 }
 
-static bool is_told(const Shape *shape)
+static bool is_known(const Shape *shape)
 {
-    Shape told = told_sizes(shape);
-    return memcmp(&told, shape, sizeof told) == 0;
+    Shape known = known_sizes(shape);
+    return memcmp(&known, shape, sizeof known) == 0;
 }
 
 OpSpace *rule_space(RuleCall *call, Error *err)
 {
     for (int o = 0; o < call->n_outputs; o++) {
-        Shape told = told_sizes(&call->out_shape[o]);
-        if (!shape_check(&told, err))
+        Shape known = known_sizes(&call->out_shape[o]);
+        if (!shape_check(&known, err))
             return NULL;
     }
     OpSpace *space = whole_inputs(call);
@@ -373,7 +373,7 @@ static int anno_candidates(const AnnoSource *source, const RuleCall *call, const
 }
 
 /* What the file does not say of an output is taken from input 0. */
-static bool says_dtype(const RuleCall *call, int o)
+static bool declares_dtype(const RuleCall *call, int o)
 {
     int32_t tensor = op_outputs(call->graph, call->op)[o];
     return tensor >= 0 && call->graph->tensors[tensor].dtype != DT_NONE;
@@ -398,7 +398,7 @@ static bool apply_anno(const Operator *row, RuleCall *call, Error *err)
 
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = match.output[o];
-        bool same = row->flags & OPERATOR_SAME_DTYPE || !says_dtype(call, o);
+        bool same = row->flags & OPERATOR_SAME_DTYPE || !declares_dtype(call, o);
         if (same && call->n_inputs > 0)
             call->out_dtype[o] = call->dtype[0];
     }
@@ -511,10 +511,10 @@ static bool run_alias(const Operator *row, RuleCall *call, Error *err)
 static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
 {
     for (int o = 0; o < user->n_dtypes && o < call->n_outputs; o++) {
-        const SaidDtype *said = &user->dtype[o];
-        if (says_dtype(call, o) || said->input >= call->n_inputs)
+        const DeclaredDtype *declared = &user->dtype[o];
+        if (declares_dtype(call, o) || declared->input >= call->n_inputs)
             continue;
-        call->out_dtype[o] = said->input >= 0 ? call->dtype[said->input] : said->dtype;
+        call->out_dtype[o] = declared->input >= 0 ? call->dtype[declared->input] : declared->dtype;
     }
     return cut_rules_apply(call->arena, user->rules, user->n_rules, call->space, err) &&
            user_op_updates(user, call->space, err);
@@ -526,7 +526,7 @@ bool registry_apply(const Operator *row, RuleCall *call, Error *err)
         return false;
 
     for (int o = 0; o < call->n_outputs; o++)
-        if (!is_told(&call->out_shape[o])) {
+        if (!is_known(&call->out_shape[o])) {
             registry_replicated(call);
             return true;
         }

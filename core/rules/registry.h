@@ -32,14 +32,14 @@ typedef struct {
     const Graph *graph;
     int32_t op;
     const Alias *alias; /* NULL: the op has our operator's name */
-    AttrReads *reads;   /* NULL: nobody wants to know */
+    AttrReads *reads;   /* NULL: not recorded */
     int n_inputs, n_outputs;
     const Shape *const *shape; /* per input; NULL: absent operand */
     const Dtype *dtype;
     const Value *const *value; /* per input; NULL: not known before the run */
     int64_t opset;
-    /* answers. A dim of size -1: only the run tells (the count of NonZero); n_dims -1: not even how
-     * many dims there are. Rules set rows as ever: such an op is replicated, and its space dropped.
+    /* answers. A dim of size -1 is known only at run time (the count of NonZero); n_dims -1: the
+     * rank is, too. Rules set rows all the same; such an op is replicated, and its space dropped.
      */
     Shape *out_shape;
     Dtype *out_dtype;
@@ -126,7 +126,7 @@ struct Operator {
     const AnnoSource *anno;
     const RuleData *data;      /* instead of anno; NULL: none */
     const struct Kernel *own;  /* its own kernel; NULL: none */
-    const struct UserOp *user; /* what else a user said (core/rules/user_op.h); NULL: nothing */
+    const struct UserOp *user; /* the other options of a user (core/rules/user_op.h); NULL: none */
 };
 
 /* Columns of the tables of core/rules/operators, which define FAMILY:
@@ -183,15 +183,15 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
  * `ignored`. */
 bool registry_apply(const Operator *row, RuleCall *call, Error *err);
 
-/* The op space of an op that nobody can cut: inputs whole, no index dims; no_rule is set. Outputs,
+/* The op space of a replicated op: inputs whole, no index dims; no_rule is set. Outputs,
  * and inputs whose shape is unknown (n_dims -1), are `ignored`. */
 OpSpace *registry_replicated(RuleCall *call);
 
 /* ---- for rules ---- */
 
 /* A new op space for the call, in call->space too, once out_shape and out_dtype are filled. Every
- * dim of every operand is read or written whole until the rule sets its row. NULL: an output's
- * shape is no legal shape, but for sizes that only the run tells (-1). */
+ * dim of every operand is read or written whole until the rule sets its row. NULL if an output
+ * has no legal shape, sizes known only at run time (-1) aside. */
 OpSpace *rule_space(RuleCall *call, Error *err);
 
 /* Adds an index dim; -1, and nothing added, for size 1: a dim of size 1 is never cut. */

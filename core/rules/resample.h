@@ -13,7 +13,7 @@ bool resample_axes(const RuleCall *call, int input, int axes[DIMS_MAX], int *n, 
 
 typedef struct {
     Shape out;
-    double scale[DIMS_MAX]; /* 1 where nothing is said; of sizes, their quotient */
+    double scale[DIMS_MAX]; /* 1 by default; from sizes, their quotient */
     int n_axes, axes[DIMS_MAX];
     Str mode;  /* "nearest", "linear", "cubic" */
     Str where; /* coordinate_transformation_mode */

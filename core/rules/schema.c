@@ -66,7 +66,7 @@ bool schema_check_types(const RuleCall *call, const Operator *row, Error *err)
     return true;
 }
 
-/* ---- attributes that nobody reads ---- */
+/* ---- attributes that no rule reads ---- */
 
 /* The names that an attribute may have here: is the given one among them, and if not, which is
  * nearest. Distances are looked at only then: most attributes are known. */

@@ -12,15 +12,15 @@ enum {
 };
 
 /* Primes go round between these; the last number is always 2. */
-static const int64_t stand_first[STANDS] = {5000, 500, 10, 1},
-                     stand_last[STANDS] = {15000, 2000, 48, 2};
+static const int64_t stand_first[SAMPLES] = {5000, 500, 10, 1},
+                     stand_last[SAMPLES] = {15000, 2000, 48, 2};
 
 struct Sizes {
     Arena *arena;
-    Intern *names, *pairs, *stands; /* keys: names, the numbers needed, all; of_.. the sizes */
-    Vec(int32_t) of_name, of_pair, of_stands;
+    Intern *names, *pairs, *samples; /* keys: names, the numbers needed, all; of_.. the sizes */
+    Vec(int32_t) of_name, of_pair, of_samples;
     Vec(Size) sizes;
-    int64_t last[STANDS]; /* primes given out */
+    int64_t last[SAMPLES]; /* primes given out */
     int n_steps;
 };
 
@@ -30,7 +30,7 @@ Sizes *sizes_new(Arena *arena)
     sizes->arena = arena;
     sizes->names = intern_new(arena);
     sizes->pairs = intern_new(arena);
-    sizes->stands = intern_new(arena);
+    sizes->samples = intern_new(arena);
     memcpy(sizes->last, stand_first, sizeof stand_first);
     return sizes;
 }
@@ -48,16 +48,16 @@ static int64_t dim_of(int32_t id)
     return -2 - (int64_t)id;
 }
 
-static int64_t add(Sizes *sizes, Str name, const Stands *stands, bool computed, bool late)
+static int64_t add(Sizes *sizes, Str name, const SizeSamples *samples, bool computed, bool late)
 {
     int32_t id = sizes->sizes.n;
-    Size size = {arena_str(sizes->arena, name), *stands, computed, late};
+    Size size = {arena_str(sizes->arena, name), *samples, computed, late};
     vec_push(sizes->arena, &sizes->sizes, size);
-    if (intern_put(sizes->pairs, stands->at, STANDS_NEEDED * sizeof *stands->at) ==
+    if (intern_put(sizes->pairs, samples->at, SAMPLES_NEEDED * sizeof *samples->at) ==
         sizes->of_pair.n)
         vec_push(sizes->arena, &sizes->of_pair, id);
-    if (intern_put(sizes->stands, stands, sizeof *stands) == sizes->of_stands.n)
-        vec_push(sizes->arena, &sizes->of_stands, id);
+    if (intern_put(sizes->samples, samples, sizeof *samples) == sizes->of_samples.n)
+        vec_push(sizes->arena, &sizes->of_samples, id);
     if (intern_put(sizes->names, name.s, name.n) == sizes->of_name.n)
         vec_push(sizes->arena, &sizes->of_name, id);
     return dim_of(id);
@@ -71,11 +71,11 @@ const Size *sizes_at(const Sizes *sizes, int64_t dim)
 /* Uneven steps, so that one size is not another and a few in all of them. */
 static void step_stands(Sizes *sizes)
 {
-    int64_t n = sizes->n_steps++, step[STANDS] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
-    for (int r = 0; r < STANDS; r++) {
+    int64_t n = sizes->n_steps++, step[SAMPLES] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
+    for (int r = 0; r < SAMPLES; r++) {
         sizes->last[r] += step[r];
         if (sizes->last[r] >= stand_last[r])
-            sizes->last[r] = stand_first[r] + (r < STANDS_NEEDED ? n % 7 : 1);
+            sizes->last[r] = stand_first[r] + (r < SAMPLES_NEEDED ? n % 7 : 1);
         while (!is_prime(sizes->last[r]))
             sizes->last[r]++;
     }
@@ -88,30 +88,30 @@ int64_t sizes_named(Sizes *sizes, Str name, bool late)
         return dim_of(sizes->of_name.at[found]);
     do
         step_stands(sizes);
-    while (intern_find(sizes->pairs, sizes->last, STANDS_NEEDED * sizeof *sizes->last) >= 0);
-    Stands stands = {.n = STANDS};
-    memcpy(stands.at, sizes->last, sizeof stands.at);
-    return add(sizes, name, &stands, false, late);
+    while (intern_find(sizes->pairs, sizes->last, SAMPLES_NEEDED * sizeof *sizes->last) >= 0);
+    SizeSamples samples = {.n = SAMPLES};
+    memcpy(samples.at, sizes->last, sizeof samples.at);
+    return add(sizes, name, &samples, false, late);
 }
 
-bool stands_equal(const Stands *a, const Stands *b)
+bool samples_equal(const SizeSamples *a, const SizeSamples *b)
 {
     int64_t n = a->n < b->n ? a->n : b->n;
     return memcmp(a->at, b->at, (size_t)n * sizeof *a->at) == 0;
 }
 
-static bool find_stands(const Sizes *sizes, const Stands *stands, int64_t *dim)
+static bool find_samples(const Sizes *sizes, const SizeSamples *samples, int64_t *dim)
 {
-    int32_t found = intern_find(sizes->stands, stands, sizeof *stands);
+    int32_t found = intern_find(sizes->samples, samples, sizeof *samples);
     if (found >= 0) {
-        *dim = dim_of(sizes->of_stands.at[found]);
+        *dim = dim_of(sizes->of_samples.at[found]);
         return true;
     }
-    found = intern_find(sizes->pairs, stands->at, STANDS_NEEDED * sizeof(int64_t));
+    found = intern_find(sizes->pairs, samples->at, SAMPLES_NEEDED * sizeof(int64_t));
     if (found < 0)
         return false;
     *dim = dim_of(sizes->of_pair.at[found]);
-    return stands_equal(stands, &sizes_at(sizes, *dim)->stands);
+    return samples_equal(samples, &sizes_at(sizes, *dim)->samples);
 }
 
 /* ---- what a computed size is ---- */
@@ -129,32 +129,33 @@ static bool times(int64_t a, int64_t b, int64_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-static bool combine(Combine *fn, const Stands *a, const Stands *b, Stands *out)
+static bool combine(Combine *fn, const SizeSamples *a, const SizeSamples *b, SizeSamples *out)
 {
-    *out = (Stands){.n = a->n < b->n ? a->n : b->n};
+    *out = (SizeSamples){.n = a->n < b->n ? a->n : b->n};
     for (int r = 0; r < out->n; r++)
         if (!fn(a->at[r], b->at[r], &out->at[r]))
             return false;
     return true;
 }
 
-static bool is_times(const Stands *stands, const Stands *base, int64_t *factor)
+static bool is_times(const SizeSamples *samples, const SizeSamples *base, int64_t *factor)
 {
-    Stands whole, by;
-    *factor = base->at[0] > 0 && stands->at[0] % base->at[0] == 0 ? stands->at[0] / base->at[0] : 0;
-    by = stands_of_number(*factor);
+    SizeSamples whole, by;
+    *factor =
+        base->at[0] > 0 && samples->at[0] % base->at[0] == 0 ? samples->at[0] / base->at[0] : 0;
+    by = samples_of_number(*factor);
     return *factor > 1 && *factor <= FACTOR_MAX && combine(times, base, &by, &whole) &&
-           stands_equal(stands, &whole);
+           samples_equal(samples, &whole);
 }
 
-static bool is_shifted(const Stands *stands, const Stands *base, int64_t *by)
+static bool is_shifted(const SizeSamples *samples, const SizeSamples *base, int64_t *by)
 {
-    Stands whole, shift;
-    if (__builtin_sub_overflow(stands->at[0], base->at[0], by) || *by <= -FACTOR_MAX ||
+    SizeSamples whole, shift;
+    if (__builtin_sub_overflow(samples->at[0], base->at[0], by) || *by <= -FACTOR_MAX ||
         *by >= FACTOR_MAX)
         return false;
-    shift = stands_of_number(*by);
-    return combine(plus, base, &shift, &whole) && stands_equal(stands, &whole);
+    shift = samples_of_number(*by);
+    return combine(plus, base, &shift, &whole) && samples_equal(samples, &whole);
 }
 
 static int64_t part(int64_t whole, int64_t factor, bool up)
@@ -162,13 +163,13 @@ static int64_t part(int64_t whole, int64_t factor, bool up)
     return whole / factor + (up && whole % factor > 0);
 }
 
-static bool is_part(const Stands *stands, const Stands *base, int64_t *factor, bool up)
+static bool is_part(const SizeSamples *samples, const SizeSamples *base, int64_t *factor, bool up)
 {
-    *factor = stands->at[0] > 0 ? part(base->at[0], stands->at[0], up) : 0;
+    *factor = samples->at[0] > 0 ? part(base->at[0], samples->at[0], up) : 0;
     if (*factor <= 1 || *factor > 64)
         return false;
-    for (int r = 0; r < stands->n && r < base->n; r++)
-        if (base->at[r] < 0 || part(base->at[r], *factor, up) != stands->at[r])
+    for (int r = 0; r < samples->n && r < base->n; r++)
+        if (base->at[r] < 0 || part(base->at[r], *factor, up) != samples->at[r])
             return false;
     return true;
 }
@@ -181,34 +182,34 @@ static void put_factor(const Size *size, Buf *name)
 }
 
 /* "2*seq", "seq/2", "seq+1", of one size. */
-static bool explain_one(const Size *base, const Stands *stands, Buf *name)
+static bool explain_one(const Size *base, const SizeSamples *samples, Buf *name)
 {
     int64_t number;
     name->n = 0;
-    if (is_times(stands, &base->stands, &number)) {
+    if (is_times(samples, &base->samples, &number)) {
         buf_printf(name, "%" PRId64 "*", number);
         put_factor(base, name);
-    } else if (is_shifted(stands, &base->stands, &number)) {
+    } else if (is_shifted(samples, &base->samples, &number)) {
         buf_printf(name, "%s%+" PRId64, base->name, number);
-    } else if (is_part(stands, &base->stands, &number, false)) {
+    } else if (is_part(samples, &base->samples, &number, false)) {
         put_factor(base, name);
         buf_printf(name, "/%" PRId64, number);
-    } else if (is_part(stands, &base->stands, &number, true)) {
+    } else if (is_part(samples, &base->samples, &number, true)) {
         buf_printf(name, "ceil(%s/%" PRId64 ")", base->name, number);
     }
     return name->n > 0 && name->n <= FORMULA_MAX;
 }
 
 /* "batch*seq", "12*batch*seq", "past+seq": of two. */
-static bool explain_two(const Size *a, const Size *b, const Stands *stands, Buf *name)
+static bool explain_two(const Size *a, const Size *b, const SizeSamples *samples, Buf *name)
 {
-    Stands sum, product;
+    SizeSamples sum, product;
     int64_t factor = 1;
     name->n = 0;
-    if (combine(plus, &a->stands, &b->stands, &sum) && stands_equal(&sum, stands)) {
+    if (combine(plus, &a->samples, &b->samples, &sum) && samples_equal(&sum, samples)) {
         buf_printf(name, "%s+%s", a->name, b->name);
-    } else if (combine(times, &a->stands, &b->stands, &product) &&
-               (stands_equal(&product, stands) || is_times(stands, &product, &factor))) {
+    } else if (combine(times, &a->samples, &b->samples, &product) &&
+               (samples_equal(&product, samples) || is_times(samples, &product, &factor))) {
         if (factor > 1)
             buf_printf(name, "%" PRId64 "*", factor);
         put_factor(a, name);
@@ -218,35 +219,35 @@ static bool explain_two(const Size *a, const Size *b, const Stands *stands, Buf 
     return name->n > 0 && name->n <= FORMULA_MAX;
 }
 
-static bool explain(const Sizes *sizes, const Stands *stands, Buf *name)
+static bool explain(const Sizes *sizes, const SizeSamples *samples, Buf *name)
 {
     int n = sizes->sizes.n < BASES_MAX ? sizes->sizes.n : BASES_MAX;
     const Size *at = sizes->sizes.at;
     for (int i = 0; i < n; i++)
-        if (explain_one(&at[i], stands, name))
+        if (explain_one(&at[i], samples, name))
             return true;
     for (int i = 0; i < n; i++)
         for (int j = i; j < n; j++)
-            if (explain_two(&at[i], &at[j], stands, name))
+            if (explain_two(&at[i], &at[j], samples, name))
                 return true;
     return false;
 }
 
-int64_t sizes_computed(Sizes *sizes, const Stands *stands, bool late)
+int64_t sizes_computed(Sizes *sizes, const SizeSamples *samples, bool late)
 {
     int64_t dim;
     Buf name = buf_new(sizes->arena);
-    if (find_stands(sizes, stands, &dim))
+    if (find_samples(sizes, samples, &dim))
         return dim;
-    if (!explain(sizes, stands, &name))
+    if (!explain(sizes, samples, &name))
         return SIZE_UNNAMED;
-    return add(sizes, buf_str(&name), stands, true, late);
+    return add(sizes, buf_str(&name), samples, true, late);
 }
 
-int64_t sizes_add(Sizes *sizes, Str name, const Stands *stands, bool late)
+int64_t sizes_add(Sizes *sizes, Str name, const SizeSamples *samples, bool late)
 {
-    int64_t dim = sizes_computed(sizes, stands, late);
-    return dim != SIZE_UNNAMED ? dim : add(sizes, name, stands, false, late);
+    int64_t dim = sizes_computed(sizes, samples, late);
+    return dim != SIZE_UNNAMED ? dim : add(sizes, name, samples, false, late);
 }
 
 int sizes_count(const Sizes *sizes)

@@ -112,18 +112,18 @@ static const Alias *alias_of(Arena *arena, SystemId system, Str name)
         arena, str_from(arena_printf(arena, "%s::%.*s", system_name(system), STR_ARG(name))));
 }
 
-static bool add_call(Arena *arena, const char *op_type, const Call *said, Str name,
+static bool add_call(Arena *arena, const char *op_type, const Call *given, Str name,
                      SystemCalls *out, Error *err)
 {
-    SystemCall call = {.name = arena_str(arena, name), .operands = said->ours.operands};
-    call.ours = example_op(arena, op_type, &said->ours, err);
-    call.theirs = graph_of_theirs(arena, call.name, said->theirs, NULL, err);
+    SystemCall call = {.name = arena_str(arena, name), .operands = given->ours.operands};
+    call.ours = example_op(arena, op_type, &given->ours, err);
+    call.theirs = graph_of_theirs(arena, call.name, given->theirs, NULL, err);
     if (!call.ours || !call.theirs)
         return false;
     call.n_outputs = call.ours->ops[0].n_outputs;
-    if (!said->order)
+    if (!given->order)
         operands_in_order(arena, &call);
-    else if (!operands_listed(arena, said->order, &call, err))
+    else if (!operands_listed(arena, given->order, &call, err))
         return false;
     vec_push(arena, out, call);
     return true;

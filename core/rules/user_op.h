@@ -89,7 +89,7 @@ typedef struct {
     Kwargs kwargs;
 } OpPart;
 
-/* Below 0: not said. */
+/* Below 0: not given. */
 typedef struct {
     double flops, bytes, us;
 } SaidCost;
@@ -103,7 +103,7 @@ typedef struct {
 
 typedef enum { GENERATED_NOTHING, GENERATED_RANGE, GENERATED_VALUES } GeneratedKind;
 
-/* What an input gets that nobody gave: numbers of [lo, hi), drawn, or these. */
+/* Elements of an input for which no data are given: drawn from [lo, hi), or these. */
 typedef struct {
     GeneratedKind kind;
     double lo, hi;
@@ -114,17 +114,17 @@ typedef struct {
 /* An output's element type, where the file does not say it: that of an input, or this one. */
 typedef struct {
     int input;   /* -1: `dtype` */
-    Dtype dtype; /* DT_NONE: not said */
-} SaidDtype;
+    Dtype dtype; /* DT_NONE: not given */
+} DeclaredDtype;
 
 typedef struct UserOp {
     int n_rules;
     const CutRule *rules;
     int n_inplace;
     int n_dtypes;
-    const SaidDtype *dtype;  /* of the first outputs */
-    const int (*inplace)[2]; /* {output, input}: the output is the new value of the input */
-    void *context;           /* of the functions; each may be NULL */
+    const DeclaredDtype *dtype; /* of the first outputs */
+    const int (*inplace)[2];    /* {output, input}: the output is the new value of the input */
+    void *context;              /* of the functions; each may be NULL */
     bool (*cost)(void *context, const OpPart *part, SaidCost *out, Error *err);
     bool (*comm)(void *context, const OpPart *part, const SaidComm **out, int *n, Error *err);
     bool (*input_gen)(void *context, const OpPart *part, Generated *out, Error *err);

@@ -124,7 +124,7 @@ static void dtype_bounds(Dtype dtype, int64_t *lo, int64_t *hi)
     *lo = is_signed ? -*hi - 1 : 0;
 }
 
-/* Canonical coefs; false when an element lies outside the dtype. */
+/* Canonical coefs; false if an element is out of range of the dtype. */
 static bool affine_settle(Affine *row, const Shape *shape, int64_t n_dims, Dtype dtype)
 {
     int64_t least, most;
@@ -208,7 +208,7 @@ static void settle(Values *values, Value *value, int64_t n)
     value->ints = ints;
 }
 
-/* What tells one value from another, as bytes. */
+/* Bytes that differ between different values. */
 static Str value_key(Values *values, const Value *value, int64_t n)
 {
     Buf *key = &values->key;

@@ -44,7 +44,7 @@ typedef struct {
     const Affine *component;
 } Value;
 
-/* What somebody gives of a tensor whose elements only the run tells: a rule that reads its values
+/* Elements given for a tensor that is computed at run time: a rule that reads its values
  * goes by them. Without elements: the shape of an input, whatever the model declares. */
 typedef struct {
     Str tensor;  /* its name */

@@ -32,7 +32,7 @@ bool window_read(const RuleCall *call, int image, int weight, Window *out, Error
  * dilation and before relate a position there to one here. */
 bool window_read_transposed(const RuleCall *call, int image, int weight, Window *out, Error *err);
 
-/* The windows lie side by side and cover the dim exactly: it is the mixed radix (place element). */
+/* The windows are adjacent and cover the dim exactly: it is the mixed radix (place element). */
 bool window_tiles(const WindowDim *dim);
 /* Some element of some window is padding. */
 bool window_pads(const Window *window);

@@ -92,7 +92,7 @@ int64_t anno_length(const AnnoMatch *match, Str identifier); /* -1 when unknown 
  * brackets: frozen index dims), what is not a tensor is absent, `?` ignored. Identifiers that are
  * frozen only because they are minor in a bracket may be cut here: our cuts hold digits. Never cut,
  * since the annotation then does not say what a shard computes: a spatial identifier in no output,
- * a summed one in an output, one that stands twice in a tensor (its diagonal), what shares a dim
+ * a summed one in an output, one that a tensor has twice (its diagonal), what shares a dim
  * with such a one.
  * ERROR_UNSUPPORTED: more than X_MAX index dims, or FACTORS_MAX members in a bracket. */
 OpSpace *anno_opspace(Arena *arena, const AnnoMatch *match, Error *err);

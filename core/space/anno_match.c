@@ -34,7 +34,8 @@ static int find_star(const AnnoTensor *tensor)
     return -1;
 }
 
-/* How many dims `*` stands for: the same in every input. -1: there is none; -2: no fit. */
+/* How many dims `*` matches, the same in every input. -1 if there is no `*`; -2 if they do not fit.
+ */
 static int star_length(const Fit *fit)
 {
     int n = -1;
@@ -160,7 +161,7 @@ static bool fit_plain(Fit *fit)
     return true;
 }
 
-/* The keyword argument of that name: its value, -1 when there is none, -2 when it is no length. */
+/* The value of the keyword argument; -1 if it is not given, -2 if it is not a length. */
 static int64_t arg_length(const Fit *fit, Str name)
 {
     for (int i = 0; i < fit->n_args; i++)

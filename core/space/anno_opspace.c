@@ -33,7 +33,7 @@ static bool is_identifier(const AnnoAtom *atom)
     return atom->number < 0 && !str_eq(atom->name, STR("?"));
 }
 
-/* An identifier of the dim stands twice in the tensor. */
+/* The tensor has an identifier of the dim twice. */
 static bool has_diagonal(const AnnoTensor *tensor, const AnnoDim *dim)
 {
     for (int i = 0; i < dim->n; i++) {

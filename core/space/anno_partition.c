@@ -165,7 +165,7 @@ static Shape piece_shape(const AnnoPiece *piece)
     return shape;
 }
 
-/* Every piece has equal shapes, so the first stands for all. */
+/* All pieces have equal shapes, so the first one is enough. */
 bool anno_piece_check(Arena *arena, const AnnoPartition *partition, const Anno *const *candidates,
                       int n_candidates, const AnnoArg *args, int n_args, Error *err)
 {

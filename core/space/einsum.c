@@ -182,7 +182,7 @@ static const char *label_name(Arena *arena, int label)
     return arena_printf(arena, "%c", label < 26 ? 'A' + label : 'a' + label - 26);
 }
 
-/* A letter that stands twice in one input reads its diagonal, which no sharding can follow. */
+/* A letter that one input has twice reads its diagonal, which no sharding can follow. */
 static bool add_label(Einsum *einsum, OpSpace *space, int label, bool reduced)
 {
     if (einsum->index[label] >= 0)
@@ -232,7 +232,7 @@ static void set_rows(const Einsum *einsum, Operand *operand, const EinsumTerm *t
 static bool read_equation(Einsum *einsum, const Shape *const *inputs)
 {
     EinsumTerm *output = &einsum->term[einsum->n_inputs];
-    bool has_output;
+    bool has_output = false;
     if (!parse_equation(einsum, &has_output) || !bind(einsum, inputs))
         return false;
     if (!(has_output ? expand(einsum, output, einsum->n_ellipsis) : implied_output(einsum, output)))
@@ -294,7 +294,7 @@ static void leave_dim(Walk *walk, const OpSpace *space)
     enter_dim(walk);
 }
 
-/* How many digits of this dim so far stand for the number. */
+/* How many digits of this dim so far make up the number. */
 static int count_number(const Walk *walk, const OpSpace *space, int64_t number)
 {
     int n = 0;

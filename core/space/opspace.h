@@ -98,7 +98,7 @@ typedef struct {
     const char *kernel; /* name of the host kernel when it is not the operator's own: "view" */
     const struct Kernel *own; /* a user's kernel (core/run/kernel.h), before both; NULL: none */
     bool early;   /* element-wise, view, norm, softmax: axes flow through it before matmuls */
-    bool no_rule; /* replicated, because nobody said how it may be cut */
+    bool no_rule; /* replicated, because no rule says how to shard it */
     double flops; /* of the whole op */
 } OpSpace;
 
@@ -114,7 +114,7 @@ const char *role_name(IndexRole role);    /* "frozen" */
 OpSpace *opspace_new(Arena *arena, int n_inputs, int n_outputs);
 int opspace_add_index(OpSpace *space, const char *name, int64_t size, IndexRole role,
                       ReduceOp reduce); /* index, or -1 when full */
-/* The frozen index dim that stands for the number `size` in a bracket, `(3 h)`: shared by the
+/* The frozen index dim for the number `size` in parentheses, `(3 h)`: shared by the
  * tensors of the op; nth counts equal numbers within one tensor. Named "3", "3'", .. */
 int opspace_add_number(Arena *arena, OpSpace *space, int64_t size, int nth);
 void row_whole(Row *row, int64_t size); /* reads all of the dim */
@@ -166,7 +166,7 @@ int64_t row_overlap(const Row *row, int index); /* elements re-read by a neighbo
 int64_t row_waste(const Row *row, int index);   /* elements skipped between neighbours */
 
 bool operand_has_index(const Operand *operand, int index); /* a dim of it is joined with that one */
-int opspace_find_index(const OpSpace *space, Str name);    /* -1 when there is none */
+int opspace_find_index(const OpSpace *space, Str name);    /* -1 if there is none */
 
 /* "b s k+, k+ n -> b s n": the annotation that says the same, where one can; `+` after reduce dims,
  * `^` after frozen ones, `(h t)` for mixed radix, sizes for dims without an index dim, `?` for

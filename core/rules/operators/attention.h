@@ -14,12 +14,12 @@ typedef struct {
     bool packed;
 } Heads;
 
-/* Reads an operand of 4 dims, or of 3 whose last holds n_heads heads; 0: not said. */
+/* Reads an operand of 4 dims, or of 3 whose last holds n_heads heads (0: not given). */
 bool heads_read(const RuleCall *call, int input, int64_t n_heads, Heads *out, Error *err);
 Shape heads_shape(const Heads *heads);
 
-/* Rows of an operand that lies so: index dims of batch, heads (major first), positions and numbers;
- * -1: a size of 1; HEADS_WHOLE leaves positions whole. */
+/* Rows of an operand of that layout: index dims of batch, heads (major first), positions and
+ * numbers; -1: a size of 1; HEADS_WHOLE leaves positions whole. */
 enum { HEADS_WHOLE = -2 };
 void heads_rows(const OpSpace *space, Operand *operand, bool packed, int b, const int *heads,
                 int n_heads, int s, int d);

@@ -7,7 +7,7 @@
  *     LoopStack    d0 -> n^ d0            what iterations yield; n: how many there are
  *
  * The reader makes these ops of the control ops of a file (core/model/onnx.h). Sizes that differ
- * are told by the run alone. Sequences have no dims: inference tracks their elements
+ * are known only at run time. Sequences have no dims: inference tracks their elements
  * (core/rules/infer_sequence.c), and an op on them is replicated.
  */
 #include "core/rules/operators/control.h"
@@ -135,7 +135,7 @@ static bool stack(RuleCall *call, Error *err)
     if (!args_axis(args_int(call, "axis", 0), from->n_dims + 1, &axis, err) ||
         !count(call, &n, err))
         return false;
-    args_int(call, "reverse", 0); /* in which order they stand is the kernel's */
+    args_int(call, "reverse", 0); /* the kernel orders them */
     to->n_dims = from->n_dims + 1;
     for (int64_t d = 0; d < to->n_dims; d++)
         to->dim[d] = d == axis ? n : from->dim[d - (d > axis)];

@@ -1,7 +1,7 @@
 /* elementwise.c - one output element from one element of each operand, with broadcasting.
  *
  * Index dims d0, d1, .. are the dims of the output, right-aligned operands use those they have; a
- * dim of size 1 is no index dim (the others keep their number). Add, Sub and their kin are linear
+ * dim of size 1 is no index dim (the others keep their number). Add, Sub and the like are linear
  * together where no operand grows; Mul and Div are linear in the operand that the other one scales
  * by a single element.
  */

@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-/* Where batch, heads and places lie: [.., h, s, d] of torch, [b, s, h, d] of Paddle. */
+/* The dims of batch, heads and positions: [.., h, s, d] in torch, [b, s, h, d] in Paddle. */
 typedef struct {
     int64_t n_dims, heads, places, width;
 } Layout;

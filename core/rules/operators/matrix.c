@@ -1,5 +1,5 @@
 /* matrix.c - linear algebra over the last two dims, Fourier transforms over several, and windows
- * that ONNX spells otherwise.
+ * that ONNX has in another form.
  *
  *     MatMulTrans       b0 m k+, b0 n k+ -> b0 m n      trans_y
  *     Inverse           d0 4 4 -> d0 4 4

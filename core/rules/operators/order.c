@@ -110,7 +110,7 @@ static bool pick_one(RuleCall *call, Error *err)
     return true;
 }
 
-/* Where the largest stands: along an axis, or in the whole, flattened, where none is given. */
+/* The index of the largest element, along an axis, or in the flattened input if none is given. */
 static bool arg_most(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -163,7 +163,7 @@ static bool histogram(RuleCall *call, Error *err)
     return space;
 }
 
-/* How many borders lie below: a sum over shards of the borders. values is input `values`. */
+/* How many borders are below each element of input `values`: a sum over shards of the borders. */
 static bool count_below(RuleCall *call, int values, int borders, Error *err)
 {
     const Shape *from = call->shape[values], *sorted = call->shape[borders];

@@ -37,7 +37,7 @@ static bool div_scalar(RuleCall *call, Error *err)
     return dtype_is_float(call->dtype[0]) ? linear(call, err) : same(call, err);
 }
 
-/* To the type that `dtype` names by ONNX's number; where it does not, that of the input stands. */
+/* To the type that `dtype` has as ONNX's number; by default that of the input. */
 static bool convert(RuleCall *call, Error *err)
 {
     Dtype dtype;

@@ -7,7 +7,7 @@
  *     LRN             b {c-2:+5} h w    ->  b c h w
  *
  * The largest of parts is the largest of all, whoever has which part, even where parts overlap. A
- * mean is a sum of addends divided by the global count, but only windows that lie side by side
+ * mean is a sum of addends divided by the global count, but only adjacent windows
  * leave each element to one addend; and how many a window has differs at the borders. Roots of
  * sums, and positions of the largest, do not combine.
  */
@@ -23,7 +23,7 @@ static bool wants_output(const RuleCall *call, int o)
 }
 
 /* Batch and channels, then the windows; the elements have this role where they overlap, `side`
- * where they lie side by side. */
+ * where they are adjacent. */
 static bool pool(RuleCall *call, IndexRole overlap, IndexRole side, ReduceOp how, Error *err)
 {
     Window window;

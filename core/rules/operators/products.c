@@ -50,7 +50,7 @@ static bool linear(RuleCall *call, Error *err)
     return linear_layer(call, false, err);
 }
 
-/* Paddle's epilogue: trans_y says that the weight lies as Linear's. */
+/* Paddle's epilogue: with trans_y the weight is [n k], as Linear's. */
 static bool gemm_epilogue(RuleCall *call, Error *err)
 {
     return linear_layer(call, args_int(call, "trans_y", 0) == 0, err);

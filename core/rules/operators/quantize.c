@@ -12,7 +12,7 @@
 
 /* ---- scales ---- */
 
-/* How scales lie over their tensor. */
+/* The elements of a tensor that share a scale. */
 typedef struct {
     int axis;      /* of one scale a place, or a block; -1: one scale for all */
     int64_t block; /* places a block; 0: no blocks */

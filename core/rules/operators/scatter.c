@@ -398,7 +398,7 @@ static bool reverse_sequence(RuleCall *call, Error *err)
     return true;
 }
 
-/* Where the ones lie depends on the place in the whole matrix. */
+/* Which elements are 1 depends on their place in the whole matrix. */
 static bool eye_like(RuleCall *call, Error *err)
 {
     static const bool whole[DIMS_MAX] = {true, true};

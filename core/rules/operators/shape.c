@@ -1,8 +1,8 @@
 /* shape.c - operators that rearrange elements.
  *
- *     Reshape & kin  mixed radix, b s k -> (b s) k    the gcd walk of both shapes
+ *     Reshape        mixed radix, b s k -> (b s) k    the gcd walk of both shapes
  *     Transpose      d0 d1 d2 -> d0 d2 d1             numbered as in the input
- *     Split, equal   d0 (p^ j) -> d0 j, d0 j, d0 j    p: the parts, never cut; part q lies at p = q
+ *     Split, equal   d0 (p^ j) -> d0 j, d0 j, d0 j    p: the parts, never cut; part q has p = q
  *     Split          d0 n^ -> d0 {n}, d0 {n-4}        parts of the dim, each clipped; never cut
  *     Concat         d0 {n}, d0 {n-4} -> d0 n         the same backwards: each operand a part of n
  *     Slice          {2*s0+1} -> s0                   every step-th from a start
@@ -179,7 +179,7 @@ static bool tile(RuleCall *call, Error *err)
     return dims_repeat(call, repeats.at, repeats.n, err);
 }
 
-/* Which elements stay depends on where they lie in the whole matrix. */
+/* Which elements stay depends on their place in the whole matrix. */
 static bool trilu(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

@@ -183,7 +183,7 @@ static void follow_output(RuleCall *call, int i, bool adds)
     operand->once = adds;
 }
 
-/* A rule that is all said by its Variant. */
+/* A rule that needs nothing but its Variant. */
 #define RUNS(name, ...)                                                                            \
     static bool name(RuleCall *call, Error *err)                                                   \
     {                                                                                              \

@@ -6,7 +6,7 @@
  * b: batch; g: groups; ci, co: channels of a group; oh, ow: places of the window; kh, kw: its
  * elements. ci and the elements are summed over: a cut of them leaves the output partial, and the
  * bias is added once. A cut of oh needs a halo of the image, and one of the output's last rows may
- * lie in the padding. A transposed convolution whose windows lie side by side has (ih kh) for the
+ * are in the padding. A transposed convolution with adjacent windows has (ih kh) for the
  * output's dim; with stride 1 it is a convolution the other way round; else a piece of its output
  * may come from anywhere. Where the sum is rounded (QLinearConv) the summed dims are frozen.
  */
@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-/* Where the operands stand; -1: none. channel: operands of one number an output channel. */
+/* The numbers of the operands; -1: absent. channel: operands of one number an output channel. */
 typedef struct {
     int image, weight;
     int channel[4];
@@ -54,7 +54,7 @@ static bool read_group(const RuleCall *call, int64_t channels, int64_t *group, E
     return true;
 }
 
-/* ---- Conv and its kin ---- */
+/* ---- convolutions ---- */
 
 static void image_shape(RuleCall *call, int64_t batch, int64_t channels, const Window *window)
 {
