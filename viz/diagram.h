@@ -14,13 +14,14 @@
  *            and both in words. Cause: open arrow. Only in A: dashed grey; only in B: bold. Index
  *            dim to the dim it lands in: no arrow, bold and coloured where an axis cuts it
  *
- *     text   a sharding has its axes in their colours
+ *     text   names of mesh axes are in their colours, as the marks of the text say
  *
  * A diagram is data: all texts are as people name things, and whoever writes it escapes them.
  */
 #ifndef VIZ_DIAGRAM_H
 #define VIZ_DIAGRAM_H
 
+#include "core/base/span.h"
 #include "core/session/session.h"
 
 /* ORDER DIAGRAM_KIND */
@@ -54,14 +55,14 @@ bool diagram_kind_find(Str name, DiagramKind *out, Error *err); /* the hint list
 
 typedef enum {
     CELL_PLAIN,
-    CELL_HEAD,    /* of a column or row: bold on the ground of groups */
-    CELL_MARKED,  /* with a thick border: what the drawing is about */
-    CELL_FAINT,   /* in the neutral colour */
-    CELL_SHARDING /* names of axes in their colours */
+    CELL_HEAD,   /* of a column or row: bold on the ground of groups */
+    CELL_MARKED, /* with a thick border: what the drawing is about */
+    CELL_FAINT,  /* in the neutral colour */
+    CELL_LONG    /* a formula: cut later than others */
 } CellLook;
 
 typedef struct {
-    const char *text; /* '\n' begins a line */
+    Text text; /* '\n' begins a line */
     CellLook look;
     int shade;        /* ground: 0 none, else one of the light tints, by number; text tells too */
     int columns;      /* it stands in so many; 0: one */
@@ -83,7 +84,7 @@ typedef struct {
     BoxLook look;
     const char *title;    /* "mlp.c_fc", "h[0..11] x12"; "" of a table: it has cells alone */
     const char *operator; /* "Gemm", "38 ops" */
-    const char *flow;     /* a sharding: "8/dp,1024,768 -> 8/dp,1024,3072/tp" */
+    Text flow;            /* shardings: "8/dp,1024,768 -> 8/dp,1024,3072/tp" */
     const char *figures;  /* "0.12 ms  24.0 MiB"; for groups also "2 AR tp" */
     const char *why;      /* tooltip: the policy line it goes back to; NULL: the title */
     const char *link;     /* "#op-12": of the report; NULL */
@@ -124,21 +125,21 @@ typedef struct {
     const char *from_port, *to_port; /* of their cells, "d0"; ":n" or ":s" after it says at which
                                         side; NULL */
     LineLook look;
-    bool partial;      /* the value is partial on the way: dashed, with the sum mark */
-    bool loose;        /* does not say what is below what */
-    bool straight;     /* short and straight before others */
-    StepKind kind;     /* of what is moved; next three too */
-    int axis;          /* the first mesh axis it is moved over; of a cause: which axis; -1 */
-    int64_t bytes;     /* payload of a rank */
-    const char *label; /* "AR tp 12.0 MiB 0.101 ms"; NULL */
-    const char *why;   /* tooltip: the cause of what is moved; NULL */
+    bool partial;    /* the value is partial on the way: dashed, with the sum mark */
+    bool loose;      /* does not say what is below what */
+    bool straight;   /* short and straight before others */
+    StepKind kind;   /* of what is moved; next three too */
+    int axis;        /* the first mesh axis it is moved over; of a cause: which axis; -1 */
+    int64_t bytes;   /* payload of a rank */
+    Text label;      /* "AR tp 12.0 MiB 0.101 ms"; "" */
+    const char *why; /* tooltip: the cause of what is moved; NULL */
     const char *link;
 } DiagramLine;
 
 typedef struct {
     const char *title;
-    const char *says; /* below it: what it comes to, in a sentence or some lines; NULL */
-    bool sideways;    /* from left to right */
+    Text says;     /* below it: what it comes to, in a sentence or some lines; "" */
+    bool sideways; /* from left to right */
     int n_boxes, n_frames, n_lines;
     const DiagramBox *boxes;
     const DiagramFrame *frames;

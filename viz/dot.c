@@ -55,7 +55,7 @@ static void set_lines(Dot *dot, void *object, const char *name, const char *valu
         else
             buf_putc(&escaped, plain.s[i]);
     }
-    if (str_find(buf_str(&plain), STR("\n")) >= 0)
+    if (strchr(value, '\n'))
         buf_puts(&escaped, end[1] == 'l' ? end : "");
     set(object, name, escaped.s);
 }
@@ -81,45 +81,44 @@ static void add_escaped(Buf *out, Str s)
     escape_markup(s, LABEL_MAX, out);
 }
 
-/* A sharding's text with each axis name in its colour: "8/dp,1024,768/tp". */
-static void add_coloured(const Dot *dot, Buf *out, Str s)
-{
-    Str before, name;
-    int axis;
+enum { LONG_LABEL = 4 * LABEL_MAX }; /* bytes of a text that names axes, which is not cut soon */
 
-    if (s.n == 0)
+/* A line with each axis in its colour: "8/dp,1024,768/tp". */
+static void add_line_of(Buf *out, Text line, int most)
+{
+    TextRun run;
+
+    if (line.str.n == 0)
         buf_puts(out, "&#160;");
-    while (style_take_axis(dot->mesh, &s, &before, &name, &axis)) {
-        escape_markup(before, LABEL_MAX * 4, out);
-        buf_printf(out, "<FONT COLOR=\"%s\"><B>", style_axis_colour(axis));
-        escape_markup(name, LABEL_MAX, out);
+    while (text_take_run(&line, &run)) {
+        if (run.axis < 0 || run.sum) {
+            escape_markup(run.str, most, out);
+            continue;
+        }
+        buf_printf(out, "<FONT COLOR=\"%s\"><B>", style_axis_colour(run.axis));
+        escape_markup(run.str, LABEL_MAX, out);
         buf_puts(out, "</B></FONT>");
     }
-    escape_markup(before, LABEL_MAX * 4, out);
 }
 
 /* Lines one below the other, each from the left. */
-static void add_lines(const Dot *dot, Buf *out, const char *s, bool coloured)
+static void add_lines(Buf *out, Text text, int most)
 {
-    Str rest = str_from(s);
-    bool several = str_find(rest, STR("\n")) >= 0; /* the last one ends too, or stands elsewhere */
+    bool several = text.str.n > 0 && memchr(text.str.s, '\n', text.str.n);
 
     do {
-        Str line = str_take(&rest, '\n');
-        if (coloured)
-            add_coloured(dot, out, line);
-        else
-            add_escaped(out, line);
-        if (several)
+        add_line_of(out, text_take(&text, '\n'), most);
+        if (several) /* the last one ends too, or stands elsewhere */
             buf_puts(out, "<BR ALIGN=\"LEFT\"/>");
-    } while (rest.n > 0);
+    } while (text.str.n > 0);
 }
 
 /* ---- boxes ---- */
 
-static void add_cell(const Dot *dot, const DiagramCell *cell, Buf *out)
+static void add_cell(const DiagramCell *cell, Buf *out)
 {
     bool bold = cell->look == CELL_HEAD || cell->look == CELL_MARKED;
+    bool is_long = cell->look == CELL_LONG || cell->text.n_spans > 0;
 
     buf_puts(out, "<TD ALIGN=\"LEFT\"");
     if (cell->columns > 1)
@@ -135,11 +134,11 @@ static void add_cell(const Dot *dot, const DiagramCell *cell, Buf *out)
     buf_puts(out, bold                       ? "><B>"
                   : cell->look == CELL_FAINT ? "><FONT COLOR=\"" STYLE_NEUTRAL "\">"
                                              : ">");
-    add_lines(dot, out, cell->text, cell->look == CELL_SHARDING);
+    add_lines(out, cell->text, is_long ? LONG_LABEL : LABEL_MAX);
     buf_puts(out, bold ? "</B></TD>" : cell->look == CELL_FAINT ? "</FONT></TD>" : "</TD>");
 }
 
-static void add_cells(const Dot *dot, const DiagramBox *box, Buf *out)
+static void add_cells(const DiagramBox *box, Buf *out)
 {
     int column = 0;
 
@@ -148,7 +147,7 @@ static void add_cells(const Dot *dot, const DiagramBox *box, Buf *out)
     for (int i = 0; i < box->n_cells; i++) {
         if (column == 0)
             buf_puts(out, "<TR>");
-        add_cell(dot, &box->cells[i], out);
+        add_cell(&box->cells[i], out);
         column += box->cells[i].columns > 1 ? box->cells[i].columns : 1;
         if (column >= box->n_columns || i + 1 == box->n_cells) {
             buf_puts(out, "</TR>");
@@ -172,19 +171,19 @@ static const char *box_label(const Dot *dot, const DiagramBox *box)
         add_escaped(&label, str_from(box->operator));
         buf_puts(&label, "</TD></TR>");
     }
-    if (*box->flow) {
+    if (box->flow.str.n > 0) {
         buf_puts(&label, row);
-        add_lines(dot, &label, box->flow, true);
+        add_lines(&label, box->flow, LONG_LABEL);
         buf_puts(&label, "</TD></TR>");
     }
     if (*box->figures) {
         buf_printf(&label, "%s<FONT COLOR=\"" STYLE_NEUTRAL "\">", row);
-        add_lines(dot, &label, box->figures, false);
+        add_lines(&label, text_from(box->figures), LABEL_MAX);
         buf_puts(&label, "</FONT></TD></TR>");
     }
     if (box->n_cells > 0) {
         buf_puts(&label, row);
-        add_cells(dot, box, &label);
+        add_cells(box, &label);
         buf_puts(&label, "</TD></TR>");
     }
     buf_puts(&label, "</TABLE>");
@@ -346,10 +345,9 @@ static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
 }
 
 /* Each line of a label with room before it, since wide lines cover their labels. */
-static const char *beside_line(const Dot *dot, const char *label)
+static const char *beside_line(const Dot *dot, Str rest)
 {
     Buf out = buf_new(dot->arena);
-    Str rest = str_from(label);
 
     while (rest.n > 0) {
         buf_puts(&out, out.n ? "\n\xc2\xa0\xc2\xa0" : "\xc2\xa0\xc2\xa0");
@@ -369,8 +367,8 @@ static void add_line(Dot *dot, int i)
     set(edge, "id", name);
     set(edge, "class", class);
     mark_line(dot, edge, line);
-    if (line->label)
-        set_text(dot, edge, "label", beside_line(dot, line->label), LABEL_MAX);
+    if (line->label.str.n > 0)
+        set_text(dot, edge, "label", beside_line(dot, line->label.str), LABEL_MAX);
     else if (line->partial)
         set(edge, "label", "\xce\xa3");
     if (line->why)
@@ -456,20 +454,18 @@ static void legend_boxes(const Dot *dot, Buf *out)
 /* "pp:(2)2" */
 static bool names_part_of_axis(const Diagram *diagram)
 {
-    const char *part = ":(";
-
     for (int i = 0; i < diagram->n_lines; i++)
-        if (diagram->lines[i].label && strstr(diagram->lines[i].label, part))
+        if (text_find(diagram->lines[i].label, SPAN_PART))
             return true;
     for (int i = 0; i < diagram->n_boxes; i++) {
         const DiagramBox *box = &diagram->boxes[i];
-        if (strstr(box->title, part) || strstr(box->flow, part) || strstr(box->figures, part))
+        if (text_find(box->flow, SPAN_PART))
             return true;
         for (int c = 0; c < box->n_cells; c++)
-            if (box->cells[c].look == CELL_SHARDING && strstr(box->cells[c].text, part))
+            if (text_find(box->cells[c].text, SPAN_PART))
                 return true;
     }
-    return diagram->says && strstr(diagram->says, part);
+    return text_find(diagram->says, SPAN_PART) != NULL;
 }
 
 static const char *legend_text(const Dot *dot)
@@ -561,9 +557,9 @@ static void set_title(Dot *dot)
     buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
     add_escaped(&label, str_from(dot->diagram->title));
     buf_puts(&label, "</B></FONT>");
-    for (Str rest = str_from(dot->diagram->says); rest.n > 0;) {
+    for (Text rest = dot->diagram->says; rest.str.n > 0;) {
         buf_puts(&label, "<BR/>");
-        add_coloured(dot, &label, str_take(&rest, '\n'));
+        add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
     }
     buf_puts(&label, "<BR/>&#160;");
     set_html(dot, dot->graph, "label", label.s);

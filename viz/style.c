@@ -16,32 +16,6 @@ const char *style_shade(int shade)
     return shade <= 0 ? "#FFFFFF" : shades[(shade - 1) % COUNT(shades)];
 }
 
-static bool is_name_char(char c)
-{
-    return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool style_take_axis(const Mesh *mesh, Str *text, Str *before, Str *name, int *axis)
-{
-    Str all = *text;
-
-    for (size_t at = 0, end; at < all.n; at = end) {
-        for (end = at; end < all.n && is_name_char(all.s[end]);)
-            end++;
-        *name = (Str){all.s + at, end - at};
-        *axis = name->n > 0 ? mesh_find_axis(mesh, *name) : -1;
-        end += name->n == 0;
-        if (*axis < 0)
-            continue;
-        *before = (Str){all.s, at};
-        *text = (Str){all.s + end, all.n - end};
-        return true;
-    }
-    *before = all;
-    *text = (Str){all.s, 0};
-    return false;
-}
-
 const StyleMove *style_move(StepKind kind)
 {
     /* ORDER STEP_KIND */

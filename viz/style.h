@@ -13,10 +13,6 @@ const char *style_axis_colour(int axis);
 /* A light ground, from 1 on; they differ in grey as well, and come again after a few. */
 const char *style_shade(int shade);
 
-/* Takes what stands before the next name of an axis in the text of a sharding, and the name. False:
- * there is none any more, and `before` is all that was left. */
-bool style_take_axis(const Mesh *mesh, Str *text, Str *before, Str *name, int *axis);
-
 /* How a line of what is moved looks: Graphviz's arrowhead, dir and style. */
 typedef struct {
     const char *name; /* "all-reduce" */

@@ -27,7 +27,7 @@ static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
     buf_puts(out, "</style>\n");
 }
 
-static const char *text_of(const Diagram *diagram, Str id)
+static const char *tooltip_of(const Diagram *diagram, Str id)
 {
     int64_t at;
     if (id.n < 2 || !str_to_int((Str){id.s + 1, id.n - 1}, &at) || at < 0)
@@ -38,7 +38,7 @@ static const char *text_of(const Diagram *diagram, Str id)
     }
     if (id.s[0] == 'e' && at < diagram->n_lines) {
         const DiagramLine *line = &diagram->lines[at];
-        return line->why ? line->why : line->label;
+        return line->why ? line->why : line->label.str.s;
     }
     if (id.s[0] == 'f' && at < diagram->n_frames)
         return diagram->frames[at].why ? diagram->frames[at].why : diagram->frames[at].title;
@@ -98,7 +98,7 @@ void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
         }
         if (!str_eq(tag, STR("<title>")))
             continue;
-        const char *own = text_of(diagram, id);
+        const char *own = tooltip_of(diagram, id);
         Str old;
         if (!take_through(&rest, STR("</title>"), &old))
             break;

@@ -64,6 +64,22 @@ Text buf_text(const Buf *buf)
     return text;
 }
 
+Text text_join(Arena *arena, const char *pattern, ...)
+{
+    Buf out = buf_marked(arena);
+    va_list args;
+
+    va_start(args, pattern);
+    for (; *pattern; pattern++) {
+        if (*pattern == '@')
+            buf_add_text(&out, va_arg(args, Text));
+        else
+            buf_putc(&out, *pattern);
+    }
+    va_end(args);
+    return buf_text(&out);
+}
+
 Text text_part(Text text, size_t from, size_t n)
 {
     text.at += (uint32_t)from;

@@ -25,7 +25,7 @@ typedef enum {
     SPAN_STEP,  /* the number of a step in a chain of reasons */
     SPAN_PLACE, /* "megatron.lua:14"; value: the line */
     SPAN_SUM,   /* the sum mark before an axis; value: which one */
-    SPAN_NAME,  /* of an action, that Enter does */
+    SPAN_NAME,  /* of what a line is about: an action, a tensor */
     SPAN_ITEM,  /* where an item of a list begins; value: which one */
     SPAN_TERM   /* a part of a formula that a line break may follow */
 } SpanRole;
@@ -55,6 +55,8 @@ Buf buf_marked(Arena *arena);
 /* Marks what was written since the Buf had `from` bytes. */
 void buf_mark(Buf *buf, size_t from, SpanRole role, int value);
 void buf_add_text(Buf *buf, Text text);
+/* A text in which each @ of the pattern is the next argument, a Text: "@ on @". */
+Text text_join(Arena *arena, const char *pattern, ...);
 void buf_cut(Buf *buf, size_t n); /* back to n bytes, without the marks behind them */
 Text buf_text(const Buf *buf);
 

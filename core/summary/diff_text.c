@@ -1,5 +1,6 @@
 #include "core/summary/diff.h"
 
+#include "core/base/span.h"
 #include "core/session/planfile.h"
 #include "core/explain/reason.h"
 
@@ -20,14 +21,18 @@ void diff_format_layout(const Cut *cut, const Mesh *mesh, Buf *out)
 static void put_place(const Session *session, const Decision *decision, Buf *out)
 {
     const Graph *graph = session->graph;
+    size_t from = out->n;
     if (decision_is_on_tensor(decision->kind)) {
         buf_puts(out, naming_label(session->naming, decision->place));
+        buf_mark(out, from, SPAN_NAME, 0);
         if (decision->dim >= 0)
             buf_printf(out, " dim %d", decision->dim);
         return;
     }
     const OpSpace *space = program_space(session->inferred, decision->place);
-    buf_printf(out, "%s %s", op_name(graph, decision->place), space->index[decision->dim].name);
+    buf_puts(out, op_name(graph, decision->place));
+    buf_mark(out, from, SPAN_NAME, 0);
+    buf_printf(out, " %s", space->index[decision->dim].name);
 }
 
 /* "devices pp=0 for a .. b" */

@@ -172,8 +172,8 @@ static void an_overview_has_few_boxes_and_the_plans_numbers(void **state)
         for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++)
             if (plan->moved->reshards[i].path->step[s].kind == STEP_ALL_REDUCE)
                 reduces += reshard_repeat(plan, &plan->moved->reshards[i]);
-    assert_true(said_in(diagram->says, " all-reduce") == reduces);
-    assert_non_null(strstr(diagram->says, "takes"));
+    assert_true(said_in(diagram->says.str.s, " all-reduce") == reduces);
+    assert_non_null(strstr(diagram->says.str.s, "takes"));
     for (int i = 0; i < diagram->n_boxes; i++)
         marked += diagram->boxes[i].marked;
     assert_true(marked <= 1);
@@ -300,7 +300,7 @@ static void a_block_says_how_weights_are_cut(void **state)
     Diagram *diagram = draw_of(&f, DIAGRAM_BLOCK, NULL, 0, NULL);
     int said = 0;
     for (int i = 0; i < diagram->n_boxes; i++)
-        said += strstr(diagram->boxes[i].flow, "weight 768,3072/tp  2.2 MiB") != NULL &&
+        said += strstr(diagram->boxes[i].flow.str.s, "weight 768,3072/tp  2.2 MiB") != NULL &&
                 strstr(diagram->boxes[i].figures, "cut by megatron.lua:") != NULL;
     assert_int_equal(said, 1);
     close_sample(&f);
@@ -452,18 +452,18 @@ static void a_diff_shows_both_sides(void **state)
     assert_true(diagram->n_boxes <= 60);
     for (int i = 0; i < diagram->n_lines; i++) {
         const DiagramLine *line = &diagram->lines[i];
-        only_a += line->look == LINE_A && strstr(line->label, "A: AR tp 12.0 MiB") != NULL;
-        gathers += line->look == LINE_B && strstr(line->label, "B: AG tp 12.0 MiB") != NULL;
-        scatters += line->look == LINE_B && strstr(line->label, "B: RS tp 12.0 MiB") != NULL;
+        only_a += line->look == LINE_A && strstr(line->label.str.s, "A: AR tp 12.0 MiB") != NULL;
+        gathers += line->look == LINE_B && strstr(line->label.str.s, "B: AG tp 12.0 MiB") != NULL;
+        scatters += line->look == LINE_B && strstr(line->label.str.s, "B: RS tp 12.0 MiB") != NULL;
     }
     for (int i = 0; i < diagram->n_boxes; i++)
-        both += strstr(diagram->boxes[i].flow, "A 8/dp,1024,768") != NULL &&
-                strstr(diagram->boxes[i].flow, "B 8/dp,1024/tp,768") != NULL;
+        both += strstr(diagram->boxes[i].flow.str.s, "A 8/dp,1024,768") != NULL &&
+                strstr(diagram->boxes[i].flow.str.s, "B 8/dp,1024/tp,768") != NULL;
     assert_int_equal(only_a, 2);
     assert_int_equal(gathers, 2);
     assert_int_equal(scatters, 2);
     assert_true(both >= 4);
-    assert_non_null(strstr(diagram->says, "24 reduce-scatters over tp"));
+    assert_non_null(strstr(diagram->says.str.s, "24 reduce-scatters over tp"));
     close_sample(&b);
     close_sample(&a);
 }

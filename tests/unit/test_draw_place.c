@@ -34,7 +34,7 @@ static Diagram *draw_of(const Opened *f, DiagramKind kind, const char *of, Error
 static bool says(const DiagramBox *box, const char *text)
 {
     for (int i = 0; i < box->n_cells; i++)
-        if (strstr(box->cells[i].text, text))
+        if (strstr(box->cells[i].text.str.s, text))
             return true;
     return strstr(box->title, text) || strstr(box->operator, text) || strstr(box->figures, text);
 }
@@ -114,12 +114,12 @@ static void every_send_of_the_plan_is_drawn(void **state)
     for (int i = 0; i < diagram->n_lines; i++)
         if (diagram->lines[i].look == LINE_MOVED) {
             assert_int_equal(diagram->lines[i].kind, STEP_SEND);
-            drawn += strtod(diagram->lines[i].label, NULL);
+            drawn += strtod(diagram->lines[i].label.str.s, NULL);
         }
     for (int i = 0; i < diagram->n_boxes; i++)
         for (int c = 0; c + 1 < diagram->boxes[i].n_cells; c++)
-            if (strcmp(diagram->boxes[i].cells[c].text, "among them") == 0)
-                drawn += strtod(diagram->boxes[i].cells[c + 1].text, NULL);
+            if (strcmp(diagram->boxes[i].cells[c].text.str.s, "among them") == 0)
+                drawn += strtod(diagram->boxes[i].cells[c + 1].text.str.s, NULL);
     assert_true(sends > 0);
     assert_true(drawn == sends);
     close_opened(&f);
@@ -145,7 +145,7 @@ static void cells_of_the_mesh_are_the_groups(void **state)
         for (int c = 0; c < diagram->boxes[i].n_cells; c++) {
             const DiagramCell *at = &diagram->boxes[i].cells[c];
             if (at->shade > 0)
-                cell[strtol(at->text + 1, NULL, 10)] = at;
+                cell[strtol(at->text.str.s + 1, NULL, 10)] = at;
         }
     for (int64_t a = 0; a < mesh->n_devices; a++)
         for (int64_t b = 0; b < mesh->n_devices; b++) {
@@ -154,7 +154,7 @@ static void cells_of_the_mesh_are_the_groups(void **state)
                 together |= mesh_group_member(mesh, atoms, a, i) == b;
             const DiagramCell *x = cell[mesh_device(mesh, a)], *y = cell[mesh_device(mesh, b)];
             assert_non_null(x);
-            assert_int_equal(strcmp(strchr(x->text, ' '), strchr(y->text, ' ')) == 0, together);
+            assert_int_equal(strcmp(strchr(x->text.str.s, ' '), strchr(y->text.str.s, ' ')) == 0, together);
             assert_true(!together || x->shade == y->shade);
         }
     close_opened(&f);

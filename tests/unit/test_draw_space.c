@@ -140,23 +140,23 @@ static int check_picture(const DiagramBox *box, const Slices *slices)
             const DiagramCell *cell = cell_at(box, r, c);
             if (!cell || cell->columns > 1 || cell->look == CELL_FAINT) {
                 if (!cell || (cell->look == CELL_FAINT && c == first_column &&
-                              strcmp(cell->text, "..") != 0))
+                              strcmp(cell->text.str.s, "..") != 0))
                     return n; /* the meaning of marks stands behind all rows */
                 continue;
             }
-            for (const char *at = strchr(cell->text, '\n'); at && *at; at++) {
+            for (const char *at = strchr(cell->text.str.s, '\n'); at && *at; at++) {
                 if (strncmp(at, "\nof ", 4) == 0 || strncmp(at, "\nsum of ", 8) == 0)
                     break;
                 if (*at != 'd')
                     continue;
                 int64_t position = position_of(slices->mesh, strtoll(at + 1, NULL, 10));
-                bool empty = strncmp(cell->text, "\xc2\xb7", 2) == 0;
+                bool empty = strncmp(cell->text.str.s, "\xc2\xb7", 2) == 0;
                 assert_true(submesh_has(slices->mesh, slices->part, position));
                 assert_true(empty == (slice_elements(slices, position) == 0));
                 if (!empty && across >= 0)
-                    owns_range(slices, across, cell_at(box, 1, c)->text, position);
+                    owns_range(slices, across, cell_at(box, 1, c)->text.str.s, position);
                 if (!empty && down >= 0)
-                    owns_range(slices, down, cell_at(box, r, 0)->text, position);
+                    owns_range(slices, down, cell_at(box, r, 0)->text.str.s, position);
                 n++;
             }
         }
@@ -188,18 +188,18 @@ static void check_table(Arena *arena, const DiagramBox *box, const Slices *slice
         const DiagramCell *device = cell_at(box, r, 0);
         if (!device || device->columns > 1)
             return;
-        assert_int_equal(device->text[0], 'd');
-        int64_t position = position_of(slices->mesh, strtoll(device->text + 1, NULL, 10));
+        assert_int_equal(device->text.str.s[0], 'd');
+        int64_t position = position_of(slices->mesh, strtoll(device->text.str.s + 1, NULL, 10));
         Shape local;
         sharding_local_shape(slices->sharding, slices->mesh, position, &local);
         for (int d = 0; d < n_dims; d++) {
-            int64_t size = ranges_size(cell_at(box, r, 2 + d)->text);
+            int64_t size = ranges_size(cell_at(box, r, 2 + d)->text.str.s);
             if (size >= 0)
                 assert_int_equal(size, local.dim[d]);
         }
         Buf shape = buf_new(arena);
         shape_format(&local, &shape);
-        assert_string_equal(cell_at(box, r, 2 + n_dims)->text, shape.s);
+        assert_string_equal(cell_at(box, r, 2 + n_dims)->text.str.s, shape.s);
     }
 }
 
@@ -322,8 +322,8 @@ static bool had_of_it(const Slices *was, int64_t number, const Slices *is, int64
 static void check_sources(Arena *arena, const DiagramBox *box, const Slices *was, const Slices *is)
 {
     for (int c = 0; c < box->n_cells; c++) {
-        const char *of = strstr(box->cells[c].text, "of "),
-                   *device = strpbrk(box->cells[c].text, "\n");
+        const char *of = strstr(box->cells[c].text.str.s, "of "),
+                   *device = strpbrk(box->cells[c].text.str.s, "\n");
         while (device && !(*device == 'd' && is_digit(device[1])))
             device = *device ? device + 1 : NULL;
         if (!of || !device || strchr(of, '+') || box->cells[c].columns > 1)
@@ -360,7 +360,7 @@ static void a_move_shows_what_ranks_hold_between(void **state)
             Slices slices = slices_of(sharding, plan->mesh, plan->decided->submeshes[devices]);
             Buf text = buf_new(scratch);
             sharding_format(sharding, plan->mesh, VIEW_OURS, &text, NULL);
-            assert_string_equal(state_after(diagram, i)->flow, text.s);
+            assert_string_equal(state_after(diagram, i)->flow.str.s, text.s);
             check_picture(state_after(diagram, i), &slices);
             if (i >= 0 && was.n_slices <= 64)
                 check_sources(scratch, state_after(diagram, i), &was, &slices);

@@ -178,14 +178,13 @@ static void names_cannot_break_the_text(void **state)
     Arena *arena = arena_new();
     DiagramBox boxes[2] = {{.title = "a<b>&\"\\\x1b[31m\xff",
                             .operator= "]>",
-                            .flow = "8/dp\xce\xa3",
+                            .flow = text_from("8/dp\xce\xa3"),
                             .figures = "<",
                             .why = "\"x\\",
                             .frame = -1,
                             .level = -1},
                            {.title = "",
                             .operator= "",
-                            .flow = "",
                             .figures = "",
                             .why = "",
                             .frame = -1,
@@ -196,7 +195,7 @@ static void names_cannot_break_the_text(void **state)
                         .look = LINE_MOVED,
                         .kind = STEP_ALL_TO_ALL,
                         .bytes = 1 << 30,
-                        .label = "AR \"tp\""};
+                        .label = text_from("AR \"tp\"")};
     Diagram diagram = {.title = "\"",
                        .n_boxes = 2,
                        .n_lines = 1,

@@ -11,7 +11,7 @@ enum { FRAME_OPS_MIN = 3, FRAME_FLAT_MIN = 8, NEXT_MAX = 6 };
 /* "Reshape 8192/dp,768": a view that is said in a box, and how many such. */
 typedef struct {
     int box, n;
-    const char *text;
+    Text text;
 } ViewLine;
 
 typedef struct {
@@ -76,11 +76,11 @@ static int32_t choose_group(const Draw *draw, Error *err)
 
 /* ---- views ---- */
 
-static const char *view_text(const Draw *draw, int32_t op)
+static Text view_text(const Draw *draw, int32_t op)
 {
     int32_t out = op_outputs(draw->graph, op)[0];
-    return arena_printf(draw->arena, "%s %s", label_operator(draw->graph, op),
-                        draw_value(draw, out, draw->plan->moved->made[out]));
+    return text_join(draw->arena, "@ @", text_from(label_operator(draw->graph, op)),
+                     draw_value(draw, out, draw->plan->moved->made[out]));
 }
 
 /* The box of what an op is a view of, where nothing is moved between; -1. */
@@ -103,13 +103,13 @@ static bool say_view(Block *block, int32_t op)
 {
     Draw *draw = block->draw;
     int box = viewed_box(block, op);
-    const char *text = box < 0 ? "" : view_text(draw, op);
+    Text text = box < 0 ? text_from("") : view_text(draw, op);
 
     if (box < 0)
         return false;
     draw->box_of[op] = box;
     for (int i = block->views.n - 1; i >= 0; i--)
-        if (block->views.at[i].box == box && strcmp(block->views.at[i].text, text) == 0) {
+        if (block->views.at[i].box == box && str_eq(block->views.at[i].text.str, text.str)) {
             block->views.at[i].n++;
             return true;
         }
@@ -125,7 +125,7 @@ static void add_views(Block *block)
         const ViewLine *view = &block->views.at[i];
         DiagramBox *box = &draw->boxes.at[view->box];
         const char *times = view->n > 1 ? arena_printf(draw->arena, "  \xc3\x97%d", view->n) : "";
-        box->flow = arena_printf(draw->arena, "%s\nthen %s%s", box->flow, view->text, times);
+        box->flow = text_join(draw->arena, "@\nthen @@", box->flow, view->text, text_from(times));
     }
 }
 
@@ -294,12 +294,12 @@ static void draw_next(Block *block)
 /* ---- the whole ---- */
 
 /* "12 alike; one takes 0.818 ms, of it 0.162 ms in 2 all-reduces over tp" */
-static const char *says(const Block *block)
+static Text says(const Block *block)
 {
     const Draw *draw = block->draw;
     const Group *g = &block->groups->groups[block->group];
     DrawMoves moves = {0};
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     double us = 0;
 
     for (int32_t i = g->first; i < g->first + g->n; i++) {
@@ -311,11 +311,11 @@ static const char *says(const Block *block)
     if (n > 1)
         buf_printf(&text, "one of %d alike: ", n);
     buf_printf(&text, "it takes %s", draw_us(draw, us + comm_us));
+    buf_puts(&text, moves.n > 0 ? ", of it " : ", nothing is moved");
     if (moves.n > 0)
-        buf_printf(&text, ", of it %s in %s", draw_us(draw, comm_us), draw_say_moves(draw, &moves));
-    else
-        buf_puts(&text, ", nothing is moved");
-    return text.s;
+        buf_add_text(&text, text_join(draw->arena, "@ in @", text_from(draw_us(draw, comm_us)),
+                                      draw_say_moves(draw, &moves)));
+    return buf_text(&text);
 }
 
 static const char *frame_title(const Block *block)

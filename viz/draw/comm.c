@@ -154,7 +154,7 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
         int64_t first = mesh_group_member(mesh, others, 0, group);
         for (int64_t i = 0; i < size; i++)
             position[i] = mesh_group_member(mesh, atoms, first, i);
-        cells_put_cell(&cells, (DiagramCell){.text = say_positions(draw, position, size),
+        cells_put_cell(&cells, (DiagramCell){.text = text_from(say_positions(draw, position, size)),
                                              .shade = 1 + (int)(group % 8)});
     }
     box.operator= arena_printf(draw->arena, "of %" PRId64, size);
@@ -301,15 +301,15 @@ static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
     const Draw *draw = picture->draw;
     const Reshard *reshard = &picture->plan->moved->reshards[row->first];
     double all_us = picture->plan->priced->totals.comm_us;
-    Buf steps = buf_new(draw->arena), change = buf_new(draw->arena);
+    Buf steps = buf_marked(draw->arena), change = buf_marked(draw->arena);
 
     comm_format_steps(draw->session, reshard->path, &steps);
     comm_format_change(draw->session, reshard, "\xce\xa3", " \xe2\x86\x92 ", &change);
     cells_put(cells, CELL_PLAIN,
               row->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", row->label, row->n)
                          : draw_tensor_name(draw, reshard->tensor));
-    cells_put(cells, CELL_SHARDING, steps.s);
-    cells_put(cells, CELL_SHARDING, change.s);
+    cells_put_text(cells, buf_text(&steps));
+    cells_put_text(cells, buf_text(&change));
     cells_put(cells, CELL_PLAIN, draw_bytes(draw, comm_payload(reshard)));
     cells_put(cells, CELL_PLAIN, draw_us(draw, reshard->path->us));
     cells_put(cells, CELL_PLAIN,
@@ -347,8 +347,9 @@ static void draw_table(Picture *picture)
         return;
     box.operator= arena_printf(draw->arena, "in a %s", label_pass(picture->plan));
     if (left_out > 0)
-        cells_put_row(&cells, CELL_FAINT,
-                      arena_printf(draw->arena, "%d more: %s", left_out, draw_us(draw, rest_us)));
+        cells_put_row(
+            &cells, CELL_FAINT,
+            text_from(arena_printf(draw->arena, "%d more: %s", left_out, draw_us(draw, rest_us))));
     cells_give(&cells, &box);
     int made = draw_box(draw, box);
     for (int i = 0; i < picture->last.n; i++)
@@ -367,14 +368,14 @@ static void say_all(const Picture *picture)
     draw->diagram->title =
         arena_printf(draw->arena, "%s: what is moved between devices", draw->diagram->title);
     if (totals->comm_us <= 0) {
-        draw->diagram->says = "nothing is: each device works alone";
+        draw->diagram->says = text_from("nothing is: each device works alone");
         return;
     }
     buf_printf(&text, "%s of the %s of a %s, %.1f%%", draw_us(draw, totals->comm_us),
                draw_us(draw, totals->step_us), label_pass(picture->plan),
                100 * totals->comm_us / totals->step_us);
     buf_printf(&text, "; %s of it even where all that can overlaps", draw_us(draw, exposed_us));
-    draw->diagram->says = text.s;
+    draw->diagram->says = buf_text(&text);
 }
 
 static void draw_alone(Picture *picture)

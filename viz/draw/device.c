@@ -151,10 +151,10 @@ static Holdings fold_live(const DevicePicture *picture, const LiveSet *live)
     return holdings;
 }
 
-const char *device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
-                             int32_t sharding)
+Text device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
+                      int32_t sharding)
 {
-    Buf text = buf_new(picture->draw->arena);
+    Buf text = buf_marked(picture->draw->arena);
     Shape shape;
 
     if (sharding < 0)
@@ -162,14 +162,13 @@ const char *device_say_local(const DevicePicture *picture, int64_t position, int
     sharding_local_shape(shardings_at(picture->plan->shardings, sharding), picture->plan->mesh,
                          position, &shape);
     shape_format(&shape, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
-static void add_row(Cells *cells, CellLook look, const char *name, const char *shape,
-                    const char *bytes)
+static void add_row(Cells *cells, CellLook look, const char *name, Text shape, const char *bytes)
 {
     cells_put(cells, look, name);
-    cells_put(cells, look == CELL_PLAIN ? CELL_SHARDING : look, shape);
+    cells_put_cell(cells, (DiagramCell){.text = shape, .look = look});
     cells_put(cells, look, bytes);
 }
 
@@ -192,16 +191,16 @@ static void add_largest(const DevicePicture *picture, const Team *team, const Li
             rest += h->bytes;
             continue;
         }
-        const char *local = device_say_local(picture, team->position[0], h->tensor, h->sharding);
-        const char *cut = draw_value(draw, h->tensor, h->sharding);
+        Text local = device_say_local(picture, team->position[0], h->tensor, h->sharding);
+        Text cut = draw_value(draw, h->tensor, h->sharding);
         add_row(cells, CELL_PLAIN,
                 h->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", h->label, h->n) : h->label,
-                strcmp(local, cut) == 0 ? local : arena_printf(draw->arena, "%s of %s", local, cut),
+                str_eq(local.str, cut.str) ? local : text_join(draw->arena, "@ of @", local, cut),
                 draw_bytes(draw, h->bytes));
     }
     if (holdings.n > LARGEST)
-        add_row(cells, CELL_FAINT, arena_printf(draw->arena, "%d more", holdings.n - LARGEST), "",
-                draw_bytes(draw, rest));
+        add_row(cells, CELL_FAINT, arena_printf(draw->arena, "%d more", holdings.n - LARGEST),
+                text_from(""), draw_bytes(draw, rest));
 }
 
 /* Devices of the team whose parts are of other sizes. */
@@ -225,7 +224,7 @@ static void add_others(const DevicePicture *picture, const Team *team, Cells *ce
         if (memory->n_ranks > 1)
             device =
                 arena_printf(draw->arena, "%s and %" PRId64 " more", device, memory->n_ranks - 1);
-        add_row(cells, CELL_PLAIN, "peak where parts are smaller", device,
+        add_row(cells, CELL_PLAIN, "peak where parts are smaller", text_from(device),
                 draw_bytes(draw, memory->use.peak_bytes));
     }
     arena_free(scratch);
@@ -312,19 +311,17 @@ static void say_all(DevicePicture *picture)
     double us = totals->step_us;
 
     if (picture->only >= 0) {
-        Buf at = buf_new(draw->arena);
-        for (int axis = 0; axis < mesh->n_axes; axis++)
-            buf_printf(&at, "%s%s=%" PRId64, axis > 0 ? ", " : "", mesh->axes[axis].name,
-                       mesh_coord(mesh, axis, picture->only));
-        draw->diagram->says =
-            arena_printf(draw->arena, "device d%" PRId64 " at %s: sizes are those of its own parts",
-                         mesh_device(mesh, picture->only), at.s);
+        Buf at = buf_marked(draw->arena);
+        buf_printf(&at, "device d%" PRId64 " at ", mesh_device(mesh, picture->only));
+        mesh_format_coords(mesh, ~0u, picture->only, "=", ", ", &at);
+        buf_puts(&at, ": sizes are those of its own parts");
+        draw->diagram->says = buf_text(&at);
         return;
     }
-    draw->diagram->says =
+    draw->diagram->says = text_from(
         arena_printf(draw->arena, "%s: a %s takes %s, %.1f%% of it collectives; peak %s",
                      say_count(draw, mesh->n_devices, "device"), pass, draw_us(draw, us),
-                     us > 0 ? 100 * totals->comm_us / us : 0, say_peak(draw, totals->peak_bytes));
+                     us > 0 ? 100 * totals->comm_us / us : 0, say_peak(draw, totals->peak_bytes)));
 }
 
 /* ---- a device by name ---- */

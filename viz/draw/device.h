@@ -40,7 +40,7 @@ typedef struct {
 void device_cut(DevicePicture *picture);
 void device_draw_runs(DevicePicture *picture, Team *team);
 void device_draw_moves(DevicePicture *picture);
-const char *device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
-                             int32_t sharding);
+Text device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
+                      int32_t sharding);
 
 #endif

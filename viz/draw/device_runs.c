@@ -73,7 +73,7 @@ static const char *say_operand(const DevicePicture *picture, int64_t position, i
                                int32_t sharding)
 {
     return arena_printf(picture->draw->arena, "[%s]",
-                        device_say_local(picture, position, tensor, sharding));
+                        device_say_local(picture, position, tensor, sharding).str.s);
 }
 
 /* "[8,1024,768] [768,192] -> [8,1024,192]": what an op reads and makes on a device. */
@@ -169,7 +169,7 @@ static bool is_given(const DevicePicture *picture, int32_t tensor)
 }
 
 /* As its first op reads, and as its last op makes. */
-static const char *say_flow(const DevicePicture *picture, const Segments *segments, int s)
+static Text say_flow(const DevicePicture *picture, const Segments *segments, int s)
 {
     const Draw *draw = picture->draw;
     const Segment *segment = &segments->at[s];
@@ -181,11 +181,10 @@ static const char *say_flow(const DevicePicture *picture, const Segments *segmen
         place++;
     int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[place] : -1;
     int32_t out = draw->graph->ops[last].n_outputs > 0 ? op_outputs(draw->graph, last)[0] : -1;
-    const char *from =
-        draw_value(draw, in, in < 0 ? -1 : picture->plan->moved->need[node->input + place]);
-    const char *to = draw_value(draw, out, out < 0 ? -1 : picture->plan->moved->made[out]);
+    Text from = draw_value(draw, in, in < 0 ? -1 : picture->plan->moved->need[node->input + place]);
+    Text to = draw_value(draw, out, out < 0 ? -1 : picture->plan->moved->made[out]);
 
-    return *from ? arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from, to) : to;
+    return from.str.n > 0 ? text_join(draw->arena, "@ \xe2\x86\x92 @", from, to) : to;
 }
 
 static int draw_segment(DevicePicture *picture, const Team *team, int s, int frame)
@@ -425,7 +424,7 @@ static void draw_ways(Ways *ways)
         line.straight =
             way->from >= 0 && draw->boxes.at[from].frame == draw->boxes.at[way->to].frame;
         if (way->back)
-            line.label = arena_printf(draw->arena, "to the next:\n%s", line.label);
+            line.label = text_join(draw->arena, "to the next:\n@", line.label);
         draw_line(draw, line);
     }
 }

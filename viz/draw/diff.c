@@ -138,83 +138,82 @@ static void say_fetched(const Draw *side, int32_t op, Buf *out)
         int32_t r = draw_brought_by(side, t, side->plan->moved->need[node->input + i],
                                     plan_devices(side->plan, op));
         Str name = group_relative(naming_label(side->session->naming, t), op_path(side->graph, op));
-        buf_printf(out, "\n%.*s %s", STR_ARG(name),
-                   draw_value(side, t, side->plan->moved->sharding[t]));
+        buf_printf(out, "%s%.*s ", out->n > 0 ? "\n" : "", STR_ARG(name));
+        buf_add_text(out, draw_value(side, t, side->plan->moved->sharding[t]));
         if (r >= 0)
-            buf_printf(out, ", %s", draw_steps(side, side->plan->moved->reshards[r].path));
+            buf_add_text(out, text_join(side->arena, ", @",
+                                        draw_steps(side, side->plan->moved->reshards[r].path)));
     }
 }
 
 /* How the op's parameters lie and come to it, lines; "": it has none. */
-static const char *parameters_text(const Diff *d, int s, int32_t op)
+static Text parameters_text(const Diff *d, int s, int32_t op)
 {
-    Buf text = buf_new(d->draw->arena);
+    Buf text = buf_marked(d->draw->arena);
 
-    buf_puts(&text, draw_parameters(&d->side[s], op));
+    buf_add_text(&text, draw_parameters(&d->side[s], op));
     say_fetched(&d->side[s], op, &text);
-    return *text.s == '\n' ? text.s + 1 : text.s;
+    return buf_text(&text);
 }
 
-static const char *side_text(const Diff *d, int s, int32_t op)
+static Text side_text(const Diff *d, int s, int32_t op)
 {
-    const char *flow = draw_flow(&d->side[s], op), *parameters = parameters_text(d, s, op);
-    return *parameters ? arena_printf(d->draw->arena, "%s\n%s", flow, parameters) : flow;
+    Text flow = draw_flow(&d->side[s], op), parameters = parameters_text(d, s, op);
+    return parameters.str.n > 0 ? text_join(d->draw->arena, "@\n@", flow, parameters) : flow;
 }
 
-static const char *cut_text(const Diff *d, int s, int32_t op)
+static Text cut_text(const Diff *d, int s, int32_t op)
 {
-    Buf text = buf_new(d->draw->arena);
+    Buf text = buf_marked(d->draw->arena);
     diff_format_op(d->side[s].session, op, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 /* Not where only its readers take what it makes otherwise: that is seen on their lines. */
 static bool is_other(const Diff *d, const DiffLine *line)
 {
     return line->id[0] < 0 || line->id[1] < 0 ||
-           strcmp(side_text(d, 0, line->id[0]), side_text(d, 1, line->id[1])) != 0 ||
-           strcmp(cut_text(d, 0, line->id[0]), cut_text(d, 1, line->id[1])) != 0;
+           !str_eq(side_text(d, 0, line->id[0]).str, side_text(d, 1, line->id[1]).str) ||
+           !str_eq(cut_text(d, 0, line->id[0]).str, cut_text(d, 1, line->id[1]).str);
 }
 
 /* Lines of a side, the first behind its letter. */
-static void put_side(char name, const char *text, Buf *out)
+static void put_side(char name, Text rest, Buf *out)
 {
-    Str rest = str_from(text);
-
-    for (bool first = true; rest.n > 0 || first; first = false) {
-        Str line = str_take(&rest, '\n');
-        buf_printf(out, "%s%c %.*s", out->n ? "\n" : "", first ? name : ' ', STR_ARG(line));
+    for (bool first = true; rest.str.n > 0 || first; first = false) {
+        buf_printf(out, "%s%c ", out->n ? "\n" : "", first ? name : ' ');
+        buf_add_text(out, text_take(&rest, '\n'));
     }
 }
 
 /* Of an op on both sides. */
 static void put_both(const Diff *d, const DiffLine *line, Buf *out)
 {
-    const char *flow[SIDES], *parameters[SIDES];
+    Text flow[SIDES], parameters[SIDES];
 
     for (int s = 0; s < SIDES; s++) {
         flow[s] = draw_flow(&d->side[s], line->id[s]);
         parameters[s] = parameters_text(d, s, line->id[s]);
     }
-    bool same_flow = strcmp(flow[0], flow[1]) == 0;
-    bool same_parameters = strcmp(parameters[0], parameters[1]) == 0;
+    bool same_flow = str_eq(flow[0].str, flow[1].str);
+    bool same_parameters = str_eq(parameters[0].str, parameters[1].str);
     if (same_flow)
-        buf_puts(out, flow[0]);
+        buf_add_text(out, flow[0]);
     for (int s = 0; s < SIDES; s++) {
         if (!same_flow)
             put_side(side_name[s], flow[s], out);
-        if (!same_parameters && *parameters[s])
+        if (!same_parameters && parameters[s].str.n > 0)
             put_side(same_flow ? side_name[s] : ' ', parameters[s], out);
         if (same_flow && same_parameters) /* in dims that are not seen there */
             put_side(side_name[s], cut_text(d, s, line->id[s]), out);
     }
-    if (same_parameters && *parameters[0])
-        buf_printf(out, "\n%s", parameters[0]);
+    if (same_parameters && parameters[0].str.n > 0)
+        buf_add_text(out, text_join(d->draw->arena, "\n@", parameters[0]));
 }
 
-static const char *flow_of(const Diff *d, const DiffLine *line)
+static Text flow_of(const Diff *d, const DiffLine *line)
 {
-    Buf out = buf_new(d->draw->arena);
+    Buf out = buf_marked(d->draw->arena);
 
     if (line->id[0] >= 0 && line->id[1] >= 0)
         put_both(d, line, &out);
@@ -222,7 +221,7 @@ static const char *flow_of(const Diff *d, const DiffLine *line)
         for (int s = 0; s < SIDES; s++)
             if (line->id[s] >= 0)
                 put_side(side_name[s], side_text(d, s, line->id[s]), &out);
-    return out.s;
+    return buf_text(&out);
 }
 
 static const char *figures_of(const Diff *d, const DiffLine *line)
@@ -439,7 +438,8 @@ static void draw_way(Diff *d, const Way *way)
 
     line.loose = way->back;
     if (way->back)
-        line.label = moved ? arena_printf(draw->arena, "%s\nnext layer", line.label) : "next layer";
+        line.label =
+            moved ? text_join(draw->arena, "@\nnext layer", line.label) : text_from("next layer");
     if (both || (!moved && !has_other(d, way, 1 - s))) {
         if (!both && !moved && d->draw->boxes.at[way->from].side == 0 &&
             d->draw->boxes.at[way->to].side == 0)
@@ -448,8 +448,8 @@ static void draw_way(Diff *d, const Way *way)
         return;
     }
     line.look = s == 0 ? LINE_A : LINE_B;
-    line.label = line.label ? arena_printf(draw->arena, "%c: %s", side_name[s], line.label)
-                            : arena_printf(draw->arena, "%c: not moved", side_name[s]);
+    line.label = text_join(draw->arena, s == 0 ? "A: @" : "B: @",
+                           line.label.str.n > 0 ? line.label : text_from("not moved"));
     draw_line(draw, line);
 }
 
@@ -460,14 +460,16 @@ static const char *policy_of(const Session *session)
     return session->options.policy ? path_base(session->options.policy) : "no policy";
 }
 
-static const char *says(const Diff *d)
+static Text says(const Diff *d)
 {
-    Buf text = buf_new(d->draw->arena);
+    Buf text = buf_marked(d->draw->arena);
 
-    for (int s = 0; s < SIDES; s++)
-        buf_printf(&text, "%s%c %s: %s", s > 0 ? "\n" : "", side_name[s],
-                   policy_of(d->side[s].session), draw_say_totals(&d->side[s]));
-    return text.s;
+    for (int s = 0; s < SIDES; s++) {
+        buf_printf(&text, "%s%c %s: ", s > 0 ? "\n" : "", side_name[s],
+                   policy_of(d->side[s].session));
+        buf_add_text(&text, draw_say_totals(&d->side[s]));
+    }
+    return buf_text(&text);
 }
 
 static const char *title(const Diff *d)
@@ -487,8 +489,9 @@ static void draw_nothing(Diff *d)
 {
     DiagramBox box = draw_new_box(BOX_OP, "nothing differs");
 
-    box.flow = d->diff->same ? "A and B are the same plan"
-                             : "they were asked or decided otherwise, and came to the same";
+    box.flow =
+        text_from(d->diff->same ? "A and B are the same plan"
+                                : "they were asked or decided otherwise, and came to the same");
     box.figures =
         arena_printf(d->draw->arena, "%d ops, %d tensors, %d reshards compared",
                      d->diff->list[DIFF_OPS].n_compared, d->diff->list[DIFF_TENSORS].n_compared,

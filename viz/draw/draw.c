@@ -10,7 +10,7 @@ DiagramBox draw_new_box(BoxLook look, const char *title)
     return (DiagramBox){.look = look,
                         .title = title,
                         .operator= "",
-                        .flow = "",
+                        .flow = text_from(""),
                         .figures = "",
                         .frame = -1,
                         .level = -1};
@@ -18,7 +18,7 @@ DiagramBox draw_new_box(BoxLook look, const char *title)
 
 DiagramLine draw_new_line(LineLook look, int from, int to)
 {
-    return (DiagramLine){.look = look, .from = from, .to = to, .axis = -1};
+    return (DiagramLine){.look = look, .from = from, .to = to, .axis = -1, .label = text_from("")};
 }
 
 int draw_box(Draw *draw, DiagramBox box)
@@ -121,15 +121,15 @@ int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
 
 /* ---- texts ---- */
 
-const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
+Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     if (sharding >= 0)
         sharding_format(shardings_at(draw->plan->shardings, sharding), draw->plan->mesh, VIEW_OURS,
                         &text, NULL);
     else if (tensor >= 0)
         inferred_put_shape(draw->plan->inferred, tensor, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 const char *draw_tensor_name(const Draw *draw, int32_t tensor)
@@ -174,31 +174,30 @@ static int flowing_input(const Draw *draw, int32_t op, int from)
     return -1;
 }
 
-const char *draw_flow(const Draw *draw, int32_t op)
+Text draw_flow(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
-    const char *from[2] = {"", ""};
+    Text from[2] = {0};
     int place = -1;
 
     for (int i = 0; i < 2 && (place = flowing_input(draw, op, place + 1)) >= 0; i++)
         from[i] = draw_value(draw, op_inputs(draw->graph, op)[place],
                              draw->plan->moved->need[node->input + place]);
     int32_t result = node->n_outputs > 0 ? op_outputs(draw->graph, op)[0] : -1;
-    const char *to = draw_value(draw, result, result < 0 ? -1 : draw->plan->moved->made[result]);
-    if (!*from[0])
+    Text to = draw_value(draw, result, result < 0 ? -1 : draw->plan->moved->made[result]);
+    if (from[0].str.n == 0)
         return to;
-    const char *flow = arena_printf(draw->arena, "%s \xe2\x86\x92 %s", from[0], to);
-    if (!*from[1] || strcmp(from[0], from[1]) == 0)
-        return flow;
-    return arena_printf(draw->arena, "%s\nwith %s", flow, from[1]);
+    if (from[1].str.n == 0 || str_eq(from[0].str, from[1].str))
+        return text_join(draw->arena, "@ \xe2\x86\x92 @", from[0], to);
+    return text_join(draw->arena, "@ \xe2\x86\x92 @\nwith @", from[0], to, from[1]);
 }
 
 /* A line for each that has two dims or more, one for all others. */
-const char *draw_parameters(const Draw *draw, int32_t op)
+Text draw_parameters(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
     const char *path = op_path(draw->graph, op);
-    Buf large = buf_new(draw->arena), small = buf_new(draw->arena);
+    Buf large = buf_marked(draw->arena), small = buf_marked(draw->arena);
 
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(draw->graph, op)[i], need = draw->plan->moved->need[node->input + i];
@@ -208,20 +207,20 @@ const char *draw_parameters(const Draw *draw, int32_t op)
             continue;
         bool is_large = shape->n_dims > 1;
         Str name = group_relative(naming_label(draw->session->naming, root), path);
-        buf_printf(is_large ? &large : &small, "%s%.*s %s",
-                   !is_large && small.n  ? ", "
-                   : is_large && large.n ? "\n"
-                                         : "",
-                   STR_ARG(name), draw_value(draw, t, need));
+        Buf *out = is_large ? &large : &small;
+        buf_puts(out, out->n == 0 ? "" : is_large ? "\n" : ", ");
+        buf_printf(out, "%.*s ", STR_ARG(name));
+        buf_add_text(out, draw_value(draw, t, need));
         if (is_large) {
             buf_puts(&large, "  ");
             units_format_bytes(
                 plan_local_bytes(draw->plan, root, draw->plan->moved->sharding[root]), &large);
         }
     }
-    if (small.n)
-        buf_printf(&large, "%s%s", large.n ? "\n" : "", small.s);
-    return large.s;
+    if (small.n > 0 && large.n > 0)
+        buf_putc(&large, '\n');
+    buf_add_text(&large, buf_text(&small));
+    return buf_text(&large);
 }
 
 /* "0.12 ms  24.0 MiB". */
@@ -234,9 +233,9 @@ static const char *draw_figures(const Draw *draw, double us, int64_t bytes)
     return text.s;
 }
 
-const char *draw_steps(const Draw *draw, const ReshardPath *path)
+Text draw_steps(const Draw *draw, const ReshardPath *path)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     for (int i = 0; i < path->n_steps; i++) {
         const Step *step = &path->step[i];
         if (step->kind == STEP_SLICE)
@@ -248,7 +247,7 @@ const char *draw_steps(const Draw *draw, const ReshardPath *path)
         buf_putc(&text, ' ');
         units_format_us(step->us, &text);
     }
-    return text.s;
+    return buf_text(&text);
 }
 
 const char *draw_cause(const Draw *draw, int32_t op)
@@ -296,8 +295,8 @@ const char *draw_moved_why(const Draw *draw, const Reshard *reshard)
 
     buf_printf(&text, "%s: %s is needed as %s",
                arena_str(draw->arena, label_tensor(draw->session, draw->arena, reshard->tensor)),
-               draw_value(draw, reshard->tensor, reshard->from),
-               draw_value(draw, reshard->tensor, reshard->to));
+               draw_value(draw, reshard->tensor, reshard->from).str.s,
+               draw_value(draw, reshard->tensor, reshard->to).str.s);
     if (pin) {
         buf_puts(&text, "\nbecause of ");
         label_origin(draw->plan->mesh, &pin->origin, &text);
@@ -315,12 +314,12 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
         result < 0 ? 0 : plan_local_bytes(draw->plan, result, draw->plan->moved->made[result]);
     DiagramBox box = draw_new_box(BOX_OP, arena_str(draw->arena, group_relative(path, inside)));
 
-    const char *parameters = draw_parameters(draw, op);
+    Text parameters = draw_parameters(draw, op);
 
     box.operator= label_operator(draw->graph, op);
     box.flow = draw_flow(draw, op);
-    if (*parameters)
-        box.flow = arena_printf(draw->arena, "%s\n%s", box.flow, parameters);
+    if (parameters.str.n > 0)
+        box.flow = text_join(draw->arena, "@\n@", box.flow, parameters);
     box.figures = draw_figures(draw, draw->plan->priced->op_us[op], bytes);
     const Decision *pin = draw_own_pin(draw, op);
     if (pin)
@@ -356,14 +355,14 @@ int draw_outside(Draw *draw, int32_t tensor)
 }
 
 /* What is done, and for whom: "AR tp 12.0 MiB 81.2 us", "megatron.lua:14". */
-static const char *label_of(const Draw *draw, const Reshard *reshard)
+static Text label_of(const Draw *draw, const Reshard *reshard)
 {
     const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
-    const char *steps = draw_steps(draw, reshard->path);
+    Text steps = draw_steps(draw, reshard->path);
 
     if (!pin)
         return steps;
-    return arena_printf(draw->arena, "%s\n%.*s", steps, STR_ARG(label_pin(draw->arena, pin)));
+    return text_join(draw->arena, "@\n@", steps, text_of(label_pin(draw->arena, pin)));
 }
 
 DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *reshard)

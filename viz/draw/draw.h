@@ -49,18 +49,18 @@ int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err);
 /* ---- texts, in the arena ---- */
 
 /* "8/dp,1024,768"; what is known of its shape where it has no sharding. */
-const char *draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
+Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
 /* "8/dp,1024,768 -> 8/dp,1024,3072/tp": an op's first input that is neither parameter nor constant,
  * as it is read, and its first output; below it "with 8/dp,1,1024,1024", the next such that lies
  * otherwise. */
-const char *draw_flow(const Draw *draw, int32_t op);
+Text draw_flow(const Draw *draw, int32_t op);
 /* As label.h has it; what is made of parameters alone is called as its op. */
 const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 /* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": as an op reads them, lines; not those that are
  * moved to it, which draw_value_lines() shows as boxes. */
-const char *draw_parameters(const Draw *draw, int32_t op);
+Text draw_parameters(const Draw *draw, int32_t op);
 /* "AR tp 12.0 MiB 0.101 ms", a line a step that communicates. */
-const char *draw_steps(const Draw *draw, const ReshardPath *path);
+Text draw_steps(const Draw *draw, const ReshardPath *path);
 /* The first cause of an op's cut, with its policy line; NULL. */
 const char *draw_cause(const Draw *draw, int32_t op);
 /* The pin behind a reshard, or what the reader needs. */
@@ -83,12 +83,12 @@ void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves);
 void draw_add_reshard(const Draw *draw, const Reshard *reshard, DrawMoves *moves);
 double draw_moves_us(const DrawMoves *moves);
 /* "24 all-gathers, 24 reduce-scatters over tp"; of many kinds the dearest, and how many others. */
-const char *draw_say_moves(const Draw *draw, const DrawMoves *moves);
+Text draw_say_moves(const Draw *draw, const DrawMoves *moves);
 /* "a step takes 15.8 ms, of it 1.95 ms in 24 all-reduces over tp; a device needs at most 1.1 GiB":
  * the plan's totals. */
-const char *draw_say_totals(const Draw *draw);
+Text draw_say_totals(const Draw *draw);
 /* Lines no longer than boxes have room for, broken behind commas. */
-const char *draw_wrapped(const Draw *draw, const char *text);
+Text draw_wrapped(const Draw *draw, Text text);
 const char *draw_us(const Draw *draw, double us);
 const char *draw_bytes(const Draw *draw, int64_t bytes);
 

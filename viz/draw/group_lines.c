@@ -125,14 +125,14 @@ static void add_op(GroupLines *g, int32_t op)
 }
 
 /* "12 all-gathers over tp", "0.97 ms" */
-static const char *say_all(const Draw *draw, const GroupLine *line)
+static Text say_all(const Draw *draw, const GroupLine *line)
 {
     DrawMoves moves = {0};
 
     for (int i = 0; i < line->reshards.n; i++)
         draw_add_reshard(draw, &draw->plan->moved->reshards[line->reshards.at[i]], &moves);
-    return arena_printf(draw->arena, "%s\n%s", draw_say_moves(draw, &moves),
-                        draw_us(draw, draw_moves_us(&moves)));
+    return text_join(draw->arena, "@\n@", draw_say_moves(draw, &moves),
+                     text_from(draw_us(draw, draw_moves_us(&moves))));
 }
 
 static void draw_group_line(Draw *draw, const GroupLine *line)
@@ -145,7 +145,7 @@ static void draw_group_line(Draw *draw, const GroupLine *line)
 
     out.partial = line->partial && !line->moved;
     if (line->moved && n == 0)
-        out.label = arena_printf(draw->arena, "the same %s", step_kind_mark(out.kind));
+        out.label = text_from(arena_printf(draw->arena, "the same %s", step_kind_mark(out.kind)));
     if (n > 1)
         out.label = say_all(draw, line);
     draw_line(draw, out);

@@ -13,17 +13,17 @@ void draw_below(Draw *draw, int above, int below)
     draw_line(draw, line);
 }
 
-void cells_put_fact(Cells *cells, const char *name, const char *text)
+void cells_put_fact(Cells *cells, const char *name, Text text)
 {
-    if (!*text)
+    if (text.str.n == 0)
         return;
     cells_put(cells, CELL_HEAD, name);
-    cells_put(cells, CELL_SHARDING, text);
+    cells_put_text(cells, text);
 }
 
 void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text)
 {
-    cells_put_cell(cells, (DiagramCell){.text = text, .look = look, .columns = columns});
+    cells_put_cell(cells, (DiagramCell){.text = text_from(text), .look = look, .columns = columns});
 }
 
 static int64_t device_at(const Draw *draw, int64_t position)

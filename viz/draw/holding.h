@@ -8,7 +8,7 @@
 void draw_below(Draw *draw, int above, int below);
 
 /* A row of a name and what is said of it; nothing where that is empty. */
-void cells_put_fact(Cells *cells, const char *name, const char *text);
+void cells_put_fact(Cells *cells, const char *name, Text text);
 void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text);
 
 /* "d0 .. d15", "d0 d2 d4": the devices at positions of the mesh. */

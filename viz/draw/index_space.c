@@ -35,13 +35,13 @@ static const char *role_text(const Space *at, int j)
                : role_name(index->role);
 }
 
-static const char *cut_text(const Space *at, const Cut *cut)
+static Text cut_text(const Space *at, const Cut *cut)
 {
-    Buf text = buf_new(at->arena);
+    Buf text = buf_marked(at->arena);
     if (cut_is_whole(cut))
-        return "-";
+        return text_from("-");
     cut_format(cut, at->draw->plan->mesh, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 static const char *share_text(const Space *at, const Cut *cut)
@@ -95,25 +95,24 @@ static void put_index_row(const Space *at, const char *head, int row, Cells *cel
         DiagramCell cell = {.look = whole ? CELL_FAINT : CELL_PLAIN};
         switch (row) {
         case 0:
-            cell = (DiagramCell){.text = index_name(at, j),
+            cell = (DiagramCell){.text = text_from(index_name(at, j)),
                                  .look = whole ? CELL_HEAD : CELL_MARKED,
                                  .port = arena_printf(at->arena, "t%d", j)};
             break;
         case 1:
-            cell.text = arena_printf(at->arena, "%" PRId64, at->space->index[j].size);
+            cell.text = text_from(arena_printf(at->arena, "%" PRId64, at->space->index[j].size));
             break;
         case 2:
-            cell.text = role_text(at, j);
+            cell.text = text_from(role_text(at, j));
             break;
         case 3:
             cell.text = cut_text(at, cut);
-            cell.look = whole ? CELL_FAINT : CELL_SHARDING;
             break;
         case 4:
-            cell.text = share_text(at, cut);
+            cell.text = text_from(share_text(at, cut));
             break;
         default:
-            cell.text = index_cause(at, j);
+            cell.text = text_from(index_cause(at, j));
             cell.port = arena_printf(at->arena, "b%d", j);
             break;
         }
@@ -173,14 +172,15 @@ static void put_partial_cell(const Space *at, const Held *h, int row, Cells *cel
 {
     const Mesh *mesh = at->draw->plan->mesh;
     int64_t n = mesh_atoms_size(mesh, partial_over(h));
-    Buf axes = buf_new(at->arena);
+    Buf axes = buf_marked(at->arena);
 
     if (!partial_over(h))
         return;
     mesh_format_set(mesh, partial_over(h), ".", &axes);
-    const char *const texts[] = {"partial", arena_printf(at->arena, "%" PRId64 " addends", n),
-                                 axes.s, "1 addend"};
-    cells_put(cells, row == 2 ? CELL_SHARDING : CELL_PLAIN, texts[row]);
+    const Text texts[] = {text_from("partial"),
+                          text_from(arena_printf(at->arena, "%" PRId64 " addends", n)),
+                          buf_text(&axes), text_from("1 addend")};
+    cells_put_text(cells, texts[row]);
 }
 
 static void put_lands(const Space *at, const Held *h, Cells *cells)
@@ -193,13 +193,14 @@ static void put_lands(const Space *at, const Held *h, Cells *cells)
             buf_puts(&text, "whole");
         else
             opspace_format_dim(at->space, h->operand, d, &text);
-        cells_put_cell(cells, (DiagramCell){.text = text.s,
+        cells_put_cell(cells, (DiagramCell){.text = buf_text(&text),
                                             .look = whole ? CELL_HEAD : CELL_MARKED,
                                             .port = arena_printf(at->arena, "d%d", d)});
     }
     if (partial_over(h))
-        cells_put_cell(cells,
-                       (DiagramCell){.text = "\xce\xa3", .look = CELL_MARKED, .port = "sum"});
+        cells_put_cell(
+            cells,
+            (DiagramCell){.text = text_from("\xce\xa3"), .look = CELL_MARKED, .port = "sum"});
 }
 
 /* What a part reads beyond its own, of its neighbour's. */
@@ -264,8 +265,10 @@ static void put_dims(const Space *at, const Held *h, Cells *cells)
     put_partial_cell(at, h, 1, cells);
     cells_put(cells, CELL_FAINT, "cut");
     for (int d = 0; d < h->sharding->n_dims; d++)
-        cells_put(cells, cut_is_whole(&h->sharding->dim[d]) ? CELL_FAINT : CELL_SHARDING,
-                  cut_text(at, &h->sharding->dim[d]));
+        cells_put_cell(
+            cells,
+            (DiagramCell){.text = cut_text(at, &h->sharding->dim[d]),
+                          .look = cut_is_whole(&h->sharding->dim[d]) ? CELL_FAINT : CELL_PLAIN});
     put_partial_cell(at, h, 2, cells);
     cells_put(cells, CELL_FAINT, "a device");
     for (int d = 0; d < h->sharding->n_dims; d++)
@@ -304,7 +307,7 @@ static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
 static void put_summed(const Space *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
-    Buf text = buf_new(at->arena);
+    Buf text = buf_marked(at->arena);
     const Reshard *reshard = summed_by(at, h->tensor, partial_over(h));
 
     if (!reshard)
@@ -316,7 +319,7 @@ static void put_summed(const Space *at, const Held *h, Cells *cells)
     units_format_us(reshard->path->us, &text);
     if (reader >= 0)
         buf_printf(&text, "\nbefore %.*s", STR_ARG(label_op(at->draw->session, at->arena, reader)));
-    cells_put_row(cells, CELL_SHARDING, text.s);
+    cells_put_row(cells, CELL_PLAIN, buf_text(&text));
 }
 
 /* How the plan has it where the op does not take it so. */
@@ -328,17 +331,17 @@ static void put_moved(const Space *at, const Held *h, Cells *cells)
                                          : -1;
     if (filling < 0)
         return;
-    const char *steps = draw_steps(at->draw, plan->moved->reshards[filling].path);
-    cells_put_row(cells, CELL_SHARDING,
-                  arena_printf(at->arena, "moved here from %s\n%s",
-                               draw_value(at->draw, h->tensor, plan->moved->reshards[filling].from),
-                               *steps ? steps : "a slice of what each has"));
+    Text steps = draw_steps(at->draw, plan->moved->reshards[filling].path);
+    Text from = draw_value(at->draw, h->tensor, plan->moved->reshards[filling].from);
+    cells_put_row(cells, CELL_PLAIN,
+                  text_join(at->arena, "moved here from @\n@", from,
+                            steps.str.n > 0 ? steps : text_from("a slice of what each has")));
 }
 
 static void put_unknown(const Space *at, const Held *h, Cells *cells)
 {
     cells_put(cells, CELL_FAINT, "shape");
-    cells_put(cells, CELL_PLAIN, draw_value(at->draw, h->tensor, -1));
+    cells_put_text(cells, draw_value(at->draw, h->tensor, -1));
 }
 
 /* Lines come to its name at the far side. */
@@ -346,10 +349,10 @@ static void put_name(const Space *at, const Held *h, Cells *cells)
 {
     Str name = label_tensor(at->draw->session, at->arena, h->tensor);
 
-    cells_put_row(cells, CELL_HEAD, arena_str(at->arena, name));
+    cells_put_row(cells, CELL_HEAD, text_from(arena_str(at->arena, name)));
     cells_put_row(cells, CELL_FAINT,
-                  arena_printf(at->arena, "%s %s", h->input ? "reads" : "writes",
-                               label_tensor_kind(at->draw->session, h->tensor)));
+                  text_from(arena_printf(at->arena, "%s %s", h->input ? "reads" : "writes",
+                                         label_tensor_kind(at->draw->session, h->tensor))));
 }
 
 static void put_input(const Space *at, const Held *h, Cells *cells)
@@ -359,7 +362,7 @@ static void put_input(const Space *at, const Held *h, Cells *cells)
     if (!h->sharding) {
         put_unknown(at, h, cells);
     } else if (h->sharding->n_dims == 0) {
-        cells_put_row(cells, CELL_PLAIN, "a scalar");
+        cells_put_row(cells, CELL_PLAIN, text_from("a scalar"));
     } else {
         put_dims(at, h, cells);
         put_lands(at, h, cells);
@@ -371,7 +374,7 @@ static void put_output(const Space *at, const Held *h, Cells *cells)
     if (!h->sharding) {
         put_unknown(at, h, cells);
     } else if (h->sharding->n_dims == 0 && !partial_over(h)) {
-        cells_put_row(cells, CELL_PLAIN, "a scalar");
+        cells_put_row(cells, CELL_PLAIN, text_from("a scalar"));
     } else {
         put_lands(at, h, cells);
         put_dims(at, h, cells);
@@ -506,13 +509,13 @@ static void say_sums(const Space *at, Buf *out)
 }
 
 /* "b s k+, k+ n -> b s n", what of it a device does, and what is left to be summed. */
-static const char *says(const Space *at)
+static Text says(const Space *at)
 {
-    Buf text = buf_new(at->arena);
+    Buf text = buf_marked(at->arena);
     const char *between = "";
 
     if (at->space->no_rule)
-        return label_no_rule(at->draw->session, at->op);
+        return text_from(label_no_rule(at->draw->session, at->op));
     opspace_format(at->space, &text);
     buf_printf(&text, "\n%s: ", label_operator(at->draw->graph, at->op));
     units_format_us(at->draw->plan->priced->op_us[at->op], &text);
@@ -528,7 +531,7 @@ static const char *says(const Space *at)
     }
     buf_puts(&text, *between ? "" : "all of it: no index dim is cut");
     say_sums(at, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 bool draw_index_space(Draw *draw, Error *err)

@@ -337,8 +337,8 @@ static void draw_carries(Draw *draw)
         DiagramLine line = r >= 0 ? draw_moved_line(draw, from, to, &draw->plan->moved->reshards[r])
                                   : draw_new_line(LINE_VALUE, from, to);
         line.loose = true;
-        line.label =
-            line.label ? arena_printf(draw->arena, "%s\nnext turn", line.label) : "next turn";
+        line.label = line.label.str.n > 0 ? text_join(draw->arena, "@\nnext turn", line.label)
+                                          : text_from("next turn");
         draw_line(draw, line);
     }
 }

@@ -112,13 +112,13 @@ static Grid grid_of(Draw *draw, AtomSet atoms)
 /* "pp 0 ep 1": where a panel stands on the axes that are not in it. */
 static const char *say_panel(const Grid *grid, int64_t panel)
 {
-    int64_t position = panel * grid->n_rows * grid->n_columns;
     Buf text = buf_new(grid->draw->arena);
+    uint32_t axes = 0;
 
     for (int axis = 0; axis < grid->mesh->n_axes; axis++)
         if (grid->mesh->axes[axis].size > 1 && axis != grid->row_axis && axis != grid->column_axis)
-            buf_printf(&text, "%s%s %" PRId64, text.n > 0 ? ", " : "", grid->mesh->axes[axis].name,
-                       mesh_coord(grid->mesh, axis, position));
+            axes |= 1u << axis;
+    mesh_format_coords(grid->mesh, axes, panel * grid->n_rows * grid->n_columns, " ", ", ", &text);
     return text.s;
 }
 
@@ -158,29 +158,34 @@ static const char *say_cell(const Grid *grid, int64_t position)
 
 /* ---- a table ---- */
 
-static const char *say_row(const Grid *grid, int64_t row)
+static Text say_row(const Grid *grid, int64_t row)
 {
-    if (grid->row_axis >= 0)
-        return arena_printf(grid->draw->arena, "%s %" PRId64, grid->mesh->axes[grid->row_axis].name,
-                            row);
-    if (grid->column_axis < 0 || grid->n_rows == 1)
-        return "";
-    return arena_printf(grid->draw->arena, "%s %" PRId64 " ..",
-                        grid->mesh->axes[grid->column_axis].name, row * grid->n_columns);
+    bool rows = grid->row_axis >= 0;
+    int axis = rows ? grid->row_axis : grid->column_axis;
+    Buf text = buf_marked(grid->draw->arena);
+
+    if (axis < 0 || (!rows && grid->n_rows == 1))
+        return text_from("");
+    mesh_put_axis(grid->mesh, axis, &text);
+    buf_printf(&text, " %" PRId64 "%s", rows ? row : row * grid->n_columns, rows ? "" : " ..");
+    return buf_text(&text);
 }
 
 /* The axes by their sides, and the coordinates across. */
 static void put_head(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
 {
     const Draw *draw = grid->draw;
-    const char *down = "", *across = "";
+    Buf axes = buf_marked(draw->arena);
 
-    if (grid->row_axis >= 0)
-        down = arena_printf(draw->arena, "%s \xe2\x86\x93 ", grid->mesh->axes[grid->row_axis].name);
-    if (grid->column_axis >= 0)
-        across =
-            arena_printf(draw->arena, "%s \xe2\x86\x92", grid->mesh->axes[grid->column_axis].name);
-    cells_put(cells, CELL_SHARDING, arena_printf(draw->arena, "%s%s", down, across));
+    if (grid->row_axis >= 0) {
+        mesh_put_axis(grid->mesh, grid->row_axis, &axes);
+        buf_puts(&axes, " \xe2\x86\x93 ");
+    }
+    if (grid->column_axis >= 0) {
+        mesh_put_axis(grid->mesh, grid->column_axis, &axes);
+        buf_puts(&axes, " \xe2\x86\x92");
+    }
+    cells_put_text(cells, buf_text(&axes));
     bool broken = grid->row_axis < 0 && grid->n_rows > 1;
     for (int c = 0; c < columns->n; c++) {
         int64_t column = shown_at(columns, c);
@@ -199,7 +204,7 @@ static void put_row(const Grid *grid, const Shown *columns, int64_t first, Cells
             cells_put(cells, CELL_FAINT, "..");
             continue;
         }
-        DiagramCell cell = {.text = say_cell(grid, first + column)};
+        DiagramCell cell = {.text = text_from(say_cell(grid, first + column))};
         if (grid->atoms != 0)
             cell.shade = 1 + (int)(mesh_group_number(grid->mesh, grid->atoms, first + column) % 8);
         cells_put_cell(cells, cell);
@@ -223,7 +228,7 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
                 cells_put(&cells, CELL_FAINT, "..");
             continue;
         }
-        cells_put(&cells, CELL_SHARDING, say_row(grid, row + at));
+        cells_put_text(&cells, say_row(grid, row + at));
         put_row(grid, &columns, base + (row + at) * grid->n_columns + column, &cells);
     }
     DiagramBox box = draw_new_box(BOX_TABLE, "");
@@ -361,14 +366,14 @@ static const char *say_groups(const Grid *grid, AtomSet atoms)
 }
 
 /* "24 AR tp 1.95 ms", and the bytes of each: of collectives over exactly these atoms. */
-static const char *say_moves(const Grid *grid, const Moves *moves, AtomSet atoms)
+static Text say_moves(const Grid *grid, const Moves *moves, AtomSet atoms)
 {
     Moves some = moves_new(grid->draw->arena, grid->mesh);
 
     for (int i = 0; i < moves->at.n; i++)
         if (moves->at.at[i].atoms == atoms)
             vec_push(grid->draw->arena, &some.at, moves->at.at[i]);
-    return some.at.n > 0 ? moves_format(grid->draw, &some) : "nothing moves";
+    return some.at.n > 0 ? moves_format(grid->draw, &some) : text_from("nothing moves");
 }
 
 static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells *cells)
@@ -376,17 +381,17 @@ static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells 
     const Draw *draw = grid->draw;
     const Machine *machine = draw->session->machine;
     const Link *link = machine_link(machine, grid->mesh, atoms);
-    Buf name = buf_new(draw->arena);
+    Buf name = buf_marked(draw->arena);
 
     mesh_format_set(grid->mesh, atoms, ".", &name);
     buf_printf(&name, "=%" PRId64, mesh_atoms_size(grid->mesh, atoms));
-    cells_put(cells, CELL_SHARDING, name.s);
+    cells_put_text(cells, buf_text(&name));
     cells_put(cells, CELL_PLAIN, say_groups(grid, atoms));
     cells_put(cells, CELL_PLAIN,
               arena_printf(draw->arena, "%s: %s",
                            link == &machine->inside ? "inside a node" : "between nodes",
                            say_link(draw, link)));
-    cells_put(cells, CELL_SHARDING, say_moves(grid, moves, atoms));
+    cells_put_text(cells, say_moves(grid, moves, atoms));
 }
 
 static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
@@ -442,16 +447,18 @@ static void say_all(const Grid *grid)
     const Machine *machine = draw->session->machine;
     int64_t n = grid->mesh->n_devices;
     int64_t n_nodes = (n + grid->per_node - 1) / grid->per_node;
-    Buf text = buf_new(draw->arena), name = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena), name = buf_new(draw->arena);
 
     mesh_format(grid->mesh, &name);
     draw->diagram->title = arena_printf(draw->arena, "mesh %s", name.s);
     if (grid->atoms != 0) {
-        Buf axes = buf_new(draw->arena);
+        Buf axes = buf_marked(draw->arena);
         mesh_format_set(grid->mesh, grid->atoms, ".", &axes);
         draw->diagram->title =
             arena_printf(draw->arena, "%s: groups over %s", draw->diagram->title, axes.s);
-        buf_printf(&text, "devices with one letter talk with each other over %s\n", axes.s);
+        buf_add_text(&text,
+                     text_join(draw->arena, "devices with one letter talk with each other over @\n",
+                               buf_text(&axes)));
     }
     buf_printf(&text, "%s on %s of %s", say_count(draw, n, "device"),
                say_count(draw, n_nodes, "node"), machine->name);
@@ -461,7 +468,7 @@ static void say_all(const Grid *grid)
         buf_printf(&text, "; between nodes %s", say_link(draw, &machine->between));
     if (grid->scattered && n_nodes > 1)
         buf_puts(&text, "\nd5 n1: device 5 is on node 1");
-    draw->diagram->says = text.s;
+    draw->diagram->says = buf_text(&text);
 }
 
 /* "tp", "dp.tp", "tp:(1)2" */

@@ -141,9 +141,9 @@ void move_format_bytes(const Move *move, Buf *out)
     units_format_bytes(move->most_bytes, out);
 }
 
-const char *moves_format(const Draw *draw, const Moves *moves)
+Text moves_format(const Draw *draw, const Moves *moves)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
 
     for (int i = 0; i < moves->at.n; i++) {
         const Move *move = &moves->at.at[i];
@@ -164,7 +164,7 @@ const char *moves_format(const Draw *draw, const Moves *moves)
             buf_puts(&text, " each");
         }
     }
-    return text.s;
+    return buf_text(&text);
 }
 
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
@@ -185,8 +185,8 @@ DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to)
         const Reshard *reshard = &draw->plan->moved->reshards[dearest->dearest];
         const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
         if (pin)
-            line.label = arena_printf(draw->arena, "%s\n%.*s", line.label,
-                                      STR_ARG(label_pin(draw->arena, pin)));
+            line.label =
+                text_join(draw->arena, "@\n@", line.label, text_of(label_pin(draw->arena, pin)));
         line.why = draw_moved_why(draw, reshard);
         line.link = arena_printf(draw->arena, "#reshard-%d", dearest->dearest);
     }

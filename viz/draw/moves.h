@@ -44,7 +44,7 @@ void move_format_name(const Mesh *mesh, const Move *move, Buf *out);
 /* "12.0 MiB", "2.0 to 12.0 MiB". */
 void move_format_bytes(const Move *move, Buf *out);
 /* "AR tp 12.0 MiB 0.101 ms"; of several "4 AG dp 0.300 ms", and below it "6.8 MiB each". */
-const char *moves_format(const Draw *draw, const Moves *moves);
+Text moves_format(const Draw *draw, const Moves *moves);
 
 /* A line of the look of the dearest, that says them all. There is one at least. */
 DiagramLine moves_line(const Draw *draw, const Moves *moves, int from, int to);

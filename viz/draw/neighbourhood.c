@@ -232,20 +232,20 @@ static void draw_ops(const Near *near)
 }
 
 /* "23 ops within 2 hops; they move 1 all-reduce over tp" */
-static const char *says(const Near *near)
+static Text says(const Near *near)
 {
     const Draw *draw = near->draw;
     DrawMoves moves = {0};
 
     for (int i = 0; i < near->order.n; i++)
         draw_sum_moves(draw, near->order.at[i], &moves);
-    const char *ops =
-        arena_printf(draw->arena, "%d op%s within %d hop%s", near->order.n,
-                     near->order.n == 1 ? "" : "s", near->hops, near->hops == 1 ? "" : "s");
+    Text ops = text_from(arena_printf(draw->arena, "%d op%s within %d hop%s", near->order.n,
+                                      near->order.n == 1 ? "" : "s", near->hops,
+                                      near->hops == 1 ? "" : "s"));
     if (moves.n == 0)
-        return arena_printf(draw->arena, "%s; what they make is not moved", ops);
-    return arena_printf(draw->arena, "%s; what they make is moved by %s in %s", ops,
-                        draw_say_moves(draw, &moves), draw_us(draw, draw_moves_us(&moves)));
+        return text_join(draw->arena, "@; what they make is not moved", ops);
+    return text_join(draw->arena, "@; what they make is moved by @ in @", ops,
+                     draw_say_moves(draw, &moves), text_from(draw_us(draw, draw_moves_us(&moves))));
 }
 
 bool draw_neighbourhood(Draw *draw, Error *err)

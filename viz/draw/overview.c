@@ -229,11 +229,11 @@ static bool leaves(const Overview *o, const Piece *part, int32_t tensor)
 }
 
 /* "8/dp,1024 -> 8/dp,1024,768": what it reads first, and what it makes for others. */
-static const char *flow_of(const Overview *o, const Piece *part)
+static Text flow_of(const Overview *o, const Piece *part)
 {
     const Draw *draw = o->draw;
     const Graph *graph = draw->graph;
-    const char *out[FLOW_VALUES] = {NULL};
+    Text out[FLOW_VALUES] = {0};
     int n = 0;
 
     for (int32_t i = part->first; i < part->first + part->n; i++)
@@ -245,18 +245,21 @@ static const char *flow_of(const Overview *o, const Piece *part)
             if (t < 0 || !leaves(o, part, t))
                 continue;
             out[n] = draw_value(draw, t, draw->plan->moved->made[t]);
-            n += n == 0 || strcmp(out[0], out[n]) != 0;
+            n += n == 0 || !str_eq(out[0].str, out[n].str);
         }
     }
     int32_t place = entering(o, part);
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     if (place >= 0)
-        buf_puts(&text, draw_value(draw, graph->operands[place], draw->plan->moved->need[place]));
-    if (n > 0)
-        buf_printf(&text, "%s%s", text.n ? " \xe2\x86\x92 " : "", out[n - 1]);
+        buf_add_text(&text,
+                     draw_value(draw, graph->operands[place], draw->plan->moved->need[place]));
+    if (n > 0) {
+        buf_puts(&text, text.n > 0 ? " \xe2\x86\x92 " : "");
+        buf_add_text(&text, out[n - 1]);
+    }
     if (n > 1)
-        buf_printf(&text, "; %s", out[0]);
-    return text.s;
+        buf_add_text(&text, text_join(draw->arena, "; @", out[0]));
+    return buf_text(&text);
 }
 
 /* "each: 2 all-reduces over tp", "all 12: 24 all-reduces over tp: 1.95 ms" */
@@ -272,14 +275,17 @@ static void say_moves(const Overview *o, const Piece *part, Buf *out)
     }
     if (all.n == 0)
         return;
-    const char *sum = draw_say_moves(o->draw, &all), *us = draw_us(o->draw, part->comm_us);
+    Arena *arena = o->draw->arena;
+    Text sum = draw_say_moves(o->draw, &all), us = text_from(draw_us(o->draw, part->comm_us));
     if (part->repeats > 1) {
-        const char *each = one.n > 0 ? draw_say_moves(o->draw, &one) : "none";
-        buf_printf(out, "\n%s",
-                   draw_wrapped(o->draw, arena_printf(o->draw->arena, "each: %s", each)));
-        sum = arena_printf(o->draw->arena, "all %d: %s", part->repeats, sum);
+        Text each = one.n > 0 ? draw_say_moves(o->draw, &one) : text_from("none");
+        buf_putc(out, '\n');
+        buf_add_text(out, draw_wrapped(o->draw, text_join(arena, "each: @", each)));
+        sum =
+            text_join(arena, "@@", text_from(arena_printf(arena, "all %d: ", part->repeats)), sum);
     }
-    buf_printf(out, "\n%s", draw_wrapped(o->draw, arena_printf(o->draw->arena, "%s: %s", sum, us)));
+    buf_putc(out, '\n');
+    buf_add_text(out, draw_wrapped(o->draw, text_join(arena, "@: @", sum, us)));
 }
 
 static const char *figures_of(const Overview *o, const Piece *part, bool dearest)
@@ -390,12 +396,15 @@ static int count_layers(const Overview *o)
     return 0;
 }
 
-static const char *says(const Overview *o)
+static Text says(const Overview *o)
 {
-    const char *totals = draw_say_totals(o->draw);
+    Arena *arena = o->draw->arena;
+    Text totals = draw_say_totals(o->draw);
     int layers = count_layers(o);
 
-    return layers > 0 ? arena_printf(o->draw->arena, "%d layers; %s", layers, totals) : totals;
+    return layers > 0 ? text_join(arena, "@ layers; @",
+                                  text_from(arena_printf(arena, "%d", layers)), totals)
+                      : totals;
 }
 
 bool draw_overview(Draw *draw, Error *err)

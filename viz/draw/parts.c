@@ -17,10 +17,15 @@ void cells_put_cell(Cells *cells, DiagramCell cell)
 
 void cells_put(Cells *cells, CellLook look, const char *text)
 {
-    cells_put_cell(cells, (DiagramCell){.text = text, .look = look});
+    cells_put_cell(cells, (DiagramCell){.text = text_from(text), .look = look});
 }
 
-void cells_put_row(Cells *cells, CellLook look, const char *text)
+void cells_put_text(Cells *cells, Text text)
+{
+    cells_put_cell(cells, (DiagramCell){.text = text});
+}
+
+void cells_put_row(Cells *cells, CellLook look, Text text)
 {
     cells_put_cell(cells, (DiagramCell){.text = text, .look = look, .columns = cells->n_columns});
 }
@@ -268,7 +273,7 @@ static DiagramCell cell_of(Picture *picture, const Strip *row, const Strip *colu
     Buf text = buf_new(picture->arena);
 
     if (row->left_out || column->left_out)
-        return (DiagramCell){.text = "..", .look = CELL_FAINT};
+        return (DiagramCell){.text = text_from(".."), .look = CELL_FAINT};
     picture->marks |= marks;
     if (marks & MARK_EMPTY)
         buf_puts(&text, "\xc2\xb7");
@@ -287,7 +292,7 @@ static DiagramCell cell_of(Picture *picture, const Strip *row, const Strip *colu
     }
     if (picture->parts->before && !(marks & MARK_EMPTY))
         put_sources(picture, at, &text);
-    return (DiagramCell){.text = text.s,
+    return (DiagramCell){.text = buf_text(&text),
                          .shade = marks & MARK_EMPTY ? 0 : (int)(slice_number(slices, at) % 8) + 1};
 }
 
@@ -297,7 +302,7 @@ static void put_head(const Picture *picture, Cells *cells)
     const Slices *slices = picture->slices;
     const int dims[] = {picture->row_dim, picture->column_dim};
     static const char *const ways[] = {"down \xe2\x86\x93 ", "across \xe2\x86\x92 "};
-    Buf text = buf_new(picture->arena);
+    Buf text = buf_marked(picture->arena);
 
     for (int i = 0; i < 2; i++) {
         if (dims[i] < 0)
@@ -317,7 +322,7 @@ static void put_head(const Picture *picture, Cells *cells)
         buf_puts(&text, picture->parts->work    ? "every device computes all of it"
                         : slices->n_addends > 1 ? "no dim is cut"
                                                 : "whole on every device");
-    cells_put_row(cells, CELL_SHARDING, text.s);
+    cells_put_row(cells, CELL_PLAIN, buf_text(&text));
 }
 
 /* What the marks that are used mean. */
@@ -342,7 +347,7 @@ static void put_marks(const Picture *picture, Cells *cells)
                    "1 .. \xce\xa3%" PRId64 "  addends: to be summed",
                    text.n ? "\n" : "", picture->slices->n_addends);
     if (text.n > 0)
-        cells_put_row(cells, CELL_FAINT, text.s);
+        cells_put_row(cells, CELL_FAINT, text_from(text.s));
 }
 
 static void choose_dims(Picture *picture)

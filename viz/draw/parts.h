@@ -28,8 +28,9 @@ typedef struct {
 
 Cells cells_new(Arena *arena, int n_columns);
 void cells_put(Cells *cells, CellLook look, const char *text);
+void cells_put_text(Cells *cells, Text text);
 void cells_put_cell(Cells *cells, DiagramCell cell);
-void cells_put_row(Cells *cells, CellLook look, const char *text); /* over all columns */
+void cells_put_row(Cells *cells, CellLook look, Text text); /* over all columns */
 void cells_give(const Cells *cells, DiagramBox *box);
 
 typedef struct {

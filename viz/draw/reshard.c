@@ -1,5 +1,6 @@
 #include "viz/draw/parts.h"
 
+#include "core/plan/origin.h"
 #include "core/base/units.h"
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
@@ -100,7 +101,7 @@ static void put_price(const Move *move, const Step *step, DiagramBox *box)
     price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
     Str rest = buf_str(&text);
     while (rest.n > 0)
-        cells_put(&cells, CELL_SHARDING, arena_str(move->arena, str_take(&rest, '\n')));
+        cells_put(&cells, CELL_LONG, arena_str(move->arena, str_take(&rest, '\n')));
     box->why = text.s;
     cells_give(&cells, box);
 }
@@ -115,12 +116,12 @@ static int draw_step(const Move *move, int i)
         buf_printf(&title, "%d. ", i + 1);
     buf_puts(&title, style_move(step->kind)->name);
     if (step->kind == STEP_SLICE) {
-        box.flow = "each keeps a slice of what it holds: nothing moves";
+        box.flow = text_from("each keeps a slice of what it holds: nothing moves");
     } else {
         buf_puts(&title, " over ");
         mesh_format_set(move->draw->plan->mesh, step->atoms, ".", &title);
         comm_format_step_groups(move->draw->plan, move->reshard, i, &groups);
-        box.flow = groups.s;
+        box.flow = buf_text(&groups);
         put_price(move, step, &box);
     }
     box.title = title.s;
@@ -143,10 +144,10 @@ static DiagramLine step_line(const Move *move, int i, int from, int to)
         line.look = LINE_VALUE;
         return line;
     }
-    Buf label = buf_new(move->arena);
+    Buf label = buf_marked(move->arena);
     buf_printf(&label, " %s ", step_kind_mark(step->kind));
     mesh_format_set(move->draw->plan->mesh, step->atoms, ".", &label);
-    line.label = label.s;
+    line.label = buf_text(&label);
     return line;
 }
 
@@ -156,21 +157,34 @@ static int draw_pin(const Move *move, const Decision *pin)
 {
     Str label = label_pin(move->arena, pin);
     DiagramBox box = draw_new_box(BOX_CAUSE, arena_str(move->arena, label));
-    Buf origin = buf_new(move->arena);
+    Buf origin = buf_new(move->arena), lua = buf_marked(move->arena);
 
     label_origin(move->draw->plan->mesh, &pin->origin, &origin);
-    box.flow = pin->origin.text ? pin->origin.text : "";
+    origin_put_lua(move->draw->plan->mesh, str_from(pin->origin.text), &lua);
+    box.flow = buf_text(&lua);
     box.why = origin.s;
     box.frame = move->frame;
     return draw_box(move->draw, box);
 }
 
-static void draw_because(const Move *move, const Decision *pin, int to, int axis, const char *label)
+static void draw_because(const Move *move, const Decision *pin, int to, int axis, Text label)
 {
     DiagramLine line = draw_new_line(LINE_CAUSE, draw_pin(move, pin), to);
     line.axis = axis;
     line.label = label;
     draw_line(move->draw, line);
+}
+
+/* "tp on dim 1"; of a sum, dim -1, "Σtp". */
+static Text axis_on_dim(const Move *move, int axis, int dim)
+{
+    Buf text = buf_marked(move->arena);
+
+    buf_puts(&text, dim < 0 ? "\xce\xa3" : "");
+    mesh_put_axis(move->draw->plan->mesh, axis, &text);
+    if (dim >= 0)
+        buf_printf(&text, " on dim %d", dim);
+    return buf_text(&text);
 }
 
 /* The decisions behind what the move undoes: of the axes that leave a dim, or that are summed. */
@@ -186,11 +200,9 @@ static void draw_undone(const Move *move, int maker)
         ReasonChain *chains;
         int n = undone ? why_tensor_dim(move->arena, plan, move->reshard->tensor, d, &chains) : 0;
         for (int i = 0; i < n; i++) {
-            const char *axis = plan->mesh->axes[chains[i].axis].name;
             if (chains[i].step[0].pin && mesh_axis_atoms(plan->mesh, chains[i].axis) & undone)
                 draw_because(move, chains[i].step[0].pin, maker, chains[i].axis,
-                             d < 0 ? arena_printf(move->arena, "\xce\xa3%s", axis)
-                                   : arena_printf(move->arena, "%s on dim %d", axis, d));
+                             axis_on_dim(move, chains[i].axis, d));
         }
     }
 }
@@ -215,7 +227,7 @@ static int draw_maker(const Move *move)
     box.operator= computed ? label_operator(draw->graph, maker)
                            : label_tensor_kind(draw->session, tensor);
     if (summer >= 0) {
-        Buf text = buf_new(move->arena);
+        Buf text = buf_marked(move->arena);
         Str at = label_op(draw->session, move->arena, summer);
         const Cut *cut = &program_cut(draw->plan, summer)->index[index];
         buf_printf(&text, "sums over %s, cut as ",
@@ -223,7 +235,7 @@ static int draw_maker(const Move *move)
         cut_format(cut, draw->plan->mesh, &text);
         if (summer != maker)
             buf_printf(&text, "\nin %.*s", STR_ARG(at));
-        box.flow = text.s;
+        box.flow = buf_text(&text);
     }
     if (computed && plan_devices(draw->plan, maker) != move->reshard->from_devices)
         box.figures = "sent here before; handed on";
@@ -234,9 +246,9 @@ static int draw_maker(const Move *move)
 }
 
 /* The stops that kept the value's axes from the reader. */
-static const char *dropped_text(const Move *move)
+static Text dropped_text(const Move *move)
 {
-    Buf text = buf_new(move->arena);
+    Buf text = buf_marked(move->arena);
 
     for (int i = 0; i < move->why.n_dropped; i++) {
         const DroppedAxes *at = &move->why.dropped[i];
@@ -252,7 +264,7 @@ static const char *dropped_text(const Move *move)
         buf_puts(&text, text.n ? "\nneeds the sum over " : "needs the sum over ");
         mesh_format_set(move->draw->plan->mesh, move->why.summed, ".", &text);
     }
-    return text.s;
+    return buf_text(&text);
 }
 
 static void draw_wanted(const Move *move, int reader)
@@ -260,11 +272,9 @@ static void draw_wanted(const Move *move, int reader)
     for (int i = 0; i < move->why.n_wanted; i++) {
         const WantedAxis *at = &move->why.wanted[i];
         const ReasonStep *root = &at->chain.step[0];
-        const char *label =
-            arena_printf(move->arena, "%s on dim %d",
-                         move->draw->plan->mesh->axes[at->chain.axis].name, at->dim);
         if (root->pin)
-            draw_because(move, root->pin, reader, at->chain.axis, label);
+            draw_because(move, root->pin, reader, at->chain.axis,
+                         axis_on_dim(move, at->chain.axis, at->dim));
     }
 }
 
@@ -277,7 +287,7 @@ static void draw_asked(const Move *move, int reader)
     for (int d = 0; d < to->n_dims; d++) {
         const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, move->reshard->tensor, d);
         if (pin)
-            draw_because(move, pin, reader, -1, arena_printf(move->arena, "dim %d", d));
+            draw_because(move, pin, reader, -1, text_from(arena_printf(move->arena, "dim %d", d)));
     }
 }
 
@@ -304,7 +314,7 @@ static int draw_reader(const Move *move)
                                 ? NULL
                                 : comm_cause(move->arena, draw->session, move->reshard);
     if (stage)
-        draw_because(move, stage, n, -1, "runs on other devices");
+        draw_because(move, stage, n, -1, text_from("runs on other devices"));
     return n;
 }
 
@@ -380,14 +390,15 @@ static void say_next_best(const Draw *draw, const Reshard *reshard, Buf *out)
     put_steps(draw, other, out);
 }
 
-static const char *says(const Draw *draw, const Reshard *reshard, int n)
+static Text says(const Draw *draw, const Reshard *reshard, int n)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     int alike = count_alike(draw, reshard);
 
     buf_puts(&text, n > 1 ? "the first: " : "");
-    buf_printf(&text, "%s becomes ", draw_value(draw, reshard->tensor, reshard->from));
-    buf_printf(&text, "%s: ", draw_value(draw, reshard->tensor, reshard->to));
+    buf_add_text(&text, text_join(draw->arena,
+                                  "@ becomes @: ", draw_value(draw, reshard->tensor, reshard->from),
+                                  draw_value(draw, reshard->tensor, reshard->to)));
     put_steps(draw, reshard->path, &text);
     say_next_best(draw, reshard, &text);
     if (alike > 1) {
@@ -398,7 +409,7 @@ static const char *says(const Draw *draw, const Reshard *reshard, int n)
     if (n > 1)
         buf_printf(&text, "\nit is moved %d times%s", n,
                    n > DRAWN_MAX ? "; those not drawn: see --kind slices" : "");
-    return text.s;
+    return buf_text(&text);
 }
 
 static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)

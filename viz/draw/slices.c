@@ -103,10 +103,10 @@ static void put_heads(const Picture *picture, bool folded, Cells *cells)
     cells_put(cells, CELL_HEAD, folded ? "devices" : "device");
     cells_put(cells, CELL_HEAD, "part");
     for (int d = 0; d < slices->sharding->n_dims; d++) {
-        Buf text = buf_new(picture->arena);
+        Buf text = buf_marked(picture->arena);
         buf_printf(&text, "%s\n", parts_dim_name(picture->arena, &picture->parts, d));
         cut_format(&slices->sharding->dim[d], slices->mesh, &text);
-        cells_put(cells, CELL_SHARDING, text.s);
+        cells_put_text(cells, buf_text(&text));
     }
     if (picture->work) {
         put_operand_heads(picture, cells);
@@ -169,7 +169,7 @@ static void put_row(const Picture *picture, const PartRows *rows, int64_t positi
     cells_put(cells, CELL_PLAIN, devices.s);
     slice_mark(slices, position, SLICE_AS_LETTER, &letter);
     cells_put_cell(
-        cells, (DiagramCell){.text = letter.s,
+        cells, (DiagramCell){.text = text_from(letter.s),
                              .shade = empty ? 0 : (int)(slice_number(slices, position) % 8) + 1});
     for (int d = 0; d < slices->sharding->n_dims; d++) {
         Buf range = buf_new(picture->arena);
@@ -194,7 +194,8 @@ static DiagramBox table_box(const Picture *picture)
         put_row(picture, &rows, rows.position[i], &cells);
     if (rows.n_all > rows.n)
         cells_put_row(&cells, CELL_FAINT,
-                      arena_printf(picture->arena, ".. and %" PRId64 " more", rows.n_all - rows.n));
+                      text_from(arena_printf(picture->arena, ".. and %" PRId64 " more",
+                                             rows.n_all - rows.n)));
     cells_give(&cells, &box);
     return box;
 }
@@ -222,13 +223,13 @@ static void add_moves(Draw *draw, int32_t tensor, int below)
                   reshard->n_uses > 1
                       ? arena_printf(draw->arena, "%.*s +%d", STR_ARG(reader), reshard->n_uses - 1)
                       : arena_str(draw->arena, reader));
-        cells_put(&cells, CELL_SHARDING, draw_value(draw, tensor, reshard->to));
-        const char *steps = draw_steps(draw, reshard->path);
-        cells_put(&cells, CELL_SHARDING, *steps ? steps : "a slice of what each has");
+        cells_put_text(&cells, draw_value(draw, tensor, reshard->to));
+        Text steps = draw_steps(draw, reshard->path);
+        cells_put_text(&cells, steps.str.n > 0 ? steps : text_from("a slice of what each has"));
     }
     if (n > MOVES_MAX)
         cells_put_row(&cells, CELL_FAINT,
-                      arena_printf(draw->arena, ".. and %d more", n - MOVES_MAX));
+                      text_from(arena_printf(draw->arena, ".. and %d more", n - MOVES_MAX)));
     if (n == 0)
         return;
     DiagramBox box = draw_new_box(BOX_TABLE, "who reads it otherwise");
@@ -247,16 +248,15 @@ static void put_counts(const Slices *slices, Buf *out)
                    slices->n_slices * slices->n_addends > 1 ? "each" : "it");
 }
 
-static const char *tensor_says(const Draw *draw, int32_t tensor, const Slices *slices)
+static Text tensor_says(const Draw *draw, int32_t tensor, const Slices *slices)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     Shape local;
 
     sharding_local_shape(slices->sharding, slices->mesh,
                          submesh_position(slices->mesh, slices->part, 0), &local);
-    buf_printf(&text, "%s on %" PRId64 " devices",
-               draw_value(draw, tensor, draw->plan->moved->made[tensor]),
-               submesh_size(slices->mesh, slices->part));
+    buf_add_text(&text, draw_value(draw, tensor, draw->plan->moved->made[tensor]));
+    buf_printf(&text, " on %" PRId64 " devices", submesh_size(slices->mesh, slices->part));
     if (slices->part.fixed) {
         buf_puts(&text, " of ");
         submesh_format(slices->mesh, slices->part, &text);
@@ -271,7 +271,7 @@ static const char *tensor_says(const Draw *draw, int32_t tensor, const Slices *s
                        &text);
     buf_puts(&text, " of ");
     units_format_bytes(inferred_bytes(draw->plan->inferred, tensor), &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 /* A tensor without a sharding: all of it everywhere, whatever that is. */
@@ -280,12 +280,12 @@ static void draw_unknown(Draw *draw, int32_t tensor)
     DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
     Cells cells = cells_new(draw->arena, 1);
 
-    cells_put(&cells, CELL_HEAD, draw_value(draw, tensor, -1));
+    cells_put(&cells, CELL_HEAD, draw_value(draw, tensor, -1).str.s);
     cells_put(&cells, CELL_PLAIN, "all of it, on every device");
     cells_give(&cells, &box);
     box.operator= label_tensor_kind(draw->session, tensor);
     draw_box(draw, box);
-    draw->diagram->says = "not all of its sizes are known: every device holds all of it";
+    draw->diagram->says = text_from("not all of its sizes are known: every device holds all of it");
 }
 
 static void draw_tensor(Draw *draw, int32_t tensor)
@@ -385,7 +385,7 @@ static void draw_work(Draw *draw, int32_t op)
     parts_picture(draw->arena, &picture.parts, &box);
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));
     draw_line(draw, draw_new_line(LINE_ORDER, at, table));
-    draw->diagram->says = work_says(draw, &work, &picture.parts.slices);
+    draw->diagram->says = text_from(work_says(draw, &work, &picture.parts.slices));
 }
 
 bool draw_slices(Draw *draw, Error *err)

@@ -68,7 +68,7 @@ static void list_rows(StagePicture *picture)
 /* ---- a stage ---- */
 
 /* Collectives of one micro-batch on the stage's own devices. */
-static const char *say_collectives(const StagePicture *picture, int stage)
+static Text say_collectives(const StagePicture *picture, int stage)
 {
     const Plan *plan = picture->plan;
     Moves moves = moves_new(picture->draw->arena, plan->mesh);
@@ -181,18 +181,18 @@ static void put_facts(const StagePicture *picture, const StageRow *row, Cells *c
     runs_format(&picture->runs[s], 0, picture->runs[s].n, &runs);
     if (row->end > row->first + 1)
         buf_puts(&runs, "\n..");
-    cells_put_fact(cells, "runs", runs.s);
+    cells_put_fact(cells, "runs", text_from(runs.s));
     if (same) {
-        cells_put_fact(cells, "holds", say_holds(picture, stage));
-        cells_put_fact(cells, "forward", say_forward(picture, s));
+        cells_put_fact(cells, "holds", text_from(say_holds(picture, stage)));
+        cells_put_fact(cells, "forward", text_from(say_forward(picture, s)));
         if (table && table->trains)
-            cells_put_fact(cells, "backward", draw_us(draw, stage_backward_us(price)));
+            cells_put_fact(cells, "backward", text_from(draw_us(draw, stage_backward_us(price))));
     }
-    cells_put_fact(cells, "in flight", say_in_flight(picture, row));
+    cells_put_fact(cells, "in flight", text_from(say_in_flight(picture, row)));
     if (same)
         cells_put_fact(cells, "moves", say_collectives(picture, s));
     if (same && stage->relay && s > 0)
-        cells_put_fact(cells, "relays", "what later stages need");
+        cells_put_fact(cells, "relays", text_from("what later stages need"));
 }
 
 static void draw_row(StagePicture *picture, const StageRow *row)
@@ -244,7 +244,7 @@ static void say_among(Draw *draw, int at, const Moves *sent)
 
     for (int i = 0; i < box->n_cells; i++)
         cells_put_cell(&cells, box->cells[i]);
-    cells_put_fact(&cells, "among them", say_sent(draw, sent));
+    cells_put_fact(&cells, "among them", text_from(say_sent(draw, sent)));
     cells_give(&cells, box);
 }
 
@@ -282,7 +282,7 @@ static void draw_sends(StagePicture *picture)
             continue;
         }
         DiagramLine line = moves_line(draw, &sent.at[id], pair[0], pair[1]);
-        line.label = say_sent(draw, &sent.at[id]);
+        line.label = text_from(say_sent(draw, &sent.at[id]));
         draw_line(draw, line);
     }
 }
@@ -293,7 +293,7 @@ static void draw_all(StagePicture *picture)
 {
     Draw *draw = picture->draw;
     const Stages *stages = picture->stages;
-    Buf says = buf_new(draw->arena);
+    Buf says = buf_marked(draw->arena);
 
     picture->box = arena_array(draw->arena, int, stages->n);
     picture->runs = arena_array(draw->arena, RunList, stages->n);
@@ -310,7 +310,7 @@ static void draw_all(StagePicture *picture)
     if (plan_schedule(picture->plan))
         draw_below(draw, picture->box[stages->n - 1], stage_draw_schedule(picture));
     pipeline_explain(picture->plan, &says);
-    draw->diagram->says = says.s;
+    draw->diagram->says = buf_text(&says);
     draw->diagram->sideways = true;
     draw->diagram->title = arena_printf(draw->arena, "%s: pipeline of %s", draw->diagram->title,
                                         say_count(draw, stages->n, "stage"));

@@ -57,11 +57,12 @@ static void mark_cell(const Chart *chart, const Block *block, int step, int lane
     cell->shade = block->backward ? 2 : 1;
     cell->look = CELL_PLAIN;
     if (step > block->step)
-        cell->text = arena_printf(arena, "%c", pass);
+        cell->text = text_from(arena_printf(arena, "%c", pass));
     else if (chart->n_stages[lane] > 1)
-        cell->text = arena_printf(arena, "%c%d s%d", pass, block->micro_batch, block->stage);
+        cell->text =
+            text_from(arena_printf(arena, "%c%d s%d", pass, block->micro_batch, block->stage));
     else
-        cell->text = arena_printf(arena, "%c%d", pass, block->micro_batch);
+        cell->text = text_from(arena_printf(arena, "%c%d", pass, block->micro_batch));
 }
 
 /* The cells of a block, on all lanes it keeps busy. */
@@ -85,11 +86,11 @@ static void make_cells(Chart *chart)
             int step = row < 0 ? 0 : (int)shown_at(&chart->steps, row);
             int lane = column < 0 ? 0 : (int)shown_at(&chart->lanes, column);
             cell->look = row < 0 || column < 0 ? CELL_HEAD : CELL_FAINT;
-            cell->text = step < 0 || lane < 0    ? ".."
-                         : row < 0 && column < 0 ? "step"
-                         : row < 0               ? say_lane(chart->picture, lane)
-                         : column < 0            ? arena_printf(arena, "%d", step)
-                                                 : "";
+            cell->text = text_from(step < 0 || lane < 0    ? ".."
+                                   : row < 0 && column < 0 ? "step"
+                                   : row < 0               ? say_lane(chart->picture, lane)
+                                   : column < 0            ? arena_printf(arena, "%d", step)
+                                                           : "");
         }
 }
 

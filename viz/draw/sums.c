@@ -101,9 +101,9 @@ static const DrawMove *dearest(const DrawMoves *moves, bool *said)
     return &moves->at[best];
 }
 
-const char *draw_say_moves(const Draw *draw, const DrawMoves *moves)
+Text draw_say_moves(const Draw *draw, const DrawMoves *moves)
 {
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
     bool *said = arena_array(draw->arena, bool, moves->n + 1);
     double others = 0;
 
@@ -118,25 +118,25 @@ const char *draw_say_moves(const Draw *draw, const DrawMoves *moves)
         others += said[i] ? 0 : moves->at[i].count;
     if (others > 0)
         buf_printf(&text, ", %.10g others", others);
-    return text.s;
+    return buf_text(&text);
 }
 
-const char *draw_wrapped(const Draw *draw, const char *text)
+Text draw_wrapped(const Draw *draw, Text rest)
 {
-    Buf out = buf_new(draw->arena);
+    Buf out = buf_marked(draw->arena);
     size_t begun = 0;
 
-    for (Str rest = str_from(text); rest.n > 0;) {
-        Str part = str_take(&rest, ',');
-        if (out.n > begun && out.n - begun + part.n > LINE_COLUMNS) {
+    while (rest.str.n > 0) {
+        Text part = text_take(&rest, ',');
+        if (out.n > begun && out.n - begun + part.str.n > LINE_COLUMNS) {
             buf_puts(&out, "\n ");
             begun = out.n;
         }
-        buf_add(&out, part);
-        if (rest.n > 0)
+        buf_add_text(&out, part);
+        if (rest.str.n > 0)
             buf_putc(&out, ',');
     }
-    return out.s;
+    return buf_text(&out);
 }
 
 const char *draw_us(const Draw *draw, double us)
@@ -153,24 +153,24 @@ const char *draw_bytes(const Draw *draw, int64_t bytes)
     return text.s;
 }
 
-const char *draw_say_totals(const Draw *draw)
+Text draw_say_totals(const Draw *draw)
 {
     const Plan *plan = draw->plan;
     const Totals *totals = &plan->priced->totals;
     DrawMoves moves = {0};
-    Buf text = buf_new(draw->arena);
+    Buf text = buf_marked(draw->arena);
 
     for (int i = 0; i < plan->inferred->n_program; i++)
         draw_sum_moves(draw, plan->inferred->program[i], &moves);
     buf_printf(&text, "a %s takes %s", label_pass(plan), draw_us(draw, totals->step_us));
+    buf_puts(&text, moves.n > 0 ? ", of it " : ", nothing is moved");
     if (moves.n > 0)
-        buf_printf(&text, ", of it %s in %s", draw_us(draw, totals->comm_us),
-                   draw_say_moves(draw, &moves));
-    else
-        buf_puts(&text, ", nothing is moved");
+        buf_add_text(&text,
+                     text_join(draw->arena, "@ in @", text_from(draw_us(draw, totals->comm_us)),
+                               draw_say_moves(draw, &moves)));
     buf_printf(&text, "; a device needs at most %s", draw_bytes(draw, totals->peak_bytes));
     if (plan_schedule(plan) && plan->decided->stages->n_micro_batches > 1)
         buf_printf(&text, "; a step of %d takes %s", plan->decided->stages->n_micro_batches,
                    draw_us(draw, plan_step_us(plan)));
-    return text.s;
+    return buf_text(&text);
 }

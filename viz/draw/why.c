@@ -1,5 +1,6 @@
 #include "viz/draw/parts.h"
 
+#include "core/plan/origin.h"
 #include "core/explain/why_reshard.h"
 #include "core/summary/label.h"
 
@@ -60,14 +61,15 @@ static int pin_box(Why *why, const ReasonStep *step)
     int32_t key[4] = {REASON_PIN, pin ? (int32_t)pin->kind : -1, pin ? pin->place : step->tensor,
                       pin ? pin->dim : step->dim};
     int known = known_box(why, key);
-    Buf origin = buf_new(why->arena);
+    Buf origin = buf_new(why->arena), lua = buf_marked(why->arena);
 
     if (known >= 0)
         return known;
     box.figures = place_text(why, step->tensor, step->op, step->dim);
     if (pin) {
         box.title = arena_str(why->arena, label_pin(why->arena, pin));
-        box.flow = pin->origin.text ? pin->origin.text : "";
+        origin_put_lua(why->draw->plan->mesh, str_from(pin->origin.text), &lua);
+        box.flow = buf_text(&lua);
         box.figures =
             arena_printf(why->arena, "%s %s", pin->store ? "stores" : "pins", box.figures);
         label_origin(why->draw->plan->mesh, &pin->origin, &origin);
@@ -76,16 +78,16 @@ static int pin_box(Why *why, const ReasonStep *step)
     return add_box(why, box);
 }
 
-static const char *step_flow(const Why *why, const ReasonStep *step)
+static Text step_flow(const Why *why, const ReasonStep *step)
 {
     const Plan *plan = why->draw->plan;
 
     if (step->tensor < 0) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
-        Buf text = buf_new(why->arena);
+        Buf text = buf_marked(why->arena);
         buf_printf(&text, "%s%s: ", index->name, index->role == ROLE_REDUCE ? "+" : "");
         cut_format(&program_cut(plan, step->op)->index[step->dim], plan->mesh, &text);
-        return text.s;
+        return buf_text(&text);
     }
     int32_t id =
         step->dim < 0 ? plan->moved->made[step->tensor] : plan->moved->sharding[step->tensor];
@@ -261,11 +263,10 @@ static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch
 
 /* ---- lines ---- */
 
-static void draw_step_line(Why *why, int from, int to, int axis, const char *label,
-                           const char *port)
+static void draw_step_line(Why *why, int from, int to, int axis, Text label, const char *port)
 {
     DiagramLine line = draw_new_line(LINE_CAUSE, from, to);
-    int32_t id = intern_put(why->labels, label, strlen(label));
+    int32_t id = intern_put(why->labels, label.str.s, label.str.n);
     int32_t key[4] = {from, to, axis, id};
     int n = intern_count(why->lines);
 
@@ -278,17 +279,18 @@ static void draw_step_line(Why *why, int from, int to, int axis, const char *lab
 }
 
 /* "tp on dim 2": the axis, and where the step brings it. */
-static const char *arrives(const Why *why, const ReasonChain *chain, const ReasonStep *step)
+static Text arrives(const Why *why, const ReasonChain *chain, const ReasonStep *step)
 {
     const Plan *plan = why->draw->plan;
-    const char *axis = plan->mesh->axes[chain->axis].name;
+    Buf text = buf_marked(why->arena);
 
+    buf_puts(&text, step->tensor >= 0 && step->dim < 0 ? "\xce\xa3" : "");
+    mesh_put_axis(plan->mesh, chain->axis, &text);
     if (step->tensor < 0)
-        return arena_printf(why->arena, "%s on %s", axis,
-                            program_space(plan->inferred, step->op)->index[step->dim].name);
-    if (step->dim < 0)
-        return arena_printf(why->arena, "\xce\xa3%s", axis);
-    return arena_printf(why->arena, "%s on dim %d", axis, step->dim);
+        buf_printf(&text, " on %s", program_space(plan->inferred, step->op)->index[step->dim].name);
+    else if (step->dim >= 0)
+        buf_printf(&text, " on dim %d", step->dim);
+    return buf_text(&text);
 }
 
 /* What is left out after the pin, where the chain is longer than what is listed. */
@@ -352,10 +354,11 @@ static void add_tensor(Why *why)
     for (int row = 0; sharding && row < 3; row++)
         put_dim_row(why, sharding, row, &cells);
     if (!sharding || (n_dims == 0 && !partial))
-        cells_put(&cells, CELL_PLAIN, draw_value(draw, why->tensor, -1));
-    cells_put_row(&cells, CELL_MARKED,
-                  arena_str(why->arena, label_tensor(draw->session, why->arena, why->tensor)));
-    cells_put_row(&cells, CELL_FAINT, label_tensor_kind(draw->session, why->tensor));
+        cells_put_text(&cells, draw_value(draw, why->tensor, -1));
+    cells_put_row(
+        &cells, CELL_MARKED,
+        text_from(arena_str(why->arena, label_tensor(draw->session, why->arena, why->tensor))));
+    cells_put_row(&cells, CELL_FAINT, text_from(label_tensor_kind(draw->session, why->tensor)));
     cells_give(&cells, &box);
     box.why = tensor_name(draw->graph, why->tensor);
     why->box = draw_box(why->draw, box);
@@ -366,16 +369,19 @@ static void put_partial(const Why *why, int row, Cells *cells)
     const Plan *plan = why->draw->plan;
     AtomSet partial =
         sharding_partials(shardings_at(plan->shardings, plan->moved->made[why->tensor]));
-    Buf text = buf_new(why->arena);
+    Buf text = buf_marked(why->arena);
 
     if (!partial)
         return;
+    buf_puts(&text, "\xce\xa3");
     mesh_format_set(plan->mesh, partial, ".", &text);
     if (row == 0)
-        cells_put_cell(cells, (DiagramCell){.text = "partial", .look = CELL_HEAD, .port = "sum"});
+        cells_put_cell(
+            cells, (DiagramCell){.text = text_from("partial"), .look = CELL_HEAD, .port = "sum"});
+    else if (row == 1)
+        cells_put(cells, CELL_FAINT, "as it is made");
     else
-        cells_put(cells, row == 2 ? CELL_SHARDING : CELL_FAINT,
-                  row == 2 ? arena_printf(why->arena, "\xce\xa3%s", text.s) : "as it is made");
+        cells_put_text(cells, buf_text(&text));
 }
 
 static void put_dim_row(const Why *why, const Sharding *sharding, int row, Cells *cells)
@@ -383,18 +389,20 @@ static void put_dim_row(const Why *why, const Sharding *sharding, int row, Cells
     const Mesh *mesh = why->draw->plan->mesh;
 
     for (int d = 0; d < sharding->n_dims; d++) {
-        Buf cut = buf_new(why->arena);
+        Buf cut = buf_marked(why->arena);
         cut_format(&sharding->dim[d], mesh, &cut);
         if (row == 0)
-            cells_put_cell(cells, (DiagramCell){.text = arena_printf(why->arena, "dim %d", d),
-                                                .look = why->dim == d ? CELL_MARKED : CELL_HEAD,
-                                                .port = arena_printf(why->arena, "d%d", d)});
+            cells_put_cell(cells,
+                           (DiagramCell){.text = text_from(arena_printf(why->arena, "dim %d", d)),
+                                         .look = why->dim == d ? CELL_MARKED : CELL_HEAD,
+                                         .port = arena_printf(why->arena, "d%d", d)});
         else if (row == 1)
             cells_put(cells, CELL_PLAIN,
                       arena_printf(why->arena, "%" PRId64, cut_size(&sharding->dim[d])));
+        else if (cut_is_whole(&sharding->dim[d]))
+            cells_put(cells, CELL_FAINT, "whole");
         else
-            cells_put(cells, cut_is_whole(&sharding->dim[d]) ? CELL_FAINT : CELL_SHARDING,
-                      cut_is_whole(&sharding->dim[d]) ? "whole" : cut.s);
+            cells_put_text(cells, buf_text(&cut));
     }
     put_partial(why, row, cells);
 }
@@ -424,15 +432,16 @@ static void say_root(Why *why, const ReasonChain *chain, Buf *out)
 
 static void say_chain(Why *why, const ReasonChain *chain, int dim)
 {
-    const char *axis = why->draw->plan->mesh->axes[chain->axis].name;
     int64_t ops = chain->n_steps - 1 + chain->n_left_out;
     Buf *out = &why->says;
 
     buf_puts(out, out->n ? "\n" : "");
     if (dim < 0)
-        buf_printf(out, "it is partial over %s because ", axis);
+        buf_puts(out, "it is partial over ");
     else
-        buf_printf(out, "dim %d is cut by %s because ", dim, axis);
+        buf_printf(out, "dim %d is cut by ", dim);
+    mesh_put_axis(why->draw->plan->mesh, chain->axis, out);
+    buf_puts(out, " because ");
     say_root(why, chain, out);
     if (ops > 1)
         buf_printf(out, ", %" PRId64 " ops before", ops);
@@ -480,7 +489,7 @@ static void draw_pinned_whole(Why *why, int dim)
 
     if (!pin || !cut_is_whole(decision_cut(pin)))
         return;
-    draw_step_line(why, pin_box(why, &step), why->box, -1, "whole",
+    draw_step_line(why, pin_box(why, &step), why->box, -1, text_from("whole"),
                    arena_printf(why->arena, "d%d:n", dim));
     buf_printf(&why->says, "%sdim %d is pinned whole by %.*s", why->says.n ? "\n" : "", dim,
                STR_ARG(label_pin(why->arena, pin)));
@@ -491,11 +500,12 @@ static void draw_wanted(Why *why, const WhyReshard *moved, int reader)
 {
     for (int i = 0; i < moved->n_wanted; i++) {
         const WantedAxis *at = &moved->wanted[i];
-        const char *label = arena_printf(why->arena, "%s on dim %d",
-                                         why->draw->plan->mesh->axes[at->chain.axis].name, at->dim);
+        Buf label = buf_marked(why->arena);
+        mesh_put_axis(why->draw->plan->mesh, at->chain.axis, &label);
+        buf_printf(&label, " on dim %d", at->dim);
         if (is_asked(why, at->dim))
-            draw_step_line(why, draw_steps_of(why, &at->chain), reader, at->chain.axis, label,
-                           NULL);
+            draw_step_line(why, draw_steps_of(why, &at->chain), reader, at->chain.axis,
+                           buf_text(&label), NULL);
     }
 }
 
@@ -515,7 +525,7 @@ static void draw_moves(Why *why)
             box.operator= label_operator(draw->graph, moved.op);
         }
         box.flow =
-            arena_printf(why->arena, "reads it as %s", draw_value(draw, why->tensor, reshard->to));
+            text_join(why->arena, "reads it as @", draw_value(draw, why->tensor, reshard->to));
         if (reshard->n_uses > 1)
             box.figures = arena_printf(why->arena, "and %d more", reshard->n_uses - 1);
         int reader = draw_box(why->draw, box);
@@ -544,7 +554,7 @@ bool draw_why(Draw *draw, Error *err)
     why.boxes = intern_new(why.arena);
     why.lines = intern_new(why.arena);
     why.labels = intern_new(why.arena);
-    why.says = buf_new(why.arena);
+    why.says = buf_marked(why.arena);
     add_tensor(&why);
     for (int d = 0; sharding && d < sharding->n_dims; d++) {
         if (!is_asked(&why, d))
@@ -561,6 +571,6 @@ bool draw_why(Draw *draw, Error *err)
     if (why.dim != ALL_DIMS)
         draw->diagram->title =
             arena_printf(draw->arena, "%s, dim %d", draw->diagram->title, why.dim);
-    draw->diagram->says = why.says.s;
+    draw->diagram->says = buf_text(&why.says);
     return true;
 }

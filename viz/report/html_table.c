@@ -3,7 +3,6 @@
 #include "viz/report/html.h"
 
 #include "viz/escape.h"
-#include "viz/style.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,18 +22,18 @@ static int64_t characters(const char *s)
 }
 
 /* Names of axes in their colours: "8/dp,1024,768/tp". */
-static void put_sharding(Html *html, Str text)
+static void put_line(Html *html, Text line, int most)
 {
-    Str before, name;
-    int axis;
+    TextRun run;
 
-    while (style_take_axis(html->page->session->mesh, &text, &before, &name, &axis)) {
-        escape_markup(before, SHARDING_MOST, html->out);
-        buf_printf(html->out, "<b class=\"a%d\">", axis < 4 ? axis : 4);
-        escape_markup(name, SHARDING_MOST, html->out);
-        buf_puts(html->out, "</b>");
+    while (line.str.n <= (size_t)most && text_take_run(&line, &run)) {
+        bool axis = run.axis >= 0 && !run.sum;
+        if (axis)
+            buf_printf(html->out, "<b class=\"a%d\">", run.axis < 4 ? run.axis : 4);
+        escape_markup(run.str, most, html->out);
+        buf_puts(html->out, axis ? "</b>" : "");
     }
-    escape_markup(before, SHARDING_MOST, html->out);
+    escape_markup(line.str, most, html->out); /* a line too long is cut, and plain */
 }
 
 static int limit_of(ReportLook look)
@@ -45,23 +44,19 @@ static int limit_of(ReportLook look)
 /* Lines one below the other; some of many. */
 static void put_lines(Html *html, const ReportCell *cell, ReportLook look)
 {
-    Str rest = str_from(cell->text);
+    Text rest = cell->text;
 
-    for (int i = 0; rest.n > 0 && i < LINES_MOST; i++) {
-        Str line = str_take(&rest, '\n');
+    for (int i = 0; rest.str.n > 0 && i < LINES_MOST; i++) {
         buf_puts(html->out, i > 0 ? "<br>" : "");
-        if (look == LOOK_SHARDING && line.n <= SHARDING_MOST)
-            put_sharding(html, line);
-        else
-            escape_markup(line, limit_of(look), html->out);
+        put_line(html, text_take(&rest, '\n'), limit_of(look));
     }
-    if (rest.n > 0)
+    if (rest.str.n > 0)
         buf_puts(html->out, "<br>..");
 }
 
 static bool is_cut(const ReportCell *cell, ReportLook look)
 {
-    return characters(cell->text) > limit_of(look);
+    return characters(cell->text.str.s) > limit_of(look);
 }
 
 /* ---- cells ---- */
@@ -81,7 +76,7 @@ static void put_exact(Buf *out, double number)
 static bool is_long(const ReportCell *cell, ReportLook look)
 {
     enum { SHORT = 28 };
-    return look == LOOK_TEXT && characters(cell->text) > SHORT;
+    return look == LOOK_TEXT && characters(cell->text.str.s) > SHORT;
 }
 
 static const char *class_of(ReportLook look)
@@ -110,7 +105,7 @@ static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell, 
         buf_printf(out, " style=\"--d:%d\"", row->depth);
     if (is_cut(cell, look)) {
         buf_puts(out, " title=\"");
-        escape_markup(str_from(cell->text), TOOLTIP_MAX, out);
+        escape_markup(cell->text.str, TOOLTIP_MAX, out);
         buf_putc(out, '"');
     }
     buf_putc(out, '>');
@@ -130,7 +125,7 @@ static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell, R
                      bool first)
 {
     Buf *out = html->out;
-    bool linked = cell->link && *cell->text && html_has_id(html, cell->link);
+    bool linked = cell->link && cell->text.str.n > 0 && html_has_id(html, cell->link);
 
     open_cell(html, row, cell, look, first);
     if (first && row->ids)
@@ -139,7 +134,7 @@ static void put_cell(Html *html, const ReportRow *row, const ReportCell *cell, R
         buf_printf(out, "<a href=\"%s\">", cell->link);
     put_lines(html, cell, look);
     buf_puts(out, linked ? "</a>" : "");
-    if (look == LOOK_SHARE && *cell->text)
+    if (look == LOOK_SHARE && cell->text.str.n > 0)
         buf_printf(out, "<span class=\"share\" style=\"--w:%.1f%%\"></span>",
                    cell->number < 1 ? 100 * cell->number : 100);
     buf_puts(out, first ? "</th>" : "</td>");

@@ -78,7 +78,7 @@ static void put_row(const ReportTable *table, int at, Buf *out)
         if (column->page_only)
             continue;
         buf_putc(out, ' ');
-        put_text(table->cells.at[at * table->n_columns + c].text,
+        put_text(table->cells.at[at * table->n_columns + c].text.str.s,
                  column->look == LOOK_NAME || column->look == LOOK_SHARDING,
                  column->look == LOOK_TEXT ? LINE_MOST : CELL_MOST, out);
         buf_puts(out, " |");

@@ -105,7 +105,7 @@ void row_head(ReportTable *table)
 
 static void put(ReportTable *table, const char *text, double number)
 {
-    ReportCell cell = {.text = text ? text : "", .number = number};
+    ReportCell cell = {.text = text_from(text ? text : ""), .number = number};
 
     vec_push(table->arena, &table->cells, cell);
 }
@@ -113,6 +113,12 @@ static void put(ReportTable *table, const char *text, double number)
 void table_text(ReportTable *table, const char *text)
 {
     put(table, text, (double)NAN);
+}
+
+void table_marked(ReportTable *table, Text text)
+{
+    table_none(table);
+    table->cells.at[table->cells.n - 1].text = text;
 }
 
 void table_str(ReportTable *table, Str text)
@@ -157,14 +163,14 @@ void table_share(ReportTable *table, double part, double whole)
 
 void table_sharding(ReportTable *table, const Session *session, int32_t tensor, int32_t sharding)
 {
-    Buf text = buf_new(table->arena);
+    Buf text = buf_marked(table->arena);
 
     if (sharding >= 0)
         sharding_format(shardings_at(session->plan->shardings, sharding), session->mesh, VIEW_OURS,
                         &text, NULL);
     else if (tensor >= 0)
         inferred_put_shape(session->inferred, tensor, &text);
-    table_text(table, text.s);
+    table_marked(table, buf_text(&text));
 }
 
 /* ---- texts ---- */

@@ -20,7 +20,7 @@
 typedef enum {
     LOOK_TEXT,
     LOOK_NAME, /* of an op, a tensor: in a font of one width, its middle goes where it is long */
-    LOOK_SHARDING, /* names of axes in their colours */
+    LOOK_SHARDING, /* shardings and steps: one line, in code */
     LOOK_NUMBER,
     LOOK_SHARE /* a number from 0 to 1: a bar beside it */
 } ReportLook;
@@ -33,7 +33,7 @@ typedef struct {
 } ReportColumn;
 
 typedef struct {
-    const char *text; /* whole; "": nothing to say */
+    Text text;        /* whole; "": nothing to say */
     const char *link; /* "#reshard-3"; NULL */
     double number;    /* NAN: it has none */
 } ReportCell;
@@ -142,6 +142,7 @@ void table_us(ReportTable *table, double us);       /* nothing for 0 */
 void table_count(ReportTable *table, double count); /* "124,439,808" */
 void table_share(ReportTable *table, double part, double whole);
 void table_none(ReportTable *table);
+void table_marked(ReportTable *table, Text text); /* axes in their colours */
 void table_sharding(ReportTable *table, const Session *session, int32_t tensor, int32_t sharding);
 
 /* Texts of the same, in the arena. */

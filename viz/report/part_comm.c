@@ -24,12 +24,12 @@ static const char *label_of(Page *page, const CommRow *row)
                       : arena_str(page->arena, label_tensor(page->session, page->arena, tensor));
 }
 
-static const char *steps_of(Page *page, const Reshard *reshard)
+static Text steps_of(Page *page, const Reshard *reshard)
 {
-    Buf text = buf_new(page->arena);
+    Buf text = buf_marked(page->arena);
 
     comm_format_steps(page->session, reshard->path, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 static const char *groups_of(Page *page, const Reshard *reshard)
@@ -78,7 +78,7 @@ static void add_row(Page *page, ReportTable *table, int at)
     if (!table_row(table, 0))
         return;
     row_id(table, ids_of(page, row));
-    table_text(table, steps_of(page, reshard));
+    table_marked(table, steps_of(page, reshard));
     table_count(table, row->times);
     if (at < WHY_MOST && reshard->path->us > 0)
         table_link(table, label_of(page, row), arena_printf(page->arena, "#why-%d", row->first));
@@ -173,7 +173,7 @@ static void add_reasons(Page *page)
         Buf text = buf_new(page->arena);
         why_format(session->plan, reshard->tensor, -2, &text);
         lines->id = arena_printf(page->arena, "why-%d", row->first);
-        lines->title = arena_printf(page->arena, "Why %s of %s \xc3\x97%s", steps_of(page, reshard),
+        lines->title = arena_printf(page->arena, "Why %s of %s \xc3\x97%s", steps_of(page, reshard).str.s,
                                     label_of(page, row), text_count(page->arena, row->times));
         lines->text = text.s;
         lines->page_only = true;

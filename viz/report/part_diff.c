@@ -151,7 +151,7 @@ static const char *row_name(Page *page, const PlanDiff *diff, DiffListKind kind,
 static void put_side(Page *page, ReportTable *table, const PlanDiff *diff, DiffListKind kind,
                      int side, int32_t id)
 {
-    Buf text = buf_new(page->arena);
+    Buf text = buf_marked(page->arena);
 
     if (id < 0)
         buf_puts(&text, "none");
@@ -161,7 +161,7 @@ static void put_side(Page *page, ReportTable *table, const PlanDiff *diff, DiffL
         diff_format_tensor(diff->side[side], id, &text);
     else
         diff_format_reshard(diff->side[side], id, &text);
-    table_text(table, text.s);
+    table_marked(table, buf_text(&text));
 }
 
 static void add_list(Page *page, const PlanDiff *diff, DiffListKind kind, const char *what)

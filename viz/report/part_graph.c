@@ -8,8 +8,8 @@
 /* What nobody could lay out: its boxes and lines as rows. */
 static void add_boxes(Page *page, const Diagram *diagram, const char *id)
 {
-    ReportTable *table =
-        page_table(page, arena_printf(page->arena, "%s-boxes", id), diagram->title, diagram->says);
+    ReportTable *table = page_table(page, arena_printf(page->arena, "%s-boxes", id), diagram->title,
+                                    diagram->says.str.s);
 
     table->page_only = true;
     table_column(table, "what", LOOK_NAME, NULL);
@@ -25,11 +25,12 @@ static void add_boxes(Page *page, const Diagram *diagram, const char *id)
             if (line->from != i || line->look == LINE_ORDER)
                 continue;
             buf_printf(&to, "%s%s%s%s", to.n ? "\n" : "", diagram->boxes[line->to].title,
-                       line->label ? " by " : "", line->label ? line->label : "");
+                       line->label.str.n > 0 ? " by " : "",
+                       line->label.str.n > 0 ? line->label.str.s : "");
         }
         table_link(table, box->title, box->link);
         table_text(table, box->operator);
-        table_text(table, box->flow);
+        table_marked(table, box->flow);
         table_text(table, box->figures);
         table_text(table, to.s);
     }

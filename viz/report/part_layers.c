@@ -228,7 +228,7 @@ static void put_output(const Walk *walk, int32_t op)
 static void put_moves(const Walk *walk, int32_t op)
 {
     const Comm *comm = walk->page->comm;
-    Buf text = buf_new(walk->page->arena);
+    Buf text = buf_marked(walk->page->arena);
     int32_t first = -1;
 
     for (int32_t r = comm->of_op[op]; r >= 0; r = comm->next[r]) {
@@ -243,7 +243,10 @@ static void put_moves(const Walk *walk, int32_t op)
     if (first < 0)
         table_none(walk->table);
     else
-        table_link(walk->table, text.s, arena_printf(walk->page->arena, "#reshard-%d", first));
+        table_marked(walk->table, buf_text(&text));
+    if (first >= 0)
+        walk->table->cells.at[walk->table->cells.n - 1].link =
+            arena_printf(walk->page->arena, "#reshard-%d", first);
 }
 
 /* The name below the group that the row stands in. */
@@ -260,7 +263,7 @@ static Str name_inside(const Walk *walk, int32_t op, const char *inside)
 static void add_op(Walk *walk, int32_t op, const char *inside, int depth, double times)
 {
     const Plan *plan = walk->session->plan;
-    Buf cut = buf_new(walk->page->arena);
+    Buf cut = buf_marked(walk->page->arena);
 
     if (!table_row(walk->table, depth))
         return;
@@ -268,7 +271,7 @@ static void add_op(Walk *walk, int32_t op, const char *inside, int depth, double
     table_str(walk->table, name_inside(walk, op, inside));
     table_text(walk->table, label_operator(walk->session->graph, op));
     diff_format_op(walk->session, op, &cut);
-    table_text(walk->table, cut.s);
+    table_marked(walk->table, buf_text(&cut));
     put_output(walk, op);
     table_count(walk->table, times);
     table_us(walk->table, plan->priced->op_us[op]);

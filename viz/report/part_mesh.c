@@ -15,7 +15,7 @@ static void add_axis(Page *page, ReportTable *table, int axis)
     const Session *session = page->session;
     const Plan *plan = session->plan;
     AtomSet atoms = mesh_axis_atoms(session->mesh, axis);
-    Buf groups = buf_new(page->arena);
+    Buf groups = buf_new(page->arena), name = buf_marked(page->arena);
     double n = 0, us = 0, bytes = 0;
 
     for (int r = 0; r < plan->moved->n_reshards; r++) {
@@ -31,8 +31,8 @@ static void add_axis(Page *page, ReportTable *table, int axis)
     if (!table_row(table, 0))
         return;
     comm_format_groups(session->mesh, (SubMesh){0}, atoms, &groups);
-    table_sharding(table, session, -1, -1);
-    table->cells.at[table->cells.n - 1].text = session->mesh->axes[axis].name;
+    mesh_put_axis(session->mesh, axis, &name);
+    table_marked(table, buf_text(&name));
     table_count(table, (double)session->mesh->axes[axis].size);
     table_text(table, groups.s);
     table_count(table, n);

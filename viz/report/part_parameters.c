@@ -52,6 +52,7 @@ static void put_decided(Page *page, ReportTable *table, int32_t tensor)
 {
     const Plan *plan = page->session->plan;
     const Shape *shape = inferred_shape(plan->inferred, tensor);
+    Intern *said = intern_new(page->arena);
     Buf text = buf_new(page->arena);
 
     for (int dim = 0; shape && dim < (int)shape->n_dims; dim++) {
@@ -59,10 +60,10 @@ static void put_decided(Page *page, ReportTable *table, int32_t tensor)
         int n = why_tensor_dim(page->arena, plan, tensor, dim, &chains);
         for (int i = 0; i < n; i++) {
             const Decision *pin = chains[i].step[0].pin;
-            const char *by =
-                pin ? arena_str(page->arena, label_pin(page->arena, pin)) : "chosen by its op";
-            if (str_find(buf_str(&text), str_from(by)) < 0)
-                buf_printf(&text, "%s%s", text.n ? "\n" : "", by);
+            Str by = pin ? label_pin(page->arena, pin) : STR("chosen by its op");
+            int known = intern_count(said);
+            if (intern_put(said, by.s, by.n) == known)
+                buf_printf(&text, "%s%.*s", known > 0 ? "\n" : "", STR_ARG(by));
         }
     }
     table_text(table, text.s);
@@ -122,34 +123,31 @@ void part_parameters(Page *page)
 
 typedef struct {
     const Decision *first;
-    const char *label;
+    Text label;
     int n;
 } DecisionFold;
 
-static const char *decision_text(Page *page, const Decision *decision)
+static Text decision_text(Page *page, const Decision *decision)
 {
-    Buf text = buf_new(page->arena);
+    Buf text = buf_marked(page->arena);
 
     decision_format(page->session, decision, &text);
-    return text.s;
+    return buf_text(&text);
 }
 
 /* The same with the numbers in the name of what it is about as wildcards. */
-static Str decision_alike(Page *page, const Decision *decision, const char *said)
+static Text decision_alike(Page *page, const Decision *decision, Text said)
 {
-    const Session *session = page->session;
-    Str name = str_from(decision_is_on_tensor(decision->kind)
-                            ? naming_label(session->naming, decision->place)
-                            : op_name(session->graph, decision->place));
-    int64_t at = str_find(str_from(said), name);
-    Buf text = buf_new(page->arena);
+    const TextSpan *name = text_find(said, SPAN_NAME);
+    Buf text = buf_marked(page->arena);
 
-    if (at < 0 || decision_is_on_ops(decision->kind))
-        return str_from(said);
-    buf_add(&text, (Str){said, (size_t)at});
-    text_wildcard(name, &text);
-    buf_puts(&text, said + at + name.n);
-    return buf_str(&text);
+    if (!name || decision_is_on_ops(decision->kind))
+        return said;
+    size_t end = name->at + name->n;
+    buf_add_text(&text, text_part(said, 0, name->at));
+    text_wildcard(text_span(said, name), &text);
+    buf_add_text(&text, text_part(said, end, said.str.n - end));
+    return buf_text(&text);
 }
 
 static int fold_decisions(Page *page, DecisionFold *rows)
@@ -159,17 +157,16 @@ static int fold_decisions(Page *page, DecisionFold *rows)
 
     for (int i = 0; i < plan_n_held(plan); i++) {
         const Decision *decision = plan_held(plan, i);
-        const char *said = decision_text(page, decision);
+        Text said = decision_text(page, decision), alike = decision_alike(page, decision, said);
         Buf key = buf_new(page->arena);
-        buf_add(&key, decision_alike(page, decision, said));
-        size_t n = key.n;
+        buf_add(&key, alike.str);
         buf_putc(&key, ' ');
         label_origin(plan->mesh, &decision->origin, &key);
         int32_t id = intern_put(keys, key.s, key.n);
         if (rows[id].n++ == 0)
             rows[id] = (DecisionFold){.first = decision, .label = said, .n = 1};
         else if (rows[id].n == 2)
-            rows[id].label = arena_str(page->arena, (Str){key.s, n});
+            rows[id].label = alike;
     }
     return intern_count(keys);
 }
@@ -196,7 +193,7 @@ void part_decisions(Page *page)
     table_page_column(table, "asked as", LOOK_NAME, "the call that was made");
     for (int i = 0; i < n && table_row(table, 0); i++) {
         table_str(table, label_pin(page->arena, rows[i].first));
-        table_text(table, rows[i].label);
+        table_marked(table, rows[i].label);
         table_count(table, rows[i].n);
         table_text(table, rows[i].first->origin.text);
     }
