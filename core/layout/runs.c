@@ -155,9 +155,8 @@ typedef Vec(Run) RunList;
 
 static void append_run(Arena *arena, RunList *list, Run run)
 {
-    Run *last = list->n > 0 ? &list->at[list->n - 1] : NULL;
-    if (last && last->start + last->length == run.start)
-        last->length += run.length;
+    if (list->n > 0 && list->at[list->n - 1].start + list->at[list->n - 1].length == run.start)
+        list->at[list->n - 1].length += run.length;
     else
         vec_push(arena, list, run);
 }

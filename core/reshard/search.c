@@ -5,6 +5,7 @@
 #include "core/reshard/moves.h"
 #include "core/reshard/relaxed.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
@@ -310,6 +311,7 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     const Node *at = &search->searcher->nodes.at[search->at];
     int32_t *slot = table_slot(search, &node.layout);
     const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
+    assert(at);
     if (known) {
         node.bytes = known->bytes;
         node.bound = known->bound;

@@ -61,9 +61,10 @@ const Operator *operator_next(const Operator *row)
     if (row && row[1].name)
         return row + 1;
     int t = 0;
-    while (row && strcmp(table_at(t++)->family, row->family) != 0)
-        ;
-    return table_at(t);
+    const Operator *table = table_at(t);
+    while (row && table && strcmp(table->family, row->family) != 0)
+        table = table_at(++t);
+    return row && table ? table_at(t + 1) : table;
 }
 
 const Operator *operator_find(const char *name)

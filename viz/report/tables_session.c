@@ -87,11 +87,11 @@ static void put_schedule(const Plan *plan, Sheet *out)
     put_amount(out, "stages", stages->n, "", "");
     put_amount(out, "micro_batches", stages->n_micro_batches, "", "");
     put_fact(out, "schedule", stages->schedule);
-    if (!plan_schedule(plan))
+    const Schedule *schedule = plan_schedule(plan);
+    if (!schedule)
         return;
-    put_amount(out, "schedule_us", plan_schedule(plan)->us, "us", text.s);
-    put_amount(out, "bubble", plan_schedule(plan)->idle, "",
-               "of the devices' time, what they wait");
+    put_amount(out, "schedule_us", schedule->us, "us", text.s);
+    put_amount(out, "bubble", schedule->idle, "", "of the devices' time, what they wait");
     put_amount(out, "even_bubble", plan->priced->pipeline->even_idle, "",
                "the same of equal stages");
 }

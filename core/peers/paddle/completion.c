@@ -392,7 +392,7 @@ void completion_run(Completion *c)
         memcpy(operand, c->operand, (size_t)c->n_places * sizeof *operand);
         half_sweep(c, true);
         half_sweep(c, false);
-        progress_add(c->progress, 2 * c->order.n);
+        progress_add(c->progress, 2 * (int64_t)c->order.n);
         c->settled = memcmp(tensor, c->tensor, n_tensors * sizeof *tensor) == 0 &&
                      memcmp(operand, c->operand, (size_t)c->n_places * sizeof *operand) == 0;
     }

@@ -116,7 +116,7 @@ static bool read_operands(RuleQuery *query, SpmdCall *call)
 /* "x" or 0; "x.y" or [0,1]; -1, - or [] for none. */
 static bool scan_axis(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
 {
-    Str name;
+    Str name = {0};
     int64_t axis = -1;
     if (scan_accept_text(scan, STR("-1")))
         return true;

@@ -531,15 +531,15 @@ static void put_block(const Tracing *t, const Block *block)
 
 static void put_schedule(const Tracing *t)
 {
-
-    if (!plan_schedule(t->plan))
+    const Schedule *schedule = plan_schedule(t->plan);
+    if (!schedule)
         return;
     name_process(t, PROCESS_SCHEDULE,
-                 arena_printf(t->arena, "schedule %s, predicted", plan_schedule(t->plan)->name));
+                 arena_printf(t->arena, "schedule %s, predicted", schedule->name));
     for (int lane = 0; lane < t->plan->priced->pipeline->lanes->n; lane++)
         name_thread(t, PROCESS_SCHEDULE, lane, arena_printf(t->arena, "lane %d", lane));
-    for (int i = 0; i < plan_schedule(t->plan)->n_blocks; i++)
-        put_block(t, &plan_schedule(t->plan)->block[i]);
+    for (int i = 0; i < schedule->n_blocks; i++)
+        put_block(t, &schedule->block[i]);
 }
 
 static Json *about(const Tracing *t)
