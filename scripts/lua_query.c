@@ -156,7 +156,7 @@ int graph_reshards(lua_State *L)
     Error err = {0};
     if (!plan &&
         !error_set(&err, "there is no plan yet: reshards are known after PAS has returned"))
-        sandbox_raise(L, &err);
+        return sandbox_raise(L, &err);
     Wanted wanted = read_wanted(L, plan->mesh);
     lua_settop(L, 2);
     lua_newtable(L);

@@ -75,7 +75,8 @@ static double pattern_steps(Str pattern, size_t subject_bytes, bool anchored)
             set = next - i;
         i = next;
     }
-    return steps * (double)(1 + set / 8);
+    size_t looks = 1 + set / 8;
+    return steps * (double)looks;
 }
 
 static const double PATTERN_STEPS_MAX = 1e8, PLAIN_STEPS_MAX = 1e10;

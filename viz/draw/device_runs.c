@@ -384,7 +384,7 @@ static void add_sent(Ways *ways, int32_t r)
         return;
     int head_a = a ? (a->like < 0 ? (int)(a - picture->teams.at) : a->like) : -1;
     int head_b = b ? (b->like < 0 ? (int)(b - picture->teams.at) : b->like) : -2;
-    bool next = head_a == head_b && a != b;
+    bool next = a && head_a == head_b && a != b;
     if (next && a->like >= 0)
         return; /* as the first of them sends it to the second */
     add_way(ways, (Way){.from = from, .to = to, .back = next}, r);

@@ -55,11 +55,9 @@ static void find_tiles(Grid *grid)
 
     grid->tile_rows = grid->n_rows;
     grid->tile_columns = grid->n_columns;
-    if (grid->mesh->n_devices <= per_node && !grid->mesh->devices) {
-        grid->nodes_around = true;
-    } else if (grid->mesh->devices) {
+    if (grid->mesh->devices) {
         grid->scattered = true;
-    } else if (per_node % panel == 0) {
+    } else if (grid->mesh->n_devices <= per_node || per_node % panel == 0) {
         grid->nodes_around = true;
     } else if (panel % per_node == 0 && per_node % grid->n_columns == 0) {
         grid->tile_rows = per_node / grid->n_columns;

@@ -107,7 +107,7 @@ bool tables_csv_folder(const ExportRequest *request, const char *path, ExportNot
 {
     enum { TABLES_MAX = 64 };
     Arena *scratch = arena_new();
-    Buf text[TABLES_MAX];
+    Buf text[TABLES_MAX] = {{0}};
     bool ok = true;
 
     for (int i = 0; plan_tables[i] && i < TABLES_MAX; i++) {
