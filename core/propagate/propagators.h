@@ -2,7 +2,6 @@
 #ifndef CORE_PROPAGATE_PROPAGATORS_H
 #define CORE_PROPAGATE_PROPAGATORS_H
 
-#include "core/propagate/propagators.h"
 #include "core/base/error.h"
 #include "core/plan/propagator.h"
 
