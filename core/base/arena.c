@@ -28,29 +28,29 @@ enum { GUARD_BYTES = 0 };
  * gets a block of its own, so that the open one is not wasted. */
 enum { BLOCK_FIRST_BYTES = 4 << 10, BLOCK_LAST_BYTES = 1 << 20 };
 
-typedef struct Block Block;
-struct Block {
-    Block *next;
+typedef struct ArenaBlock ArenaBlock;
+struct ArenaBlock {
+    ArenaBlock *next;
     size_t n_bytes;
     alignas(max_align_t) char bytes[];
 };
 
 struct Arena {
-    Block *blocks;
+    ArenaBlock *blocks;
     char *at, *end; /* the room left in the open block */
     size_t block_bytes, total_bytes;
 };
 
 static char *block_add(Arena *arena, size_t n_bytes)
 {
-    Block *block =
-        n_bytes < PTRDIFF_MAX - sizeof(Block) ? calloc(1, sizeof(Block) + n_bytes) : NULL;
+    ArenaBlock *block =
+        n_bytes < PTRDIFF_MAX - sizeof(ArenaBlock) ? calloc(1, sizeof(ArenaBlock) + n_bytes) : NULL;
     if (!block)
         abort();
     block->next = arena->blocks;
     block->n_bytes = n_bytes;
     arena->blocks = block;
-    arena->total_bytes += sizeof(Block) + n_bytes;
+    arena->total_bytes += sizeof(ArenaBlock) + n_bytes;
     ASAN_POISON_MEMORY_REGION(block->bytes, n_bytes);
     return block->bytes;
 }
@@ -69,8 +69,8 @@ void arena_free(Arena *arena)
 {
     if (!arena)
         return;
-    for (Block *block = arena->blocks; block;) {
-        Block *next = block->next;
+    for (ArenaBlock *block = arena->blocks; block;) {
+        ArenaBlock *next = block->next;
         free(block);
         block = next;
     }
@@ -114,14 +114,14 @@ void *arena_alloc(Arena *arena, size_t n_bytes)
 /* A large piece has a block of its own, and begins it; the open block never is one. */
 void arena_release(Arena *arena, void *piece)
 {
-    Block **link = &arena->blocks;
+    ArenaBlock **link = &arena->blocks;
     while (*link && (*link)->bytes != (char *)piece)
         link = &(*link)->next;
-    Block *block = *link;
+    ArenaBlock *block = *link;
     if (!block || block->n_bytes <= BLOCK_LAST_BYTES)
         return;
     *link = block->next;
-    arena->total_bytes -= sizeof(Block) + block->n_bytes;
+    arena->total_bytes -= sizeof(ArenaBlock) + block->n_bytes;
     free(block);
 }
 

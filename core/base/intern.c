@@ -6,19 +6,19 @@
 typedef struct {
     const void *key; /* n_bytes, then a NUL, so that texts may be printed */
     size_t n_bytes;
-} Entry;
+} InternEntry;
 
 /* A slot keeps the hash beside the id, so that a wrong slot is passed by without touching the key.
  * `id` is one more than the entry's index: 0 is a free slot. */
 typedef struct {
     uint32_t hash;
     int32_t id;
-} Slot;
+} InternSlot;
 
 struct Intern {
     Arena *arena;
-    Entry *entries;
-    Slot *slots;
+    InternEntry *entries;
+    InternSlot *slots;
     uint32_t n_entries, room; /* room: of entries */
     uint32_t n_slots;         /* a power of two; at most three quarters are taken */
 };
@@ -75,7 +75,7 @@ static void grow_entries(Intern *intern)
 {
     uint32_t room = intern->room + intern->room / 2;
     assert(room < ROOM_LAST);
-    Entry *entries = arena_array(intern->arena, Entry, room);
+    InternEntry *entries = arena_array(intern->arena, InternEntry, room);
     memcpy(entries, intern->entries, intern->n_entries * sizeof *entries);
     arena_release(intern->arena, intern->entries);
     intern->entries = entries;
@@ -85,7 +85,7 @@ static void grow_entries(Intern *intern)
 static void grow_slots(Intern *intern)
 {
     uint32_t n_slots = 2 * intern->n_slots, mask = n_slots - 1;
-    Slot *slots = arena_array(intern->arena, Slot, n_slots);
+    InternSlot *slots = arena_array(intern->arena, InternSlot, n_slots);
     for (uint32_t old = 0; old < intern->n_slots; old++) {
         if (intern->slots[old].id == 0)
             continue;
@@ -103,24 +103,24 @@ Intern *intern_new(Arena *arena)
 {
     Intern *intern = arena_make(arena, Intern);
     intern->arena = arena;
-    intern->entries = arena_array(arena, Entry, ROOM_FIRST);
+    intern->entries = arena_array(arena, InternEntry, ROOM_FIRST);
     intern->room = ROOM_FIRST;
-    intern->slots = arena_array(arena, Slot, SLOTS_FIRST);
+    intern->slots = arena_array(arena, InternSlot, SLOTS_FIRST);
     intern->n_slots = SLOTS_FIRST;
     return intern;
 }
 
 /* The slot of the key, or the free slot where it belongs. */
-static Slot *find_slot(const Intern *intern, const void *key, size_t n_bytes, uint32_t hash)
+static InternSlot *find_slot(const Intern *intern, const void *key, size_t n_bytes, uint32_t hash)
 {
     uint32_t mask = intern->n_slots - 1;
     for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
-        Slot *slot = &intern->slots[i];
+        InternSlot *slot = &intern->slots[i];
         if (slot->id == 0)
             return slot;
         if (slot->hash != hash)
             continue;
-        const Entry *entry = &intern->entries[slot->id - 1];
+        const InternEntry *entry = &intern->entries[slot->id - 1];
         if (entry->n_bytes == n_bytes && (n_bytes == 0 || memcmp(entry->key, key, n_bytes) == 0))
             return slot;
     }
@@ -129,7 +129,7 @@ static Slot *find_slot(const Intern *intern, const void *key, size_t n_bytes, ui
 int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
 {
     uint32_t hash = (uint32_t)hash_bytes(key, n_bytes);
-    Slot *slot = find_slot(intern, key, n_bytes, hash);
+    InternSlot *slot = find_slot(intern, key, n_bytes, hash);
     if (slot->id != 0)
         return slot->id - 1;
 
@@ -137,8 +137,8 @@ int32_t intern_put(Intern *intern, const void *key, size_t n_bytes)
     if (n_bytes > 0)
         memcpy(copy, key, n_bytes);
     int32_t id = (int32_t)intern->n_entries++;
-    intern->entries[id] = (Entry){copy, n_bytes};
-    *slot = (Slot){hash, id + 1};
+    intern->entries[id] = (InternEntry){copy, n_bytes};
+    *slot = (InternSlot){hash, id + 1};
     if (intern->n_entries == intern->room)
         grow_entries(intern);
     if (intern->n_entries >= intern->n_slots / 4 * 3)

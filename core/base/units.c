@@ -6,7 +6,7 @@
 typedef struct {
     const char *name;
     double scale;
-} Unit;
+} UnitRow;
 
 /* Three digits behind the point below 1, two below 10, else one. */
 static void put_scaled(double value, Buf *out)
@@ -91,7 +91,7 @@ void units_format_count(int64_t count, Buf *out)
 
 void units_format_flops(double flops, Buf *out)
 {
-    static const Unit units[] = {
+    static const UnitRow units[] = {
         {"EFLOP", 1e18}, {"PFLOP", 1e15}, {"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6},
     };
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -122,7 +122,7 @@ static bool take_decimal(Str *text, double *out)
     return true;
 }
 
-static bool parse_scaled(Str text, const Unit *units, size_t n_units, double *out)
+static bool parse_scaled(Str text, const UnitRow *units, size_t n_units, double *out)
 {
     text = str_trim(text);
     if (!take_decimal(&text, out))
@@ -137,7 +137,7 @@ static bool parse_scaled(Str text, const Unit *units, size_t n_units, double *ou
 
 bool units_parse_bytes(Str text, int64_t *bytes)
 {
-    static const Unit units[] = {
+    static const UnitRow units[] = {
         {"", 1},       {"B", 1},        {"K", 0x1p10},   {"M", 0x1p20},   {"G", 0x1p30},
         {"T", 0x1p40}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
         {"KB", 1e3},   {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
@@ -151,6 +151,6 @@ bool units_parse_bytes(Str text, int64_t *bytes)
 
 bool units_parse_us(Str text, double *us)
 {
-    static const Unit units[] = {{"us", 1}, {"ns", 1e-3}, {"ms", 1e3}, {"s", 1e6}};
+    static const UnitRow units[] = {{"us", 1}, {"ns", 1e-3}, {"ms", 1e3}, {"s", 1e6}};
     return parse_scaled(text, units, sizeof units / sizeof *units, us);
 }

@@ -11,14 +11,14 @@ enum { DIGITS_READ = 9, NUMBERS_TRIED = 8 };
 typedef struct {
     int64_t number;
     int32_t item;
-} Member;
+} LoopMember;
 
 /* Items that one line would stand for. */
 typedef struct {
     int n;         /* how many could */
     int n_members; /* how many do */
     FoldLine line; /* of the first */
-    Member *member;
+    LoopMember *member;
     int64_t *number; /* of the members, ascending; the items that have them */
     int32_t *item;
 } Class;
@@ -101,17 +101,17 @@ static void choose_classes(Folder *f)
             continue;
         Class *class = &f->classes.at[f->chosen[i]];
         if (!class->member)
-            class->member = arena_array(f->arena, Member, class->n);
+            class->member = arena_array(f->arena, LoopMember, class->n);
         if (class->n_members == 0)
             class->line = (FoldLine){i, best_at, best_n};
         class->member[class->n_members++] =
-            (Member){number_at(f->item[i].name, best_at, best_n), i};
+            (LoopMember){number_at(f->item[i].name, best_at, best_n), i};
     }
 }
 
 static int by_number(const void *a, const void *b)
 {
-    const Member *x = a, *y = b;
+    const LoopMember *x = a, *y = b;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
     return (x->item > y->item) - (x->item < y->item);
@@ -151,19 +151,19 @@ typedef struct {
     const Class *class; /* of its first line; NULL: no numbers */
     Vec(FoldLine) lines;
     Vec(const int32_t *) items;
-} Loop;
+} LoopBuilder;
 
 Folded fold_items(Arena *arena, const FoldItem *item, int n)
 {
     Folder f = {.arena = arena, .item = item, .n = n, .keys = intern_new(arena)};
     Intern *numbers = intern_new(arena);
-    Vec(Loop) loops = {0};
+    Vec(LoopBuilder) loops = {0};
 
     f.chosen = arena_array(arena, int32_t, n);
     count_classes(&f);
     choose_classes(&f);
     finish_classes(&f);
-    vec_push(arena, &loops, (Loop){0});
+    vec_push(arena, &loops, (LoopBuilder){0});
     for (int i = 0; i < n; i++) {
         const Class *class = f.chosen[i] < 0 ? NULL : &f.classes.at[f.chosen[i]];
         if (class && class->line.item != i)
@@ -173,7 +173,7 @@ Folded fold_items(Arena *arena, const FoldItem *item, int n)
                                  1
                            : 0;
         if (id == loops.n)
-            vec_push(arena, &loops, (Loop){.class = class});
+            vec_push(arena, &loops, (LoopBuilder){.class = class});
         vec_push(arena, &loops.at[id].lines, class ? class->line : (FoldLine){.item = i});
         vec_push(arena, &loops.at[id].items, class ? class->item : NULL);
     }

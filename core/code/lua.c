@@ -15,14 +15,14 @@
 typedef struct {
     const char *name, *before, *after;
     const char *origin;
-} Line;
+} PolicyLine;
 
 typedef struct {
     const Session *session;
     Arena *arena;
     Repinned pins;
     bool own; /* for the propagator that made the plan */
-    Line *line;
+    PolicyLine *line;
     Folded folded;
     Buf *out;
 } Lua;
@@ -54,7 +54,7 @@ static const char *origin_of(const Lua *lua, int i)
     return text.s;
 }
 
-static Line read_line(const Lua *lua, int i)
+static PolicyLine read_line(const Lua *lua, int i)
 {
     Buf text = buf_new(lua->arena);
     decision_lua(lua->session, &lua->pins.decision[i], &text);
@@ -63,18 +63,18 @@ static Line read_line(const Lua *lua, int i)
         end += text.s[end] == '\\' ? 2 : 1;
     Str all = buf_str(&text);
     size_t inside = begin < all.n ? begin + 1 : begin;
-    return (Line){.before = arena_str(lua->arena, (Str){all.s, inside}),
-                  .name = arena_str(lua->arena, (Str){all.s + inside, end - inside}),
-                  .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
-                  .origin = origin_of(lua, i)};
+    return (PolicyLine){.before = arena_str(lua->arena, (Str){all.s, inside}),
+                        .name = arena_str(lua->arena, (Str){all.s + inside, end - inside}),
+                        .after = arena_str(lua->arena, (Str){all.s + end, all.n - end}),
+                        .origin = origin_of(lua, i)};
 }
 
 static void fold_lines(Lua *lua)
 {
     FoldItem *item = arena_array(lua->arena, FoldItem, lua->pins.n + 1);
-    lua->line = arena_array(lua->arena, Line, lua->pins.n + 1);
+    lua->line = arena_array(lua->arena, PolicyLine, lua->pins.n + 1);
     for (int i = 0; i < lua->pins.n; i++) {
-        Line *line = &lua->line[i];
+        PolicyLine *line = &lua->line[i];
         *line = read_line(lua, i);
         const char *rest =
             arena_printf(lua->arena, "%zu %zu %s%s%s", strlen(line->before), strlen(line->after),
@@ -100,7 +100,8 @@ static const Decision *folded_order(const Lua *lua)
     return out;
 }
 
-static void put_origin(const Lua *lua, const Line *line, const char *indent, const char **last)
+static void put_origin(const Lua *lua, const PolicyLine *line, const char *indent,
+                       const char **last)
 {
     if (*last && strcmp(*last, line->origin) == 0)
         return;
@@ -114,7 +115,7 @@ static void put_lines(const Lua *lua, const FoldLoop *loop, const char *indent)
     const char *last = NULL;
     for (int i = 0; i < loop->n_lines; i++) {
         const FoldLine *at = &loop->line[i];
-        const Line *line = &lua->line[at->item];
+        const PolicyLine *line = &lua->line[at->item];
         put_origin(lua, line, indent, &last);
         buf_printf(lua->out, "%s%s", indent, line->before);
         if (at->n > 0)

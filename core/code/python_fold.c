@@ -9,37 +9,37 @@ enum { LOOPS_MAX = 4, DIGITS_OF_LAYER = 9 };
 typedef struct {
     const PythonEntry *entry;
     Str rest;
-} Line;
+} DictLine;
 
 /* A number in the rest of a line. */
 typedef struct {
     Str before, after;
     int64_t number;
     int line, layer; /* layer: place in layers */
-} Number;
+} LineNumber;
 
 /* The lines that have the same text before the same number. */
 typedef struct {
     int first, n;   /* of `sorted` */
     int run, run_n; /* the first of alike neighbours, and how many they are */
-} Layer;
+} DictLayer;
 
 typedef struct {
     Arena *arena;
-    const Line *lines;
+    const DictLine *lines;
     int n_lines;
-    Vec(Number) numbers; /* line by line, from the left */
-    const Number **sorted;
-    Vec(Layer) layers;
+    Vec(LineNumber) numbers; /* line by line, from the left */
+    const LineNumber **sorted;
+    Vec(DictLayer) layers;
     bool *done; /* per line */
-} Fold;
+} DictFold;
 
 typedef struct {
     const char *name;
     Buf *out;
     int indent;
     bool open, made; /* between braces; the dict is there */
-} Writer;
+} FoldWriter;
 
 /* ---- what is alike ---- */
 
@@ -52,7 +52,7 @@ static int compare_str(Str a, Str b)
 
 static int compare_numbers(const void *left, const void *right)
 {
-    const Number *a = *(const Number *const *)left, *b = *(const Number *const *)right;
+    const LineNumber *a = *(const LineNumber *const *)left, *b = *(const LineNumber *const *)right;
     int order = compare_str(a->before, b->before);
     if (order)
         return order;
@@ -61,7 +61,7 @@ static int compare_numbers(const void *left, const void *right)
     return a->line - b->line;
 }
 
-static void find_numbers(Fold *fold, int line)
+static void find_numbers(DictFold *fold, int line)
 {
     Str text = fold->lines[line].rest;
     for (size_t at = 0, end; at < text.n; at = end) {
@@ -70,7 +70,7 @@ static void find_numbers(Fold *fold, int line)
             continue;
         while (end < text.n && is_digit(text.s[end]))
             end++;
-        Number number = {
+        LineNumber number = {
             .before = {text.s, at}, .after = {text.s + end, text.n - end}, .line = line};
         bool plain = end - at == 1 || text.s[at] != '0';
         if (plain && end - at <= DIGITS_OF_LAYER &&
@@ -84,9 +84,9 @@ static bool texts_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool layers_alike(const Fold *fold, const Layer *a, const Layer *b)
+static bool layers_alike(const DictFold *fold, const DictLayer *a, const DictLayer *b)
 {
-    const Number *const *x = fold->sorted + a->first, *const *y = fold->sorted + b->first;
+    const LineNumber *const *x = fold->sorted + a->first, *const *y = fold->sorted + b->first;
     if (a->n != b->n || !str_eq(x[0]->before, y[0]->before) || x[0]->number + 1 != y[0]->number)
         return false;
     for (int i = 0; i < a->n; i++) {
@@ -99,34 +99,34 @@ static bool layers_alike(const Fold *fold, const Layer *a, const Layer *b)
     return true;
 }
 
-static void find_layers(Fold *fold)
+static void find_layers(DictFold *fold)
 {
     int n = fold->numbers.n;
-    Number **sorted = arena_array(fold->arena, Number *, n);
+    LineNumber **sorted = arena_array(fold->arena, LineNumber *, n);
     for (int i = 0; i < n; i++)
         sorted[i] = &fold->numbers.at[i];
     if (n > 0)
         qsort(sorted, (size_t)n, sizeof *sorted, compare_numbers);
-    fold->sorted = arena_array(fold->arena, const Number *, n);
+    fold->sorted = arena_array(fold->arena, const LineNumber *, n);
     for (int i = 0; i < n; i++) {
         fold->sorted[i] = sorted[i];
         if (i == 0 || sorted[i]->number != sorted[i - 1]->number ||
             !str_eq(sorted[i]->before, sorted[i - 1]->before))
-            vec_push(fold->arena, &fold->layers, (Layer){.first = i});
+            vec_push(fold->arena, &fold->layers, (DictLayer){.first = i});
         fold->layers.at[fold->layers.n - 1].n++;
         sorted[i]->layer = fold->layers.n - 1;
     }
     for (int i = 0; i < fold->layers.n; i++) {
-        Layer *layer = &fold->layers.at[i];
+        DictLayer *layer = &fold->layers.at[i];
         bool goes_on = i > 0 && layers_alike(fold, layer - 1, layer);
         layer->run = goes_on ? layer[-1].run : i;
         fold->layers.at[layer->run].run_n++;
     }
 }
 
-static Fold fold_of(Arena *arena, const Line *lines, int n)
+static DictFold fold_of(Arena *arena, const DictLine *lines, int n)
 {
-    Fold fold = {.arena = arena, .lines = lines, .n_lines = n};
+    DictFold fold = {.arena = arena, .lines = lines, .n_lines = n};
     for (int i = 0; i < n; i++)
         find_numbers(&fold, i);
     find_layers(&fold);
@@ -135,7 +135,7 @@ static Fold fold_of(Arena *arena, const Line *lines, int n)
 }
 
 /* The alike layers that begin with this one save lines, and none of them is written yet. */
-static bool is_worth(const Fold *fold, const Layer *run)
+static bool is_worth(const DictFold *fold, const DictLayer *run)
 {
     if (run->run_n < 2 || (run->run_n - 1) * run->n < 3)
         return false;
@@ -148,7 +148,7 @@ static bool is_worth(const Fold *fold, const Layer *run)
 
 /* ---- writing ---- */
 
-static void close_braces(Writer *w)
+static void close_braces(FoldWriter *w)
 {
     if (w->open) {
         buf_blanks(w->out, w->indent);
@@ -157,7 +157,7 @@ static void close_braces(Writer *w)
     w->open = false;
 }
 
-static void open_braces(Writer *w)
+static void open_braces(FoldWriter *w)
 {
     if (!w->open) {
         buf_blanks(w->out, w->indent);
@@ -183,7 +183,7 @@ static void put_literal(Str text, bool formatted, Buf *out)
     }
 }
 
-static void write_line(Writer *w, Str head, const Line *line)
+static void write_line(FoldWriter *w, Str head, const DictLine *line)
 {
     open_braces(w);
     buf_blanks(w->out, w->indent + 4);
@@ -202,16 +202,16 @@ static void write_line(Writer *w, Str head, const Line *line)
     buf_putc(w->out, '\n');
 }
 
-static void write_lines(Writer *w, Str head, const Line *lines, int n, int depth);
+static void write_lines(FoldWriter *w, Str head, const DictLine *lines, int n, int depth);
 
-static void write_loop(Writer *w, Str head, Fold *fold, const Layer *run, int depth)
+static void write_loop(FoldWriter *w, Str head, DictFold *fold, const DictLayer *run, int depth)
 {
     static const char variable[] = {'i', 'j', 'k', 'l'};
-    const Number *const *first = fold->sorted + run->first;
-    Line *lines = arena_array(fold->arena, Line, run->n);
+    const LineNumber *const *first = fold->sorted + run->first;
+    DictLine *lines = arena_array(fold->arena, DictLine, run->n);
     Buf within = buf_new(fold->arena);
     for (int k = 0; k < run->n; k++)
-        lines[k] = (Line){fold->lines[first[k]->line].entry, first[k]->after};
+        lines[k] = (DictLine){fold->lines[first[k]->line].entry, first[k]->after};
     for (int i = 0; i < run->run_n; i++)
         for (int k = 0; k < run[i].n; k++)
             fold->done[fold->sorted[run[i].first + k]->line] = true;
@@ -236,15 +236,15 @@ static void write_loop(Writer *w, Str head, Fold *fold, const Layer *run, int de
     w->indent -= 4;
 }
 
-static void write_lines(Writer *w, Str head, const Line *lines, int n, int depth)
+static void write_lines(FoldWriter *w, Str head, const DictLine *lines, int n, int depth)
 {
     Arena *arena = arena_new();
-    Fold fold = fold_of(arena, lines, n);
+    DictFold fold = fold_of(arena, lines, n);
     int next = 0; /* of the numbers */
     for (int i = 0; i < n; i++) {
-        const Layer *run = NULL;
+        const DictLayer *run = NULL;
         for (; next < fold.numbers.n && fold.numbers.at[next].line == i; next++) {
-            const Layer *of = &fold.layers.at[fold.layers.at[fold.numbers.at[next].layer].run];
+            const DictLayer *of = &fold.layers.at[fold.layers.at[fold.numbers.at[next].layer].run];
             if (!run && depth < LOOPS_MAX && !fold.done[i] && is_worth(&fold, of))
                 run = of;
         }
@@ -259,10 +259,10 @@ static void write_lines(Writer *w, Str head, const Line *lines, int n, int depth
 void python_dict(const char *name, const PythonEntries *entries, int indent, Buf *out)
 {
     Arena *arena = arena_new();
-    Line *lines = arena_array(arena, Line, entries->n);
-    Writer w = {.name = name, .out = out, .indent = indent};
+    DictLine *lines = arena_array(arena, DictLine, entries->n);
+    FoldWriter w = {.name = name, .out = out, .indent = indent};
     for (int i = 0; i < entries->n; i++)
-        lines[i] = (Line){&entries->at[i], entries->at[i].key};
+        lines[i] = (DictLine){&entries->at[i], entries->at[i].key};
     write_lines(&w, (Str){0}, lines, entries->n, 0);
     close_braces(&w);
     if (!w.made) {

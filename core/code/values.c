@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-typedef Vec(int32_t) Ids;
+typedef Vec(int32_t) UsedIds;
 
 static const char *wanted_name(const Session *session, Arena *arena, int32_t tensor)
 {
@@ -36,9 +36,9 @@ static bool is_shown(const Session *session, int32_t tensor)
 }
 
 /* In the order of ids, which is the file's. */
-static Ids list_parameters(const Session *session, Arena *arena)
+static UsedIds list_parameters(const Session *session, Arena *arena)
 {
-    Ids out = {0};
+    UsedIds out = {0};
     const Graph *graph = session->graph;
     for (int32_t t = 0; t < graph->n_tensors; t++)
         if (is_shown(session, t) && tensor_is_parameter(session->inferred, t) &&
@@ -47,9 +47,9 @@ static Ids list_parameters(const Session *session, Arena *arena)
     return out;
 }
 
-static Ids list_made(const Session *session, Arena *arena)
+static UsedIds list_made(const Session *session, Arena *arena)
 {
-    Ids out = {0};
+    UsedIds out = {0};
     const Inferred *inferred = session->inferred;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
@@ -65,7 +65,7 @@ static Ids list_made(const Session *session, Arena *arena)
 Values values_of(const Session *session, Arena *arena)
 {
     const Graph *graph = session->graph;
-    Ids parameters = list_parameters(session, arena), made = list_made(session, arena);
+    UsedIds parameters = list_parameters(session, arena), made = list_made(session, arena);
     Intern *taken = intern_new(arena);
     const char **name = arena_array(arena, const char *, graph->n_tensors);
 

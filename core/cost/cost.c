@@ -125,13 +125,13 @@ typedef struct {
     const Plan *plan;
     KnownSpace *space; /* by op space */
     int64_t *elements; /* on rank 0, by sharding; -1: not known */
-} Known;
+} KnownWork;
 
-static Known known_new(Arena *scratch, const Plan *plan)
+static KnownWork known_new(Arena *scratch, const Plan *plan)
 {
     int32_t n_shardings = shardings_count(plan->shardings), n_spaces = plan->inferred->n_spaces;
-    Known known = {plan, arena_array(scratch, KnownSpace, n_spaces),
-                   arena_array(scratch, int64_t, n_shardings)};
+    KnownWork known = {plan, arena_array(scratch, KnownSpace, n_spaces),
+                       arena_array(scratch, int64_t, n_shardings)};
     for (int i = 0; i < n_spaces; i++)
         known.space[i] = (KnownSpace){-1, -1, 0};
     for (int i = 0; i < n_shardings; i++)
@@ -139,7 +139,7 @@ static Known known_new(Arena *scratch, const Plan *plan)
     return known;
 }
 
-static Work known_work(const Known *known, int32_t op)
+static Work known_work(const KnownWork *known, int32_t op)
 {
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
     if (space->work < 0)
@@ -147,7 +147,7 @@ static Work known_work(const Known *known, int32_t op)
     return (Work)space->work;
 }
 
-static double known_flops(const Known *known, int32_t op)
+static double known_flops(const KnownWork *known, int32_t op)
 {
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
     int32_t cut = known->plan->propagated->cut[op];
@@ -158,7 +158,7 @@ static double known_flops(const Known *known, int32_t op)
     return space->flops;
 }
 
-static int64_t known_bytes(const Known *known, int32_t tensor, int32_t sharding)
+static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t sharding)
 {
     const Plan *plan = known->plan;
     if (sharding < 0)
@@ -170,7 +170,7 @@ static int64_t known_bytes(const Known *known, int32_t tensor, int32_t sharding)
 }
 
 /* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
-static int64_t op_bytes_local(const Known *known, int32_t op, Work work)
+static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
 {
     const Plan *plan = known->plan;
     const Graph *graph = plan->inferred->graph;
@@ -239,7 +239,7 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
     return out;
 }
 
-static OpCost cost_of(const Known *known, int32_t op)
+static OpCost cost_of(const KnownWork *known, int32_t op)
 {
     const Plan *plan = known->plan;
     OpCost cost = {.work = known_work(known, op)};
@@ -262,7 +262,7 @@ OpCost op_cost(const Plan *plan, int32_t op)
     if (inferred_is_host(plan->inferred, op))
         return (OpCost){.work = WORK_VIEW};
     Arena *scratch = arena_new();
-    Known known = known_new(scratch, plan);
+    KnownWork known = known_new(scratch, plan);
     OpCost cost = cost_of(&known, op);
     arena_free(scratch);
     return cost;
@@ -452,7 +452,7 @@ static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wir
 {
     const Inferred *inferred = plan->inferred;
     Arena *scratch = arena_new();
-    Known known = known_new(scratch, plan);
+    KnownWork known = known_new(scratch, plan);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         OpCost cost = cost_of(&known, op);

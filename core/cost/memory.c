@@ -20,13 +20,13 @@ typedef struct {
     bool filled : 1;     /* by a step of a reshard, at moment `first` */
     bool in_between : 1; /* two steps of a reshard: nobody reads it later */
     bool kept : 1;       /* to the end */
-} Span;
+} LiveSpan;
 
 typedef struct MemoryAccount {
     Arena *arena; /* it lives there */
     const Plan *plan;
     const Graph *graph;
-    Vec(Span) spans;
+    Vec(LiveSpan) spans;
     int32_t *of_tensor; /* its first span, or -1 */
     int now;
     int *end; /* per place: its last moment */
@@ -37,28 +37,28 @@ typedef struct MemoryAccount {
 typedef struct {
     int32_t tensor, sharding;
     int devices;
-} Held;
+} HeldValue;
 
-static Span *span_at(const Account *a, int32_t at)
+static LiveSpan *span_at(const Account *a, int32_t at)
 {
     assert(a->spans.at && 0 <= at && at < a->spans.n);
     return &a->spans.at[at];
 }
 
-static int32_t begin_span(Account *a, Held value)
+static int32_t begin_span(Account *a, HeldValue value)
 {
-    Span span = {.tensor = value.tensor,
-                 .sharding = value.sharding,
-                 .devices = (int16_t)value.devices,
-                 .first = a->now,
-                 .last = a->now,
-                 .next = a->of_tensor[value.tensor]};
+    LiveSpan span = {.tensor = value.tensor,
+                     .sharding = value.sharding,
+                     .devices = (int16_t)value.devices,
+                     .first = a->now,
+                     .last = a->now,
+                     .next = a->of_tensor[value.tensor]};
     vec_push_own(a->arena, &a->spans, span);
     a->of_tensor[value.tensor] = a->spans.n - 1;
     return a->spans.n - 1;
 }
 
-static int32_t find_span(const Account *a, Held value)
+static int32_t find_span(const Account *a, HeldValue value)
 {
     int32_t at = a->of_tensor[value.tensor];
     while (at >= 0 && (span_at(a, at)->sharding != value.sharding ||
@@ -69,22 +69,22 @@ static int32_t find_span(const Account *a, Held value)
 
 /* Steps of the reshard that gives the value: each fills one copy from the one before. -1: what it
  * begins with is not there. */
-static int32_t move_span(Account *a, Held value)
+static int32_t move_span(Account *a, HeldValue value)
 {
     int32_t r = reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices);
     if (r < 0)
         return -1;
     const Reshard *reshard = &a->plan->moved->reshards[r];
     const ReshardPath *path = reshard->path;
-    Held from = {value.tensor, reshard->from, reshard->from_devices};
+    HeldValue from = {value.tensor, reshard->from, reshard->from_devices};
     int32_t at = find_span(a, from);
     if (at < 0 && reshard->from_devices != value.devices)
         at = move_span(a, from);
     for (int i = 0; at >= 0 && i < path->n_steps; i++) {
         a->now++;
         span_at(a, at)->last = a->now;
-        at =
-            begin_span(a, (Held){value.tensor, path->step[i].to, reshard_step_devices(reshard, i)});
+        at = begin_span(
+            a, (HeldValue){value.tensor, path->step[i].to, reshard_step_devices(reshard, i)});
         span_at(a, at)->filled = true;
         span_at(a, at)->in_between = i + 1 < path->n_steps;
     }
@@ -92,7 +92,7 @@ static int32_t move_span(Account *a, Held value)
 }
 
 /* The span that an operand is read from; -1 for what has no sharding. */
-static int32_t read_span(Account *a, Held value)
+static int32_t read_span(Account *a, HeldValue value)
 {
     if (value.tensor < 0 || value.sharding < 0)
         return -1;
@@ -109,7 +109,7 @@ static int32_t read_span(Account *a, Held value)
 /* A parameter or graph input, wherever it lies; nowhere when nobody reads it. */
 static void add_source(Account *a, int32_t tensor)
 {
-    Held value = {tensor, a->plan->moved->sharding[tensor], 0};
+    HeldValue value = {tensor, a->plan->moved->sharding[tensor], 0};
     for (int at = 0; (value.devices = stage_given_on(a->plan, tensor, &at)) >= 0;)
         if (find_span(a, value) < 0)
             begin_span(a, value);
@@ -130,8 +130,8 @@ static void add_op(Account *a, int32_t op)
     int32_t *read = arena_array(a->arena, int32_t, at->n_inputs);
     int devices = plan_devices(a->plan, op);
     for (int i = 0; i < at->n_inputs; i++)
-        read[i] = read_span(
-            a, (Held){op_inputs(a->graph, op)[i], a->plan->moved->need[at->input + i], devices});
+        read[i] = read_span(a, (HeldValue){op_inputs(a->graph, op)[i],
+                                           a->plan->moved->need[at->input + i], devices});
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
         if (read[i] >= 0)
@@ -139,12 +139,12 @@ static void add_op(Account *a, int32_t op)
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->moved->made[tensor] >= 0)
-            begin_span(a, (Held){tensor, a->plan->moved->made[tensor], devices});
+            begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices});
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->moved->made[tensor] != a->plan->moved->sharding[tensor])
-            move_span(a, (Held){tensor, a->plan->moved->sharding[tensor], devices});
+            move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices});
     }
 }
 
@@ -155,12 +155,12 @@ static void keep_to_end(Account *a)
         int32_t tensor = a->graph->outputs[i], maker = a->graph->tensors[tensor].maker;
         bool made = maker >= 0 && !tensor_is_known(a->plan->inferred, tensor);
         int devices = made ? plan_devices(a->plan, maker) : 0;
-        int32_t at = read_span(a, (Held){tensor, a->plan->moved->sharding[tensor], devices});
+        int32_t at = read_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices});
         if (at >= 0)
             span_at(a, at)->kept = true;
     }
     for (int i = 0; i < a->spans.n; i++) {
-        Span *span = span_at(a, i);
+        LiveSpan *span = span_at(a, i);
         span->kept |= span->first == 0;
         if (span->kept)
             span->last = a->now;
@@ -211,19 +211,19 @@ typedef struct {
     const Plan *plan;
     int64_t rank;
     int64_t *elements; /* -1: not counted yet */
-} Parts;
+} PartSizes;
 
-static Parts parts_new(Arena *arena, const Plan *plan, int64_t rank)
+static PartSizes parts_new(Arena *arena, const Plan *plan, int64_t rank)
 {
     int n = shardings_count(plan->shardings);
-    Parts parts = {plan, rank, arena_array(arena, int64_t, n)};
+    PartSizes parts = {plan, rank, arena_array(arena, int64_t, n)};
     for (int i = 0; i < n; i++)
         parts.elements[i] = -1;
     return parts;
 }
 
 /* Of a rank where the value is. */
-static int64_t part_bytes(const Parts *parts, const Span *span)
+static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
 {
     const Plan *plan = parts->plan;
     int64_t *elements = &parts->elements[span->sharding];
@@ -233,7 +233,7 @@ static int64_t part_bytes(const Parts *parts, const Span *span)
     return dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements);
 }
 
-static bool has_span(const Parts *parts, const Span *span)
+static bool has_span(const PartSizes *parts, const LiveSpan *span)
 {
     const Plan *plan = parts->plan;
     return submesh_has(plan->mesh, plan->decided->submeshes[span->devices], parts->rank);
@@ -242,10 +242,10 @@ static bool has_span(const Parts *parts, const Span *span)
 /* Live bytes at each moment. */
 static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
 {
-    Parts parts = parts_new(scratch, a->plan, rank);
+    PartSizes parts = parts_new(scratch, a->plan, rank);
     int64_t *live = arena_array(scratch, int64_t, (int64_t)a->now + 2);
     for (int i = 0; i < a->spans.n; i++) {
-        const Span *span = span_at(a, i);
+        const LiveSpan *span = span_at(a, i);
         int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
         live[span->first] += bytes;
         live[span->last + 1] -= bytes;
@@ -286,7 +286,7 @@ MemoryUse memory_use_of(Arena *arena, const Account *a, int64_t rank)
 const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank)
 {
     Arena *scratch = arena_new();
-    Parts parts = parts_new(scratch, a->plan, rank);
+    PartSizes parts = parts_new(scratch, a->plan, rank);
     const int64_t *sum = sum_spans(scratch, a, rank);
     const MemoryClass *class = memory_classes(scratch, a->plan->inferred);
     ClassBytes *live = arena_array(scratch, ClassBytes, (int64_t)a->now + 2);
@@ -294,7 +294,7 @@ const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank
     ClassBytes *out = arena_array(arena, ClassBytes, n);
 
     for (int i = 0; i < a->spans.n; i++) {
-        const Span *span = span_at(a, i);
+        const LiveSpan *span = span_at(a, i);
         int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
         int from = span->in_between ? span->last + 1 : span->first + span->filled;
         live[span->first].of[MEMORY_BUFFER] += bytes; /* as long as it is being filled */
@@ -362,7 +362,7 @@ static int place_of(const Account *a, int moment)
     return first;
 }
 
-static LiveValue live_value(const Account *a, const Parts *parts, const Span *span,
+static LiveValue live_value(const Account *a, const PartSizes *parts, const LiveSpan *span,
                             MemoryClass class, int moment)
 {
     LiveValue value = {.tensor = span->tensor, .sharding = span->sharding, .class = class};
@@ -390,15 +390,15 @@ LiveSet memory_live_of(Arena *arena, const Account *a, int64_t rank, int place)
     Arena *scratch = arena_new();
     int moment = fullest_moment(a, sum_spans(scratch, a, rank), place);
     const MemoryClass *class = memory_classes(scratch, a->plan->inferred);
-    const Parts parts[2] = {parts_new(scratch, a->plan, rank),
-                            parts_new(scratch, a->plan, a->plan->mesh->n_devices - 1)};
+    const PartSizes parts[2] = {parts_new(scratch, a->plan, rank),
+                                parts_new(scratch, a->plan, a->plan->mesh->n_devices - 1)};
     LiveSet set = {0};
     int n_alive = 0;
     for (int i = 0; i < a->spans.n; i++) /* on some rank */
         n_alive += span_at(a, i)->first <= moment && moment <= span_at(a, i)->last;
     LiveValue *at = arena_array(arena, LiveValue, n_alive);
     for (int i = 0; i < a->spans.n; i++) {
-        const Span *span = span_at(a, i);
+        const LiveSpan *span = span_at(a, i);
         if (moment < span->first || span->last < moment || !has_span(&parts[0], span))
             continue;
         LiveValue value = live_value(a, parts, span, class[span->tensor], moment);

@@ -32,9 +32,9 @@ typedef struct {
     const Inferred *inferred;
     MemoryClass *class;
     bool *has_role; /* per tensor */
-} Roles;
+} OptimizerRoles;
 
-static void set_role(Roles *roles, int32_t tensor, char letter)
+static void set_role(OptimizerRoles *roles, int32_t tensor, char letter)
 {
     if (tensor < 0 || letter == '-' || roles->has_role[tensor] ||
         roles->class[tensor] == MEMORY_CONSTANT)
@@ -46,7 +46,8 @@ static void set_role(Roles *roles, int32_t tensor, char letter)
 }
 
 /* `each` tensors a letter; the last letter holds for all that follow. */
-static void set_roles(Roles *roles, const int32_t *tensor, int n, const char *letters, int each)
+static void set_roles(OptimizerRoles *roles, const int32_t *tensor, int n, const char *letters,
+                      int each)
 {
     int n_letters = (int)strlen(letters);
     for (int i = 0; i < n && n_letters > 0; i++) {
@@ -55,7 +56,7 @@ static void set_roles(Roles *roles, const int32_t *tensor, int n, const char *le
     }
 }
 
-static void read_optimizer(Roles *roles, int32_t op, size_t row)
+static void read_optimizer(OptimizerRoles *roles, int32_t op, size_t row)
 {
     const Graph *graph = roles->inferred->graph;
     const GraphOp *at = &graph->ops[op];
@@ -66,7 +67,7 @@ static void read_optimizer(Roles *roles, int32_t op, size_t row)
     set_roles(roles, op_outputs(graph, op), at->n_outputs, optimizers[row].makes, each);
 }
 
-static void read_optimizers(Roles *roles)
+static void read_optimizers(OptimizerRoles *roles)
 {
     const Graph *graph = roles->inferred->graph;
     enum { N_ROWS = sizeof optimizers / sizeof *optimizers };
@@ -96,9 +97,9 @@ static MemoryClass class_without_role(const Inferred *inferred, int32_t tensor)
 const MemoryClass *memory_classes(Arena *arena, const Inferred *inferred)
 {
     int n = inferred->graph->n_tensors;
-    Roles roles = {.inferred = inferred,
-                   .class = arena_array(arena, MemoryClass, n),
-                   .has_role = arena_array(arena, bool, n)};
+    OptimizerRoles roles = {.inferred = inferred,
+                            .class = arena_array(arena, MemoryClass, n),
+                            .has_role = arena_array(arena, bool, n)};
     for (int32_t t = 0; t < n; t++)
         roles.class[t] = class_without_role(inferred, t);
     read_optimizers(&roles);

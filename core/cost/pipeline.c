@@ -91,9 +91,9 @@ typedef struct {
     AtomSet fixed;
     int32_t n;     /* classes */
     int32_t *lane; /* per class: by the devices that contain it; 0: none do */
-} Classes;
+} LaneClasses;
 
-static int32_t class_of(const Classes *classes, int64_t position)
+static int32_t class_of(const LaneClasses *classes, int64_t position)
 {
     const Mesh *mesh = classes->plan->mesh;
     int64_t id = 0;
@@ -103,18 +103,18 @@ static int32_t class_of(const Classes *classes, int64_t position)
     return (int32_t)id;
 }
 
-static int64_t classes_in(const Classes *classes, SubMesh sub)
+static int64_t classes_in(const LaneClasses *classes, SubMesh sub)
 {
     return mesh_atoms_size(classes->plan->mesh, classes->fixed & ~sub.fixed);
 }
 
-static int32_t class_in(const Classes *classes, SubMesh sub, int64_t i)
+static int32_t class_in(const LaneClasses *classes, SubMesh sub, int64_t i)
 {
     return class_of(
         classes, mesh_group_member(classes->plan->mesh, classes->fixed & ~sub.fixed, sub.first, i));
 }
 
-static void split_by(Classes *classes, Intern *lanes, int16_t devices)
+static void split_by(LaneClasses *classes, Intern *lanes, int16_t devices)
 {
     SubMesh sub = classes->plan->decided->submeshes[devices];
     int64_t n = classes_in(classes, sub);
@@ -126,7 +126,7 @@ static void split_by(Classes *classes, Intern *lanes, int16_t devices)
 }
 
 /* Numbers the lanes in the order of the mesh, and counts their devices. */
-static int32_t number_lanes(Classes *classes, int n_keys, int32_t *n_devices)
+static int32_t number_lanes(LaneClasses *classes, int n_keys, int32_t *n_devices)
 {
     int32_t *number = arena_array(classes->scratch, int32_t, n_keys + 1), n = 0;
     int32_t each = (int32_t)(classes->plan->mesh->n_devices / classes->n);
@@ -143,7 +143,7 @@ static int32_t number_lanes(Classes *classes, int n_keys, int32_t *n_devices)
 }
 
 /* The lanes of a part of the mesh, each once. */
-static int list_lanes(const Classes *classes, SubMesh sub, bool *seen, int32_t *out)
+static int list_lanes(const LaneClasses *classes, SubMesh sub, bool *seen, int32_t *out)
 {
     int64_t n = classes_in(classes, sub);
     int n_out = 0;
@@ -158,10 +158,10 @@ static int list_lanes(const Classes *classes, SubMesh sub, bool *seen, int32_t *
     return n_out;
 }
 
-static Classes classes_of(const Plan *plan, Arena *scratch, int *n_keys)
+static LaneClasses classes_of(const Plan *plan, Arena *scratch, int *n_keys)
 {
     const Stages *stages = plan->decided->stages;
-    Classes classes = {.plan = plan, .scratch = scratch};
+    LaneClasses classes = {.plan = plan, .scratch = scratch};
     Intern *keys = intern_new(scratch);
     bool *done = arena_array(scratch, bool, plan->decided->n_submeshes);
     for (int s = 0; s < stages->n; s++)
@@ -181,7 +181,7 @@ static const Lanes *lanes_of(const Plan *plan, Arena *scratch)
 {
     const Stages *stages = plan->decided->stages;
     int n_keys;
-    Classes classes = classes_of(plan, scratch, &n_keys);
+    LaneClasses classes = classes_of(plan, scratch, &n_keys);
     Lanes *lanes = arena_make(plan->arena, Lanes);
     int32_t *n_devices = arena_array(plan->arena, int32_t, n_keys);
     int32_t *first = arena_array(plan->arena, int32_t, stages->n + 1);

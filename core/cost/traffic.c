@@ -16,34 +16,34 @@ typedef struct {
     void *context;
     int64_t n;
     int64_t *position; /* in the mesh, by device number */
-} GroupFlow;
+} GroupTraffic;
 
 static int64_t node_of(const Plan *plan, int64_t position)
 {
     return mesh_device(plan->mesh, position) / plan->machine->devices_per_node;
 }
 
-static void send(const GroupFlow *at, int64_t from, int64_t to, double bytes)
+static void send(const GroupTraffic *at, int64_t from, int64_t to, double bytes)
 {
     if (bytes > 0)
         at->visit(at->context, at->position[from], to < 0 ? TRAFFIC_SWITCH : at->position[to],
                   bytes);
 }
 
-static void flow_ring(const GroupFlow *at)
+static void send_ring(const GroupTraffic *at)
 {
     for (int64_t i = 0; i < at->n; i++)
         send(at, i, (i + 1) % at->n, (double)at->step->wire_bytes);
 }
 
-static void both_ways(const GroupFlow *at, int64_t a, int64_t b, double bytes)
+static void both_ways(const GroupTraffic *at, int64_t a, int64_t b, double bytes)
 {
     send(at, a, b, bytes);
     send(at, b, a, bytes);
 }
 
 /* First ranks of the nodes the group is on; how many. */
-static int64_t list_heads(const GroupFlow *at, int64_t *heads)
+static int64_t list_heads(const GroupTraffic *at, int64_t *heads)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < at->n; i++)
@@ -53,7 +53,7 @@ static int64_t list_heads(const GroupFlow *at, int64_t *heads)
 }
 
 /* Two binary trees over the nodes, half of the bytes each: a heap, and the same from the end. */
-static void flow_between_nodes(const GroupFlow *at)
+static void send_between_nodes(const GroupTraffic *at)
 {
     Arena *scratch = arena_new();
     int64_t *heads = arena_array(scratch, int64_t, at->n), m = list_heads(at, heads);
@@ -65,12 +65,12 @@ static void flow_between_nodes(const GroupFlow *at)
     arena_free(scratch);
 }
 
-static void flow_tree(const GroupFlow *at)
+static void send_tree(const GroupTraffic *at)
 {
     for (int64_t i = 1; i < at->n; i++)
         if (node_of(at->plan, at->position[i]) == node_of(at->plan, at->position[i - 1]))
             both_ways(at, i, i - 1, (double)at->step->bytes);
-    flow_between_nodes(at);
+    send_between_nodes(at);
 }
 
 double traffic_switch_bytes(const Step *step, int64_t n)
@@ -81,13 +81,13 @@ double traffic_switch_bytes(const Step *step, int64_t n)
     return step->kind == STEP_REDUCE_SCATTER ? bytes * (double)(n - 1) / (double)n : bytes;
 }
 
-static void flow_switch(const GroupFlow *at)
+static void send_switch(const GroupTraffic *at)
 {
     for (int64_t i = 0; i < at->n; i++)
         send(at, i, TRAFFIC_SWITCH, traffic_switch_bytes(at->step, at->n));
 }
 
-static void flow_pat(const GroupFlow *at)
+static void send_pat(const GroupTraffic *at)
 {
     double part = (double)at->step->bytes / (double)at->n;
     for (int64_t apart = 1; apart < at->n; apart *= 2) {
@@ -97,7 +97,7 @@ static void flow_pat(const GroupFlow *at)
     }
 }
 
-static void flow_pairwise(const GroupFlow *at)
+static void send_pairwise(const GroupTraffic *at)
 {
     double each = (double)at->step->bytes / (double)at->n;
     for (int64_t i = 0; i < at->n; i++)
@@ -122,7 +122,7 @@ static int32_t part_of(Intern *parts, const Sharding *sharding, const Mesh *mesh
 
 /* Each rank's part goes to the first that wants it and has not been served. Both shardings have the
  * same parts, in the same digits. */
-static void flow_permute(const GroupFlow *at)
+static void send_permute(const GroupTraffic *at)
 {
     Arena *scratch = arena_new();
     const Mesh *mesh = at->plan->mesh;
@@ -157,37 +157,37 @@ static bool starts(const char *text, const char *head)
     return str_starts(str_from(text), str_from(head));
 }
 
-static void flow_group(const GroupFlow *at, const char *algorithm)
+static void send_group(const GroupTraffic *at, const char *algorithm)
 {
     if (at->step->kind == STEP_PERMUTE)
-        flow_permute(at);
+        send_permute(at);
     else if (at->step->kind == STEP_ALL_TO_ALL)
-        flow_pairwise(at);
+        send_pairwise(at);
     else if (starts(algorithm, "tree"))
-        flow_tree(at);
+        send_tree(at);
     else if (starts(algorithm, "NVLS"))
-        flow_switch(at);
+        send_switch(at);
     else if (starts(algorithm, "PAT"))
-        flow_pat(at);
+        send_pat(at);
     else
-        flow_ring(at);
+        send_ring(at);
     if (starts(algorithm, "NVLS tree"))
-        flow_between_nodes(at);
+        send_between_nodes(at);
 }
 
 /* ---- all groups ---- */
 
 typedef struct {
     int64_t device, position;
-} Member;
+} GroupMember;
 
 static int by_device(const void *a, const void *b)
 {
-    const Member *x = a, *y = b;
+    const GroupMember *x = a, *y = b;
     return x->device < y->device ? -1 : x->device > y->device;
 }
 
-static void list_members(GroupFlow *at, Member *members, int64_t base)
+static void list_members(GroupTraffic *at, GroupMember *members, int64_t base)
 {
     const Mesh *mesh = at->plan->mesh;
     for (int64_t i = 0; i < at->n; i++) {
@@ -201,7 +201,7 @@ static void list_members(GroupFlow *at, Member *members, int64_t base)
 
 /* Each device of the readers gets its part from its twin of the makers, or equal shares of it from
  * those that hold them. */
-static void flow_send(const GroupFlow *at, SubMesh makers, SubMesh readers)
+static void send_send(const GroupTraffic *at, SubMesh makers, SubMesh readers)
 {
     const Mesh *mesh = at->plan->mesh;
     const Sharding *from = shardings_at(at->plan->shardings, at->step->from);
@@ -216,28 +216,28 @@ static void flow_send(const GroupFlow *at, SubMesh makers, SubMesh readers)
     }
 }
 
-void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
-                   void *context)
+void traffic_transfers(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
+                       void *context)
 {
     const Mesh *mesh = plan->mesh;
     const Step *step = &reshard->path->step[s];
     SubMesh devices = plan->decided->submeshes[reshard_step_devices(reshard, s)];
-    GroupFlow at = {.plan = plan, .step = step, .visit = visit, .context = context};
+    GroupTraffic at = {.plan = plan, .step = step, .visit = visit, .context = context};
     at.n = mesh_atoms_size(mesh, step->atoms);
     if (step->kind == STEP_SEND)
-        flow_send(&at, plan->decided->submeshes[reshard->from_devices], devices);
+        send_send(&at, plan->decided->submeshes[reshard->from_devices], devices);
     if (step->kind == STEP_SEND || step->kind == STEP_SLICE || at.n < 2)
         return;
     Arena *scratch = arena_new();
     at.position = arena_array(scratch, int64_t, at.n);
-    Member *members = arena_array(scratch, Member, at.n);
+    GroupMember *members = arena_array(scratch, GroupMember, at.n);
     AtomSet others = submesh_free(mesh, (SubMesh){.fixed = step->atoms | devices.fixed});
     int64_t n_groups = mesh_atoms_size(mesh, others);
     const char *algorithm =
         price_step(plan->machine, mesh, step->kind, step->atoms, step->bytes).algorithm;
     for (int64_t g = 0; g < n_groups; g++) {
         list_members(&at, members, mesh_group_member(mesh, others, devices.first, g));
-        flow_group(&at, algorithm);
+        send_group(&at, algorithm);
     }
     arena_free(scratch);
 }
@@ -334,7 +334,7 @@ Traffic traffic_of_plan(Arena *arena, const Plan *plan, int n_buckets)
             int32_t id = intern_put(counts.atoms, &step->atoms, sizeof step->atoms);
             if (id == axes.n)
                 vec_push(arena, &axes, (AxisTraffic){.atoms = step->atoms});
-            traffic_flows(plan, reshard, s, add_to_links, &sum);
+            traffic_transfers(plan, reshard, s, add_to_links, &sum);
             assert(axes.at);
             add_links(&axes.at[id].sent, &sum.sum, counts.times.at[p]);
             axes.at[id].us += counts.times.at[p] * step->us;

@@ -32,8 +32,8 @@ typedef void TrafficVisit(void *context, int64_t from, int64_t to, double bytes)
 double traffic_switch_bytes(const Step *step, int64_t n);
 
 /* Every flow of one run of the s-th step of a reshard, over all of its groups. Slices have none. */
-void traffic_flows(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
-                   void *context);
+void traffic_transfers(const Plan *plan, const Reshard *reshard, int s, TrafficVisit *visit,
+                       void *context);
 
 /* Bytes of all devices together. */
 typedef struct {

@@ -12,12 +12,12 @@ typedef struct {
     int32_t *parent;   /* the site it has the axis from; itself at a pin */
     int32_t *hops;     /* how far from its pin */
     int32_t *root;     /* and which site that is */
-} Walk;
+} AxisReach;
 
 struct Reasons {
     Arena *arena; /* of what is below; NULL: nothing was asked */
     Sites *sites;
-    Walk walk[MESH_AXES_MAX];
+    AxisReach walk[MESH_AXES_MAX];
 };
 
 Reasons *reasons_new(Arena *arena)
@@ -31,28 +31,28 @@ void reasons_forget(Reasons *reasons)
     *reasons = (Reasons){0};
 }
 
-static bool was_reached(const Walk *walk, int32_t site)
+static bool was_reached(const AxisReach *walk, int32_t site)
 {
     return walk->reached[site >> 6] >> (site & 63) & 1;
 }
 
-static int32_t place_of(const Walk *walk, int32_t site)
+static int32_t place_of(const AxisReach *walk, int32_t site)
 {
     uint64_t below = walk->reached[site >> 6] & (((uint64_t)1 << (site & 63)) - 1);
     return walk->before[site >> 6] + __builtin_popcountll(below);
 }
 
-static int32_t parent_of(const Walk *walk, int32_t site)
+static int32_t parent_of(const AxisReach *walk, int32_t site)
 {
     return walk->parent[place_of(walk, site)];
 }
 
-static int32_t hops_of(const Walk *walk, int32_t site)
+static int32_t hops_of(const AxisReach *walk, int32_t site)
 {
     return walk->hops[place_of(walk, site)];
 }
 
-static int32_t root_of(const Walk *walk, int32_t site)
+static int32_t root_of(const AxisReach *walk, int32_t site)
 {
     return walk->root[place_of(walk, site)];
 }
@@ -67,7 +67,7 @@ typedef struct {
     int32_t *queue;
     int32_t n_queued, at; /* at: the site being left */
     bool through; /* an op whose index dim has not the axis, by a rule of the propagator's own */
-} Search;
+} ChainSearch;
 
 static bool hands_on(const Plan *plan, int32_t tensor, int dim)
 {
@@ -80,7 +80,7 @@ static bool hands_on(const Plan *plan, int32_t tensor, int dim)
     return !given || (plan_pinned(plan, tensor) >> dim & 1);
 }
 
-static void reach(Search *s, int32_t site, int32_t parent)
+static void reach(ChainSearch *s, int32_t site, int32_t parent)
 {
     if (s->parent[site] >= 0)
         return;
@@ -90,7 +90,7 @@ static void reach(Search *s, int32_t site, int32_t parent)
 
 /* From what an op makes into it, or out of it to what it reads. Views of parameters are cut with
  * them whatever the propagator. */
-static bool is_backward(const Search *s, int32_t site, int32_t op)
+static bool is_backward(const ChainSearch *s, int32_t site, int32_t op)
 {
     const Inferred *inferred = s->plan->inferred;
     int32_t from = site_owner(s->sites, s->at), to = site_owner(s->sites, site);
@@ -103,7 +103,7 @@ static bool is_backward(const Search *s, int32_t site, int32_t op)
 /* A parameter hands what is not pinned to its maker only. */
 static void leave(void *context, int32_t site, int32_t op)
 {
-    Search *s = context;
+    ChainSearch *s = context;
     int32_t owner = site_owner(s->sites, s->at);
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
     if (s->plan->propagator->by_op && is_backward(s, site, op))
@@ -114,12 +114,12 @@ static void leave(void *context, int32_t site, int32_t op)
         reach(s, site, s->at);
 }
 
-static bool is_stopped(const Search *s, int32_t i)
+static bool is_stopped(const ChainSearch *s, int32_t i)
 {
     return (i & (LOOK_EVERY - 1)) == 0 && progress_stopped(s->plan->progress);
 }
 
-static void walk_on(Search *s, int32_t from)
+static void walk_on(ChainSearch *s, int32_t from)
 {
     for (int32_t i = from; i < s->n_queued && !is_stopped(s, i); i++) {
         s->at = s->queue[i];
@@ -128,7 +128,7 @@ static void walk_on(Search *s, int32_t from)
 }
 
 /* In program order: what has the axis and was not reached is where an op chose it. */
-static void walk_from_choices(Search *s)
+static void walk_from_choices(ChainSearch *s)
 {
     const Inferred *inferred = s->plan->inferred;
     for (int i = 0; i < inferred->n_program && !is_stopped(s, i); i++) {
@@ -154,10 +154,10 @@ const Sites *plan_sites(const Plan *plan)
 
 /* Sites were queued after those they have the axis from. Nothing is kept of a walk that was
  * stopped. */
-static void keep_walk(Arena *arena, const Search *s, Walk *out)
+static void keep_walk(Arena *arena, const ChainSearch *s, AxisReach *out)
 {
     int32_t n_words = s->sites->n / 64 + 1;
-    Walk walk;
+    AxisReach walk;
     walk.reached = arena_array(arena, uint64_t, n_words);
     walk.before = arena_array(arena, int32_t, n_words);
     walk.parent = arena_array(arena, int32_t, s->n_queued);
@@ -177,16 +177,16 @@ static void keep_walk(Arena *arena, const Search *s, Walk *out)
         *out = walk;
 }
 
-static const Walk *walk_axis(const Plan *plan, int axis)
+static const AxisReach *walk_axis(const Plan *plan, int axis)
 {
     Reasons *r = plan->reasons;
     plan_sites(plan);
-    Walk *walk = &r->walk[axis];
+    AxisReach *walk = &r->walk[axis];
     if (walk->reached)
         return walk;
     int32_t n = r->sites->n;
     Arena *scratch = arena_new();
-    Search s = {.plan = plan, .sites = r->sites};
+    ChainSearch s = {.plan = plan, .sites = r->sites};
     s.parent = arena_array(scratch, int32_t, n);
     memset(s.parent, -1, (size_t)n * sizeof *s.parent);
     s.atoms = mesh_axis_atoms(plan->mesh, axis);
@@ -240,7 +240,7 @@ void reasons_take(const Plan *plan, Reasons *found)
 /* ---- chains ---- */
 
 /* A step to a site: through which op, in which direction. */
-static ReasonStep step_to(const Plan *plan, const Walk *walk, int32_t site)
+static ReasonStep step_to(const Plan *plan, const AxisReach *walk, int32_t site)
 {
     const Sites *sites = plan->reasons->sites;
     int32_t owner = site_owner(sites, site), from = site_owner(sites, parent_of(walk, site));
@@ -277,7 +277,7 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
  * a long chain the steps nearest to the site are listed, and the pin. */
 static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t site)
 {
-    const Walk *walk = walk_axis(plan, axis);
+    const AxisReach *walk = walk_axis(plan, axis);
     ReasonChain chain = {.axis = axis};
     ReasonStep *steps = arena_array(arena, ReasonStep, REASON_STEPS_MAX);
     int at = REASON_STEPS_MAX;
@@ -304,7 +304,7 @@ static void add_step(Arena *arena, ReasonChain *chain, ReasonStep step)
 
 /* The nearest index dim that carries a dim of a tensor whose own site was not reached: a parameter
  * that takes what its uses need, or an op's output that reads otherwise than it flows. */
-static int32_t nearest_index(const Plan *plan, const Walk *walk, AtomSet atoms, int32_t tensor,
+static int32_t nearest_index(const Plan *plan, const AxisReach *walk, AtomSet atoms, int32_t tensor,
                              int dim)
 {
     const Graph *graph = plan->inferred->graph;
@@ -338,7 +338,7 @@ static const Decision *store_pin(const Plan *plan, int32_t tensor, int dim)
 static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tensor, int dim,
                          ReasonChain *out)
 {
-    const Walk *walk = walk_axis(plan, axis);
+    const AxisReach *walk = walk_axis(plan, axis);
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
     int32_t site = site_of_tensor(plan->reasons->sites, tensor, dim);
     const Decision *stored = store_pin(plan, tensor, dim);
@@ -382,7 +382,7 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
         if (space->index[i].role != ROLE_REDUCE ||
             !(cut_atoms(&program_cut(plan, op)->index[i]) & atoms))
             continue;
-        const Walk *walk = walk_axis(plan, axis);
+        const AxisReach *walk = walk_axis(plan, axis);
         int32_t site = site_of_op(plan->reasons->sites, op, i);
         if (!was_reached(walk, site))
             return false;
@@ -431,7 +431,7 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
     for (int axis = 0; cut && axis < plan->mesh->n_axes; axis++) {
         if (!(cut_atoms(&cut->index[index]) & mesh_axis_atoms(plan->mesh, axis)))
             continue;
-        const Walk *walk = walk_axis(plan, axis);
+        const AxisReach *walk = walk_axis(plan, axis);
         int32_t site = site_of_op(plan->reasons->sites, op, index);
         if (was_reached(walk, site))
             (*out)[n++] = chain_to(arena, plan, axis, site);
@@ -442,7 +442,7 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
 bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t op, int dim,
               ReasonChain *out)
 {
-    const Walk *walk = walk_axis(plan, axis);
+    const AxisReach *walk = walk_axis(plan, axis);
     const Sites *sites = plan->reasons->sites;
     int32_t site = op >= 0 ? site_of_op(sites, op, dim) : site_of_tensor(sites, tensor, dim);
     if (!was_reached(walk, site))

@@ -86,11 +86,11 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
     buf_puts(out, "-> ");
     if (step->kind == REASON_BACKWARD || graph->ops[step->op].n_outputs > 1)
         buf_printf(out, "%s ", tensor_name(graph, step->tensor)); /* else the op's only output */
-    bool flows = step->dim >= 0 && plan_flow(plan, step->tensor) >= 0 &&
-                 plan->moved->sharding[step->tensor] != plan_flow(plan, step->tensor);
-    if (flows && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
-                   mesh_axis_atoms(plan->mesh, axis)))
-        format_sharding(plan, plan_flow(plan, step->tensor), out);
+    bool resharded = step->dim >= 0 && plan_reached(plan, step->tensor) >= 0 &&
+                     plan->moved->sharding[step->tensor] != plan_reached(plan, step->tensor);
+    if (resharded && !(cut_atoms(&plan_sharding(plan, step->tensor)->dim[step->dim]) &
+                       mesh_axis_atoms(plan->mesh, axis)))
+        format_sharding(plan, plan_reached(plan, step->tensor), out);
     else
         format_sharding(plan,
                         step->dim < 0 ? plan->moved->made[step->tensor]
@@ -118,13 +118,13 @@ void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char 
 static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
-    int32_t flow = plan_flow(plan, tensor);
+    int32_t reached = plan_reached(plan, tensor);
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
     if (pin) {
         buf_puts(out, ", pinned so by ");
         origin_put_place(&pin->origin, out);
-    } else if (flow >= 0 && !cut_is_whole(&shardings_at(plan->shardings, flow)->dim[dim])) {
+    } else if (reached >= 0 && !cut_is_whole(&shardings_at(plan->shardings, reached)->dim[dim])) {
         buf_puts(out, " as its maker leaves it; its readers take it cut");
     }
 }

@@ -16,8 +16,8 @@ Sites *sites_new(Arena *arena, const Plan *plan)
     int32_t n = 0;
     for (int t = 0; t < graph->n_tensors; t++) {
         sites->tensor[t] = n;
-        if (plan_flow(plan, t) >= 0)
-            n += (int32_t)shardings_at(plan->shardings, plan_flow(plan, t))->n_dims;
+        if (plan_reached(plan, t) >= 0)
+            n += (int32_t)shardings_at(plan->shardings, plan_reached(plan, t))->n_dims;
     }
     sites->tensor[graph->n_tensors] = n;
     for (int op = 0; op < graph->n_ops; op++) {
@@ -39,8 +39,9 @@ bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms)
 {
     int32_t owner = site_owner(sites, site);
     int dim = site_dim(sites, site);
-    const Cut *cut = owner >= 0 ? &shardings_at(plan->shardings, plan_flow(plan, owner))->dim[dim]
-                                : &program_cut(plan, ~owner)->index[dim];
+    const Cut *cut = owner >= 0
+                         ? &shardings_at(plan->shardings, plan_reached(plan, owner))->dim[dim]
+                         : &program_cut(plan, ~owner)->index[dim];
     return (cut_atoms(cut) & atoms) != 0;
 }
 
@@ -93,7 +94,7 @@ static void joined_with_index(const Joints *j, int32_t op, int index)
     const OpSpace *space = program_space(j->plan->inferred, op);
     for (int o = 0; o < space->n_inputs + space->n_outputs; o++) {
         int32_t tensor = op_operand(j->plan->inferred->graph, op, o);
-        if (tensor < 0 || plan_flow(j->plan, tensor) < 0)
+        if (tensor < 0 || plan_reached(j->plan, tensor) < 0)
             continue;
         for (int d = 0; d < space->operand[o].shape.n_dims; d++)
             for (int f = 0; f < space->operand[o].factors[d].n; f++)

@@ -10,11 +10,11 @@ typedef struct {
     AtomSet atoms;
     int32_t *parent, *by, *queue; /* by: the op that joins a site with its parent; -1: a loop */
     int32_t n_queued, at;
-} Walk;
+} StopSearch;
 
 static void found_site(void *context, int32_t site, int32_t op)
 {
-    Walk *walk = context;
+    StopSearch *walk = context;
     if (walk->parent[site] >= 0)
         return;
     walk->parent[site] = walk->at;
@@ -47,18 +47,18 @@ static Stop stop_of_index(const Plan *plan, int32_t op, int index, AtomSet atoms
 /* Why dim d of a tensor takes no cut by these atoms. */
 static Stop stop_of_dim(const Plan *plan, int32_t tensor, int dim, AtomSet atoms, int *other)
 {
-    const Sharding *flow = shardings_at(plan->shardings, plan_flow(plan, tensor));
+    const Sharding *reached = shardings_at(plan->shardings, plan_reached(plan, tensor));
     *other = -1;
     if (plan_pinned(plan, tensor) >> dim & 1)
         return STOP_CLOSED;
-    for (int d = 0; d < flow->n_dims; d++)
-        if (d != dim && (cut_atoms(&flow->dim[d]) & atoms))
+    for (int d = 0; d < reached->n_dims; d++)
+        if (d != dim && (cut_atoms(&reached->dim[d]) & atoms))
             *other = d;
     if (*other >= 0)
         return STOP_TAKEN;
     if (tensor_is_parameter(plan->inferred, tensor))
         return STOP_PARAMETER;
-    return cut_is_whole(&flow->dim[dim]) ? STOP_NESTING : STOP_ORDER;
+    return cut_is_whole(&reached->dim[dim]) ? STOP_NESTING : STOP_ORDER;
 }
 
 static int operand_of(const Plan *plan, int32_t op, int32_t tensor)
@@ -71,7 +71,7 @@ static int operand_of(const Plan *plan, int32_t op, int32_t tensor)
 }
 
 /* The joint at which the axis stops: from a site that has it to one that has not. */
-static WhyNotStop stop_between(const Walk *walk, int32_t has, int32_t not )
+static WhyNotStop stop_between(const StopSearch *walk, int32_t has, int32_t not )
 {
     const Plan *plan = walk->plan;
     const Sites *sites = walk->sites;
@@ -124,7 +124,7 @@ static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
 
 /* ---- the answer ---- */
 
-static int ops_between(const Walk *walk, int32_t site)
+static int ops_between(const StopSearch *walk, int32_t site)
 {
     int n = 0;
     for (int32_t s = walk->parent[site]; s != walk->parent[s]; s = walk->parent[s])
@@ -146,7 +146,7 @@ static bool told_already(const Plan *plan, const WhyNotDim *dim, const WhyNotSto
     return false;
 }
 
-static void find_stops(Arena *arena, Walk *walk, WhyNotDim *out)
+static void find_stops(Arena *arena, StopSearch *walk, WhyNotDim *out)
 {
     const Plan *plan = walk->plan;
     int axis = 0;
@@ -207,7 +207,7 @@ static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDi
 
 /* Where the walk begins: at the dim; when its readers handed the axis to it, but what makes the
  * tensor did not take it, at the maker's index dims, from which the dim itself is the nearest. */
-static void begin_walk(Walk *walk, int32_t tensor, int dim)
+static void begin_walk(StopSearch *walk, int32_t tensor, int dim)
 {
     const Inferred *inferred = walk->plan->inferred;
     int32_t site = site_of_tensor(walk->sites, tensor, dim),
@@ -257,7 +257,7 @@ static void ask_dim(Arena *arena, const Plan *plan, const Sites *sites, int32_t 
         return;
     }
     Arena *scratch = arena_new();
-    Walk walk = {.plan = plan, .sites = sites, .atoms = atoms};
+    StopSearch walk = {.plan = plan, .sites = sites, .atoms = atoms};
     walk.parent = arena_array(scratch, int32_t, sites->n);
     walk.by = arena_array(scratch, int32_t, sites->n);
     walk.queue = arena_array(scratch, int32_t, sites->n);
@@ -273,7 +273,7 @@ WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis
 {
     WhyNot answer = {.tensor = tensor, .axis = axis};
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
-    if (plan->moved->made[tensor] < 0 || plan_flow(plan, tensor) < 0)
+    if (plan->moved->made[tensor] < 0 || plan_reached(plan, tensor) < 0)
         return answer;
     const Sharding *made = shardings_at(plan->shardings, plan->moved->made[tensor]);
     answer.partial = (sharding_partials(made) & atoms) != 0;

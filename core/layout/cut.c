@@ -9,7 +9,7 @@ enum { DIGITS_WORK = DIGITS_MAX * 8 };
 typedef struct {
     int n;
     Digit digit[DIGITS_WORK];
-} Work;
+} DigitList;
 
 static Digit digit_of(int64_t size)
 {
@@ -90,9 +90,9 @@ static bool merge(Digit *major, const Digit *minor, const Mesh *mesh)
 }
 
 /* Canonical form of work. False when it takes more than DIGITS_MAX digits. */
-static bool canonical(const Work *work, const Mesh *mesh, Cut *out)
+static bool canonical(const DigitList *work, const Mesh *mesh, Cut *out)
 {
-    Work merged = {0};
+    DigitList merged = {0};
     for (int i = 0; i < work->n; i++) {
         Digit digit = work->digit[i];
         if (digit.size == 1 && digit.n == 0)
@@ -109,7 +109,7 @@ static bool canonical(const Work *work, const Mesh *mesh, Cut *out)
     return true;
 }
 
-static void work_add(Work *work, const Cut *cut)
+static void work_add(DigitList *work, const Cut *cut)
 {
     for (int i = 0; i < cut->n; i++) {
         assert(work->n < DIGITS_WORK);
@@ -196,7 +196,7 @@ static void blocks_by(const Cut *cut, int n, const Mesh *mesh, Cut *out)
 
 void cut_canonical(Cut *cut, const Mesh *mesh)
 {
-    Work work = {0};
+    DigitList work = {0};
     if (cut_is_blocks(cut)) {
         Cut blocks = *cut;
         blocks_by(&blocks, blocks.digit[0].n, mesh, cut);
@@ -304,10 +304,10 @@ static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, D
 typedef struct {
     Cut left, right;
     int i, j; /* the next digits; both at their ends: all was seen */
-} Walk;
+} DigitPairs;
 
 /* False at the end, and where digits do not nest. */
-static bool walk_next(Walk *walk, const Mesh *mesh, Digit *x, Digit *y)
+static bool walk_next(DigitPairs *walk, const Mesh *mesh, Digit *x, Digit *y)
 {
     if (walk->i == walk->left.n || walk->j == walk->right.n)
         return false;
@@ -332,7 +332,7 @@ static bool walk_next(Walk *walk, const Mesh *mesh, Digit *x, Digit *y)
     return true;
 }
 
-static bool walk_ended(const Walk *walk)
+static bool walk_ended(const DigitPairs *walk)
 {
     return walk->i == walk->left.n && walk->j == walk->right.n;
 }
@@ -346,7 +346,7 @@ static bool digit_refines(const Digit *fine, const Digit *coarse, const Mesh *me
 
 static bool digits_refine(const Cut *fine, const Cut *coarse, const Mesh *mesh)
 {
-    Walk walk = {.left = *fine, .right = *coarse};
+    DigitPairs walk = {.left = *fine, .right = *coarse};
     Digit x, y;
     while (walk_next(&walk, mesh, &x, &y))
         if (!digit_refines(&x, &y, mesh))
@@ -375,9 +375,9 @@ static bool join_digit(const Digit *a, const Digit *b, Digit *out)
     return true;
 }
 
-static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, Work *work)
+static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, DigitList *work)
 {
-    Walk walk = {.left = *a, .right = *b};
+    DigitPairs walk = {.left = *a, .right = *b};
     Digit x, y;
     while (walk_next(&walk, mesh, &x, &y))
         if (!join_digit(&x, &y, &work->digit[work->n++]))
@@ -409,7 +409,7 @@ bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
         *out = cut_refines(a, b, mesh) ? *a : *b;
         return true;
     }
-    Work work = {0};
+    DigitList work = {0};
     Cut joined;
     if (cut_is_blocks(a) || cut_is_blocks(b))
         return false;
@@ -423,7 +423,7 @@ bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out)
 
 bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out)
 {
-    Work work = {0};
+    DigitList work = {0};
     const Cut *blocks = NULL;
     int n_parts = 0;
     for (int i = 0; i < n; i++) {
@@ -455,7 +455,7 @@ void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cu
     bool nests = true;
 
     for (int j = 0; j < n; j++) {
-        Work work = {0};
+        DigitList work = {0};
         int64_t need = sizes[j];
         while (need != 1 && nests) {
             Digit part = digit, rest = digit_of(1);

@@ -16,11 +16,11 @@ typedef struct {
     Placement placements[MESH_AXES_MAX];
     int order[MESH_AXES_MAX]; /* mesh axes in the order they are applied */
     int64_t rvd[DIMS_MAX + 2];
-} Request;
+} LayoutRequest;
 
 /* ---- reading ---- */
 
-static bool read_order(const Json *list, Request *request, Error *err)
+static bool read_order(const Json *list, LayoutRequest *request, Error *err)
 {
     int64_t order[MESH_AXES_MAX] = {0};
     int n_axes = request->mesh->n_axes, n = n_axes;
@@ -41,7 +41,7 @@ static bool read_order(const Json *list, Request *request, Error *err)
 }
 
 /* [R,V,D1..Dn]: the devices are row-major in it, R outermost. */
-static bool read_rvd(const Json *list, Request *request, Error *err)
+static bool read_rvd(const Json *list, LayoutRequest *request, Error *err)
 {
     int n;
     if (!json_read_ints(list, "rvd", DIMS_MAX + 2, request->rvd, &n, err))
@@ -64,7 +64,7 @@ static bool read_rvd(const Json *list, Request *request, Error *err)
 }
 
 /* Refuses what would be too long an answer, before it is made. */
-static bool check_length(const Request *request, Error *err)
+static bool check_length(const LayoutRequest *request, Error *err)
 {
     int64_t n_pieces = 1;
     for (int d = 0; d < request->shape.n_dims; d++) {
@@ -83,7 +83,7 @@ static bool check_length(const Request *request, Error *err)
                       ANSWER_MAX);
 }
 
-static bool read_request(Arena *arena, const Json *json, Request *out, Error *err)
+static bool read_request(Arena *arena, const Json *json, LayoutRequest *out, Error *err)
 {
     if (!json_read_shape(json_get(json, "shape"), &out->shape, err))
         return false;
@@ -101,7 +101,7 @@ static bool read_request(Arena *arena, const Json *json, Request *out, Error *er
 /* ---- answering ---- */
 
 /* The coordinate of a rank in component i of rvd. */
-static int64_t rvd_coord(const Request *request, int i, int64_t rank)
+static int64_t rvd_coord(const LayoutRequest *request, int i, int64_t rank)
 {
     for (int minor = (int)request->shape.n_dims + 1; minor > i; minor--)
         rank /= request->rvd[minor];
@@ -109,7 +109,7 @@ static int64_t rvd_coord(const Request *request, int i, int64_t rank)
     return rank % request->rvd[i];
 }
 
-static bool rank_runs(Arena *arena, const Request *request, int dim, int64_t rank, Runs *out,
+static bool rank_runs(Arena *arena, const LayoutRequest *request, int dim, int64_t rank, Runs *out,
                       Error *err)
 {
     int64_t size = request->shape.dim[dim];
@@ -130,8 +130,8 @@ static Json *runs_json(const Runs *runs)
 }
 
 /* What a rank holds, added to the lists of all ranks; *local is its shape. */
-static bool add_rank(Arena *arena, const Request *request, int64_t rank, Json *answer, Shape *local,
-                     Error *err)
+static bool add_rank(Arena *arena, const LayoutRequest *request, int64_t rank, Json *answer,
+                     Shape *local, Error *err)
 {
     Shape offset = {.n_dims = request->shape.n_dims};
     Json *runs = json_array();
@@ -158,7 +158,7 @@ static bool add_rank(Arena *arena, const Request *request, int64_t rank, Json *a
 bool eval_layout(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)
 {
     (void)verb;
-    Request asked = {0};
+    LayoutRequest asked = {0};
     if (!read_request(arena, request, &asked, err))
         return false;
     json_set(answer, "local_shape", json_array());

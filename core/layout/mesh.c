@@ -74,7 +74,7 @@ typedef struct {
     int64_t size[MESH_AXES_MAX];
     Vec(int32_t) devices;
     uint8_t seen[MESH_DEVICES_MAX / CHAR_BIT];
-} Grid;
+} DeviceLists;
 
 /* Fails at the next token. */
 static bool fail_here(Scan *scan, ErrorKind kind, const char *what)
@@ -85,7 +85,7 @@ static bool fail_here(Scan *scan, ErrorKind kind, const char *what)
     return false;
 }
 
-static bool mark_device(Grid *grid, int64_t device)
+static bool mark_device(DeviceLists *grid, int64_t device)
 {
     uint8_t *byte = &grid->seen[device / CHAR_BIT];
     uint8_t bit = (uint8_t)(1u << (device % CHAR_BIT));
@@ -94,7 +94,7 @@ static bool mark_device(Grid *grid, int64_t device)
     return fresh;
 }
 
-static bool parse_device(Grid *grid, int level)
+static bool parse_device(DeviceLists *grid, int level)
 {
     if (grid->n_levels < 0)
         grid->n_levels = level;
@@ -121,7 +121,7 @@ static bool parse_device(Grid *grid, int level)
 }
 
 /* list = "[" item { "," item } "]"    item = list | device */
-static bool parse_list(Grid *grid, int level)
+static bool parse_list(DeviceLists *grid, int level)
 {
     if (scan_peek(grid->scan) != '[')
         return parse_device(grid, level);
@@ -155,7 +155,7 @@ static bool is_identity(const int32_t *devices, int n)
 /* Reads the lists and adds their levels as axes of these names; without names x0, x1 .. */
 static bool parse_grid(Mesh *mesh, Arena *arena, Scan *scan, const Str *names, int n_names)
 {
-    Grid *grid = arena_make(arena, Grid);
+    DeviceLists *grid = arena_make(arena, DeviceLists);
     grid->arena = arena;
     grid->scan = scan;
     grid->n_levels = -1;
@@ -235,7 +235,7 @@ static bool read_devices(Mesh *mesh, Arena *arena, const Json *list, Error *err)
     if (json_size(list) != mesh->n_devices)
         return error_kind(err, ERROR_RANK, "%d devices for a mesh of %" PRId64, json_size(list),
                           mesh->n_devices);
-    Grid *grid = arena_make(arena, Grid);
+    DeviceLists *grid = arena_make(arena, DeviceLists);
     for (int i = 0; i < json_size(list); i++) {
         int64_t device = json_int(json_at(list, i), -1);
         if (device < 0 || device >= MESH_DEVICES_MAX)

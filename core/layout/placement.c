@@ -261,7 +261,7 @@ typedef struct {
     int64_t left;
     int64_t size; /* of the digit; rests only */
     int atom;     /* or: */
-} Element;
+} RadixElement;
 
 enum { ATOM_REST = -1, ATOM_HOLE = -2 };
 
@@ -270,7 +270,7 @@ enum { ELEMENTS_MAX = ATOMS_MAX + DIGITS_MAX + MESH_AXES_MAX };
 
 typedef struct {
     int n;
-    Element at[ELEMENTS_MAX];
+    RadixElement at[ELEMENTS_MAX];
 } Radix;
 
 static int64_t divide_up(int64_t size, int64_t n)
@@ -288,10 +288,10 @@ static Radix radix_of(const Cut *cut, const Mesh *mesh)
         int64_t n = 1;
         for (int i = 0; i < digit->n; i++) {
             int64_t size = mesh->atoms[digit->atom[i]].size;
-            radix.at[radix.n++] = (Element){.left = size, .atom = digit->atom[i]};
+            radix.at[radix.n++] = (RadixElement){.left = size, .atom = digit->atom[i]};
             n *= size;
         }
-        radix.at[radix.n++] = (Element){divide_up(digit->size, n), digit->size, ATOM_REST};
+        radix.at[radix.n++] = (RadixElement){divide_up(digit->size, n), digit->size, ATOM_REST};
     }
     return radix;
 }
@@ -310,7 +310,7 @@ static bool apply_axis(Radix *radix, const MeshAxis *axis, int i)
     for (int k = 0; k < axis->n_atoms; i++) {
         if (i == radix->n)
             return false;
-        Element *element = &radix->at[i];
+        RadixElement *element = &radix->at[i];
         if (element->atom == axis->atom + k) {
             element->left = 1;
             k++;
@@ -328,7 +328,7 @@ static bool axis_placement(Radix *radix, bool even, const Mesh *mesh, int axis, 
     bool blocks = true; /* all that is left before the axis is digits that nobody cuts */
     int i = 0;
     for (; i < radix->n && radix->at[i].atom != mesh->axes[axis].atom; i++) {
-        const Element *element = &radix->at[i];
+        const RadixElement *element = &radix->at[i];
         if (element->left == 1)
             continue;
         blocks &= element->atom == ATOM_REST && (i == 0 || radix->at[i - 1].atom == ATOM_REST);
@@ -375,7 +375,7 @@ static bool is_even_rest(const Radix *radix, int i, const Mesh *mesh)
  * -1 when it cannot be. A rest that cannot be split keeps a hole for the axis that is to cut it. */
 static int split_element(Radix *radix, int i, int64_t major, const Mesh *mesh)
 {
-    Element *element = &radix->at[i];
+    RadixElement *element = &radix->at[i];
     bool divides = element->left % major == 0;
     if (element->atom == ATOM_HOLE && !divides)
         return -1;
@@ -383,10 +383,10 @@ static int split_element(Radix *radix, int i, int64_t major, const Mesh *mesh)
     int64_t minor = divide_up(element->left, major), size = element->size;
 
     make_room(radix, i, 1);
-    radix->at[i] = (Element){.left = major, .atom = ATOM_HOLE};
+    radix->at[i] = (RadixElement){.left = major, .atom = ATOM_HOLE};
     radix->at[i + 1].left = minor;
     if (splits) {
-        radix->at[i] = (Element){major, size / minor, ATOM_REST};
+        radix->at[i] = (RadixElement){major, size / minor, ATOM_REST};
         radix->at[i + 1].size = minor;
     }
     return i + 1;
@@ -428,7 +428,7 @@ static bool cut_from(Radix *radix, int i, const Mesh *mesh, int atom, int end)
     while (atom < end) {
         i = skip_done(radix, i);
         int64_t n = mesh_atoms_size(mesh, ((AtomSet)1 << end) - ((AtomSet)1 << atom));
-        Element *element = &radix->at[i];
+        RadixElement *element = &radix->at[i];
         int n_taken = end - atom;
         if (element->left % n != 0) {
             int fits = atoms_of_product(mesh, atom, end, element->left);
@@ -441,7 +441,7 @@ static bool cut_from(Radix *radix, int i, const Mesh *mesh, int atom, int end)
         element->left = divide_up(element->left, taken);
         make_room(radix, i, n_taken);
         for (int k = 0; k < n_taken; k++)
-            radix->at[i + k] = (Element){.left = 1, .atom = atom + k};
+            radix->at[i + k] = (RadixElement){.left = 1, .atom = atom + k};
         atom += n_taken;
         i += n_taken;
     }
@@ -456,7 +456,7 @@ static bool radix_cut(const Radix *radix, const Mesh *mesh, Cut *out)
     Digit digit = {0};
     int n = 0;
     for (int i = 0; i < radix->n; i++) {
-        const Element *element = &radix->at[i];
+        const RadixElement *element = &radix->at[i];
         if (element->atom == ATOM_HOLE) {
             if (element->left != 1)
                 return false;

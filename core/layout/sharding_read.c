@@ -9,29 +9,29 @@ typedef struct {
     const Shape *shape;
     AtomSet used; /* each atom cuts one digit, or is partial, once */
     Sharding *out;
-} Reader;
+} ShardingReader;
 
 /* Axes as they are read, before it is known what they do. */
 typedef struct {
     size_t at; /* place in the text */
     int n;
     uint8_t atom[ATOMS_MAX];
-} AxisList;
+} ReadAxes;
 
 /* Stamps an error that has no place yet. */
-static bool blame(Reader *reader, size_t at)
+static bool blame(ShardingReader *reader, size_t at)
 {
     error_at(reader->scan.err, reader->scan.source, at);
     return false;
 }
 
-static size_t here(Reader *reader)
+static size_t here(ShardingReader *reader)
 {
     scan_peek(&reader->scan);
     return reader->scan.at;
 }
 
-static bool claim(Reader *reader, const AxisList *list)
+static bool claim(ShardingReader *reader, const ReadAxes *list)
 {
     for (int i = 0; i < list->n; i++) {
         AtomSet atom = (AtomSet)1 << list->atom[i];
@@ -46,14 +46,14 @@ static bool claim(Reader *reader, const AxisList *list)
     return true;
 }
 
-static bool set_partial(Reader *reader, const AxisList *list, ReduceOp reduce)
+static bool set_partial(ShardingReader *reader, const ReadAxes *list, ReduceOp reduce)
 {
     for (int i = 0; i < list->n; i++)
         reader->out->partial[list->atom[i]] = (uint8_t)reduce;
     return claim(reader, list);
 }
 
-static bool fail_rank(Reader *reader, size_t at)
+static bool fail_rank(ShardingReader *reader, size_t at)
 {
     error_kind(reader->scan.err, ERROR_RANK, "the tensor has %" PRId64 " dims",
                reader->shape->n_dims);
@@ -62,7 +62,7 @@ static bool fail_rank(Reader *reader, size_t at)
 
 /* Cuts dim d by a list. flat: the chunks are those of all axes at once, as Shardy and JAX have it,
  * which chunks of chunks are only where they are even. */
-static bool set_dim(Reader *reader, int64_t d, const AxisList *list, bool flat)
+static bool set_dim(ShardingReader *reader, int64_t d, const ReadAxes *list, bool flat)
 {
     if (d >= reader->shape->n_dims)
         return fail_rank(reader, list->at);
@@ -81,9 +81,9 @@ static bool set_dim(Reader *reader, int64_t d, const AxisList *list, bool flat)
 /* ---- ours: 8/dp,(3)(768/tp),8/tp:(1)2 +dp max(tp) ---- */
 
 /* axes = part { "." part } */
-static bool read_dotted(Reader *reader, AxisList *list)
+static bool read_dotted(ShardingReader *reader, ReadAxes *list)
 {
-    *list = (AxisList){.at = here(reader)};
+    *list = (ReadAxes){.at = here(reader)};
     do {
         if (!mesh_parse_atoms(reader->mesh, &reader->scan, list->atom, &list->n))
             return false;
@@ -92,7 +92,7 @@ static bool read_dotted(Reader *reader, AxisList *list)
 }
 
 /* digit = size [ "/" axes ] */
-static bool read_digit(Reader *reader, Digit *digit)
+static bool read_digit(ShardingReader *reader, Digit *digit)
 {
     *digit = (Digit){0};
     size_t at = here(reader);
@@ -104,7 +104,7 @@ static bool read_digit(Reader *reader, Digit *digit)
     }
     if (!scan_accept(&reader->scan, '/'))
         return true;
-    AxisList list;
+    ReadAxes list;
     if (!read_dotted(reader, &list) || !claim(reader, &list))
         return false;
     digit->n = (uint8_t)list.n;
@@ -113,11 +113,11 @@ static bool read_digit(Reader *reader, Digit *digit)
 }
 
 /* The blocks after the first, and the axes that cut them all. */
-static bool read_blocks(Reader *reader, int64_t first, Cut *cut)
+static bool read_blocks(ShardingReader *reader, int64_t first, Cut *cut)
 {
     int64_t size[DIGITS_MAX] = {first}, total = first;
     int n = 1;
-    AxisList list;
+    ReadAxes list;
     size_t at = here(reader);
     while (scan_accept(&reader->scan, '|')) {
         if (n == DIGITS_MAX) {
@@ -138,7 +138,7 @@ static bool read_blocks(Reader *reader, int64_t first, Cut *cut)
            cut_blocks(size, n, list.atom, list.n, reader->mesh, cut);
 }
 
-static bool read_digits(Reader *reader, Cut *cut)
+static bool read_digits(ShardingReader *reader, Cut *cut)
 {
     *cut = (Cut){0};
     if (scan_peek(&reader->scan) != '(') {
@@ -175,7 +175,7 @@ static bool has_size(const Cut *cut, int64_t size)
 
 /* dims = "scalar" | dim { "," dim }
  * dim = digit | "(" digit ")" { "(" digit ")" } | "(" size { "|" size } ")" "/" axes */
-static bool read_our_dims(Reader *reader)
+static bool read_our_dims(ShardingReader *reader)
 {
     size_t at = here(reader);
     int64_t d = 0;
@@ -200,9 +200,9 @@ static bool read_our_dims(Reader *reader)
 }
 
 /* mark = ("Σ" | "+") axes | reduction "(" axes ")" */
-static bool read_mark(Reader *reader)
+static bool read_mark(ShardingReader *reader)
 {
-    AxisList list;
+    ReadAxes list;
     if (scan_accept_text(&reader->scan, STR("Σ")) || scan_accept(&reader->scan, '+'))
         return read_dotted(reader, &list) && set_partial(reader, &list, REDUCE_SUM);
     Str name;
@@ -218,7 +218,7 @@ static bool read_mark(Reader *reader)
            scan_char(&reader->scan, ')') && set_partial(reader, &list, reduce);
 }
 
-static bool read_ours(Reader *reader)
+static bool read_ours(ShardingReader *reader)
 {
     if (!read_our_dims(reader))
         return false;
@@ -230,7 +230,7 @@ static bool read_ours(Reader *reader)
 
 /* ---- dims_mapping: [0,-1] or [[0,1],[]], then {"1":"sum"} ---- */
 
-static bool read_axis_number(Reader *reader, int64_t lowest, AxisList *list)
+static bool read_axis_number(ShardingReader *reader, int64_t lowest, ReadAxes *list)
 {
     size_t at = here(reader);
     int64_t axis;
@@ -247,9 +247,9 @@ static bool read_axis_number(Reader *reader, int64_t lowest, AxisList *list)
 }
 
 /* entry = axis | -1 | "[" [ axis { "," axis } ] "]" */
-static bool read_mapping_entry(Reader *reader, AxisList *list)
+static bool read_mapping_entry(ShardingReader *reader, ReadAxes *list)
 {
-    *list = (AxisList){.at = here(reader)};
+    *list = (ReadAxes){.at = here(reader)};
     if (!scan_accept(&reader->scan, '['))
         return read_axis_number(reader, -1, list);
     if (scan_accept(&reader->scan, ']'))
@@ -262,13 +262,13 @@ static bool read_mapping_entry(Reader *reader, AxisList *list)
 }
 
 /* partial = "{" [ '"' axis '":"' reduction '"' { "," .. } ] "}" */
-static bool read_mapping_partial(Reader *reader)
+static bool read_mapping_partial(ShardingReader *reader)
 {
     Scan *scan = &reader->scan;
     if (scan_accept(scan, '}'))
         return true;
     do {
-        AxisList list = {.at = here(reader)};
+        ReadAxes list = {.at = here(reader)};
         Str name;
         ReduceOp reduce;
         if (!scan_char(scan, '"') || !read_axis_number(reader, 0, &list) || !scan_char(scan, '"') ||
@@ -285,17 +285,17 @@ static bool read_mapping_partial(Reader *reader)
     return scan_char(scan, '}');
 }
 
-typedef bool ReadEntry(Reader *reader, AxisList *list);
+typedef bool ReadEntry(ShardingReader *reader, ReadAxes *list);
 
 /* "[" [ entry { "," entry } ] "]", one entry a dim. */
-static bool read_dim_list(Reader *reader, ReadEntry *entry, bool flat)
+static bool read_dim_list(ShardingReader *reader, ReadEntry *entry, bool flat)
 {
     int64_t d = 0;
     if (!scan_char(&reader->scan, '['))
         return false;
     if (scan_peek(&reader->scan) != ']')
         do {
-            AxisList list;
+            ReadAxes list;
             if (!entry(reader, &list) || !set_dim(reader, d++, &list, flat))
                 return false;
         } while (scan_accept(&reader->scan, ','));
@@ -304,7 +304,7 @@ static bool read_dim_list(Reader *reader, ReadEntry *entry, bool flat)
     return scan_char(&reader->scan, ']');
 }
 
-static bool read_dims_mapping(Reader *reader)
+static bool read_dims_mapping(ShardingReader *reader)
 {
     if (!read_dim_list(reader, read_mapping_entry, false))
         return false;
@@ -313,7 +313,7 @@ static bool read_dims_mapping(Reader *reader)
 
 /* ---- placements: [S(0), P(sum)] ---- */
 
-static bool read_placements(Reader *reader)
+static bool read_placements(ShardingReader *reader)
 {
     Placement placements[MESH_AXES_MAX];
     int n = 0, n_axes = reader->mesh->n_axes;
@@ -342,7 +342,7 @@ static bool read_placements(Reader *reader)
 /* ---- PartitionSpec: P('dp',None), P(('dp','tp')) ---- */
 
 /* Appends the atoms of a quoted axis; part: a sub-axis may follow, as Shardy writes it. */
-static bool read_quoted(Reader *reader, char quote, bool part, AxisList *list)
+static bool read_quoted(ShardingReader *reader, char quote, bool part, ReadAxes *list)
 {
     Str name;
     if (!scan_char(&reader->scan, quote) || !scan_name(&reader->scan, &name) ||
@@ -358,10 +358,10 @@ static bool read_quoted(Reader *reader, char quote, bool part, AxisList *list)
 }
 
 /* entry = "None" | axis | "(" axis { "," axis } [ "," ] ")" */
-static bool read_spec_entry(Reader *reader, AxisList *list)
+static bool read_spec_entry(ShardingReader *reader, ReadAxes *list)
 {
     Scan *scan = &reader->scan;
-    *list = (AxisList){.at = here(reader)};
+    *list = (ReadAxes){.at = here(reader)};
     if (scan_accept_text(scan, STR("None")))
         return true;
     bool tuple = scan_accept(scan, '(');
@@ -374,7 +374,7 @@ static bool read_spec_entry(Reader *reader, AxisList *list)
 }
 
 /* spec = "P(" [ entry { "," entry } ] [ "," ] ")"; dims that are not mentioned are whole */
-static bool read_partition_spec(Reader *reader)
+static bool read_partition_spec(ShardingReader *reader)
 {
     Scan *scan = &reader->scan;
     if (!scan_accept_text(scan, STR("PartitionSpec")) && !scan_char(scan, 'P'))
@@ -382,7 +382,7 @@ static bool read_partition_spec(Reader *reader)
     if (!scan_char(scan, '('))
         return false;
     for (int64_t d = 0; scan_peek(scan) != ')'; d++) {
-        AxisList list;
+        ReadAxes list;
         if ((d > 0 && !scan_char(scan, ',')) || (d > 0 && scan_peek(scan) == ')'))
             break;
         if (!read_spec_entry(reader, &list) || !set_dim(reader, d, &list, true))
@@ -394,9 +394,9 @@ static bool read_partition_spec(Reader *reader)
 /* ---- Shardy: [{"dp"},{"tp":(1)2}] unreduced={"tp"} ---- */
 
 /* "{" [ axis { "," axis } ] "}" */
-static bool read_shardy_axes(Reader *reader, AxisList *list)
+static bool read_shardy_axes(ShardingReader *reader, ReadAxes *list)
 {
-    *list = (AxisList){.at = here(reader)};
+    *list = (ReadAxes){.at = here(reader)};
     if (!scan_char(&reader->scan, '{'))
         return false;
     if (scan_accept(&reader->scan, '}'))
@@ -408,9 +408,9 @@ static bool read_shardy_axes(Reader *reader, AxisList *list)
     return scan_char(&reader->scan, '}');
 }
 
-static bool read_shardy(Reader *reader)
+static bool read_shardy(ShardingReader *reader)
 {
-    AxisList list;
+    ReadAxes list;
     if (!read_dim_list(reader, read_shardy_axes, true))
         return false;
     if (scan_peek(&reader->scan) == '\0')
@@ -422,7 +422,7 @@ static bool read_shardy(Reader *reader)
            set_partial(reader, &list, REDUCE_SUM);
 }
 
-static bool read_view(Reader *reader, ShardingView view)
+static bool read_view(ShardingReader *reader, ShardingView view)
 {
     switch (view) {
     case VIEW_OURS:
@@ -448,9 +448,9 @@ bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, 
 {
     Error fallback = {0}; /* the scanner writes one in any case */
     *out = sharding_whole(shape);
-    Reader reader = {.scan = scan_begin(source, err ? err : &fallback),
-                     .mesh = mesh,
-                     .shape = shape,
-                     .out = out};
+    ShardingReader reader = {.scan = scan_begin(source, err ? err : &fallback),
+                             .mesh = mesh,
+                             .shape = shape,
+                             .out = out};
     return read_view(&reader, view) && scan_end(&reader.scan);
 }

@@ -36,9 +36,9 @@ Dtype dtype_from_name(Str name)
 }
 
 /* What the elements of each type are; the types of one group are alike to all rules. */
-typedef enum { GROUP_OTHER, GROUP_FLOAT, GROUP_INT } Group;
+typedef enum { GROUP_OTHER, GROUP_FLOAT, GROUP_INT } DtypeGroup;
 
-static Group group_of(Dtype dtype)
+static DtypeGroup group_of(Dtype dtype)
 {
     switch (dtype) {
     case DT_F8E4M3FN:

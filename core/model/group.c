@@ -11,15 +11,15 @@ typedef struct {
     int32_t first;       /* the shown op that opened it */
     int32_t child, next; /* pieces, in order */
     int32_t op;          /* the first op right inside it, as a place in `ops` */
-} Piece;
+} GroupPiece;
 
 typedef struct {
     Arena *scratch;
     const GroupTree *tree;
-    Vec(Piece) pieces;
+    Vec(GroupPiece) pieces;
     int32_t *inner; /* per k: its innermost piece */
     int32_t *ops;   /* all k by innermost piece */
-} Outline;
+} OutlineMaker;
 
 /* ---- pieces ---- */
 
@@ -29,10 +29,10 @@ typedef struct {
     int32_t *row;   /* rows are numbered through the level */
     int32_t *below; /* the piece on the level below, -1 when it is right in `piece` */
     int32_t n_rows;
-} Level;
+} OutlineLevel;
 
 /* May op k stand on row `row` of its piece? Whatever it reads there must not stand behind. */
-static bool may_join(const Outline *outline, const Level *level, int32_t k, int32_t row)
+static bool may_join(const OutlineMaker *outline, const OutlineLevel *level, int32_t k, int32_t row)
 {
     const Graph *graph = outline->tree->graph;
     int32_t op = outline->tree->shown[k];
@@ -49,7 +49,7 @@ static bool may_join(const Outline *outline, const Level *level, int32_t k, int3
 /* Splits every piece of one depth into rows: the ops right in it, and the pieces one deeper. Each
  * op joins the latest piece of its group where the order of data allows it, else it opens a new
  * one. True when there is a level below. */
-static bool split_level(Outline *outline, Level *level, int32_t depth, int32_t *latest)
+static bool split_level(OutlineMaker *outline, OutlineLevel *level, int32_t depth, int32_t *latest)
 {
     bool deeper = false;
     level->n_rows = 0;
@@ -69,12 +69,12 @@ static bool split_level(Outline *outline, Level *level, int32_t depth, int32_t *
             !may_join(outline, level, k, outline->pieces.at[piece].start)) {
             piece = latest[node] = outline->pieces.n;
             vec_push(outline->scratch, &outline->pieces,
-                     (Piece){.node = node,
-                             .parent = level->piece[k],
-                             .start = level->n_rows++,
-                             .first = k,
-                             .child = -1,
-                             .next = -1});
+                     (GroupPiece){.node = node,
+                                  .parent = level->piece[k],
+                                  .start = level->n_rows++,
+                                  .first = k,
+                                  .child = -1,
+                                  .next = -1});
         }
         level->below[k] = piece;
         level->row[k] = outline->pieces.at[piece].start;
@@ -82,16 +82,16 @@ static bool split_level(Outline *outline, Level *level, int32_t depth, int32_t *
     return deeper;
 }
 
-static void find_pieces(Outline *outline)
+static void find_pieces(OutlineMaker *outline)
 {
     Arena *scratch = outline->scratch;
     int32_t n = outline->tree->n_shown;
     int32_t *latest = arena_array(scratch, int32_t, outline->tree->nodes.n);
     memset(latest, -1, (size_t)outline->tree->nodes.n * sizeof *latest);
-    Level level = {.piece = arena_array(scratch, int32_t, n),
-                   .row = arena_array(scratch, int32_t, n),
-                   .below = arena_array(scratch, int32_t, n)};
-    vec_push(scratch, &outline->pieces, (Piece){.parent = -1, .child = -1, .next = -1});
+    OutlineLevel level = {.piece = arena_array(scratch, int32_t, n),
+                          .row = arena_array(scratch, int32_t, n),
+                          .below = arena_array(scratch, int32_t, n)};
+    vec_push(scratch, &outline->pieces, (GroupPiece){.parent = -1, .child = -1, .next = -1});
     for (int32_t depth = 0; split_level(outline, &level, depth, latest); depth++) {
         int32_t *upper = level.piece;
         level.piece = level.below;
@@ -100,10 +100,10 @@ static void find_pieces(Outline *outline)
 }
 
 /* Lists what is right inside each piece: pieces as a chain, ops as a run of `ops`. */
-static void list_rows(Outline *outline)
+static void list_rows(OutlineMaker *outline)
 {
     for (int32_t p = outline->pieces.n - 1; p > 0; p--) {
-        Piece *parent = &outline->pieces.at[outline->pieces.at[p].parent];
+        GroupPiece *parent = &outline->pieces.at[outline->pieces.at[p].parent];
         outline->pieces.at[p].next = parent->child;
         parent->child = p;
     }
@@ -120,8 +120,8 @@ static void list_rows(Outline *outline)
 
 /* ---- groups ---- */
 
-static int32_t add_group(Arena *arena, Groups *groups, const Outline *outline, const Piece *piece,
-                         int32_t parent)
+static int32_t add_group(Arena *arena, Groups *groups, const OutlineMaker *outline,
+                         const GroupPiece *piece, int32_t parent)
 {
     int32_t id = groups->n_groups++;
     const Node *node = &outline->tree->nodes.at[piece->node];
@@ -144,10 +144,10 @@ static int32_t add_group(Arena *arena, Groups *groups, const Outline *outline, c
 }
 
 /* Numbers the piece and all inside it in outline order. Recursion ends at GROUP_DEPTH_MAX. */
-static int32_t place_piece(Arena *arena, Groups *groups, const Outline *outline, int32_t p,
+static int32_t place_piece(Arena *arena, Groups *groups, const OutlineMaker *outline, int32_t p,
                            int32_t parent)
 {
-    const Piece *piece = &outline->pieces.at[p];
+    const GroupPiece *piece = &outline->pieces.at[p];
     int32_t id = add_group(arena, groups, outline, piece, parent);
     int32_t *link = &groups->groups[id].child;
     int32_t end = p + 1 < outline->pieces.n ? piece[1].op : outline->tree->n_shown;
@@ -181,19 +181,19 @@ typedef struct {
 typedef struct {
     int32_t from; /* place of its maker in the group; OUTSIDE, ABSENT */
     uint16_t slot;
-} Origin;
+} OperandOrigin;
 
 enum { OUTSIDE = -1, ABSENT = -2 };
 
-static Origin origin_of(const Folding *folding, const Group *group, int32_t tensor)
+static OperandOrigin origin_of(const Folding *folding, const Group *group, int32_t tensor)
 {
     if (tensor < 0)
-        return (Origin){ABSENT, 0};
+        return (OperandOrigin){ABSENT, 0};
     int32_t maker = folding->graph->tensors[tensor].maker;
     int32_t from = maker < 0 ? -1 : folding->place[maker] - group->first;
     if (from < 0 || from >= group->n)
-        return (Origin){OUTSIDE, 0};
-    return (Origin){from, folding->slot[tensor]};
+        return (OperandOrigin){OUTSIDE, 0};
+    return (OperandOrigin){from, folding->slot[tensor]};
 }
 
 /* Equal by `key`, and wired alike. */
@@ -208,8 +208,8 @@ static bool ops_match(const Folding *folding, const int32_t *key, const Group *a
                                   row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
         return false;
     for (int operand = 0; operand < row_a->n_inputs; operand++) {
-        Origin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);
-        Origin from_b = origin_of(folding, b, op_inputs(graph, op_b)[operand]);
+        OperandOrigin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);
+        OperandOrigin from_b = origin_of(folding, b, op_inputs(graph, op_b)[operand]);
         if (from_a.from != from_b.from || from_a.slot != from_b.slot)
             return false;
     }
@@ -272,7 +272,7 @@ static void fold_children(const Folding *folding, int32_t parent)
     }
 }
 
-static void find_folds(Outline *outline, Groups *groups)
+static void find_folds(OutlineMaker *outline, Groups *groups)
 {
     const Graph *graph = outline->tree->graph;
     Folding folding = {.graph = graph,
@@ -298,10 +298,10 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
 {
     Arena *scratch = arena_new();
     const GroupTree *tree = group_tree_new(scratch, graph, shown, n_shown, structure);
-    Outline outline = {.scratch = scratch,
-                       .tree = tree,
-                       .inner = arena_array(scratch, int32_t, n_shown),
-                       .ops = arena_array(scratch, int32_t, n_shown)};
+    OutlineMaker outline = {.scratch = scratch,
+                            .tree = tree,
+                            .inner = arena_array(scratch, int32_t, n_shown),
+                            .ops = arena_array(scratch, int32_t, n_shown)};
     find_pieces(&outline);
     list_rows(&outline);
 

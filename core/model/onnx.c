@@ -6,7 +6,7 @@
 
 /* ---- the graph ---- */
 
-static void add_declared(Reader *reader, const Declared *declared, uint32_t field)
+static void add_declared(OnnxReader *reader, const Declared *declared, uint32_t field)
 {
     int32_t tensor = graph_tensor(reader->builder, declared->name);
     if (field == FIELD_INPUT)
@@ -23,7 +23,7 @@ static void add_declared(Reader *reader, const Declared *declared, uint32_t fiel
 }
 
 /* Counts before reading, so that the columns are made once; a hint only. */
-static void reserve(Reader *reader, Wire wire)
+static void reserve(OnnxReader *reader, Wire wire)
 {
     enum { COUNT_MAX = 1 << 24 }; /* a first guess: what is beyond grows as it comes */
     int n_nodes = 0, n_others = 0;
@@ -39,7 +39,7 @@ static void reserve(Reader *reader, Wire wire)
 enum { TELL_BYTES = 1 << 18 };
 
 /* How far the reading is; false, as a fault, when somebody wants it to stop. */
-static bool tell(Reader *reader, Wire *wire)
+static bool tell(OnnxReader *reader, Wire *wire)
 {
     Progress *progress = reader->keep.progress;
     if (!progress || wire->at - reader->told < TELL_BYTES)
@@ -51,7 +51,7 @@ static bool tell(Reader *reader, Wire *wire)
     return !wire->file->failed;
 }
 
-static void read_graph(Reader *reader, Wire wire)
+static void read_graph(OnnxReader *reader, Wire wire)
 {
     if (!reader->has_graph)
         reserve(reader, wire);
@@ -83,7 +83,7 @@ static void read_graph(Reader *reader, Wire wire)
 
 /* ---- the model ---- */
 
-static void read_opset(Reader *reader, Wire wire)
+static void read_opset(OnnxReader *reader, Wire wire)
 {
     Str domain = STR("");
     int64_t version = 0;
@@ -98,7 +98,7 @@ static void read_opset(Reader *reader, Wire wire)
 }
 
 /* opset_import stands behind the graph in most files: without it the file was cut off. */
-static bool check_model(Reader *reader, WireFile *file)
+static bool check_model(OnnxReader *reader, WireFile *file)
 {
     if (file->failed)
         return false;
@@ -117,7 +117,7 @@ static bool check_model(Reader *reader, WireFile *file)
     return false;
 }
 
-static bool read_model(Reader *reader, WireFile *file)
+static bool read_model(OnnxReader *reader, WireFile *file)
 {
     Wire wire = wire_begin(file, "ModelProto"), first = wire;
     for (WireField field;
@@ -141,25 +141,25 @@ static uint64_t hash_file(Str bytes)
     return hash_bytes(parts, sizeof parts);
 }
 
-static Reader new_reader(Arena *arena, Arena *scratch, const char *file, OnnxKeep keep)
+static OnnxReader new_reader(Arena *arena, Arena *scratch, const char *file, OnnxKeep keep)
 {
     GraphBuilder *builder = graph_builder_new(arena, file);
-    return (Reader){.arena = arena,
-                    .builder = builder,
-                    .graph = graph_builder_graph(builder),
-                    .keep = keep,
-                    .function_keys = intern_new(scratch),
-                    .bytes_left = INLINED_BYTES_MAX,
-                    .path = buf_new(scratch),
-                    .whole_name = buf_new(scratch),
-                    .whole_path = buf_new(scratch),
-                    .kind = buf_new(scratch)};
+    return (OnnxReader){.arena = arena,
+                        .builder = builder,
+                        .graph = graph_builder_graph(builder),
+                        .keep = keep,
+                        .function_keys = intern_new(scratch),
+                        .bytes_left = INLINED_BYTES_MAX,
+                        .path = buf_new(scratch),
+                        .whole_name = buf_new(scratch),
+                        .whole_path = buf_new(scratch),
+                        .kind = buf_new(scratch)};
 }
 
 Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep keep, Error *err)
 {
     Arena *scratch = arena_new();
-    Reader reader = new_reader(arena, scratch, file, keep);
+    OnnxReader reader = new_reader(arena, scratch, file, keep);
     WireFile wire = wire_file(file, bytes, err);
     progress_stage(keep.progress, "reading", (int64_t)bytes.n);
     reader.told = bytes.s;

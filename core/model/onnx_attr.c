@@ -15,7 +15,7 @@ typedef enum {
     PROTO_SPARSE = 11
 } ProtoType;
 
-static void add_ints(Reader *reader, Wire *wire, const WireField *field)
+static void add_ints(OnnxReader *reader, Wire *wire, const WireField *field)
 {
     Str numbers = wire_elements(wire, field, WIRE_VARINT);
     uint64_t value;
@@ -26,7 +26,7 @@ static void add_ints(Reader *reader, Wire *wire, const WireField *field)
             wire_fail(wire, numbers.s, "a number of a list is cut off");
 }
 
-static void add_floats(Reader *reader, Wire *wire, const WireField *field)
+static void add_floats(OnnxReader *reader, Wire *wire, const WireField *field)
 {
     Str numbers = wire_elements(wire, field, WIRE_FIXED32);
     for (; numbers.n >= sizeof(float); numbers.s += sizeof(float), numbers.n -= sizeof(float)) {
@@ -36,7 +36,7 @@ static void add_floats(Reader *reader, Wire *wire, const WireField *field)
     }
 }
 
-static const TensorData *read_attr_tensor(Reader *reader, Wire wire, bool sparse, Attr *attr)
+static const TensorData *read_attr_tensor(OnnxReader *reader, Wire wire, bool sparse, Attr *attr)
 {
     OnnxTensor tensor = {0};
     if (!(sparse ? tensor_read_sparse : tensor_read)(reader->arena, wire, &tensor))
@@ -59,7 +59,7 @@ typedef struct {
     int first_int, first_float, first_string;
 } Values;
 
-static void read_attr_field(Reader *reader, Wire *wire, const WireField *field, Values *values,
+static void read_attr_field(OnnxReader *reader, Wire *wire, const WireField *field, Values *values,
                             Attr *attr)
 {
     switch (field->number) {
@@ -117,7 +117,7 @@ static void read_attr_field(Reader *reader, Wire *wire, const WireField *field, 
 
 /* The attribute as its type says. False for the types that no rule reads (lists of tensors or
  * graphs, types): those attributes are left out. */
-static bool take_value(const Reader *reader, const Values *values, Attr *attr)
+static bool take_value(const OnnxReader *reader, const Values *values, Attr *attr)
 {
     switch (values->type != 0 ? values->type : values->seen) {
     case PROTO_FLOAT:
@@ -161,9 +161,9 @@ static bool take_value(const Reader *reader, const Values *values, Attr *attr)
 }
 
 /* The attribute of the function that is being inlined: the call's, or the function's default. */
-static const Attr *function_attr(const Reader *reader, Str name)
+static const Attr *function_attr(const OnnxReader *reader, Str name)
 {
-    const Scope *scope = reader->scope;
+    const OnnxScope *scope = reader->scope;
     while (scope && !scope->function)
         scope = scope->outer;
     int32_t id = names_find(reader->graph->names, name);
@@ -174,7 +174,7 @@ static const Attr *function_attr(const Reader *reader, Str name)
 }
 
 /* Lists are copied to the scratch lists, as if they stood here. */
-static void add_referenced(Reader *reader, const Attr *from, int32_t name)
+static void add_referenced(OnnxReader *reader, const Attr *from, int32_t name)
 {
     Arena *arena = reader->arena;
     Attr attr = *from;
@@ -201,7 +201,7 @@ static Str attr_name(const Values *values)
     return str_eq(values->name, STR("sparse_value")) ? STR("value") : values->name;
 }
 
-void read_attr(Reader *reader, Wire wire)
+void read_attr(OnnxReader *reader, Wire wire)
 {
     Attr attr = {0};
     Values values = {.name = STR(""),
@@ -229,7 +229,7 @@ void read_attr(Reader *reader, Wire wire)
 }
 
 /* Lists are complete now: places become pointers. An empty list may have none. */
-int32_t add_attrs(Reader *reader)
+int32_t add_attrs(OnnxReader *reader)
 {
     for (int i = 0; i < reader->attrs.n; i++) {
         Attr *attr = &reader->attrs.at[i];

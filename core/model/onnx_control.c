@@ -12,7 +12,7 @@ static int count_fields(Wire wire, uint32_t number)
     return n;
 }
 
-static const Subgraph *find_subgraph(const Call *call, const char *name)
+static const Subgraph *find_subgraph(const InlinedCall *call, const char *name)
 {
     for (int i = 0; i < call->n_subgraphs; i++)
         if (str_eq(call->subgraphs[i].name, str_from(name)))
@@ -20,7 +20,7 @@ static const Subgraph *find_subgraph(const Call *call, const char *name)
     return NULL;
 }
 
-static const Attr *find_attr(const Reader *reader, const Call *call, const char *name)
+static const Attr *find_attr(const OnnxReader *reader, const InlinedCall *call, const char *name)
 {
     AttrList list = reader->builder->lists.at[call->attrs];
     int32_t id = names_find(reader->graph->names, str_from(name));
@@ -31,7 +31,7 @@ static const Attr *find_attr(const Reader *reader, const Call *call, const char 
 }
 
 /* Element i of a list of integers, `fallback` where it is not given, or i is before the list. */
-static int64_t int_at(const Reader *reader, const Call *call, const char *name, int i,
+static int64_t int_at(const OnnxReader *reader, const InlinedCall *call, const char *name, int i,
                       int64_t fallback)
 {
     const Attr *attr = find_attr(reader, call, name);
@@ -40,7 +40,7 @@ static int64_t int_at(const Reader *reader, const Call *call, const char *name, 
 
 /* What an inner graph names, but for its inputs: those stand for the given tensors. An inner graph
  * without inputs is given NULL. */
-static void define_inside(Reader *reader, Wire wire, const int32_t *inputs)
+static void define_inside(OnnxReader *reader, Wire wire, const int32_t *inputs)
 {
     Wire made = wire, initializers = wire;
     int n = 0;
@@ -58,7 +58,7 @@ static void define_inside(Reader *reader, Wire wire, const int32_t *inputs)
 }
 
 /* The ops of an inner graph whose names are defined; outputs: the tensors it gives. */
-static void read_inside(Reader *reader, Wire wire, int32_t *outputs)
+static void read_inside(OnnxReader *reader, Wire wire, int32_t *outputs)
 {
     Wire again = wire;
     int n = 0;
@@ -81,10 +81,10 @@ static void read_inside(Reader *reader, Wire wire, int32_t *outputs)
 
 /* ---- If ---- */
 
-static bool read_branch(Reader *reader, const Call *call, const Subgraph *graph, bool then,
-                        int32_t *outputs)
+static bool read_branch(OnnxReader *reader, const InlinedCall *call, const Subgraph *graph,
+                        bool then, int32_t *outputs)
 {
-    Scope scope;
+    OnnxScope scope;
     GraphBody body = {.first = reader->builder->ops.n,
                       .of = call->inputs[0],
                       .kind = then ? BODY_THEN : BODY_ELSE};
@@ -102,7 +102,7 @@ static const char *suffix(Arena *arena, int i)
     return i > 0 ? arena_printf(arena, "_%d", i) : "";
 }
 
-static bool read_if(Reader *reader, const Call *call)
+static bool read_if(OnnxReader *reader, const InlinedCall *call)
 {
     const Subgraph *then = find_subgraph(call, "then_branch");
     const Subgraph *other = find_subgraph(call, "else_branch");
@@ -129,11 +129,11 @@ static bool read_if(Reader *reader, const Call *call)
 
 /* A body that is run many times: what it is given, what it carries on and what it yields. */
 typedef struct {
-    Reader *reader;
-    const Call *call;
+    OnnxReader *reader;
+    const InlinedCall *call;
     Wire wire;
     Arena *arena;
-    Scope scope;
+    OnnxScope scope;
     int n_inputs, n_outputs; /* of the body */
     int32_t *inputs, *outputs;
     int n_carries;
@@ -141,8 +141,8 @@ typedef struct {
     GraphBody body;
 } Looping;
 
-static bool looping_open(Looping *looping, Reader *reader, const Call *call, const Subgraph *graph,
-                         GraphBody body)
+static bool looping_open(Looping *looping, OnnxReader *reader, const InlinedCall *call,
+                         const Subgraph *graph, GraphBody body)
 {
     Arena *arena = arena_new();
     *looping = (Looping){.reader = reader,
@@ -165,7 +165,7 @@ static bool looping_open(Looping *looping, Reader *reader, const Call *call, con
 /* Input i of the body, made by an op before it. */
 static void give(Looping *looping, int i, const char *operator, int32_t from, int32_t attrs)
 {
-    Call call = *looping->call;
+    InlinedCall call = *looping->call;
     char name[32];
     snprintf(name, sizeof name, "/%s_%d", operator, i);
     call.node.path = looping->scope.path;
@@ -184,7 +184,7 @@ static void carry(Looping *looping, int i, int32_t from)
  */
 static bool looping_read(Looping *looping)
 {
-    Reader *reader = looping->reader;
+    OnnxReader *reader = looping->reader;
     define_inside(reader, looping->wire, looping->inputs);
     read_inside(reader, looping->wire, looping->outputs);
     scope_close(reader);
@@ -199,14 +199,14 @@ static bool looping_read(Looping *looping)
 static void yield(Looping *looping, int o, const char *operator, const int32_t * inputs,
                   int n_inputs, int32_t attrs)
 {
-    const Call *call = looping->call;
+    const InlinedCall *call = looping->call;
     if (o < call->n_outputs && call->outputs[o] >= 0)
         add_op(looping->reader, operator, call, suffix(looping->arena, o), inputs, n_inputs,
                call->outputs[o], attrs);
 }
 
 /* A condition that nobody gave is true. */
-static int32_t always(Reader *reader, const Call *call)
+static int32_t always(OnnxReader *reader, const InlinedCall *call)
 {
     const Shape scalar = {0};
     Arena *arena = reader->arena;
@@ -218,7 +218,7 @@ static int32_t always(Reader *reader, const Call *call)
     return tensor;
 }
 
-static bool read_loop(Reader *reader, const Call *call)
+static bool read_loop(OnnxReader *reader, const InlinedCall *call)
 {
     const Subgraph *graph = find_subgraph(call, "body");
     int n = call->n_inputs - 2;
@@ -250,7 +250,7 @@ static bool read_loop(Reader *reader, const Call *call)
 }
 
 /* reverse: from the last step to the first. */
-static int32_t axis_attrs(Reader *reader, int64_t axis, int64_t count_axis, bool reverse)
+static int32_t axis_attrs(OnnxReader *reader, int64_t axis, int64_t count_axis, bool reverse)
 {
     Names *names = reader->graph->names;
     Attr attrs[] = {
@@ -260,7 +260,7 @@ static int32_t axis_attrs(Reader *reader, int64_t axis, int64_t count_axis, bool
     return graph_add_attrs(reader->builder, attrs, reverse ? 3 : 2);
 }
 
-static bool read_scan(Reader *reader, const Call *call)
+static bool read_scan(OnnxReader *reader, const InlinedCall *call)
 {
     const Subgraph *graph = find_subgraph(call, "body");
     const Attr *scanned = find_attr(reader, call, "num_scan_inputs");
@@ -301,7 +301,7 @@ static bool read_scan(Reader *reader, const Call *call)
     return true;
 }
 
-static bool read_sequence_map(Reader *reader, const Call *call)
+static bool read_sequence_map(OnnxReader *reader, const InlinedCall *call)
 {
     const Subgraph *graph = find_subgraph(call, "body");
     if (!graph || call->n_inputs < 1 || count_fields(graph->wire, FIELD_INPUT) != call->n_inputs)
@@ -320,11 +320,11 @@ static bool read_sequence_map(Reader *reader, const Call *call)
     return true;
 }
 
-bool read_control(Reader *reader, const Call *call)
+bool read_control(OnnxReader *reader, const InlinedCall *call)
 {
     static const struct {
         const char *operator;
-        bool (*read)(Reader *reader, const Call *call);
+        bool (*read)(OnnxReader *reader, const InlinedCall *call);
     } rows[] = {{"If", read_if},
                 {"Loop", read_loop},
                 {"Scan", read_scan},

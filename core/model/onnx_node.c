@@ -54,7 +54,7 @@ static Str path_of_name(Str name, Buf *path)
 
 /* ---- nodes ---- */
 
-static void read_metadata(Wire wire, Node *node)
+static void read_metadata(Wire wire, OnnxNode *node)
 {
     Str key = STR(""), value = STR("");
     for (WireField field; wire_next(&wire, &field);)
@@ -66,7 +66,7 @@ static void read_metadata(Wire wire, Node *node)
         node->scopes = value;
 }
 
-static void read_node_field(Reader *reader, Wire *wire, const WireField *field, Node *node)
+static void read_node_field(OnnxReader *reader, Wire *wire, const WireField *field, OnnxNode *node)
 {
     switch (field->number) {
     case 1:
@@ -98,7 +98,7 @@ static void read_node_field(Reader *reader, Wire *wire, const WireField *field, 
     }
 }
 
-Str operator_name(Reader *reader, const Node *node)
+Str operator_name(OnnxReader *reader, const OnnxNode *node)
 {
     if (is_plain_domain(node->domain))
         return node->op_type;
@@ -119,9 +119,9 @@ static void join(Buf *path, Str part)
 }
 
 /* The path the node gives itself, below that of the call; without what it repeats of that. */
-static Str whole_path(Reader *reader, const Node *node)
+static Str whole_path(OnnxReader *reader, const OnnxNode *node)
 {
-    const Scope *scope = reader->scope;
+    const OnnxScope *scope = reader->scope;
     Str own;
     if (!path_of_scopes(node->scopes, &own))
         own = path_of_name(node->name, &reader->path);
@@ -139,7 +139,7 @@ static Str whole_path(Reader *reader, const Node *node)
 }
 
 /* "If_3/Add_1": every op of an inner graph has a name. */
-static Str whole_name(Reader *reader, const Node *node)
+static Str whole_name(OnnxReader *reader, const OnnxNode *node)
 {
     Buf *out = &reader->whole_name;
     if (!reader->scope)
@@ -157,8 +157,9 @@ static Str whole_name(Reader *reader, const Node *node)
 
 /* ---- ops ---- */
 
-int32_t add_op(Reader *reader, const char *operator, const Call * call, const char *suffix,
-               const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs)
+int32_t add_op(OnnxReader *reader, const char *operator, const InlinedCall * call,
+               const char *suffix, const int32_t *inputs, int n_inputs, int32_t output,
+               int32_t attrs)
 {
     reader->whole_name.n = 0;
     buf_add(&reader->whole_name, call->label);
@@ -181,9 +182,9 @@ static Str copy_str(Arena *arena, Str text)
 }
 
 /* A node without a name is called after its operator and its place. */
-static Call make_call(Reader *reader, Arena *arena, const Node *node, Wire wire)
+static InlinedCall make_call(OnnxReader *reader, Arena *arena, const OnnxNode *node, Wire wire)
 {
-    Call call = {.node = *node, .wire = wire, .label = copy_str(arena, node->name)};
+    InlinedCall call = {.node = *node, .wire = wire, .label = copy_str(arena, node->name)};
     call.node.name = call.label;
     call.node.path = copy_str(arena, node->path);
     if (node->name.n == 0)
@@ -202,10 +203,10 @@ static Call make_call(Reader *reader, Arena *arena, const Node *node, Wire wire)
 }
 
 /* A node that stands for others, or else is an op like others. */
-static void add_call(Reader *reader, const Node *node, Function *function, Wire wire)
+static void add_call(OnnxReader *reader, const OnnxNode *node, Function *function, Wire wire)
 {
     Arena *arena = arena_new();
-    Call call = make_call(reader, arena, node, wire);
+    InlinedCall call = make_call(reader, arena, node, wire);
     if (function)
         inline_function(reader, &call, function);
     else if (!read_control(reader, &call) && !wire.file->failed)
@@ -214,7 +215,7 @@ static void add_call(Reader *reader, const Node *node, Function *function, Wire 
     arena_free(arena);
 }
 
-static void add_node(Reader *reader, Node *node, Wire wire)
+static void add_node(OnnxReader *reader, OnnxNode *node, Wire wire)
 {
     node->path = whole_path(reader, node);
     node->name = whole_name(reader, node);
@@ -232,16 +233,16 @@ static void add_node(Reader *reader, Node *node, Wire wire)
                      add_attrs(reader));
 }
 
-void read_node(Reader *reader, Wire wire)
+void read_node(OnnxReader *reader, Wire wire)
 {
     reader->inputs.n = reader->outputs.n = reader->attrs.n = reader->subgraphs.n = 0;
     reader->ints.n = reader->floats.n = reader->strings.n = 0;
-    Node node = {.name = STR(""),
-                 .op_type = STR(""),
-                 .domain = STR(""),
-                 .overload = STR(""),
-                 .scopes = STR(""),
-                 .start = wire.at};
+    OnnxNode node = {.name = STR(""),
+                     .op_type = STR(""),
+                     .domain = STR(""),
+                     .overload = STR(""),
+                     .scopes = STR(""),
+                     .start = wire.at};
     for (WireField field; wire_next(&wire, &field);)
         read_node_field(reader, &wire, &field, &node);
     if (wire.file->failed)

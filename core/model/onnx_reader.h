@@ -1,8 +1,8 @@
 /* onnx_reader.h - what the files of the ONNX reader share; nobody else includes this.
  *
  * Nodes of the graph, of local functions and of the bodies of If, Loop and Scan all become ops of
- * one flat graph. A Scope is the inside of a function's call or of a body: its own names, each a
- * tensor, and what is put before the names and paths of its ops. A function sees its own names
+ * one flat graph. An OnnxScope is the inside of a function's call or of a body: its own names, each
+ * a tensor, and what is put before the names and paths of its ops. A function sees its own names
  * alone, a body also those around it.
  *
  * Scratch lists of the node being read are emptied, not freed, for the next one; what an inner
@@ -37,9 +37,9 @@ typedef struct {
     bool open;     /* being inlined */
 } Function;
 
-typedef struct Scope Scope;
-struct Scope {
-    Scope *outer;       /* NULL: the graph */
+typedef struct OnnxScope OnnxScope;
+struct OnnxScope {
+    OnnxScope *outer;   /* NULL: the graph */
     Function *function; /* NULL: a body */
     Arena *arena;
     Intern *names;
@@ -61,7 +61,7 @@ typedef struct {
     GraphBuilder *builder;
     Graph *graph;
     OnnxKeep keep;
-    Scope *scope;
+    OnnxScope *scope;
     Intern *function_keys;
     Vec(Function) functions; /* by key */
     int64_t bytes_left;      /* of what inlining may make */
@@ -75,18 +75,18 @@ typedef struct {
     int64_t ir_version;
     bool has_graph, has_opset, has_output;
     const char *told; /* up to there the progress knows */
-} Reader;
+} OnnxReader;
 
 /* A node as far as it is read. Name and path are whole: with what the scope puts before. */
 typedef struct {
     Str name, op_type, domain, overload, scopes;
     Str path;
     const char *start; /* in the file, for errors */
-} Node;
+} OnnxNode;
 
 /* A node that stands for others: a copy of what the scratch lists held. */
 typedef struct {
-    Node node;
+    OnnxNode node;
     Wire wire; /* for errors */
     Str label; /* its name, or a made one */
     int32_t *inputs, *outputs;
@@ -94,11 +94,11 @@ typedef struct {
     int32_t attrs; /* AttrList id */
     Subgraph *subgraphs;
     int n_subgraphs;
-} Call;
+} InlinedCall;
 
 /* ---- attributes: onnx_attr.c ---- */
-void read_attr(Reader *reader, Wire wire);
-int32_t add_attrs(Reader *reader); /* AttrList id of those read; pointers are set */
+void read_attr(OnnxReader *reader, Wire wire);
+int32_t add_attrs(OnnxReader *reader); /* AttrList id of those read; pointers are set */
 
 /* ---- values: onnx_value.c ---- */
 typedef struct {
@@ -108,33 +108,36 @@ typedef struct {
     bool sequence, optional;
     DeclaredDim dims[DIMS_MAX];
 } Declared;
-Declared read_value_info(Reader *reader, Wire wire);
-void declare_value(Reader *reader, Wire wire); /* of a tensor that the scope knows */
-void read_initializer(Reader *reader, Wire wire, bool sparse);
+Declared read_value_info(OnnxReader *reader, Wire wire);
+void declare_value(OnnxReader *reader, Wire wire); /* of a tensor that the scope knows */
+void read_initializer(OnnxReader *reader, Wire wire, bool sparse);
 Str initializer_name(Wire wire, bool sparse);
 
 /* ---- nodes: onnx_node.c ---- */
-void read_node(Reader *reader, Wire wire);
-Str operator_name(Reader *reader, const Node *node);
+void read_node(OnnxReader *reader, Wire wire);
+Str operator_name(OnnxReader *reader, const OnnxNode *node);
 /* An op of the call itself, with one output; its name is the call's and the suffix. */
-int32_t add_op(Reader *reader, const char *operator, const Call * call, const char *suffix,
-               const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs);
+int32_t add_op(OnnxReader *reader, const char *operator, const InlinedCall * call,
+               const char *suffix, const int32_t *inputs, int n_inputs, int32_t output,
+               int32_t attrs);
 
 /* ---- scopes: onnx_scope.c ---- */
-int32_t reader_tensor(Reader *reader, Str name); /* -1: an absent operand */
+int32_t reader_tensor(OnnxReader *reader, Str name); /* -1: an absent operand */
 /* Opens the inside of a call, named after it and the branch; false: too deep or too much, which is
  * a fault. */
-bool scope_open(Reader *reader, Scope *scope, const Call *call, Wire inside, const char *branch);
-void scope_close(Reader *reader);
-void scope_define(Scope *scope, Str name, int32_t tensor);
-void scope_define_new(Reader *reader, Str name); /* a tensor of that name, unless it is there */
-void scope_define_made(Reader *reader, Wire nodes, uint32_t field); /* what the nodes make */
-void index_function(Reader *reader, Wire wire);
-Function *called_function(Reader *reader, const Node *node); /* NULL: none, or to be kept an op */
-void inline_function(Reader *reader, const Call *call, Function *function);
+bool scope_open(OnnxReader *reader, OnnxScope *scope, const InlinedCall *call, Wire inside,
+                const char *branch);
+void scope_close(OnnxReader *reader);
+void scope_define(OnnxScope *scope, Str name, int32_t tensor);
+void scope_define_new(OnnxReader *reader, Str name); /* a tensor of that name, unless it is there */
+void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field); /* what the nodes make */
+void index_function(OnnxReader *reader, Wire wire);
+Function *called_function(OnnxReader *reader,
+                          const OnnxNode *node); /* NULL: none, or to be kept an op */
+void inline_function(OnnxReader *reader, const InlinedCall *call, Function *function);
 
 /* ---- branches and loops: onnx_control.c ---- */
-bool read_control(Reader *reader, const Call *call); /* false: an op like others */
+bool read_control(OnnxReader *reader, const InlinedCall *call); /* false: an op like others */
 
 static inline bool is_plain_domain(Str domain)
 {

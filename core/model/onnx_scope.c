@@ -2,21 +2,21 @@
 
 /* ---- names ---- */
 
-static bool scope_has(const Scope *scope, Str name)
+static bool scope_has(const OnnxScope *scope, Str name)
 {
     return intern_find(scope->names, name.s, name.n) >= 0;
 }
 
-void scope_define(Scope *scope, Str name, int32_t tensor)
+void scope_define(OnnxScope *scope, Str name, int32_t tensor)
 {
     int32_t id = intern_put(scope->names, name.s, name.n);
     if (id == scope->tensors.n)
         vec_push(scope->arena, &scope->tensors, tensor);
 }
 
-void scope_define_new(Reader *reader, Str name)
+void scope_define_new(OnnxReader *reader, Str name)
 {
-    Scope *scope = reader->scope;
+    OnnxScope *scope = reader->scope;
     if (name.n == 0 || scope_has(scope, name))
         return;
     Buf *whole = &reader->whole_name;
@@ -29,7 +29,7 @@ void scope_define_new(Reader *reader, Str name)
 
 /* The names that the nodes of an inner graph give to what they make are its own, whatever the
  * names around it. */
-void scope_define_made(Reader *reader, Wire nodes, uint32_t field)
+void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field)
 {
     for (WireField node; wire_next(&nodes, &node);) {
         if (node.number != field)
@@ -41,11 +41,11 @@ void scope_define_made(Reader *reader, Wire nodes, uint32_t field)
     }
 }
 
-int32_t reader_tensor(Reader *reader, Str name)
+int32_t reader_tensor(OnnxReader *reader, Str name)
 {
     if (name.n == 0)
         return -1;
-    for (Scope *scope = reader->scope; scope; scope = scope->outer) {
+    for (OnnxScope *scope = reader->scope; scope; scope = scope->outer) {
         int32_t id = intern_find(scope->names, name.s, name.n);
         if (id >= 0)
             return scope->tensors.at[id];
@@ -69,7 +69,7 @@ static Str last_part(Str label)
     return (Str){label.s + n, label.n - n};
 }
 
-static bool is_too_much(Reader *reader, const Call *call)
+static bool is_too_much(OnnxReader *reader, const InlinedCall *call)
 {
     int depth = reader->scope ? reader->scope->depth : 0;
     Wire wire = call->wire;
@@ -83,15 +83,16 @@ static bool is_too_much(Reader *reader, const Call *call)
     return wire.file->failed;
 }
 
-bool scope_open(Reader *reader, Scope *scope, const Call *call, Wire inside, const char *branch)
+bool scope_open(OnnxReader *reader, OnnxScope *scope, const InlinedCall *call, Wire inside,
+                const char *branch)
 {
     reader->bytes_left -= inside.end - inside.at;
     if (is_too_much(reader, call))
         return false;
     Arena *arena = arena_new();
-    Scope *outer = reader->scope;
+    OnnxScope *outer = reader->scope;
     Str label = call->label, last = last_part(label), path = call->node.path;
-    *scope = (Scope){.outer = outer, .arena = arena, .around = path};
+    *scope = (OnnxScope){.outer = outer, .arena = arena, .around = path};
     scope->names = intern_new(arena);
     scope->depth = outer ? outer->depth + 1 : 1;
     scope->opset = outer ? outer->opset : 0;
@@ -103,9 +104,9 @@ bool scope_open(Reader *reader, Scope *scope, const Call *call, Wire inside, con
     return true;
 }
 
-void scope_close(Reader *reader)
+void scope_close(OnnxReader *reader)
 {
-    Scope *scope = reader->scope;
+    OnnxScope *scope = reader->scope;
     reader->scope = scope->outer;
     arena_free(scope->arena);
 }
@@ -126,7 +127,7 @@ static void read_opset(Wire wire, int64_t *opset)
 }
 
 /* What tells functions apart. */
-static int32_t function_key(Reader *reader, Str domain, Str name, Str overload, bool add)
+static int32_t function_key(OnnxReader *reader, Str domain, Str name, Str overload, bool add)
 {
     Buf *key = &reader->kind;
     key->n = 0;
@@ -139,7 +140,7 @@ static int32_t function_key(Reader *reader, Str domain, Str name, Str overload, 
                : intern_find(reader->function_keys, key->s, key->n);
 }
 
-void index_function(Reader *reader, Wire wire)
+void index_function(OnnxReader *reader, Wire wire)
 {
     Function function = {.wire = wire};
     Str name = STR(""), domain = STR(""), overload = STR("");
@@ -159,7 +160,7 @@ void index_function(Reader *reader, Wire wire)
         vec_push(reader->arena, &reader->functions, function);
 }
 
-Function *called_function(Reader *reader, const Node *node)
+Function *called_function(OnnxReader *reader, const OnnxNode *node)
 {
     int32_t id = function_key(reader, node->domain, node->op_type, node->overload, false);
     if (id < 0)
@@ -175,9 +176,9 @@ typedef struct {
 } Copy;
 typedef Vec(Copy) Copies;
 
-static void define_operands(Reader *reader, const Call *call, Wire wire, Copies *copies)
+static void define_operands(OnnxReader *reader, const InlinedCall *call, Wire wire, Copies *copies)
 {
-    Scope *scope = reader->scope;
+    OnnxScope *scope = reader->scope;
     int n_inputs = 0, n_outputs = 0;
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == 4) {
@@ -201,9 +202,9 @@ static void define_operands(Reader *reader, const Call *call, Wire wire, Copies 
 }
 
 /* The call's attributes, then the function's own values for those that the call does not give. */
-static void define_attrs(Reader *reader, const Call *call)
+static void define_attrs(OnnxReader *reader, const InlinedCall *call)
 {
-    Scope *scope = reader->scope;
+    OnnxScope *scope = reader->scope;
     AttrList given = reader->builder->lists.at[call->attrs];
     Vec(Attr) all = {0};
     for (int i = 0; i < given.n; i++)
@@ -224,9 +225,9 @@ static void define_attrs(Reader *reader, const Call *call)
     scope->attrs = (AttrList){.n = all.n, .at = all.at};
 }
 
-static void read_function(Reader *reader, const Call *call)
+static void read_function(OnnxReader *reader, const InlinedCall *call)
 {
-    Scope *scope = reader->scope;
+    OnnxScope *scope = reader->scope;
     Wire wire = scope->function->wire, values = wire, made = wire;
     Copies copies = {0};
     define_attrs(reader, call);
@@ -243,9 +244,9 @@ static void read_function(Reader *reader, const Call *call)
                copies.at[i].to, 0);
 }
 
-void inline_function(Reader *reader, const Call *call, Function *function)
+void inline_function(OnnxReader *reader, const InlinedCall *call, Function *function)
 {
-    Scope scope;
+    OnnxScope scope;
     Wire wire = call->wire;
     if (function->open) {
         wire_fail(&wire, call->node.start, "local function '%s' calls itself",

@@ -19,19 +19,19 @@ typedef struct {
     Str bytes;
     Buf joined; /* s is NULL while there is one piece */
     bool seen;
-} Elements;
+} RawElements;
 
 typedef struct {
     Arena *arena;
     const char *start; /* of the message, for errors */
     OnnxTensor *out;
-    Elements elements[FIELD_COUNT];
+    RawElements elements[FIELD_COUNT];
     int64_t n_strings;
     bool external, has_type;
     Str location, offset, length;
-} Reader;
+} TensorReader;
 
-static void add_piece(Arena *arena, Elements *elements, Str piece)
+static void add_piece(Arena *arena, RawElements *elements, Str piece)
 {
     elements->seen = true;
     if (elements->bytes.n == 0) {
@@ -61,7 +61,7 @@ static void add_dims(Wire *wire, const WireField *field, Shape *shape)
 }
 
 /* StringStringEntryProto of external_data: location, offset, length, checksum. */
-static void read_external(Reader *reader, Wire wire)
+static void read_external(TensorReader *reader, Wire wire)
 {
     Str key = STR(""), value = STR("");
     for (WireField field; wire_next(&wire, &field);)
@@ -82,9 +82,9 @@ Dtype tensor_dtype(Wire *wire, const WireField *field)
     return dtype_from_onnx(wire_int(wire, field));
 }
 
-static void read_field(Reader *reader, Wire *wire, const WireField *field)
+static void read_field(TensorReader *reader, Wire *wire, const WireField *field)
 {
-    Elements *elements = &reader->elements[field->number < FIELD_COUNT ? field->number : 0];
+    RawElements *elements = &reader->elements[field->number < FIELD_COUNT ? field->number : 0];
     switch (field->number) {
     case 1:
         add_dims(wire, field, &reader->out->shape);
@@ -103,7 +103,7 @@ static void read_field(Reader *reader, Wire *wire, const WireField *field)
         reader->external = wire_int(wire, field) == 1;
         break;
     case FIELD_RAW:
-        *elements = (Elements){.bytes = wire_bytes(wire, field), .seen = true};
+        *elements = (RawElements){.bytes = wire_bytes(wire, field), .seen = true};
         break;
     case FIELD_STRING:
         wire_bytes(wire, field);
@@ -170,7 +170,7 @@ static ElementField field_of(Dtype dtype)
     return FIELD_INT32;
 }
 
-__attribute__((format(printf, 3, 4))) static bool fail(Reader *reader, Wire *wire,
+__attribute__((format(printf, 3, 4))) static bool fail(TensorReader *reader, Wire *wire,
                                                        const char *format, ...)
 {
     Buf text = buf_new(reader->arena);
@@ -203,7 +203,7 @@ static bool parse_bytes(Str text, int64_t absent, int64_t *out)
     return text.n == 0 || (str_to_int(text, out) && *out >= 0);
 }
 
-static bool finish_external(Reader *reader, Wire *wire, int64_t n_bytes)
+static bool finish_external(TensorReader *reader, Wire *wire, int64_t n_bytes)
 {
     TensorData *data = &reader->out->data;
     data->form = DATA_ABSENT;
@@ -223,17 +223,17 @@ static bool finish_external(Reader *reader, Wire *wire, int64_t n_bytes)
 }
 
 /* Bytes that are the elements themselves. */
-static bool finish_raw(Reader *reader, Wire *wire, Str bytes, int64_t n_bytes)
+static bool finish_raw(TensorReader *reader, Wire *wire, Str bytes, int64_t n_bytes)
 {
     reader->out->data = (TensorData){.form = DATA_RAW, .bytes = bytes};
     return bytes.n == (uint64_t)n_bytes ||
            fail(reader, wire, "its data has %zu bytes, its shape needs %" PRId64, bytes.n, n_bytes);
 }
 
-static bool finish_inline(Reader *reader, Wire *wire, int64_t n_elements, int64_t n_bytes)
+static bool finish_inline(TensorReader *reader, Wire *wire, int64_t n_elements, int64_t n_bytes)
 {
     ElementField number = field_of(reader->out->dtype);
-    const Elements *raw = &reader->elements[FIELD_RAW], *typed = &reader->elements[number];
+    const RawElements *raw = &reader->elements[FIELD_RAW], *typed = &reader->elements[number];
     if (raw->seen && number != FIELD_STRING)
         return finish_raw(reader, wire, raw->bytes, n_bytes);
     for (int i = 0; i < FIELD_COUNT; i++)
@@ -272,7 +272,7 @@ static void keep_small(Arena *arena, OnnxTensor *tensor)
 bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
 {
     *out = (OnnxTensor){.name = STR("")};
-    Reader reader = {.arena = arena, .start = wire.at, .out = out};
+    TensorReader reader = {.arena = arena, .start = wire.at, .out = out};
     for (WireField field; wire_next(&wire, &field);)
         read_field(&reader, &wire, &field);
     if (wire.file->failed)
@@ -336,7 +336,7 @@ static bool write_sparse(Arena *arena, const OnnxTensor *values, const OnnxTenso
 bool tensor_read_sparse(Arena *arena, Wire wire, OnnxTensor *out)
 {
     OnnxTensor values = {.name = STR("")}, indices = values;
-    Reader reader = {.arena = arena, .start = wire.at, .out = out};
+    TensorReader reader = {.arena = arena, .start = wire.at, .out = out};
     *out = (OnnxTensor){.name = STR("")};
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == 1)

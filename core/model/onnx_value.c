@@ -2,7 +2,7 @@
 
 #include "core/model/onnx_tensor.h"
 
-static DeclaredDim read_dim(Reader *reader, Wire wire)
+static DeclaredDim read_dim(OnnxReader *reader, Wire wire)
 {
     DeclaredDim dim = {.size = -1};
     for (WireField field; wire_next(&wire, &field);)
@@ -14,7 +14,7 @@ static DeclaredDim read_dim(Reader *reader, Wire wire)
                          : (DeclaredDim){.size = -1, .name = dim.name};
 }
 
-static void read_shape(Reader *reader, Wire wire, Declared *declared)
+static void read_shape(OnnxReader *reader, Wire wire, Declared *declared)
 {
     declared->n_dims = 0;
     for (WireField field; wire_next(&wire, &field);) {
@@ -28,7 +28,7 @@ static void read_shape(Reader *reader, Wire wire, Declared *declared)
     }
 }
 
-static void read_tensor_type(Reader *reader, Wire wire, Declared *declared)
+static void read_tensor_type(OnnxReader *reader, Wire wire, Declared *declared)
 {
     for (WireField field; wire_next(&wire, &field);)
         if (field.number == 1)
@@ -39,7 +39,7 @@ static void read_tensor_type(Reader *reader, Wire wire, Declared *declared)
 
 /* TypeProto: a tensor, dense (1) or sparse (8), or what holds one: a sequence (4), an optional (9).
  * Of a map (5) nothing is kept. */
-static void read_type(Reader *reader, Wire wire, Declared *declared)
+static void read_type(OnnxReader *reader, Wire wire, Declared *declared)
 {
     for (WireField field; wire_next(&wire, &field);) {
         if (field.number == 1 || field.number == 8) {
@@ -56,7 +56,7 @@ static void read_type(Reader *reader, Wire wire, Declared *declared)
     }
 }
 
-Declared read_value_info(Reader *reader, Wire wire)
+Declared read_value_info(OnnxReader *reader, Wire wire)
 {
     Declared declared = {.name = STR(""), .n_dims = -1};
     for (WireField field; wire_next(&wire, &field);)
@@ -67,7 +67,7 @@ Declared read_value_info(Reader *reader, Wire wire)
     return declared;
 }
 
-void declare_value(Reader *reader, Wire wire)
+void declare_value(OnnxReader *reader, Wire wire)
 {
     Declared declared = read_value_info(reader, wire);
     if (wire.file->failed || declared.name.n == 0)
@@ -79,7 +79,7 @@ void declare_value(Reader *reader, Wire wire)
     graph_mark(reader->builder, tensor, declared.sequence, declared.optional);
 }
 
-void read_initializer(Reader *reader, Wire wire, bool sparse)
+void read_initializer(OnnxReader *reader, Wire wire, bool sparse)
 {
     OnnxTensor tensor;
     if ((sparse ? tensor_read_sparse : tensor_read)(reader->arena, wire, &tensor))

@@ -3,19 +3,19 @@
 /* The stretch [start, end) with period size. */
 typedef struct {
     int32_t start, end, size;
-} Run;
+} RepeatedRun;
 
 /* hash[i]: of the first i symbols, as a polynomial modulo 2^64; power[i]: of its base. */
 typedef struct {
     const int32_t *symbols;
     int32_t n;
     uint64_t *hash, *power;
-    Run last, best;
-} Search;
+    RepeatedRun last, best;
+} RunSearch;
 
 static const uint64_t base = 0xD6E8FEB86659FD93u;
 
-static void hash_prefixes(Search *search)
+static void hash_prefixes(RunSearch *search)
 {
     search->power[0] = 1;
     for (int32_t i = 0; i < search->n; i++) {
@@ -26,7 +26,7 @@ static void hash_prefixes(Search *search)
 }
 
 /* Equality of the n symbols from a and from b, but for collisions. */
-static bool is_same(const Search *search, int32_t a, int32_t b, int32_t n)
+static bool is_same(const RunSearch *search, int32_t a, int32_t b, int32_t n)
 {
     uint64_t power = search->power[n];
     return search->hash[a + n] - search->hash[a] * power ==
@@ -36,7 +36,7 @@ static bool is_same(const Search *search, int32_t a, int32_t b, int32_t n)
 enum { NEAR = 16 }; /* so many symbols are compared directly before hashes are */
 
 /* Symbols in common from a on and from b on, a < b. */
-static int32_t common_after(const Search *search, int32_t a, int32_t b)
+static int32_t common_after(const RunSearch *search, int32_t a, int32_t b)
 {
     int32_t limit = search->n - b, n = 0;
     while (n < limit && n < NEAR && search->symbols[a + n] == search->symbols[b + n])
@@ -53,7 +53,7 @@ static int32_t common_after(const Search *search, int32_t a, int32_t b)
 }
 
 /* Symbols in common before a and before b, a < b. */
-static int32_t common_before(const Search *search, int32_t a, int32_t b)
+static int32_t common_before(const RunSearch *search, int32_t a, int32_t b)
 {
     int32_t limit = a, n = 0;
     while (n < limit && n < NEAR && search->symbols[a - 1 - n] == search->symbols[b - 1 - n])
@@ -69,13 +69,13 @@ static int32_t common_before(const Search *search, int32_t a, int32_t b)
     return n;
 }
 
-static bool is_inside(const Run *run, int32_t a, int32_t b)
+static bool is_inside(const RepeatedRun *run, int32_t a, int32_t b)
 {
     return b - a == run->size && run->start <= a && b < run->end;
 }
 
 /* common_after(), without looking where a known run tells. */
-static int32_t common_known(const Search *search, int32_t a, int32_t b)
+static int32_t common_known(const RunSearch *search, int32_t a, int32_t b)
 {
     if (is_inside(&search->last, a, b))
         return search->last.end - b;
@@ -84,18 +84,18 @@ static int32_t common_known(const Search *search, int32_t a, int32_t b)
     return common_after(search, a, b);
 }
 
-static int32_t covered(const Run *run)
+static int32_t covered(const RepeatedRun *run)
 {
     return run->size == 0 ? 0 : (run->end - run->start) / run->size * run->size;
 }
 
 /* Keeps the run around the Lyndon word [a, b), if it is one and no better is known. */
-static void take_run(Search *search, int32_t a, int32_t b)
+static void take_run(RunSearch *search, int32_t a, int32_t b)
 {
     if (is_inside(&search->last, a, b) || is_inside(&search->best, a, b))
         return;
     int32_t after = b < search->n ? common_after(search, a, b) : 0;
-    Run run = {a - common_before(search, a, b), b + after, b - a};
+    RepeatedRun run = {a - common_before(search, a, b), b + after, b - a};
     if (run.end - run.start < 2 * run.size)
         return;
     search->last = run;
@@ -106,7 +106,7 @@ static void take_run(Search *search, int32_t a, int32_t b)
 
 /* next[i]: where the longest Lyndon word from i ends, which is the next place whose rest of the
  * sequence is smaller. sign -1 reverses the order of the symbols. */
-static void find_runs(Search *search, int32_t *next, int sign)
+static void find_runs(RunSearch *search, int32_t *next, int sign)
 {
     for (int32_t i = search->n - 1; i >= 0; i--) {
         int32_t j = i + 1;
@@ -124,7 +124,7 @@ static void find_runs(Search *search, int32_t *next, int sign)
     }
 }
 
-static bool is_run(const Search *search, const Run *run)
+static bool is_run(const RunSearch *search, const RepeatedRun *run)
 {
     for (int32_t i = run->start; i + run->size < run->end; i++)
         if (search->symbols[i] != search->symbols[i + run->size])
@@ -134,7 +134,7 @@ static bool is_run(const Search *search, const Run *run)
 
 Period period_find(Arena *scratch, const int32_t *symbols, int32_t n)
 {
-    Search search = {.symbols = symbols, .n = n};
+    RunSearch search = {.symbols = symbols, .n = n};
     search.hash = arena_array(scratch, uint64_t, n + 1);
     search.power = arena_array(scratch, uint64_t, n + 1);
     int32_t *next = arena_array(scratch, int32_t, n);
@@ -142,7 +142,7 @@ Period period_find(Arena *scratch, const int32_t *symbols, int32_t n)
     find_runs(&search, next, 1);
     find_runs(&search, next, -1);
 
-    Run run = search.best;
+    RepeatedRun run = search.best;
     if (run.size == 0 || !is_run(&search, &run))
         return (Period){0};
     int32_t count = (run.end - run.start) / run.size;

@@ -60,9 +60,9 @@ static bool is_ordered(const Graph *graph)
 typedef struct {
     int32_t *at;
     int n;
-} Heap;
+} ReadyHeap;
 
-static void heap_push(Heap *heap, int32_t op)
+static void heap_push(ReadyHeap *heap, int32_t op)
 {
     int i = heap->n++;
     for (; i > 0 && heap->at[(i - 1) / 2] > op; i = (i - 1) / 2)
@@ -70,7 +70,7 @@ static void heap_push(Heap *heap, int32_t op)
     heap->at[i] = op;
 }
 
-static int32_t heap_pop(Heap *heap)
+static int32_t heap_pop(ReadyHeap *heap)
 {
     int32_t top = heap->at[0], last = heap->at[--heap->n];
     int i = 0;
@@ -129,7 +129,7 @@ static bool fail_cycle(const Graph *graph, const int32_t *n_waiting, Error *err)
 }
 
 /* Kahn's order into `order`, file order as tie-break; n_waiting: operands not made yet, per op. */
-static bool kahn(const Graph *graph, int32_t *order, int32_t *n_waiting, Heap *ready)
+static bool kahn(const Graph *graph, int32_t *order, int32_t *n_waiting, ReadyHeap *ready)
 {
     for (int32_t op = 0; op < graph->n_ops; op++) {
         for (int i = 0; i < graph->ops[op].n_inputs; i++)
@@ -174,7 +174,7 @@ static bool put_in_order(Graph *graph, Error *err)
     Arena *scratch = arena_new();
     int32_t *order = arena_array(scratch, int32_t, graph->n_ops);
     int32_t *n_waiting = arena_array(scratch, int32_t, graph->n_ops);
-    Heap ready = {.at = arena_array(scratch, int32_t, graph->n_ops)};
+    ReadyHeap ready = {.at = arena_array(scratch, int32_t, graph->n_ops)};
 
     number_uses(graph);
     bool ok = kahn(graph, order, n_waiting, &ready);

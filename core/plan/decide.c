@@ -35,10 +35,12 @@ static bool check_on_ops(const Inferred *inferred, const Mesh *mesh, const Decis
         return decision->schedule || error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has no name");
     if (!is_in_program(inferred, decision->place) ||
         (range && (!is_in_program(inferred, decision->last) || decision->last < decision->place)))
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about ops that are not there");
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a decision names ops that the program does not have");
     if ((mesh->n_atoms < ATOMS_MAX && devices.fixed >> mesh->n_atoms) || devices.first < 0 ||
         devices.first >= mesh->n_devices)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision names devices the mesh has not");
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a decision names devices that the mesh does not have");
     return true;
 }
 
@@ -52,18 +54,20 @@ bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *
     if (whole && (decision->place < 0 || decision->place >= inferred->graph->n_tensors))
         size = -1;
     if (size < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a decision is about a dim that is not there");
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a decision names a dim that the tensor or op does not have");
     if (decision_pins_dim(decision->kind) && cut_size(decision_cut(decision)) != size)
         return error_kind(err, ERROR_OUT_OF_RANGE,
                           "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
                           cut_size(decision_cut(decision)), size);
     AtomSet axes = whole ? decision->axes : cut_atoms(decision_cut(decision));
     if (mesh->n_atoms < ATOMS_MAX && axes >> mesh->n_atoms)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a pin names an axis the mesh does not have");
+        return error_kind(err, ERROR_OUT_OF_RANGE,
+                          "a pin names an axis that the mesh does not have");
     return true;
 }
 
-/* A pin that cannot hold is said, and is not among out->pins. */
+/* Reports a pin that cannot hold as a finding and leaves it out of out->pins. */
 static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
                        const char *why, const char *hint)
 {
@@ -75,7 +79,8 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
     plan_found_at(plan, &pin->origin);
 }
 
-/* The axes that tell the devices of its stage apart: they cut nothing there. */
+/* The axes that distinguish the devices of a pipeline stage: they may not shard what the stage
+ * holds. */
 static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decision *pin)
 {
     if (!apart)
@@ -85,7 +90,7 @@ static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decisio
                : plan->decided->submeshes[plan_devices(plan, pin->place)].fixed;
 }
 
-/* An op sums wrong over a frozen dim that is cut; only parameters lie somewhere before they are
+/* Sharding a frozen index dim would give wrong sums. Only parameters are stored before they are
  * used. */
 static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
 {
@@ -111,7 +116,8 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
     return true;
 }
 
-/* Per tensor the axes that it is replicated or unreduced over; NULL: of none. */
+/* Per tensor: the axes that a mark replicates it or leaves it partial over; NULL if there are no
+ * marks. */
 static const AtomSet *barred_axes(Arena *arena, const Plan *plan, const Decided *out)
 {
     if (out->n_marks == 0)
@@ -135,8 +141,8 @@ static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t plac
     }
 }
 
-/* Keeps the pins that hold (NULL: none does), but for one whose axis another dim of the same place
- * has already, or that the tensor as a whole is to be without. */
+/* Keeps the pins that hold (NULL entries do not), except one whose axis already shards another dim
+ * of the same tensor or op, or that the tensor as a whole is marked to be without. */
 static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *const *holds, int n)
 {
     Intern *places = intern_new(scratch);
@@ -193,7 +199,7 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
     plan_found_at(plan, &new->origin);
 }
 
-/* What a pin asks for, whoever asks. */
+/* Compares what two decisions ask for, not who asks. */
 static bool pins_alike(const Decision *a, const Decision *b)
 {
     return cut_equal(decision_cut(a), decision_cut(b)) && a->open == b->open &&
@@ -217,7 +223,7 @@ static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *
     plan_found_at(plan, &new->origin);
 }
 
-/* Replays what the journal says of whole tensors: the last of a kind holds. */
+/* Replays the decisions about whole tensors: the last of a kind holds. */
 static void resolve_marks(Plan *plan, Decided *out, const Journal *journal)
 {
     Arena *scratch = arena_new();
@@ -245,13 +251,14 @@ static void resolve_marks(Plan *plan, Decided *out, const Journal *journal)
     arena_free(scratch);
 }
 
-/* Replays the journal: the last pin of a dim holds, an unpin takes it away. */
+/* Replays the journal: the last pin of a dim holds, and an unpin removes it. */
 static void resolve_pins(Plan *plan, Decided *out, const Journal *journal)
 {
     Arena *scratch = arena_new();
     Intern *dims = intern_new(scratch);
     const Decision **holds = arena_array(scratch, const Decision *, journal->n_done);
-    int *last = arena_array(scratch, int, journal->n_done); /* per dim: place of its last */
+    int *last = arena_array(scratch, int, journal->n_done); /* per dim: index of its last decision
+                                                             */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR ||

@@ -4,13 +4,13 @@
 
 #include "core/plan/plan.h"
 
-/* Whether a decision is about a place of the model and the mesh that exists. Returns false with
- * ERROR_OUT_OF_RANGE if it is not. */
+/* Checks that a decision names things that exist in the model and the mesh. Returns false with
+ * ERROR_OUT_OF_RANGE if it does not. */
 bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
                     Error *err);
 
-/* Makes plan->decided. The last decision about a dim, tensor or op holds; what cannot hold is a
- * finding. */
+/* Fills plan->decided. The last decision about a dim, tensor or op holds; decisions that cannot
+ * hold become findings. */
 void plan_decide(Plan *plan, const Journal *journal);
 
 #endif

@@ -14,14 +14,15 @@ typedef struct {
     Arena *scratch;
     Intern *asked;             /* (space, cut) -> projected */
     Vec(int32_t *) projected;  /* Shardings ids by operand */
-    int32_t *whole;            /* per shape: 1 + Shardings id of it replicated */
-    int32_t *n_readers;        /* per tensor: reading ops of the program */
+    int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
+    int32_t *n_readers;        /* per tensor: number of program ops that read it */
     int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
-    Vec(int32_t) next_reshard; /* per reshard: 1 + place of the same tensor's next */
+    Vec(int32_t) next_reshard; /* per reshard: 1 + index of the next reshard of the same tensor */
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
-    Sender *sender;              /* NULL until something is sent */
-    AtomSet *unreduced; /* per tensor: axes a mark leaves it partial over; NULL: no marks */
+    Sender *sender;              /* NULL until a value is sent between devices */
+    AtomSet *unreduced; /* per tensor: the axes that a mark leaves it partial over; NULL if there
+                           are no marks */
 } Edges;
 
 /* ---- projections ---- */
@@ -73,15 +74,15 @@ static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids,
     return unknown ? whole(e, tensor) : ids[operand];
 }
 
-/* ---- where parameters and constants lie ---- */
+/* ---- how parameters and constants are stored ---- */
 
 static bool is_stored(const Plan *plan, int32_t tensor)
 {
     return plan->inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
 }
 
-/* One pass over all reads: how many readers, and the one need that all uses of a parameter share.
- */
+/* One pass over all reads: counts the readers of each tensor, and finds the one sharding that all
+ * uses of a parameter need. */
 static void count_reads(Edges *e, int32_t *agreed)
 {
     const Plan *plan = e->plan;
@@ -101,8 +102,8 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
-/* Where `store` pins say a parameter lies; its other dims are whole, or as they are pinned for use,
- * less the axes that store it. */
+/* Applies `store` pins to parameters. Dims without one are whole, or as they are pinned for use
+ * without the axes that store the parameter. */
 static void apply_store_pins(const Edges *e)
 {
     const Plan *plan = e->plan;
@@ -161,8 +162,8 @@ static bool all_sums(const Sharding *sharding)
     return true;
 }
 
-/* The axes over which input `operand` is partial and may stay so through the op; 0: it must be
- * reduced. */
+/* The axes over which input `operand` is partial and may stay partial through the op; 0 if it must
+ * be reduced first. */
 static AtomSet passing(const Edges *e, int32_t op, int operand)
 {
     const Plan *plan = e->plan;
@@ -183,7 +184,7 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     return atoms;
 }
 
-/* The partial axes that the op's outputs take over from its inputs. */
+/* The partial axes that the op's outputs inherit from its inputs. */
 static AtomSet passed_through(const Edges *e, int32_t op)
 {
     const OpSpace *space = program_space(e->plan->inferred, op);
@@ -204,8 +205,8 @@ static AtomSet passed_through(const Edges *e, int32_t op)
     return together;
 }
 
-/* The axes over which input `operand` is read partial. passed: those that the op's outputs take
- * over, where no strategy says it. */
+/* The axes over which input `operand` is read partial. `passed` are those that the outputs
+ * inherit, unless a strategy has decided it. */
 static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet passed)
 {
     const Plan *plan = e->plan;
@@ -214,17 +215,17 @@ static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet pas
     return passed && passing(e, op, operand) == passed ? passed : 0;
 }
 
-/* What the op's outputs take over: by which reduction inputs are partial, axis by axis. An input
- * that is not so yet is made so. */
+/* The partial axes that an op's outputs inherit, with the reduction of each. Inputs that are not
+ * partial over them yet are made so. */
 typedef struct {
     AtomSet atoms;
     uint8_t kind[ATOMS_MAX];
-} Taken;
+} PassedPartials;
 
-static Taken take_partial(const Edges *e, int32_t op, AtomSet passed)
+static PassedPartials passed_partials(const Edges *e, int32_t op, AtomSet passed)
 {
     const Graph *graph = e->plan->inferred->graph;
-    Taken taken = {0};
+    PassedPartials partials = {0};
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         AtomSet atoms = read_partial(e, op, o, passed);
         for (int a = 0; atoms && a < ATOMS_MAX; a++) {
@@ -233,34 +234,35 @@ static Taken take_partial(const Edges *e, int32_t op, AtomSet passed)
                 reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
             if (kind == REDUCE_NONE)
                 continue;
-            taken.kind[a] = kind;
-            taken.atoms |= (AtomSet)1 << a;
+            partials.kind[a] = kind;
+            partials.atoms |= (AtomSet)1 << a;
         }
     }
-    return taken;
+    return partials;
 }
 
-static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms, const Taken *taken)
+static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms,
+                            const PassedPartials *partials)
 {
-    atoms &= taken->atoms;
+    atoms &= partials->atoms;
     if (atoms == 0)
         return sharding;
     Sharding with = *shardings_at(plan->shardings, sharding);
     for (int a = 0; a < ATOMS_MAX; a++)
         if (atoms >> a & 1)
-            with.partial[a] = taken->kind[a];
+            with.partial[a] = partials->kind[a];
     return shardings_put(plan->shardings, &with);
 }
 
 /* ---- reshards ---- */
 
-/* Where a value lies: how, and on which part of the mesh. */
+/* Where a value is: its sharding, and the part of the mesh that holds it. */
 typedef struct {
     int32_t sharding;
-    int devices; /* place in plan->decided->submeshes */
-} Lies;
+    int devices; /* index into plan->decided->submeshes */
+} Location;
 
-static const ReshardPath *path_of(Edges *e, int32_t tensor, Lies from, Lies to)
+static const ReshardPath *path_of(Edges *e, int32_t tensor, Location from, Location to)
 {
     const Plan *plan = e->plan;
     Dtype dtype = (Dtype)plan->inferred->dtype[tensor];
@@ -275,7 +277,7 @@ static const ReshardPath *path_of(Edges *e, int32_t tensor, Lies from, Lies to)
                        plan->decided->submeshes[to.devices]);
 }
 
-static Reshard *reshard_to(Edges *e, int32_t tensor, Lies from, Lies to)
+static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to)
 {
     for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
         Reshard *old = &e->reshards.at[at - 1];
@@ -293,8 +295,9 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Lies from, Lies to)
     return &e->reshards.at[e->reshards.n - 1];
 }
 
-/* A stage that only hands a value on has it as it was made, less what its devices cannot cut by. */
-static Lies relayed(const Edges *e, Lies from, int devices)
+/* A stage that only relays a value holds it as it was made, without the axes that its devices
+ * cannot be sharded by. */
+static Location relayed(const Edges *e, Location from, int devices)
 {
     const Plan *plan = e->plan;
     AtomSet fixed = plan->decided->submeshes[devices].fixed;
@@ -302,16 +305,16 @@ static Lies relayed(const Edges *e, Lies from, int devices)
     for (int64_t d = 0; d < sharding.n_dims; d++)
         if (cut_atoms(&sharding.dim[d]) & fixed)
             sharding.dim[d] = cut_without(&sharding.dim[d], fixed, plan->mesh);
-    return (Lies){shardings_put(plan->shardings, &sharding), devices};
+    return (Location){shardings_put(plan->shardings, &sharding), devices};
 }
 
-/* Where an op finds a value: at its maker's devices, or at the last stage in between that handed it
- * on. What is given or known is there wherever it is read. */
-static Lies source_of(Edges *e, int32_t tensor, int32_t op)
+/* Where an op reads a value from: its maker's devices, or the last stage in between that relays
+ * it. Graph inputs, parameters and constants are on every device that reads them. */
+static Location source_of(Edges *e, int32_t tensor, int32_t op)
 {
     const Plan *plan = e->plan;
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
-    Lies at = {plan->moved->sharding[tensor], plan_devices(plan, op)};
+    Location at = {plan->moved->sharding[tensor], plan_devices(plan, op)};
     if (!plan->decided->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
         return at;
     at.devices = plan_devices(plan, maker);
@@ -319,7 +322,7 @@ static Lies source_of(Edges *e, int32_t tensor, int32_t op)
         const Stage *stage = &plan->decided->stages->at[s];
         if (!stage->relay || stage->devices == at.devices)
             continue;
-        Lies next = relayed(e, at, stage->devices);
+        Location next = relayed(e, at, stage->devices);
         reshard_to(e, tensor, at, next);
         at = next;
     }
@@ -331,13 +334,13 @@ static void note_use(Edges *e, Reshard *reshard, int32_t op)
     int32_t at = (int32_t)(reshard - e->reshards.at);
     if (e->use_op.n > 0 && e->use_op.at[e->use_op.n - 1] == op &&
         e->use_of.at[e->use_of.n - 1] == at)
-        return; /* one op reads it so twice */
+        return; /* one op may read the same value twice */
     vec_push_own(e->scratch, &e->use_of, at);
     vec_push_own(e->scratch, &e->use_op, op);
     reshard->n_uses++;
 }
 
-static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken)
+static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -346,18 +349,19 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const Taken *taken
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, need, read_partial(e, op, o, passed), taken);
+            need = with_partial(plan, need, read_partial(e, op, o, passed), partials);
         e->out->need[graph->ops[op].input + o] = need;
         if (need < 0 || plan->moved->sharding[t] < 0)
             continue;
-        Lies from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
+        Location from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
         if (from.sharding == need && from.devices == to.devices)
             continue;
         note_use(e, reshard_to(e, t, from, to), op);
     }
 }
 
-/* An output of the graph as it is handed out: summed, but for axes it is to stay partial over. */
+/* The sharding in which a graph output is returned: reduced, except over axes that a mark keeps
+ * partial. */
 static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
 {
     Sharding reduced = *shardings_at(e->plan->shardings, made);
@@ -368,7 +372,7 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     return shardings_put(e->plan->shardings, &reduced);
 }
 
-static void make_outputs(Edges *e, int32_t op, const Taken *taken)
+static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -379,17 +383,18 @@ static void make_outputs(Edges *e, int32_t op, const Taken *taken)
         if (t < 0 || plan->moved->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, taken);
+        e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, partials);
         made = plan->moved->made[t];
         if (!plan_pinned(plan, t))
             e->out->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
         int devices = plan_devices(plan, op);
         if (plan->moved->sharding[t] != made)
-            reshard_to(e, t, (Lies){made, devices}, (Lies){plan->moved->sharding[t], devices});
+            reshard_to(e, t, (Location){made, devices},
+                       (Location){plan->moved->sharding[t], devices});
     }
 }
 
-/* What a loop carries on is put as the next iteration finds it. */
+/* The value that a loop carries over is resharded to what the next iteration expects. */
 static void read_carried(Edges *e, const GraphCarry *carry)
 {
     const Plan *plan = e->plan;
@@ -398,13 +403,13 @@ static void read_carried(Edges *e, const GraphCarry *carry)
         plan->moved->sharding[carry->next] < 0)
         return;
     int32_t found = plan->moved->made[carry->in];
-    Lies from = source_of(e, carry->next, reader);
-    Lies to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
+    Location from = source_of(e, carry->next, reader);
+    Location to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
     if (from.sharding != to.sharding || from.devices != to.devices)
         note_use(e, reshard_to(e, carry->next, from, to), reader);
 }
 
-/* Uses by reshard, from the order they were met in. */
+/* Groups the uses by reshard; they were collected in program order. */
 static void publish(Edges *e)
 {
     Arena *arena = e->plan->arena;
@@ -438,7 +443,7 @@ static void find_unreduced(Edges *e)
     }
 }
 
-/* Nothing is known of any value yet but the sharding that propagation left it with. */
+/* Starts every value with the sharding that propagation gave it. */
 static Moved *moved_new(const Plan *plan)
 {
     const Graph *graph = plan->inferred->graph;
@@ -450,7 +455,7 @@ static Moved *moved_new(const Plan *plan)
     memset(out->need, -1, (size_t)n_places * sizeof *out->need);
     memset(out->made, -1, (size_t)graph->n_tensors * sizeof *out->made);
     for (int t = 0; t < graph->n_tensors; t++)
-        out->sharding[t] = plan_flow(plan, t);
+        out->sharding[t] = plan_reached(plan, t);
     return out;
 }
 
@@ -472,9 +477,9 @@ void edges_fill(Plan *plan)
     for (int i = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];
         AtomSet passed = plan->propagated->passed ? 0 : passed_through(&e, op);
-        Taken taken = take_partial(&e, op, passed);
-        read_inputs(&e, op, passed, &taken);
-        make_outputs(&e, op, &taken);
+        PassedPartials partials = passed_partials(&e, op, passed);
+        read_inputs(&e, op, passed, &partials);
+        make_outputs(&e, op, &partials);
     }
     for (int i = 0; i < inferred->graph->n_carries; i++)
         read_carried(&e, &inferred->graph->carries[i]);
@@ -482,7 +487,7 @@ void edges_fill(Plan *plan)
     arena_free(scratch);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 ReshardIndex reshard_index(Arena *arena, const Plan *plan)
 {

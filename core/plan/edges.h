@@ -1,46 +1,49 @@
-/* edges.h - from cuts of ops to what each value is made as, what each reader needs, and the
- * reshards between.
+/* edges.h - from op cuts to the sharding each value is made with, the sharding each reader needs,
+ * and the reshards between them.
  *
- * Made: the projection of the maker's cut, partial over axes that cut a reduce dim. Needed: the
- * projection of the reader's cut. A partial value stays partial only through an op linear in that
- * operand which does not grow it, when that op is its only reader and cuts nothing by those axes;
- * a sum of values partial on the same axes passes too. Anything else reduces it. A parameter nobody
- * pinned is stored as all its uses agree, else whole.
+ * Made: the projection of the maker's cut, partial over axes that shard a reduce dim. Needed: the
+ * projection of the reader's cut. A partial value stays partial only through an op that is linear
+ * in that operand and does not enlarge it, if that op is its only reader and is not itself sharded
+ * by those axes; a sum of values that are partial on the same axes passes too. Every other reader
+ * makes it reduced. An unpinned parameter is stored in the sharding that all its uses agree on,
+ * else replicated.
  *
- * Where maker and reader run on other parts of the mesh the reshard sends the value from the one to
- * the other, by way of the stages between that relay (stage.h); such a stage has it as it was made,
- * less the axes its devices cannot cut by, and nobody there need read it. What is given or known is
- * on every part where it is read, and nothing of it is sent.
+ * Where maker and reader run on different parts of the mesh, the reshard sends the value from one
+ * to the other, by way of the stages between that relay values (stage.h). Such a stage holds the
+ * value as it was made, without the axes that its devices cannot be sharded by, even if nobody
+ * there reads it. Graph inputs, parameters and constants are on every part of the mesh that reads
+ * them, so they are never sent.
  *
- * What a loop carries on, as the iteration made it, is put as the next one finds it: its reader is
- * the LoopCarry.
+ * A value that a loop carries over is resharded at the end of an iteration to what the next one
+ * expects: its reader is the LoopCarry op.
  *
- * Where a propagator says by itself what stays partial (plan->passed), that holds instead, and
- * parameters lie as their flow says.
+ * If a propagator decides itself what stays partial (plan->propagated->passed), its decision
+ * replaces these rules, and parameters are stored as it propagated them.
  */
 #ifndef CORE_PLAN_EDGES_H
 #define CORE_PLAN_EDGES_H
 
 #include "core/plan/plan.h"
 
-/* Fills made, sharding, need, reshards and reshard_uses of a plan whose cuts are known. */
+/* Fills plan->moved of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 
-/* The op that a reshard is done before: its first reader; or after, its maker, where only a pin
- * asks for it or a loop carries the value back. -1: of what is given, before any op. */
+/* The op that a reshard runs before (its first reader) or, if only a pin asks for it or a loop
+ * carries the value, the op that it runs after (the maker). Returns -1 if it runs before any op. */
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);
 
-/* The reshards of each tensor, for what follows values through a plan. */
+/* The reshards of each tensor, for code that follows values through a plan. */
 typedef struct {
     const Plan *plan;
-    const int32_t *first, *next; /* per tensor, per reshard: of the same tensor; -1 */
+    const int32_t *first, *next; /* first: per tensor; next: per reshard, the next of the same
+                                    tensor; -1 at the end */
 } ReshardIndex;
 
 ReshardIndex reshard_index(Arena *arena, const Plan *plan);
-/* That which fills the tensor in a sharding on devices; -1: none does. */
+/* Returns the reshard that gives the tensor this sharding on these devices, or -1. */
 int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices);
 
-/* The part of the mesh that has the result of a step of the reshard: the i-th of its path. */
+/* The part of the mesh that holds the result of step i of the reshard. */
 int reshard_step_devices(const Reshard *reshard, int i);
 
 #endif

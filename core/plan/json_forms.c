@@ -49,7 +49,7 @@ Json *json_of_atom_set(AtomSet atoms, const Mesh *mesh)
     return json_of_atoms(atom, mesh_list_set(mesh, atoms, atom), mesh);
 }
 
-/* The axes of a dim, major first, which say all of a cut in one piece. */
+/* The axes of a dim, major first. They describe the whole cut only if it has one digit. */
 static Json *dim_axes(const Cut *cut, const Mesh *mesh, Buf *scratch)
 {
     Sharding one = {.n_dims = 1, .dim = {*cut}};
@@ -75,7 +75,7 @@ Json *json_of_sharding(const Sharding *sharding, const Mesh *mesh)
     return out;
 }
 
-/* The two halves of the dims_mapping view are written as JSON already. */
+/* The two parts of the dims_mapping view are printed as JSON already. */
 static Json *read_back(const Buf *text)
 {
     Source source = {.name = "", .text = buf_str(text)};

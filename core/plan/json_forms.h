@@ -1,12 +1,13 @@
 /* json_forms.h - meshes, shardings and steps as JSON, in the forms of the eval protocol.
  *
  *     mesh       {"axes": [["dp",2],["tp",4]], "devices": [0,1,..]}
- *     sharding   {"dims": [["dp"],[],["tp:(1)2"]], "unreduced": ["tp"], "text": "8/dp,4,6/tp:(1)2"}
+ *     sharding   {"dims": [["dp"],[],["tp:(1)2"]], "unreduced": ["tp"], "text":
+ *     "8/dp,4,6/tp:(1)2"}
  *     step       {"kind": "all_reduce", "axes": ["tp"], "bytes": N, "wire_bytes": N, "us": T}
  *
- * One writer for `plan --json`, plan files and eval, so that they cannot differ. What a form cannot
- * say is null: a dim in blocks, (3)(768/tp), among "dims"; dims_mapping, partial or placements as a
- * whole. "text" says all of it. The caller owns what is returned.
+ * `plan --json`, plan files and eval all use these writers. What a form cannot express is null: a
+ * dim in blocks, (3)(768/tp), among "dims"; dims_mapping, partial or placements as a whole. "text"
+ * is always complete. The caller owns what is returned.
  */
 #ifndef CORE_PLAN_JSON_FORMS_H
 #define CORE_PLAN_JSON_FORMS_H
@@ -16,7 +17,7 @@
 #include "core/reshard/reshard.h"
 
 Json *json_of_mesh(const Mesh *mesh);
-/* [8,1024]; null for a size that is not known, [null,1024], and for NULL: nothing is known. */
+/* [8,1024]; null for an unknown size, [null,1024], and for NULL: nothing is known. */
 Json *json_of_shape(const Shape *shape);
 
 /* Axis references of a list of atoms, and of a set: ["dp","tp:(1)2"]. */

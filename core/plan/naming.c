@@ -9,29 +9,29 @@ static const char *const part_tails[PART_COUNT] = {".weight", ".bias", ".in", ".
 
 typedef struct {
     int32_t tensor, op; /* -1: none */
-} Place;
+} PathPart;
 
-/* While the index is made. */
+/* Working state while the index is made. */
 typedef struct {
     int32_t above; /* the path that holds it; -1 */
-    Place part[PART_COUNT];
+    PathPart part[PART_COUNT];
 } Path;
 
-/* Whose op it is by that part is found again when somebody asks: half of the index's bytes. */
+/* Which op has that part is looked up again on demand, which halves the index. */
 typedef struct {
     int32_t tensor[PART_COUNT]; /* -1: none */
-} Parts;
+} PathParts;
 
 struct Naming {
     Arena *arena, *scratch; /* scratch: while it is made */
     const Inferred *inferred;
-    Names *texts;   /* of paths: ids are places in path, and in parts */
-    Vec(Path) path; /* while it is made: the empty one; in program order of first op, what holds it
-                       before it */
-    const Parts *parts;
-    int hidden;     /* 1: no op has the empty path, so it is not counted */
-    Names *labels;  /* those that are not the tensor's name */
-    int32_t *label; /* per tensor: id in labels, 0: its name; NULL: all have theirs */
+    Names *texts;   /* of paths: ids are indices into path, and into parts */
+    Vec(Path) path; /* while the index is made: the empty path; in program order of first op, the
+                       path that contains it */
+    const PathParts *parts;
+    int hidden;     /* 1 if no op has the empty path, which then does not count */
+    Names *labels;  /* labels that differ from the tensor's name */
+    int32_t *label; /* per tensor: id in labels, 0 for its own name; NULL if all have their own */
 };
 
 const char *part_name(Part part)
@@ -57,14 +57,14 @@ static int64_t n_dims(const Inferred *inferred, int32_t tensor)
     return shape ? shape->n_dims : 0;
 }
 
-static void note_parameter(const Inferred *inferred, Place *part, int32_t tensor, int32_t op)
+static void note_parameter(const Inferred *inferred, PathPart *part, int32_t tensor, int32_t op)
 {
-    Place place = {tensor, op}, *weight = &part[PART_WEIGHT], *bias = &part[PART_BIAS];
+    PathPart place = {tensor, op}, *weight = &part[PART_WEIGHT], *bias = &part[PART_BIAS];
     bool matrix = n_dims(inferred, tensor) >= 2;
     bool weight_is_vector = weight->tensor >= 0 && n_dims(inferred, weight->tensor) < 2;
     bool weight_is_made = weight->op == op && !tensor_is_parameter(inferred, weight->tensor);
     if (matrix && weight_is_made && tensor_is_parameter(inferred, tensor)) {
-        *weight = place; /* what meets it is a constant that others made */
+        *weight = place; /* the other operand is a constant that ops compute */
     } else if (weight->tensor < 0 || (matrix && weight_is_vector)) {
         if (weight_is_vector && bias->tensor < 0)
             *bias = *weight;
@@ -75,7 +75,7 @@ static void note_parameter(const Inferred *inferred, Place *part, int32_t tensor
     }
 }
 
-static void note_parameters(const Inferred *inferred, Place *part, int32_t op)
+static void note_parameters(const Inferred *inferred, PathPart *part, int32_t op)
 {
     const Graph *graph = inferred->graph;
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
@@ -85,17 +85,17 @@ static void note_parameters(const Inferred *inferred, Place *part, int32_t op)
     }
 }
 
-/* What goes in and out of a path, by an op on it or beneath. */
-static void note_flow(const Inferred *inferred, Place *part, int32_t op)
+/* Inputs and outputs of a path: of an op on it, or below it. */
+static void note_flow(const Inferred *inferred, PathPart *part, int32_t op)
 {
     const Graph *graph = inferred->graph;
     for (int i = 0; i < graph->ops[op].n_inputs && part[PART_IN].tensor < 0; i++) {
         int32_t tensor = op_inputs(graph, op)[i];
         if (tensor >= 0 && !from_parameters(inferred, tensor) && !is_constant(inferred, tensor))
-            part[PART_IN] = (Place){tensor, op};
+            part[PART_IN] = (PathPart){tensor, op};
     }
     if (graph->ops[op].n_outputs > 0 && (part[PART_OUT].tensor < 0 || !inferred->on_parameters[op]))
-        part[PART_OUT] = (Place){op_outputs(graph, op)[0], op};
+        part[PART_OUT] = (PathPart){op_outputs(graph, op)[0], op};
 }
 
 static void note_label(Naming *naming, int32_t tensor, Str label)
@@ -110,7 +110,7 @@ static void note_label(Naming *naming, int32_t tensor, Str label)
     naming->label[tensor] = names_intern(naming->labels, label);
 }
 
-/* The first path that a parameter is part of names it. */
+/* The first path that has the parameter names it. */
 static void note_labels(Naming *naming, Arena *scratch)
 {
     Buf text = buf_new(scratch);
@@ -128,7 +128,7 @@ static void note_labels(Naming *naming, Arena *scratch)
         }
 }
 
-/* at: the place of its path. */
+/* at: the index of its path. */
 static void note_op(Naming *naming, int32_t op, int32_t at)
 {
     assert(naming->path.at && at >= 0);
@@ -137,18 +137,18 @@ static void note_op(Naming *naming, int32_t op, int32_t at)
         note_flow(naming->inferred, naming->path.at[at].part, op);
 }
 
-enum { ABOVE_MOST = 32 }; /* modules around a path that are named: it comes from a file */
+enum { ABOVE_MOST = 32 }; /* modules that a path names: it comes from a file */
 
 static int32_t push_path(Naming *naming, Str text, int32_t above)
 {
     Path path = {.above = above};
     for (int p = 0; p < PART_COUNT; p++)
-        path.part[p] = (Place){-1, -1};
+        path.part[p] = (PathPart){-1, -1};
     vec_push_own(naming->scratch, &naming->path, path);
     return names_intern(naming->texts, text);
 }
 
-/* The place of a path; new ones with what holds them, "h" and "h.0" before "h.0.attn". */
+/* The index of a path. Adds the paths that contain it first: "h" and "h.0" before "h.0.attn". */
 static int32_t add_path(Naming *naming, Str text, int depth)
 {
     int32_t known = names_find(naming->texts, text), above = -1;
@@ -162,7 +162,7 @@ static int32_t add_path(Naming *naming, Str text, int depth)
     return push_path(naming, text, above);
 }
 
-/* Per Names id: 1 + the place of the path; 0: no op of the program is on it. */
+/* Per Names id: 1 + the index of the path; 0 if no op of the program is on it. */
 static int32_t *add_paths(Naming *naming, Arena *scratch)
 {
     const Graph *graph = naming->inferred->graph;
@@ -178,7 +178,7 @@ static int32_t *add_paths(Naming *naming, Arena *scratch)
 
 static void keep_parts(Naming *naming)
 {
-    Parts *parts = arena_array(naming->arena, Parts, naming->path.n);
+    PathParts *parts = arena_array(naming->arena, PathParts, naming->path.n);
     for (int i = 0; i < naming->path.n; i++)
         for (int p = 0; p < PART_COUNT; p++)
             parts[i].tensor[p] = naming->path.at[i].part[p].tensor;
@@ -196,7 +196,8 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
     naming->texts = names_new(arena);
     push_path(naming, STR(""), -1);
     const int32_t *path_of = add_paths(naming, scratch);
-    /* Ops that compute first: a Transpose of a weight is a view, the MatMul behind it reads it. */
+    /* Ops that compute come first: a Transpose of a weight is a view, the MatMul behind it is what
+     * reads it. */
     for (int views = 0; views <= 1; views++)
         for (int i = 0; i < inferred->n_program; i++) {
             int32_t op = inferred->program[i], path = graph->ops[op].path;
@@ -209,7 +210,7 @@ Naming *naming_new(Arena *arena, const Inferred *inferred)
     return naming;
 }
 
-/* Whether the op is on the path, or (beneath) on one inside it. */
+/* Returns whether the op is on the path, or with `beneath` on one inside it. */
 static bool is_on(const Graph *graph, int32_t op, Str path, bool beneath)
 {
     Str own = names_str(graph->names, graph->ops[op].path);
@@ -218,8 +219,8 @@ static bool is_on(const Graph *graph, int32_t op, Str path, bool beneath)
     return own.n == path.n || (beneath && (path.n == 0 || own.s[path.n] == '.'));
 }
 
-/* The op by which the tensor is that part of the path: ops that compute come first, as they do when
- * parts are looked for. */
+/* The op through which the tensor is that part of the path. Ops that compute come first, as in the
+ * search for parts. */
 static int32_t op_of_part(const Naming *naming, Str path, Part part, int32_t tensor)
 {
     const Inferred *inferred = naming->inferred;
@@ -274,7 +275,7 @@ static int32_t find_exactly(const Naming *naming, Str name)
 static void consider(Str name, const char *candidate, int *best, const char **nearest)
 {
     Str text = str_from(candidate);
-    bool part = str_find(text, name) >= 0; /* of the name was typed */
+    bool part = str_find(text, name) >= 0; /* characters of the name that were typed */
     int64_t longer = (int64_t)text.n - (int64_t)name.n;
     if (!part && (longer < 0 ? -longer : longer) >= *best)
         return;
@@ -285,12 +286,15 @@ static void consider(Str name, const char *candidate, int *best, const char **ne
     }
 }
 
-enum { NEAREST_LOOK_AT = 20000 }; /* names: a hint must not take longer than a frame */
+enum {
+    NEAREST_LOOK_AT = 20000
+}; /* names compared: a hint must not take longer than a frame of the
+      screen */
 
 int32_t naming_find(const Naming *naming, Str name, Error *err)
 {
     int32_t tensor = find_exactly(naming, name);
-    if (tensor >= 0 || !err) /* nobody hears a hint */
+    if (tensor >= 0 || !err) /* nobody reads the hint */
         return tensor;
     error_kind(err, ERROR_USAGE, "no tensor is named '%.*s'", STR_ARG(name));
     int best = INT_MAX;

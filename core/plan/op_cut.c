@@ -19,7 +19,7 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
     return atoms;
 }
 
-/* Reduce dims leave an output partial over the axes that cut them. */
+/* Outputs are partial over the axes that shard reduce dims. */
 static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
 {
     for (int i = 0; i < space->n_index; i++) {

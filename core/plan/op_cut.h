@@ -1,4 +1,4 @@
-/* op_cut.h - how the index dims of an op are cut, and how its operands are sharded by that. */
+/* op_cut.h - how the index dims of an op are cut, and the shardings this gives its operands. */
 #ifndef CORE_PLAN_OP_CUT_H
 #define CORE_PLAN_OP_CUT_H
 
@@ -10,16 +10,16 @@ typedef struct {
     Cut index[X_MAX];
 } OpCut;
 
-/* The cut that the op's index dims give one dim of an operand. Returns false if the dim has no
- * index dim, or if the cut takes too many digits. */
+/* The cut that the op's index dims give to one dim of an operand. Returns false if the dim has no
+ * index dim, or if the cut needs more than DIGITS_MAX digits. */
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out);
 
-/* The sharding of an operand under the op's cut: as the op reads it, or as the op makes it, partial
- * over the axes that cut a reduce dim. The operand may be neither absent nor ignored. */
+/* The sharding of an operand under the op's cut: as the op reads it or makes it, partial over the
+ * axes that shard a reduce dim. The operand must not be absent or ignored. */
 Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
 
-/* The axes that cut a dim which the op reduces. */
+/* The axes that shard index dims which the op reduces. */
 AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);
 
 #endif

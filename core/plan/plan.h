@@ -1,23 +1,25 @@
-/* plan.h - decisions, and all that follows from them.
+/* plan.h - a plan: the decisions of users and policies, and everything computed from them.
  *
- * A Journal holds decisions only, with who made them. All else is recomputed by plan_make() from a
- * PlanRequest (inferred, mesh, machine, journal, propagator): so undo is one number, diff compares
- * two lists, and a plan file holds exactly the journal. Most decisions are pins, of a tensor dim or
- * of an index dim.
+ * A Journal holds decisions only, with their authors. Everything else is recomputed by plan_make()
+ * from a PlanRequest (inferred, mesh, machine, journal, propagator): so undo changes one number, diff
+ * compares two lists, and a plan file holds exactly the journal. Most decisions are pins, of a
+ * tensor dim or of an index dim.
  *
- * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A pin of
- * `store` says where a parameter lies; it does not propagate and the value is gathered at use
- * (fsdp). A later pin on the same dim replaces the earlier, with a note; two that contradict in one
- * call of a policy are an error there. A pin on a view of a parameter is a pin on the parameter.
+ * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A
+ * `store` pin says how a parameter is stored; it does not propagate, and the value is gathered
+ * where it is used (fsdp). A later pin on the same dim replaces the earlier one, with a note; two
+ * that contradict each other in one call of a policy are an error there. A pin on a view of a
+ * parameter is a pin on the parameter.
  *
- * Four decisions are about a tensor as a whole (dim -1), as Shardy has them: axes that may not cut
- * it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that have one
- * sharding, and a barrier that axes pass in one direction or not at all. A pin has a priority: pins
- * of a later one are felt only when those of the earlier have gone as far as they go.
+ * Four decisions are about a tensor as a whole (dim -1), with Shardy's meaning: axes that may not
+ * shard it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that share
+ * one sharding, and a barrier that axes cross in one direction or not at all. A pin has a
+ * priority: pins of a later priority propagate only after those of earlier ones have gone as far
+ * as they can.
  *
- * Four are about ops in a row, first to last in program order, or about all of them: where a stage
- * begins, the part of the mesh that ops run on, ops computed again in the backward pass, and the
- * schedule (stage.h).
+ * Four are about a range of ops, first to last in program order, or about all ops: where a
+ * pipeline stage begins, the part of the mesh that ops run on, ops that are recomputed in the
+ * backward pass, and the schedule (stage.h).
  */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
@@ -33,10 +35,9 @@ typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;
 
 typedef struct {
     OriginKind kind;
-    const char *file; /* of the policy; "" else */
+    const char *file; /* of the policy; "" if it is none */
     int line;
-    const char
-        *text; /* what was asked, as a Lua line: `graph:shard("lm_head.weight", {[1]="tp"})` */
+    const char *text; /* the decision as a Lua line: `graph:shard("lm_head.weight", {[1]="tp"})` */
 } Origin;
 
 /* ORDER DECISION_KIND. */
@@ -45,15 +46,15 @@ typedef enum {
     PIN_INDEX_DIM,
     UNPIN_TENSOR_DIM,
     UNPIN_INDEX_DIM,
-    PIN_REPLICATED, /* `axes` cut no dim of the tensor */
-    PIN_UNREDUCED,  /* the tensor is left partial over `axes`, which cut no dim of it */
-    PIN_GROUP,      /* tensors with one `group` have one sharding */
-    PIN_BARRIER,    /* axes pass the tensor only in direction `pass` */
-    UNPIN_TENSOR,   /* takes all four of a tensor away */
-    PIN_STAGE,      /* at op `place` a stage begins */
+    PIN_REPLICATED, /* no dim of the tensor is sharded by `axes` */
+    PIN_UNREDUCED,  /* the tensor is left partial over `axes`, which shard no dim of it */
+    PIN_GROUP,      /* tensors of one `group` share one sharding */
+    PIN_BARRIER,    /* axes cross the tensor only in direction `pass` */
+    UNPIN_TENSOR,   /* removes all four decisions about a tensor as a whole */
+    PIN_STAGE,      /* a stage begins at op `place` */
     PIN_DEVICES,    /* ops `place` to `last` run on `devices` */
-    PIN_RECOMPUTE,  /* ops `place` to `last` are group `number` of what is computed again */
-    PIN_SCHEDULE,   /* the graph is run `number` times, in the order `schedule` says */
+    PIN_RECOMPUTE,  /* ops `place` to `last` are recomputation group `number` */
+    PIN_SCHEDULE,   /* the graph runs `number` times, in the order of `schedule` */
     DECISION_KIND_COUNT
 } DecisionKind;
 
@@ -62,9 +63,10 @@ typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 
 typedef struct {
     DecisionKind kind;
-    int32_t place;  /* tensor, or op; of PIN_SCHEDULE 0 */
-    int dim;        /* of the tensor; or index dim of the op's space; -1: the tensor as a whole */
-    const Cut *cut; /* of pins of a dim; whole: pinned replicated; NULL: none */
+    int32_t place;  /* tensor, or op; 0 for PIN_SCHEDULE */
+    int dim;        /* of the tensor, or the index dim of the op's space; -1 for the tensor as a
+                       whole */
+    const Cut *cut; /* of pins of a dim; a whole cut pins it replicated; NULL for other decisions */
     bool open, store;
     int priority;         /* of pins of a dim; 0 is the first */
     AtomSet axes;         /* of PIN_REPLICATED and PIN_UNREDUCED */
@@ -72,47 +74,49 @@ typedef struct {
     Pass pass;            /* of PIN_BARRIER */
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
     SubMesh devices;      /* of PIN_DEVICES */
-    bool relay;           /* of PIN_STAGE: values for later stages pass through it */
+    bool relay;           /* of PIN_STAGE: values for later stages are sent through it */
     int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
-    const char *schedule; /* of PIN_SCHEDULE: a name, or steps (schedule.h) */
+    const char *schedule; /* of PIN_SCHEDULE: a name, or steps written out (schedule.h) */
     Origin origin;
 } Decision;
 
 typedef struct {
     Vec(Decision) decisions;
-    int n_done;   /* decisions[0..n_done) count; the rest can be redone */
-    Intern *cuts; /* of decisions that were added: equal ones stand there once */
+    int n_done;   /* decisions[0..n_done) hold; the rest can be redone */
+    Intern *cuts; /* of added decisions: equal cuts are stored once */
 } Journal;
 
-const Cut *decision_cut(const Decision *decision); /* that of no digits where it has none */
-const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy, shared with equal ones */
+const Cut *decision_cut(const Decision *decision); /* the cut of a decision without one has no
+                                                      digits */
+const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy that equal cuts share */
 
-/* Forgets what could be redone. Nobody else may point into the journal's decisions. The cut is
- * copied, other texts are not. */
+/* Adds a decision and drops those that could be redone, so nobody may hold pointers into the
+ * journal's decisions. Copies the cut, but not the texts. */
 void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 
-/* One value moved once: shared by all who read it so. Where `from_devices` and `to_devices` differ,
- * one of its steps sends it from the one to the other; steps before are done by the first, steps
- * after it by the second. */
+/* One value moved once, for all ops that read it so. If `from_devices` and `to_devices` differ,
+ * one of its steps sends it from the former to the latter; earlier steps run on the former, later
+ * ones on the latter. */
 typedef struct {
     int32_t tensor, from, to;         /* Shardings ids */
-    int16_t from_devices, to_devices; /* places in plan->submeshes */
-    int32_t use, n_uses; /* run in plan->reshard_uses: ops; none when a pin asks for it */
+    int16_t from_devices, to_devices; /* indices into plan->decided->submeshes */
+    int32_t use, n_uses; /* run of plan->moved->reshard_uses: ops that read the result; empty if a
+                            pin asks for it */
     const ReshardPath *path;
 } Reshard;
 
 typedef struct {
     double step_us, compute_us, comm_us;
-    double overlap_us;  /* the best case: collectives beside ops that do not need them */
-    int64_t comm_bytes; /* sum of wire bytes, one rank */
-    int64_t peak_bytes; /* of the device that needs most */
-    double flops;       /* of one rank; where there are stages, of one of each */
+    double overlap_us;  /* the best case: collectives overlap with ops that do not need them */
+    int64_t comm_bytes; /* sum of the bytes that one rank sends */
+    int64_t peak_bytes; /* of the device that needs most memory */
+    double flops;       /* of one rank; with stages, of one rank of each */
 } Totals;
 
-/* The row that an operator chose, in the prices of the propagator's own system. */
+/* The strategy that an operator chose, priced by the propagator's own system. */
 typedef struct {
-    double us;      /* what moving the inputs into it costs; negative: it chose none */
-    double next_us; /* the next best; INFINITY: there is no other */
+    double us;      /* cost of moving the inputs into it; negative if the operator chose none */
+    double next_us; /* cost of the next best; INFINITY if there is no other */
 } OpChoice;
 
 typedef struct Reasons Reasons;
@@ -122,76 +126,80 @@ typedef struct Propagation Propagation; /* core/propagate/propagate.h */
 typedef struct OpSaid OpSaid;           /* core/cost/op_said.h */
 typedef struct Pipeline Pipeline;       /* core/cost/pipeline.h */
 
-/* What happened while axes flowed, for events.h: the engine's log, and what its states are. */
+/* What happened during propagation, for events.h: the engine's log, and the meaning of its states.
+ */
 typedef struct {
-    const FlowLog *flow; /* NULL: the propagator keeps none */
-    const int32_t *end;  /* per tensor: its last state; -1: none */
-    const int32_t *op;   /* per op of the engine: of the graph; -1: a tie of a loop. NULL: they are
-                            the graph's, then ties */
+    const FlowLog *flow; /* NULL if the propagator keeps no log */
+    const int32_t *end;  /* per tensor: its last state, or -1 */
+    const int32_t *op;   /* per op of the engine: op of the graph, or -1 for a loop's tie. NULL if
+                            the engine's ops are the graph's, followed by ties */
     const char *const *pass_name;
     const void *context;
-    /* What a state of a tensor, or of an op, is: an id of plan->shardings; a cut. */
+    /* The meaning of a state: of a tensor its Shardings id, of an op its cut. */
     int32_t (*sharding_of)(const void *context, Shardings *shardings, int32_t state);
     const OpCut *(*cut_of)(const void *context, int32_t state);
 } PlanLog;
 
-/* What the state that axes left a tensor in says of it. */
+/* What the last state of a tensor says about it. */
 typedef struct {
-    int32_t sharding; /* Shardings id; -1: not asked for */
+    int32_t sharding; /* Shardings id; -1 until first used */
     uint32_t pinned;
-} FlowEnd;
+} ReachedState;
 
-/* The parts of a plan, in the order in which they are made. Each is constant to those who make the
- * next: the stage that fills a part has the only pointer that may change it. */
+/* The parts of a plan, in the order in which they are made. Each is const to later stages: only
+ * the stage that fills a part has a pointer that may change it. */
 
-/* Decisions that hold after the journal was replayed, and the devices they give to ops. Made by
- * plan_decide() (decide.h) and stages_place() (stage.h). */
+/* The decisions that hold after the journal was replayed, and the devices they give to ops. Made
+ * by plan_decide() (decide.h) and stages_place() (stage.h). */
 typedef struct Decided {
     const Decision **pins; /* at most one per dim, in journal order */
     int n_pins;
-    const Decision **marks; /* the same for decisions about a tensor as a whole */
+    const Decision **marks; /* likewise, the decisions about a tensor as a whole */
     int n_marks;
-    const Decision **places; /* the same for decisions about ops in a row, or about all */
+    const Decision **places; /* likewise, the decisions about a range of ops, or about all */
     int n_places;
-    int32_t *pin_of;   /* places in pins, plus 1, by the hash of (kind, place, dim); 0: free */
+    int32_t *pin_of;   /* hash table by (kind, place, dim): index into pins plus 1; 0 if free */
     uint32_t n_pin_of; /* a power of two */
-    const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole */
+    const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole mesh
+                               */
     int n_submeshes;
-    int16_t *devices;     /* per op: place in submeshes; NULL: all run on the whole mesh */
+    int16_t *devices;     /* per op: index into submeshes; NULL if all run on the whole mesh */
     const Stages *stages; /* stage.h; NULL if there are none */
 } Decided;
 
-/* What the propagator settled on: the cut of every op, and per tensor how axes reached it. */
+/* The propagator's result: the cut of every op, and the sharding that axes reached per tensor. */
 typedef struct Propagated {
     int32_t *cut;       /* per op: OpCut id; -1 for host ops */
     const OpCut **cuts; /* by id */
     int n_cuts;
-    int32_t *flow;          /* per tensor: see plan_flow(); NULL: its last state tells, in `ends` */
-    uint16_t *pinned;       /* per tensor: see plan_pinned(); likewise */
-    const FlowEnd *ends;    /* per state of a tensor */
-    AtomSet *passed;        /* per place in graph->operands that is an input: partial axes that stay
-                               partial through the op that reads it, as the chosen strategy says; NULL:
-                               what edges.h says of linear ops holds */
-    const OpChoice *choice; /* per op; NULL if ops choose no rows under this propagator */
+    int32_t *reached; /* per tensor: see plan_reached(); NULL if `ends` has it by last state */
+    uint16_t *pinned; /* per tensor: see plan_pinned(); NULL likewise */
+    const ReachedState *ends; /* per state of a tensor */
+    AtomSet *passed;          /* per input operand in graph->operands: the axes that stay partial
+                                 through the op that reads it, as its strategy chose; NULL if the rules
+                                 of edges.h hold */
+    const OpChoice *choice;   /* per op; NULL if this propagator chooses no strategies */
     PlanLog log;
-    int sweeps; /* double sweeps until the fixed point */
+    int sweeps; /* forward and backward sweeps until the fixed point */
 } Propagated;
 
-/* How each value is made and read, and the reshards between. Made by edges_fill() (edges.h). */
+/* The sharding each value is made and read with, and the reshards between. Made by edges_fill()
+ * (edges.h). */
 typedef struct Moved {
-    int32_t *sharding; /* per tensor: as it is made, stored or given (after a pin's reshard) */
-    int32_t *made; /* per tensor: as its maker leaves it; differs from sharding only where pinned */
-    int32_t *need; /* per place in graph->operands that is an input: the sharding it is read with */
+    int32_t *sharding; /* per tensor: as it is stored, given or made (after a pin's reshard) */
+    int32_t *made; /* per tensor: as its maker gives it; differs from `sharding` only where pinned
+                    */
+    int32_t *need; /* per input operand in graph->operands: the sharding its reader needs */
     Reshard *reshards; /* in program order of first use */
     int n_reshards;
     int32_t *reshard_uses;
 } Moved;
 
-/* What it costs. Made by cost_fill() (core/cost/cost.h) and what follows it there. */
+/* What the plan costs. Made by cost_fill() (core/cost/cost.h) and the stages after it. */
 typedef struct Priced {
     Totals totals;
     int64_t peak_rank;                /* the rank that needs totals.peak_bytes */
-    double *op_us;                    /* per op: compute on the slowest rank; 0 for host ops */
+    double *op_us;                    /* per op: compute time on the slowest rank; 0 for host ops */
     const struct OpSaid *const *said; /* per op: op_said.h; NULL if no operator says anything */
     const Pipeline *pipeline;         /* core/cost/pipeline.h; NULL if there are no stages */
 } Priced;
@@ -204,13 +212,13 @@ typedef struct Plan {
     const Propagator *propagator;
     Shardings *shardings;
     Resharder *resharder;
-    Findings findings; /* of inference and of planning: every stage adds its own */
+    Findings findings; /* of inference and planning: every stage appends its own */
     const Decided *decided;
     const Propagated *propagated;
     const Moved *moved;
     const Priced *priced;
-    Progress *progress; /* of making it; NULL once it is made */
-    Reasons *reasons;   /* made on first `why`; core/explain/reason.h */
+    Progress *progress; /* while the plan is made; NULL afterwards */
+    Reasons *reasons;   /* made by the first `why`; core/explain/reason.h */
 } Plan;
 
 static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
@@ -218,16 +226,17 @@ static inline const Sharding *plan_sharding(const Plan *plan, int32_t tensor)
     return shardings_at(plan->shardings, plan->moved->sharding[tensor]);
 }
 
-/* The cuts the propagator settled on, which its maker may not give: a Shardings id, or -1. */
-static inline int32_t plan_flow(const Plan *plan, int32_t tensor)
+/* The sharding that propagation gave a tensor, which its maker may not produce: a Shardings id, or
+ * -1. */
+static inline int32_t plan_reached(const Plan *plan, int32_t tensor)
 {
-    if (plan->propagated->flow)
-        return plan->propagated->flow[tensor];
+    if (plan->propagated->reached)
+        return plan->propagated->reached[tensor];
     int32_t state = plan->propagated->log.end[tensor];
     return state < 0 ? -1 : plan->propagated->ends[state].sharding;
 }
 
-/* Dims fixed by a pin of use, on it or on a view of it. */
+/* Dims fixed by a pin (not a `store` pin) on the tensor or on a view of it, as bits. */
 static inline uint32_t plan_pinned(const Plan *plan, int32_t tensor)
 {
     if (plan->propagated->pinned)
@@ -241,20 +250,20 @@ static inline const OpCut *plan_cut(const Plan *plan, int32_t op)
     return plan->propagated->cut[op] < 0 ? NULL : plan->propagated->cuts[plan->propagated->cut[op]];
 }
 
-/* The same for an op of the program, which always has one. */
+/* The same for an op of the program, which always has a cut. */
 static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 {
     assert(plan->propagated->cut[op] >= 0);
     return plan->propagated->cuts[plan->propagated->cut[op]];
 }
 
-/* The part of the mesh that an op runs on: place in plan->submeshes. */
+/* The part of the mesh that an op runs on: index into plan->decided->submeshes. */
 static inline int plan_devices(const Plan *plan, int32_t op)
 {
     return plan->decided->devices ? plan->decided->devices[op] : 0;
 }
 
-/* What a plan is made from. All of it must outlive the plan. */
+/* What a plan is made from. Everything in it must outlive the plan. */
 typedef struct PlanRequest {
     const Inferred *inferred;
     const Mesh *mesh;
@@ -267,10 +276,10 @@ typedef struct PlanRequest {
      * of them that is still there. The plan comes out the same, sooner. */
     Propagation *propagation;
     const struct Plan *before;
-    Progress *progress; /* NULL: nobody watches */
+    Progress *progress; /* NULL if nobody watches */
 } PlanRequest;
 
-/* All decisions that hold: pins, marks, then those about ops in a row. */
+/* All decisions that hold: pins, marks, then those about ranges of ops. */
 static inline int plan_n_held(const Plan *plan)
 {
     return plan->decided->n_pins + plan->decided->n_marks + plan->decided->n_places;
@@ -285,10 +294,11 @@ static inline const Decision *plan_held(const Plan *plan, int i)
                                       : plan->decided->places[i - plan->decided->n_marks];
 }
 
-/* The pin that holds on a dim now, or NULL. */
+/* The pin that holds on a dim, or NULL. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
 
-/* In a loop over ops, where it is the i-th: counts, and is false when the making is to stop. */
+/* For loops over ops, with the loop's counter: reports progress, and returns false if the work is
+ * to stop. */
 static inline bool plan_making_goes_on(const Plan *plan, int i)
 {
     enum { TELL_OPS = 4096 };
@@ -298,13 +308,14 @@ static inline bool plan_making_goes_on(const Plan *plan, int i)
     return !progress_stopped(plan->progress);
 }
 
-bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM, PIN_INDEX_DIM */
-bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, else an op */
-bool decision_marks_tensor(DecisionKind kind); /* the four about a tensor as a whole */
-bool decision_is_on_ops(DecisionKind kind);    /* the four about ops in a row, or all */
+bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM or PIN_INDEX_DIM */
+bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, not an op */
+bool decision_marks_tensor(DecisionKind kind); /* one of the four about a tensor as a whole */
+bool decision_is_on_ops(DecisionKind kind);    /* one of the four about a range of ops, or about all
+                                                */
 
-bool plan_is_legal(const Plan *plan); /* no finding of level error */
+bool plan_is_legal(const Plan *plan); /* no finding has level error */
 int64_t plan_local_bytes(const Plan *plan, int32_t tensor,
-                         int32_t sharding); /* on rank 0, the largest */
+                         int32_t sharding); /* on rank 0, which holds the largest part */
 
 #endif

@@ -6,30 +6,31 @@
 #include <assert.h>
 #include <inttypes.h>
 
+/* What is wrong with one dim of a value. ORDER MISMATCH */
 typedef enum {
-    STOP_NONE,
-    STOP_WHOLE,
-    STOP_FROZEN,
-    STOP_PARTS,
-    STOP_NESTING,
-    STOP_CONFLICT,
-    STOP_UNEVEN,
-    STOP_EMPTY,
-    STOP_PINNED
-} Stop;
+    MISMATCH_WHOLE,
+    MISMATCH_FROZEN,
+    MISMATCH_CONFLICT,
+    MISMATCH_PARTS,
+    MISMATCH_NESTING,
+    MISMATCH_UNEVEN,
+    MISMATCH_EMPTY,
+    MISMATCH_PINNED
+} Mismatch;
 
-/* The first of a set of alike findings. */
+/* Findings that differ only in their op and tensor, of which these are the first. */
 typedef struct {
-    Stop stop;
+    Mismatch mismatch;
     int32_t op, tensor;
+    int32_t from, to; /* Shardings ids: what the value has, and what it is resharded to */
     int operand, dim, count;
-} Alike;
+} FindingGroup;
 
 typedef struct {
     Plan *plan;
     Intern *seen;
-    Vec(Alike) alike;
-} Gather;
+    Vec(FindingGroup) groups;
+} FindingGroups;
 
 void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t tensor,
                const char *hint, const char *format, ...)
@@ -45,12 +46,13 @@ void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t te
     vec_push(plan->arena, &plan->findings, finding);
 }
 
-/* Why the axes that cut a dim of the value do not cut it as the op reads it. */
-static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim, const Cut *cut)
+/* Why the op cannot read the dim with the axes that shard it. */
+static Mismatch mismatch_of(const Plan *plan, const OpSpace *space, int operand, int dim,
+                            const Cut *cut)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
     if (space->no_rule || factors->n == 0 || !factors->exact)
-        return STOP_WHOLE;
+        return MISMATCH_WHOLE;
     int64_t sizes[FACTORS_MAX];
     Cut part[FACTORS_MAX];
     AtomSet lost;
@@ -58,21 +60,22 @@ static Stop stop_of(const Plan *plan, const OpSpace *space, int operand, int dim
         sizes[f] = space->index[factors->index[f]].size;
     cut_split(cut, sizes, factors->n, plan->mesh, part, &lost);
     if (lost)
-        return sizes[0] > 0 && space->index[factors->index[0]].role == ROLE_FROZEN ? STOP_PARTS
-                                                                                   : STOP_NESTING;
+        return sizes[0] > 0 && space->index[factors->index[0]].role == ROLE_FROZEN
+                   ? MISMATCH_PARTS
+                   : MISMATCH_NESTING;
     for (int f = 0; f < factors->n; f++)
         if (!cut_is_whole(&part[f]) && space->index[factors->index[f]].role == ROLE_FROZEN)
-            return STOP_FROZEN;
-    return STOP_CONFLICT;
+            return MISMATCH_FROZEN;
+    return MISMATCH_CONFLICT;
 }
 
-static void count_alike(Gather *g, const Alike *alike, const int64_t key[6])
+static void add_to_group(FindingGroups *g, const FindingGroup *first, const int64_t key[6])
 {
     int32_t id = intern_put(g->seen, key, 6 * sizeof *key);
-    if (id == g->alike.n)
-        vec_push(g->plan->arena, &g->alike, *alike);
-    assert(g->alike.at);
-    g->alike.at[id].count++;
+    if (id == g->groups.n)
+        vec_push(g->plan->arena, &g->groups, *first);
+    assert(g->groups.at);
+    g->groups.at[id].count++;
 }
 
 static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
@@ -81,7 +84,7 @@ static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
     return pin && pin->store;
 }
 
-static void look_at_use(Gather *g, int32_t op, int operand)
+static void look_at_use(FindingGroups *g, int32_t op, int operand)
 {
     const Plan *plan = g->plan;
     const Graph *graph = plan->inferred->graph;
@@ -93,17 +96,19 @@ static void look_at_use(Gather *g, int32_t op, int operand)
     for (int d = 0; d < from->n_dims; d++) {
         if (cut_refines(&to->dim[d], &from->dim[d], plan->mesh))
             continue;
-        Alike alike = {.op = op, .tensor = t, .operand = operand, .dim = d};
-        alike.stop = stop_of(plan, program_space(plan->inferred, op), operand, d, &from->dim[d]);
         if (is_stored_pin(plan, t, d))
-            continue; /* gathered at use is what was asked */
-        int64_t key[6] = {alike.stop, plan->inferred->space[op], operand,
-                          d,          plan->moved->sharding[t],  need};
-        count_alike(g, &alike, key);
+            continue; /* the pin asks for a parameter that is gathered where it is used */
+        FindingGroup first = {.op = op, .tensor = t, .operand = operand, .dim = d};
+        first.from = plan->moved->sharding[t];
+        first.to = need;
+        first.mismatch =
+            mismatch_of(plan, program_space(plan->inferred, op), operand, d, &from->dim[d]);
+        int64_t key[6] = {first.mismatch, plan->inferred->space[op], operand, d, first.from, need};
+        add_to_group(g, &first, key);
     }
 }
 
-static void look_at_tensor(Gather *g, int32_t t)
+static void look_at_tensor(FindingGroups *g, int32_t t)
 {
     const Plan *plan = g->plan;
     if (plan->moved->sharding[t] < 0)
@@ -113,14 +118,16 @@ static void look_at_tensor(Gather *g, int32_t t)
         if (!cut_is_uneven(&sharding->dim[d], plan->mesh))
             continue;
         bool empty = cut_local_size(&sharding->dim[d], plan->mesh, plan->mesh->n_devices - 1) == 0;
-        Alike alike = {.stop = empty ? STOP_EMPTY : STOP_UNEVEN, .op = -1, .tensor = t, .dim = d};
-        int64_t key[6] = {alike.stop, plan->moved->sharding[t], d, plan->inferred->dtype[t], 0, 0};
-        count_alike(g, &alike, key);
+        FindingGroup first = {.op = -1, .tensor = t, .dim = d};
+        first.mismatch = empty ? MISMATCH_EMPTY : MISMATCH_UNEVEN;
+        int64_t key[6] = {
+            first.mismatch, plan->moved->sharding[t], d, plan->inferred->dtype[t], 0, 0};
+        add_to_group(g, &first, key);
     }
 }
 
-/* A closed dim that its maker leaves otherwise: the value is moved to where the pin wants it. */
-static void look_at_pins(Gather *g)
+/* Pinned dims that the value's op makes with another sharding: the value is resharded. */
+static void look_at_pins(FindingGroups *g)
 {
     const Plan *plan = g->plan;
     for (int i = 0; i < plan->decided->n_pins; i++) {
@@ -132,93 +139,143 @@ static void look_at_pins(Gather *g)
         const Sharding *made = shardings_at(plan->shardings, plan->moved->made[t]);
         if (cut_equal(&made->dim[pin->dim], &plan_sharding(plan, t)->dim[pin->dim]))
             continue;
-        Alike alike = {.stop = STOP_PINNED, .op = -1, .tensor = t, .dim = pin->dim};
-        int64_t key[6] = {
-            STOP_PINNED, plan->moved->made[t], plan->moved->sharding[t], pin->dim, 0, 0};
-        count_alike(g, &alike, key);
+        FindingGroup first = {.mismatch = MISMATCH_PINNED, .op = -1, .tensor = t, .dim = pin->dim};
+        first.from = plan->moved->made[t];
+        first.to = plan->moved->sharding[t];
+        int64_t key[6] = {MISMATCH_PINNED, first.from, first.to, pin->dim, 0, 0};
+        add_to_group(g, &first, key);
     }
 }
 
-static void others(const Alike *alike, Buf *out)
+/* ": all-gather over tp inserted (12.0 MiB)": the reshard of the group's first value and the bytes
+ * that one rank sends in it. Nothing if there is no such reshard. */
+static void put_reshard(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    if (alike->count > 1)
-        buf_printf(out, " (and %d more like it)", alike->count - 1);
+    const ReshardPath *path = NULL;
+    for (int i = 0; i < plan->moved->n_reshards && !path; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        if (reshard->tensor == first->tensor && reshard->from == first->from &&
+            reshard->to == first->to)
+            path = reshard->path;
+    }
+    const char *between = ": ";
+    for (int s = 0; path && s < path->n_steps; s++) {
+        const Step *step = &path->step[s];
+        if (step->kind == STEP_SLICE && path->wire_bytes > 0)
+            continue;
+        buf_puts(out, between);
+        for (const char *c = step_kind_name(step->kind); *c; c++)
+            buf_putc(out, *c == '_' ? '-' : *c);
+        buf_puts(out, step->atoms ? " over " : "");
+        mesh_format_set(plan->mesh, step->atoms, ".", out);
+        between = ", then ";
+    }
+    if (!path || path->n_steps == 0)
+        return;
+    buf_puts(out, " inserted");
+    if (path->wire_bytes == 0)
+        return;
+    buf_puts(out, " (");
+    units_format_bytes(path->wire_bytes, out);
+    buf_putc(out, ')');
 }
 
-/* "dim 2 of X is 3 parts of 768, and a cut by tp=4 does not keep to them" */
-static void say_parts(Plan *plan, const Alike *alike, Buf *out)
+/* "dim 2 of X" */
+static void put_dim(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    const OpSpace *space = program_space(plan->inferred, alike->op);
-    const Operand *operand = &space->operand[alike->operand];
-    int64_t parts = space->index[operand->factors[alike->dim].index[0]].size;
-    buf_printf(out, "%s %s: dim %d of %s is %" PRId64 " parts of %" PRId64 ", and a cut by ",
-               op_operator(plan->inferred->graph, alike->op),
-               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
-               tensor_name(plan->inferred->graph, alike->tensor), parts,
-               operand->shape.dim[alike->dim] / parts);
-    mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, alike->tensor)->dim[alike->dim]),
+    buf_printf(out, "dim %d of %s", first->dim, tensor_name(plan->inferred->graph, first->tensor));
+}
+
+/* "MatMul h.0.attn" */
+static void put_op(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    buf_printf(out, "%s %s", op_operator(plan->inferred->graph, first->op),
+               op_path_or_name(plan->inferred->graph, first->op));
+}
+
+/* "X is sharded on dim 1 by tp but MatMul h.0 needs it whole" */
+static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
+    const Cut *to = &shardings_at(plan->shardings, first->to)->dim[first->dim];
+    bool plain = from->n == 1 && to->n == 1 && cut_atoms(from) != cut_atoms(to);
+    buf_printf(out, "%s is sharded on dim %d %s ",
+               tensor_name(plan->inferred->graph, first->tensor), first->dim, plain ? "by" : "as");
+    if (plain)
+        mesh_format_set(plan->mesh, cut_atoms(from), ".", out);
+    else
+        cut_format(from, plan->mesh, out);
+    buf_puts(out, " but ");
+    put_op(plan, first, out);
+    buf_puts(out, cut_is_whole(to) ? " needs it whole"
+                  : plain          ? " needs it sharded by "
+                                   : " needs ");
+    if (plain)
+        mesh_format_set(plan->mesh, cut_atoms(to), ".", out);
+    else if (!cut_is_whole(to))
+        cut_format(to, plan->mesh, out);
+}
+
+/* "dim 2 of X holds 3 parts of 768 for Split h.0, and sharding it by tp=4 does not keep them apart"
+ */
+static void put_parts(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    const OpSpace *space = program_space(plan->inferred, first->op);
+    const Operand *operand = &space->operand[first->operand];
+    int64_t parts = space->index[operand->factors[first->dim].index[0]].size;
+    put_dim(plan, first, out);
+    buf_printf(out, " holds %" PRId64 " parts of %" PRId64 " for ", parts,
+               operand->shape.dim[first->dim] / parts);
+    put_op(plan, first, out);
+    buf_puts(out, ", and sharding it by ");
+    mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, first->tensor)->dim[first->dim]),
                       out);
-    buf_puts(out, " does not keep to them: it is moved");
-    others(alike, out);
+    buf_puts(out, " does not keep them apart");
 }
 
-/* "768 = 12 x 64 does not divide by tp=8" */
-static void say_nesting(Plan *plan, const Alike *alike, Buf *out)
+/* "dim 2 of X is 12 x 64 for Reshape h.0, which does not divide by tp=8" */
+static void put_nesting(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    const OpSpace *space = program_space(plan->inferred, alike->op);
-    const DimFactors *factors = &space->operand[alike->operand].factors[alike->dim];
-    const Cut *cut = &plan_sharding(plan, alike->tensor)->dim[alike->dim];
-    buf_printf(out, "%s %s: dim %d of %s is ", op_operator(plan->inferred->graph, alike->op),
-               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
-               tensor_name(plan->inferred->graph, alike->tensor));
+    const OpSpace *space = program_space(plan->inferred, first->op);
+    const DimFactors *factors = &space->operand[first->operand].factors[first->dim];
+    put_dim(plan, first, out);
     for (int f = 0; f < factors->n; f++)
-        buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
+        buf_printf(out, "%s%" PRId64, f ? " x " : " is ", space->index[factors->index[f]].size);
+    buf_puts(out, " for ");
+    put_op(plan, first, out);
     buf_puts(out, ", which does not divide by ");
-    mesh_format_sizes(plan->mesh, cut_atoms(cut), out);
-    buf_puts(out, ": what does not fit is gathered");
-    others(alike, out);
+    mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, first->tensor)->dim[first->dim]),
+                      out);
 }
 
-static void say_gathered(Plan *plan, const Alike *alike, const char *why, Buf *out)
+static void put_uneven(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    buf_printf(out, "%s %s needs dim %d of %s ", op_operator(plan->inferred->graph, alike->op),
-               op_path_or_name(plan->inferred->graph, alike->op), alike->dim,
-               tensor_name(plan->inferred->graph, alike->tensor));
-    buf_printf(out, "otherwise than it is made: %s", why);
-    others(alike, out);
-}
-
-static void say_uneven(Plan *plan, const Alike *alike, Buf *out)
-{
-    const Sharding *sharding = plan_sharding(plan, alike->tensor);
-    const Cut *cut = &sharding->dim[alike->dim];
-    int64_t last = plan->mesh->n_devices - 1, dim = alike->dim;
+    const Sharding *sharding = plan_sharding(plan, first->tensor);
+    const Cut *cut = &sharding->dim[first->dim];
+    int64_t last = plan->mesh->n_devices - 1;
     int64_t first_size = cut_local_size(cut, plan->mesh, 0);
     int64_t last_size = cut_local_size(cut, plan->mesh, last);
-    Shape local;
-    sharding_local_shape(sharding, plan->mesh, last, &local);
-    local.dim[dim] = first_size - last_size;
-    buf_printf(out, "dim %d of %s is uneven: ", alike->dim,
-               tensor_name(plan->inferred->graph, alike->tensor));
+    Shape padding;
+    sharding_local_shape(sharding, plan->mesh, last, &padding);
+    padding.dim[first->dim] = first_size - last_size;
+    put_dim(plan, first, out);
+    buf_puts(out, " is uneven: ");
     cut_format(cut, plan->mesh, out);
     buf_printf(out, " gives %" PRId64 " on the first rank, %" PRId64 " on the last (", first_size,
                last_size);
     units_format_bytes(
-        dtype_bytes((Dtype)plan->inferred->dtype[alike->tensor], shape_elements(&local)), out);
+        dtype_bytes((Dtype)plan->inferred->dtype[first->tensor], shape_elements(&padding)), out);
     buf_puts(out, " padded there)");
-    others(alike, out);
 }
 
-static void say_pinned(Plan *plan, const Alike *alike, Buf *out)
+/* "dim 1 of X is pinned 256, but its op makes it 256/tp" */
+static void put_pinned(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[alike->tensor]);
-    buf_printf(out, "dim %d of %s is pinned ", alike->dim,
-               tensor_name(plan->inferred->graph, alike->tensor));
-    cut_format(&plan_sharding(plan, alike->tensor)->dim[alike->dim], plan->mesh, out);
-    buf_puts(out, ", but made ");
-    cut_format(&made->dim[alike->dim], plan->mesh, out);
-    buf_puts(out, ": it is moved");
-    others(alike, out);
+    put_dim(plan, first, out);
+    buf_puts(out, " is pinned ");
+    cut_format(&shardings_at(plan->shardings, first->to)->dim[first->dim], plan->mesh, out);
+    buf_puts(out, ", but its op makes it ");
+    cut_format(&shardings_at(plan->shardings, first->from)->dim[first->dim], plan->mesh, out);
 }
 
 void plan_found_at(Plan *plan, const Origin *origin)
@@ -228,79 +285,55 @@ void plan_found_at(Plan *plan, const Origin *origin)
     finding->line = origin->line;
 }
 
-/* Where the dim was pinned, if it was. */
-static void at_pin(Plan *plan, const Alike *alike)
-{
-    const Decision *pin =
-        alike->tensor < 0 ? NULL : plan_pin_of(plan, PIN_TENSOR_DIM, alike->tensor, alike->dim);
-    Finding *finding = &plan->findings.at[plan->findings.n - 1];
-    finding->file = pin ? pin->origin.file : NULL;
-    finding->line = pin ? pin->origin.line : 0;
-}
+static const struct {
+    const char *code;
+    Level level;
+    void (*put)(const Plan *plan, const FindingGroup *first, Buf *out);
+    const char *hint;
+} rows[] = {
+    /* ORDER MISMATCH */
+    {"frozen", LEVEL_NOTE, put_need,
+     "the op reads that dim whole: shard another dim of the value to save the reshard"},
+    {"frozen", LEVEL_NOTE, put_need,
+     "the op cannot run sharded along that dim: shard another dim of the value to save the "
+     "reshard"},
+    {"conflict", LEVEL_NOTE, put_need,
+     "the op is sharded by other axes there: pin its index dim, or the value, to choose another "
+     "sharding"},
+    {"does-not-divide", LEVEL_WARNING, put_parts,
+     "shard each part: {axis=.., interleave=N} with as many parts on the weight before it"},
+    {"does-not-divide", LEVEL_WARNING, put_nesting,
+     "use a number of devices that divides it, a sub-axis such as tp:(1)4, or unit= to keep "
+     "whole blocks on a rank"},
+    {"uneven", LEVEL_NOTE, put_uneven,
+     "the shorter ranks wait; a size that the axes divide wastes nothing"},
+    {"empty", LEVEL_WARNING, put_uneven, "the last ranks hold nothing: use fewer devices there"},
+    {"pin-moves", LEVEL_NOTE, put_pinned,
+     "pin it as its op makes it, leave it open (open = true), or pin the op's index dim"},
+};
 
-static void say(Plan *plan, const Alike *alike)
+static void find_group(Plan *plan, const FindingGroup *first)
 {
     Buf text = buf_new(plan->arena);
-    const char *code = "", *hint = "";
-    Level level = LEVEL_NOTE;
-    switch (alike->stop) {
-    case STOP_NESTING:
-        say_nesting(plan, alike, &text);
-        code = "does-not-divide";
-        hint =
-            "use a number of devices that divides it, a sub-axis such as tp:(1)4, or unit= to keep "
-            "whole blocks on a rank";
-        level = LEVEL_WARNING;
-        break;
-    case STOP_PARTS:
-        say_parts(plan, alike, &text);
-        code = "does-not-divide";
-        hint = "cut each part: {axis=.., interleave=N} with as many parts on the weight before it";
-        level = LEVEL_WARNING;
-        break;
-    case STOP_FROZEN:
-        say_gathered(plan, alike, "this op never cuts that dim", &text);
-        code = "frozen";
-        break;
-    case STOP_WHOLE:
-        say_gathered(plan, alike, "it reads that dim whole", &text);
-        code = "frozen";
-        break;
-    case STOP_CONFLICT:
-        say_gathered(plan, alike,
-                     plan->propagator->by_op ? "the row chosen for the op reads it so"
-                                             : "the op is cut by other axes there",
-                     &text);
-        code = "conflict";
-        hint = plan->propagator->by_op
-                   ? "dimscope rule shows an operator's rows, and what they cost"
-                   : "pin the op's index dim, or the value, to choose otherwise";
-        break;
-    case STOP_UNEVEN:
-        say_uneven(plan, alike, &text);
-        code = "uneven";
-        hint = "the shorter ranks wait; a size that the axes divide wastes nothing";
-        break;
-    case STOP_EMPTY:
-        say_uneven(plan, alike, &text);
-        code = "empty";
-        hint = "the last ranks hold nothing: use fewer devices there";
-        level = LEVEL_WARNING;
-        break;
-    case STOP_PINNED:
-        say_pinned(plan, alike, &text);
-        code = "pin-moves";
-        hint = "pin it as it is made, leave it open (open = true), or pin the op's index dim";
-        break;
-    case STOP_NONE:
-        return;
-    }
-    plan_find(plan, level, code, alike->op, alike->tensor, hint, "%s", text.s);
-    at_pin(plan, alike);
+    rows[first->mismatch].put(plan, first, &text);
+    if (first->to != first->from)
+        put_reshard(plan, first, &text);
+    if (first->count > 1)
+        buf_printf(&text, " (and %d more like it)", first->count - 1);
+    bool by_row = first->mismatch == MISMATCH_CONFLICT && plan->propagator->by_op;
+    plan_find(plan, rows[first->mismatch].level, rows[first->mismatch].code, first->op,
+              first->tensor,
+              by_row ? "the row chosen for the op needs it so: dimscope rule shows an operator's "
+                       "rows and what they cost"
+                     : rows[first->mismatch].hint,
+              "%s", text.s);
+    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, first->tensor, first->dim);
+    if (pin)
+        plan_found_at(plan, &pin->origin);
 }
 
-/* A tensor that is to stay partial, which nothing makes so. Other propagators say which marks they
- * do not look at. */
+/* Tensors marked unreduced that no op leaves partial. Other propagators report the marks that they
+ * ignore themselves. */
 static void look_at_marks(Plan *plan)
 {
     for (int i = 0; i < plan->decided->n_marks; i++) {
@@ -314,8 +347,9 @@ static void look_at_marks(Plan *plan)
         Buf axes = buf_new(plan->arena);
         mesh_format_set(plan->mesh, missing, ".", &axes);
         plan_find(plan, LEVEL_WARNING, "not-partial", -1, mark->place,
-                  "cut an index dim by it that the op sums over",
-                  "nothing leaves %s partial over %s: the mark only keeps it from being cut so",
+                  "shard an index dim that the op sums over by it",
+                  "%s is marked unreduced over %s but no op leaves it partial: the mark only keeps "
+                  "the tensor from being sharded by those axes",
                   tensor_name(plan->inferred->graph, mark->place), axes.s);
         plan_found_at(plan, &mark->origin);
     }
@@ -324,7 +358,7 @@ static void look_at_marks(Plan *plan)
 void plan_add_findings(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
-    Gather g = {.plan = plan, .seen = intern_new(plan->arena)};
+    FindingGroups g = {.plan = plan, .seen = intern_new(plan->arena)};
     for (int i = 0; i < plan->moved->n_reshards; i++)
         for (int u = 0; u < plan->moved->reshards[i].n_uses; u++) {
             int32_t op = plan->moved->reshard_uses[plan->moved->reshards[i].use + u];
@@ -335,7 +369,7 @@ void plan_add_findings(Plan *plan)
     for (int t = 0; t < inferred->graph->n_tensors; t++)
         look_at_tensor(&g, t);
     look_at_pins(&g);
-    for (int i = 0; i < g.alike.n; i++)
-        say(plan, &g.alike.at[i]);
+    for (int i = 0; i < g.groups.n; i++)
+        find_group(plan, &g.groups.at[i]);
     look_at_marks(plan);
 }

@@ -1,14 +1,17 @@
-/* plan_findings.h - what a finished plan has to say of itself.
+/* plan_findings.h - findings about a finished plan: what its shardings cost.
  *
  * code               level     when
- * does-not-divide    warning   an axis is gathered because a dim's index dims do not nest with it:
- *                              12 heads over tp=8; or parts (q, k and v) are cut across
- * frozen             note      gathered because the op never cuts that index dim (softmax's d)
- * conflict           note      gathered because the axis cuts another index dim of the op, or a
- *                              reduce dim where reducing would cost more
- * uneven             note      some rank holds less; says the sizes and the bytes padded
- * empty              warning   some rank holds nothing
- * Alike ones are one finding with a count.
+ * does-not-divide    warning   a reshard, since an axis does not divide the index dims of a dim:
+ *                              12 heads over tp=8; or it would split parts such as q, k and v
+ * frozen             note      a reshard, since the op cannot run sharded along the dim (softmax)
+ * conflict           note      a reshard, since other axes shard the dim in the op, or the axis
+ *                              would leave a partial sum that costs more than gathering
+ * pin-moves          note      a reshard, since the op makes the dim other than it is pinned
+ * uneven             note      the last rank holds less than the first; with sizes and padded bytes
+ * empty              warning   the last rank holds nothing
+ * not-partial        warning   a tensor is marked unreduced, but no op leaves it partial
+ *
+ * Findings that differ only in op and tensor are one, with a count.
  */
 #ifndef CORE_PLAN_PLAN_FINDINGS_H
 #define CORE_PLAN_PLAN_FINDINGS_H
@@ -21,7 +24,7 @@ void plan_add_findings(Plan *plan);
 void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t tensor,
                const char *hint, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
-/* The last finding is about a decision: it stands where that was made. */
+/* Sets the place of the last finding to where the decision was made. */
 void plan_found_at(Plan *plan, const Origin *origin);
 
 #endif

@@ -71,7 +71,7 @@ static int sort_key(const Block *block, bool by_stage)
     return by_stage ? block->stage : block->step;
 }
 
-/* Stable; by stage or by step. */
+/* Stable sort, by stage or by step. */
 static void sort_blocks(Arena *scratch, int n, bool by_stage, const Block *from, Block *to)
 {
     int n_keys = 1;
@@ -100,7 +100,7 @@ static const char *pass_name(bool backward)
     return backward ? "backward" : "forward";
 }
 
-/* Fills schedule->of: every block is there once. */
+/* Fills schedule->of, after checking that every block is there once. */
 static bool index_blocks(ScheduleMaking *making, Arena *arena)
 {
     Schedule *schedule = making->schedule;
@@ -130,7 +130,7 @@ static bool index_blocks(ScheduleMaking *making, Arena *arena)
     return true;
 }
 
-/* The blocks that a block needs, at most two: the one of the same stage last. */
+/* The blocks that a block depends on, at most two; that of the same stage is last. */
 static int needs_of(const Schedule *schedule, const Block *block, int32_t need[2])
 {
     int n = 0;
@@ -165,12 +165,12 @@ static bool check_needs(ScheduleMaking *making)
     return true;
 }
 
-/* No lane does two blocks in one step. */
+/* Checks that no lane runs two blocks in one step. */
 static bool check_lanes(ScheduleMaking *making)
 {
     const Schedule *schedule = making->schedule;
     const Lanes *lanes = making->lanes;
-    int32_t *last = arena_array(making->arena, int32_t, lanes->n); /* block of it, plus 1 */
+    int32_t *last = arena_array(making->arena, int32_t, lanes->n); /* block of the step, plus 1 */
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
         for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
@@ -259,7 +259,7 @@ Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes
 
 /* ---- times ---- */
 
-/* When what it needs is done and sent; *after is the block that is the last of it. */
+/* When a block's dependencies are done and sent; *after is the one that finishes last. */
 static double needs_us(const Schedule *schedule, const Block *block, const StageTime *stage,
                        int32_t *after)
 {

@@ -1,30 +1,33 @@
-/* schedule.h - in which order stages work through micro-batches, and when.
+/* schedule.h - the order in which pipeline stages work through micro-batches, and the times this
+ * gives.
  *
- * A block is one stage's forward or backward of one micro-batch. A table of blocks has steps, as
- * nnScaler's SchedulePlan has: a block takes `span` steps from `step` on. Devices that always do
- * the same are a *lane*; a stage runs on one lane or more, and a lane does one block at a time.
- * A forward needs that of the stage before; a backward needs the stage's own forward and the
- * backward of the stage behind.
+ * A block is one stage's forward or backward of one micro-batch. A table of blocks has steps, like
+ * nnScaler's SchedulePlan: a block takes `span` steps from `step` on. Devices that always do the
+ * same work are a *lane*; a stage runs on one lane or more, and a lane runs one block at a time. A
+ * forward depends on that of the stage before; a backward depends on the stage's own forward and
+ * the backward of the next stage.
  *
- * schedule_time() gives times: on their lanes blocks begin in the order of their steps, each as
- * soon as its lanes are free and what it needs is done and sent. Sending keeps no lane busy.
+ * schedule_time() computes times: each lane runs its blocks in the order of their steps, each as
+ * soon as all its lanes are free and what it depends on is done and sent. Sending occupies no
+ * lane.
  *
- * Names, with m micro-batches and n stages from 0, all spans 1 unless said. The interleaved order
- * is Megatron's (Narayanan et al. 2021), the others are nnScaler's:
+ * Names, with m micro-batches and n stages from 0; spans are 1 unless stated. The interleaved
+ * order is Megatron's (Narayanan et al. 2021), the others are nnScaler's:
  *
  *     1f1b              forward k of stage s at step s + 2k, its backward at s + 2(k+n-1-s) + 1
  *     1f1b_interleaved  stages take turns on g lanes, stage s on lane s % g; v = n/g chunks each.
  *                       Lane i does min(g(v-1) + 2(g-1-i), mv) forwards, then a forward and a
- *                       backward in turn, then the backwards that are left; g micro-batches of a
+ *                       backward in turn, then the remaining backwards; g micro-batches of a
  *                       chunk, then of the next. g divides m
  *     1f1b_plus         1f1b of the stages with lanes of their own; those on all lanes have steps
- *                       between, before the stage behind them and after its backward
+ *                       between, before the next stage and after its backward
  *     gpipe             forward k of s at s + k; backward at m+n-1 + n-1-s + k
  *     chimera_direct    four stages, two micro-batches in 16 steps; a backward spans 2
  *     infer_pipe        forwards alone, k of s at s + k
  *
- * or steps written out: a step is blocks joined by '+', steps have blanks between, '-' is one where
- * nothing begins. A block is STAGE, f or b, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0 1b0*2 - 0b0*2".
+ * A schedule may also be written out as steps, separated by blanks: a step is blocks joined by
+ * '+', or '-' if nothing begins. A block is STAGE, f or b, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0
+ * 1b0*2 - 0b0*2".
  */
 #ifndef CORE_PLAN_SCHEDULE_H
 #define CORE_PLAN_SCHEDULE_H
@@ -36,7 +39,8 @@
 
 enum { MICRO_BATCHES_MAX = 4096, STAGES_MAX = 1024, BLOCKS_MAX = 1 << 21, SPAN_MAX = 1 << 16 };
 
-/* Which lanes stages run on: stage s on lane[first[s]] up to before lane[first[s + 1]]. */
+/* The lanes of each stage: stage s runs on lane[first[s]] up to but not including lane[first[s +
+ * 1]]. */
 typedef struct {
     int n;
     const int32_t *n_devices; /* per lane */
@@ -49,42 +53,44 @@ typedef struct {
     bool backward;
     int micro_batch;
     int step, span;
-    double start_us, end_us; /* of schedule_time() */
-    int32_t after;           /* the same: the block that it begins after, -1: it begins at once */
+    double start_us, end_us; /* set by schedule_time() */
+    int32_t after;           /* likewise: the block whose end it waited for; -1 if it waited for
+                                none */
 } Block;
 
 typedef struct {
-    const char *name; /* "steps" where they are written out */
+    const char *name; /* "steps" if they are written out */
     const Lanes *lanes;
     int n_stages, n_micro_batches, n_steps;
-    bool trains; /* has backward blocks */
+    bool trains; /* there are backward blocks */
     int n_blocks;
     Block *block;      /* by step, then stage */
     const int32_t *of; /* see schedule_block() */
-    /* ---- of schedule_time() ---- */
+    /* ---- set by schedule_time() ---- */
     double us;      /* from the first start to the last end */
-    double idle;    /* of the devices' time, the part they wait: the bubble; 0 to 1 */
-    int *in_flight; /* per stage: the most micro-batches begun forward there and not yet done
-                       backward (of an inference schedule: forward) */
+    double idle;    /* the fraction of the devices' time that they wait (the bubble), 0 to 1 */
+    int *in_flight; /* per stage: the most micro-batches whose forward has begun there and whose
+                       backward is not done (in an inference schedule, whose forward is not done) */
 } Schedule;
 
-/* name: one of schedule_kinds(), or steps. `lanes` must live as long as the schedule. NULL with
- * an error that names what does not fit and, as hint, what would: ERROR_OUT_OF_RANGE (counts that
- * the schedule cannot have, an unknown name, a block that is missing or of no stage or
- * micro-batch), ERROR_CONFLICT (two blocks on one lane in one step, a block before one it needs),
- * ERROR_DUPLICATE (a block twice), ERROR_SYNTAX (steps). */
+/* Makes a schedule from `name`: one of schedule_kinds(), or steps. `lanes` must live as long as
+ * the schedule. Returns NULL with an error that names what does not fit and, as its hint, what
+ * would: ERROR_OUT_OF_RANGE (counts that the schedule cannot have, an unknown name, a block that
+ * is missing or has no such stage or micro-batch), ERROR_CONFLICT (two blocks on one lane in one
+ * step, a block before one it depends on), ERROR_DUPLICATE (a block twice), ERROR_SYNTAX (steps).
+ */
 Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes,
                         int n_micro_batches, Error *err);
 
-/* What a stage takes, in microseconds; receive_us: of what is sent to it before its forward and,
- * the other way, before the backward of the stage before. */
+/* The time of a stage in microseconds. receive_us: sending to it what its forward needs and, in
+ * the other direction, what the backward of the stage before needs. */
 typedef struct {
     double forward_us, backward_us, receive_us;
 } StageTime;
 
 void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage);
 
-/* Place of the block, -1: of an inference schedule's backward. */
+/* The index of a block, or -1 for the backward of an inference schedule. */
 static inline int32_t schedule_block(const Schedule *schedule, int stage, bool backward,
                                      int micro_batch)
 {
@@ -93,18 +99,20 @@ static inline int32_t schedule_block(const Schedule *schedule, int stage, bool b
              micro_batch];
 }
 
-/* Steps written out, as schedule_make() reads them. */
+/* Appends the schedule as steps, in the form that schedule_make() reads. */
 void schedule_format(const Schedule *schedule, Buf *out);
 
 typedef struct {
     const char *name;
     const char *says;   /* in half a line */
-    const char *bubble; /* the devices' share of waiting where stages take equally long; "": none */
+    const char *bubble; /* formula of the bubble if all stages take equally long; "" if there is
+                           none */
 } ScheduleKind;
 
 const ScheduleKind *schedule_kinds(int *n);
-const ScheduleKind *schedule_kind(Str name); /* NULL: there is none */
-const char *schedule_names(void);            /* with blanks between */
-bool schedule_is_steps(Str text); /* it is written as steps; schedule_make() tells if they fit */
+const ScheduleKind *schedule_kind(Str name); /* NULL if there is no such schedule */
+const char *schedule_names(void);            /* separated by blanks */
+bool schedule_is_steps(Str text); /* the text looks like steps; schedule_make() checks that they fit
+                                   */
 
 #endif

@@ -36,7 +36,8 @@ static bool on_all_lanes(const ScheduleMaking *making, int stage)
     return n_lanes(making->lanes, stage) == making->lanes->n;
 }
 
-/* Whether two of the first n stages meet on a lane; those on all lanes are passed over if told. */
+/* Returns whether two of the first n stages share a lane; with the flag, stages on all lanes are
+ * ignored. */
 static bool meet(const ScheduleMaking *making, int n, bool pass_full, int pair[2])
 {
     const Lanes *lanes = making->lanes;
@@ -56,7 +57,7 @@ static bool meet(const ScheduleMaking *making, int n, bool pass_full, int pair[2
     return false;
 }
 
-/* How many stages follow each other until the lanes of the first come again. */
+/* The number of stages until the lanes of the first one come again. */
 static int turn(const ScheduleMaking *making)
 {
     int g = 1;
@@ -65,7 +66,7 @@ static int turn(const ScheduleMaking *making)
     return g;
 }
 
-/* The first stage that breaks the turns of g, or n. */
+/* The first stage that does not follow the turns of g, or n. */
 static int breaks_turn(const ScheduleMaking *making, int g)
 {
     for (int s = g; s < making->n; s++)
@@ -89,7 +90,7 @@ static bool has_full_between(const ScheduleMaking *making)
     return n_full > 0 && n_full < making->n && !meet(making, making->n, true, pair);
 }
 
-/* What these stages can have, as the hint of an error. */
+/* The schedules that these stages can have, as the hint of an error. */
 static bool refuse(const ScheduleMaking *making)
 {
     int pair[2];
@@ -150,7 +151,7 @@ bool order_gpipe(ScheduleMaking *making)
     return true;
 }
 
-/* One micro-batch goes from stage to stage, whatever devices they share. */
+/* One micro-batch passes from stage to stage, whatever devices they share. */
 bool order_infer_pipe(ScheduleMaking *making)
 {
     if (making->m > 1 && !need_own(making))
@@ -161,8 +162,8 @@ bool order_infer_pipe(ScheduleMaking *making)
     return true;
 }
 
-/* Steps of a pair of micro-batches, after 16 for each pair before; the forwards of the first move
- * up into the gap that the pair before leaves. */
+/* Steps of a pair of micro-batches, 16 after those of the pair before; the first forwards move up
+ * into the gap that the previous pair leaves. */
 bool order_chimera_direct(ScheduleMaking *making)
 {
     static const int forward[2][4] = {{-3, -2, 2, 3}, {2, 3, 4, 6}};
@@ -190,17 +191,17 @@ bool order_chimera_direct(ScheduleMaking *making)
 typedef struct {
     int stage, micro_batch;
     bool backward;
-} Slot;
+} LaneSlot;
 
-/* The j-th block of lane i: g lanes, v chunks on each. */
-static Slot megatron_slot(int i, int j, int g, int v, int m)
+/* Block j of lane i, with g lanes and v chunks on each. */
+static LaneSlot megatron_slot(int i, int j, int g, int v, int m)
 {
     int total = m * v, warm_up = g * (v - 1) + 2 * (g - 1 - i);
     if (warm_up > total)
         warm_up = total;
     int in_pairs = j - warm_up;
-    Slot slot = {.backward =
-                     in_pairs >= 0 && (in_pairs % 2 == 1 || in_pairs >= 2 * (total - warm_up))};
+    LaneSlot slot = {.backward =
+                         in_pairs >= 0 && (in_pairs % 2 == 1 || in_pairs >= 2 * (total - warm_up))};
     int q = j; /* which forward, or which backward of the lane */
     if (slot.backward)
         q = in_pairs < 2 * (total - warm_up) ? in_pairs / 2 : j - total;
@@ -212,14 +213,14 @@ static Slot megatron_slot(int i, int j, int g, int v, int m)
     return slot;
 }
 
-/* Steps at which blocks end, by (backward, stage, micro-batch); 0: not there yet. */
+/* Steps at which blocks end, by (backward, stage, micro-batch); 0 if not placed yet. */
 static int *end_of(const ScheduleMaking *making, int *ends, bool backward, int stage,
                    int micro_batch)
 {
     return ends + ((int64_t)backward * making->n + stage) * making->m + micro_batch;
 }
 
-static bool can_begin(const ScheduleMaking *making, int *ends, Slot slot, int step)
+static bool can_begin(const ScheduleMaking *making, int *ends, LaneSlot slot, int step)
 {
     const int *needs[2] = {NULL, NULL};
     if (slot.backward) {
@@ -235,7 +236,7 @@ static bool can_begin(const ScheduleMaking *making, int *ends, Slot slot, int st
     return true;
 }
 
-/* Every lane does its blocks in its order, each in the first step in which it can begin. */
+/* Each lane runs its blocks in order, each in the first step in which it can begin. */
 static void run_lanes(ScheduleMaking *making, int g)
 {
     int v = making->n / g, m = making->m;
@@ -246,7 +247,7 @@ static void run_lanes(ScheduleMaking *making, int g)
         for (int i = 0; i < g; i++) {
             if (next[i] == 2 * m * v)
                 continue;
-            Slot slot = megatron_slot(i, next[i], g, v, m);
+            LaneSlot slot = megatron_slot(i, next[i], g, v, m);
             if (!can_begin(making, ends, slot, step))
                 continue;
             add(making, slot.stage, slot.backward, slot.micro_batch, step, 1);
@@ -290,8 +291,9 @@ bool order_1f1b_interleaved(ScheduleMaking *making)
 typedef struct {
     int n_own;
     const int *own; /* the stages with lanes of their own */
-    int *begin;     /* per step of their 1f1b: its step among all; one more at the end */
-    int *before;    /* per step: the next free one of those put before it; see put_between() */
+    int *begin;     /* per step of their own 1f1b: its step among all; with one more at the end */
+    int *before;    /* per step: the next free one of the steps inserted before it; see
+                       put_between() */
     int *behind;
 } Between;
 
@@ -300,8 +302,8 @@ static int own_step(const Between *between, int i, int k, bool backward)
     return step_1f1b(between->n_own, i, k, backward);
 }
 
-/* Counts, or with `place` adds, the blocks of stages on all lanes: those before the i-th own stage
- * go before its forward and behind its backward; those behind the last own stage the other way. */
+/* Counts or, with `place`, adds the blocks of stages on all lanes. Those before own stage i go
+ * before its forward and after its backward; those after the last own stage the other way round. */
 static void put_between(ScheduleMaking *making, Between *between, bool place)
 {
     for (int i = 0; i <= between->n_own; i++) {
@@ -364,7 +366,7 @@ bool order_1f1b_plus(ScheduleMaking *making)
 
 /* ---- steps written out ---- */
 
-/* ERROR_OUT_OF_RANGE at the number's place where it is not of `low` to `high`. */
+/* Fails with ERROR_OUT_OF_RANGE at the number's place if it is not from `low` to `high`. */
 static bool scan_within(Scan *scan, const char *what, int low, int high, int *out)
 {
     scan_peek(scan);

@@ -1,8 +1,9 @@
 /* schedule_orders.h - the blocks of each schedule, unsorted and unchecked.
  *
  * Every function adds its blocks to making->schedule, which has room for a forward and a backward
- * of every stage and micro-batch. False with an error that says what the schedule does not fit and,
- * as hint, what would (schedule.h). Making lives in an arena that is freed when the table is done.
+ * of every stage and micro-batch. Returns false with an error that says what the schedule does not
+ * fit and, as its hint, what would (schedule.h). Making lives in an arena that is freed when the
+ * schedule is done.
  */
 #ifndef CORE_PLAN_SCHEDULE_ORDERS_H
 #define CORE_PLAN_SCHEDULE_ORDERS_H

@@ -601,9 +601,9 @@ static void publish(Run *run, Propagated *out)
     if (run->op != out->cut)
         memcpy(out->cut, run->op, (size_t)plan->inferred->graph->n_ops * sizeof *out->cut);
 
-    FlowEnd *ends = arena_array(plan->arena, FlowEnd, p->flows.n);
+    ReachedState *ends = arena_array(plan->arena, ReachedState, p->flows.n);
     for (int i = 0; i < p->flows.n; i++)
-        ends[i] = (FlowEnd){-1, p->flows.at[i]->pinned};
+        ends[i] = (ReachedState){-1, p->flows.at[i]->pinned};
     for (int t = 0; t < n_tensors; t++) {
         int32_t state = run->end[t];
         if (state >= 0 && ends[state].sharding < 0)

@@ -33,7 +33,7 @@ typedef struct {
     Dtype dtype;
     Tried from, to;
     CrossMeshPath *out;
-} Choice;
+} CrossChoice;
 
 /* ---- layouts in between ---- */
 
@@ -126,7 +126,7 @@ static bool carry_over(const Sharding *sharding, const Mesh *from, const Mesh *t
     return true;
 }
 
-static void list_layouts(Choice *choice, const Sharding *from, const Sharding *to)
+static void list_layouts(CrossChoice *choice, const Sharding *from, const Sharding *to)
 {
     Sharding other, reduced = sharding_without_partial(from);
     const Mesh *here = choice->from.mesh, *there = choice->to.mesh;
@@ -151,7 +151,7 @@ static void list_layouts(Choice *choice, const Sharding *from, const Sharding *t
 
 /* Path of layouts i, here, and k, there; false: it cannot be, or a cheaper one of its way is known.
  */
-static bool price_pair(Choice *choice, int i, int k, StepKind kind, CrossMeshPath *out)
+static bool price_pair(CrossChoice *choice, int i, int k, StepKind kind, CrossMeshPath *out)
 {
     Tried *from = &choice->from, *to = &choice->to;
     out->sent = from->id[i];
@@ -186,7 +186,7 @@ static bool is_better(const CrossMeshPath *new, const CrossMeshPath *old)
 }
 
 /* Partial layouts are made by their makers only: from others none is asked. */
-static bool may_pair(const Choice *choice, int i, int k)
+static bool may_pair(const CrossChoice *choice, int i, int k)
 {
     const Sharding *first = shardings_at(choice->from.shardings, choice->from.id[0]);
     const Sharding *sent = shardings_at(choice->from.shardings, choice->from.id[i]);
@@ -198,7 +198,7 @@ static bool may_pair(const Choice *choice, int i, int k)
     return !sharding_partials(received) || (addends && i == 0);
 }
 
-static bool choose(Choice *choice, Error *err)
+static bool choose(CrossChoice *choice, Error *err)
 {
     CrossMeshPath *out = choice->out;
     bool found = false;
@@ -227,7 +227,7 @@ static bool choose(Choice *choice, Error *err)
 }
 
 /* Some device of one mesh has a neighbour of the other on its node. */
-static bool share_a_node(const Choice *choice)
+static bool share_a_node(const CrossChoice *choice)
 {
     const Mesh *from = choice->from.mesh, *to = choice->to.mesh;
     int64_t per_node = choice->machine->devices_per_node;
@@ -246,7 +246,7 @@ static bool share_a_node(const Choice *choice)
 
 /* All the devices of one side send, or those of the other receive, an equal share at once, over the
  * fastest link that there is between the two. */
-static double bound_us(const Choice *choice, int64_t missing_bytes)
+static double bound_us(const CrossChoice *choice, int64_t missing_bytes)
 {
     int64_t n_from = choice->from.mesh->n_devices, n_to = choice->to.mesh->n_devices;
     int64_t n = n_from < n_to ? n_from : n_to;
@@ -261,7 +261,7 @@ static double bound_us(const Choice *choice, int64_t missing_bytes)
     return inside < least ? inside : least;
 }
 
-static bool plan_path(Choice *choice, const CrossMeshSide *from, const CrossMeshSide *to,
+static bool plan_path(CrossChoice *choice, const CrossMeshSide *from, const CrossMeshSide *to,
                       Error *err)
 {
     CrossMeshPath *out = choice->out;
@@ -315,7 +315,7 @@ bool cross_mesh_reshard(Arena *arena, const Machine *machine, Dtype dtype,
     *out = (CrossMeshPath){0};
     if (!check_sides(from, to, err))
         return false;
-    Choice choice = {.arena = arena, .machine = machine, .dtype = dtype, .out = out};
+    CrossChoice choice = {.arena = arena, .machine = machine, .dtype = dtype, .out = out};
     choice.from = tried_on(arena, machine, from->mesh);
     choice.to = tried_on(arena, machine, to->mesh);
     out->from_shardings = choice.from.shardings;

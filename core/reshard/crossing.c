@@ -20,13 +20,13 @@ typedef struct {
     int32_t *part; /* n rows of n_dims */
     int32_t *cell, n_cells;
     int32_t *first, *next; /* positions of a cell: first[cell], next[position]; -1 ends */
-} Grid;
+} CellGrid;
 
 typedef struct {
     Arena *arena, *scratch;
     const Machine *machine;
     Dtype dtype;
-    Grid from, to;
+    CellGrid from, to;
     const int64_t *overlap[DIMS_MAX]; /* by part of either side: elements in common */
     int64_t busy;                     /* devices of one node that move data at once */
     double *send_us, *receive_us;     /* by position */
@@ -51,7 +51,7 @@ static int64_t atoms_coordinate(const Mesh *mesh, AtomSet atoms, int64_t positio
     return at;
 }
 
-static bool make_parts(Arena *arena, Grid *grid, int d, Error *err)
+static bool make_parts(Arena *arena, CellGrid *grid, int d, Error *err)
 {
     const Cut *cut = &grid->sharding->dim[d];
     AtomSet atoms = cut_atoms(cut);
@@ -71,7 +71,7 @@ static bool make_parts(Arena *arena, Grid *grid, int d, Error *err)
 }
 
 /* Cells in order of their first position. */
-static void make_cells(Arena *arena, Grid *grid)
+static void make_cells(Arena *arena, CellGrid *grid)
 {
     int n_dims = (int)grid->sharding->n_dims;
     AtomSet partial = sharding_partials(grid->sharding);
@@ -95,9 +95,9 @@ static void make_cells(Arena *arena, Grid *grid)
     }
 }
 
-static bool make_grid(Arena *arena, const CrossMeshSide *side, Grid *out, Error *err)
+static bool make_grid(Arena *arena, const CrossMeshSide *side, CellGrid *out, Error *err)
 {
-    *out = (Grid){.mesh = side->mesh, .sharding = side->sharding, .n = side->mesh->n_devices};
+    *out = (CellGrid){.mesh = side->mesh, .sharding = side->sharding, .n = side->mesh->n_devices};
     out->part = arena_array(arena, int32_t, out->n * side->sharding->n_dims);
     out->cell = arena_array(arena, int32_t, out->n);
     out->next = arena_array(arena, int32_t, out->n);
@@ -108,12 +108,12 @@ static bool make_grid(Arena *arena, const CrossMeshSide *side, Grid *out, Error 
     return true;
 }
 
-static int64_t addend_of(const Grid *grid, int64_t position)
+static int64_t addend_of(const CellGrid *grid, int64_t position)
 {
     return atoms_coordinate(grid->mesh, sharding_partials(grid->sharding), position);
 }
 
-static int32_t device_of(const Grid *grid, int64_t position)
+static int32_t device_of(const CellGrid *grid, int64_t position)
 {
     return (int32_t)mesh_device(grid->mesh, position);
 }
@@ -171,8 +171,8 @@ static int64_t common_elements(const Sending *sending, int64_t from, int64_t to)
     return n;
 }
 
-static const Runs *common_box(Arena *arena, const Grid *from, const Grid *to, int64_t source,
-                              int64_t target)
+static const Runs *common_box(Arena *arena, const CellGrid *from, const CellGrid *to,
+                              int64_t source, int64_t target)
 {
     int n_dims = (int)from->sharding->n_dims;
     Runs *box = arena_array(arena, Runs, n_dims);
@@ -190,7 +190,7 @@ static int64_t node_of(const Sending *sending, int32_t device)
 }
 
 /* The most devices of a mesh on one node. */
-static int64_t devices_on_a_node(const Sending *sending, const Grid *grid)
+static int64_t devices_on_a_node(const Sending *sending, const CellGrid *grid)
 {
     Intern *nodes = intern_new(sending->scratch);
     int64_t *count = arena_array(sending->scratch, int64_t, grid->n), most = 0;
@@ -302,7 +302,7 @@ static void send_cell(Sending *sending, int32_t from, int32_t to, int32_t *room)
         send(sending, from, &room[i], 1, elements);
 }
 
-static bool check_addends(const Grid *from, const Grid *to, ReduceOp *reduce, Error *err)
+static bool check_addends(const CellGrid *from, const CellGrid *to, ReduceOp *reduce, Error *err)
 {
     *reduce = REDUCE_NONE;
     AtomSet partial = sharding_partials(from->sharding);

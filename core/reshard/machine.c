@@ -13,9 +13,9 @@ typedef enum {
     RATE_OR_0, /* 0: there is none */
     SHARE,
     SHARE_OR_0
-} Range;
+} NumberRange;
 
-static bool check_number(const char *what, double value, Range range, Error *err)
+static bool check_number(const char *what, double value, NumberRange range, Error *err)
 {
     bool share = range == SHARE || range == SHARE_OR_0;
     double least = range == TIME ? 0 : share ? least_share : least_rate;
@@ -30,10 +30,10 @@ static bool check_number(const char *what, double value, Range range, Error *err
 typedef struct {
     const char *name;
     double value;
-    Range range;
-} Number;
+    NumberRange range;
+} MachineNumber;
 
-static bool check_numbers(const Number *number, int n, Error *err)
+static bool check_numbers(const MachineNumber *number, int n, Error *err)
 {
     for (int i = 0; i < n; i++)
         if (!check_number(number[i].name, number[i].value, number[i].range, err))
@@ -41,7 +41,7 @@ static bool check_numbers(const Number *number, int n, Error *err)
     return true;
 }
 
-static bool check_list(const char *what, const double *value, int n, Range range, Error *err)
+static bool check_list(const char *what, const double *value, int n, NumberRange range, Error *err)
 {
     for (int i = 0; i < n; i++)
         if (!check_number(what, value[i], range, err))
@@ -53,7 +53,7 @@ static bool check_list(const char *what, const double *value, int n, Range range
 
 static bool check_link(const char *which, const Link *link, bool tuned, Error *err)
 {
-    const Number numbers[] = {
+    const MachineNumber numbers[] = {
         {"latency_us", link->latency_us, TIME},
         {"bytes_per_s", link->bytes_per_s, RATE},
         {"shared_bytes_per_s", link->shared_bytes_per_s, RATE_OR_0},
@@ -71,7 +71,7 @@ static bool check_link(const char *which, const Link *link, bool tuned, Error *e
 
 static bool check_tuning(const Tuning *tuning, Error *err)
 {
-    const Number numbers[] = {
+    const MachineNumber numbers[] = {
         {"post_us", tuning->post_us, TIME},
         {"plateau", tuning->plateau, RATE},
         {"ring_ll_share", tuning->ring_ll_share, SHARE},
@@ -88,7 +88,7 @@ static bool check_tuning(const Tuning *tuning, Error *err)
         const char *name;
         const double *value;
         int n;
-        Range range;
+        NumberRange range;
     } lists[] = {
         {"base_us", tuning->base_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
         {"inside_us", tuning->inside_us[0], ALGORITHM_COUNT * PROTOCOL_COUNT, TIME},
@@ -119,7 +119,7 @@ bool machine_check(const Machine *machine, Error *err)
         return error_kind(err, ERROR_OUT_OF_RANGE, "devices_per_node must be 1 or more");
     if (machine->memory_bytes < 1)
         return error_kind(err, ERROR_OUT_OF_RANGE, "memory_bytes must be more than 0");
-    const Number numbers[] = {
+    const MachineNumber numbers[] = {
         {"memory_bytes_per_s", machine->memory_bytes_per_s, RATE},
         {"launch_us", machine->launch_us, TIME},
         {"flops_per_s of f32", machine->flops_per_s[DT_F32], RATE},
@@ -159,11 +159,11 @@ static int by_value(const void *a, const void *b)
 /* How many are equal, in a list of nodes: the kinds, the fewest and the most of a kind. */
 typedef struct {
     int64_t kinds, fewest, most;
-} Runs;
+} NodeRuns;
 
-static Runs count_runs(int64_t *node, int64_t n)
+static NodeRuns count_runs(int64_t *node, int64_t n)
 {
-    Runs runs = {.fewest = n};
+    NodeRuns runs = {.fewest = n};
     qsort(node, (size_t)n, sizeof *node, by_value);
     for (int64_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && node[end] == node[i]; end++)
@@ -207,7 +207,7 @@ static void look_at_groups(const Machine *machine, const Mesh *mesh, AtomSet ato
         for (int64_t i = 0; i < group->n; i++)
             node[i] = mesh_device(mesh, mesh_group_member(mesh, atoms, first, i)) /
                       machine->devices_per_node;
-        Runs runs = count_runs(node, group->n);
+        NodeRuns runs = count_runs(node, group->n);
         group->nodes = runs.kinds > group->nodes ? runs.kinds : group->nodes;
         group->per_node = at_most(group->per_node, runs.fewest);
         looked += group->n;

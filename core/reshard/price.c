@@ -82,14 +82,14 @@ typedef struct {
     int64_t n;
     int n_ways;
     const Way *ways;
-} Known;
+} KnownPrices;
 
 struct Pricer {
     Arena *arena;
     const Machine *machine;
     const Mesh *mesh;
     Intern *asked;
-    Vec(Known) known; /* by id in asked */
+    Vec(KnownPrices) known; /* by id in asked */
 };
 
 Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh)
@@ -100,10 +100,10 @@ Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh)
     return pricer;
 }
 
-static Known find_ways(const Pricer *pricer, StepKind kind, AtomSet atoms)
+static KnownPrices find_ways(const Pricer *pricer, StepKind kind, AtomSet atoms)
 {
     RankGroup group = machine_group(pricer->machine, pricer->mesh, atoms);
-    Known known = {.n = group.n};
+    KnownPrices known = {.n = group.n};
     if (!moves(kind, &group))
         return known;
     Way *ways = arena_array(pricer->arena, Way, WAYS_MAX);
@@ -118,7 +118,7 @@ Price pricer_step(Pricer *pricer, StepKind kind, AtomSet atoms, int64_t bytes)
     int32_t id = intern_put(pricer->asked, key, sizeof key);
     if (id == pricer->known.n)
         vec_push(pricer->arena, &pricer->known, find_ways(pricer, kind, atoms));
-    const Known *known = &pricer->known.at[id];
+    const KnownPrices *known = &pricer->known.at[id];
     if (known->n_ways == 0)
         return (Price){.algorithm = ""};
     return price_of(pricer->machine, kind, known->n, known->ways, known->n_ways, bytes);

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     Stand stand;
     RelaxedCost cost;
-} Known;
+} KnownStands;
 
 typedef struct {
     int32_t from, to;
@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     uint32_t space;
     int32_t at;
-} Place;
+} StandPlace;
 
 struct Relaxed {
     Arena *arena;
@@ -47,9 +47,9 @@ struct Relaxed {
     uint8_t level[SETS_MAX];                 /* sets of the same product */
     double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; < 0: not asked yet */
     double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that have these */
-    Place *place;                            /* by stand */
+    StandPlace *place;                       /* by stand */
     int n_places;
-    Vec(Known) known;
+    Vec(KnownStands) known;
     Vec(Edge) edges;
 };
 
@@ -151,7 +151,7 @@ bool relaxed_begin(Relaxed *r, const Space *space)
     set_sizes(r);
     int n_places = 1 << 3 * space->n_atoms;
     if (n_places > r->n_places) {
-        r->place = arena_array(r->arena, Place, n_places);
+        r->place = arena_array(r->arena, StandPlace, n_places);
         r->n_places = n_places;
     }
     r->n_spaces++;
@@ -233,13 +233,13 @@ static int32_t put(Relaxed *r, Stand stand)
 {
     int n = r->space->n_atoms;
     AtomSet wrong = stand.cuts & ~stand.right;
-    Place *place =
+    StandPlace *place =
         &r->place[(wrong | stand.due) | (stand.right | stand.due) << n | stand.still << 2 * n];
     if (place->space == r->n_spaces)
         return place->at;
     bool there = stand.cuts == r->goal && stand.right == r->goal && !stand.due;
-    *place = (Place){r->n_spaces, r->known.n};
-    Known known = {stand, {there ? 0 : INFINITY, INFINITY}};
+    *place = (StandPlace){r->n_spaces, r->known.n};
+    KnownStands known = {stand, {there ? 0 : INFINITY, INFINITY}};
     vec_push(r->arena, &r->known, known);
     return place->at;
 }
@@ -415,7 +415,7 @@ static void solve(Relaxed *r, int32_t first)
         if (stand.cuts)
             permute(r, i, stand);
     }
-    Known *known = r->known.at;
+    KnownStands *known = r->known.at;
     for (bool changed = true; changed;) {
         changed = false;
         for (int e = r->edges.n - 1; e >= 0; e--) {

@@ -16,12 +16,12 @@ typedef struct {
     AtomSet atoms;
     int64_t bytes; /* -1: empty */
     double us;
-} Priced;
+} PricedStep;
 
 typedef struct {
     const ReshardPath *path, *runner_up;
     bool looked_for_other;
-} Answer;
+} ReshardAnswer;
 
 struct Resharder {
     Arena *arena;
@@ -31,15 +31,15 @@ struct Resharder {
     Pricer *pricer;
     Floor *floor; /* NULL until the first search */
     Searcher *searcher;
-    Priced *prices; /* PRICES of them, the last seen by hash */
+    PricedStep *prices; /* PRICES of them, the last seen by hash */
     Intern *asked;
-    Vec(Answer) answers; /* by id in asked */
+    Vec(ReshardAnswer) answers; /* by id in asked */
 };
 
 typedef struct {
     int32_t dtype, from, to;
     uint32_t fixed; /* atoms that no step may be over */
-} Question;
+} ReshardQuestion;
 
 ReshardOptions reshard_defaults(void)
 {
@@ -77,10 +77,10 @@ static double step_us(void *context, StepKind kind, AtomSet atoms, double payloa
     Resharder *resharder = context;
     int64_t bytes = (int64_t)ceil(payload * (1 - 1e-12)); /* a product of quotients */
     uint64_t mixed = ((uint64_t)bytes * 31 + atoms) * 8 + kind;
-    Priced *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
+    PricedStep *priced = &resharder->prices[mixed * 0x9e3779b97f4a7c15u >> 54];
     if (priced->bytes != bytes || priced->atoms != atoms || priced->kind != kind)
         *priced =
-            (Priced){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
+            (PricedStep){kind, atoms, bytes, pricer_step(resharder->pricer, kind, atoms, bytes).us};
     return priced->us;
 }
 
@@ -113,7 +113,7 @@ static void prepare(Resharder *resharder)
         return;
     resharder->floor = floor_of(resharder->arena, resharder->pricer, resharder->mesh);
     resharder->searcher = searcher_new(resharder->arena);
-    resharder->prices = arena_array(resharder->arena, Priced, PRICES);
+    resharder->prices = arena_array(resharder->arena, PricedStep, PRICES);
     for (int i = 0; i < PRICES; i++)
         resharder->prices[i].bytes = -1;
 }
@@ -159,8 +159,8 @@ static Step make_step(const Resharder *resharder, Dtype dtype, const Hop *hop, c
     return step;
 }
 
-static const ReshardPath *make_path(Resharder *resharder, const Question *asked, const Space *space,
-                                    const Route *route)
+static const ReshardPath *make_path(Resharder *resharder, const ReshardQuestion *asked,
+                                    const Space *space, const Route *route)
 {
     ReshardPath *path = arena_make(resharder->arena, ReshardPath);
     Step *steps = arena_array(resharder->arena, Step, route->n);
@@ -187,8 +187,8 @@ static const ReshardPath *make_path(Resharder *resharder, const Question *asked,
 
 /* First with whole axes, then with what those that come apart can do better. NULL: none within the
  * limit. */
-static const ReshardPath *route_path(Resharder *resharder, const Question *asked, Space *space,
-                                     const Hop *avoid, int n_avoid)
+static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion *asked,
+                                     Space *space, const Hop *avoid, int n_avoid)
 {
     Arena *scratch = arena_new();
     Space *joined = arena_make(scratch, Space);
@@ -216,7 +216,7 @@ static const ReshardPath *route_path(Resharder *resharder, const Question *asked
 }
 
 /* avoid: a path to differ from, or NULL. */
-static const ReshardPath *search_path(Resharder *resharder, const Question *asked,
+static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestion *asked,
                                       const ReshardPath *avoid)
 {
     prepare(resharder);
@@ -249,13 +249,14 @@ static const ReshardPath *search_path(Resharder *resharder, const Question *aske
 
 /* A path to what is partial over axes that the source is not: there, then one more step in which
  * each rank keeps or blanks what it holds. */
-static const ReshardPath *path_to_partial(Resharder *resharder, const Question *asked, AtomSet made)
+static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQuestion *asked,
+                                          AtomSet made)
 {
     Sharding target = *shardings_at(resharder->shardings, asked->to);
     for (int a = 0; a < ATOMS_MAX; a++)
         if (made >> a & 1)
             target.partial[a] = REDUCE_NONE;
-    Question before = *asked;
+    ReshardQuestion before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
     const ReshardPath *there =
         reshard_inside(resharder, (Dtype)asked->dtype, before.from, before.to, asked->fixed);
@@ -347,8 +348,8 @@ static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sha
 
 /* From one end's lists to a plain layout, the search from there to that of the other end, and to
  * its lists. NULL: the search moves along a dim that is the same list on both ends. */
-static const ReshardPath *path_by_plain(Resharder *resharder, const Question *asked, bool gather,
-                                        bool slice)
+static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuestion *asked,
+                                        bool gather, bool slice)
 {
     Sharding from = *shardings_at(resharder->shardings, asked->from);
     Sharding to = *shardings_at(resharder->shardings, asked->to);
@@ -380,7 +381,7 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const Question *as
 }
 
 /* The dims that differ are cut by the same axes before and after: one all-to-all. NULL: no. */
-static const ReshardPath *path_at_once(Resharder *resharder, const Question *asked)
+static const ReshardPath *path_at_once(Resharder *resharder, const ReshardQuestion *asked)
 {
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
     const Sharding *to = shardings_at(resharder->shardings, asked->to);
@@ -429,10 +430,10 @@ static const ReshardPath *cheapest_way(const ReshardPath *const *way, double lim
 }
 
 /* The cheapest of the ways that a block list can be left and come to, and the next. */
-static Answer answer_of_blocks(Resharder *resharder, const Question *asked)
+static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardQuestion *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
-    Answer answer = {.looked_for_other = true};
+    ReshardAnswer answer = {.looked_for_other = true};
     const ReshardPath *way[BLOCK_WAYS] = {path_at_once(resharder, asked)};
     for (int i = 0; i < 4; i++)
         way[i + 1] = path_by_plain(resharder, asked, i & 1, i & 2);
@@ -455,24 +456,24 @@ static bool has_blocks(const Resharder *resharder, int32_t id)
     return false;
 }
 
-static Answer find_answer(Resharder *resharder, const Question *asked)
+static ReshardAnswer find_answer(Resharder *resharder, const ReshardQuestion *asked)
 {
     AtomSet had = sharding_partials(shardings_at(resharder->shardings, asked->from));
     AtomSet made = sharding_partials(shardings_at(resharder->shardings, asked->to)) & ~had;
     if (made)
-        return (Answer){.path = path_to_partial(resharder, asked, made)};
+        return (ReshardAnswer){.path = path_to_partial(resharder, asked, made)};
     if (has_blocks(resharder, asked->from) || has_blocks(resharder, asked->to))
         return answer_of_blocks(resharder, asked);
-    return (Answer){.path = search_path(resharder, asked, NULL)};
+    return (ReshardAnswer){.path = search_path(resharder, asked, NULL)};
 }
 
-static int32_t answer_id(Resharder *resharder, const Question *asked)
+static int32_t answer_id(Resharder *resharder, const ReshardQuestion *asked)
 {
     int32_t id = intern_put(resharder->asked, asked, sizeof *asked);
     if (id < resharder->answers.n)
         return id;
-    vec_push(resharder->arena, &resharder->answers, (Answer){0});
-    Answer answer = find_answer(resharder, asked); /* which may ask about others */
+    vec_push(resharder->arena, &resharder->answers, (ReshardAnswer){0});
+    ReshardAnswer answer = find_answer(resharder, asked); /* which may ask about others */
     resharder->answers.at[id] = answer;
     return id;
 }
@@ -485,16 +486,16 @@ const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int3
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed)
 {
-    Question asked = {(int32_t)dtype, from, to, fixed};
+    ReshardQuestion asked = {(int32_t)dtype, from, to, fixed};
     int32_t id = answer_id(resharder, &asked);
     return resharder->answers.at[id].path;
 }
 
 const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to)
 {
-    Question asked = {(int32_t)dtype, from, to, 0};
+    ReshardQuestion asked = {(int32_t)dtype, from, to, 0};
     int32_t id = answer_id(resharder, &asked);
-    Answer *answer = &resharder->answers.at[id];
+    ReshardAnswer *answer = &resharder->answers.at[id];
     if (answer->looked_for_other)
         return answer->runner_up;
     AtomSet had = sharding_partials(shardings_at(resharder->shardings, from));

@@ -11,7 +11,7 @@
 enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
 
 /* How often the bound is counted, one search after the other. */
-static const double hurries[] = {1, 3, 10};
+static const double weights[] = {1, 3, 10};
 
 typedef struct {
     Layout layout;
@@ -26,7 +26,7 @@ typedef struct {
     uint32_t last_dims;
     int slice_slot;
     bool holds; /* the step's atoms are yet to be placed: the same step goes on from here */
-} Node;
+} SearchNode;
 
 /* A layout that is due, or the permutes of one: all, or those of some atoms. */
 typedef struct {
@@ -40,13 +40,13 @@ typedef struct {
     double cost;
     AtomSet partial;
     int32_t parts[SLOTS_MAX];
-} Kindred;
+} PermuteClass;
 
 struct Searcher {
     Arena *arena;
     Relaxed *relaxed;
-    Vec(Node) nodes;
-    Vec(Kindred) permuted; /* whose permutes were offered */
+    Vec(SearchNode) nodes;
+    Vec(PermuteClass) permuted; /* whose permutes were offered */
     Heap heap;
     Vec(Due) dues;  /* by item of the heap */
     int32_t *table; /* node + 1 by hash */
@@ -61,7 +61,7 @@ typedef struct {
     int32_t at;   /* node being expanded */
     int32_t goal; /* the cheapest found so far, or -1 */
     int n_offers;
-    double most, tie, hurry;
+    double most, tie, weight;
     bool relaxes; /* bounds are those of relaxed.h */
     size_t key_bytes;
     struct {
@@ -70,7 +70,7 @@ typedef struct {
         double bytes, us;
     } priced; /* the last price asked for: arrangements of the same step follow each other */
     LayoutMoves moves;
-} Search;
+} PathSearch;
 
 Searcher *searcher_new(Arena *arena)
 {
@@ -113,7 +113,7 @@ static void table_clear(Searcher *searcher)
     searcher->dues.n = 0;
 }
 
-static int32_t *table_slot(const Search *search, const Layout *layout)
+static int32_t *table_slot(const PathSearch *search, const Layout *layout)
 {
     Searcher *searcher = search->searcher;
     uint64_t mask = (uint64_t)searcher->n_table - 1;
@@ -125,7 +125,7 @@ static int32_t *table_slot(const Search *search, const Layout *layout)
     }
 }
 
-static void table_grow(Search *search)
+static void table_grow(PathSearch *search)
 {
     Searcher *searcher = search->searcher;
     if (searcher->nodes.n * 2 < searcher->n_table)
@@ -141,7 +141,7 @@ static void table_grow(Search *search)
 /* ---- steps ---- */
 
 /* How far the way has the kinds and groups of the one to be avoided. */
-static uint16_t progress_of(const Search *search, uint16_t before, StepKind kind, AtomSet atoms)
+static uint16_t progress_of(const PathSearch *search, uint16_t before, StepKind kind, AtomSet atoms)
 {
     if (search->n_avoid == 0 || kind == STEP_SLICE || before == DIVERGED)
         return before;
@@ -150,7 +150,7 @@ static uint16_t progress_of(const Search *search, uint16_t before, StepKind kind
     return same ? (uint16_t)(before + 1) : (uint16_t)DIVERGED;
 }
 
-static bool is_goal(const Search *search, const Layout *layout)
+static bool is_goal(const PathSearch *search, const Layout *layout)
 {
     const Space *space = search->space;
     if (search->n_avoid > 0 && layout->progress == search->n_avoid)
@@ -159,7 +159,8 @@ static bool is_goal(const Search *search, const Layout *layout)
                                     sizeof *layout->place * (size_t)space->n_atoms) == 0;
 }
 
-static double step_cost(Search *search, StepKind kind, AtomSet atoms, double before, double after)
+static double step_cost(PathSearch *search, StepKind kind, AtomSet atoms, double before,
+                        double after)
 {
     const Pricing *pricing = &search->space->pricing;
     if (kind == STEP_SLICE)
@@ -184,7 +185,7 @@ static bool is_whole(const Space *space, const Layout *layout)
 }
 
 /* slot: of the node's layout in the table. Returns where the node is. */
-static int32_t keep(Search *search, int32_t *slot, const Node *node)
+static int32_t keep(PathSearch *search, int32_t *slot, const SearchNode *node)
 {
     Searcher *searcher = search->searcher;
     bool known = *slot > 0;
@@ -195,13 +196,13 @@ static int32_t keep(Search *search, int32_t *slot, const Node *node)
         *slot = searcher->nodes.n;
     }
     int32_t id = *slot - 1;
-    add_due(searcher, node->cost + search->hurry * node->bound, (Due){DUE_LAYOUT, id, 0});
+    add_due(searcher, node->cost + search->weight * node->bound, (Due){DUE_LAYOUT, id, 0});
     if (!known)
         table_grow(search);
     return id;
 }
 
-static void measure(const Search *search, Node *node)
+static void measure(const PathSearch *search, SearchNode *node)
 {
     const Pricing *pricing = &search->space->pricing;
     if (search->relaxes) {
@@ -237,7 +238,7 @@ static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *
  * looked at in one order only: slices as early as can be and by slot, since they make payloads
  * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. Uneven
  * chunks make payloads depend on the order of the latter two. */
-static bool in_order(const Search *search, const Node *from, const Node *node)
+static bool in_order(const PathSearch *search, const SearchNode *from, const SearchNode *node)
 {
     bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
     if (node->kind == STEP_SLICE) {
@@ -254,7 +255,7 @@ static bool in_order(const Search *search, const Node *from, const Node *node)
 }
 
 /* What is kept of the last step: a slice belongs to the one before it. */
-static void join_last(const Node *from, Node *node)
+static void join_last(const SearchNode *from, SearchNode *node)
 {
     if (node->kind != STEP_SLICE) {
         node->last = node->kind;
@@ -266,19 +267,19 @@ static void join_last(const Node *from, Node *node)
 }
 
 /* The node before the step that leads on from node `at`. */
-static const Node *step_from(const Search *search, int32_t at)
+static const SearchNode *step_from(const PathSearch *search, int32_t at)
 {
-    const Node *node = &search->searcher->nodes.at[at];
+    const SearchNode *node = &search->searcher->nodes.at[at];
     return node->holds ? &search->searcher->nodes.at[node->before] : node;
 }
 
 /* The node that a step makes, without what it costs. False: it need not be looked at. */
-static bool make_node(const Search *search, StepKind kind, AtomSet moved, const Layout *to,
-                      Node *node)
+static bool make_node(const PathSearch *search, StepKind kind, AtomSet moved, const Layout *to,
+                      SearchNode *node)
 {
-    const Node *at = &search->searcher->nodes.at[search->at];
-    const Node *from = step_from(search, search->at);
-    *node = (Node){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
+    const SearchNode *at = &search->searcher->nodes.at[search->at];
+    const SearchNode *from = step_from(search, search->at);
+    *node = (SearchNode){.layout = *to, .before = search->at, .kind = kind, .last_atoms = moved};
     node->atoms = kind == STEP_SLICE ? 0 : space_of_mesh(search->space, moved);
     node->holds = layout_holds(search->space, to);
     if (at->holds) {
@@ -302,15 +303,15 @@ static bool make_node(const Search *search, StepKind kind, AtomSet moved, const 
 
 static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 {
-    Search *search = context;
-    Node node;
+    PathSearch *search = context;
+    SearchNode node;
     if (search->n_offers++ > search->space->most_offers)
         return; /* a layout may have more steps than all that are to be looked at */
     if (!make_node(search, kind, moved, to, &node))
         return;
-    const Node *at = &search->searcher->nodes.at[search->at];
+    const SearchNode *at = &search->searcher->nodes.at[search->at];
     int32_t *slot = table_slot(search, &node.layout);
-    const Node *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
+    const SearchNode *known = *slot ? &search->searcher->nodes.at[*slot - 1] : NULL;
     assert(at);
     if (known) {
         node.bytes = known->bytes;
@@ -336,61 +337,62 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
 }
 
 /* Permutes of the layout wait until the best they could lead to is due. */
-static void defer_permutes(Search *search, int32_t at)
+static void defer_permutes(PathSearch *search, int32_t at)
 {
-    const Node *node = &search->searcher->nodes.at[at];
+    const SearchNode *node = &search->searcher->nodes.at[at];
     if (node->holds || is_whole(search->space, &node->layout) ||
         node->cost + node->permuted > search->most)
         return;
-    add_due(search->searcher, node->cost + search->hurry * node->permuted,
+    add_due(search->searcher, node->cost + search->weight * node->permuted,
             (Due){DUE_PERMUTES, at, 0});
 }
 
 /* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
  */
-static bool first_of_kind(Search *search, const Node *node)
+static bool first_of_kind(PathSearch *search, const SearchNode *node)
 {
     const Space *space = search->space;
     const Layout *layout = &node->layout;
     Searcher *searcher = search->searcher;
     if (search->n_avoid > 0)
         return true;
-    Kindred kindred = {.cost = node->cost};
+    PermuteClass permute_class = {.cost = node->cost};
     for (int s = 0; s < space->n_slots; s++)
-        kindred.parts[s] = 1;
+        permute_class.parts[s] = 1;
     for (int a = 0; a < space->n_atoms; a++)
         if (place_cuts(layout->place[a]))
-            kindred.parts[place_slot(layout->place[a])] *= (int32_t)space->size[a];
+            permute_class.parts[place_slot(layout->place[a])] *= (int32_t)space->size[a];
         else if (layout->place[a] == ATOM_PARTIAL)
-            kindred.partial |= (AtomSet)1 << a;
+            permute_class.partial |= (AtomSet)1 << a;
     for (int i = 0; i < searcher->permuted.n; i++) {
-        const Kindred *other = &searcher->permuted.at[i];
-        if (other->cost <= kindred.cost && other->partial == kindred.partial &&
-            memcmp(other->parts, kindred.parts, sizeof(int32_t) * (size_t)space->n_slots) == 0)
+        const PermuteClass *other = &searcher->permuted.at[i];
+        if (other->cost <= permute_class.cost && other->partial == permute_class.partial &&
+            memcmp(other->parts, permute_class.parts, sizeof(int32_t) * (size_t)space->n_slots) ==
+                0)
             return false;
     }
-    vec_push(searcher->arena, &searcher->permuted, kindred);
+    vec_push(searcher->arena, &searcher->permuted, permute_class);
     return true;
 }
 
 /* All that a layout's permutes could be is too much where they cost different: by the atoms that
  * move, each waits again. */
-static void split_permutes(Search *search, int32_t at)
+static void split_permutes(PathSearch *search, int32_t at)
 {
     const Space *space = search->space;
-    const Node *node = &search->searcher->nodes.at[at];
+    const SearchNode *node = &search->searcher->nodes.at[at];
     AtomSet all = (AtomSet)((1u << space->n_atoms) - 1);
     for (AtomSet groups = 0; groups <= all; groups++) {
         double least = relaxed_permuted_us(search->searcher->relaxed, &node->layout, groups);
-        double key = node->cost + search->hurry * least;
+        double key = node->cost + search->weight * least;
         if (node->cost + least <= search->most)
             add_due(search->searcher, key, (Due){DUE_GROUPS, at, groups});
     }
 }
 
-static void expand_permutes(Search *search, const Due *due)
+static void expand_permutes(PathSearch *search, const Due *due)
 {
-    const Node *node = &search->searcher->nodes.at[due->node];
+    const SearchNode *node = &search->searcher->nodes.at[due->node];
     Layout layout = node->layout;
     if (due->what == DUE_GROUPS)
         moves_offer_permutes(&search->moves, &layout, due->groups);
@@ -402,12 +404,13 @@ static void expand_permutes(Search *search, const Due *due)
 
 /* ---- the straight way: reduce, gather what differs, slice ---- */
 
-static void straight_offer(Search *search, StepKind kind, AtomSet atoms, Layout *to, double *cost)
+static void straight_offer(PathSearch *search, StepKind kind, AtomSet atoms, Layout *to,
+                           double *cost)
 {
     const Space *space = search->space;
     const Searcher *searcher = search->searcher;
-    const Node *from = &searcher->nodes.at[searcher->nodes.n - 1];
-    Node node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
+    const SearchNode *from = &searcher->nodes.at[searcher->nodes.n - 1];
+    SearchNode node = {.layout = *to, .before = searcher->nodes.n - 1, .kind = kind};
     node.atoms = atoms = space_of_mesh(space, atoms);
     measure(search, &node);
     node.cost = *cost = from->cost + step_cost(search, kind, atoms, from->bytes, node.bytes);
@@ -443,7 +446,7 @@ static Layout common_layout(const Space *space, const Layout *from, AtomSet *gon
 
 /* Leaves its nodes at the end of the list, the last one at the target. INFINITY: not within the
  * limit. */
-static double straight_way(Search *search)
+static double straight_way(PathSearch *search)
 {
     const Space *space = search->space;
     Layout at = space->from;
@@ -477,21 +480,21 @@ static double straight_way(Search *search)
 
 /* ---- the search ---- */
 
-static Node start_node(const Search *search)
+static SearchNode start_node(const PathSearch *search)
 {
-    Node node = {.layout = search->space->from, .before = -1};
+    SearchNode node = {.layout = search->space->from, .before = -1};
     measure(search, &node);
     return node;
 }
 
 /* False when it was too much to look at; search->goal is the best found all the same. */
-static bool run(Search *search)
+static bool run(PathSearch *search)
 {
     Searcher *searcher = search->searcher;
     table_clear(searcher);
     search->n_offers = 0;
     search->goal = -1;
-    Node start = start_node(search);
+    SearchNode start = start_node(search);
     keep(search, table_slot(search, &start.layout), &start);
     if (is_goal(search, &start.layout))
         search->goal = 0;
@@ -500,14 +503,14 @@ static bool run(Search *search)
         Due due = searcher->dues.at[entry.item];
         if (search->n_offers > search->space->most_offers)
             return false;
-        const Node *node = &searcher->nodes.at[due.node];
+        const SearchNode *node = &searcher->nodes.at[due.node];
         search->at = due.node;
         Layout layout = node->layout;
         if (due.what != DUE_LAYOUT) {
             expand_permutes(search, &due);
             continue;
         }
-        if (entry.key > node->cost + search->hurry * node->bound)
+        if (entry.key > node->cost + search->weight * node->bound)
             continue; /* a cheaper way to it was found since */
         if (is_goal(search, &layout))
             return true;
@@ -517,9 +520,9 @@ static bool run(Search *search)
     return true;
 }
 
-static void route_of(const Search *search, Arena *arena, int32_t last, Route *out)
+static void route_of(const PathSearch *search, Arena *arena, int32_t last, Route *out)
 {
-    const Node *nodes = search->searcher->nodes.at;
+    const SearchNode *nodes = search->searcher->nodes.at;
     const Pricing *pricing = &search->space->pricing;
     int n = 0;
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before)
@@ -528,7 +531,7 @@ static void route_of(const Search *search, Arena *arena, int32_t last, Route *ou
     int at = n;
     out->us = 0;
     for (int32_t i = last; nodes[i].before >= 0; i = nodes[i].before) {
-        const Node *node = &nodes[i], *from = step_from(search, node->before);
+        const SearchNode *node = &nodes[i], *from = step_from(search, node->before);
         if (node->holds)
             continue;
         if (node->kind != STEP_SLICE)
@@ -545,14 +548,14 @@ static void route_of(const Search *search, Arena *arena, int32_t last, Route *ou
 bool search_route(Searcher *searcher, Arena *arena, const Space *space, double most,
                   const Hop *avoid, int n_avoid, Route *out)
 {
-    Search search = {.searcher = searcher, .space = space, .avoid = avoid, .n_avoid = n_avoid};
+    PathSearch search = {.searcher = searcher, .space = space, .avoid = avoid, .n_avoid = n_avoid};
     search.key_bytes =
         (offsetof(Layout, place) + sizeof(uint16_t) * (size_t)space->n_atoms + 7) & ~(size_t)7;
     search.moves = (LayoutMoves){.space = space, .context = &search, .offer = offer};
 
     search.relaxes = relaxed_begin(searcher->relaxed, space);
     table_clear(searcher);
-    Node start = start_node(&search);
+    SearchNode start = start_node(&search);
     vec_push(searcher->arena, &searcher->nodes, start);
     double straight = straight_way(&search);
     search.tie = 1e-9 * (straight < INFINITY ? straight : start.bound) + 1e-12;
@@ -562,8 +565,8 @@ bool search_route(Searcher *searcher, Arena *arena, const Space *space, double m
     if (found)
         route_of(&search, arena, searcher->nodes.n - 1, out);
     bool ended = false;
-    for (size_t i = 0; i < sizeof hurries / sizeof *hurries && !ended; i++) {
-        search.hurry = hurries[i];
+    for (size_t i = 0; i < sizeof weights / sizeof *weights && !ended; i++) {
+        search.weight = weights[i];
         ended = run(&search);
         out->proven = ended && i == 0 && !search.moves.left_out;
         if (search.goal < 0)

@@ -19,7 +19,7 @@ struct Sender {
 typedef struct {
     int32_t dtype, from, to;
     SubMesh makers, readers;
-} Question;
+} SendQuestion;
 
 Sender *sender_new(Arena *arena, Resharder *resharder, const Mesh *mesh, const Machine *machine,
                    Shardings *shardings)
@@ -32,14 +32,14 @@ Sender *sender_new(Arena *arena, Resharder *resharder, const Mesh *mesh, const M
     return sender;
 }
 
-static int64_t local_bytes(const Sender *sender, const Question *asked, int32_t sharding)
+static int64_t local_bytes(const Sender *sender, const SendQuestion *asked, int32_t sharding)
 {
     const Sharding *s = shardings_at(sender->shardings, sharding);
     return dtype_bytes((Dtype)asked->dtype, sharding_local_elements(s, sender->mesh, 0));
 }
 
 /* The atoms by which the devices of the two sides differ. */
-static AtomSet differing(const Sender *sender, const Question *asked)
+static AtomSet differing(const Sender *sender, const SendQuestion *asked)
 {
     AtomSet makers = asked->makers.fixed, readers = asked->readers.fixed, atoms = makers ^ readers;
     for (int a = 0; a < sender->mesh->n_atoms; a++)
@@ -51,7 +51,7 @@ static AtomSet differing(const Sender *sender, const Question *asked)
 }
 
 /* As it arrives: not cut by what the readers' devices have one coordinate of. */
-static int32_t arrived(const Sender *sender, const Question *asked, int32_t sent)
+static int32_t arrived(const Sender *sender, const SendQuestion *asked, int32_t sent)
 {
     Sharding sharding = *shardings_at(sender->shardings, sent);
     if (!(sharding_atoms(&sharding) & asked->readers.fixed))
@@ -63,7 +63,7 @@ static int32_t arrived(const Sender *sender, const Question *asked, int32_t sent
 
 /* Cut further, in its first dim that divides, by all axes that it and neither side uses; itself
  * where there are none or no dim divides. */
-static int32_t scattered(const Sender *sender, const Question *asked, int32_t sharding)
+static int32_t scattered(const Sender *sender, const SendQuestion *asked, int32_t sharding)
 {
     Sharding with = *shardings_at(sender->shardings, sharding);
     AtomSet used = sharding_atoms(&with) | sharding_partials(&with) | asked->makers.fixed |
@@ -94,12 +94,12 @@ typedef struct {
     const ReshardPath *before, *after;
     Step step;
     double us;
-} Way;
+} SendPath;
 
 /* The way that crosses as `sent`; us INFINITY: it cannot be. */
-static Way way_by(const Sender *sender, const Question *asked, int32_t sent)
+static SendPath way_by(const Sender *sender, const SendQuestion *asked, int32_t sent)
 {
-    Way way = {.sent = sent, .us = INFINITY};
+    SendPath way = {.sent = sent, .us = INFINITY};
     const Sharding *crosses = shardings_at(sender->shardings, sent);
     if ((sent != asked->from && sharding_atoms(crosses) & asked->makers.fixed) ||
         sharding_partials(crosses) & asked->readers.fixed)
@@ -121,17 +121,17 @@ static Way way_by(const Sender *sender, const Question *asked, int32_t sent)
     return way;
 }
 
-static void try_way(const Sender *sender, const Question *asked, int32_t sent, Way *best)
+static void try_way(const Sender *sender, const SendQuestion *asked, int32_t sent, SendPath *best)
 {
     const int32_t cut[2] = {sent, scattered(sender, asked, sent)};
     for (int i = 0; i < (cut[1] != sent ? 2 : 1); i++) {
-        Way way = way_by(sender, asked, cut[i]);
+        SendPath way = way_by(sender, asked, cut[i]);
         if (way.us < best->us * (1 - 1e-9))
             *best = way;
     }
 }
 
-static double least_us(const Sender *sender, const Question *asked)
+static double least_us(const Sender *sender, const SendQuestion *asked)
 {
     const Sharding *to = shardings_at(sender->shardings, asked->to);
     int64_t elements = 1;
@@ -143,7 +143,7 @@ static double least_us(const Sender *sender, const Question *asked)
 }
 
 /* Without addends over axes that the readers' devices stand at one coordinate of. */
-static int32_t combined(const Sender *sender, const Question *asked)
+static int32_t combined(const Sender *sender, const SendQuestion *asked)
 {
     Sharding sharding = *shardings_at(sender->shardings, asked->from);
     for (int a = 0; a < sender->mesh->n_atoms; a++)
@@ -162,10 +162,10 @@ static void add_steps(ReshardPath *path, Step *steps, const Step *more, int n)
     }
 }
 
-static const ReshardPath *find_path(Sender *sender, const Question *asked)
+static const ReshardPath *find_path(Sender *sender, const SendQuestion *asked)
 {
     int32_t from = combined(sender, asked);
-    Way best = way_by(sender, asked, from);
+    SendPath best = way_by(sender, asked, from);
     try_way(sender, asked, from, &best);
     const ReshardPath *plain =
         reshard(sender->resharder, (Dtype)asked->dtype, asked->from, asked->to);
@@ -187,7 +187,7 @@ static const ReshardPath *find_path(Sender *sender, const Question *asked)
 const ReshardPath *sender_path(Sender *sender, Dtype dtype, int32_t from, int32_t to,
                                SubMesh makers, SubMesh readers)
 {
-    Question asked = {(int32_t)dtype, from, to, makers, readers};
+    SendQuestion asked = {(int32_t)dtype, from, to, makers, readers};
     int32_t id = intern_put(sender->asked, &asked, sizeof asked);
     if (id == sender->paths.n)
         vec_push(sender->arena, &sender->paths, find_path(sender, &asked));

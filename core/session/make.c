@@ -32,7 +32,7 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     Propagated *out = arena_make(plan->arena, Propagated);
     plan->propagated = out;
     if (!plan->propagator->by_states) {
-        out->flow = arena_array(plan->arena, int32_t, graph->n_tensors);
+        out->reached = arena_array(plan->arena, int32_t, graph->n_tensors);
         out->pinned = arena_array(plan->arena, uint16_t, graph->n_tensors);
     }
     out->cut = arena_array(plan->arena, int32_t, graph->n_ops);

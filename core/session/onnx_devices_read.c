@@ -28,7 +28,7 @@ typedef struct {
     OpDevices *op;           /* per op of the graph */
     Arena *arena;            /* scratch */
     int n_notes;
-} Reading;
+} DevicesReader;
 
 /* A sharded dim: digits with how many parts each is in. */
 typedef struct {
@@ -53,7 +53,7 @@ typedef struct {
     bool strange; /* it has more of something than any tensor */
 } Spec;
 
-static void note(Reading *r, const char *code, const char *text, int32_t op)
+static void note(DevicesReader *r, const char *code, const char *text, int32_t op)
 {
     Finding finding = {.level = LEVEL_WARNING, .code = code, .text = text, .hint = ""};
 
@@ -67,7 +67,7 @@ static void note(Reading *r, const char *code, const char *text, int32_t op)
 
 /* ---- a spec as it is written ---- */
 
-static void read_group(Reading *r, Wire wire, Spec *spec)
+static void read_group(DevicesReader *r, Wire wire, Spec *spec)
 {
     if (spec->n_groups == spec->room)
         spec->group = vec_grow(r->arena, spec->group, &spec->room, sizeof *spec->group);
@@ -85,7 +85,7 @@ static void read_group(Reading *r, Wire wire, Spec *spec)
 }
 
 /* A digit without a size is the dim itself: 0. */
-static void read_simple(const Reading *r, Wire wire, SpecDim *dim)
+static void read_simple(const DevicesReader *r, Wire wire, SpecDim *dim)
 {
     int64_t size = 0, parts = 1;
 
@@ -109,7 +109,7 @@ static void read_simple(const Reading *r, Wire wire, SpecDim *dim)
     dim->parts[dim->n++] = parts;
 }
 
-static void read_dim(const Reading *r, Wire wire, Spec *spec)
+static void read_dim(const DevicesReader *r, Wire wire, Spec *spec)
 {
     if (spec->n_dims == DIMS_MAX) {
         spec->strange = true;
@@ -134,7 +134,7 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static Spec read_spec(Reading *r, Wire wire)
+static Spec read_spec(DevicesReader *r, Wire wire)
 {
     Spec spec = {0};
 
@@ -165,7 +165,7 @@ typedef struct {
     SubMesh part;
 } Holders;
 
-static bool hold(Reading *r, Holders *holders, int64_t device, int64_t shard)
+static bool hold(DevicesReader *r, Holders *holders, int64_t device, int64_t shard)
 {
     int64_t position = device >= 0 && device < r->n_devices ? r->position_of[device] : -1;
 
@@ -191,7 +191,7 @@ static const Sharers *find_group(const Spec *spec, int64_t key)
     return low < spec->n_groups && spec->group[low].key == key ? &spec->group[low] : NULL;
 }
 
-static bool hold_shard(Reading *r, Holders *holders, const Spec *spec, int shard)
+static bool hold_shard(DevicesReader *r, Holders *holders, const Spec *spec, int shard)
 {
     int64_t device = spec->devices.at[shard];
     const Sharers *group = find_group(spec, device);
@@ -204,7 +204,7 @@ static bool hold_shard(Reading *r, Holders *holders, const Spec *spec, int shard
     return group->devices.n > 0;
 }
 
-static bool find_holders(Reading *r, const Spec *spec, Holders *out)
+static bool find_holders(DevicesReader *r, const Spec *spec, Holders *out)
 {
     *out = (Holders){.n_shards = 1};
     for (int d = 0; d < spec->n_dims; d++)
@@ -245,7 +245,7 @@ static int64_t part_of(int64_t shard, int64_t after, int64_t parts)
     return shard / after % parts;
 }
 
-static bool find_atoms(const Reading *r, const Holders *holders, int64_t after, int64_t parts,
+static bool find_atoms(const DevicesReader *r, const Holders *holders, int64_t after, int64_t parts,
                        Digit *digit)
 {
     Stride stride[ATOMS_MAX];
@@ -283,7 +283,7 @@ static bool find_atoms(const Reading *r, const Holders *holders, int64_t after, 
 }
 
 /* The cut of each dim of a tensor of that shape. */
-static bool find_cuts(const Reading *r, const Spec *spec, const Holders *holders,
+static bool find_cuts(const DevicesReader *r, const Spec *spec, const Holders *holders,
                       const Shape *shape, Cut *out)
 {
     int64_t after = holders->n_shards;
@@ -316,7 +316,7 @@ static bool find_cuts(const Reading *r, const Spec *spec, const Holders *holders
 /* ---- nodes ---- */
 
 /* The index dims that a dim of an operand is the mixed radix of get its cut. */
-static void tell_dim(Reading *r, int32_t op, const OpSpace *space, const DimFactors *factors,
+static void tell_dim(DevicesReader *r, int32_t op, const OpSpace *space, const DimFactors *factors,
                      const Cut *cut)
 {
     OpDevices *devices = &r->op[op];
@@ -340,7 +340,7 @@ static void tell_dim(Reading *r, int32_t op, const OpSpace *space, const DimFact
     }
 }
 
-static void tell_operand(Reading *r, int32_t op, const Spec *spec)
+static void tell_operand(DevicesReader *r, int32_t op, const Spec *spec)
 {
     const OpSpace *space = program_space(r->session->inferred, op);
     const GraphOp *node = &r->graph->ops[op];
@@ -367,7 +367,7 @@ static void tell_operand(Reading *r, int32_t op, const Spec *spec)
                 tell_dim(r, op, space, &space->operand[o].factors[d], &cut[d]);
 }
 
-static void read_devices(Reading *r, int32_t op, Wire wire)
+static void read_devices(DevicesReader *r, int32_t op, Wire wire)
 {
     Wire whole = wire;
     bool meant = false;
@@ -393,7 +393,7 @@ static void read_devices(Reading *r, int32_t op, Wire wire)
         }
 }
 
-static void read_node_devices(Reading *r, Wire node)
+static void read_node_devices(DevicesReader *r, Wire node)
 {
     Wire fields = node;
     int32_t op = -1;
@@ -412,7 +412,7 @@ static void read_node_devices(Reading *r, Wire node)
 
 /* ---- decisions ---- */
 
-static void add(Reading *r, Journal *journal, Decision decision)
+static void add(DevicesReader *r, Journal *journal, Decision decision)
 {
     Arena *arena = r->session->journal_arena;
     decision.origin =
@@ -421,7 +421,7 @@ static void add(Reading *r, Journal *journal, Decision decision)
 }
 
 /* Runs of ops on one part of the mesh, and where stages begin. */
-static void add_places(Reading *r, Journal *journal)
+static void add_places(DevicesReader *r, Journal *journal)
 {
     const Inferred *inferred = r->session->inferred;
     int32_t first = -1, last = -1;
@@ -453,7 +453,7 @@ static void add_places(Reading *r, Journal *journal)
     }
 }
 
-static void add_cuts(Reading *r, int32_t op, Journal *journal)
+static void add_cuts(DevicesReader *r, int32_t op, Journal *journal)
 {
     const OpSpace *space = program_space(r->session->inferred, op);
     AtomSet kept = 0;
@@ -509,7 +509,7 @@ bool onnx_devices_find(Arena *arena, Str bytes, const char **name, const char **
     return false;
 }
 
-static bool check_size(const Reading *r, const char *mesh, Error *err)
+static bool check_size(const DevicesReader *r, const char *mesh, Error *err)
 {
     Arena *scratch = arena_new();
     Source source = {"configuration", str_from(mesh)};
@@ -527,7 +527,7 @@ static bool check_size(const Reading *r, const char *mesh, Error *err)
     return fits;
 }
 
-static void index_positions(Reading *r)
+static void index_positions(DevicesReader *r)
 {
     for (int64_t p = 0; p < r->mesh->n_devices; p++)
         if (mesh_device(r->mesh, p) >= r->n_devices)
@@ -539,7 +539,7 @@ static void index_positions(Reading *r)
         r->position_of[mesh_device(r->mesh, p)] = p;
 }
 
-static void read_all(Reading *r, Wire model)
+static void read_all(DevicesReader *r, Wire model)
 {
     for (WireField field; wire_next(&model, &field);) {
         if (field.number != FIELD_MODEL_GRAPH)
@@ -554,11 +554,11 @@ static void read_all(Reading *r, Wire model)
 bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *journal, Error *err)
 {
     Arena *scratch = arena_new();
-    Reading r = {.session = session,
-                 .graph = session->graph,
-                 .mesh = session->mesh,
-                 .path = path,
-                 .arena = scratch};
+    DevicesReader r = {.session = session,
+                       .graph = session->graph,
+                       .mesh = session->mesh,
+                       .path = path,
+                       .arena = scratch};
     const char *mesh = NULL;
     WireFile file = wire_file(path, bytes, err);
     bool ok = onnx_devices_find(session->journal_arena, bytes, &r.name, &mesh);

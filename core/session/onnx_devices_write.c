@@ -15,7 +15,7 @@ typedef struct {
     OnnxLosses *losses;
     Arena *arena;
     const char *problem;
-} Writing;
+} DevicesWriter;
 
 const char *onnx_loss_text(OnnxLoss loss)
 {
@@ -32,7 +32,7 @@ const char *onnx_loss_text(OnnxLoss loss)
     return texts[loss];
 }
 
-static void lose(Writing *w, OnnxLoss loss, const char *what)
+static void lose(DevicesWriter *w, OnnxLoss loss, const char *what)
 {
     if (w->losses->n[loss]++ == 0)
         w->losses->first[loss] = what;
@@ -91,7 +91,7 @@ static int64_t part_after(int64_t before, const Digit *digit, const Mesh *mesh, 
     return before;
 }
 
-static void put_dims(Writing *w, const Sharding *sharding, Buf *out)
+static void put_dims(DevicesWriter *w, const Sharding *sharding, Buf *out)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
         const Cut *cut = &sharding->dim[d];
@@ -111,7 +111,7 @@ static void put_dims(Writing *w, const Sharding *sharding, Buf *out)
 
 /* Shard by shard the device that holds it; where several do, a number below 0 that stands for them
  * in the map. */
-static void put_devices(Writing *w, const Sharding *sharding, SubMesh part, Buf *out)
+static void put_devices(DevicesWriter *w, const Sharding *sharding, SubMesh part, Buf *out)
 {
     int64_t n_shards = 1, n = submesh_size(w->mesh, part);
     for (int d = 0; d < sharding->n_dims; d++)
@@ -144,7 +144,7 @@ static void put_devices(Writing *w, const Sharding *sharding, SubMesh part, Buf 
     }
 }
 
-static void put_operand(Writing *w, int32_t tensor, int32_t id, SubMesh part, Buf *out)
+static void put_operand(DevicesWriter *w, int32_t tensor, int32_t id, SubMesh part, Buf *out)
 {
     if (tensor < 0 || id < 0)
         return;
@@ -170,7 +170,7 @@ static void put_operand(Writing *w, int32_t tensor, int32_t id, SubMesh part, Bu
 
 /* ---- nodes ---- */
 
-static void put_op(Writing *w, int32_t op, Buf *out)
+static void put_op(DevicesWriter *w, int32_t op, Buf *out)
 {
     const GraphOp *node = &w->graph->ops[op];
     SubMesh part = w->plan->decided->submeshes[plan_devices(w->plan, op)];
@@ -191,7 +191,7 @@ static void put_op(Writing *w, int32_t op, Buf *out)
 
 /* The op that a node of the graph is: what makes its first output that has a name. -1: none, or it
  * is worked out before anything runs. */
-static int32_t op_of(const Writing *w, Wire node)
+static int32_t op_of(const DevicesWriter *w, Wire node)
 {
     for (WireField field; wire_next(&node, &field);) {
         if (field.number != FIELD_NODE_OUTPUT)
@@ -205,7 +205,7 @@ static int32_t op_of(const Writing *w, Wire node)
 }
 
 /* The node has a body, or stands for a function: what makes its output is inside of it. */
-static bool is_the_node(const Writing *w, Wire node, int32_t op)
+static bool is_the_node(const DevicesWriter *w, Wire node, int32_t op)
 {
     int n_inputs = 0;
     Str kind = STR("");
@@ -218,7 +218,7 @@ static bool is_the_node(const Writing *w, Wire node, int32_t op)
            str_ends(str_from(op_operator(w->graph, op)), kind);
 }
 
-static bool is_own(const Writing *w, Wire devices)
+static bool is_own(const DevicesWriter *w, Wire devices)
 {
     for (WireField field; wire_next(&devices, &field);)
         if (field.number == NODE_CONFIGURATION)
@@ -226,7 +226,7 @@ static bool is_own(const Writing *w, Wire devices)
     return false;
 }
 
-static void put_node(Writing *w, Wire node, bool *spoken, Buf *out)
+static void put_node(DevicesWriter *w, Wire node, bool *spoken, Buf *out)
 {
     int32_t op = op_of(w, node);
     Buf copy = buf_new(w->arena);
@@ -243,7 +243,7 @@ static void put_node(Writing *w, Wire node, bool *spoken, Buf *out)
     put_bytes(out, FIELD_GRAPH_NODE, buf_str(&copy));
 }
 
-static void put_graph(Writing *w, Wire graph, bool *spoken, Buf *out)
+static void put_graph(DevicesWriter *w, Wire graph, bool *spoken, Buf *out)
 {
     for (WireField field; wire_next(&graph, &field);) {
         if (field.number != FIELD_GRAPH_NODE) {
@@ -260,7 +260,7 @@ static void put_graph(Writing *w, Wire graph, bool *spoken, Buf *out)
 
 /* ---- the model ---- */
 
-static void put_configuration(const Writing *w, Buf *out)
+static void put_configuration(const DevicesWriter *w, Buf *out)
 {
     Buf own = buf_new(w->arena);
 
@@ -269,7 +269,7 @@ static void put_configuration(const Writing *w, Buf *out)
     put_bytes(out, FIELD_MODEL_CONFIGURATION, buf_str(&own));
 }
 
-static bool is_own_configuration(const Writing *w, Wire configuration)
+static bool is_own_configuration(const DevicesWriter *w, Wire configuration)
 {
     for (WireField field; wire_next(&configuration, &field);)
         if (field.number == CONFIGURATION_NAME)
@@ -277,7 +277,7 @@ static bool is_own_configuration(const Writing *w, Wire configuration)
     return false;
 }
 
-static void put_model(Writing *w, Wire model, bool *spoken, Buf *out)
+static void put_model(DevicesWriter *w, Wire model, bool *spoken, Buf *out)
 {
     Buf graph = buf_new(w->arena);
 
@@ -297,7 +297,7 @@ static void put_model(Writing *w, Wire model, bool *spoken, Buf *out)
     put_configuration(w, out);
 }
 
-static void count_unsaid(Writing *w, const bool *spoken)
+static void count_unsaid(DevicesWriter *w, const bool *spoken)
 {
     const Inferred *inferred = w->session->inferred;
 
@@ -339,13 +339,13 @@ bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Er
     Arena *scratch = arena_new();
     Buf name = buf_new(scratch);
     mesh_format(session->mesh, &name);
-    Writing w = {.session = session,
-                 .plan = session->plan,
-                 .graph = session->graph,
-                 .mesh = session->mesh,
-                 .name = name.s,
-                 .losses = losses,
-                 .arena = scratch};
+    DevicesWriter w = {.session = session,
+                       .plan = session->plan,
+                       .graph = session->graph,
+                       .mesh = session->mesh,
+                       .name = name.s,
+                       .losses = losses,
+                       .arena = scratch};
     bool *spoken = arena_array(scratch, bool, session->graph->n_ops + 1);
     WireFile file = wire_file(session->graph->file, map->text, err);
     size_t before = out->n;

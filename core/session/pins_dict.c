@@ -4,9 +4,9 @@ typedef struct {
     PinsText *text;
     Scan *scan;
     Buf name; /* of where it stands: "params.wte.kernel" */
-} Walk;
+} DictReader;
 
-static bool read_container(Walk *w, int depth);
+static bool read_container(DictReader *w, int depth);
 
 /* ---- keys ---- */
 
@@ -19,7 +19,7 @@ static int64_t *number_named(PinsText *text, Str name)
 }
 
 /* f"h.{i}.mlp": its variables in their place. */
-static bool put_formatted(Walk *w, Str text, size_t at)
+static bool put_formatted(DictReader *w, Str text, size_t at)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.s[i];
@@ -44,7 +44,7 @@ static bool put_formatted(Walk *w, Str text, size_t at)
     return true;
 }
 
-static void put_part(Walk *w, Str part)
+static void put_part(DictReader *w, Str part)
 {
     if (w->name.n > 0)
         buf_putc(&w->name, '.');
@@ -52,7 +52,7 @@ static void put_part(Walk *w, Str part)
 }
 
 /* A text in quotes, f before it or not; a bare word; a number. */
-static bool read_simple_key(Walk *w)
+static bool read_simple_key(DictReader *w)
 {
     Str part = {"", 0};
     int64_t number;
@@ -89,7 +89,7 @@ static bool read_simple_key(Walk *w)
 }
 
 /* The same, or a tuple of them: ('params', 'wte', 'kernel') */
-static bool read_key(Walk *w)
+static bool read_key(DictReader *w)
 {
     if (!pins_accept(w->scan, '('))
         return read_simple_key(w);
@@ -110,7 +110,7 @@ static bool is_listed(Str key, const char *words)
 }
 
 /* Whether "{" opens one sharding, {"dims_mapping": ..}, and no dict of names. */
-static bool at_object(const Walk *w)
+static bool at_object(const DictReader *w)
 {
     Error unused = {0};
     Scan ahead = *w->scan;
@@ -138,7 +138,7 @@ bool pins_at_dict(const Scan *scan)
     return pins_accept(&ahead, '[') && pins_accept(&ahead, '(') && pins_at_string(&ahead);
 }
 
-static bool take(Walk *w)
+static bool take(DictReader *w)
 {
     pins_peek(w->scan);
     size_t from = w->scan->at;
@@ -153,7 +153,7 @@ static bool take(Walk *w)
 }
 
 /* What is outside of the tensors: {"process_mesh": {..}, "tensors": {..}}. */
-static bool read_special(Walk *w, Str key, int depth, bool *done)
+static bool read_special(DictReader *w, Str key, int depth, bool *done)
 {
     char c = pins_peek(w->scan);
     *done = false;
@@ -172,7 +172,7 @@ static bool read_special(Walk *w, Str key, int depth, bool *done)
     return true;
 }
 
-static bool read_member(Walk *w, size_t outer, int depth)
+static bool read_member(DictReader *w, size_t outer, int depth)
 {
     bool done = false;
     Str key = {w->name.s + outer, w->name.n - outer};
@@ -184,7 +184,7 @@ static bool read_member(Walk *w, size_t outer, int depth)
 }
 
 /* key: value, .. } */
-static bool read_members(Walk *w, int depth)
+static bool read_members(DictReader *w, int depth)
 {
     size_t outer = w->name.n;
     while (!pins_accept(w->scan, '}')) {
@@ -198,7 +198,7 @@ static bool read_members(Walk *w, int depth)
 }
 
 /* ('key', value), .. ] */
-static bool read_pairs(Walk *w, int depth)
+static bool read_pairs(DictReader *w, int depth)
 {
     size_t outer = w->name.n;
     while (!pins_accept(w->scan, ']')) {
@@ -215,7 +215,7 @@ static bool read_pairs(Walk *w, int depth)
     return true;
 }
 
-static bool read_container(Walk *w, int depth)
+static bool read_container(DictReader *w, int depth)
 {
     if (depth == PINS_NEST_MAX)
         return scan_fail(w->scan, "a dict in dicts, %d deep", depth);
@@ -232,7 +232,7 @@ static bool read_container(Walk *w, int depth)
 
 bool pins_dict_read(PinsText *text, Scan *scan)
 {
-    Walk walk = {.text = text, .scan = scan, .name = buf_new(text->scratch)};
+    DictReader walk = {.text = text, .scan = scan, .name = buf_new(text->scratch)};
     return read_container(&walk, 0);
 }
 

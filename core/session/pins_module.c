@@ -8,24 +8,24 @@ typedef struct {
     Str name;
     const int64_t *number;
     int64_t n;
-} Loop;
+} PythonLoop;
 
 typedef struct {
     PinsText *text;
     Scan *scan;
     int n_loops;
-    Loop loop[LOOPS_MAX];
+    PythonLoop loop[LOOPS_MAX];
     PinsMesh mesh; /* MESH_SHAPE and MESH_DIM_NAMES */
     Str placed[PINS_AXES_MAX];
     int n_names, n_placed;
     bool named;         /* there is a PARAMETERS: other dicts are not asked */
     size_t round_bytes; /* of what was read in loops */
-} Module;
+} PythonModule;
 
 /* ---- lists ---- */
 
 /* (2, 4): what stands in brackets. */
-static bool read_numbers(Module *m, int64_t *out, int room, int *n)
+static bool read_numbers(PythonModule *m, int64_t *out, int room, int *n)
 {
     char open = pins_peek(m->scan), close = open == '(' ? ')' : ']';
     *n = 0;
@@ -45,7 +45,7 @@ static bool read_numbers(Module *m, int64_t *out, int room, int *n)
     return true;
 }
 
-static bool read_texts(Module *m, Str *out, int *n)
+static bool read_texts(PythonModule *m, Str *out, int *n)
 {
     char open = pins_peek(m->scan), close = open == '(' ? ')' : ']';
     *n = 0;
@@ -66,7 +66,7 @@ static bool read_texts(Module *m, Str *out, int *n)
 /* ---- the mesh ---- */
 
 /* Placements are about some of its axes only, where stages have the rest. */
-static bool keep_placed(Module *m, size_t at)
+static bool keep_placed(PythonModule *m, size_t at)
 {
     PinsMesh all = m->text->axes, kept = {0};
     for (int i = 0; i < m->n_placed; i++) {
@@ -87,7 +87,7 @@ static bool keep_placed(Module *m, size_t at)
 }
 
 /* What a name in capitals says of the mesh; *is: it does. */
-static bool read_mesh(Module *m, Str name, bool *is)
+static bool read_mesh(PythonModule *m, Str name, bool *is)
 {
     size_t at = m->scan->at;
     *is = true;
@@ -114,7 +114,7 @@ static bool read_mesh(Module *m, Str name, bool *is)
 
 /* ---- loops ---- */
 
-static bool read_range(Module *m, Loop *loop)
+static bool read_range(PythonModule *m, PythonLoop *loop)
 {
     int64_t bound[3] = {0}, first, end;
     int n;
@@ -132,7 +132,7 @@ static bool read_range(Module *m, Loop *loop)
     return true;
 }
 
-static bool read_listed(Module *m, Loop *loop)
+static bool read_listed(PythonModule *m, PythonLoop *loop)
 {
     enum { LISTED_MAX = 4096 };
     int64_t *number = arena_array(m->text->scratch, int64_t, LISTED_MAX);
@@ -145,9 +145,9 @@ static bool read_listed(Module *m, Loop *loop)
 }
 
 /* i in range(12): what follows "for". Another loop than of numbers is none of ours. */
-static bool read_loop(Module *m, size_t indent)
+static bool read_loop(PythonModule *m, size_t indent)
 {
-    Loop loop = {.indent = indent, .name = pins_word(m->scan)};
+    PythonLoop loop = {.indent = indent, .name = pins_word(m->scan)};
     if (loop.name.n == 0 || !str_eq(pins_word(m->scan), STR("in")))
         return true;
     Scan ahead = *m->scan;
@@ -167,7 +167,7 @@ static bool read_loop(Module *m, size_t indent)
 
 /* ---- dicts ---- */
 
-static bool read_rounds(Module *m, int depth, size_t from)
+static bool read_rounds(PythonModule *m, int depth, size_t from)
 {
     PinsText *text = m->text;
     if (depth == m->n_loops) {
@@ -178,7 +178,7 @@ static bool read_rounds(Module *m, int depth, size_t from)
         return m->n_loops == 0 || m->round_bytes < ROUNDS_BYTES_MAX ||
                scan_fail(m->scan, "loops make more than %d MiB", ROUNDS_BYTES_MAX >> 20);
     }
-    const Loop *loop = &m->loop[depth];
+    const PythonLoop *loop = &m->loop[depth];
     vec_push(text->scratch, &text->numbers, (PinsNumber){loop->name, 0});
     for (int64_t i = 0; i < loop->n; i++) {
         text->numbers.at[text->numbers.n - 1].value = loop->number[i];
@@ -189,7 +189,7 @@ static bool read_rounds(Module *m, int depth, size_t from)
     return true;
 }
 
-static bool read_dict(Module *m)
+static bool read_dict(PythonModule *m)
 {
     Scan end = *m->scan;
     size_t from = m->scan->at;
@@ -203,7 +203,7 @@ static bool read_dict(Module *m)
 
 /* ---- statements ---- */
 
-static bool is_wanted(const Module *m, Str name)
+static bool is_wanted(const PythonModule *m, Str name)
 {
     if (m->named)
         return str_eq(name, STR("PARAMETERS")) || str_eq(name, STR("INPUTS"));
@@ -211,7 +211,7 @@ static bool is_wanted(const Module *m, Str name)
 }
 
 /* NAME = {, NAME |= {, for i in ..; all else is passed over. */
-static bool read_statement(Module *m, size_t indent)
+static bool read_statement(PythonModule *m, size_t indent)
 {
     bool is_mesh = false;
     while (m->n_loops > 0 && indent <= m->loop[m->n_loops - 1].indent)
@@ -272,7 +272,7 @@ bool pins_is_module(Str text)
 
 bool pins_module_read(PinsText *text, Scan *scan)
 {
-    Module m = {.text = text, .scan = scan, .n_names = -1};
+    PythonModule m = {.text = text, .scan = scan, .n_names = -1};
     Str all = scan->source->text;
     m.named = starts_line(all, STR("PARAMETERS = {"));
     while (scan->at < all.n) {

@@ -13,7 +13,7 @@ typedef struct {
     Placement it;
     int order; /* among those of one dim, as Paddle has it; -1: none given */
     int axis;  /* of ours; -2: of one device */
-} Placed;
+} PlacedAxis;
 
 typedef struct {
     const char *name;
@@ -53,7 +53,7 @@ bool pins_is_placement(Str word)
 }
 
 /* One of an argument's numbers, by its name or place. */
-static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at, Placed *out)
+static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at, PlacedAxis *out)
 {
     int64_t n_dims = r->out->shape.n_dims;
     if (str_eq(key, STR("dim")) || (key.n == 0 && place == 0)) {
@@ -82,7 +82,7 @@ static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at,
 }
 
 /* dim=0, 3, "sum", ReduceType.kRedSum */
-static bool read_argument(Reader *r, int place, Placed *out)
+static bool read_argument(Reader *r, int place, PlacedAxis *out)
 {
     size_t at = pins_here(r);
     Str word = pins_word(r->scan), key = {"", 0};
@@ -104,7 +104,7 @@ static bool read_argument(Reader *r, int place, Placed *out)
     return pins_reduce(r, word, at, &out->it.reduce);
 }
 
-static bool read_placed(Reader *r, bool joined, Placed *out)
+static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
 {
     size_t at = pins_here(r);
     Str word = pins_word(r->scan);
@@ -112,7 +112,7 @@ static bool read_placed(Reader *r, bool joined, Placed *out)
         word.n = 1;
         r->scan->at = at + 1;
     }
-    *out = (Placed){.it = {.factor = 1, .dim = -1, .reduce = REDUCE_SUM}, .order = -1};
+    *out = (PlacedAxis){.it = {.factor = 1, .dim = -1, .reduce = REDUCE_SUM}, .order = -1};
     if (!find_placed(word, &out->it.kind)) {
         if (word.n == 0)
             return scan_fail(r->scan, "expected a placement");
@@ -140,7 +140,7 @@ static bool read_placed(Reader *r, bool joined, Placed *out)
 }
 
 /* Axes that cut one dim in another order than ours: all plain, so one list says it. */
-static bool cut_in_order(Reader *r, const Placed *placed, int n, int dim, size_t at)
+static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, size_t at)
 {
     Axes axes = {.at = at};
     for (int order = -1; order < PINS_AXES_MAX; order++)
@@ -161,7 +161,7 @@ static bool cut_in_order(Reader *r, const Placed *placed, int n, int dim, size_t
 }
 
 /* Dims whose axes are given an order, or come in another than in our mesh. */
-static uint32_t reordered(const Placed *placed, int n)
+static uint32_t reordered(const PlacedAxis *placed, int n)
 {
     uint32_t dims = 0;
     for (int i = 0; i < n; i++)
@@ -173,7 +173,7 @@ static uint32_t reordered(const Placed *placed, int n)
     return dims;
 }
 
-static bool use_placed(Reader *r, const Placed *placed, int n, size_t at)
+static bool use_placed(Reader *r, const PlacedAxis *placed, int n, size_t at)
 {
     const Mesh *mesh = r->text->mesh;
     Placement ours[MESH_AXES_MAX];
@@ -208,11 +208,11 @@ static bool fail_count(Reader *r, int n, size_t at)
 
 bool pins_placements(Reader *r, char close, bool joined, size_t at)
 {
-    Placed placed[PINS_AXES_MAX];
+    PlacedAxis placed[PINS_AXES_MAX];
     int n = 0, n_axes = r->text->has_mesh ? r->text->axes.n : r->text->mesh->n_axes;
     r->out->placed = true;
     while (!close || !pins_accept(r->scan, close)) {
-        Placed one;
+        PlacedAxis one;
         if (!read_placed(r, joined, &one))
             return false;
         if (n < PINS_AXES_MAX)

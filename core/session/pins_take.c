@@ -235,7 +235,7 @@ typedef struct {
     Str name;
     int32_t tensor;
     size_t from, to;
-} Place;
+} PinTarget;
 
 /* Reads it, first by itself: to count its lines is then no matter. What is wrong with the text is
  * then asked again, with its place in all of it. */
@@ -260,7 +260,7 @@ static bool read_value(PinsText *text, Scan *scan, size_t from, size_t to, PinsV
 }
 
 /* Reads it as one of `said`, or of our shape or that turned, as its name tells. */
-static bool read_of_shape(PinsText *text, Scan *scan, const Place *place, const Shape *said,
+static bool read_of_shape(PinsText *text, Scan *scan, const PinTarget *place, const Shape *said,
                           PinsValue *value, bool *by_name, Error *why)
 {
     const Session *session = text->session;
@@ -310,7 +310,7 @@ bool pins_take(PinsText *text, Scan *scan, const Str *names, int n, const Shape 
     }
     bool by_name = false;
     PinsValue value = {0};
-    const Place place = {name, tensor, from, to};
+    const PinTarget place = {name, tensor, from, to};
     if (shape && shape->n_dims != ours->n_dims)
         error_kind(&why, ERROR_RANK, "it has %" PRId64 " dims there and %" PRId64 " in the model",
                    shape->n_dims, ours->n_dims);

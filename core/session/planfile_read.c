@@ -15,10 +15,10 @@ typedef struct {
     Str text;
     size_t at;
     int line, depth;
-} Walk;
+} JsonCursor;
 
 /* The text of a string from its first quote on, without the quotes. */
-static Str walk_string(Walk *w)
+static Str walk_string(JsonCursor *w)
 {
     size_t from = ++w->at;
     while (w->at < w->text.n && w->text.s[w->at] != '"')
@@ -27,7 +27,7 @@ static Str walk_string(Walk *w)
 }
 
 /* One character further: strings as a whole; *key is the last one. */
-static char walk_on(Walk *w, Str *key)
+static char walk_on(JsonCursor *w, Str *key)
 {
     char c = w->text.s[w->at];
     if (c == '"')
@@ -42,7 +42,7 @@ static const int *lines_of_decisions(Arena *arena, Str text, int n)
 {
     enum { IN_ROOT = 1, IN_LIST = 2 };
     int *line = arena_array(arena, int, n), i = 0;
-    Walk w = {.text = text, .line = 1};
+    JsonCursor w = {.text = text, .line = 1};
     Str key = STR("");
     bool found = false, begins = false;
     while (w.at < text.n && i < n) {
@@ -207,9 +207,9 @@ typedef struct {
     int n_dropped;
     int n_resized;       /* decisions whose dim has another size now */
     const char *resized; /* the first of them */
-} Reading;
+} PlanfileReader;
 
-static void note(const Reading *r, Level level, const char *code, const char *text,
+static void note(const PlanfileReader *r, Level level, const char *code, const char *text,
                  const char *hint)
 {
     Finding finding = {.level = level, .code = code, .text = text, .hint = hint};
@@ -239,7 +239,7 @@ static bool is_listed(const char *const *fields, const char *name)
 }
 
 /* Names each field that is not known, once in the file. */
-static void check_fields(const Reading *r, const Json *object, const char *const *known)
+static void check_fields(const PlanfileReader *r, const Json *object, const char *const *known)
 {
     enum { FIELDS_LOOKED_AT = 64, UNKNOWN_MAX = 20 };
     Arena *arena = r->session->journal_arena;
@@ -260,14 +260,14 @@ static void check_fields(const Reading *r, const Json *object, const char *const
 }
 
 /* An optional true or false. */
-static bool get_flag(const Reading *r, const char *key, bool *out, Error *err)
+static bool get_flag(const PlanfileReader *r, const char *key, bool *out, Error *err)
 {
     const Json *value = json_get(r->json, key);
     *out = json_bool(value, false);
     return !value || json_is_bool(value) || error_set(err, "\"%s\" must be true or false", key);
 }
 
-static bool get_number(const Reading *r, const char *key, int *out, Error *err)
+static bool get_number(const PlanfileReader *r, const char *key, int *out, Error *err)
 {
     const Json *value = json_get(r->json, key);
     int64_t number = value ? json_int(value, -1) : 0;
@@ -284,13 +284,13 @@ enum { DROPPED_MAX = 1000 }; /* decisions that are said one by one */
 /* A hint of each name that is not there, as long as that is no matter of seconds. */
 enum { COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000 };
 
-static bool may_compare(Reading *r, int n_names)
+static bool may_compare(PlanfileReader *r, int n_names)
 {
     r->n_compared += n_names < NAMES_AT_ONCE ? n_names : NAMES_AT_ONCE;
     return r->n_compared < COMPARED_MAX && r->n_dropped < DROPPED_MAX;
 }
 
-static bool find_tensor(Reading *r, Error *err)
+static bool find_tensor(PlanfileReader *r, Error *err)
 {
     const Naming *naming = r->session->naming;
     Str name = json_str(json_get(r->json, "tensor"), "");
@@ -302,7 +302,7 @@ static bool find_tensor(Reading *r, Error *err)
 }
 
 /* The dim that a decision is about; its size. -1, with what is wrong, when the model has none. */
-static int64_t find_tensor_dim(Reading *r, Error *err)
+static int64_t find_tensor_dim(PlanfileReader *r, Error *err)
 {
     if (!find_tensor(r, err))
         return -1;
@@ -323,7 +323,7 @@ static int64_t find_tensor_dim(Reading *r, Error *err)
 }
 
 /* The op of the program that is named most like it. */
-static void hint_op(Reading *r, Str name, Error *err)
+static void hint_op(PlanfileReader *r, Str name, Error *err)
 {
     const Inferred *inferred = r->session->inferred;
     int least = INT_MAX;
@@ -351,7 +351,7 @@ static void hint_index(Arena *arena, const OpSpace *space, Error *err)
 }
 
 /* The op of the program that a member names; -1, with what is wrong, when there is none. */
-static int32_t find_op(Reading *r, const char *key, Error *err)
+static int32_t find_op(PlanfileReader *r, const char *key, Error *err)
 {
     Str name = json_str(json_get(r->json, key), "");
     int32_t op = graph_find_op(r->session->graph, name);
@@ -362,7 +362,7 @@ static int32_t find_op(Reading *r, const char *key, Error *err)
     return -1;
 }
 
-static int64_t find_index_dim(Reading *r, Error *err)
+static int64_t find_index_dim(PlanfileReader *r, Error *err)
 {
     Str index = json_str(json_get(r->json, "index"), "");
     int32_t op = find_op(r, "op", err);
@@ -383,7 +383,7 @@ static int64_t find_index_dim(Reading *r, Error *err)
 /* ---- what is decided ---- */
 
 /* "8/dp" of a dim that has 16 elements now. */
-static void count_resized(Reading *r, Str was, int64_t size)
+static void count_resized(PlanfileReader *r, Str was, int64_t size)
 {
     const Session *session = r->session;
     if (r->n_resized++ > 0)
@@ -397,7 +397,7 @@ static void count_resized(Reading *r, Str was, int64_t size)
 }
 
 /* A cut in one piece follows the dim when that has another size now: "8/dp" of 16 is "16/dp". */
-static bool read_cut(Reading *r, int64_t size, Error *err)
+static bool read_cut(PlanfileReader *r, int64_t size, Error *err)
 {
     Arena *arena = r->session->journal_arena;
     Str text = json_str(json_get(r->json, "cut"), "");
@@ -422,7 +422,7 @@ static bool read_cut(Reading *r, int64_t size, Error *err)
     return true;
 }
 
-static bool read_axes(Reading *r, Error *err)
+static bool read_axes(PlanfileReader *r, Error *err)
 {
     const Json *axes = json_get(r->json, "axes");
     uint8_t atom[ATOMS_MAX];
@@ -440,14 +440,14 @@ static bool read_axes(Reading *r, Error *err)
     return true;
 }
 
-static bool read_group(Reading *r, Error *err)
+static bool read_group(PlanfileReader *r, Error *err)
 {
     Str group = json_str(json_get(r->json, "group"), "");
     r->decision.group = arena_str(r->session->journal_arena, group);
     return group.n > 0 || error_set(err, "\"group\" must be the name of a group");
 }
 
-static bool read_pass(Reading *r, Error *err)
+static bool read_pass(PlanfileReader *r, Error *err)
 {
     Str name = json_str(json_get(r->json, "pass"), "");
     for (Pass pass = PASS_NONE; pass < PASS_BOTH; pass++)
@@ -460,7 +460,7 @@ static bool read_pass(Reading *r, Error *err)
     return false;
 }
 
-static void read_origin(Reading *r)
+static void read_origin(PlanfileReader *r)
 {
     Arena *arena = r->session->journal_arena;
     const Json *json = json_get(r->json, "origin");
@@ -478,7 +478,7 @@ static void read_origin(Reading *r)
     origin->text = arena_str(arena, json_str(json_get(json, "text"), ""));
 }
 
-static bool read_pin(Reading *r, Error *err)
+static bool read_pin(PlanfileReader *r, Error *err)
 {
     bool on_tensor = json_get(r->json, "tensor") != NULL;
     r->decision.kind = on_tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM;
@@ -488,14 +488,14 @@ static bool read_pin(Reading *r, Error *err)
            get_number(r, "priority", &r->decision.priority, err);
 }
 
-static bool read_unpin(Reading *r, Error *err)
+static bool read_unpin(PlanfileReader *r, Error *err)
 {
     bool on_tensor = json_get(r->json, "tensor") != NULL;
     r->decision.kind = on_tensor ? UNPIN_TENSOR_DIM : UNPIN_INDEX_DIM;
     return (on_tensor ? find_tensor_dim(r, err) : find_index_dim(r, err)) >= 0;
 }
 
-static bool read_devices(Reading *r, Error *err)
+static bool read_devices(PlanfileReader *r, Error *err)
 {
     Source source = {"devices", json_str(json_get(r->json, "devices"), "")};
     if (!json_is_string(json_get(r->json, "devices")))
@@ -504,7 +504,7 @@ static bool read_devices(Reading *r, Error *err)
 }
 
 /* A decision about ops from one to another. */
-static bool read_range(Reading *r, Error *err)
+static bool read_range(PlanfileReader *r, Error *err)
 {
     r->decision.place = find_op(r, "op", err);
     r->decision.last = r->decision.place < 0 ? -1 : find_op(r, "last", err);
@@ -518,13 +518,13 @@ static bool read_range(Reading *r, Error *err)
                                            : get_number(r, "number", &r->decision.number, err);
 }
 
-static bool read_stage(Reading *r, Error *err)
+static bool read_stage(PlanfileReader *r, Error *err)
 {
     r->decision.place = find_op(r, "op", err);
     return r->decision.place >= 0 && get_flag(r, "relay", &r->decision.relay, err);
 }
 
-static bool read_schedule(Reading *r, Error *err)
+static bool read_schedule(PlanfileReader *r, Error *err)
 {
     Str schedule = json_str(json_get(r->json, "schedule"), "");
     r->decision.schedule = arena_str(r->session->journal_arena, schedule);
@@ -533,7 +533,7 @@ static bool read_schedule(Reading *r, Error *err)
     return get_number(r, "micro_batches", &r->decision.number, err);
 }
 
-static bool read_decision(Reading *r, Error *err)
+static bool read_decision(PlanfileReader *r, Error *err)
 {
     Str name = json_str(json_get(r->json, "kind"), "");
     DecisionKind kind = 0;
@@ -572,7 +572,7 @@ static bool read_decision(Reading *r, Error *err)
     return false;
 }
 
-static void check_model(const Reading *r)
+static void check_model(const PlanfileReader *r)
 {
     const Session *session = r->session;
     const char *hash = arena_printf(session->journal_arena, "%016" PRIx64, session->graph->hash);
@@ -585,7 +585,7 @@ static void check_model(const Reading *r)
              "decisions are kept by name");
 }
 
-static void note_dropped(Reading *r, const Error *why)
+static void note_dropped(PlanfileReader *r, const Error *why)
 {
     if (++r->n_dropped > DROPPED_MAX)
         return;
@@ -604,7 +604,7 @@ static void note_dropped(Reading *r, const Error *why)
     note(r, LEVEL_WARNING, "decision-dropped", text.s, arena_str(arena, str_from(why->hint)));
 }
 
-static void note_counts(Reading *r)
+static void note_counts(PlanfileReader *r)
 {
     r->json = NULL;
     if (r->n_dropped > DROPPED_MAX)
@@ -623,7 +623,7 @@ static void note_counts(Reading *r)
 void planfile_decisions(Session *session, const PlanFile *file, Journal *journal)
 {
     Arena *scratch = arena_new();
-    Reading r = {.session = session, .file = file, .unknown = intern_new(scratch)};
+    PlanfileReader r = {.session = session, .file = file, .unknown = intern_new(scratch)};
     const Json *decisions = json_get(file->root, "decisions");
     check_model(&r);
     check_fields(&r, file->root, root_fields);
@@ -654,7 +654,7 @@ void planfile_carry(const Session *from, Session *to, Journal *journal)
 {
     Arena *scratch = arena_new();
     PlanFile file = {.path = "", .line = arena_array(scratch, int, from->journal.n_done)};
-    Reading r = {.session = to, .file = &file, .unknown = intern_new(scratch)};
+    PlanfileReader r = {.session = to, .file = &file, .unknown = intern_new(scratch)};
     for (int i = 0; i < from->journal.n_done; i++) {
         const Decision *decision = &from->journal.decisions.at[i];
         if (!was_made_here(&decision->origin))

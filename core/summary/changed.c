@@ -4,13 +4,13 @@
 typedef struct {
     const Plan *plan;
     int32_t *sharding, *cut;
-} Side;
+} ChangedSide;
 
-static Side side_new(Arena *arena, const Plan *plan, Intern *layouts, Intern *cuts)
+static ChangedSide side_new(Arena *arena, const Plan *plan, Intern *layouts, Intern *cuts)
 {
     int n_shardings = shardings_count(plan->shardings);
-    Side side = {plan, arena_array(arena, int32_t, n_shardings),
-                 arena_array(arena, int32_t, plan->propagated->n_cuts)};
+    ChangedSide side = {plan, arena_array(arena, int32_t, n_shardings),
+                        arena_array(arena, int32_t, plan->propagated->n_cuts)};
     for (int i = 0; i < n_shardings; i++)
         side.sharding[i] = intern_put(layouts, shardings_at(plan->shardings, i), sizeof(Sharding));
     for (int i = 0; i < plan->propagated->n_cuts; i++)
@@ -24,14 +24,14 @@ static int32_t number_of(const int32_t *numbers, int32_t id)
     return id < 0 ? -1 : numbers[id];
 }
 
-static bool lies_alike(const Side *a, const Side *b, int32_t tensor)
+static bool lies_alike(const ChangedSide *a, const ChangedSide *b, int32_t tensor)
 {
     return number_of(a->sharding, a->plan->moved->sharding[tensor]) ==
            number_of(b->sharding, b->plan->moved->sharding[tensor]);
 }
 
 /* A tensor that no op makes is a part of those that read it. */
-static bool read_alike(const Side *a, const Side *b, int32_t place)
+static bool read_alike(const ChangedSide *a, const ChangedSide *b, int32_t place)
 {
     const Graph *graph = a->plan->inferred->graph;
     int32_t tensor = graph->operands[place];
@@ -41,7 +41,7 @@ static bool read_alike(const Side *a, const Side *b, int32_t place)
            (!given || lies_alike(a, b, tensor));
 }
 
-static bool alike(const Side *a, const Side *b, int32_t op)
+static bool alike(const ChangedSide *a, const ChangedSide *b, int32_t op)
 {
     const Graph *graph = a->plan->inferred->graph;
     const GraphOp *node = &graph->ops[op];
@@ -68,7 +68,8 @@ ChangedOps plan_changed_ops(Arena *arena, const Plan *old, const Plan *new)
     const Inferred *inferred = new->inferred;
     Arena *scratch = arena_new();
     Intern *layouts = intern_new(scratch), *cuts = intern_new(scratch);
-    Side a = side_new(scratch, old, layouts, cuts), b = side_new(scratch, new, layouts, cuts);
+    ChangedSide a = side_new(scratch, old, layouts, cuts),
+                b = side_new(scratch, new, layouts, cuts);
     ChangedOps changed = {0, arena_array(arena, uint64_t, inferred->graph->n_ops / 64 + 1)};
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];

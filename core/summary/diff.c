@@ -156,9 +156,9 @@ typedef struct {
 typedef struct {
     int32_t *first; /* per tensor: place in all, or -1 */
     Vec(Need) all;
-} Needs;
+} ReaderNeeds;
 
-static void gather_needs(Differ *d, Side *side, Needs *needs)
+static void gather_needs(Differ *d, Side *side, ReaderNeeds *needs)
 {
     const Inferred *inferred = side->session->inferred;
     Intern *seen = intern_new(d->scratch);
@@ -188,7 +188,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int32_t like_tensor(Differ *d, Side *side, const Needs *needs, int32_t tensor, Buf *key)
+static int32_t like_tensor(Differ *d, Side *side, const ReaderNeeds *needs, int32_t tensor,
+                           Buf *key)
 {
     enum { HEAD = 2 };
     int32_t head[HEAD] = {like_sharding(d, side, side->plan->moved->made[tensor]),
@@ -215,7 +216,7 @@ static bool is_of_program(const Side *side, int32_t tensor)
 
 static void list_tensors(Differ *d, Side *side, Things *out)
 {
-    Needs needs = {0};
+    ReaderNeeds needs = {0};
     gather_needs(d, side, &needs);
     Buf key = buf_new(d->scratch);
     for (int32_t t = 0; t < side->graph->n_tensors; t++) {
@@ -286,24 +287,25 @@ typedef struct {
     int n_sides;
     bool alike;
     int32_t key[DIFF_SIDES_MAX][3]; /* rep, slot, like */
-} Item;
+} DiffItem;
 
 typedef struct {
-    Item *at;
+    DiffItem *at;
     int n, room;
-} Items;
+} DiffItems;
 
-static void add_thing(Differ *d, Items *items, Intern *names, int s, int place, const Thing *thing)
+static void add_thing(Differ *d, DiffItems *items, Intern *names, int s, int place,
+                      const Thing *thing)
 {
     int32_t id = intern_put(names, thing->name.s, thing->name.n);
     if (id == items->n) {
-        Item fresh = {.name = thing->name.s, .alike = true};
+        DiffItem fresh = {.name = thing->name.s, .alike = true};
         memset(&fresh.entry, -1, sizeof fresh.entry);
         memset(fresh.key, -1, sizeof fresh.key);
         vec_push(d->scratch, items, fresh);
     }
     assert(items->at);
-    Item *item = &items->at[id];
+    DiffItem *item = &items->at[id];
     for (int other = 0; other < s; other++)
         item->alike &= item->entry.id[other] >= 0 && item->key[other][2] == thing->like;
     item->entry.id[s] = thing->id;
@@ -316,16 +318,16 @@ static void add_thing(Differ *d, Items *items, Intern *names, int s, int place, 
 
 static int by_place(const void *a, const void *b)
 {
-    const Item *x = a, *y = b;
+    const DiffItem *x = a, *y = b;
     return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : strcmp(x->name, y->name);
 }
 
 /* Leaves those that are not alike on all sides, in order. */
-static void keep_different(const Differ *d, Items *items)
+static void keep_different(const Differ *d, DiffItems *items)
 {
     int n = 0;
     for (int i = 0; i < items->n; i++) {
-        Item *item = &items->at[i];
+        DiffItem *item = &items->at[i];
         if (item->alike && item->n_sides == d->diff->n_sides)
             continue;
         item->at /= item->n_sides;
@@ -337,7 +339,7 @@ static void keep_different(const Differ *d, Items *items)
 }
 
 /* Rows in the order of their first entries. */
-static void fold(Differ *d, const Items *items, DiffList *out)
+static void fold(Differ *d, const DiffItems *items, DiffList *out)
 {
     Intern *rows = intern_new(d->scratch);
     int32_t *row_of = arena_array(d->scratch, int32_t, items->n);
@@ -364,7 +366,7 @@ static void (*const listers[DIFF_LIST_COUNT])(Differ *d, Side *side, Things *out
 
 static void compare(Differ *d, DiffListKind kind)
 {
-    Items items = {0};
+    DiffItems items = {0};
     Intern *names = intern_new(d->scratch);
     for (int s = 0; s < d->diff->n_sides; s++) {
         Things things = {0};

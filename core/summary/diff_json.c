@@ -16,7 +16,7 @@
 typedef struct {
     const PlanDiff *diff;
     Arena *scratch;
-} Writer;
+} DiffWriter;
 
 static Json *write_request(const PlanDiff *diff)
 {
@@ -32,7 +32,7 @@ static Json *write_request(const PlanDiff *diff)
     return out;
 }
 
-static Json *write_decision(const Writer *w, int side)
+static Json *write_decision(const DiffWriter *w, int side)
 {
     const Decision *decision = diff_fork(w->diff, side);
     if (!decision)
@@ -50,7 +50,7 @@ static Json *write_decision(const Writer *w, int side)
     return out;
 }
 
-static Json *write_fork(const Writer *w)
+static Json *write_fork(const DiffWriter *w)
 {
     if (w->diff->fork < 0)
         return json_null();
@@ -74,7 +74,7 @@ static const char *name_of(const PlanDiff *diff, DiffListKind kind, const DiffEn
                                                  : id);
 }
 
-static Json *write_first_op(const Writer *w)
+static Json *write_first_op(const DiffWriter *w)
 {
     const DiffEntry *entry = diff_first_op(w->diff);
     if (!entry)
@@ -110,7 +110,7 @@ static Json *write_totals(const PlanDiff *diff)
     return out;
 }
 
-static Json *write_thing(const Writer *w, DiffListKind kind, int side, int32_t id)
+static Json *write_thing(const DiffWriter *w, DiffListKind kind, int side, int32_t id)
 {
     const Session *session = w->diff->side[side];
     Buf text = buf_new(w->scratch);
@@ -136,7 +136,7 @@ static void write_operator(const PlanDiff *diff, const DiffEntry *entry, Json *o
         }
 }
 
-static Json *write_list(const Writer *w, DiffListKind kind)
+static Json *write_list(const DiffWriter *w, DiffListKind kind)
 {
     const DiffList *list = &w->diff->list[kind];
     Json *out = json_array();
@@ -164,7 +164,7 @@ Json *diff_json(const PlanDiff *diff, const char *const *names)
 {
     /* ORDER DIFF_LIST */
     static const char *const lists[DIFF_LIST_COUNT] = {"ops", "tensors", "reshards", "findings"};
-    Writer w = {diff, arena_new()};
+    DiffWriter w = {diff, arena_new()};
     Json *out = json_object(), *sides = json_array();
     for (int s = 0; s < diff->n_sides; s++)
         json_add(sides, json_from_str(str_from(names[s])));

@@ -15,12 +15,12 @@ typedef struct {
     int32_t *given, *next_given;         /* per op: given tensors it is the first reader of; -1 */
     int32_t *reshard, *next_reshard;     /* per op: reshards shown at it; -1 */
     int32_t *line_of[DIFF_LINE_FINDING]; /* per op, per reshard: its line */
-} Side;
+} OutlineSide;
 
 typedef struct {
     Arena *arena, *scratch;
     const PlanDiff *diff;
-    Side side[SIDES];
+    OutlineSide side[SIDES];
     Intern *keys;
     Vec(DiffLine) lines;
 } Outliner;
@@ -54,13 +54,13 @@ static int32_t *numbers(Arena *arena, int n)
     return out;
 }
 
-static bool is_given(const Side *side, int32_t tensor)
+static bool is_given(const OutlineSide *side, int32_t tensor)
 {
     return side->graph->tensors[tensor].maker < 0 && !tensor_is_known(side->plan->inferred, tensor);
 }
 
 /* Given tensors at their first readers, in the order of the operands. */
-static void place_given(Outliner *o, Side *side)
+static void place_given(Outliner *o, OutlineSide *side)
 {
     const Inferred *inferred = side->plan->inferred;
     side->given = numbers(o->scratch, side->graph->n_ops);
@@ -82,7 +82,7 @@ static void place_given(Outliner *o, Side *side)
     }
 }
 
-static void place_reshards(Outliner *o, Side *side)
+static void place_reshards(Outliner *o, OutlineSide *side)
 {
     side->reshard = numbers(o->scratch, side->graph->n_ops);
     side->next_reshard = numbers(o->scratch, side->plan->moved->n_reshards);
@@ -97,9 +97,9 @@ static void place_reshards(Outliner *o, Side *side)
 
 static void open_side(Outliner *o, int s)
 {
-    Side *side = &o->side[s];
+    OutlineSide *side = &o->side[s];
     const Session *session = o->diff->side[s];
-    *side = (Side){.session = session, .plan = session->plan, .graph = session->graph};
+    *side = (OutlineSide){.session = session, .plan = session->plan, .graph = session->graph};
     side->first_member = groups_first_members(o->scratch, session->groups, side->graph->n_ops);
     side->op_differs = differing(o, DIFF_OPS, s, side->graph->n_ops);
     side->tensor_differs = differing(o, DIFF_TENSORS, s, side->graph->n_tensors);
@@ -123,7 +123,7 @@ static void match(int32_t *mine, int32_t *theirs, int32_t a, int32_t b)
 /* By name, as diff.h matches them. */
 static void match_sides(Outliner *o)
 {
-    Side *a = &o->side[0], *b = &o->side[1];
+    OutlineSide *a = &o->side[0], *b = &o->side[1];
     Intern *names = intern_new(o->scratch);
     Vec(int32_t) of_name = {0};
     const Inferred *inferred = b->plan->inferred;
@@ -183,7 +183,7 @@ static char mark_of(const int32_t id[SIDES], bool differs)
 static void add_given(Outliner *o, const int32_t op[SIDES])
 {
     for (int s = 0; s < SIDES; s++) {
-        const Side *side = &o->side[s];
+        const OutlineSide *side = &o->side[s];
         for (int32_t t = op[s] < 0 ? -1 : side->given[op[s]], slot = 0; t >= 0;
              t = side->next_given[t], slot++) {
             DiffLine line = {.kind = DIFF_LINE_GIVEN};
@@ -200,7 +200,7 @@ static void add_given(Outliner *o, const int32_t op[SIDES])
     }
 }
 
-static bool op_is_alike(const Side *side, int32_t op)
+static bool op_is_alike(const OutlineSide *side, int32_t op)
 {
     bool differs = side->op_differs[op];
     for (int i = 0; i < side->graph->ops[op].n_outputs; i++) {
@@ -237,7 +237,7 @@ static void add_reshard(Outliner *o, const int32_t op[SIDES], int32_t a, int32_t
 /* A reshard of the second side that is not taken yet, of the same value and as alike. */
 static int32_t take_partner(Outliner *o, int32_t op, int32_t a, bool *taken)
 {
-    const Side *mine = &o->side[0], *theirs = &o->side[1];
+    const OutlineSide *mine = &o->side[0], *theirs = &o->side[1];
     const char *name = tensor_name(mine->graph, mine->plan->moved->reshards[a].tensor);
     for (int32_t b = op < 0 ? -1 : theirs->reshard[op]; b >= 0; b = theirs->next_reshard[b]) {
         if (taken[b] || theirs->reshard_differs[b] != mine->reshard_differs[a] ||
@@ -249,7 +249,7 @@ static int32_t take_partner(Outliner *o, int32_t op, int32_t a, bool *taken)
     return -1;
 }
 
-static bool is_made_by(const Side *side, int32_t op, int32_t reshard)
+static bool is_made_by(const OutlineSide *side, int32_t op, int32_t reshard)
 {
     return side->graph->tensors[side->plan->moved->reshards[reshard].tensor].maker == op;
 }
@@ -257,7 +257,7 @@ static bool is_made_by(const Side *side, int32_t op, int32_t reshard)
 /* Those of what the op makes, or of what it is given. */
 static void add_reshards(Outliner *o, const int32_t op[SIDES], bool made, bool *taken)
 {
-    const Side *a = &o->side[0], *b = &o->side[1];
+    const OutlineSide *a = &o->side[0], *b = &o->side[1];
     int slot = made ? 0 : -1;
     for (int32_t r = op[0] < 0 ? -1 : a->reshard[op[0]]; r >= 0; r = a->next_reshard[r])
         if (is_made_by(a, op[0], r) == made)
@@ -278,7 +278,7 @@ static void add_all(Outliner *o, const int32_t op[SIDES], bool *taken)
 
 static void add_ops(Outliner *o)
 {
-    const Side *b = &o->side[1];
+    const OutlineSide *b = &o->side[1];
     const Inferred *mine = o->side[0].plan->inferred, *theirs = b->plan->inferred;
     bool *taken = arena_array(o->scratch, bool, b->plan->moved->n_reshards);
     int32_t *place = numbers(o->scratch, b->graph->n_ops);

@@ -14,9 +14,9 @@ typedef struct {
     const Mesh *mesh;
     Arena *scratch;
     Json **sharding; /* by Shardings id; NULL: not asked for yet */
-} Writer;
+} PlanWriter;
 
-static Json *write_sharding(Writer *w, int32_t id)
+static Json *write_sharding(PlanWriter *w, int32_t id)
 {
     if (id < 0)
         return json_null();
@@ -34,7 +34,7 @@ static Json *cut_axes(const Cut *cut, const Mesh *mesh)
 
 /* "cuts": index dim -> its axes. Which block of the dim an axis cuts is in "digits", for the few
  * index dims that have more than one. */
-static void write_cuts(Writer *w, int32_t op, Json *row)
+static void write_cuts(PlanWriter *w, int32_t op, Json *row)
 {
     const OpSpace *space = inferred_space(w->plan->inferred, op);
     const OpCut *cut = plan_cut(w->plan, op);
@@ -64,7 +64,7 @@ static void write_times(Json *row, double times)
 }
 
 /* "pp=0", "" for all. */
-static void write_devices(Writer *w, int devices, const char *key, Json *row)
+static void write_devices(PlanWriter *w, int devices, const char *key, Json *row)
 {
     Buf text = buf_new(w->scratch);
     submesh_format(w->mesh, w->plan->decided->submeshes[devices], &text);
@@ -72,7 +72,7 @@ static void write_devices(Writer *w, int devices, const char *key, Json *row)
 }
 
 /* "comm": the collectives inside the op, where its operator says some. */
-static void write_comm(const Writer *w, int32_t op, Json *row)
+static void write_comm(const PlanWriter *w, int32_t op, Json *row)
 {
     const OpSaid *said = op_said(w->plan, op);
     if (!said || said->n_comms == 0)
@@ -95,7 +95,7 @@ static void write_comm(const Writer *w, int32_t op, Json *row)
     json_set(row, "comm", out);
 }
 
-static Json *write_ops(Writer *w)
+static Json *write_ops(PlanWriter *w)
 {
     const Inferred *inferred = w->plan->inferred;
     Json *out = json_array();
@@ -117,7 +117,7 @@ static Json *write_ops(Writer *w)
     return out;
 }
 
-static void write_layout(Writer *w, int32_t tensor, Json *row)
+static void write_layout(PlanWriter *w, int32_t tensor, Json *row)
 {
     static const char *const columns[] = {"dims_mapping", "partial", "placements", "local_shape",
                                           "uneven"};
@@ -137,7 +137,7 @@ static void write_layout(Writer *w, int32_t tensor, Json *row)
     json_set(row, columns[4], json_from_bool(sharding_is_uneven(sharding, w->mesh)));
 }
 
-static Json *write_tensors(Writer *w)
+static Json *write_tensors(PlanWriter *w)
 {
     const Inferred *inferred = w->plan->inferred;
     const bool *in = inferred_in_program(w->scratch, inferred);
@@ -155,7 +155,7 @@ static Json *write_tensors(Writer *w)
     return out;
 }
 
-static Json *write_reshards(Writer *w)
+static Json *write_reshards(PlanWriter *w)
 {
     Json *out = json_array();
     for (int i = 0; i < w->plan->moved->n_reshards; i++) {
@@ -199,7 +199,7 @@ Json *plan_totals_json(const Totals *totals)
     return out;
 }
 
-static const char *op_at(const Writer *w, int place)
+static const char *op_at(const PlanWriter *w, int place)
 {
     const Inferred *inferred = w->plan->inferred;
     return 0 <= place && place < inferred->n_program ? op_name(w->graph, inferred->program[place])
@@ -207,13 +207,13 @@ static const char *op_at(const Writer *w, int place)
 }
 
 /* The name of an op, or null where it is there before the first, or to the end. */
-static void set_place(const Writer *w, Json *row, const char *key, int place)
+static void set_place(const PlanWriter *w, Json *row, const char *key, int place)
 {
     const char *name = op_at(w, place);
     json_set(row, key, name ? json_from_str(str_from(name)) : json_null());
 }
 
-static Json *write_live(Writer *w, const LiveSet *set)
+static Json *write_live(PlanWriter *w, const LiveSet *set)
 {
     Json *out = json_array();
     for (int i = 0; i < set->n; i++) {
@@ -231,7 +231,7 @@ static Json *write_live(Writer *w, const LiveSet *set)
     return out;
 }
 
-static Json *write_init(const Writer *w, int64_t rank)
+static Json *write_init(const PlanWriter *w, int64_t rank)
 {
     InitMemory init;
     memory_init(w->plan, rank, &init);
@@ -245,7 +245,7 @@ static Json *write_init(const Writer *w, int64_t rank)
     return out;
 }
 
-static Json *write_memory(Writer *w)
+static Json *write_memory(PlanWriter *w)
 {
     MemoryUse use = memory_use(w->scratch, w->plan);
     LiveSet set = memory_live_at(w->scratch, w->plan, use.rank, use.peak_place);
@@ -266,7 +266,7 @@ static Json *write_memory(Writer *w)
 
 enum { BLOCKS_WRITTEN_MAX = 10000 };
 
-static Json *write_stages(Writer *w)
+static Json *write_stages(PlanWriter *w)
 {
     const Stages *stages = w->plan->decided->stages;
     Json *out = json_array();
@@ -310,7 +310,7 @@ static Json *write_blocks(const Schedule *table)
     return out;
 }
 
-static Json *write_schedule(const Writer *w)
+static Json *write_schedule(const PlanWriter *w)
 {
     const Stages *stages = w->plan->decided->stages;
     const Schedule *table = plan_schedule(w->plan);
@@ -339,7 +339,7 @@ static Json *write_findings(const Findings *findings)
 
 Json *plan_json(const Session *session)
 {
-    Writer w = {.plan = session->plan, .graph = session->graph};
+    PlanWriter w = {.plan = session->plan, .graph = session->graph};
     w.mesh = session->mesh;
     w.scratch = arena_new();
     int32_t n = shardings_count(w.plan->shardings);

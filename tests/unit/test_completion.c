@@ -459,7 +459,7 @@ static void events_lead_to_the_plan(void **state)
             cut[event[i].op] = event[i].cut[1];
     }
     for (int32_t t = 0; t < p->graph->n_tensors; t++)
-        assert_true(flow[t] == 0 || flow[t] - 1 == plan_flow(plan, t));
+        assert_true(flow[t] == 0 || flow[t] - 1 == plan_reached(plan, t));
     for (int32_t op = 0; op < p->graph->n_ops; op++)
         assert_true(!cut[op] || cut[op] == plan_cut(plan, op));
     planning_close(p);

@@ -193,7 +193,7 @@ static void axes_go_round_a_loop(void **state)
     request.journal = &journal;
     Plan *plan = plan_make(&request, &err);
     assert_non_null(plan);
-    const Sharding *flow = shardings_at(plan->shardings, plan_flow(plan, in));
+    const Sharding *flow = shardings_at(plan->shardings, plan_reached(plan, in));
     assert_false(cut_is_whole(&flow->dim[1]));
     plan_free(plan);
     arena_free(arena);

@@ -479,7 +479,7 @@ static const char *flow_of(const Planning *p, const char *name)
 {
     int32_t tensor = naming_find(p->naming, str_from(name), NULL);
     Buf text = buf_new(p->arena);
-    sharding_format(shardings_at(p->plan->shardings, plan_flow(p->plan, tensor)), p->mesh,
+    sharding_format(shardings_at(p->plan->shardings, plan_reached(p->plan, tensor)), p->mesh,
                     VIEW_OURS, &text, NULL);
     return text.s;
 }

@@ -657,9 +657,9 @@ static void check_events(const Planning *p)
         has[event[i].tensor] |= event[i].added;
     }
     for (int t = 0; t < n_tensors; t++)
-        if (plan_flow(p->plan, t) >= 0)
+        if (plan_reached(p->plan, t) >= 0)
             assert_int_equal(
-                has[t], sharding_atoms(shardings_at(p->plan->shardings, plan_flow(p->plan, t))));
+                has[t], sharding_atoms(shardings_at(p->plan->shardings, plan_reached(p->plan, t))));
     for (int i = 0; i < p->inferred->n_program; i++) {
         StopRecord *record;
         int n_stops = propagate_stops(p->arena, p->plan, p->inferred->program[i], &record);
@@ -691,7 +691,7 @@ static void plans_follow_shardy(void **state)
         int32_t tensor = naming_find(p->naming, str_from(name), NULL);
         assert_true(tensor >= 0);
         Buf text = buf_new(arena);
-        sharding_format(shardings_at(plan->shardings, plan_flow(plan, tensor)), p->mesh,
+        sharding_format(shardings_at(plan->shardings, plan_reached(plan, tensor)), p->mesh,
                         VIEW_OURS_ASCII, &text, NULL);
         assert_string_equal(text.s, arena_str(arena, (Str){one.s + at, one.n - at}));
     }

@@ -107,7 +107,7 @@ static void flows_of_step(const Plan *plan, const Step *step, TrafficVisit *visi
     decided.submeshes = whole;
     with.decided = &decided;
     ReshardPath path = {.n_steps = 1, .step = step};
-    traffic_flows(&with, &(Reshard){.path = &path}, 0, visit, seen);
+    traffic_transfers(&with, &(Reshard){.path = &path}, 0, visit, seen);
 }
 
 /* Flows stay in groups; in a group what one has can come to every other; all bytes are there. */
@@ -218,7 +218,7 @@ static void sums_of_a_plan_are_those_of_its_steps(void **state)
         Seen *seen = arena_make(arena, Seen);
         for (int r = 0; r < plan->moved->n_reshards; r++) {
             for (int s = 0; s < plan->moved->reshards[r].path->n_steps; s++)
-                traffic_flows(plan, &plan->moved->reshards[r], s, see, seen);
+                traffic_transfers(plan, &plan->moved->reshards[r], s, see, seen);
         }
         Traffic traffic = traffic_of_plan(arena, plan, n);
         Traffic halved = traffic_of_plan(arena, plan, 2 < n ? 2 : n);

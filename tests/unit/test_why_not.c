@@ -139,7 +139,7 @@ static Planning *some_plan(const Sample *sample, const Propagator *propagator)
 
 static AtomSet flow_atoms(const Plan *plan, int32_t tensor, int dim)
 {
-    return cut_atoms(&shardings_at(plan->shardings, plan_flow(plan, tensor))->dim[dim]);
+    return cut_atoms(&shardings_at(plan->shardings, plan_reached(plan, tensor))->dim[dim]);
 }
 
 static void every_missing_axis_has_an_answer(void **state)
@@ -235,7 +235,7 @@ static void the_events_lead_to_the_plan(void **state)
     }
     for (int t = 0; t < p->graph->n_tensors; t++)
         if (last[t] >= 0)
-            assert_int_equal(last[t], plan_flow(plan, t));
+            assert_int_equal(last[t], plan_reached(plan, t));
     for (int op = 0; op < p->graph->n_ops; op++)
         if (cut[op])
             assert_ptr_equal(cut[op], plan_cut(plan, op));

@@ -82,7 +82,7 @@ static void draw_operands(Ui *ui, Pen *pen, int at)
     const OpSpace *space = program_space(ui_plan(ui)->inferred, event->op);
     for (int o = 0; o < space->n_inputs + space->n_outputs && !pen_full(pen); o++) {
         int32_t tensor = op_operand(graph, event->op, o);
-        if (tensor < 0 || plan_flow(ui_plan(ui), tensor) < 0)
+        if (tensor < 0 || plan_reached(ui_plan(ui), tensor) < 0)
             continue;
         Str name = label_tensor(ui->session, ui->frame, tensor);
         pen_puts(pen, ROLE_DIM, o < space->n_inputs ? "   reads  " : "   makes  ");

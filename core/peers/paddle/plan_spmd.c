@@ -560,7 +560,7 @@ static void keep_log(Marking *m)
         vec_push(plan->arena, &log->events, event);
     }
     log->start = start;
-    m->out->log = (PlanLog){.flow = log, .end = m->out->flow, .op = op, .pass_name = passes};
+    m->out->log = (PlanLog){.flow = log, .end = m->out->reached, .op = op, .pass_name = passes};
     m->out->log.context = plan;
     m->out->log.sharding_of = logged_sharding;
     m->out->log.cut_of = logged_cut;
@@ -574,7 +574,7 @@ static void publish(Marking *m)
     for (int i = 0; i < inferred->n_program; i++)
         m->out->cut[inferred->program[i]] = cut_for(m, inferred->program[i], NULL);
     for (int t = 0; t < inferred->graph->n_tensors; t++)
-        m->out->flow[t] = flow_of(m, completion_tensor(m->completion, t), t);
+        m->out->reached[t] = flow_of(m, completion_tensor(m->completion, t), t);
     keep_log(m);
     m->out->cuts = m->cuts.at;
     m->out->n_cuts = m->cuts.n;

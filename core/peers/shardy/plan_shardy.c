@@ -123,7 +123,7 @@ static void publish_tensors(ShardyPlan *sp)
     bool *lost = arena_array(plan->arena, bool, n_states);
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
         int32_t state = sp->program.state[t];
-        sp->out->flow[t] = -1;
+        sp->out->reached[t] = -1;
         if (!inferred_shape(plan->inferred, t))
             continue;
         if (known[state] == 0) {
@@ -131,7 +131,7 @@ static void publish_tensors(ShardyPlan *sp)
             lost[state] = !layout_of(sp, shardy_at(sp->flow, state), &layout);
             known[state] = shardings_put(plan->shardings, &layout) + 1;
         }
-        sp->out->flow[t] = known[state] - 1;
+        sp->out->reached[t] = known[state] - 1;
         n_unsaid += lost[state];
         unsaid = unsaid < 0 && lost[state] ? t : unsaid;
     }

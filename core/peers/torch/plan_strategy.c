@@ -440,7 +440,7 @@ static const uint8_t *partial_of(Walk *walk, int32_t op, const Case *found, Atom
 static void put_flow(Walk *walk, int32_t tensor, const Sharding *sharding)
 {
     Sharding whole = sharding_without_partial(sharding);
-    walk->out->flow[tensor] = shardings_put(walk->plan->shardings, &whole);
+    walk->out->reached[tensor] = shardings_put(walk->plan->shardings, &whole);
 }
 
 /* Stamps an output; a pin of it is a redistribution behind its maker. */
@@ -522,7 +522,7 @@ static void start_flows(Walk *walk)
 {
     for (int t = 0; t < walk->inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(walk->inferred, t);
-        walk->out->flow[t] = -1;
+        walk->out->reached[t] = -1;
         if (!shape)
             continue;
         Sharding whole = sharding_whole(shape);
