@@ -17,8 +17,8 @@ const char *work_name(Work work)
     return work_names[work];
 }
 
-/* Families whose ops' work their op spaces do not tell. `least_reuse`: only ops that compute with
- * each element so often, on average. */
+/* Operator families whose work the op space alone does not give. `least_reuse`: only ops that use
+ * each element at least so many times on average. */
 static const struct {
     const char *family;
     Work work;
@@ -32,7 +32,7 @@ static const struct {
     {"onnxruntime", WORK_MATMUL, 16}, {"gradient", WORK_MATMUL, 16},
 };
 
-/* Index dims that some dim of the operand depends on. */
+/* The index dims that some dim of the operand depends on. */
 static uint32_t index_of(const OpSpace *space, const Operand *operand)
 {
     uint32_t set = 0;
@@ -45,7 +45,8 @@ static uint32_t index_of(const OpSpace *space, const Operand *operand)
 
 enum { INPUTS_LOOKED = 8 };
 
-/* Two inputs meet in an index dim that is summed away, and each has one the other lacks. */
+/* Two inputs share an index dim that is summed over, and each has an index dim that the other
+ * lacks. */
 static bool contracts(const OpSpace *space)
 {
     uint32_t summed = 0, seen[INPUTS_LOOKED];
@@ -99,7 +100,7 @@ Work op_work(const Plan *plan, int32_t op)
     return row && row->family ? work_of_family(space, row->family) : WORK_VECTOR;
 }
 
-/* ---- how much of it, and how fast ---- */
+/* ---- how much work, and how fast ---- */
 
 double op_flops_local(const Plan *plan, int32_t op)
 {
@@ -115,16 +116,16 @@ double op_flops_local(const Plan *plan, int32_t op)
     return flops;
 }
 
-/* What equal ops and equal shardings have in common, found once for a whole plan. */
+/* What ops with equal op space and shardings share, computed once per plan. */
 typedef struct {
-    int32_t work, cut; /* Work and the cut that `flops` is of; -1: not known */
+    int32_t work, cut; /* the work, and the cut that `flops` holds for; -1 if not known */
     double flops;
 } KnownSpace;
 
 typedef struct {
     const Plan *plan;
     KnownSpace *space; /* by op space */
-    int64_t *elements; /* on rank 0, by sharding; -1: not known */
+    int64_t *elements; /* on rank 0, per sharding; -1 if not known */
 } KnownWork;
 
 static KnownWork known_new(Arena *scratch, const Plan *plan)
@@ -169,7 +170,8 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
     return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
 }
 
-/* Bytes that rank 0 reads and writes: every operand once, as it is read, as it is made. */
+/* The bytes that rank 0 reads and writes: every operand once, in the sharding it is read or made
+ * with. */
 static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
 {
     const Plan *plan = known->plan;
@@ -191,7 +193,7 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
     return read + written;
 }
 
-/* The element type an op computes with: that of its first operand. */
+/* The element type that an op computes with: that of its first operand. */
 static Dtype op_dtype(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
@@ -322,20 +324,23 @@ double reshard_repeat(const Plan *plan, const Reshard *reshard)
     return maker < 0 ? 1 : inferred_repeat(plan->inferred, result ? reader : maker);
 }
 
-/* ---- the best case ---- */
+/* ---- the best case: collectives overlap with compute ---- */
 
-/* Times at which things are done, in microseconds from the start of a step. */
+/* Times at which things are done, in microseconds since the start of a step. */
 typedef struct {
     const Plan *plan;
     int32_t *first;                /* per op: the first reshard that waits for it, or -1 */
-    int32_t *next;                 /* per reshard: the next of the same op */
-    double *made_us;               /* per tensor: its value is there, as its pin wants it */
-    double *ready_us;              /* per op: the last of the collectives it reads from has ended */
-    double ops_us, collectives_us; /* when each queue is free */
-    int32_t *waits_for;            /* per op: the reshard that ready_us is of; -1 */
-    int32_t *made_by;              /* per tensor: the reshard that made_us is of; -1: its maker */
-    int32_t last;                  /* the last collective; -1 */
-    double *exposed_us;            /* per reshard; NULL: nobody asks */
+    int32_t *next;                 /* per reshard: the next one that waits for the same op */
+    double *made_us;               /* per tensor: when its value exists, after the reshard of its
+                                      pin */
+    double *ready_us;              /* per op: when the last collective whose result it reads has
+                                      ended */
+    double ops_us, collectives_us; /* when each queue is free again */
+    int32_t *waits_for;            /* per op: the reshard that ready_us comes from, or -1 */
+    int32_t *made_by;              /* per tensor: the reshard that made_us comes from; -1 for its
+                                      maker */
+    int32_t last;                  /* the last collective, or -1 */
+    double *exposed_us;            /* per reshard; NULL if the caller does not want it */
 } Queues;
 
 static void issue(Queues *queues, int32_t id)
@@ -344,7 +349,7 @@ static void issue(Queues *queues, int32_t id)
     const Reshard *reshard = &plan->moved->reshards[id];
     double made_us = queues->made_us[reshard->tensor], us = reshard->path->us;
     int32_t cause = us > 0 ? id : queues->made_by[reshard->tensor];
-    if (us > 0) { /* slices wait for nobody */
+    if (us > 0) { /* slices are local and wait for no queue */
         queues->last = id;
         double start_us = made_us > queues->collectives_us ? made_us : queues->collectives_us;
         made_us = start_us + reshard_repeat(plan, reshard) * us;
@@ -418,7 +423,7 @@ static double best_case_us(const Plan *plan, double *exposed_us)
         bool after;
         int32_t op = reshard_beside(plan, &plan->moved->reshards[r], &after);
         if (op < 0)
-            issue(&queues, r); /* of what is given */
+            issue(&queues, r); /* of parameters and inputs */
         if (op < 0)
             continue;
         queues.next[r] = queues.first[op];
@@ -441,7 +446,7 @@ void cost_exposed(const Plan *plan, double *us)
 
 /* ---- sums ---- */
 
-/* What the collectives inside an op send, as often as it runs. */
+/* Adds the collectives inside an op, as often as it runs. */
 static double said_wire_bytes(const Plan *plan, int32_t op)
 {
     const OpSaid *said = op_said(plan, op);
@@ -456,7 +461,7 @@ static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wir
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         OpCost cost = cost_of(&known, op);
-        double n = inferred_repeat(inferred, op); /* an op of a loop runs n times */
+        double n = inferred_repeat(inferred, op); /* an op in a loop runs n times */
         out->op_us[op] = n * cost.us;
         totals->compute_us += out->op_us[op];
         totals->flops += n * cost.flops;

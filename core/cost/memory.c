@@ -8,32 +8,32 @@
 #include <stdlib.h>
 
 enum { RANKS_ASKED_MAX = 4096 };
-enum { LOOK_EVERY = 4096 }; /* ops between two looks at whether somebody wants a stop */
+enum { LOOK_EVERY = 4096 }; /* ops between two checks for cancellation */
 
-/* A value on a rank, alive from one moment to another, both included. A moment is one loading, op
- * or step. */
+/* A value on a rank, alive from one moment to another, both included. A moment is the loading
+ * before the run, an op, or a step of a reshard. */
 typedef struct {
     int32_t tensor, sharding;
     int first, last;
-    int32_t next;        /* another span of the tensor, or -1 */
-    int16_t devices;     /* the part of the mesh that has it: place in plan->submeshes */
-    bool filled : 1;     /* by a step of a reshard, at moment `first` */
-    bool in_between : 1; /* two steps of a reshard: nobody reads it later */
-    bool kept : 1;       /* to the end */
+    int32_t next;        /* the next span of the same tensor, or -1 */
+    int16_t devices;     /* the part of the mesh that holds it: index into plan->submeshes */
+    bool filled : 1;     /* made by a step of a reshard, at moment `first` */
+    bool in_between : 1; /* between two steps of a reshard: no op reads it */
+    bool kept : 1;       /* alive until the end */
 } LiveSpan;
 
 typedef struct MemoryAccount {
-    Arena *arena; /* it lives there */
+    Arena *arena; /* the tensor is stored on that part */
     const Plan *plan;
     const Graph *graph;
     Vec(LiveSpan) spans;
     int32_t *of_tensor; /* its first span, or -1 */
     int now;
-    int *end; /* per place: its last moment */
+    int *end; /* per op of the program: its last moment */
     ReshardIndex reshards;
 } Account;
 
-/* A value as it lies somewhere. */
+/* A value in one sharding on one part of the mesh. */
 typedef struct {
     int32_t tensor, sharding;
     int devices;
@@ -67,8 +67,8 @@ static int32_t find_span(const Account *a, HeldValue value)
     return at;
 }
 
-/* Steps of the reshard that gives the value: each fills one copy from the one before. -1: what it
- * begins with is not there. */
+/* Adds a span for every step of the reshard that makes the value: each step fills one copy from
+ * the one before. Returns -1 if the source does not exist yet. */
 static int32_t move_span(Account *a, HeldValue value)
 {
     int32_t r = reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices);
@@ -91,7 +91,7 @@ static int32_t move_span(Account *a, HeldValue value)
     return at;
 }
 
-/* The span that an operand is read from; -1 for what has no sharding. */
+/* The span that an operand is read from; -1 if it has no sharding. */
 static int32_t read_span(Account *a, HeldValue value)
 {
     if (value.tensor < 0 || value.sharding < 0)
@@ -106,7 +106,7 @@ static int32_t read_span(Account *a, HeldValue value)
     return move_span(a, value);
 }
 
-/* A parameter or graph input, wherever it lies; nowhere when nobody reads it. */
+/* A parameter or graph input on the parts of the mesh that store it; on none if nobody reads it. */
 static void add_source(Account *a, int32_t tensor)
 {
     HeldValue value = {tensor, a->plan->moved->sharding[tensor], 0};
@@ -115,7 +115,7 @@ static void add_source(Account *a, int32_t tensor)
             begin_span(a, value);
 }
 
-/* What is there before the first op. */
+/* Values that exist before the first op. */
 static void add_sources(Account *a)
 {
     for (int t = 0; t < a->graph->n_tensors; t++)
@@ -148,7 +148,7 @@ static void add_op(Account *a, int32_t op)
     }
 }
 
-/* What stays to the end: sources, which are the only ones alive at moment 0, and outputs. */
+/* Values that stay until the end: sources, which alone are alive at moment 0, and graph outputs. */
 static void keep_to_end(Account *a)
 {
     for (int i = 0; i < a->graph->n_outputs; i++) {
@@ -206,11 +206,11 @@ void memory_account_free(Account *account)
 
 /* ---- bytes of one rank ---- */
 
-/* Local elements of each sharding on a rank, counted when they are first asked for. */
+/* Local elements of each sharding on a rank, computed on first use. */
 typedef struct {
     const Plan *plan;
     int64_t rank;
-    int64_t *elements; /* -1: not counted yet */
+    int64_t *elements; /* -1 until computed */
 } PartSizes;
 
 static PartSizes parts_new(Arena *arena, const Plan *plan, int64_t rank)
@@ -222,7 +222,7 @@ static PartSizes parts_new(Arena *arena, const Plan *plan, int64_t rank)
     return parts;
 }
 
-/* Of a rank where the value is. */
+/* Bytes on a rank that holds the value. */
 static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
 {
     const Plan *plan = parts->plan;
@@ -239,7 +239,7 @@ static bool has_span(const PartSizes *parts, const LiveSpan *span)
     return submesh_has(plan->mesh, plan->decided->submeshes[span->devices], parts->rank);
 }
 
-/* Live bytes at each moment. */
+/* Live bytes at every moment. */
 static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
 {
     PartSizes parts = parts_new(scratch, a->plan, rank);
@@ -255,7 +255,8 @@ static int64_t *sum_spans(Arena *scratch, const Account *a, int64_t rank)
     return live;
 }
 
-/* The moment of a place when most is alive; what is there before the first op counts for it. */
+/* The moment of an op at which most is alive; the loading before the run counts for the first op.
+ */
 static int fullest_moment(const Account *a, const int64_t *live, int place)
 {
     int most = place > 0 ? a->end[place - 1] + 1 : 0;
@@ -297,7 +298,7 @@ const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank
         const LiveSpan *span = span_at(a, i);
         int64_t bytes = has_span(&parts, span) ? part_bytes(&parts, span) : 0;
         int from = span->in_between ? span->last + 1 : span->first + span->filled;
-        live[span->first].of[MEMORY_BUFFER] += bytes; /* as long as it is being filled */
+        live[span->first].of[MEMORY_BUFFER] += bytes; /* while it is being filled */
         live[from].of[MEMORY_BUFFER] -= bytes;
         live[from].of[class[span->tensor]] += bytes;
         live[span->last + 1].of[class[span->tensor]] -= bytes;
@@ -311,8 +312,8 @@ const ClassBytes *memory_classes_of(Arena *arena, const Account *a, int64_t rank
     return out;
 }
 
-/* Ranks that differ in an axis which tells devices apart stand on other parts of the mesh; of those
- * that do not, the first has the largest parts. */
+/* Ranks that differ in an axis which distinguishes devices of stages are on other parts of the
+ * mesh; among the others, the first has the largest shards. */
 static int64_t fullest_rank(const Account *a)
 {
     const Plan *plan = a->plan;
@@ -348,7 +349,7 @@ MemoryUse memory_use(Arena *arena, const Plan *plan)
 
 /* ---- what is alive ---- */
 
-/* Of a moment after the first: ends rise. */
+/* For moments after the first, since ends only grow. */
 static int place_of(const Account *a, int moment)
 {
     int first = 0, last = a->plan->inferred->n_program - 1;
@@ -425,7 +426,7 @@ LiveSet memory_live_at(Arena *arena, const Plan *plan, int64_t rank, int place)
 
 /* ---- before the run ---- */
 
-/* Whether the parameter lies on the rank. */
+/* Returns whether the rank stores the parameter. */
 static bool has_parameter(const Plan *plan, int32_t tensor, int64_t rank)
 {
     if (!plan->decided->devices)
@@ -460,7 +461,7 @@ void memory_init(const Plan *plan, int64_t rank, InitMemory *out)
 
 /* ---- rank by rank ---- */
 
-/* The shardings of all spans whose parts are not all of one size. */
+/* The shardings of all spans whose shards have different sizes. */
 static int uneven_shardings(Arena *scratch, const Account *a, int32_t *out)
 {
     const Mesh *mesh = a->plan->mesh;
@@ -485,7 +486,7 @@ static int more_first(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Splits groups of ranks by a number of each; how many there are then. */
+/* Splits groups of ranks by one number of each rank; returns the number of groups. */
 static int split_by(const Mesh *mesh, int32_t *group, const int64_t *number)
 {
     Arena *scratch = arena_new();
@@ -499,8 +500,8 @@ static int split_by(const Mesh *mesh, int32_t *group, const int64_t *number)
     return n;
 }
 
-/* Splits the ranks by the size of their part under each of the shardings, and by the parts of the
- * mesh they are on; how many groups. */
+/* Splits the ranks by the sizes of their shards, and by the parts of the mesh they are on; returns
+ * the number of groups. */
 static int split_ranks(const Account *a, const int32_t *uneven, int n_uneven, int32_t *group)
 {
     const Plan *plan = a->plan;

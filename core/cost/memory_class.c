@@ -11,8 +11,8 @@ const char *memory_class_name(MemoryClass class)
     return class_names[class];
 }
 
-/* What an optimizer reads and makes, a letter each: p parameter, g gradient, s state, - neither.
- * Behind `fixed` inputs; where it has `lists`, a letter stands for as many tensors as there are
+/* What an optimizer reads and makes, one letter each: p parameter, g gradient, s state, - none.
+ * `fixed` inputs come first; with `lists`, a letter stands for as many tensors as there are
  * parameters. */
 static const struct {
     const char *operator;
@@ -45,7 +45,7 @@ static void set_role(OptimizerRoles *roles, int32_t tensor, char letter)
                                            : MEMORY_OPTIMIZER;
 }
 
-/* `each` tensors a letter; the last letter holds for all that follow. */
+/* Each letter stands for `each` tensors; the last letter covers all that follow. */
 static void set_roles(OptimizerRoles *roles, const int32_t *tensor, int n, const char *letters,
                       int each)
 {

@@ -1,19 +1,19 @@
 /* memory_class.h - what a value is kept for.
  *
- *     parameter        an initializer that is not a constant; what an optimizer updates, and what
- *                      it makes of it
- *     gradient         what an optimizer reads as the gradient of a parameter; what an operator
- *                      Gradient makes
- *     optimizer_state  a moment, an accumulator or a master copy that an optimizer reads, and what
- *                      it makes of it
- *     input            given to the run otherwise
+ *     parameter        an initializer that is not a constant; what an optimizer updates, and the
+ *                      updated result
+ *     gradient         what an optimizer reads as the gradient of a parameter; the result of an
+ *                      operator Gradient
+ *     optimizer_state  a moment, an accumulator or a master copy that an optimizer reads, and its
+ *                      updated result
+ *     input            any other graph input
  *     constant         known before the run (tensor_is_known)
- *     activation       made by the run otherwise
+ *     activation       any other value that the run makes
  *     collective_buffer  a copy that steps of a reshard are still filling (memory.h)
  *
- * Optimizers are the operators of the table: those of ai.onnx.preview.training, and the steps of
- * other systems under our names. A role is what the operator reads a value as, whoever made it; a
- * value read in two roles has that of the first op. A constant stays one.
+ * Optimizers are the operators of the table: those of ai.onnx.preview.training, and the optimizers
+ * of other systems under our names. A role is what an op reads a value as, whoever made it; a
+ * value that is read in two roles has the first op's. A constant stays a constant.
  */
 #ifndef CORE_COST_MEMORY_CLASS_H
 #define CORE_COST_MEMORY_CLASS_H

@@ -4,7 +4,7 @@
 #include "core/plan/edges.h"
 #include "core/rules/registry.h"
 
-/* What the rank at `position` has. Returns false if the cut gives it no single range. */
+/* The part of the rank at `position`. Returns false if the cut does not give it a single range. */
 static bool cut_piece(const Cut *cut, const Mesh *mesh, int64_t position, IndexPiece *out)
 {
     *out = (IndexPiece){1, 0};

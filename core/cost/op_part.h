@@ -1,8 +1,8 @@
-/* op_part.h - what a rank has of an op under a cut, as a user's functions see it.
+/* op_part.h - the part of an op that a rank computes under a cut, as users' functions see it.
  *
- * A cut of an index dim into parts of equal size, one stretch of it each, is part `at` of `num`.
- * Any other cut, uneven or interleaved, has no such numbers: keyword arguments that follow the cut
- * cannot be told then, which is a finding of the plan and an error of the run.
+ * If an index dim is cut into parts of equal size, each of one contiguous range, a rank computes
+ * part `at` of `num`. Other cuts, uneven or interleaved, have no such numbers: keyword arguments
+ * that follow the cut are then undefined, which is a finding of the plan and an error of the run.
  */
 #ifndef CORE_COST_OP_PART_H
 #define CORE_COST_OP_PART_H
@@ -10,16 +10,16 @@
 #include "core/plan/plan.h"
 #include "core/rules/user_op.h"
 
-/* The same of all index dims. False with *err, which names it, where keyword arguments follow an
- * index dim whose parts are not even; a piece of 1 elsewhere. */
+/* The parts of all index dims. Returns false with *err naming the index dim if keyword arguments
+ * follow one whose parts are not even; other such dims count as one part. */
 bool op_pieces(const OpSpace *space, const OpCut *cut, const Mesh *mesh, const Kwargs *kwargs,
                int64_t position, IndexPiece out[X_MAX], Error *err);
 
-/* The part of rank 0, or the whole op (cut NULL). False as above. */
+/* The part of rank 0, or the whole op if cut is NULL. Returns false as above. */
 bool op_part(Arena *arena, const Inferred *inferred, int32_t op, const OpCut *cut, const Mesh *mesh,
              OpPart *out, Error *err);
 
-/* The row of a user's operator that says more than its op space; NULL: none. */
+/* The row of a user's operator that declares more than its op space; NULL if there is none. */
 const UserOp *op_user(const Inferred *inferred, int32_t op);
 
 #endif

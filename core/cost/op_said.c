@@ -10,9 +10,9 @@ typedef struct {
     Plan *plan;
     Arena *scratch;
     Intern *asked;            /* {op space, cut} */
-    Vec(const OpSaid *) said; /* by place in `asked`; NULL: nothing */
+    Vec(const OpSaid *) said; /* by index in `asked`; NULL if the operator declares nothing */
     const UserOp **user;      /* by the operator's name; only where seen */
-    bool *seen, *mine;        /* mine: a user's operator */
+    bool *seen, *mine;        /* mine: it is a user's operator */
 } Asking;
 
 static void add_finding(const Asking *a, int32_t op, Level level, const char *code,
@@ -37,7 +37,7 @@ static StepKind kind_of(const char *name)
     return STEP_KIND_COUNT;
 }
 
-/* The atoms over which it goes; none: it is not there under this cut. */
+/* The atoms that the collective goes over; 0 if it does not happen under this cut. */
 static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut, const SaidComm *said,
                      AtomSet *out, Error *err)
 {
@@ -45,7 +45,7 @@ static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut, c
     if (said->dim) {
         int index = opspace_find_index(space, str_from(said->dim));
         if (index < 0)
-            return error_set(err, "'comm' names an index dim '%s', which the op has not",
+            return error_set(err, "'comm' names an index dim '%s' that the op does not have",
                              said->dim);
         *out = cut_atoms(&cut->index[index]);
         return true;
@@ -114,7 +114,7 @@ static const OpSaid *ask(const Asking *a, int32_t op, const UserOp *user)
     return said;
 }
 
-/* Whether there is something to ask: an operator of a user, looked up once a name. */
+/* Returns whether a user's operator has functions to call; looked up once per name. */
 static bool is_asked(const Asking *a, int32_t op)
 {
     const Inferred *inferred = a->plan->inferred;

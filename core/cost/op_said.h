@@ -1,13 +1,13 @@
-/* op_said.h - what users' operators say of their cost and of the collectives inside them.
+/* op_said.h - the costs and collectives that users' operators declare for themselves.
  *
- * cost and comm (core/rules/user_op.h) are asked once for each op space and cut, while the plan is
- * made and never after, since they may call into scripts; what they say stands in
- * plan->priced->said. One that fails is a finding, and the op is priced as any other. So is a cut
- * under which the op's keyword arguments cannot be told: an error, since it cannot be run.
+ * The functions `cost` and `comm` (core/rules/user_op.h) are called once per op space and cut,
+ * while the plan is made and never after, since they may call into scripts; their answers are kept
+ * in plan->priced. A function that fails is a finding, and the op is priced like any other. A cut
+ * under which the op's keyword arguments are undefined is an error, since the op cannot run.
  *
- * A collective over an index dim goes over the axes that cut it there, one over an axis over that
- * axis where it cuts the op; over nothing it is not there. Its price is that of a step of a reshard
- * of the same kind and payload. It is part of its op: nothing overlaps with it.
+ * A collective over an index dim goes over the axes that shard it, one over a mesh axis goes over
+ * that axis if it shards the op; a collective over no axis does not happen. Its price is that of a
+ * reshard step of the same kind and payload. It is part of its op: nothing overlaps with it.
  */
 #ifndef CORE_COST_OP_SAID_H
 #define CORE_COST_OP_SAID_H
@@ -19,21 +19,21 @@ typedef struct {
     AtomSet atoms;
     int64_t bytes; /* payload of one rank */
     Price price;
-    const char *dim; /* the index dim that is cut; NULL: it was said by axis */
+    const char *dim; /* the index dim that is sharded; NULL if the collective names a mesh axis */
 } OpComm;
 
 struct OpSaid {
-    SaidCost cost; /* all below 0: nothing is said */
+    SaidCost cost; /* negative if the operator declares no cost */
     int n_comms;
     const OpComm *comm;
-    double comm_us; /* of all of them, once */
+    double comm_us; /* sum over all of them, for one run */
     int64_t wire_bytes;
 };
 
-/* Per op, in the plan's arena, with findings; NULL if no operator says anything. Needs cuts. */
+/* Per op, in the plan's arena; adds findings. NULL if no operator declares anything. Needs cuts. */
 const OpSaid *const *op_said_ask(Plan *plan);
 
-/* NULL: the operator says nothing. */
+/* NULL if the operator declares nothing. */
 static inline const OpSaid *op_said(const Plan *plan, int32_t op)
 {
     return plan->priced->said ? plan->priced->said[op] : NULL;

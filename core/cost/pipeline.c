@@ -8,7 +8,8 @@
 
 #include <inttypes.h>
 
-static const double unbalanced = 1.2; /* slowest over mean, from which on it is said */
+static const double unbalanced = 1.2; /* slowest over mean stage time from which a finding is made
+                                       */
 
 double plan_step_us(const Plan *plan)
 {
@@ -16,9 +17,9 @@ double plan_step_us(const Plan *plan)
     return table ? table->us : plan->priced->totals.step_us;
 }
 
-/* ---- what stages take ---- */
+/* ---- stage times ---- */
 
-/* The nearest stage on those devices: behind stage `s`, or before it. */
+/* The nearest stage on those devices, after stage `s` or before it. */
 static int stage_on(const Stages *stages, int s, int by, int devices)
 {
     for (int at = s + by; 0 <= at && at < stages->n; at += by)
@@ -42,7 +43,7 @@ void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
         *from = stage_on(stages, *to, -1, reshard->from_devices);
 }
 
-/* Collectives before the sending are the sender's, those behind it the receiver's. */
+/* Collectives before the send belong to the sender's stage, those after it to the receiver's. */
 static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard)
 {
     int from, to;
@@ -83,14 +84,14 @@ static void add_op(const Plan *plan, StagePrice *price, int32_t op)
 
 /* ---- lanes ---- */
 
-/* Positions that agree on every atom which some stage's devices are told apart by are one class;
- * classes on which the same stages run are one lane. */
+/* Positions that agree on every atom which distinguishes the devices of some stage form a class;
+ * classes that run the same stages are one lane. */
 typedef struct {
     const Plan *plan;
     Arena *scratch;
     AtomSet fixed;
     int32_t n;     /* classes */
-    int32_t *lane; /* per class: by the devices that contain it; 0: none do */
+    int32_t *lane; /* per class: the stages whose devices contain it; 0 if none do */
 } LaneClasses;
 
 static int32_t class_of(const LaneClasses *classes, int64_t position)
@@ -125,7 +126,7 @@ static void split_by(LaneClasses *classes, Intern *lanes, int16_t devices)
     }
 }
 
-/* Numbers the lanes in the order of the mesh, and counts their devices. */
+/* Numbers the lanes in mesh order, and counts their devices. */
 static int32_t number_lanes(LaneClasses *classes, int n_keys, int32_t *n_devices)
 {
     int32_t *number = arena_array(classes->scratch, int32_t, n_keys + 1), n = 0;
@@ -212,7 +213,7 @@ static void find_refused(Plan *plan, const Error *err)
         plan_found_at(plan, &said->origin);
 }
 
-/* Times as they are, and the bubble of stages that take equally long. */
+/* Times as they are, and the bubble if all stages took equally long. */
 static void make_table(Plan *plan, Pipeline *out, Arena *scratch)
 {
     const Stages *stages = plan->decided->stages;
@@ -256,7 +257,7 @@ static void find_unbalanced(Plan *plan, const Pipeline *pipeline)
     units_format_us(mean, &usual);
     plan_find(plan, LEVEL_NOTE, "unbalanced", plan->inferred->program[stages->at[slowest].first],
               -1, "fewer ops in that stage, or more devices for it",
-              "stage %d takes %s forward, %.2g times the mean of %s: the others wait for it",
+              "stage %d takes %s forward, %.2g times the mean of %s: other stages wait for it",
               slowest, slow.s, most / mean, usual.s);
     arena_free(scratch);
 }

@@ -1,14 +1,14 @@
-/* pipeline.h - what stages take, and the schedule that works through the micro-batches of a step.
+/* pipeline.h - stage times, and the schedule of a step's micro-batches.
  *
- * The graph is one micro-batch. A step does it n_micro_batches times, in the order of the schedule.
- * There is no backward graph: a backward slot takes twice its stage's forward, three times where
- * all of it is computed again, and between for a part; nothing else of it is known.
+ * The graph is one micro-batch. A step runs it n_micro_batches times, in the order of the
+ * schedule. There is no backward graph: a backward slot takes twice its stage's forward, three
+ * times if all of it is recomputed, and between for a part; nothing else about it is known.
  *
  *     forward_us  = compute_us + comm_us
  *     backward_us = 2 forward_us + again_us
  *
- * Stages meet on a lane of devices (schedule.h) where the parts of the mesh that they run on
- * overlap. A stage's devices are those of most of its ops.
+ * Stages share a lane of devices (schedule.h) if the parts of the mesh that they run on overlap. A
+ * stage's devices are those of most of its ops.
  *
  * code              level     when
  * schedule          error     the schedule does not fit the stages
@@ -21,22 +21,22 @@
 #include "core/plan/stage.h"
 
 typedef struct {
-    double compute_us; /* of its ops, forward, one micro-batch; of loops all turns */
-    double comm_us;    /* of the collectives on its devices, and inside its ops */
-    double again_us;   /* of the ops that are computed again, and of the collectives they need */
-    double receive_us; /* of what is sent to it */
+    double compute_us; /* its ops, forward, for one micro-batch; loops with all iterations */
+    double comm_us;    /* collectives on its devices, and inside its ops */
+    double again_us;   /* ops that are recomputed, and the collectives they need */
+    double receive_us; /* sending values to it */
     int64_t receive_bytes;
 } StagePrice;
 
 struct Pipeline {
     const StagePrice *stage; /* ORDER plan->decided->stages->at */
     const Lanes *lanes;
-    const Schedule *table; /* timed; NULL if it does not fit the stages, as a finding says */
-    double even_idle;      /* its bubble if all stages took equally long, and sending no time */
+    const Schedule *table; /* timed; NULL if it does not fit the stages, which is a finding */
+    double even_idle;      /* its bubble if all stages took equally long and sending took no time */
 };
 
-/* Prices the stages and times the schedule, in the plan's arena; needs op_us and reshards. NULL if
- * there are no stages. */
+/* Computes stage times and the schedule, in the plan's arena; needs op_us and reshards. NULL
+ * without stages. */
 const Pipeline *pipeline_price(Plan *plan);
 
 static inline double stage_forward_us(const StagePrice *stage)
@@ -55,19 +55,19 @@ static inline const Schedule *plan_schedule(const Plan *plan)
     return plan->priced->pipeline ? plan->priced->pipeline->table : NULL;
 }
 
-/* What a step takes: the schedule's time; without stages, totals.step_us. */
+/* The time of a step: the schedule's, or without stages totals.step_us. */
 double plan_step_us(const Plan *plan);
 
 /* "1f1b, 8 micro-batches on 4 stages: 1.2 ms, bubble 31.0%; stages that took equally long would
- * have 27.3% = (n-1)/(m+n-1)"; for a plan whose schedule does not fit, that. There are stages. */
+ * have 27.3% = (n-1)/(m+n-1)"; says so if the schedule does not fit. Only for plans with stages. */
 void pipeline_explain(const Plan *plan, Buf *out);
 
-/* That a backward slot counts by its forward, for whoever shows one. */
+/* Notes for readers of a schedule that backward slots are estimated from forward times. */
 const char *pipeline_backward_note(void);
 
-/* The stages that a reshard leaves and comes to, the same where nothing is sent; -1: nobody's. A
- * value that is handed on comes from a stage between its maker's and its reader's, or goes to one.
- * There are stages. */
+/* The stages that a reshard goes from and to, the same if nothing is sent; -1 without a stage. A
+ * value that is relayed comes from, or goes to, a stage between its maker's and its reader's. Only
+ * for plans with stages. */
 void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to);
 
 #endif

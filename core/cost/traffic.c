@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* ---- flows of one group ---- */
+/* ---- transfers in one group ---- */
 
 typedef struct {
     const Plan *plan;
@@ -15,7 +15,7 @@ typedef struct {
     TrafficVisit *visit;
     void *context;
     int64_t n;
-    int64_t *position; /* in the mesh, by device number */
+    int64_t *position; /* positions in the mesh, sorted by device number */
 } GroupTraffic;
 
 static int64_t node_of(const Plan *plan, int64_t position)
@@ -42,7 +42,7 @@ static void both_ways(const GroupTraffic *at, int64_t a, int64_t b, double bytes
     send(at, b, a, bytes);
 }
 
-/* First ranks of the nodes the group is on; how many. */
+/* First ranks of the nodes that the group is on; returns how many. */
 static int64_t list_heads(const GroupTraffic *at, int64_t *heads)
 {
     int64_t n = 0;
@@ -52,7 +52,8 @@ static int64_t list_heads(const GroupTraffic *at, int64_t *heads)
     return n;
 }
 
-/* Two binary trees over the nodes, half of the bytes each: a heap, and the same from the end. */
+/* Two binary trees over the nodes, half of the bytes each: a heap, and the same in reverse order.
+ */
 static void send_between_nodes(const GroupTraffic *at)
 {
     Arena *scratch = arena_new();
@@ -106,7 +107,7 @@ static void send_pairwise(const GroupTraffic *at)
                 send(at, i, j, each);
 }
 
-/* What a rank holds of every digit of every dim, as a number. */
+/* What a rank holds of every digit of every dim, as one number. */
 static int32_t part_of(Intern *parts, const Sharding *sharding, const Mesh *mesh, int64_t position)
 {
     int64_t at[DIMS_MAX * DIGITS_MAX];
@@ -120,8 +121,8 @@ static int32_t part_of(Intern *parts, const Sharding *sharding, const Mesh *mesh
     return intern_put(parts, at, (size_t)n * sizeof *at);
 }
 
-/* Each rank's part goes to the first that wants it and has not been served. Both shardings have the
- * same parts, in the same digits. */
+/* Each rank's shard goes to the first rank that needs it and has not got it yet. Both shardings
+ * have the same shards, in the same digits. */
 static void send_permute(const GroupTraffic *at)
 {
     Arena *scratch = arena_new();
@@ -137,7 +138,7 @@ static void send_permute(const GroupTraffic *at)
     }
     int64_t *first = arena_array(scratch, int64_t, intern_count(parts));
     int64_t *next = arena_array(scratch, int64_t, at->n);
-    for (int64_t i = at->n - 1; i >= 0; i--) { /* lists of who wants a part: 1 + rank */
+    for (int64_t i = at->n - 1; i >= 0; i--) { /* lists of ranks that need a shard: 1 + rank */
         next[i] = first[wants[i]];
         first[wants[i]] = i + 1;
     }
@@ -199,8 +200,8 @@ static void list_members(GroupTraffic *at, GroupMember *members, int64_t base)
         at->position[i] = members[i].position;
 }
 
-/* Each device of the readers gets its part from its twin of the makers, or equal shares of it from
- * those that hold them. */
+/* Each device of the readers gets its shard from the maker's device with the same coordinates, or
+ * equal shares of it from those that hold them. */
 static void send_send(const GroupTraffic *at, SubMesh makers, SubMesh readers)
 {
     const Mesh *mesh = at->plan->mesh;
@@ -275,10 +276,10 @@ typedef struct {
 typedef struct {
     Intern *paths, *atoms;
     Vec(double) times;          /* per path: how often it runs */
-    Vec(const Reshard *) first; /* the first reshard that goes it */
+    Vec(const Reshard *) first; /* the first reshard with this path */
 } PathCounts;
 
-/* Equal reshards share a path: it is looked at once. */
+/* Equal reshards share a path, which is computed once. */
 static PathCounts count_paths(Arena *scratch, const Plan *plan)
 {
     PathCounts counts = {.paths = intern_new(scratch), .atoms = intern_new(scratch)};

@@ -2,20 +2,20 @@
 
 #include "core/explain/sites.h"
 
-enum { LOOK_EVERY = 4096 }; /* sites between two looks at whether somebody wants a stop */
+enum { LOOK_EVERY = 4096 }; /* sites between two checks for cancellation */
 
-/* Where one axis got to. Few sites have it, so those that were reached are marked by a bit, and
- * their columns stand in the order of sites. */
+/* The sites that one axis reached. They are few, so a bit marks those that were reached, and the
+ * columns below hold them in site order. */
 typedef struct {
-    uint64_t *reached; /* bit per site; NULL: not walked yet */
-    int32_t *before;   /* per word of reached: how many are in those before it */
-    int32_t *parent;   /* the site it has the axis from; itself at a pin */
-    int32_t *hops;     /* how far from its pin */
-    int32_t *root;     /* and which site that is */
+    uint64_t *reached; /* bit per site; NULL if not computed yet */
+    int32_t *before;   /* per word of reached: the number of reached sites in earlier words */
+    int32_t *parent;   /* the site that the axis came from; a pin's own site at a pin */
+    int32_t *hops;     /* distance from its pin */
+    int32_t *root;     /* and the site of that pin */
 } AxisReach;
 
 struct Reasons {
-    Arena *arena; /* of what is below; NULL: nothing was asked */
+    Arena *arena; /* entries of the columns below; NULL until a question is asked */
     Sites *sites;
     AxisReach walk[MESH_AXES_MAX];
 };
@@ -62,7 +62,7 @@ static int32_t root_of(const AxisReach *walk, int32_t site)
 typedef struct {
     const Plan *plan;
     const Sites *sites;
-    int32_t *parent; /* per site; -1: not reached */
+    int32_t *parent; /* per site; -1 if not reached */
     AtomSet atoms;   /* of the axis */
     int32_t *queue;
     int32_t n_queued, at; /* at: the site being left */
@@ -100,7 +100,7 @@ static bool is_backward(const ChainSearch *s, int32_t site, int32_t op)
                      : inferred->graph->tensors[to].maker != op;
 }
 
-/* A parameter hands what is not pinned to its maker only. */
+/* From a parameter, only pinned dims propagate to its maker. */
 static void leave(void *context, int32_t site, int32_t op)
 {
     ChainSearch *s = context;
@@ -127,7 +127,7 @@ static void walk_on(ChainSearch *s, int32_t from)
     }
 }
 
-/* In program order: what has the axis and was not reached is where an op chose it. */
+/* In program order: a site that has the axis and was not reached is one where an op chose it. */
 static void walk_from_choices(ChainSearch *s)
 {
     const Inferred *inferred = s->plan->inferred;
@@ -152,8 +152,8 @@ const Sites *plan_sites(const Plan *plan)
     return r->sites;
 }
 
-/* Sites were queued after those they have the axis from. Nothing is kept of a walk that was
- * stopped. */
+/* Sites were queued after the sites they have the axis from. Drops everything if the search was
+ * cancelled. */
 static void keep_walk(Arena *arena, const ChainSearch *s, AxisReach *out)
 {
     int32_t n_words = s->sites->n / 64 + 1;
@@ -249,7 +249,7 @@ static ReasonStep step_to(const Plan *plan, const AxisReach *walk, int32_t site)
         return (ReasonStep){.kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = dim};
     ReasonStep step = {.tensor = owner, .op = from < 0 ? ~from : -1, .dim = dim};
     int32_t maker = plan->inferred->graph->tensors[owner].maker;
-    if (from >= 0) { /* a tensor dim is reached from an op, or by a loop's tie */
+    if (from >= 0) { /* a tensor dim is reached through an op, or through a loop's tie */
         step.kind = REASON_LOOP;
         step.op = maker;
     } else {
@@ -273,8 +273,8 @@ static ReasonStep pin_at(const Plan *plan, int32_t site)
     return step;
 }
 
-/* The chain to a site, from its pin. Index dims between two tensors are not steps of their own; of
- * a long chain the steps nearest to the site are listed, and the pin. */
+/* The chain to a site, from its pin. Index dims between two tensors are no steps of their own; of
+ * a long chain the steps nearest to the site are kept, and the pin. */
 static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t site)
 {
     const AxisReach *walk = walk_axis(plan, axis);
@@ -285,7 +285,7 @@ static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t si
     for (; parent_of(walk, s) != s && at > 1; s = parent_of(walk, s))
         if (site_owner(plan->reasons->sites, s) >= 0 || s == site)
             steps[--at] = step_to(plan, walk, s);
-    if (parent_of(walk, s) != s) /* tensors and ops take turns on the way */
+    if (parent_of(walk, s) != s) /* tensors and ops alternate on the way */
         chain.n_left_out = (hops_of(walk, s) + (site_owner(plan->reasons->sites, s) >= 0)) / 2;
     steps[--at] = pin_at(plan, root_of(walk, site));
     chain.step = steps + at;
@@ -302,8 +302,9 @@ static void add_step(Arena *arena, ReasonChain *chain, ReasonStep step)
     chain->step = steps;
 }
 
-/* The nearest index dim that carries a dim of a tensor whose own site was not reached: a parameter
- * that takes what its uses need, or an op's output that reads otherwise than it flows. */
+/* The nearest index dim that explains a tensor dim whose own site was not reached: of a parameter
+ * that takes the sharding its uses need, or of an op's output that is resharded after propagation.
+ */
 static int32_t nearest_index(const Plan *plan, const AxisReach *walk, AtomSet atoms, int32_t tensor,
                              int dim)
 {
@@ -367,8 +368,8 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
     return true;
 }
 
-/* Why a value is partial over an axis: the op that sums an index dim the axis cuts, followed back
- * through the linear ops that passed it on. */
+/* Why a value is partial over an axis: the op that sums over an index dim which the axis shards,
+ * found by following back the linear ops that passed it on. */
 static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t tensor,
                              ReasonChain *out)
 {

@@ -114,7 +114,8 @@ void reason_format_chain(const Plan *plan, const ReasonChain *chain, const char 
     }
 }
 
-/* "dim 1  768  whole": with who pinned it so, or that only its readers cut it. */
+/* "dim 1  768  whole": with the pin that makes it so, or the note that only its readers shard it.
+ */
 static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
@@ -125,7 +126,7 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
         buf_puts(out, ", pinned so by ");
         origin_put_place(&pin->origin, out);
     } else if (reached >= 0 && !cut_is_whole(&shardings_at(plan->shardings, reached)->dim[dim])) {
-        buf_puts(out, " as its maker leaves it; its readers take it cut");
+        buf_puts(out, " as its op makes it; its readers need it sharded");
     }
 }
 
@@ -150,7 +151,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     arena_free(scratch);
 }
 
-/* The dims that are cut, each with its chains, then the whole ones in a line. */
+/* The dims that are sharded, each with its chains, then the whole ones in one line. */
 static void format_dims(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Sharding *sharding = plan_sharding(plan, tensor);

@@ -1,9 +1,10 @@
-/* sites.h - where an axis can be: the dims of tensors and the index dims of ops, numbered, and
- * which of them are joined.
+/* sites.h - the places where an axis can be: numbered dims of tensors and index dims of ops, and
+ * the links between them.
  *
- * A tensor dim is joined with the index dims that it is the mixed radix of, in the op that makes
- * the tensor and in those that read it; what a loop carries with what an iteration leaves for the
- * next. Propagation moves axes along these joints, so reasons are found along them.
+ * A tensor dim is linked with the index dims that it is the mixed radix of, in the op that makes
+ * the tensor and in those that read it; a value that a loop carries is linked with what the
+ * iteration leaves for the next. Propagation moves axes along these links, so reasons are found
+ * along them.
  */
 #ifndef CORE_EXPLAIN_SITES_H
 #define CORE_EXPLAIN_SITES_H
@@ -12,7 +13,7 @@
 
 typedef struct {
     int32_t n;
-    int32_t *tensor, *op; /* first site, by tensor and by op; one more: the end */
+    int32_t *tensor, *op; /* first site, by tensor and by op; with one more at the end */
     int32_t n_tensors;
     int32_t *owner; /* of every SITES_STEP-th site: its tensor, or ~op */
 } Sites;
@@ -31,7 +32,7 @@ static inline int32_t site_of_op(const Sites *sites, int32_t op, int index)
     return sites->op[op] + index;
 }
 
-/* The tensor that a site is a dim of; below 0: ~op. */
+/* The tensor that a site is a dim of; ~op (negative) for an index dim. */
 static inline int32_t site_owner(const Sites *sites, int32_t site)
 {
     int32_t owner = sites->owner[site / SITES_STEP];
@@ -54,10 +55,11 @@ static inline int site_dim(const Sites *sites, int32_t site)
     return site - (owner >= 0 ? sites->tensor[owner] : sites->op[~owner]);
 }
 
-/* The axis, or a part of it, cuts there in the finished plan (tensors: as axes flowed). */
+/* Returns whether the axis, or a part of it, shards the site in the finished plan (for tensors: as
+ * propagated). */
 bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms);
 
-/* The tensor of an operand (inputs, then outputs); -1: absent. */
+/* The tensor of an operand (inputs, then outputs); -1 if absent. */
 static inline int32_t op_operand(const Graph *graph, int32_t op, int operand)
 {
     int n_inputs = graph->ops[op].n_inputs;
@@ -65,7 +67,7 @@ static inline int32_t op_operand(const Graph *graph, int32_t op, int operand)
                               : op_outputs(graph, op)[operand - n_inputs];
 }
 
-/* Calls found() for every site joined with this one, in a fixed order; op: the op that joins them,
+/* Calls found() for every site linked with this one, in a fixed order; op: the op that links them,
  * -1 for a loop's tie. */
 typedef void SiteFound(void *context, int32_t site, int32_t op);
 void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,

@@ -3,12 +3,12 @@
 #include "core/propagate/propagate.h"
 #include "core/explain/sites.h"
 
-/* The walk from the dim asked about: parent leads back to it. */
+/* The search from the dim asked about; parent leads back to it. */
 typedef struct {
     const Plan *plan;
     const Sites *sites;
     AtomSet atoms;
-    int32_t *parent, *by, *queue; /* by: the op that joins a site with its parent; -1: a loop */
+    int32_t *parent, *by, *queue; /* by: the op that links a site with its parent; -1 for a loop */
     int32_t n_queued, at;
 } StopSearch;
 
@@ -22,9 +22,9 @@ static void found_site(void *context, int32_t site, int32_t op)
     walk->queue[walk->n_queued++] = site;
 }
 
-/* ---- what an op says ---- */
+/* ---- reasons of an op ---- */
 
-/* Why index dim i of an op takes no cut by these atoms, told from the plan alone. */
+/* Why index dim i of an op takes no sharding by these atoms, as far as the plan alone shows. */
 static Stop stop_of_index(const Plan *plan, int32_t op, int index, AtomSet atoms, int *other)
 {
     const OpSpace *space = program_space(plan->inferred, op);
@@ -44,7 +44,7 @@ static Stop stop_of_index(const Plan *plan, int32_t op, int index, AtomSet atoms
     return cut_is_whole(&cut->index[index]) ? STOP_NESTING : STOP_ORDER;
 }
 
-/* Why dim d of a tensor takes no cut by these atoms. */
+/* Why dim d of a tensor takes no sharding by these atoms. */
 static Stop stop_of_dim(const Plan *plan, int32_t tensor, int dim, AtomSet atoms, int *other)
 {
     const Sharding *reached = shardings_at(plan->shardings, plan_reached(plan, tensor));
@@ -70,7 +70,7 @@ static int operand_of(const Plan *plan, int32_t op, int32_t tensor)
     return -1;
 }
 
-/* The joint at which the axis stops: from a site that has it to one that has not. */
+/* The link at which the axis stops: from a site that has it to one that does not. */
 static WhyNotStop stop_between(const StopSearch *walk, int32_t has, int32_t not )
 {
     const Plan *plan = walk->plan;
@@ -97,7 +97,7 @@ static bool holds_by_rules(Stop stop)
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED || stop == STOP_CLOSED;
 }
 
-/* The propagator's own words for the same joint, where it has some. */
+/* The propagator's own reason for the same link, if it has one. */
 static void refine(Arena *arena, const Plan *plan, WhyNotStop *stop)
 {
     bool backward = stop->at.op >= 0 && !stop->at.leaving &&
@@ -171,8 +171,8 @@ static void find_stops(Arena *arena, StopSearch *walk, WhyNotDim *out)
     }
 }
 
-/* What an op beside the tensor says of the dim by itself: that it has no rule, reads it whole, or
- * is cut along another index dim by the axis. */
+/* The reason an op beside the tensor gives by itself: it has no rule, reads the dim whole, or is
+ * sharded along another index dim by the axis. */
 static Stop wall_of(const Plan *plan, int32_t op, int operand, int dim, AtomSet atoms,
                     StopRecord *at)
 {
@@ -187,7 +187,8 @@ static Stop wall_of(const Plan *plan, int32_t op, int operand, int dim, AtomSet 
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED ? stop : STOP_NONE;
 }
 
-/* Where no axis is on the way: the ops beside the tensor that the dim cannot be cut through. */
+/* Where the axis is nowhere near: the ops beside the tensor through which the dim cannot be
+ * sharded. */
 static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDim *out)
 {
     const GraphTensor *tensors = &plan->inferred->graph->tensors[tensor];
@@ -205,8 +206,8 @@ static void find_walls(const Plan *plan, int32_t tensor, AtomSet atoms, WhyNotDi
     }
 }
 
-/* Where the walk begins: at the dim; when its readers handed the axis to it, but what makes the
- * tensor did not take it, at the maker's index dims, from which the dim itself is the nearest. */
+/* Where the search begins: at the dim; but if its readers passed the axis to it and its maker did
+ * not take it, at the maker's index dims, from which the dim itself is the nearest. */
 static void begin_walk(StopSearch *walk, int32_t tensor, int dim)
 {
     const Inferred *inferred = walk->plan->inferred;
@@ -231,7 +232,7 @@ static void begin_walk(StopSearch *walk, int32_t tensor, int dim)
     }
 }
 
-/* Another dim that the axis cuts, as the tensor lies; -1. */
+/* Another dim of the tensor that the axis shards; -1 if none. */
 static int dim_that_has(const Sharding *sharding, int dim, AtomSet atoms)
 {
     for (int d = 0; d < sharding->n_dims; d++)

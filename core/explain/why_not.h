@@ -12,24 +12,26 @@
 #include "core/explain/reason.h"
 #include "core/plan/stop.h"
 
-enum { WHY_NOT_STOPS = 3 }; /* the nearest ones, by dim */
+enum { WHY_NOT_STOPS = 3 }; /* sorted, the nearest first, by dim */
 
 typedef struct {
     StopRecord at;
     int32_t tensor; /* the operand it is about */
-    int n_ops;      /* from the op that stopped it to the dim asked about; 0: it is that of the
-                       tensor, or one that reads or makes it */
-    bool beside;    /* no axis came near: why one could not cut the dim at this op */
+    int n_ops;      /* ops from the one that stopped it to the dim asked about; 0 if that is the
+                       tensor's maker or reader */
+    bool beside;    /* the axis is nowhere near: `stop` is why it could not shard the dim at this op
+                     */
     bool has_chain;
     ReasonChain from;    /* how the axis came so far */
-    const Decision *pin; /* STOP_CLOSED: the pin that shuts the dim; or NULL */
+    const Decision *pin; /* STOP_CLOSED: the pin that closes the dim; else NULL */
 } WhyNotStop;
 
 typedef struct {
     int dim;
-    AtomSet here;  /* what of the axis cuts it after all; the rest is asked about */
-    int other_dim; /* the axis cuts that dim of the tensor, and cuts one only; -1 */
-    int n_stops;   /* 0: no pin leads the axis to anything this dim is joined with */
+    AtomSet here;  /* the part of the axis that does shard the dim; the question is about the rest
+                    */
+    int other_dim; /* the axis shards that other dim of the tensor, and may shard one only; -1 */
+    int n_stops;   /* 0 if no pin leads the axis to anything linked with this dim */
     WhyNotStop stop[WHY_NOT_STOPS];
 } WhyNotDim;
 
@@ -37,17 +39,17 @@ typedef struct {
     int32_t tensor;
     int axis;
     bool partial; /* the tensor is partial over it */
-    int n_dims;   /* 0: not all of the shape is known */
+    int n_dims;   /* 0 if part of the shape is unknown */
     WhyNotDim *dim;
 } WhyNot;
 
-/* dim -1: all dims. In the arena. */
+/* dim -1 means all dims. In the arena. */
 WhyNot why_not(Arena *arena, const Plan *plan, int32_t tensor, int dim, int axis);
 
-/* What stopped it, in a clause. */
+/* What stopped it, as a clause. */
 void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out);
 
-/* Lines of text; the last of a dim says what would let the axis through. */
+/* Lines of text; the last line of a dim names what would let the axis through. */
 void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *out);
 
 /* {"tensor","axis","partial","dims":[{"dim","size","here","other_dim","stops":[{"op","path","operator","tensor",

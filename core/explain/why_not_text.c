@@ -10,19 +10,19 @@
 static const char *const hints[STOP_COUNT] = {
     "",
     "unpin that dim, or pin it open",
-    "take the mark away, or give the pins one priority",
-    ("pin that other dim whole, or pin this one: an axis cuts one dim of a tensor, one index dim "
+    "remove the mark, or give the pins one priority",
+    ("pin that other dim whole, or pin this one: an axis shards one dim of a tensor, one index dim "
      "of an op"),
     "pin the dim so that one list of axes continues the other",
     ("use a number of devices that divides it, a sub-axis such as tp:(1)4, or keep whole blocks "
      "with unit="),
-    "the op needs that dim whole; cut another of its dims",
-    "the op reads that dim whole; cut another of its dims",
-    "the op would read its neighbours' rows; cut another of its dims",
+    "the op needs that dim whole; shard another of its dims",
+    "the op reads that dim whole; shard another of its dims",
+    "the op would need rows of its neighbours; shard another of its dims",
     "the op takes no part in propagation along it; pin both sides",
     "pin the index dim if the sum is worth it",
     "pin the parameter, or the index dim of the op that reads it",
-    "the barrier on the tensor stops it; take it away or turn it round",
+    "the barrier on the tensor stops it; remove it or reverse its direction",
     "pin the dim so that its major part divides",
     "register a rule for the operator (register_op)",
     "pin the dim; `dimscope rule` with --trace or --profile shows what the method has for the op",
@@ -43,45 +43,48 @@ static void say_taken(const Plan *plan, const WhyNotStop *stop, Buf *out)
 {
     const StopRecord *at = &stop->at;
     if ((at->leaving || stop->beside) && at->other >= 0)
-        buf_printf(out, "the axis cuts %s there, and cuts one index dim of an op only",
+        buf_printf(out, "the axis shards %s there, and can shard only one index dim of an op",
                    program_space(plan->inferred, at->op)->index[at->other].name);
     else if (at->other >= 0)
-        buf_printf(out, "the axis cuts dim %d of that tensor, and cuts one dim of a tensor only",
+        buf_printf(out,
+                   "the axis shards dim %d of that tensor, and can shard only one dim of a tensor",
                    at->other);
     else
-        buf_puts(out, "the axis cuts something else there");
+        buf_puts(out, "the axis shards another dim there");
 }
 
-/* Paddle completes by rules of ops; torch and veScale go op by op, in program order only. */
+/* Paddle completes shardings by rules of ops; torch and veScale decide op by op, in program order
+ * only. */
 static void say_rule(const Plan *plan, const StopRecord *at, Buf *out)
 {
     if (plan->propagator->rule_says)
         buf_puts(out, plan->propagator->rule_says);
     else if (at->leaving)
-        buf_puts(out, "the row chosen for the op reads it otherwise");
+        buf_puts(out, "the row chosen for the op needs another sharding of it");
     else if (at->op >= 0 && at->operand >= plan->inferred->graph->ops[at->op].n_inputs)
-        buf_puts(out, "the row chosen for the op makes it otherwise");
+        buf_puts(out, "the row chosen for the op makes another sharding of it");
     else
-        buf_puts(out, "an op moves what it reads as its row needs it, and hands nothing back");
+        buf_puts(out,
+                 "an op reshards its inputs as its row needs them, and propagates nothing back");
 }
 
-/* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, which a cut by tp=4 does not keep to".
- * Of one index dim, or of a loop, there is nothing to name. */
+/* "12 x 64 does not divide by tp=8"; "it is 3 parts of 768, which sharding by tp=4 does not keep
+ * apart". Nothing for a single index dim, or a loop. */
 static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
 {
     const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
     const DimFactors *factors =
         space && at->operand >= 0 ? &space->operand[at->operand].factors[at->dim] : NULL;
     if (!factors || factors->n < 2) {
-        buf_puts(out, "the cut does not fall on the borders of its index dims");
+        buf_puts(out, "the shards do not end on the borders of its index dims");
         return;
     }
     const IndexDim *first = &space->index[factors->index[0]];
     if (first->role == ROLE_FROZEN && first->size > 0) {
-        buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", which a cut by ", first->size,
+        buf_printf(out, "it is %" PRId64 " parts of %" PRId64 ", which sharding by ", first->size,
                    space->operand[at->operand].shape.dim[at->dim] / first->size);
         mesh_format_sizes(plan->mesh, at->atoms, out);
-        buf_puts(out, " does not keep to");
+        buf_puts(out, " does not keep apart");
         return;
     }
     for (int f = 0; f < factors->n; f++)
@@ -106,19 +109,19 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         }
         break;
     case STOP_REPLICATED:
-        buf_puts(out, "the axis is kept from this tensor");
+        buf_puts(out, "the axis may not shard this tensor");
         break;
     case STOP_TAKEN:
         say_taken(plan, stop, out);
         break;
     case STOP_ORDER:
-        buf_puts(out, "other axes cut it there");
+        buf_puts(out, "other axes shard it there");
         break;
     case STOP_NESTING:
         say_nesting(plan, at, out);
         break;
     case STOP_FROZEN:
-        buf_printf(out, "the op never cuts %s", index);
+        buf_printf(out, "the op cannot run sharded along %s", index);
         break;
     case STOP_WHOLE:
         buf_puts(out, "the op reads that dim whole");
@@ -133,16 +136,16 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         buf_printf(out, "the op sums over %s, and adding up would move more than gathering", index);
         break;
     case STOP_PARAMETER:
-        buf_puts(out, "parameters and constants hand nothing on that is not pinned");
+        buf_puts(out, "only pinned dims of parameters and constants propagate");
         break;
     case STOP_BARRIER:
-        buf_puts(out, "a barrier on the tensor lets nothing pass that way");
+        buf_puts(out, "a barrier on the tensor blocks that direction");
         break;
     case STOP_OVERFLOW:
         buf_puts(out, "a more major part of the dim does not divide by its axes");
         break;
     case STOP_NO_RULE:
-        buf_puts(out, "nobody said how the op may be cut");
+        buf_puts(out, "the operator has no sharding rule");
         break;
     case STOP_RULE:
         say_rule(plan, at, out);
@@ -249,7 +252,7 @@ static void format_free(const Plan *plan, const WhyNot *of, Buf *out)
     buf_putc(out, '\n');
 }
 
-/* The dim whose nearest stop is the nearest of all: its chain is told. */
+/* The dim with the nearest stop of all, whose chain is shown. */
 static int nearest_dim(const WhyNot *answer)
 {
     int best = -1;
@@ -264,11 +267,11 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
 {
     Arena *scratch = arena_new();
     WhyNot answer = why_not(scratch, plan, tensor, dim, axis);
-    buf_printf(out, "why is %s not cut by ", tensor_name(plan->inferred->graph, tensor));
+    buf_printf(out, "why is %s not sharded by ", tensor_name(plan->inferred->graph, tensor));
     mesh_put_axis(plan->mesh, axis, out);
     buf_puts(out, "?\n");
     if (answer.n_dims == 0 && plan->moved->made[tensor] < 0) {
-        buf_puts(out, "  not all of its shape is known: ");
+        buf_puts(out, "  part of its shape is unknown: ");
         inferred_put_shape(plan->inferred, tensor, out);
         buf_putc(out, '\n');
     } else if (plan->mesh->axes[axis].size == 1) {

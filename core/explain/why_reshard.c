@@ -17,7 +17,7 @@ static int operand_of(const Plan *plan, int32_t op, int32_t tensor)
     return -1;
 }
 
-/* The chains of the axes that the reader cuts a dim by and the value is not cut by. */
+/* The chains of the axes that shard a dim for the reader but not in the value. */
 static void find_wanted(Arena *arena, const Plan *plan, int operand, int dim, AtomSet new,
                         WhyReshard *out)
 {
@@ -91,7 +91,7 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
 
 /* ---- the maker's side ---- */
 
-/* The first index dim that an op sums over and that the axes cut; -1. */
+/* The first index dim that an op sums over and that the axes shard; -1. */
 static int summed_index(const Plan *plan, int32_t op, AtomSet atoms)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
@@ -169,10 +169,10 @@ static void format_devices(const Plan *plan, const WhyReshard *why, Buf *out)
     int32_t maker = plan->inferred->graph->tensors[why->reshard->tensor].maker;
     if (why->reshard->from_devices == why->reshard->to_devices || maker < 0)
         return;
-    buf_puts(out, "  it is made on ");
+    buf_puts(out, "  made on ");
     stage_format(plan, maker, out);
     if (why->op < 0) {
-        buf_puts(out, "; a stage hands it on");
+        buf_puts(out, "; a stage relays it");
     } else {
         buf_puts(out, "; read on ");
         stage_format(plan, why->op, out);

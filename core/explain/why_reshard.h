@@ -1,8 +1,10 @@
-/* why_reshard.h - why a value is moved: what it comes to, and why its reader wants it otherwise.
+/* why_reshard.h - why a value is resharded: how its op makes it, and why its reader needs another
+ * sharding.
  *
- * How the value came to be as it is made, `why` of its dims says (reason.h). The other side is the
- * first op that reads it so: of the axes it has and the value has not, the chain each came along;
- * of those the value has and it has not, what kept them from the op (stop.h).
+ * How the value came to be made as it is, `why` of its dims explains (reason.h). The other side is
+ * the first op that reads the result: for each axis that it needs and the value lacks, the chain
+ * by which the axis came; for each axis that the value has and it cannot use, what kept the axis
+ * from the op (stop.h).
  */
 #ifndef CORE_EXPLAIN_WHY_RESHARD_H
 #define CORE_EXPLAIN_WHY_RESHARD_H
@@ -23,25 +25,27 @@ typedef struct {
 
 typedef struct {
     const Reshard *reshard;
-    const ReshardPath *runner_up; /* NULL: there is no other way */
-    int32_t op;                   /* the first that reads it so; -1: a pin, or nobody */
+    const ReshardPath *runner_up; /* NULL if there is no other way */
+    int32_t op;                   /* the first op that reads the result; -1 for a pin, or if nobody
+                                     does */
     int n_wanted, n_dropped;
     WantedAxis *wanted;
     DroppedAxes *dropped;
     AtomSet summed; /* the value is partial over these, and the reader needs the sum */
 } WhyReshard;
 
-/* The next best path; NULL: there is none, or the value is sent to another stage. */
+/* The next best path; NULL if there is none, or if the value is sent to another stage. */
 const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard);
 
 /* In the arena. */
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
 
-/* The op that makes a value partial over any of the axes: it sums an index dim that they cut. Ops
- * that hand partial values on are gone through. -1: there is none; index may be NULL. */
+/* The op that makes a value partial over any of the axes: it sums over an index dim that they
+ * shard. Follows ops that pass partial values on. Returns -1 if there is none; index may be NULL.
+ */
 int32_t why_summed_by(const Plan *plan, int32_t tensor, AtomSet atoms, int *index);
 
-/* Lines of text, indented but for the first. */
+/* Lines of text, all but the first indented. */
 void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out);
 
 #endif

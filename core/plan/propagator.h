@@ -25,7 +25,7 @@ typedef struct Propagator {
                               if nothing else does, or if it goes by op */
     bool by_op;            /* in program order, forward only: ops choose rows */
     bool own_rules;        /* the op space does not tell how axes pass an op */
-    bool by_states;        /* its log tells the sharding of every tensor: plan_flow() */
+    bool by_states;        /* its log tells the sharding of every tensor: plan_reached() */
     bool incremental;      /* starts from PlanRequest.propagation and .before */
     bool obeys_unreduced;  /* PIN_UNREDUCED leaves a tensor partial */
     bool may_refuse;       /* takes --no-redistribute */

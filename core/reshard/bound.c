@@ -2,15 +2,16 @@
 
 #include <math.h>
 
-/* What a layout still has to do. */
+/* The steps that a layout still needs. */
 typedef struct {
     int64_t parts[SLOTS_MAX];
     int64_t drop, drop_straight; /* N and N' */
     int64_t far_straight;        /* of N': far atoms */
-    int64_t far_displaced;       /* far atoms that stand elsewhere than in the target */
-    int64_t far_vanish;          /* of these, those that do not cut in the target */
+    int64_t far_displaced;       /* far atoms that are elsewhere than in the target */
+    int64_t far_vanish;          /* of these, those that do not shard anything in the target */
     int64_t due, due_far;        /* that must be reduced */
-    int64_t due_vanish;          /* far ones of these that do not cut in the target */
+    int64_t due_vanish;          /* far atoms among these that do not shard anything in the target
+                                  */
 } Task;
 
 static double less(double a, double b)
@@ -23,7 +24,7 @@ static double more(double a, double b)
     return a > b ? a : b;
 }
 
-/* ---- what is to do ---- */
+/* ---- what is left to do ---- */
 
 static void count_parts(const Space *space, const Layout *layout, Task *task)
 {
@@ -44,7 +45,7 @@ static void count_parts(const Space *space, const Layout *layout, Task *task)
     }
 }
 
-/* How many atoms of a slot's list are the target's, and their parts. */
+/* The number of atoms of a slot's list that are the target's, and their parts. */
 static int matched(const Space *space, int s, const Layout *layout, int64_t *parts)
 {
     const Slot *slot = &space->slot[s];
@@ -102,7 +103,7 @@ static void find_task(const Space *space, const Layout *layout, Task *task)
         count_far(space, layout, n_matched, task);
 }
 
-/* ---- what it takes ---- */
+/* ---- what that costs at least ---- */
 
 /* Bytes that steps with far atoms carry at least: f is gathered over those that vanish, or the
  * tails of those that move are exchanged. */
@@ -111,7 +112,7 @@ static double far_bytes(const Space *space, int64_t n_far, int64_t n_vanish)
     return space->floor_bytes * more((double)(n_vanish - 1), 1 - 1 / (double)n_far);
 }
 
-/* Per byte of what is held; 0 for a product that was not looked at. */
+/* Per byte that a rank holds; 0 for a product that floor.h did not look at. */
 static double far_cost(const FarCosts *costs, const double *us, int64_t n)
 {
     for (int i = 0; i < costs->n; i++)
@@ -120,7 +121,7 @@ static double far_cost(const FarCosts *costs, const double *us, int64_t n)
     return 0;
 }
 
-/* Drops n; n_far: of far atoms that any of the steps must hold. */
+/* Drops n; n_far is the product of the far atoms that the steps must include. */
 static Least drop(const Space *space, int64_t n, int64_t n_far, int64_t n_vanish)
 {
     const Pricing *pricing = &space->pricing;
@@ -138,8 +139,8 @@ static Least drop(const Space *space, int64_t n, int64_t n_far, int64_t n_vanish
     return out;
 }
 
-/* Far atoms that are scattered and not cut in the target must be gathered again, or permuted away;
- * an all-reduce is both. */
+/* Far atoms that are scattered and do not shard the target must be gathered again, or permuted
+ * away; an all-reduce does both. */
 static double far_growth_us(const Space *space, const Task *task)
 {
     const Pricing *pricing = &space->pricing;
@@ -150,7 +151,7 @@ static double far_growth_us(const Space *space, const Task *task)
     return space->floor_bytes * times * more(byte - pricing->grow.byte_us, 0);
 }
 
-/* The same, whatever else is in the groups. */
+/* The same, whatever other atoms are in the groups. */
 static double far_regrowth_us(const Space *space, const Task *task)
 {
     const Pricing *pricing = &space->pricing;
@@ -161,7 +162,7 @@ static double far_regrowth_us(const Space *space, const Task *task)
     return space->floor_bytes * less(grown, permuted);
 }
 
-/* Reduces over what is due; `dropping` is what the steps that drop must move at least. */
+/* Reduces over the partial atoms; `dropping` is what the steps that drop must move at least. */
 static Least reduce(const Space *space, const Task *task, double dropping)
 {
     const Pricing *pricing = &space->pricing;

@@ -1,22 +1,22 @@
-/* bound.h - what the way from a layout to the target takes at least.
+/* bound.h - a lower bound of the time from a layout to the target.
  *
- * With t what a rank holds of the target, f what it would hold if every atom cut, both without
- * padding, N the product over the slots of the parts that the target does not have there, and N'
- * the same of all parts from the first atom on that is not the target's:
+ * With t what a rank holds of the target, f what it would hold if every atom sharded it, both
+ * without padding, N the product over the slots of the parts that the target does not have there,
+ * and N' the same of all parts from the first atom on that is not the target's:
  *
  *     without a permute   drop(N')
  *     with one            drop(N) + least permute + max(f, t/N) * byte
- *     drop(n)             least time of steps that together take n off the number of parts
+ *     drop(n)             least time of steps that together divide the number of parts by n
  *                         + (n-1)/n * t * byte
  *
- * for each all-gather or all-to-all over n_i moves (n_i-1)/n_i of what it leaves, which is at least
- * t over the n_i that come after it. Atoms that are far, whose groups are always slower (they reach
- * over nodes), must be in some step's groups: the steps that hold them move least when they come
- * first. A value partial over m reduces a payload of at least m f, and where the target is larger
- * than what a reduce-scatter leaves, grows from there.
+ * for each all-gather or all-to-all over n_i moves (n_i-1)/n_i of its result, which is at least t
+ * over the n_i that come after it. Atoms that are far, whose groups are always slower (they reach
+ * over nodes), must be in some step's groups: the steps that include them move least when they
+ * come first. A value partial over m reduces a payload of at least m f, and if the target is
+ * larger than what a reduce-scatter leaves, grows from there.
  *
- * What the bound says is never more than what the cheapest way costs, so that A* may trust it; the
- * tests compare it with exhaustive search.
+ * The bound never exceeds the cost of the cheapest path, so A* may rely on it; the tests compare
+ * it with exhaustive search.
  */
 #ifndef CORE_RESHARD_BOUND_H
 #define CORE_RESHARD_BOUND_H
@@ -24,7 +24,7 @@
 #include "core/reshard/space.h"
 
 typedef struct {
-    double bytes;       /* that rank 0, the largest, holds */
+    double bytes;       /* bytes on rank 0, the largest */
     double bound;       /* us from here to the target, at least */
     double bound_after; /* the same for the best layout that a permute can make of it */
 } Measure;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The i-th planner of the peers, from 1; NULL: past them. */
+/* The i-th planner of the peers, from 1; NULL past the last. */
 static const Planner *planner_at(int i)
 {
     for (const Peer *const *peer = built_peers; *peer; peer++)

@@ -12,10 +12,10 @@ const char *cross_way_name(CrossWay way)
     return names[way];
 }
 
-/* Layouts tried on one side. */
+/* Layouts that are tried on one side. */
 enum { TRIED_MAX = 2 * DIMS_MAX + 2 * ATOMS_MAX };
 
-/* Layouts of one mesh that a path may pass; [0] is the end of the path itself. */
+/* Layouts of one mesh that a path may pass through; [0] is the end of the path itself. */
 enum { PAIRS_MAX = 1 << 22 }; /* of a device of each mesh */
 
 typedef struct {
@@ -24,7 +24,7 @@ typedef struct {
     Resharder *resharder;
     int n;
     int32_t id[TRIED_MAX];
-    bool finer[TRIED_MAX]; /* cut further than the end */
+    bool finer[TRIED_MAX]; /* sharded further than the end */
 } Tried;
 
 typedef struct {
@@ -49,7 +49,7 @@ static void try_layout(Tried *tried, const Sharding *sharding, bool finer)
     tried->finer[tried->n++] = finer;
 }
 
-/* Dim d cut further by these atoms, at its minor end. */
+/* Dim d sharded further by these atoms, at its minor end. */
 static bool cut_further(const Sharding *sharding, const Mesh *mesh, int d, AtomSet atoms,
                         Sharding *out)
 {
@@ -68,7 +68,7 @@ static bool cut_further(const Sharding *sharding, const Mesh *mesh, int d, AtomS
     return true;
 }
 
-/* Each dim cut by all of these atoms, and by each axis' of them. */
+/* Each dim sharded further by all of these atoms, and by those of each axis. */
 static void try_further(Tried *tried, const Sharding *sharding, AtomSet atoms)
 {
     Sharding finer;
@@ -82,8 +82,8 @@ static void try_further(Tried *tried, const Sharding *sharding, AtomSet atoms)
     }
 }
 
-/* The axis of `to` that is what axis `axis` of `from` is: of its name and size, or where both
- * meshes have the same sizes the one in its place; -1. */
+/* The axis of `to` that corresponds to axis `axis` of `from`: of the same name and size or, if
+ * both meshes have the same sizes, in the same position; -1 if none. */
 static int same_axis(const Mesh *from, const Mesh *to, int axis)
 {
     int found = mesh_find_axis(to, str_from(from->axes[axis].name));
@@ -95,7 +95,7 @@ static int same_axis(const Mesh *from, const Mesh *to, int axis)
     return same_sizes ? axis : -1;
 }
 
-/* The same layout on the other mesh; false: that lacks an axis. */
+/* The same layout on the other mesh; returns false if that lacks an axis. */
 static bool carry_over(const Sharding *sharding, const Mesh *from, const Mesh *to, Sharding *out)
 {
     uint8_t atom[ATOMS_MAX] = {0};
@@ -149,8 +149,8 @@ static void list_layouts(CrossChoice *choice, const Sharding *from, const Shardi
 
 /* ---- the choice ---- */
 
-/* Path of layouts i, here, and k, there; false: it cannot be, or a cheaper one of its way is known.
- */
+/* The path through layout i here and layout k there; returns false if it is impossible, or if a
+ * cheaper one of its kind is known. */
 static bool price_pair(CrossChoice *choice, int i, int k, StepKind kind, CrossMeshPath *out)
 {
     Tried *from = &choice->from, *to = &choice->to;
@@ -169,7 +169,7 @@ static bool price_pair(CrossChoice *choice, int i, int k, StepKind kind, CrossMe
                        false, &out->crossing, NULL))
         return false;
     out->us = out->before->us + out->crossing.us + out->after->us;
-    return kind == STEP_SEND || out->crossing.most_targets > 1; /* else it is a send */
+    return kind == STEP_SEND || out->crossing.most_targets > 1; /* otherwise it is a send */
 }
 
 static int n_steps(const CrossMeshPath *path)
@@ -185,7 +185,7 @@ static bool is_better(const CrossMeshPath *new, const CrossMeshPath *old)
     return n_steps(new) < n_steps(old);
 }
 
-/* Partial layouts are made by their makers only: from others none is asked. */
+/* Only their makers produce partial layouts: no reshard to one is tried. */
 static bool may_pair(const CrossChoice *choice, int i, int k)
 {
     const Sharding *first = shardings_at(choice->from.shardings, choice->from.id[0]);
@@ -221,12 +221,12 @@ static bool choose(CrossChoice *choice, Error *err)
         return true;
     CrossMeshSide from = {choice->from.mesh, shardings_at(choice->from.shardings, out->from)};
     CrossMeshSide to = {choice->to.mesh, shardings_at(choice->to.shardings, out->to)};
-    Crossing crossing; /* says why */
+    Crossing crossing; /* holds the reason */
     return crossing_plan(choice->scratch, choice->machine, choice->dtype, &from, &to, STEP_SEND,
                          false, &crossing, err);
 }
 
-/* Some device of one mesh has a neighbour of the other on its node. */
+/* Returns whether some device of one mesh has a device of the other on its node. */
 static bool share_a_node(const CrossChoice *choice)
 {
     const Mesh *from = choice->from.mesh, *to = choice->to.mesh;
@@ -244,8 +244,8 @@ static bool share_a_node(const CrossChoice *choice)
     return false;
 }
 
-/* All the devices of one side send, or those of the other receive, an equal share at once, over the
- * fastest link that there is between the two. */
+/* All devices of one side send, or all of the other receive, an equal share at once, over the
+ * fastest link between the two. */
 static double bound_us(const CrossChoice *choice, int64_t missing_bytes)
 {
     int64_t n_from = choice->from.mesh->n_devices, n_to = choice->to.mesh->n_devices;
@@ -288,7 +288,7 @@ static bool check_sides(const CrossMeshSide *from, const CrossMeshSide *to, Erro
                    ": who sends to whom is worked out for at "
                    "most %d pairs",
                    from->mesh->n_devices, to->mesh->n_devices, PAIRS_MAX);
-        error_hint(err, "ask about a part of the meshes: the rest of them moves alike");
+        error_hint(err, "ask about a part of the meshes: the rest moves the same way");
         return false;
     }
     if (from->sharding->n_dims != to->sharding->n_dims)

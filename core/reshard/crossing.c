@@ -8,18 +8,18 @@
 
 enum { PIECES_MAX = 1 << 20 };
 
-/* One side, its parts numbered: `part` by dim, as the atoms that cut it count; a cell is what a
- * device holds, so devices of one cell hold the same. */
+/* One side, its parts numbered: `part` per dim, by the coordinates of the atoms that shard it. A
+ * cell is what a device holds, so devices of one cell hold the same. */
 typedef struct {
     const Mesh *mesh;
     const Sharding *sharding;
     int64_t n;                  /* devices */
-    const Runs *runs[DIMS_MAX]; /* by part */
+    const Runs *runs[DIMS_MAX]; /* per part */
     int64_t n_parts[DIMS_MAX];
     int64_t n_addends;
     int32_t *part; /* n rows of n_dims */
     int32_t *cell, n_cells;
-    int32_t *first, *next; /* positions of a cell: first[cell], next[position]; -1 ends */
+    int32_t *first, *next; /* positions of a cell: first[cell], next[position]; -1 at the end */
 } CellGrid;
 
 typedef struct {
@@ -27,9 +27,9 @@ typedef struct {
     const Machine *machine;
     Dtype dtype;
     CellGrid from, to;
-    const int64_t *overlap[DIMS_MAX]; /* by part of either side: elements in common */
-    int64_t busy;                     /* devices of one node that move data at once */
-    double *send_us, *receive_us;     /* by position */
+    const int64_t *overlap[DIMS_MAX]; /* per part of either side: elements in common */
+    int64_t busy;                     /* devices of one node that transfer data at the same time */
+    double *send_us, *receive_us;     /* per position */
     int64_t *sent_bytes;
     bool list;
     Crossing *out;
@@ -41,7 +41,7 @@ typedef struct {
 
 /* ---- grids ---- */
 
-/* The number of a position among those that differ in these atoms. */
+/* The index of a position among those that differ in these atoms. */
 static int64_t atoms_coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
 {
     int64_t at = 0;
@@ -120,7 +120,7 @@ static int32_t device_of(const CellGrid *grid, int64_t position)
 
 /* ---- parts in common ---- */
 
-/* Pieces that both have; returns their elements. out may be NULL. */
+/* The pieces that both have; returns their elements. out may be NULL. */
 static int64_t common(const Runs *a, const Runs *b, Run *out)
 {
     int64_t n = 0;
@@ -202,7 +202,7 @@ static int64_t devices_on_a_node(const Sending *sending, const CellGrid *grid)
     return most;
 }
 
-/* The source and its targets on their nodes. */
+/* Whether the source and its targets are on one node, and how many share the link. */
 static RankGroup group_of(const Sending *sending, int32_t source, const int32_t *target, int n)
 {
     RankGroup group = {.n = n + 1, .nodes = 0, .per_node = n + 1, .busy = sending->busy};
@@ -232,7 +232,7 @@ static double message_us(Sending *sending, const RankGroup *group, int64_t bytes
 
 /* ---- messages ---- */
 
-/* Which of the devices of a cell sends, and for how long. */
+/* The device of a cell that sends, and for how long. */
 static int32_t least_busy(Sending *sending, int32_t cell, const int32_t *target, int n_targets,
                           int64_t bytes, double *us)
 {
@@ -250,7 +250,7 @@ static int32_t least_busy(Sending *sending, int32_t cell, const int32_t *target,
     return best;
 }
 
-/* One message from a cell to some devices of a cell of the target; target[]: their positions. */
+/* One message from a cell to some devices of a cell of the target; target[] has their positions. */
 static void send(Sending *sending, int32_t cell, const int32_t *position, int n, int64_t elements)
 {
     double us = 0;
@@ -273,7 +273,7 @@ static void send(Sending *sending, int32_t cell, const int32_t *position, int n,
     vec_push(sending->arena, &sending->transfers, transfer);
 }
 
-/* Whether the device at a position of the target is one of the cell. */
+/* Returns whether the device at a position of the target also is one of the cell. */
 static bool is_there(const Sending *sending, int32_t cell, int64_t position)
 {
     int32_t device = device_of(&sending->to, position);
@@ -283,7 +283,7 @@ static bool is_there(const Sending *sending, int32_t cell, int64_t position)
     return false;
 }
 
-/* What the devices of cell `to` need of cell `from`. */
+/* What the devices of cell `to` need from cell `from`. */
 static void send_cell(Sending *sending, int32_t from, int32_t to, int32_t *room)
 {
     int32_t first = sending->to.first[to], source = sending->from.first[from];
@@ -368,10 +368,10 @@ bool crossing_plan(Arena *arena, const Machine *machine, Dtype dtype, const Cros
     return planned;
 }
 
-/* ---- what has to cross ---- */
+/* ---- what must cross ---- */
 
-/* Elements of the target's cell that the target's devices hold in the source's layout. Addends: a
- * part is there only when all of them are. */
+/* Elements of the target's cell that the target's devices hold already in the source's layout. Of
+ * a partial value, a part counts only if all addends are there. */
 static int64_t held_elements(const Sending *sending, const bool *has, int32_t to)
 {
     int64_t n = 0;

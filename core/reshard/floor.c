@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Payloads at which a byte's price is asked for. */
+/* Payloads at which the price of one more byte is computed. */
 static const int64_t samples[] = {1 << 8, 1 << 15, 1 << 22, (int64_t)1 << 33};
 
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
@@ -33,7 +33,7 @@ static Least least_of_kind(Pricer *pricer, StepKind kind, AtomSet atoms, double 
         double more = pricer_step(pricer, kind, atoms, samples[i]).us - least.us;
         least.byte_us = less(least.byte_us, more / (double)samples[i] / share);
     }
-    least.us -= least.byte_us * share; /* of the one byte */
+    least.us -= least.byte_us * share; /* of a payload of one byte */
     return least;
 }
 
@@ -50,7 +50,7 @@ static double beyond_scatter(Pricer *pricer, AtomSet atoms, int64_t bytes)
     return reduce > scatter ? reduce - scatter : 0;
 }
 
-/* What an all-reduce asks beyond a reduce-scatter of the same, at any size. */
+/* What an all-reduce costs more than a reduce-scatter of the same payload, at any size. */
 static Least growth(Pricer *pricer, AtomSet atoms, double share)
 {
     Least least = {beyond_scatter(pricer, atoms, 1), INFINITY};
@@ -131,7 +131,7 @@ static void add_far_size(FarCosts *costs, int64_t size)
     costs->size[at] = size;
 }
 
-/* In one step with more, or in steps of which the later ones find more to carry. */
+/* In one step with other atoms, or in several of which the later ones carry more. */
 static void least_over_far_steps(const FarCosts *costs, double *us)
 {
     for (int i = 0; i < costs->n; i++)
@@ -171,7 +171,7 @@ static FarCosts far_costs_of(const Mesh *mesh, AtomSet far, const AtomSet *set, 
     return costs;
 }
 
-/* Of all sets, and of those that have far atoms: such that alone cost more than the cheapest. */
+/* Over all sets, and over those with far atoms: sets that alone cost more than the cheapest. */
 static Pricing leasts_of(const Mesh *mesh, const AtomSet *set, const Leasts *seen, int n_sets)
 {
     Leasts all = nothing_seen, far = all;
@@ -198,14 +198,14 @@ static Pricing leasts_of(const Mesh *mesh, const AtomSet *set, const Leasts *see
 
 /* ---- products of atoms ---- */
 
-/* INFINITY where that size was not looked at. */
+/* INFINITY for a size that was not looked at. */
 static double rest_us(const Floor *floor, const double *us, int64_t n)
 {
     int at = place_of(floor, n);
     return at < 0 ? INFINITY : us[at];
 }
 
-/* One step over more than n does for n; several steps do whose product n divides. */
+/* One step over more than n covers n; so do several steps whose product n divides. */
 static void least_over_steps(const Floor *floor, double *us)
 {
     for (int i = 0; i < floor->n_sizes; i++)
@@ -264,7 +264,7 @@ Floor *floor_of(Arena *arena, Pricer *pricer, const Mesh *mesh)
     return floor;
 }
 
-/* Of the largest size looked at that is not larger. */
+/* The value at the largest size looked at that does not exceed n. */
 static double least_for(const Floor *floor, const double *us, int64_t n)
 {
     int at = 0;

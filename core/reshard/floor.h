@@ -1,13 +1,13 @@
-/* floor.h - what steps cost at least on a machine, whatever a path does: the constants of
- * the bound in space.h.
+/* floor.h - lower bounds of what steps cost on a machine, whatever the path: the constants of
+ * bound.h.
  *
- * Taken from the prices themselves, over every set of parts of axes: the time of a step with one
- * byte, and the least time that a byte more costs, at several sizes. A product n can be dropped in
+ * Computed from the prices themselves, over every set of parts of axes: the time of a step with
+ * one byte, and the least cost of one more byte, at several sizes. A product n can be dropped in
  * one step or in several, so the least time of n is the least over its factorisations. On a mesh
  * of more than FLOOR_ATOMS_MAX atoms only single atoms, axes and the whole mesh are looked at, and
- * the floors prove nothing (exact false).
+ * the floors prove nothing (exact is false).
  *
- * Atoms are far when a byte over any set that has them costs FAR times the cheapest.
+ * Atoms are far if a byte over any set that includes them costs FAR times the cheapest.
  */
 #ifndef CORE_RESHARD_FLOOR_H
 #define CORE_RESHARD_FLOOR_H
@@ -18,7 +18,7 @@ enum { FLOOR_ATOMS_MAX = 7 };
 
 typedef struct {
     bool exact;
-    int n_sizes; /* products of atoms, ascending; drop_us and reduce_us beside them */
+    int n_sizes; /* products of atoms, ascending; drop_us and reduce_us have the same indices */
     int64_t *size;
     double *drop_us, *reduce_us;
     Pricing pricing; /* without its functions */

@@ -2,15 +2,15 @@
 
 #include <stdlib.h>
 
-/* ---- numbers that make sense ---- */
+/* ---- plausible numbers ---- */
 
-/* Beyond these, sums of times would not be numbers. */
+/* Beyond these, sums of times would overflow. */
 static const double least_rate = 1, least_share = 1e-6, most = 1e30;
 
 typedef enum {
     TIME, /* 0 or more */
     RATE,
-    RATE_OR_0, /* 0: there is none */
+    RATE_OR_0, /* 0 if there is none */
     SHARE,
     SHARE_OR_0
 } NumberRange;
@@ -142,7 +142,7 @@ bool machine_check(const Machine *machine, Error *err)
 
 /* ---- groups and nodes ---- */
 
-/* Members of groups that are looked at one by one, where arithmetic does not tell. */
+/* The most members of a group that are looked at one by one, if arithmetic does not tell. */
 enum { LOOK_MOST = 1 << 16 };
 
 static int64_t at_most(int64_t a, int64_t b)
@@ -156,7 +156,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* How many are equal, in a list of nodes: the kinds, the fewest and the most of a kind. */
+/* For a list of nodes: how many distinct ones, and the fewest and most members on one node. */
 typedef struct {
     int64_t kinds, fewest, most;
 } NodeRuns;

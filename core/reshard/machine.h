@@ -1,8 +1,8 @@
-/* machine.h - what a host is made of: numbers of a machine file, and the formulas they feed.
+/* machine.h - a host's hardware: the numbers of a machine file, and the formulas that use them.
  *
- * A machine file is data (scripts/machines/NAME.lua); the scripts layer fills this struct. Sources
- * of the numbers stand in the file. Two levels of links: inside a node and between nodes (node =
- * device / devices_per_node); a group of devices on several nodes uses both.
+ * A machine file is data (scripts/machines/NAME.lua) that the scripts layer reads into this
+ * struct; the file names its sources. There are two levels of links: inside a node and between
+ * nodes (node = device / devices_per_node); a group of devices on several nodes uses both.
  *
  * With a Tuning the time of a collective is that of NCCL's own model (price.h); without one it is
  * a ring on the slower link: rounds * latency_us + bytes / bytes_per_s.
@@ -15,11 +15,11 @@
 
 typedef struct {
     const char *name;          /* "nvlink" */
-    double latency_us;         /* alpha: per step of a collective, where there is no Tuning */
-    double bytes_per_s;        /* one way, per device: what the wire can do */
-    double shared_bytes_per_s; /* what all devices of a node have together; 0: nothing is shared */
-    /* With a Tuning: the channels of a device (of a link between nodes: those of one device's
-     * part of the network), and what each of them carries. */
+    double latency_us;         /* alpha: per step of a collective, without a Tuning */
+    double bytes_per_s;        /* one direction, per device: what the wire can carry */
+    double shared_bytes_per_s; /* shared by all devices of a node; 0 if nothing is shared */
+    /* With a Tuning: the channels of a device (between nodes: those of one device's part of the
+     * network), and what each of them carries. */
     int64_t channels;
     double channel_bytes_per_s;
 } Link;
@@ -28,32 +28,34 @@ typedef struct {
 typedef enum {
     ALGORITHM_RING,
     ALGORITHM_TREE,
-    ALGORITHM_NVLS,      /* the switch adds and copies, on one node */
-    ALGORITHM_NVLS_TREE, /* the same on each node, a tree between them */
+    ALGORITHM_NVLS,      /* the switch reduces and multicasts, on one node */
+    ALGORITHM_NVLS_TREE, /* NVLS on each node, a tree between nodes */
     ALGORITHM_PAT,       /* doubling distances, one rank on each node */
     ALGORITHM_COUNT
 } Algorithm;
 
-/* ORDER PROTOCOL: 4 of 8 bytes are flags; 8 of 128; none, but a barrier */
+/* ORDER PROTOCOL: LL flags 4 of 8 bytes, LL128 8 of 128; Simple none, but it needs a barrier */
 typedef enum { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, PROTOCOL_COUNT } Protocol;
 
 enum { SPREADS = 3, TREE_SIZES = 23 };
 
-typedef double Latencies[ALGORITHM_COUNT][PROTOCOL_COUNT]; /* 0: there is no such way */
+typedef double Latencies[ALGORITHM_COUNT][PROTOCOL_COUNT]; /* 0 if the algorithm has no such
+                                                              protocol */
 typedef double BySpread[SPREADS]; /* of groups on one node, on two, on more */
 
-/* What NCCL's model knows of a host beside its links: src/graph/tuning.cc. Shares are of the sum
- * over channels; *_channel_bytes_per_s are the most that a channel of that algorithm carries. */
+/* What NCCL's model knows about a host beside its links: src/graph/tuning.cc. Shares are of the
+ * sum over channels; *_channel_bytes_per_s are the most that a channel of that algorithm carries.
+ */
 typedef struct {
     Latencies base_us;    /* once */
-    Latencies inside_us;  /* per hop in a node */
+    Latencies inside_us;  /* per hop inside a node */
     Latencies between_us; /* per hop between nodes */
-    double post_us;       /* a hop of a ring over nodes takes so long at least; Simple: 3 times */
-    double plateau;       /* latencies of a Simple ring all-reduce over nodes, once it is filled */
+    double post_us;       /* minimum time of a ring's hop between nodes; Simple: 3 times that */
+    double plateau;       /* latencies of a Simple ring all-reduce over nodes, in steady state */
     double ring_ll_share, ring_ll128_share;
     double tree_share, tree_ll_share, tree_ll128_share, tree_ll128_share_between;
     double nvls_share, pat_share;
-    double nvls_channel_bytes_per_s; /* 0: the switch cannot add */
+    double nvls_channel_bytes_per_s; /* 0 if the switch cannot reduce */
     BySpread ll_bytes_per_s, ring_ll128_channel_bytes_per_s;
     BySpread tree_channel_bytes_per_s, tree_ll128_channel_bytes_per_s;
     BySpread nvls_tree_channel_bytes_per_s;
@@ -65,31 +67,33 @@ typedef struct {
     int64_t devices_per_node;
     int64_t memory_bytes; /* of a device */
     double memory_bytes_per_s;
-    double flops_per_s[DT_COUNT];        /* by element type of the matmul; 0: as f32 */
-    double vector_flops_per_s[DT_COUNT]; /* of what is no matmul; 0: as flops_per_s of f32 */
-    double matmul_share, memory_share, gather_share; /* of the peaks, reached; 0: all of it */
+    double flops_per_s[DT_COUNT];        /* per element type of the matmul; 0: as f32 */
+    double vector_flops_per_s[DT_COUNT]; /* for work that is no matmul; 0: flops_per_s of f32 */
+    double matmul_share, memory_share, gather_share; /* fraction of the peaks that is reached; 0
+                                                        means 1 */
     double launch_us;                                /* per op */
     Link inside, between;
-    const Tuning *tuning; /* NULL: rings */
+    const Tuning *tuning; /* NULL: collectives are rings */
 } Machine;
 
-/* Numbers that are missing, negative or no numbers: ERROR_OUT_OF_RANGE; the hint says where. */
+/* Fails with ERROR_OUT_OF_RANGE on numbers that are missing, negative or not finite; the hint
+ * names the place. */
 bool machine_check(const Machine *machine, Error *err);
 
-/* The slowest link in groups of these atoms on this mesh: `between` when any group spans nodes. */
+/* The slowest link in groups over these atoms on this mesh: `between` if any group spans nodes. */
 const Link *machine_link(const Machine *machine, const Mesh *mesh, AtomSet atoms);
 
-/* How many devices share what, for the formulas. */
+/* The devices that share links, for the formulas. */
 typedef struct {
     int64_t n;        /* ranks of a group */
-    int64_t nodes;    /* the most nodes that a group is on */
-    int64_t per_node; /* the fewest ranks that a group has on a node it is on */
-    int64_t busy;     /* the most devices of the mesh on one node: all groups move at once */
+    int64_t nodes;    /* the most nodes that any group is on */
+    int64_t per_node; /* the fewest ranks that a group has on one of its nodes */
+    int64_t busy;     /* the most devices of the mesh on one node: all groups transfer at once */
 } RankGroup;
 
 RankGroup machine_group(const Machine *machine, const Mesh *mesh, AtomSet atoms);
 
-/* What one of `busy` devices of a node gets of a link's wires. */
+/* The bandwidth that one of `busy` devices of a node gets of a link. */
 double link_bytes_per_s(const Link *link, int64_t busy);
 
 #endif

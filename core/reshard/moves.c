@@ -1,15 +1,15 @@
 #include "core/reshard/moves.h"
 
-/* A layout being left, and the one that a step is making of it. */
+/* The layout that a step leaves, and the layout that it is building. */
 typedef struct {
     LayoutMoves *moves;
     const Space *space;
     const Layout *from;
     Lists lists;
-    AtomSet unused, cuts, due; /* due: partial, and not to stay so */
+    AtomSet unused, cuts, due; /* partial, and to be reduced */
     StepKind kind;
     Layout to;
-    AtomSet moved, left; /* atoms of the step; of them, those without a new place yet */
+    AtomSet moved, left; /* atoms of the step; of them, those without a new position yet */
     uint8_t n[SLOTS_MAX], atom[SLOTS_MAX][ATOMS_MAX]; /* lists of `to` */
     bool gave[SLOTS_MAX];                             /* slots that lost atoms */
 } Leaving;
@@ -66,7 +66,7 @@ static bool one_form(const Leaving *l, int s)
     return true;
 }
 
-/* What was added to a slot refines what was there. */
+/* The slot's list was only extended. */
 static bool refines(const Leaving *l, int s)
 {
     return space_boundary(l->space, s, l->atom[s], l->n[s], l->lists.n[s]);
@@ -79,8 +79,8 @@ static void give(Leaving *l)
 
 /* ---- slice ---- */
 
-/* Adds atom a, and then what follows it on its axis where the chunks of the run are not even: such
- * a run can only be added at once. */
+/* Adds atom a and, if the chunks of the run are not even, all that follows it on its axis: such a
+ * run can only be added at once. */
 static void slice_onto(Leaving *l, int s, int a)
 {
     begin(l, STEP_SLICE);
@@ -106,11 +106,11 @@ static void slices(Leaving *l)
                 slice_onto(l, s, a);
 }
 
-/* ---- new places ---- */
+/* ---- new positions of atoms ---- */
 
 static void arrange(Leaving *l, int s);
 
-/* Adds any of the atoms left to slot s, or goes on to the next slot. */
+/* Adds any of the remaining atoms to slot s, or continues with the next slot. */
 static void arrange_at(Leaving *l, int s)
 {
     bool grown = l->n[s] > l->lists.n[s];
@@ -146,8 +146,8 @@ static bool may_take(const Leaving *l, int s)
     return !(l->gave[s]) && one_form(l, s);
 }
 
-/* The atoms that the target has in a slot go there, in its order; the others behind them, into the
- * first slot that may take. */
+/* Atoms that the target has in a slot go there, in its order; the others behind them, into the
+ * first slot that may take them. */
 static void arrange_as_target(Leaving *l)
 {
     Layout to = l->to;
@@ -179,7 +179,7 @@ static void arrange_as_target(Leaving *l)
     memcpy(l->n, n, (size_t)l->space->n_slots);
 }
 
-/* Offers the layout with what has moved in the air. */
+/* Offers the layout in which the moved atoms have no position yet. */
 static void hold(Leaving *l)
 {
     Layout held = l->to;
@@ -217,9 +217,9 @@ static void arrange_all(Leaving *l)
     }
 }
 
-/* ---- all-gather, all-to-all: tails leave ---- */
+/* ---- all-gather, all-to-all: tails are removed ---- */
 
-/* No axis that neither end takes apart is taken in part. */
+/* An axis that neither end splits is not removed in part. */
 static bool axes_are_whole(const Leaving *l, AtomSet among)
 {
     for (int a = 0; a < l->space->n_atoms; a++)
@@ -228,7 +228,7 @@ static bool axes_are_whole(const Leaving *l, AtomSet among)
     return true;
 }
 
-/* Takes tails of all lengths off the slots from s on. */
+/* Removes tails of all lengths from the slots from s on. */
 static void take_tails(Leaving *l, int s)
 {
     if (s == l->space->n_slots) {
@@ -285,7 +285,7 @@ static void reduces(Leaving *l)
     }
 }
 
-/* The lists are large: begin() sets what of them is used. */
+/* The lists are large: begin() sets the part that is used. */
 static void leave(Leaving *l, LayoutMoves *moves, const Layout *from)
 {
     l->moves = moves;
@@ -322,9 +322,9 @@ void moves_offer(LayoutMoves *moves, const Layout *from)
 typedef struct {
     Leaving *l;
     int64_t parts[SLOTS_MAX];  /* that every slot keeps */
-    int64_t before[ATOMS_MAX]; /* by atom that cuts: product of the list before it */
-    AtomSet free, groups;      /* groups: that are to move */
-    int n_offered, n_looked;   /* whole layouts, and places on the way to one */
+    int64_t before[ATOMS_MAX]; /* per atom that shards: product of the list before it */
+    AtomSet free, groups;      /* the groups: atoms that move */
+    int n_offered, n_looked;   /* complete layouts, and partial assignments */
 } Permuting;
 
 static int64_t product(const Space *space, const uint8_t *atom, int n)
@@ -335,7 +335,7 @@ static int64_t product(const Space *space, const uint8_t *atom, int n)
     return parts;
 }
 
-/* Uneven chunks keep their borders only if the runs are as long as they were. */
+/* Uneven chunks keep their borders only if the runs keep their lengths. */
 static bool same_chunks(const Leaving *l, int s)
 {
     const Space *space = l->space;
@@ -354,7 +354,7 @@ static bool same_chunks(const Leaving *l, int s)
     return true;
 }
 
-/* The ranks that exchange differ in the atoms whose place changes. */
+/* The ranks that exchange differ in the atoms whose position changes. */
 static void give_permuted(Permuting *p)
 {
     Leaving *l = p->l;
@@ -393,7 +393,7 @@ static void fill_with(Permuting *p, int s, int64_t parts, int a)
     p->free |= bit(a);
 }
 
-/* Of the free atoms, those that may come next: what does not move, where it stood. */
+/* The free atoms that may come next: those that do not move, where they were. */
 static AtomSet may_fill(const Permuting *p, int s, int64_t parts)
 {
     const Leaving *l = p->l;

@@ -1,8 +1,8 @@
 /* moves.h - the steps that lead on from a layout (kinds and rules: space.h).
  *
- * Every step that can be of use is offered once, in an order that depends on nothing but the
- * layout. Where more than ARRANGED_MAX atoms find new places at once, only the orders in which the
- * target has them are offered, and the caller is told that something was left out.
+ * Every useful step is offered once, in an order that depends on nothing but the layout. If more
+ * than ARRANGED_MAX atoms need new positions at once, only the orders of the target are offered,
+ * and `left_out` is set.
  */
 #ifndef CORE_RESHARD_MOVES_H
 #define CORE_RESHARD_MOVES_H
@@ -16,15 +16,16 @@ typedef struct {
     const Space *space;
     void *context;
     void (*offer)(void *context, StepKind kind, AtomSet atoms, const Layout *to);
-    bool left_out; /* set: not all arrangements were offered */
-    int n_looked;  /* places looked at for permutes; after LOOKS_MAX there are no more permutes */
+    bool left_out; /* set if not all arrangements were offered */
+    int n_looked;  /* positions tried for permutes; after LOOKS_MAX no more permutes are offered */
 } LayoutMoves;
 
-/* All but permutes, which are many. Where atoms find new places, a layout that holds them is
- * offered, and what can become of it when that is left; the kind is then of no meaning. */
+/* Offers all steps but permutes, which are many. For steps that give atoms new positions, a layout
+ * that holds those atoms is offered first, and its completions when that one is expanded; its kind
+ * then has no meaning. */
 void moves_offer(LayoutMoves *moves, const Layout *from);
 
-/* Those that move just these atoms, or any. */
+/* The permutes that move exactly these atoms, or any. */
 void moves_offer_permutes(LayoutMoves *moves, const Layout *from, AtomSet groups);
 
 #endif

@@ -89,7 +89,7 @@ struct Pricer {
     const Machine *machine;
     const Mesh *mesh;
     Intern *asked;
-    Vec(KnownPrices) known; /* by id in asked */
+    Vec(KnownPrices) known; /* per id in asked */
 };
 
 Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh)
@@ -161,7 +161,7 @@ static void say_bytes(int64_t bytes, bool any, Buf *out)
     buf_puts(out, " B");
 }
 
-/* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)"; "the most": a limit of the machine file */
+/* " + 1.75 * 1,048,576 B / (0.92 * 360 GB/s)"; "the most" is a limit of the machine file */
 static void say_pass(const WirePass *pass, double size_share, int64_t bytes, bool any, Buf *out)
 {
     bool limited = pass_bytes_per_s(pass) < pass->left * pass->bus_bytes_per_s;
@@ -188,7 +188,7 @@ static void say_sum(const Machine *machine, const Way *way, int64_t bytes, bool 
     buf_add(out, buf_str(&sum));
 }
 
-/* The way chosen, and its time; false: nothing moves. */
+/* The algorithm chosen, and its time; returns false if nothing moves. */
 static bool choose(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
                    int64_t bytes, Way *way, double *us)
 {

@@ -15,11 +15,11 @@ static const char *const direct_names[PROTOCOL_COUNT] = {"direct LL", "direct LL
 static const char *const pairwise_names[PROTOCOL_COUNT] = {"pairwise LL", "pairwise LL128",
                                                            "pairwise Simple"};
 
-/* NCCL runs channels twice where there are few of them and each is fast (search.cc). */
+/* NCCL duplicates channels if there are few of them and each is fast (search.cc). */
 enum { FEW_CHANNELS = 4 };
 static const double fast_channel_bytes_per_s = 25e9;
 
-/* What formulas are made from: of one kind on one group. */
+/* What formulas are made from, for one kind on one group. */
 typedef struct {
     const Machine *machine;
     const Tuning *tuning;
@@ -40,7 +40,7 @@ static double lesser(double a, double b)
     return a < b ? a : b;
 }
 
-/* The lesser of two limits, where 0 is none. */
+/* The lesser of two limits; 0 means no limit. */
 static double tighter(double a, double b)
 {
     return a > 0 && (b <= 0 || a < b) ? a : b;
@@ -52,7 +52,7 @@ double pass_bytes_per_s(const WirePass *pass)
     return pass->most_bytes_per_s > 0 ? lesser(rate, pass->most_bytes_per_s) : rate;
 }
 
-/* Rounds of a ring, each of which moves 1/n of the bytes; a broadcast is one long pipe. */
+/* Rounds of a ring, each of which moves 1/n of the bytes; a broadcast is one long pipeline. */
 static double ring_rounds(StepKind kind, double n)
 {
     return kind == STEP_ALL_REDUCE ? 2 * (n - 1) : kind == STEP_BROADCAST ? n : n - 1;
@@ -70,8 +70,8 @@ static double log2_floor(double n)
     return exponent - 1;
 }
 
-/* Bytes/s of a rank in a ring or tree over all its nodes; inner links of trees over two nodes may
- * run ahead of the network, as each node is a root of one of the two trees. */
+/* Bytes/s of a rank in a ring or tree over all its nodes. Inner links of trees over two nodes may
+ * be faster than the network, as each node is a root of one of the two trees. */
 static double bus_of(const Ask *ask, bool tree)
 {
     if (ask->nodes <= 1)
@@ -118,7 +118,7 @@ static const char *ring_formula(StepKind kind)
     return "base + (n-1) hops + (n-1)/n * bytes / bandwidth";
 }
 
-/* A broadcast on one node is one hop: all channels go the same way round, at once. */
+/* A broadcast on one node is one hop: all channels go in the same direction, at once. */
 static void ring_hops(const Ask *ask, Protocol protocol, Way *way)
 {
     const Tuning *tuning = ask->tuning;
@@ -196,7 +196,7 @@ static bool adds_in_switch(const Tuning *tuning)
     return tuning->nvls_channel_bytes_per_s > 0 && tuning->nvls_share > 0;
 }
 
-/* Each rank is the head of one channel: it adds and hands out 1/n of the bytes, through the
+/* Each rank is the head of one channel: it reduces and distributes 1/n of the bytes, through the
  * switch. An all-reduce does both at once. */
 static void add_nvls(Ask *ask)
 {
@@ -235,7 +235,7 @@ static void add_nvls_tree(Ask *ask)
              tuning->nvls_share, tighter(net, channel));
 }
 
-/* Its latency has a part that grows with the ranks: a hop between nodes is 5 times that. */
+/* Its latency has a part that grows with the ranks: a hop between nodes counts 5 times that. */
 static void add_pat(Ask *ask)
 {
     static const double hop_part = 1 / 3.5, per_rank = 1 / 5.0;
@@ -251,7 +251,7 @@ static void add_pat(Ask *ask)
     add_pass(way, 1, bus_of(ask, false), tuning->pat_share, 0);
 }
 
-/* What NCCL has no model of: sends, a hop each, in the protocols of sends. */
+/* Sends, which NCCL does not model: one hop each, with the protocols of sends. */
 static void add_sends(Ask *ask, Protocol protocol)
 {
     const Tuning *tuning = ask->tuning;
@@ -336,7 +336,7 @@ int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Wa
 
 /* ---- time ---- */
 
-/* Between two sizes of the table in the line, so that more bytes never take less time. */
+/* Linear between two sizes of the table, so that more bytes never take less time. */
 double way_size_share(const Machine *machine, const Way *way, int64_t bytes)
 {
     if (!way->by_size || bytes >= (int64_t)64 << TREE_SIZES)

@@ -1,4 +1,4 @@
-/* price_ways.h - the ways NCCL could do a collective on a group, and what each takes.
+/* price_ways.h - NCCL's choices for a collective on a group, and the time of each.
  *
  * A way is one algorithm with one protocol. NCCL's model of it (src/graph/tuning.cc) is
  *
@@ -6,8 +6,8 @@
  *               + share * bytes / bandwidth
  *
  * where `share` is what passes each wire per byte of payload, and bandwidth is that of a rank on
- * the bus: channels x what one carries, times the share the protocol leaves, and at most what the
- * machine file says of it. With n ranks on m nodes, p on each:
+ * the bus: channels x what one carries, times the protocol's efficiency, and at most the limit of
+ * the machine file. With n ranks on m nodes, p on each:
  *
  *     ring       share 2(n-1)/n of an all-reduce, (n-1)/n of gather and scatter, 1 of a broadcast;
  *                as many hops, of which 2(m-1) or m-1 go between nodes
@@ -26,11 +26,11 @@
 
 #include "core/reshard/price.h"
 
-/* Of one kind of wire: share * bytes / (left * bus), or / most where that is less. */
+/* The transfer over one kind of wire: share * bytes / (left * bus), or / most if that is less. */
 typedef struct {
     double share;
-    double bus_bytes_per_s, left; /* left: what the protocol leaves of the bus */
-    double most_bytes_per_s;      /* the machine file's limit; 0: none */
+    double bus_bytes_per_s, left; /* left: the protocol's efficiency */
+    double most_bytes_per_s;      /* the machine file's limit; 0 if none */
 } WirePass;
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
     Protocol protocol;
     bool by_size; /* a tree: bandwidth depends on the size of the message */
     double base_us, inside_us, between_us, n_inside, n_between;
-    double plateau, plateau_bytes; /* latency is multiplied from so many bytes on; 0: never */
+    double plateau, plateau_bytes; /* latency is multiplied from this many bytes on; 0: never */
     int n_passes;                  /* 1; an all-to-all over nodes has 2 */
     WirePass pass[2];
     double us_per_byte; /* of all passes */
@@ -47,13 +47,14 @@ typedef struct {
 
 enum { WAYS_MAX = 10 };
 
-/* At least one way for each kind but a slice. */
+/* At least one way for each kind except a slice. */
 int price_ways(const Machine *machine, StepKind kind, const RankGroup *group, Way *ways);
 
 double way_us(const Machine *machine, const Way *way, int64_t bytes);
 double pass_bytes_per_s(const WirePass *pass);
 
-/* What a tree reaches of its bandwidth with messages of that size; 1 for other ways. */
+/* The fraction of its bandwidth that a tree reaches with messages of that size; 1 for other ways.
+ */
 double way_size_share(const Machine *machine, const Way *way, int64_t bytes);
 
 #endif

@@ -10,7 +10,8 @@ enum { SETS_MAX = 1 << RELAXED_ATOMS_MAX, KINDS = STEP_PERMUTE + 1 };
 static const double surely = 1 - 1e-9;
 
 typedef struct {
-    AtomSet cuts, right, still, due; /* right and still: of those that cut; never both */
+    AtomSet cuts, right, still, due; /* right and still are subsets of the atoms that shard; they
+                                        are disjoint */
 } Stand;
 
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
     double us;
 } Edge;
 
-/* Where a stand is in `known`, if `space` is the one asked about. */
+/* The index of a stand in `known`, if `space` is the one asked about. */
 typedef struct {
     uint32_t space;
     int32_t at;
@@ -36,17 +37,18 @@ struct Relaxed {
     uint32_t n_spaces;
     AtomSet all, goal;
     int n_goal;
-    uint8_t order[ATOMS_MAX];      /* atoms of the goal, below before above */
-    AtomSet below[ATOMS_MAX];      /* by atom of the goal: of the target's list */
-    AtomSet in_the_way[ATOMS_MAX]; /* the source's list where the target has the atom */
+    uint8_t order[ATOMS_MAX];      /* atoms of the goal, minor ones before major */
+    AtomSet below[ATOMS_MAX];      /* per atom of the goal: its position in the target's list */
+    AtomSet in_the_way[ATOMS_MAX]; /* the source's list of the slot in which the target has the atom
+                                    */
     AtomSet above[ATOMS_MAX];      /* in the source's list */
     int64_t before[ATOMS_MAX];     /* the product of the source's list below */
-    AtomSet aligned;        /* stand in the source where the target has them, whatever is below */
-    double bytes[SETS_MAX]; /* of a rank, by the atoms that cut */
+    AtomSet aligned;        /* at the same position in source and target, whatever is below */
+    double bytes[SETS_MAX]; /* of a rank, per set of atoms that shard */
     int64_t parts[SETS_MAX];
-    uint8_t level[SETS_MAX];                 /* sets of the same product */
-    double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; < 0: not asked yet */
-    double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that have these */
+    uint8_t level[SETS_MAX];                 /* sets of equal product */
+    double price[KINDS][SETS_MAX][SETS_MAX]; /* by level and group; negative if not computed yet */
+    double permute_us[SETS_MAX][SETS_MAX];   /* the least over groups that include these */
     StandPlace *place;                       /* by stand */
     int n_places;
     Vec(KnownStands) known;
@@ -161,8 +163,7 @@ bool relaxed_begin(Relaxed *r, const Space *space)
 
 /* ---- stands ---- */
 
-/* What stands as far as `stand` says: `fresh` atoms of those that cut, and unused ones, are right
- * if they can be. */
+/* The stand with `fresh` atoms of those that shard, and unused ones, right if they can be. */
 static Stand settle(const Relaxed *r, Stand stand, AtomSet fresh)
 {
     AtomSet may = (stand.right | fresh | (r->all & ~stand.cuts)) & ~stand.due, right = 0;
@@ -179,7 +180,7 @@ static Stand settle(const Relaxed *r, Stand stand, AtomSet fresh)
     return stand;
 }
 
-/* Those that stand where the source has them, whatever is below. */
+/* Those that are where the source has them, whatever is below. */
 static AtomSet unmoved(const Relaxed *r, const Layout *layout)
 {
     const Space *space = r->space;
@@ -199,7 +200,7 @@ static AtomSet unmoved(const Relaxed *r, const Layout *layout)
     return out;
 }
 
-/* Atoms that are yet to be placed count as cutting; fresh: those of them that can be right. */
+/* Atoms without a position yet count as sharding; fresh: those of them that can be right. */
 static Stand stand_of(const Relaxed *r, const Layout *layout, AtomSet *fresh)
 {
     const Space *space = r->space;
@@ -256,7 +257,7 @@ static double price(Relaxed *r, StepKind kind, AtomSet payload, AtomSet groups)
     return *us;
 }
 
-/* One atom alone finds no other place that keeps the parts of all slots. */
+/* A single atom has no other position that keeps the parts of all slots. */
 static bool can_permute(const Relaxed *r, AtomSet groups)
 {
     return (groups & (groups - 1)) || r->space->from.moved;
@@ -285,7 +286,7 @@ static void add_edge(Relaxed *r, int32_t from, StepKind kind, double us, Stand t
         vec_push(r->arena, &r->edges, edge);
 }
 
-/* No axis that neither end takes apart is taken in part. */
+/* An axis that neither end splits is not taken in part. */
 static bool in_one_piece(const Relaxed *r, AtomSet set, AtomSet among)
 {
     for (AtomSet left = set; left; left &= left - 1)
@@ -303,7 +304,7 @@ static bool can_leave(const Relaxed *r, const Stand *stand, AtomSet set)
     return true;
 }
 
-/* Atoms whose place is in a list that gives: what gives does not take. */
+/* Atoms whose position is in a list that gives atoms away, which takes none. */
 static AtomSet shut_out(const Relaxed *r, AtomSet giving)
 {
     AtomSet out = 0;
@@ -353,13 +354,13 @@ static void slice(Relaxed *r, int32_t from, Stand stand)
     }
 }
 
-/* What still stands where the source has it, and cuts otherwise in the target. */
+/* Atoms that are where the source has them, and shard another position in the target. */
 static AtomSet displaced(const Relaxed *r, const Stand *stand)
 {
     return stand->still & r->goal & ~r->aligned;
 }
 
-/* `in` for `out`, other atoms of the groups find new places. */
+/* `in` for `out`, other atoms of the groups get new positions. */
 static Stand permuted(const Relaxed *r, const Stand *stand, AtomSet payload, AtomSet in,
                       AtomSet out, AtomSet groups)
 {
@@ -401,7 +402,7 @@ static void permute(Relaxed *r, int32_t from, Stand stand)
     }
 }
 
-/* ---- the cheapest ways ---- */
+/* ---- cheapest paths ---- */
 
 /* From all stands from `first` on, and those that they lead to. */
 static void solve(Relaxed *r, int32_t first)

@@ -8,7 +8,8 @@
 #include <assert.h>
 #include <math.h>
 
-/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: to take axes apart. */
+/* OFFERS: some ten milliseconds, which few pairs need; PART_OFFERS: the same for searches that
+ * split axes. */
 enum { PRICES = 1 << 10, FREE_BYTES = 1 << 20, OFFERS = 100000, PART_OFFERS = 60000 };
 
 typedef struct {
@@ -31,7 +32,7 @@ struct Resharder {
     Pricer *pricer;
     Floor *floor; /* NULL until the first search */
     Searcher *searcher;
-    PricedStep *prices; /* PRICES of them, the last seen by hash */
+    PricedStep *prices; /* PRICES of them, the most recent by hash */
     Intern *asked;
     Vec(ReshardAnswer) answers; /* by id in asked */
 };
@@ -185,8 +186,8 @@ static const ReshardPath *make_path(Resharder *resharder, const ReshardQuestion 
     return path;
 }
 
-/* First with whole axes, then with what those that come apart can do better. NULL: none within the
- * limit. */
+/* Searches with whole axes first, then for a better path that splits them. NULL if there is none
+ * within the limit. */
 static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion *asked,
                                      Space *space, const Hop *avoid, int n_avoid)
 {
@@ -215,7 +216,7 @@ static const ReshardPath *route_path(Resharder *resharder, const ReshardQuestion
     return path;
 }
 
-/* avoid: a path to differ from, or NULL. */
+/* avoid: a path that the result must differ from, or NULL. */
 static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestion *asked,
                                       const ReshardPath *avoid)
 {
@@ -243,12 +244,12 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestio
         path = route_path(resharder, asked, space, NULL, 0);
     }
     arena_free(scratch);
-    assert(path || avoid); /* gathering everything and slicing is always there */
+    assert(path || avoid); /* gathering everything and slicing is always possible */
     return path;
 }
 
-/* A path to what is partial over axes that the source is not: there, then one more step in which
- * each rank keeps or blanks what it holds. */
+/* A path to a target that is partial over axes that the source is not partial over: the path
+ * without them, then one more step in which each rank keeps or blanks what it holds. */
 static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQuestion *asked,
                                           AtomSet made)
 {
@@ -273,8 +274,8 @@ static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQue
 
 /* ---- block lists ---- */
 
-/* Without block lists: their axes cut the dim plainly, or (gather) not at all. Dims that are the
- * same list on both sides stay, since nothing moves along them. */
+/* Without block lists: their axes shard the dim plainly or, with `gather`, not at all. Dims with
+ * the same list at both ends stay, since nothing moves along them. */
 static Sharding without_blocks(const Resharder *resharder, const Sharding *sharding,
                                const Sharding *other, bool gather)
 {
@@ -291,7 +292,7 @@ static Sharding without_blocks(const Resharder *resharder, const Sharding *shard
     return plain;
 }
 
-/* One step that changes the blocks alone: the axes of the dims that differ. */
+/* One step that changes the blocks alone: over the axes of the dims that differ. */
 static Hop blocks_hop(const Sharding *from, const Sharding *to)
 {
     AtomSet before = 0, after = 0;
@@ -316,7 +317,7 @@ static void add_step(const Resharder *resharder, ReshardPath *path, Step *steps,
     path->peak_bytes = held > path->peak_bytes ? held : path->peak_bytes;
 }
 
-/* A step between layouts that differ in blocks; none where they do not differ. */
+/* A step between layouts that differ in blocks; none if they do not differ. */
 static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps, Dtype dtype,
                             int32_t from, int32_t to)
 {
@@ -331,8 +332,8 @@ static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps
     add_step(resharder, path, steps, dtype, step);
 }
 
-/* A layout on the way between the plain ends, with the lists that both ends have put back. False:
- * the way moves along such a dim. */
+/* A layout on the path between the plain ends, with the lists that both ends share put back.
+ * Returns false if the path moves data along such a dim. */
 static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sharding *plain,
                              Sharding *at)
 {
@@ -346,8 +347,9 @@ static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sha
     return true;
 }
 
-/* From one end's lists to a plain layout, the search from there to that of the other end, and to
- * its lists. NULL: the search moves along a dim that is the same list on both ends. */
+/* From one end's lists to a plain layout, the search from there to a plain layout of the other
+ * end, and to its lists. NULL if the search moves data along a dim with the same list at both
+ * ends. */
 static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuestion *asked,
                                         bool gather, bool slice)
 {
@@ -380,7 +382,8 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuest
     return path;
 }
 
-/* The dims that differ are cut by the same axes before and after: one all-to-all. NULL: no. */
+/* If the dims that differ are sharded by the same axes before and after: one all-to-all. Else
+ * NULL. */
 static const ReshardPath *path_at_once(Resharder *resharder, const ReshardQuestion *asked)
 {
     const Sharding *from = shardings_at(resharder->shardings, asked->from);
@@ -398,7 +401,7 @@ static const ReshardPath *path_at_once(Resharder *resharder, const ReshardQuesti
     return path;
 }
 
-/* The same collectives over the same axes, slices left aside. */
+/* The same collectives over the same axes, ignoring slices. */
 static bool moves_alike(const ReshardPath *a, const ReshardPath *b)
 {
     int i = 0, j = 0;
@@ -417,7 +420,7 @@ static bool moves_alike(const ReshardPath *a, const ReshardPath *b)
 
 enum { BLOCK_WAYS = 5 };
 
-/* Of those within the limit that do not move as `but` does; NULL: none. */
+/* Among the paths within the limit that differ from `but`; NULL if none. */
 static const ReshardPath *cheapest_way(const ReshardPath *const *way, double limit,
                                        const ReshardPath *but)
 {
@@ -429,7 +432,7 @@ static const ReshardPath *cheapest_way(const ReshardPath *const *way, double lim
     return best;
 }
 
-/* The cheapest of the ways that a block list can be left and come to, and the next. */
+/* The cheapest of the paths from and to a block list, and the second. */
 static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardQuestion *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
@@ -473,7 +476,7 @@ static int32_t answer_id(Resharder *resharder, const ReshardQuestion *asked)
     if (id < resharder->answers.n)
         return id;
     vec_push(resharder->arena, &resharder->answers, (ReshardAnswer){0});
-    ReshardAnswer answer = find_answer(resharder, asked); /* which may ask about others */
+    ReshardAnswer answer = find_answer(resharder, asked); /* which may recurse */
     resharder->answers.at[id] = answer;
     return id;
 }

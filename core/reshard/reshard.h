@@ -1,34 +1,36 @@
-/* reshard.h - from the sharding a value is made with to the one a reader needs.
+/* reshard.h - the path from the sharding a value is made with to the one a reader needs.
  *
  * A path is a list of steps, each one collective on groups of ranks that differ in `atoms` only:
  *
- *     kind            legal when                                        bytes (payload of one rank)
+ *     kind            legal when                                        bytes (payload of one
+ *     rank)
  *     slice           the target refines the source                     0
  *     all-gather      the source refines the target; groups: the atoms  local size after
  *                     taken away, at the minor end of digits
  *     all-reduce      partial atoms vanish                              local size before
- *     reduce-scatter  partial atoms vanish and cut dims further         local size before
+ *     reduce-scatter  partial atoms vanish and shard dims further       local size before
  *     all-to-all      atoms leave minor ends and come to others, or     local size before
- *                     cut the same dim in other digits
- *     permute         each rank's whole part goes to another rank;      local size
+ *                     shard the same dim in other digits
+ *     permute         each rank's whole shard goes to another rank;     local size
  *                     groups: the atoms that change places
  *
- * Each may do several axes and several dims at once. wire_bytes and us are what the machine says of
- * the step (price.h). Uneven dims are padded to rank 0's part, which is the largest; padding_bytes
- * of a step are what that adds to the mean payload.
+ * Each may cover several axes and several dims at once. wire_bytes and us are the step's price on
+ * the machine (price.h). Uneven dims are padded to rank 0's shard, which is the largest;
+ * padding_bytes of a step are what that adds to the mean payload.
  *
  * A path is the cheapest of all through layouts whose dims are in the digits of either end
- * (space.h), found by A* (search.h); `proven` says that none is cheaper, bound_us
- * what any path must take, by a formula that knows nothing of the search. Peak memory, the largest
- * part a rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that moving
- * never needs more than the larger of both ends. Where uneven dims make that impossible the cap is
- * left, and peak_bytes says so. Any pair of shardings of one tensor on one mesh has a path:
- * gathering everything and slicing is always there. To partial is asked by propagators that say so
- * alone: a last slice, in which of a sum the ranks at coordinate 0 keep what they hold and others
- * hold 0, and of a mean, a largest or a least all keep it.
+ * (space.h), found by A* (search.h); `proven` means that none is cheaper, bound_us is a lower
+ * bound of any path, by a formula that does not depend on the search. Peak memory, the largest
+ * shard a rank holds on the way, is capped: Rink et al. (2022, arXiv 2112.01075) show that
+ * resharding never needs more than the larger of both ends. If uneven dims make that impossible
+ * the cap is exceeded, and peak_bytes tells. Any pair of shardings of one tensor on one mesh has a
+ * path: gathering everything and slicing is always possible. Only propagators that decide
+ * themselves what is partial ask for a path to a partial target: its last step is a slice, in
+ * which for a sum the ranks at coordinate 0 keep what they hold and others hold 0, and for a mean,
+ * maximum or minimum all keep it.
  *
- * A step is right when every rank's target elements are held in its group: the host runner executes
- * it that way, and the truth tests compare every element.
+ * A step is correct if every rank's target elements are held in its group: the host runner
+ * executes it that way, and the truth tests compare every element.
  */
 #ifndef CORE_RESHARD_RESHARD_H
 #define CORE_RESHARD_RESHARD_H
@@ -52,10 +54,11 @@ typedef struct {
     bool proven;
 } ReshardPath;
 
-/* What a rank may hold on the way:
- *     PEAK_FREE   anything
+/* The memory limit on the way:
+ *     PEAK_FREE   none
  *     PEAK_ENDS   (1 + slack) times the larger of both ends, or `bytes` if that is more
- *     PEAK_BYTES  `bytes`, or the larger end if that is more */
+ *     PEAK_BYTES  `bytes`, or the larger end if that is more
+ */
 typedef enum { PEAK_FREE, PEAK_ENDS, PEAK_BYTES } PeakCap;
 
 typedef struct {
@@ -64,7 +67,7 @@ typedef struct {
     int64_t bytes;
 } ReshardOptions;
 
-/* Ends, no slack, and tensors below 1 MiB are free: they cost latency, not memory. */
+/* PEAK_ENDS without slack; tensors below 1 MiB are free: they cost latency, not memory. */
 ReshardOptions reshard_defaults(void);
 
 /* Paths by (element type, from, to), each searched once; cuts hold the sizes. */
@@ -72,24 +75,24 @@ typedef struct Resharder Resharder;
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,
                          Shardings *shardings);
-/* Before the first question. */
+/* Must be called before the first path is asked for. */
 void resharder_options(Resharder *resharder, const ReshardOptions *options);
 
 /* "AR tp", "AG tp+SL": the steps of a path. */
 void reshard_format_steps(const ReshardPath *path, const Mesh *mesh, Buf *out);
 
 const ReshardPath *reshard(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
-/* The same on the devices at one coordinate of some atoms: no step is over those, but where an end
- * is cut by them. */
+/* The same on the devices at one coordinate of `fixed` atoms: no step is over those, unless an end
+ * is sharded by them. */
 const ReshardPath *reshard_inside(Resharder *resharder, Dtype dtype, int32_t from, int32_t to,
                                   AtomSet fixed);
 
-/* The cheapest path whose kinds and groups, slices left aside, are not those of reshard(); searched
- * when first asked for. NULL: nothing is communicated, the target is partial where the source is
- * not, or there is no other way within the cap. */
+/* The cheapest path whose kinds and groups, ignoring slices, differ from those of reshard();
+ * searched on first use. NULL if nothing is communicated, if the target is partial where the
+ * source is not, or if there is no other path within the cap. */
 const ReshardPath *reshard_runner_up(Resharder *resharder, Dtype dtype, int32_t from, int32_t to);
 
-/* What bound_us is made of. */
+/* The formula of bound_us in words. */
 const char *reshard_bound_formula(void);
 
 #endif

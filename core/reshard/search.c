@@ -10,32 +10,32 @@
 
 enum { TABLE_FIRST = 1024, DIVERGED = 0xffff };
 
-/* How often the bound is counted, one search after the other. */
+/* Weights of the bound (weighted A*), one search after the other. */
 static const double weights[] = {1, 3, 10};
 
 typedef struct {
     Layout layout;
-    double cost, bound, permuted, bytes; /* cost: us so far, with what settles ties */
+    double cost, bound, permuted, bytes; /* cost: us so far, plus what breaks ties */
     int32_t before;                      /* -1 at the start */
     AtomSet atoms;
     StepKind kind;
-    /* The last step that communicated, with the slices since: its kind (SLICE: there was none), the
-     * atoms that moved and the dims that changed. slice_slot: of the slice this is. */
+    /* The last step that communicated, with the slices since: its kind (SLICE if there was none),
+     * the atoms that moved and the dims that changed. slice_slot: the slot of this slice. */
     StepKind last;
     AtomSet last_atoms;
     uint32_t last_dims;
     int slice_slot;
-    bool holds; /* the step's atoms are yet to be placed: the same step goes on from here */
+    bool holds; /* the step's atoms have no new position yet: the same step continues from here */
 } SearchNode;
 
-/* A layout that is due, or the permutes of one: all, or those of some atoms. */
+/* What a heap entry stands for: a layout, or its permutes: all, or those of some atoms. */
 typedef struct {
     enum { DUE_LAYOUT, DUE_PERMUTES, DUE_GROUPS } what;
     int32_t node;
     AtomSet groups;
 } Due;
 
-/* Layouts that permutes make of each other: the same parts and the same partial atoms. */
+/* Layouts that permutes transform into each other: equal parts and equal partial atoms. */
 typedef struct {
     double cost;
     AtomSet partial;
@@ -62,7 +62,7 @@ typedef struct {
     int32_t goal; /* the cheapest found so far, or -1 */
     int n_offers;
     double most, tie, weight;
-    bool relaxes; /* bounds are those of relaxed.h */
+    bool relaxes; /* bounds come from relaxed.h */
     size_t key_bytes;
     struct {
         StepKind kind;
@@ -82,7 +82,7 @@ Searcher *searcher_new(Arena *arena)
     return searcher;
 }
 
-/* Of equal keys the node found last. */
+/* Among equal keys, the node found last. */
 static void add_due(Searcher *searcher, double key, Due due)
 {
     heap_push(searcher->arena, &searcher->heap, (HeapEntry){key, -due.node, searcher->dues.n});
@@ -140,7 +140,7 @@ static void table_grow(PathSearch *search)
 
 /* ---- steps ---- */
 
-/* How far the way has the kinds and groups of the one to be avoided. */
+/* How long the path agrees with the kinds and groups of the one to be avoided. */
 static uint16_t progress_of(const PathSearch *search, uint16_t before, StepKind kind, AtomSet atoms)
 {
     if (search->n_avoid == 0 || kind == STEP_SLICE || before == DIVERGED)
@@ -184,7 +184,7 @@ static bool is_whole(const Space *space, const Layout *layout)
     return true;
 }
 
-/* slot: of the node's layout in the table. Returns where the node is. */
+/* slot: of the node's layout in the table. Returns the slot of the node. */
 static int32_t keep(PathSearch *search, int32_t *slot, const SearchNode *node)
 {
     Searcher *searcher = search->searcher;
@@ -219,7 +219,7 @@ static void measure(const PathSearch *search, SearchNode *node)
         measure.bound_after + pricing->permute.us + measure.bytes * pricing->permute.byte_us;
 }
 
-/* The dims whose lists differ. A dim, not a slot: its forms exclude each other. */
+/* The dims whose lists differ. Dims, not slots: the forms of a dim exclude each other. */
 static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *b)
 {
     uint32_t dims = 0;
@@ -234,10 +234,9 @@ static uint32_t changed_dims(const Space *space, const Layout *a, const Layout *
     return dims;
 }
 
-/* Steps that have nothing to do with the one before can change places with it, and then need be
- * looked at in one order only: slices as early as can be and by slot, since they make payloads
- * less; what is no gather before gathers, which make them more; all-to-alls by their atoms. Uneven
- * chunks make payloads depend on the order of the latter two. */
+/* Independent steps commute, so only one order is looked at: slices as early as possible and by
+ * slot, since they reduce payloads; other steps before gathers, which increase them; all-to-alls
+ * by their atoms. With uneven chunks payloads depend on the order of the last two. */
 static bool in_order(const PathSearch *search, const SearchNode *from, const SearchNode *node)
 {
     bool apart = !(node->last_atoms & from->last_atoms) && !(node->last_dims & from->last_dims);
@@ -254,7 +253,7 @@ static bool in_order(const PathSearch *search, const SearchNode *from, const Sea
            node->last_atoms > from->last_atoms;
 }
 
-/* What is kept of the last step: a slice belongs to the one before it. */
+/* The last step as it is remembered: a slice belongs to the one before it. */
 static void join_last(const SearchNode *from, SearchNode *node)
 {
     if (node->kind != STEP_SLICE) {
@@ -273,7 +272,7 @@ static const SearchNode *step_from(const PathSearch *search, int32_t at)
     return node->holds ? &search->searcher->nodes.at[node->before] : node;
 }
 
-/* The node that a step makes, without what it costs. False: it need not be looked at. */
+/* The node that a step leads to, without its cost. Returns false if it need not be looked at. */
 static bool make_node(const PathSearch *search, StepKind kind, AtomSet moved, const Layout *to,
                       SearchNode *node)
 {
@@ -295,7 +294,7 @@ static bool make_node(const PathSearch *search, StepKind kind, AtomSet moved, co
         return false;
     join_last(from, node);
     if (to->moved && is_whole(search->space, to)) {
-        node->layout.moved = 0; /* nothing is cut: every order of devices is the same */
+        node->layout.moved = 0; /* nothing is sharded: every order of devices is the same */
         node->last = STEP_SLICE;
     }
     return true;
@@ -306,7 +305,7 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     PathSearch *search = context;
     SearchNode node;
     if (search->n_offers++ > search->space->most_offers)
-        return; /* a layout may have more steps than all that are to be looked at */
+        return; /* a layout may have more steps than may be looked at in total */
     if (!make_node(search, kind, moved, to, &node))
         return;
     const SearchNode *at = &search->searcher->nodes.at[search->at];
@@ -336,7 +335,7 @@ static void offer(void *context, StepKind kind, AtomSet moved, const Layout *to)
     }
 }
 
-/* Permutes of the layout wait until the best they could lead to is due. */
+/* Permutes of the layout wait until the best they could lead to is the cheapest entry. */
 static void defer_permutes(PathSearch *search, int32_t at)
 {
     const SearchNode *node = &search->searcher->nodes.at[at];
@@ -347,8 +346,8 @@ static void defer_permutes(PathSearch *search, int32_t at)
             (Due){DUE_PERMUTES, at, 0});
 }
 
-/* False when permutes of such a layout were offered, at no more cost, and cost the same from all.
- */
+/* Returns false if permutes of such a layout were offered at no more cost and cost the same from
+ * all. */
 static bool first_of_kind(PathSearch *search, const SearchNode *node)
 {
     const Space *space = search->space;
@@ -375,8 +374,8 @@ static bool first_of_kind(PathSearch *search, const SearchNode *node)
     return true;
 }
 
-/* All that a layout's permutes could be is too much where they cost different: by the atoms that
- * move, each waits again. */
+/* If permutes cost different amounts, looking at all of them is too much: those of each set of
+ * atoms wait again. */
 static void split_permutes(PathSearch *search, int32_t at)
 {
     const Space *space = search->space;
@@ -402,7 +401,7 @@ static void expand_permutes(PathSearch *search, const Due *due)
         moves_offer_permutes(&search->moves, &layout, PERMUTE_ANY);
 }
 
-/* ---- the straight way: reduce, gather what differs, slice ---- */
+/* ---- the straight path: reduce, gather what differs, slice ---- */
 
 static void straight_offer(PathSearch *search, StepKind kind, AtomSet atoms, Layout *to,
                            double *cost)
@@ -419,7 +418,7 @@ static void straight_offer(PathSearch *search, StepKind kind, AtomSet atoms, Lay
         *cost = INFINITY;
 }
 
-/* The layout left when atoms that stand elsewhere in the target are gathered. */
+/* The layout after gathering the atoms that are elsewhere in the target. */
 static Layout common_layout(const Space *space, const Layout *from, AtomSet *gone)
 {
     Layout out = *from;
@@ -444,7 +443,7 @@ static Layout common_layout(const Space *space, const Layout *from, AtomSet *gon
     return out;
 }
 
-/* Leaves its nodes at the end of the list, the last one at the target. INFINITY: not within the
+/* Appends its nodes to the list, the last one at the target. Returns INFINITY if not within the
  * limit. */
 static double straight_way(PathSearch *search)
 {
@@ -487,7 +486,7 @@ static SearchNode start_node(const PathSearch *search)
     return node;
 }
 
-/* False when it was too much to look at; search->goal is the best found all the same. */
+/* Returns false if there was too much to look at; search->goal is the best found all the same. */
 static bool run(PathSearch *search)
 {
     Searcher *searcher = search->searcher;
@@ -511,7 +510,7 @@ static bool run(PathSearch *search)
             continue;
         }
         if (entry.key > node->cost + search->weight * node->bound)
-            continue; /* a cheaper way to it was found since */
+            continue; /* a cheaper path to it was found since */
         if (is_goal(search, &layout))
             return true;
         moves_offer(&search->moves, &layout);

@@ -50,7 +50,7 @@ static AtomSet differing(const Sender *sender, const SendQuestion *asked)
     return atoms;
 }
 
-/* As it arrives: not cut by what the readers' devices have one coordinate of. */
+/* As it arrives: without the axes that the readers' devices have one coordinate of. */
 static int32_t arrived(const Sender *sender, const SendQuestion *asked, int32_t sent)
 {
     Sharding sharding = *shardings_at(sender->shardings, sent);
@@ -61,8 +61,8 @@ static int32_t arrived(const Sender *sender, const SendQuestion *asked, int32_t 
     return shardings_put(sender->shardings, &sharding);
 }
 
-/* Cut further, in its first dim that divides, by all axes that it and neither side uses; itself
- * where there are none or no dim divides. */
+/* Sharded further, in its first dim that divides, by all axes that it and neither side uses;
+ * unchanged if there are none or no dim divides. */
 static int32_t scattered(const Sender *sender, const SendQuestion *asked, int32_t sharding)
 {
     Sharding with = *shardings_at(sender->shardings, sharding);
@@ -96,7 +96,7 @@ typedef struct {
     double us;
 } SendPath;
 
-/* The way that crosses as `sent`; us INFINITY: it cannot be. */
+/* The path that crosses as `sent`; us is INFINITY if it is impossible. */
 static SendPath way_by(const Sender *sender, const SendQuestion *asked, int32_t sent)
 {
     SendPath way = {.sent = sent, .us = INFINITY};
@@ -142,7 +142,7 @@ static double least_us(const Sender *sender, const SendQuestion *asked)
     return price_step(sender->machine, sender->mesh, STEP_SEND, differing(sender, asked), share).us;
 }
 
-/* Without addends over axes that the readers' devices stand at one coordinate of. */
+/* Without partial axes that the readers' devices have one coordinate of. */
 static int32_t combined(const Sender *sender, const SendQuestion *asked)
 {
     Sharding sharding = *shardings_at(sender->shardings, asked->from);

@@ -1,17 +1,17 @@
 /* sending.h - a value that is made on one part of the mesh and read on another.
  *
- * Both parts are of one mesh and both shardings are in its axes, so that a path is steps of a
- * reshard on the makers' devices, one step of kind STEP_SEND, and steps on the readers'. The send
- * goes where it is cheapest among: before all steps, after any of them, and each of these with the
- * value cut further by the axes that neither side uses, which the readers gather again (nnScaler's
- * chunk, move, all-gather; Megatron's scatter-gather). Where the parts are unlike, the axes that
- * the readers' devices stand at one coordinate of are gathered by the send.
+ * Both parts are of one mesh and both shardings are in its axes, so a path is steps of a reshard
+ * on the makers' devices, one step of kind STEP_SEND, and steps on the readers'. The send happens
+ * where it is cheapest among: before all steps, after any of them, and each of these with the
+ * value sharded further by the axes that neither side uses, which the readers gather again
+ * (nnScaler's chunk, move, all-gather; Megatron's scatter-gather). If the parts of the mesh have
+ * different axes, those that the readers' devices have one coordinate of are gathered by the send.
  *
  *     STEP_SEND   `atoms`: those by which the devices of the two sides differ; `bytes`: what one
- *                 device gets, which it takes from the devices at its other coordinates
+ *                 device receives, from the devices at its other coordinates
  *
- * bound_us is what no way can be under: each device of the readers gets its share of the elements
- * over the link.
+ * bound_us is a lower bound: each device of the readers gets its share of the elements over the
+ * link.
  */
 #ifndef CORE_RESHARD_SENDING_H
 #define CORE_RESHARD_SENDING_H
@@ -25,8 +25,8 @@ typedef struct Sender Sender;
 Sender *sender_new(Arena *arena, Resharder *resharder, const Mesh *mesh, const Machine *machine,
                    Shardings *shardings);
 
-/* `from` is not cut by axes that tell the makers' devices from others, `to` not by those of the
- * readers. */
+/* `from` must not be sharded by axes that distinguish the makers' devices, `to` not by those of
+ * the readers. */
 const ReshardPath *sender_path(Sender *sender, Dtype dtype, int32_t from, int32_t to,
                                SubMesh makers, SubMesh readers);
 

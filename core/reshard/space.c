@@ -30,7 +30,7 @@ static int add_borders(const Cut *cut, int64_t *border, int n)
     return n;
 }
 
-/* The sizes between all borders of two cuts; 0 when they do not nest. */
+/* The sizes between all borders of two cuts; 0 if they do not nest. */
 static int shared_digits(const Cut *a, const Cut *b, int64_t *size)
 {
     int64_t border[2 * DIGITS_MAX], whole = cut_size(a);
@@ -46,7 +46,7 @@ static int shared_digits(const Cut *a, const Cut *b, int64_t *size)
     return n + 1;
 }
 
-/* The atoms of a cut on digits of these sizes. False when they do not say the same. */
+/* The atoms of a cut on digits of these sizes. Returns false if these digits cannot express it. */
 static bool place_on(const Cut *cut, const int64_t *size, int n, const Mesh *mesh, int first,
                      Layout *layout)
 {
@@ -98,7 +98,7 @@ static void add_dim(Space *space, int dim, const Cut *from, const Cut *to, const
     }
     int64_t whole = cut_size(from);
     space->two_forms = true;
-    space->unit /= whole > 0 ? (double)whole : 1; /* the form not used counts as whole */
+    space->unit /= whole > 0 ? (double)whole : 1; /* the unused form counts as whole */
     add_form(space, dim, 0, from, &space->from);
     add_form(space, dim, 1, to, &space->to);
 }
@@ -120,7 +120,7 @@ static void add_atoms(Space *space, const Sharding *from, const Sharding *to, co
     }
 }
 
-/* Of the dims that neither end cuts, the one that most atoms divide, then the largest; -1 when
+/* Among the dims that neither end shards, the one that most atoms divide, then the largest; -1 if
  * there is none. */
 static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
 {
@@ -139,7 +139,8 @@ static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
     return best;
 }
 
-/* Atom a stands right behind the one before it, or both are partial alike, or both unused. */
+/* Atom a is right behind the one before it, or both are partial by the same reduction, or both
+ * unused. */
 static bool side_by_side(const Space *space, const Layout *layout, int a)
 {
     uint16_t before = layout->place[a - 1], place = layout->place[a];
@@ -160,7 +161,7 @@ static void find_joined(Space *space)
     }
 }
 
-/* The atoms that may be used, numbered anew. */
+/* The usable atoms, renumbered. */
 static void leave_out(Space *space, AtomSet without)
 {
     int n = 0;
@@ -204,7 +205,7 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSe
     space_set_goal(out);
 }
 
-/* Places of the first atoms of those that are joined, numbered anew. */
+/* The first atoms of those that are joined, renumbered. */
 static Layout join_layout(const Space *space, const Layout *layout, const int *joined)
 {
     Layout out = {.moved = layout->moved};
@@ -356,8 +357,8 @@ int64_t space_chunk(const Space *space, int slot, const uint8_t *atom, int n)
 
 /* ---- the target ---- */
 
-/* What a rank holds of the target, and would hold if every atom cut: padding left aside, which a
- * step need not carry. */
+/* What a rank holds of the target, and would hold if every atom sharded it: without padding, which
+ * a step need not carry. */
 static void set_sizes(Space *space)
 {
     space->goal_bytes = space->floor_bytes = space->unit;

@@ -1,27 +1,26 @@
-/* space.h - the layouts that a search for a reshard walks, and what they cost.
+/* space.h - the layouts that a search for a reshard goes through, and their costs.
  *
  * A *slot* is a digit of a dim: source and target are split at each other's borders, so that a
  * layout is one ordered list of atoms per slot, major first, and a set of partial atoms. A dim
  * whose two ends share no digits, 2304/tp and (3)(768/tp), has slots of both forms, and a layout
- * uses those of one. Dims that neither end cuts are alike where all atoms divide them: then one of
- * them gets a slot, so that an atom may be parked there, else all.
+ * uses those of one. Dims that neither end shards are equivalent if all atoms divide them: then
+ * one of them gets a slot, so that an atom may be parked there, else all.
  *
- * Steps between layouts (n: ranks of a group; a list's tail: what stands at its minor end):
+ * Steps between layouts (n: ranks of a group; a list's tail is its minor end):
  *     slice           unused atoms are added to tails                        free
  *     all-gather      tails become unused, of any slots at once
  *     all-to-all      tails of some slots become tails of others, in any order; a dim that
  *                     gives all it has may take it back in its other form
- *     permute         every slot keeps its number of parts; which atoms cut it, and in which
- *                     order, is free: a rank's whole part goes to another rank
+ *     permute         every slot keeps its number of parts; which atoms shard it, and in which
+ *                     order, is free: a rank's whole shard goes to another rank
  *     all-reduce      partial atoms of one reduction become unused
  *     reduce-scatter  partial atoms of one reduction are added to tails
- * An axis that neither end takes apart is gathered and reduced in one piece, all of it that cuts or
- * is partial: rings would gain a hop or two by halves, who reads the steps nothing. Where it moves
- * from dim to dim it may come apart.
- * Chunks of uneven digits are torch's, run by run of one axis; a tail is then only what can be left
- * away (boundary rule of cut.h).
+ * An axis that neither end splits is gathered and reduced in one piece, all of it that shards or
+ * is partial: splitting would save rings a hop or two, and the reader of the steps nothing. It may
+ * be split if it moves from dim to dim. Chunks of uneven digits are torch's, run by run of one
+ * axis; a tail is then only what can be removed (boundary rule of cut.h).
  *
- * Nothing here knows a machine: prices come from a Pricing, so that the same search answers for a
+ * This file knows no machine: prices come from a Pricing, so that the same search works for a
  * machine file and for a cost model of one line.
  */
 #ifndef CORE_RESHARD_SPACE_H
@@ -30,7 +29,7 @@
 #include "core/reshard/price.h"
 #include "core/layout/sharding.h"
 
-/* A dim has DIGITS_MAX digits in each of two forms at most. */
+/* A dim has at most DIGITS_MAX digits in each of two forms. */
 enum {
     SLOTS_MAX = 2 * DIGITS_MAX * DIMS_MAX,
     ATOM_UNUSED = 0,
@@ -38,13 +37,14 @@ enum {
     ATOM_PARTIAL = 0xffff
 };
 
-/* Where each atom stands: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes.
+/* Where each atom is: ATOM_UNUSED, ATOM_PARTIAL, or place_in(slot, i). Compared as bytes.
  *
- * In the middle of a step, where atoms are to find new places: ATOM_HELD + 1 + a slot that may not
- * take them, since it gave some. The slots that gave stand at the held atoms in ascending order,
- * whichever atom came from which; ATOM_HELD: none gave. */
+ * In the middle of a step, atoms without a new position yet have ATOM_HELD + 1 + a slot that may
+ * not take them, since it gave some. The slots that gave are listed at the held atoms in ascending
+ * order, whichever atom came from which; ATOM_HELD if none gave.
+ */
 typedef struct {
-    uint16_t moved;    /* devices still stand in the order of the source's mesh, not the target's */
+    uint16_t moved;    /* devices are still in the order of the source's mesh, not the target's */
     uint16_t progress; /* steps in common with a path to be avoided (search.h) */
     uint16_t place[ATOMS_MAX];
     uint16_t unused[2]; /* 0: layouts are compared and hashed in words of 8 bytes */
@@ -54,7 +54,7 @@ static inline uint16_t place_in(int slot, int i)
 {
     return (uint16_t)((slot + 1) << 5 | i);
 }
-static inline int place_slot(uint16_t place) /* of an atom that cuts */
+static inline int place_slot(uint16_t place) /* of an atom that shards */
 {
     return (place >> 5) - 1;
 }
@@ -82,30 +82,31 @@ typedef struct {
 } Least;
 
 /* What it costs at least to gather far atoms of a product again, or to reduce over them, per byte
- * of what each rank holds before, whatever other atoms are in the same groups. */
+ * that each rank holds before, whatever other atoms are in the same groups. */
 enum { FAR_SIZES = 16 };
 
 typedef struct {
     int n;
     int64_t size[FAR_SIZES]; /* ascending */
     double vanish_us[FAR_SIZES], reduce_us[FAR_SIZES], grow_us[FAR_SIZES];
-    double move_us; /* the same of an all-to-all */
+    double move_us; /* likewise for an all-to-all */
 } FarCosts;
 
-/* What steps cost, and what they cost at least (bound.h). Times in us; byte_us: what a byte
- * more costs beyond, per (n-1)/n of the larger local size of a step that drops n from the number of
- * parts, of the payload of one that reduces over n, and per byte of what a permute carries. */
+/* What steps cost, and lower bounds of it (bound.h). Times in us; byte_us: the cost of one more
+ * byte, per (n-1)/n of the larger local size for a step that divides the number of parts by n, of
+ * the payload for one that reduces over n, and per byte that a permute carries. */
 typedef struct {
     void *context;
     double (*step_us)(void *context, StepKind kind, AtomSet atoms, double bytes);
-    /* Of steps that together drop n, or reduce over n, however few bytes they carry. */
+    /* For steps that together drop n, or reduce over n, however few bytes they carry. */
     double (*least_drop_us)(void *context, int64_t n);
     double (*least_reduce_us)(void *context, int64_t n);
     double drop_byte_us, reduce_byte_us;
     Least permute;
     bool permutes_alike; /* a permute costs the same whatever atoms it is over */
-    Least grow;          /* what an all-reduce asks beyond a reduce-scatter, or any gather */
-    AtomSet far;         /* of the mesh: a step whose groups have one of these costs at least */
+    Least grow;          /* extra cost of an all-reduce over a reduce-scatter, or any gather */
+    AtomSet far;         /* of the mesh: a step whose groups include one of these costs at least
+                            this */
     Least far_drop, far_reduce, far_permute, far_grow;
     FarCosts far_costs;
 } Pricing;
@@ -113,54 +114,57 @@ typedef struct {
 typedef struct {
     int n_atoms, n_slots, n_dims;
     int64_t size[ATOMS_MAX];
-    AtomSet of_mesh[ATOMS_MAX]; /* the mesh's atoms that it is: one, or those of an axis */
+    AtomSet of_mesh[ATOMS_MAX]; /* the atoms of the mesh that it stands for: one, or those of an
+                                   axis */
     bool runs_on[ATOMS_MAX];    /* continues the axis of the atom before */
-    bool joined[ATOMS_MAX];     /* and neither end takes the two apart */
+    bool joined[ATOMS_MAX];     /* and neither end splits the two */
     AtomSet whole[ATOMS_MAX];   /* all that are joined with it */
     uint8_t reduce[ATOMS_MAX];
     Slot slot[SLOTS_MAX];
     AtomSet kept;                   /* partial at both ends */
-    AtomSet far;                    /* as the pricing has it */
-    int64_t goal_before[ATOMS_MAX]; /* of atoms that cut in the target: parts of the list before */
+    AtomSet far;                    /* in the units of the pricing */
+    int64_t goal_before[ATOMS_MAX]; /* for atoms that shard in the target: parts of the list before
+                                     */
     bool padded;                    /* chunks are ceil(size / parts), whatever the order of atoms */
     bool two_forms;
-    bool even;       /* no slot has chunks of two sizes, however it is cut */
+    bool even;       /* no slot has chunks of two sizes, however it is sharded */
     double unit;     /* bytes of one element of all slots: what dims without a slot hold */
-    double limit;    /* no layout may be larger on a rank, in bytes */
+    double limit;    /* limit of what a rank may hold, in bytes */
     int most_offers; /* layouts that a search may look at */
     double goal_bytes,
-        floor_bytes; /* on a rank, without padding: of the target; if all atoms cut */
+        floor_bytes; /* on a rank, without padding: of the target; if all atoms shard it */
     Layout from, to;
     Pricing pricing;
 } Space;
 
-/* limit, most_offers and pricing are left to the caller. Atoms of `without` that neither end uses
- * are not there. */
+/* limit, most_offers and pricing are left to the caller. Leaves out the atoms of `without` that
+ * neither end uses. */
 void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSet without,
               double element_bytes, Space *out);
 
-/* The same space of fewer layouts: atoms that are joined are one. False when none are. */
+/* The same space with fewer layouts, where joined atoms are one. Returns false if none are joined.
+ */
 bool space_join(const Space *space, Space *out);
 
 int64_t gcd64(int64_t a, int64_t b); /* the greatest common divisor */
 
-/* The mesh's atoms. */
+/* The atoms of the mesh that these stand for. */
 AtomSet space_of_mesh(const Space *space, AtomSet atoms);
 
-/* The sharding that a layout is; dims without a slot as in `like`. */
+/* The sharding of a layout; dims without a slot are as in `like`. */
 Sharding space_sharding(const Space *space, const Layout *layout, const Sharding *like,
                         const Mesh *mesh);
 
 /* Derives from `to` what the slots and the bounds keep of the target. */
 void space_set_goal(Space *space);
 
-/* The end of the run of one axis that begins at `first`: it is chunked at once. */
+/* The end of the run of one axis that begins at `first`, which is chunked at once. */
 int space_run(const Space *space, const uint8_t *atom, int n, int first);
 
-/* True when a list of n atoms without those from k on is a coarser layout. */
+/* Returns true if a list of n atoms without those from k on is a coarser layout. */
 bool space_boundary(const Space *space, int slot, const uint8_t *atom, int n, int k);
 
-/* Rank 0's chunk of a slot cut by this list. */
+/* Rank 0's chunk of a slot sharded by this list. */
 int64_t space_chunk(const Space *space, int slot, const uint8_t *atom, int n);
 
 /* Lists of a layout, per slot. */
@@ -170,7 +174,7 @@ typedef struct {
 void space_lists(const Space *space, const Layout *layout, Lists *out);
 bool layout_holds(const Space *space, const Layout *layout);
 
-/* Sets pricing, and what the bounds derive from it. */
+/* Sets the pricing, and what the bounds derive from it. */
 void space_price(Space *space, const Pricing *pricing);
 
 #endif
