@@ -1,8 +1,8 @@
 /* arena.h - memory that is freed all at once.
  *
- * Three roots own arenas: the model (graph, names), the plan (all that is derived) and scratch (one
- * call). Nothing made in an arena is freed by itself. arena_alloc() is the only function of core
- * that may abort(), when memory is gone.
+ * Three roots own arenas: the model (graph, names), the plan (everything derived) and scratch (one
+ * call). Nothing in an arena is freed by itself. arena_alloc() is the only function of core that
+ * may abort(), when memory runs out.
  */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H
@@ -19,8 +19,8 @@ void arena_free(Arena *arena); /* NULL is allowed */
 /* Zeroed bytes aligned for any type. n == 0 gives a valid pointer. */
 void *arena_alloc(Arena *arena, size_t n_bytes);
 
-/* Gives back a piece whose maker grew out of it and holds its only pointer: tables that double.
- * Only large pieces are freed, the rest waits for arena_free(). */
+/* Gives back a piece that its owner outgrew and holds the only pointer to: tables that double.
+ * Only large pieces are freed, others wait for arena_free(). */
 void arena_release(Arena *arena, void *piece);
 
 /* The bytes of n items; SIZE_MAX, which arena_alloc() refuses, when they do not fit a size_t. */
@@ -30,7 +30,7 @@ static inline size_t arena_array_bytes(size_t n, size_t item_bytes)
     return __builtin_mul_overflow(n, item_bytes, &n_bytes) ? SIZE_MAX : n_bytes;
 }
 
-/* Bytes asked from the system so far: what `make bench` reports per op. */
+/* Bytes requested from the system so far: what `make bench` reports per op. */
 size_t arena_bytes(const Arena *arena);
 
 /* NUL-terminated copies. */

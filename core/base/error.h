@@ -9,7 +9,7 @@
 
 #include "core/base/str.h"
 
-/* Text to be read, and its name as the user says it: a path, "--mesh", "<lua>". */
+/* Text to be read, and its name as the user knows it: a path, "--mesh", "<lua>". */
 typedef struct {
     const char *name;
     Str text;
@@ -39,17 +39,17 @@ typedef enum {
     ERROR_SCRIPT,     /* a failing Lua script: exit code 4 */
     ERROR_USAGE,      /* a wrong command line: exit code 2 */
     ERROR_RUN,        /* a run that failed: exit code 5 */
-    ERROR_CANCELLED,  /* somebody asked for a stop: exit code 130 */
+    ERROR_CANCELLED,  /* the user asked for a stop: exit code 130 */
     ERROR_KIND_COUNT
 } ErrorKind;
 
 typedef struct {
     ErrorKind kind;
-    char file[400];   /* its own copy, printable, since an error outlives what it is about; "": no
-                         place known */
-    int line, column; /* from 1, in characters; 0: none */
+    char file[400];   /* a printable copy, since an error outlives what it is about; "" if no place
+                         is known */
+    int line, column; /* from 1, in characters; 0 if there is none */
     char text[400], hint[400];
-    char source_line[200]; /* what is around the place, printable, for the caret; "" unknown */
+    char source_line[200]; /* the text around the place, printable, for the caret; "" if unknown */
     int caret;             /* characters of source_line before the place */
 } Error;
 
@@ -62,7 +62,7 @@ bool error_kind(Error *err, ErrorKind kind, const char *format, ...)
 /* Adds what to do about it; returns false, too. */
 bool error_hint(Error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Stamps the place: the offset `at` of source. Keeps a place that is already there. */
+/* Sets the place: the offset `at` of source. Keeps a place that is already set. */
 void error_at(Error *err, const Source *source, size_t at);
 void error_in_file(Error *err, const char *file); /* a place without a line */
 static inline bool error_is_set(const Error *err)

@@ -4,11 +4,11 @@
 
 #include "core/base/json.h"
 
-/* Fills `answer`. False with *err: the answer is then the error. `verb` is the whole name. */
+/* Fills `answer`. Returns false with *err, which then is the answer. `verb` is the whole name. */
 typedef bool EvalFn(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err);
 
 typedef struct EvalVerb {
-    const char *name; /* with a dot at its end: what the names of a family of verbs begin with */
+    const char *name; /* ending in a dot: the prefix of a family of verbs */
     EvalFn *answer;
 } EvalVerb;
 

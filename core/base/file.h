@@ -7,15 +7,14 @@
 typedef struct {
     Str text;  /* mapped read-only; s is "" for an empty file */
     void *map; /* what file_unmap() needs */
-    int fd;    /* of what is mapped; the next two: as it was then */
+    int fd;    /* of the mapped file; the next two: its time stamp when it was mapped */
     int64_t written_s, written_ns;
 } FileMap;
 
 bool file_map(const char *path, FileMap *out, Error *err); /* directories and devices are errors */
 void file_unmap(FileMap *map);
-/* Whether somebody has written into the file since: the text is another one then, and where the
- * file is shorter, reading it ends the program. A file put in its place with rename() is no harm.
- */
+/* Returns whether the file was written since: its text has changed then, and if it is shorter,
+ * reading it ends the program. A file put in its place with rename() does no harm. */
 bool file_map_is_stale(const FileMap *map);
 
 /* Reads a small file of text (at most limit_bytes) into the arena, NUL-terminated, without the byte
@@ -27,8 +26,9 @@ bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, 
 bool file_write(const char *path, Str text, Error *err);
 
 bool file_exists(const char *path);
-const char *path_dir(Arena *arena, const char *path);                   /* "." when none */
-const char *path_join(Arena *arena, const char *dir, const char *name); /* absolute names win */
+const char *path_dir(Arena *arena, const char *path);                   /* "." if there is none */
+const char *path_join(Arena *arena, const char *dir, const char *name); /* an absolute name is
+                                                                           returned as it is */
 const char *path_base(const char *path);                                /* after the last '/' */
 
 #endif

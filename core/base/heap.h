@@ -1,4 +1,4 @@
-/* heap.h - what a search looks at next: the least key first; of equal keys the least order.
+/* heap.h - the priority queue of searches: the least key first; among equal keys the least order.
  */
 #ifndef CORE_BASE_HEAP_H
 #define CORE_BASE_HEAP_H

@@ -1,8 +1,8 @@
 /* intern.h - equal blocks of bytes get equal small ids, in order of first sight.
  *
- * Used for whatever there are few distinct ones of: shapes, shardings, op spaces, cuts. A key is
- * compared as bytes, so whoever makes one zeroes its padding first. Key and value are copied into
- * the arena, ended by a NUL for those that are text, and keep their address.
+ * Used for values with few distinct ones: shapes, shardings, op spaces, cuts. A key is compared as
+ * bytes, so its padding must be zero. Keys are copied into the arena, ended by a NUL for texts,
+ * and keep their address.
  */
 #ifndef CORE_BASE_INTERN_H
 #define CORE_BASE_INTERN_H

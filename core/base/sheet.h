@@ -1,11 +1,11 @@
-/* sheet.h - what a view shows as a table of values, for csv, json and md: all rows, not only those
- * on the screen.
+/* sheet.h - a view's table of values, for csv, json and md: all rows, not only those on the
+ * screen.
  *
  *     sheet_head(sheet, "tensor total_us#");
  *     sheet_put(sheet, name); sheet_number(sheet, us);      row by row
  *
- * Names of columns are words of the JSON schema where it has them; a number's unit is in its name.
- * Texts are as they are, not as the screen cuts them.
+ * Columns have the names of the JSON schema if it has them; a number's unit is in its name. Texts
+ * are complete, not shortened as on the screen.
  */
 #ifndef CORE_BASE_SHEET_H
 #define CORE_BASE_SHEET_H
@@ -15,7 +15,7 @@
 
 typedef struct {
     const char *name;
-    bool number; /* its cells are numbers as JSON writes them */
+    bool number; /* its cells are JSON numbers */
 } SheetColumn;
 
 typedef struct {

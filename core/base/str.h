@@ -1,6 +1,6 @@
-/* str.h - text: Str is a view into somebody's bytes, Buf is text being made.
+/* str.h - text: Str is a view of bytes owned elsewhere, Buf is text being built.
  *
- * A Buf lives in an arena; its text is always NUL-terminated, so buf.s may be printed at any time.
+ * A Buf is in an arena; its text is always NUL-terminated, so buf.s may be printed at any time.
  */
 #ifndef CORE_BASE_STR_H
 #define CORE_BASE_STR_H
@@ -33,18 +33,18 @@ bool str_starts(Str text, Str head);
 bool str_ends(Str text, Str tail);
 int64_t str_find(Str text, Str part); /* first place, or -1 */
 Str str_trim(Str text);
-/* The part before the separator, or all; *rest is what stands behind it. */
+/* The part before the separator, or all; *rest becomes what follows it. */
 Str str_take(Str *rest, char separator);
-bool str_has_word(Str words, Str word);  /* words with blanks between */
+bool str_has_word(Str words, Str word);  /* words separated by blanks */
 bool str_to_int(Str text, int64_t *out); /* decimal, optional sign, whole text, no overflow */
 
 /* The glob of policies: `*` is any run of characters, dots too; `?` one; `{a,b}` one of; the rest
  * itself. */
 bool str_glob(Str pattern, Str text);
 
-/* The code point that text opens with, and its bytes; 0: it opens with none, or is empty. */
+/* The code point at the start of text; returns its bytes, 0 if there is none. */
 size_t str_rune(Str text, uint32_t *rune);
-/* Takes one off the front of a text that is not empty; a byte that begins none is itself. */
+/* Takes one code point off a text that is not empty; an invalid byte stands for itself. */
 uint32_t str_take_rune(Str *text);
 
 /* Writes one as UTF-8; the bytes written. */
@@ -66,7 +66,7 @@ void buf_add(Buf *buf, Str text);
 void buf_puts(Buf *buf, const char *text);
 void buf_putc(Buf *buf, char c);
 void buf_put_rune(Buf *buf, uint32_t rune);
-void buf_blanks(Buf *buf, int n);        /* that many, below 0 none */
+void buf_blanks(Buf *buf, int n);        /* n of them; none if n is negative */
 void buf_put_quoted(Buf *buf, Str text); /* in single quotes, one word of a shell */
 void buf_printf(Buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(Buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));

@@ -23,7 +23,7 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
-/* The same for an array that nobody else points into: a large old block is given back. */
+/* The same for an array that nothing else points into: a large old block is freed. */
 #define vec_push_own(arena, vec, ...)                                                              \
     do {                                                                                           \
         if ((vec)->n == (vec)->room)                                                               \
@@ -31,7 +31,7 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
-/* Such an array at its end: as large as it is. */
+/* Trims such an array to its final size. */
 #define vec_trim(arena, vec)                                                                       \
     do {                                                                                           \
         (vec)->at = vec_cut((arena), (vec)->at, (vec)->n, &(vec)->room, sizeof *(vec)->at);        \

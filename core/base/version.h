@@ -1,4 +1,4 @@
-/* version.h - the program's own. */
+/* version.h - the version of the program. */
 #ifndef CORE_BASE_VERSION_H
 #define CORE_BASE_VERSION_H
 

@@ -1,8 +1,8 @@
-/* code.h - the plan as a file that its user runs next: a row for every format.
+/* code.h - the plan as a file that its user runs next: one row per format.
  *
  * Whatever a format cannot express of a sharding is a comment in the file and a note beside it; it
- * is never written wrongly. Names are those of the model's parameters and values; where a system
- * uses another form of them, the file has both. Writers for other systems are in their own rooms
+ * is never written wrongly. Names are those of the model's parameters and values; if a system uses
+ * another form of them, the file has both. Writers for other systems are in their own rooms
  * (core/base/peer.h). Drawings, reports and tables are rows of the same kind, in viz/export.c.
  */
 #ifndef CORE_CODE_CODE_H
@@ -12,7 +12,7 @@
 
 typedef struct ExportRequest ExportRequest; /* viz/export.h */
 
-/* What the user should know beside the file: what it does not say. */
+/* What the user should know that the file does not express. */
 typedef struct {
     Arena *arena;
     Vec(const char *) at;
@@ -21,11 +21,11 @@ typedef struct {
 void export_note(ExportNotes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef enum {
-    EXPORT_DRAWING, /* takes --kind */
-    EXPORT_REPORT,  /* takes a second plan to compare with */
-    EXPORT_TABLES,  /* takes --table */
+    EXPORT_DRAWING, /* accepts --kind */
+    EXPORT_REPORT,  /* accepts a second plan to compare with */
+    EXPORT_TABLES,  /* accepts --table */
     EXPORT_DATA,
-    EXPORT_CODE /* asked for with --to */
+    EXPORT_CODE /* selected by --to */
 } ExportGroup;
 
 /* Of a session's plan; appends to `out`. */
@@ -35,9 +35,9 @@ typedef struct ExportFormat {
     const char *name; /* "svg": the option --svg, or the SYSTEM of --to */
     const char *what; /* for help, a line */
     ExportGroup group;
-    bool binary;        /* no text: not for a terminal */
+    bool binary;        /* not text: not for a terminal */
     const char *ending; /* of files with it */
-    CodeFn *code;       /* NULL: `write` */
+    CodeFn *code;       /* NULL if `write` is set */
     bool (*write)(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
 } ExportFormat;
 

@@ -15,8 +15,8 @@ typedef struct {
 
 /* Items that one line would stand for. */
 typedef struct {
-    int n;         /* how many could */
-    int n_members; /* how many do */
+    int n;         /* how many could be folded */
+    int n_members; /* how many are */
     FoldLine line; /* of the first */
     LoopMember *member;
     int64_t *number; /* of the members, ascending; the items that have them */
@@ -32,8 +32,8 @@ typedef struct {
     int32_t *chosen; /* per item: class, -1 */
 } Folder;
 
-/* The next number of a name from *at on: without zeros in front, so that it is written as it is
- * read, and no part of an escape. */
+/* The next number of a name from *at on: without leading zeros, so that it is printed as it was,
+ * and not inside an escape. */
 static bool next_number(const char *name, size_t *at, size_t *n)
 {
     for (;;) {
@@ -52,7 +52,7 @@ static bool next_number(const char *name, size_t *at, size_t *n)
     }
 }
 
-/* The class of an item when the number at that place is left out. */
+/* The class of an item if the number at that place is left out. */
 static int32_t class_of(Folder *f, int32_t item, size_t at, size_t n)
 {
     const FoldItem *of = &f->item[item];
@@ -83,7 +83,7 @@ static int64_t number_at(const char *name, size_t at, size_t n)
     return number;
 }
 
-/* Of the numbers in a name the one that most others differ in. */
+/* Among the numbers in a name the one in which most others differ. */
 static void choose_classes(Folder *f)
 {
     for (int i = 0; i < f->n; i++) {
@@ -129,7 +129,7 @@ static void sort_class(Folder *f, Class *class)
     }
 }
 
-/* One alone is no loop, nor are two of one number. */
+/* A single item is not a loop, nor are two with one number. */
 static bool is_loop(const Class *class)
 {
     for (int i = 1; i < class->n_members; i++)
@@ -148,7 +148,7 @@ static void finish_classes(Folder *f)
 }
 
 typedef struct {
-    const Class *class; /* of its first line; NULL: no numbers */
+    const Class *class; /* of its first line; NULL without numbers */
     Vec(FoldLine) lines;
     Vec(const int32_t *) items;
 } LoopBuilder;

@@ -1,9 +1,9 @@
-/* fold.h - lines alike but for one number, as a loop over the numbers.
+/* fold.h - lines that differ in one number only, as a loop over the numbers.
  *
  *     h.0.ln.weight .. h.11.ln.weight, all with one `rest`: one line in a loop over 0 to 11,
- *     in which stand all lines that have just these numbers
+ *     which holds all lines with exactly these numbers
  *
- * What is in no loop is one that has no numbers, and stands first.
+ * Lines that are in no loop are in a first loop without numbers.
  */
 #ifndef CORE_CODE_FOLD_H
 #define CORE_CODE_FOLD_H
@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     int32_t item; /* the first of those it stands for */
-    size_t at, n; /* where in its name the number is: n digits */
+    size_t at, n; /* the place of the number in its name: n digits */
 } FoldLine;
 
 typedef struct {

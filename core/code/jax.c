@@ -30,7 +30,8 @@ static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
     }
 }
 
-/* Returns whether it says all; a dim that it cannot say is left to XLA where that is possible. */
+/* Returns whether it expresses everything; a dim that it cannot express is left to XLA if
+ * possible. */
 static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
 {
     bool says_all = true;

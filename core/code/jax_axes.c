@@ -48,7 +48,7 @@ static AtomSet all_borders(const Plan *plan, Arena *arena)
     return borders;
 }
 
-/* "tp_0", or with more of _ where the mesh has that name. */
+/* "tp_0", or with more underscores if the mesh has that name. */
 static const char *part_name(const Mesh *mesh, Arena *arena, const char *axis, int part)
 {
     const char *name = arena_printf(arena, "%s_%d", axis, part);

@@ -1,4 +1,4 @@
-/* lua.c - the plan as a policy: its decisions, and pins where those alone do not make it again. */
+/* lua.c - the plan as a policy: its decisions, and pins if those alone do not make it again. */
 #include "core/code/code.h"
 
 #include "core/propagate/propagators.h"
@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-/* A decision as its line, in which a mark stands for the inside of its first text in quotes. */
+/* A decision as its line, in which a mark replaces the inside of its first text in quotes. */
 typedef struct {
     const char *name, *before, *after;
     const char *origin;
@@ -29,7 +29,7 @@ typedef struct {
 
 /* ---- lines ---- */
 
-/* One line, whatever is in it. */
+/* One line, whatever it contains. */
 static void put_comment(Str text, Buf *out)
 {
     while (text.n > 0) {
@@ -175,7 +175,7 @@ static void put_body(const Lua *lua)
     buf_puts(lua->out, "    return graph\nend\n");
 }
 
-/* Operators and rules that the policy's file registers: a model's file has its own. */
+/* Operators and rules that the policy's file registers; a model's file has its own. */
 static int n_registered(const Session *session)
 {
     const char *policy = session->options.policy;
@@ -195,7 +195,7 @@ static void say_notes(const Lua *lua, const RepinDifference *difference, ExportN
 
     if (lua->pins.n_unsaid)
         export_note(notes,
-                    "%d decisions are such as no policy can say, or contradict others: they "
+                    "%d decisions cannot be written in a policy, or contradict others: they "
                     "are left out",
                     lua->pins.n_unsaid);
     if (lua->own)
@@ -205,8 +205,8 @@ static void say_notes(const Lua *lua, const RepinDifference *difference, ExportN
                     propagator->name, propagator->profile);
     if (!difference->same)
         export_note(notes,
-                    "this policy does not make the plan again: %d ops are cut otherwise, %d "
-                    "tensors lie otherwise, %d ops run elsewhere",
+                    "this policy does not make the plan again: %d ops are sharded differently, %d "
+                    "tensors are stored differently, %d ops run elsewhere",
                     difference->n_ops, difference->n_tensors, difference->n_moved);
     if (n_rules)
         export_note(notes,

@@ -28,7 +28,7 @@ static void put_rune(uint32_t rune, Buf *out)
         buf_printf(out, "\\U%08" PRIx32, rune);
 }
 
-/* `slash`: what a backslash is written as. */
+/* `slash`: how a backslash is written. */
 static void put(Str text, const char *slash, bool quotes, Buf *out)
 {
     while (text.n > 0) {

@@ -5,7 +5,7 @@
 
 enum { LOOPS_MAX = 4, DIGITS_OF_LAYER = 9 };
 
-/* An entry, and what of its key no loop around it has said. */
+/* An entry, and the part of its key that no loop around it gives. */
 typedef struct {
     const PythonEntry *entry;
     Str rest;
@@ -15,13 +15,13 @@ typedef struct {
 typedef struct {
     Str before, after;
     int64_t number;
-    int line, layer; /* layer: place in layers */
+    int line, layer; /* layer: index in layers */
 } LineNumber;
 
-/* The lines that have the same text before the same number. */
+/* The lines with the same text before the same number. */
 typedef struct {
     int first, n;   /* of `sorted` */
-    int run, run_n; /* the first of alike neighbours, and how many they are */
+    int run, run_n; /* the first of equal neighbours, and how many they are */
 } DictLayer;
 
 typedef struct {
@@ -38,10 +38,10 @@ typedef struct {
     const char *name;
     Buf *out;
     int indent;
-    bool open, made; /* between braces; the dict is there */
+    bool open, made; /* between braces; the dict exists already */
 } FoldWriter;
 
-/* ---- what is alike ---- */
+/* ---- what is equal ---- */
 
 static int compare_str(Str a, Str b)
 {
@@ -134,7 +134,7 @@ static DictFold fold_of(Arena *arena, const DictLine *lines, int n)
     return fold;
 }
 
-/* The alike layers that begin with this one save lines, and none of them is written yet. */
+/* The equal layers that begin with this one save lines, and none of them is written yet. */
 static bool is_worth(const DictFold *fold, const DictLayer *run)
 {
     if (run->run_n < 2 || (run->run_n - 1) * run->n < 3)

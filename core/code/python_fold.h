@@ -1,4 +1,4 @@
-/* python_fold.h - the entries of a Python dict, where what is alike in each layer is a loop.
+/* python_fold.h - the entries of a Python dict, with a loop over layers that are equal.
  *
  *     PARAMETERS = {
  *         "wte.weight": ((256, 64), (R, R)),
@@ -9,8 +9,8 @@
  *         }
  *
  * Layers are neighbours 0, 1, 2 .. by a number in the key whose entries differ in nothing but that
- * number, in the same order; loops may stand inside of loops. It is exact: the dict that Python
- * makes of the text has every entry, with its value, and no other.
+ * number, in the same order; loops may be nested. The result is exact: the dict that Python makes
+ * has every entry, with its value, and no other.
  */
 #ifndef CORE_CODE_PYTHON_FOLD_H
 #define CORE_CODE_PYTHON_FOLD_H
@@ -19,9 +19,9 @@
 #include "core/code/python.h"
 
 typedef struct {
-    Str key;             /* no two entries have the same */
+    Str key;             /* no two entries have the same key */
     const char *value;   /* Python; a new line is indented as the key is */
-    const char *comment; /* behind it, as python_comment() writes it; NULL */
+    const char *comment; /* after the entry, as python_comment() writes it; or NULL */
 } PythonEntry;
 
 typedef Vec(PythonEntry) PythonEntries;

@@ -1,6 +1,5 @@
-/* python_mesh.h - what modules of Python say of a mesh: which it is, its devices, and which parts
- * of it hold what.
- */
+/* python_mesh.h - a mesh in modules of Python: its shape, its devices, and the parts of it that
+ * hold values. */
 #ifndef CORE_CODE_PYTHON_MESH_H
 #define CORE_CODE_PYTHON_MESH_H
 
@@ -16,11 +15,11 @@ void python_mesh_axes(const Mesh *mesh, Buf *out);
 /* "range(8)", "[0, 2, 4]": the devices of a part, in its order. */
 void python_devices(const Mesh *mesh, SubMesh part, Buf *out);
 
-/* "pp=0" in quotes; nothing in them of the whole mesh. */
+/* "pp=0" in quotes; empty for the whole mesh. */
 void python_part_name(const Plan *plan, int part, Buf *out);
 
-/* Name by name the parts that hold it, where that is not the whole mesh alone: ("pp=0", "pp=1").
- * How many are on several. */
+/* For each name the parts that hold it, unless that is the whole mesh alone: ("pp=0", "pp=1").
+ * Returns how many are on several parts. */
 int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEntries *out);
 
 #endif

@@ -15,12 +15,12 @@ typedef struct {
     const Propagator *propagator; /* that makes `have` */
     Plan *have;
     Arena *arena, *kept; /* kept: of the propagation */
-    Arena *pinned[2];    /* what `have`, and the plan before it, point into */
+    Arena *pinned[2];    /* where `have`, and the plan before it, point to */
     int n_made;
     Propagation *propagation;
     Journal journal;
-    uint32_t *pinned_op, *pinned_tensor; /* dims that a decision pins, or must not */
-    AtomSet *cut_op, *cut_tensor, *store_tensor, *barred; /* axes that pins of it have */
+    uint32_t *pinned_op, *pinned_tensor; /* dims that a decision pins, or must not pin */
+    AtomSet *cut_op, *cut_tensor, *store_tensor, *barred; /* axes that pins of it use */
     bool *given_up;                                       /* per op */
     int n_unsaid;
 } Repin;
@@ -31,7 +31,7 @@ static bool repin_names_op(const Graph *graph, int32_t op)
     return graph_find_op(graph, str_from(op_name(graph, op))) == op;
 }
 
-/* ---- what a policy can say ---- */
+/* ---- what a policy can express ---- */
 
 static AtomSet *axes_beside(Repin *r, const Decision *decision)
 {
@@ -40,7 +40,7 @@ static AtomSet *axes_beside(Repin *r, const Decision *decision)
                                            : &r->cut_tensor[decision->place];
 }
 
-/* A policy is refused for a schedule that does not fit its stages. */
+/* A policy is refused if its schedule does not fit its stages. */
 static bool schedule_fits(const Plan *plan)
 {
     for (int i = 0; i < plan->findings.n; i++)
@@ -90,7 +90,7 @@ static bool add(Repin *r, const Decision *decision)
     return true;
 }
 
-/* Another propagator may not have done what was decided. */
+/* Another propagator may have ignored a decision. */
 static bool is_obeyed(const Repin *r, const Decision *decision)
 {
     if (r->want->propagator == r->propagator || !decision_pins_dim(decision->kind))
@@ -115,7 +115,7 @@ static void take_own(Repin *r)
     }
 }
 
-/* ---- the plan that follows ---- */
+/* ---- the resulting plan ---- */
 
 static void make(Repin *r)
 {
@@ -157,7 +157,7 @@ static bool tensor_differs(const Repin *r, int32_t tensor)
                            shardings_at(r->want->shardings, b));
 }
 
-/* ---- pinning what differs ---- */
+/* ---- pinning the differences ---- */
 
 static Decision pin_of(DecisionKind kind, int32_t place, int dim, const Cut *cut)
 {
@@ -166,7 +166,7 @@ static Decision pin_of(DecisionKind kind, int32_t place, int dim, const Cut *cut
     return pin;
 }
 
-/* The index dims in which the op differs; all, when that helped no more. */
+/* The index dims in which the op differs; all of them if that no longer helps. */
 static bool pin_op(Repin *r, int32_t op, bool all)
 {
     const OpCut *have = program_cut(r->have, op), *want = program_cut(r->want, op);
@@ -182,7 +182,7 @@ static bool pin_op(Repin *r, int32_t op, bool all)
     return added;
 }
 
-/* The first op that differs, with all that have its op space and its cut. */
+/* The first op that differs, with all ops of its op space and cut. */
 static bool pin_ops(Repin *r)
 {
     const Inferred *inferred = r->session->inferred;
@@ -204,7 +204,8 @@ static bool pin_ops(Repin *r)
     return added;
 }
 
-/* A parameter is stored so, what is given lies so; what is made is asked for so. */
+/* Pins the stored sharding of a parameter, the given sharding of an input, or the sharding that a
+ * made value has. */
 static bool pin_tensor(Repin *r, int32_t tensor)
 {
     const Sharding *want = plan_sharding(r->want, tensor);

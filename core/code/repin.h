@@ -1,8 +1,8 @@
-/* repin.h - decisions that make a plan again, by the default propagator and out of a policy.
+/* repin.h - decisions that make a plan again, with the default propagator and from a policy.
  *
- * Those that hold are tried first. Where they do not come to the same plan (another propagator made
- * it, or a policy cannot say one of them) ops and tensors that differ are pinned as they are in the
- * plan, in program order and all that are alike at once, until nothing differs.
+ * The decisions that hold are tried first. If they do not give the same plan (another propagator
+ * made it, or a policy cannot express one of them), ops and tensors that differ are pinned as they
+ * are in the plan, in program order and equal ones together, until nothing differs.
  */
 #ifndef CORE_CODE_REPIN_H
 #define CORE_CODE_REPIN_H
@@ -12,7 +12,8 @@
 typedef struct {
     int n, n_own; /* the first n_own are the plan's */
     const Decision *decision;
-    int n_unsaid; /* decisions of the plan that no policy can say, or not together */
+    int n_unsaid; /* decisions of the plan that no policy can express, or that contradict each other
+                   */
 } Repinned;
 
 Repinned repin(const Session *session, Arena *arena);
@@ -21,9 +22,9 @@ Repinned repin(const Session *session, Arena *arena);
 Repinned repin_own(const Session *session, Arena *arena);
 
 typedef struct {
-    int n_ops, n_tensors; /* that are cut, or lie, otherwise */
+    int n_ops, n_tensors; /* that are sharded, or stored, differently */
     int n_moved;          /* ops on other devices, or of another stage */
-    bool same;            /* none, and it costs the same */
+    bool same;            /* nothing differs, and the costs are equal */
 } RepinDifference;
 
 /* What the propagator makes of these decisions, beside the plan. */

@@ -17,7 +17,7 @@ static const char *wanted_name(const Session *session, Arena *arena, int32_t ten
     return finds ? label : tensor_name(session->graph, tensor);
 }
 
-/* Another has the name: its own, or that with a number. */
+/* Another value has that name: as its own, or with a number. */
 static const char *free_name(const Session *session, Intern *taken, Arena *arena, int32_t tensor)
 {
     const char *name = wanted_name(session, arena, tensor),

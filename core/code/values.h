@@ -1,7 +1,8 @@
-/* values.h - what a plan says something of, for exports as code: parameters, inputs, outputs and
- * what ops make, each under a name that nothing else has.
+/* values.h - the values that exports as code name: parameters, inputs, outputs and results of ops,
+ * each under a unique name.
  *
- * A name is what people call the value (core/summary/label.h); its own where that is another's.
+ * A name is what people call the value (core/summary/label.h); its own name if another value has
+ * that.
  */
 #ifndef CORE_CODE_VALUES_H
 #define CORE_CODE_VALUES_H
@@ -11,20 +12,20 @@
 typedef struct {
     int n_parameters, n_made;
     const int32_t *parameter; /* read by the program, or an output; in the file's order */
-    const int32_t *made;      /* in program order; known ones are left out */
-    const char **name;        /* per tensor; NULL: of no known shape */
+    const int32_t *made;      /* in program order; without known constants */
+    const char **name;        /* per tensor; NULL if its shape is unknown */
 } Values;
 
 Values values_of(const Session *session, Arena *arena);
 
-/* The parts of the mesh where a value lies: places in plan->submeshes, ascending. */
+/* The parts of the mesh that hold a value: indices into plan->submeshes, ascending. */
 int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
 
-/* How all that read it need it; -1: nobody does, or they differ. */
+/* The sharding that all its readers need; -1 if nobody reads it, or if they differ. */
 int32_t values_read_as(const Session *session, int32_t tensor);
 
-/* How many of the first atoms that cut a dim cut it evenly and in one piece: each rank's part lies
- * in what they alone leave it. By whole runs of an axis, since those are chunked at once. */
+/* How many of the first atoms that shard a dim do so evenly and in one piece: each rank's part is
+ * within what they alone leave it. By whole runs of an axis, since those are chunked at once. */
 int values_even_atoms(const Cut *cut, const Mesh *mesh);
 
 #endif

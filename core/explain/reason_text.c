@@ -146,7 +146,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     if (n == 0) {
         buf_printf(out, "dim %d  ", dim);
         cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_puts(out, "  cut so by the method itself: no pin leads there\n");
+        buf_puts(out, "  sharded by the propagator itself: no pin leads there\n");
     }
     arena_free(scratch);
 }

@@ -133,7 +133,7 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         buf_printf(out, "%s takes no part in propagation", index);
         break;
     case STOP_REDUCE:
-        buf_printf(out, "the op sums over %s, and adding up would move more than gathering", index);
+        buf_printf(out, "the op sums over %s, and reducing would move more than gathering", index);
         break;
     case STOP_PARAMETER:
         buf_puts(out, "only pinned dims of parameters and constants propagate");
@@ -277,7 +277,7 @@ void why_not_format(const Plan *plan, int32_t tensor, int dim, int axis, Buf *ou
     } else if (plan->mesh->axes[axis].size == 1) {
         buf_puts(out, "  ");
         mesh_put_axis(plan->mesh, axis, out);
-        buf_puts(out, " has size 1: it cuts nothing\n");
+        buf_puts(out, " has size 1: it shards nothing\n");
     } else {
         if (answer.partial) {
             buf_puts(out, "it is partial over ");

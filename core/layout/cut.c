@@ -38,8 +38,8 @@ static int run_end(const Digit *digit, int first, const Mesh *mesh)
     return end;
 }
 
-/* The most atoms, at most k, that make a coarser layout when the rest is left away: a run of one
- * axis is chunked at once, so an uneven one cannot be left in its middle. */
+/* The most atoms, at most k, that make a coarser layout if the rest is dropped: a run of one axis
+ * is chunked at once, so an uneven one cannot be split. */
 static int prefix_length(const Digit *digit, int k, const Mesh *mesh)
 {
     for (int first = 0; first < k;) {
@@ -66,7 +66,7 @@ static AtomSet digit_atoms(const Digit *digit)
     return set;
 }
 
-/* True, with the merged digit in *major, when (major)(minor) is one digit's layout. */
+/* Returns true, with the merged digit in *major, if (major)(minor) is one digit's layout. */
 static bool merge(Digit *major, const Digit *minor, const Mesh *mesh)
 {
     int64_t parts = atoms_product(major, 0, major->n, mesh);
@@ -89,7 +89,7 @@ static bool merge(Digit *major, const Digit *minor, const Mesh *mesh)
     return true;
 }
 
-/* Canonical form of work. False when it takes more than DIGITS_MAX digits. */
+/* Puts the digits in canonical form. Returns false if that needs more than DIGITS_MAX digits. */
 static bool canonical(const DigitList *work, const Mesh *mesh, Cut *out)
 {
     DigitList merged = {0};
@@ -242,7 +242,7 @@ bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, c
     return true;
 }
 
-/* What is left of a list is the same of every block. */
+/* The same part of the list remains in every block. */
 static Cut blocks_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
 {
     const Digit *first = &cut->digit[0];
@@ -277,8 +277,8 @@ Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh)
     return out;
 }
 
-/* Splits digit at a border: `need` of it is the major part. Atoms that fit neither part are left
- * away and returned. */
+/* Splits digit at a border: `need` of it is the major part. Atoms that fit neither part are
+ * dropped and returned. */
 static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, Digit *major,
                            Digit *minor)
 {
@@ -299,14 +299,14 @@ static AtomSet digit_split(const Digit *digit, int64_t need, const Mesh *mesh, D
     return all & ~digit_atoms(major) & ~digit_atoms(minor);
 }
 
-/* Two cuts of one size, digit by digit from the major end: the larger digit is split at the
+/* Pairs up the digits of two cuts of one size from the major end: the larger digit is split at the
  * smaller's border, so that both have the same size. */
 typedef struct {
     Cut left, right;
-    int i, j; /* the next digits; both at their ends: all was seen */
+    int i, j; /* the next digits; at both ends when done */
 } DigitPairs;
 
-/* False at the end, and where digits do not nest. */
+/* Returns false at the end, and if digits do not nest. */
 static bool walk_next(DigitPairs *walk, const Mesh *mesh, Digit *x, Digit *y)
 {
     if (walk->i == walk->left.n || walk->j == walk->right.n)
@@ -337,7 +337,7 @@ static bool walk_ended(const DigitPairs *walk)
     return walk->i == walk->left.n && walk->j == walk->right.n;
 }
 
-/* True when dropping atoms of `fine` leaves `coarse`, which is of the same size. */
+/* Returns true if dropping atoms of `fine` gives `coarse`, which has the same size. */
 static bool digit_refines(const Digit *fine, const Digit *coarse, const Mesh *mesh)
 {
     return fine->n >= coarse->n && memcmp(fine->atom, coarse->atom, coarse->n) == 0 &&
@@ -385,7 +385,7 @@ static bool join_digits(const Cut *a, const Cut *b, const Mesh *mesh, DigitList 
     return walk_ended(&walk);
 }
 
-/* Some atom stands in it twice, in one digit or in two. */
+/* Some atom is in it twice, in one digit or in two. */
 static bool cuts_twice(const Cut *cut)
 {
     AtomSet seen = 0;

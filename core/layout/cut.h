@@ -31,14 +31,14 @@ enum { DIGITS_MAX = 6 };
 
 typedef struct {
     int64_t size;
-    uint8_t n, atom[ATOMS_MAX]; /* unused atoms are 0 */
-    bool block;                 /* of a list: all digits of the cut are */
+    uint8_t n, atom[ATOMS_MAX]; /* unused entries are 0 */
+    bool block;                 /* of a block list: then all digits of the cut are */
     uint8_t unused[2];
 } Digit;
 
 typedef struct {
-    int64_t n; /* digits; 0 only for a dim of size 1 or less: a whole dim of size s is one uncut
-                  digit */
+    int64_t n; /* number of digits; 0 only for a dim of size 1 or less: a whole dim of size s is one
+                  uncut digit */
     Digit digit[DIGITS_MAX];
 } Cut;
 
@@ -46,7 +46,8 @@ Cut cut_whole(int64_t size);
 bool cut_is_whole(const Cut *cut);
 AtomSet cut_atoms(const Cut *cut);
 AtomSet cuts_used(const Cut *cuts, int64_t n, int self); /* by all but `self`; -1: by all */
-int cut_list_atoms(const Cut *cut, uint8_t *atom); /* in the order they cut it, at most ATOMS_MAX */
+int cut_list_atoms(const Cut *cut, uint8_t *atom); /* in the order they shard it, at most ATOMS_MAX
+                                                    */
 int64_t cut_size(const Cut *cut);
 bool cut_equal(const Cut *a, const Cut *b);
 void cut_canonical(Cut *cut, const Mesh *mesh);
@@ -54,8 +55,8 @@ void cut_canonical(Cut *cut, const Mesh *mesh);
 /* Appends atoms to the minor end of a whole cut: the plain case `size/axes`. */
 Cut cut_by(int64_t size, const uint8_t *atom, int n, const Mesh *mesh);
 
-/* A list of n blocks, each cut by the atoms; canonical, so equal blocks come back as digits and
- * blocks that nothing cuts as a whole dim. False: more blocks than DIGITS_MAX. */
+/* A list of n blocks, each sharded by the atoms; canonical, so equal blocks come back as digits
+ * and unsharded blocks as a whole dim. Returns false if there are more blocks than DIGITS_MAX. */
 bool cut_blocks(const int64_t *sizes, int n, const uint8_t *atom, int n_atoms, const Mesh *mesh,
                 Cut *out);
 static inline bool cut_is_blocks(const Cut *cut)
@@ -63,31 +64,32 @@ static inline bool cut_is_blocks(const Cut *cut)
     return cut->n > 0 && cut->digit[0].block;
 }
 
-/* Without the atoms of `drop`: what is left is coarser. An atom after a dropped one in the same
- * digit is dropped with it (what is left would be another layout). */
+/* Without the atoms of `drop`: the result is coarser. An atom after a dropped one in the same
+ * digit is dropped with it, since the rest would be another layout. */
 Cut cut_without(const Cut *cut, AtomSet drop, const Mesh *mesh);
 
-/* True when `fine` is `coarse` cut further: each rank's part of fine lies in its part of coarse. */
+/* Returns true if `fine` is `coarse` sharded further: each rank's part of fine is within its part
+ * of coarse. */
 bool cut_refines(const Cut *fine, const Cut *coarse, const Mesh *mesh);
 
-/* The coarsest cut that refines both, when there is one: digits are split at each other's borders,
+/* The coarsest cut that refines both, if there is one: digits are split at each other's borders,
  * and digit by digit one list of atoms must be a prefix of the other. */
 bool cut_join(const Cut *a, const Cut *b, const Mesh *mesh, Cut *out);
 
-/* One tensor dim from the index dims it is the mixed radix of, major first. False when it takes
- * more than DIGITS_MAX digits. */
+/* One tensor dim from the index dims it is the mixed radix of, major first. Returns false if it
+ * needs more than DIGITS_MAX digits. */
 bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out);
 
-/* The inverse: splits a tensor dim's cut at the borders of index dims of these sizes. Atoms that do
- * not split stay out and are returned in *lost (the cuts given are then coarser). */
+/* The inverse: splits a tensor dim's cut at the borders of index dims of these sizes. Atoms that
+ * do not split are dropped and returned in *lost (the resulting cuts are then coarser). */
 void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cut *out,
                AtomSet *lost);
 
-/* What the rank at `position` owns of digit d: [lo, hi). */
+/* The interval of digit d that the rank at `position` holds: [lo, hi). */
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi);
 int64_t cut_local_size(const Cut *cut, const Mesh *mesh, int64_t position);
-bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* some rank owns less than rank 0 */
+bool cut_is_uneven(const Cut *cut, const Mesh *mesh); /* some rank holds less than rank 0 */
 
 /* "4096/tp", "(3)(768/tp)", "(4096|1024)/tp"; a dim of size 1 is "1". */
 void cut_format(const Cut *cut, const Mesh *mesh, Buf *out);

@@ -8,11 +8,11 @@
 /* Pieces and rows of an answer: what a line of JSON may hold. */
 enum { ANSWER_MAX = 1 << 20 };
 
-/* A request, read. Either rvd[0..n_dims+2) is given, or the mesh. */
+/* A parsed request: rvd[0..n_dims+2), or a mesh. */
 typedef struct {
     Shape shape;
     int64_t n_ranks;
-    const Mesh *mesh; /* NULL: rvd */
+    const Mesh *mesh; /* NULL if rvd is given */
     Placement placements[MESH_AXES_MAX];
     int order[MESH_AXES_MAX]; /* mesh axes in the order they are applied */
     int64_t rvd[DIMS_MAX + 2];
@@ -63,7 +63,7 @@ static bool read_rvd(const Json *list, LayoutRequest *request, Error *err)
     return true;
 }
 
-/* Refuses what would be too long an answer, before it is made. */
+/* Refuses a request whose answer would be too long, before making it. */
 static bool check_length(const LayoutRequest *request, Error *err)
 {
     int64_t n_pieces = 1;
@@ -129,7 +129,7 @@ static Json *runs_json(const Runs *runs)
     return list;
 }
 
-/* What a rank holds, added to the lists of all ranks; *local is its shape. */
+/* Adds what a rank holds to the lists of all ranks; *local is its shape. */
 static bool add_rank(Arena *arena, const LayoutRequest *request, int64_t rank, Json *answer,
                      Shape *local, Error *err)
 {

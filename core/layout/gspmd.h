@@ -15,8 +15,8 @@
 
 #include "core/layout/sharding.h"
 
-/* False, with the reason in *err, for what tiles cannot say: blocks of a dim, an uneven cut by
- * several axes, partial by another reduction than sum. Nothing is appended then. */
+/* Returns false, with the reason in *err, for what tiles cannot express: blocks of a dim, uneven
+ * sharding by several axes, partial by another reduction than sum. Nothing is appended then. */
 bool gspmd_format(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* json_read.h - what requests of the eval protocol have in common, read and checked.
+/* json_read.h - values that several requests of the eval protocol contain, read and checked.
  *
- * Every reader answers false with *err: ERROR_INVALID for what is not well formed, ERROR_RANK or
+ * Every reader returns false with *err: ERROR_INVALID for what is not well formed, ERROR_RANK or
  * ERROR_OUT_OF_RANGE for what does not fit. `what` names the value in the text.
  */
 #ifndef CORE_LAYOUT_JSON_READ_H
@@ -20,7 +20,7 @@ bool json_read_shape(const Json *list, Shape *out, Error *err);
 bool json_read_placements(const Json *list, const Mesh *mesh, int64_t n_dims, Placement *out,
                           Error *err);
 
-/* "f32" where absent. */
+/* "f32" if absent. */
 bool json_read_dtype(const Json *name, Dtype *out, Error *err);
 
 #endif

@@ -44,7 +44,8 @@ bool mesh_add_axis(Mesh *mesh, Arena *arena, Str name, int64_t size, Error *err)
     if (mesh->n_axes == MESH_AXES_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "a mesh has at most %d axes", MESH_AXES_MAX);
     if (!is_name(name))
-        return error_set(err, "'%.*s' is no name of an axis: letters, digits and _", STR_ARG(name));
+        return error_set(err, "'%.*s' is not a name for an axis: use letters, digits and _",
+                         STR_ARG(name));
     if (mesh_find_axis(mesh, name) >= 0)
         return error_kind(err, ERROR_DUPLICATE, "axis '%.*s' is in this mesh twice", STR_ARG(name));
     if (size < 1)
@@ -443,7 +444,7 @@ void mesh_format_set(const Mesh *mesh, AtomSet atoms, const char *between, Buf *
     mesh_format_atoms(mesh, atom, mesh_list_set(mesh, atoms, atom), between, out);
 }
 
-/* Appends atoms [from, from+n_new) unless one is there already: so a list never overflows. */
+/* Appends atoms [from, from+n_new) unless one is in the list already, so a list never overflows. */
 static bool append_atoms(const Mesh *mesh, int from, int n_new, uint8_t *atom, int *n, Error *err)
 {
     for (int i = from; i < from + n_new; i++) {

@@ -35,7 +35,7 @@ static bool scan_reduce(Scan *scan, ReduceOp *out)
         return false;
     if (reduce_from_name(name, out))
         return true;
-    error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is no reduction: sum avg max min prod any all",
+    error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is not a reduction: sum avg max min prod any all",
                STR_ARG(name));
     scan_blame(scan, name);
     return false;
@@ -98,7 +98,7 @@ bool placement_scan(Scan *scan, int64_t n_dims, Placement *out)
         return false;
     const PlacementWord *word = find_word(name);
     if (!word) {
-        error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is no placement", STR_ARG(name));
+        error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is not a placement", STR_ARG(name));
         scan_blame(scan, name);
         error_hint(scan->err, "R, S(dim), _S(dim,factor), IS(dim,blocks) or P(sum)");
         return false;
@@ -174,13 +174,13 @@ bool placements_runs(Arena *arena, const Placement *placements, const int *order
     return true;
 }
 
-/* ---- comparing an uneven cut with placements ---- */
+/* ---- comparing uneven sharding with placements ---- */
 
 enum { PIECES_COMPARED_MAX = 1 << 20 };
 
-/* The one uneven case that needs no comparing: nothing but the minor digit is uneven, and the axes
- * cut it whole and in mesh order. Each placement then splits blocks of equal size at their borders,
- * and chunks within them as the digit does. */
+/* The one uneven case that needs no comparison: nothing but the minor digit is uneven, and the
+ * axes shard it whole and in mesh order. Each placement then splits blocks of equal size at their
+ * borders, and chunks within them as the digit does. */
 static bool is_plain_uneven(const Cut *cut, const Mesh *mesh)
 {
     Cut major = *cut;
@@ -205,7 +205,7 @@ static bool runs_equal(const Runs *a, const Runs *b)
     return a->n == b->n && (a->n == 0 || memcmp(a->at, b->at, (size_t)a->n * sizeof *a->at) == 0);
 }
 
-/* Pieces that one rank's walk makes, at most. */
+/* Pieces that the comparison makes for one rank, at most. */
 static int64_t pieces_to_compare(const Cut *cut, const Placement *placements, const Mesh *mesh,
                                  int dim)
 {
@@ -216,7 +216,8 @@ static int64_t pieces_to_compare(const Cut *cut, const Placement *placements, co
     return n;
 }
 
-/* True when every rank holds the same elements, in the same order, by cut and by placements. */
+/* Returns true if every rank holds the same elements, in the same order, by cut and by placements.
+ */
 static bool compare_runs(Arena *arena, const Cut *cut, const Placement *placements,
                          const Mesh *mesh, int dim, Error *err)
 {
@@ -253,10 +254,10 @@ static bool check_uneven(const Cut *cut, const Placement *placements, const Mesh
     return same;
 }
 
-/* ---- the mixed radix that placements see ---- */
+/* ---- the mixed radix that placements split ---- */
 
-/* A dim, major first: the atoms of a digit, then the rest of it. `left` is what is still to be cut:
- * of an atom its size until it is applied. A hole is a part that a later axis must cut. */
+/* A dim, major first: the atoms of a digit, then the rest of it. `left` is what is still to be
+ * split: of an atom its size until it is applied. A hole is a part that a later axis must shard. */
 typedef struct {
     int64_t left;
     int64_t size; /* of the digit; rests only */
@@ -303,8 +304,8 @@ static bool split_axis(const Mesh *mesh, int axis, Error *err)
                       mesh->axes[axis].name);
 }
 
-/* Marks the atoms of axis, from element i on, as applied. False when they do not follow each other
- * in what is left to be cut. */
+/* Marks the atoms of axis, from element i on, as applied. Returns false if they are not next in
+ * what is left. */
 static bool apply_axis(Radix *radix, const MeshAxis *axis, int i)
 {
     for (int k = 0; k < axis->n_atoms; i++) {
@@ -325,7 +326,7 @@ static bool axis_placement(Radix *radix, bool even, const Mesh *mesh, int axis, 
                            Placement *out, Error *err)
 {
     *out = (Placement){.kind = PLACE_SHARD, .dim = dim, .factor = 1};
-    bool blocks = true; /* all that is left before the axis is digits that nobody cuts */
+    bool blocks = true; /* all that is left before the axis is unsharded digits */
     int i = 0;
     for (; i < radix->n && radix->at[i].atom != mesh->axes[axis].atom; i++) {
         const RadixElement *element = &radix->at[i];
@@ -353,7 +354,7 @@ static void make_room(Radix *radix, int i, int n)
     radix->n += n;
 }
 
-/* The first element from i on that something is left of; the last one when there is none. */
+/* The first element from i on that something is left of; the last one if there is none. */
 static int skip_done(const Radix *radix, int i)
 {
     while (i < radix->n - 1 && radix->at[i].left == 1)
@@ -361,7 +362,8 @@ static int skip_done(const Radix *radix, int i)
     return i;
 }
 
-/* True when the digit that ends in rest i is cut evenly, so that its rest may be split off. */
+/* Returns true if the digit that ends in rest i is sharded evenly, so that its rest may be split
+ * off. */
 static bool is_even_rest(const Radix *radix, int i, const Mesh *mesh)
 {
     int64_t size = radix->at[i].left;
@@ -371,8 +373,9 @@ static bool is_even_rest(const Radix *radix, int i, const Mesh *mesh)
     return size == radix->at[i].size;
 }
 
-/* Splits element i so that a part of `major` comes first, and returns the element after the border;
- * -1 when it cannot be. A rest that cannot be split keeps a hole for the axis that is to cut it. */
+/* Splits element i so that a part of `major` comes first, and returns the element after the
+ * border; -1 if that is impossible. A rest that cannot be split keeps a hole for the axis that is
+ * to shard it. */
 static int split_element(Radix *radix, int i, int64_t major, const Mesh *mesh)
 {
     RadixElement *element = &radix->at[i];
@@ -392,8 +395,8 @@ static int split_element(Radix *radix, int i, int64_t major, const Mesh *mesh)
     return i + 1;
 }
 
-/* The element before which what is left to be cut multiplies to factor; -1 when no border lies
- * there and none can be made. */
+/* The element before which what is left to be split multiplies to factor; -1 if there is no border
+ * and none can be made. */
 static int find_border(Radix *radix, int64_t factor, const Mesh *mesh)
 {
     int i = skip_done(radix, 0);
@@ -409,7 +412,7 @@ static int find_border(Radix *radix, int64_t factor, const Mesh *mesh)
     return i;
 }
 
-/* How many of the atoms [atom, end) multiply to `product`; 0 when none do. */
+/* How many of the atoms [atom, end) multiply to `product`; 0 if none do. */
 static int atoms_of_product(const Mesh *mesh, int atom, int end, int64_t product)
 {
     int64_t size = 1;
@@ -421,8 +424,8 @@ static int atoms_of_product(const Mesh *mesh, int atom, int end, int64_t product
     return 0;
 }
 
-/* Cuts from element i on by atoms [atom, end) of one axis. What they do not fit into evenly is cut
- * unevenly by all that are left; holes must be filled. */
+/* Shards from element i on by atoms [atom, end) of one axis. What they do not fit into evenly is
+ * sharded unevenly by all that are left; holes must be filled. */
 static bool cut_from(Radix *radix, int i, const Mesh *mesh, int atom, int end)
 {
     while (atom < end) {
@@ -448,7 +451,8 @@ static bool cut_from(Radix *radix, int i, const Mesh *mesh, int atom, int end)
     return true;
 }
 
-/* The digits of a radix that all axes have cut. False when a hole is left, or too many digits. */
+/* The digits of a radix that all axes were applied to. Returns false if a hole is left, or if
+ * there are too many digits. */
 static bool radix_cut(const Radix *radix, const Mesh *mesh, Cut *out)
 {
     Cut parts[ELEMENTS_MAX];

@@ -35,8 +35,8 @@ typedef struct {
     ReduceOp reduce; /* of partial */
 } Placement;
 
-/* Reads one, in either form; a negative dim counts from the end. ERROR_OUT_OF_RANGE: no such dim.
- */
+/* Reads one, in either form; a negative dim counts from the end. ERROR_OUT_OF_RANGE if there is no
+ * such dim. */
 bool placement_scan(Scan *scan, int64_t n_dims, Placement *out);
 void placement_format(const Placement *placement, bool long_form, Buf *out);
 
@@ -63,8 +63,8 @@ static inline bool placement_equal(const Placement *a, const Placement *b)
 bool placements_runs(Arena *arena, const Placement *placements, const int *order, const Mesh *mesh,
                      int dim, int64_t size, int64_t position, Runs *out, Error *err);
 
-/* Both ways; placements[] has one per mesh axis. False, with the reason, when the other form cannot
- * hold it. */
+/* Both directions; placements[] has one per mesh axis. Returns false, with the reason, if the
+ * other form cannot express it. */
 bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err);
 bool placements_sharding(const Placement *placements, const Shape *shape, const Mesh *mesh,
                          Sharding *out, Error *err);

@@ -11,8 +11,8 @@ Runs runs_whole(Arena *arena, int64_t size)
     return runs;
 }
 
-/* The intervals a rank owns of each digit. Digits from `n_outer` on are owned whole but for the
- * first of them, so that a choice of the outer ones is one run, `block` elements a step of it. */
+/* The intervals a rank holds of each digit. Digits from `n_outer` on are held whole except the
+ * first of them, so each choice of the outer ones is one run of `block` elements per step of it. */
 typedef struct {
     int n_outer;
     int64_t lo[DIGITS_MAX], hi[DIGITS_MAX], block;
@@ -67,7 +67,7 @@ int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position)
     return n;
 }
 
-/* The i-th choice of the outer digits, the minor one varying fastest, as a global index. */
+/* Choice i of the outer digits, the minor one varying fastest, as a global index. */
 static int64_t outer_start(const Cut *cut, const Intervals *own, int64_t stride, int64_t i)
 {
     int64_t start = 0;
@@ -161,7 +161,7 @@ static void append_run(Arena *arena, RunList *list, Run run)
         vec_push(arena, list, run);
 }
 
-/* Takes n elements onto the end of list; list NULL: away. */
+/* Moves n elements to the end of list; drops them if list is NULL. */
 static void cursor_take_all(Cursor *cursor, int64_t n, Arena *arena, RunList *list)
 {
     while (n > 0) {

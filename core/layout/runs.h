@@ -25,18 +25,18 @@ typedef struct {
 Runs runs_whole(Arena *arena, int64_t size);
 
 /* The runs of one dim on the rank at `position`, in local order, neighbours joined. They ascend
- * and are of one length, but for those of a block list. Ask cut_n_runs() first where a dim is too
- * large to be held: a dim of 2^40 may be as many runs. */
+ * and are of one length, except those of a block list. Call cut_n_runs() first if a dim may have
+ * too many: a dim of 2^40 may have as many runs. */
 Runs cut_runs(Arena *arena, const Cut *cut, const Mesh *mesh, int64_t position);
 int64_t cut_n_runs(const Cut *cut, const Mesh *mesh, int64_t position);
 
-/* The place of a global index in the local dim, or -1 when the rank does not hold it. On runs that
- * cut_runs() made; O(log n), of a block list O(blocks). */
+/* The local index of a global one, or -1 if the rank does not hold it. For runs made by
+ * cut_runs(); O(log n), O(blocks) for a block list. */
 int64_t runs_find(const Runs *runs, int64_t global);
 
-/* torch.chunk at two levels: what `in` holds is chunked into n_blocks, each block into n_parts, and
- * `out` is part `part` of every block, in order. A chunk is ceil(size/n) long, the last ones are
- * shorter or empty. False when it would be more than RUNS_MAX pieces. */
+/* torch.chunk at two levels: what `in` holds is chunked into n_blocks, each block into n_parts,
+ * and `out` is part `part` of every block, in order. A chunk is ceil(size/n) long, the last ones
+ * are shorter or empty. Returns false if it would be more than RUNS_MAX pieces. */
 bool runs_strided(Arena *arena, const Runs *in, int64_t n_blocks, int64_t n_parts, int64_t part,
                   Runs *out);
 

@@ -1,7 +1,8 @@
-/* sharding.h - how a tensor lies on the mesh: a cut per dim, and axes over which it is partial.
+/* sharding.h - how a tensor is sharded over the mesh: a cut per dim, and axes over which it is
+ * partial.
  *
- * Interned: equal ids are equal layouts. Five views, each parsed and printed (section 3 of the
- * design); a view that cannot hold a sharding says so instead of dropping something:
+ * Interned: equal ids are equal layouts. Five views, each parsed and printed; a view that cannot
+ * express a sharding returns an error instead of dropping something:
  *     VIEW_OURS           8/dp,4096,4096/tp        8/dp,(3)(768/tp)  Σtp (ASCII +tp), max(tp)
  *     VIEW_DIMS_MAPPING   [0,-1,1]  [[0,1],[]]     partial after it: [0,-1] {"1":"sum"}
  *     VIEW_PLACEMENTS     [S(0), P(sum)]           IS(1,3)  _S(d,f)
@@ -18,19 +19,19 @@
 typedef struct {
     int64_t n_dims;
     Cut dim[DIMS_MAX];
-    uint8_t partial[ATOMS_MAX]; /* per atom: a ReduceOp, REDUCE_NONE when not partial over it */
+    uint8_t partial[ATOMS_MAX]; /* per atom: a ReduceOp; REDUCE_NONE if not partial over it */
     uint8_t unused[4];
 } Sharding;
 
 typedef struct Shardings Shardings;
 
 Shardings *shardings_new(Arena *arena);
-int32_t shardings_put(Shardings *shardings, const Sharding *sharding); /* unused dims zeroed */
+int32_t shardings_put(Shardings *shardings, const Sharding *sharding); /* unused dims are zero */
 const Sharding *shardings_at(const Shardings *shardings, int32_t id);
 int32_t shardings_count(const Shardings *shardings);
 
 Sharding sharding_whole(const Shape *shape);         /* replicated */
-AtomSet sharding_atoms(const Sharding *sharding);    /* that cut a dim */
+AtomSet sharding_atoms(const Sharding *sharding);    /* that shard a dim */
 AtomSet sharding_partials(const Sharding *sharding); /* atoms it is partial over */
 Sharding sharding_without_partial(const Sharding *sharding);
 bool sharding_equal(const Sharding *a, const Sharding *b);
@@ -50,7 +51,8 @@ typedef enum {
 } ShardingView;
 
 const char *sharding_view_name(ShardingView view);
-/* False, with the reason in *err, when the view cannot hold it; nothing is appended then. */
+/* Returns false, with the reason in *err, if the view cannot express it; nothing is appended then.
+ */
 bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView view, Buf *out,
                      Error *err);
 /* Reads a sharding of a tensor of this shape in that view. VIEW_OURS reads ASCII marks too. */
@@ -59,8 +61,9 @@ bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, 
 /* " Σtp max(dp)": the partial axes as VIEW_OURS writes them; sum: the mark before axes to be
  * summed. */
 void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char *sum, Buf *out);
-/* The partial axes alone, `{"1":"sum"}`: dims_mapping's other half, that a
- * sharding_without_partial() prints without. False when only a part of an axis is partial. */
+/* The partial axes alone, `{"1":"sum"}`: the other half of dims_mapping, which
+ * sharding_without_partial() prints without it. Returns false if only a part of an axis is
+ * partial. */
 bool sharding_format_partial(const Sharding *sharding, const Mesh *mesh, Buf *out, Error *err);
 
 bool reduce_from_name(Str name, ReduceOp *out); /* "sum" .. "all", and "product" */

@@ -7,7 +7,7 @@ typedef struct {
     Scan scan;
     const Mesh *mesh;
     const Shape *shape;
-    AtomSet used; /* each atom cuts one digit, or is partial, once */
+    AtomSet used; /* each atom shards one digit, or is partial, once */
     Sharding *out;
 } ShardingReader;
 
@@ -18,7 +18,7 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
 } ReadAxes;
 
-/* Stamps an error that has no place yet. */
+/* Sets the place of an error that has none yet. */
 static bool blame(ShardingReader *reader, size_t at)
 {
     error_at(reader->scan.err, reader->scan.source, at);
@@ -60,8 +60,8 @@ static bool fail_rank(ShardingReader *reader, size_t at)
     return blame(reader, at);
 }
 
-/* Cuts dim d by a list. flat: the chunks are those of all axes at once, as Shardy and JAX have it,
- * which chunks of chunks are only where they are even. */
+/* Shards dim d by a list. flat: the chunks are those of all axes at once, as in Shardy and JAX;
+ * chunks of chunks equal them only if they are even. */
 static bool set_dim(ShardingReader *reader, int64_t d, const ReadAxes *list, bool flat)
 {
     if (d >= reader->shape->n_dims)
@@ -210,7 +210,7 @@ static bool read_mark(ShardingReader *reader)
     if (!scan_name(&reader->scan, &name))
         return false;
     if (!reduce_from_name(name, &reduce)) {
-        error_kind(reader->scan.err, ERROR_SYNTAX, "'%.*s' is no reduction", STR_ARG(name));
+        error_kind(reader->scan.err, ERROR_SYNTAX, "'%.*s' is not a reduction", STR_ARG(name));
         scan_blame(&reader->scan, name);
         return false;
     }
@@ -275,7 +275,7 @@ static bool read_mapping_partial(ShardingReader *reader)
             !scan_char(scan, ':') || !scan_char(scan, '"') || !scan_name(scan, &name))
             return false;
         if (!reduce_from_name(name, &reduce)) {
-            error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is no reduction", STR_ARG(name));
+            error_kind(scan->err, ERROR_SYNTAX, "'%.*s' is not a reduction", STR_ARG(name));
             scan_blame(scan, name);
             return false;
         }

@@ -36,7 +36,7 @@ static bool cannot_hold(Error *err, ShardingView view, const char *what)
     return error_kind(err, ERROR_UNSUPPORTED, "%s cannot say %s", view_names[view], what);
 }
 
-/* A dim in blocks, (3)(768/tp), is more than one digit. */
+/* A dim in blocks, (3)(768/tp), has more than one digit. */
 static bool has_blocks(const Cut *cut)
 {
     return cut->n > 1;
@@ -49,7 +49,8 @@ static const Digit *only_digit(const Cut *cut)
     return cut->n > 0 ? &cut->digit[0] : &one;
 }
 
-/* True when chunks of chunks are the chunks of all axes at once: what Shardy and JAX mean. */
+/* Returns true if chunks of chunks are the chunks of all axes at once, which Shardy and JAX mean.
+ */
 static bool is_flat(const Cut *cut, const Mesh *mesh)
 {
     const Digit *digit = only_digit(cut);
@@ -58,7 +59,7 @@ static bool is_flat(const Cut *cut, const Mesh *mesh)
            mesh_atoms_run(mesh, digit->atom, digit->n, &size) == digit->n;
 }
 
-/* Calls it a failure of the view unless every axis that cuts or is partial does so whole. */
+/* Fails unless every axis that shards or is partial does so whole. */
 static bool check_whole_axes(const uint8_t *atom, int n, const Mesh *mesh, ShardingView view,
                              Error *err)
 {

@@ -1,7 +1,7 @@
-/* builder.h - the columns of a graph while they grow: what graph.c fills and seal.c closes.
+/* builder.h - the columns of a graph while they grow: graph.c fills them and seal.c closes them.
  *
- * Faults found while adding are kept in `problem` (the first one) and given by graph_seal(), so
- * that adding needs no error handling. From the first fault on nothing is added any more.
+ * Faults found while adding are kept in `problem` (the first one) and reported by graph_seal(), so
+ * that adding needs no error handling. After the first fault nothing is added any more.
  */
 #ifndef CORE_MODEL_BUILDER_H
 #define CORE_MODEL_BUILDER_H
@@ -25,7 +25,8 @@ struct GraphBuilder {
     bool has_new;             /* tensors of inner graphs, which are not in tensor_of_name yet */
     Intern *list_keys;        /* of lists without tensors and graphs */
     Vec(int32_t) list_of_key; /* key id -> list id */
-    int32_t nowhere;          /* 1 + place in data of what has no bytes and no file; 0: none */
+    int32_t nowhere;          /* 1 + index in data of elements without bytes and without a file; 0
+                                 if none */
     Intern *dims_keys;
     Vec(int32_t) dims_of_key; /* key id -> place in declared */
     Buf key;                  /* scratch */

@@ -71,11 +71,11 @@ bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *ou
     case DATA_VARINTS:
         return read_varints(data->bytes, dtype, n_elements, out, err);
     case DATA_STRINGS:
-        return error_kind(err, ERROR_DTYPE, "texts are not computed on");
+        return error_kind(err, ERROR_DTYPE, "strings cannot be computed with");
     case DATA_ABSENT:
         error_kind(err, ERROR_UNREADABLE, "the elements are not in the model file");
         if (data->location)
-            error_hint(err, "they belong into the file '%s' beside it", data->location);
+            error_hint(err, "they belong in the file '%s' beside it", data->location);
         return false;
     }
     return false;

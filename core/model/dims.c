@@ -6,7 +6,7 @@ static Str cut_comment(Str line)
     return hash ? (Str){line.s, (size_t)(hash - line.s)} : line;
 }
 
-/* Takes what stands before the first `end` off the front of text; all of it when there is none. */
+/* Removes the text before the first `end` from the front of text; all of it if there is none. */
 static Str take_until(Str *text, char end)
 {
     const char *at = text->n > 0 ? memchr(text->s, end, text->n) : NULL;

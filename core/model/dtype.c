@@ -35,7 +35,7 @@ Dtype dtype_from_name(Str name)
     return DT_NONE;
 }
 
-/* What the elements of each type are; the types of one group are alike to all rules. */
+/* The kind of elements of each type; rules treat the types of one group alike. */
 typedef enum { GROUP_OTHER, GROUP_FLOAT, GROUP_INT } DtypeGroup;
 
 static DtypeGroup group_of(Dtype dtype)

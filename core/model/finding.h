@@ -15,9 +15,9 @@ typedef struct {
     Level level;
     const char *code; /* a fixed word: "uneven", "no-rule", "conflict", "pattern-matched-nothing" */
     const char *text; /* one line, names the op or tensor and the numbers */
-    const char *hint; /* what to do; "" when there is nothing to say */
-    const char *file; /* of the script that it is about; NULL when none */
-    int line, column; /* from 1; 0: not known */
+    const char *hint; /* what to do; "" if there is nothing to do */
+    const char *file; /* of the script that it is about; or NULL */
+    int line, column; /* from 1; 0 if not known */
     int32_t op, tensor; /* ids in the graph, or -1 */
 } Finding;
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* More of anything than this is a fault: sums of counts then fit an int. */
+/* More of anything is a fault, so that sums of counts fit an int. */
 enum { ITEMS_MAX = 1 << 28 };
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file)
@@ -47,7 +47,7 @@ static const char *text_of(const GraphBuilder *builder, int32_t name)
     return names_text(builder->graph->names, name);
 }
 
-/* True from the first fault on; too many items are one. */
+/* True after the first fault, or if there are too many items, which is one. */
 static bool is_stopped(GraphBuilder *builder)
 {
     if (builder->ops.n > ITEMS_MAX || builder->tensors.n > ITEMS_MAX ||
@@ -116,7 +116,7 @@ static bool has_maker(const GraphTensor *tensor)
     return tensor->maker >= 0 || tensor->kind != TENSOR_MADE;
 }
 
-/* True when the graph tensor may be changed: it has a name, and nothing has failed before. */
+/* Returns true if the graph tensor may be changed: it has a name, and nothing has failed before. */
 static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
 {
     if (is_stopped(builder))
@@ -124,7 +124,7 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
     return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
 }
 
-/* Where these dims stand in the column; equal ones stand there once. */
+/* The index of these dims in the column; equal dims are stored once. */
 static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
 {
     Arena *arena = builder->graph->arena;
@@ -183,7 +183,7 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
     declare(builder, tensor, dtype, dims, n_dims);
 }
 
-/* All that are nowhere share a place. */
+/* All tensors without elements share an index. */
 static int32_t place_of_data(GraphBuilder *builder, const TensorData *data)
 {
     bool nowhere = data->form == DATA_ABSENT && data->bytes.n == 0 && !data->location;
@@ -338,7 +338,7 @@ static void key_text(Buf *key, Str text)
     buf_add(key, text);
 }
 
-/* Appends what makes the attribute equal to another; false when nothing does. */
+/* Appends the bytes that identify the attribute; returns false if nothing does. */
 static bool attr_key(const Attr *attr, Buf *key)
 {
     const int32_t head[] = {attr->name, attr->type, attr->n};
@@ -445,7 +445,7 @@ int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n
     return builder->list_of_key.at[key];
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 const char *op_name(const Graph *graph, int32_t op)
 {

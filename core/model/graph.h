@@ -21,18 +21,18 @@
 
 typedef struct Graph Graph;
 
-/* How the elements of a constant lie in its bytes. */
+/* How the elements of a constant are encoded in its bytes. */
 typedef enum {
     DATA_RAW,     /* little-endian elements; f32 from float_data too */
     DATA_VARINTS, /* int32_data, int64_data, uint64_data: packed varints */
-    DATA_STRINGS, /* string_data: never computed on */
-    DATA_ABSENT   /* external, and its file is not there (or not opened yet) */
+    DATA_STRINGS, /* string_data: no op computes with it */
+    DATA_ABSENT   /* external, and its file does not exist (or is not opened yet) */
 } DataForm;
 
 typedef struct {
     DataForm form;
-    Str bytes;            /* of weights in the mapped file; {NULL,0} when absent */
-    const char *location; /* external data: path as in the file, NULL when inline */
+    Str bytes;            /* of weights in the mapped file; {NULL,0} if absent */
+    const char *location; /* external data: path as in the file; NULL if inline */
     int64_t offset, length;
 } TensorData;
 
@@ -41,22 +41,22 @@ typedef enum { TENSOR_INPUT, TENSOR_INITIALIZER, TENSOR_MADE } TensorKind;
 /* A dim as the file declares it. */
 typedef struct {
     int64_t size; /* -1: free */
-    int32_t name; /* Names id of a free dim's name, 0 when it has none */
+    int32_t name; /* Names id of a free dim's name, 0 if it has none */
 } DeclaredDim;
 
 typedef struct {
     int32_t name;
     int32_t maker;    /* op, or -1 */
-    int32_t declared; /* first place in graph->declared, or -1: shape not declared */
-    int32_t data;     /* place in graph->data, or -1 */
-    int32_t use;      /* first place in graph->uses; the next tensor's `use` ends the run */
+    int32_t declared; /* first index in graph->declared, or -1 if no shape is declared */
+    int32_t data;     /* index in graph->data, or -1 */
+    int32_t use;      /* first index in graph->uses; the next tensor's `use` ends the run */
     uint8_t n_declared;
-    uint8_t dtype;     /* Dtype as declared; DT_NONE: inferred */
+    uint8_t dtype;     /* Dtype as declared; DT_NONE if it is to be inferred */
     uint8_t kind;      /* TensorKind */
     bool output : 1;   /* of the graph */
-    bool sequence : 1; /* declared as a sequence, or an optional one: dtype and shape are its
-                          elements' */
-    bool optional : 1; /* declared as an optional: dtype and shape are what it may hold */
+    bool sequence : 1; /* declared as a sequence, or an optional one: dtype and shape are those of
+                          its elements */
+    bool optional : 1; /* declared as an optional: dtype and shape are those of its contents */
 } GraphTensor;
 
 typedef enum {
@@ -87,9 +87,9 @@ typedef struct {
     };
 } Attr;
 
-/* Attributes of an op; equal lists (but for tensors and graphs) are one list with one id. The list
- * also says by which opset the op is read, where that is not the graph's: local functions have
- * their own. */
+/* Attributes of an op; equal lists (except those with tensors or graphs) are one list with one id.
+ * The list also has the opset by which the op is read, if that is not the graph's: local functions
+ * have their own. */
 typedef struct {
     int n;
     int32_t opset; /* 0: the graph's */
@@ -103,33 +103,34 @@ typedef struct {
     uint16_t n_inputs, n_outputs;
 } GraphOp;
 
-/* The ops of a branch of an If, or of the body of a Loop or Scan, are ops of the one flat graph, in
- * a row: [first, end). A branch is taken when `of` is true, or when it is false. A body runs once
- * per iteration: what it carries enters by an op LoopCarry, and is `next` in the next iteration.
- *     Loop   as long as `next` of its first carry, the condition, is true; `of`: at most so often
+/* The ops of a branch of an If, or of the body of a Loop or Scan, are ops of the one flat graph,
+ * in a row: [first, end). A branch is taken if `of` is true, or if it is false. A body runs once
+ * per iteration: a carried value enters by an op LoopCarry, and is `next` in the next iteration.
+ *     Loop   as long as `next` of its first carry, the condition, is true; at most `of` times
  *     Scan   once per element of dim `dim` of the tensor `of`
- * Bodies are listed in program order, a body before those inside it. */
+ * Bodies are listed in program order, a body before those inside it.
+ */
 typedef enum { BODY_THEN, BODY_ELSE, BODY_LOOP, BODY_SCAN } BodyKind;
 typedef struct {
     int32_t first, end; /* ops */
-    int32_t of;         /* tensor, -1: none */
+    int32_t of;         /* tensor; -1 if none */
     int32_t carry;      /* first place in graph->carries */
     int32_t n_carries;
     uint8_t kind; /* BodyKind */
     int8_t dim;
 } GraphBody;
 typedef struct {
-    int32_t in, next; /* tensors: as an iteration finds it, as it leaves it */
+    int32_t in, next; /* tensors: as an iteration reads it, as it leaves it */
 } GraphCarry;
 
 struct Graph {
-    Arena *arena; /* everything below lives here */
+    Arena *arena; /* everything below is allocated here */
     Names *names;
     Shapes *shapes;
     int n_ops, n_tensors, n_operands, n_inputs, n_outputs;
     GraphOp *ops;
     GraphTensor *tensors;
-    int32_t *operands; /* tensor ids; -1 is an absent optional operand */
+    int32_t *operands; /* tensor ids; -1 for an absent optional operand */
     int32_t *uses;     /* ops */
     DeclaredDim *declared;
     TensorData *data;
@@ -140,61 +141,63 @@ struct Graph {
     int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
     int64_t opset;             /* of ai.onnx; 0 for a made graph */
     int n_nodes;               /* of the file, before anything is folded */
-    const char *file;          /* as given, or a made name */
+    const char *file;          /* as given, or a made-up name */
     uint64_t hash;             /* of the file's size and its first 64 MiB; 0 for a made graph */
-    const char *script;        /* the file whose lines made the ops, and the line of each; NULL */
+    const char *script;        /* the file whose lines made the ops, and the line of each; or NULL
+                                */
     const int32_t *lines;
-    int32_t n_names;        /* names at sealing: the length of the next */
-    int32_t *owner_of_name; /* the tensor; -2 - op where no tensor has the name; -1: none */
-    int32_t *named_as;      /* ops whose name a tensor has that they do not make, by name */
+    int32_t n_names;        /* number of names at sealing: the length of the next */
+    int32_t *owner_of_name; /* the tensor; -2 - op if no tensor has the name; -1 if none */
+    int32_t *named_as;      /* ops whose name belongs to a tensor that they do not make, by name */
     int n_named_as;
 };
 
-/* ---- making (readers, Lua builders, benches) ---- */
+/* ---- building (readers, Lua builders, benches) ---- */
 typedef struct GraphBuilder GraphBuilder;
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
-/* Room for so many, where they are known: saves the memory that growing leaves behind. */
+/* Reserves room, if counts are known: saves the memory that growing leaves behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
-/* The tensor of that name, made (as TENSOR_MADE without a maker) on first mention; -1, an absent
- * operand, for the empty name. */
+/* The tensor of that name, created (as TENSOR_MADE without a maker) on first mention; -1, an
+ * absent operand, for the empty name. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
-/* A new tensor of an inner graph. It gets the name when the graph is sealed, or another one
- * where that is taken. */
+/* A new tensor of an inner graph. It gets the name when the graph is sealed, or another one if
+ * that is taken. */
 int32_t graph_new_tensor(GraphBuilder *builder, Str name);
 /* n_dims < 0: the shape is not declared. An initializer that is added as an input too stays one. */
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                      int n_dims);
-/* What a file says of a tensor that an op makes; it may be wrong, and may be absent. What it says
- * again of an input or an initializer is not looked at. */
+/* What a file declares of a tensor that an op makes; it may be wrong, and may be absent. Ignored
+ * for inputs and initializers. */
 void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                    int n_dims);
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
                            TensorData data);
 void graph_add_output(GraphBuilder *builder, int32_t tensor);
-/* Another name for a tensor that an op makes; the op keeps its own. False where it is taken,
- * or no op makes the tensor. */
+/* Another name for a tensor that an op makes; the op keeps its own. Returns false if it is taken,
+ * or if no op makes the tensor. */
 bool graph_rename(GraphBuilder *builder, int32_t tensor, Str name);
 const char *graph_builder_name(const GraphBuilder *builder, int32_t tensor);
-/* True, with the first fault in *err, when something that was added is wrong. */
+/* Returns true, with the first fault in *err, if something that was added is wrong. */
 bool graph_builder_fails(const GraphBuilder *builder, Error *err);
-/* Whether a tensor has that name; of those that graph_new_tensor() makes nothing is known yet. */
+/* Returns whether a tensor has that name; tensors of graph_new_tensor() have none yet. */
 bool graph_has_tensor(const GraphBuilder *builder, Str name);
-/* The tensor is declared as a sequence, or as an optional. */
+/* Declares the tensor as a sequence, or as an optional. */
 void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optional);
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
 int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
 int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
-/* A body whose ops are added, from `first` on: before its carries, after the bodies inside it. */
+/* A body whose ops are added, from `first` on: called before its carries, after the bodies inside
+ * it. */
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries);
-/* Orders, numbers uses, checks. NULL: a cycle, a tensor nobody makes, one made twice, too many of
- * anything; *err names it. The builder is of no use afterwards. */
+/* Orders the ops, lists uses, checks. Returns NULL on a cycle, a tensor without a maker or with
+ * two, or too many of anything; *err names it. The builder must not be used afterwards. */
 Graph *graph_seal(GraphBuilder *builder, Error *err);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 static inline const int32_t *op_inputs(const Graph *graph, int32_t op)
 {
     return graph->operands + graph->ops[op].input;
@@ -217,17 +220,17 @@ static inline int tensor_n_uses(const Graph *graph, int32_t tensor)
 }
 
 const char *op_name(const Graph *graph, int32_t op);
-const char *op_path(const Graph *graph, int32_t op); /* "" when it has none */
+const char *op_path(const Graph *graph, int32_t op); /* "" if it has none */
 const char *op_path_or_name(const Graph *graph, int32_t op);
 const char *op_operator(const Graph *graph, int32_t op);
 const char *tensor_name(const Graph *graph, int32_t tensor);
-/* One more than the last place in graph->operands that is an input of an op. */
+/* One more than the last index in graph->operands that is an input of an op. */
 int32_t graph_n_input_places(const Graph *graph);
 
-int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 when there is none */
+int32_t graph_find_tensor(const Graph *graph, Str name); /* -1 if there is none */
 int32_t graph_find_op(const Graph *graph, Str name);
 
-const Attr *op_attr(const Graph *graph, int32_t op, const char *name); /* NULL when absent */
+const Attr *op_attr(const Graph *graph, int32_t op, const char *name); /* NULL if absent */
 int64_t op_opset(const Graph *graph, int32_t op);
 int64_t op_attr_int(const Graph *graph, int32_t op, const char *name, int64_t fallback);
 double op_attr_float(const Graph *graph, int32_t op, const char *name, double fallback);
@@ -239,14 +242,15 @@ typedef struct {
 } DimBinding;
 typedef Vec(DimBinding) DimBindings;
 
-/* Reads "k=v,..." onto the end of bindings (a later one wins). Sizes are 0 or more. */
+/* Reads "k=v,..." and appends to bindings (a later one wins). Sizes are 0 or more. */
 bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error *err);
 
-/* The size of a declared dim under the bindings; -1 when free and unbound. */
+/* The size of a declared dim under the bindings; -1 if free and unbound. */
 int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *bindings);
 
-/* Copies the elements of data, converted to host order, to out (n * sizeof element, types of less
- * than a byte one a byte). False when absent, short or of a form that cannot be read as dtype. */
+/* Copies the elements of data, in host byte order, to out (n * sizeof element; types of less than
+ * a byte take one byte each). Returns false if absent, short or of a form that cannot be read as
+ * dtype. */
 bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *out, Error *err);
 
 #endif

@@ -21,10 +21,10 @@
 #include "core/model/graph.h"
 
 typedef struct {
-    int32_t parent;      /* group, or -1: only for the root, group 0 */
+    int32_t parent;      /* group; -1 only for the root, group 0 */
     int32_t first, n;    /* its ops: order[first .. first+n) */
     int32_t child, next; /* first child group, next sibling; -1 */
-    int32_t fold;        /* first group of its fold; itself when it is that or stands alone */
+    int32_t fold;        /* first group of its fold; itself if it is that or is alone */
     int32_t fold_n;      /* members of the fold, on its first group; 1 alone */
     int32_t alike;       /* first group of its stretch */
     int32_t alike_n;     /* members of the stretch, on its first group: fold_n or more */
@@ -39,21 +39,22 @@ typedef struct {
     int n_groups, n_order;
     Group *groups;            /* those inside a group follow it */
     int32_t *order;           /* the shown ops, in outline order */
-    int32_t *group_of;        /* per op of the graph: its innermost group; -1 when not shown */
+    int32_t *group_of;        /* per op of the graph: its innermost group; -1 if not shown */
     const int32_t *signature; /* the caller's */
 } Groups;
 
 /* shown: n_shown ops in program order (host ops left out); signature: one int per op of the graph;
- * ops with equal signatures are equal (callers join op space and shardings into it); structure: the
+ * ops with equal signatures are equal (callers include op space and shardings); structure: the
  * same without shardings, equal where signatures are. The signatures must outlive the groups. */
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
                      const int32_t *signature, const int32_t *structure);
 
-/* Of two members of a stretch: how many ops from their start on have equal signatures; -1: all. */
+/* For two members of a stretch: how many ops from their start on have equal signatures; -1 if all.
+ */
 int32_t groups_difference(const Groups *groups, int32_t a, int32_t b);
 
-/* Member i of the fold or stretch that begins at `head`: as many groups lie inside each, so their
- * numbers rise evenly. */
+/* Member i of the fold or stretch that begins at `head`: all members contain equally many groups,
+ * so their numbers rise evenly. */
 static inline int32_t groups_member(const Groups *groups, int32_t head, int i)
 {
     return i == 0 ? head : head + i * (groups->groups[head].next - head);
@@ -62,7 +63,7 @@ static inline int32_t groups_member(const Groups *groups, int32_t head, int i)
 /* Inside of a group, at any depth. */
 bool groups_have_fold(const Groups *groups, int32_t group);
 
-/* Per op of the graph its counterpart in the first member of every fold it is in; itself when in
+/* Per op of the graph its counterpart in the first member of every fold it is in; itself if in
  * none. */
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);
 

@@ -1,18 +1,18 @@
-/* onnx.h - an ONNX file read off the wire format: mapped, not copied, weights untouched.
+/* onnx.h - an ONNX file read from the wire format: mapped, not copied, weights untouched.
  *
- * Reads ModelProto by field number (onnx.proto, IR 3 to 14); unknown fields are skipped, nesting is
- * limited, every length is checked against what is left. Initializers may be listed as inputs or
- * not. External data is located relative to the model file and refused when its path leaves that
- * folder; it is mapped on first use, and may be absent. The map lives as long as the graph: the
+ * Reads ModelProto by field number (onnx.proto, IR 3 to 14); unknown fields are skipped, nesting
+ * is limited, every length is checked against what is left. Initializers may be listed as inputs
+ * or not. External data is located relative to the model file and refused if its path leaves that
+ * folder; it is mapped on first use, and may be absent. The map is used as long as the graph: the
  * caller unmaps after freeing the arena.
  *
  * Local functions are inlined, the bodies of If, Loop, Scan and SequenceMap become ops of the same
- * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and lie below its
- * path. A function that calls itself is refused. If gives one op per output, `If(condition, then,
- * else)`; a Loop or Scan ops LoopIndex, LoopCarry, LoopSlice before its body and, after it, one op
- * LoopResult (initial, next) per carried value and LoopStack per other output: of a Loop (one
- * iteration's, how often at most, goes on, -, begins), of a Scan (one's, -, -, what is scanned). A
- * node whose body does not fit it stays one op.
+ * graph (GraphBody in graph.h); their ops are named after the node, "If_3/Add_1", and are below
+ * its path. A function that calls itself is refused. If becomes one op per output, `If(condition,
+ * then, else)`; a Loop or Scan ops LoopIndex, LoopCarry, LoopSlice before its body and, after it,
+ * one op LoopResult (initial, next) per carried value and LoopStack per other output: of a Loop
+ * (one iteration's, the most iterations, goes on, -, begins), of a Scan (one's, -, -, what is
+ * scanned). A node whose body does not fit it stays one op.
  *
  * Module paths: the last module in a node's metadata `pkg.torch.onnx.name_scopes`, else its name.
  */
@@ -22,11 +22,11 @@
 #include "core/base/progress.h"
 #include "core/model/graph.h"
 
-/* Operators that somebody has rules for: a local function of such a name is not inlined. */
+/* Operators that have rules of their own: a local function of such a name is not inlined. */
 typedef struct {
-    bool (*has)(const void *context, Str operator); /* NULL: none */
+    bool (*has)(const void *context, Str operator); /* NULL if there are none */
     const void *context;
-    Progress *progress; /* bytes of the file, and its first ops as lines; NULL */
+    Progress *progress; /* bytes of the file, and its first ops as lines; or NULL */
 } OnnxKeep;
 
 /* NULL with ERROR_UNREADABLE on anything missing, truncated or hostile. */
@@ -38,12 +38,13 @@ Graph *onnx_read(Arena *arena, const char *file, Str bytes, Error *err);
 Graph *onnx_open_keeping(Arena *arena, const char *path, OnnxKeep keep, FileMap *map, Error *err);
 Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep keep, Error *err);
 
-/* The elements of an external tensor: maps `location` beside graph->file. False when absent. */
+/* The elements of an external tensor: maps `location` beside graph->file. Returns false if absent.
+ */
 bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str *bytes,
                    Error *err);
 
 /* A file of an ONNX test set (input_0.pb): a TensorProto, a SequenceProto of tensors, or an
- * OptionalProto of either. Which of them it is, the bytes do not tell, but the model does. */
+ * OptionalProto of either. The bytes do not tell which of them it is, but the model does. */
 enum { ONNX_ITEMS_MAX = 1 << 16 };
 typedef enum { ONNX_TENSOR, ONNX_SEQUENCE, ONNX_OPTIONAL } OnnxKind;
 

@@ -5,16 +5,15 @@
 #include "core/model/onnx.h"
 #include "core/model/wire.h"
 
-/* Name and data are views of the file; elements that stand in several pieces are joined in the
- * arena. Checks the shape, the length of what is inline, and the path of what is not. */
+/* Name and data are views of the file; elements in several pieces are joined in the arena. Checks
+ * the shape, the length of inline data, and the path of external data. */
 bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out);
 
-/* A SparseTensorProto as the dense tensor it stands for. Its elements are written out where they
- * are few, else they are absent. */
+/* A SparseTensorProto as the dense tensor it stands for. Its elements are written out if they are
+ * few, else they are absent. */
 bool tensor_read_sparse(Arena *arena, Wire wire, OnnxTensor *out);
 
-/* "f32" for a TensorProto.DataType; DT_NONE when it is none that we
- * know: newer files have newer types. */
+/* "f32" for a TensorProto.DataType; DT_NONE for an unknown one: newer files have newer types. */
 Dtype tensor_dtype(Wire *wire, const WireField *field);
 
 #endif

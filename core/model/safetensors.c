@@ -28,7 +28,7 @@ static Dtype dtype_of(Str name)
 
 static bool wrong(Error *err, const char *path, const char *what, const char *tensor)
 {
-    return error_kind(err, ERROR_UNREADABLE, "'%s' is no safetensors file: %s%s%s%s", path, what,
+    return error_kind(err, ERROR_UNREADABLE, "'%s' is not a safetensors file: %s%s%s%s", path, what,
                       *tensor ? " '" : "", tensor, *tensor ? "'" : "");
 }
 

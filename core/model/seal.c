@@ -105,8 +105,8 @@ static void number_uses(Graph *graph)
                 graph->uses[--graph->tensors[op_inputs(graph, op)[i]].use] = op;
 }
 
-/* An op whose inputs are never all made: each such op waits for another, so going from one to what
- * it waits for comes round. */
+/* An op whose inputs are never all made: each such op waits for another, so following them leads
+ * round the cycle. */
 static bool fail_cycle(const Graph *graph, const int32_t *n_waiting, Error *err)
 {
     int32_t op = 0;
@@ -218,7 +218,7 @@ static int32_t *owner_of_name(GraphBuilder *builder, int32_t name)
     return &builder->tensor_of_name.at[name];
 }
 
-/* Tensors of inner graphs take their names where they are free, else NAME_N for the tensor N. */
+/* Tensors of inner graphs take their names if those are free, else NAME_N for the tensor N. */
 static void name_new_tensors(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
@@ -252,7 +252,7 @@ static int32_t count_nameless(const Graph *graph)
     return n;
 }
 
-/* Names of the file come first, in program order; then those that had none or a taken one. */
+/* Names of the file come first, in program order; then those that were missing or taken. */
 static void name_ops(GraphBuilder *builder, Arena *scratch)
 {
     Graph *graph = builder->graph;
@@ -278,7 +278,7 @@ static void name_ops(GraphBuilder *builder, Arena *scratch)
     assert(graph->n_names <= n_room);
 }
 
-/* Bodies are added as they end; they are asked for as they begin, the outer one first. */
+/* Bodies are added as they end, but listed as they begin, the outer one first. */
 static int compare_bodies(const void *a, const void *b)
 {
     const GraphBody *x = a, *y = b;

@@ -13,7 +13,7 @@ typedef enum { ACTION_EXPLORER = 1, ACTION_BATCH = 2 } ActionWhere;
 typedef struct {
     const char *name;  /* "why": the `:` command or CLI verb */
     const char *keys;  /* "w", "gg", "C-d", "Enter": space-separated; "" for none */
-    const char *args;  /* "TENSOR[.DIM]" for help; "" for none */
+    const char *args;  /* "TENSOR[.DIM]" for help; "" if it takes none */
     const char *help;  /* one line, present tense */
     const char *group; /* heading in help: "move", "plan" */
     unsigned where;    /* ActionWhere bits */

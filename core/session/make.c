@@ -41,7 +41,7 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     plan->propagator->run(plan, out, request);
 }
 
-/* Each stage but the first begins only while nobody wants a stop. */
+/* Every stage but the first begins only if the work was not cancelled. */
 static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
 {
     Progress *progress = plan->progress = request->progress;

@@ -4,14 +4,14 @@
 
 #include "core/plan/plan.h"
 
-/* Everything derived, in the plan's own arena (plan_free). A plan is always made: what is wrong
- * with the decisions is in its findings. Returns NULL only for ERROR_OUT_OF_RANGE input (a decision
- * about something that does not exist), and with ERROR_CANCELLED when its progress is asked to
- * stop. */
+/* Makes everything that follows from the request, in the plan's own arena (plan_free). A plan is
+ * always made: what is wrong with its decisions is in its findings. Returns NULL only with
+ * ERROR_OUT_OF_RANGE (a decision about something that does not exist), and with ERROR_CANCELLED if
+ * its progress is asked to stop. */
 Plan *plan_make(const PlanRequest *request, Error *err);
 void plan_free(Plan *plan); /* NULL is allowed */
 
-/* Only plan->propagated, once more, of a plan that is made: for the bench. */
+/* Computes only plan->propagated again, of a finished plan: for the bench. */
 void plan_propagate(Plan *plan, const PlanRequest *request);
 
 #endif

@@ -1,14 +1,14 @@
 /* onnx_devices.h - a plan as ONNX's own multi-device annotations, written into a model and read
- * out of one (IR 11; onnx.proto, and the project's proposals 0006 and 0007).
+ * from one (IR 11; onnx.proto, and the project's proposals 0006 and 0007).
  *
- * A configuration is named after the mesh, "dp=2,tp=4", and has as many devices. A node says of
- * each operand how it lies while the node runs: inputs as they are read, outputs as they are once
- * summed; values that the plan moves are so where maker and reader say otherwise. A dim's shards
- * are our digits: (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has devices.
- * Shards are numbered through the dims in order, and the device list says which devices hold each;
- * several, as a group. The stage is the pipeline stage.
+ * A configuration is named after the mesh, "dp=2,tp=4", and has as many devices. A node gives the
+ * sharding of each operand while the node runs: inputs as they are read, outputs as they are once
+ * reduced; a value is resharded where its maker and reader differ. A dim's shards are our digits:
+ * (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has devices. Shards are numbered
+ * through the dims in order, and the device list gives the devices that hold each; several, as a
+ * group. The stage is the pipeline stage.
  *
- * What it has no words for is counted in OnnxLoss, and written as near as it can be said.
+ * What the annotations cannot express is counted in OnnxLoss, and written as closely as possible.
  */
 #ifndef CORE_SESSION_ONNX_DEVICES_H
 #define CORE_SESSION_ONNX_DEVICES_H
@@ -17,11 +17,12 @@
 
 /* ORDER ONNX_LOSS */
 typedef enum {
-    LOSS_PARTIAL,  /* a value that is left partial: said as it is once summed */
-    LOSS_UNEVEN,   /* parts of other sizes: who has how much is the backend's to say */
-    LOSS_BLOCKS,   /* (4096|1024)/tp: said as whole */
-    LOSS_STORED,   /* a parameter that lies otherwise than it is read (fsdp): not said */
-    LOSS_INNER,    /* a node in a local function, a branch or a loop: not said */
+    LOSS_PARTIAL,  /* a value that is left partial: written as if reduced */
+    LOSS_UNEVEN,   /* uneven parts: the sizes are left to the backend */
+    LOSS_BLOCKS,   /* (4096|1024)/tp: written as whole */
+    LOSS_STORED,   /* a parameter that is stored in another sharding than it is read in (fsdp): not
+                      written */
+    LOSS_INNER,    /* a node in a local function, a branch or a loop: not written */
     LOSS_WEIGHTS,  /* weights outside of the file: they stay where they are */
     LOSS_SCHEDULE, /* micro-batches, their order, recomputation */
     LOSS_COUNT
@@ -29,26 +30,27 @@ typedef enum {
 
 typedef struct {
     int n[LOSS_COUNT];             /* how often */
-    const char *first[LOSS_COUNT]; /* the first: of the graph, or in the arena of `out` */
+    const char *first[LOSS_COUNT]; /* the first one: of the graph, or in the arena of `out` */
 } OnnxLosses;
 
 const char *onnx_loss_text(OnnxLoss loss); /* "values are left partial: .." */
 
-/* The session's model file with the annotations of its plan, appended; bytes of weights are those
- * of the file. Other configurations in it are kept. ERROR_UNSUPPORTED: the model is not of an .onnx
- * file; ERROR_UNREADABLE: that has changed since. */
+/* The session's model file with the annotations of its plan appended; bytes of weights are those
+ * of the file. Other configurations in it are kept. ERROR_UNSUPPORTED: the model is not from an
+ * .onnx file; ERROR_UNREADABLE: the file has changed since it was read. */
 bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Error *err);
 
 /* ---- out of a model ---- */
 
-/* The first configuration of a model file that nodes speak of; false: there is none, or no model.
- * mesh: its name as a mesh of as many devices, else "x=8". The texts live in the arena. */
+/* The first configuration of a model file that nodes refer to; returns false if there is none, or
+ * no model. mesh: its name if that is a mesh of as many devices, else "x=8". The texts are in the
+ * arena. */
 bool onnx_devices_find(Arena *arena, Str bytes, const char **name, const char **mesh);
 
-/* Its annotations as decisions: the cut of every index dim of a node that they speak of, the
- * devices it runs on, the stages. What does not fit the session's model or mesh is a warning among
- * its notes. ERROR_UNREADABLE: the file is broken; ERROR_USAGE: it has none, or of a mesh of
- * another size. */
+/* Its annotations as decisions: the cut of every index dim of a node that they describe, the
+ * devices it runs on, the stages. What does not fit the session's model or mesh becomes a warning
+ * in session->notes. ERROR_UNREADABLE: the file is broken; ERROR_USAGE: it has no configuration,
+ * or one for a mesh of another size. */
 bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *journal, Error *err);
 
 #endif

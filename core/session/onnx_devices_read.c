@@ -8,12 +8,12 @@
 
 enum { SHARDS_MAX = MESH_DEVICES_MAX, NOTES_MAX = 20 };
 
-/* What a node says of itself. */
+/* The annotation of one node. */
 typedef struct {
     bool spoken, placed;
     SubMesh part;
-    int stage;    /* -1: not said */
-    AtomSet used; /* that cut an operand of it */
+    int stage;    /* -1 if not given */
+    AtomSet used; /* that shard an operand of it */
     bool told[X_MAX];
     Cut cut[X_MAX];
 } OpDevices;
@@ -30,16 +30,16 @@ typedef struct {
     int n_notes;
 } DevicesReader;
 
-/* A sharded dim: digits with how many parts each is in. */
+/* A sharded dim: its digits, each with its number of parts. */
 typedef struct {
     int axis, n;
     int64_t size[DIGITS_MAX], parts[DIGITS_MAX];
 } SpecDim;
 
-/* Several devices that hold the same: a number in a list of devices stands for them. */
+/* Several devices that hold the same: a device list refers to them by number. */
 typedef struct {
     int64_t key;
-    int at; /* the how manieth */
+    int at; /* how many of these came before */
     Vec(int64_t) devices;
 } Sharers;
 
@@ -102,7 +102,7 @@ static void read_simple(const DevicesReader *r, Wire wire, SpecDim *dim)
             parts = wire_int(&wire, &field);
         }
     if (dim->n == DIGITS_MAX) {
-        dim->axis = INT16_MAX; /* no dim: whoever looks for it says so */
+        dim->axis = INT16_MAX; /* no dim: the caller reports it */
         return;
     }
     dim->size[dim->n] = size;
@@ -156,12 +156,12 @@ static Spec read_spec(DevicesReader *r, Wire wire)
     return spec;
 }
 
-/* ---- who holds which shard ---- */
+/* ---- which device holds which shard ---- */
 
 typedef struct {
     int64_t n_shards, n;
     int64_t *position; /* n of them, each once */
-    int64_t *shard;    /* per position of the mesh; -1: it holds none */
+    int64_t *shard;    /* per mesh position; -1 if it holds none */
     SubMesh part;
 } Holders;
 
@@ -176,7 +176,7 @@ static bool hold(DevicesReader *r, Holders *holders, int64_t device, int64_t sha
     return true;
 }
 
-/* The first of that key; NULL: it is a device. */
+/* The first entry with that key; NULL if the number is a device. */
 static const Sharers *find_group(const Spec *spec, int64_t key)
 {
     int low = 0, high = spec->n_groups;
@@ -226,7 +226,7 @@ static bool find_holders(DevicesReader *r, const Spec *spec, Holders *out)
     return out->n > 0 && submesh_of_positions(r->mesh, out->position, out->n, &out->part);
 }
 
-/* ---- a digit's part as a list of atoms: linear in the coordinates, or it is none ---- */
+/* ---- a digit's part as a list of atoms: linear in the coordinates, or not expressible ---- */
 
 typedef struct {
     int atom;
@@ -239,7 +239,7 @@ static int largest_first(const void *a, const void *b)
     return (x->step < y->step) - (x->step > y->step);
 }
 
-/* Which of a digit's parts a shard is, where `after` shards follow each part. */
+/* The part of a digit that a shard is, if `after` shards follow each part. */
 static int64_t part_of(int64_t shard, int64_t after, int64_t parts)
 {
     return shard / after % parts;
@@ -353,7 +353,7 @@ static void tell_operand(DevicesReader *r, int32_t op, const Spec *spec)
         !find_cuts(r, spec, &holders, shape, cut)) {
         note(r, "onnx-sharding",
              arena_printf(r->session->journal_arena,
-                          "%s: how '%.*s' is sharded is not what parts of this mesh can hold",
+                          "%s: the sharding of '%.*s' cannot be expressed on this mesh",
                           op_name(r->graph, op), STR_ARG(spec->tensor)),
              op);
         return;
@@ -468,7 +468,7 @@ static void add_cuts(DevicesReader *r, int32_t op, Journal *journal)
     if (r->op[op].used & ~kept)
         note(r, "onnx-sharding",
              arena_printf(r->session->journal_arena,
-                          "%s: no index dim of it is cut as its operands are",
+                          "%s: no sharding of its index dims gives the shardings of its operands",
                           op_name(r->graph, op)),
              op);
 }

@@ -21,13 +21,13 @@ const char *onnx_loss_text(OnnxLoss loss)
 {
     /* ORDER ONNX_LOSS */
     static const char *const texts[] = {
-        "values left partial are said as they are once summed",
-        "values in parts of unequal size are said with their number alone",
-        "values in blocks of unequal width are said as whole",
-        "parameters lie otherwise than they are read, which is not said",
-        "nodes in local functions, branches and loops are not spoken of",
+        "partial values are written as if they were reduced",
+        "of uneven shards only the number is written",
+        "values in blocks of unequal width are written as whole",
+        "parameters are stored in another sharding than they are read in, which is not written",
+        "nodes in local functions, branches and loops are not annotated",
         "weights outside of the file stay where they are, beside the model",
-        "decisions on micro-batches, their order and recomputation are not said",
+        "micro-batches, their order and recomputation are not written",
     };
     return texts[loss];
 }
@@ -60,7 +60,7 @@ static void put_bytes(Buf *out, uint32_t field, Str bytes)
     buf_add(out, bytes);
 }
 
-/* A field as it stands in the file. */
+/* A field as it is in the file. */
 static void put_field(Buf *out, const WireField *field)
 {
     put_varint(out, (uint64_t)field->number << 3 | field->type);
@@ -82,7 +82,7 @@ static int64_t digit_parts(const Digit *digit, const Mesh *mesh)
     return n;
 }
 
-/* Which part of a digit a position has, after that of the digits before. */
+/* The part of a digit that a position has, given that of the digits before it. */
 static int64_t part_after(int64_t before, const Digit *digit, const Mesh *mesh, int64_t position)
 {
     for (int i = 0; i < digit->n; i++)
@@ -109,8 +109,8 @@ static void put_dims(DevicesWriter *w, const Sharding *sharding, Buf *out)
     }
 }
 
-/* Shard by shard the device that holds it; where several do, a number below 0 that stands for them
- * in the map. */
+/* The device that holds each shard; if several do, a negative number that refers to them in the
+ * map. */
 static void put_devices(DevicesWriter *w, const Sharding *sharding, SubMesh part, Buf *out)
 {
     int64_t n_shards = 1, n = submesh_size(w->mesh, part);
@@ -189,8 +189,8 @@ static void put_op(DevicesWriter *w, int32_t op, Buf *out)
     put_bytes(out, FIELD_NODE_DEVICES, buf_str(&own));
 }
 
-/* The op that a node of the graph is: what makes its first output that has a name. -1: none, or it
- * is worked out before anything runs. */
+/* The op of the graph for a node: the maker of its first named output. Returns -1 if there is
+ * none, or if it is computed before the run. */
 static int32_t op_of(const DevicesWriter *w, Wire node)
 {
     for (WireField field; wire_next(&node, &field);) {
@@ -204,7 +204,7 @@ static int32_t op_of(const DevicesWriter *w, Wire node)
     return -1;
 }
 
-/* The node has a body, or stands for a function: what makes its output is inside of it. */
+/* The node has a body, or stands for a function: ops inside of it make its output. */
 static bool is_the_node(const DevicesWriter *w, Wire node, int32_t op)
 {
     int n_inputs = 0;
@@ -326,13 +326,13 @@ bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Er
     const FileMap *map = &session->model_map;
 
     if (!map->map) {
-        error_kind(err, ERROR_UNSUPPORTED, "%s is no ONNX file, which could be annotated",
+        error_kind(err, ERROR_UNSUPPORTED, "%s is not an ONNX file, so it cannot be annotated",
                    path_base(session->graph->file));
         error_hint(err, "export the model to ONNX first, or use --to for another form");
         return false;
     }
     if (file_map_is_stale(map)) {
-        error_kind(err, ERROR_UNREADABLE, "the model was written anew since it was read");
+        error_kind(err, ERROR_UNREADABLE, "the model file has changed since it was read");
         error_in_file(err, session->graph->file);
         return false;
     }

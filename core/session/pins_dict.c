@@ -3,7 +3,7 @@
 typedef struct {
     PinsText *text;
     Scan *scan;
-    Buf name; /* of where it stands: "params.wte.kernel" */
+    Buf name; /* of this dict: "params.wte.kernel" */
 } DictReader;
 
 static bool read_container(DictReader *w, int depth);
@@ -18,7 +18,7 @@ static int64_t *number_named(PinsText *text, Str name)
     return NULL;
 }
 
-/* f"h.{i}.mlp": its variables in their place. */
+/* f"h.{i}.mlp": its variables replaced by their values. */
 static bool put_formatted(DictReader *w, Str text, size_t at)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -30,7 +30,7 @@ static bool put_formatted(DictReader *w, Str text, size_t at)
             Str name = {text.s + i + 1, end ? (size_t)(end - text.s) - i - 1 : 0};
             const int64_t *number = number_named(w->text, name);
             if (!number) {
-                error_kind(w->scan->err, ERROR_SYNTAX, "'%.*s' is no number of a loop here",
+                error_kind(w->scan->err, ERROR_SYNTAX, "'%.*s' is not a loop variable here",
                            STR_ARG(name));
                 error_at(w->scan->err, w->scan->source, at);
                 return false;
@@ -102,14 +102,14 @@ static bool read_key(DictReader *w)
     return true;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static bool is_listed(Str key, const char *words)
 {
     return key.n > 0 && str_has_word(str_from(words), key);
 }
 
-/* Whether "{" opens one sharding, {"dims_mapping": ..}, and no dict of names. */
+/* Returns whether "{" opens one sharding, {"dims_mapping": ..}, and not a dict of names. */
 static bool at_object(const DictReader *w)
 {
     Error unused = {0};
@@ -218,7 +218,7 @@ static bool read_pairs(DictReader *w, int depth)
 static bool read_container(DictReader *w, int depth)
 {
     if (depth == PINS_NEST_MAX)
-        return scan_fail(w->scan, "a dict in dicts, %d deep", depth);
+        return scan_fail(w->scan, "dicts are nested more than %d deep", depth);
     if (pins_accept(w->scan, '{'))
         return read_members(w, depth + 1);
     pins_word(w->scan);

@@ -95,7 +95,7 @@ static bool read_nested(MeshText *m, char close, int depth)
         char open = pins_peek(m->scan);
         if (open == '[' || open == '(') {
             pins_accept(m->scan, open);
-            m->n_sizes = at + 1; /* its neighbours are alike */
+            m->n_sizes = at + 1; /* its neighbours have the same length */
             if (!read_nested(m, close_of(open), depth + 1))
                 return false;
         } else if (!scan_int(m->scan, &device)) {
@@ -166,7 +166,7 @@ static bool read_item(MeshText *m, int depth)
 static bool read_items(MeshText *m, char close, int depth)
 {
     if (depth > PINS_AXES_MAX)
-        return scan_fail(m->scan, "a mesh in brackets, %d deep", depth);
+        return scan_fail(m->scan, "brackets of a mesh are nested more than %d deep", depth);
     while (!pins_accept(m->scan, close)) {
         size_t at = m->scan->at;
         if (!read_item(m, depth))
@@ -179,7 +179,7 @@ static bool read_items(MeshText *m, char close, int depth)
     return true;
 }
 
-/* ---- which of our axes they are ---- */
+/* ---- matching with our axes ---- */
 
 static void format_mesh(const PinsMesh *mesh, Buf *out)
 {
@@ -199,7 +199,7 @@ static bool is_alike(const PinsText *text, const PinsMesh *mesh)
     return alike;
 }
 
-/* Every axis by its name; *n_known of them have one of ours. */
+/* Matches every axis by name; *n_known of them exist in our mesh. */
 static bool match_names(const PinsText *text, PinsMesh *mesh, int *n_known)
 {
     bool all = true;
@@ -220,7 +220,7 @@ static bool fail_mesh(PinsText *text, Scan *scan, const PinsMesh *mesh, size_t a
     format_mesh(mesh, &theirs);
     mesh_format(text->mesh, &ours);
     text->fatal = true;
-    error_kind(scan->err, ERROR_CONFLICT, "it is for a mesh of %s, and this one is %s",
+    error_kind(scan->err, ERROR_CONFLICT, "it is for a mesh of %s, but this mesh is %s",
                theirs.n ? theirs.s : "one device", ours.s);
     error_hint(scan->err, "--mesh gives the mesh of the plan");
     error_at(scan->err, scan->source, at);
@@ -266,7 +266,7 @@ bool pins_mesh_read(PinsText *text, Scan *scan, int depth)
     } else if (!read_items(&m, close_of(open), depth)) {
         return false;
     }
-    if (m.n_sizes == 0) /* of its form it cannot be told */
+    if (m.n_sizes == 0) /* its form does not tell */
         return true;
     m.mesh.n = m.n_sizes;
     if (m.n_names != m.n_sizes)

@@ -2,7 +2,7 @@
 
 enum { LOOPS_MAX = 8, LOOP_NUMBERS_MAX = 100000, ROUNDS_BYTES_MAX = 256 << 20 };
 
-/* for i in range(12): what is in it is indented deeper. */
+/* for i in range(12): its body is indented deeper. */
 typedef struct {
     size_t indent;
     Str name;
@@ -18,8 +18,8 @@ typedef struct {
     PinsMesh mesh; /* MESH_SHAPE and MESH_DIM_NAMES */
     Str placed[PINS_AXES_MAX];
     int n_names, n_placed;
-    bool named;         /* there is a PARAMETERS: other dicts are not asked */
-    size_t round_bytes; /* of what was read in loops */
+    bool named;         /* there is a PARAMETERS: other dicts are ignored */
+    size_t round_bytes; /* of text expanded from loops */
 } PythonModule;
 
 /* ---- lists ---- */
@@ -65,7 +65,7 @@ static bool read_texts(PythonModule *m, Str *out, int *n)
 
 /* ---- the mesh ---- */
 
-/* Placements are about some of its axes only, where stages have the rest. */
+/* Placements may name only some of its axes, if stages use the rest. */
 static bool keep_placed(PythonModule *m, size_t at)
 {
     PinsMesh all = m->text->axes, kept = {0};
@@ -86,7 +86,7 @@ static bool keep_placed(PythonModule *m, size_t at)
     return true;
 }
 
-/* What a name in capitals says of the mesh; *is: it does. */
+/* What a constant in capitals gives of the mesh; *is tells whether it does. */
 static bool read_mesh(PythonModule *m, Str name, bool *is)
 {
     size_t at = m->scan->at;
@@ -144,7 +144,7 @@ static bool read_listed(PythonModule *m, PythonLoop *loop)
     return true;
 }
 
-/* i in range(12): what follows "for". Another loop than of numbers is none of ours. */
+/* i in range(12): the text after "for". Only loops over numbers are read. */
 static bool read_loop(PythonModule *m, size_t indent)
 {
     PythonLoop loop = {.indent = indent, .name = pins_word(m->scan)};
@@ -158,7 +158,7 @@ static bool read_loop(PythonModule *m, size_t indent)
     if (!(pins_accept(&inside, '(') || pins_accept(&inside, '[')) || !pins_at_number(&inside))
         return true;
     if (m->n_loops == LOOPS_MAX)
-        return scan_fail(m->scan, "loops in loops, %d deep", LOOPS_MAX);
+        return scan_fail(m->scan, "loops are nested more than %d deep", LOOPS_MAX);
     if (range ? !read_range(m, &loop) : !read_listed(m, &loop))
         return false;
     m->loop[m->n_loops++] = loop;
@@ -210,7 +210,7 @@ static bool is_wanted(const PythonModule *m, Str name)
     return m->text->n_read == 0;
 }
 
-/* NAME = {, NAME |= {, for i in ..; all else is passed over. */
+/* NAME = {, NAME |= {, for i in ..; every other statement is skipped. */
 static bool read_statement(PythonModule *m, size_t indent)
 {
     bool is_mesh = false;
@@ -229,7 +229,7 @@ static bool read_statement(PythonModule *m, size_t indent)
     return true;
 }
 
-/* A text of several lines, if there is one: past its end. */
+/* The end of a text of several lines, if there is one here. */
 static bool pass_long_text(Scan *scan)
 {
     Str all = scan->source->text, left = {all.s + scan->at, all.n - scan->at};

@@ -1,12 +1,13 @@
 #include "core/session/pins_read.h"
 
-/* Names as all exporters have them: components with dots between, without the modules that are
- * wrapped around a model, "h_0" as "h.0", and one word for a weight. */
+/* Names normalised over exporters: components with dots between, without modules that wrap a
+ * model, "h_0" as "h.0", and one word for a weight. */
 struct PinsNames {
     Arena *arena;
     const Session *session;
-    Names *whole, *tail;            /* canonical names; their ends of two components or more */
-    Vec(int32_t) of_whole, of_tail; /* per id: a tensor; -1: none; -2: several */
+    Names *whole, *tail;            /* canonical names, and their endings of two components or more
+                                     */
+    Vec(int32_t) of_whole, of_tail; /* per id: a tensor; -1 if none; -2 if several */
 };
 
 enum { TAILS_MAX = 12, COMPONENTS_MAX = 64 };
@@ -30,7 +31,7 @@ static Str take_component(Str *rest)
     return component;
 }
 
-/* "h_0" is "h" and "0": where the number begins; 0: it ends with none. */
+/* "h_0" is "h" and "0": where the number begins; 0 if the name ends with none. */
 static size_t number_at(Str component)
 {
     size_t n = component.n;
@@ -39,7 +40,7 @@ static size_t number_at(Str component)
     return n < component.n && n > 1 && component.s[n - 1] == '_' ? n : 0;
 }
 
-/* The word of a parameter in place of an exporter's own. */
+/* The parameter's word, in place of an exporter's own. */
 static Str plain_part(Str component, bool last)
 {
     if (last && is_listed(component, "kernel embedding scale gamma w_0 weights"))
@@ -76,7 +77,7 @@ static void canonical(Str name, Buf *out)
     }
 }
 
-/* ---- the model's ---- */
+/* ---- the model's names ---- */
 
 static void put(PinsNames *names, bool tail, Str text, int32_t tensor)
 {
@@ -111,7 +112,7 @@ static void put_name(PinsNames *names, Str name, int32_t tensor, bool tails, Buf
         put(names, true, tail, tensor);
 }
 
-/* Parameters by what people call them and as they are; values by their names. */
+/* Parameters by their usual names and their own; values by their names. */
 static void index_tensors(PinsNames *names)
 {
     const Session *session = names->session;
@@ -160,10 +161,10 @@ PinsFound pins_find(PinsNames *names, Str name)
     return (PinsFound){tensor, tensor >= 0};
 }
 
-/* ---- which way a matrix lies ---- */
+/* ---- the orientation of a matrix ---- */
 
-/* A kernel is JAX's, w_0 Paddle's. torch's Linear has it the other way, which is known where an
- * exporter turned it and gave it a name of its own. */
+/* A kernel is JAX's, w_0 Paddle's. torch's Linear stores the transpose; that shows if an exporter
+ * transposed it and gave it a name of its own. */
 static MatrixOrder lies_in_text(const Session *session, Str name, bool placed, int32_t tensor)
 {
     const char *own = tensor_name(session->graph, tensor);

@@ -11,8 +11,8 @@ typedef PinsAxes Axes;
 
 typedef struct {
     Placement it;
-    int order; /* among those of one dim, as Paddle has it; -1: none given */
-    int axis;  /* of ours; -2: of one device */
+    int order; /* among those of one dim, as Paddle has it; -1 if not given */
+    int axis;  /* of our mesh; -2 for an axis of one device */
 } PlacedAxis;
 
 typedef struct {
@@ -52,7 +52,7 @@ bool pins_is_placement(Str word)
     return find_placed(word, &unused);
 }
 
-/* One of an argument's numbers, by its name or place. */
+/* One of an argument's numbers, by name or position. */
 static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at, PlacedAxis *out)
 {
     int64_t n_dims = r->out->shape.n_dims;
@@ -116,7 +116,7 @@ static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
     if (!find_placed(word, &out->it.kind)) {
         if (word.n == 0)
             return scan_fail(r->scan, "expected a placement");
-        error_kind(r->scan->err, ERROR_SYNTAX, "'%.*s' is no placement", STR_ARG(word));
+        error_kind(r->scan->err, ERROR_SYNTAX, "'%.*s' is not a placement", STR_ARG(word));
         error_hint(r->scan->err, "Shard(dim), Replicate(), Partial(\"sum\") or "
                                  "_StridedShard(dim, split_factor=2)");
         return pins_fail_at(r, at);
@@ -139,7 +139,7 @@ static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
     return pins_fail_at(r, at);
 }
 
-/* Axes that cut one dim in another order than ours: all plain, so one list says it. */
+/* Axes that shard one dim in another order than ours: all plain, so one list describes it. */
 static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, size_t at)
 {
     Axes axes = {.at = at};
@@ -150,7 +150,7 @@ static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, si
                 continue;
             if (placed[i].it.kind != PLACE_SHARD) {
                 error_kind(r->scan->err, ERROR_UNSUPPORTED,
-                           "dim %d is cut in parts by axes of another order", dim);
+                           "dim %d is strided over axes in another order", dim);
                 return pins_fail_at(r, at);
             }
             if (!pins_add_axis(r, placed[i].axis, false, &axes))
@@ -160,7 +160,7 @@ static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, si
     return pins_set_dim(r, dim, &axes, false);
 }
 
-/* Dims whose axes are given an order, or come in another than in our mesh. */
+/* Dims whose axes are given an order, or come in another order than in our mesh. */
 static uint32_t reordered(const PlacedAxis *placed, int n)
 {
     uint32_t dims = 0;

@@ -1,14 +1,14 @@
 /* pins_read.h - what the readers of pins share (pins_text.h): tokens, the text's mesh, a value.
  *
  *     pins_scan.c    tokens of Python, JSON and MLIR
- *     pins_mesh.c    a mesh in any of their forms, and which of our axes its axes are
+ *     pins_mesh.c    a mesh in any notation, and which of our axes its axes are
  *     pins_value.c   one sharding in any notation; pins_placed.c: in placements
- *     pins_names.c   whose it is
+ *     pins_names.c   the tensor that a name stands for
  *     pins_take.c    from a sharding to decisions
  *     pins_dict.c    a dict, nested or not, and lists of names
  *     pins_module.c  a module of Python that makes dicts
  *     core/peers/shardy/pins.c    a module of MLIR
- *     pins_text.c    which of them it is
+ *     pins_text.c    recognises the form of a text
  */
 #ifndef CORE_SESSION_PINS_READ_H
 #define CORE_SESSION_PINS_READ_H
@@ -24,22 +24,22 @@ char pins_peek(Scan *scan); /* after blanks and comments; '\0' at the end */
 bool pins_accept(Scan *scan, char c);
 bool pins_expect(Scan *scan, char c);
 bool pins_accept_text(Scan *scan, const char *text);
-Str pins_word(Scan *scan); /* a name with dots; "" where there is none */
+Str pins_word(Scan *scan); /* a name with dots; "" if there is none */
 Str pins_last(Str word);   /* after its last dot */
 bool pins_at_string(Scan *scan);
 bool pins_at_number(Scan *scan);
-/* Without quotes and escapes, Python's and JSON's, or MLIR's. */
+/* Without quotes and escapes: Python's and JSON's, or MLIR's. */
 bool pins_string(Arena *arena, Scan *scan, bool mlir, Str *out);
-/* To one of `ends`, or a closing bracket, outside of brackets and strings. */
+/* Skips to one of `ends`, or a closing bracket, outside of brackets and strings. */
 bool pins_skip(Scan *scan, const char *ends);
 
 /* ---- the mesh of the text ---- */
 
 typedef struct {
     int n;
-    Str name[PINS_AXES_MAX]; /* "" where the text gives none */
+    Str name[PINS_AXES_MAX]; /* "" if the text gives none */
     int64_t size[PINS_AXES_MAX];
-    int axis[PINS_AXES_MAX]; /* of ours; -1: none, since it has one device */
+    int axis[PINS_AXES_MAX]; /* of ours; -1 if none, since it has one device */
 } PinsMesh;
 
 typedef struct PinsNames PinsNames;
@@ -49,7 +49,7 @@ typedef struct {
     int64_t value;
 } PinsNumber;
 
-/* A text being read. */
+/* A text of pins while it is read. */
 typedef struct {
     Session *session;
     const Mesh *mesh; /* ours */
@@ -57,97 +57,98 @@ typedef struct {
     const Source *source;
     Journal *journal;
     bool mlir;
-    PinsMesh axes;  /* of the text, in the order in which it numbers them */
-    bool has_mesh;  /* the text says it */
+    PinsMesh axes;  /* of the text, in its own numbering */
+    bool has_mesh;  /* the text gives a mesh */
     Names *aliases; /* MLIR: "mesh" of @mesh, "loc1" of #loc1 */
     Vec(PinsMesh) meshes;
     bool fatal; /* the error is about the whole text */
     PinsNames *names;
-    size_t line_at; /* where `line` was counted to */
+    size_t line_at; /* `line` was counted up to here */
     int line;
-    Vec(PinsNumber) numbers; /* variables of loops around what is read */
+    Vec(PinsNumber) numbers; /* variables of loops around this place */
     int64_t n_compared;
     int n_read, n_kept, n_left, n_alike, n_turned, n_follow;
     const char *alike, *turned; /* the first of them, in words */
-    bool renamed;               /* the text's axes have other names, and that is said */
+    bool renamed;               /* the text's axes have other names, and this was reported */
     Error first;                /* why the first was left out */
     int first_line;
 } PinsText;
 
 bool pins_mesh_read(PinsText *text, Scan *scan, int depth); /* any form of a mesh */
-/* Makes a mesh the text's: *mesh has names, sizes and n. */
+/* Sets the text's mesh: *mesh has names, sizes and n. */
 bool pins_mesh_use(PinsText *text, Scan *scan, const PinsMesh *mesh, size_t at);
-/* Whether a word names a mesh: Mesh, DeviceMesh, ProcessMesh .. */
+/* Returns whether a word names a mesh: Mesh, DeviceMesh, ProcessMesh .. */
 bool pins_is_mesh(Str word);
-int pins_axis(const PinsText *text, Str name, Error *err); /* -1 with *err; -2: has one device */
+int pins_axis(const PinsText *text, Str name, Error *err); /* -1 with *err; -2 for an axis of one
+                                                              device */
 
 /* ---- a value ---- */
 
 typedef struct {
-    Shape shape; /* that the sharding is of: the text's, where it gives one */
+    Shape shape; /* the sharding's mesh: the text's, if it gives one */
     Sharding sharding;
     AtomSet replicated;
-    uint32_t open, free; /* dims; of `free` nothing is said */
+    uint32_t open, free; /* dims without a constraint (UNCONSTRAINED) */
     int priority[DIMS_MAX];
-    bool none;   /* says nothing at all: None */
+    bool none;   /* no sharding is given: None */
     bool shaped; /* the text gives its shape */
-    bool ours;   /* .. as it is in the model's file */
+    bool ours;   /* the order in which the model's file has the dims */
     bool placed; /* in placements */
 } PinsValue;
 
-/* out->shape is that of the tensor. A failure with ERROR_SYNTAX is one of the text. */
+/* out->shape is that of the tensor. A failure with ERROR_SYNTAX is a fault of the text. */
 bool pins_value(PinsText *text, Scan *scan, PinsValue *out);
 
-/* While one is read. */
+/* State while one value is read. */
 typedef struct {
     PinsText *text;
     Scan *scan;
     PinsValue *out;
-    AtomSet used; /* each cuts one dim, or is partial, once */
+    AtomSet used; /* each shards one dim, or is partial, once */
     int depth;
 } PinsReader;
 
 typedef struct {
-    size_t at; /* where they stand */
+    size_t at; /* their places in the text */
     int n;
     uint8_t atom[ATOMS_MAX];
 } PinsAxes;
 
 size_t pins_here(PinsReader *reader);
-bool pins_fail_at(PinsReader *reader, size_t at); /* stamps the place; false */
-/* Our axis of that number in the text; -2: it has one device. */
+bool pins_fail_at(PinsReader *reader, size_t at); /* sets the place of the error; returns false */
+/* Our axis of that number in the text; -2 if it has one device. */
 bool pins_axis_of_number(PinsReader *reader, int64_t number, int *axis);
-/* Appends the atoms of an axis of ours, or nothing for -2. part: ":(1)2" may follow. */
+/* Appends the atoms of one of our axes, or nothing for -2. part: ":(1)2" may follow. */
 bool pins_add_axis(PinsReader *reader, int axis, bool part, PinsAxes *axes);
-/* flat: chunks are those of all axes at once, as Shardy and JAX have them. */
+/* flat: chunks are those of all axes at once, as in Shardy and JAX. */
 bool pins_set_dim(PinsReader *reader, int64_t dim, const PinsAxes *axes, bool flat);
 bool pins_reduce(PinsReader *reader, Str name, size_t at, ReduceOp *out);
 bool pins_is_placement(Str word);
-/* What follows "["; close '\0': one alone. joined: "(S(0)R)" needs no commas. */
+/* The text after "["; close '\0': a single one. joined: "(S(0)R)" needs no commas. */
 bool pins_placements(PinsReader *reader, char close, bool joined, size_t at);
 
 /* ---- names ---- */
 
 typedef struct {
-    int32_t tensor; /* -1: none; -2: several fit */
-    bool alike;     /* by another form of its name */
+    int32_t tensor; /* -1 if none; -2 if several match */
+    bool alike;     /* under another form of its name */
 } PinsFound;
 
 PinsNames *pins_names_new(Arena *scratch, const Session *session);
 PinsFound pins_find(PinsNames *names, Str name);
-/* Whether a matrix of this name and a tensor are each other's transposes, as far as is known.
- * placed: it is said in placements. */
+/* Returns whether a matrix of this name and a tensor are transposes of each other, as far as is
+ * known. placed: it is given in placements. */
 bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tensor);
 
-/* ---- what a file is ---- */
+/* ---- the forms of a file ---- */
 
-/* The sharding that stands from `from` to `to` of the text, of the first of these names that is
- * known. shape: the text's, or NULL. False: an error of the whole text. */
+/* The sharding from `from` to `to` of the text, for the first of these names that is known. shape:
+ * the text's, or NULL. Returns false for an error of the whole text. */
 bool pins_take(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
                size_t to);
 void pins_summary(PinsText *text);
 
-/* {"wte": {"kernel": ..}} and OrderedDict(..): all of it is taken. */
+/* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */
 bool pins_dict_read(PinsText *text, Scan *scan);
 bool pins_at_dict(const Scan *scan);
 bool pins_lines_read(PinsText *text, Scan *scan);

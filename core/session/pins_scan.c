@@ -10,7 +10,7 @@ static Str rest(const Scan *scan)
     return (Str){scan->source->text.s + scan->at, scan->source->text.n - scan->at};
 }
 
-/* "# so it is" and "// so it is"; #sdy.sharding and #loc1 are none. */
+/* "# text" and "// text" are comments; #sdy.sharding and #loc1 are not. */
 static bool at_comment(const Scan *scan)
 {
     Str left = rest(scan);
@@ -94,7 +94,7 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* n hex digits from `at` on; -1: there are not so many. */
+/* n hex digits from `at` on; -1 if there are fewer. */
 static int64_t hex_number(Str text, size_t at, int n)
 {
     int64_t number = 0;
@@ -115,7 +115,7 @@ static size_t mlir_escape(Str text, size_t at, Buf *out)
     return byte < 0 ? 1 : 2;
 }
 
-/* One code point of n digits; of a pair of surrogates, as JSON has them, both. */
+/* One code point of n digits; for a surrogate pair, as JSON has them, both. */
 static size_t rune_escape(Str text, size_t at, int n, Buf *out)
 {
     int64_t rune = hex_number(text, at, n);
@@ -133,7 +133,7 @@ static size_t rune_escape(Str text, size_t at, int n, Buf *out)
     return used;
 }
 
-/* What stands behind a backslash; the bytes it takes. */
+/* The characters after a backslash; returns the bytes read. */
 static size_t escape(Str text, size_t at, Buf *out)
 {
     static const char names[] = "nrtbf0av", values[] = "\n\r\t\b\f\0\a\v";
@@ -148,7 +148,7 @@ static size_t escape(Str text, size_t at, Buf *out)
     return 1;
 }
 
-/* Where the string that opens at `at` ends: its closing quote; text.n: it does not. */
+/* The closing quote of the string that opens at `at`; text.n if it does not end. */
 static size_t string_end(Str text, size_t at)
 {
     char quote = text.s[at++];
@@ -180,7 +180,7 @@ bool pins_string(Arena *arena, Scan *scan, bool mlir, Str *out)
     return true;
 }
 
-/* To what comes next; where lines count, not over the end of one. */
+/* To the next token; if lines matter, not beyond the end of one. */
 static char next(Scan *scan, bool lines)
 {
     Str text = scan->source->text;
@@ -222,7 +222,7 @@ bool pins_skip(Scan *scan, const char *ends)
         if (depth == 0 && is_one_of(c, ends))
             return true;
         if (is_one_of(c, "([{<") && ++depth > 4 * PINS_NEST_MAX)
-            return scan_fail(scan, "brackets in brackets, %d deep", depth);
+            return scan_fail(scan, "brackets are nested more than %d deep", depth);
         if (is_one_of(c, ")]}>") && !arrow && depth-- == 0)
             return true;
         if (!skip_one(scan))

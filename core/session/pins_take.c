@@ -4,9 +4,9 @@
 
 enum { LEFT_MAX = 1000, COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000, SAID_MAX = 120 };
 
-/* ---- what is said of it ---- */
+/* ---- messages ---- */
 
-/* Where a place of the text is; they come nearly in order. */
+/* The line of a place in the text; places come nearly in order. */
 static int line_of(PinsText *text, size_t at)
 {
     const char *s = text->source->text.s;
@@ -30,7 +30,7 @@ static void pins_note(PinsText *text, Level level, const char *code, const char 
     vec_push(arena, &text->session->notes, finding);
 }
 
-/* A sharding that is not used, and why. */
+/* Notes a sharding that is not used, and why. */
 static void leave(PinsText *text, Str name, const Error *why)
 {
     Buf says = buf_new(text->scratch);
@@ -46,7 +46,7 @@ static void leave(PinsText *text, Str name, const Error *why)
     pins_note(text, LEVEL_WARNING, "sharding-dropped", says.s, why->hint);
 }
 
-/* The first of what there are several of, in words. */
+/* The first of several, as text. */
 static void first_said(PinsText *text, const char **first, Str name, int32_t tensor)
 {
     Buf says = buf_new(text->scratch);
@@ -82,7 +82,7 @@ void pins_summary(PinsText *text)
             NULL);
     if (text->renamed)
         pins_note(text, LEVEL_NOTE, "axes-renamed",
-                  "the axes of the text have other names: they are taken in order", NULL);
+                  "the axes of the text have other names: they are matched in order", NULL);
     if (text->n_follow > 0)
         pins_note(text, LEVEL_NOTE, "shardings-follow",
                   arena_printf(scratch,
@@ -92,7 +92,7 @@ void pins_summary(PinsText *text)
                   NULL);
 }
 
-/* ---- whose it is ---- */
+/* ---- the tensor of a name ---- */
 
 static int32_t find_tensor(PinsText *text, const Str *names, int n, int *which)
 {
@@ -132,7 +132,7 @@ static void leave_unknown(PinsText *text, Str name, int32_t tensor)
     else if (text->n_compared < COMPARED_MAX && text->n_left < LEFT_MAX)
         naming_find(text->session->naming, name, &why);
     else
-        error_set(&why, "no tensor is named so");
+        error_set(&why, "no tensor has that name");
     leave(text, name, &why);
 }
 
@@ -144,7 +144,7 @@ static Shape turned(const Shape *shape)
     return out;
 }
 
-/* Per dim of the model's shape that of the text's, where there is just one way. */
+/* Per dim of the model's shape the matching dim of the text's, if there is exactly one way. */
 static bool find_order(const Shape *ours, const Shape *theirs, int order[DIMS_MAX])
 {
     uint32_t taken = 0;
@@ -164,7 +164,7 @@ static bool find_order(const Shape *ours, const Shape *theirs, int order[DIMS_MA
     return true;
 }
 
-/* by_name: the name says that a matrix is turned. */
+/* by_name: the name shows that a matrix is transposed. */
 static bool order_dims(const PinsValue *value, const Shape *ours, bool by_name, int order[DIMS_MAX],
                        Error *err)
 {
@@ -230,15 +230,15 @@ static void decide(PinsText *text, int32_t tensor, const PinsValue *value, const
 
 /* ---- a sharding ---- */
 
-/* What it is of, and where it stands in the text. */
+/* The tensor of a sharding, and its place in the text. */
 typedef struct {
     Str name;
     int32_t tensor;
     size_t from, to;
 } PinTarget;
 
-/* Reads it, first by itself: to count its lines is then no matter. What is wrong with the text is
- * then asked again, with its place in all of it. */
+/* Reads it by itself first, where counting lines does not matter. If that fails, reads it again in
+ * the whole text for the place of the error. */
 static bool read_value(PinsText *text, Scan *scan, size_t from, size_t to, PinsValue *value,
                        Error *why)
 {
@@ -259,13 +259,13 @@ static bool read_value(PinsText *text, Scan *scan, size_t from, size_t to, PinsV
     return false;
 }
 
-/* Reads it as one of `said`, or of our shape or that turned, as its name tells. */
+/* Reads it with the given shape, or with ours or its transpose, as its name suggests. */
 static bool read_of_shape(PinsText *text, Scan *scan, const PinTarget *place, const Shape *said,
                           PinsValue *value, bool *by_name, Error *why)
 {
     const Session *session = text->session;
     const Shape *ours = inferred_shape(session->inferred, place->tensor);
-    assert(ours); /* whoever asks has looked */
+    assert(ours); /* the caller has checked */
     *value = (PinsValue){.shape = said ? *said : *ours};
     bool ok = read_value(text, scan, place->from, place->to, value, why);
     *by_name = pins_is_turned(session, place->name, value->placed, place->tensor);
@@ -276,7 +276,7 @@ static bool read_of_shape(PinsText *text, Scan *scan, const PinTarget *place, co
     return read_value(text, scan, place->from, place->to, value, why);
 }
 
-/* A tensor that is not known: only the text is read. */
+/* A tensor that is not known: the text is only checked. */
 static bool check_text(PinsText *text, Scan *scan, size_t from, size_t to)
 {
     PinsValue value = {.shape = {.n_dims = DIMS_MAX}};

@@ -1,23 +1,25 @@
 /* pins_text.h - shardings of tensors by name, in the notations of other systems, as pins.
  *
  *     {"wte.weight": [Shard(0), Replicate()]}          PyTorch, as printed
- *     wte.weight: [S(0), R]                            the same, a line each
+ *     wte.weight: [S(0), R]                            the same, one per line
  *     {"params": {"wte": {"kernel": P('dp', None)}}}   JAX, nested or flat; NamedSharding(..)
  *     {"wte.w_0": [0, -1]}                             Paddle's dims_mapping
  *     wte.weight: [{"dp"}, {"tp":(1)2, ?}p1]           Shardy; unreduced={"pp"} may follow
  *     %arg0: tensor<8x16xf32> {sdy.sharding = ..}      MLIR
  *
- * Python text, JSON, modules with a dict PARAMETERS, OrderedDict and DTensor dumps, MLIR: known by
- * what they hold. A mesh in the text must be ours, its axes in any order; without one, placements
- * and numbers follow the axes of ours. Every dim of a tensor is pinned, one that nothing cuts as
- * whole; what is partial is PIN_UNREDUCED; UNCONSTRAINED pins nothing.
+ * The text may be Python, JSON, a module with a dict PARAMETERS, an OrderedDict or DTensor dump,
+ * or MLIR: it is recognised by its contents. A mesh in the text must be ours, its axes in any
+ * order; without one, placements and numbers refer to the axes of ours. Every dim of a tensor is
+ * pinned, an unsharded one as whole; partial axes become PIN_UNREDUCED; UNCONSTRAINED pins
+ * nothing.
  *
  * Names are the model's, or PATH.weight, or what exporters make of them: '/' for '.', "module.",
  * "params", "_orig_mod." before them, kernel and w_0 for weight, h_0 for h.0. A matrix that the
- * text has transposed (its shape says so, or its name: a kernel is input by output) is turned.
+ * text has transposed (as its shape or its name shows: a kernel is input by output) is transposed
+ * back.
  *
- * What is not well formed is an error with its place, and so is another mesh, or a text of which
- * nothing fits the model; what does not fit a tensor is a warning, and the rest is kept.
+ * Text that is not well formed is an error with its place, and so is another mesh, or a text of
+ * which nothing fits the model; what does not fit a tensor is a warning, and the rest is kept.
  */
 #ifndef CORE_SESSION_PINS_TEXT_H
 #define CORE_SESSION_PINS_TEXT_H
@@ -29,8 +31,8 @@ enum { PINS_BYTES_MAX = 256 << 20 };
 /* True when a text holds shardings rather than a plan file's decisions. */
 bool pins_text_is(Str text);
 
-/* Appends decisions to the journal; findings to session->notes. Texts live in the journal's arena.
- * ERROR_UNREADABLE. */
+/* Appends decisions to the journal, and findings to session->notes. Texts are in the journal's
+ * arena. Fails with ERROR_UNREADABLE. */
 bool pins_text_read(Session *session, const Source *source, Journal *journal, Error *err);
 
 #endif

@@ -35,7 +35,7 @@ static bool claim(Reader *r, const Axes *axes)
     return true;
 }
 
-/* Appends the atoms of an axis of ours; `part`: ":(1)2" may follow. -2 is an axis of one device. */
+/* Appends the atoms of one of our axes; `part`: ":(1)2" may follow. -2 is an axis of one device. */
 bool pins_add_axis(Reader *r, int axis, bool part, Axes *axes)
 {
     Scan nothing = scan_begin(&(Source){"", STR("")}, r->scan->err);
@@ -57,7 +57,7 @@ static bool add_named(Reader *r, Str name, bool part, size_t at, Axes *axes)
     return axis == -1 ? pins_fail_at(r, at) : pins_add_axis(r, axis, part, axes);
 }
 
-/* One in quotes. */
+/* An axis in quotes. */
 static bool read_quoted(Reader *r, bool part, Axes *axes)
 {
     Str name;
@@ -72,7 +72,7 @@ static bool fail_rank(Reader *r, size_t at)
     return pins_fail_at(r, at);
 }
 
-/* flat: chunks are those of all axes at once, as Shardy and JAX have them. */
+/* flat: chunks are those of all axes at once, as in Shardy and JAX. */
 bool pins_set_dim(Reader *r, int64_t d, const Axes *axes, bool flat)
 {
     const Mesh *mesh = r->text->mesh;
@@ -98,7 +98,7 @@ static bool set_partial(Reader *r, const Axes *axes, ReduceOp reduce)
     return claim(r, axes);
 }
 
-/* Our axis of that number in the text; -2: it has one device. */
+/* Our axis of that number in the text; -2 if it has one device. */
 bool pins_axis_of_number(Reader *r, int64_t number, int *out)
 {
     const PinsText *text = r->text;
@@ -150,7 +150,7 @@ bool pins_reduce(Reader *r, Str name, size_t at, ReduceOp *out)
         lower[i] = (char)(last.s[i] >= 'A' && last.s[i] <= 'Z' ? last.s[i] | 0x20 : last.s[i]);
     if (last.n < sizeof lower && reduce_from_name(str_from(lower), out))
         return true;
-    error_kind(r->scan->err, ERROR_SYNTAX, "'%.*s' is no reduction", STR_ARG(name));
+    error_kind(r->scan->err, ERROR_SYNTAX, "'%.*s' is not a reduction", STR_ARG(name));
     return pins_fail_at(r, at);
 }
 
@@ -185,7 +185,7 @@ static bool read_partial(Reader *r)
     return true;
 }
 
-/* What follows "[". */
+/* The text after "[". */
 static bool read_mapping(Reader *r, char close)
 {
     int64_t d = 0;
@@ -264,7 +264,7 @@ static bool read_spec_option(Reader *r)
     return !str_eq(key, STR("unreduced")) || set_partial(r, &axes, REDUCE_SUM);
 }
 
-/* What follows "P(". */
+/* The text after "P(". */
 static bool read_spec(Reader *r, char close)
 {
     for (int64_t d = 0; !pins_accept(r->scan, close); d++) {
@@ -332,7 +332,7 @@ static bool read_shardy_options(Reader *r)
     }
 }
 
-/* What follows "[". */
+/* The text after "[". */
 static bool read_shardy(Reader *r)
 {
     int64_t d = 0;
@@ -347,7 +347,7 @@ static bool read_shardy(Reader *r)
     return read_shardy_options(r);
 }
 
-/* The mesh that "@mesh" is. */
+/* The mesh that "@mesh" names. */
 static bool use_mesh(Reader *r)
 {
     PinsText *text = r->text;
@@ -366,7 +366,7 @@ static bool use_mesh(Reader *r)
     return true;
 }
 
-/* What follows "#" or "<": of a sharding per value the first. */
+/* The text after "#" or "<": for a sharding per value the first. */
 static bool read_sdy(Reader *r)
 {
     if (pins_accept(r->scan, '#')) {
@@ -386,7 +386,8 @@ static bool read_sdy(Reader *r)
            pins_expect(r->scan, '>');
 }
 
-/* ---- what holds a sharding: DTensor(.., placements=(..)), NamedSharding(mesh=.., spec=..) ---- */
+/* ---- wrappers of a sharding: DTensor(.., placements=(..)), NamedSharding(mesh=.., spec=..) ----
+ */
 
 /* [8, 16], (8, 16), torch.Size([8, 16]) */
 static bool read_shape(Reader *r, Shape *out)
@@ -432,7 +433,7 @@ static bool is_key(Str key, const char *words)
     return str_has_word(str_from(words), key);
 }
 
-/* An argument that is not named. */
+/* A positional argument. */
 static bool read_positional(Reader *r, bool *found)
 {
     Scan ahead = *r->scan;
@@ -459,7 +460,7 @@ static bool read_named(Reader *r, Str key, bool *found)
     return pins_skip(r->scan, ",");
 }
 
-/* What follows "Name(". */
+/* The text after "Name(". */
 static bool read_call(Reader *r, size_t at)
 {
     bool found = false;
@@ -476,11 +477,11 @@ static bool read_call(Reader *r, size_t at)
     }
     if (found)
         return true;
-    error_kind(r->scan->err, ERROR_SYNTAX, "it says no sharding");
+    error_kind(r->scan->err, ERROR_SYNTAX, "it has no sharding");
     return pins_fail_at(r, at);
 }
 
-/* Spec(f32[8, 16](S(0)R)): what follows its "(". */
+/* Spec(f32[8, 16](S(0)R)): the text after its "(". */
 static bool read_torch_spec(Reader *r)
 {
     pins_word(r->scan);
@@ -488,7 +489,7 @@ static bool read_torch_spec(Reader *r)
            pins_placements(r, ')', true, r->scan->at - 1) && pins_expect(r->scan, ')');
 }
 
-/* {"dims_mapping": [0, -1], "partial": [1]}: what follows "{". */
+/* {"dims_mapping": [0, -1], "partial": [1]}: the text after "{". */
 static bool read_object(Reader *r)
 {
     while (!pins_accept(r->scan, '}')) {
@@ -527,13 +528,13 @@ static bool read_object(Reader *r)
 
 static bool fail_value(Reader *r, size_t at)
 {
-    error_kind(r->scan->err, ERROR_SYNTAX, "this is no sharding of a notation that is known");
+    error_kind(r->scan->err, ERROR_SYNTAX, "this is not a sharding in a known notation");
     error_hint(r->scan->err, "[Shard(0), Replicate()], P('dp', None), [0, -1], [{\"dp\"}, {}]: "
                              "see dimscope help pins");
     return pins_fail_at(r, at);
 }
 
-/* ((8, 16), (Shard(0), R)): what follows the first bracket. */
+/* ((8, 16), (Shard(0), R)): the text after the first bracket. */
 static bool read_pair(Reader *r, char close)
 {
     if (!take_shape(r) || !pins_expect(r->scan, ',') || !read_value(r))
@@ -543,7 +544,7 @@ static bool read_pair(Reader *r, char close)
     return pins_expect(r->scan, close);
 }
 
-/* What follows "[" or "(". */
+/* The text after "[" or "(". */
 static bool read_list(Reader *r, char close, size_t at)
 {
     char c = pins_peek(r->scan);
@@ -571,7 +572,7 @@ static bool read_list(Reader *r, char close, size_t at)
     return word.n > 0 ? pins_placements(r, close, false, at) : fail_value(r, at);
 }
 
-/* "[Shard(dim=0), Replicate()]": a text that holds one. */
+/* "[Shard(dim=0), Replicate()]": a text that contains one. */
 static bool read_inner(Reader *r)
 {
     Str inner;
@@ -621,7 +622,7 @@ static bool read_value(Reader *r)
     size_t at = pins_here(r);
     char c = pins_peek(r->scan);
     if (r->depth == PINS_NEST_MAX)
-        return scan_fail(r->scan, "a sharding in brackets, %d deep", r->depth);
+        return scan_fail(r->scan, "brackets of a sharding are nested more than %d deep", r->depth);
     r->depth++;
     bool ok;
     if (c == '[' || c == '(') {

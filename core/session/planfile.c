@@ -32,13 +32,13 @@ const char *pass_name(Pass pass)
 
 /* ---- paths, relative to the plan file's folder ---- */
 
-/* From a folder to a file, both real; the file as given when one of them is not there. */
+/* From a folder to a file, both real paths; the file unchanged if one of them does not exist. */
 static const char *path_between(Arena *arena, const char *dir, const char *file)
 {
     char from[PATH_MAX], to[PATH_MAX];
     if (!realpath(dir, from) || !realpath(file, to))
         return file;
-    size_t same = 0; /* a '/' or an end: what is before it are whole equal parts */
+    size_t same = 0; /* at a '/' or an end, all components before are equal */
     for (size_t i = 0;; i++) {
         bool ends = (from[i] == '/' || !from[i]) && (to[i] == '/' || !to[i]);
         same = ends ? i : same;
@@ -53,7 +53,7 @@ static const char *path_between(Arena *arena, const char *dir, const char *file)
     return out.s;
 }
 
-/* A name such as "h100x8" is no path and stays. */
+/* A name such as "h100x8" is not a path and stays. */
 static const char *file_or_name(Arena *arena, const char *dir, const char *text)
 {
     return file_exists(text) ? path_between(arena, dir, text) : text;
@@ -155,7 +155,7 @@ Json *planfile_decision(Arena *scratch, const Session *session, const Decision *
     return write_decision(scratch, session, "", decision);
 }
 
-/* Sizes that hold: a later one of a dim replaces an earlier. */
+/* Sizes that hold: a later one for a dim replaces an earlier one. */
 static void hash_dims(const DimBindings *dims, Buf *out)
 {
     Arena *scratch = arena_new();

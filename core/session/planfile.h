@@ -49,25 +49,25 @@ enum { PLANFILE_VERSION = 2, PLANFILE_OLDEST = 1 };
 
 /* A plan file that has been read. */
 typedef struct {
-    Json *root; /* freed by planfile_close(); NULL: there is none */
+    Json *root; /* freed by planfile_close(); NULL if there is none */
     const char *path;
-    const int *line; /* per decision: where it begins in the file; 0 when not found */
+    const int *line; /* per decision: its offset in the file; 0 if not found */
 } PlanFile;
 
-/* What a plan file asks to be opened; paths are resolved, dims are appended. It must name a model
- * where options->model was set. Texts live in the arena. ERROR_UNREADABLE: no plan, or one of a
- * newer version; nothing is to be closed then. */
+/* What a plan file says about how to open it; paths are resolved, dims are appended. It must name
+ * a model, unless options->model is set. Texts are in the arena. ERROR_UNREADABLE: no plan, or one
+ * of a newer version; nothing needs closing then. */
 bool planfile_open(Arena *arena, const char *path, SessionOptions *options, PlanFile *out,
                    Error *err);
 void planfile_close(PlanFile *file);
 
-/* Its decisions onto the journal. What does not fit the session's model and mesh becomes a warning
- * among session->notes; another hash of the model, fields that are not known and dims of other
- * sizes are notes. */
+/* Appends its decisions to the journal. What does not fit the session's model and mesh becomes a
+ * warning in session->notes; another hash of the model, unknown fields and dims of other sizes
+ * become notes. */
 void planfile_decisions(Session *session, const PlanFile *file, Journal *journal);
 
-/* The user's decisions in `from` onto the journal of `to`, another session, by names as a file
- * would have them. What does not fit is a warning there. */
+/* Appends the user's decisions in `from` to the journal of `to`, another session, by name as a
+ * file would have them. What does not fit becomes a warning there. */
 void planfile_carry(const Session *from, Session *to, Journal *journal);
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
 

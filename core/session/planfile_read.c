@@ -8,9 +8,9 @@
 
 enum { PLANFILE_BYTES_MAX = 256 << 20 };
 
-/* ---- the lines that decisions begin in ---- */
+/* ---- the line of each decision ---- */
 
-/* A walk over text that is JSON. */
+/* A cursor in JSON text. */
 typedef struct {
     Str text;
     size_t at;
@@ -26,7 +26,7 @@ static Str walk_string(JsonCursor *w)
     return (Str){w->text.s + from, w->at - from};
 }
 
-/* One character further: strings as a whole; *key is the last one. */
+/* Skips one character, or a whole string; *key is the last string. */
 static char walk_on(JsonCursor *w, Str *key)
 {
     char c = w->text.s[w->at];
@@ -64,7 +64,7 @@ static const int *lines_of_decisions(Arena *arena, Str text, int n)
 
 /* ---- what the file asks for ---- */
 
-/* The text of a member; NULL when it is absent or null. False when it is something else. */
+/* The text of a member; NULL if it is absent or null. Returns false if it is anything else. */
 static bool get_text(Arena *arena, const Json *object, const char *key, const char **out,
                      Error *err)
 {
@@ -129,7 +129,7 @@ static const char *opened_path(Arena *arena, const char *dir, const char *text)
     return file_exists(path) ? path : text;
 }
 
-/* The files that decisions come from, as they can be opened from here. */
+/* The files that decisions come from, as paths that can be opened from here. */
 static void resolve_origins(Arena *arena, const char *dir, const Json *root)
 {
     const Json *decisions = json_get(root, "decisions");
@@ -198,14 +198,14 @@ void planfile_close(PlanFile *file)
 typedef struct {
     Session *session;
     const PlanFile *file;
-    int number;       /* of the decision, from 0 */
+    int number;       /* index of the decision, from 0 */
     const Json *json; /* it */
     Decision decision;
     Cut cut;            /* its */
-    int64_t n_compared; /* names, to find the nearest of one that is not there */
-    Intern *unknown;    /* fields that are not known, over all decisions */
+    int64_t n_compared; /* names, to suggest the nearest for an unknown one */
+    Intern *unknown;    /* unknown fields, over all decisions */
     int n_dropped;
-    int n_resized;       /* decisions whose dim has another size now */
+    int n_resized;       /* decisions about a dim whose size has changed */
     const char *resized; /* the first of them */
 } PlanfileReader;
 
@@ -238,7 +238,7 @@ static bool is_listed(const char *const *fields, const char *name)
     return false;
 }
 
-/* Names each field that is not known, once in the file. */
+/* Reports each unknown field, once per file. */
 static void check_fields(const PlanfileReader *r, const Json *object, const char *const *known)
 {
     enum { FIELDS_LOOKED_AT = 64, UNKNOWN_MAX = 20 };
@@ -279,9 +279,9 @@ static bool get_number(const PlanfileReader *r, const char *key, int *out, Error
 
 /* ---- places ---- */
 
-enum { DROPPED_MAX = 1000 }; /* decisions that are said one by one */
+enum { DROPPED_MAX = 1000 }; /* decisions that get a finding of their own */
 
-/* A hint of each name that is not there, as long as that is no matter of seconds. */
+/* Suggests the nearest name for an unknown one, unless that would take seconds. */
 enum { COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000 };
 
 static bool may_compare(PlanfileReader *r, int n_names)
@@ -301,7 +301,8 @@ static bool find_tensor(PlanfileReader *r, Error *err)
     return r->decision.place >= 0 || error_set(err, "no tensor is named '%.*s'", STR_ARG(name));
 }
 
-/* The dim that a decision is about; its size. -1, with what is wrong, when the model has none. */
+/* The dim that a decision is about, and its size. Returns -1 with an error if the model has no
+ * such dim. */
 static int64_t find_tensor_dim(PlanfileReader *r, Error *err)
 {
     if (!find_tensor(r, err))
@@ -322,7 +323,7 @@ static int64_t find_tensor_dim(PlanfileReader *r, Error *err)
     return -1;
 }
 
-/* The op of the program that is named most like it. */
+/* The op of the program with the most similar name. */
 static void hint_op(PlanfileReader *r, Str name, Error *err)
 {
     const Inferred *inferred = r->session->inferred;
@@ -350,7 +351,7 @@ static void hint_index(Arena *arena, const OpSpace *space, Error *err)
     error_hint(err, "its index dims are %s", space->n_index > 0 ? names.s : "none");
 }
 
-/* The op of the program that a member names; -1, with what is wrong, when there is none. */
+/* The op of the program that a member names; -1 with an error if there is none. */
 static int32_t find_op(PlanfileReader *r, const char *key, Error *err)
 {
     Str name = json_str(json_get(r->json, key), "");
@@ -380,9 +381,9 @@ static int64_t find_index_dim(PlanfileReader *r, Error *err)
     return space->index[r->decision.dim].size;
 }
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
-/* "8/dp" of a dim that has 16 elements now. */
+/* "8/dp" for a dim that has 16 elements now. */
 static void count_resized(PlanfileReader *r, Str was, int64_t size)
 {
     const Session *session = r->session;
@@ -396,7 +397,7 @@ static void count_resized(PlanfileReader *r, Str was, int64_t size)
                               STR_ARG(was), size);
 }
 
-/* A cut in one piece follows the dim when that has another size now: "8/dp" of 16 is "16/dp". */
+/* A cut in one piece follows the dim if that has another size now: "8/dp" of 16 is "16/dp". */
 static bool read_cut(PlanfileReader *r, int64_t size, Error *err)
 {
     Arena *arena = r->session->journal_arena;
@@ -414,7 +415,7 @@ static bool read_cut(PlanfileReader *r, int64_t size, Error *err)
     if (!sharding_parse(&source, &shape, r->session->mesh, VIEW_OURS, &sharding, err))
         return false;
     if (sharding_partials(&sharding))
-        return error_set(err, "'%.*s' is no cut of a dim", STR_ARG(text));
+        return error_set(err, "'%.*s' is not a cut of a dim", STR_ARG(text));
     if (resized)
         count_resized(r, was, size);
     r->cut = sharding.dim[0];
@@ -566,7 +567,7 @@ static bool read_decision(PlanfileReader *r, Error *err)
     case DECISION_KIND_COUNT:
         break;
     }
-    error_set(err, "'%.*s' is no kind of decision", STR_ARG(name));
+    error_set(err, "'%.*s' is not a kind of decision", STR_ARG(name));
     error_hint(err, "pin, unpin, replicated, unreduced, tie, barrier, unmark, stage, devices, "
                     "recompute or schedule");
     return false;
@@ -644,7 +645,8 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
     arena_free(scratch);
 }
 
-/* Made in the explorer: those of a file of pins or of a plan file are read again with it. */
+/* Decisions made in the explorer: those of a file of pins or of a plan file are read again with
+ * it. */
 static bool was_made_here(const Origin *origin)
 {
     return origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);

@@ -1,4 +1,5 @@
-/* script_entry.h - one thing that scripts meet, for help, completion and annotations.
+/* script_entry.h - one function or value that scripts can use, for help, completion and
+ * annotations.
  *
  * Scripts make the rows (scripts/lua_api.h has their language); faces get them through
  * SessionHooks.rows, since neither knows the other.
@@ -12,13 +13,13 @@ typedef enum {
     SCRIPT_METHOD,
     SCRIPT_FIELD,
     SCRIPT_TYPE,
-    SCRIPT_STANDARD, /* Lua's own, where it differs, and what only the console has */
+    SCRIPT_STANDARD, /* Lua's own, if it differs, and what only the console has */
     SCRIPT_DEFINED   /* what a script defines and dimscope calls */
 } ScriptKind;
 
 typedef struct {
     ScriptKind kind;
-    const char *of;   /* the type of a method or field; of a global the table it is in, or "" */
+    const char *of;   /* the type of a method or field; for a global the table it is in, or "" */
     const char *name; /* NULL: after the last row */
     const char *use, *help;
 } ScriptEntry;

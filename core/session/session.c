@@ -80,7 +80,7 @@ static void lint_operators(Session *session)
     user_op_find_old_values(session->inferred, &session->inferred->findings);
 }
 
-/* The graph of the model's file; sizes of free dims that the file has come before those given. */
+/* The graph of the model's file; sizes of free dims that the file gives come before the user's. */
 static bool open_graph(Session *session, DimBindings *dims, Error *err)
 {
     const char *path = session->options.model;
@@ -134,26 +134,27 @@ static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err
     return *out != NULL;
 }
 
-/* The mesh that a plan file names: what is wrong with it is wrong in that file. */
+/* The mesh that a plan file names: errors in it are errors of that file. */
 static bool read_saved_mesh(Session *session, Error *err)
 {
     Error why = {0};
     if (read_mesh(session, session->options.mesh, &session->mesh, &why))
         return true;
-    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is none: %s", session->options.mesh, why.text);
+    error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is not a mesh: %s", session->options.mesh,
+               why.text);
     error_hint(err, "%s", why.hint);
     error_in_file(err, session->mesh_file);
     return false;
 }
 
-/* How often an op runs, as far as 32 bits hold it. */
+/* How often an op runs, as a 32-bit number. */
 static int32_t times_key(const Inferred *inferred, int32_t op)
 {
     double times = inferred_repeat(inferred, op);
     return times < INT32_MAX ? (int32_t)times : INT32_MAX;
 }
 
-/* Its sharding; what is known of its shape where it has none: below 0. */
+/* Its sharding or, if it has none, a negative id of what is known of its shape. */
 static int32_t made_key(const Plan *plan, int32_t tensor)
 {
     return tensor < 0                       ? -1
@@ -161,8 +162,8 @@ static int32_t made_key(const Plan *plan, int32_t tensor)
                                             : plan->inferred->shape[tensor];
 }
 
-/* Ops are alike when their rule, cuts, operand shardings and kinds are, and they run as often, in
- * one stage and on the same devices. */
+/* Ops are equal if their rule, cuts, operand shardings and kinds are, and if they run equally
+ * often, in one stage and on the same devices. */
 static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
 {
     const Graph *graph = session->graph;
@@ -206,7 +207,7 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .progress = session->progress};
 }
 
-/* Makes the plan of a journal. The plan before is not freed here: it is on a screen. What
+/* Makes the plan of a journal. The old plan is not freed here, since a screen may show it. What
  * propagation keeps from plan to plan is for one mesh. */
 static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
 {
@@ -252,7 +253,7 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
            session->hooks.policy(session->hooks.context, session, policy, journal, err);
 }
 
-/* Appends decisions to a journal; without those of a policy that has been run anew. */
+/* Appends decisions to a journal, without those of a policy that has been run again. */
 static void keep_decisions(Session *session, const Journal *kept, bool rerun, Journal *journal)
 {
     for (int i = 0; i < kept->n_done; i++)
@@ -260,7 +261,7 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
-/* The notes of running a policy start empty; a failing run leaves the old ones. */
+/* Running a policy starts with empty notes; if it fails, the old notes stay. */
 static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
 {
     Findings old = session->notes;
@@ -279,7 +280,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
     return ok;
 }
 
-/* file->root NULL: the model is opened by itself. */
+/* file->root is NULL if the model is opened by itself. */
 static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
 {
     Journal journal = {0}, kept = {0};
@@ -345,15 +346,15 @@ static void check_policy(Session *session, const char *plan)
         return;
     Finding finding = {.level = LEVEL_WARNING, .code = "policy-gone", .file = plan};
     finding.text = arena_printf(session->journal_arena,
-                                "the policy %s is not there: its decisions are kept", policy);
+                                "the policy %s does not exist: its decisions are kept", policy);
     finding.hint = "operators that it registers are not known; -p FILE names another policy";
     finding.op = finding.tensor = -1;
     vec_push(session->journal_arena, &session->notes, finding);
     session->options.policy = NULL;
 }
 
-/* A .json that is no plan file is a model's config: it has a "model_type", and not a plan's
- * version. What cannot be read is left to whoever reads plan files to refuse. */
+/* A .json that is not a plan file is a model's config: it has a "model_type", and not a plan's
+ * version. An unreadable file is left to the reader of plan files to refuse. */
 bool session_opens_plan(const char *path)
 {
     if (!path || !str_ends(str_from(path), STR(".json")))
@@ -369,7 +370,7 @@ bool session_opens_plan(const char *path)
     return !config;
 }
 
-/* What the user gave on the command line wins over what the plan file says. */
+/* The command line wins over the plan file. */
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
     SessionOptions given = session->options, *options = &session->options;
@@ -470,12 +471,12 @@ void session_close(Session *session)
     arena_free(session->propagation_arena);
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
-    arena_free(session->model_arena); /* the session itself lives there */
+    arena_free(session->model_arena); /* the session itself is in that arena */
 }
 
 /* ---- changes ---- */
 
-/* A copy whose pushes leave the original's decisions alone until the new plan stands. */
+/* A copy whose pushes leave the original's decisions alone until the new plan is in place. */
 static Journal journal_copy(const Session *session)
 {
     enum { ROOM_FOR_MORE = 8 };
@@ -518,7 +519,7 @@ static bool rerun_policy(Session *session, Error *err)
     return policy_and_remake(session, &kept, err);
 }
 
-/* Another one, or (NULL) the same read again. */
+/* Another machine, or with NULL the same one read again. */
 static bool set_machine(Session *session, const char *text, Error *err)
 {
     const char *name = text ? text : session->options.machine;
@@ -548,14 +549,14 @@ static bool change_policy(Session *session, const char *policy, Error *err)
     return rerun_policy(session, err);
 }
 
-/* All that the line decided is one step: user's decisions with the line as their text. */
+/* All decisions of the line are one step: user's decisions with the line as their text. */
 static bool run_console(Session *session, const Change *change, Error *err)
 {
     const SessionHooks *hooks = &session->hooks;
     Journal journal = journal_copy(session);
     int before = journal.n_done;
     if (!hooks->console)
-        return error_kind(err, ERROR_USAGE, "there is no Lua here");
+        return error_kind(err, ERROR_USAGE, "this program has no Lua");
     if (!hooks->console(hooks->context, session, change->text, &journal, change->answer, err))
         return false;
     if (journal.n_done == before)
@@ -622,7 +623,7 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     return NULL;
 }
 
-/* Plans point into the decisions they were made from: these go when no plan does. */
+/* Plans point into the decisions they were made from, so these are freed when no plan uses them. */
 static void drop_journal(const Session *old, const Session *kept)
 {
     if (old->journal.decisions.at != kept->journal.decisions.at)
@@ -638,7 +639,7 @@ void session_discard(const Session *session, Session *next)
     if (next->propagation_arena != session->propagation_arena)
         arena_free(next->propagation_arena);
     drop_journal(next, session);
-    arena_free(next->change_arena); /* it lives there */
+    arena_free(next->change_arena); /* the session is in that arena */
 }
 
 void session_commit(Session *session, Session *next)

@@ -1,10 +1,10 @@
 /* session.h - what a person works on: a model, a mesh, a policy, and the plan that follows.
  *
  * The session owns three arenas: model (graph and inference), journal (decisions, mesh, machine)
- * and the plan's own. Every change has two halves: session_prepare() makes the session as it will
- * be, beside the one that is, and may run on another thread; session_commit() puts it in its place
- * and frees the old plan. When anything fails the old plan stays. Scripts are reached through hooks
- * that main() sets, since core knows no Lua.
+ * and the plan's own. Every change has two halves: session_prepare() makes the changed session
+ * beside the current one, and may run on another thread; session_commit() puts it in place and
+ * frees the old plan. If anything fails the old plan stays. Scripts are called through hooks that
+ * main() sets, since core does not know Lua.
  */
 #ifndef CORE_SESSION_SESSION_H
 #define CORE_SESSION_SESSION_H
@@ -23,27 +23,26 @@ typedef struct {
     /* Reads a machine by name (in the shipped folder) or by file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
     /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that
-     * free dims have been given; onto `defaults` go those that the file gives them. May be NULL. */
+     * free dims were given; sizes that the file gives are appended to `defaults`. May be NULL. */
     Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
                     DimBindings *defaults, Error *err);
-    /* Runs the policy file's top level (register_op ..) before inference. NULL path: the
-     * operators that are shipped.
-     * session NULL: nobody hears what it prints. */
+    /* Runs the policy file's top level (register_op ..) before inference. NULL path: the shipped
+     * operators. session NULL: its output is dropped. */
     bool (*prepare)(void *context, Session *session, const char *policy, const RuleBook *rules,
                     Error *err);
-    /* Runs its PAS function: appends decisions to journal. Called with session->inferred and mesh
-     * set. */
+    /* Runs its PAS function, which appends decisions to the journal. session->inferred and mesh
+     * are set. */
     bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
                    Error *err);
-    /* Runs a line of Lua beside the policy, in its state: what it decides is appended to journal,
-     * what it prints and gives to answer. May be NULL. */
+    /* Runs a line of Lua in the policy's state: appends what it decides to the journal, and what
+     * it prints and returns to `answer`. May be NULL. */
     bool (*console)(void *context, Session *session, const char *text, Journal *journal,
                     Buf *answer, Error *err);
-    /* All that scripts can call or meet, in the order of help. May be NULL. */
+    /* Everything that scripts can call or use, in the order of help. May be NULL. */
     const ScriptEntry *(*rows)(void *context, Arena *arena);
-    /* Names of what is shipped, with blanks between: kind is "policies" or "machines". */
+    /* Names of shipped files, separated by blanks: kind is "policies" or "machines". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
-    /* Path of a file that is shipped, as "samples/models/gpt2.onnx"; NULL: it is not there. */
+    /* Path of a shipped file, such as "samples/models/gpt2.onnx"; NULL if it does not exist. */
     const char *(*data_file)(void *context, Arena *arena, const char *name);
 } SessionHooks;
 
@@ -60,16 +59,16 @@ typedef struct {
     DimBindings dims;         /* on top of MODEL.dims */
     const GivenValues *given; /* elements that only the run tells; NULL: none. They outlive every
                                  session that is opened from these options */
-    Progress *progress;       /* of opening; NULL: nobody watches */
+    Progress *progress;       /* while opening; NULL if nobody watches */
 } SessionOptions;
 
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     SessionOptions options, given; /* in use now; as it was opened */
-    const Session *carried; /* while it is opened: the user's decisions in that one are kept */
-    const char *plan_file;  /* the plan file that was opened; NULL: the model itself */
-    const char *mesh_file;  /* the plan file that names the mesh; NULL: somebody gave it */
-    bool policy_given; /* beside a plan file: run it instead of what the file says of policies */
+    const Session *carried; /* while opening: the user's decisions in that session are kept */
+    const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
+    const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
+    bool policy_given;      /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
     Graph *graph;
@@ -77,29 +76,29 @@ struct Session {
     Inferred *inferred;
     Naming *naming;
     Mesh *mesh;
-    const Machine *machine; /* in the journal's arena: plans refer to it */
+    const Machine *machine; /* in the journal's arena: plans point to it */
     Journal journal;
     Plan *plan;
     Propagation *propagation; /* for this model and mesh, kept from plan to plan */
-    Groups *groups;           /* folded by structure and sharding; remade with the plan */
-    Arena *change_arena;      /* where a session that is not yet in its place lives; NULL */
-    Progress *progress;       /* of opening, or of the change being prepared; NULL */
-    Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; they
-                       stand in front of the plan's own findings */
+    Groups *groups;           /* folded by structure and sharding; made again with the plan */
+    Arena *change_arena;      /* the arena of a session that is not in place yet; else NULL */
+    Progress *progress;       /* while opening, or while a change is prepared; else NULL */
+    Findings notes; /* of loading and of the policy: "axis 'pp' is not in the mesh: left out"; shown
+                       before the plan's own findings */
 };
 
-/* NULL with *err: unreadable (exit 3), script (4) or usage (2) errors as their kind says. */
+/* Returns NULL with *err; its kind tells unreadable files (exit 3), scripts (4) and usage (2). */
 Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err);
 /* The same on a graph made elsewhere, which must outlive the session. */
 Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
                             Error *err);
-/* The files of a session read again: its model, plan file, policy, machine; mesh and policy are
- * those in use. The user's decisions are applied by name, and what cannot be kept is a warning
- * among the notes. `old` stays as it is. NULL with *err. */
+/* Reads the files of a session again: its model, plan file, policy, machine; mesh and policy are
+ * those in use. The user's decisions are applied by name, and what cannot be kept is a warning in
+ * the notes. `old` stays unchanged. Returns NULL with *err. */
 Session *session_reopen(const Session *old, Progress *progress, Error *err);
 void session_close(Session *session);
 
-/* Whether session_open() takes the file for a saved plan, and not for a model. */
+/* Returns whether session_open() takes the file for a saved plan, not for a model. */
 bool session_opens_plan(const char *path);
 
 /* MODEL.dims beside a model: default sizes of its free dims. */
@@ -124,34 +123,35 @@ typedef enum {
 
 typedef struct {
     ChangeKind kind;
-    const Decision *decisions; /* CHANGE_APPLY: added to the journal, in one step */
-    int n;            /* how many; CHANGE_STEP: decisions to redo, or below 0 to undo, in one step;
-                         CHANGE_CONSOLE: the number that its decisions have as their line */
-    const char *text; /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
-                         CHANGE_POLICY:
-                         another policy, or NULL */
-    Buf *answer;      /* CHANGE_CONSOLE: what the line says, also where it fails */
-    Progress *progress; /* NULL: nobody waits */
+    const Decision *decisions; /* CHANGE_APPLY: appended to the journal, as one step */
+    int n;              /* their number; CHANGE_STEP: decisions to redo, or if negative to undo, as
+                           one step; CHANGE_CONSOLE: the line number of its decisions */
+    const char *text;   /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
+                           CHANGE_POLICY:
+                           another policy, or NULL */
+    Buf *answer;        /* CHANGE_CONSOLE: what the line prints, also if it fails */
+    Progress *progress; /* NULL if nobody waits */
 } Change;
 
-/* The session as it will be; with the same plan where a line of Lua decided nothing. It shares with
- * the old one all but the plan and what is made for it: until one of the next two is called the old
- * one may be read, not changed, and nothing else may be put into its journal's arena. NULL with
- * *err: nothing has changed. */
+/* The session after the change; with the same plan if a line of Lua decided nothing. It shares
+ * everything with the old one but the plan and what is made for it: until session_commit() or
+ * session_discard() the old one may be read but not changed, and nothing else may be allocated in
+ * its journal's arena. Returns NULL with *err and nothing changed. */
 Session *session_prepare(const Session *session, const Change *change, Error *err);
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
 
-/* The session after a change, beside the one that is: it shares the model, and must be closed
- * before it. NULL with *err. */
+/* The session after a change, beside the current one: it shares the model, and must be closed
+ * first. Returns NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
-/* Both halves. The others are short for it. */
+/* Both halves at once. The functions below are shorthands for it. */
 bool session_change(Session *session, const Change *change, Error *err);
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err);
-bool session_undo(Session *session, Error *err); /* false with *err when there is nothing to undo */
+bool session_undo(Session *session, Error *err); /* Returns false with *err if there is nothing to
+                                                    undo. */
 bool session_redo(Session *session, Error *err);
-/* Runs the policy again (the file changed): user decisions are kept after it. */
+/* Runs the policy again (its file changed); user decisions are kept after it. */
 bool session_rerun_policy(Session *session, Error *err);
 bool session_set_mesh(Session *session, const char *text, Error *err);
 

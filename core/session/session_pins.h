@@ -8,13 +8,13 @@
 
 #include "core/session/session.h"
 
-/* Of options.pins, if there is one. again: a policy was run anew, and what is the user's is still
+/* From options.pins, if given. again: the policy was run again, and the user's decisions are still
  * there. */
 bool session_read_pins(Session *session, bool again, Journal *journal, Error *err);
-/* The same; what can no longer be read is a warning, and the policy goes on. */
+/* The same; pins that can no longer be read are a warning, and the policy goes on. */
 void session_read_pins_again(Session *session, Journal *journal);
 
-/* What the model's own file says of devices holds where nobody says anything else. */
+/* The annotations in the model's own file hold if nothing else is asked for. */
 bool session_read_own_annotations(Session *session, Journal *journal, Error *err);
 
 #endif

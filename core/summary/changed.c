@@ -1,6 +1,6 @@
 #include "core/summary/changed.h"
 
-/* One plan's ids of shardings and of cuts as numbers that both plans share. */
+/* Ids of shardings and cuts of one plan, mapped to numbers that both plans share. */
 typedef struct {
     const Plan *plan;
     int32_t *sharding, *cut;
@@ -30,7 +30,7 @@ static bool lies_alike(const ChangedSide *a, const ChangedSide *b, int32_t tenso
            number_of(b->sharding, b->plan->moved->sharding[tensor]);
 }
 
-/* A tensor that no op makes is a part of those that read it. */
+/* A tensor that no op makes belongs to the ops that read it. */
 static bool read_alike(const ChangedSide *a, const ChangedSide *b, int32_t place)
 {
     const Graph *graph = a->plan->inferred->graph;

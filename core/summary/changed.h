@@ -1,8 +1,9 @@
-/* changed.h - which ops a change of the plan touched: one bit an op.
+/* changed.h - the ops that a change of the plan affects: one bit per op.
  *
- * An op has changed when the cut of an index dim has, or how an output is made or lies, how an
- * input is read, or how one that no op makes lies. Both plans are of one graph and one mesh;
- * layouts are compared once per distinct one, so that an op costs a few look-ups.
+ * An op has changed if the cut of an index dim has, or the sharding in which an output is made or
+ * stored, in which an input is read, or in which an input that no op makes is stored. Both plans
+ * are of one graph and one mesh; layouts are compared once per distinct one, so that an op costs a
+ * few look-ups.
  */
 #ifndef CORE_SUMMARY_CHANGED_H
 #define CORE_SUMMARY_CHANGED_H
@@ -10,8 +11,8 @@
 #include "core/plan/plan.h"
 
 typedef struct {
-    int n;          /* how many have changed */
-    uint64_t *bits; /* per op of the graph, in the arena; NULL: the plans cannot be compared */
+    int n;          /* number of changed ops */
+    uint64_t *bits; /* per op of the graph, in the arena; NULL if the plans cannot be compared */
 } ChangedOps;
 
 ChangedOps plan_changed_ops(Arena *arena, const Plan *old, const Plan *new);

@@ -103,9 +103,8 @@ void comm_free(Comm *comm)
     arena_free(comm->arena);
 }
 
-/* What makes reshards alike, as bytes: path (one object for equal ones), shardings, how often,
- * label.
- */
+/* The key by which reshards are folded, as bytes: path (one object for equal ones), shardings,
+ * count, label. */
 static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, size_t *label_at)
 {
     Buf key = buf_new(scratch);
@@ -120,7 +119,7 @@ static Str alike_key(const Comm *comm, Arena *scratch, const Reshard *reshard, s
     return buf_str(&key);
 }
 
-enum { LOOK_EVERY = 1024 }; /* reshards between two looks at whether somebody wants a stop */
+enum { LOOK_EVERY = 1024 }; /* reshards between two checks for cancellation */
 
 static bool fold_rows(Comm *comm, Progress *progress)
 {
@@ -204,7 +203,7 @@ int64_t comm_payload(const Reshard *reshard)
     return most;
 }
 
-/* What is larger comes first. */
+/* Larger values come first. */
 static double weight_of(const Sorted *it)
 {
     if (it->sort == COMM_BY_TOTAL)
@@ -358,7 +357,7 @@ void comm_format_groups(const Mesh *mesh, SubMesh part, AtomSet atoms, Buf *out)
         buf_printf(out, " and %lld more", (long long)(n - shown));
 }
 
-/* "{d0 d4} {d1 d5}": who sends to whom. */
+/* "{d0 d4} {d1 d5}": sender and receiver. */
 static void format_pairs(const Plan *plan, const Reshard *reshard, Buf *out)
 {
     SubMesh makers = plan->decided->submeshes[reshard->from_devices];

@@ -1,8 +1,8 @@
 /* comm.h - a plan's reshards as the screens show them: by op, in sums, and as a folded table.
  *
- * Reshards that are alike but for the numbers in their names (one per layer) are one row xN: equal
- * steps, shardings, bytes, and label once its digits are wildcards; as often in a step. Rows are
- * sorted by total time, the dearest first; equal times by first use.
+ * Reshards that differ only in the numbers in their names (one per layer) are one row xN: equal
+ * steps, shardings, bytes and count per step, and equal labels once digits are wildcards. Rows are
+ * sorted by total time, the most expensive first; equal times by first use.
  */
 #ifndef CORE_SUMMARY_COMM_H
 #define CORE_SUMMARY_COMM_H
@@ -11,14 +11,14 @@
 #include "core/cost/traffic.h"
 
 typedef struct {
-    int32_t first; /* reshard: the first of them; the others follow in Comm.next_alike */
+    int32_t first; /* reshard: the first of them; the others are linked by Comm.next_alike */
     int n;
-    double times, us;  /* of all of them: how often a step does them, what that takes */
-    double exposed_us; /* what of it ops wait for in the best case (cost.h) */
+    double times, us;  /* of all of them: how often a step runs them, and the time that takes */
+    double exposed_us; /* the part of it that ops wait for in the best case (cost.h) */
     const char *label; /* "h.*.attn.c_proj out" */
 } CommRow;
 
-/* ORDER COMM_SORT: the dearest, the longest, the most bytes first; names; the first use. */
+/* ORDER COMM_SORT: total time, time, bytes, the largest first; names; first use. */
 typedef enum {
     COMM_BY_TOTAL,
     COMM_BY_EACH,
@@ -28,8 +28,8 @@ typedef enum {
     COMM_SORT_COUNT
 } CommSort;
 
-/* Sums over places of groups->order: of compute, of reshards, and how many of these move data; in
- * a loop as often as it runs. */
+/* Sums over ranges of groups->order: of compute, of reshards, and how many of these move data;
+ * loops with every iteration. */
 typedef struct {
     double us, comm_us, count;
 } CommSums;
@@ -37,53 +37,53 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Session *session;
-    int32_t *of_op;   /* per op: first reshard shown at it, -1 */
-    int32_t *next;    /* per reshard: the next at the same op */
-    int32_t *at_op;   /* per reshard: the op it is shown at, -1 */
-    CommSums *before; /* each so many places of groups->order: the sums of all before; comm_sum() */
-    Arena *table_arena; /* of a table that was made beside the screen; NULL */
-    int n_rows;         /* -1: the table is not made yet */
-    int n_all;          /* with those behind the n_rows, which a filter leaves out */
+    int32_t *of_op;     /* per op: first reshard shown at it, -1 */
+    int32_t *next;      /* per reshard: the next at the same op */
+    int32_t *at_op;     /* per reshard: the op it is shown at, -1 */
+    CommSums *before;   /* prefix sums over groups->order; comm_sum() */
+    Arena *table_arena; /* for a table that is made in the background; else NULL */
+    int n_rows;         /* -1 until the table is made */
+    int n_all;          /* with those after n_rows, which a filter leaves out */
     CommSort sort;
-    const char *kept_by; /* the filter's text; NULL: all are listed */
+    const char *kept_by; /* the filter's text; NULL if all are listed */
     CommRow *row;
-    const Traffic *traffic; /* NULL: not asked for */
+    const Traffic *traffic; /* NULL until asked for */
     int32_t *row_of;        /* per reshard */
     int32_t *next_alike;    /* per reshard */
 } Comm;
 
 Comm *comm_new(const Session *session);
-/* Of places first..end of groups->order. */
+/* Of the range first..end of groups->order. */
 CommSums comm_sum(const Comm *comm, int32_t first, int32_t end);
 void comm_free(Comm *comm); /* NULL is allowed */
 
-/* Makes the rows, once. False: it was stopped, and the table is good for nothing. */
+/* Makes the rows, once. Returns false if it was cancelled; the table is then not usable. */
 bool comm_table(Comm *comm, Progress *progress);
-/* The rows of a copy, which has an arena of its own for them; it goes over. */
+/* Moves the rows out of a copy that has an arena of its own for them. */
 void comm_take_table(Comm *comm, const Comm *made);
 
 typedef bool CommKeep(const void *context, int32_t reshard);
 
-/* Puts the rows in that order, those that `keep` says no to behind n_rows. text: of what keeps, to
- * know it again by; NULL: all are listed. */
+/* Sorts the rows, those that `keep` rejects after n_rows. text: identifies `keep`; NULL if all are
+ * listed. */
 void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context);
 
 /* Payload of the largest step. */
 int64_t comm_payload(const Reshard *reshard);
 
-/* Whether somebody asked for it: a pin of the value, or of where a parameter is stored. */
+/* Returns whether a decision asked for it: a pin of the value, or of how a parameter is stored. */
 bool comm_is_asked(const Plan *plan, const Reshard *reshard);
 
 /* Reshards are shown at the op that makes the value; those of parameters and inputs at their first
- * reader. -1: at none. */
+ * reader. Returns -1 if there is neither. */
 int32_t comm_op(const Session *session, const Reshard *reshard);
 
 /* "AR tp", "AG tp+AR dp": the steps of a path. */
 void comm_format_steps(const Session *session, const ReshardPath *path, Buf *out);
-/* Where an axis is in a sharding: "S1", the partial mark, "R". */
+/* The mark of an axis in a sharding: "S1", the partial mark, "R". */
 void comm_format_state(const Mesh *mesh, const Sharding *sharding, int axis, const char *partial,
                        Buf *out);
-/* What changes, axis by axis: "+ -> R", "S0 -> S1"; `partial` is the mark of a partial axis. */
+/* The change per axis: "+ -> R", "S0 -> S1"; `partial` is the mark of a partial axis. */
 void comm_format_change(const Session *session, const Reshard *reshard, const char *partial,
                         const char *arrow, Buf *out);
 
@@ -95,11 +95,11 @@ void comm_format_step_groups(const Plan *plan, const Reshard *reshard, int s, Bu
 /* "pp=0": a part of the mesh, by its place in plan->submeshes; "all". */
 void comm_format_part(const Session *session, int devices, Buf *out);
 
-/* The dim whose cut a reshard undoes or makes; -1 when it is a sum that is due. */
+/* The dim whose cut a reshard undoes or makes; -1 if it is a reduction. */
 int comm_moved_dim(const Session *session, const Reshard *reshard);
 
-/* The decision behind a reshard: the pin that the chain of what is undone goes back to. NULL: none
- * known. */
+/* The decision behind a reshard: the pin at the start of the chain of the cut that is undone. NULL
+ * if none is known. */
 const Decision *comm_cause(Arena *arena, const Session *session, const Reshard *reshard);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* ---- texts ---- */
 
-/* What turns the direction of the text around it. */
+/* Escapes what would change the direction of the text around it. */
 static bool turns_text(uint32_t rune)
 {
     return rune == 0x200e || rune == 0x200f || (rune >= 0x202a && rune <= 0x202e) ||
@@ -57,8 +57,8 @@ static void put_axes(const Mesh *mesh, const uint8_t *atom, int n, Buf *out)
 
 /* ---- cuts ---- */
 
-/* A cut in a policy's words: `interleave` parts before the digit that is cut, `unit` neighbours
- * after it. */
+/* A cut in a policy's words: `interleave` parts before the digit that is sharded, `unit`
+ * neighbours after it. */
 typedef struct {
     int64_t interleave, unit;
     const Digit *digit; /* NULL: whole */
@@ -143,7 +143,7 @@ static const char *index_name(const Session *session, const Decision *decision)
     return program_space(session->inferred, decision->place)->index[decision->dim].name;
 }
 
-/* Whether a policy can name the op. */
+/* Returns whether a policy can name the op. */
 static bool is_named(const Graph *graph, int32_t op)
 {
     return graph_find_op(graph, str_from(op_name(graph, op))) == op;

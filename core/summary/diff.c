@@ -6,24 +6,24 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* One thing of one side. Equal `like` are alike on any side; `rep` and `slot` are its place in the
- * first of the layers that it is repeated in. */
+/* One thing on one side. Things with equal `like` are equal on any side; `rep` and `slot` are its
+ * position in the first of the repeated layers. */
 typedef struct {
-    Str name; /* what it is matched by */
+    Str name; /* the key by which it is matched with the other sides */
     int32_t id, like, rep, slot;
 } Thing;
 
 typedef Vec(Thing) Things;
 
-/* What is compared of one side. */
+/* What is compared on one side. */
 typedef struct {
     const Session *session;
     const Plan *plan;
     const Graph *graph;
-    int32_t *rep;  /* per op: the op in its place of the first layer */
-    int32_t *slot; /* per tensor: the op that makes it, or reads it first; -1 */
+    int32_t *rep;  /* per op: the op at its position in the first layer */
+    int32_t *slot; /* per tensor: the op that makes it, or the first that reads it; -1 */
     int32_t *slot_operand;
-    int32_t *sharding_like; /* by Shardings id; -1: not asked for yet */
+    int32_t *sharding_like; /* by Shardings id; -1 until asked for */
 } Side;
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     Side side[DIFF_SIDES_MAX];
 } Differ;
 
-/* ---- layouts: equal ids, alike ---- */
+/* ---- layouts: equal ids for equal ones ---- */
 
 static int32_t like_sharding(Differ *d, Side *side, int32_t id)
 {
@@ -59,7 +59,7 @@ static int32_t like_text(Differ *d, const Buf *text)
 
 /* ---- places in repeated layers ---- */
 
-/* Layers that repeat but for their cuts, which the entries are compared by. */
+/* Layers that repeat except for their cuts, by which the entries are compared. */
 static const Groups *structure_of(Differ *d, const Side *side)
 {
     const Inferred *inferred = side->session->inferred;
@@ -112,7 +112,7 @@ static void place_by_tensor(const Side *side, int32_t tensor, Thing *thing)
     thing->slot = op < 0 ? 0 : side->slot_operand[tensor];
 }
 
-/* ---- the things of a side ---- */
+/* ---- the things on one side ---- */
 
 static int32_t like_op(Differ *d, const Side *side, int32_t op)
 {
@@ -129,7 +129,7 @@ static int32_t like_op(Differ *d, const Side *side, int32_t op)
     return like_text(d, &text);
 }
 
-/* What an op's row says depends on few things, which few ops differ in. */
+/* An op's row depends on few properties, in which few ops differ. */
 static void list_ops(Differ *d, Side *side, Things *out)
 {
     const Inferred *inferred = side->session->inferred;
@@ -152,7 +152,7 @@ typedef struct {
     int32_t like, next; /* of the same tensor; -1 */
 } Need;
 
-/* Per tensor the layouts that its readers take it in, each once. */
+/* Per tensor the shardings that its readers need, each once. */
 typedef struct {
     int32_t *first; /* per tensor: place in all, or -1 */
     Vec(Need) all;
@@ -206,7 +206,7 @@ static int32_t like_tensor(Differ *d, Side *side, const ReaderNeeds *needs, int3
     return intern_put(d->tuples, key->s, key->n);
 }
 
-/* What every rank knows before the run is never cut. */
+/* Values known before the run are never sharded. */
 static bool is_of_program(const Side *side, int32_t tensor)
 {
     const GraphTensor *t = &side->graph->tensors[tensor];
@@ -261,7 +261,7 @@ static void list_reshards(Differ *d, Side *side, Things *out)
     }
 }
 
-/* Equal findings are told apart by how many of them there were before. */
+/* Equal findings are matched by their count so far. */
 static void list_findings(Differ *d, Side *side, Things *out)
 {
     const Findings *findings = &side->plan->findings;
@@ -278,7 +278,7 @@ static void list_findings(Differ *d, Side *side, Things *out)
     }
 }
 
-/* ---- from the things of all sides to rows ---- */
+/* ---- from the things on all sides to rows ---- */
 
 typedef struct {
     DiffEntry entry;
@@ -322,7 +322,7 @@ static int by_place(const void *a, const void *b)
     return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : strcmp(x->name, y->name);
 }
 
-/* Leaves those that are not alike on all sides, in order. */
+/* Keeps those that differ between sides, in order. */
 static void keep_different(const Differ *d, DiffItems *items)
 {
     int n = 0;
@@ -437,7 +437,7 @@ static const char *dims_text(Arena *arena, const DimBindings *dims)
     return n > 0 ? text.s : "none";
 }
 
-/* A model is what is in its file, wherever that lies. */
+/* A model is identified by its file's contents, wherever the file is. */
 static const char *model_text(Arena *arena, const Graph *graph)
 {
     return graph->hash ? arena_printf(arena, "%s %016" PRIx64, path_base(graph->file), graph->hash)
@@ -486,7 +486,7 @@ static void compare_requests(Differ *d)
     }
 }
 
-/* What a decision asks for, whoever asks. */
+/* What a decision asks for, whoever made it. */
 static void put_decision(const Session *session, const Decision *decision, Buf *out)
 {
     const Graph *graph = session->graph;

@@ -155,7 +155,7 @@ static void match_sides(Outliner *o)
 
 /* ---- lines ---- */
 
-/* What repeats alike on both sides has one key. */
+/* Lines that repeat in the same way on both sides have one key. */
 static void add_line(Outliner *o, const DiffLine *line, const int32_t at[SIDES], int slot,
                      const int32_t layout[2 * SIDES])
 {
@@ -190,7 +190,7 @@ static void add_given(Outliner *o, const int32_t op[SIDES])
             line.id[s] = t;
             line.id[1 - s] = side->other_tensor[t];
             if (s == 1 && line.id[0] >= 0)
-                continue; /* it stood with the first side's reader */
+                continue; /* it was listed with the first side's reader */
             line.mark = mark_of(line.id, side->tensor_differs[t]);
             int32_t layout[2 * SIDES] = {0};
             for (int k = 0; k < SIDES; k++)
@@ -234,7 +234,7 @@ static void add_reshard(Outliner *o, const int32_t op[SIDES], int32_t a, int32_t
     add_line(o, &line, op, slot, layout);
 }
 
-/* A reshard of the second side that is not taken yet, of the same value and as alike. */
+/* An unmatched reshard of the second side, of the same value and as similar as possible. */
 static int32_t take_partner(Outliner *o, int32_t op, int32_t a, bool *taken)
 {
     const OutlineSide *mine = &o->side[0], *theirs = &o->side[1];
@@ -254,7 +254,7 @@ static bool is_made_by(const OutlineSide *side, int32_t op, int32_t reshard)
     return side->graph->tensors[side->plan->moved->reshards[reshard].tensor].maker == op;
 }
 
-/* Those of what the op makes, or of what it is given. */
+/* Those of the op's results, or of its inputs. */
 static void add_reshards(Outliner *o, const int32_t op[SIDES], bool made, bool *taken)
 {
     const OutlineSide *a = &o->side[0], *b = &o->side[1];

@@ -1,15 +1,16 @@
 /* diff_outline.h - two plans side by side as one list of lines, in the order of the program.
  *
  * A line is a parameter or input before its first reader, an op, or a reshard: below the op that
- * makes its value, before the first reader of what is given. Each has its counterpart of the same
- * name in the other plan beside it. Findings that one side has alone come last. What both plans
- * repeat alike in their layers is one line xN. Marks:
+ * makes its value, or before the first reader of a parameter or input. Each is beside its
+ * counterpart of the same name in the other plan. Findings on one side only come last. What both
+ * plans repeat in their layers is one line xN. Marks:
  *
- *     =  alike (DIFF_OPS, DIFF_TENSORS, DIFF_RESHARDS of diff.h)    ~  on both sides, not alike
- *     -  only in the first                                         +  only in the second
+ *     =  equal (DIFF_OPS, DIFF_TENSORS, DIFF_RESHARDS of diff.h)    ~  on both sides, but
+ *     different
+ *     -  only in the first                                          +  only in the second
  *
- * An op is alike when its cuts, and how its outputs are made, lie and are read are. Everything is
- * one walk over both programs with look-ups by hash.
+ * Ops are equal if their cuts are, and the shardings in which their outputs are made, stored and
+ * read. Both programs are walked once, with look-ups by hash.
  */
 #ifndef CORE_SUMMARY_DIFF_OUTLINE_H
 #define CORE_SUMMARY_DIFF_OUTLINE_H
@@ -22,7 +23,7 @@ typedef struct {
     DiffLineKind kind;
     char mark;
     int32_t id[2];   /* per side: tensor, op, reshard or finding; -1 */
-    int32_t last[2]; /* the last of those alike */
+    int32_t last[2]; /* the last of the equal lines */
     int n;
 } DiffLine;
 
@@ -36,7 +37,8 @@ typedef struct {
 /* Of a diff of two sides. */
 DiffOutline diff_outline(Arena *arena, const PlanDiff *diff);
 
-/* The op that a reshard is shown at: the maker of its value, or the first reader; -1. */
+/* The op that a reshard is shown at: the maker of its value, or the first reader; -1 if there is
+ * neither. */
 int32_t reshard_op(const Plan *plan, const Reshard *reshard);
 
 #endif

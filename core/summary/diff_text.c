@@ -113,7 +113,7 @@ static void put_sharding(const Session *session, int32_t id, Buf *out)
                         NULL);
 }
 
-/* The shardings other than its own that a tensor is read in, each once, at most `most`. */
+/* The shardings other than its own in which a tensor is read, each once, at most `most`. */
 static int other_needs(const Session *session, int32_t tensor, int32_t *need, int most)
 {
     const Graph *graph = session->graph;
@@ -260,7 +260,7 @@ static void put_chains(const PlanDiff *diff, int side, int index, const char *in
     ReasonChain *chains;
     int n = why_index_dim(out->arena, session->plan, op, index, &chains);
     for (int i = 0; i < n; i++) {
-        buf_printf(out, "%s%s cut by %s, back to %s:\n", indent, space->index[index].name,
+        buf_printf(out, "%s%s sharded by %s, back to %s:\n", indent, space->index[index].name,
                    session->mesh->axes[chains[i].axis].name, reason_root(&chains[i]));
         reason_format_chain(session->plan, &chains[i], indent, out);
     }

@@ -1,4 +1,4 @@
-/* label.h - what ops, tensors and decisions are called on screens, in drawings and in exports. */
+/* label.h - the names of ops, tensors and decisions on screens, in drawings and in exports. */
 #ifndef CORE_SUMMARY_LABEL_H
 #define CORE_SUMMARY_LABEL_H
 
@@ -13,11 +13,11 @@ const char *label_operator(const Graph *graph, int32_t op);
 Str label_tensor(const Session *session, Arena *arena, int32_t tensor);
 /* What a tensor is: "parameter", "input", "activation". */
 const char *label_tensor_kind(const Session *session, int32_t tensor);
-/* What is known of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?": nothing is. */
+/* What is known of a shape, briefly: "NonZero.1,64" for pick/NonZero.1; "?" if nothing is. */
 void label_put_shape(const Inferred *inferred, int32_t tensor, Buf *out);
 /* Why an op without a rule of its own is replicated: "no rule". */
 const char *label_no_rule(const Session *session, int32_t op);
-/* What the plan's totals are of: a "step", or a "micro-batch" of the several that a step has. */
+/* What the plan's totals are for: a "step", or a "micro-batch" if a step has several. */
 const char *label_pass(const Plan *plan);
 
 /* "megatron.lua:14", "by you". */
@@ -25,7 +25,7 @@ Str label_pin(Arena *arena, const Decision *pin);
 /* "policy.lua:14  graph:shard(...)", "by you  ..."; for a screen line. */
 void label_origin(const Mesh *mesh, const Origin *origin, Buf *out);
 
-/* Runs of digits as one '*', so that what is alike in each layer reads the same. */
+/* Runs of digits as one '*', so that names of all layers are equal. */
 void text_wildcard(Str text, Buf *out);
 
 #endif

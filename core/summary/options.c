@@ -10,7 +10,7 @@
 
 /* ---- making the plan of an option ---- */
 
-/* Findings that the plan has now, by what they say. */
+/* Findings of the current plan, by text. */
 typedef struct {
     Arena *scratch;
     const Session *session;
@@ -50,8 +50,8 @@ static void trials_end(Trials *trials)
     arena_free(trials->scratch);
 }
 
-/* Counts what is wrong with the plan and was not before. The first error is the reason, else the
- * first warning. */
+/* Counts the errors and warnings that are new. The first error is the reason, else the first
+ * warning. */
 static void look_at_findings(const Trials *trials, Arena *arena, const Plan *plan, Trial *out)
 {
     Level worst = LEVEL_NOTE;
@@ -98,7 +98,7 @@ static bool try_one(Trials *trials, Arena *arena, const Decision *decisions, int
         plan_free(trials->before);
         arena_free(trials->before_arena);
         trials->before = plan;
-        trials->before_arena = scratch; /* the plan's pins lie there */
+        trials->before_arena = scratch; /* the plan's pins are in it */
     } else {
         arena_free(scratch);
     }
@@ -210,7 +210,7 @@ static void decide_cut(Listing *listing, DecisionKind kind, int32_t place, int d
     decide(listing, (Decision){.kind = kind, .place = place, .dim = dim, .cut = cut});
 }
 
-/* An option that decides nothing is none. */
+/* Drops an option without decisions. */
 static void add_option(Listing *listing, const Buf *text)
 {
     PlanOption option = {.text = buf_text(text), .n = listing->decisions.n};
@@ -223,7 +223,8 @@ static void add_option(Listing *listing, const Buf *text)
 
 /* ---- cuts ---- */
 
-/* A plain cut, cut further by these atoms. False: the dim is too small, or has several digits. */
+/* A plain cut, sharded further by these atoms. Returns false if the dim is too small, or has
+ * several digits. */
 static bool cut_further(const Session *session, const Cut *cut, AtomSet more, Cut *out)
 {
     const Mesh *mesh = session->mesh;
@@ -375,7 +376,8 @@ typedef struct {
     const int32_t *reshards;
     int n;
     const Sharding *from, *to;
-    AtomSet summed, moved; /* partial over before; cut by or partial over before, and not after */
+    AtomSet summed, moved; /* partial over before; sharded by or partial over before, and not after
+                            */
 } ReshardPlace;
 
 static const Reshard *reshard_of(const ReshardPlace *at, int i)
@@ -395,7 +397,7 @@ static int32_t maker_of(const ReshardPlace *at, int i)
     return given ? -1 : op;
 }
 
-/* Makers that are cut like the first one's: their index dims are the same. */
+/* Makers that are cut like the first one: their index dims are the same. */
 static bool same_maker(const ReshardPlace *at, int i)
 {
     int32_t first = maker_of(at, 0), op = maker_of(at, i);
@@ -430,7 +432,7 @@ static void store_as_read(Listing *listing, const ReshardPlace *at)
     add_option(listing, &text);
 }
 
-/* Index dims j of the makers without what moves, and i (-1: none) with it. */
+/* Index dims j of the makers without the axes that move, and i (-1: none) with them. */
 static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
 {
     const Session *session = at->session;
@@ -474,7 +476,7 @@ static void cut_maker_otherwise(Listing *listing, const ReshardPlace *at)
     }
 }
 
-/* Parameters that the makers read, not cut by what moves. */
+/* Parameters that the makers read, not sharded by the axes that move. */
 static void weights_whole(Listing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;
@@ -509,14 +511,14 @@ static int operand_of(const Graph *graph, int32_t op, int32_t tensor)
     return -1;
 }
 
-/* The index dim that a reader takes one dim of the value as; -1: none alone. */
+/* The index dim that a reader takes one dim of the value as; -1 if it takes none alone. */
 static int index_of_dim(const OpSpace *space, int operand, int dim)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
     return factors->n == 1 && factors->exact ? factors->index[0] : -1;
 }
 
-/* Readers are cut as the value is before it moves: it moves later, or never. */
+/* Readers are sharded as the value is before it moves: it moves later, or never. */
 static void readers_follow(Listing *listing, const ReshardPlace *at)
 {
     const Session *session = at->session;

@@ -1,21 +1,22 @@
-/* options.h - what else could be decided at a place, and what the plan would be with it.
+/* options.h - alternative decisions at a place, and the plans they would give.
  *
- * An option is a list of decisions nobody has made, with the lines of a policy that make them.
- * options_for_*() only list them; options_try() makes the plan of each, beside the one that is, and
- * notes what it costs. So no price of an option is a guess: its totals are those of a session that
- * has its decisions. Places that are alike (one in each layer) are decided together.
+ * An option is a list of decisions that are not made yet, with the lines of a policy that make
+ * them. options_for_*() only list them; options_try() makes the plan of each, beside the current
+ * one, and notes its costs. So no price of an option is an estimate: its totals are those of a
+ * session with its decisions. Places that repeat (one in each layer) are decided together.
  *
  * For a reshard:
- *     sum into a dim   of a partial value: what is stored is cut there (reduce-scatter)
- *     store so         the value lies as its reader wants it, for all who read it
- *     not cut          the index dim of its maker that is cut by what moves is left whole
- *     cut instead      the same, and another index dim of it cut by the same axes
- *     weight whole     the parameters of its maker are not cut by what moves
- *     reader follows   its reader's index dims are cut as the value is, so it moves later or never
- * For a dim of a tensor or of an op: each axis, pairs of axes behind what cuts it, whole.
- * For a value that is alive at the peak: each of its dims cut by each axis that cuts none of it.
+ *     sum into a dim   of a partial value: it is stored sharded there (reduce-scatter)
+ *     store so         the value has the sharding its reader needs, for all readers
+ *     not cut          the index dim of its maker that the moved axes shard is left whole
+ *     cut instead      the same, and another index dim of it sharded by the same axes
+ *     weight whole     the parameters of its maker are not sharded by the moved axes
+ *     reader follows   its reader is sharded as the value is, so it moves later or never
+ * For a dim of a tensor or of an op: each axis, pairs of axes after those that shard it, whole.
+ * For a value that is alive at the peak: each of its dims sharded by each axis that shards none of
+ * it.
  *
- * Everything lies in the arena given. Trying reads the session and changes nothing of it, so it may
+ * Everything is in the given arena. Trying reads the session and changes nothing in it, so it may
  * run on another thread while nobody changes the session.
  */
 #ifndef CORE_SUMMARY_OPTIONS_H
@@ -29,9 +30,9 @@ typedef struct {
     bool done;
     Totals totals;
     bool legal;         /* the plan with it */
-    bool same;          /* totals are as now: it changes nothing that costs */
-    int n_new;          /* findings that are errors or warnings, more than now */
-    const char *reason; /* the first error, or warning, that the plan now has not; "" */
+    bool same;          /* the totals are the current ones */
+    int n_new;          /* errors and warnings beyond the current ones */
+    const char *reason; /* the plan's first new error, or warning; "" */
 } Trial;
 
 enum { OPTION_LINES_MAX = 64 };
@@ -49,12 +50,12 @@ typedef struct {
     Vec(PlanOption) list;
 } PlanOptions;
 
-/* What the plan would be after those decisions; nothing is changed. False with *err: there is no
- * such plan (a decision out of range). */
+/* What the plan would be after those decisions; nothing is changed. Returns false with *err if
+ * there is no such plan (a decision out of range). */
 bool plan_try(Arena *arena, const Session *session, const Decision *decisions, int n, Trial *out,
               Error *err);
 
-/* Those of reshards that are alike, the first of which is asked about. */
+/* The options for repeated reshards, of which this is the first. */
 PlanOptions options_for_reshard(Arena *arena, const Session *session, const int32_t *reshards,
                                 int n);
 /* kind: PIN_TENSOR_DIM or PIN_INDEX_DIM; one dim of n places of equal size. */
@@ -62,13 +63,13 @@ PlanOptions options_for_dim(Arena *arena, const Session *session, DecisionKind k
                             const int32_t *places, int n, int dim);
 PlanOptions options_for_value(Arena *arena, const Session *session, const int32_t *tensors, int n);
 
-/* Makes the plans of all that are not done, in order. False with ERROR_CANCELLED: those not done
- * stay so. One that cannot be planned is done, and not legal. */
+/* Makes the plans of all that are not done, in order. Returns false with ERROR_CANCELLED; the rest
+ * then stays not done. An option that cannot be planned is done, and not legal. */
 bool options_try(Arena *arena, const Session *session, PlanOptions *options, Progress *progress,
                  Error *err);
 
-/* Legal ones first, by the time of a step, then by peak; then what changes nothing, what is
- * illegal, and what has not been tried. */
+/* Legal ones first, by the time of a step, then by peak; then those that change nothing, illegal
+ * ones, and untried ones. */
 void options_sort(PlanOptions *options);
 /* The same, by peak and then by the time of a step. */
 void options_sort_by_peak(PlanOptions *options);

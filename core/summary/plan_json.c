@@ -7,13 +7,13 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 
-/* The columns that depend on a sharding alone are written once per sharding, then copied. */
+/* The columns that depend on a sharding alone are made once per sharding, then copied. */
 typedef struct {
     const Plan *plan;
     const Graph *graph;
     const Mesh *mesh;
     Arena *scratch;
-    Json **sharding; /* by Shardings id; NULL: not asked for yet */
+    Json **sharding; /* by Shardings id; NULL until asked for */
 } PlanWriter;
 
 static Json *write_sharding(PlanWriter *w, int32_t id)
@@ -32,7 +32,7 @@ static Json *cut_axes(const Cut *cut, const Mesh *mesh)
     return json_of_atoms(atom, cut_list_atoms(cut, atom), mesh);
 }
 
-/* "cuts": index dim -> its axes. Which block of the dim an axis cuts is in "digits", for the few
+/* "cuts": index dim -> its axes. Which block of the dim an axis shards is in "digits", for the few
  * index dims that have more than one. */
 static void write_cuts(PlanWriter *w, int32_t op, Json *row)
 {
@@ -56,7 +56,7 @@ static void write_cuts(PlanWriter *w, int32_t op, Json *row)
         json_free(digits);
 }
 
-/* "times": how often a step does it, where that is not once. */
+/* "times": how often a step runs it, unless that is once. */
 static void write_times(Json *row, double times)
 {
     if (times != 1)
@@ -71,7 +71,7 @@ static void write_devices(PlanWriter *w, int devices, const char *key, Json *row
     json_set(row, key, json_from_str(buf_str(&text)));
 }
 
-/* "comm": the collectives inside the op, where its operator says some. */
+/* "comm": the collectives that the operator declares inside the op. */
 static void write_comm(const PlanWriter *w, int32_t op, Json *row)
 {
     const OpSaid *said = op_said(w->plan, op);
@@ -206,7 +206,7 @@ static const char *op_at(const PlanWriter *w, int place)
                                                      : NULL;
 }
 
-/* The name of an op, or null where it is there before the first, or to the end. */
+/* The name of an op, or null if it is before the first, or the end. */
 static void set_place(const PlanWriter *w, Json *row, const char *key, int place)
 {
     const char *name = op_at(w, place);

@@ -1,4 +1,4 @@
-/* sheets.h - tables of a plan that views and exports both have, with their columns. */
+/* sheets.h - tables of a plan that both views and exports show, with their columns. */
 #ifndef CORE_SUMMARY_SHEETS_H
 #define CORE_SUMMARY_SHEETS_H
 
@@ -7,27 +7,28 @@
 #include "core/cost/memory.h"
 #include "core/plan/stage.h"
 
-/* A row a CommRow, in the order of comm->row. The table must be made. */
+/* One row per CommRow, in the order of comm->row. The table must be made. */
 extern const SheetColumn sheet_comm_columns[];
 void sheet_comm_rows(const Comm *comm, ShardingView view, Sheet *out);
 
-/* A row for ranks that need the same, what needs most first. */
+/* One row per group of ranks with equal needs, the largest first. */
 extern const SheetColumn sheet_memory_columns[]; /* ORDER MEMORY_CLASS */
 void sheet_memory_rows(const Session *session, const RankMemories *ranks, Sheet *out);
 /* "d0..d3 d8": the ranks of place `at`; about `most` characters of them, then "..". */
 void sheet_format_ranks(const RankMemories *ranks, int at, int64_t n_devices, int most, Buf *out);
 
-/* Values of a live set that are alike but for the numbers in their names. */
+/* Live values that differ only in the numbers in their names. */
 typedef struct {
     int first, n; /* the first of them in the set, how many */
     int64_t bytes;
     const char *label; /* "h.*.mlp.c_fc.weight"; of one alone its name */
 } LiveRow;
 
-/* rows[set->n], in the order of their first; how many they are. Labels lie in the arena. */
+/* Fills rows[set->n], in the order of their first member, and returns how many there are. Labels
+ * are in the arena. */
 int live_rows(Arena *arena, const Session *session, const LiveSet *set, LiveRow *rows);
 
-/* A row a block of a schedule. */
+/* One row per block of a schedule. */
 extern const SheetColumn sheet_schedule_columns[];
 void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet *out);
 /* "stage 0's forward of micro-batch 1" */

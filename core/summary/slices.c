@@ -7,7 +7,7 @@
 
 static const char sum_mark[] = "Σ", empty_mark[] = "·";
 
-/* Some rank's part of a dim is more than one run: digits before the last that is cut, or blocks. */
+/* Some rank's part of a dim is more than one run: digits before the last sharded one, or blocks. */
 static bool is_strided(const Sharding *sharding, const Mesh *mesh)
 {
     for (int d = 0; d < sharding->n_dims; d++)
@@ -57,7 +57,7 @@ int64_t slice_parts(const Slices *slices, int d)
     return mesh_atoms_size(slices->mesh, cut_atoms(&slices->sharding->dim[d]));
 }
 
-/* Mixed radix of the coordinates along the dim's atoms, in the order they cut it. */
+/* Mixed radix of the coordinates along the dim's atoms, in the order they shard it. */
 int64_t slice_part(const Slices *slices, int d, int64_t position)
 {
     uint8_t atom[ATOMS_MAX];

@@ -1,9 +1,9 @@
-/* slices.h - which part of a tensor each place of the mesh holds, and with whom it shares it.
+/* slices.h - the slice of a tensor that each mesh position holds, and who shares it.
  *
  * A slice is what one rank holds; equal slices have equal numbers and letters. Numbers count
  * through the dims in order, so that a picture of two dims reads A B C .. row by row. Over partial
- * axes the holders of one slice hold different addends; over axes that neither cut nor are partial
- * they hold equal bytes (replicas).
+ * axes the holders of one slice hold different addends; over axes that neither shard nor are
+ * partial they hold equal bytes (replicas).
  */
 #ifndef CORE_SUMMARY_SLICES_H
 #define CORE_SUMMARY_SLICES_H
@@ -18,29 +18,29 @@ typedef struct {
     AtomSet cuts, partials;
     int64_t n_slices, n_addends, n_copies; /* their product is the number of devices of the part */
     int64_t most;                          /* elements of the largest slice, which rank 0 has */
-    bool uneven, strided;                  /* strided: slices lie in pieces */
+    bool uneven, strided;                  /* strided: slices are not contiguous */
 } Slices;
 
 Slices slices_of(const Sharding *sharding, const Mesh *mesh, SubMesh part);
-/* As its maker leaves it, on the part of the mesh where it lies; the rank chooses where there are
- * several. It has a sharding. */
+/* As its maker gives it, on the part of the mesh that holds it; the rank chooses if there are
+ * several. The tensor must have a sharding. */
 Slices slices_of_tensor(const Plan *plan, int32_t tensor, int64_t rank);
 
-/* The rank, or the one that stands like it on the part. */
+/* The rank, or the one with the same coordinates on the part. */
 int64_t slices_twin(const Slices *slices, int64_t rank);
 int64_t slice_elements(const Slices *slices, int64_t position); /* 0 outside of the part */
 
 int64_t slice_number(const Slices *slices, int64_t position);
 int64_t slice_addend(const Slices *slices, int64_t position); /* from 0 */
 
-/* Which part of dim d the rank holds, from 0; of how many. */
+/* The part of dim d that the rank holds, from 0; and the number of parts. */
 int64_t slice_part(const Slices *slices, int d, int64_t position);
 int64_t slice_parts(const Slices *slices, int d);
 
 /* "A" .. "Z", "a" .. "z", then "A1" ..: short, and the same for the same slice. */
 void slice_letter(int64_t number, Buf *out);
 
-/* ORDER TILE_FORM: how much a mark says, the most first. */
+/* ORDER TILE_FORM: how much a mark shows, the most first. */
 typedef enum {
     SLICE_AS_FULL,
     SLICE_AS_SHORT,
@@ -59,7 +59,7 @@ typedef enum {
  * An empty slice is a dot. */
 void slice_mark(const Slices *slices, int64_t position, SliceForm form, Buf *out);
 
-/* What the marks on a screen mean, for a legend: bits of the marks that slices of it have. */
+/* The meaning of the marks on a screen, for a legend: bits of the marks that its slices have. */
 typedef enum {
     MARK_ADDEND = 1,
     MARK_COPY = 2,
@@ -71,7 +71,7 @@ typedef enum {
 
 int slice_marks(const Slices *slices, int64_t position);
 
-/* `position` with other parts of dims d and e (-1: as it is); addend and copy stay. */
+/* `position` with other parts of dims d and e (-1: unchanged); addend and copy stay. */
 int64_t slice_at(const Slices *slices, int d, int64_t part, int e, int64_t other, int64_t position);
 
 /* "0:4", "0:192+768:960+2 more": the runs of one dim on a rank, `most` of them; "none" of an empty
@@ -81,9 +81,9 @@ void slice_range(Arena *arena, const Slices *slices, int d, int64_t position, in
 /* "0:4,:,768:1536": of all dims, ":" where it is whole. */
 void slice_ranges(Arena *arena, const Slices *slices, int64_t position, Buf *out);
 
-/* "ABCDABCDABCD": whose piece each run of dim d is, in the order of the dim, where there are no
- * more than `most` of them; else nothing. Letters are those of the slices that differ from that of
- * `position` in this dim only. */
+/* "ABCDABCDABCD": the holder of each run of dim d, in the order of the dim, if there are no more
+ * than `most`; else nothing. Letters are those of the slices that differ from that of `position`
+ * in this dim only. */
 void slice_pieces(Arena *arena, const Slices *slices, int d, int64_t position, int most, Buf *out);
 
 /* "d0 d1 d2": devices that hold the same slice as this rank; at most `most`, then "+5". */

@@ -388,7 +388,7 @@ static void a_layer_that_differs_otherwise_is_a_row_of_its_own(void **state)
         assert_int_equal(ops->rows[r].n, 1);
     Buf why = buf_new(arena);
     diff_format_why(diff, 0, "", &why);
-    assert_non_null(strstr(why.s, "n cut by tp, back to its pin:"));
+    assert_non_null(strstr(why.s, "n sharded by tp, back to its pin:"));
     assert_non_null(strstr(why.s, "policy.lua:1"));
     why = buf_new(arena);
     diff_format_why(diff, 1, "", &why);

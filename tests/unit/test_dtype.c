@@ -105,7 +105,7 @@ static DataRow data_rows[] = {
     {"varints few", DATA_VARINTS, DT_I64, BYTES("\x01"), 2, "2 numbers wanted, there are 1"},
     {"varints many", DATA_VARINTS, DT_I64, BYTES("\x01\x02"), 1, "more numbers than the 1 wanted"},
     {"varint cut off", DATA_VARINTS, DT_I64, BYTES("\x81"), 1, "1 numbers wanted, there are 0"},
-    {"strings", DATA_STRINGS, DT_STR, {NULL, 0}, 1, "texts are not computed on"},
+    {"strings", DATA_STRINGS, DT_STR, {NULL, 0}, 1, "strings cannot be computed with"},
     {"absent", DATA_ABSENT, DT_F32, {NULL, 0}, 1, "the elements are not in the model file"},
 };
 

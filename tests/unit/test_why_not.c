@@ -29,7 +29,7 @@ static Question rows[] = {
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it", &propagator_explain},
     {"parts cut across", GPT, "tp=4", ATTN "c_attn.weight", 1, "tp", 1,
      "/transformer/h.0/attn/Split_output_0", 2, "tp",
-     "3 parts of 768, which a cut by tp=4 does not keep to", &propagator_explain},
+     "3 parts of 768, which sharding by tp=4 does not keep apart", &propagator_explain},
     {"the sizes that do not divide", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "because 12 x 64 does not divide by tp=8\n",
      &propagator_explain},
@@ -46,7 +46,7 @@ static Question rows[] = {
     {"cut as it lies", GPT, "tp=4", "lm_head.weight", 0, "tp", 1, "lm_head.weight", 1, "tp",
      "tp cuts dim 0 of it", &propagator_explain},
     {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
-     "dp", 1, "y", 0, "tp", "nobody said how the op may be cut", &propagator_explain},
+     "dp", 1, "y", 0, "tp", "the operator has no sharding rule", &propagator_explain},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", &propagator_torch},
 };
