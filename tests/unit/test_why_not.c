@@ -36,7 +36,7 @@ static Question rows[] = {
     {"softmax", GPT, "tp=2", "/transformer/h.0/attn/Softmax_output_0", 1, "tp", 1,
      "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it", &propagator_explain},
     {"a frozen dim", GPT, "tp=2", "/transformer/h.0/ln_1/LayerNormalization_output_0", 2, "tp", 1,
-     "/transformer/Add_output_0", 2, "tp", "never cuts", &propagator_explain},
+     "/transformer/Add_output_0", 2, "tp", "cannot run sharded", &propagator_explain},
     {"nowhere near", GPT, "dp=2,tp=4", "input_ids", 0, "dp", 1, "logits", 2, "tp",
      "no pin leads tp to anything", &propagator_explain},
     {"a reader has it, the maker not", GPT, "tp=8", ATTN "c_proj.weight", 0, "tp", 1,
@@ -48,7 +48,7 @@ static Question rows[] = {
     {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
      "dp", 1, "y", 0, "tp", "the operator has no sharding rule", &propagator_explain},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
-     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "hands nothing back", &propagator_torch},
+     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "propagates nothing back", &propagator_torch},
 };
 
 static void the_op_that_stopped_it_is_named(void **state)
@@ -90,7 +90,7 @@ static MovedRow moved[] = {
      {1, 2},
      {"tp", "tp"},
      "/transformer/Add_output_0",
-     "  it does not take tp from dim 2: the axis cuts d1 there"},
+     "  it does not take tp from dim 2: the axis shards d1 there"},
     {"how the reader came by its axes",
      "tp=2",
      {"/transformer/h.0/ln_1/LayerNormalization_output_0", "/transformer/Add_output_0"},
