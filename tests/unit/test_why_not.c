@@ -48,7 +48,8 @@ static Question rows[] = {
     {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
      "dp", 1, "y", 0, "tp", "the operator has no sharding rule", &propagator_explain},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
-     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "propagates nothing back", &propagator_torch},
+     "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp", "propagates nothing back",
+     &propagator_torch},
 };
 
 static void the_op_that_stopped_it_is_named(void **state)
