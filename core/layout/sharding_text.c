@@ -33,7 +33,7 @@ static int partial_atoms(const Sharding *sharding, ReduceOp reduce, uint8_t atom
 
 static bool cannot_hold(Error *err, ShardingView view, const char *what)
 {
-    return error_kind(err, ERROR_UNSUPPORTED, "%s cannot say %s", view_names[view], what);
+    return error_kind(err, ERROR_UNSUPPORTED, "%s cannot express %s", view_names[view], what);
 }
 
 /* A dim in blocks, (3)(768/tp), has more than one digit. */

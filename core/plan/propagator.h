@@ -16,7 +16,8 @@ typedef struct StopRecord StopRecord; /* core/plan/stop.h */
 typedef struct Propagator {
     const char *name, *profile; /* "factor", "shardy" */
     const char *about;          /* one sentence, for help */
-    /* Fills *out, which is plan->propagated. Conflicts become findings. */
+    /* Fills *out, which is plan->propagated: cut, reached and pinned come allocated
+     * (core/session/make.c), reached takes Shardings ids. Conflicts become findings. */
     void (*run)(Plan *plan, Propagated *out, const PlanRequest *request);
     /* Why axes went no further at an op of the finished plan: records in the arena, and how many.
      * NULL: it keeps none, and why-not goes by the op space alone. */

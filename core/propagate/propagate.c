@@ -478,21 +478,26 @@ static void start_run(Run *run)
 }
 
 /* A pin at its turn; one of a later priority shuts its dim and keeps its axes for it. */
+static void pin_dim(const Decision *pin, bool later, Cut *cut, uint32_t *closed, AtomSet *barred)
+{
+    uint32_t dim = 1u << pin->dim;
+    AtomSet axes = cut_atoms(decision_cut(pin));
+    if (!later)
+        *cut = *decision_cut(pin);
+    *closed = later || !pin->open ? *closed | dim : *closed & ~dim;
+    if (later)
+        *barred |= axes;
+    else if (pin->priority > 0)
+        *barred &= ~axes;
+}
+
 static void set_tensor_pin(Run *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
     Flow flow = *p->flows.at[engine_tensor(p->engine, pin->place)];
-    uint32_t dim = 1u << pin->dim;
-    if (later) {
-        flow.closed |= dim;
-        flow.barred |= cut_atoms(decision_cut(pin));
-    } else {
-        flow.dim[pin->dim] = *decision_cut(pin);
-        flow.pinned |= dim;
-        flow.closed = pin->open ? flow.closed & ~dim : flow.closed | dim;
-        if (pin->priority > 0)
-            flow.barred &= ~cut_atoms(decision_cut(pin));
-    }
+    pin_dim(pin, later, &flow.dim[pin->dim], &flow.closed, &flow.barred);
+    if (!later)
+        flow.pinned |= 1u << pin->dim;
     engine_set(p->engine, -1, pin->place, put_flow(p, &flow));
 }
 
@@ -500,16 +505,7 @@ static void set_index_pin(Run *run, const Decision *pin, bool later)
 {
     Propagation *p = run->p;
     FlowState state = *p->states.at[engine_op(p->engine, pin->place)];
-    uint32_t dim = 1u << pin->dim;
-    if (later) {
-        state.closed |= dim;
-        state.barred |= cut_atoms(decision_cut(pin));
-    } else {
-        state.cut.index[pin->dim] = *decision_cut(pin);
-        state.closed = pin->open ? state.closed & ~dim : state.closed | dim;
-        if (pin->priority > 0)
-            state.barred &= ~cut_atoms(decision_cut(pin));
-    }
+    pin_dim(pin, later, &state.cut.index[pin->dim], &state.closed, &state.barred);
     engine_set(p->engine, pin->place, -1, put_state(p, &state));
 }
 
@@ -610,17 +606,20 @@ static void publish(Run *run, Propagated *out)
             ends[state].sharding = sharding_of(p, plan->shardings, state);
     }
     out->ends = ends;
-    out->log = (PlanLog){.flow = engine_log(p->engine), .end = run->end};
-    out->log.pass_name = pass_names;
-    out->log.context = p;
-    out->log.sharding_of = sharding_of;
-    out->log.cut_of = cut_of;
+    out->log = (PlanLog){.flow = engine_log(p->engine),
+                         .end = run->end,
+                         .pass_name = pass_names,
+                         .context = p,
+                         .sharding_of = sharding_of,
+                         .cut_of = cut_of};
     out->sweeps = n_sweeps(out->log.flow);
 }
 
-static void propagate_from(Plan *plan, Propagated *out, Propagation *propagation,
-                           const Plan *before)
+static void run_factor(Plan *plan, Propagated *out, const PlanRequest *request)
 {
+    Propagation *propagation = request->propagation;
+    if (!propagation)
+        propagation = propagation_new(plan->arena, plan->inferred, plan->mesh);
     const FlowGraph *graph = &propagation->graph;
     Run run = {.plan = plan, .p = propagation, .op = out->cut};
     run.end = arena_array(plan->arena, int32_t, graph->n_tensors);
@@ -634,18 +633,10 @@ static void propagate_from(Plan *plan, Propagated *out, Propagation *propagation
                                                  .group = run.group,
                                                  .n_groups = run.n_groups,
                                                  .progress = plan->progress,
-                                                 .past = usable_past(&run, before)});
+                                                 .past = usable_past(&run, request->before)});
     run_passes(&run);
     publish(&run, out);
     engine_end(propagation->engine);
-}
-
-static void run_factor(Plan *plan, Propagated *out, const PlanRequest *request)
-{
-    if (request->propagation)
-        propagate_from(plan, out, request->propagation, request->before);
-    else
-        propagate_from(plan, out, propagation_new(plan->arena, plan->inferred, plan->mesh), NULL);
 }
 
 /* ---- asking ---- */
@@ -680,12 +671,6 @@ static int stops_of(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
         stops.at[i].op = op;
     *out = stops.at;
     return stops.n;
-}
-
-int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
-{
-    *out = NULL;
-    return plan->propagator->stops ? plan->propagator->stops(arena, plan, op, out) : 0;
 }
 
 const Propagator propagator_explain = {

@@ -1,10 +1,18 @@
 #include "core/propagate/propagators.h"
 
 #include "core/base/peer.h"
+#include "core/propagate/propagate.h"
 
-/* The i-th of the peers; NULL past them. */
-static const Propagator *of_peers(int i)
+/* The program's own; those of the peers come behind them. */
+static const Propagator *const own[] = {&propagator_explain};
+enum { N_OWN = sizeof own / sizeof *own };
+
+/* As the tables have them; NULL past the last. */
+static const Propagator *listed(int i)
 {
+    if (i < N_OWN)
+        return own[i];
+    i -= N_OWN;
     for (const Peer *const *peer = built_peers; *peer; peer++)
         for (const Propagator *const *it = (*peer)->propagators; it && *it; it++)
             if (i-- == 0)
@@ -12,9 +20,23 @@ static const Propagator *of_peers(int i)
     return NULL;
 }
 
+static bool has_name_of(int a, int b)
+{
+    return strcmp(listed(a)->name, listed(b)->name) == 0;
+}
+
+/* Profiles of one propagator stand together, wherever the tables have them. */
 const Propagator *propagator_at(int i)
 {
-    return i == 0 ? &propagator_explain : of_peers(i - 1);
+    for (int first = 0; listed(first); first++) {
+        bool seen = false;
+        for (int k = 0; k < first && !seen; k++)
+            seen = has_name_of(k, first);
+        for (int k = first; !seen && listed(k); k++)
+            if (has_name_of(k, first) && i-- == 0)
+                return listed(k);
+    }
+    return NULL;
 }
 
 /* Whether the i-th is the first of its name. */
@@ -98,4 +120,10 @@ bool propagator_find(Str name, Str profile, const Propagator **out, Error *err)
     error_kind(err, ERROR_USAGE, "%.*s has no profile '%.*s'", STR_ARG(name), STR_ARG(profile));
     hint_profiles(profile, err);
     return false;
+}
+
+int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
+{
+    *out = NULL;
+    return plan->propagator->stops ? plan->propagator->stops(arena, plan, op, out) : 0;
 }

@@ -7,7 +7,8 @@
 
 extern const Propagator propagator_explain; /* factor:explain, the default */
 
-const Propagator *propagator_at(int i); /* NULL past the last; the first of a name is its default */
+/* NULL past the last. Profiles of one name stand together; the first is the default. */
+const Propagator *propagator_at(int i);
 
 /* The one that was asked for; NULL: the default. */
 static inline const Propagator *propagator_or_default(const Propagator *propagator)

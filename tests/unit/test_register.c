@@ -343,22 +343,23 @@ static const char *note_after(Opened *opened, const char *script)
     return note ? note->text : NULL;
 }
 
-#define OP(options) "register_op('a b -> a b', {name = 'my::op', " options "})"
+#define MY_OP(options) "register_op('a b -> a b', {name = 'my::op', " options "})"
 
 static void a_written_file_says_what_changed(void **state)
 {
     (void)state;
-    Opened opened = open_op("8x4", NULL, "tp=2", OP("cost = function() return {us = 1} end") "\n");
+    Opened opened =
+        open_op("8x4", NULL, "tp=2", MY_OP("cost = function() return {us = 1} end") "\n");
     must_open(&opened);
-    assert_null(note_after(&opened, OP("cost = function() return {us = 1} end") "\n" PINS("")));
+    assert_null(note_after(&opened, MY_OP("cost = function() return {us = 1} end") "\n" PINS("")));
     assert_string_equal(
-        note_after(&opened, OP("cost = function() return {us = 2} end") "\n" PINS("")),
+        note_after(&opened, MY_OP("cost = function() return {us = 2} end") "\n" PINS("")),
         "registered operators take effect when the model is opened: 'my::op' has changed; open it "
         "again");
     assert_string_equal(note_after(&opened, "register_op('a -> a', {name = 'my::new'})\n" PINS("")),
                         "registered operators take effect when the model is opened: 'my::new' is "
                         "new, 'my::op' is gone; open it again");
-    assert_null(note_after(&opened, PINS("") OP("cost = function() return {us = 1} end") "\n"));
+    assert_null(note_after(&opened, PINS("") MY_OP("cost = function() return {us = 1} end") "\n"));
     close_op(&opened);
 }
 

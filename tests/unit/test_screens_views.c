@@ -115,7 +115,7 @@ static ScreenRow rows[] = {
      "/h.0.attn.c_attn.weight<Enter>3",
      4,
      {"A'=", "PIECES  along dim 1  (3)(768/tp)  ABCDABCDABCD", "[R, IS(1,3)]",
-      "gspmd          cannot say blocks of a dim", "DECIDED  dim 1 megatron.lua:"}},
+      "gspmd          cannot express blocks of a dim", "DECIDED  dim 1 megatron.lua:"}},
     {"a partial tensor and its addends",
      80,
      24,

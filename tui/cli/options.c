@@ -24,7 +24,7 @@ const Option cli_options[] = {
     TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,
          "further decisions: a plan file, or shardings that other systems print"),
     TEXT("propagate", 0, propagate, "NAME", VERBS_ON_PLANS,
-         "the propagator: factor, spmd, strategy; for diff a list: factor,factor:shardy,spmd"),
+         "how axes spread: help propagators; for diff a list: factor,factor:shardy,spmd"),
     FLAG("json", 0, json,
          VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
              VERB_RULE | VERB_RESHARD | VERB_HELP,
