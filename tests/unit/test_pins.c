@@ -344,9 +344,9 @@ typedef struct {
 static BadRow bad_rows[] = {
     {"nothing", "", 0, 0, "there is no sharding in it"},
     {"comments only", "# nothing\n", 0, 0, "there is no sharding in it"},
-    {"prose", "hello world\n", 1, 7, "this is no sharding"},
+    {"prose", "hello world\n", 1, 7, "this is not a sharding"},
     {"a name alone", "\nwte\n", 2, 1, "expected a line \"name: sharding\""},
-    {"a number", "{\"wte\": 3}", 1, 9, "this is no sharding"},
+    {"a number", "{\"wte\": 3}", 1, 9, "this is not a sharding"},
     {"a word that is no placement", "{\n  \"" BIAS "\": [Sharp(0), Replicate()]}", 2, 37,
      "'Sharp' is not a placement"},
     {"no comma", BIAS ": [Shard(0) Replicate()]", 1, 42, "expected ']'"},

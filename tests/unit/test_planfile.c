@@ -396,7 +396,7 @@ static DropRow drop_rows[] = {
     {"blocks of another size",
      "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"(3)(64/dp)\"}", "64"},
     {"partial", "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64 +tp\"}",
-     "is no cut"},
+     "is not a cut"},
     {"with a priority",
      "{\"kind\":\"pin\",\"tensor\":\"" WEIGHT "\",\"dim\":0,\"cut\":\"64\",\"priority\":2}", NULL},
     {"a priority below 0",
