@@ -1,8 +1,8 @@
 /* plan.h - a plan: the decisions of users and policies, and everything computed from them.
  *
  * A Journal holds decisions only, with their authors. Everything else is recomputed by plan_make()
- * from a PlanRequest (inferred, mesh, machine, journal, propagator): so undo changes one number, diff
- * compares two lists, and a plan file holds exactly the journal. Most decisions are pins, of a
+ * from a PlanRequest (inferred, mesh, machine, journal, propagator): so undo changes one number,
+ * diff compares two lists, and a plan file holds exactly the journal. Most decisions are pins, of a
  * tensor dim or of an index dim.
  *
  * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A

@@ -20,22 +20,28 @@ static const Propagator *listed(int i)
     return NULL;
 }
 
-static bool has_name_of(int a, int b)
+static bool same_name(const Propagator *a, const Propagator *b)
 {
-    return strcmp(listed(a)->name, listed(b)->name) == 0;
+    return strcmp(a->name, b->name) == 0;
+}
+
+/* The first of the tables that has the name of this one. */
+static const Propagator *first_of(const Propagator *of)
+{
+    const Propagator *it = of;
+    for (int k = 0; (it = listed(k)) && !same_name(it, of); k++)
+        ;
+    return it;
 }
 
 /* Profiles of one propagator stand together, wherever the tables have them. */
 const Propagator *propagator_at(int i)
 {
-    for (int first = 0; listed(first); first++) {
-        bool seen = false;
-        for (int k = 0; k < first && !seen; k++)
-            seen = has_name_of(k, first);
-        for (int k = first; !seen && listed(k); k++)
-            if (has_name_of(k, first) && i-- == 0)
-                return listed(k);
-    }
+    const Propagator *first, *it;
+    for (int f = 0; (first = listed(f)); f++)
+        for (int k = f; first_of(first) == first && (it = listed(k)); k++)
+            if (same_name(it, first) && i-- == 0)
+                return it;
     return NULL;
 }
 

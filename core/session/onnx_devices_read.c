@@ -248,7 +248,7 @@ static int64_t part_of(int64_t shard, int64_t after, int64_t parts)
 static bool find_atoms(const DevicesReader *r, const Holders *holders, int64_t after, int64_t parts,
                        Digit *digit)
 {
-    Stride stride[ATOMS_MAX];
+    Stride stride[ATOMS_MAX] = {{0}};
     int n = 0;
     int64_t first = holders->part.first, product = 1;
 

@@ -76,8 +76,8 @@ static inline void close_op(Opened *opened)
 static inline void must_open(const Opened *opened)
 {
     if (!opened->session)
-        fail_msg("%s:%d: %s (%s)", opened->err.file ? opened->err.file : "", opened->err.line,
-                 opened->err.text, opened->err.hint);
+        fail_msg("%s:%d: %s (%s)", opened->err.file, opened->err.line, opened->err.text,
+                 opened->err.hint);
 }
 
 static inline const char *space_text(const Opened *opened)

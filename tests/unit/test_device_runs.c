@@ -202,7 +202,8 @@ static void piece_moves(void **state)
     piece_pack(&piece, row->dtype, part->data, want->data);
     assert_memory_equal(packed->data, want->data, (size_t)local_bytes(want));
 
-    assert_true(device_unpack(arena, device.texts, row->dtype, &piece, row->reduce, from, to, &work));
+    assert_true(
+        device_unpack(arena, device.texts, row->dtype, &piece, row->reduce, from, to, &work));
     do_between(&work, message, got);
     if (row->reduce == REDUCE_NONE)
         piece_unpack(&piece, row->dtype, message->data, part->data);

@@ -154,7 +154,8 @@ static void cells_of_the_mesh_are_the_groups(void **state)
                 together |= mesh_group_member(mesh, atoms, a, i) == b;
             const DiagramCell *x = cell[mesh_device(mesh, a)], *y = cell[mesh_device(mesh, b)];
             assert_non_null(x);
-            assert_int_equal(strcmp(strchr(x->text.str.s, ' '), strchr(y->text.str.s, ' ')) == 0, together);
+            assert_int_equal(strcmp(strchr(x->text.str.s, ' '), strchr(y->text.str.s, ' ')) == 0,
+                             together);
             assert_true(!together || x->shade == y->shade);
         }
     close_opened(&f);

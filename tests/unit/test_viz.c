@@ -176,19 +176,15 @@ static void names_cannot_break_the_text(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    DiagramBox boxes[2] = {{.title = "a<b>&\"\\\x1b[31m\xff",
-                            .operator= "]>",
-                            .flow = text_from("8/dp\xce\xa3"),
-                            .figures = "<",
-                            .why = "\"x\\",
-                            .frame = -1,
-                            .level = -1},
-                           {.title = "",
-                            .operator= "",
-                            .figures = "",
-                            .why = "",
-                            .frame = -1,
-                            .level = -1}};
+    DiagramBox boxes[2] = {
+        {.title = "a<b>&\"\\\x1b[31m\xff",
+         .operator= "]>",
+         .flow = text_from("8/dp\xce\xa3"),
+         .figures = "<",
+         .why = "\"x\\",
+         .frame = -1,
+         .level = -1},
+        {.title = "", .operator= "", .figures = "", .why = "", .frame = -1, .level = -1}};
     DiagramLine line = {.from = 0,
                         .to = 1,
                         .axis = 0,

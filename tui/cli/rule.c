@@ -22,7 +22,9 @@ RuleQuery cli_rule_query(Cli *cli, const RuleBook *rules)
                        .err = &cli->err};
 }
 
-int cli_rule_fail(Cli *cli)
+/* cli_fail() of what was asked on the command line alone: 1 where a rule refuses how the operands
+ * lie, 2 where it was asked wrongly. */
+static int cli_rule_fail(Cli *cli)
 {
     if (cli_exit_code(cli->err.kind) == CLI_UNREADABLE)
         cli->err.kind = ERROR_USAGE;

@@ -10,10 +10,6 @@
 /* The operator, shapes and attributes that operand 0 and the options name. */
 RuleQuery cli_rule_query(Cli *cli, const RuleBook *rules);
 
-/* cli_fail() of what was asked on the command line alone: 1 where a rule refuses how the operands
- * lie, 2 where it was asked wrongly. */
-int cli_rule_fail(Cli *cli);
-
 /* ---- showing ---- */
 
 /* The first example of the operator that has an op space; without one, a guess. example NULL: made

@@ -173,8 +173,9 @@ static void add_reasons(Page *page)
         Buf text = buf_new(page->arena);
         why_format(session->plan, reshard->tensor, -2, &text);
         lines->id = arena_printf(page->arena, "why-%d", row->first);
-        lines->title = arena_printf(page->arena, "Why %s of %s \xc3\x97%s", steps_of(page, reshard).str.s,
-                                    label_of(page, row), text_count(page->arena, row->times));
+        lines->title =
+            arena_printf(page->arena, "Why %s of %s \xc3\x97%s", steps_of(page, reshard).str.s,
+                         label_of(page, row), text_count(page->arena, row->times));
         lines->text = text.s;
         lines->page_only = true;
     }

@@ -1,35 +1,5 @@
 #include "core/peers/tapestry/loaded.h"
 
-static bool apply_data(const void *data, RuleCall *call, Error *err)
-{
-    return template_rule(data, call, err);
-}
-
-static Json *json_of_data(Arena *arena, const void *data, const OpSpace *space)
-{
-    return template_json(arena, data, space);
-}
-
-Operator template_operator(Arena *arena, const Template *template)
-{
-    const TemplateText *text = &template->text;
-    RuleData *data = arena_make(arena, RuleData);
-    *data = (RuleData){template, apply_data, text->n_outputs, "template", json_of_data};
-    Operator row = {.name = text->name, .data = data, .family = "template"};
-    row.examples = text->example;
-    bool variadic = false, each = false;
-    for (int i = 0; i < text->n_inputs; i++) {
-        variadic = variadic || template_is_variadic(template, i);
-        row.inputs_min = (uint16_t)(row.inputs_min + (text->inputs[i].optional ? 0 : 1));
-    }
-    for (int i = 0; i < text->n_outputs; i++)
-        each = each || text->outputs[i].each;
-    row.inputs_max = (uint16_t)(variadic ? OPERATOR_ANY : text->n_inputs);
-    row.outputs_max = (uint16_t)(each ? OPERATOR_ANY : text->n_outputs);
-    row.flops_per_point = template->reduce_op == REDUCE_SUM ? 2 : 1;
-    return row;
-}
-
 /* ---- what an op gives ---- */
 
 bool template_share(const Template *template, int n, int *n_of_slot, Error *err)
@@ -151,8 +121,11 @@ static void freeze_uncuttable(OpSpace *space)
                 space->index[j].role = ROLE_FROZEN;
 }
 
-bool template_rule(const Template *template, RuleCall *call, Error *err)
+/* The rule of that row. Params are the op's attributes, slots its inputs in order; a slot of many
+ * tensors takes what the others leave. Optional slots come last, or are absent operands. */
+static bool apply_data(const void *data, RuleCall *call, Error *err)
 {
+    const Template *template = data;
     int *n_of_slot = arena_array(call->arena, int, template->text.n_inputs);
     int *taken = arena_array(call->arena, int, call->n_inputs);
     const TemplateTensor **tensor =
@@ -178,4 +151,29 @@ bool template_rule(const Template *template, RuleCall *call, Error *err)
     call->space = space_of_op(call, result.space, taken);
     freeze_uncuttable(call->space);
     return true;
+}
+
+static Json *json_of_data(Arena *arena, const void *data, const OpSpace *space)
+{
+    return template_json(arena, data, space);
+}
+
+Operator template_operator(Arena *arena, const Template *template)
+{
+    const TemplateText *text = &template->text;
+    RuleData *data = arena_make(arena, RuleData);
+    *data = (RuleData){template, apply_data, text->n_outputs, "template", json_of_data};
+    Operator row = {.name = text->name, .data = data, .family = "template"};
+    row.examples = text->example;
+    bool variadic = false, each = false;
+    for (int i = 0; i < text->n_inputs; i++) {
+        variadic = variadic || template_is_variadic(template, i);
+        row.inputs_min = (uint16_t)(row.inputs_min + (text->inputs[i].optional ? 0 : 1));
+    }
+    for (int i = 0; i < text->n_outputs; i++)
+        each = each || text->outputs[i].each;
+    row.inputs_max = (uint16_t)(variadic ? OPERATOR_ANY : text->n_inputs);
+    row.outputs_max = (uint16_t)(each ? OPERATOR_ANY : text->n_outputs);
+    row.flops_per_point = template->reduce_op == REDUCE_SUM ? 2 : 1;
+    return row;
 }

@@ -122,10 +122,6 @@ bool template_apply(Arena *arena, const Template *template, const TemplateCall *
 /* The operator that a template is: its row, to be added to a registry. */
 Operator template_operator(Arena *arena, const Template *template);
 
-/* The rule of that row. Params are the op's attributes, slots its inputs in order; a slot of many
- * tensors takes what the others leave. Optional slots come last, or are absent operands. */
-bool template_rule(const Template *template, RuleCall *call, Error *err);
-
 /* ---- shown ---- */
 
 /* A list of texts: what is legal, and often a slip. An input that does not follow a reduce dim
@@ -133,7 +129,7 @@ bool template_rule(const Template *template, RuleCall *call, Error *err);
 Json *template_lints(Arena *arena, const OpSpace *space);
 
 /* {"template": the texts as written, "resolved": the index and per operand its augmented matrix, in
- * Tapestry's schema}. space: what template_rule() made of an op; NULL: no "resolved". */
+ * Tapestry's schema}. space: what its rule made of an op; NULL: no "resolved". */
 Json *template_json(Arena *arena, const Template *template, const OpSpace *space);
 
 /* Any op space as the text of a template for just these sizes. False when the language cannot say
