@@ -1,8 +1,10 @@
 #include "core/plan/edges.h"
 
 #include "core/base/intern.h"
-#include "core/reshard/sending.h"
+#include "core/plan/control.h"
+#include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
+#include "core/reshard/sending.h"
 
 #include <assert.h>
 
@@ -21,6 +23,8 @@ typedef struct {
     Vec(Reshard) reshards;
     Vec(int32_t) use_of, use_op; /* per use: reshard, op */
     Sender *sender;              /* NULL until a value is sent between devices */
+    int n_unsent;                /* values that are not sent: the first, and the op that reads it */
+    int32_t unsent, unsent_op;
     AtomSet *unreduced; /* per tensor: the axes that a mark leaves it partial over; NULL if there
                            are no marks */
 } Edges;
@@ -340,6 +344,20 @@ static void note_use(Edges *e, Reshard *reshard, int32_t op)
     reshard->n_uses++;
 }
 
+/* A value whose shape is known only at run time is not sent between devices. */
+static void note_unsent(Edges *e, int32_t tensor, int32_t op)
+{
+    const Plan *plan = e->plan;
+    int32_t maker = plan->inferred->graph->tensors[tensor].maker;
+    if (maker < 0 || tensor_is_known(plan->inferred, tensor) ||
+        plan_devices(plan, maker) == plan_devices(plan, op))
+        return;
+    if (e->n_unsent++ == 0) {
+        e->unsent = tensor;
+        e->unsent_op = op;
+    }
+}
+
 static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
@@ -351,6 +369,8 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartia
         if (need >= 0)
             need = with_partial(plan, need, read_partial(e, op, o, passed), partials);
         e->out->need[graph->ops[op].input + o] = need;
+        if (t >= 0 && plan->inferred->shape[t] < 0)
+            note_unsent(e, t, op);
         if (need < 0 || plan->moved->sharding[t] < 0)
             continue;
         Location from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
@@ -407,6 +427,36 @@ static void read_carried(Edges *e, const GraphCarry *carry)
     Location to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
     if (from.sharding != to.sharding || from.devices != to.devices)
         note_use(e, reshard_to(e, carry->next, from, to), reader);
+}
+
+/* What decides a branch or a loop is read before it, replicated, by the devices that run it. */
+static void read_control(Edges *e, int body, int32_t op)
+{
+    const Plan *plan = e->plan;
+    int32_t t = control_read(plan->inferred, body);
+    if (t < 0 || tensor_is_known(plan->inferred, t))
+        return;
+    if (plan->inferred->shape[t] < 0)
+        note_unsent(e, t, op);
+    if (plan->moved->sharding[t] < 0)
+        return;
+    Location from = source_of(e, t, op), to = {whole(e, t), plan_devices(plan, op)};
+    if (from.sharding != to.sharding || from.devices != to.devices)
+        note_use(e, reshard_to(e, t, from, to), op);
+}
+
+static void add_unsent(const Edges *e)
+{
+    if (e->n_unsent == 0)
+        return;
+    const Plan *plan = e->plan;
+    const Graph *graph = plan->inferred->graph;
+    plan_find((Plan *)plan, LEVEL_ERROR, "unsent", e->unsent_op, e->unsent,
+              "run both ops on the same devices, or bind the sizes with --dim",
+              "%s reads '%s' from other devices, but only the run tells its shape: it cannot be "
+              "sent%s",
+              op_name(graph, e->unsent_op), tensor_name(graph, e->unsent),
+              e->n_unsent > 1 ? arena_printf(plan->arena, " (and %d more)", e->n_unsent - 1) : "");
 }
 
 /* Groups the uses by reshard; they were collected in program order. */
@@ -474,8 +524,11 @@ void edges_fill(Plan *plan)
     e.first_reshard = arena_array(scratch, int32_t, inferred->graph->n_tensors);
     find_unreduced(&e);
     store_parameters(&e);
-    for (int i = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
+    for (int i = 0, b = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];
+        for (; b < inferred->graph->n_bodies && inferred->graph->bodies[b].first <= op; b++)
+            if (op < inferred->graph->bodies[b].end)
+                read_control(&e, b, op);
         AtomSet passed = plan->propagated->passed ? 0 : passed_through(&e, op);
         PassedPartials partials = passed_partials(&e, op, passed);
         read_inputs(&e, op, passed, &partials);
@@ -484,6 +537,7 @@ void edges_fill(Plan *plan)
     for (int i = 0; i < inferred->graph->n_carries; i++)
         read_carried(&e, &inferred->graph->carries[i]);
     publish(&e);
+    add_unsent(&e);
     arena_free(scratch);
 }
 

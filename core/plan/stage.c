@@ -1,6 +1,7 @@
 #include "core/plan/stage.h"
 
 #include "core/base/intern.h"
+#include "core/plan/control.h"
 #include "core/plan/origin.h"
 #include "core/plan/plan_findings.h"
 
@@ -17,8 +18,10 @@ typedef struct {
     int32_t *recompute; /* per op: group, -1; NULL */
     Intern *keys;       /* of submeshes */
     Vec(SubMesh) submeshes;
-    const Decision **placed; /* per op: the decision that says where it runs; NULL */
-    int *n_on;               /* per submesh, 0 between two uses */
+    const Decision **placed;     /* per op: the decision that says where it runs; NULL */
+    int *n_on;                   /* per submesh, 0 between two uses */
+    const ControlRange *control; /* branches and loops, in program order */
+    int n_control;
 } Placing;
 
 /* ---- devices ---- */
@@ -80,6 +83,89 @@ static void read_journal(Placing *p, const Journal *journal)
     }
 }
 
+/* ---- branches and loops ---- */
+
+static int32_t first_of_program(const Placing *p, int32_t op)
+{
+    const Inferred *inferred = p->plan->inferred;
+    while (op < inferred->graph->n_ops && inferred_is_host(inferred, op))
+        op++;
+    return op;
+}
+
+/* Moves the stage that begins inside of a branch or a loop behind it, unless another begins there.
+ * Returns the op where it began, or -1. */
+static int32_t move_begin(const Placing *p, const ControlRange *range, int32_t first)
+{
+    int32_t moved = -1, after = first_of_program(p, range->end);
+    const Decision *begin = NULL;
+    for (int32_t op = first + 1; p->begins && op < range->end; op++) {
+        if (!p->begins[op])
+            continue;
+        begin = p->begins[op];
+        p->begins[op] = NULL;
+        moved = op;
+    }
+    if (begin && after < p->plan->inferred->graph->n_ops && !p->begins[after])
+        p->begins[after] = begin;
+    return moved;
+}
+
+/* Places all ops of a branch or a loop where its first one is. Returns an op that was elsewhere, or
+ * -1. */
+static int32_t place_together(const Placing *p, const ControlRange *range, int32_t first)
+{
+    int32_t moved = -1;
+    for (int32_t op = range->first; p->out->devices && op < range->end; op++) {
+        if (p->out->devices[op] != p->out->devices[first] &&
+            !inferred_is_host(p->plan->inferred, op))
+            moved = op;
+        p->out->devices[op] = p->out->devices[first];
+        p->placed[op] = p->placed[first];
+    }
+    return moved;
+}
+
+/* A branch or a loop runs on one part of the mesh (control.h). */
+static void keep_control_together(Placing *p)
+{
+    const Graph *graph = p->plan->inferred->graph;
+    int n_moved = 0;
+    int32_t op = -1;
+    const char *range_of = "";
+    if (!p->begins && !p->out->devices)
+        return;
+    p->n_control = control_ranges(p->scratch, p->plan->inferred, &p->control);
+    for (int i = 0; i < p->n_control; i++) {
+        const ControlRange *range = &p->control[i];
+        int32_t first = first_of_program(p, range->first);
+        if (first >= range->end)
+            continue;
+        int32_t begin = move_begin(p, range, first), other = place_together(p, range, first);
+        if ((begin >= 0 || other >= 0) && n_moved++ == 0) {
+            op = begin >= 0 ? begin : other;
+            range_of = op_name(graph, range->end - 1);
+        }
+    }
+    if (n_moved == 0)
+        return;
+    plan_find(p->plan, LEVEL_WARNING, "control-in-stages", op, -1,
+              "begin stages before or after branches and loops",
+              "%s is part of the branch or loop %s%s, which runs on the devices of its first op: "
+              "a stage that begins inside begins after it",
+              op_name(graph, op), range_of,
+              n_moved > 1 ? arena_printf(p->plan->arena, " (and %d more are split)", n_moved - 1)
+                          : "");
+}
+
+static bool is_control(const Placing *p, int32_t op)
+{
+    for (int i = 0; i < p->n_control; i++)
+        if (p->control[i].first <= op && op < p->control[i].end)
+            return true;
+    return false;
+}
+
 /* ---- stages ---- */
 
 /* Whether a stage begins at the i-th op of the program. */
@@ -124,7 +210,7 @@ static void follow_readers(Placing *p, Stages *stages)
     const Graph *graph = inferred->graph;
     for (int i = inferred->n_program - 1; i >= 0; i--) {
         int32_t op = inferred->program[i], reader = INT32_MAX;
-        if (!inferred->on_parameters[op])
+        if (!inferred->on_parameters[op] || is_control(p, op))
             continue;
         for (int o = 0; o < graph->ops[op].n_outputs; o++) {
             int32_t t = op_outputs(graph, op)[o];
@@ -216,6 +302,7 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
     keep_decisions(&p, journal);
+    keep_control_together(&p);
     if ((p.begins || out->devices || p.scheduled || p.recompute) && plan->inferred->n_program > 0 &&
         !too_many(&p)) {
         make_stages(&p);

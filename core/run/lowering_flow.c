@@ -1,4 +1,5 @@
 /* lowering_flow.c - lowers branches and loops; program.h shows the order of their instructions. */
+#include "core/plan/control.h"
 #include "core/run/lowering.h"
 
 static int32_t open_region(Lowering *l)
@@ -25,11 +26,17 @@ static bool computes(const Lowering *l, int32_t op)
     return !inferred_is_host(l->plan->inferred, op);
 }
 
-/* Replicated, so that all ranks see the same. */
-static int32_t read_whole(Lowering *l, int32_t tensor, Error *err)
+/* The part of the mesh that runs a body: of its first op (core/plan/control.h). */
+static int devices_of(const Lowering *l, const GraphBody *body)
+{
+    return body->first < body->end ? plan_devices(l->plan, body->first) : 0;
+}
+
+/* Replicated on the devices of the body, so that all of them see the same. */
+static int32_t read_whole(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
     const Shape *shape = inferred_shape(l->plan->inferred, tensor);
-    Slot wanted = {tensor, -1, 0};
+    Slot wanted = {tensor, -1, devices_of(l, body)};
     if (shape) {
         Sharding whole = sharding_whole(shape);
         wanted.sharding = shardings_put(l->plan->shardings, &whole);
@@ -37,18 +44,40 @@ static int32_t read_whole(Lowering *l, int32_t tensor, Error *err)
     return lower_read(l, wanted, err);
 }
 
-/* Ops of a body run on all devices, which all know the condition. */
-static bool check_devices(const Lowering *l, const GraphBody *body, Error *err)
+static bool is_inside(const Lowering *l, const GraphBody *body, int32_t tensor)
 {
+    int32_t maker = l->graph->tensors[tensor].maker;
+    return maker >= body->first && maker < body->end;
+}
+
+/* Whether the value comes from other devices, which do not know which way the body goes. */
+static bool is_sent(const Lowering *l, const GraphBody *body, int32_t tensor)
+{
+    int32_t maker = l->graph->tensors[tensor].maker;
+    return maker >= 0 && !tensor_is_known(l->plan->inferred, tensor) &&
+           plan_devices(l->plan, maker) != devices_of(l, body);
+}
+
+/* Reshards values made before a body and read in it before the body: all that a loop reads, and
+ * what is sent to the devices of a branch. */
+static bool hoist(Lowering *l, const GraphBody *body, Error *err)
+{
+    bool loops = body->kind == BODY_LOOP || body->kind == BODY_SCAN;
     for (int32_t op = body->first; op < body->end; op++) {
-        if (!computes(l, op) || plan_devices(l->plan, op) == 0)
+        if (!computes(l, op))
             continue;
-        error_kind(err, ERROR_USAGE,
-                   "op '%s' cannot be run: it is in a branch or a loop, and on a "
-                   "part of the mesh alone",
-                   op_name(l->graph, op));
-        error_hint(err, "ranks of other stages do not know which way it goes");
-        return false;
+        if (!lower_find_kernel(l, op, err))
+            return false;
+        for (int i = 0; i < l->graph->ops[op].n_inputs; i++) {
+            int32_t place = l->graph->ops[op].input + i, tensor = l->graph->operands[place];
+            bool inside = tensor >= 0 && is_inside(l, body, tensor);
+            bool known = tensor >= 0 && tensor_is_known(l->plan->inferred, tensor);
+            if (tensor < 0 || (inside && !known) || !lower_reads(l, op, i) ||
+                !(loops || is_sent(l, body, tensor)))
+                continue;
+            if (!lower_input(l, op, i, err))
+                return false;
+        }
     }
     return true;
 }
@@ -80,8 +109,8 @@ static bool lower_branch(Lowering *l, int b, Error *err)
         return lower_range(l, body->first, body->end, b + 1, err);
     Instr branch = flow_instr(INSTR_BRANCH, b);
     branch.when = body->kind == BODY_THEN;
-    branch.from = read_whole(l, body->of, err);
-    if (branch.from < 0 || !check_devices(l, body, err))
+    branch.from = read_whole(l, body, body->of, err);
+    if (branch.from < 0 || !hoist(l, body, err))
         return false;
     open_region(l);
     int32_t at = lower_instr(l, branch);
@@ -98,28 +127,6 @@ static bool lower_branch(Lowering *l, int b, Error *err)
 }
 
 /* ---- loops ---- */
-
-/* Reshards values made before a loop and read in it before the loop. */
-static bool hoist(Lowering *l, const GraphBody *body, Error *err)
-{
-    for (int32_t op = body->first; op < body->end; op++) {
-        if (!computes(l, op))
-            continue;
-        if (!lower_find_kernel(l, op, err))
-            return false;
-        for (int i = 0; i < l->graph->ops[op].n_inputs; i++) {
-            int32_t place = l->graph->ops[op].input + i, tensor = l->graph->operands[place];
-            int32_t maker = tensor < 0 ? -1 : l->graph->tensors[tensor].maker;
-            bool inside = maker >= body->first && maker < body->end;
-            bool known = tensor >= 0 && tensor_is_known(l->plan->inferred, tensor);
-            if (tensor < 0 || (inside && !known) || !lower_reads(l, op, i))
-                continue;
-            if (!lower_input(l, op, i, err))
-                return false;
-        }
-    }
-    return true;
-}
 
 static bool is_result(const Lowering *l, int32_t op)
 {
@@ -138,6 +145,43 @@ static const GraphCarry *carry_at(const Lowering *l, const GraphBody *body, int 
     return &l->graph->carries[body->carry + i];
 }
 
+/* The slot of a carried value at the start of the next iteration. */
+static int32_t read_next(Lowering *l, const GraphBody *body, const GraphCarry *carry, Error *err)
+{
+    const Plan *plan = l->plan;
+    int32_t made = plan->moved->made[carry->in];
+    const char *name = carry->next < 0 ? "" : tensor_name(l->graph, carry->next);
+    if (carry->next < 0) {
+        error_kind(err, ERROR_USAGE, "a loop leaves nothing for '%s'",
+                   tensor_name(l->graph, carry->in));
+        return -1;
+    }
+    if (made < 0 || !inferred_shape(plan->inferred, carry->next)) {
+        const Shape *shape = made < 0 ? NULL : inferred_shape(plan->inferred, carry->in);
+        Sharding whole = shape ? sharding_whole(shape) : (Sharding){0};
+        if (!shape || shardings_put(plan->shardings, &whole) == made)
+            return read_whole(l, body, carry->next, err);
+        error_kind(err, ERROR_USAGE,
+                   "'%s' cannot be run: its shape is not known, and '%s' is sharded", name,
+                   tensor_name(l->graph, carry->in));
+        return -1;
+    }
+    return lower_read(l, (Slot){carry->next, made, devices_of(l, body)}, err);
+}
+
+/* A loop may carry what it captures: its devices get it before the loop. */
+static bool hoist_carried(Lowering *l, const GraphBody *body, Error *err)
+{
+    for (int i = 0; i < body->n_carries; i++) {
+        const GraphCarry *carry = carry_at(l, body, i);
+        bool sent = carrier(l, carry) >= 0 && carry->next >= 0 &&
+                    !is_inside(l, body, carry->next) && is_sent(l, body, carry->next);
+        if (sent && read_next(l, body, carry, err) < 0)
+            return false;
+    }
+    return true;
+}
+
 static bool begin_carries(Lowering *l, const GraphBody *body, Error *err)
 {
     for (int i = 0; i < body->n_carries; i++) {
@@ -152,7 +196,7 @@ static bool begin_carries(Lowering *l, const GraphBody *body, Error *err)
 static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
-    double trips = l->plan->inferred->trips ? l->plan->inferred->trips[b] : -1;
+    double trips = l->plan->inferred->trips[b];
     int64_t most;
     *loop = (ProgramLoop){.most = INT64_MAX, .counted = -1, .begins = -1};
     loop->goes_on = -1;
@@ -167,7 +211,7 @@ static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
     loop->most = -1;
     loop->scans = body->kind == BODY_SCAN;
     loop->dim = (int)body->dim;
-    loop->counted = read_whole(l, body->of, err);
+    loop->counted = read_whole(l, body, body->of, err);
     return loop->counted >= 0;
 }
 
@@ -175,10 +219,9 @@ static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
 static bool read_condition(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
-    double trips = l->plan->inferred->trips ? l->plan->inferred->trips[b] : -1;
-    if (body->kind != BODY_LOOP || trips >= 0 || carrier(l, carry_at(l, body, 0)) < 0)
+    if (!control_reads_condition(l->plan->inferred, b))
         return true;
-    loop->goes_on = read_whole(l, carry_at(l, body, 0)->next, err);
+    loop->goes_on = read_whole(l, body, carry_at(l, body, 0)->next, err);
     return loop->goes_on >= 0;
 }
 
@@ -197,37 +240,14 @@ static bool lower_collects(Lowering *l, int32_t first, int32_t end, Error *err)
         if (!lower_input(l, op, 0, err))
             return false;
         collect.from = l->out->operand[at->input];
-        collect.slot = lower_slot(l, (Slot){op_outputs(l->graph, op)[0], -1, 0}, outside);
+        collect.slot = lower_slot(
+            l, (Slot){op_outputs(l->graph, op)[0], -1, plan_devices(l->plan, op)}, outside);
         l->out->operand[at->input] = collect.slot;
         if (l->out->copying_op < 0)
             l->out->copying_op = op;
         lower_instr(l, collect);
     }
     return true;
-}
-
-/* The slot of a carried value at the start of the next iteration. */
-static int32_t read_next(Lowering *l, const GraphCarry *carry, Error *err)
-{
-    const Plan *plan = l->plan;
-    int32_t made = plan->moved->made[carry->in];
-    const char *name = carry->next < 0 ? "" : tensor_name(l->graph, carry->next);
-    if (carry->next < 0) {
-        error_kind(err, ERROR_USAGE, "a loop leaves nothing for '%s'",
-                   tensor_name(l->graph, carry->in));
-        return -1;
-    }
-    if (made < 0 || !inferred_shape(plan->inferred, carry->next)) {
-        const Shape *shape = made < 0 ? NULL : inferred_shape(plan->inferred, carry->in);
-        Sharding whole = shape ? sharding_whole(shape) : (Sharding){0};
-        if (!shape || shardings_put(plan->shardings, &whole) == made)
-            return read_whole(l, carry->next, err);
-        error_kind(err, ERROR_USAGE,
-                   "'%s' cannot be run: its shape is not known, and '%s' is sharded", name,
-                   tensor_name(l->graph, carry->in));
-        return -1;
-    }
-    return lower_read(l, (Slot){carry->next, made, 0}, err);
 }
 
 static bool lower_moves(Lowering *l, const GraphBody *body, ProgramLoop *loop, Error *err)
@@ -239,7 +259,7 @@ static bool lower_moves(Lowering *l, const GraphBody *body, ProgramLoop *loop, E
         if (op < 0)
             continue;
         ProgramMove move = {.to = l->out->operand[op_output_place(&l->graph->ops[op])]};
-        move.from = read_next(l, carry_at(l, body, i), err);
+        move.from = read_next(l, body, carry_at(l, body, i), err);
         if (move.from < 0)
             return false;
         move.keeps = !lower_is_inside(l, l->slot_region.at[move.from], of_loop);
@@ -311,7 +331,7 @@ static bool lower_loop(Lowering *l, int b, int32_t limit, Error *err)
         if (computes(l, op) && !lower_find_kernel(l, op, err))
             return false;
     l->body = b;
-    if (!check_devices(l, body, err) || !hoist(l, body, err) || !begin_carries(l, body, err) ||
+    if (!hoist(l, body, err) || !hoist_carried(l, body, err) || !begin_carries(l, body, err) ||
         !count_trips(l, b, loop, err))
         return false;
     int32_t condition = body->kind == BODY_LOOP ? carrier(l, carry_at(l, body, 0)) : -1;

@@ -76,6 +76,22 @@ static int32_t load(Lowering *l, Slot slot)
 
 /* ---- reshards ---- */
 
+/* A plan without the reshard is illegal: its first finding of level error says why. */
+static void blame_plan(const Lowering *l, int32_t tensor, Error *err)
+{
+    const Findings *findings = &l->plan->findings;
+    if (error_is_set(err))
+        return;
+    for (int i = 0; i < findings->n; i++)
+        if (findings->at[i].level == LEVEL_ERROR) {
+            error_kind(err, ERROR_USAGE, "the plan is illegal: %s", findings->at[i].text);
+            error_hint(err, "%s", findings->at[i].hint);
+            return;
+        }
+    error_kind(err, ERROR_RUN, "the plan has no reshard of '%s' to what is read",
+               tensor_name(l->graph, tensor));
+}
+
 /* Emits the steps that fill a slot after those that fill their source; slots in between are
  * private. */
 static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
@@ -90,9 +106,7 @@ static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
             slot = reshard_slot(l, from, err);
     }
     if (slot < 0) {
-        if (!error_is_set(err))
-            error_kind(err, ERROR_RUN, "the plan has no reshard of '%s' to what is read",
-                       tensor_name(l->graph, wanted.tensor));
+        blame_plan(l, wanted.tensor, err);
         return -1;
     }
     for (int i = 0; i < reshard->path->n_steps; i++) {

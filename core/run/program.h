@@ -11,8 +11,9 @@
  *     STEP all_reduce tp  y 4,64 partial -> y 4,64
  *     FREE h
  *
- * A branch of an If and the body of a loop are in the list once. Conditions are replicated, so that
- * all ranks take the same way:
+ * A branch of an If and the body of a loop are in the list once. With stages, all their ops are on
+ * one part of the mesh (core/plan/control.h). Conditions are replicated there, and other ranks are
+ * told the outcome, so that all ranks take the same way:
  *
  *     BRANCH chosen .. -> A         on at A unless `chosen` is `when`
  *       OP ..                       the branch taken
@@ -28,7 +29,8 @@
  *     C: STEP ..                    what comes out of the last
  *     B: OP LoopResult, LoopStack ..
  *
- * What is made outside of a loop and read in it is loaded and resharded before the loop. A slot is
+ * What is made outside of a loop and read in it is loaded and resharded before the loop, and what
+ * a branch reads from other devices is sent before the branch. A slot is
  * freed where all paths from its filling join, so FREE may find it empty.
  *
  * A slot with sharding -1 is replicated: a sequence, an optional, a tensor whose shape is known

@@ -1,17 +1,54 @@
 #include "core/run/runner.h"
 
-/* rank_flow.c - executes branches and loops on a rank. Conditions are replicated, so all ranks take
- * the same path. */
+/* rank_flow.c - executes branches and loops on a rank. Conditions are replicated on the devices
+ * that run the branch or the loop. Other ranks get the number of iterations or the condition from
+ * the first of these, outside of the plan, so that all ranks of a simulated mesh go through the
+ * same instructions. */
+
+/* The process of the rank at a position (world.h). */
+static int process_of(const Team *team, int64_t position)
+{
+    int64_t n_ranks = team->plan->mesh->n_devices;
+    int p = 0;
+    while (p + 1 < team->world->n && position >= (p + 1) * n_ranks / team->world->n)
+        p++;
+    return p;
+}
+
+/* Gives all ranks the number that the ranks of the slot's devices have. */
+static bool share_number(Rank *rank, int32_t slot, int64_t *number)
+{
+    Team *team = rank->team;
+    SubMesh devices = team->plan->decided->submeshes[team->program->slots[slot].devices];
+    Error err = {0};
+    if (devices.fixed == 0)
+        return true;
+    if (rank->position == devices.first)
+        team->shared_number = *number;
+    if (!rank_meet(rank))
+        return false;
+    bool sends = team->world->n > 1 && rank->position == team->first_rank;
+    if (sends && !team->world->share(team->world, &team->shared_number, sizeof team->shared_number,
+                                     process_of(team, devices.first), &err))
+        return rank_failed(rank, &err);
+    if (!rank_meet(rank))
+        return false;
+    *number = team->shared_number;
+    return rank_meet(rank);
+}
 
 static bool read_number(Rank *rank, int32_t slot, int64_t *out)
 {
     const Plan *plan = rank->team->plan;
+    *out = 0;
+    if (!rank_has(rank, slot))
+        return share_number(rank, slot, out);
     const Local *local = rank->team->runner->fetch(rank, slot);
     Error inner = {0}, err = {0};
     if (!local)
         return false;
     if (kernel_scalar(local, out, &inner))
-        return true;
+        return share_number(rank, slot, out);
     error_kind(&err, ERROR_RUN, "condition or count '%s': %s",
                tensor_name(plan->inferred->graph, rank->team->program->slots[slot].tensor),
                inner.text);
@@ -38,8 +75,9 @@ static bool begin_loop(Rank *rank, int32_t body)
         return true;
     if (!loop->scans)
         return read_number(rank, loop->counted, &rank->most[body]);
-    rank->most[body] = count_steps(loop, rank->slot[loop->counted]);
-    return true;
+    if (rank_has(rank, loop->counted))
+        rank->most[body] = count_steps(loop, rank->slot[loop->counted]);
+    return share_number(rank, loop->counted, &rank->most[body]);
 }
 
 static bool goes_on(Rank *rank, int32_t body, int32_t condition, bool *out)
@@ -95,6 +133,8 @@ static bool check_carried(Rank *rank, const ProgramMove *move, const Local *loca
 static bool move_all(Rank *rank, const ProgramLoop *loop)
 {
     const ProgramMove *moves = rank->team->program->moves + loop->first_move;
+    if (loop->n_moves == 0 || !rank_has(rank, moves[0].to))
+        return true; /* other devices run the loop */
     Arena *scratch = arena_new();
     Local **taken = arena_array(scratch, Local *, loop->n_moves);
     bool ok = true;
@@ -143,7 +183,7 @@ bool rank_flow(Rank *rank, int at, int *next)
         *next = instr->target;
         return move_all(rank, &loops[instr->body]);
     case INSTR_COLLECT:
-        return collect(rank, instr);
+        return !rank_has(rank, instr->slot) || collect(rank, instr);
     case INSTR_LOAD:
     case INSTR_OP:
     case INSTR_STEP:

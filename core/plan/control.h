@@ -1,0 +1,31 @@
+/* control.h - branches and loops, each of which runs on one part of the mesh.
+ *
+ * Only the devices that run a branch or a loop know its condition. So all ops of the outermost If,
+ * Loop, Scan or SequenceMap, with those that return its results, run on the devices of its first
+ * op, and a stage that would begin inside begins after it. What they read from outside is sent to
+ * these devices before the branch or the loop: the condition, and every captured value.
+ *
+ * code               level     when
+ * control-in-stages  warning   a decision splits a branch or a loop between stages or devices
+ */
+#ifndef CORE_PLAN_CONTROL_H
+#define CORE_PLAN_CONTROL_H
+
+#include "core/plan/plan.h"
+
+typedef struct {
+    int32_t first, end; /* ops of the graph: all bodies, and the ops that return their results */
+} ControlRange;
+
+/* The outermost branches and loops that are decided during a run, in program order. A branch whose
+ * condition is known at load is none: its ops are ordinary ones. */
+int control_ranges(Arena *arena, const Inferred *inferred, const ControlRange **out);
+
+/* The tensor that decides a body before it begins: the condition of a branch, the trip count of a
+ * loop, the tensor that is scanned. Returns -1 if that is known before the run. */
+int32_t control_read(const Inferred *inferred, int body);
+
+/* Whether the run reads the condition of a loop before each iteration. */
+bool control_reads_condition(const Inferred *inferred, int body);
+
+#endif
