@@ -28,4 +28,12 @@ typedef struct Peer {
 /* The peers that are built in, ended by NULL: core/peers/peers.c. */
 extern const Peer *const built_peers[];
 
+/* What every peer offers, built in or not, so that messages can say what a program was built
+ * without. Ended by a row without a name. */
+typedef struct {
+    const char *name;
+    const char *propagators; /* "strategy:torch strategy:vescale"; "" if it has none */
+} KnownPeer;
+extern const KnownPeer known_peers[];
+
 #endif

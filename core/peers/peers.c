@@ -22,3 +22,12 @@ const Peer *const built_peers[] = {
 #endif
     NULL,
 };
+
+const KnownPeer known_peers[] = {
+    {"shardy", "factor:shardy factor:shardy-basic factor:shardy-basic-then-aggressive"},
+    {"paddle", "spmd:paddle"},
+    {"torch", "strategy:torch strategy:vescale"},
+    {"nnscaler", ""},
+    {"tapestry", ""},
+    {0},
+};

@@ -79,6 +79,59 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
     plan_found_at(plan, &pin->origin);
 }
 
+/* ---- decisions that the propagator does not obey ---- */
+
+typedef struct {
+    const Decision *first;
+    int count;
+} NotObeyed;
+typedef Vec(NotObeyed) NotObeyedList;
+
+static bool same_line(const Origin *a, const Origin *b)
+{
+    return a->line == b->line &&
+           str_eq(str_from(a->file ? a->file : ""), str_from(b->file ? b->file : ""));
+}
+
+/* Returns false for a kind of decision that the plan's propagator does not obey, and keeps the
+ * decision for report_not_obeyed(). */
+static bool is_obeyed(const Plan *plan, const Decision *decision, NotObeyedList *refused)
+{
+    if (plan->propagator->obeys & OBEYS(decision->kind))
+        return true;
+    for (int i = 0; i < refused->n; i++) {
+        const Decision *first = refused->at[i].first;
+        if (first->kind == decision->kind && same_line(&first->origin, &decision->origin)) {
+            refused->at[i].count++;
+            return false;
+        }
+    }
+    vec_push(plan->arena, refused, ((NotObeyed){decision, 1}));
+    return false;
+}
+
+/* One finding for all decisions of one kind from one line of a policy. */
+static void report_not_obeyed(Plan *plan, const NotObeyedList *refused)
+{
+    const Graph *graph = plan->inferred->graph;
+    for (int i = 0; i < refused->n; i++) {
+        const Decision *first = refused->at[i].first;
+        bool tensor = decision_is_on_tensor(first->kind);
+        Buf more = buf_new(plan->arena);
+        if (refused->at[i].count > 1)
+            buf_printf(&more, " (and %d more like it)", refused->at[i].count - 1);
+        plan_find(
+            plan, LEVEL_WARNING, "not-obeyed", tensor ? -1 : first->place,
+            tensor ? first->place : -1, "the propagator factor obeys every kind of decision",
+            "%s%s: the propagator %s (profile %s) does not obey '%s', so the decision changes "
+            "nothing",
+            tensor ? tensor_name(graph, first->place) : op_name(graph, first->place),
+            more.n > 0 ? more.s : "", plan->propagator->name, plan->propagator->profile,
+            decision_kind_name(first->kind));
+        plan_found_at(plan, &first->origin);
+    }
+}
+
 /* The axes that distinguish the devices of a pipeline stage: they may not shard what the stage
  * holds. */
 static AtomSet fixed_there(const Plan *plan, const AtomSet *apart, const Decision *pin)
@@ -143,7 +196,8 @@ static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t plac
 
 /* Keeps the pins that hold (NULL entries do not), except one whose axis already shards another dim
  * of the same tensor or op, or that the tensor as a whole is marked to be without. */
-static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *const *holds, int n)
+static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *const *holds, int n,
+                      NotObeyedList *refused)
 {
     Intern *places = intern_new(scratch);
     AtomSet *used = arena_array(scratch, AtomSet, n);
@@ -155,7 +209,7 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
     out->pin_of = arena_array(plan->arena, int32_t, out->n_pin_of);
     for (int i = 0; i < n; i++) {
         const Decision *pin = holds[i];
-        if (!pin || !can_hold(plan, apart, pin))
+        if (!pin || !is_obeyed(plan, pin, refused) || !can_hold(plan, apart, pin))
             continue;
         if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
             (cut_atoms(decision_cut(pin)) & barred[pin->place])) {
@@ -214,17 +268,15 @@ static bool marks_alike(const Decision *a, const Decision *b)
 
 static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *old)
 {
-    /* ORDER DECISION_KIND */
-    static const char *const names[] = {"replicated", "unreduced", "tie", "barrier"};
     plan_find(plan, LEVEL_NOTE, "pin-replaced", -1, new->place, replaced_hint,
               "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
-              names[new->kind - PIN_REPLICATED], who(plan->arena, &new->origin),
+              decision_kind_name(new->kind), who(plan->arena, &new->origin),
               who(plan->arena, &old->origin));
     plan_found_at(plan, &new->origin);
 }
 
 /* Replays the decisions about whole tensors: the last of a kind holds. */
-static void resolve_marks(Plan *plan, Decided *out, const Journal *journal)
+static void resolve_marks(Plan *plan, Decided *out, const Journal *journal, NotObeyedList *refused)
 {
     Arena *scratch = arena_new();
     Intern *places = intern_new(scratch);
@@ -246,13 +298,13 @@ static void resolve_marks(Plan *plan, Decided *out, const Journal *journal)
     int n = 4 * intern_count(places);
     out->marks = arena_array(plan->arena, const Decision *, n);
     for (int i = 0; i < n; i++)
-        if (holds[i])
+        if (holds[i] && is_obeyed(plan, holds[i], refused))
             out->marks[out->n_marks++] = holds[i];
     arena_free(scratch);
 }
 
 /* Replays the journal: the last pin of a dim holds, and an unpin removes it. */
-static void resolve_pins(Plan *plan, Decided *out, const Journal *journal)
+static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotObeyedList *refused)
 {
     Arena *scratch = arena_new();
     Intern *dims = intern_new(scratch);
@@ -275,7 +327,7 @@ static void resolve_pins(Plan *plan, Decided *out, const Journal *journal)
         holds[i] = decision_pins_dim(decision->kind) ? decision : NULL;
         last[id] = i;
     }
-    keep_pins(plan, out, scratch, holds, journal->n_done);
+    keep_pins(plan, out, scratch, holds, journal->n_done, refused);
     arena_free(scratch);
 }
 
@@ -290,6 +342,8 @@ void plan_decide(Plan *plan, const Journal *journal)
     Decided *decided = arena_make(plan->arena, Decided);
     plan->decided = decided;
     stages_place(plan, decided, journal);
-    resolve_marks(plan, decided, journal);
-    resolve_pins(plan, decided, journal);
+    NotObeyedList refused = {0};
+    resolve_marks(plan, decided, journal, &refused);
+    resolve_pins(plan, decided, journal, &refused);
+    report_not_obeyed(plan, &refused);
 }

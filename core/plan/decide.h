@@ -10,7 +10,7 @@ bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *
                     Error *err);
 
 /* Fills plan->decided. The last decision about a dim, tensor or op holds; decisions that cannot
- * hold become findings. */
+ * hold become findings, and so do those of a kind that plan->propagator does not obey. */
 void plan_decide(Plan *plan, const Journal *journal);
 
 #endif

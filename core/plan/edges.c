@@ -25,8 +25,10 @@ typedef struct {
     Sender *sender;              /* NULL until a value is sent between devices */
     int n_unsent;                /* values that are not sent: the first, and the op that reads it */
     int32_t unsent, unsent_op;
-    AtomSet *unreduced; /* per tensor: the axes that a mark leaves it partial over; NULL if there
-                           are no marks */
+    AtomSet *unreduced, *replicated; /* per tensor: the axes that a mark leaves it partial over, or
+                                        keeps out of its dims; NULL if there are no marks */
+    bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
+    int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
 } Edges;
 
 /* ---- projections ---- */
@@ -80,13 +82,36 @@ static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids,
 
 /* ---- how parameters and constants are stored ---- */
 
+/* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
+ * either, unless another mark wants that. */
+static int32_t obey_marks(const Edges *e, int32_t tensor, int32_t sharding)
+{
+    AtomSet axes = e->replicated ? e->replicated[tensor] : 0;
+    if (axes == 0 || sharding < 0)
+        return sharding;
+    Sharding with = *shardings_at(e->plan->shardings, sharding);
+    for (int64_t d = 0; d < with.n_dims; d++)
+        if (cut_atoms(&with.dim[d]) & axes)
+            with.dim[d] = cut_without(&with.dim[d], axes, e->plan->mesh);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if ((axes & ~e->unreduced[tensor]) >> a & 1)
+            with.partial[a] = REDUCE_NONE;
+    return shardings_put(e->plan->shardings, &with);
+}
+
+/* True if the tensor lies as propagation left it, whatever its op makes or its readers need. */
+static bool is_held(const Edges *e, int32_t tensor)
+{
+    return plan_pinned(e->plan, tensor) || (e->together && e->together[tensor]);
+}
+
 static bool is_stored(const Plan *plan, int32_t tensor)
 {
     return plan->inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
 }
 
 /* One pass over all reads: counts the readers of each tensor, and finds the one sharding that all
- * uses of a parameter need. */
+ * uses of a parameter, or of the first of its group, need. */
 static void count_reads(Edges *e, int32_t *agreed)
 {
     const Plan *plan = e->plan;
@@ -100,8 +125,9 @@ static void count_reads(Edges *e, int32_t *agreed)
             if (t < 0)
                 continue;
             e->n_readers[t]++;
-            int32_t need = need_of(e, space, ids, o, t);
-            agreed[t] = agreed[t] == UNDECIDED || agreed[t] == need ? need : whole(e, t);
+            int32_t need = need_of(e, space, ids, o, t), first = e->first ? e->first[t] : t;
+            bool alike = agreed[first] == UNDECIDED || agreed[first] == need;
+            agreed[first] = alike ? need : whole(e, t);
         }
     }
 }
@@ -146,11 +172,11 @@ static void store_parameters(Edges *e)
     for (int t = 0; t < graph->n_tensors; t++) {
         if (plan->moved->sharding[t] < 0)
             continue;
+        int32_t uses = agreed[e->first ? e->first[t] : t];
         if (tensor_is_known(plan->inferred, t))
             e->out->sharding[t] = whole(e, t);
-        else if (is_stored(plan, t) && !plan_pinned(plan, t) && !plan->propagated->passed &&
-                 agreed[t] >= 0)
-            e->out->sharding[t] = agreed[t];
+        else if (is_stored(plan, t) && !is_held(e, t) && !plan->propagated->passed && uses >= 0)
+            e->out->sharding[t] = obey_marks(e, t, uses);
         e->out->made[t] = e->out->sharding[t];
     }
     apply_store_pins(e);
@@ -405,8 +431,9 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
         e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, partials);
         made = plan->moved->made[t];
-        if (!plan_pinned(plan, t))
-            e->out->sharding[t] = graph->tensors[t].output ? reduced_output(e, t, made) : made;
+        if (!is_held(e, t))
+            e->out->sharding[t] =
+                obey_marks(e, t, graph->tensors[t].output ? reduced_output(e, t, made) : made);
         int devices = plan_devices(plan, op);
         if (plan->moved->sharding[t] != made)
             reshard_to(e, t, (Location){made, devices},
@@ -481,16 +508,46 @@ static void publish(Edges *e)
         memcpy(out->reshards, e->reshards.at, sizeof(Reshard) * (size_t)out->n_reshards);
 }
 
-static void find_unreduced(Edges *e)
+static void find_marks(Edges *e)
 {
     const Plan *plan = e->plan;
+    int n_tensors = plan->inferred->graph->n_tensors;
+    if (plan->decided->n_marks == 0)
+        return;
+    e->unreduced = arena_array(e->scratch, AtomSet, n_tensors);
+    e->replicated = arena_array(e->scratch, AtomSet, n_tensors);
     for (int i = 0; i < plan->decided->n_marks; i++) {
-        if (plan->decided->marks[i]->kind != PIN_UNREDUCED)
-            continue;
-        if (!e->unreduced)
-            e->unreduced = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
-        e->unreduced[plan->decided->marks[i]->place] = plan->decided->marks[i]->axes;
+        const Decision *mark = plan->decided->marks[i];
+        if (mark->kind == PIN_UNREDUCED)
+            e->unreduced[mark->place] = mark->axes;
+        else if (mark->kind == PIN_REPLICATED)
+            e->replicated[mark->place] = mark->axes;
     }
+}
+
+/* The value of a group that an op makes or the graph is given decides for the group's parameters;
+ * without one, the uses of all of them do. */
+static void find_groups(Edges *e)
+{
+    const Graph *graph = e->plan->inferred->graph;
+    const int32_t *group = e->plan->propagated->group;
+    if (!group)
+        return;
+    int32_t *first = arena_array(e->scratch, int32_t, graph->n_tensors); /* per group: 1 + tensor */
+    bool *made = arena_array(e->scratch, bool, graph->n_tensors);        /* per group */
+    e->first = arena_array(e->scratch, int32_t, graph->n_tensors);
+    e->together = arena_array(e->scratch, bool, graph->n_tensors);
+    for (int t = 0; t < graph->n_tensors; t++) {
+        e->first[t] = t;
+        if (group[t] < 0)
+            continue;
+        if (first[group[t]] == 0)
+            first[group[t]] = t + 1;
+        e->first[t] = first[group[t]] - 1;
+        made[group[t]] |= !is_stored(e->plan, t);
+    }
+    for (int t = 0; t < graph->n_tensors; t++)
+        e->together[t] = group[t] >= 0 && made[group[t]];
 }
 
 /* Starts every value with the sharding that propagation gave it. */
@@ -522,7 +579,8 @@ void edges_fill(Plan *plan)
     e.whole = arena_array(scratch, int32_t, n_shapes);
     e.n_readers = arena_array(scratch, int32_t, inferred->graph->n_tensors);
     e.first_reshard = arena_array(scratch, int32_t, inferred->graph->n_tensors);
-    find_unreduced(&e);
+    find_marks(&e);
+    find_groups(&e);
     store_parameters(&e);
     for (int i = 0, b = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];

@@ -30,6 +30,22 @@ bool decision_pins_dim(DecisionKind kind)
     return kind == PIN_TENSOR_DIM || kind == PIN_INDEX_DIM;
 }
 
+const char *decision_kind_name(DecisionKind kind)
+{
+    /* ORDER DECISION_KIND */
+    static const char *const names[DECISION_KIND_COUNT] = {
+        "pin",     "pin",    "unpin", "unpin",   "replicated", "unreduced", "tie",
+        "barrier", "unmark", "stage", "devices", "recompute",  "schedule"};
+    return names[kind];
+}
+
+const char *pass_name(Pass pass)
+{
+    /* ORDER PASS */
+    static const char *const names[] = {"none", "forward", "backward", "both"};
+    return names[pass];
+}
+
 bool decision_is_on_tensor(DecisionKind kind)
 {
     return kind != PIN_INDEX_DIM && kind != UNPIN_INDEX_DIM && !decision_is_on_ops(kind);

@@ -58,8 +58,19 @@ typedef enum {
     DECISION_KIND_COUNT
 } DecisionKind;
 
+/* Sets of kinds for Propagator.obeys. The kinds about ops in a row need no propagator. */
+#define OBEYS(kind) (1u << (kind))
+enum {
+    OBEYS_PINS = OBEYS(PIN_TENSOR_DIM) | OBEYS(PIN_INDEX_DIM),
+    OBEYS_MARKS =
+        OBEYS(PIN_REPLICATED) | OBEYS(PIN_UNREDUCED) | OBEYS(PIN_GROUP) | OBEYS(PIN_BARRIER)
+};
+
 /* ORDER PASS: "none", "forward", "backward", "both" */
 typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
+
+const char *decision_kind_name(DecisionKind kind); /* "pin": as in plan files */
+const char *pass_name(Pass pass);
 
 typedef struct {
     DecisionKind kind;
@@ -175,10 +186,12 @@ typedef struct Propagated {
     int32_t *reached; /* per tensor: see plan_reached(); NULL if `ends` has it by last state */
     uint16_t *pinned; /* per tensor: see plan_pinned(); NULL likewise */
     const ReachedState *ends; /* per state of a tensor */
-    AtomSet *passed;          /* per input operand in graph->operands: the axes that stay partial
-                                 through the op that reads it, as its strategy chose; NULL if the rules
-                                 of edges.h hold */
-    const OpChoice *choice;   /* per op; NULL if this propagator chooses no strategies */
+    const int32_t *group; /* per tensor: its group (PIN_GROUP), whose members share one sharding; -1
+                             if it is in none; NULL if there are no groups */
+    AtomSet *passed;      /* per input operand in graph->operands: the axes that stay partial
+                             through the op that reads it, as its strategy chose; NULL if the rules
+                             of edges.h hold */
+    const OpChoice *choice; /* per op; NULL if this propagator chooses no strategies */
     PlanLog log;
     int sweeps; /* forward and backward sweeps until the fixed point */
 } Propagated;

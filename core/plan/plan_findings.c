@@ -332,14 +332,12 @@ static void find_group(Plan *plan, const FindingGroup *first)
         plan_found_at(plan, &pin->origin);
 }
 
-/* Tensors marked unreduced that no op leaves partial. Other propagators report the marks that they
- * ignore themselves. */
+/* Tensors marked unreduced that no op leaves partial. */
 static void look_at_marks(Plan *plan)
 {
     for (int i = 0; i < plan->decided->n_marks; i++) {
         const Decision *mark = plan->decided->marks[i];
-        if (mark->kind != PIN_UNREDUCED || !plan->propagator->obeys_unreduced ||
-            plan->moved->sharding[mark->place] < 0)
+        if (mark->kind != PIN_UNREDUCED || plan->moved->sharding[mark->place] < 0)
             continue;
         AtomSet missing = mark->axes & ~sharding_partials(plan_sharding(plan, mark->place));
         if (missing == 0)

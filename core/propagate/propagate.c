@@ -606,6 +606,7 @@ static void publish(Run *run, Propagated *out)
             ends[state].sharding = sharding_of(p, plan->shardings, state);
     }
     out->ends = ends;
+    out->group = run->group;
     out->log = (PlanLog){.flow = engine_log(p->engine),
                          .end = run->end,
                          .pass_name = pass_names,
@@ -682,7 +683,7 @@ const Propagator propagator_explain = {
     .stops = stops_of,
     .by_states = true,
     .incremental = true,
-    .obeys_unreduced = true,
+    .obeys = OBEYS_PINS | OBEYS_MARKS,
 };
 
 bool propagation_sweep_all(Propagation *propagation)

@@ -106,6 +106,37 @@ static void hint_profiles(Str profile, Error *err)
     arena_free(scratch);
 }
 
+/* The peer that has this propagator, or this profile of it, though the program may be built without
+ * it; NULL if none has. */
+static const char *peer_of(Str name, Str profile)
+{
+    for (const KnownPeer *peer = known_peers; peer->name; peer++)
+        for (Str rest = str_from(peer->propagators); rest.n > 0;) {
+            Str its_profile = str_take(&rest, ' '), its_name = str_take(&its_profile, ':');
+            if (str_eq(its_name, name) && (profile.n == 0 || str_eq(its_profile, profile)))
+                return peer->name;
+        }
+    return NULL;
+}
+
+static bool refuse_unknown(Str name, Str profile, bool known, Error *err)
+{
+    const char *peer = peer_of(name, profile);
+    if (peer) {
+        error_kind(err, ERROR_USAGE, "%.*s%s%.*s is not built in this program", STR_ARG(name),
+                   profile.n > 0 ? ":" : "", STR_ARG(profile));
+        return error_hint(err, "it belongs to %s, which PEERS of make left out", peer);
+    }
+    if (known) {
+        error_kind(err, ERROR_USAGE, "%.*s has no profile '%.*s'", STR_ARG(name), STR_ARG(profile));
+        hint_profiles(profile, err);
+        return false;
+    }
+    error_kind(err, ERROR_USAGE, "there is no propagator '%.*s'", STR_ARG(name));
+    hint_names(err);
+    return false;
+}
+
 bool propagator_find(Str name, Str profile, const Propagator **out, Error *err)
 {
     bool known = false;
@@ -118,14 +149,7 @@ bool propagator_find(Str name, Str profile, const Propagator **out, Error *err)
         if (profile.n == 0 || str_eq(str_from(it->profile), profile))
             return true;
     }
-    if (!known) {
-        error_kind(err, ERROR_USAGE, "there is no propagator '%.*s'", STR_ARG(name));
-        hint_names(err);
-        return false;
-    }
-    error_kind(err, ERROR_USAGE, "%.*s has no profile '%.*s'", STR_ARG(name), STR_ARG(profile));
-    hint_profiles(profile, err);
-    return false;
+    return refuse_unknown(name, profile, known, err);
 }
 
 int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)

@@ -7,27 +7,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-const char *decision_kind_name(DecisionKind kind)
-{
-    /* ORDER DECISION_KIND */
-    static const char *const names[DECISION_KIND_COUNT] = {
-        "pin",     "pin",    "unpin", "unpin",   "replicated", "unreduced", "tie",
-        "barrier", "unmark", "stage", "devices", "recompute",  "schedule"};
-    return names[kind];
-}
-
 const char *origin_kind_name(OriginKind kind)
 {
     /* ORDER ORIGIN_KIND */
     static const char *const names[] = {"policy", "user", "search"};
     return names[kind];
-}
-
-const char *pass_name(Pass pass)
-{
-    /* ORDER PASS */
-    static const char *const names[] = {"none", "forward", "backward", "both"};
-    return names[pass];
 }
 
 /* ---- paths, relative to the plan file's folder ---- */

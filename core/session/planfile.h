@@ -9,11 +9,11 @@
  *     machine         name of a shipped one, or a path                        "h100x8"
  *     policy          name or path of what decided; null                      none
  *                     (when its file is gone: a warning, the decisions are here)
- *     propagate       "factor", "spmd" or "strategy"                          "factor"
- *     profile         the propagator's (core/propagate/propagators.h): "explain", "shardy", .. its
- * default no_redistribute of strategy: what an op would have to move is an error  false decisions
- * a list, in the order they were made                     an error derived         with --full
- * only: plan_json(); not read
+ *     propagate       a propagator (core/propagate/propagators.h)             "factor"
+ *     profile         one of the propagator's: "explain", "shardy"            its first
+ *     no_redistribute of strategy: what an op would have to move is an error  false
+ *     decisions       a list, in the order in which they were made            an error
+ *     derived         with --full only: plan_json(); not read
  *
  * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
  *
@@ -77,9 +77,7 @@ uint64_t planfile_hash(const Session *session);
 
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);
 
-const char *decision_kind_name(DecisionKind kind); /* "pin": as in the file */
-const char *origin_kind_name(OriginKind kind);     /* "policy" */
-const char *pass_name(Pass pass);                  /* "forward" */
+const char *origin_kind_name(OriginKind kind); /* "policy" */
 
 /* The JSON of `dimscope plan --json`. In a tensor's "shape" a size that is not known is null; its
  * "sharding" and what follows from it are then null as a whole. An op and a reshard in a loop have

@@ -206,8 +206,6 @@ static void put_unpin(const Session *session, const Decision *decision, Buf *out
 
 static void put_mark(const Session *session, const Decision *mark, Buf *out)
 {
-    /* ORDER PASS */
-    static const char *const passes[] = {"none", "forward", "backward", "both"};
     uint8_t atom[ATOMS_MAX];
     int n = mesh_list_set(session->mesh, mark->axes, atom);
     if (mark->kind == PIN_GROUP) {
@@ -226,7 +224,7 @@ static void put_mark(const Session *session, const Decision *mark, Buf *out)
               "", out);
     buf_puts(out, mark->kind == UNPIN_TENSOR ? "" : ", ");
     if (mark->kind == PIN_BARRIER)
-        put_string(passes[mark->pass], out);
+        put_string(pass_name(mark->pass), out);
     else if (mark->kind != UNPIN_TENSOR)
         put_axes(session->mesh, atom, n, out);
     buf_putc(out, ')');

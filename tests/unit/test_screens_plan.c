@@ -1,4 +1,5 @@
 /* Changes of the plan on the screen: pins, decisions, policies, two plans, a run of it. */
+#include "core/propagate/propagators.h"
 #include "tests/unit/screen.h"
 
 #include "core/session/planfile.h"
@@ -225,6 +226,23 @@ static void pins_are_written_as_a_policy(void **state)
     unlink(other);
     unlink(path);
     rmdir(folder);
+    session_close(session);
+    arena_free(arena);
+}
+
+static void decision_that_is_not_obeyed_is_an_error_on_the_screen(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "dp=2,tp=2"};
+    Error err = {0};
+    assert_true(propagator_find(STR("spmd"), STR(""), &options.propagator, &err));
+    Session *session = session_open(&options, &hooks, &err);
+    assert_non_null(session);
+    const char *screen = screen_after(arena, session, 160, 30,
+                                      ":tensor lm_head.weight<Enter>:decide replicated tp<Enter>");
+    if (!strstr(screen, "spmd (profile paddle) does not obey 'replicated'"))
+        screen_lacks(screen, "the refusal");
     session_close(session);
     arena_free(arena);
 }
@@ -530,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pins_are_written_as_a_policy),
+        cmocka_unit_test(decision_that_is_not_obeyed_is_an_error_on_the_screen),
         cmocka_unit_test(what_is_written_decides_the_same),
         cmocka_unit_test(an_edit_of_a_policy_goes_behind_it),
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),

@@ -367,25 +367,10 @@ static void pins_are_redistributes(void **state)
     planning_close(p);
 }
 
-static void decision_about_a_whole_tensor_is_said(void **state)
-{
-    (void)state;
-    Planning *p = planning_of_text("h <- MatMul f32[16,32] f32[32,64]!", "dp=2,tp=4");
-    Decision mark = {.kind = PIN_REPLICATED, .axes = mesh_axis_atoms(p->mesh, 1)};
-    mark.place = naming_find(p->naming, STR("in1"), NULL);
-    mark.origin = (Origin){.kind = ORIGIN_POLICY, .file = "p.lua", .line = 3, .text = ""};
-    journal_add(&p->journal, p->arena, &mark);
-    planning_make(p);
-    assert_string_equal(said_of(p), "strategy-mark: in1: strategies know pins of dims only: the "
-                                    "decision does nothing [pin dims of the tensor instead]");
-    planning_close(p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_other_row_is_cheaper),
-                                       cmocka_unit_test(strategy_of_a_user_is_asked),
-                                       cmocka_unit_test(decision_about_a_whole_tensor_is_said)};
+                                       cmocka_unit_test(strategy_of_a_user_is_asked)};
     return run_rows("nets", nets, every_op_lies_as_torch_has_it) +
            run_rows("said", said, what_is_refused_is_said) +
            run_rows("pins", pinned, pins_are_redistributes) +

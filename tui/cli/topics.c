@@ -115,7 +115,7 @@ const Topic cli_topics[] = {
      "mesh           \"dp=2,tp=4\"; default \"x=1\"\n"
      "machine        name of a shipped machine, or a path; default \"h100x8\"\n"
      "policy         a name or path, or null; it runs again only if -p is given\n"
-     "propagate      \"factor\" (default), \"spmd\" or \"strategy\"\n"
+     "propagate      default \"factor\"; help propagators lists all, with their profiles\n"
      "profile        of the propagator; default: its first profile\n"
      "no_redistribute  true: with strategy, an op that needs a reshard is an error\n"
      "decisions      in the order in which they were made\n"

@@ -207,6 +207,25 @@ void pins_format_change(const Ui *ui, const Totals *before, Buf *out)
         buf_printf(out, ", step now %.*s", STR_ARG(label_us(ui, plan_step_us(plan))));
 }
 
+/* The decisions of the last key that the propagator does not obey. Returns false if there are
+ * none. */
+static bool say_not_obeyed(Ui *ui)
+{
+    const Findings *findings = &ui_plan(ui)->findings;
+
+    for (int i = 0; i < findings->n; i++) {
+        const Finding *it = &findings->at[i];
+        if (strcmp(it->code, "not-obeyed") != 0 || it->line != ui->changes.edits || it->file[0])
+            continue;
+        Error err = {0};
+        error_set(&err, "%s", it->text);
+        error_hint(&err, "%s", it->hint);
+        ui_error(ui, &err);
+        return true;
+    }
+    return false;
+}
+
 static void say_change(Ui *ui, const Totals *old, const char *what)
 {
     Buf text = buf_new(ui->frame);
@@ -218,7 +237,8 @@ static void say_change(Ui *ui, const Totals *old, const char *what)
 static void applied(Ui *ui, const Totals *before, const char *what)
 {
     ui->changes.edits++;
-    say_change(ui, before, what);
+    if (!say_not_obeyed(ui))
+        say_change(ui, before, what);
 }
 
 /* The decisions of one key have its number as their line, which is what undo goes by. */
@@ -325,8 +345,6 @@ static bool read_mark_axes(const Ui *ui, Str axes, AtomSet *out, Error *err)
 /* One decision, but for its place. */
 static bool read_mark(const Ui *ui, Str text, Decision *mark, Error *err)
 {
-    /* ORDER PASS */
-    static const char *const passes[] = {"none", "forward", "backward"};
     Str rest = text, what = str_take(&rest, ' ');
 
     rest = str_trim(rest);
@@ -342,7 +360,7 @@ static bool read_mark(const Ui *ui, Str text, Decision *mark, Error *err)
     }
     mark->kind = PIN_BARRIER;
     for (int pass = 0; pass < PASS_BOTH; pass++)
-        if (str_eq(what, STR("barrier")) && str_eq(rest, str_from(passes[pass]))) {
+        if (str_eq(what, STR("barrier")) && str_eq(rest, str_from(pass_name((Pass)pass)))) {
             mark->pass = (Pass)pass;
             return true;
         }

@@ -86,7 +86,7 @@ static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 /* ---- pins ---- */
 
 /* Why a decision does nothing, or not all of it, or would not upstream. */
-typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY, LEFT_DECISION } LeftWhy;
+typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY } LeftWhy;
 
 static const struct {
     Level level;
@@ -103,9 +103,6 @@ static const struct {
                       ""},
     [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
                        "completion feels all marks at once: the priority is not looked at", ""},
-    [LEFT_DECISION] = {LEVEL_NOTE, "spmd-decision",
-                       "completion knows marks of dims only: the decision does nothing",
-                       "--propagate factor has groups, barriers, replicated and unreduced axes"},
 };
 
 /* Those of one line of a policy are one finding. */
@@ -229,8 +226,6 @@ static void mark(Marking *m)
         else
             mark_op(m, pin->place);
     }
-    for (int i = 0; i < plan->decided->n_marks; i++)
-        leave_out(m, plan->decided->marks[i], LEFT_DECISION);
     for (int i = 0; i < m->left.n; i++)
         say_left(m, &m->left.at[i]);
 }
@@ -621,4 +616,5 @@ const Propagator propagator_spmd = {
     .run = run,
     .rule_says = "Paddle's rule for the op, or for one beside it, says otherwise",
     .own_rules = true,
+    .obeys = OBEYS_PINS,
 };

@@ -13,7 +13,7 @@
  * spmd-mark        warning   a pin that no dims_mapping can say (interleaved, a part of an axis)
  *                            does nothing, nor does one of what completion does not look at
  *                  note      one that upstream refuses, as its axes do not divide the dim
- * spmd-decision    note      groups, barriers, priorities: completion knows none
+ * spmd-decision    note      a priority: completion applies all pins at once
  * spmd-overruled   note      what was marked is made otherwise: its readers reshard
  * spmd-no-rule     note      an operator without a rule: dim 0 is taken for the batch
  * spmd-refused     warning   a rule refuses what it is asked, where upstream stops

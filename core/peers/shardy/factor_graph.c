@@ -283,7 +283,6 @@ static bool read_rule(Reader *reader, FactorOp *op, const Json *ops, const Json 
 
 static bool read_sdy(Reader *reader, FactorOp *op, const Json *attrs)
 {
-    static const char *const passes[] = {"none", "forward", "backward", "both"}; /* ORDER PASS */
     bool one_to_one = op->kind == FACTOR_CONSTRAINT || op->kind == FACTOR_BARRIER ||
                       op->kind == FACTOR_EDGE || op->kind == FACTOR_RESHARD;
     if (one_to_one && (op->n_inputs != 1 || op->n_outputs != 1))
@@ -298,7 +297,7 @@ static bool read_sdy(Reader *reader, FactorOp *op, const Json *attrs)
         return true;
     Str direction = json_str(json_get(attrs, "direction"), "");
     for (int p = PASS_NONE; p <= PASS_BOTH; p++)
-        if (str_eq(direction, str_from(passes[p]))) {
+        if (str_eq(direction, str_from(pass_name((Pass)p)))) {
             op->pass = (Pass)p;
             return true;
         }

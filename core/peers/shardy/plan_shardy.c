@@ -336,6 +336,7 @@ static void run(Plan *plan, Propagated *out, const PlanRequest *request)
     out->passed = arena_array(plan->arena, AtomSet, graph_n_input_places(plan->inferred->graph));
     publish_tensors(sp);
     publish_cuts(sp);
+    out->group = sp->program.group;
     publish_log(sp);
 }
 
@@ -410,7 +411,7 @@ const Propagator propagator_shardy = {
     .run = run,
     .stops = stops,
     .own_rules = true,
-    .obeys_unreduced = true,
+    .obeys = OBEYS_PINS | OBEYS_MARKS,
 };
 
 const Propagator propagator_shardy_basic = {
@@ -420,7 +421,7 @@ const Propagator propagator_shardy_basic = {
     .run = run,
     .stops = stops,
     .own_rules = true,
-    .obeys_unreduced = true,
+    .obeys = OBEYS_PINS | OBEYS_MARKS,
 };
 
 const Propagator propagator_shardy_both = {
@@ -430,5 +431,5 @@ const Propagator propagator_shardy_both = {
     .run = run,
     .stops = stops,
     .own_rules = true,
-    .obeys_unreduced = true,
+    .obeys = OBEYS_PINS | OBEYS_MARKS,
 };

@@ -185,19 +185,6 @@ static void read_pins(Walk *walk)
             pass_pins_back(walk, inferred->program[i]);
 }
 
-/* Placements are all that torch knows of a tensor. */
-static void note_marks(Walk *walk)
-{
-    for (int i = 0; i < walk->plan->decided->n_marks; i++) {
-        const Decision *mark = walk->plan->decided->marks[i];
-        plan_find(walk->plan, LEVEL_WARNING, "strategy-mark", -1, mark->place,
-                  "pin dims of the tensor instead",
-                  "%s: strategies know pins of dims only: the decision does nothing",
-                  tensor_name(walk->inferred->graph, mark->place));
-        plan_found_at(walk->plan, &mark->origin);
-    }
-}
-
 /* What is there before the program starts. */
 static void start_tensors(Walk *walk)
 {
@@ -582,7 +569,6 @@ static void run(Plan *plan, Propagated *out, const PlanRequest *request)
     }
     int32_t *given = arena_array(plan->arena, int32_t, n_inputs);
     read_pins(walk);
-    note_marks(walk);
     start_tensors(walk);
     start_flows(walk);
     for (int i = 0; i < inferred->n_program; i++) {
@@ -600,6 +586,7 @@ const Propagator propagator_torch = {
              "redistribution to one of the op's strategies",
     .run = run,
     .by_op = true,
+    .obeys = OBEYS_PINS,
     .may_refuse = true,
 };
 
@@ -610,5 +597,6 @@ const Propagator propagator_vescale = {
              "the fix",
     .run = run,
     .by_op = true,
+    .obeys = OBEYS_PINS,
     .may_refuse = true,
 };

@@ -20,7 +20,6 @@
  *     strategy-lost      note      what torch's placements say and no cut of index dims does, or a
  *                                  reduction that the cut does otherwise
  *     pin-unsaid         warning   no placement says a pinned cut: ops read it as if replicated
- *     strategy-mark      warning   a decision about a tensor as a whole: torch has none such
  *     pin-overruled      warning   a pinned index dim that the chosen row cuts otherwise
  */
 #ifndef CORE_PEERS_TORCH_PLAN_STRATEGY_H
