@@ -300,7 +300,7 @@ static void without_a_device_it_is_said(void **state)
     RunReport report;
     Error err;
     static const char *const faults[][2] = {
-        {"driver=35", "no NVIDIA driver"}, {"driver=100", "no GPU"}, {"driver=34", "stub"}};
+        {"driver=35", "no NVIDIA driver"}, {"driver=100", "no GPU"}, {"driver=34", "placeholder libcuda.so.1"}};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         assert_true(fake.start(1, MEMORY_BYTES, 1, faults[i][0]));
         assert_false(run(p, &options, &report, &err));

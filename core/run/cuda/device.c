@@ -58,9 +58,9 @@ static bool missing(cudaError_t status, int n, Error *err)
     cuda_give_up(cudaRuntimeGetVersion(&needs));
     if (status == cudaErrorStubLibrary) {
         error_kind(err, ERROR_USAGE,
-                   "no NVIDIA driver: the libcuda.so.1 that is found is the "
-                   "toolkit's stub");
-        error_hint(err, "take the toolkit's `stubs` folder out of LD_LIBRARY_PATH");
+                   "no NVIDIA driver: the loader found the placeholder libcuda.so.1 of the CUDA "
+                   "toolkit, which can only be linked with");
+        error_hint(err, "take the toolkit's folder that has it out of LD_LIBRARY_PATH");
     } else if (status == cudaErrorInsufficientDriver && driver == 0)
         error_kind(err, ERROR_USAGE, "no NVIDIA driver is installed on this machine");
     else if (status == cudaErrorInsufficientDriver)
