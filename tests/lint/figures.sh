@@ -2,10 +2,11 @@
 # figures.sh - how large the source is, room by room, and how much of it a file sees: own headers that
 # a .c file reaches through its includes, and rooms (of layers.sh) that include each other in a cycle.
 cd "$(dirname "$0")/../.." || exit 1
-value() { sed -n "/^$1='/,/'$/p" tests/lint/layers.sh | sed "s/^$1='//; s/'$//" | tr '\n' ' '; }
+# The same rooms and roots as layers.sh.
+eval "$(sed -n "/^rooms='/,/^'/p; /^roots=/p" tests/lint/layers.sh)"
 find core tui viz scripts \( -name '*.[ch]' -o -name '*.lua' \) -exec \
     awk '{ n++ } /^#include "/ { split($0, part, "\""); print FILENAME, "includes", part[2] }
-        FNR == 1 { print FILENAME, "file" } { print FILENAME, "line" }' {} + | awk -v table="$(value rooms)" -v roots="$(value roots | tr -d ' ')" '
+        FNR == 1 { print FILENAME, "file" } { print FILENAME, "line" }' {} + | awk -v table="$(echo $rooms)" -v roots="$roots" '
 BEGIN { for (i = split(table, part); i > 0; i--) row[part[i]] = 1 }
 function folder(file) { sub(/\/[^\/]*$/, "", file); return file }
 function room(file)

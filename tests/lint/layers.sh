@@ -15,8 +15,8 @@ scripts
 '
 # The files that name what they put together: other systems, drawings, exports, the faces.
 roots='^(core/peers/peers[.][ch]|viz/(diagram|export)[.]c|tui/main[.]c)$'
-# The list that core/base/peer.h declares for every room, and peers.c defines.
-listed='^built_peers$'
+# The lists that core/base/peer.h declares for every room, and peers.c defines.
+listed='^(built|known)_peers$'
 # The files of tui that may also use viz and scripts.
 meeting='^tui/(main[.]c|cli/)'
 
