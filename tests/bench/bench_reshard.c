@@ -9,7 +9,7 @@
 #include "tests/bench/bench.h"
 
 #include "core/base/file.h"
-#include "core/peers/shardy/eval_reshard.h"
+#include "core/peers/shardy/tables.h"
 #include "core/reshard/compare.h"
 #include "core/peers/shardy/tensor_sharding.h"
 

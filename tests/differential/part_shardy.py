@@ -97,7 +97,7 @@ def compare(plan, axes, name, sharding, lines):
                 return "dim %d on device %s: sdy has %s, the plan %d places from %s" % (
                     d, row["device"], said, len(has), list(has)[:1]), less
     want, addends = partial_size(plan.parts[tensor][0]["partial"], axes), partial_size(".".join(unreduced), axes)
-    if less and "// cut less than" not in lines:
+    if less and "// sharded less than" not in lines:
         return "it is cut less, and nothing says so", less
     return "" if want == addends else "%d addends, not %d" % (addends, want), less
 

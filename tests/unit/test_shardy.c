@@ -6,7 +6,7 @@
 
 #include "core/explain/events.h"
 #include "core/propagate/propagate.h"
-#include "core/peers/shardy/eval_shardy.h"
+#include "core/peers/shardy/tables.h"
 #include "core/peers/shardy/flow.h"
 #include "core/peers/shardy/plan_shardy.h"
 #include "core/plan/stop.h"
@@ -91,8 +91,8 @@ static ReadRow read_rows[] = {
     {"past the end", "x:(6)4", "axis 'x' of size 12 has no part (6)4"},
     {"a product that overflows", "x:(4611686018427387904)4",
      "axis 'x' of size 12 has no part (4611686018427387904)4"},
-    {"no number", "x:(a)2", "'(a)2' is no part of an axis, like (2)4"},
-    {"no bracket", "x:2", "'2' is no part of an axis, like (2)4"},
+    {"no number", "x:(a)2", "'(a)2' is not a part of an axis; write it as (2)4"},
+    {"no bracket", "x:2", "'2' is not a part of an axis; write it as (2)4"},
 };
 
 static void axes_are_read(void **state)

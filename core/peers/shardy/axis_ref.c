@@ -18,7 +18,7 @@ bool axis_ref_equal(const AxisRef *a, const AxisRef *b)
     return a->axis == b->axis && a->pre == b->pre && a->size == b->size;
 }
 
-/* Where the part ends: what comes after has this many before it. */
+/* `pre` of a part that directly follows this one. */
 static int end_of(const AxisRef *ref)
 {
     return ref->pre * ref->size;
@@ -145,6 +145,24 @@ void axis_list_sort(AxisList *list)
         }
 }
 
+/* ---- meshes ---- */
+
+bool meshes_same_axes(const Mesh *a, const Mesh *b)
+{
+    bool same = a->n_axes == b->n_axes;
+    for (int i = 0; same && i < a->n_axes; i++)
+        same = a->axes[i].size == b->axes[i].size && strcmp(a->axes[i].name, b->axes[i].name) == 0;
+    return same;
+}
+
+bool meshes_same_devices(const Mesh *a, const Mesh *b)
+{
+    for (int64_t i = 0; i < a->n_devices; i++)
+        if (mesh_device(a, i) != mesh_device(b, i))
+            return false;
+    return true;
+}
+
 /* ---- text ---- */
 
 void axis_ref_format(const Mesh *mesh, const AxisRef *ref, Buf *out)
@@ -154,18 +172,19 @@ void axis_ref_format(const Mesh *mesh, const AxisRef *ref, Buf *out)
         buf_printf(out, ":(%d)%d", ref->pre, ref->size);
 }
 
-/* "(2)4" of an axis: its borders divide it, and it is neither all of it nor one device. */
+/* "(2)4" of an axis: its borders divide the axis, and it is neither the whole axis nor of size
+ * 1. */
 static bool parse_part(const MeshAxis *axis, Str text, AxisRef *out, Error *err)
 {
     int64_t pre, size;
     Str rest = text;
     if (!str_starts(text, STR("(")))
-        return error_kind(err, ERROR_SYNTAX, "'%.*s' is no part of an axis, like (2)4",
+        return error_kind(err, ERROR_SYNTAX, "'%.*s' is not a part of an axis; write it as (2)4",
                           STR_ARG(text));
     rest.s++, rest.n--;
     Str before = str_take(&rest, ')');
     if (!str_to_int(before, &pre) || !str_to_int(rest, &size))
-        return error_kind(err, ERROR_SYNTAX, "'%.*s' is no part of an axis, like (2)4",
+        return error_kind(err, ERROR_SYNTAX, "'%.*s' is not a part of an axis; write it as (2)4",
                           STR_ARG(text));
     if (pre < 1 || size < 2 || pre > axis->size || size > axis->size / pre ||
         axis->size % (pre * size) != 0 || size == axis->size)

@@ -9,7 +9,7 @@ static int tensor_count(const FactorRule *rule)
     return rule->n_operands + rule->n_results;
 }
 
-/* list ends before what it shares with other; true when it became shorter. */
+/* Cuts `list` before its first overlap with `other`; returns true when it became shorter. */
 static bool end_before_overlap(AxisList *list, const AxisList *other)
 {
     for (int i = 0; i < list->n; i++) {
@@ -36,7 +36,7 @@ static bool lists_overlap(const AxisList *a, const AxisList *b)
 
 /* ---- compatible ---- */
 
-/* The axes that all tensors with the factor have. */
+/* The axes of a factor; false when its tensors disagree. */
 static bool common_axes(const FactorProjection *projection, int factor, AxisList *out)
 {
     bool seen = false;
@@ -88,8 +88,8 @@ static int64_t shards(const FactorProjection *projection, int tensor)
     return n;
 }
 
-/* b is to be kept rather than a. */
-static bool keeps_rather(const FactorProjection *projection, const double *size, int a, int b)
+/* True when tensor b should keep its axes rather than a. */
+static bool should_keep_second(const FactorProjection *projection, const double *size, int a, int b)
 {
     bool moves_a = has_sharded_permutation(projection, a);
     bool moves_b = has_sharded_permutation(projection, b);
@@ -100,7 +100,8 @@ static bool keeps_rather(const FactorProjection *projection, const double *size,
     return shards(projection, b) > shards(projection, a);
 }
 
-/* The only two tensors with dims, of a rule with one factor a dim and none to replicate. */
+/* True for a rule with exactly two tensors that have dims (put in `pair`), one factor a dim, and no
+ * factor that needs replication. */
 static bool is_unary(const FactorRule *rule, int pair[2])
 {
     int n = 0;
@@ -120,7 +121,7 @@ static bool is_unary(const FactorRule *rule, int pair[2])
 static void choose_unary(const FactorProjection *projection, const double *size, const int pair[2],
                          AxisList *by_factor)
 {
-    bool swap = keeps_rather(projection, size, pair[0], pair[1]);
+    bool swap = should_keep_second(projection, size, pair[0], pair[1]);
     const FactorAxes *kept = projection->tensor[pair[swap ? 1 : 0]].factor;
     const FactorAxes *other = projection->tensor[pair[swap ? 0 : 1]].factor;
     int n = projection->rule->n_factors;
@@ -142,14 +143,15 @@ static void choose_unary(const FactorProjection *projection, const double *size,
 typedef struct {
     int factor;
     AxisList axes;
-    double size;    /* of the tensors that have it, in sum */
-    int64_t shards; /* that it makes of one, as last counted */
+    double size;    /* sum over the tensors that have it */
+    int64_t shards; /* shards it adds, as last counted */
 } Candidate;
 
 typedef struct {
     const FactorProjection *projection;
     AxisList *by_factor;
-    bool *waits; /* [factor][factor]: the first is minor to the second, which has room left */
+    bool
+        *waits; /* [factor][factor]: the first is minor to the second, which is not fully sharded */
     Vec(Candidate) candidates;
 } Greedy;
 
@@ -201,7 +203,7 @@ static bool is_waiting(const Greedy *greedy, int factor)
     return waits;
 }
 
-/* Lists of one factor: the shorter first, then by the first axis that differs. */
+/* Orders two lists of one factor: the shorter first, then by the first axis that differs. */
 static int compare_lists(const Mesh *mesh, const AxisList *a, const AxisList *b)
 {
     if (a->n != b->n)
@@ -245,32 +247,32 @@ static const Candidate *best_candidate(const Greedy *greedy)
     return best;
 }
 
-/* What is left of a candidate after `taken` was; false: nothing that goes further. */
-static bool outlives(const Greedy *greedy, Candidate *candidate, const Candidate *taken)
+/* Updates a candidate after `accepted` was accepted; returns false if it adds nothing more. */
+static bool update_candidate(const Greedy *greedy, Candidate *candidate, const Candidate *accepted)
 {
     const AxisList *had = &greedy->by_factor[candidate->factor];
     candidate->shards = axis_list_size(&candidate->axes);
-    if (candidate->factor == taken->factor) {
-        candidate->shards /= axis_list_size(&taken->axes);
-        return axis_list_is_strict_prefix(&taken->axes, &candidate->axes);
+    if (candidate->factor == accepted->factor) {
+        candidate->shards /= axis_list_size(&accepted->axes);
+        return axis_list_is_strict_prefix(&accepted->axes, &candidate->axes);
     }
-    if (!end_before_overlap(&candidate->axes, &taken->axes))
+    if (!end_before_overlap(&candidate->axes, &accepted->axes))
         return true;
     candidate->shards = axis_list_size(&candidate->axes) / axis_list_size(had);
     return !axis_list_equal(&candidate->axes, had);
 }
 
-static void take(Greedy *greedy, Candidate taken)
+static void accept_candidate(Greedy *greedy, Candidate accepted)
 {
     const FactorRule *rule = greedy->projection->rule;
-    greedy->by_factor[taken.factor] = taken.axes;
-    if (axis_list_size(&taken.axes) == rule->factor[taken.factor].size)
+    greedy->by_factor[accepted.factor] = accepted.axes;
+    if (axis_list_size(&accepted.axes) == rule->factor[accepted.factor].size)
         for (int f = 0; f < rule->n_factors; f++)
-            greedy->waits[f * rule->n_factors + taken.factor] = false;
+            greedy->waits[f * rule->n_factors + accepted.factor] = false;
     int n = 0;
     for (int i = 0; i < greedy->candidates.n; i++) {
         Candidate candidate = greedy->candidates.at[i];
-        if (outlives(greedy, &candidate, &taken))
+        if (update_candidate(greedy, &candidate, &accepted))
             greedy->candidates.at[n++] = candidate;
     }
     greedy->candidates.n = n;
@@ -285,12 +287,12 @@ static void choose_greedily(Arena *arena, const FactorProjection *projection, co
     find_candidates(&greedy, arena, size);
     find_waiting(&greedy, arena);
     for (const Candidate *best; (best = best_candidate(&greedy));)
-        take(&greedy, *best);
+        accept_candidate(&greedy, *best);
 }
 
 /* ---- factors that need replication ---- */
 
-/* All tensors with dims have the factor. */
+/* True when all tensors with dims have the factor. */
 static bool is_everywhere(const FactorRule *rule, int factor)
 {
     for (int t = 0; t < tensor_count(rule); t++) {

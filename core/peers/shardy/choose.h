@@ -1,20 +1,20 @@
-/* choose.h - the axes one op computes with, when its tensors are not sharded alike.
+/* choose.h - chooses the axes that an op computes with when its tensors' shardings disagree.
  *
- * An op is compatible when every factor has the same axes on all tensors that have it, factors
- * that need replication have none, and no two factors share a part of an axis. If it is not, each
- * factor is given axes that some tensor has for it, and what differs is resharded:
+ * An op is compatible when every factor has the same axes on all its tensors, factors that need
+ * replication have no axes, and no two factors share a part of an axis. Otherwise each factor gets
+ * axes that one of its tensors has, and the tensors that differ are resharded:
  *
- *   - Two tensors with dims, nothing to replicate, one factor a dim: one tensor keeps what it has,
- *     the one that has no permutation factor sharded, else the larger, else the more sharded, else
- *     the first. The other's own factors keep what the first does not use.
- *   - Otherwise greedily: a candidate is a factor with a prefix of the axes that some tensor has
- *     for it. The best is the one whose tensors are larger in sum; then by the factor's type (pass
- *     through, reduction, permutation, need replication); then by how many more shards it makes;
- *     then the later factor, the longer list, the later name. It is taken; of its factor what goes
- *     further stays, other factors' candidates end before the first overlap. A factor that is minor
- *     in some dim waits for the one before it to be sharded in full.
- *   - The axes of a factor that needs replication, and that all tensors have, move to the batching
- *     factors (pass through, in all tensors), in order, where they divide what is left of them.
+ *   - Two tensors with dims, no factor that needs replication, one factor a dim: one tensor keeps
+ *     its axes: the one without a sharded permutation factor, then the larger, then the more
+ *     sharded, then the first. Factors of the other tensor alone keep what the first does not use.
+ *   - Otherwise greedily. A candidate is a factor with a prefix of the axes that some tensor has
+ * for it. The best has the largest sum of tensor sizes; ties are broken by the factor's type (pass
+ *     through, reduction, permutation, need replication), then by the number of added shards, then
+ *     the later factor, the longer list, the later name. After a candidate is accepted, longer
+ *     candidates of its factor stay, and candidates of other factors are cut before the first
+ *     overlap. A factor that is minor in a dim waits until the factor before it is fully sharded.
+ *   - Axes of a factor that needs replication, when all tensors have the factor, move in order to
+ *     the batching factors (pass through, in all tensors) whose remaining size they divide.
  *
  * Source: Shardy's explicit reshards; its sizes are elements.
  */
@@ -23,18 +23,18 @@
 
 #include "core/peers/shardy/factor_sharding.h"
 
-/* by_factor[rule->n_factors] is what the op computes with; size: of each tensor, operands first.
- * What overflows (factor_sharding.h) is not looked at. */
+/* Fills by_factor[rule->n_factors] with the axes that the op computes with. size: one per tensor,
+ * operands first. Ignores axes that overflow a factor (factor_sharding.h). */
 void choose_axes(Arena *arena, const FactorProjection *projection, const double *size,
                  AxisList *by_factor);
 
-/* The same of shardings, operands first. */
+/* The same from shardings, operands first. */
 void shardy_choose(Arena *arena, const FactorRule *rule, const Mesh *mesh,
                    const TensorSharding *const *shardings, const double *size, AxisList *by_factor);
 
-/* A reshape, with axes that overflow a factor: the side in more shards, the operand of equals,
- * hands its axes to the factors of each side anew, an axis to the first factor that it, or a part
- * of it, divides. by_factor is what both sides then have. */
+/* For a reshape whose axes overflow a factor. The axes of the side with more shards (the operand if
+ * equal) are distributed again over the factors of each side, an axis to the first factor that it
+ * or a part of it divides. by_factor gets the axes that both sides then share. */
 void choose_reshape(Arena *arena, const FactorProjection *projection, AxisList *by_factor);
 
 #endif

@@ -1,15 +1,5 @@
 #include "core/peers/shardy/choose.h"
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void append(AxisList *list, const AxisList *axes)
 {
     for (int i = 0; i < axes->n; i++)
@@ -27,12 +17,13 @@ static AxisList all_axes(const FactorProjection *projection, int tensor)
     return all;
 }
 
-/* Offers one axis, less what is taken of it, to the factors in order; false: none takes any. */
+/* Gives parts of an axis to the factors in order and reduces the axis to what is left. Returns
+ * false if no factor accepts a part. */
 static bool offer(const Mesh *mesh, AxisRef *axis, FactorAxes **own, int64_t *room, int n)
 {
     bool used = false;
     for (int i = 0; i < n && axis->size > 0; i++) {
-        int common = (int)greatest_divisor(room[i], axis->size);
+        int common = (int)common_divisor(room[i], axis->size);
         if (room[i] <= 1 || (common == 1 && axis->size != 1))
             continue;
         used = true;
@@ -44,7 +35,8 @@ static bool offer(const Mesh *mesh, AxisRef *axis, FactorAxes **own, int64_t *ro
     return used;
 }
 
-/* The factors of a tensor, dim by dim, that it has been given axes or room for; how many. */
+/* Fills `own` with the factors of a tensor, dim by dim, without their axes, and `room` with their
+ * sizes; returns how many. */
 static int own_factors(const FactorProjection *projection, int tensor, FactorAxes **own,
                        int64_t *room)
 {
@@ -62,7 +54,8 @@ static int own_factors(const FactorProjection *projection, int tensor, FactorAxe
     return n;
 }
 
-/* Hands the axes to the factors of a tensor anew; from the first that none takes, all overflow. */
+/* Distributes the axes over the factors of a tensor again. From the first axis that no factor
+ * accepts, all axes overflow. */
 static void hand_out(Arena *arena, FactorProjection *projection, int tensor, const AxisList *axes)
 {
     FactorAxes **own = arena_array(arena, FactorAxes *, projection->rule->n_factors);

@@ -1,6 +1,6 @@
-/* shardy.c - the plan as an MLIR module: ops are custom calls with rules of sdy, so that its own
+/* code.c - the plan as an MLIR module: ops are custom calls with rules of sdy, so that its own
  * propagation can be run on them; every value has its sharding, every reshard is an op. */
-#include "core/peers/shardy/code.h"
+#include "core/peers/shardy/tables.h"
 
 #include "core/base/file.h"
 #include "core/summary/label.h"
@@ -11,9 +11,9 @@
 
 #include <inttypes.h>
 
-/* A value that another op made of a tensor: its sharding, and how it is called. */
+/* A resharded copy of a tensor: its sharding and its SSA name. */
 typedef struct {
-    int32_t sharding, next; /* place of the same tensor's next, plus 1 */
+    int32_t sharding, next; /* 1 + index of the same tensor's next copy; 0: last */
     const char *ssa;
 } Resharded;
 
@@ -23,13 +23,13 @@ typedef struct {
     const Mesh *mesh;
     Arena *arena;
     Values values;
-    const char **ssa; /* per tensor: as it is made, stored or given; NULL: not yet */
-    int32_t *first;   /* per tensor: 1 + place in resharded */
+    const char **ssa; /* SSA name per tensor; NULL if not defined yet */
+    int32_t *first;   /* per tensor: 1 + index in `resharded` */
     Vec(Resharded) resharded;
-    uint32_t *decided; /* per tensor: dims that a pin of an index dim fixes */
-    const char **why;  /* per op, per tensor: the decision on it; NULL */
+    uint32_t *decided; /* per tensor: bit set of the dims that a pin of an index dim fixes */
+    const char **why;  /* per tensor: origin of the decision on it, or NULL */
     const char **why_op;
-    int n_values, n_cut_less, n_stand_ins;
+    int n_values, n_simplified, n_stand_ins;
     Buf *out;
 } Module;
 
@@ -49,10 +49,10 @@ static void put_type(Module *m, int32_t tensor, Buf *out)
 
 static void put_sharding(Module *m, int32_t sharding, Buf *out)
 {
-    Sharding said;
-    if (!mlir_sayable(shardings_at(m->plan->shardings, sharding), m->mesh, &said))
-        m->n_cut_less++;
-    mlir_sharding(&said, m->mesh, out);
+    Sharding expressible;
+    if (!mlir_expressible(shardings_at(m->plan->shardings, sharding), m->mesh, &expressible))
+        m->n_simplified++;
+    mlir_sharding(&expressible, m->mesh, out);
 }
 
 static void put_location(const char *name, Buf *out)
@@ -68,16 +68,16 @@ static const char *name_of(const Module *m, int32_t tensor)
     return name ? name : tensor_name(m->session->graph, tensor);
 }
 
-/* "  // 8192/dp,(3)(768/tp)": where sdy cannot say it. */
-static void put_unsaid(const Module *m, int32_t sharding, const char *indent)
+/* Writes "  // 8192/dp,(3)(768/tp)" where sdy cannot express the sharding. */
+static void put_full_sharding(const Module *m, int32_t sharding, const char *indent)
 {
-    Sharding said;
+    Sharding expressible;
     const Sharding *whole = shardings_at(m->plan->shardings, sharding);
-    if (mlir_sayable(whole, m->mesh, &said))
+    if (mlir_expressible(whole, m->mesh, &expressible))
         return;
-    buf_printf(m->out, "%s// cut less than ", indent);
+    buf_printf(m->out, "%s// sharded less than ", indent);
     sharding_format(whole, m->mesh, VIEW_OURS_ASCII, m->out, NULL);
-    buf_puts(m->out, ", which sdy cannot say\n");
+    buf_puts(m->out, ", which sdy cannot express\n");
 }
 
 static void put_why(const Module *m, const char *why, const char *indent)
@@ -107,7 +107,7 @@ static void put_dims(uint32_t dims, Buf *out)
 
 /* ---- decisions ---- */
 
-static const char *said_by(const Module *m, const Decision *decision)
+static const char *origin_text(const Module *m, const Decision *decision)
 {
     Buf text = buf_new(m->arena);
     label_origin(m->session->mesh, &decision->origin, &text);
@@ -125,10 +125,10 @@ static void read_decisions(Module *m)
         if (decision->kind == PIN_SCHEDULE)
             continue;
         if (decision_is_on_tensor(decision->kind)) {
-            m->why[decision->place] = said_by(m, decision);
+            m->why[decision->place] = origin_text(m, decision);
             continue;
         }
-        m->why_op[decision->place] = said_by(m, decision);
+        m->why_op[decision->place] = origin_text(m, decision);
         if (decision->kind != PIN_INDEX_DIM)
             continue;
         for (int o = 0; o < graph->ops[decision->place].n_outputs; o++) {
@@ -146,7 +146,7 @@ static const char *new_name(Module *m)
     return arena_printf(m->arena, "%%%d", m->n_values++);
 }
 
-/* `%3 = OP BEFORE%2 BEHIND<@mesh, ..> : TYPE loc("..")` */
+/* Writes `%3 = OP FROM PREFIX<@mesh, ..> : TYPE loc("..")`. */
 static const char *put_move(Module *m, int32_t tensor, const char *op, const char *from,
                             const char *behind, const Sharding *to)
 {
@@ -160,8 +160,8 @@ static const char *put_move(Module *m, int32_t tensor, const char *op, const cha
     return name;
 }
 
-/* Into `axes`, dim by dim, what `then` is cut by behind what `now` is; false: it is not such, or
- * not by just the atoms that are summed. */
+/* Writes into `axes`, dim by dim, the axes that `then` adds to `now`. Returns false if `now` is not
+ * a prefix of `then`, or if the added atoms are not exactly those that are summed. */
 static bool scattered_axes(const Sharding *now, const Sharding *then, AtomSet summed,
                            const Mesh *mesh, Buf *axes)
 {
@@ -181,14 +181,14 @@ static bool scattered_axes(const Sharding *now, const Sharding *then, AtomSet su
     return added == summed;
 }
 
-/* A value from one sharding to another: what is due is summed first, and cut by the same axes at
- * once where they are to cut it. */
+/* Moves a value from one sharding to another. Partial axes are summed first, with a reduce-scatter
+ * where the target is sharded by exactly those axes. */
 static const char *put_reshard(Module *m, int32_t tensor, const char *from_ssa, int32_t from,
                                int32_t to, const char *op)
 {
     Sharding now, then, before;
-    mlir_sayable(shardings_at(m->plan->shardings, from), m->mesh, &now);
-    mlir_sayable(shardings_at(m->plan->shardings, to), m->mesh, &then);
+    mlir_expressible(shardings_at(m->plan->shardings, from), m->mesh, &now);
+    mlir_expressible(shardings_at(m->plan->shardings, to), m->mesh, &then);
     AtomSet summed = sharding_partials(&now) & ~sharding_partials(&then);
     Buf axes = buf_new(m->arena);
 
@@ -196,7 +196,7 @@ static const char *put_reshard(Module *m, int32_t tensor, const char *from_ssa, 
     for (int a = 0; a < ATOMS_MAX; a++)
         if (summed >> a & 1)
             now.partial[a] = REDUCE_NONE;
-    put_unsaid(m, to, "    ");
+    put_full_sharding(m, to, "    ");
     if (summed && scattered_axes(&now, &then, summed, m->mesh, &axes)) {
         op = arena_printf(m->arena, "sdy.reduce_scatter %s", axes.s);
         return put_move(m, tensor, op, from_ssa, "out_sharding=", &then);
@@ -209,12 +209,12 @@ static const char *put_reshard(Module *m, int32_t tensor, const char *from_ssa, 
     }
     if (sharding_equal(&now, &then))
         return from_ssa;
-    m->n_cut_less += !mlir_sayable(shardings_at(m->plan->shardings, to), m->mesh, &then);
+    m->n_simplified += !mlir_expressible(shardings_at(m->plan->shardings, to), m->mesh, &then);
     return put_move(m, tensor, op, from_ssa, "", &then);
 }
 
-/* A constant or what a host op gives: every device knows it. */
-static void put_known(Module *m, int32_t tensor)
+/* A constant or the result of a host op: every device has its value. */
+static void put_constant(Module *m, int32_t tensor)
 {
     m->ssa[tensor] = new_name(m);
     buf_printf(m->out, "    %s = stablehlo.custom_call @Known() ", m->ssa[tensor]);
@@ -229,11 +229,11 @@ static void put_known(Module *m, int32_t tensor)
     buf_putc(m->out, '\n');
 }
 
-/* The value as an op reads it. */
-static const char *read_as(Module *m, int32_t tensor, int32_t need)
+/* The SSA name of the value in the sharding that an op needs. */
+static const char *resharded_to(Module *m, int32_t tensor, int32_t need)
 {
     if (!m->ssa[tensor])
-        put_known(m, tensor);
+        put_constant(m, tensor);
     if (need < 0 || m->plan->moved->sharding[tensor] < 0 ||
         need == m->plan->moved->sharding[tensor])
         return m->ssa[tensor];
@@ -251,7 +251,7 @@ static const char *read_as(Module *m, int32_t tensor, int32_t need)
 
 /* ---- ops ---- */
 
-/* A diagonal, "ii->i": sdy has a factor in one dim of a tensor only. */
+/* True for a diagonal, "ii->i": sdy allows a factor in one dim of a tensor only. */
 static bool has_factor_twice(const FactorTensor *tensor, Arena *arena, int n_factors)
 {
     bool *seen = arena_array(arena, bool, n_factors);
@@ -264,7 +264,7 @@ static bool has_factor_twice(const FactorTensor *tensor, Arena *arena, int n_fac
     return false;
 }
 
-/* sdy's rule, of the operands and results that are there. */
+/* sdy's rule for the operands and results that are present. */
 static void put_rule(Module *m, int32_t op, Buf *out)
 {
     const OpSpace *space = program_space(m->session->inferred, op);
@@ -282,7 +282,7 @@ static void put_rule(Module *m, int32_t op, Buf *out)
         n_operands += i < space->n_inputs;
         tensor[n++] = rule.tensor[i];
     }
-    bool sized = n_operands > 0 && n > n_operands; /* sdy reads no others */
+    bool sized = n_operands > 0 && n > n_operands; /* sdy requires both */
     for (int f = 0; f < rule.n_factors; f++)
         sized &= rule.factor[f].size > 0;
     for (int i = 0; i < n; i++)
@@ -338,8 +338,8 @@ static void put_types(Module *m, const int32_t *tensor, int n)
     buf_putc(m->out, ')');
 }
 
-/* What a pin asks for behind the op that makes a value otherwise. */
-static void put_asked(Module *m, int32_t tensor)
+/* Writes a sharding constraint where a pin asks for another sharding than the op produces. */
+static void put_constraint(Module *m, int32_t tensor)
 {
     int32_t made = m->plan->moved->made[tensor], sharding = m->plan->moved->sharding[tensor];
     if (sharding >= 0 && made >= 0 && made != sharding)
@@ -359,7 +359,7 @@ static void put_op(Module *m, int32_t op)
     for (int i = 0; i < node->n_inputs; i++)
         if (input[i] >= 0)
             buf_printf(&operands, "%s%s", operands.n ? ", " : "",
-                       read_as(m, input[i], m->plan->moved->need[node->input + i]));
+                       resharded_to(m, input[i], m->plan->moved->need[node->input + i]));
     for (int o = 0; o < node->n_outputs; o++)
         if (output[o] >= 0)
             made[n++] = output[o];
@@ -367,7 +367,7 @@ static void put_op(Module *m, int32_t op)
     for (int o = 0; o < n; o++) {
         put_why(m, m->why[made[o]], "    ");
         if (shape_of(m, made[o]))
-            put_unsaid(m, m->plan->moved->made[made[o]], "    ");
+            put_full_sharding(m, m->plan->moved->made[made[o]], "    ");
     }
     const char *name = new_name(m);
     buf_puts(m->out, "    ");
@@ -386,7 +386,7 @@ static void put_op(Module *m, int32_t op)
     for (int o = 0; o < n; o++)
         m->ssa[made[o]] = n > 1 ? arena_printf(m->arena, "%s#%d", name, o) : name;
     for (int o = 0; o < n; o++)
-        put_asked(m, made[o]);
+        put_constraint(m, made[o]);
 }
 
 static void put_stage(Module *m, int32_t op, int *stage)
@@ -420,7 +420,7 @@ static void put_argument(Module *m, int32_t tensor, int i)
     m->ssa[tensor] = arena_printf(m->arena, "%%arg%d", i);
     buf_puts(m->out, i ? ",\n" : "\n");
     put_why(m, m->why[tensor], "      ");
-    put_unsaid(m, m->plan->moved->sharding[tensor], "      ");
+    put_full_sharding(m, m->plan->moved->sharding[tensor], "      ");
     buf_printf(m->out, "      %s: ", m->ssa[tensor]);
     put_type(m, tensor, m->out);
     buf_puts(m->out, " {sdy.sharding = #sdy.sharding");
@@ -466,7 +466,7 @@ static void put_return(Module *m)
     const Graph *graph = m->session->graph;
     for (int i = 0; i < graph->n_outputs; i++)
         if (!m->ssa[graph->outputs[i]])
-            put_known(m, graph->outputs[i]);
+            put_constant(m, graph->outputs[i]);
     buf_puts(m->out, "    return");
     for (int i = 0; i < graph->n_outputs; i++)
         buf_printf(m->out, "%s%s", i ? ", " : " ", m->ssa[graph->outputs[i]]);
@@ -483,32 +483,32 @@ static void put_head(Module *m)
     mesh_format(m->mesh, &mesh);
     buf_puts(m->out, "// ");
     mlir_comment(str_from(path_base(m->session->graph->file)), m->out);
-    buf_printf(m->out, " on %s: a plan of dimscope, as Shardy has it.\n", mesh.s);
-    buf_puts(m->out, "// Each op is a custom call with the rule that says how it may be cut, each "
-                     "value has its\n"
-                     "// sharding, and what is moved is an op. dimscope.pinned: the dims somebody "
-                     "decided on.\n"
-                     "module {\n");
+    buf_printf(m->out, " on %s: a dimscope plan in Shardy's notation.\n", mesh.s);
+    buf_puts(
+        m->out,
+        "// Each op is a custom call with its sharding rule, each value has its sharding, each\n"
+        "// reshard is an op. dimscope.pinned: the dims that a person decided on.\n"
+        "module {\n");
     put_mesh(m);
     buf_puts(m->out, "  func.func public @main(");
 }
 
-static void say_notes(const Module *m, ExportNotes *notes)
+static void add_notes(const Module *m, ExportNotes *notes)
 {
-    if (m->n_cut_less)
+    if (m->n_simplified)
         export_note(notes,
-                    "%d shardings cut each of several parts of a dim, cut unevenly by "
-                    "several axes, or are partial by another reduction than a sum: sdy "
-                    "cannot say that, they are cut less, with a comment",
-                    m->n_cut_less);
+                    "%d shardings split a dim at two strides, split it unevenly by several axes, "
+                    "or are partial with another reduction than sum: sdy cannot express that, they "
+                    "are sharded less, with a comment",
+                    m->n_simplified);
     if (m->n_stand_ins)
-        export_note(notes, "%d types are of elements that MLIR does not have: i64 stands for them",
+        export_note(notes, "%d types have elements that MLIR does not have: written as i64",
                     m->n_stand_ins);
     if (m->plan->decided->n_submeshes > 1)
-        export_note(notes, "sdy has no stages: a value on a part of the mesh is written as on all "
-                           "of it, the stages are comments");
+        export_note(notes, "sdy has no stages: a value on a part of the mesh is written as if it "
+                           "were on the whole mesh, stages are comments");
     if (m->session->graph->n_bodies > 0)
-        export_note(notes, "branches and bodies of loops are written as ops in a row");
+        export_note(notes, "branches and loop bodies are written inline");
 }
 
 bool shardy_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
@@ -531,6 +531,6 @@ bool shardy_code(const Session *session, Buf *out, ExportNotes *notes, Error *er
         put_op(&m, session->inferred->program[i]);
     }
     put_return(&m);
-    say_notes(&m, notes);
+    add_notes(&m, notes);
     return true;
 }

@@ -1,4 +1,9 @@
-#include "core/peers/shardy/eval_factor.h"
+/* eval_factor.c - the verb factor.rule of the eval protocol.
+ *
+ * The request has `rule`, a text to read, or `op` with `attrs`, `conservative` and `sources`, and
+ * the shapes of `inputs` and `outputs`. The answer has `rule`, the canonical text, and `factors`.
+ */
+#include "core/peers/shardy/tables.h"
 
 #include "core/peers/shardy/factor_ops.h"
 #include "core/rules/one_op.h"
@@ -29,24 +34,24 @@ static void answer_rule(const FactorRule *rule, Arena *arena, Json *answer)
 
 /* ---- a text ---- */
 
-/* The tensors of a list have the numbers of dims the rule says; no size is unknown. */
+/* Checks that each tensor has as many dims as in the rule and that all sizes are known. */
 static bool check_tensors(const Json *tensors, const FactorTensor *said, int n, const char *what,
                           Error *err)
 {
     if (!tensors)
         return true;
     if (json_size(tensors) != n)
-        return error_kind(err, ERROR_INVALID, "the rule has %d %ss, the op %d", n, what,
+        return error_kind(err, ERROR_INVALID, "the rule has %d %ss but the op has %d", n, what,
                           json_size(tensors));
     for (int i = 0; i < n; i++) {
         const Json *shape = json_get(json_at(tensors, i), "shape");
         if (json_size(shape) != said[i].n_dims)
-            return error_kind(err, ERROR_INVALID, "%s %d has %d dims, the rule says %d", what, i,
+            return error_kind(err, ERROR_INVALID, "%s %d has %d dims but %d in the rule", what, i,
                               json_size(shape), said[i].n_dims);
         for (int d = 0; d < json_size(shape); d++)
             if (json_int(json_at(shape, d), -1) < 0)
-                return error_kind(err, ERROR_INVALID, "the size of a dim of %s %d is not known",
-                                  what, i);
+                return error_kind(err, ERROR_INVALID, "a dim of %s %d has an unknown size", what,
+                                  i);
     }
     return true;
 }

@@ -1,9 +1,15 @@
-#include "core/peers/shardy/eval_insert.h"
+/* eval_insert.c - the verb reshard.insert of the eval protocol.
+ *
+ * The request has `mesh` or `meshes`, and `graph` with all shardings (factor_graph.h). The answer
+ * has `steps`, each with `kind`, the `value` it acts on, `to`, and the `axes` that are summed or
+ * made partial; `shardings` that the ops then produce; `n_reshards`.
+ */
+#include "core/peers/shardy/tables.h"
 
 #include "core/peers/shardy/factor_graph.h"
 #include "core/peers/shardy/insert.h"
 
-/* An op without a call to make its rule of has the one it was given, or none. */
+/* An op without a call to derive its rule from keeps the rule of the request, if any. */
 static bool read_op(Arena *arena, const FactorGraph *graph, const FactorOp *op, InsertOp *out,
                     Error *err)
 {
@@ -46,17 +52,6 @@ static bool read_program(Arena *arena, const FactorGraph *graph, InsertProgram *
     return true;
 }
 
-static Json *axes_json(Arena *arena, const Mesh *mesh, const AxisList *axes)
-{
-    Json *list = json_array();
-    for (int i = 0; i < axes->n; i++) {
-        Buf text = buf_new(arena);
-        axis_ref_format(mesh, &axes->at[i], &text);
-        json_add(list, json_from_str(str_from(text.s)));
-    }
-    return list;
-}
-
 static Json *step_json(Arena *arena, const FactorGraph *graph, const InsertStep *step)
 {
     Json *row = json_object();
@@ -64,7 +59,8 @@ static Json *step_json(Arena *arena, const FactorGraph *graph, const InsertStep 
     json_set_str(row, "value", graph->values.at[step->value].name);
     json_set(row, "to", factor_graph_sharding_json(arena, graph, &step->to));
     if (step->axes.n > 0)
-        json_set(row, "axes", axes_json(arena, factor_graph_mesh(graph, &step->to), &step->axes));
+        json_set(row, "axes",
+                 axis_list_to_json(arena, factor_graph_mesh(graph, &step->to), &step->axes));
     return row;
 }
 

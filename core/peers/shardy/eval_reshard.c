@@ -1,4 +1,14 @@
-#include "core/peers/shardy/eval_reshard.h"
+/* eval_reshard.c - the verb `reshard.collectives` of the eval protocol (conformance README).
+ *
+ * The search of reshard.h with the cost model of the request. n is the product of a step's axis
+ * sizes, s and t are the bytes that a rank holds before and after it, hops = ceil(log2 n):
+ *     slice 0 · all_gather hops alpha + (n-1)/n t/B · all_to_all, reduce_scatter the same with s
+ *     all_reduce twice that · permute alpha + s/B
+ * Sizes are padded: a dim of size d over m ranks is ceil(d/m), whatever the order of axes. Axes may
+ * be split at any divisor: between the borders that source and target use, each order of the prime
+ * parts is tried. The two shardings may be on meshes that order the devices differently.
+ */
+#include "core/peers/shardy/tables.h"
 
 #include "core/layout/json_read.h"
 #include "core/reshard/search.h"
@@ -7,11 +17,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Orders of prime parts that are tried. */
+/* SPLITS_MAX: orders of prime parts that are tried. */
 enum { SPLITS_MAX = 36, PRIMES_MAX = 20, OFFERS = 1000000 };
 
 typedef struct {
-    const char *name; /* of the mesh; "" where the request has one only */
+    const char *name; /* of the mesh; "" if the request has only one */
     const Mesh *mesh;
     TensorSharding sharding;
 } End;
@@ -23,7 +33,7 @@ typedef struct {
     double alpha_us, byte_us;
 } Request;
 
-/* Parts of axes, major first: each prime, none across a border. */
+/* Parts of axes, major first: each of prime size, none across a border. */
 typedef struct {
     int n;
     AxisRef at[ATOMS_MAX];
@@ -54,16 +64,6 @@ static bool read_end(Arena *arena, const Json *json, const char *key, int n_dims
            tensor_sharding_from_json(out->mesh, n_dims, sharding, &out->sharding, err);
 }
 
-static bool same_axes(const Mesh *a, const Mesh *b)
-{
-    if (a->n_axes != b->n_axes)
-        return false;
-    for (int i = 0; i < a->n_axes; i++)
-        if (strcmp(a->axes[i].name, b->axes[i].name) != 0 || a->axes[i].size != b->axes[i].size)
-            return false;
-    return true;
-}
-
 static bool read_numbers(const Json *json, Request *out, Error *err)
 {
     const Json *model = json_get(json, "cost_model");
@@ -72,15 +72,15 @@ static bool read_numbers(const Json *json, Request *out, Error *err)
     out->alpha_us = json_real(json_get(model, "alpha_us"), -1);
     out->byte_us = 1e-3 / rate;
     if (!(bytes >= 0 && bytes < 1e30))
-        return error_set(err, "bytes of the whole tensor are missing");
+        return error_set(err, "\"bytes\" must be the size of the whole tensor");
     if (!(rate > 0 && isfinite(out->byte_us)) || !(out->alpha_us >= 0 && out->alpha_us < 1e30))
-        return error_set(err, "cost_model has alpha_us and gb_per_s");
+        return error_set(err, "\"cost_model\" needs \"alpha_us\" and \"gb_per_s\"");
     int64_t elements = shape_elements(&out->shape);
     out->unit = elements > 0 ? bytes / (double)elements : 0;
     return true;
 }
 
-/* An axis partial at the end and not at the start, or in part. */
+/* True when an axis that is partial in `to` is not entirely partial in `from`. */
 static bool becomes_partial(const AxisList *from, const AxisList *to)
 {
     for (int i = 0; i < to->n; i++) {
@@ -101,8 +101,8 @@ static bool read_request(Arena *arena, const Json *json, Request *out, Error *er
     if (!read_end(arena, json, "from", n_dims, &out->from, err) ||
         !read_end(arena, json, "to", n_dims, &out->to, err) || !read_numbers(json, out, err))
         return false;
-    if (!same_axes(out->from.mesh, out->to.mesh))
-        return error_kind(err, ERROR_UNSUPPORTED, "the two meshes have other axes");
+    if (!meshes_same_axes(out->from.mesh, out->to.mesh))
+        return error_kind(err, ERROR_UNSUPPORTED, "the two meshes have different axes");
     if (becomes_partial(&out->from.sharding.unreduced, &out->to.sharding.unreduced))
         return error_kind(err, ERROR_UNSUPPORTED, "a value cannot be made partial");
     return true;
@@ -110,7 +110,7 @@ static bool read_request(Arena *arena, const Json *json, Request *out, Error *er
 
 /* ---- parts of axes ---- */
 
-/* Marks the borders that a list of axes sets on an axis. */
+/* Inserts the borders that a list of axes sets on an axis, ascending and each once. */
 static void mark_borders(const AxisList *list, int axis, int64_t *border, int *n)
 {
     for (int i = 0; i < list->n; i++) {
@@ -130,7 +130,8 @@ static void mark_borders(const AxisList *list, int axis, int64_t *border, int *n
     }
 }
 
-/* The borders of an axis, ascending from 1 to its size. False when they do not divide each other.
+/* The borders of an axis, ascending from 1 to its size; an error when they do not divide each
+ * other.
  */
 static bool axis_borders(const Request *request, int axis, int64_t *border, int *n, Error *err)
 {
@@ -145,7 +146,7 @@ static bool axis_borders(const Request *request, int axis, int64_t *border, int 
     }
     for (int i = 0; i + 1 < *n; i++)
         if (border[i] < 1 || border[i + 1] % border[i] != 0)
-            return error_kind(err, ERROR_UNSUPPORTED, "the parts of axis '%s' cross each other",
+            return error_kind(err, ERROR_UNSUPPORTED, "parts of axis '%s' overlap only partly",
                               request->from.mesh->axes[axis].name);
     return true;
 }
@@ -169,7 +170,8 @@ static void reverse(int64_t *list, int n)
     }
 }
 
-/* The next order of a list that may have equal members; after the last the first, and false. */
+/* The next permutation of a list that may have equal members. After the last it restores the first
+ * and returns false. */
 static bool next_order(int64_t *list, int n)
 {
     int i = n - 2, k = n - 1;
@@ -188,7 +190,7 @@ static bool next_order(int64_t *list, int n)
     return true;
 }
 
-/* Of the pieces between borders: the primes of each, in the order being tried. */
+/* The pieces of axes between borders, each with its primes in the order being tried. */
 typedef struct {
     int n;
     struct {
@@ -241,7 +243,7 @@ static Parts parts_of(const Pieces *pieces)
 
 /* ---- the space ---- */
 
-/* Appends the parts of a list of axes. */
+/* Appends the parts that a list of axes covers. */
 static int parts_in(const Parts *parts, const AxisList *list, uint8_t *atom)
 {
     int n = 0;
@@ -266,7 +268,7 @@ static void place_end(const Parts *parts, const TensorSharding *sharding, const 
         out->place[atom[i]] = ATOM_PARTIAL;
 }
 
-/* Of the dims that neither end cuts, the one that most devices divide; -1: there is none. */
+/* Among the dims that neither end shards, the one that the most devices divide, or -1. */
 static int spare_dim(const Request *request)
 {
     int spare = -1;
@@ -305,7 +307,7 @@ static double alpha_hops(const Request *request, int64_t n)
     return hops * request->alpha_us;
 }
 
-/* What the parts of a step multiply to stands in the context. */
+/* Context of step_us() and least_us(). */
 typedef struct {
     const Request *request;
     Parts parts;
@@ -331,14 +333,6 @@ static double least_us(void *context, int64_t n)
     return alpha_hops(model->request, n);
 }
 
-static bool same_devices(const Mesh *from, const Mesh *to)
-{
-    int64_t at = 0;
-    while (at < from->n_devices && mesh_device(from, at) == mesh_device(to, at))
-        at++;
-    return at == from->n_devices;
-}
-
 static void make_space(Model *model, Space *out)
 {
     const Request *request = model->request;
@@ -358,7 +352,7 @@ static void make_space(Model *model, Space *out)
             out->kept |= (AtomSet)1 << a;
         out->from.moved |= place_cuts(out->from.place[a]);
     }
-    if (same_devices(request->from.mesh, request->to.mesh))
+    if (meshes_same_devices(request->from.mesh, request->to.mesh))
         out->from.moved = 0;
     Least one = {request->alpha_us, request->byte_us};
     Pricing pricing = {.context = model,
@@ -405,19 +399,14 @@ static Json *step_json(Arena *arena, const Model *model, StepKind kind, AtomSet 
     for (int a = 0; a < model->parts.n; a++)
         if (atoms >> a & 1)
             axis_list_push(&axes, model->request->from.mesh, model->parts.at[a]);
-    Json *step = json_object(), *names = json_array();
-    for (int i = 0; i < axes.n; i++) {
-        Buf text = buf_new(arena);
-        axis_ref_format(model->request->from.mesh, &axes.at[i], &text);
-        json_add(names, json_from_str(buf_str(&text)));
-    }
+    Json *step = json_object();
     json_set_str(step, "kind", step_kind_name(kind));
-    json_set(step, "axes", names);
+    json_set(step, "axes", axis_list_to_json(arena, model->request->from.mesh, &axes));
     json_set(step, "to", to);
     return step;
 }
 
-/* Where nothing is cut, a step that does nothing leads from mesh to mesh. */
+/* Where nothing is sharded, a slice over no axes changes the mesh. */
 static Json *steps_json(Arena *arena, const Request *request, const Model *model,
                         const Space *space, const Route *route)
 {

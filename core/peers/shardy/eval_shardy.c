@@ -1,4 +1,10 @@
-#include "core/peers/shardy/eval_shardy.h"
+/* eval_shardy.c - the verbs factor.propagate and factor.origins of the eval protocol.
+ *
+ * The request has `mesh` or `meshes`, `graph` (factor_graph.h), `strategy`, `conservative`. The
+ * answer has the `shardings` of all values and `outputs` of the function at the fixed point, or the
+ * `origins` of every axis of every value and `edges`, the op visits that moved them.
+ */
+#include "core/peers/shardy/tables.h"
 
 #include "core/peers/shardy/export.h"
 #include "core/peers/shardy/origins.h"
@@ -9,7 +15,7 @@ typedef struct {
     const char *name;
     ShardyMethod method;
     ImportSteps steps;
-    bool export; /* as the pipeline ends */
+    bool export; /* run the export passes too */
 } Strategy;
 
 static const Strategy strategies[] = {
@@ -49,6 +55,7 @@ typedef struct {
     ImportedGraph *imported;
     ShardyFlow *flow;
     ShardyProgram *program;
+    const int *op_of; /* of import_program() */
 } Answer;
 
 static Json *sharding_json(const Answer *a, int32_t state)
@@ -69,9 +76,8 @@ static void answer_shardings(const Answer *a, Json *answer)
     json_set(answer, "outputs", outputs);
 }
 
-/* The program of a request, not run yet. */
-static bool read_request(Arena *arena, const Json *request, Answer *a, const int **op_of,
-                         Error *err)
+/* Reads a request into a program and does not run it. */
+static bool read_request(Arena *arena, const Json *request, Answer *a, Error *err)
 {
     *a = (Answer){.arena = arena, .strategy = find_strategy(request, err)};
     FactorGraph *graph = a->strategy ? factor_graph_read(arena, request, err) : NULL;
@@ -79,7 +85,7 @@ static bool read_request(Arena *arena, const Json *request, Answer *a, const int
     if (!a->imported)
         return false;
     a->flow = shardy_flow_new(arena);
-    a->program = import_program(arena, a->flow, a->imported, op_of);
+    a->program = import_program(arena, a->flow, a->imported, &a->op_of);
     return true;
 }
 
@@ -88,14 +94,13 @@ bool eval_factor_propagate(const char *verb, Arena *arena, const Json *request, 
 {
     (void)verb;
     Answer a;
-    const int *op_of;
-    if (!read_request(arena, request, &a, &op_of, err))
+    if (!read_request(arena, request, &a, err))
         return false;
     shardy_run(a.flow, a.program, a.strategy->method, NULL, NULL);
     export_results(a.flow, a.imported, a.program);
     if (a.strategy->export) {
         export_shardings(a.flow, a.imported, a.program);
-        export_conflicts(a.flow, a.imported, a.program, op_of);
+        export_conflicts(a.flow, a.imported, a.program, a.op_of);
     }
     answer_shardings(&a, answer);
     return true;
@@ -106,10 +111,9 @@ bool eval_factor_origins(const char *verb, Arena *arena, const Json *request, Js
 {
     (void)verb;
     Answer a;
-    const int *op_of;
-    if (!read_request(arena, request, &a, &op_of, err))
+    if (!read_request(arena, request, &a, err))
         return false;
-    Origins *origins = origins_new(arena, a.imported, a.program, op_of);
+    Origins *origins = origins_new(arena, a.imported, a.program, a.op_of);
     shardy_run(a.flow, a.program, a.strategy->method, origins_seen, origins);
     json_set(answer, "origins", origins_json(origins));
     json_set(answer, "edges", origins_edges_json(origins));

@@ -1,6 +1,6 @@
 #include "core/peers/shardy/export.h"
 
-/* The longest list of axes, the last perhaps in part, that divides the dim. */
+/* Keeps the longest prefix of the axes that divides the dim; the last axis may be split. */
 static void keep_divisors(DimSharding *dim, int64_t size)
 {
     if (size % axis_list_size(&dim->axes) == 0)

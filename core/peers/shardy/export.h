@@ -1,22 +1,23 @@
-/* export.h - what Shardy's pipeline does to shardings after it propagated.
+/* export.h - Shardy's export passes, which change shardings after propagation.
  *
- * Of what goes into the function and comes out of it, axes that do not divide a dim are taken off,
- * and in dims still open sub-axes and what stands behind them. Then every dim is closed, which says
- * all that replicated axes say. Source: Shardy's export passes up to resharding.
+ * For inputs and outputs of the function, axes that do not divide a dim are removed; in dims that
+ * are still open, sub-axes and all axes after them are removed too. Then every dim is closed, which
+ * makes lists of replicated axes redundant. Source: Shardy's export passes up to resharding.
  */
 #ifndef CORE_PEERS_SHARDY_EXPORT_H
 #define CORE_PEERS_SHARDY_EXPORT_H
 
 #include "core/peers/shardy/import.h"
 
-/* An op that says the sharding of one of its results says that of all: also without the pipeline.
+/* When one result of an op has a sharding, gives all its results one. Runs for every strategy.
  */
 void export_results(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program);
 
 void export_shardings(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program);
 
-/* Then the ops are made otherwise that its reduced reshard insertion looks at, where tensors
- * disagree: a concatenate as its reshards settle on (choose.h), a dot as its operands are. */
+/* Then changes the result shardings of the ops that Shardy's minimal reshard insertion handles,
+ * where their tensors disagree: a concatenate gets the axes that choose_axes() selects, a dot those
+ * of its operands. */
 void export_conflicts(ShardyFlow *flow, const ImportedGraph *imported, ShardyProgram *program,
                       const int *op_of);
 

@@ -1,7 +1,7 @@
 #include "core/peers/shardy/choose.h"
 #include "core/peers/shardy/export.h"
 
-/* What an op that is resharded around makes: the sharding of its result. */
+/* An op whose tensors disagree. */
 typedef struct {
     Arena *scratch;
     const FactorRule *rule;
@@ -19,7 +19,7 @@ static TensorSharding result_now(const Conflict *c)
     return now;
 }
 
-/* Operands and result of a concatenate that disagree get what its reshards settle on. */
+/* The result of a concatenate whose tensors disagree gets the axes of choose_axes(). */
 static bool resolve_concatenate(Conflict *c, TensorSharding *out)
 {
     bool differ = false, changed = false;
@@ -41,31 +41,31 @@ static bool resolve_concatenate(Conflict *c, TensorSharding *out)
     return changed;
 }
 
-/* The axes of what is summed, and the factor on which the result differs. */
+/* Axes of the summed factors, and the factor on which the result differs. */
 typedef struct {
-    AxisList summed, others; /* others: along one operand alone */
+    AxisList summed, others; /* others: of factors of one operand alone */
     int factor;              /* -1: none */
     const AxisList *wanted;
 } DotConflict;
 
-static bool take_summed(AxisList *list, const AxisList *more)
+static bool add_all(AxisList *list, const AxisList *more)
 {
     for (int i = 0; i < more->n && list->n < AXIS_REFS_MAX; i++)
         axis_list_add(list, more->at[i]);
     return true;
 }
 
-/* Axes along one operand alone may not be along the other alone too. */
-static bool take_other(AxisList *list, const AxisList *more)
+/* Axes of a factor of one operand alone must not shard a factor of the other alone. */
+static bool add_disjoint(AxisList *list, const AxisList *more)
 {
     for (int i = 0; i < more->n; i++)
         for (int k = 0; k < list->n; k++)
             if (axis_refs_overlap(&list->at[k], &more->at[i]))
                 return false;
-    return take_summed(list, more);
+    return add_all(list, more);
 }
 
-static bool look_at_factor(const Conflict *c, int f, DotConflict *dot)
+static bool compare_factor(const Conflict *c, int f, DotConflict *dot)
 {
     const FactorAxes *lhs = &c->projection->tensor[0].factor[f];
     const FactorAxes *rhs = &c->projection->tensor[1].factor[f];
@@ -76,9 +76,9 @@ static bool look_at_factor(const Conflict *c, int f, DotConflict *dot)
         if (!axis_list_equal(&lhs->axes, &rhs->axes))
             return false;
         if (c->rule->factor[f].type == FACTOR_REDUCTION)
-            return take_summed(&dot->summed, &own->axes);
+            return add_all(&dot->summed, &own->axes);
         size = c->size[1] > size ? c->size[1] : size;
-    } else if (!take_other(&dot->others, &own->axes)) {
+    } else if (!add_disjoint(&dot->others, &own->axes)) {
         return false;
     }
     if (axis_list_equal(&result->axes, &own->axes))
@@ -90,13 +90,13 @@ static bool look_at_factor(const Conflict *c, int f, DotConflict *dot)
     return true;
 }
 
-/* A dot whose operands agree, and whose result has the axes it sums over on a dim that an operand
- * has otherwise: it is made as the operand is, and resharded. */
+/* A dot whose operands agree, and whose result has the summed axes on a dim that an operand shards
+ * by other axes: the result gets the operand's axes, and is resharded. */
 static bool resolve_dot(Conflict *c, TensorSharding *out)
 {
     DotConflict dot = {.factor = -1};
     for (int f = 0; f < c->rule->n_factors; f++)
-        if (!look_at_factor(c, f, &dot))
+        if (!compare_factor(c, f, &dot))
             return false;
     if (dot.factor < 0)
         return false;

@@ -99,9 +99,9 @@ bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what)
 bool factor_needs(FactorBuild *build, int n_operands, int n_results)
 {
     return (build->call->n_operands >= n_operands && build->call->n_results >= n_results) ||
-           error_kind(build->err, ERROR_INVALID, "%s has %d operands and %d results, not %d and %d",
-                      build->call->op, n_operands, n_results, build->call->n_operands,
-                      build->call->n_results);
+           error_kind(build->err, ERROR_INVALID,
+                      "%s needs %d operands and %d results but has %d and %d", build->call->op,
+                      n_operands, n_results, build->call->n_operands, build->call->n_results);
 }
 
 const char *factor_tensor_name(const FactorBuild *build, int tensor)
@@ -115,7 +115,7 @@ bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor)
 {
     for (int i = 0; i < dims.n; i++)
         if (dims.at[i] < 0 || dims.at[i] >= factor_shape(build, tensor)->n_dims)
-            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: its %s has no dim %" PRId64,
+            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: %s has no dim %" PRId64,
                               build->call->op, factor_tensor_name(build, tensor), dims.at[i]);
     return true;
 }
@@ -125,14 +125,14 @@ bool factor_same_size(FactorBuild *build, int a, int dim_a, int b, int dim_b)
     int64_t size_a = factor_size(build, a, dim_a), size_b = factor_size(build, b, dim_b);
     return size_a == size_b ||
            error_kind(build->err, ERROR_INVALID,
-                      "%s: dim %d of its %s is %" PRId64 ", and dim %d of its %s is %" PRId64,
+                      "%s: dim %d of %s has size %" PRId64 ", dim %d of %s has size %" PRId64,
                       build->call->op, dim_a, factor_tensor_name(build, a), size_a, dim_b,
                       factor_tensor_name(build, b), size_b);
 }
 
 /* ---- the rule ---- */
 
-/* Takes factors of size 1 out of products. */
+/* Removes factors of size 1 from products. */
 static void drop_ones(const FactorBuild *build, FactorList *list)
 {
     int n = 0, given = list->n;
@@ -142,7 +142,7 @@ static void drop_ones(const FactorBuild *build, FactorList *list)
     list->n = given > 1 ? n : given;
 }
 
-/* Numbers the factors that some dim has, in the order they were made. */
+/* Renumbers the factors that are in some dim, in the order they were added. */
 static void renumber(FactorBuild *build)
 {
     int n = 0, *number = arena_array(build->arena, int, build->factors.n);

@@ -1,7 +1,7 @@
-/* factor_build.h - building a FactorRule factor by factor; for factor_ops.c and what it names.
+/* factor_build.h - builds a FactorRule factor by factor, for factor_ops.c and its families.
  *
- * A product has no factors of size 1: factor_finish() drops them, and gives dims that are left
- * without any factor one of size 1.
+ * factor_finish() drops factors of size 1 from products and gives each dim without any factor one
+ * of size 1.
  */
 #ifndef CORE_PEERS_SHARDY_FACTOR_BUILD_H
 #define CORE_PEERS_SHARDY_FACTOR_BUILD_H
@@ -38,7 +38,8 @@ static inline int factor_result(const FactorBuild *build, int i)
     return build->call->n_operands + i;
 }
 
-/* The next factor is nowhere; it is at that dim of that tensor; it is made. */
+/* factor_start() begins a factor, factor_at() puts it on a dim of a tensor, factor_add() adds
+ * it. */
 void factor_start(FactorBuild *build);
 void factor_at(FactorBuild *build, int tensor, int dim);
 void factor_add(FactorBuild *build, int64_t size, FactorType type, bool blocked);
@@ -47,27 +48,27 @@ void factor_add(FactorBuild *build, int64_t size, FactorType type, bool blocked)
 void factor_add_one(FactorBuild *build, int tensor, int dim, int64_t size, FactorType type,
                     bool blocked);
 
-/* The ints of an attribute; n is 0 when it is absent. */
+/* The ints of an attribute; n is 0 if it is absent. */
 typedef struct {
     int n;
     const int64_t *at;
 } FactorInts;
 FactorInts factor_ints(const FactorBuild *build, const char *name);
-/* List i of an attribute that is a list of lists (one_op.h); n is 0 when it is none. */
+/* List i of an attribute that is a list of lists (one_op.h); n is 0 if there is no such list. */
 FactorInts factor_ints_at(const FactorBuild *build, const char *name, int i);
 bool factor_has(FactorInts list, int64_t item);
 int factor_find(FactorInts list, int64_t item); /* its place, or -1 */
 
 bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what);
-/* The operands, and the results, are at least that many. */
+/* Checks that the op has at least this many operands and results. */
 bool factor_needs(FactorBuild *build, int n_operands, int n_results);
-/* An attribute's numbers of dims are dims of that tensor. */
+/* Checks that all `dims` are dims of the tensor. */
 bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor);
-/* What a tensor, operands first, is called: "input 1", "result 0". */
+/* "input 1" or "result 0" for messages; tensors are numbered operands first. */
 const char *factor_tensor_name(const FactorBuild *build, int tensor);
 bool factor_same_size(FactorBuild *build, int a, int dim_a, int b, int dim_b);
 
-/* The rule of the factors made so far; in the build's arena. */
+/* The rule of the factors added so far, in the build's arena. */
 FactorRule *factor_finish(FactorBuild *build);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct {
     int32_t *value_of;   /* by name: value + 1 */
     int n_named, n_body; /* inputs of regions so far */
     Error *err;
-} Reader;
+} GraphReader;
 
 /* ---- meshes ---- */
 
@@ -22,7 +22,7 @@ static FactorMeshes *read_meshes(Arena *arena, const Json *request, Error *err)
     meshes->name = arena_array(arena, const char *, meshes->n);
     meshes->at = arena_array(arena, const Mesh *, meshes->n);
     if (named && (!json_is_object(named) || meshes->n == 0)) {
-        error_set(err, "\"meshes\" are an object: name to mesh");
+        error_set(err, "\"meshes\" must be an object of meshes by name");
         return NULL;
     }
     for (int m = 0; m < meshes->n; m++) {
@@ -50,7 +50,7 @@ Json *factor_graph_sharding_json(Arena *arena, const FactorGraph *graph,
     return out;
 }
 
-static bool read_sharding(Reader *reader, int n_dims, const Json *value, TensorSharding *out)
+static bool read_sharding(GraphReader *reader, int n_dims, const Json *value, TensorSharding *out)
 {
     const FactorMeshes *meshes = reader->graph->meshes;
     const Json *name = json_get(value, "mesh");
@@ -70,7 +70,7 @@ static bool read_sharding(Reader *reader, int n_dims, const Json *value, TensorS
 
 /* ---- values ---- */
 
-static int add_value(Reader *reader, Str name, FactorValue value)
+static int add_value(GraphReader *reader, Str name, FactorValue value)
 {
     int32_t id = names_intern(reader->names, name);
     value.name = names_text(reader->names, id);
@@ -88,7 +88,7 @@ static int add_value(Reader *reader, Str name, FactorValue value)
     return reader->graph->values.n - 1;
 }
 
-static int find_value(Reader *reader, Str name)
+static int find_value(GraphReader *reader, Str name)
 {
     int32_t id = names_find(reader->names, name);
     int value = id >= 0 && id < reader->n_named ? reader->value_of[id] - 1 : -1;
@@ -97,8 +97,8 @@ static int find_value(Reader *reader, Str name)
     return value;
 }
 
-/* A size that is not known makes it no tensor, as null does. */
-static bool read_shape(Reader *reader, const Json *json, FactorValue *value)
+/* A value with an unknown size is no tensor, like one whose shape is null. */
+static bool read_shape(GraphReader *reader, const Json *json, FactorValue *value)
 {
     const Json *shape = json_get(json, "shape");
     if (!shape || json_is_null(shape))
@@ -111,7 +111,7 @@ static bool read_shape(Reader *reader, const Json *json, FactorValue *value)
     return !value->is_tensor || shape_check(&value->shape, reader->err);
 }
 
-static bool read_value(Reader *reader, const char *name, const Json *json)
+static bool read_value(GraphReader *reader, const char *name, const Json *json)
 {
     FactorValue value = {.dtype = dtype_from_name(json_str(json_get(json, "dtype"), "f32"))};
     if (!read_shape(reader, json, &value) ||
@@ -122,12 +122,12 @@ static bool read_value(Reader *reader, const char *name, const Json *json)
     return true;
 }
 
-static bool read_list(Reader *reader, const Json *list, int *n, int **out)
+static bool read_list(GraphReader *reader, const Json *list, int *n, int **out)
 {
     *n = json_size(list);
     *out = arena_array(reader->arena, int, *n);
     if (list && !json_is_array(list))
-        return error_set(reader->err, "values are a list of names");
+        return error_set(reader->err, "values must be a list of names");
     for (int i = 0; i < *n; i++) {
         (*out)[i] = find_value(reader, json_str(json_at(list, i), ""));
         if ((*out)[i] < 0)
@@ -178,23 +178,24 @@ static FactorOpKind kind_of(Str op)
     return FACTOR_PLAIN;
 }
 
-static bool check_rule(const Reader *reader, const FactorOp *op)
+static bool check_rule(const GraphReader *reader, const FactorOp *op)
 {
     const FactorRule *rule = op->rule;
     if (rule->n_operands != op->n_inputs || rule->n_results != op->n_outputs)
-        return error_kind(reader->err, ERROR_INVALID, "the rule of %s is of %d -> %d tensors",
-                          op->op, rule->n_operands, rule->n_results);
+        return error_kind(reader->err, ERROR_INVALID,
+                          "the rule of %s has %d operands and %d results", op->op, rule->n_operands,
+                          rule->n_results);
     for (int t = 0; t < op->n_inputs + op->n_outputs; t++) {
         int v = t < op->n_inputs ? op->input[t] : op->output[t - op->n_inputs];
         const FactorValue *value = &reader->graph->values.at[v];
         if (rule->tensor[t].n_dims != value->shape.n_dims)
-            return error_kind(reader->err, ERROR_RANK, "%s: the rule says %d dims of '%s'", op->op,
+            return error_kind(reader->err, ERROR_RANK, "%s: the rule has %d dims for '%s'", op->op,
                               rule->tensor[t].n_dims, value->name);
     }
     return true;
 }
 
-static const FactorSource *sources_of(const Reader *reader, const FactorOp *op)
+static const FactorSource *sources_of(const GraphReader *reader, const FactorOp *op)
 {
     const FactorGraph *graph = reader->graph;
     FactorSource *source = arena_array(reader->arena, FactorSource, op->n_inputs);
@@ -222,8 +223,8 @@ static bool feeds_rng(const Json *ops, const Json *outputs)
     return false;
 }
 
-/* The rule of an operator; none is no error. */
-static bool find_rule(Reader *reader, FactorOp *op, const Json *ops, const Json *json)
+/* Finds the rule of an operator. An operator without a rule is not an error. */
+static bool find_rule(GraphReader *reader, FactorOp *op, const Json *ops, const Json *json)
 {
     int n = op->n_inputs + op->n_outputs;
     Shape *shape = arena_array(reader->arena, Shape, n);
@@ -258,7 +259,7 @@ static bool find_rule(Reader *reader, FactorOp *op, const Json *ops, const Json 
     return error_kind(reader->err, refused.kind, "%s: %s", op->op, refused.text);
 }
 
-static bool read_rule(Reader *reader, FactorOp *op, const Json *ops, const Json *json)
+static bool read_rule(GraphReader *reader, FactorOp *op, const Json *ops, const Json *json)
 {
     const Json *text = json_get(json, "rule");
     if (json_is_string(text)) {
@@ -281,16 +282,17 @@ static bool read_rule(Reader *reader, FactorOp *op, const Json *ops, const Json 
     return find_rule(reader, op, ops, json);
 }
 
-static bool read_sdy(Reader *reader, FactorOp *op, const Json *attrs)
+static bool read_sdy(GraphReader *reader, FactorOp *op, const Json *attrs)
 {
     bool one_to_one = op->kind == FACTOR_CONSTRAINT || op->kind == FACTOR_BARRIER ||
                       op->kind == FACTOR_EDGE || op->kind == FACTOR_RESHARD;
     if (one_to_one && (op->n_inputs != 1 || op->n_outputs != 1))
-        return error_kind(reader->err, ERROR_INVALID, "%s has an input and an output", op->op);
+        return error_kind(reader->err, ERROR_INVALID, "%s needs one input and one output", op->op);
     if (op->kind == FACTOR_GROUP) {
         op->group = json_int(json_get(attrs, "group_id"), -1);
         if (op->n_inputs != 1 || op->group < 0)
-            return error_kind(reader->err, ERROR_INVALID, "%s has an input and a group_id", op->op);
+            return error_kind(reader->err, ERROR_INVALID, "%s needs one input and a group_id",
+                              op->op);
     }
     op->pass = PASS_BOTH;
     if (op->kind != FACTOR_BARRIER)
@@ -301,20 +303,19 @@ static bool read_sdy(Reader *reader, FactorOp *op, const Json *attrs)
             op->pass = (Pass)p;
             return true;
         }
-    return error_kind(reader->err, ERROR_INVALID, "'%.*s' is no direction of a barrier",
+    return error_kind(reader->err, ERROR_INVALID, "'%.*s' is not a direction of a barrier",
                       STR_ARG(direction));
 }
 
 /* ---- manual computations ---- */
 
-static bool read_shardings(Reader *reader, const Json *list, const int *value, int n,
+static bool read_shardings(GraphReader *reader, const Json *list, const int *value, int n,
                            TensorSharding **out)
 {
     *out = arena_array(reader->arena, TensorSharding, n);
     if (json_size(list) != n)
         return error_kind(reader->err, ERROR_INVALID,
-                          "a manual computation has a sharding per "
-                          "tensor");
+                          "a manual computation needs one sharding per tensor");
     for (int i = 0; i < n; i++)
         if (!read_sharding(reader, (int)reader->graph->values.at[value[i]].shape.n_dims,
                            json_at(list, i), &(*out)[i]))
@@ -322,7 +323,7 @@ static bool read_shardings(Reader *reader, const Json *list, const int *value, i
     return true;
 }
 
-/* The shape of what one device of the manual axes has. */
+/* The shape of the part that one device of the manual axes holds. */
 static Shape manual_part(const FactorOp *op, const Shape *shape, const TensorSharding *sharding)
 {
     Shape part = *shape;
@@ -336,7 +337,7 @@ static Shape manual_part(const FactorOp *op, const Shape *shape, const TensorSha
     return part;
 }
 
-static bool read_manual(Reader *reader, FactorOp *op, const Json *json)
+static bool read_manual(GraphReader *reader, FactorOp *op, const Json *json)
 {
     const Json *manual = json_get(json, "manual_axes");
     for (int i = 0; i < json_size(manual); i++) {
@@ -346,7 +347,7 @@ static bool read_manual(Reader *reader, FactorOp *op, const Json *json)
             return false;
         for (int m = 0; m < op->manual.n; m++)
             if (axis_refs_overlap(&op->manual.at[m], &ref))
-                return error_kind(reader->err, ERROR_DUPLICATE, "a manual axis stands twice");
+                return error_kind(reader->err, ERROR_DUPLICATE, "a manual axis is listed twice");
         axis_list_add(&op->manual, ref);
     }
     axis_list_sort(&op->manual);
@@ -371,23 +372,23 @@ static bool read_manual(Reader *reader, FactorOp *op, const Json *json)
 
 /* ---- all of it ---- */
 
-static bool place_outputs(Reader *reader, const FactorOp *op, int place)
+static bool place_outputs(GraphReader *reader, const FactorOp *op, int place)
 {
     for (int i = 0; i < op->n_outputs; i++) {
         FactorValue *value = &reader->graph->values.at[op->output[i]];
         if (value->maker >= 0)
-            return error_kind(reader->err, ERROR_DUPLICATE, "value '%s' is made twice",
+            return error_kind(reader->err, ERROR_DUPLICATE, "value '%s' has two producers",
                               value->name);
         value->maker = place;
     }
     for (int i = 0; i < op->n_inputs; i++)
         if (reader->graph->values.at[op->input[i]].maker == place)
-            return error_kind(reader->err, ERROR_INVALID, "%s reads '%s', which it makes", op->op,
+            return error_kind(reader->err, ERROR_INVALID, "%s reads '%s', its own result", op->op,
                               reader->graph->values.at[op->input[i]].name);
     return true;
 }
 
-static bool read_op(Reader *reader, const Json *ops, const Json *json)
+static bool read_op(GraphReader *reader, const Json *ops, const Json *json)
 {
     FactorGraph *graph = reader->graph;
     const Json *attrs = json_get(json, "attrs"), *region = json_get(json, "region_of");
@@ -411,7 +412,7 @@ static bool read_op(Reader *reader, const Json *ops, const Json *json)
     return true;
 }
 
-static bool read_outputs(Reader *reader, const Json *outputs)
+static bool read_outputs(GraphReader *reader, const Json *outputs)
 {
     FactorGraph *graph = reader->graph;
     graph->n_outputs = json_size(outputs);
@@ -432,11 +433,11 @@ FactorGraph *factor_graph_read(Arena *arena, const Json *request, Error *err)
     const Json *json = json_get(request, "graph"), *values = json_get(json, "values");
     const Json *ops = json_get(json, "ops");
     FactorGraph *graph = arena_make(arena, FactorGraph);
-    Reader reader = {.arena = arena, .graph = graph, .names = names_new(arena), .err = err};
+    GraphReader reader = {.arena = arena, .graph = graph, .names = names_new(arena), .err = err};
     reader.n_named = 64;
     reader.value_of = arena_array(arena, int32_t, reader.n_named);
     if (!json_is_object(values) || !json_is_array(ops)) {
-        error_set(err, "a graph has \"values\" and \"ops\"");
+        error_set(err, "a graph needs \"values\" and \"ops\"");
         return NULL;
     }
     graph->conservative = json_bool(json_get(request, "conservative"), false) &&

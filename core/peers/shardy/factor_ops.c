@@ -2,9 +2,9 @@
 
 #include "core/peers/shardy/factor_build.h"
 
-/* ---- dims that stand at the same place ---- */
+/* ---- dims at the same position in all tensors ---- */
 
-/* A factor of every tensor that has a dim `dim`, with the size it has in tensor `of`. */
+/* Adds a factor to dim `dim` of every tensor that has it, with the size it has in tensor `of`. */
 static void add_everywhere(FactorBuild *build, int dim, int of, FactorType type, bool blocked)
 {
     factor_start(build);
@@ -14,21 +14,22 @@ static void add_everywhere(FactorBuild *build, int dim, int of, FactorType type,
     factor_add(build, factor_size(build, of, dim), type, blocked);
 }
 
-/* All tensors that are no scalars have the same number of dims. */
+/* Checks that all tensors except scalars have the same number of dims. */
 static bool check_ranks(FactorBuild *build, int of)
 {
     int64_t want = factor_shape(build, of)->n_dims;
     for (int t = 0; t < build->n; t++) {
         int64_t n = factor_shape(build, t)->n_dims;
         if (n != 0 && n != want)
-            return error_kind(build->err, ERROR_RANK, "%s: its %s has %d dim%s, and its %s has %d",
+            return error_kind(build->err, ERROR_RANK, "%s: %s has %d dim%s but %s has %d",
                               build->call->op, factor_tensor_name(build, t), (int)n,
                               n == 1 ? "" : "s", factor_tensor_name(build, of), (int)want);
     }
     return true;
 }
 
-/* Dim by dim, the type as the function says of each dim; sizes are those of tensor `of`. */
+/* Adds one factor a dim with the type that the function returns for it; sizes are those of tensor
+ * `of`. */
 static bool by_dim(FactorBuild *build, int of, FactorType (*type)(FactorBuild *, int dim),
                    bool blocked)
 {
@@ -101,7 +102,7 @@ static bool cholesky(FactorBuild *build)
     return factor_needs(build, 1, 1) && by_dim(build, 0, of_last_two, false);
 }
 
-/* Its last dims; where it halves the last one, that takes no part in propagation. */
+/* Its last dims need replication; a last dim that it halves takes no part in propagation. */
 static bool fft(FactorBuild *build)
 {
     int n = factor_ints(build, "fft_length").n;
@@ -114,7 +115,8 @@ static bool fft(FactorBuild *build)
     return true;
 }
 
-/* A sort of one row that is all there is would be gathered in any case: it is left alone. */
+/* Where the sorted dim is the only one larger than 1 it would be gathered in any case, so its
+ * factor is blocked. */
 static bool sort(FactorBuild *build)
 {
     FactorInts dims = factor_ints(build, "dimension");
@@ -132,7 +134,7 @@ static bool sort(FactorBuild *build)
 
 /* ---- dims that differ: each side has its own factor ---- */
 
-/* The factors of dim `dim` of the operands, then of the results, both to be gathered. */
+/* Adds a factor for dim `dim` of the operands and one for the results; both need replication. */
 static void add_both_sides(FactorBuild *build, int dim, bool operands, bool results)
 {
     for (int side = 0; side < 2; side++) {
@@ -176,12 +178,12 @@ static bool all_to_all(FactorBuild *build)
     FactorInts split = factor_ints(build, "split_dimension");
     FactorInts concat = factor_ints(build, "concat_dimension");
     if (split.n != 1 || concat.n != 1)
-        return factor_refuse(build, ERROR_INVALID, "it splits one dim and concatenates one");
+        return factor_refuse(build, ERROR_INVALID, "it must split one dim and concatenate one");
     int64_t both[2] = {split.at[0], concat.at[0]};
     return collective_along(build, (FactorInts){2, both});
 }
 
-/* A dim of size 1 that is expanded has a factor of its own. */
+/* A dim of size 1 that is expanded gets its own factor. */
 static bool broadcast_in_dim(FactorBuild *build)
 {
     FactorInts dims = factor_ints(build, "dims");
@@ -189,7 +191,7 @@ static bool broadcast_in_dim(FactorBuild *build)
     if (!factor_needs(build, 1, 1) || !factor_check_dims(build, dims, result))
         return false;
     if (dims.n != factor_shape(build, 0)->n_dims)
-        return factor_refuse(build, ERROR_RANK, "'dims' has one entry per dim of the operand");
+        return factor_refuse(build, ERROR_RANK, "'dims' needs one entry per dim of the operand");
     for (int d = 0; d < factor_shape(build, result)->n_dims; d++) {
         int64_t size = factor_size(build, result, d);
         int from = factor_find(dims, d);
@@ -214,7 +216,7 @@ static bool transpose(FactorBuild *build)
     if (!factor_needs(build, 1, 1) || !factor_check_dims(build, dims, 0))
         return false;
     if (dims.n != factor_shape(build, result)->n_dims || dims.n != factor_shape(build, 0)->n_dims)
-        return factor_refuse(build, ERROR_RANK, "'dims' has one entry per dim");
+        return factor_refuse(build, ERROR_RANK, "'dims' needs one entry per dim");
     for (int d = 0; d < dims.n; d++) {
         factor_start(build);
         factor_at(build, 0, (int)dims.at[d]);
@@ -224,7 +226,7 @@ static bool transpose(FactorBuild *build)
     return true;
 }
 
-/* The dim that only the narrower type has is gathered. */
+/* The extra dim of the narrower type needs replication. */
 static bool bitcast_convert(FactorBuild *build)
 {
     if (!factor_needs(build, 1, 1))
@@ -238,7 +240,8 @@ static bool bitcast_convert(FactorBuild *build)
     return true;
 }
 
-/* Parts of one tensor, or slices alone, come from where they go to: neighbours exchange them. */
+/* True when all operands are slices, or all are slices of one tensor or the tensor itself:
+ * neighbours then exchange elements. */
 static bool comes_from_slices(const FactorBuild *build)
 {
     const FactorSource *source = build->call->source;
@@ -261,7 +264,7 @@ static bool concatenate(FactorBuild *build)
         !factor_check_dims(build, dims, result))
         return false;
     if (dims.n != 1)
-        return factor_refuse(build, ERROR_INVALID, "it concatenates one dim");
+        return factor_refuse(build, ERROR_INVALID, "it must concatenate one dim");
     FactorType type = comes_from_slices(build) ? FACTOR_PERMUTATION : FACTOR_NEED_REPLICATION;
     for (int d = 0; d < factor_shape(build, result)->n_dims; d++)
         if (d != dims.at[0] || !build->call->conservative)
@@ -269,8 +272,8 @@ static bool concatenate(FactorBuild *build)
     return true;
 }
 
-/* What is updated keeps its cut; the update is gathered where it is a part, unless constants say
- * which part. */
+/* The updated tensor keeps its factors. A dim where the update is smaller needs replication in the
+ * update unless the offsets are constants. */
 static bool dynamic_update_slice(FactorBuild *build)
 {
     const FactorCall *call = build->call;
@@ -297,7 +300,7 @@ static bool dynamic_update_slice(FactorBuild *build)
 
 /* ---- windows without weights ---- */
 
-/* The window moves: it is wider than 1, jumps, or there is padding. */
+/* True when the window is wider than 1, strided or padded along a dim. */
 static bool window_moves(const FactorBuild *build, int d)
 {
     FactorInts window = factor_ints(build, "window_dimensions");
@@ -321,7 +324,7 @@ static bool reduce_window(FactorBuild *build)
     return true;
 }
 
-/* Operand, source, initial value; the source's windows are gathered. */
+/* Operand, source, initial value; window dims of the source need replication. */
 static bool select_and_scatter(FactorBuild *build)
 {
     bool blocked = build->call->conservative;
@@ -360,17 +363,18 @@ static bool batch_norm(FactorBuild *build)
     return true;
 }
 
-/* a x = b (left) or x a = b: b's two last dims, and the dim of a that x's new dim comes from. */
+/* Solves a x = b (left) or x a = b: the last two dims of b, and the dim of a that x's new dim comes
+ * from, need replication. */
 static bool triangular_solve(FactorBuild *build)
 {
     if (!factor_needs(build, 2, 1) || factor_shape(build, 0)->n_dims < 2 || !check_ranks(build, 0))
-        return factor_refuse(build, ERROR_RANK, "its operands have two dims at least");
+        return factor_refuse(build, ERROR_RANK, "its operands need at least two dims");
     const Attr *transpose_a = op_attr(build->call->graph, build->call->graph_op, "transpose_a");
     bool turned = transpose_a && transpose_a->type == ATTR_STRING &&
                   !str_eq(transpose_a->s, STR("NO_TRANSPOSE"));
     bool left = op_attr_int(build->call->graph, build->call->graph_op, "left_side", 1) != 0;
     int n = (int)factor_shape(build, 0)->n_dims, row = n - 2, column = n - 1;
-    /* of a: the dim that meets b, and the other one, which x has */
+    /* of a: the dim that is contracted with b, and the other one, which x has */
     int meets = left ? (turned ? column : row) : (turned ? row : column);
     int other = meets == row ? column : row;
     for (int d = 0; d < n - 2; d++)
@@ -394,7 +398,7 @@ static bool triangular_solve(FactorBuild *build)
 static bool eigh(FactorBuild *build)
 {
     if (!factor_needs(build, 1, 1) || factor_shape(build, 0)->n_dims < 2)
-        return factor_refuse(build, ERROR_RANK, "its operand has two dims at least");
+        return factor_refuse(build, ERROR_RANK, "its operand needs at least two dims");
     int n = (int)factor_shape(build, 0)->n_dims;
     for (int d = 0; d < n; d++) {
         factor_start(build);
@@ -407,12 +411,12 @@ static bool eigh(FactorBuild *build)
     return true;
 }
 
-/* A matrix, on both sides of the arrow, and its reflectors' factors: [.., m, n], [.., k]. */
+/* A matrix as operand and result, [.., m, n], and the scalar factors of its reflectors, [.., k]. */
 static bool reflectors(FactorBuild *build)
 {
     int n_tensors = build->n;
     if (n_tensors != 3 || factor_shape(build, 0)->n_dims < 2)
-        return factor_refuse(build, ERROR_RANK, "it has a matrix, factors and a result");
+        return factor_refuse(build, ERROR_RANK, "it needs a matrix, factors and a result");
     int n = (int)factor_shape(build, 0)->n_dims;
     int result = build->call->n_operands == 1 ? 1 : 2, factors = 3 - result;
     if (factor_shape(build, result)->n_dims != n || factor_shape(build, factors)->n_dims != n - 1)
@@ -432,7 +436,7 @@ static bool reflectors(FactorBuild *build)
 
 /* ---- the rest ---- */
 
-/* The state is gathered, what is drawn is cut as one likes. */
+/* The state needs replication; the drawn numbers may be sharded. */
 static bool rng_bit_generator(FactorBuild *build)
 {
     if (!factor_needs(build, 1, 2))
@@ -448,7 +452,7 @@ static bool rng_bit_generator(FactorBuild *build)
     return true;
 }
 
-/* Two halves made one; of the state of a random generator the first dim is gathered. */
+/* Combines two halves; the first dim of a random generator's state needs replication. */
 static bool combine_halves(FactorBuild *build)
 {
     if (!build->call->feeds_rng)
@@ -458,7 +462,7 @@ static bool combine_halves(FactorBuild *build)
     return true;
 }
 
-/* Along the dim that is picked from, the picks have a factor of their own. */
+/* Along the dim that is selected from, the results have their own factor. */
 static bool approximate_top(FactorBuild *build)
 {
     int result = factor_result(build, 0);
@@ -484,7 +488,7 @@ static bool approximate_top(FactorBuild *build)
 /* ---- the table ---- */
 
 typedef struct {
-    const char *names; /* with blanks between */
+    const char *names; /* separated by spaces */
     FactorFn *build;
 } FactorRow;
 
@@ -546,7 +550,7 @@ static FactorFn *find(const FactorRow *rows, Str name)
 
 /* ---- all of it ---- */
 
-/* The name without what stands before it. */
+/* The name without the dialect's prefix. */
 static Str short_name(const char *op)
 {
     static const char *const prefixes[] = {"stablehlo.", "stablehlo::"};
@@ -568,7 +572,7 @@ static FactorFn *find_function(const FactorCall *call, Error *err)
             found = find(callees, name = callee->s);
     }
     if (!found)
-        error_kind(err, ERROR_UNSUPPORTED, "there is no sharding rule of '%.*s'", STR_ARG(name));
+        error_kind(err, ERROR_UNSUPPORTED, "'%.*s' has no sharding rule", STR_ARG(name));
     return found;
 }
 
@@ -591,9 +595,8 @@ static bool check_shapes(const FactorCall *call, Error *err)
     for (int t = 0; t < n; t++) {
         for (int64_t d = 0; d < call->shape[t].n_dims; d++)
             if (call->shape[t].dim[d] < 0)
-                return error_kind(err, ERROR_INVALID,
-                                  "%s: the size of dim %d of tensor %d is not known", call->op,
-                                  (int)d, t);
+                return error_kind(err, ERROR_INVALID, "%s: dim %d of tensor %d has an unknown size",
+                                  call->op, (int)d, t);
         if (!shape_check(&call->shape[t], err))
             return false;
     }

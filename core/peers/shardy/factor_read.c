@@ -10,10 +10,10 @@ typedef struct {
     Scan *scan;
     Vec(Factor) factors;
     Vec(FactorTensor) tensors;
-    int highest; /* factor named by a dim; -1: none */
-} Reader;
+    int highest; /* highest factor that a dim names, or -1 */
+} RuleReader;
 
-static bool refuse(Reader *r, ErrorKind kind, const char *what)
+static bool refuse(RuleReader *r, ErrorKind kind, const char *what)
 {
     Scan *scan = r->scan;
     error_kind(scan->err, kind, "%s", what);
@@ -26,8 +26,8 @@ static bool expect_text(Scan *scan, Str text)
     return scan_accept_text(scan, text) || scan_fail(scan, "expected '%.*s'", STR_ARG(text));
 }
 
-/* A factor's name, without blanks before it: -1 when there is none. */
-static int read_name(Reader *r)
+/* Reads a factor's name at the current position without skipping spaces; -1 if there is none. */
+static int read_name(RuleReader *r)
 {
     Scan *scan = r->scan;
     const char *text = scan->source->text.s;
@@ -46,7 +46,7 @@ static int read_name(Reader *r)
     return letter + number;
 }
 
-static bool read_dim(Reader *r, FactorTensor *tensor)
+static bool read_dim(RuleReader *r, FactorTensor *tensor)
 {
     int list[PRODUCT_MAX], n = 0;
     (void)scan_peek(r->scan);
@@ -64,7 +64,7 @@ static bool read_dim(Reader *r, FactorTensor *tensor)
     return true;
 }
 
-static bool read_tensor(Reader *r)
+static bool read_tensor(RuleReader *r)
 {
     FactorTensor tensor = {0};
     if (!scan_char(r->scan, '['))
@@ -78,7 +78,7 @@ static bool read_tensor(Reader *r)
     return true;
 }
 
-static bool read_tensors(Reader *r, int *n)
+static bool read_tensors(RuleReader *r, int *n)
 {
     int before = r->tensors.n;
     if (!scan_char(r->scan, '('))
@@ -91,7 +91,7 @@ static bool read_tensors(Reader *r, int *n)
 }
 
 /* {i=2, j=4}: all factors, in order. */
-static bool read_sizes(Reader *r)
+static bool read_sizes(RuleReader *r)
 {
     if (!scan_accept(r->scan, '{'))
         return true;
@@ -103,19 +103,19 @@ static bool read_sizes(Reader *r)
         if (!scan_char(r->scan, '=') || !scan_int(r->scan, &factor.size))
             return false;
         if (factor.size < 0)
-            return refuse(r, ERROR_SYNTAX, "a factor's size is 0 or more");
+            return refuse(r, ERROR_SYNTAX, "a factor's size must be 0 or more");
         vec_push(r->arena, &r->factors, factor);
     } while (scan_accept(r->scan, ','));
     return scan_char(r->scan, '}');
 }
 
-static bool put_in_set(Reader *r, int factor, FactorType type, bool blocked)
+static bool put_in_set(RuleReader *r, int factor, FactorType type, bool blocked)
 {
     if (factor < 0 || factor >= r->factors.n)
         return refuse(r, ERROR_SYNTAX, "expected a factor");
     Factor *at = &r->factors.at[factor];
     if (blocked ? at->blocked : at->type != FACTOR_PASS_THROUGH)
-        return refuse(r, ERROR_INVALID, "the factor is in a set already");
+        return refuse(r, ERROR_INVALID, "the factor is already in a set");
     if (blocked)
         at->blocked = true;
     else
@@ -123,8 +123,8 @@ static bool put_in_set(Reader *r, int factor, FactorType type, bool blocked)
     return true;
 }
 
-/* " reduction={k}": sets in their order, each once, their factors in order. */
-static bool read_set(Reader *r, FactorType type, bool blocked)
+/* Reads " reduction={k}"; sets are in fixed order, each at most once, their factors ascending. */
+static bool read_set(RuleReader *r, FactorType type, bool blocked)
 {
     int last = -1;
     if (!scan_accept_text(r->scan,
@@ -136,7 +136,7 @@ static bool read_set(Reader *r, FactorType type, bool blocked)
         (void)scan_peek(r->scan);
         int factor = read_name(r);
         if (factor >= 0 && factor < last)
-            return refuse(r, ERROR_INVALID, "the factors of a set are in order");
+            return refuse(r, ERROR_INVALID, "the factors of a set must be in order");
         last = factor;
         if (!put_in_set(r, factor, type, blocked))
             return false;
@@ -146,18 +146,18 @@ static bool read_set(Reader *r, FactorType type, bool blocked)
 
 /* ---- what must hold ---- */
 
-static bool check_tensor(Reader *r, const FactorTensor *tensor, bool result, bool *used)
+static bool check_tensor(RuleReader *r, const FactorTensor *tensor, bool result, bool *used)
 {
     bool here[FACTORS_READ_MAX + 32] = {false};
     for (int d = 0; d < tensor->n_dims; d++)
         for (int i = 0; i < tensor->dim[d].n; i++) {
             int factor = tensor->dim[d].at[i];
             if (factor >= r->factors.n)
-                return refuse(r, ERROR_INVALID, "a dim has a factor without size");
+                return refuse(r, ERROR_INVALID, "a dim has a factor without a size");
             if (here[factor])
                 return refuse(r, ERROR_INVALID, "a factor is twice in a tensor");
             if (tensor->dim[d].n > 1 && r->factors.at[factor].size == 1)
-                return refuse(r, ERROR_INVALID, "a factor of size 1 stands in a product");
+                return refuse(r, ERROR_INVALID, "a factor of size 1 is in a product");
             if (result && r->factors.at[factor].type == FACTOR_REDUCTION)
                 return refuse(r, ERROR_INVALID, "a reduced factor is in a result");
             here[factor] = used[factor] = true;
@@ -165,7 +165,7 @@ static bool check_tensor(Reader *r, const FactorTensor *tensor, bool result, boo
     return true;
 }
 
-static bool check(Reader *r, const FactorRule *rule)
+static bool check(RuleReader *r, const FactorRule *rule)
 {
     bool used[FACTORS_READ_MAX + 32] = {false};
     for (int t = 0; t < rule->n_operands + rule->n_results; t++)
@@ -177,7 +177,7 @@ static bool check(Reader *r, const FactorRule *rule)
     return true;
 }
 
-static bool read_rule(Reader *r, FactorRule *rule)
+static bool read_rule(RuleReader *r, FactorRule *rule)
 {
     Scan *scan = r->scan;
     if (!read_tensors(r, &rule->n_operands) || !expect_text(scan, STR("->")) ||
@@ -202,7 +202,7 @@ static bool read_rule(Reader *r, FactorRule *rule)
 FactorRule *factor_rule_read(Arena *arena, const Source *source, Error *err)
 {
     Scan scan = scan_begin(source, err);
-    Reader reader = {.arena = arena, .scan = &scan, .highest = -1};
+    RuleReader reader = {.arena = arena, .scan = &scan, .highest = -1};
     FactorRule *rule = arena_make(arena, FactorRule);
     *rule = (FactorRule){0};
     return read_rule(&reader, rule) ? rule : NULL;

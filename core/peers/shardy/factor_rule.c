@@ -77,8 +77,8 @@ typedef struct {
     Arena *arena;
     const OpSpace *space;
     Vec(Factor) factors;
-    int factor_of[X_MAX]; /* per index dim; -1: none yet */
-    int single[DIMS_MAX]; /* the factor of a size-1 dim at that place of output 0; -1: none */
+    int factor_of[X_MAX]; /* per index dim; -1 if not added yet */
+    int single[DIMS_MAX]; /* the factor of the size-1 dims at that position, or -1 */
     FactorTensor *tensor;
 } Maker;
 
@@ -97,7 +97,7 @@ static int factor_of_index(Maker *maker, int j)
     return maker->factor_of[j];
 }
 
-/* The factor of a dim that nothing moves along. */
+/* The factor of a dim without an index dim. */
 static int own_factor(Maker *maker, const Operand *operand, int d)
 {
     const OpSpace *space = maker->space;
@@ -133,7 +133,7 @@ static void make_tensor(Maker *maker, int i)
     }
 }
 
-/* The index dims of an operand in order, each once. */
+/* The index dims of an operand in order. */
 static int operand_order(const OpSpace *space, const Operand *operand, int *order)
 {
     int n = 0;
@@ -153,7 +153,7 @@ static bool is_within(const int *part, int n_part, const int *whole, int n_whole
     return at == n_part;
 }
 
-/* The one operand that has index dims, when those of the first result stand in it in order; -1. */
+/* The only operand with index dims, if it contains those of the first result in order, or -1. */
 static int leading_operand(const OpSpace *space)
 {
     int order[X_MAX], result[X_MAX], n = 0, leading = -1;

@@ -1,11 +1,11 @@
-/* factor_rule.h - an op as Shardy says it: every tensor dim is a product of factors.
+/* factor_rule.h - Shardy's sharding rule of an op: every tensor dim is a product of factors.
  *
  *     ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}
  *
- * A factor is what may be cut; dims of several tensors that have it are cut together. Factors of a
- * dim stand major first, `[ij]`; each dim has one at least. The type of a factor says what follows
- * when it is cut: nothing (pass through); its results are addends (reduction); it must not be, so
- * its operands are gathered first (need replication); an exchange with neighbours (permutation).
+ * A factor can be sharded; all dims that contain it are sharded together. The factors of a dim are
+ * listed major first, `[ij]`; each dim has at least one. The type of a factor tells what sharding
+ * it causes: nothing (pass through), partial results (reduction), a gather of the operands first
+ * because it must not be sharded (need replication), or an exchange with neighbours (permutation).
  * A blocked factor takes no part in propagation. Names are i to z, then z_1, z_2, .., by number.
  * Source: Shardy's OpShardingRule.
  */
@@ -26,7 +26,7 @@ typedef struct {
     const int *at;
 } FactorDim;
 
-enum { FACTOR_DIMS_MAX = 64 }; /* a rule may be written for more dims than a tensor here has */
+enum { FACTOR_DIMS_MAX = 64 }; /* a written rule may have more dims than DIMS_MAX */
 
 typedef struct {
     int n_dims;
@@ -37,22 +37,22 @@ typedef struct {
     int n_factors, n_operands, n_results;
     Factor *factor;
     FactorTensor *tensor; /* operands, then results */
-    bool custom;          /* written by a user: never made anew */
+    bool custom;          /* written by a user: never replaced */
 } FactorRule;
 
 void factor_name(int factor, Buf *out); /* "k", "z_1" */
 void factor_rule_format(const FactorRule *rule, Buf *out);
 
-/* Reads what factor_rule_format() writes, blanks between the parts as one likes. NULL with the
- * place in *err: ERROR_SYNTAX; ERROR_INVALID, a factor that is unknown, unused, twice in a tensor
- * or in two sets, one of size 1 in a product, a reduced one in a result. */
+/* Reads the text that factor_rule_format() writes; spaces between the parts are free. Returns NULL
+ * with the place in *err: ERROR_SYNTAX, or ERROR_INVALID for a factor that is unknown, unused,
+ * twice in a tensor or in two sets, of size 1 in a product, or reduced and in a result. */
 FactorRule *factor_rule_read(Arena *arena, const Source *source, Error *err);
 
-/* The factors of an op space: those of the results in order, then those of the operands; of one
- * operand that has all of the results in their order, in its order. A dim that no index dim moves
- * along has a factor of its own, which must be replicated; size-1 dims at one place are one factor.
- * What is read in windows, or shifted, has the index dim that moves the window and those that are
- * summed within. */
+/* The rule of an op space. Factors are numbered by the results in order, then by the operands; if
+ * the only operand with index dims has those of the first result in order, by that operand first. A
+ * dim without an index dim gets its own factor, which needs replication; size-1 dims at one
+ * position share a factor. A dim that is read in windows or shifted has the index dim that moves
+ * the window and those that are summed inside it. */
 FactorRule *factor_rule_of(Arena *arena, const OpSpace *space);
 
 #endif

@@ -1,6 +1,6 @@
 #include "core/peers/shardy/factor_sharding.h"
 
-/* What of a dim's axes is not handed out yet: `first` is the next, perhaps in part. */
+/* The axes of a dim that are not distributed yet: `first` is the next one or the rest of it. */
 typedef struct {
     const AxisList *axes;
     int at;
@@ -27,15 +27,15 @@ static void next(Rest *rest)
         rest->first = rest->axes->at[rest->at];
 }
 
-static void take_all(Rest *rest, const Mesh *mesh, AxisList *out)
+static void move_all(Rest *rest, const Mesh *mesh, AxisList *out)
 {
     for (; is_left(rest); next(rest))
         axis_list_push(out, mesh, rest->first);
 }
 
-/* Hands axes to a factor of this size while they divide it; an axis that is larger is split. What
- * is then left of the size. */
-static int64_t take_divisors(Rest *rest, int64_t size, AxisList *out)
+/* Gives axes to a factor of this size while they divide it, splitting an axis that is larger.
+ * Returns what is left of the size. */
+static int64_t move_divisors(Rest *rest, int64_t size, AxisList *out)
 {
     while (is_left(rest)) {
         int common = (int)common_divisor(size, rest->first.size);
@@ -64,12 +64,12 @@ static void project_dim(const FactorProjection *projection, const FactorDim *dim
         one->minor = i == dim->n - 1;
         one->closed = !sharding->open;
         if (one->minor) {
-            take_all(&rest, projection->mesh, &one->axes);
+            move_all(&rest, projection->mesh, &one->axes);
             return;
         }
-        int64_t left = take_divisors(&rest, projection->rule->factor[dim->at[i]].size, &one->axes);
+        int64_t left = move_divisors(&rest, projection->rule->factor[dim->at[i]].size, &one->axes);
         if (left > 1 && is_left(&rest)) {
-            take_all(&rest, projection->mesh, &one->overflow);
+            move_all(&rest, projection->mesh, &one->overflow);
             FactorAxes *after = &factor[dim->at[i + 1]];
             after->here = after->closed = true;
             after->minor = i + 1 == dim->n - 1;
@@ -95,7 +95,7 @@ FactorProjection *factor_project(Arena *arena, const FactorRule *rule, const Mes
     return projection;
 }
 
-/* The first axis may go on where the dim's last one ended. */
+/* Appends `axes`; the first is merged with the dim's last axis if it continues it. */
 static void append(AxisList *dim, const Mesh *mesh, const AxisList *axes)
 {
     for (int i = 0; i < axes->n; i++)

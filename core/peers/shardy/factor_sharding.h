@@ -1,9 +1,9 @@
-/* factor_sharding.h - one op's shardings, seen factor by factor.
+/* factor_sharding.h - the shardings of an op's tensors, projected onto its factors.
  *
- * A rule (core/peers/shardy/factor_rule.h) says which factors each dim is the product of, major
- * first. A dim's axes are handed out to its factors, major first, each until its size is used; the
- * minor-most takes the rest. What a factor that is not minor-most can not hold overflows: it is
- * kept, blocks what comes after, and comes back when the dim is put together again. Source:
+ * A rule (core/peers/shardy/factor_rule.h) says which factors each dim is a product of, major
+ * first. A dim's axes are distributed over its factors, major first, each up to its size; the
+ * minor-most factor gets the rest. Axes that a factor which is not minor-most cannot hold overflow:
+ * they are kept, block the factors after it, and return when the dim is assembled again. Source:
  * Shardy's ShardingProjection.
  */
 #ifndef CORE_PEERS_SHARDY_FACTOR_SHARDING_H
@@ -14,7 +14,7 @@
 
 typedef struct {
     bool here;   /* the tensor has this factor */
-    bool closed; /* it may not take more axes */
+    bool closed; /* it may not get more axes */
     bool minor;  /* it is the minor-most of its dim */
     AxisList axes, overflow;
 } FactorAxes;
@@ -30,12 +30,13 @@ typedef struct {
     TensorFactors *tensor; /* operands, then results */
 } FactorProjection;
 
-/* shardings: operands, then results, each of as many dims as the rule says. Lives in the arena. */
+/* shardings: operands, then results, each with as many dims as in the rule. The result is in the
+ * arena. */
 FactorProjection *factor_project(Arena *arena, const FactorRule *rule, const Mesh *mesh,
                                  const TensorSharding *const *shardings);
 
-/* One tensor's dims put together again; open, replicated and unreduced are copied from `old`, a
- * priority is not. Stops in a dim after a factor that is not sharded in full. */
+/* Assembles the dims of one tensor again; open, replicated and unreduced are copied from `old`,
+ * priorities are not. In a dim, stops after a factor that is not fully sharded. */
 TensorSharding factor_unproject(const FactorProjection *projection, int tensor,
                                 const TensorSharding *old);
 

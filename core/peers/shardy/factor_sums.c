@@ -1,7 +1,7 @@
-/* factor_sums.c - rules of operators that sum along dims: products of matrices, and reductions. */
+/* factor_sums.c - sharding rules of dot, dot_general and reduce. */
 #include "core/peers/shardy/factor_build.h"
 
-/* A dim of both operands, and of the result where `to` is one. */
+/* Adds a factor of a dim of both operands, and of the result unless `to` is NO_DIM. */
 static void add_dot(FactorBuild *build, int lhs, int rhs, int to, FactorType type)
 {
     factor_start(build);
@@ -27,7 +27,8 @@ static bool add_dots(FactorBuild *build, const FactorInts batch[2], const Factor
 {
     int to = 0;
     if (build->call->n_operands != 2 || build->call->n_results != 1)
-        return factor_needs(build, 2, 1) && factor_refuse(build, ERROR_INVALID, "two operands");
+        return factor_needs(build, 2, 1) &&
+               factor_refuse(build, ERROR_INVALID, "it needs two operands");
     for (int side = 0; side < 2; side++)
         if (!factor_check_dims(build, batch[side], side) ||
             !factor_check_dims(build, summed[side], side))
@@ -66,7 +67,7 @@ bool factor_dot(FactorBuild *build)
 {
     static const int64_t first = 0;
     if (!factor_needs(build, 2, 1) || factor_shape(build, 0)->n_dims == 0)
-        return factor_refuse(build, ERROR_RANK, "its operands have a dim at least");
+        return factor_refuse(build, ERROR_RANK, "its operands need at least one dim");
     int64_t last = factor_shape(build, 0)->n_dims - 1;
     FactorInts none[2] = {{0, NULL}, {0, NULL}}, summed[2] = {{1, &last}, {1, &first}};
     return add_dots(build, none, summed);

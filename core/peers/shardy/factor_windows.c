@@ -1,13 +1,12 @@
-/* factor_windows.c - rules of operators that read or write parts of an operand: convolutions,
- * gathers, scatters; and reshapes, whose dims are parts of each other. */
+/* factor_windows.c - sharding rules of convolution, gather, scatter and reshape. */
 #include "core/peers/shardy/factor_build.h"
 
 #include <assert.h>
 
 /* ---- convolution ---- */
 
-/* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]": per tensor the dims of batch (or output features of
- * the kernel), of features (input features), and of each spatial dim. */
+/* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]": for each tensor the batch dim (kernel: output
+ * features), the feature dim (kernel: input features), and the spatial dims. */
 typedef struct {
     int batch, feature, n_spatial, spatial[DIMS_MAX];
 } ConvDims;
@@ -38,8 +37,8 @@ static bool read_conv_dims(FactorBuild *build, Str *text, const char *letters, i
            factor_refuse(build, ERROR_INVALID, "'dim_numbers' does not fit its tensors");
 }
 
-/* The windows' dim of the input is the number of windows times a rest, or the kernel's size times a
- * rest, whichever is larger first. */
+/* A spatial dim of the input is the number of windows times a rest, or the kernel's size times a
+ * rest; the larger of the two is major. */
 static void add_spatial(FactorBuild *build, int lhs, int kernel, int result)
 {
     int64_t size = factor_size(build, 0, lhs), windows = factor_size(build, 2, result);
@@ -80,7 +79,8 @@ bool factor_convolution(FactorBuild *build)
     ConvDims x, w, y;
     if (call->n_operands != 2 || call->n_results != 1 || !text || text->type != ATTR_STRING ||
         batches < 1 || groups < 1)
-        return factor_refuse(build, ERROR_INVALID, "two operands, a result and 'dim_numbers'");
+        return factor_refuse(build, ERROR_INVALID,
+                             "it needs two operands, a result and 'dim_numbers'");
     Str rest = text->s;
     if (!read_conv_dims(build, &rest, "bf", 0, &x) || !read_conv_dims(build, &rest, "oi", 1, &w) ||
         !read_conv_dims(build, &rest, "bf", 2, &y))
@@ -106,7 +106,7 @@ bool factor_convolution(FactorBuild *build)
 
 /* ---- gather ---- */
 
-/* The next dim from `from` on that is in neither list. */
+/* The first dim at or after `from` that is in neither list. */
 static int next_dim(int from, FactorInts a, FactorInts b)
 {
     while (factor_has(a, from) || factor_has(b, from))
@@ -114,8 +114,8 @@ static int next_dim(int from, FactorInts a, FactorInts b)
     return from;
 }
 
-/* A dim that is read in slices: whole; one element at a time, so that it is summed over in parts;
- * or some elements, which must be gathered. */
+/* Adds a dim of the operand. A whole slice passes through; one element at a time makes it a
+ * reduction; some elements need replication. */
 static void add_slice_dim(FactorBuild *build, int operand, int64_t slice, int result)
 {
     int64_t size = factor_size(build, 0, operand);
@@ -132,7 +132,7 @@ static void add_slice_dim(FactorBuild *build, int operand, int64_t slice, int re
                slice != size);
 }
 
-/* A dim of the indices that is one of the result; and of the operand, where the two go together. */
+/* Adds a dim of the indices and the result, and of the operand if they are batching dims. */
 static void add_index_dim(FactorBuild *build, int index, int result)
 {
     int paired = factor_find(factor_ints(build, "start_indices_batching_dims"), index);
@@ -145,7 +145,7 @@ static void add_index_dim(FactorBuild *build, int index, int result)
     factor_add(build, factor_size(build, 1, index), FACTOR_PASS_THROUGH, false);
 }
 
-/* The dim of the indices that holds coordinates, if they are listed along one. */
+/* The dim of the indices that holds coordinates, or NO_DIM. */
 static int64_t vector_dim(const FactorBuild *build)
 {
     int64_t dim = op_attr_int(build->call->graph, build->call->graph_op, "index_vector_dim", -1);
@@ -180,7 +180,7 @@ bool factor_gather(FactorBuild *build)
     FactorInts batch = factor_ints(build, "operand_batching_dims");
     FactorInts slices = factor_ints(build, "slice_sizes");
     if (build->call->n_operands != 2 || build->call->n_results != 1)
-        return factor_refuse(build, ERROR_INVALID, "two operands and a result");
+        return factor_refuse(build, ERROR_INVALID, "it needs two operands and a result");
     if (!check_gather(build, offset, collapsed, batch))
         return false;
     int64_t vector = vector_dim(build);
@@ -211,7 +211,7 @@ typedef struct {
     int64_t vector;
 } Scatter;
 
-/* The next factor stands at dims of all operands and results, of the indices, of all updates. */
+/* Starts a factor at these dims of all operands and results, of the indices and of all updates. */
 static void start_scatter(FactorBuild *build, const Scatter *s, int operand, int index, int update)
 {
     factor_start(build);
@@ -262,7 +262,8 @@ bool factor_scatter(FactorBuild *build)
 {
     Scatter s = {.n = build->call->n_results};
     if (s.n < 1 || build->call->n_operands != 2 * s.n + 1)
-        return factor_refuse(build, ERROR_INVALID, "operands, indices, updates and results");
+        return factor_refuse(build, ERROR_INVALID,
+                             "it needs operands, indices, updates and results");
     s.window = factor_ints(build, "update_window_dims");
     s.inserted = factor_ints(build, "inserted_window_dims");
     s.batch = factor_ints(build, "input_batching_dims");
@@ -296,90 +297,92 @@ bool factor_scatter(FactorBuild *build)
 
 /* ---- reshape ---- */
 
-/* One side of the walk: the dim being divided, what is left of it, and the product of the factors
- * taken so far. */
+/* Position in one side's dims: the dim being divided, what is left of it, and the product of the
+ * factors so far. */
 typedef struct {
     int tensor, dim;
     int64_t left, product;
-} Walk;
+} ReshapeSide;
 
-static bool walk_ended(const FactorBuild *build, const Walk *walk)
+static bool side_ended(const FactorBuild *build, const ReshapeSide *side)
 {
-    return walk->dim >= factor_shape(build, walk->tensor)->n_dims;
+    return side->dim >= factor_shape(build, side->tensor)->n_dims;
 }
 
-static void walk_take(FactorBuild *build, Walk *walk, int64_t size)
+static void side_advance(FactorBuild *build, ReshapeSide *side, int64_t size)
 {
-    assert(size > 0); /* there are elements, so no dim is of size 0 */
-    walk->left /= size;
-    walk->product *= size;
-    walk->dim += walk->left == 1;
-    if (walk->left == 1 && !walk_ended(build, walk))
-        walk->left = factor_size(build, walk->tensor, walk->dim);
+    assert(size > 0); /* shapes without elements were refused */
+    side->left /= size;
+    side->product *= size;
+    side->dim += side->left == 1;
+    if (side->left == 1 && !side_ended(build, side))
+        side->left = factor_size(build, side->tensor, side->dim);
 }
 
-/* Dims of size 1 have a factor of their own. */
-static void walk_ones(FactorBuild *build, Walk *walk)
+/* Dims of size 1 get their own factors. */
+static void add_ones(FactorBuild *build, ReshapeSide *side)
 {
-    while (!walk_ended(build, walk) && factor_size(build, walk->tensor, walk->dim) == 1) {
-        factor_add_one(build, walk->tensor, walk->dim++, 1, FACTOR_PASS_THROUGH, false);
-        if (!walk_ended(build, walk))
-            walk->left = factor_size(build, walk->tensor, walk->dim);
+    while (!side_ended(build, side) && factor_size(build, side->tensor, side->dim) == 1) {
+        factor_add_one(build, side->tensor, side->dim++, 1, FACTOR_PASS_THROUGH, false);
+        if (!side_ended(build, side))
+            side->left = factor_size(build, side->tensor, side->dim);
     }
 }
 
-static void take_alone(FactorBuild *build, Walk *walk, int64_t size)
+static void add_one_side(FactorBuild *build, ReshapeSide *side, int64_t size)
 {
-    factor_add_one(build, walk->tensor, walk->dim, size, FACTOR_PASS_THROUGH, false);
-    walk_take(build, walk, size);
+    factor_add_one(build, side->tensor, side->dim, size, FACTOR_PASS_THROUGH, false);
+    side_advance(build, side, size);
 }
 
-/* The side whose product is less takes what it lacks, where its dim has that; else it leaves what
- * its dim has in common with the other's, and takes all when that leaves nothing. */
-static void catch_up(FactorBuild *build, Walk *walk, const Walk *other)
+/* Advances the side with the smaller product: by the missing quotient if its dim is divisible by
+ * it; otherwise by what its dim does not share with the other's, or by all of it if they share
+ * everything. */
+static void catch_up(FactorBuild *build, ReshapeSide *side, const ReshapeSide *other)
 {
-    int64_t lacks = other->product / walk->product;
-    bool whole = other->product % walk->product == 0 && walk->left % lacks == 0;
-    int64_t part = whole ? lacks : walk->left / common_divisor(walk->left, other->left);
-    take_alone(build, walk, part > 1 ? part : walk->left);
+    int64_t lacks = other->product / side->product;
+    bool whole = other->product % side->product == 0 && side->left % lacks == 0;
+    int64_t part = whole ? lacks : side->left / common_divisor(side->left, other->left);
+    add_one_side(build, side, part > 1 ? part : side->left);
 }
 
-static void take_common(FactorBuild *build, Walk *from, Walk *to)
+static void add_common(FactorBuild *build, ReshapeSide *from, ReshapeSide *to)
 {
     int64_t size = common_divisor(from->left, to->left);
     if (size == 1) {
-        take_alone(build, from, from->left);
-        take_alone(build, to, to->left);
+        add_one_side(build, from, from->left);
+        add_one_side(build, to, to->left);
         return;
     }
     factor_start(build);
     factor_at(build, 0, from->dim);
     factor_at(build, 1, to->dim);
     factor_add(build, size, FACTOR_PASS_THROUGH, false);
-    walk_take(build, from, size);
-    walk_take(build, to, size);
+    side_advance(build, from, size);
+    side_advance(build, to, size);
 }
 
 bool factor_reshape(FactorBuild *build)
 {
     if (build->call->n_operands != 1 || build->call->n_results != 1)
-        return factor_refuse(build, ERROR_INVALID, "one operand and a result");
+        return factor_refuse(build, ERROR_INVALID, "it needs one operand and a result");
     int64_t n = shape_elements(factor_shape(build, 0));
     if (n != shape_elements(factor_shape(build, 1)))
-        return factor_refuse(build, ERROR_INVALID, "the numbers of elements differ");
+        return factor_refuse(build, ERROR_INVALID,
+                             "operand and result differ in number of elements");
     if (n == 0)
-        return factor_refuse(build, ERROR_UNSUPPORTED, "there is no rule without elements");
-    Walk from = {.tensor = 0, .product = 1}, to = {.tensor = 1, .product = 1};
+        return factor_refuse(build, ERROR_UNSUPPORTED, "shapes without elements have no rule");
+    ReshapeSide from = {.tensor = 0, .product = 1}, to = {.tensor = 1, .product = 1};
     from.left = factor_shape(build, 0)->n_dims > 0 ? factor_size(build, 0, 0) : 1;
     to.left = factor_shape(build, 1)->n_dims > 0 ? factor_size(build, 1, 0) : 1;
     for (;;) {
-        walk_ones(build, &from);
-        walk_ones(build, &to);
-        bool more = !walk_ended(build, &from) || !walk_ended(build, &to);
+        add_ones(build, &from);
+        add_ones(build, &to);
+        bool more = !side_ended(build, &from) || !side_ended(build, &to);
         if (!more)
             return true;
         if (from.product == to.product)
-            take_common(build, &from, &to);
+            add_common(build, &from, &to);
         else if (from.product < to.product)
             catch_up(build, &from, &to);
         else

@@ -2,7 +2,7 @@
 
 #include "core/base/intern.h"
 
-/* A visit is a function of this and of its states. */
+/* Key of the engine's memo: a visit depends only on this and its states. */
 typedef struct {
     const FactorRule *rule;
     const ManualBorder *border;
@@ -48,24 +48,13 @@ const TensorSharding *shardy_at(const ShardyFlow *flow, int32_t state)
 
 /* ---- meshes ---- */
 
-static bool meshes_equal(const Mesh *a, const Mesh *b)
+static bool same_mesh(const Mesh *a, const Mesh *b)
 {
-    if (a == b)
-        return true;
-    if (a->n_axes != b->n_axes)
-        return false;
-    for (int i = 0; i < a->n_axes; i++)
-        if (a->axes[i].size != b->axes[i].size ||
-            !str_eq(str_from(a->axes[i].name), str_from(b->axes[i].name)))
-            return false;
-    for (int64_t p = 0; p < a->n_devices; p++)
-        if (mesh_device(a, p) != mesh_device(b, p))
-            return false;
-    return true;
+    return a == b || (meshes_same_axes(a, b) && meshes_same_devices(a, b));
 }
 
-/* The mesh that all tensors of an op are on, those that are on one with axes; -1: there is none, or
- * not one. */
+/* The mesh of all tensors that have a sharding on a mesh with axes, or -1 if there is none or they
+ * differ. */
 static int common_mesh(const FactorMeshes *meshes, const TensorSharding *const *shardings, int n)
 {
     int mesh = MESH_NONE;
@@ -75,7 +64,7 @@ static int common_mesh(const FactorMeshes *meshes, const TensorSharding *const *
             continue;
         if (mesh == MESH_NONE || meshes->at[mesh]->n_axes == 0)
             mesh = own;
-        else if (meshes->at[own]->n_axes > 0 && !meshes_equal(meshes->at[own], meshes->at[mesh]))
+        else if (meshes->at[own]->n_axes > 0 && !same_mesh(meshes->at[own], meshes->at[mesh]))
             return MESH_NONE;
     }
     return mesh;
@@ -107,7 +96,7 @@ static void erase(AxisList *axes, const AxisList *manual, bool from_anywhere)
     *axes = kept;
 }
 
-/* Without the manual axes, which stand in front. */
+/* Removes the leading manual axes. */
 TensorSharding shardy_erase_manual(const ManualBorder *border, const TensorSharding *sharding)
 {
     TensorSharding inner = *sharding;
@@ -118,7 +107,7 @@ TensorSharding shardy_erase_manual(const ManualBorder *border, const TensorShard
     return inner;
 }
 
-/* With those that the border says. */
+/* Adds the manual axes of the border. */
 static TensorSharding add_manual(const ManualBorder *border, const TensorSharding *sharding)
 {
     TensorSharding outer = *sharding;
@@ -134,12 +123,12 @@ static TensorSharding add_manual(const ManualBorder *border, const TensorShardin
     return outer;
 }
 
-static TensorSharding seen_from_sources(const ManualBorder *border, const TensorSharding *edge)
+static TensorSharding edge_to_sources(const ManualBorder *border, const TensorSharding *edge)
 {
     return border->into ? add_manual(border, edge) : shardy_erase_manual(border, edge);
 }
 
-static TensorSharding seen_from_edge(const ManualBorder *border, const TensorSharding *sources)
+static TensorSharding sources_to_edge(const ManualBorder *border, const TensorSharding *sources)
 {
     return border->into ? shardy_erase_manual(border, sources) : add_manual(border, sources);
 }
@@ -198,7 +187,7 @@ FactorStep shardy_step_of(const ShardyProgram *program, const ShardyOp *op, int 
     return step;
 }
 
-/* state[0..n): of the tensors; changed in place. */
+/* Updates the states of the op's n tensors. */
 static bool visit(ShardyFlow *flow, const RuleKey *key, int pass, bool aggressive, int32_t *state,
                   int n)
 {
@@ -210,7 +199,7 @@ static bool visit(ShardyFlow *flow, const RuleKey *key, int pass, bool aggressiv
     for (int t = 0; t < n; t++) {
         shardings[t] = *shardy_at(flow, state[t]);
         if (key->border && t == n - 1)
-            shardings[t] = seen_from_sources(key->border, &shardings[t]);
+            shardings[t] = edge_to_sources(key->border, &shardings[t]);
         seen[t] = at[t] = &shardings[t];
     }
     int mesh = common_mesh(flow->program->meshes, seen, n);
@@ -224,14 +213,14 @@ static bool visit(ShardyFlow *flow, const RuleKey *key, int pass, bool aggressiv
         if (!changed[t])
             continue;
         if (key->border && t == n - 1)
-            shardings[t] = seen_from_edge(key->border, &shardings[t]);
+            shardings[t] = sources_to_edge(key->border, &shardings[t]);
         state[t] = shardy_put(flow, &shardings[t]);
     }
     arena_free(scratch);
     return any;
 }
 
-/* A pass of the engine: which of the five, and 8 more for aggressive. */
+/* A pass number of the engine: 0 to 4, plus 8 if aggressive. */
 enum { AGGRESSIVE = 8 };
 
 const char *const *shardy_pass_names(void)
@@ -271,10 +260,10 @@ typedef struct {
     ShardyProgram *program;
     Arena *arena;
     Engine *engine;
-    ShardySeen *seen;
+    ShardyObserver *seen;
     void *context;
-    int32_t *told; /* states as of the last event told */
-    int n_told;    /* events of the log told */
+    int32_t *reported; /* states after the last event reported */
+    int n_reported;    /* number of log events reported */
     int pass;
     bool aggressive;
 } Run;
@@ -306,7 +295,7 @@ static const FlowGraph *engine_graph(Run *run)
     return graph;
 }
 
-static void tell(Run *run, int op, const int32_t *before, const int32_t *after, int n)
+static void report_change(Run *run, int op, const int32_t *before, const int32_t *after, int n)
 {
     Arena *scratch = arena_new();
     const TensorSharding **was = arena_array(scratch, const TensorSharding *, n);
@@ -319,13 +308,13 @@ static void tell(Run *run, int op, const int32_t *before, const int32_t *after, 
     arena_free(scratch);
 }
 
-/* Events of one visit, [first, end). */
-static void tell_visit(Run *run, const FlowLog *log, int first, int end)
+/* Reports the events [first, end) of one visit. */
+static void report_visit(Run *run, const FlowLog *log, int first, int end)
 {
     int at = log->events.at[first].op;
     if (at < 0) {
         for (int e = first; e < end; e++)
-            run->told[log->events.at[e].tensor] = log->events.at[e].after;
+            run->reported[log->events.at[e].tensor] = log->events.at[e].after;
         return;
     }
     const ShardyOp *op = &run->program->op[at];
@@ -333,29 +322,29 @@ static void tell_visit(Run *run, const FlowLog *log, int first, int end)
     Arena *scratch = arena_new();
     int32_t *states = arena_array(scratch, int32_t, 2 * n);
     for (int t = 0; t < n; t++)
-        states[t] = run->told[op->tensor[t]];
+        states[t] = run->reported[op->tensor[t]];
     for (int e = first; e < end; e++)
-        run->told[log->events.at[e].tensor] = log->events.at[e].after;
+        run->reported[log->events.at[e].tensor] = log->events.at[e].after;
     for (int t = 0; t < n; t++)
-        states[n + t] = run->told[op->tensor[t]];
+        states[n + t] = run->reported[op->tensor[t]];
     if (op->border)
         for (int t = n - 1; t < 2 * n; t += n) {
-            TensorSharding seen = seen_from_sources(op->border, shardy_at(run->flow, states[t]));
+            TensorSharding seen = edge_to_sources(op->border, shardy_at(run->flow, states[t]));
             states[t] = shardy_put(run->flow, &seen);
         }
-    tell(run, at, states, states + n, n);
+    report_change(run, at, states, states + n, n);
     arena_free(scratch);
 }
 
-static void tell_events(Run *run)
+static void report_events(Run *run)
 {
     const FlowLog *log = engine_log(run->engine);
-    while (run->seen && run->n_told < log->events.n) {
-        int first = run->n_told, end = first + 1;
+    while (run->seen && run->n_reported < log->events.n) {
+        int first = run->n_reported, end = first + 1;
         while (end < log->events.n && log->events.at[end].op == log->events.at[first].op)
             end++;
-        tell_visit(run, log, first, end);
-        run->n_told = end;
+        report_visit(run, log, first, end);
+        run->n_reported = end;
     }
 }
 
@@ -368,7 +357,7 @@ ShardyOp shardy_result_op(const ShardyResult *result)
                       .n_outputs = 1};
 }
 
-/* Between what is returned and the results of the function. */
+/* Propagates between the returned tensors and the results of the function. */
 static void pass_results(Run *run, bool aggressive)
 {
     for (int i = 0; i < run->program->n_results; i++) {
@@ -380,9 +369,9 @@ static void pass_results(Run *run, bool aggressive)
         int32_t after[2] = {before[0], before[1]};
         if (!result->rule || !visit(run->flow, &key, SHARDY_PASSES - 1, aggressive, after, 2))
             continue;
-        tell_events(run);
+        report_events(run);
         if (run->seen)
-            tell(run, -1 - i, before, after, 2);
+            report_change(run, -1 - i, before, after, 2);
         result->state = after[1];
         if (after[0] != before[0])
             engine_set(run->engine, -1, result->tensor, after[0]);
@@ -396,7 +385,7 @@ static void run_pass(Run *run, int pass, bool aggressive)
     pass_results(run, aggressive);
     engine_stack(run->engine, pass + (aggressive ? AGGRESSIVE : 0));
     pass_results(run, aggressive);
-    tell_events(run);
+    report_events(run);
 }
 
 static void run_passes(Run *run, ShardyMethod method)
@@ -413,8 +402,9 @@ static int priority_of(const DimSharding *dim)
     return dim->priority == PRIORITY_NONE ? 0 : dim->priority;
 }
 
-/* What is felt first: dims of later priorities are empty and closed, their axes replicated. */
-static TensorSharding first_felt(const TensorSharding *given)
+/* The sharding before the first priority: dims of later priorities are empty and closed, their axes
+ * replicated. */
+static TensorSharding hide_priorities(const TensorSharding *given)
 {
     TensorSharding felt = *given;
     for (int d = 0; d < felt.n_dims; d++) {
@@ -430,9 +420,9 @@ static TensorSharding first_felt(const TensorSharding *given)
     return felt;
 }
 
-/* With the dims of this priority as they were given. */
-static TensorSharding felt_from(const TensorSharding *now, const TensorSharding *given,
-                                int priority)
+/* Sets the dims of this priority to their initial sharding. */
+static TensorSharding reveal_priority(const TensorSharding *now, const TensorSharding *given,
+                                      int priority)
 {
     TensorSharding felt = *now;
     AxisList kept = {0}, freed = {0};
@@ -463,7 +453,7 @@ static bool has_priority(const TensorSharding *given, int priority)
     return false;
 }
 
-/* The first priority after this one that a dim has; INT_MAX: there is none. */
+/* The smallest priority of a dim greater than `after`, or INT_MAX. */
 static int next_in(const TensorSharding *given, int after, int next)
 {
     for (int d = 0; d < given->n_dims; d++) {
@@ -475,10 +465,10 @@ static int next_in(const TensorSharding *given, int after, int next)
 }
 
 typedef struct {
-    int32_t *tensor, *result; /* states as given */
-} Given;
+    int32_t *tensor, *result; /* initial states */
+} InitialStates;
 
-static int next_priority(Run *run, const Given *given, int after)
+static int next_priority(Run *run, const InitialStates *given, int after)
 {
     int next = INT32_MAX;
     for (int t = 0; t < run->program->n_tensors; t++)
@@ -488,34 +478,34 @@ static int next_priority(Run *run, const Given *given, int after)
     return next;
 }
 
-/* What is felt first of a state, worked out once. */
-static int32_t felt_first(Run *run, int32_t *known, int32_t state)
+/* hide_priorities() of a state, memoized. */
+static int32_t hidden_state(Run *run, int32_t *known, int32_t state)
 {
     if (known[state] == 0) {
-        TensorSharding felt = first_felt(shardy_at(run->flow, state));
+        TensorSharding felt = hide_priorities(shardy_at(run->flow, state));
         known[state] = shardy_put(run->flow, &felt) + 1;
     }
     return known[state] - 1;
 }
 
-static Given feel_first(Run *run)
+static InitialStates hide_all(Run *run)
 {
     ShardyProgram *program = run->program;
-    Given given = {arena_array(run->arena, int32_t, program->n_tensors),
-                   arena_array(run->arena, int32_t, program->n_results)};
+    InitialStates given = {arena_array(run->arena, int32_t, program->n_tensors),
+                           arena_array(run->arena, int32_t, program->n_results)};
     int32_t *known = arena_array(run->arena, int32_t, run->flow->unpacked.n); /* 1 + state */
     for (int t = 0; t < program->n_tensors; t++) {
         given.tensor[t] = program->state[t];
-        program->state[t] = felt_first(run, known, program->state[t]);
+        program->state[t] = hidden_state(run, known, program->state[t]);
     }
     for (int i = 0; i < program->n_results; i++) {
         given.result[i] = program->result[i].state;
-        program->result[i].state = felt_first(run, known, given.result[i]);
+        program->result[i].state = hidden_state(run, known, given.result[i]);
     }
     return given;
 }
 
-static void feel(Run *run, const Given *given, int priority)
+static void reveal_all(Run *run, const InitialStates *given, int priority)
 {
     ShardyFlow *flow = run->flow;
     for (int t = 0; t < run->program->n_tensors; t++) {
@@ -523,7 +513,7 @@ static void feel(Run *run, const Given *given, int priority)
         if (!has_priority(was, priority))
             continue;
         TensorSharding felt =
-            felt_from(shardy_at(flow, engine_tensor(run->engine, t)), was, priority);
+            reveal_priority(shardy_at(flow, engine_tensor(run->engine, t)), was, priority);
         engine_set_alone(run->engine, t, shardy_put(flow, &felt));
     }
     for (int i = 0; i < run->program->n_results; i++) {
@@ -531,25 +521,25 @@ static void feel(Run *run, const Given *given, int priority)
         int32_t *state = &run->program->result[i].state;
         if (!has_priority(was, priority))
             continue;
-        TensorSharding felt = felt_from(shardy_at(flow, *state), was, priority);
+        TensorSharding felt = reveal_priority(shardy_at(flow, *state), was, priority);
         *state = shardy_put(flow, &felt);
     }
 }
 
-void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, ShardySeen *seen,
+void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, ShardyObserver *seen,
                 void *context)
 {
     Arena *arena = arena_new();
     Run run = {.flow = flow, .program = program, .arena = arena, .seen = seen, .context = context};
     flow->program = program;
-    Given given = {0};
+    InitialStates given = {0};
     if (method.user_priorities)
-        given = feel_first(&run);
-    run.told = arena_array(arena, int32_t, program->n_tensors);
+        given = hide_all(&run);
+    run.reported = arena_array(arena, int32_t, program->n_tensors);
     Arena *log_arena = program->log_arena ? program->log_arena : arena;
     int32_t *start = arena_array(log_arena, int32_t, program->n_tensors);
     for (int t = 0; t < program->n_tensors; t++)
-        start[t] = run.told[t] = program->state[t];
+        start[t] = run.reported[t] = program->state[t];
     const FlowGraph *graph = engine_graph(&run);
     const int32_t *own = arena_array(arena, int32_t, intern_count(flow->rules));
     run.engine = engine_new(arena, graph, own, visit_op, flow);
@@ -563,7 +553,7 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
     run_passes(&run, method);
     int priority = method.user_priorities ? next_priority(&run, &given, 0) : INT32_MAX;
     for (; priority < INT32_MAX; priority = next_priority(&run, &given, priority)) {
-        feel(&run, &given, priority);
+        reveal_all(&run, &given, priority);
         run_passes(&run, method);
     }
     for (int t = 0; t < program->n_tensors; t++)

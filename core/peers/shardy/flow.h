@@ -1,15 +1,14 @@
-/* flow.h - Shardy's propagation of a whole program, to its fixed point.
+/* flow.h - runs Shardy's propagation of a whole program to its fixed point.
  *
- * The program is ops with rules that read and write tensors, in program order, and what is known of
- * each tensor: a TensorSharding, interned as a state. All that Shardy does before (constraints
- * handed to inputs, constants split, edges added) has been done to it by whoever made it.
+ * A program is a list of ops with sharding rules, in program order, and a TensorSharding for each
+ * tensor, interned as a state. Shardy's import passes (import.h) have already run on it.
  *
- * User priorities: dims of a later priority are empty and closed, and their axes replicated, until
- * it is their turn. At each, five passes by operator: elementwise ops and views whose operands have
- * one reader; the same with more; pass-through factors of all ops, of a broadcast backward only;
- * all factors, the same; everything. Each pass goes by a stack (engine.h) to its own fixed point,
- * with the results of the function handed to and from what is returned before and after. Source:
- * Shardy's Basic-, OpPriority- and UserPriorityPropagation.
+ * User priorities: until its turn, a dim of a later priority is empty and closed and its axes are
+ * replicated. Each priority runs five passes by operator: elementwise ops and views whose operands
+ * have one reader; the same with several readers; pass-through factors of all ops, of broadcasts
+ * backward only; all factors, of broadcasts backward only; everything. Each pass runs to its own
+ * fixed point (engine.h); before and after it, shardings move between the returned values and the
+ * results of the function. Source: Shardy's Basic-, OpPriority- and UserPriorityPropagation.
  */
 #ifndef CORE_PEERS_SHARDY_FLOW_H
 #define CORE_PEERS_SHARDY_FLOW_H
@@ -18,39 +17,39 @@
 #include "core/peers/shardy/factor_graph.h"
 #include "core/peers/shardy/step.h"
 
-/* ORDER SHARDY_CLASS: which pass by operator an op is in. */
+/* ORDER SHARDY_CLASS: decides in which passes an op takes part. */
 typedef enum {
     SHARDY_PLAIN,
     SHARDY_VIEW,      /* elementwise, reshape, transpose, a move between memories */
-    SHARDY_EDGE,      /* a view too, which takes sub-axes also in conservative propagation */
-    SHARDY_CHOSEN,    /* slices at places that are computed: a view, forward only */
+    SHARDY_EDGE,      /* a view that allows sub-axes also in conservative propagation */
+    SHARDY_CHOSEN,    /* dynamic slices: views, forward only */
     SHARDY_BROADCAST, /* forward in the last pass only */
-    SHARDY_BARRIER    /* in all passes, in its own direction; sub-axes as edges do */
+    SHARDY_BARRIER    /* in all passes, in its own direction; allows sub-axes like edges */
 } ShardyClass;
 
-/* The border of a manual computation: what stands behind an edge has axes of its own (`manual`) in
- * front, as `border` says, which the other side does not see. */
+/* The border of a manual computation. Inside, each dim's axes begin with manual axes (`manual`,
+ * placed as in `border`) that are not visible outside. */
 typedef struct {
     TensorSharding border;
     AxisList manual;
-    bool into; /* the edge is what the region is called with; else what it returns */
+    bool into; /* the edge is an argument of the region; else a value it returns */
 } ManualBorder;
 
-/* What the inside sees of a sharding outside. */
+/* The sharding without the manual axes. */
 TensorSharding shardy_erase_manual(const ManualBorder *border, const TensorSharding *sharding);
 
 typedef struct {
-    const FactorRule *rule; /* of as many tensors as it has */
+    const FactorRule *rule; /* for n_inputs + n_outputs tensors */
     ShardyClass class;
     Pass pass; /* of a barrier */
     bool elementwise;
-    bool multi_use;             /* an operand that is no scalar has another reader */
-    const ManualBorder *border; /* of its result; NULL: none */
+    bool multi_use;             /* an operand that is not a scalar has another reader */
+    const ManualBorder *border; /* of its result, or NULL */
     int n_inputs, n_outputs;
     const int32_t *tensor; /* inputs, then outputs */
 } ShardyOp;
 
-/* What the function returns has a sharding of its own. */
+/* A result of the function has its own sharding, apart from the returned tensor's. */
 typedef struct {
     int32_t tensor;
     const FactorRule *rule; /* the identity */
@@ -62,12 +61,12 @@ typedef struct {
     bool conservative;
     int n_ops, n_tensors, n_results, n_groups;
     const ShardyOp *op;
-    int32_t *state;       /* per tensor: given, then reached */
-    const int32_t *group; /* per tensor: its group, or -1; NULL: there are none */
+    int32_t *state;       /* per tensor: initial, then propagated */
+    const int32_t *group; /* per tensor: its group, or -1; NULL without groups */
     ShardyResult *result;
-    Progress *progress; /* of the run; NULL */
-    Arena *log_arena;   /* where the log of the run is to live; NULL: it is forgotten */
-    const FlowLog *log; /* of the run; its passes are those of shardy_pass_names() */
+    Progress *progress; /* of the run, or NULL */
+    Arena *log_arena;   /* holds the log of the run; NULL: no log is kept */
+    const FlowLog *log; /* of the run; its pass numbers index shardy_pass_names() */
 } ShardyProgram;
 
 typedef struct {
@@ -75,8 +74,8 @@ typedef struct {
     bool op_priorities, user_priorities;
 } ShardyMethod;
 
-/* A visit that changed something; op -1 - i: result i of the function. Its tensors are those of the
- * op, of a result the tensor and the result itself. */
+/* A visit that changed a sharding. op = -1 - i is result i of the function, whose tensors are the
+ * returned tensor and the result. */
 typedef struct {
     int op;
     int pass;
@@ -84,27 +83,28 @@ typedef struct {
     const TensorSharding *const *before, *const *after;
 } ShardyEvent;
 
-typedef void ShardySeen(void *context, const ShardyEvent *event);
+typedef void ShardyObserver(void *context, const ShardyEvent *event);
 
 typedef struct ShardyFlow ShardyFlow;
 
-/* Numbers for shardings, and back. The pointer stays valid. */
+/* Interns shardings as states. Pointers from shardy_at() stay valid. */
 ShardyFlow *shardy_flow_new(Arena *arena);
 int32_t shardy_put(ShardyFlow *flow, const TensorSharding *sharding);
 const TensorSharding *shardy_at(const ShardyFlow *flow, int32_t state);
 
-/* To the fixed point: program->state and result[].state become what is reached. seen: told of each
- * change, in order; NULL: nobody asks. */
-void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, ShardySeen *seen,
+/* Propagates to the fixed point and updates program->state and result[].state. seen, if not NULL,
+ * is called for each change in order. */
+void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, ShardyObserver *seen,
                 void *context);
 
-/* What a visit of an op in pass `pass` is, 0 to 4; for those who ask why an axis stopped.
- * direction: of room for each factor. Mesh NULL: its tensors are on different meshes. */
+/* shardy_step_of(): the step that a visit of an op in pass `pass` (0 to 4) performs, to explain why
+ * an axis stopped. direction has room for each factor. The mesh is NULL if its tensors are on
+ * different meshes. shardy_result_op(): the op between a returned tensor and the result. */
 ShardyOp shardy_result_op(const ShardyResult *result); /* what hands on to and from it */
 FactorStep shardy_step_of(const ShardyProgram *program, const ShardyOp *op, int pass,
                           bool aggressive, const TensorSharding *const *shardings, Pass *direction);
 
-/* By the number that the log has. */
+/* Indexed by the pass numbers of the log. */
 const char *const *shardy_pass_names(void);
 
 enum { SHARDY_PASSES = 5 };

@@ -54,7 +54,7 @@ void import_remove(Importer *importer, int place)
             (size_t)(importer->out->order.n - place) * sizeof *order);
 }
 
-/* Is op inside the region of `of`, or of an op inside it? */
+/* True when `op` is inside a region of `of`, also nested. */
 static bool is_inside(const Importer *importer, int op, int of)
 {
     while (op >= 0 && op != of)
@@ -113,7 +113,7 @@ void import_replace_uses(Importer *importer, int value, int by, int except)
             importer->out->returned[i] = by;
 }
 
-/* Of several results of an op, those that are given no sharding when another one is are open. */
+/* When one result of an op has a sharding, its other results become open. */
 void import_state_results(Importer *importer, int op)
 {
     const FactorOp *made = import_op(importer, op);
@@ -203,7 +203,8 @@ static void add_edge(Importer *importer, int value, const TensorSharding *shardi
         importer->out->shown[value] = edge;
 }
 
-/* Behind an op that ties its results, and at the head of the region of a manual computation. */
+/* Adds edges after each op that ties its results, and at the head of a manual computation's
+ * region. */
 static void import_add_edges(Importer *importer)
 {
     for (int i = 0; i < importer->out->order.n; i++) {

@@ -1,25 +1,20 @@
 #include "core/peers/shardy/import_state.h"
 
-/* ---- constants, and broadcasts of scalars, once for each use ---- */
+/* ---- one copy of constants and broadcast scalars for each use ---- */
 
 typedef enum { NOT_CONSTANT, CONSTANT, SCALAR_SPREAD } Constancy;
 
 typedef struct {
     Importer *importer;
-    Constancy *constancy; /* per op as given */
+    Constancy *constancy; /* per op before the import */
     int n_ops;
 } Splitter;
 
-static bool is_named(const FactorOp *op, const char *names)
-{
-    return str_has_word(str_from(names), str_from(op->op));
-}
-
-/* What it makes of constants is one. */
+/* True when its result is constant if its operands are. */
 static bool keeps_constants(const FactorOp *op)
 {
-    return is_named(op, "stablehlo.broadcast_in_dim stablehlo.reshape stablehlo.slice "
-                        "sdy.propagation_barrier sdy.reshard") ||
+    return import_is_named(op, "stablehlo.broadcast_in_dim stablehlo.reshape stablehlo.slice "
+                               "sdy.propagation_barrier sdy.reshard") ||
            (op->kind == FACTOR_PLAIN && op->elementwise);
 }
 
@@ -36,7 +31,7 @@ static Constancy constancy_of(const Splitter *splitter, const FactorOp *op)
         constant &= made_by(splitter, op->input[k]) == CONSTANT;
     if (constant || op->kind == FACTOR_CONSTANT)
         return CONSTANT;
-    if (is_named(op, "stablehlo.broadcast_in_dim") &&
+    if (import_is_named(op, "stablehlo.broadcast_in_dim") &&
         import_is_scalar(splitter->importer, op->input[0]))
         return SCALAR_SPREAD;
     return NOT_CONSTANT;
@@ -63,7 +58,7 @@ static void copy_groups(Splitter *splitter, int value, int copy)
     }
 }
 
-/* The value, computed once more right before where it is computed; scalars are shared. */
+/* Copies the ops that compute a value, each right before the original; scalars are shared. */
 static int copy_value(Splitter *splitter, int value, Copies *copies)
 {
     Importer *importer = splitter->importer;
@@ -108,7 +103,7 @@ static void split_at(Splitter *splitter, int *input)
     }
 }
 
-/* Those that only sharding groups use now go, and these with them. */
+/* Removes constants that only sharding groups still use, and those uses. */
 static void remove_unused(Splitter *splitter, Constancy constancy)
 {
     Importer *importer = splitter->importer;

@@ -16,7 +16,8 @@ static const TensorSharding *constraint_of(const Importer *importer, const Facto
                                      : &import_value(importer, op->output[0])->sharding;
 }
 
-/* A user constrains the value, one other than `except`; and, with a sharding, to another. */
+/* True when a user other than `except` constrains the value; if `sharding` is given, to a different
+ * one. */
 static bool is_constrained(const Importer *importer, int value, int except,
                            const TensorSharding *sharding)
 {
@@ -31,7 +32,7 @@ static bool is_constrained(const Importer *importer, int value, int except,
     return false;
 }
 
-/* The one user of what an op makes; -1: it has none, or several, or is returned. */
+/* The only user of an op's result; -1 if there are none or several, or the result is returned. */
 static int only_user(const Importer *importer, int op)
 {
     int value = import_op(importer, op)->output[0];
@@ -46,8 +47,8 @@ static int only_user(const Importer *importer, int op)
     return -1;
 }
 
-/* The last of a chain of constraints that begins at `head`, of two at least, which nobody uses in
- * between; -1. */
+/* The last of a chain of at least two constraints that begins at `head` and has no other uses in
+ * between, or -1. */
 static int tail_of(const Importer *importer, int head)
 {
     int input = import_op(importer, head)->input[0], maker = import_value(importer, input)->maker;
@@ -63,7 +64,7 @@ static int tail_of(const Importer *importer, int head)
     return tail;
 }
 
-/* Uses behind the chain, in its own region, use its end. */
+/* Uses after the chain in its region are replaced by the value at its end. */
 static void use_tail(Importer *importer, int head, int tail)
 {
     int input = import_op(importer, head)->input[0];
@@ -85,7 +86,7 @@ static bool is_closed(const TensorSharding *sharding)
     return true;
 }
 
-/* Right behind the value, so that all its uses can use the constraint. */
+/* Adds or moves a constraint right after the value, so that all its uses can use it. */
 static void stand_for(Importer *importer, int op, int value, const TensorSharding *sharding)
 {
     if (import_op(importer, op)->kind == FACTOR_CONSTRAINT) {
@@ -127,7 +128,7 @@ static void apply(Importer *importer, int op, int value, TensorSharding sharding
 
 void import_constraints(Importer *importer)
 {
-    int n = importer->out->order.n; /* it changes on the way */
+    int n = importer->out->order.n; /* the loop adds ops */
     int *order = arena_array(importer->arena, int, n);
     for (int i = 0; i < n; i++)
         order[i] = importer->out->order.at[i];
@@ -149,7 +150,8 @@ void import_constraints(Importer *importer)
 
 typedef struct {
     int64_t id;
-    int number, parent; /* groups that share a value are one: the one with the smaller number */
+    int number,
+        parent; /* groups that share a value are merged into the one with the smaller number */
 } Group;
 
 typedef struct {
@@ -168,7 +170,7 @@ static int group_at(Importer *importer, Groups *groups, int64_t id)
     return g;
 }
 
-/* Nothing is said of any dim, whatever is said of the tensor. */
+/* True when every dim is empty and open. */
 static bool is_unsharded(const TensorSharding *sharding)
 {
     if (sharding->mesh == MESH_NONE)
@@ -199,7 +201,7 @@ static Members members_of(Importer *importer, Groups *groups, int group)
     return members;
 }
 
-/* What the members were given; *conflict: they were given more than one. */
+/* The initial sharding of the members; *conflict is set if they have several. */
 static const TensorSharding *common_sharding(const Importer *importer, const Members *members,
                                              bool *conflict)
 {
@@ -250,7 +252,7 @@ static bool check_members(const Importer *importer, const Members *members)
     return true;
 }
 
-/* Ids of a value that is in several groups are one. */
+/* Merges the groups of each value that is in several. */
 static void join_groups(Importer *importer, Groups *groups)
 {
     int *of = arena_array(importer->arena, int, importer->graph->values.n); /* group + 1 */

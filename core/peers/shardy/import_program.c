@@ -1,10 +1,5 @@
 #include "core/peers/shardy/import_state.h"
 
-static bool is_named(const FactorOp *op, const char *names)
-{
-    return str_has_word(str_from(names), str_from(op->op));
-}
-
 static ShardyClass class_of(const FactorOp *op)
 {
     if (op->kind == FACTOR_BARRIER)
@@ -12,11 +7,11 @@ static ShardyClass class_of(const FactorOp *op)
     if (op->kind == FACTOR_EDGE)
         return SHARDY_EDGE;
     if (op->kind == FACTOR_CONSTRAINT || op->elementwise ||
-        is_named(op, "stablehlo.reshape stablehlo.transpose"))
+        import_is_named(op, "stablehlo.reshape stablehlo.transpose"))
         return SHARDY_VIEW;
-    if (is_named(op, "stablehlo.dynamic_slice stablehlo.dynamic_update_slice"))
+    if (import_is_named(op, "stablehlo.dynamic_slice stablehlo.dynamic_update_slice"))
         return SHARDY_CHOSEN;
-    if (is_named(op, "stablehlo.broadcast_in_dim"))
+    if (import_is_named(op, "stablehlo.broadcast_in_dim"))
         return SHARDY_BROADCAST;
     if (str_has_word(STR("MoveToDevice MoveToHost"), op->callee))
         return SHARDY_VIEW;
@@ -52,7 +47,7 @@ static bool has_multi_use(const Maker *maker, const FactorOp *op)
 
 /* ---- edges ---- */
 
-/* What the regions of an op return as its result k. */
+/* The values that the regions of an op return as its result k. */
 static void returned_by_regions(const Maker *maker, int op, int k, int32_t *source, int *n)
 {
     const Importer *importer = &maker->importer;
@@ -71,7 +66,7 @@ static int place_in(const int *list, int n, int item)
     return k;
 }
 
-/* The op whose region is called with this value; -1. */
+/* The op whose region has this value as an argument, or -1. */
 static int called_with(const Importer *importer, int value)
 {
     for (int i = 0; i < importer->out->order.n; i++) {
@@ -90,7 +85,8 @@ static const ManualBorder *border_of(const Maker *maker, const FactorOp *op, int
     return border;
 }
 
-/* What an edge ties to its result: n tensors, with room for one more. */
+/* Fills `source` with the tensors that an edge ties to its result; returns how many. It needs room
+ * for one more. */
 static int edge_sources(const Maker *maker, const FactorOp *edge, int32_t *source,
                         const ManualBorder **border)
 {

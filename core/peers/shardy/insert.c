@@ -26,15 +26,15 @@ static int result_of(const InsertOp *op, int i)
     return op->value[op->call.n_operands + i];
 }
 
-/* An op that says the sharding of one of its results says that of all: the others are open. */
+/* When one result of an op has a sharding, its other results become open. */
 static void state_results(InsertWalk *walk, const InsertOp *op)
 {
     int mesh = MESH_NONE;
     for (int i = op->call.n_results - 1; i >= 0; i--)
-        if (tensor_sharding_is_given(&walk->made[result_of(op, i)]))
+        if (tensor_sharding_exists(&walk->made[result_of(op, i)]))
             mesh = walk->made[result_of(op, i)].mesh;
     for (int i = 0; mesh != MESH_NONE && i < op->call.n_results; i++)
-        if (!tensor_sharding_is_given(&walk->made[result_of(op, i)]))
+        if (!tensor_sharding_exists(&walk->made[result_of(op, i)]))
             walk->made[result_of(op, i)].mesh = mesh;
 }
 
@@ -49,15 +49,15 @@ static bool reduce_operands(InsertWalk *walk, int at)
     for (int i = 0; i < op->call.n_operands; i++) {
         int *node = &walk->operand[at][i];
         if (!first && walk_node(walk, *node)->sharding.unreduced.n > 0)
-            return error_kind(walk->err, ERROR_INVALID,
-                              "%s has no result and an operand that is partial", op->call.op);
+            return error_kind(walk->err, ERROR_INVALID, "%s has a partial operand but no result",
+                              op->call.op);
         if (first && !walk_reduce_for(walk, node, first))
             return false;
     }
     return true;
 }
 
-/* Where the operands come from, as far as rules look at it. */
+/* The producers of the operands, as far as rules depend on them. */
 static const FactorSource *sources_of(const InsertWalk *walk, int at)
 {
     const InsertProgram *program = walk->program;
@@ -81,11 +81,11 @@ static bool fits(const FactorRule *rule, const FactorCall *call, Error *err)
     bool fits = rule->n_operands == call->n_operands && rule->n_results == call->n_results;
     for (int t = 0; fits && t < call->n_operands + call->n_results; t++)
         fits = rule->tensor[t].n_dims == call->shape[t].n_dims;
-    return fits || error_kind(err, ERROR_INVALID, "the rule given for %s does not fit its tensors",
+    return fits || error_kind(err, ERROR_INVALID, "the rule stated for %s does not fit its tensors",
                               call->op);
 }
 
-/* *out is NULL: there is none, or it is a user's. */
+/* Sets *out to the built-in rule, or to NULL if there is none or the rule is a user's. */
 static bool rule_of(InsertWalk *walk, int at, const FactorRule **out)
 {
     const InsertOp *op = &walk->program->op[at];
@@ -107,21 +107,21 @@ static bool rule_of(InsertWalk *walk, int at, const FactorRule **out)
     return true;
 }
 
-/* The sharding of a node, seen through barriers of propagation. */
-static const TensorSharding *seen(const InsertWalk *walk, int node)
+/* The sharding of a node before any propagation barriers. */
+static const TensorSharding *sharding_before_barriers(const InsertWalk *walk, int node)
 {
     while (walk_node(walk, node)->passed_on != NO_NODE)
         node = walk_node(walk, node)->passed_on;
     return &walk_node(walk, node)->sharding;
 }
 
-/* A mesh without axes and devices stands for any. */
-static bool is_placeholder(const Mesh *mesh)
+/* A mesh without axes and device list is compatible with any. */
+static bool is_any_mesh(const Mesh *mesh)
 {
     return mesh->n_axes == 0 && !mesh->devices;
 }
 
-/* The mesh whose axes all have, one with its devices in order where there is one. */
+/* The mesh if all have the same axes, preferably one with devices in order. */
 static int common_mesh(const InsertWalk *walk, const TensorSharding *const *sharding, int n)
 {
     const Mesh *const *mesh = walk->program->mesh;
@@ -130,10 +130,10 @@ static int common_mesh(const InsertWalk *walk, const TensorSharding *const *shar
         int its = sharding[t]->mesh;
         if (its == MESH_NONE)
             continue;
-        if (found != MESH_NONE && !is_placeholder(mesh[found])) {
-            if (!is_placeholder(mesh[its]) && !meshes_same_axes(mesh[found], mesh[its]))
+        if (found != MESH_NONE && !is_any_mesh(mesh[found])) {
+            if (!is_any_mesh(mesh[its]) && !meshes_same_axes(mesh[found], mesh[its]))
                 return MESH_NONE;
-            if (is_placeholder(mesh[its]) || !mesh_in_order(mesh[its]))
+            if (is_any_mesh(mesh[its]) || !mesh_in_order(mesh[its]))
                 continue;
         }
         found = its;
@@ -141,7 +141,7 @@ static int common_mesh(const InsertWalk *walk, const TensorSharding *const *shar
     return found;
 }
 
-/* The mesh that an op computes on, MESH_NONE: it is left alone. */
+/* The mesh that an op computes on; MESH_NONE if the op is skipped. */
 static int mesh_of(const InsertWalk *walk, const TensorSharding *const *sharding, int n)
 {
     int found = common_mesh(walk, sharding, n), most = 0;
@@ -153,7 +153,7 @@ static int mesh_of(const InsertWalk *walk, const TensorSharding *const *sharding
         for (int i = 0; i <= t && !tensor_sharding_is_replicated(sharding[t]); i++)
             count += sharding[i]->mesh == sharding[t]->mesh &&
                      !tensor_sharding_is_replicated(sharding[i]);
-        if (tensor_sharding_is_given(sharding[t]) && count > most) {
+        if (tensor_sharding_exists(sharding[t]) && count > most) {
             most = count;
             found = sharding[t]->mesh;
         }
@@ -161,14 +161,14 @@ static int mesh_of(const InsertWalk *walk, const TensorSharding *const *sharding
     return found;
 }
 
-/* An op on its way through: its tensors, operands first. */
+/* The op being visited and its tensors, operands first. */
 typedef struct {
     int at, n;
     const InsertOp *op;
     const FactorRule *rule;
     int mesh;
-    TensorSharding *lies; /* as they lie */
-    bool *moved;          /* [n] they are resharded */
+    TensorSharding *before; /* before the visit */
+    bool *moved;            /* [n] they are resharded */
     FactorProjection *projection;
     AxisList *by_factor;
 } Visit;
@@ -182,7 +182,7 @@ static bool overflows(const Visit *visit)
     return false;
 }
 
-/* All tensors get the axes of each factor. */
+/* Gives the axes of each factor to all tensors. */
 static void apply_choice(Visit *visit)
 {
     for (int t = 0; t < visit->n; t++)
@@ -199,7 +199,7 @@ static void apply_choice(Visit *visit)
 
 static TensorSharding chosen_for(const Visit *visit, int tensor)
 {
-    TensorSharding sharding = factor_unproject(visit->projection, tensor, &visit->lies[tensor]);
+    TensorSharding sharding = factor_unproject(visit->projection, tensor, &visit->before[tensor]);
     sharding.mesh = visit->mesh;
     return sharding;
 }
@@ -224,14 +224,14 @@ static void choose(InsertWalk *walk, Visit *visit)
     for (int t = 0; t < visit->n; t++) {
         TensorSharding to = chosen_for(visit, t);
         if (reshape)
-            visit->moved[t] = !tensor_shardings_equivalent(&visit->lies[t], &to);
-        visit->moved[t] |= !tensor_sharding_is_replicated(&visit->lies[t]) &&
-                           !meshes_same_devices(walk->program->mesh[visit->lies[t].mesh],
+            visit->moved[t] = !tensor_shardings_equivalent(&visit->before[t], &to);
+        visit->moved[t] |= !tensor_sharding_is_replicated(&visit->before[t]) &&
+                           !meshes_same_devices(walk->program->mesh[visit->before[t].mesh],
                                                 walk->program->mesh[visit->mesh]);
     }
 }
 
-/* The axes that the results are summed over, less those that the first stays partial over. */
+/* The axes that the results are summed over, except those that the first stays partial over. */
 static AxisList summed_axes(const InsertWalk *walk, const Visit *visit)
 {
     AxisList axes = {0};
@@ -269,37 +269,37 @@ static void move_results(InsertWalk *walk, const Visit *visit)
         int value = result_of(op, i), *node = &walk->latest[value];
         TensorSharding made = walk->made[value];
         *node = walk_add_node(walk, value, visit->at, &made);
-        if (!tensor_sharding_is_given(&made))
+        if (!tensor_sharding_exists(&made))
             made = tensor_sharding_closed(made.n_dims, visit->mesh);
         if (summed.n > 0)
             *node = walk_add_step(walk, INSERT_ALL_REDUCE, *node, &made, &summed);
         if (visit->moved[first + i])
-            *node = walk_add_step(walk, INSERT_RESHARD, *node, &visit->lies[first + i], NULL);
+            *node = walk_add_step(walk, INSERT_RESHARD, *node, &visit->before[first + i], NULL);
     }
 }
 
-/* The tensors as they lie, closed where nothing is said. */
-static void see_tensors(InsertWalk *walk, Visit *visit)
+/* Reads the tensors' shardings; closed and replicated where there is none. */
+static void read_shardings(InsertWalk *walk, Visit *visit)
 {
-    visit->lies = arena_array(walk->arena, TensorSharding, visit->n);
+    visit->before = arena_array(walk->arena, TensorSharding, visit->n);
     const TensorSharding **sharding = arena_array(walk->arena, const TensorSharding *, visit->n);
     for (int t = 0; t < visit->n; t++) {
         bool operand = t < visit->op->call.n_operands;
-        visit->lies[t] =
-            operand ? *seen(walk, walk->operand[visit->at][t]) : walk->made[visit->op->value[t]];
-        sharding[t] = &visit->lies[t];
+        visit->before[t] = operand ? *sharding_before_barriers(walk, walk->operand[visit->at][t])
+                                   : walk->made[visit->op->value[t]];
+        sharding[t] = &visit->before[t];
     }
     visit->mesh = mesh_of(walk, sharding, visit->n);
     if (visit->mesh == MESH_NONE)
         return;
     for (int t = 0; t < visit->n; t++)
-        if (!tensor_sharding_is_given(&visit->lies[t]))
-            visit->lies[t] = tensor_sharding_closed(visit->lies[t].n_dims, visit->mesh);
+        if (!tensor_sharding_exists(&visit->before[t]))
+            visit->before[t] = tensor_sharding_closed(visit->before[t].n_dims, visit->mesh);
     visit->projection =
         factor_project(walk->arena, visit->rule, walk->program->mesh[visit->mesh], sharding);
 }
 
-/* The results as the op makes them, and nothing else. */
+/* Adds the results with their stated shardings, without any step. */
 static void make_results(InsertWalk *walk, int at)
 {
     const InsertOp *op = &walk->program->op[at];
@@ -316,7 +316,7 @@ static bool compute(InsertWalk *walk, int at)
     if (!rule_of(walk, at, &visit.rule))
         return false;
     if (visit.rule)
-        see_tensors(walk, &visit);
+        read_shardings(walk, &visit);
     if (!visit.rule || visit.mesh == MESH_NONE) {
         make_results(walk, at);
         return true;
@@ -329,7 +329,7 @@ static bool compute(InsertWalk *walk, int at)
 
 /* ---- the program ---- */
 
-/* A barrier of the optimizer passes each operand on with the sharding of its result. */
+/* An optimization barrier reshards each operand to the sharding of its result. */
 static bool pass_on(InsertWalk *walk, int at)
 {
     const InsertOp *op = &walk->program->op[at];
@@ -340,7 +340,7 @@ static bool pass_on(InsertWalk *walk, int at)
     return true;
 }
 
-/* A reshard of the program: it stays, but for what makes its value partial. */
+/* A reshard of the program stays, except for axes that become partial. */
 static bool reshard(InsertWalk *walk, int at)
 {
     const InsertOp *op = &walk->program->op[at];
@@ -385,7 +385,7 @@ static bool are_apart(const AxisList *a, const AxisList *b)
     return true;
 }
 
-/* No axis is used twice, nor is one summed over by which the value is cut. */
+/* Checks that no axis is used twice, and that no summed axis shards the value. */
 static bool check_axes(const TensorSharding *sharding, const AxisList *summed, Error *err)
 {
     const AxisList *list[DIMS_MAX + 3];
@@ -399,8 +399,8 @@ static bool check_axes(const TensorSharding *sharding, const AxisList *summed, E
         for (int j = i; j < n; j++)
             apart &= are_apart(list[i], list[j]);
     return apart || error_kind(err, ERROR_INVALID,
-                               "an op computes with an axis that its result is partial over, or "
-                               "may not be cut by");
+                               "an op computes with an axis over which its result is partial or "
+                               "must be replicated");
 }
 
 static bool check_all(const InsertProgram *program, const Inserted *inserted, Error *err)

@@ -1,20 +1,20 @@
-/* insert.h - where Shardy puts reshards and all-reduces when every value has its sharding.
+/* insert.h - Shardy's insertion of reshards and all-reduces once every value has a sharding.
  *
- * Op by op in program order. What an operand is partial over and the op's first result is not is
- * all-reduced before the op. If the op has a rule of Shardy's own (a user's is left alone), the
- * axes it computes with are chosen (choose.h); an operand that has others is resharded for this
- * use, a result is made as the op computes it and resharded behind it for all who use it. Where a
- * reduction factor is sharded, the results are all-reduced over its axes, less what the first
- * result stays partial over. What the function returns, and what a barrier of the optimizer passes
- * on, is brought to the sharding stated there.
+ * It visits ops in program order. Axes over which an operand is partial and the first result is not
+ * are all-reduced before the op. If the op has a built-in rule (ops with a user's rule are
+ * skipped), the axes it computes with are chosen (choose.h): operands that differ are resharded for
+ * this use, results that differ are resharded after the op for all uses. If a reduction factor is
+ * sharded, the results are all-reduced over its axes, except those that the first result stays
+ * partial over. Returned values and operands of optimization barriers are resharded to the sharding
+ * stated there.
  *
- * A value becomes partial by sharded_to_unreduced, of axes that end a dim and become unreduced, or
- * by replicated_to_unreduced, of axes that were free; a reshard of the program that does so is
- * replaced by these.
+ * A value becomes partial by sharded_to_unreduced (axes at the end of a dim become unreduced) or by
+ * replicated_to_unreduced (unused axes become unreduced); a reshard in the program that does this
+ * is replaced by these steps.
  *
- * An op's tensors may lie on meshes of the same axes and other orders of the devices: the one that
- * most sharded tensors have (the first to get there) is the op's, and what is sharded on another
- * is resharded. On meshes of other axes the op is left alone, and so is one on a single device.
+ * The tensors of an op may be on meshes with the same axes but different device orders. The op then
+ * uses the mesh of most sharded tensors (the first to reach the maximum), and tensors sharded on
+ * another are resharded. Ops on meshes with different axes and ops on a single device are skipped.
  *
  * Source: Shardy's explicit reshards, the full version.
  */
@@ -25,20 +25,20 @@
 #include "core/peers/shardy/factor_ops.h"
 
 typedef struct {
-    FactorCall call;        /* `source` is filled in here; no `graph`: it has no rule of its own */
-    const FactorRule *rule; /* where the program gives one, else NULL */
+    FactorCall call; /* `source` is filled in here; without `graph` it has no built-in rule */
+    const FactorRule *rule; /* a rule stated in the program, or NULL */
     const int *value;       /* operands, then results */
 } InsertOp;
 
 typedef struct {
     int value;
-    TensorSharding sharding; /* what is asked for; of mesh MESH_NONE: none is */
+    TensorSharding sharding; /* required; mesh is MESH_NONE if there is none */
 } InsertOutput;
 
 typedef struct {
     const Mesh *const *mesh; /* by TensorSharding.mesh */
     int n_values, n_ops, n_outputs;
-    const TensorSharding *sharding; /* by value; of mesh MESH_NONE: none is given */
+    const TensorSharding *sharding; /* by value; mesh is MESH_NONE if there is none */
     const InsertOp *op;             /* in program order */
     const InsertOutput *output;
 } InsertProgram;
@@ -54,23 +54,24 @@ typedef enum {
 
 typedef struct {
     InsertKind kind;
-    int value; /* of the program, also where the step acts on what another step made of it */
+    int value; /* of the program, also where the step acts on the result of another step */
     TensorSharding to;
-    AxisList axes; /* summed, or made partial */
+    AxisList axes; /* that are summed or become partial */
 } InsertStep;
 
 typedef struct {
-    int n_steps, n_reshards; /* reshards of the program that stay are among them */
+    int n_steps, n_reshards; /* includes the program's own reshards that stay */
     const InsertStep *step;
-    const TensorSharding *made; /* by value: as its op makes it; of mesh MESH_NONE: it has none */
+    const TensorSharding
+        *made; /* by value: as its op produces it; mesh is MESH_NONE if it has none */
 } Inserted;
 
 const char *insert_kind_name(InsertKind kind); /* "all_reduce" */
 
-/* False: ERROR_INVALID, what Shardy refuses too: results partial over different axes, a partial
- * value that goes to another mesh or to an op without results, an op that is to compute with axes
- * that its result is partial over or states as replicated; or an op's tensors do not fit its
- * operator. */
+/* Returns false with ERROR_INVALID for what Shardy refuses too (results partial over different
+ * axes, a partial value that moves to another mesh or to an op without results, an op that computes
+ * with axes over which its result is partial or must be replicated), and for tensors that do not
+ * fit their operator. */
 bool insert_reshards(Arena *arena, const InsertProgram *program, Inserted *out, Error *err);
 
 #endif

@@ -2,7 +2,7 @@
 
 /* ---- axes ---- */
 
-/* What of a comes after b, with which it overlaps. */
+/* The part of a after b; they overlap. */
 static bool part_after(const AxisRef *a, const AxisRef *b, AxisRef *out)
 {
     int end = a->pre * a->size, from = b->pre * b->size;
@@ -57,7 +57,7 @@ static AxisList axes_joined(const Mesh *mesh, const AxisList *a, const AxisList 
 
 /* ---- shardings and meshes ---- */
 
-bool tensor_sharding_is_given(const TensorSharding *sharding)
+bool tensor_sharding_exists(const TensorSharding *sharding)
 {
     return sharding->mesh != MESH_NONE;
 }
@@ -92,26 +92,10 @@ bool tensor_shardings_equivalent(const TensorSharding *a, const TensorSharding *
     return true;
 }
 
-bool meshes_same_axes(const Mesh *a, const Mesh *b)
-{
-    bool same = a->n_axes == b->n_axes;
-    for (int i = 0; same && i < a->n_axes; i++)
-        same = a->axes[i].size == b->axes[i].size && strcmp(a->axes[i].name, b->axes[i].name) == 0;
-    return same;
-}
-
 bool mesh_in_order(const Mesh *mesh)
 {
     for (int64_t i = 0; mesh->devices && i < mesh->n_devices; i++)
         if (mesh->devices[i] != i)
-            return false;
-    return true;
-}
-
-bool meshes_same_devices(const Mesh *a, const Mesh *b)
-{
-    for (int64_t i = 0; i < a->n_devices; i++)
-        if (mesh_device(a, i) != mesh_device(b, i))
             return false;
     return true;
 }
@@ -143,18 +127,17 @@ bool walk_check_rank(const InsertWalk *walk, int node, const TensorSharding *tar
 {
     int n = walk_node(walk, node)->sharding.n_dims;
     return n == target->n_dims ||
-           error_kind(walk->err, ERROR_RANK, "a value of %d dims is wanted with %d", n,
+           error_kind(walk->err, ERROR_RANK, "a value of %d dims has a required sharding of %d", n,
                       target->n_dims);
 }
 
 bool walk_reduce_for(InsertWalk *walk, int *node, const TensorSharding *target)
 {
     TensorSharding to = walk_node(walk, *node)->sharding;
-    if (!tensor_sharding_is_given(&to) || to.unreduced.n == 0)
+    if (!tensor_sharding_exists(&to) || to.unreduced.n == 0)
         return true;
-    if (tensor_sharding_is_given(target) && !same_mesh(walk, &to, target))
-        return error_kind(walk->err, ERROR_INVALID,
-                          "a value that is partial is wanted on another mesh");
+    if (tensor_sharding_exists(target) && !same_mesh(walk, &to, target))
+        return error_kind(walk->err, ERROR_INVALID, "a partial value is required on another mesh");
     AxisList axes = axes_without(&to.unreduced, &target->unreduced);
     if (axes.n == 0)
         return true;
@@ -163,7 +146,7 @@ bool walk_reduce_for(InsertWalk *walk, int *node, const TensorSharding *target)
     return true;
 }
 
-/* The axes that are behind `kept`, which begins `axes`. */
+/* The axes after the prefix `kept` of `axes`. */
 static AxisList axes_behind(const AxisList *axes, const AxisList *kept)
 {
     AxisList out = {0};
@@ -177,10 +160,10 @@ static AxisList axes_behind(const AxisList *axes, const AxisList *kept)
     return out;
 }
 
-/* What becomes partial between two shardings, and from what. */
+/* The axes that become partial between two shardings, and where they come from. */
 typedef struct {
-    AxisList all, sharded; /* axes that become unreduced; those of them that shard the source */
-    bool reshards;         /* some dim changes otherwise, first */
+    AxisList all, sharded; /* all that become unreduced; those that shard a dim of the source */
+    bool reshards;         /* a dim must be resharded first */
     TensorSharding between;
 } Partial;
 
@@ -206,12 +189,12 @@ static void compare_dims(const TensorSharding *source, const TensorSharding *tar
 bool walk_become_partial(InsertWalk *walk, int *node, const TensorSharding *target)
 {
     TensorSharding source = walk_node(walk, *node)->sharding;
-    if (!tensor_sharding_is_given(&source) || !tensor_sharding_is_given(target) ||
+    if (!tensor_sharding_exists(&source) || !tensor_sharding_exists(target) ||
         target->unreduced.n == 0)
         return true;
     if (!same_mesh(walk, &source, target))
         return error_kind(walk->err, ERROR_INVALID,
-                          "a value becomes partial while it goes to another mesh");
+                          "a value becomes partial while it moves to another mesh");
     const Mesh *mesh = walk->program->mesh[source.mesh];
     Partial partial = {.all = axes_without(&target->unreduced, &source.unreduced),
                        .between = source};
@@ -243,7 +226,7 @@ bool walk_bring_to(InsertWalk *walk, int *node, const TensorSharding *target)
     if (tensor_shardings_equivalent(&now, target))
         return true;
     TensorSharding to =
-        tensor_sharding_is_given(target) ? *target : tensor_sharding_closed(now.n_dims, now.mesh);
+        tensor_sharding_exists(target) ? *target : tensor_sharding_closed(now.n_dims, now.mesh);
     *node = walk_add_step(walk, INSERT_RESHARD, *node, &to, NULL);
     return true;
 }

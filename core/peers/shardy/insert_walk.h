@@ -1,8 +1,8 @@
-/* insert_walk.h - what inserting reshards keeps on its way, and the steps of single values; for
+/* insert_walk.h - state of the reshard insertion and the steps on single values; internal to
  * insert.c.
  *
- * A node is a value as an op or a step made it. A step acts on a node and gives a new one; whoever
- * uses the value reads the latest node, less what steps were put in front of that one use.
+ * A node is a version of a value, produced by an op or a step. A step acts on a node and produces a
+ * new one. Uses read the latest node, except for steps that are inserted before one use only.
  */
 #ifndef CORE_PEERS_SHARDY_INSERT_WALK_H
 #define CORE_PEERS_SHARDY_INSERT_WALK_H
@@ -16,8 +16,8 @@ enum { NO_OP = -1, NO_NODE = -1 };
 
 typedef struct {
     int value;
-    int op;        /* of the program, that made it; NO_OP: it is an argument, or a step made it */
-    int passed_on; /* the node that a propagation barrier made it of, else NO_NODE */
+    int op;        /* of the program, that produced it; NO_OP for arguments and results of steps */
+    int passed_on; /* input node of the propagation barrier that produced it, or NO_NODE */
     TensorSharding sharding;
 } InsertNode;
 
@@ -27,8 +27,8 @@ typedef struct {
     Error *err;
     Vec(InsertNode) nodes;
     Vec(InsertStep) steps;
-    int *latest;   /* by value: the node that its users get from here on */
-    int **operand; /* by op: the nodes it is fed */
+    int *latest;   /* by value: the node that later uses read */
+    int **operand; /* by op: the nodes of its operands */
     TensorSharding *made;
 } InsertWalk;
 
@@ -40,33 +40,31 @@ static inline InsertNode *walk_node(const InsertWalk *walk, int node)
 
 int walk_add_node(InsertWalk *walk, int value, int op, const TensorSharding *sharding);
 
-/* The new node. axes: NULL where none are summed or made partial. */
+/* Returns the new node. axes: NULL if none are summed or become partial. */
 int walk_add_step(InsertWalk *walk, InsertKind kind, int node, const TensorSharding *to,
                   const AxisList *axes);
 
-/* ERROR_RANK: the node has another number of dims. */
+/* ERROR_RANK if the node has a different number of dims. */
 bool walk_check_rank(const InsertWalk *walk, int node, const TensorSharding *target);
 
-/* All-reduces what the node is partial over and the target is not. */
+/* All-reduces over the axes on which the node is partial and the target is not. */
 bool walk_reduce_for(InsertWalk *walk, int *node, const TensorSharding *target);
 
-/* Steps for what the target is partial over and the node is not; *node stays if there is none. */
+/* Adds steps for the axes on which the target is partial and the node is not, if any. */
 bool walk_become_partial(InsertWalk *walk, int *node, const TensorSharding *target);
 
-/* The node as a use wants it that states its sharding. */
+/* Adds the steps that bring the node to a stated sharding. */
 bool walk_bring_to(InsertWalk *walk, int *node, const TensorSharding *target);
 
-AxisList axes_without(const AxisList *a, const AxisList *b); /* what of a is not in b */
-AxisList axes_in_order(const Mesh *mesh, AxisList list);     /* sorted, neighbours joined */
+AxisList axes_without(const AxisList *a, const AxisList *b); /* the parts of a that are not in b */
+AxisList axes_in_order(const Mesh *mesh, AxisList list);     /* sorted and adjacent parts merged */
 
-bool tensor_sharding_is_given(const TensorSharding *sharding);
-bool tensor_sharding_is_replicated(const TensorSharding *sharding); /* no dim is cut */
-TensorSharding tensor_sharding_closed(int n_dims, int mesh);        /* not cut, and not to be */
-/* Cut the same way; what may still change does not matter, nor what they are partial over. */
+bool tensor_sharding_exists(const TensorSharding *sharding);
+bool tensor_sharding_is_replicated(const TensorSharding *sharding); /* no dim is sharded */
+TensorSharding tensor_sharding_closed(int n_dims, int mesh);        /* every dim empty and closed */
+/* True when all dims have the same axes; open, replicated and unreduced are ignored. */
 bool tensor_shardings_equivalent(const TensorSharding *a, const TensorSharding *b);
 
-bool meshes_same_axes(const Mesh *a, const Mesh *b);
-bool meshes_same_devices(const Mesh *a, const Mesh *b); /* of meshes of one size */
-bool mesh_in_order(const Mesh *mesh);                   /* position i is device i */
+bool mesh_in_order(const Mesh *mesh); /* position i is device i */
 
 #endif

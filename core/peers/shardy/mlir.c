@@ -26,7 +26,7 @@ void mlir_comment(Str text, Buf *out)
     }
 }
 
-/* NULL: MLIR has none. */
+/* NULL if MLIR has none. */
 static const char *element_of(Dtype dtype)
 {
     static const struct {
@@ -81,7 +81,7 @@ bool mlir_type(const Shape *shape, Dtype dtype, Buf *out)
     return element != NULL;
 }
 
-bool mlir_sayable(const Sharding *sharding, const Mesh *mesh, Sharding *out)
+bool mlir_expressible(const Sharding *sharding, const Mesh *mesh, Sharding *out)
 {
     Arena *scratch = arena_new();
     Buf text = buf_new(scratch);

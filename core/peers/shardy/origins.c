@@ -14,7 +14,8 @@ typedef struct {
     Vec(AxisOrigin) axes; /* in the order they came */
 } ValueOrigins;
 
-/* A tensor of an op told another of an axis, first at `step`. Operands, then results, by place. */
+/* An axis moved from one tensor of an op to another, first at `step`. Tensors are numbered operands
+ * first. */
 typedef struct {
     AxisRef axis;
     int source, target, n_operands, step;
@@ -30,12 +31,12 @@ struct Origins {
     const ShardyProgram *program;
     const int *op_of;
     ValueOrigins *value; /* per value */
-    OpEdges *edges;      /* per op of the graph; behind them, of the results of the function */
+    OpEdges *edges;      /* per op of the graph; the last: results of the function */
     int *constraint;     /* per op of the graph: its number among constraints */
     int step;
 };
 
-/* ---- before ---- */
+/* ---- initial origins ---- */
 
 static void add_origin(Origins *o, int value, AxisOrigin origin)
 {
@@ -54,7 +55,7 @@ static void add_sharding(Origins *o, int value, const TensorSharding *sharding, 
             add_origin(o, value, (AxisOrigin){sharding->dim[d].axes.at[i], kind, number});
 }
 
-static const TensorSharding *given(const Origins *o, int value)
+static const TensorSharding *initial_sharding(const Origins *o, int value)
 {
     return &o->imported->graph->values.at[value].sharding;
 }
@@ -67,18 +68,18 @@ static void add_constraints(Origins *o)
         const FactorOp *op = &o->imported->graph->ops.at[id];
         if (op->kind != FACTOR_CONSTRAINT)
             continue;
-        add_sharding(o, op->output[0], given(o, op->output[0]), ORIGIN_CONSTRAINT, n);
-        add_sharding(o, op->input[0], given(o, op->input[0]), ORIGIN_CONSTRAINT, n);
+        add_sharding(o, op->output[0], initial_sharding(o, op->output[0]), ORIGIN_CONSTRAINT, n);
+        add_sharding(o, op->input[0], initial_sharding(o, op->input[0]), ORIGIN_CONSTRAINT, n);
         o->constraint[id] = n++;
     }
 }
 
-/* What constraints handed to their inputs before. */
+/* Origins of constraints that the import applied to their inputs. */
 static void add_applied(Origins *o)
 {
     for (int i = 0; i < o->imported->applied.n; i++) {
         const AppliedConstraint *applied = &o->imported->applied.at[i];
-        const TensorSharding *sharding = given(o, applied->value);
+        const TensorSharding *sharding = initial_sharding(o, applied->value);
         if (o->imported->graph->ops.at[applied->op].kind != FACTOR_CONSTRAINT)
             continue;
         for (int d = 0; d < sharding->n_dims; d++)
@@ -100,7 +101,7 @@ Origins *origins_new(Arena *arena, const ImportedGraph *imported, const ShardyPr
     o->constraint = arena_array(arena, int, graph->ops.n);
     add_constraints(o);
     for (int i = 0; i < graph->n_inputs; i++)
-        add_sharding(o, graph->input[i], given(o, graph->input[i]), ORIGIN_INPUT, i);
+        add_sharding(o, graph->input[i], initial_sharding(o, graph->input[i]), ORIGIN_INPUT, i);
     for (int i = 0; i < graph->n_outputs; i++)
         add_sharding(o, imported->returned[i], &graph->output[i].sharding, ORIGIN_OUTPUT, i);
     add_applied(o);
@@ -114,10 +115,10 @@ typedef struct {
     int n_operands, n;
     struct {
         Vec(AxisEdge) edges;
-    } news;
-} Seen;
+    } changes;
+} SeenVisit;
 
-static int find_source(const Seen *seen, int factor, const AxisList *axes)
+static int find_source(const SeenVisit *seen, int factor, const AxisList *axes)
 {
     for (int t = 0; t < seen->n; t++) {
         const FactorAxes *was = &seen->before->tensor[t].factor[factor];
@@ -127,25 +128,25 @@ static int find_source(const Seen *seen, int factor, const AxisList *axes)
     return -1;
 }
 
-static void drop_news(Seen *seen, int target, const AxisRef *axis)
+static void drop_change(SeenVisit *seen, int target, const AxisRef *axis)
 {
     int n = 0;
-    for (int i = 0; i < seen->news.edges.n; i++) {
-        const AxisEdge *edge = &seen->news.edges.at[i];
+    for (int i = 0; i < seen->changes.edges.n; i++) {
+        const AxisEdge *edge = &seen->changes.edges.at[i];
         if (edge->target != target || !axis_ref_equal(&edge->axis, axis))
-            seen->news.edges.at[n++] = *edge;
+            seen->changes.edges.at[n++] = *edge;
     }
-    seen->news.edges.n = n;
+    seen->changes.edges.n = n;
 }
 
-static void add_news(Origins *o, Seen *seen, int target, int source, AxisRef axis)
+static void add_change(Origins *o, SeenVisit *seen, int target, int source, AxisRef axis)
 {
-    for (int i = 0; i < seen->news.edges.n; i++) {
-        const AxisEdge *edge = &seen->news.edges.at[i];
+    for (int i = 0; i < seen->changes.edges.n; i++) {
+        const AxisEdge *edge = &seen->changes.edges.at[i];
         if (edge->target == target && axis_ref_equal(&edge->axis, &axis))
             return;
     }
-    vec_push(o->arena, &seen->news.edges,
+    vec_push(o->arena, &seen->changes.edges,
              (AxisEdge){axis, source, target, seen->n_operands, o->step});
 }
 
@@ -155,9 +156,9 @@ static bool can_merge(const AxisRef *a, const AxisRef *b, const Mesh *mesh)
            !axis_ref_is_whole(b, mesh);
 }
 
-/* The axes that a dim of a tensor got: of each factor the last that it had, if that grew, and those
- * behind; what one factor ends with and the next goes on with is one axis. */
-static void see_dim(Origins *o, Seen *seen, int t, const FactorDim *dim)
+/* Adds the axes that a dim gained: for each factor its last axis if that grew, and those after it.
+ * An axis that continues over two factors counts once. */
+static void compare_dim(Origins *o, SeenVisit *seen, int t, const FactorDim *dim)
 {
     AxisRef previous = {.axis = -1};
     for (int i = 0; i < dim->n; i++) {
@@ -165,18 +166,18 @@ static void see_dim(Origins *o, Seen *seen, int t, const FactorDim *dim)
         const AxisList *now = &seen->after->tensor[t].factor[dim->at[i]].axes;
         if (axis_list_equal(was, now))
             continue;
-        AxisList news = *now;
-        AxisRef *last = &news.at[news.n - 1], unmerged = *last;
+        AxisList changes = *now;
+        AxisRef *last = &changes.at[changes.n - 1], unmerged = *last;
         if (previous.axis >= 0 && can_merge(&previous, last, seen->before->mesh)) {
-            drop_news(seen, t, &previous);
+            drop_change(seen, t, &previous);
             *last = (AxisRef){last->axis, previous.pre, previous.size * last->size};
         }
         previous = unmerged;
         int source = find_source(seen, dim->at[i], now), first = was->n;
-        if (was->n > 0 && !axis_ref_equal(&was->at[was->n - 1], &news.at[was->n - 1]))
+        if (was->n > 0 && !axis_ref_equal(&was->at[was->n - 1], &changes.at[was->n - 1]))
             first--;
-        for (int k = first; source >= 0 && k < news.n; k++)
-            add_news(o, seen, t, source, news.at[k]);
+        for (int k = first; source >= 0 && k < changes.n; k++)
+            add_change(o, seen, t, source, changes.at[k]);
     }
 }
 
@@ -186,7 +187,7 @@ static int value_of(const Origins *o, const ShardyEvent *event, int t)
                          : o->program->op[event->op].tensor[t];
 }
 
-/* The origin that the axis has on a value; NULL: it has none. */
+/* The origin of the axis on a value, or NULL. */
 static const AxisOrigin *look_up(const Origins *o, int value, const AxisRef *axis)
 {
     const ValueOrigins *of = &o->value[value];
@@ -211,14 +212,14 @@ static void keep_edge(Origins *o, OpEdges *of, const AxisEdge *edge)
     vec_push(o->arena, &of->edges, *edge);
 }
 
-static void take_news(Origins *o, const ShardyEvent *event, const Seen *seen)
+static void add_changes(Origins *o, const ShardyEvent *event, const SeenVisit *seen)
 {
     int n_ops = o->imported->graph->ops.n;
     OpEdges *of = &o->edges[event->op < 0 ? n_ops : o->op_of[event->op]];
-    for (int i = 0; i < seen->news.edges.n; i++) {
-        const AxisEdge *edge = &seen->news.edges.at[i];
+    for (int i = 0; i < seen->changes.edges.n; i++) {
+        const AxisEdge *edge = &seen->changes.edges.at[i];
         if (of->edges.n > 0 && of->edges.at[0].step < 0)
-            of->edges.n = 0; /* what a constraint did before counts where nothing came since */
+            of->edges.n = 0; /* earlier moves by a constraint count only if no later ones came */
         keep_edge(o, of, edge);
         const AxisOrigin *origin = look_up(o, value_of(o, event, edge->source), &edge->axis);
         if (origin)
@@ -237,23 +238,23 @@ void origins_seen(void *context, const ShardyEvent *event)
     FactorStep step =
         shardy_step_of(o->program, &op, event->pass, event->aggressive, event->before, direction);
     FactorProjection *after = factor_project(scratch, op.rule, step.mesh, event->before);
-    Seen seen = {.before = factor_project(scratch, op.rule, step.mesh, event->before),
-                 .after = after,
-                 .n_operands = op.n_inputs,
-                 .n = op.n_inputs + op.n_outputs};
+    SeenVisit seen = {.before = factor_project(scratch, op.rule, step.mesh, event->before),
+                      .after = after,
+                      .n_operands = op.n_inputs,
+                      .n = op.n_inputs + op.n_outputs};
     bool *updated = arena_array(scratch, bool, seen.n);
     factor_propagate(scratch, &step, after, updated);
     for (int t = 0; t < seen.n; t++)
         for (int d = 0; d < op.rule->tensor[t].n_dims; d++)
-            see_dim(o, &seen, t, &op.rule->tensor[t].dim[d]);
-    take_news(o, event, &seen);
+            compare_dim(o, &seen, t, &op.rule->tensor[t].dim[d]);
+    add_changes(o, event, &seen);
     o->step++;
     arena_free(scratch);
 }
 
 /* ---- the answer ---- */
 
-/* A value says of what was given to itself that it comes from there. */
+/* The origin that is reported as "self" for a value. */
 typedef struct {
     AxisOriginKind kind;
     int number;
@@ -262,7 +263,7 @@ typedef struct {
 static Json *value_json(const Origins *o, int value, Self self)
 {
     static const char *const kinds[] = {"constraint", "input", "output"};
-    const Mesh *mesh = factor_graph_mesh(o->imported->graph, given(o, value));
+    const Mesh *mesh = factor_graph_mesh(o->imported->graph, initial_sharding(o, value));
     Json *out = json_object();
     for (int i = 0; i < o->value[value].axes.n; i++) {
         const AxisOrigin *origin = &o->value[value].axes.at[i];
@@ -298,7 +299,7 @@ Json *origins_json(const Origins *o)
             json_set(out, graph->values.at[v].name, value_json(o, v, self_of(o, v)));
     for (int i = 0; i < graph->n_outputs; i++) {
         int value = o->imported->returned[i];
-        bool again = false; /* a value that is returned twice says it of the last result only */
+        bool again = false; /* a value that is returned twice: "self" is its last result */
         for (int j = i + 1; j < graph->n_outputs; j++)
             again |= o->imported->returned[j] == value;
         if (!again && o->value[value].axes.n > 0)
@@ -319,7 +320,7 @@ static bool same_row(const AxisEdge *a, const AxisEdge *b)
     return a->step == b->step && a->source == b->source && axis_ref_equal(&a->axis, &b->axis);
 }
 
-/* The first target of a row after this one; INT_MAX: there is none. */
+/* The smallest target of a row greater than `after`, or INT_MAX. */
 static int next_target(const OpEdges *of, const AxisEdge *row, int after)
 {
     int next = INT_MAX;
@@ -331,7 +332,7 @@ static int next_target(const OpEdges *of, const AxisEdge *row, int after)
     return next;
 }
 
-/* The targets of a row, by place. */
+/* The targets of a row, in order. */
 static Json *targets_json(const Origins *o, const OpEdges *of, const AxisEdge *row)
 {
     Json *to = json_array();

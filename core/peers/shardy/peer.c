@@ -1,15 +1,10 @@
-/* peer.c - what Shardy adds: its propagation, rules of StableHLO operators, its notation. */
+/* peer.c - the peer Shardy: propagators, StableHLO operators, notation, eval verbs, import and
+ * export. */
 #include "core/peers/peers.h"
 
 #include "core/peers/shardy/plan_shardy.h"
-#include "core/peers/shardy/code.h"
-#include "core/peers/shardy/eval_factor.h"
-#include "core/peers/shardy/eval_insert.h"
-#include "core/peers/shardy/eval_reshard.h"
-#include "core/peers/shardy/eval_shardy.h"
 #include "core/peers/shardy/factor_rule.h"
-#include "core/peers/shardy/pins.h"
-#include "core/peers/shardy/stablehlo.h"
+#include "core/peers/shardy/tables.h"
 #include "core/rules/notation.h"
 
 static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)

@@ -1,24 +1,25 @@
-#include "core/peers/shardy/pins.h"
+#include "core/peers/shardy/tables.h"
 
-/* What is known of the value that the walk stands at: `%arg0: tensor<..> {..} loc("x")`, or an op's
- * line. A sharding waits until the value's end, since its name may come last. */
+/* The value being read: `%arg0: tensor<..> {..} loc("x")`, or an op's line. A sharding is kept
+ * until the end of the value, since its name may come last. */
 typedef struct {
     PinsText *text;
     Scan *scan;
-    Str location, said, own, operand; /* names: loc, jax.arg_info, %own, of a constraint */
+    Str location, info, own,
+        operand; /* names: loc(..), jax.arg_info, its %name, the constrained %name */
     Shape shape;
-    bool shaped, op, waits, asked; /* asked: by a constraint */
-    size_t from, to;               /* of the sharding */
-} Walk;
+    bool shaped, op, pending, constrained; /* pending: a sharding was read */
+    size_t from, to;                       /* of the sharding */
+} MlirValue;
 
-static Str rest(const Walk *w)
+static Str rest(const MlirValue *w)
 {
     Str text = w->scan->source->text;
     return (Str){text.s + w->scan->at, text.n - w->scan->at};
 }
 
-/* "%arg0", "@mesh", "#loc1": the sign taken, the name behind it. */
-static Str take_name(Walk *w)
+/* Reads the name after the sign of "%arg0", "@mesh" or "#loc1". */
+static Str read_name(MlirValue *w)
 {
     Str left = rest(w);
     size_t n = 0;
@@ -28,29 +29,29 @@ static Str take_name(Walk *w)
     return (Str){left.s, n};
 }
 
-/* Ends what is known of a value. */
-static bool flush(Walk *w)
+/* Finishes a value: adds its sharding under the best name. */
+static bool flush(MlirValue *w)
 {
     bool ok = true;
-    if (w->waits) {
-        const Str names[] = {w->location, w->said, w->own, w->operand};
+    if (w->pending) {
+        const Str names[] = {w->location, w->info, w->own, w->operand};
         Str known[4];
         int n = 0;
         for (int i = 0; i < 4; i++)
             if (names[i].n > 0)
                 known[n++] = names[i];
-        if ((w->op && !w->asked) || n == 0) /* what a function gives has no name of its own */
+        if ((w->op && !w->constrained) || n == 0) /* results of a function have no names */
             w->text->n_follow++;
         else
             ok =
                 pins_take(w->text, w->scan, known, n, w->shaped ? &w->shape : NULL, w->from, w->to);
     }
-    *w = (Walk){.text = w->text, .scan = w->scan};
+    *w = (MlirValue){.text = w->text, .scan = w->scan};
     return ok;
 }
 
-/* 8x1024xf32>: what follows "tensor<". A size that is not known leaves the shape so. */
-static void read_type(Walk *w)
+/* Reads 8x1024xf32> after "tensor<". An unknown size leaves the shape unknown. */
+static void read_type(MlirValue *w)
 {
     Shape shape = {0};
     Str left = rest(w);
@@ -75,10 +76,10 @@ static void read_type(Walk *w)
     w->shaped = known;
 }
 
-/* After '%': an argument, an op's first result, or an operand. */
-static bool read_value_name(Walk *w)
+/* Reads what follows '%': an argument, an op's first result, or an operand. */
+static bool read_value_name(MlirValue *w)
 {
-    Str name = take_name(w);
+    Str name = read_name(w);
     Scan ahead = *w->scan;
     char c = pins_peek(&ahead);
     int64_t n_results;
@@ -91,7 +92,7 @@ static bool read_value_name(Walk *w)
             w->operand = name;
         return true;
     }
-    if (c == ':' && w->op) /* operands with types behind them */
+    if (c == ':' && w->op) /* operands before their types */
         return true;
     if (!flush(w))
         return false;
@@ -100,34 +101,34 @@ static bool read_value_name(Walk *w)
     return true;
 }
 
-/* What stands between here and `ends` is the sharding. */
-static bool read_sharding(Walk *w, const char *ends)
+/* Notes the text from here to `ends` as the sharding. */
+static bool read_sharding(MlirValue *w, const char *ends)
 {
     pins_peek(w->scan);
     size_t from = w->scan->at;
     if (!pins_skip(w->scan, ends))
         return false;
-    if (!w->waits) {
+    if (!w->pending) {
         w->from = from;
         w->to = w->scan->at;
-        w->waits = true;
+        w->pending = true;
     }
     return true;
 }
 
-/* After "loc(": "name", #loc1 or something else. */
-static bool read_location(Walk *w)
+/* Reads what follows "loc(": "name", #loc1 or something else. */
+static bool read_location(MlirValue *w)
 {
     Str name = {"", 0};
     if (pins_at_string(w->scan)) {
         if (!pins_string(w->text->scratch, w->scan, true, &name))
             return false;
-        bool place = pins_peek(w->scan) == ':'; /* of a file */
+        bool place = pins_peek(w->scan) == ':'; /* a position in a file */
         w->location = place ? w->location : name;
     } else if (scan_accept(w->scan, '#')) {
         Buf key = buf_new(w->text->scratch);
         buf_putc(&key, '#');
-        buf_add(&key, take_name(w));
+        buf_add(&key, read_name(w));
         int32_t id = names_find(w->text->aliases, buf_str(&key));
         if (id >= 0)
             w->location = w->text->meshes.at[id].name[0];
@@ -135,13 +136,13 @@ static bool read_location(Walk *w)
     return true;
 }
 
-static bool starts(const Walk *w, const char *word)
+static bool starts(const MlirValue *w, const char *word)
 {
     return str_starts(rest(w), str_from(word));
 }
 
-/* Takes a word of the language, and what belongs to it. */
-static bool read_word(Walk *w)
+/* Reads a keyword and its arguments. */
+static bool read_word(MlirValue *w)
 {
     Str word = pins_word(w->scan);
     if (word.n == 0) {
@@ -152,8 +153,8 @@ static bool read_word(Walk *w)
         return read_sharding(w, ",");
     if (str_eq(word, STR("sdy.sharding_constraint"))) {
         pins_peek(w->scan);
-        w->asked = true;
-        return !scan_accept(w->scan, '%') || (w->operand = take_name(w), read_sharding(w, ":"));
+        w->constrained = true;
+        return !scan_accept(w->scan, '%') || (w->operand = read_name(w), read_sharding(w, ":"));
     }
     if (str_eq(word, STR("tensor")) && scan_accept(w->scan, '<'))
         read_type(w);
@@ -161,11 +162,11 @@ static bool read_word(Walk *w)
         return read_location(w);
     if ((str_eq(word, STR("jax.arg_info")) || str_eq(word, STR("jax.result_info"))) &&
         pins_accept(w->scan, '='))
-        return pins_string(w->text->scratch, w->scan, true, &w->said);
+        return pins_string(w->text->scratch, w->scan, true, &w->info);
     return true;
 }
 
-static bool step(Walk *w)
+static bool step(MlirValue *w)
 {
     char c = rest(w).s[0];
     Str unused;
@@ -194,14 +195,14 @@ static bool step(Walk *w)
     case '#':
     case '@':
         w->scan->at++;
-        take_name(w);
+        read_name(w);
         return true;
     default:
         return read_word(w);
     }
 }
 
-/* ---- what stands elsewhere: meshes, and locations at the end ---- */
+/* ---- meshes and location aliases, anywhere in the module ---- */
 
 static void put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh)
 {
@@ -214,13 +215,13 @@ static void put_alias(PinsText *text, char sign, Str name, const PinsMesh *mesh)
     text->meshes.at[id] = *mesh;
 }
 
-/* "@mesh = <[..]>": what follows "sdy.mesh". */
-static bool note_mesh(Walk *w)
+/* Reads "@mesh = <[..]>" after "sdy.mesh". */
+static bool note_mesh(MlirValue *w)
 {
     PinsText *text = w->text;
     if (!pins_accept(w->scan, '@'))
         return true;
-    Str name = pins_at_string(w->scan) ? STR("") : take_name(w);
+    Str name = pins_at_string(w->scan) ? STR("") : read_name(w);
     if (name.n == 0 && !pins_string(text->scratch, w->scan, true, &name))
         return false;
     text->axes = (PinsMesh){0};
@@ -230,10 +231,10 @@ static bool note_mesh(Walk *w)
     return true;
 }
 
-/* `#loc1 = loc("x")`: what follows '#'. */
-static bool note_location(Walk *w)
+/* Reads `#loc1 = loc("x")` after '#'. */
+static bool note_location(MlirValue *w)
 {
-    Str name = take_name(w);
+    Str name = read_name(w);
     PinsMesh holder = {0};
     if (!str_starts(name, STR("loc")) || !pins_accept(w->scan, '=') ||
         !pins_accept_text(w->scan, "loc(") || !pins_at_string(w->scan))
@@ -245,11 +246,11 @@ static bool note_location(Walk *w)
     return true;
 }
 
-/* The two, wherever they are. */
-static bool note_all(Walk *w)
+/* Reads all meshes and location aliases. */
+static bool note_all(MlirValue *w)
 {
     Str text = w->scan->source->text;
-    bool begins = true; /* a line */
+    bool begins = true; /* at the start of a line */
     while (w->scan->at < text.n) {
         char c = text.s[w->scan->at];
         bool blank = memchr(" \t\r\n", c, 4);
@@ -279,7 +280,7 @@ static bool is_mlir(Str text)
 
 static bool read_mlir(PinsText *text, Scan *scan)
 {
-    Walk walk = {.text = text, .scan = scan};
+    MlirValue walk = {.text = text, .scan = scan};
     text->mlir = true;
     text->aliases = names_new(text->scratch);
     if (!note_all(&walk))

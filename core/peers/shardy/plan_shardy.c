@@ -8,7 +8,7 @@
 
 /* ---- the log ---- */
 
-/* What is given is set first: before that, nothing is known of any tensor. */
+/* Logs the initial shardings first; before that every tensor is open. */
 static void log_given(const ShardyPlan *sp, FlowLog *out)
 {
     int n_tensors = sp->plan->inferred->graph->n_tensors;
@@ -26,7 +26,7 @@ static void log_given(const ShardyPlan *sp, FlowLog *out)
     }
 }
 
-/* Without tensors that only stand here for others: events.h knows those of the graph. */
+/* The log without the tensors that were added here: events.h knows only those of the graph. */
 static const FlowLog *graph_log(const ShardyPlan *sp)
 {
     const FlowLog *log = sp->program.log;
@@ -45,24 +45,24 @@ static const FlowLog *graph_log(const ShardyPlan *sp)
     return out;
 }
 
-/* The layout that a state is; parts of axes that atoms cannot say, and what stands behind them, are
- * left out. False: some were. */
+/* Converts a state to a layout. A part of an axis that atoms cannot express and the axes after it
+ * are left out; returns false if some were. */
 static bool layout_of(const ShardyPlan *sp, const TensorSharding *sharding, Sharding *out)
 {
     const Shape *shape = shapes_at(sp->plan->inferred->shapes, sharding->shape);
-    TensorSharding said = *sharding;
+    TensorSharding sharding_text = *sharding;
     bool all = true;
-    said.unreduced.n = 0;
-    for (int d = 0; d < said.n_dims; d++)
-        for (int i = 0; i < said.dim[d].axes.n; i++) {
+    sharding_text.unreduced.n = 0;
+    for (int d = 0; d < sharding_text.n_dims; d++)
+        for (int i = 0; i < sharding_text.dim[d].axes.n; i++) {
             uint8_t atom[ATOMS_MAX];
             int n = 0;
-            if (axis_ref_to_atoms(&said.dim[d].axes.at[i], sp->plan->mesh, atom, &n))
+            if (axis_ref_to_atoms(&sharding_text.dim[d].axes.at[i], sp->plan->mesh, atom, &n))
                 continue;
-            said.dim[d].axes.n = i;
+            sharding_text.dim[d].axes.n = i;
             all = false;
         }
-    bool sayable = tensor_sharding_to_layout(&said, shape, sp->plan->mesh, out);
+    bool sayable = tensor_sharding_to_layout(&sharding_text, shape, sp->plan->mesh, out);
     assert(sayable);
     (void)sayable;
     return all;
@@ -76,7 +76,7 @@ static int32_t sharding_of(const void *context, Shardings *shardings, int32_t st
     return shardings_put(shardings, &layout);
 }
 
-/* No op has a state of its own here: no event asks. */
+/* Ops have no states of their own here, so no event calls this. */
 static const OpCut *cut_of(const void *context, int32_t state)
 {
     (void)context;
@@ -98,19 +98,20 @@ static void publish_log(ShardyPlan *sp)
 
 /* ---- tensors ---- */
 
-static void find_unsaid(ShardyPlan *sp, int32_t tensor, int count)
+static void note_sub_axis(ShardyPlan *sp, int32_t tensor, int count)
 {
     Plan *plan = sp->plan;
     const char *more =
         count > 1 ? arena_printf(plan->arena, " (and %d more like it)", count - 1) : "";
-    Json *said = tensor_sharding_to_json(plan->arena, plan->mesh,
-                                         shardy_at(sp->flow, sp->program.state[tensor]));
+    Json *sharding_text = tensor_sharding_to_json(plan->arena, plan->mesh,
+                                                  shardy_at(sp->flow, sp->program.state[tensor]));
     Buf text = buf_new(plan->arena);
-    json_write(json_get(said, "dims"), &text);
-    json_free(said);
-    plan_find(plan, LEVEL_NOTE, "shardy-sub-axis", -1, tensor, "",
-              "%s%s: of %s a part is no run of prime parts of its axis: it is left out",
-              tensor_name(plan->inferred->graph, tensor), more, text.s);
+    json_write(json_get(sharding_text, "dims"), &text);
+    json_free(sharding_text);
+    plan_find(
+        plan, LEVEL_NOTE, "shardy-sub-axis", -1, tensor, "",
+        "%s%s: %s has a part of an axis that is not made of prime parts in a row: it is left out",
+        tensor_name(plan->inferred->graph, tensor), more, text.s);
 }
 
 static void publish_tensors(ShardyPlan *sp)
@@ -136,7 +137,7 @@ static void publish_tensors(ShardyPlan *sp)
         unsaid = unsaid < 0 && lost[state] ? t : unsaid;
     }
     if (n_unsaid > 0)
-        find_unsaid(sp, unsaid, n_unsaid);
+        note_sub_axis(sp, unsaid, n_unsaid);
 }
 
 /* ---- ops ---- */
@@ -145,9 +146,9 @@ typedef struct {
     ShardyPlan *sp;
     Intern *cut_ids;         /* OpCuts */
     Vec(const OpCut *) cuts; /* by id */
-    Intern *asked;           /* op space and states -> cut */
+    Intern *visited;         /* (op space, states) -> cut */
     Vec(int32_t) answers;
-    int n_lost; /* ops with axes that no cut says */
+    int n_lost; /* ops with axes that no cut can express */
     int32_t lost;
 } Cutting;
 
@@ -163,7 +164,7 @@ static int32_t put_cut(Cutting *c, const OpCut *cut)
     return id;
 }
 
-/* The axes that Shardy computes the op with, by factor. */
+/* The axes with which Shardy computes the op, by factor. */
 static void choose(const Cutting *c, Arena *scratch, const OpSpace *space, const ShardyOp *op,
                    AxisList *by_factor)
 {
@@ -178,7 +179,8 @@ static void choose(const Cutting *c, Arena *scratch, const OpSpace *space, const
     shardy_choose(scratch, op->rule, sp->plan->mesh, sharding, size, by_factor);
 }
 
-/* Some dim goes along the index dim exactly, so that a cut of it is one of the tensor. */
+/* True when a tensor dim follows the index dim exactly, so that a cut of one is a cut of the
+ * other. */
 static bool can_cut(const OpSpace *space, int index)
 {
     if (space->index[index].role == ROLE_FROZEN)
@@ -228,8 +230,7 @@ static OpCut cut_by_factors(Cutting *c, const OpSpace *space, const AxisList *by
     return cut;
 }
 
-/* Pinned index dims are as they are pinned, whatever else has their axes: an open one too gives up
- * what is not its pin's. */
+/* Sets pinned index dims to exactly their pins, open ones too, whatever else uses those axes. */
 static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
 {
     bool any = false;
@@ -255,7 +256,7 @@ static OpCut whole_cut(const OpSpace *space)
     return cut;
 }
 
-static int32_t ask(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t graph_op)
+static int32_t cut_for(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t graph_op)
 {
     Arena *scratch = arena_new();
     int n = op->n_inputs + op->n_outputs;
@@ -263,7 +264,7 @@ static int32_t ask(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t
     key[0] = space->id;
     for (int t = 0; t < n; t++)
         key[1 + t] = c->sp->program.state[op->tensor[t]];
-    int32_t id = intern_put(c->asked, key, (size_t)(n + 1) * sizeof *key);
+    int32_t id = intern_put(c->visited, key, (size_t)(n + 1) * sizeof *key);
     if (id == c->answers.n) {
         AxisList *by_factor = arena_array(scratch, AxisList, op->rule->n_factors);
         bool all = true;
@@ -283,7 +284,7 @@ static void cut_op(Cutting *c, int32_t graph_op)
     const OpSpace *space = program_space(c->sp->plan->inferred, graph_op);
     int32_t at = c->sp->at[graph_op];
     OpCut cut = whole_cut(space);
-    int32_t id = at < 0 ? put_cut(c, &cut) : ask(c, space, &c->sp->ops.at[at], graph_op);
+    int32_t id = at < 0 ? put_cut(c, &cut) : cut_for(c, space, &c->sp->ops.at[at], graph_op);
     assert(c->cuts.at);
     cut = *c->cuts.at[id];
     if (apply_pins(c->sp, graph_op, &cut))
@@ -295,14 +296,14 @@ static void publish_cuts(ShardyPlan *sp)
 {
     Plan *plan = sp->plan;
     const Graph *graph = plan->inferred->graph;
-    Cutting c = {.sp = sp, .cut_ids = intern_new(plan->arena), .asked = intern_new(plan->arena)};
+    Cutting c = {.sp = sp, .cut_ids = intern_new(plan->arena), .visited = intern_new(plan->arena)};
     for (int i = 0; i < plan->inferred->n_program; i++)
         cut_op(&c, plan->inferred->program[i]);
     sp->out->cuts = c.cuts.at;
     sp->out->n_cuts = c.cuts.n;
     if (c.n_lost > 0)
         plan_find(plan, LEVEL_NOTE, "shardy-lost", c.lost, -1, "",
-                  "%s %s%s: Shardy cuts it along factors that no index dim can be cut along here",
+                  "%s %s%s: Shardy shards it along factors that match no index dim here",
                   op_operator(graph, c.lost), op_name(graph, c.lost),
                   c.n_lost > 1 ? arena_printf(plan->arena, " (and %d more like it)", c.n_lost - 1)
                                : "");
@@ -417,7 +418,7 @@ const Propagator propagator_shardy = {
 const Propagator propagator_shardy_basic = {
     .name = "factor",
     .profile = "shardy-basic",
-    .about = "the same, and any conflict stops a factor",
+    .about = "like shardy, but any conflict stops a factor",
     .run = run,
     .stops = stops,
     .own_rules = true,
@@ -427,7 +428,7 @@ const Propagator propagator_shardy_basic = {
 const Propagator propagator_shardy_both = {
     .name = "factor",
     .profile = "shardy-basic-then-aggressive",
-    .about = "the same, first basic and then aggressive",
+    .about = "like shardy, first basic and then aggressive",
     .run = run,
     .stops = stops,
     .own_rules = true,

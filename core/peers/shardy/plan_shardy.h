@@ -1,21 +1,23 @@
-/* plan_shardy.h - the profile `shardy` of the propagator `factor`: a plan's cuts as Shardy's.
+/* plan_shardy.h - the `shardy` profiles of the propagator `factor`: plans propagated as Shardy
+ * does.
  *
- * The program is the model's ops with the factors of their op spaces. Pins are given shardings:
- * closed unless open, with their priority; what is not pinned is open, parameters too. A pin of an
- * index dim is one of the dims of the op's operands that go along it. Groups have one sharding, a
- * barrier stands between a tensor and its readers, and what a loop carries is tied by an edge.
- * Known tensors are split: one for each use. Classes of ops (flow.h) are told from the factors: all
- * pass through and every dim has one that the result has at the same place - elementwise; the same
- * factors on both sides - a view; more in the result - a broadcast.
+ * The program is the model's ops with the factors of their op spaces. Pins are initial shardings:
+ * closed unless marked open, with their priority; everything else is open, parameters too. A pin of
+ * an index dim pins the dims of the op's operands that follow it. A group has one sharding, a
+ * barrier is between a tensor and its readers, and an edge ties the values that a loop carries.
+ * Constants are copied for each use. The class of an op (flow.h) follows from its factors:
+ * elementwise if all pass through and every dim has the factor of the result's dim at the same
+ * position; a view if both sides have the same factors; a broadcast if the result has more.
  *
- * An op is cut as Shardy's resharding settles on (choose.h); partial results are summed at once.
+ * The cut of an op comes from Shardy's choice of axes (choose.h); partial results are summed at
+ * once.
  *
- * code               level     when
- * shardy-pin         warning   a pin that no list of axes says (interleaved), or whose axis another
- *                              dim of the tensor has: it does nothing
- * shardy-group       warning   members of a group are pinned otherwise, or of another shape
- * shardy-sub-axis    note      a part of an axis that is not of prime parts: left out
- * shardy-lost        note      axes of a factor that no cut of the op's index dims says
+ * code               level     when shardy-pin         warning   a pin that no list of axes can
+ * express (interleaved), or whose axis another
+ *                              dim of the tensor has: the pin is ignored
+ * shardy-group       warning   a member of a group has a different pin or shape shardy-sub-axis
+ * note      a part of an axis that atoms cannot express: left out shardy-lost        note axes of a
+ * factor that no cut of the op's index dims can express
  */
 #ifndef CORE_PEERS_SHARDY_PLAN_SHARDY_H
 #define CORE_PEERS_SHARDY_PLAN_SHARDY_H

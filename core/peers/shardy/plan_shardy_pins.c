@@ -2,7 +2,7 @@
 #include "core/propagate/propagate.h"
 #include "core/peers/shardy/plan_shardy_state.h"
 
-/* False: it has several digits. */
+/* Returns false if the cut has several digits. */
 static bool axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out)
 {
     out->n = 0;
@@ -14,58 +14,61 @@ static bool axes_of_cut(const Cut *cut, const Mesh *mesh, AxisList *out)
     return true;
 }
 
-/* Why a decision does nothing. ORDER REFUSAL */
+/* Why a decision is ignored. ORDER REFUSAL */
 typedef enum { NO_LIST, AXIS_USED, DIM_HAS_AXIS, GROUP_SHAPE, GROUP_PIN } Why;
 
 static const struct {
     const char *code, *text, *hint;
 } refusals[] = {
-    [NO_LIST] = {"shardy-pin", "no list of axes says such a cut: the pin does nothing",
+    [NO_LIST] = {"shardy-pin", "no list of axes can express this cut: the pin is ignored",
                  "pin whole axes, without interleaving; or use --profile explain"},
     [AXIS_USED] = {"shardy-pin",
-                   "its axis is used by something else on the tensor: the pin does "
-                   "nothing",
+                   "another dim of the tensor already uses its axis: the pin is ignored",
                    "unpin the other first"},
-    [DIM_HAS_AXIS] = {"shardy-pin", "an axis that a dim of it is pinned to cannot be kept from it",
+    [DIM_HAS_AXIS] = {"shardy-pin",
+                      "a dim of the tensor is pinned to an axis that is to be kept off the tensor",
                       "unpin the dim first"},
-    [GROUP_SHAPE] = {"shardy-group", "it is not of the shape of its group, so it is not in it",
+    [GROUP_SHAPE] = {"shardy-group",
+                     "its shape differs from its group's, so it is left out of the group",
                      "tensors of a group have one sharding, so they need one shape"},
-    [GROUP_PIN] = {"shardy-group", "it is pinned otherwise than its group, so it is not in it",
+    [GROUP_PIN] = {"shardy-group",
+                   "its pin differs from its group's, so it is left out of the group",
                    "pin one tensor of the group"},
 };
 
-/* Those of one line of a policy are one finding. */
+/* Refusals from one line of a policy become one finding. */
 static void refuse(ShardyPlan *sp, const Decision *pin, Why why)
 {
     for (int i = 0; i < sp->refused.n; i++) {
-        ShardyRefusal *said = &sp->refused.at[i];
-        if (said->why == (int)why && said->pin->origin.line == pin->origin.line &&
-            str_eq(str_from(said->pin->origin.file), str_from(pin->origin.file))) {
-            said->count++;
+        ShardyRefusal *refusal = &sp->refused.at[i];
+        if (refusal->why == (int)why && refusal->pin->origin.line == pin->origin.line &&
+            str_eq(str_from(refusal->pin->origin.file), str_from(pin->origin.file))) {
+            refusal->count++;
             return;
         }
     }
     vec_push(sp->plan->arena, &sp->refused, (ShardyRefusal){pin, (int)why, 1});
 }
 
-static void say_refused(ShardyPlan *sp, const ShardyRefusal *said)
+static void report_refusal(ShardyPlan *sp, const ShardyRefusal *refusal)
 {
     Plan *plan = sp->plan;
     const Graph *graph = plan->inferred->graph;
-    const Decision *pin = said->pin;
+    const Decision *pin = refusal->pin;
     bool tensor = decision_is_on_tensor(pin->kind);
-    const char *more =
-        said->count > 1 ? arena_printf(plan->arena, " (and %d more like it)", said->count - 1) : "";
-    plan_find(plan, LEVEL_WARNING, refusals[said->why].code, tensor ? -1 : pin->place,
-              tensor ? pin->place : -1, refusals[said->why].hint, "%s%s: %s",
+    const char *more = refusal->count > 1
+                           ? arena_printf(plan->arena, " (and %d more like it)", refusal->count - 1)
+                           : "";
+    plan_find(plan, LEVEL_WARNING, refusals[refusal->why].code, tensor ? -1 : pin->place,
+              tensor ? pin->place : -1, refusals[refusal->why].hint, "%s%s: %s",
               tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), more,
-              refusals[said->why].text);
+              refusals[refusal->why].text);
     plan_found_at(plan, &pin->origin);
 }
 
 /* ---- dims ---- */
 
-/* An axis of the list is used elsewhere on the tensor. */
+/* True when an axis of the list is used elsewhere on the tensor. */
 static bool is_used(const TensorSharding *sharding, int dim, const AxisList *axes)
 {
     AxisRef rest;
@@ -115,7 +118,8 @@ static void pin_tensor(ShardyPlan *sp, const Decision *pin)
         sp->out->pinned[pin->place] |= (uint16_t)(1u << pin->dim);
 }
 
-/* The cut that the pin alone gives a dim of an operand; false: the dim does not go along it. */
+/* The cut that the pin gives to a dim of an operand; false if the dim does not follow the index
+ * dim. */
 static bool cut_of_dim(const ShardyPlan *sp, const OpSpace *space, const Decision *pin, int operand,
                        int dim, Cut *out)
 {
@@ -129,7 +133,7 @@ static bool cut_of_dim(const ShardyPlan *sp, const OpSpace *space, const Decisio
     return along && op_cut_project(space, &cut, operand, dim, sp->plan->mesh, out);
 }
 
-/* A dim that is pinned itself, or along another op first, stays so. */
+/* A dim that is pinned itself, or by an earlier pin of another op, stays as it is. */
 static void pin_index(ShardyPlan *sp, const Decision *pin)
 {
     if (sp->at[pin->place] < 0)
@@ -165,7 +169,7 @@ static void mark_axes(ShardyPlan *sp, const Decision *mark)
     put_state(sp, mark->place, &sharding);
 }
 
-static bool says_nothing(const TensorSharding *sharding)
+static bool is_unconstrained(const TensorSharding *sharding)
 {
     for (int d = 0; d < sharding->n_dims; d++)
         if (!sharding->dim[d].open || sharding->dim[d].axes.n > 0)
@@ -173,7 +177,7 @@ static bool says_nothing(const TensorSharding *sharding)
     return true;
 }
 
-/* Members begin with the one sharding that was given to any of them. */
+/* The members of a group start with the sharding that one of them has. */
 static void make_groups(ShardyPlan *sp)
 {
     Plan *plan = sp->plan;
@@ -194,12 +198,13 @@ static void make_groups(ShardyPlan *sp)
             refuse(sp, mark, GROUP_SHAPE);
             continue;
         }
-        if (!says_nothing(own) && !says_nothing(common) && !tensor_sharding_equal(own, common)) {
+        if (!is_unconstrained(own) && !is_unconstrained(common) &&
+            !tensor_sharding_equal(own, common)) {
             refuse(sp, mark, GROUP_PIN);
             continue;
         }
         group[mark->place] = id;
-        if (says_nothing(common))
+        if (is_unconstrained(common))
             sp->states.at[first[id]] = sp->states.at[mark->place];
     }
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++)
@@ -225,5 +230,5 @@ void shardy_plan_pins(ShardyPlan *sp)
             pin_index(sp, plan->decided->pins[i]);
     make_groups(sp);
     for (int i = 0; i < sp->refused.n; i++)
-        say_refused(sp, &sp->refused.at[i]);
+        report_refusal(sp, &sp->refused.at[i]);
 }

@@ -2,7 +2,7 @@
 
 /* ---- rules ---- */
 
-/* Which factor an index dim is: both stand in the same order in the dims that have it. */
+/* Maps index dims to factors: both are in the same order in each dim. */
 static void match_index_dims(const OpSpace *space, SpaceRule *out)
 {
     memset(out->factor, -1, sizeof out->factor);
@@ -32,7 +32,8 @@ static bool passes_through(const FactorRule *rule)
     return rule->n_results > 0;
 }
 
-/* Its dims are the last of the first result's, each of size 1 or with the same one factor. */
+/* True when its dims are the last dims of the first result, each of size 1 or with the same single
+ * factor. */
 static bool is_at_place(const FactorRule *rule, int tensor)
 {
     const FactorTensor *own = &rule->tensor[tensor], *result = &rule->tensor[rule->n_operands];
@@ -48,7 +49,8 @@ static bool is_at_place(const FactorRule *rule, int tensor)
     return true;
 }
 
-/* Of factors larger than 1: what the operands have and the result has not, and the other way. */
+/* Counts factors larger than 1 that only operands have (*gone) and that only the result has
+ * (*new). */
 static void count_differences(const FactorRule *rule, int *gone, int *new)
 {
     *gone = *new = 0;
@@ -145,7 +147,7 @@ static void push_op(ShardyPlan *sp, ShardyOp op, int32_t of)
     vec_push(sp->plan->arena, &sp->ops, op);
 }
 
-/* Behind the tensor; its readers read what is behind that. */
+/* Adds a barrier after the tensor; its readers read the barrier's result. */
 static void add_barrier(ShardyPlan *sp, int32_t tensor, int32_t *read_as)
 {
     const Decision *mark = barrier_of(sp->plan, tensor);
@@ -177,7 +179,7 @@ static void add_first_barriers(ShardyPlan *sp, int32_t *read_as)
 
 /* ---- ops ---- */
 
-/* A known tensor is another one for each use, and so is one without a shape. */
+/* A constant tensor gets a copy for each use, and so does one without a shape. */
 static int32_t tensor_of(ShardyPlan *sp, int32_t tensor, const FactorTensor *said)
 {
     const Inferred *inferred = sp->plan->inferred;
@@ -231,7 +233,7 @@ static void add_op(ShardyPlan *sp, int32_t op, const int *n_readers, const int32
     push_op(sp, out, op);
 }
 
-/* What a loop carries is tied to what it leaves for the next iteration. */
+/* Ties each value that a loop carries to its value for the next iteration. */
 static void add_ties(ShardyPlan *sp)
 {
     const Inferred *inferred = sp->plan->inferred;

@@ -1,4 +1,5 @@
-/* plan_shardy_state.h - a plan's program as Shardy sees it; for plan_shardy*.c. */
+/* plan_shardy_state.h - a plan as a program for Shardy's propagation; internal to
+ * plan_shardy*.c. */
 #ifndef CORE_PEERS_SHARDY_PLAN_SHARDY_STATE_H
 #define CORE_PEERS_SHARDY_PLAN_SHARDY_STATE_H
 
@@ -6,13 +7,14 @@
 #include "core/peers/shardy/plan_shardy.h"
 
 typedef struct {
-    const FactorRule *rule; /* NULL: not made yet, or the space has none */
+    const FactorRule *rule; /* NULL if not derived yet or the space has none */
     ShardyClass class;
     bool elementwise;
-    int16_t factor[X_MAX]; /* per index dim; -1: it goes along no dim, or in windows alone */
+    int16_t factor[X_MAX]; /* per index dim; -1 if it follows no dim or only windows */
 } SpaceRule;
 
-/* A decision that does nothing, and how many of its line of a policy are alike. */
+/* A decision that is ignored, and how many of the same policy line are ignored for the same
+ * reason. */
 typedef struct {
     const Decision *pin;
     int why, count;
@@ -22,23 +24,23 @@ typedef struct {
     Plan *plan;
     Propagated *out;
     ShardyFlow *flow;
-    ShardyProgram program; /* tensors: the graph's, then those made here */
+    ShardyProgram program; /* tensors: the graph's, then those added here */
     SpaceRule *space;      /* per op space */
-    int32_t *open;         /* per shape: 1 + the state of which nothing is known */
+    int32_t *open;         /* per shape: 1 + the fully open state */
     int32_t *at;           /* per op of the graph: its place in program.op, or -1 */
-    int32_t *of;           /* the inverse; -1: a barrier, or a tie */
-    bool aggressive;       /* at the end */
+    int32_t *of;           /* the inverse; -1 for barriers and ties */
+    bool aggressive;       /* the last phase */
     Vec(ShardyOp) ops;
     Vec(int32_t) states; /* per tensor */
     Vec(ShardyRefusal) refused;
 } ShardyPlan;
 
-/* Rules, ops and tensors; nothing is pinned yet. */
+/* Makes rules, ops and tensors, before any pin. */
 void shardy_plan_program(ShardyPlan *sp);
-/* Pins and marks, before the program is closed. */
+/* Applies pins and marks to the tensors' states. */
 void shardy_plan_pins(ShardyPlan *sp);
 
-/* The state of a tensor of that shape (an id of inferred->shapes, or -1) of which nothing is known.
+/* The fully open state of a tensor of that shape (an id of inferred->shapes, or -1).
  */
 int32_t shardy_open_state(const ShardyPlan *sp, int n_dims, int shape);
 

@@ -1,15 +1,15 @@
-/* stablehlo.c - operators of StableHLO whose attributes say more than ONNX's can.
+/* stablehlo.c - StableHLO operators that have no ONNX counterpart with the same attributes.
  *
- * Their rules are Shardy's (factor_ops.h), read as op spaces: a factor is an index dim where all
- * dims that have it are made of factors; dims that are not (a slice's, a window's) are read whole.
- * A StableHLO op always says the type of its results, so these must be declared.
+ * Their rules are Shardy's (factor_ops.h), converted to op spaces: a factor becomes an index dim if
+ * all dims that have it are products of factors; other dims (of slices, of windows) are read whole.
+ * The types of the results must be declared, as in StableHLO.
  */
-#include "core/peers/shardy/stablehlo.h"
+#include "core/peers/shardy/tables.h"
 
 #include "core/peers/shardy/factor_ops.h"
 #include "core/rules/args.h"
 
-/* What the results are declared to be. */
+/* Fills in the declared types of the results. */
 static bool declared_results(RuleCall *call, Error *err)
 {
     const Graph *graph = call->graph;
@@ -18,7 +18,7 @@ static bool declared_results(RuleCall *call, Error *err)
         const GraphTensor *declared = tensor < 0 ? NULL : &graph->tensors[tensor];
         if (!declared || declared->declared < 0) {
             error_kind(err, ERROR_NOT_INFERABLE, "the type of its result %d is not declared", o);
-            error_hint(err, "a StableHLO op says its results: --shapes 4x8->8");
+            error_hint(err, "declare the results of a StableHLO op: --shapes 4x8->8");
             return false;
         }
         call->out_shape[o].n_dims = declared->n_declared;
@@ -53,7 +53,7 @@ static FactorRule *rule_of(RuleCall *call, Error *err)
     return factor_rule_for(call->arena, &asked, err);
 }
 
-/* The dim is the product of its factors, as many as a row may have. */
+/* True when the dim is the product of at most as many factors as a projection may have. */
 static bool is_product(const FactorRule *rule, const FactorDim *dim, int64_t size)
 {
     int64_t product = 1;
@@ -62,7 +62,7 @@ static bool is_product(const FactorRule *rule, const FactorDim *dim, int64_t siz
     return product == size && dim->n <= FACTORS_MAX;
 }
 
-/* How the sum over a reduced factor is made. */
+/* The reduction over a reduced factor. */
 static ReduceOp reduce_of(const RuleCall *call)
 {
     static const struct {
@@ -87,14 +87,14 @@ typedef struct {
     bool *usable;    /* per factor: every dim that has it is a product */
     bool *resulting; /* per factor: some result has it */
     int *index;      /* per factor: its index dim, or -1 */
-} Reading;
+} RuleReading;
 
-static const Shape *shape_of(const Reading *r, int tensor)
+static const Shape *shape_of(const RuleReading *r, int tensor)
 {
     return &r->call->space->operand[tensor].shape;
 }
 
-static void look_at_dims(Reading *r)
+static void find_usable_factors(RuleReading *r)
 {
     int n = r->rule->n_operands + r->rule->n_results;
     for (int f = 0; f < r->rule->n_factors; f++)
@@ -110,7 +110,7 @@ static void look_at_dims(Reading *r)
         }
 }
 
-static bool add_index_dims(Reading *r, Error *err)
+static bool add_index_dims(RuleReading *r, Error *err)
 {
     for (int f = 0; f < r->rule->n_factors; f++) {
         const Factor *factor = &r->rule->factor[f];
@@ -134,7 +134,7 @@ static bool add_index_dims(Reading *r, Error *err)
     return true;
 }
 
-static void set_rows(Reading *r)
+static void set_rows(RuleReading *r)
 {
     int n = r->rule->n_operands + r->rule->n_results;
     for (int t = 0; t < n; t++)
@@ -153,21 +153,21 @@ static bool by_factors(RuleCall *call, Error *err)
 {
     if (!declared_results(call, err))
         return false;
-    Reading reading = {.call = call, .rule = rule_of(call, err)};
+    RuleReading reading = {.call = call, .rule = rule_of(call, err)};
     if (!reading.rule || !rule_space(call, err))
         return false;
     int n = reading.rule->n_factors;
     reading.usable = arena_array(call->arena, bool, n);
     reading.resulting = arena_array(call->arena, bool, n);
     reading.index = arena_array(call->arena, int, n);
-    look_at_dims(&reading);
+    find_usable_factors(&reading);
     if (!add_index_dims(&reading, err))
         return false;
     set_rows(&reading);
     return true;
 }
 
-/* What is scattered to is there once, however the updates are cut. */
+/* The scattered operand is added once, however the updates are sharded. */
 static bool scatter(RuleCall *call, Error *err)
 {
     if (!by_factors(call, err))

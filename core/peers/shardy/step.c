@@ -1,9 +1,9 @@
 #include "core/peers/shardy/step_state.h"
 
-/* ---- which axes go along a factor ---- */
+/* ---- which axes propagate along a factor ---- */
 
-/* What two lists agree on, longest first; `more`: `next` may make it longer, and whether what comes
- * after may still. */
+/* Reduces *so_far to the part that agrees with `next`. *more on entry: `next` may extend the list;
+ * on return: later lists may. */
 static void agree(AxisList *so_far, const AxisList *next, bool *more)
 {
     AxisList out = {0};
@@ -46,7 +46,7 @@ Pass step_direction(const FactorStep *step, int factor)
     return step->rule->factor[factor].blocked ? PASS_NONE : step->direction[factor];
 }
 
-/* The axes that go along a factor, before anything cuts them short. */
+/* The axes that propagate along a factor, before any check shortens them. */
 static void step_agreed(const FactorStep *step, const FactorProjection *projection, int factor,
                         AxisList *out)
 {
@@ -61,7 +61,7 @@ static void step_agreed(const FactorStep *step, const FactorProjection *projecti
     agree_all(projection, factor, backward ? 0 : operands, backward ? operands : n, out, &more);
 }
 
-/* ---- where they are cut short ---- */
+/* ---- where the list ends ---- */
 
 static bool stop(StepStop *why, Stop reason, int other)
 {
@@ -104,7 +104,7 @@ bool step_within(const FactorStep *step, const TensorFactors *tensor, int factor
             return true;
         }
     }
-    /* What it has of the axis it keeps. */
+    /* The part it already has stays. */
     const AxisRef *last = own->axes.n > 0 ? &own->axes.at[own->axes.n - 1] : NULL;
     if (!last || !axis_ref_is_prefix(last, axis))
         return false;
@@ -128,7 +128,7 @@ bool step_across(const FactorStep *step, const TensorFactors *tensor, int factor
     return true;
 }
 
-/* Cuts a list short at the first axis of which not all is let through. */
+/* Shortens a list at the first axis that does not pass entirely. */
 typedef bool Check(const FactorStep *step, const void *of, int factor, int64_t before,
                    AxisRef *axis);
 
@@ -190,7 +190,7 @@ static void basic(const FactorStep *step, FactorProjection *projection, bool *up
 
 /* ---- aggressive ---- */
 
-/* What goes along a factor, and the largest tensor that has it. */
+/* The axes to propagate along a factor, and the largest tensor that has them. */
 typedef struct {
     int factor, source;
     int64_t source_size, shards;
@@ -266,7 +266,7 @@ static bool check_across(const FactorStep *step, const void *of, int factor, int
     return step_across(step, of, factor, axis, &why);
 }
 
-/* No more than a result of an elementwise op has. */
+/* Shortens the axes to those that the results of an elementwise op have. */
 static void keep_to_results(const FactorStep *step, const FactorProjection *projection, int factor,
                             AxisList *axes)
 {

@@ -1,4 +1,4 @@
-/* step_state.h - what a step asks of its tensors; for step.c and stops.c. */
+/* step_state.h - checks on the tensors of a step; internal to step.c and stops.c. */
 #ifndef CORE_PEERS_SHARDY_STEP_STATE_H
 #define CORE_PEERS_SHARDY_STEP_STATE_H
 
@@ -11,8 +11,8 @@ typedef struct {
 
 Pass step_direction(const FactorStep *step, int factor);
 
-/* How much of an axis a tensor may have on its factor, of which axes of `before` parts stand more
- * major: shortens *axis; false, none of it. *why: what shortened it last. */
+/* Shortens *axis to the part that the tensor may have on the factor, after axes of total size
+ * `before`; returns false if nothing is left. *why: the last reason. */
 bool step_within(const FactorStep *step, const TensorFactors *tensor, int factor, int64_t before,
                  AxisRef *axis, StepStop *why);
 /* The same for the tensor's other factors. */

@@ -7,8 +7,8 @@ typedef struct {
     Arena *arena;
 } Stops;
 
-/* The first axis that the source has and the target has not; false: there is none. *goes_on: the
- * target's list begins the source's. */
+/* The first axis that the source has and the target lacks; false if there is none. *goes_on: the
+ * target's list is a prefix of the source's. */
 static bool first_missing(const AxisList *source, const AxisList *target, AxisRef *axis,
                           bool *goes_on)
 {
@@ -54,8 +54,8 @@ static StepStop within_or_across(const Stops *s, int factor, int target, AxisRef
     return (StepStop){STOP_NONE, -1};
 }
 
-/* A tensor whose axes along the factor are none that the axis could follow on; -1. */
-static int who_disagrees(const Stops *s, int factor, const AxisRef *axis)
+/* A tensor whose axes for the factor the axis cannot extend, or -1. */
+static int find_contradiction(const Stops *s, int factor, const AxisRef *axis)
 {
     int n = s->step->rule->n_operands + s->step->rule->n_results;
     for (int t = 0; t < n; t++) {
@@ -82,17 +82,18 @@ static StepStop reason_of(const Stops *s, int factor, int source, int target, Ax
     StepStop why = within_or_across(s, factor, target, axis);
     if (why.stop != STOP_NONE)
         return why;
-    /* No operand of an elementwise op has more than its result: the result says why. */
+    /* An operand of an elementwise op never has more than its result, so the result has the
+     * reason. */
     if (s->step->elementwise && target < operands && source < operands) {
         why = within_or_across(s, factor, operands, axis);
         if (why.stop != STOP_NONE)
             return why;
     }
-    int other = who_disagrees(s, factor, &axis);
+    int other = find_contradiction(s, factor, &axis);
     return other >= 0 ? (StepStop){STOP_ORDER, other} : (StepStop){STOP_NESTING, -1};
 }
 
-static bool is_said(const Stops *s, int factor, int target, const AxisRef *axis)
+static bool is_listed(const Stops *s, int factor, int target, const AxisRef *axis)
 {
     for (int i = 0; i < s->out->n; i++) {
         const FactorStop *at = &s->out->at[i];
@@ -102,7 +103,7 @@ static bool is_said(const Stops *s, int factor, int target, const AxisRef *axis)
     return false;
 }
 
-static void look_at(const Stops *s, int factor, int target)
+static void add_stop(const Stops *s, int factor, int target)
 {
     int n = s->step->rule->n_operands + s->step->rule->n_results;
     const FactorAxes *to = &s->projection->tensor[target].factor[factor];
@@ -112,7 +113,7 @@ static void look_at(const Stops *s, int factor, int target)
         bool goes_on;
         if (source == target || !from->here ||
             !first_missing(&from->axes, &to->axes, &axis, &goes_on) ||
-            is_said(s, factor, target, &axis))
+            is_listed(s, factor, target, &axis))
             continue;
         StepStop why = reason_of(s, factor, source, target, axis, goes_on);
         vec_push(s->arena, s->out, (FactorStop){factor, target, source, axis, why.stop, why.other});
@@ -127,5 +128,5 @@ void factor_stops(Arena *arena, const FactorStep *step, const TensorSharding *co
     stops.projection = factor_project(arena, step->rule, step->mesh, shardings);
     for (int f = 0; f < step->rule->n_factors; f++)
         for (int t = 0; t < n; t++)
-            look_at(&stops, f, t);
+            add_stop(&stops, f, t);
 }

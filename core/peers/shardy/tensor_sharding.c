@@ -65,14 +65,14 @@ typedef struct {
     const Mesh *mesh;
     AxisList seen; /* all axes read so far */
     Error *err;
-} Reader;
+} JsonReader;
 
-static bool check_free(Reader *reader, const AxisRef *ref, Str text)
+static bool check_free(JsonReader *reader, const AxisRef *ref, Str text)
 {
     for (int i = 0; i < reader->seen.n; i++) {
         if (!axis_refs_can_coexist(ref, &reader->seen.at[i]))
             return error_kind(reader->err, ERROR_INVALID,
-                              "'%.*s' cannot stand beside another part of its axis", STR_ARG(text));
+                              "'%.*s' overlaps another part of its axis", STR_ARG(text));
         if (axis_refs_overlap(ref, &reader->seen.at[i]))
             return error_kind(reader->err, ERROR_INVALID, "axis '%.*s' is used twice",
                               STR_ARG(text));
@@ -80,11 +80,11 @@ static bool check_free(Reader *reader, const AxisRef *ref, Str text)
     return true;
 }
 
-static bool read_axes(Reader *reader, const Json *value, AxisList *out)
+static bool read_axes(JsonReader *reader, const Json *value, AxisList *out)
 {
     out->n = 0;
     if (value && !json_is_null(value) && !json_is_array(value))
-        return error_set(reader->err, "axes are a list of names");
+        return error_set(reader->err, "axes must be a list of names");
     for (int i = 0; i < json_size(value); i++) {
         Str text = json_str(json_at(value, i), "");
         AxisRef ref;
@@ -96,22 +96,22 @@ static bool read_axes(Reader *reader, const Json *value, AxisList *out)
         axis_list_push(out, reader->mesh, ref);
         if (out->n == n)
             return error_kind(reader->err, ERROR_INVALID,
-                              "'%.*s' goes on where the axis before it ends: they are one",
+                              "'%.*s' continues the axis before it: write them as one",
                               STR_ARG(text));
     }
     return true;
 }
 
-static bool read_priority(Reader *reader, const Json *value, DimSharding *dim)
+static bool read_priority(JsonReader *reader, const Json *value, DimSharding *dim)
 {
     dim->priority = PRIORITY_NONE;
     if (!value || json_is_null(value))
         return true;
     int64_t priority = json_int(value, -1);
     if (!json_is_int(value) || priority < 0 || priority > INT32_MAX)
-        return error_set(reader->err, "a priority is null or a number from 0");
+        return error_set(reader->err, "a priority must be null or a number from 0");
     if (!dim->open && dim->axes.n == 0)
-        return error_set(reader->err, "a closed dim without axes has no priority");
+        return error_set(reader->err, "a closed dim without axes cannot have a priority");
     dim->priority = (int)priority;
     return true;
 }
@@ -120,7 +120,7 @@ static bool check_length(const Json *list, int n_dims, const char *what, Error *
 {
     if (!list || (json_is_array(list) && json_size(list) == n_dims))
         return true;
-    return error_kind(err, ERROR_RANK, "the tensor has %d dims, \"%s\" %d", n_dims, what,
+    return error_kind(err, ERROR_RANK, "the tensor has %d dims but \"%s\" has %d", n_dims, what,
                       json_size(list));
 }
 
@@ -138,7 +138,7 @@ bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, 
         !check_length(priority, n_dims, "priority", err))
         return false;
 
-    Reader reader = {.mesh = mesh, .err = err};
+    JsonReader reader = {.mesh = mesh, .err = err};
     out->mesh = 0;
     for (int d = 0; d < n_dims; d++) {
         out->dim[d].open = json_bool(json_at(open, d), false);
@@ -154,7 +154,7 @@ bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, 
     return true;
 }
 
-static Json *axes_json(Arena *arena, const Mesh *mesh, const AxisList *list)
+Json *axis_list_to_json(Arena *arena, const Mesh *mesh, const AxisList *list)
 {
     Json *out = json_array();
     for (int i = 0; i < list->n; i++) {
@@ -167,23 +167,25 @@ static Json *axes_json(Arena *arena, const Mesh *mesh, const AxisList *list)
 
 Json *tensor_sharding_to_json(Arena *arena, const Mesh *mesh, const TensorSharding *sharding)
 {
-    Json *out = json_object(), *dims = json_array(), *open = json_array(), *felt = json_array();
+    Json *out = json_object(), *dims = json_array(), *open = json_array(),
+         *priorities = json_array();
     bool any_priority = false;
     for (int d = 0; d < sharding->n_dims; d++) {
         const DimSharding *dim = &sharding->dim[d];
-        json_add(dims, axes_json(arena, mesh, &dim->axes));
+        json_add(dims, axis_list_to_json(arena, mesh, &dim->axes));
         json_add(open, json_from_bool(dim->open));
         any_priority |= dim->priority != PRIORITY_NONE;
-        json_add(felt, dim->priority == PRIORITY_NONE ? json_null() : json_from_int(dim->priority));
+        json_add(priorities,
+                 dim->priority == PRIORITY_NONE ? json_null() : json_from_int(dim->priority));
     }
     json_set(out, "dims", dims);
     json_set(out, "open", open);
     if (any_priority)
-        json_set(out, "priority", felt);
+        json_set(out, "priority", priorities);
     else
-        json_free(felt);
-    json_set(out, "replicated", axes_json(arena, mesh, &sharding->replicated));
-    json_set(out, "unreduced", axes_json(arena, mesh, &sharding->unreduced));
+        json_free(priorities);
+    json_set(out, "replicated", axis_list_to_json(arena, mesh, &sharding->replicated));
+    json_set(out, "unreduced", axis_list_to_json(arena, mesh, &sharding->unreduced));
     return out;
 }
 
