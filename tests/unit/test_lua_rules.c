@@ -91,7 +91,7 @@ static SpmdRow spmd_rows[] = {
     {"a failing function", "register_rule('p', {forward = function(i) return i.x.y end})", "p", "[8] [-1]",
      NULL, "attempt to index a nil value"},
     {"letters that do not fit", "register_rule('p', {letters = 'ab->a'})", "p", "[8] [-1]", NULL,
-     "has 1 dims, its letters 'ab' name 2"},
+     "has 1 dims but its letters 'ab' name 2"},
     {"no backward", add_rule, "my_add", "[8] [0]; [8] [0]", "[8] [0]", "backward"},
     {"no letter", "register_rule('p', {letters = 'a?->a'})", NULL, NULL, NULL, "character 2"},
     {"no arrow", "register_rule('p', {letters = 'ab'})", NULL, NULL, NULL, "has no arrow"},

@@ -1,12 +1,12 @@
 #include "core/peers/paddle/align.h"
 
-/* What a tensor is over one axis. */
+/* How a tensor lies over one mesh axis. */
 typedef struct {
     char letter;     /* split on the dim of this letter; 0: not split */
     uint8_t partial; /* ReduceOp */
 } Place;
 
-/* What all tensors shall be. */
+/* The layout that all tensors shall have. */
 typedef struct {
     SpmdCall *call;
     const SpmdOperand *operand;
@@ -29,7 +29,7 @@ static Place place_of(const SpmdOperand *operand, int axis)
     return place;
 }
 
-/* Whether all tensors that have a say are the same over the axis, and what. */
+/* True when all tensors that count lie the same way over the axis; *out is that way. */
 static bool agreed(const Alignment *alignment, int axis, Place *out)
 {
     bool first = true;
@@ -46,7 +46,7 @@ static bool agreed(const Alignment *alignment, int axis, Place *out)
     return true;
 }
 
-static bool is_taken(const Alignment *alignment, char letter)
+static bool letter_is_used(const Alignment *alignment, char letter)
 {
     for (int axis = 0; axis < alignment->call->mesh->n_axes; axis++)
         if (alignment->chosen[axis].letter == letter)
@@ -54,7 +54,7 @@ static bool is_taken(const Alignment *alignment, char letter)
     return false;
 }
 
-/* Upstream of several axes on a dim the last of the mesh counts: that is exact. */
+/* Exact: of several axes on a dim, Paddle counts only the last of the mesh. */
 static int64_t parts_of(const SpmdCall *call, const SpmdAxes *axes)
 {
     int last = -1;
@@ -73,7 +73,7 @@ static int64_t local_elements(const SpmdCall *call, const SpmdTensor *tensor)
     return elements;
 }
 
-/* What moves when every tensor is split on the letter's dim; -1: one cannot be. */
+/* Elements moved when every tensor is split on the letter's dim; -1 if one cannot be. */
 static double cost_of(const Alignment *alignment, char letter, int64_t axis_size)
 {
     double cost = 0;
@@ -97,7 +97,7 @@ static char cheapest_letter(const Alignment *alignment, int axis)
     char best = 0;
     double best_cost = 0;
     for (const char *letter = alignment->letters; *letter; letter++) {
-        double cost = is_taken(alignment, *letter) ? -1 : cost_of(alignment, *letter, size);
+        double cost = letter_is_used(alignment, *letter) ? -1 : cost_of(alignment, *letter, size);
         if (cost < 0 || (best && cost >= best_cost))
             continue;
         best = *letter;
@@ -124,12 +124,12 @@ static void choose(Alignment *alignment, bool allow_partial)
             continue;
         char letter = cheapest_letter(alignment, axis);
         alignment->chosen[axis].letter = letter;
-        spmd_say(alignment->call, "axis %s: the tensors differ, %c moves least",
-                 mesh->axes[axis].name, letter ? letter : '-');
+        spmd_trace(alignment->call, "axis %s: the tensors differ, splitting %c moves the least",
+                   mesh->axes[axis].name, letter ? letter : '-');
     }
 }
 
-/* The order in which axes come to a dim: as in the first tensor that has a say. */
+/* The order of the axes on a dim: that of the first tensor that counts. */
 static SpmdAxes axis_order(const Alignment *alignment)
 {
     SpmdAxes order = {0};

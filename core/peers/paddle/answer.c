@@ -18,8 +18,8 @@ const char *letters_with(const SpmdCall *call, const char *letters, int dim, cha
     return out;
 }
 
-bool need_alike(SpmdCall *call, int n, const char *letters, int axis, SpmdLetters *merged,
-                Error *err)
+bool need_merged(SpmdCall *call, int n, const char *letters, int axis, SpmdLetters *merged,
+                 Error *err)
 {
     SpmdTensor *given = arena_array(call->arena, SpmdTensor, n);
     SpmdOperand *operand = arena_array(call->arena, SpmdOperand, n);

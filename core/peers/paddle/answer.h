@@ -1,12 +1,11 @@
-/* answer.h - what the rules of norms, indices and layers have in common: answers said by letters,
- * checks of ranks. */
+/* answer.h - helpers of several families of rules: answers written by letters, checks of ranks. */
 #ifndef CORE_PEERS_PADDLE_ANSWER_H
 #define CORE_PEERS_PADDLE_ANSWER_H
 
 #include "core/peers/paddle/merge.h"
 
-/* The answer for the next input, or output, mapped as its letters came out of the merge. An input
- * that is absent stays so. */
+/* The answer for the next input, or output, with the merged axes of its letters. An absent input
+ * stays absent. */
 static inline SpmdTensor *need_letters(SpmdCall *call, const SpmdTensor *given, const char *letters,
                                        const SpmdLetters *merged)
 {
@@ -24,7 +23,7 @@ static inline SpmdTensor *out_letters(SpmdCall *call, const char *letters,
     return out;
 }
 
-/* The answer for the next input, or output: no dim split. */
+/* The answer for the next input: no dim split. */
 static inline SpmdTensor *need_whole(SpmdCall *call, const SpmdTensor *given)
 {
     SpmdTensor *need = spmd_need(call, given);
@@ -32,19 +31,19 @@ static inline SpmdTensor *need_whole(SpmdCall *call, const SpmdTensor *given)
     return need;
 }
 
-/* The i-th input; absent when fewer were given. */
+/* The i-th input; absent if there are fewer inputs. */
 static inline const SpmdTensor *input_at(const SpmdCall *call, int i)
 {
     static const SpmdTensor none = {.absent = true};
     return i < call->n_inputs ? &call->input[i] : &none;
 }
 
-/* The first n inputs by one list of letters, and not split on dim `axis`, whatever was given: what
- * they ask for together, and the answers for them. */
-bool need_alike(SpmdCall *call, int n, const char *letters, int axis, SpmdLetters *merged,
-                Error *err);
+/* Merges the first n inputs by one list of letters, keeps dim `axis` unsplit, and answers for
+ * them. */
+bool need_merged(SpmdCall *call, int n, const char *letters, int axis, SpmdLetters *merged,
+                 Error *err);
 
-/* Takes a letter's axes away. */
+/* Removes a letter's axes. */
 static inline void merged_forget(SpmdLetters *merged, char letter)
 {
     merged->axes[(unsigned char)letter].n = 0;
@@ -57,18 +56,18 @@ static inline const SpmdAxes *merged_axes(const SpmdLetters *merged, char letter
 
 static inline bool check_rank(const SpmdTensor *tensor, int n_dims, const char *what, Error *err)
 {
-    return tensor->n_dims == n_dims ||
-           error_kind(err, ERROR_INVALID, "%s has %d dims, not %d", what, tensor->n_dims, n_dims);
+    return tensor->n_dims == n_dims || error_kind(err, ERROR_INVALID, "%s has %d dims but needs %d",
+                                                  what, tensor->n_dims, n_dims);
 }
 
-/* "abc": the first n letters of the alphabet without those of `reserved`; in the arena of the
- * call. Tensors have at most DIMS_MAX dims, so there are enough. */
+/* "abc": the first n letters of the alphabet that are not in `reserved`, in the arena of the call.
+ * DIMS_MAX ensures that there are enough. */
 const char *letters_without(const SpmdCall *call, int n, const char *reserved);
 
-/* A copy of letters with the one at `dim` another. */
+/* A copy of `letters` with `other` at `dim`. */
 const char *letters_with(const SpmdCall *call, const char *letters, int dim, char other);
 
-/* No axes for the dims from `first` on. */
+/* Removes the axes of the dims from `first` on. */
 static inline void unsplit_from(SpmdTensor *tensor, int first)
 {
     for (int d = first; d < tensor->n_dims; d++)

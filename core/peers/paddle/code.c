@@ -12,23 +12,24 @@ typedef struct {
     const Plan *plan;
     const Mesh *mesh;
     Values values;
-    int n_unsaid, n_several; /* shardings no placements say; values on several parts of the mesh */
+    int n_inexpressible,
+        n_several; /* shardings without placements; values on several parts of the mesh */
 } Writing;
 
-/* What Paddle has for one axis of the mesh. */
+/* Paddle's placement for one mesh axis. */
 typedef struct {
     Placement it;
-    int order; /* among the axes that cut its dim; -1: those stand in the mesh's order */
+    int order; /* among the axes that shard its dim; -1 if they are in the order of the mesh */
 } Placed;
 
-/* ---- what Paddle can say ---- */
+/* ---- what Paddle can express ---- */
 
 static bool cannot(Error *err, const char *what)
 {
     return error_kind(err, ERROR_UNSUPPORTED, "%s", what);
 }
 
-/* Its chunks are torch's, nested; but it fails where a rank would begin behind the end. */
+/* Paddle chunks unevenly like torch, but fails when a rank would start past the end of the dim. */
 static bool leaves_ranks_out(const Cut *cut, const Mesh *mesh)
 {
     enum { RANKS_LOOKED_AT = 1 << 16 };
@@ -60,14 +61,14 @@ static bool check_uneven(const Sharding *sharding, const Mesh *mesh, const Place
         for (int a = 0; a < mesh->n_axes; a++)
             if (placed[a].it.dim == d && placement_is_shard(&placed[a].it) &&
                 placed[a].it.factor > 1)
-                return cannot(err, "Paddle cuts parts of a dim evenly only");
+                return cannot(err, "Paddle splits parts of a dim only evenly");
         if (cut->n > 1 || leaves_ranks_out(cut, mesh))
-            return cannot(err, "Paddle has no ranks that hold nothing");
+            return cannot(err, "Paddle does not allow ranks with empty shards");
     }
     return true;
 }
 
-/* Each dim one digit that whole axes cut, in any order. */
+/* Each dim has one digit, sharded by whole axes in any order. */
 static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *placed)
 {
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -87,15 +88,15 @@ static bool place_in_order(const Sharding *sharding, const Mesh *mesh, Placed *p
     return true;
 }
 
-/* False, with the reason, where no placements say it. */
+/* Fails with the reason when no placements express the sharding. */
 static bool place(const Sharding *sharding, const Mesh *mesh, Placed *placed, Error *err)
 {
     Placement placements[MESH_AXES_MAX];
     Error why = {0};
-    bool said = placements_of(sharding, mesh, placements, &why);
+    bool expressible = placements_of(sharding, mesh, placements, &why);
     for (int a = 0; a < mesh->n_axes; a++)
         placed[a] = (Placed){placements[a], -1};
-    if (said && check_uneven(sharding, mesh, placed, &why))
+    if (expressible && check_uneven(sharding, mesh, placed, &why))
         return true;
     Sharding cuts = sharding_without_partial(sharding);
     for (int a = 0; a < mesh->n_axes; a++) {
@@ -114,7 +115,7 @@ static bool place(const Sharding *sharding, const Mesh *mesh, Placed *placed, Er
     return cannot(err, why.text);
 }
 
-/* ---- its text ---- */
+/* ---- text ---- */
 
 static void put_placed(const Placed *placed, Buf *out)
 {
@@ -146,34 +147,36 @@ static void put_placed(const Placed *placed, Buf *out)
     }
 }
 
-/* "((64, 256), (R, Shard(1)))", behind it "[-1, 1]"; None for placements there are not. */
-static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
+/* Writes "((64, 256), (R, Shard(1)))", None if there are no placements, and "[-1, 1]" as the
+ * comment. */
+static void put_placements(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out,
+                           Buf *comment)
 {
     const Shape *shape = inferred_shape(w->session->inferred, tensor);
     Placed placed[MESH_AXES_MAX];
     Error why = {0};
     Buf says = buf_new(w->arena);
-    assert(shape); /* it has a sharding */
+    assert(shape); /* because it has a sharding */
     buf_puts(out, "((");
     for (int64_t d = 0; d < shape->n_dims; d++)
         buf_printf(out, "%s%" PRId64, d ? ", " : "", shape->dim[d]);
     python_tuple_end(shape->n_dims, out);
-    bool said = place(sharding, w->mesh, placed, &why);
-    buf_puts(out, said ? ", (" : ", None)");
-    for (int a = 0; said && a < w->mesh->n_axes; a++) {
+    bool expressible = place(sharding, w->mesh, placed, &why);
+    buf_puts(out, expressible ? ", (" : ", None)");
+    for (int a = 0; expressible && a < w->mesh->n_axes; a++) {
         buf_puts(out, a ? ", " : "");
         put_placed(&placed[a], out);
     }
-    if (said) {
+    if (expressible) {
         python_tuple_end(w->mesh->n_axes, out);
         buf_putc(out, ')');
     }
-    w->n_unsaid += !said;
+    w->n_inexpressible += !expressible;
     Error unused = {0};
     if (!sharding_format(sharding, w->mesh, VIEW_DIMS_MAPPING, &says, &unused))
         sharding_format(sharding, w->mesh, VIEW_OURS_ASCII, &says, NULL);
     python_comment(buf_str(&says), comment);
-    if (!said) {
+    if (!expressible) {
         buf_puts(comment, ": ");
         python_comment(str_from(why.text), comment);
     }
@@ -186,11 +189,11 @@ static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
     if (!w->values.name[tensor] || as < 0 || !inferred_shape(w->session->inferred, tensor))
         return;
-    put_lies(w, tensor, shardings_at(w->plan->shardings, as), &value, &comment);
+    put_placements(w, tensor, shardings_at(w->plan->shardings, as), &value, &comment);
     vec_push(w->arena, out, (PythonEntry){str_from(w->values.name[tensor]), value.s, comment.s});
 }
 
-/* -1: none, as of a value whose rank nobody knows. */
+/* The sharding an op produces; -1 if unknown, as for a value of unknown rank. */
 static int32_t made_as(const Writing *w, int32_t tensor)
 {
     int32_t made = w->plan->moved->made[tensor];
@@ -198,7 +201,7 @@ static int32_t made_as(const Writing *w, int32_t tensor)
 }
 
 /* Inputs or outputs of the graph, each once. */
-static void put_given(Writing *w, const char *table, const int32_t *tensor, int n, Buf *out)
+static void put_table(Writing *w, const char *table, const int32_t *tensor, int n, Buf *out)
 {
     PythonEntries entries = {0};
     Intern *seen = intern_new(w->arena);
@@ -210,7 +213,7 @@ static void put_given(Writing *w, const char *table, const int32_t *tensor, int 
     python_dict(table, &entries, 0, out);
 }
 
-/* Square matrices that the file has as [out, in]: their shape does not tell. */
+/* Square matrices that the file stores as [out, in], which their shape does not show. */
 static void put_out_in(Writing *w, Buf *out)
 {
     PythonEntries entries = {0};
@@ -233,28 +236,30 @@ static void put_made(Writing *w, Buf *out)
         if (as >= 0 && as != w->plan->moved->made[t])
             add(w, t, as, &read);
     }
-    buf_puts(out, "\n# What ops make.\n");
+    buf_puts(out, "\n# Results of ops.\n");
     python_dict("ACTIVATIONS", &made, 0, out);
-    buf_puts(out, "\n# The same as all that read it take it, where that is something else.\n");
+    buf_puts(out, "\n# Results as all their readers need them, where that differs.\n");
     python_dict("READ_AS", &read, 0, out);
 }
 
 static void put_tables(Writing *w, Buf *out)
 {
     const Graph *graph = w->session->graph;
-    buf_puts(out, "\n# Shape in the exported file, and placements; behind it the dims_mapping.\n");
-    put_given(w, "PARAMETERS", w->values.parameter, w->values.n_parameters, out);
-    buf_puts(out, "\n# Square matrices that the file has as [out, in]; a Linear has [in, out].\n");
+    buf_puts(out,
+             "\n# Shape in the exported file, and placements; the comment is the dims_mapping.\n");
+    put_table(w, "PARAMETERS", w->values.parameter, w->values.n_parameters, out);
+    buf_puts(out,
+             "\n# Square matrices that the file stores as [out, in]; a Linear has [in, out].\n");
     put_out_in(w, out);
     buf_putc(out, '\n');
-    put_given(w, "INPUTS", graph->inputs, graph->n_inputs, out);
-    put_given(w, "OUTPUTS", graph->outputs, graph->n_outputs, out);
+    put_table(w, "INPUTS", graph->inputs, graph->n_inputs, out);
+    put_table(w, "OUTPUTS", graph->outputs, graph->n_outputs, out);
     put_made(w, out);
 }
 
 /* ---- the mesh ---- */
 
-/* "range(8), (2, 4)": processes, and how many there are along each axis. */
+/* "range(8), (2, 4)": the processes, and how many along each axis. */
 static void put_part(const Writing *w, SubMesh part, Buf *out)
 {
     python_devices(w->mesh, part, out);
@@ -269,8 +274,8 @@ static void put_mesh(const Writing *w, Buf *out)
 {
     python_mesh_axes(w->mesh, out);
     buf_puts(out,
-             "\n\n# The parts of the mesh that hold something: processes, and the size of each "
-             "axis.\nPARTS = {\n");
+             "\n\n# The parts of the mesh that hold values: processes, and the size of each axis.\n"
+             "PARTS = {\n");
     for (int p = 0; p < w->plan->decided->n_submeshes; p++) {
         buf_puts(out, "    ");
         python_part_name(w->plan, p, out);
@@ -285,7 +290,7 @@ static void put_on(Writing *w, Buf *out)
 {
     PythonEntries entries = {0};
     w->n_several = python_parts(w->plan, &w->values, w->arena, &entries);
-    buf_puts(out, "\n# Which parts hold what; what is not named is on all of the mesh.\n");
+    buf_puts(out, "\n# Values on a part of the mesh; all others are on the whole mesh.\n");
     python_dict("ON", &entries, 0, out);
 }
 
@@ -309,15 +314,14 @@ bool paddle_code(const Session *session, Buf *out, ExportNotes *notes, Error *er
     put_tables(&w, out);
     put_on(&w, out);
     buf_puts(out, paddle_tail_text);
-    if (w.n_unsaid > 0)
+    if (w.n_inexpressible > 0)
         export_note(notes,
-                    "%d shardings no placements of Paddle say: None, and a comment that says "
-                    "them",
-                    w.n_unsaid);
+                    "%d shardings cannot be expressed by Paddle's placements: None, with a comment",
+                    w.n_inexpressible);
     if (w.n_several > 0)
         export_note(notes,
-                    "%d values are on several parts of the mesh: a tensor of Paddle is on "
-                    "one, the first of ON",
+                    "%d values are on several parts of the mesh, but a Paddle tensor is on one: "
+                    "the first of ON",
                     w.n_several);
     arena_free(arena);
     return true;

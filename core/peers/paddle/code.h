@@ -1,4 +1,4 @@
-/* code.h - the plan as a module for Paddle. */
+/* code.h - exports the plan as a Python module for Paddle. */
 #ifndef CORE_PEERS_PADDLE_CODE_H
 #define CORE_PEERS_PADDLE_CODE_H
 

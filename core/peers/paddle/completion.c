@@ -6,17 +6,17 @@ enum { NONE = MAPPING_NONE };
 
 typedef struct {
     int32_t op;
-    int32_t call;  /* number of the call */
-    int32_t first; /* place of its operands in `operand` */
+    int32_t call;  /* id of the call */
+    int32_t first; /* index of its first operand in `operand` */
     unsigned partial;
-    const char *refusal; /* of the last double sweep, as are these two */
+    const char *refusal; /* this and `rejected`: of the last double sweep */
     bool rejected;
     uint16_t n_inputs, n_outputs;
 } OpNode;
 
 struct Completion {
     Arena *arena;
-    Progress *progress; /* of the run; NULL */
+    Progress *progress; /* of the run, or NULL */
     const Inferred *inferred;
     const Mesh *mesh;
     const SpmdRules *rules;
@@ -27,22 +27,22 @@ struct Completion {
     int32_t *node_of;        /* per op: number of its node, or NONE */
     OpNode *node;            /* in program order */
     int n_nodes;
-    int32_t *operand;     /* mappings of operands, by place; NONE: takes no part */
-    int32_t *of;          /* per place: the tensor */
-    bool *operand_marked; /* per place */
-    int32_t *tensor;      /* mappings of tensors; NONE: takes no part */
+    int32_t *operand;     /* mappings of operands; NONE: left out */
+    int32_t *of;          /* per operand: its tensor */
+    bool *operand_marked; /* per operand */
+    int32_t *tensor;      /* mappings of tensors; NONE: left out */
     int32_t *wanted;      /* the same before the last pass */
     bool *marked;         /* per tensor */
     int32_t n_places;
-    Vec(int32_t) order; /* op: number of its node; tensor: ~tensor */
-    int32_t *key;       /* room for a question */
-    int32_t *before;    /* room for the operands of an op */
+    Vec(int32_t) order; /* the index of an op's node, or ~tensor */
+    int32_t *key;       /* scratch for a key of `asked` */
+    int32_t *before;    /* scratch for the operands of an op */
     Intern *states;     /* of ops: mappings of their operands */
     Vec(FlowEvent) events;
     Vec(FlowTurn) turns;
     int step;
     bool forward, settled;
-    bool lists; /* some mark splits a dim by several axes: rules may, too */
+    bool lists; /* a mark splits a dim by several axes, so rules may too */
 };
 
 /* ---- the log ---- */
@@ -60,7 +60,7 @@ static void log_event(Completion *c, int32_t op, int32_t tensor, int32_t after)
     vec_push(c->arena, &c->events, event);
 }
 
-/* The op has other operands than it had before the visit. */
+/* Logs an op whose operands changed during the visit. */
 static void log_op(Completion *c, const OpNode *node)
 {
     size_t n_bytes = (size_t)(node->n_inputs + node->n_outputs) * sizeof *c->operand;
@@ -83,7 +83,7 @@ static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
                               : op_outputs(graph, op)[operand - n_inputs];
 }
 
-/* Ops alike ask alike: the rule, its operands and attributes follow from these. */
+/* Interns the call of an op by what decides its rule, operands and attributes. */
 static int32_t put_call(Completion *c, int32_t op)
 {
     const Graph *graph = c->inferred->graph;
@@ -142,7 +142,7 @@ static void add_tensor(Completion *c, int32_t tensor, bool *seen)
         vec_push(c->arena, &c->order, ~tensor);
 }
 
-/* In program order, a tensor that no op makes before its first reader. */
+/* Program order; a tensor without a producer comes before its first reader. */
 static void set_order(Completion *c)
 {
     const Graph *graph = c->inferred->graph;
@@ -251,7 +251,7 @@ static const SpmdAnswer *look_up(Completion *c, const OpNode *node)
     return &c->answers.at[id];
 }
 
-/* op: whose operand it is so; NONE: a loop's other end. */
+/* op: whose operand gave the mapping, or NONE for the other end of a loop. */
 static void set_tensor(Completion *c, int32_t op, int32_t tensor, int32_t mapping)
 {
     if (mapping == NONE || mapping == c->tensor[tensor] || !is_mapping(c, mapping))
@@ -260,8 +260,9 @@ static void set_tensor(Completion *c, int32_t op, int32_t tensor, int32_t mappin
     c->tensor[tensor] = mapping;
 }
 
-/* Together with every operand of the op that is this tensor; false: they do not go together. */
-static bool meet_op(Completion *c, int32_t op, int32_t tensor, bool outputs, int32_t *mapping)
+/* Combines the mapping with every operand of the op that is this tensor; false if they conflict. */
+static bool combine_with_op(Completion *c, int32_t op, int32_t tensor, bool outputs,
+                            int32_t *mapping)
 {
     if (op < 0 || c->node_of[op] == NONE)
         return true;
@@ -285,14 +286,14 @@ static void visit_tensor(Completion *c, int32_t tensor)
     if (c->marked[tensor])
         return;
     if (c->forward) {
-        if (meet_op(c, maker, tensor, true, &mapping))
+        if (combine_with_op(c, maker, tensor, true, &mapping))
             set_tensor(c, maker, tensor, mapping);
         return;
     }
-    int32_t last = NONE, from = NONE; /* an op that reads it twice is in the list twice */
+    int32_t last = NONE, from = NONE; /* an op that reads it twice is listed twice */
     for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++) {
         int32_t op = graph->uses[u], before = mapping;
-        if (op != last && !meet_op(c, op, tensor, false, &mapping))
+        if (op != last && !combine_with_op(c, op, tensor, false, &mapping))
             return;
         from = mapping != before ? op : from;
         last = op;
@@ -300,7 +301,7 @@ static void visit_tensor(Completion *c, int32_t tensor)
     set_tensor(c, from, tensor, mapping);
 }
 
-static void take_tensors(Completion *c, OpNode *node)
+static void read_tensors(Completion *c, OpNode *node)
 {
     int begin = c->forward ? 0 : node->n_inputs;
     int end = c->forward ? node->n_inputs : node->n_inputs + node->n_outputs;
@@ -318,7 +319,7 @@ static void visit_op(Completion *c, OpNode *node)
 {
     size_t n = (size_t)(node->n_inputs + node->n_outputs);
     memcpy(c->before, c->operand + node->first, n * sizeof *c->before);
-    take_tensors(c, node);
+    read_tensors(c, node);
     const SpmdAnswer *said = look_up(c, node);
     node->rejected = said->rejected || (node->rejected && !c->forward);
     if (said->refusal || c->forward)
@@ -400,7 +401,7 @@ void completion_run(Completion *c)
     follow_makers(c);
 }
 
-/* ---- asking ---- */
+/* ---- results ---- */
 
 SpmdMapping completion_mapping(const Completion *c, int32_t id)
 {
@@ -422,7 +423,7 @@ int32_t completion_tensor(const Completion *c, int32_t tensor)
     return c->tensor[tensor];
 }
 
-int32_t completion_wanted(const Completion *c, int32_t tensor)
+int32_t completion_before_makers(const Completion *c, int32_t tensor)
 {
     return c->wanted[tensor];
 }

@@ -1,31 +1,33 @@
-/* completion.h - dims_mappings of a whole program from those of a few tensors, as Paddle completes
- * a static program: forward and backward sweeps over tensors and ops until nothing changes.
+/* completion.h - completes the dims_mappings of a program from those of a few tensors, as Paddle
+ * does for static programs: forward and backward sweeps over tensors and ops until nothing changes.
  *
- * A tensor has a mapping, and so has every operand of every op. They meet in two places:
+ * Every tensor has a mapping, and so has every operand of every op. They are combined in two
+ * places:
  *
  *     tensor    forward: with its maker's result; backward: with the operands of all its readers
  *     op        takes what its inputs (backward: its outputs) are, then asks its rule, forward and
  *               backward both; what the two say of an operand is put together
  *
- * Put together means compatible(): dim by dim, no axes yield to axes, equal ones stay; where two
- * differ, or a tensor's axis would split two dims, nothing changes at all. So whoever comes first
- * keeps it. A mark stops its tensor, or operand, from taking anything; a rule's answer is taken all
- * the same. What loops carry, one tensor before and one after an iteration, is put together after
- * each sweep. At the end every tensor is as its maker's result, marks too: who reads it otherwise
- * must reshard.
+ * Mappings are combined dim by dim as in Paddle's compatible(): a dim without axes gets those of
+ * the other mapping, equal axes stay. If two dims differ, or an axis would split two dims of a
+ * tensor, nothing changes, so the first mapping wins. A marked tensor or operand keeps its mapping,
+ * except that a rule's answer replaces it. The two tensors that a loop carries, before and after an
+ * iteration, are combined after each sweep. At the end every tensor, marked ones too, gets the
+ * mapping of its producer's result; readers that need another one must reshard.
  *
- * Some answers upstream takes back, having no kernel for an op split so: a product split by k and
- * by n, a sum over split dims unless over all, a softmax along a split dim. The op then stays as it
- * was before the visit. A rule that refuses stops upstream; here the op keeps what it has.
+ * Paddle discards some answers because it has no kernel for them: a product split by both k and n,
+ * a sum over some split dims, a softmax along a split dim. The op then keeps its mappings from
+ * before the visit. A rule that refuses stops Paddle's completion; here the op keeps its mappings.
  *
- * Dims split by several axes are for marks that do so: without one, of a rule's lists the largest
- * axis is taken, as upstream does.
+ * Several axes on a dim are used only if a mark does so; otherwise the largest axis of a rule's
+ * list is used, as in Paddle.
  *
- * An operand that a rule narrows takes the axis again in the next sweep, for ever; upstream then
- * stops after 500 double sweeps. Here it ends when a double sweep ends as the one before did, which
- * gives the same. Partial is what forward rules say of outputs; nothing reads a partial value.
+ * An operand from which a rule removes an axis gets it back in the next sweep, endlessly; Paddle
+ * stops after 500 double sweeps. Here completion ends when a double sweep ends like the one before,
+ * which gives the same result. Outputs are partial as forward rules answer; nothing reads a partial
+ * value.
  *
- * Constants do not take part: every rank has its part of them. Nor do ops that nobody can cut.
+ * Constants are left out, because every rank has them, and so are ops that cannot be sharded.
  * Source: PaddlePaddle 3.3.1, distributed/auto_parallel/static/completion.py.
  */
 #ifndef CORE_PEERS_PADDLE_COMPLETION_H
@@ -41,43 +43,41 @@ enum { COMPLETION_SWEEP, COMPLETION_MAKERS };
 
 typedef struct Completion Completion;
 
-/* Nothing is marked. rules may be NULL: those built in only. */
+/* Without marks. rules may be NULL: built-in rules only. */
 Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *mesh,
                            const SpmdRules *rules);
 
-/* Marks a tensor, with one list of axes a dim. open: it may still take more. False: the axes are no
- * mapping of it, or it takes no part. */
+/* Marks a tensor with one list of axes a dim. open: it may still get more axes. Returns false if
+ * the axes are not a valid mapping or the tensor is left out. */
 bool completion_mark_tensor(Completion *completion, int32_t tensor, const SpmdAxes *dim, bool open);
-/* The same of an operand of an op (inputs, then outputs). */
+/* The same for an operand of an op (inputs, then outputs). */
 bool completion_mark_operand(Completion *completion, int32_t op, int operand, const SpmdAxes *dim);
 
-/* Told of the run to come; when it says stop the run ends early. */
+/* Sets the progress of the next run, which may cancel it. */
 void completion_watch(Completion *completion, Progress *progress);
 void completion_run(Completion *completion);
 
-/* ---- after it ---- */
+/* ---- results ---- */
 int completion_steps(const Completion *completion); /* double sweeps */
 bool completion_settled(const Completion *completion);
 
-int32_t completion_tensor(const Completion *completion, int32_t tensor); /* id; -1: no part in it */
+int32_t completion_tensor(const Completion *completion, int32_t tensor); /* id; -1 if left out */
 int32_t completion_operand(const Completion *completion, int32_t op, int operand);
-/* As the tensor was before it became what its maker makes. */
-int32_t completion_wanted(const Completion *completion, int32_t tensor);
+/* The mapping of the tensor before it became that of its producer's result. */
+int32_t completion_before_makers(const Completion *completion, int32_t tensor);
 SpmdMapping completion_mapping(const Completion *completion, int32_t id);
 
 /* Axes, as bits, over which the op's outputs are partial. */
 unsigned completion_partial(const Completion *completion, int32_t op);
 
-const SpmdOpCall *completion_call(const Completion *completion, int32_t op); /* NULL: no part */
-/* What the rule as upstream has it said when it would not answer, in the last double sweep; NULL:
- * it answered. */
+const SpmdOpCall *completion_call(const Completion *completion, int32_t op); /* NULL if left out */
+/* Message of Paddle's rule when it refused in the last double sweep, or NULL. */
 const char *completion_refusal(const Completion *completion, int32_t op);
-/* Upstream cannot split the op as its rule said, so it stayed as it was before; likewise. */
+/* True if Paddle discarded the answer of the op's rule in the last double sweep. */
 bool completion_is_rejected(const Completion *completion, int32_t op);
 
-/* What happened, in order. An event is about a tensor, which became mapping `after` by an operand
- * of op; or about an op (tensor -1), whose operands became state `after`. Marks are events of
- * PASS_SET.
+/* The events in order. Either a tensor got mapping `after` from an operand of op, or (tensor -1)
+ * the operands of an op became state `after`. Marks are events of PASS_SET.
  */
 typedef struct {
     const FlowEvent *event;

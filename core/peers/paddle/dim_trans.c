@@ -12,8 +12,8 @@ typedef struct {
     int from, from_end, to, to_end;
 } Group;
 
-/* The next group: the fewest dims of both sides that have equal products. A 1 of one side alone is
- * a group of its own; sides that have ended count as 1. */
+/* The next group: the fewest dims of both sides with equal products. A 1 on one side alone is its
+ * own group; a side that has ended counts as 1. */
 static bool next_group(const Shape *source, const Shape *target, Group *group, Error *err)
 {
     int n = (int)source->n_dims, m = (int)target->n_dims;
@@ -39,7 +39,7 @@ static bool next_group(const Shape *source, const Shape *target, Group *group, E
     return true;
 }
 
-/* Source dims of size 1 take no part in a group that has others. */
+/* Merges the source dims of a group, without those of size 1 if there are others. */
 static DimTrans merged_dims(const Shape *source, const Group *group)
 {
     DimTrans trans = {0};
@@ -73,7 +73,7 @@ bool dim_trans_of_reshape(const Shape *source, const Shape *target, DimTrans *ou
 
 /* ---- carrying ---- */
 
-/* The first piece that is not 1 gets the axes. */
+/* True for the first piece that is not 1, which gets the axes. */
 static bool is_leftmost(const DimTrans *trans)
 {
     for (int i = 0; i < trans->piece && trans->n_pieces > 1; i++)
@@ -82,7 +82,7 @@ static bool is_leftmost(const DimTrans *trans)
     return true;
 }
 
-/* The axes of the merged dims, left to right, as far as they divide the leftmost dim and piece. */
+/* The axes of the merged dims, left to right, as long as they divide the leftmost dim and piece. */
 static SpmdAxes axes_of_merged(SpmdCall *call, const SpmdTensor *source, const DimTrans *trans)
 {
     SpmdAxes axes = source->dim[trans->from[0]];
@@ -105,11 +105,11 @@ static SpmdAxes axes_of_merged(SpmdCall *call, const SpmdTensor *source, const D
     return axes;
 }
 
-static void say_trans(SpmdCall *call, int dim, const DimTrans *trans, const SpmdAxes *axes)
+static void trace_trans(SpmdCall *call, int dim, const DimTrans *trans, const SpmdAxes *axes)
 {
     Buf text = buf_new(call->arena);
     dim_trans_format(trans, &text);
-    spmd_say(call, "dim %d is %s: %s", dim, text.s, spmd_show_axes(call, axes));
+    spmd_trace(call, "dim %d is %s: %s", dim, text.s, spmd_show_axes(call, axes));
 }
 
 static SpmdAxes axes_loosely(SpmdCall *call, const SpmdTensor *source, const DimTrans *trans)
@@ -139,7 +139,7 @@ static void carry(SpmdCall *call, const SpmdTensor *source, const DimTrans *tran
             need->dim[trans[d].from[0]] = out->dim[d];
         }
         if (call->trace)
-            say_trans(call, d, &trans[d], &out->dim[d]);
+            trace_trans(call, d, &trans[d], &out->dim[d]);
     }
 }
 
@@ -153,7 +153,7 @@ void dim_trans_apply_loosely(SpmdCall *call, const SpmdTensor *source, const Dim
                              const Shape *shape, SpmdTensor *need, SpmdTensor *out)
 {
     SpmdTensor single = *source;
-    spmd_take_largest(call, &single);
+    spmd_keep_largest_axes(call, &single);
     carry(call, &single, trans, shape, axes_loosely, need, out);
 }
 

@@ -1,17 +1,17 @@
-/* dim_trans.h - how the dims of a view come from the dims of its source.
+/* dim_trans.h - maps the dims of a view to those of its source, and carries mappings through it.
  *
- * Each target dim is made of nothing (a dim of size 1 that is new), or of some source dims merged,
- * and of these possibly a piece. In the words of Paddle's rules:
+ * Each target dim comes from no source dim (a new dim of size 1), from merged source dims, or from
+ * a piece of these. In Paddle's terms:
  *
  *   InputDim(i)              the source dim itself
  *   Singleton                no source
  *   Flatten(t0, t1, ..)      merged, major first
  *   Split(t, sizes, id)      piece id of t, whose pieces have these sizes
  *
- * An axis passes where it splits source and target in the same blocks. Of merged dims the leftmost
- * carries its axes, and takes those of its right neighbour, and so on, as long as all of them
- * divide it; of pieces the leftmost one that is not 1 gets them, if they divide it. Whatever does
- * not pass is taken off the source.
+ * An axis passes if it splits source and target into the same blocks. Of merged dims the leftmost
+ * passes its axes, followed by those of its right neighbours as long as all divide it; of pieces
+ * the leftmost that is not 1 gets them if they divide it. Axes that do not pass are removed from
+ * the source.
  */
 #ifndef CORE_PEERS_PADDLE_DIM_TRANS_H
 #define CORE_PEERS_PADDLE_DIM_TRANS_H
@@ -27,18 +27,17 @@ typedef struct {
 
 DimTrans dim_trans_of_dim(int from); /* InputDim */
 
-/* The transforms, one per dim of target, that reshape source to target. ERROR_INVALID: they have
- * not as many elements. */
+/* The transforms, one per target dim, that reshape source to target. ERROR_INVALID if they differ
+ * in number of elements. */
 bool dim_trans_of_reshape(const Shape *source, const Shape *target, DimTrans *out, Error *err);
 
 /* Carries the mapping of `source` through the transforms, one per dim of `shape`: *need is the
- * source with what passes, *out the mapping of the target. Partial is kept on both. */
+ * source with the axes that pass, *out the mapping of the target. Partial is kept on both. */
 void dim_trans_apply(SpmdCall *call, const SpmdTensor *source, const DimTrans *trans,
                      const Shape *shape, SpmdTensor *need, SpmdTensor *out);
 
-/* The same as upstream's backward rules do it, which are older: one axis a dim; merged dims take
- * the axes of right neighbours whether these divide anything or not, but not where a piece is to
- * have them. */
+/* The same as Paddle's older backward rules: one axis a dim; merged dims get the axes of right
+ * neighbours whether these divide or not, except for pieces. */
 void dim_trans_apply_loosely(SpmdCall *call, const SpmdTensor *source, const DimTrans *trans,
                              const Shape *shape, SpmdTensor *need, SpmdTensor *out);
 

@@ -3,7 +3,7 @@
 #include "core/layout/sharding.h"
 #include "core/rules/one_op.h"
 
-/* What an unknown size, -1, counts as: one that most meshes divide. Upstream takes the same. */
+/* Replaces an unknown size, -1: one that most meshes divide, the same as in Paddle. */
 enum { UNKNOWN_SIZE = 256 };
 
 /* ---- reading ---- */
@@ -31,7 +31,7 @@ static bool push_axis(const Json *value, SpmdAxes *axes, Error *err)
     return true;
 }
 
-/* [-1,0] or [[],[0,1]]; no mapping at all: nothing is split. */
+/* Reads [-1,0] or [[],[0,1]]; without a mapping nothing is split. */
 static bool read_mapping(const Json *list, SpmdTensor *out, Error *err)
 {
     out->n_dims = (int)out->shape.n_dims;
@@ -59,9 +59,9 @@ static bool read_partial(const Json *partial, SpmdTensor *out, Error *err)
         ReduceOp reduce = REDUCE_NONE;
         int64_t axis;
         if (!str_to_int(str_from(key), &axis) || axis < 0 || axis >= MESH_AXES_MAX)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' is no mesh axis", key);
+            return error_kind(err, ERROR_OUT_OF_RANGE, "'%s' is not a mesh axis", key);
         if (!reduce_from_name(name, &reduce))
-            return error_set(err, "'%.*s' is no reduction", STR_ARG(name));
+            return error_set(err, "'%.*s' is not a reduction", STR_ARG(name));
         out->partial[axis] = (uint8_t)reduce;
     }
     return true;
@@ -70,7 +70,7 @@ static bool read_partial(const Json *partial, SpmdTensor *out, Error *err)
 static bool read_tensors(Arena *arena, const Json *list, const SpmdTensor **out, int *n, Error *err)
 {
     if (list && !json_is_array(list))
-        return error_set(err, "`inputs` and `outputs` are lists of tensors");
+        return error_set(err, "`inputs` and `outputs` must be lists of tensors");
     if (json_size(list) > OPERANDS_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "an op has at most %d operands", OPERANDS_MAX);
     *n = json_size(list);
@@ -97,7 +97,7 @@ static bool read_mode(const Json *value, SpmdMode *out, Error *err)
            error_kind(err, ERROR_UNSUPPORTED, "there is no mode '%.*s'", STR_ARG(mode));
 }
 
-/* Attributes are read as an op reads them. */
+/* A graph of one op that has the attributes. */
 static bool make_graph(SpmdCall *call, const Json *attrs, Error *err)
 {
     OneOp op = {.op_type = str_from(call->name)};
@@ -111,7 +111,7 @@ static bool make_graph(SpmdCall *call, const Json *attrs, Error *err)
 static bool read_request(const Json *request, SpmdCall *call, Error *err)
 {
     if (!json_is_string(json_get(request, "op")))
-        return error_set(err, "`op` is the operator's name");
+        return error_set(err, "`op` must be the operator's name");
     call->name = arena_str(call->arena, json_str(json_get(request, "op"), ""));
     call->mesh = mesh_from_json(call->arena, json_get(request, "mesh"), err);
     return call->mesh && read_mode(json_get(request, "mode"), &call->mode, err) &&

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-enum { OPERANDS_SAID_MAX = 64 };
+enum { LETTER_OPERANDS_MAX = 64 };
 
 bool spmd_letters_check(Str text, int *n_inputs, int *n_outputs, Error *err)
 {
@@ -19,24 +19,25 @@ bool spmd_letters_check(Str text, int *n_inputs, int *n_outputs, Error *err)
         } else if (c == ',') {
             *(arrow ? n_outputs : n_inputs) += 1;
         } else if (!(c >= 'a' && c <= 'z') && c != '1') {
-            return error_kind(err, ERROR_SYNTAX, "character %zu of '%.*s' is no letter", i + 1,
+            return error_kind(err, ERROR_SYNTAX, "character %zu of '%.*s' is not a letter", i + 1,
                               STR_ARG(text));
         }
     }
     if (!arrow)
         return error_kind(err, ERROR_SYNTAX, "'%.*s' has no arrow", STR_ARG(text));
-    if (*n_inputs + *n_outputs > OPERANDS_SAID_MAX)
-        return error_kind(err, ERROR_SYNTAX, "letters name %d operands at most", OPERANDS_SAID_MAX);
+    if (*n_inputs + *n_outputs > LETTER_OPERANDS_MAX)
+        return error_kind(err, ERROR_SYNTAX, "letters may name at most %d operands",
+                          LETTER_OPERANDS_MAX);
     return true;
 }
 
 /* Letters of each operand, inputs then outputs. */
 static const char **split_letters(const SpmdCall *call, int *n)
 {
-    const char **out = arena_array(call->arena, const char *, OPERANDS_SAID_MAX);
+    const char **out = arena_array(call->arena, const char *, LETTER_OPERANDS_MAX);
     const char *at = call->rule->letters;
     *n = 0;
-    while (*n < OPERANDS_SAID_MAX) {
+    while (*n < LETTER_OPERANDS_MAX) {
         size_t length = strcspn(at, ",-");
         out[(*n)++] = arena_str(call->arena, (Str){at, length});
         if (!at[length])
@@ -50,14 +51,14 @@ static bool check_rank(const SpmdTensor *tensor, const char *letters, const char
                        Error *err)
 {
     return tensor->absent || tensor->n_dims == (int)strlen(letters) ||
-           error_kind(err, ERROR_RANK, "%s %d has %d dims, its letters '%s' name %zu", what, i,
+           error_kind(err, ERROR_RANK, "%s %d has %d dims but its letters '%s' name %zu", what, i,
                       tensor->n_dims, letters, strlen(letters));
 }
 
 static bool merge_all(SpmdCall *call, const SpmdTensor *tensors, const char *const *letters, int n,
                       const char *what, SpmdLetters *merged, Error *err)
 {
-    SpmdOperand operand[OPERANDS_SAID_MAX];
+    SpmdOperand operand[LETTER_OPERANDS_MAX];
     for (int i = 0; i < n; i++) {
         if (!check_rank(&tensors[i], letters[i], what, i, err))
             return false;

@@ -1,8 +1,7 @@
-/* mapping.h - dims_mappings as numbers: one list of axes a dim, interned. Equal ids are equal
- * mappings.
+/* mapping.h - interns dims_mappings: one list of axes a dim; equal mappings have equal ids.
  *
- * An axis that is in a mapping twice makes it none. Such a thing may come out when two mappings are
- * put together; whoever keeps it asks first.
+ * A mapping that has an axis twice is invalid. Combining two mappings may give one: callers check
+ * with mapping_is_valid() before they keep it.
  */
 #ifndef CORE_PEERS_PADDLE_MAPPING_H
 #define CORE_PEERS_PADDLE_MAPPING_H
@@ -21,14 +20,15 @@ int32_t mapping_put(Intern *mappings, const SpmdAxes *dim, int n_dims);
 int32_t mapping_whole(Intern *mappings, int n_dims);
 SpmdMapping mapping_at(const Intern *mappings, int32_t id);
 
-/* No axis is there twice. */
+/* False if an axis is used twice. */
 bool mapping_is_valid(const SpmdAxes *dim, int n_dims);
 
-/* Dim by dim: no axes yield to axes, equal ones stay. MAPPING_NONE: two differ; and it yields to
- * the other. The result may be none. */
+/* Combines two mappings dim by dim: a dim without axes gets those of the other. MAPPING_NONE as
+ * argument gives the other mapping, as result says that two dims differ. The result may be
+ * invalid. */
 int32_t mapping_compatible(Intern *mappings, int32_t a, int32_t b);
 
-/* Of axes that are there twice the first use. */
+/* Keeps only the first use of each axis. */
 void mapping_drop_second_uses(SpmdAxes *dim, int n_dims);
 int32_t mapping_cleaned(Intern *mappings, int32_t id);
 

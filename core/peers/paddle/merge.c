@@ -2,14 +2,14 @@
 
 #include <inttypes.h>
 
-/* A merge under way. */
+/* A merge in progress. */
 typedef struct {
     SpmdCall *call;
     const SpmdOperand *operand;
     int n;
     SpmdLetters *out;
     int n_order;
-    char order[SPMD_LETTERS]; /* the letters by first sight */
+    char order[SPMD_LETTERS]; /* the letters in order of first appearance */
 } Merge;
 
 static bool has_letter(const char *letters, char letter)
@@ -20,13 +20,13 @@ static bool has_letter(const char *letters, char letter)
 /* ---- letters ---- */
 
 /* Notes every letter and its size, the largest of its dims. With `check`, sizes other than 1 must
- * be equal. ERROR_RANK: a tensor with other than a letter per dim. */
+ * be equal. ERROR_RANK if a tensor has more or fewer dims than letters. */
 static bool note_letters(Merge *merge, bool check, Error *err)
 {
     for (int i = 0; i < merge->n; i++) {
         const SpmdTensor *tensor = merge->operand[i].tensor;
         if (!tensor->absent && strlen(merge->operand[i].letters) != (size_t)tensor->n_dims)
-            return error_kind(err, ERROR_RANK, "an operand of %d dims, where %s is needed",
+            return error_kind(err, ERROR_RANK, "an operand has %d dims but needs %s",
                               tensor->n_dims, merge->operand[i].letters);
         for (int d = 0; !tensor->absent && d < tensor->n_dims; d++) {
             unsigned char letter = (unsigned char)merge->operand[i].letters[d];
@@ -44,19 +44,19 @@ static bool note_letters(Merge *merge, bool check, Error *err)
     return true;
 }
 
-/* Upstream keeps letters in a hash table, and of equals takes the one that its walk meets last. In
- * it a letter stands beside those of its bucket that are there already; these share one. */
-static const char *const bucket_mates[] = {"ad", "1bhk", "co", "ein", "gjl"};
+/* Paddle keeps letters in a hash table and, among equals, takes the one it iterates last. Letters
+ * of one bucket are adjacent; these share one. */
+static const char *const buckets[] = {"ad", "1bhk", "co", "ein", "gjl"};
 
 static bool share_bucket(char a, char b)
 {
-    for (size_t i = 0; i < sizeof bucket_mates / sizeof *bucket_mates; i++)
-        if (has_letter(bucket_mates[i], a) && has_letter(bucket_mates[i], b))
+    for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++)
+        if (has_letter(buckets[i], a) && has_letter(buckets[i], b))
             return true;
     return false;
 }
 
-/* The letters, the first of equals first: by first sight, but for exact answers. */
+/* Ranks equal letters by first appearance; for exact answers as Paddle's hash table does. */
 static void rank_letters(const Merge *merge, char *ranked)
 {
     memcpy(ranked, merge->order, (size_t)merge->n_order);
@@ -72,7 +72,7 @@ static void rank_letters(const Merge *merge, char *ranked)
     }
 }
 
-/* An axis that several letters hold stays with the largest of them. */
+/* An axis of several letters stays with the largest of them. */
 static void give_to_largest(Merge *merge)
 {
     char ranked[SPMD_LETTERS];
@@ -89,8 +89,8 @@ static void give_to_largest(Merge *merge)
             SpmdAxes *axes = &merge->out->axes[(unsigned char)merge->order[i]];
             if (merge->order[i] == keeper || !spmd_axes_have(axes, axis))
                 continue;
-            spmd_say(merge->call, "axis %s: %c loses it to %c, which is not smaller",
-                     merge->call->mesh->axes[axis].name, merge->order[i], keeper);
+            spmd_trace(merge->call, "axis %s: %c loses it to %c, which is not smaller",
+                       merge->call->mesh->axes[axis].name, merge->order[i], keeper);
             spmd_axes_remove(axes, axis);
         }
     }
@@ -101,7 +101,7 @@ static void give_to_largest(Merge *merge)
 typedef struct {
     char letter[SPMD_LETTERS];
     int n;
-} Claims; /* the letters that asked for an axis, in order */
+} Claims; /* the letters that claim an axis, in order */
 
 static void claim(Claims *claims, const SpmdAxes *axes, char letter)
 {
@@ -112,7 +112,7 @@ static void claim(Claims *claims, const SpmdAxes *axes, char letter)
     }
 }
 
-/* What one operand asks for. */
+/* Collects the claims of one operand. */
 static bool collect_classic(Merge *merge, const SpmdOperand *operand, Claims *claims, Error *err)
 {
     for (int d = 0; d < operand->tensor->n_dims; d++) {
@@ -139,8 +139,8 @@ static bool settle_claims(Merge *merge, const Claims *claims, bool strict, Error
             if (strict)
                 return error_kind(err, ERROR_CONFLICT, "axis %s would split dim %c and dim %c",
                                   name, keeper, loser);
-            spmd_say(merge->call, "axis %s: %c loses it to %c, which claimed it first", name, loser,
-                     keeper);
+            spmd_trace(merge->call, "axis %s: %c loses it to %c, which claimed it first", name,
+                       loser, keeper);
             spmd_axes_remove(&merge->out->axes[(unsigned char)loser], axis);
         }
     }
@@ -161,7 +161,7 @@ static bool merge_classic(Merge *merge, bool strict, Error *err)
 
 /* ---- by lists ---- */
 
-/* Whether list a comes before list b: the longer, then the one of more parts, then by axes. */
+/* True when list a comes before list b: the longer, then the one with more parts, then by axes. */
 static bool comes_before(const SpmdCall *call, const SpmdAxes *a, const SpmdAxes *b)
 {
     if (a->n != b->n)
@@ -172,7 +172,7 @@ static bool comes_before(const SpmdCall *call, const SpmdAxes *a, const SpmdAxes
     return memcmp(a->axis, b->axis, a->n) < 0;
 }
 
-/* All that operands ask of a letter, best first. */
+/* All axes that operands claim for a letter, best list first. */
 static SpmdAxes union_of(Merge *merge, char letter)
 {
     Vec(SpmdAxes) asked = {0};
@@ -203,12 +203,13 @@ static void trim_letter(Merge *merge, unsigned char letter)
     int before = axes->n;
     spmd_axes_trim(merge->call, axes, merge->out->size[letter]);
     if (axes->n < before && axes->n == 0)
-        spmd_say(merge->call, "%c of size %" PRId64 " is not split: the axes do not divide it",
-                 letter, merge->out->size[letter]);
+        spmd_trace(merge->call,
+                   "%c of size %" PRId64 " is not split: the axes do not divide it evenly", letter,
+                   merge->out->size[letter]);
     else if (axes->n < before)
-        spmd_say(merge->call,
-                 "%c of size %" PRId64 " is split over %s only: more does not divide it", letter,
-                 merge->out->size[letter], spmd_show_axes(merge->call, axes));
+        spmd_trace(merge->call,
+                   "%c of size %" PRId64 " is split over %s only: more axes do not divide it",
+                   letter, merge->out->size[letter], spmd_show_axes(merge->call, axes));
 }
 
 static bool merge_by_lists(Merge *merge, Error *err)
@@ -241,7 +242,7 @@ static Weight weigh(const SpmdCall *call, const SpmdTensor *tensor)
     return weight;
 }
 
-/* 1 when the second operand is followed. */
+/* Returns 1 if the second operand is followed. */
 static int choose_followed(const Merge *merge)
 {
     if (merge->n < 2)
@@ -252,8 +253,8 @@ static int choose_followed(const Merge *merge)
            (of_b.parts == of_a.parts && b->n_dims > a->n_dims);
 }
 
-/* What the operand asks for a letter; of a letter that is there twice, the first. */
-static SpmdAxes asked_of(const SpmdOperand *operand, char letter)
+/* The axes that the operand claims for a letter, at its first occurrence. */
+static SpmdAxes claimed_axes(const SpmdOperand *operand, char letter)
 {
     for (int d = 0; d < operand->tensor->n_dims; d++)
         if (operand->letters[d] == letter)
@@ -278,18 +279,18 @@ static bool merge_by_followed(Merge *merge, Error *err)
     for (int d = 0; d < first->tensor->n_dims; d++)
         merge->out->axes[(unsigned char)first->letters[d]] = first->tensor->dim[d];
     if (merge->n == 2 && merge->n_order > 1)
-        spmd_say(merge->call, "the %s of these is split as much or more: it is followed",
-                 followed ? "second" : "first");
+        spmd_trace(merge->call, "the %s of these is split at least as much: it is followed",
+                   followed ? "second" : "first");
     const SpmdOperand *longest = first;
     for (int i = 0; i < merge->n; i++)
         if (merge->operand[i].tensor->n_dims > longest->tensor->n_dims)
             longest = &merge->operand[i];
     if (merge->call->exact && longest != first)
-        return error_set(err, "the operand split more has fewer dims: upstream has no answer");
+        return error_set(err, "the operand split more has fewer dims: Paddle has no answer");
     for (int d = 0; d < longest->tensor->n_dims; d++) {
         unsigned char letter = (unsigned char)longest->letters[d];
         SpmdAxes asked = merge->n == 2 && merge->out->known[letter]
-                             ? asked_of(&merge->operand[1 - followed], (char)letter)
+                             ? claimed_axes(&merge->operand[1 - followed], (char)letter)
                              : (SpmdAxes){0};
         for (int i = 0; i < asked.n; i++)
             if (!used_by_a_letter(merge, asked.axis[i]))
@@ -302,8 +303,8 @@ static bool merge_by_followed(Merge *merge, Error *err)
 
 /* ---- all of them ---- */
 
-/* "letters: mk, kn"; nothing where no operand has more than one. */
-static void say_letters(const SpmdCall *call, const SpmdOperand *operand, int n)
+/* Traces "letters: mk, kn" if any operand has more than one letter. */
+static void trace_letters(const SpmdCall *call, const SpmdOperand *operand, int n)
 {
     Buf letters = buf_new(call->arena);
     bool any = false;
@@ -314,11 +315,11 @@ static void say_letters(const SpmdCall *call, const SpmdOperand *operand, int n)
                    absent || !operand[i].letters[0] ? "-" : operand[i].letters);
     }
     if (any)
-        spmd_say(call, "letters: %s", letters.s);
+        spmd_trace(call, "letters: %s", letters.s);
 }
 
-/* "a: -, b: y" */
-static void say_merged(const Merge *merge)
+/* Traces "a: -, b: y". */
+static void trace_merged(const Merge *merge)
 {
     Buf axes = buf_new(merge->call->arena);
     for (int i = 0; i < merge->n_order; i++) {
@@ -327,7 +328,7 @@ static void say_merged(const Merge *merge)
                    spmd_show_axes(merge->call, &merge->out->axes[letter]));
     }
     if (merge->n_order > 0)
-        spmd_say(merge->call, "%s", axes.s);
+        spmd_trace(merge->call, "%s", axes.s);
 }
 
 bool spmd_merge(SpmdCall *call, SpmdMergeKind kind, const SpmdOperand *operand, int n,
@@ -336,12 +337,12 @@ bool spmd_merge(SpmdCall *call, SpmdMergeKind kind, const SpmdOperand *operand, 
     Merge merge = {.call = call, .operand = operand, .n = n, .out = out};
     *out = (SpmdLetters){0};
     if (call->trace)
-        say_letters(call, operand, n);
+        trace_letters(call, operand, n);
     bool merged = kind == SPMD_BY_LISTS      ? merge_by_lists(&merge, err)
                   : kind == SPMD_BY_FOLLOWED ? merge_by_followed(&merge, err)
                                              : merge_classic(&merge, kind == SPMD_STRICT, err);
     if (merged && call->trace)
-        say_merged(&merge);
+        trace_merged(&merge);
     return merged;
 }
 

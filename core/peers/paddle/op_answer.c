@@ -10,15 +10,15 @@ int spmd_first_twin(const int32_t *tensor, int i)
     return first;
 }
 
-/* An answer in the making. */
+/* An answer being computed. */
 typedef struct {
     const SpmdQuestion *q;
-    Arena *arena;  /* of the calls */
-    int32_t *said; /* per operand: MAPPING_NONE, nothing yet */
-    bool *clash;   /* per operand: two answers do not go together */
+    Arena *arena;     /* of the calls */
+    int32_t *mapping; /* per operand: the mapping so far, or MAPPING_NONE */
+    bool *clash;      /* per operand: two answers conflict */
     unsigned partial;
     const char *refusal;
-} Hearing;
+} AnswerBuild;
 
 static void set_dims(SpmdTensor *tensor, SpmdMapping mapping)
 {
@@ -26,8 +26,8 @@ static void set_dims(SpmdTensor *tensor, SpmdMapping mapping)
     memcpy(tensor->dim, mapping.dim, (size_t)mapping.n_dims * sizeof *mapping.dim);
 }
 
-/* As the rule sees it; at: its place among inputs, then outputs. */
-static SpmdTensor see(const Hearing *h, int operand, int at)
+/* The operand as the rule gets it; at: its index among inputs, then outputs. */
+static SpmdTensor shown_operand(const AnswerBuild *h, int operand, int at)
 {
     if (operand < 0) {
         bool shaped = h->q->call->shape && h->q->call->shape[at].n_dims >= 0;
@@ -42,7 +42,7 @@ static SpmdTensor see(const Hearing *h, int operand, int at)
     SpmdTensor tensor = {.absent = h->q->mapping[operand] == MAPPING_NONE};
     if (!tensor.absent) {
         const Shape *shape = inferred_shape(h->q->inferred, t);
-        assert(shape); /* it has a mapping */
+        assert(shape); /* because it has a mapping */
         tensor.shape = *shape;
         set_dims(&tensor, mapping_at(h->q->mappings, h->q->mapping[operand]));
         mapping_drop_second_uses(tensor.dim, tensor.n_dims);
@@ -50,35 +50,35 @@ static SpmdTensor see(const Hearing *h, int operand, int at)
     return tensor;
 }
 
-static void say(Hearing *h, const SpmdCall *call, int operand, const SpmdTensor *answer)
+static void add_answer(AnswerBuild *h, const SpmdCall *call, int operand, const SpmdTensor *answer)
 {
     if (operand < 0 || h->q->mapping[operand] == MAPPING_NONE || answer->absent ||
         answer->n_dims != mapping_at(h->q->mappings, h->q->mapping[operand]).n_dims)
         return;
-    SpmdTensor said = *answer;
+    SpmdTensor mapping = *answer;
     if (!h->q->lists)
-        spmd_take_largest(call, &said);
-    int32_t id = mapping_put(h->q->mappings, said.dim, said.n_dims);
-    int32_t both = mapping_compatible(h->q->mappings, h->said[operand], id);
+        spmd_keep_largest_axes(call, &mapping);
+    int32_t id = mapping_put(h->q->mappings, mapping.dim, mapping.n_dims);
+    int32_t both = mapping_compatible(h->q->mappings, h->mapping[operand], id);
     h->clash[operand] |= both == MAPPING_NONE;
-    h->said[operand] = both == MAPPING_NONE ? h->said[operand] : both;
+    h->mapping[operand] = both == MAPPING_NONE ? h->mapping[operand] : both;
 }
 
-/* Where upstream refuses what can be answered, the sane answer. */
-static bool apply(Hearing *h, const SpmdRule *rule, SpmdCall *call)
+/* Applies the rule as Paddle has it and, if that refuses, in its corrected form. */
+static bool apply(AnswerBuild *h, const SpmdRule *rule, SpmdCall *call)
 {
-    SpmdCall sane = *call;
+    SpmdCall corrected = *call;
     Error err = {0};
-    call->exact = !h->q->call->sane;
+    call->exact = !h->q->call->corrected;
     if (spmd_apply(rule, call, &err))
         return true;
     if (!h->refusal)
         h->refusal = arena_str(h->q->arena, str_from(err.text));
-    *call = sane;
+    *call = corrected;
     return spmd_apply(rule, call, &err);
 }
 
-static SpmdCall call_of(const Hearing *h, bool backward)
+static SpmdCall call_of(const AnswerBuild *h, bool backward)
 {
     return (SpmdCall){.arena = h->arena,
                       .mesh = h->q->mesh,
@@ -89,13 +89,13 @@ static SpmdCall call_of(const Hearing *h, bool backward)
                       .backward = backward};
 }
 
-/* The op's result before its addend, and after: what add's rule says of both, either way. result:
- * as the op makes it (forward), or as it is given (backward); becomes what is asked of it. */
-static bool add_on(Hearing *h, bool backward, SpmdTensor *result)
+/* Applies the rule of the addition between the op's result and its addend. result: as the op
+ * produces it (forward) or as given (backward); becomes the rule's answer for it. */
+static bool add_on(AnswerBuild *h, bool backward, SpmdTensor *result)
 {
     const SpmdRule *rule = spmd_rules_find(NULL, STR("elementwise_add"));
-    SpmdTensor input[2] = {*result, see(h, h->q->call->addend, 0)};
-    input[0].shape = see(h, h->q->n_inputs, 0).shape;
+    SpmdTensor input[2] = {*result, shown_operand(h, h->q->call->addend, 0)};
+    input[0].shape = shown_operand(h, h->q->n_inputs, 0).shape;
     spmd_clear_partial(&input[0]);
     SpmdCall add = call_of(h, backward);
     add.name = "elementwise_add";
@@ -105,23 +105,23 @@ static bool add_on(Hearing *h, bool backward, SpmdTensor *result)
     add.n_outputs = backward;
     if (!apply(h, rule, &add))
         return false;
-    say(h, &add, h->q->call->addend, add.need.at[1]);
-    say(h, &add, h->q->n_inputs, add.out.at[0]);
+    add_answer(h, &add, h->q->call->addend, add.need.at[1]);
+    add_answer(h, &add, h->q->n_inputs, add.out.at[0]);
     result->n_dims = add.need.at[0]->n_dims;
     memcpy(result->dim, add.need.at[0]->dim, sizeof result->dim);
     return true;
 }
 
-static void ask_direction(Hearing *h, bool backward)
+static void answer_direction(AnswerBuild *h, bool backward)
 {
     const SpmdOpCall *of = h->q->call;
     SpmdTensor *input = arena_array(h->arena, SpmdTensor, of->n_inputs);
     SpmdTensor *output = arena_array(h->arena, SpmdTensor, of->n_outputs);
     for (int i = 0; i < of->n_inputs; i++)
-        input[i] = see(h, of->input[i], i);
+        input[i] = shown_operand(h, of->input[i], i);
     for (int o = 0; o < of->n_outputs; o++)
-        output[o] = see(h, of->output[o] < 0 ? MAPPING_NONE : h->q->n_inputs + of->output[o],
-                        of->n_inputs + o);
+        output[o] = shown_operand(
+            h, of->output[o] < 0 ? MAPPING_NONE : h->q->n_inputs + of->output[o], of->n_inputs + o);
     bool adds = of->addend >= 0;
     if (adds && backward && !add_on(h, true, &output[0]))
         return;
@@ -133,19 +133,19 @@ static void ask_direction(Hearing *h, bool backward)
     if (!apply(h, of->rule, &call))
         return;
     for (int i = 0; i < of->n_inputs && i < call.need.n; i++)
-        say(h, &call, of->input[i], call.need.at[i]);
+        add_answer(h, &call, of->input[i], call.need.at[i]);
     for (int o = 0; o < of->n_outputs && o < call.out.n && of->output[o] >= 0; o++) {
         for (int axis = 0; axis < h->q->mesh->n_axes && !backward; axis++)
             if (call.out.at[o]->partial[axis] != REDUCE_NONE)
                 h->partial |= 1u << axis;
         if (!adds)
-            say(h, &call, h->q->n_inputs + of->output[o], call.out.at[o]);
+            add_answer(h, &call, h->q->n_inputs + of->output[o], call.out.at[o]);
     }
     if (adds && !backward && call.out.n > 0)
         (void)add_on(h, false, call.out.at[0]);
 }
 
-static bool is_split(const Hearing *h, int32_t id, int64_t dim)
+static bool is_split(const AnswerBuild *h, int32_t id, int64_t dim)
 {
     if (id == MAPPING_NONE)
         return false;
@@ -154,22 +154,22 @@ static bool is_split(const Hearing *h, int32_t id, int64_t dim)
     return dim >= 0 && dim < mapping.n_dims && mapping.dim[dim].n > 0;
 }
 
-/* What input i of the call comes to. */
-static int32_t comes_to(const Hearing *h, int i)
+/* The mapping of input i of the call. */
+static int32_t input_mapping(const AnswerBuild *h, int i)
 {
     int operand = h->q->call->input[i];
-    return h->said[operand] == MAPPING_NONE ? h->q->mapping[operand] : h->said[operand];
+    return h->mapping[operand] == MAPPING_NONE ? h->q->mapping[operand] : h->mapping[operand];
 }
 
-/* Upstream has kernels for some ways to split an op only: no product split by k and by n, no sum
- * over split dims unless over all, no softmax that was asked with its axis split. */
-static bool is_rejected(const Hearing *h)
+/* True if Paddle has no kernel for the split: a product split by both k and n, a sum over some
+ * split dims, a softmax along a split axis. */
+static bool is_rejected(const AnswerBuild *h)
 {
     const SpmdCall call = call_of(h, false);
     if (strcmp(h->q->call->name, "matmul_v2") == 0) {
         bool trans_x = spmd_int(&call, "trans_x", 0), trans_y = spmd_int(&call, "trans_y", 0);
-        return is_split(h, comes_to(h, 0), trans_x ? -2 : -1) &&
-               is_split(h, comes_to(h, 1), trans_y ? -2 : -1);
+        return is_split(h, input_mapping(h, 0), trans_x ? -2 : -1) &&
+               is_split(h, input_mapping(h, 1), trans_y ? -2 : -1);
     }
     if (strcmp(h->q->call->name, "softmax") == 0) {
         int64_t axis = spmd_int(&call, "axis", -1);
@@ -181,39 +181,39 @@ static bool is_rejected(const Hearing *h)
     SpmdInts axes = spmd_ints(&call, "axis");
     bool split = false;
     for (int i = 0; i < axes.n; i++)
-        split |= is_split(h, comes_to(h, 0), axes.at[i]);
+        split |= is_split(h, input_mapping(h, 0), axes.at[i]);
     return split && axes.n < mapping_at(h->q->mappings, h->q->mapping[0]).n_dims;
 }
 
-/* A tensor that is two inputs has one mapping: what is said of it last. */
-static void share_twins(Hearing *h)
+/* Inputs that are the same tensor share one mapping: the last answer. */
+static void share_twins(AnswerBuild *h)
 {
     const int32_t *tensor = h->q->tensor;
     for (int i = 0; i < h->q->n_inputs; i++) {
         int first = spmd_first_twin(tensor, i);
-        if (first < i && h->said[i] != MAPPING_NONE)
-            h->said[first] = h->said[i];
+        if (first < i && h->mapping[i] != MAPPING_NONE)
+            h->mapping[first] = h->mapping[i];
     }
     for (int i = 0; i < h->q->n_inputs; i++)
-        h->said[i] = h->said[spmd_first_twin(tensor, i)];
+        h->mapping[i] = h->mapping[spmd_first_twin(tensor, i)];
 }
 
 SpmdAnswer spmd_op_answer(const SpmdQuestion *question)
 {
     int n = question->n_inputs + question->n_outputs;
-    Hearing h = {.q = question, .arena = arena_new()};
-    h.said = arena_array(question->arena, int32_t, n);
+    AnswerBuild h = {.q = question, .arena = arena_new()};
+    h.mapping = arena_array(question->arena, int32_t, n);
     h.clash = arena_array(h.arena, bool, n);
     for (int o = 0; o < n; o++)
-        h.said[o] = MAPPING_NONE;
-    ask_direction(&h, false);
+        h.mapping[o] = MAPPING_NONE;
+    answer_direction(&h, false);
     if (!question->call->forward_only)
-        ask_direction(&h, true);
+        answer_direction(&h, true);
     for (int o = 0; o < n; o++)
         if (h.clash[o])
-            h.said[o] = MAPPING_NONE;
+            h.mapping[o] = MAPPING_NONE;
     share_twins(&h);
-    SpmdAnswer answer = {.operand = h.said, .partial = h.partial, .refusal = h.refusal};
+    SpmdAnswer answer = {.operand = h.mapping, .partial = h.partial, .refusal = h.refusal};
     answer.rejected = is_rejected(&h);
     arena_free(h.arena);
     return answer;

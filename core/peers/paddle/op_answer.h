@@ -1,12 +1,12 @@
-/* op_answer.h - what a rule says of one op, forward and backward put together.
+/* op_answer.h - combines the forward and the backward answer of a rule for one op.
  *
- * A rule answers what it has on the inputs, and what it has on the outputs; where both speak of an
- * operand the answers are put together (mapping.h), and an operand of which they say two things
- * stays as it was. The rule is asked as upstream has it; where that refuses, for its sane answer
- * (spmd.h). Of lists of axes the largest is taken unless lists are wanted.
+ * The forward and the backward rule are applied; their answers for an operand are combined
+ * (mapping.h), and an operand with conflicting answers stays as it was. The rule is applied as
+ * Paddle has it; if that refuses, in its corrected form (spmd.h). Of a list of axes the largest is
+ * used unless `lists` is set.
  *
- * An addend (op_call.h) is an elementwise_add behind the op, whose operand in between nobody sees.
- * Source: PaddlePaddle 3.3.1, distributed/auto_parallel/static/operators.
+ * An addend (op_call.h) is an elementwise_add after the op. Source: PaddlePaddle 3.3.1,
+ * distributed/auto_parallel/static/operators.
  */
 #ifndef CORE_PEERS_PADDLE_OP_ANSWER_H
 #define CORE_PEERS_PADDLE_OP_ANSWER_H
@@ -22,15 +22,15 @@ typedef struct {
     Intern *mappings;
     const SpmdOpCall *call;
     int n_inputs, n_outputs;
-    const int32_t *tensor, *mapping; /* per operand; MAPPING_NONE: takes no part */
+    const int32_t *tensor, *mapping; /* per operand; MAPPING_NONE: left out */
     bool lists;
 } SpmdQuestion;
 
 typedef struct {
-    const int32_t *operand; /* per operand; MAPPING_NONE: as it was */
+    const int32_t *operand; /* per operand; MAPPING_NONE: unchanged */
     unsigned partial;       /* axes, as bits, over which outputs are partial */
-    bool rejected;          /* upstream has no kernel for it: all stays as it was */
-    const char *refusal;    /* of the rule as upstream has it; NULL: it answered */
+    bool rejected;          /* Paddle has no kernel for it: nothing changes */
+    const char *refusal;    /* message of Paddle's rule if it refused, else NULL */
 } SpmdAnswer;
 
 SpmdAnswer spmd_op_answer(const SpmdQuestion *question);

@@ -6,31 +6,31 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* A call in the making. */
+/* A call being built. */
 typedef struct {
     Arena *arena;
     const Inferred *inferred;
     int32_t op;
-    const char *op_type; /* ours */
-    RuleCall ours;       /* operands in our order */
-    int *place;          /* per operand in our order: its number in the op */
-    OneOpBuilder *attrs; /* theirs */
+    const char *op_type; /* operator of the graph */
+    RuleCall ours;       /* operands in the order of the operator's schema */
+    int *place;          /* per operand of `ours`: its number in the op */
+    OneOpBuilder *attrs; /* of Paddle's operator */
     SpmdOpCall *call;
 } Draft;
 
 typedef bool DraftFn(Draft *draft, Error *err);
 
-/* ---- what a row says ---- */
+/* ---- for the rows ---- */
 
-/* The name, from when on attributes can be given. */
-static void ask(Draft *draft, const char *name)
+/* Sets Paddle's name; attributes can be added afterwards. */
+static void set_name(Draft *draft, const char *name)
 {
     OneOp op = {.op_type = str_from(name)};
     draft->call->name = name;
     draft->attrs = one_op_new(draft->arena, &op);
 }
 
-static void give_list(Draft *draft, const char *attr, const int64_t *at, int n)
+static void set_ints(Draft *draft, const char *attr, const int64_t *at, int n)
 {
     Buf text = buf_new(draft->arena);
     buf_printf(&text, "%s=[", attr);
@@ -40,13 +40,13 @@ static void give_list(Draft *draft, const char *attr, const int64_t *at, int n)
     one_op_attr_text(draft->attrs, text.s, NULL);
 }
 
-static void give(Draft *draft, const char *attr, int64_t value)
+static void set_int(Draft *draft, const char *attr, int64_t value)
 {
     one_op_attr_text(draft->attrs, arena_printf(draft->arena, "%s=%" PRId64, attr, value), NULL);
 }
 
-/* The operands of ours that theirs are, in their order. */
-static void take(Draft *draft, int n, const int *operand)
+/* The operands of ours that Paddle's inputs are, in Paddle's order. */
+static void set_inputs(Draft *draft, int n, const int *operand)
 {
     int *input = arena_array(draft->arena, int, n);
     for (int i = 0; i < n; i++)
@@ -55,12 +55,12 @@ static void take(Draft *draft, int n, const int *operand)
     draft->call->n_inputs = n;
 }
 
-static void take_first(Draft *draft, int n)
+static void set_first_inputs(Draft *draft, int n)
 {
     int *operand = arena_array(draft->arena, int, n);
     for (int i = 0; i < n; i++)
         operand[i] = i;
-    take(draft, n, operand);
+    set_inputs(draft, n, operand);
 }
 
 static const Shape *shape_in(const Draft *draft, int input)
@@ -79,21 +79,21 @@ static const Shape *shape_out(const Draft *draft)
 static bool as_reshape(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "reshape2");
-    give_list(draft, "shape", shape_out(draft)->dim, (int)shape_out(draft)->n_dims);
-    take_first(draft, 1);
+    set_name(draft, "reshape2");
+    set_ints(draft, "shape", shape_out(draft)->dim, (int)shape_out(draft)->n_dims);
+    set_first_inputs(draft, 1);
     return true;
 }
 
-/* Axes given, by an attribute or by an input; none: every dim of size 1. */
+/* Axes from an attribute or an input; without them every dim of size 1. */
 static bool as_squeeze(Draft *draft, Error *err)
 {
     Ints axes;
     if (!args_ints(&draft->ours, 1, "axes", &axes, err))
         return false;
-    ask(draft, "squeeze");
-    give_list(draft, "axis", axes.at, axes.n);
-    take_first(draft, 1);
+    set_name(draft, "squeeze");
+    set_ints(draft, "axis", axes.at, axes.n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
@@ -102,9 +102,9 @@ static bool as_unsqueeze(Draft *draft, Error *err)
     Ints axes;
     if (!args_ints(&draft->ours, 1, "axes", &axes, err))
         return false;
-    ask(draft, "unsqueeze2");
-    give_list(draft, "axis", axes.at, axes.n);
-    take_first(draft, 1);
+    set_name(draft, "unsqueeze2");
+    set_ints(draft, "axis", axes.at, axes.n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
@@ -117,18 +117,18 @@ static bool as_transpose(Draft *draft, Error *err)
         return false;
     for (int d = 0; d < n; d++)
         list[d] = perm[d];
-    ask(draft, "transpose2");
-    give_list(draft, "perm", list, n);
-    take_first(draft, 1);
+    set_name(draft, "transpose2");
+    set_ints(draft, "perm", list, n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
 static bool as_expand(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "expand");
-    give_list(draft, "shape", shape_out(draft)->dim, (int)shape_out(draft)->n_dims);
-    take_first(draft, 1);
+    set_name(draft, "expand");
+    set_ints(draft, "shape", shape_out(draft)->dim, (int)shape_out(draft)->n_dims);
+    set_first_inputs(draft, 1);
     return true;
 }
 
@@ -137,9 +137,9 @@ static bool as_tile(Draft *draft, Error *err)
     Ints repeats;
     if (!args_ints(&draft->ours, 1, "repeats", &repeats, err))
         return false;
-    ask(draft, "tile");
-    give_list(draft, "repeat_times", repeats.at, repeats.n);
-    take_first(draft, 1);
+    set_name(draft, "tile");
+    set_ints(draft, "repeat_times", repeats.at, repeats.n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
@@ -151,9 +151,9 @@ static bool as_concat(Draft *draft, Error *err)
     Shape out;
     if (!args_concat(&draft->ours, &axis, &out, err))
         return false;
-    ask(draft, "concat");
-    give(draft, "axis", axis);
-    take_first(draft, draft->ours.n_inputs);
+    set_name(draft, "concat");
+    set_int(draft, "axis", axis);
+    set_first_inputs(draft, draft->ours.n_inputs);
     return true;
 }
 
@@ -163,14 +163,14 @@ static bool as_split(Draft *draft, Error *err)
     int64_t *sizes = arena_array(draft->arena, int64_t, n);
     if (!args_split(&draft->ours, &axis, sizes, err))
         return false;
-    ask(draft, "split");
-    give(draft, "axis", axis);
-    give_list(draft, "sections", sizes, n);
-    take_first(draft, 1);
+    set_name(draft, "split");
+    set_int(draft, "axis", axis);
+    set_ints(draft, "sections", sizes, n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
-/* A slice by ones is theirs; any other step makes it a strided_slice. */
+/* A slice if all steps are 1, else a strided_slice. */
 static bool as_slice(Draft *draft, Error *err)
 {
     Span span[DIMS_MAX];
@@ -189,32 +189,32 @@ static bool as_slice(Draft *draft, Error *err)
         strides[n++] = span[d].step;
         strided |= span[d].step != 1;
     }
-    ask(draft, strided ? "strided_slice" : "slice");
-    give_list(draft, "axes", axes, n);
-    give_list(draft, "starts", starts, n);
-    give_list(draft, "ends", ends, n);
+    set_name(draft, strided ? "strided_slice" : "slice");
+    set_ints(draft, "axes", axes, n);
+    set_ints(draft, "starts", starts, n);
+    set_ints(draft, "ends", ends, n);
     if (strided)
-        give_list(draft, "strides", strides, n);
-    take_first(draft, 1);
+        set_ints(draft, "strides", strides, n);
+    set_first_inputs(draft, 1);
     return true;
 }
 
 /* ---- rows: by position ---- */
 
-/* One place of a dim, which goes: a slice with decrease_axis, whose forward rule upstream does not
- * look at that. */
+/* Selects one index of a dim and drops the dim: a slice with decrease_axis, which Paddle's forward
+ * rule ignores. */
 static bool as_select(Draft *draft, int axis)
 {
-    ask(draft, "slice");
-    give_list(draft, "axes", (int64_t[]){axis}, 1);
-    give_list(draft, "decrease_axis", (int64_t[]){axis}, 1);
-    take_first(draft, 1);
-    draft->call->sane = true;
+    set_name(draft, "slice");
+    set_ints(draft, "axes", (int64_t[]){axis}, 1);
+    set_ints(draft, "decrease_axis", (int64_t[]){axis}, 1);
+    set_first_inputs(draft, 1);
+    draft->call->corrected = true;
     return true;
 }
 
-/* Rows of a matrix are an embedding: of a parameter, or by indices of several dims; the table of
- * those is whole, as op by op. */
+/* Gathering rows of a matrix is an embedding if the matrix is a parameter or the indices have
+ * several dims; for the latter the eager rule keeps the table whole. */
 static bool as_gather(Draft *draft, Error *err)
 {
     int axis;
@@ -227,38 +227,39 @@ static bool as_gather(Draft *draft, Error *err)
         return as_select(draft, axis);
     bool rows = axis == 0 && shape_in(draft, 0)->n_dims == 2;
     if (rows && (index->n_dims > 1 || tensor_is_parameter(draft->inferred, table))) {
-        ask(draft, "embedding");
-        take(draft, 2, (int[]){1, 0});
+        set_name(draft, "embedding");
+        set_inputs(draft, 2, (int[]){1, 0});
         draft->call->mode = tensor_is_parameter(draft->inferred, table) ? SPMD_STATIC : SPMD_EAGER;
         return true;
     }
-    ask(draft, "gather");
-    give(draft, "axis", axis);
-    take_first(draft, 2);
+    set_name(draft, "gather");
+    set_int(draft, "axis", axis);
+    set_first_inputs(draft, 2);
     return true;
 }
 
 /* ---- rows: norms and reductions ---- */
 
-static bool give_axis(Draft *draft, const char *attr, int64_t fallback, Error *err)
+static bool set_axis(Draft *draft, const char *attr, int64_t fallback, Error *err)
 {
     int axis;
     if (!args_axis(args_int(&draft->ours, "axis", fallback), shape_in(draft, 0)->n_dims, &axis,
                    err))
         return false;
-    give(draft, attr, axis);
+    set_int(draft, attr, axis);
     return true;
 }
 
 static bool as_softmax(Draft *draft, Error *err)
 {
     bool logs = strcmp(draft->op_type, "LogSoftmax") == 0;
-    ask(draft, logs ? "log_softmax" : "softmax");
-    take_first(draft, 1);
-    return give_axis(draft, "axis", draft->ours.opset < 13 ? 1 : -1, err);
+    set_name(draft, logs ? "log_softmax" : "softmax");
+    set_first_inputs(draft, 1);
+    return set_axis(draft, "axis", draft->ours.opset < 13 ? 1 : -1, err);
 }
 
-/* Inputs and outputs that theirs always has say a shape: vectors like scale, dims not normalised.
+/* Inputs and outputs that only Paddle's operator has get shapes: vectors like scale, statistics of
+ * the dims that are not normalised.
  */
 static void fill_norm(Draft *draft, int n_inputs, int n_outputs, int begin)
 {
@@ -274,7 +275,8 @@ static void fill_norm(Draft *draft, int n_inputs, int n_outputs, int begin)
         shape[n_inputs + o] = *shape_in(draft, 0);
         shape[n_inputs + o].n_dims = begin;
     }
-    int *output = arena_array(draft->arena, int, n_outputs); /* 0; statistics are not asked about */
+    int *output =
+        arena_array(draft->arena, int, n_outputs); /* 0; statistics are not operands of ours */
     for (int o = 1; o < n_outputs; o++)
         output[o] = -1;
     call->input = input;
@@ -289,8 +291,8 @@ static bool as_layer_norm(Draft *draft, Error *err)
     int begin;
     if (!args_axis(args_int(&draft->ours, "axis", -1), shape_in(draft, 0)->n_dims, &begin, err))
         return false;
-    ask(draft, "layer_norm");
-    give(draft, "begin_norm_axis", begin);
+    set_name(draft, "layer_norm");
+    set_int(draft, "begin_norm_axis", begin);
     fill_norm(draft, 3, 3, begin);
     return true;
 }
@@ -298,7 +300,7 @@ static bool as_layer_norm(Draft *draft, Error *err)
 static bool as_rms_norm(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "fused_rms_norm");
+    set_name(draft, "fused_rms_norm");
     fill_norm(draft, 2, 2, (int)shape_in(draft, 0)->n_dims - 1);
     return true;
 }
@@ -306,8 +308,8 @@ static bool as_rms_norm(Draft *draft, Error *err)
 static bool as_batch_norm(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "batch_norm");
-    take(draft, 5, (int[]){0, 3, 4, 1, 2});
+    set_name(draft, "batch_norm");
+    set_inputs(draft, 5, (int[]){0, 3, 4, 1, 2});
     return true;
 }
 
@@ -329,28 +331,28 @@ static bool as_reduction(Draft *draft, Error *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i].ours, draft->op_type) != 0)
             continue;
-        ask(draft, names[i].theirs);
+        set_name(draft, names[i].theirs);
         if (names[i].type >= 0)
-            give(draft, "reduce_type", names[i].type);
+            set_int(draft, "reduce_type", names[i].type);
     }
     for (int d = 0; d < shape_in(draft, 0)->n_dims; d++)
         if (reduced[d])
             axes[n++] = d;
     if (n == 0 && shape_in(draft, 0)->n_dims > 0)
-        return error_set(err, "it reduces nothing");
-    give_list(draft, "axis", axes, n);
-    give(draft, "keepdim", out.n_dims == shape_in(draft, 0)->n_dims);
-    take_first(draft, 1);
+        return error_set(err, "it reduces no dim");
+    set_ints(draft, "axis", axes, n);
+    set_int(draft, "keepdim", out.n_dims == shape_in(draft, 0)->n_dims);
+    set_first_inputs(draft, 1);
     return true;
 }
 
 static bool as_arg(Draft *draft, Error *err)
 {
     bool most = strcmp(draft->op_type, "ArgMax") == 0;
-    ask(draft, most ? "argmax" : "argmin");
-    give(draft, "keepdims", args_int(&draft->ours, "keepdims", 1));
-    take_first(draft, 1);
-    return give_axis(draft, "axis", 0, err);
+    set_name(draft, most ? "argmax" : "argmin");
+    set_int(draft, "keepdims", args_int(&draft->ours, "keepdims", 1));
+    set_first_inputs(draft, 1);
+    return set_axis(draft, "axis", 0, err);
 }
 
 /* ---- rows: products ---- */
@@ -358,36 +360,36 @@ static bool as_arg(Draft *draft, Error *err)
 static bool as_matmul(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "matmul_v2");
-    take_first(draft, 2);
+    set_name(draft, "matmul_v2");
+    set_first_inputs(draft, 2);
     return true;
 }
 
 static bool as_gemm(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "matmul_v2");
-    give(draft, "trans_x", args_int(&draft->ours, "transA", 0));
-    give(draft, "trans_y", args_int(&draft->ours, "transB", 0));
-    take_first(draft, 2);
+    set_name(draft, "matmul_v2");
+    set_int(draft, "trans_x", args_int(&draft->ours, "transA", 0));
+    set_int(draft, "trans_y", args_int(&draft->ours, "transB", 0));
+    set_first_inputs(draft, 2);
     if (args_has(&draft->ours, 2))
         draft->call->addend = draft->place[2];
     return true;
 }
 
-/* By how many dims there are; a group per channel is another operator. */
+/* The operator depends on the number of dims; one group per channel is a depthwise convolution. */
 static bool as_conv(Draft *draft, Error *err)
 {
     const Shape *x = shape_in(draft, 0), *filter = shape_in(draft, 1);
     int64_t groups = args_int(&draft->ours, "group", 1);
     if (x->n_dims != 4 && x->n_dims != 5)
-        return error_set(err, "a convolution of %d dims has no rule", (int)x->n_dims - 2);
+        return error_set(err, "a convolution of %d spatial dims has no rule", (int)x->n_dims - 2);
     bool each = groups == x->dim[1] && filter->dim[1] == 1 && groups > 1;
     if (groups > 1 && !each)
-        return error_set(err, "a convolution in groups has no rule");
-    ask(draft, each ? "depthwise_conv2d" : x->n_dims == 4 ? "conv2d" : "conv3d");
-    give(draft, "groups", groups);
-    take_first(draft, 2);
+        return error_set(err, "a grouped convolution has no rule");
+    set_name(draft, each ? "depthwise_conv2d" : x->n_dims == 4 ? "conv2d" : "conv3d");
+    set_int(draft, "groups", groups);
+    set_first_inputs(draft, 2);
     return true;
 }
 
@@ -396,39 +398,39 @@ static bool as_conv(Draft *draft, Error *err)
 static bool as_unary(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "elementwise_unary");
-    take_first(draft, 1);
+    set_name(draft, "elementwise_unary");
+    set_first_inputs(draft, 1);
     return true;
 }
 
 static bool as_neg(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "scale"); /* by -1 */
-    take_first(draft, 1);
+    set_name(draft, "scale"); /* by -1 */
+    set_first_inputs(draft, 1);
     return true;
 }
 
 static bool as_carry(Draft *draft, Error *err)
 {
     (void)err;
-    ask(draft, "assign");
-    take_first(draft, 1);
+    set_name(draft, "assign");
+    set_first_inputs(draft, 1);
     return true;
 }
 
-/* One value by two ways. */
+/* A value that arrives by two ways. */
 static bool as_tie(Draft *draft, Error *err)
 {
     int first = strcmp(draft->op_type, "If") == 0;
     if (draft->ours.n_inputs - first > 2)
         return error_set(err, "it joins more than two values");
-    ask(draft, draft->ours.n_inputs - first == 2 ? "elementwise_binary" : "assign");
-    take(draft, draft->ours.n_inputs - first, (int[]){first, first + 1});
+    set_name(draft, draft->ours.n_inputs - first == 2 ? "elementwise_binary" : "assign");
+    set_inputs(draft, draft->ours.n_inputs - first, (int[]){first, first + 1});
     return true;
 }
 
-/* By the column `paddle` of an operator's row. */
+/* Rows by the column `paddle` of an operator's row. */
 static const struct {
     const char *name;
     DraftFn *make;
@@ -460,13 +462,14 @@ static const struct {
 
 /* ---- by the names of alias.h ---- */
 
-static bool takes(const SpmdRule *rule, int n)
+static bool accepts(const SpmdRule *rule, int n)
 {
     return n >= rule->inputs.min && (n <= rule->inputs.max || rule->inputs.max == SPMD_ANY);
 }
 
-/* The inputs a rule is asked about: as many as it takes, what is more must be one element. */
-static bool take_as_listed(Draft *draft, const SpmdRule *rule, const Alias *alias)
+/* Sets the rule's inputs in listed order; inputs beyond what the rule accepts must have one
+ * element. */
+static bool set_listed_inputs(Draft *draft, const SpmdRule *rule, const Alias *alias)
 {
     int n = draft->ours.n_inputs, n_theirs = 0;
     int *input = arena_array(draft->arena, int, n + 1);
@@ -483,7 +486,7 @@ static bool take_as_listed(Draft *draft, const SpmdRule *rule, const Alias *alia
     }
     draft->call->input = input;
     draft->call->n_inputs = n_theirs;
-    return takes(rule, n_theirs);
+    return accepts(rule, n_theirs);
 }
 
 static const char *name_of_theirs(const Alias *alias, const char *ours)
@@ -494,7 +497,7 @@ static const char *name_of_theirs(const Alias *alias, const char *ours)
     return ours;
 }
 
-/* Whole numbers and texts; rules read no others. */
+/* Copies attributes that are ints or strings; rules read no others. */
 static void copy_attrs(Draft *draft, const Alias *alias)
 {
     const Graph *graph = draft->inferred->graph;
@@ -506,16 +509,16 @@ static void copy_attrs(Draft *draft, const Alias *alias)
             name = alias_ours(draft->ours.alias, name);
         name = name_of_theirs(alias, name);
         if (attr->type == ATTR_INT)
-            give(draft, name, attr->i);
+            set_int(draft, name, attr->i);
         else if (attr->type == ATTR_INTS)
-            give_list(draft, name, attr->ints, attr->n);
+            set_ints(draft, name, attr->ints, attr->n);
         else if (attr->type == ATTR_STRING)
             one_op_attr_text(draft->attrs,
                              arena_printf(draft->arena, "%s=%.*s", name, STR_ARG(attr->s)), NULL);
     }
 }
 
-/* An operator of ours under its names in Paddle, the first that has a rule with these operands. */
+/* Uses the first of the operator's names in Paddle that has a rule with these operands. */
 static bool by_alias(Draft *draft, const SpmdRules *rules, const char *op_type)
 {
     Aliases aliases = alias_names(draft->arena, op_type);
@@ -524,8 +527,8 @@ static bool by_alias(Draft *draft, const SpmdRules *rules, const char *op_type)
         const SpmdRule *rule = spmd_rules_find(rules, str_from(alias->name));
         if (alias->system != SYSTEM_PADDLE || !rule || alias->n_constants > 0)
             continue;
-        ask(draft, alias->name);
-        if (!take_as_listed(draft, rule, alias))
+        set_name(draft, alias->name);
+        if (!set_listed_inputs(draft, rule, alias))
             continue;
         copy_attrs(draft, alias);
         return true;
@@ -533,7 +536,7 @@ static bool by_alias(Draft *draft, const SpmdRules *rules, const char *op_type)
     return false;
 }
 
-/* ---- all ways ---- */
+/* ---- choosing the rule ---- */
 
 static const SpmdRule *user_rule(const SpmdRules *rules, Str name)
 {
@@ -543,8 +546,8 @@ static const SpmdRule *user_rule(const SpmdRules *rules, Str name)
     return NULL;
 }
 
-/* The op as it stands: under a name that has a rule. */
-static bool as_it_stands(Draft *draft, const SpmdRules *rules)
+/* Uses the op unchanged if its own name has a rule. */
+static bool by_own_name(Draft *draft, const SpmdRules *rules)
 {
     const char *name = op_operator(draft->inferred->graph, draft->op);
     const SpmdRule *rule = user_rule(rules, str_from(name));
@@ -555,7 +558,7 @@ static bool as_it_stands(Draft *draft, const SpmdRules *rules)
     if (!rule)
         return false;
     SpmdOpCall *call = draft->call;
-    if (!take_as_listed(draft, rule, NULL))
+    if (!set_listed_inputs(draft, rule, NULL))
         return false;
     call->graph = draft->inferred->graph;
     call->op = draft->op;
@@ -575,7 +578,7 @@ static bool by_form(Draft *draft, const char *form, Error *err)
     return forms[f].make(draft, err);
 }
 
-/* Its dim 0 may be the batch. */
+/* True if dim 0 may be the batch. */
 static bool has_batch(const Inferred *inferred, int32_t tensor)
 {
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
@@ -583,7 +586,7 @@ static bool has_batch(const Inferred *inferred, int32_t tensor)
            !tensor_is_parameter(inferred, tensor);
 }
 
-/* Dim 0 of all tensors that are computed. */
+/* default_data_parallel: dim 0 of all computed tensors. */
 static void by_default(Draft *draft)
 {
     const Graph *graph = draft->inferred->graph;
@@ -591,7 +594,7 @@ static void by_default(Draft *draft)
     SpmdOpCall *call = draft->call;
     int *input = arena_array(draft->arena, int, op->n_inputs);
     int *output = arena_array(draft->arena, int, op->n_outputs);
-    ask(draft, "default_data_parallel");
+    set_name(draft, "default_data_parallel");
     call->n_inputs = call->n_outputs = 0;
     for (int i = 0; i < op->n_inputs; i++)
         if (has_batch(draft->inferred, op_inputs(graph, draft->op)[i]))
@@ -604,8 +607,8 @@ static void by_default(Draft *draft)
     call->addend = -1;
 }
 
-/* The op's operands in our order. */
-static void see_ours(Draft *draft)
+/* Reads the op's operands in the order of its schema. */
+static void read_operands(Draft *draft)
 {
     const Inferred *inferred = draft->inferred;
     const Graph *graph = inferred->graph;
@@ -639,8 +642,8 @@ static void see_ours(Draft *draft)
                              .opset = opset > 0 ? opset : INT32_MAX};
 }
 
-/* Outputs as they come, where the row has not said it; as many as a backward rule takes. */
-static void take_outputs(Draft *draft)
+/* Sets outputs in order if the row did not; as many as a backward rule accepts. */
+static void set_outputs(Draft *draft)
 {
     SpmdOpCall *call = draft->call;
     int n = draft->ours.n_outputs;
@@ -666,19 +669,19 @@ const SpmdOpCall *spmd_op_call(Arena *arena, const SpmdRules *rules, const Infer
     draft.call = arena_make(arena, SpmdOpCall);
     draft.call->addend = -1;
     draft.op_type = row ? row->name : "";
-    see_ours(&draft);
-    if (!as_it_stands(&draft, rules) &&
+    read_operands(&draft);
+    if (!by_own_name(&draft, rules) &&
         (!row || (!by_form(&draft, row->paddle, &err) && !by_alias(&draft, rules, row->name)))) {
         by_default(&draft);
         if (draft.call->n_inputs + draft.call->n_outputs > 0)
             draft.call->why = error_is_set(&err) ? arena_str(arena, str_from(err.text))
-                                                 : "no rule has that operator";
+                                                 : "no rule for this operator";
     }
     SpmdOpCall *call = draft.call;
     call->rule = spmd_rules_find(rules, str_from(call->name));
     if (!call->graph)
         call->graph = one_op_graph(draft.attrs, NULL);
     call->forward_only = !call->rule->backward || call->rule->flags & SPMD_GRADIENT;
-    take_outputs(&draft);
+    set_outputs(&draft);
     return call;
 }

@@ -1,4 +1,4 @@
-/* peer.c - what Paddle adds: rules of dims_mappings, its completion of a whole program. */
+/* peer.c - the peer Paddle: its propagator, dims_mapping rules, reports, eval verbs and export. */
 #include "core/peers/peers.h"
 
 #include "core/peers/paddle/plan_spmd.h"

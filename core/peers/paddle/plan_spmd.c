@@ -7,31 +7,31 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* The first of a set of alike findings. */
+/* The first of several similar findings, and their count. */
 typedef struct {
     int32_t op;
     int operand, dim, count;
     AtomSet lost;
-} Alike;
+} SimilarLost;
 
 typedef struct {
     const Decision *pin;
     int why, count;
-} LeftOut;
+} IgnoredDecision;
 
 typedef struct {
     Plan *plan;
     Propagated *out;
     Completion *completion;
     Intern *left_ids;
-    Vec(LeftOut) left;       /* decisions that cannot be marks */
-    Intern *cut_ids;         /* OpCuts */
-    Intern *asked;           /* (op space, mappings) -> cut */
-    Vec(int32_t) answers;    /* by id in `asked`: id of its OpCut */
-    Vec(const OpCut *) cuts; /* by id */
-    Intern *flow_ids;        /* (mapping, shape) -> sharding */
-    Vec(int32_t) flows;      /* by id in flow_ids */
-    int32_t *key;            /* room for a question */
+    Vec(IgnoredDecision) ignored; /* decisions that are not applied */
+    Intern *cut_ids;              /* OpCuts */
+    Intern *asked;                /* (op space, mappings) -> cut */
+    Vec(int32_t) answers;         /* by id in `asked`: id of its OpCut */
+    Vec(const OpCut *) cuts;      /* by id */
+    Intern *flow_ids;             /* (mapping, shape) -> sharding */
+    Vec(int32_t) flows;           /* by id in flow_ids */
+    int32_t *key;                 /* scratch for a key of `asked` */
 } Marking;
 
 /* ---- mappings and cuts ---- */
@@ -52,7 +52,7 @@ static Cut cut_of(const Mesh *mesh, const SpmdAxes *axes, int64_t size)
     return cut_by(size, atom, n, mesh);
 }
 
-/* False: the cut is by parts of axes, or interleaved. */
+/* Returns false if the cut uses parts of axes or is interleaved. */
 static bool axes_of(const Mesh *mesh, const Cut *cut, SpmdAxes *out)
 {
     *out = (SpmdAxes){0};
@@ -67,15 +67,15 @@ static bool axes_of(const Mesh *mesh, const Cut *cut, SpmdAxes *out)
                 return false;
         spmd_axes_push(out, axis);
     }
-    Cut said = cut_of(mesh, out, cut_size(cut));
-    return cut_equal(&said, cut);
+    Cut kind = cut_of(mesh, out, cut_size(cut));
+    return cut_equal(&kind, cut);
 }
 
-/* The sharding of a tensor whose mapping that is; -1: replicated. */
+/* The sharding of a tensor with that mapping; replicated if it is -1. */
 static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 {
     const Shape *shape = inferred_shape(m->plan->inferred, tensor);
-    assert(shape); /* it has a mapping, or its caller has seen one */
+    assert(shape); /* because it has a mapping, or the caller found one */
     Sharding sharding = sharding_whole(shape);
     for (int d = 0; mapping >= 0 && d < shape->n_dims; d++)
         sharding.dim[d] = cut_of(m->plan->mesh, &completion_mapping(m->completion, mapping).dim[d],
@@ -85,39 +85,39 @@ static Sharding sharding_of(const Marking *m, int32_t mapping, int32_t tensor)
 
 /* ---- pins ---- */
 
-/* Why a decision does nothing, or not all of it, or would not upstream. */
-typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY } LeftWhy;
+/* Why a decision is ignored, only partly applied, or refused by Paddle. */
+typedef enum { LEFT_MARK, LEFT_UNEVEN, LEFT_NO_PART, LEFT_PRIORITY } IgnoredWhy;
 
 static const struct {
     Level level;
     const char *code, *text, *hint;
-} left[] = {
+} ignored[] = {
     [LEFT_MARK] = {LEVEL_WARNING, "spmd-mark",
-                   "no dims_mapping says such a cut: the pin does nothing",
+                   "no dims_mapping can express this cut: the pin is ignored",
                    "pin whole axes, without interleaving; or use --propagate factor"},
     [LEFT_UNEVEN] = {LEVEL_NOTE, "spmd-mark",
-                     "upstream refuses a mark whose axes do not divide the dim; here it holds", ""},
-    [LEFT_NO_PART] = {LEVEL_WARNING, "spmd-mark",
-                      "completion does not look at it, a constant or an op nobody can cut: the pin "
-                      "does nothing",
-                      ""},
+                     "Paddle refuses a mark whose axes do not divide the dim; here it is applied",
+                     ""},
+    [LEFT_NO_PART] =
+        {LEVEL_WARNING, "spmd-mark",
+         "completion leaves out constants and ops that cannot be sharded: the pin is ignored", ""},
     [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
-                       "completion feels all marks at once: the priority is not looked at", ""},
+                       "completion applies all marks at once: the priority is ignored", ""},
 };
 
-/* Those of one line of a policy are one finding. */
-static void leave_out(Marking *m, const Decision *pin, LeftWhy why)
+/* Decisions from one line of a policy become one finding. */
+static void ignore_decision(Marking *m, const Decision *pin, IgnoredWhy why)
 {
     const char *key = arena_printf(m->plan->arena, "%d %d %s", (int)why, pin->origin.line,
                                    pin->origin.file ? pin->origin.file : "");
     int32_t at = intern_put(m->left_ids, key, strlen(key));
-    if (at == m->left.n)
-        vec_push(m->plan->arena, &m->left, ((LeftOut){pin, (int)why, 0}));
-    assert(m->left.at);
-    m->left.at[at].count++;
+    if (at == m->ignored.n)
+        vec_push(m->plan->arena, &m->ignored, ((IgnoredDecision){pin, (int)why, 0}));
+    assert(m->ignored.at);
+    m->ignored.at[at].count++;
 }
 
-static void say_left(Marking *m, const LeftOut *out)
+static void report_ignored(Marking *m, const IgnoredDecision *out)
 {
     Plan *plan = m->plan;
     const Graph *graph = plan->inferred->graph;
@@ -129,25 +129,26 @@ static void say_left(Marking *m, const LeftOut *out)
         buf_printf(&who, " dim %d", pin->dim);
     if (out->count > 1)
         buf_printf(&who, " (and %d more like it)", out->count - 1);
-    plan_find(plan, left[out->why].level, left[out->why].code, tensor ? -1 : pin->place,
-              tensor ? pin->place : -1, left[out->why].hint, "%s: %s", who.s, left[out->why].text);
+    plan_find(plan, ignored[out->why].level, ignored[out->why].code, tensor ? -1 : pin->place,
+              tensor ? pin->place : -1, ignored[out->why].hint, "%s: %s", who.s,
+              ignored[out->why].text);
     plan_found_at(plan, &pin->origin);
 }
 
 static bool axes_of_pin(Marking *m, const Decision *pin, SpmdAxes *out)
 {
-    bool said = axes_of(m->plan->mesh, decision_cut(pin), out);
-    if (!said || cut_is_uneven(decision_cut(pin), m->plan->mesh))
-        leave_out(m, pin, said ? LEFT_UNEVEN : LEFT_MARK);
-    return said;
+    bool kind = axes_of(m->plan->mesh, decision_cut(pin), out);
+    if (!kind || cut_is_uneven(decision_cut(pin), m->plan->mesh))
+        ignore_decision(m, pin, kind ? LEFT_UNEVEN : LEFT_MARK);
+    return kind;
 }
 
-/* All pins of a tensor are one mark. plan->pinned: dims where it lies as it is pinned. */
+/* All pins of a tensor are one mark. */
 static void mark_tensor(Marking *m, int32_t tensor)
 {
     Plan *plan = m->plan;
     const Shape *shape = inferred_shape(plan->inferred, tensor);
-    assert(shape); /* a dim of it is pinned */
+    assert(shape); /* because a dim of it is pinned */
     SpmdAxes dim[DIMS_MAX] = {{0}};
     const Decision *held = NULL;
     bool open = false;
@@ -161,12 +162,13 @@ static void mark_tensor(Marking *m, int32_t tensor)
         held = pin;
     }
     if (held && !completion_mark_tensor(m->completion, tensor, dim, open))
-        leave_out(m, held, LEFT_NO_PART);
+        ignore_decision(m, held, LEFT_NO_PART);
     else if (plan->inferred->graph->tensors[tensor].maker < 0)
         m->out->pinned[tensor] = pinned;
 }
 
-/* The mapping that index dims cut so give an operand; false: it has none of the dims in `held`. */
+/* The mapping that the cuts of index dims give to an operand; false if it has none of the index
+ * dims in `held`. */
 static bool operand_mapping(const Mesh *mesh, const OpSpace *space, const OpCut *cut, int operand,
                             unsigned held, SpmdAxes *dim)
 {
@@ -182,7 +184,7 @@ static bool operand_mapping(const Mesh *mesh, const OpSpace *space, const OpCut 
     return has && !o->absent;
 }
 
-/* All pins of an op mark the operands that have one of its pinned index dims. */
+/* The pins of an op mark the operands that have one of its pinned index dims. */
 static void mark_op(Marking *m, int32_t op)
 {
     const Mesh *mesh = m->plan->mesh;
@@ -206,7 +208,7 @@ static void mark_op(Marking *m, int32_t op)
             marked |= completion_mark_operand(m->completion, op, o, dim);
     }
     if (last && !marked)
-        leave_out(m, last, LEFT_NO_PART);
+        ignore_decision(m, last, LEFT_NO_PART);
 }
 
 static void mark(Marking *m)
@@ -218,7 +220,7 @@ static void mark(Marking *m)
         int32_t place[2] = {(int32_t)pin->kind, pin->place};
         int n_seen = intern_count(seen);
         if (pin->priority > 0)
-            leave_out(m, pin, LEFT_PRIORITY);
+            ignore_decision(m, pin, LEFT_PRIORITY);
         if (pin->store || intern_put(seen, place, sizeof place) < n_seen)
             continue;
         if (pin->kind == PIN_TENSOR_DIM)
@@ -226,14 +228,14 @@ static void mark(Marking *m)
         else
             mark_op(m, pin->place);
     }
-    for (int i = 0; i < m->left.n; i++)
-        say_left(m, &m->left.at[i]);
+    for (int i = 0; i < m->ignored.n; i++)
+        report_ignored(m, &m->ignored.at[i]);
 }
 
 /* ---- cuts ---- */
 
-static void take_index(const OpSpace *space, OpCut *cut, int index, const Cut *offered,
-                       const Mesh *mesh)
+static void cut_index(const OpSpace *space, OpCut *cut, int index, const Cut *offered,
+                      const Mesh *mesh)
 {
     Cut joined, part = cut_without(offered, cuts_used(cut->index, cut->n, index), mesh);
     if (space->index[index].role != ROLE_FROZEN && !cut_is_whole(&part) &&
@@ -241,9 +243,10 @@ static void take_index(const OpSpace *space, OpCut *cut, int index, const Cut *o
         cut->index[index] = joined;
 }
 
-/* Joins an operand's mapping into the index dims of that role, all where it is an output. */
-static void take_operand(const OpSpace *space, OpCut *cut, int operand, SpmdMapping mapping,
-                         IndexRole role, const Mesh *mesh)
+/* Adds an operand's mapping to the cuts of the index dims with that role; to all if it is an
+ * output. */
+static void cut_by_operand(const OpSpace *space, OpCut *cut, int operand, SpmdMapping mapping,
+                           IndexRole role, const Mesh *mesh)
 {
     const Operand *o = &space->operand[operand];
     for (int d = 0; d < mapping.n_dims && d < o->shape.n_dims; d++) {
@@ -258,11 +261,11 @@ static void take_operand(const OpSpace *space, OpCut *cut, int operand, SpmdMapp
         cut_split(&whole, sizes, factors->n, mesh, part, &lost);
         for (int f = 0; f < factors->n; f++)
             if (space->index[factors->index[f]].role == role)
-                take_index(space, cut, factors->index[f], &part[f], mesh);
+                cut_index(space, cut, factors->index[f], &part[f], mesh);
     }
 }
 
-static bool takes_part(const OpSpace *space, int operand, int32_t mapping)
+static bool is_mapped(const OpSpace *space, int operand, int32_t mapping)
 {
     const Operand *o = &space->operand[operand];
     return mapping >= 0 && !o->absent && !o->ignored;
@@ -276,13 +279,13 @@ static OpCut cut_by_mappings(const Marking *m, const OpSpace *space, const int32
     for (int i = 0; i < space->n_index; i++)
         cut.index[i] = cut_whole(space->index[i].size);
     for (int o = 0; o < n; o++)
-        if (o < space->n_inputs && takes_part(space, o, mapping[o]))
-            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_REDUCE,
-                         mesh);
+        if (o < space->n_inputs && is_mapped(space, o, mapping[o]))
+            cut_by_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]),
+                           ROLE_REDUCE, mesh);
     for (int o = space->n_inputs; o < n; o++)
-        if (takes_part(space, o, mapping[o]))
-            take_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_MAP,
-                         mesh);
+        if (is_mapped(space, o, mapping[o]))
+            cut_by_operand(space, &cut, o, completion_mapping(m->completion, mapping[o]), ROLE_MAP,
+                           mesh);
     return cut;
 }
 
@@ -298,7 +301,7 @@ static int32_t put_cut(Marking *m, const OpCut *cut)
     return id;
 }
 
-/* The id of the cut of an op whose operands are mapped so; NULL: as they are in the end. */
+/* The id of the op's cut for these mappings of its operands; NULL: their final mappings. */
 static int32_t cut_for(Marking *m, int32_t op, const int32_t *mapping)
 {
     const OpSpace *space = program_space(m->plan->inferred, op);
@@ -317,32 +320,32 @@ static int32_t cut_for(Marking *m, int32_t op, const int32_t *mapping)
 
 /* ---- what was lost ---- */
 
-/* "matmul_v2", or what is asked instead of a rule */
+/* "matmul_v2", the name of the rule that was applied */
 static const char *rule_name(const Marking *m, int32_t op)
 {
     const SpmdOpCall *call = completion_call(m->completion, op);
     return call ? call->name : "no rule";
 }
 
-static void say_lost(Marking *m, const Alike *alike)
+static void report_lost(Marking *m, const SimilarLost *similar)
 {
     Plan *plan = m->plan;
     const Graph *graph = plan->inferred->graph;
-    const OpSpace *space = program_space(plan->inferred, alike->op);
-    bool input = alike->operand < space->n_inputs;
+    const OpSpace *space = program_space(plan->inferred, similar->op);
+    bool input = similar->operand < space->n_inputs;
     Buf text = buf_new(plan->arena);
-    mesh_format_set(plan->mesh, alike->lost, ".", &text);
-    if (alike->count > 1)
-        buf_printf(&text, " (and %d more like it)", alike->count - 1);
-    plan_find(
-        plan, LEVEL_NOTE, "spmd-lost", alike->op, -1, "",
-        "%s %s: %s splits dim %d of %s %d, which no cut of the op says: it is %s whole over %s",
-        op_operator(graph, alike->op), op_name(graph, alike->op), rule_name(m, alike->op),
-        alike->dim, input ? "input" : "output",
-        input ? alike->operand : alike->operand - space->n_inputs, input ? "read" : "made", text.s);
+    mesh_format_set(plan->mesh, similar->lost, ".", &text);
+    if (similar->count > 1)
+        buf_printf(&text, " (and %d more like it)", similar->count - 1);
+    plan_find(plan, LEVEL_NOTE, "spmd-lost", similar->op, -1, "",
+              "%s %s: %s splits dim %d of %s %d, but no cut of the op does: it is %s whole over %s",
+              op_operator(graph, similar->op), op_name(graph, similar->op),
+              rule_name(m, similar->op), similar->dim, input ? "input" : "output",
+              input ? similar->operand : similar->operand - space->n_inputs,
+              input ? "read" : "produced", text.s);
 }
 
-/* Axes that the mapping puts on a dim and the op's cut does not. */
+/* Axes that the mapping has on a dim but the op's cut does not. */
 static AtomSet lost_on(const Marking *m, int32_t op, int operand, int dim, const SpmdAxes *axes)
 {
     const Plan *plan = m->plan;
@@ -360,77 +363,77 @@ static AtomSet lost_on(const Marking *m, int32_t op, int operand, int dim, const
 
 typedef struct {
     Intern *seen;
-    Vec(Alike) alike;
-} Gather;
+    Vec(SimilarLost) similar;
+} LostSet;
 
-static void look_at_operand(Marking *m, Gather *g, int32_t op, int operand)
+static void find_lost_dims(Marking *m, LostSet *g, int32_t op, int operand)
 {
     const OpSpace *space = program_space(m->plan->inferred, op);
     int32_t id = completion_operand(m->completion, op, operand);
     SpmdMapping mapping = {0};
-    if (takes_part(space, operand, id))
+    if (is_mapped(space, operand, id))
         mapping = completion_mapping(m->completion, id);
     for (int d = 0; d < mapping.n_dims && d < space->operand[operand].shape.n_dims; d++) {
         AtomSet lost = lost_on(m, op, operand, d, &mapping.dim[d]);
         int64_t key[4] = {space->id, operand, d, lost};
         int32_t at = lost ? intern_put(g->seen, key, sizeof key) : -1;
-        if (at == g->alike.n)
-            vec_push(m->plan->arena, &g->alike, ((Alike){op, operand, d, 0, lost}));
+        if (at == g->similar.n)
+            vec_push(m->plan->arena, &g->similar, ((SimilarLost){op, operand, d, 0, lost}));
         if (at >= 0)
-            g->alike.at[at].count++;
+            g->similar.at[at].count++;
     }
 }
 
 static void find_lost(Marking *m)
 {
     const Inferred *inferred = m->plan->inferred;
-    Gather g = {.seen = intern_new(m->plan->arena)};
+    LostSet g = {.seen = intern_new(m->plan->arena)};
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
-            look_at_operand(m, &g, op, o);
+            find_lost_dims(m, &g, op, o);
     }
-    for (int i = 0; i < g.alike.n; i++)
-        say_lost(m, &g.alike.at[i]);
+    for (int i = 0; i < g.similar.n; i++)
+        report_lost(m, &g.similar.at[i]);
 }
 
-/* ---- what rules did not say ---- */
+/* ---- ops without a rule's answer ---- */
 
-typedef enum { SAID_NO_RULE, SAID_REFUSED, SAID_REJECTED, SAID_COUNT } Said;
+typedef enum { NO_ANSWER_RULE, NO_ANSWER_REFUSED, NO_ANSWER_REJECTED, NO_ANSWER_COUNT } NoAnswer;
 
 static const struct {
     Level level;
-    const char *code, *verb, *hint; /* verb: between the rule and what is said */
-} saids[SAID_COUNT] = {
-    [SAID_NO_RULE] = {LEVEL_NOTE, "spmd-no-rule", " is asked, for which dim 0 is the batch: ",
-                      "register_rule in a policy file gives an operator its rule"},
-    [SAID_REFUSED] = {LEVEL_WARNING, "spmd-refused", " refuses: ",
-                      "Paddle's completion stops there; here the op keeps what it has, pin it"},
-    [SAID_REJECTED] = {LEVEL_NOTE, "spmd-rejected", " is answered, but not taken: ",
-                       "pin another dim; or use --propagate factor"},
+    const char *code, *verb, *hint; /* verb: between the rule's name and the reason */
+} no_answers[NO_ANSWER_COUNT] = {
+    [NO_ANSWER_RULE] = {LEVEL_NOTE, "spmd-no-rule",
+                        " is used instead, which takes dim 0 as the batch: ",
+                        "register_rule in a policy file gives an operator its rule"},
+    [NO_ANSWER_REFUSED] =
+        {LEVEL_WARNING, "spmd-refused",
+         " refuses: ", "Paddle's completion stops there; here the op keeps its mappings: pin it"},
+    [NO_ANSWER_REJECTED] = {LEVEL_NOTE, "spmd-rejected", " has an answer that Paddle discards: ",
+                            "pin another dim; or use --propagate factor"},
 };
 
-/* NULL: nothing of the kind. */
-static const char *what_is_said(const Marking *m, int32_t op, Said said)
+/* The reason, or NULL if the op has no finding of this kind. */
+static const char *no_answer_reason(const Marking *m, int32_t op, NoAnswer kind)
 {
     const SpmdOpCall *call = completion_call(m->completion, op);
-    switch (said) {
-    case SAID_NO_RULE:
+    switch (kind) {
+    case NO_ANSWER_RULE:
         return call ? call->why : NULL;
-    case SAID_REFUSED:
+    case NO_ANSWER_REFUSED:
         return completion_refusal(m->completion, op);
-    case SAID_REJECTED:
-        return completion_is_rejected(m->completion, op)
-                   ? "upstream has no kernel that splits it so"
-                   : NULL;
-    case SAID_COUNT:
+    case NO_ANSWER_REJECTED:
+        return completion_is_rejected(m->completion, op) ? "it has no kernel for this split" : NULL;
+    case NO_ANSWER_COUNT:
         break;
     }
     return NULL;
 }
 
-static void say_once(Marking *m, Said said, int32_t op, int count)
+static void report_no_answer(Marking *m, NoAnswer kind, int32_t op, int count)
 {
     const Graph *graph = m->plan->inferred->graph;
     const char *more =
@@ -438,37 +441,38 @@ static void say_once(Marking *m, Said said, int32_t op, int count)
     Buf text = buf_new(m->plan->arena);
     buf_printf(&text, "%s %s%s: ", op_operator(graph, op), op_name(graph, op), more);
     buf_puts(&text, rule_name(m, op));
-    buf_puts(&text, saids[said].verb);
-    buf_puts(&text, what_is_said(m, op, said));
-    plan_find(m->plan, saids[said].level, saids[said].code, op, -1, saids[said].hint, "%s", text.s);
+    buf_puts(&text, no_answers[kind].verb);
+    buf_puts(&text, no_answer_reason(m, op, kind));
+    plan_find(m->plan, no_answers[kind].level, no_answers[kind].code, op, -1, no_answers[kind].hint,
+              "%s", text.s);
 }
 
 typedef struct {
     int32_t op;
     int count;
-} SaidOnce;
+} NoAnswerCount;
 
 /* One finding per operator and text. */
-static void find_said(Marking *m, Said said)
+static void find_no_answers(Marking *m, NoAnswer kind)
 {
     Plan *plan = m->plan;
     const Graph *graph = plan->inferred->graph;
     Intern *seen = intern_new(plan->arena);
-    Vec(SaidOnce) once = {0};
+    Vec(NoAnswerCount) once = {0};
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
-        const char *text = what_is_said(m, op, said);
+        const char *text = no_answer_reason(m, op, kind);
         if (!text)
             continue;
         const char *key = arena_printf(plan->arena, "%s %s", op_operator(graph, op), text);
         int32_t at = intern_put(seen, key, strlen(key));
         if (at == once.n)
-            vec_push(plan->arena, &once, ((SaidOnce){op, 0}));
+            vec_push(plan->arena, &once, ((NoAnswerCount){op, 0}));
         assert(once.at);
         once.at[at].count++;
     }
     for (int i = 0; i < once.n; i++)
-        say_once(m, said, once.at[i].op, once.at[i].count);
+        report_no_answer(m, kind, once.at[i].op, once.at[i].count);
 }
 
 /* ---- tensors ---- */
@@ -483,7 +487,8 @@ static void find_overruled(Marking *m)
 {
     Plan *plan = m->plan;
     for (int t = 0; t < plan->inferred->graph->n_tensors; t++) {
-        int32_t is = completion_tensor(m->completion, t), was = completion_wanted(m->completion, t);
+        int32_t is = completion_tensor(m->completion, t),
+                was = completion_before_makers(m->completion, t);
         bool pinned = false;
         for (int d = 0; is != was && d < completion_mapping(m->completion, is).n_dims; d++) {
             const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
@@ -495,13 +500,13 @@ static void find_overruled(Marking *m)
         put_axes(m, is, t, &made);
         put_axes(m, was, t, &marked);
         plan_find(plan, LEVEL_NOTE, "spmd-overruled", -1, t, "",
-                  "%s is marked %s, and made %s by %s: its readers reshard",
+                  "%s is marked %s but produced as %s by %s: its readers reshard",
                   tensor_name(plan->inferred->graph, t), marked.s, made.s,
                   rule_name(m, plan->inferred->graph->tensors[t].maker));
     }
 }
 
-/* The id of the sharding that a mapping of a tensor is; -1: its shape is not known. */
+/* The id of the sharding for a tensor's mapping, or -1 if its shape is unknown. */
 static int32_t flow_of(Marking *m, int32_t mapping, int32_t tensor)
 {
     int32_t key[2] = {mapping, m->plan->inferred->shape[tensor]};
@@ -561,7 +566,7 @@ static void keep_log(Marking *m)
     m->out->log.cut_of = logged_cut;
 }
 
-/* Hands what is completed to the plan. */
+/* Writes the completed mappings to the plan. */
 static void publish(Marking *m)
 {
     Plan *plan = m->plan;
@@ -601,11 +606,11 @@ static void run(Plan *plan, Propagated *out, const PlanRequest *request)
     publish(&m);
     if (!completion_settled(m.completion))
         plan_find(plan, LEVEL_WARNING, "spmd-steps", -1, -1, "",
-                  "no fixed point after %d double sweeps: completion stopped there",
+                  "completion stopped after %d double sweeps without a fixed point",
                   COMPLETION_STEPS_MAX);
     find_overruled(&m);
-    for (int said = 0; said < SAID_COUNT; said++)
-        find_said(&m, (Said)said);
+    for (int kind = 0; kind < NO_ANSWER_COUNT; kind++)
+        find_no_answers(&m, (NoAnswer)kind);
     find_lost(&m);
 }
 
@@ -614,7 +619,7 @@ const Propagator propagator_spmd = {
     .profile = "paddle",
     .about = "Paddle's completion of dims_mappings over the program",
     .run = run,
-    .rule_says = "Paddle's rule for the op, or for one beside it, says otherwise",
+    .rule_says = "Paddle's rule for the op or for a neighbour does not allow it",
     .own_rules = true,
     .obeys = OBEYS_PINS,
 };

@@ -1,26 +1,27 @@
-/* plan_spmd.h - the propagator `spmd`: a plan's cuts from Paddle's completion of the program.
+/* plan_spmd.h - the propagator `spmd`: plans from Paddle's completion of dims_mappings.
  *
- * Pins are marks. A pinned tensor is marked as a whole, dims without a pin unsplit, as shard_tensor
- * does; with an open pin it may still take more. A pinned index dim marks the operands that have
- * it. A parameter or an input lies as it is marked; what an op makes lies as the op makes it, and
- * who reads it as it was marked reshards.
+ * Pins become marks. A pinned tensor is marked as a whole, dims without a pin as unsplit, as
+ * shard_tensor does; with an open pin it may still get more axes. A pinned index dim marks the
+ * operands that have it. Parameters and inputs are sharded as marked; results of ops are sharded as
+ * the op produces them, and readers that need the marked sharding reshard.
  *
- * An op is cut as its operands' mappings say. Axes of reduce dims come first, those the rule says
- * the result is partial over; then the results' dims. What no cut of the op can be stays out, and
- * is found: the op then reads or makes more than the mapping says, never other values.
+ * The cut of an op follows from its operands' mappings: reduce dims first, by the axes over which
+ * the rule makes the result partial, then the dims of the results. Axes that no cut of the op can
+ * express are left out with a finding: the op then reads or produces more than the mapping
+ * requires, never other values.
  *
  * code             level     when
- * spmd-mark        warning   a pin that no dims_mapping can say (interleaved, a part of an axis)
- *                            does nothing, nor does one of what completion does not look at
- *                  note      one that upstream refuses, as its axes do not divide the dim
+ * spmd-mark        warning   a pin that no dims_mapping can express (interleaved, a part of an
+ *                            axis), or on something that completion leaves out: ignored
+ *                  note      one that Paddle refuses, as its axes do not divide the dim
  * spmd-decision    note      a priority: completion applies all pins at once
- * spmd-overruled   note      what was marked is made otherwise: its readers reshard
- * spmd-no-rule     note      an operator without a rule: dim 0 is taken for the batch
- * spmd-refused     warning   a rule refuses what it is asked, where upstream stops
- * spmd-rejected    note      a rule's answer that upstream takes back (completion.h)
- * spmd-lost        note      a mapping that no cut of the op says
- * spmd-steps       warning   500 double sweeps, and no fixed point
- * Alike ones are one finding with a count.
+ * spmd-overruled   note      a marked tensor is produced differently: its readers reshard
+ * spmd-no-rule     note      an operator without a rule: dim 0 is treated as the batch
+ * spmd-refused     warning   a rule refuses, where Paddle stops
+ * spmd-rejected    note      an answer that Paddle discards (completion.h)
+ * spmd-lost        note      a mapping that no cut of the op can express
+ * spmd-steps       warning   no fixed point after 500 double sweeps
+ * Similar findings are one with a count.
  */
 #ifndef CORE_PEERS_PADDLE_PLAN_SPMD_H
 #define CORE_PEERS_PADDLE_PLAN_SPMD_H

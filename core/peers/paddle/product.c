@@ -1,6 +1,6 @@
 #include "core/peers/paddle/product.h"
 
-/* A factor without its transposition, in parts: batch dims, then m k or k n, or k alone. */
+/* An untransposed factor in parts: batch dims, then m k or k n, or k alone. */
 typedef struct {
     SpmdTensor batch;
     const char *batch_letters;
@@ -13,7 +13,7 @@ static int n_batch(const SpmdTensor *tensor)
     return tensor->n_dims > 2 ? tensor->n_dims - 2 : 0;
 }
 
-/* Batch letters, right-aligned against n_wide, then the given ones, k before or after own. */
+/* Batch letters, right-aligned against n_wide, then the letters of `matrix`. */
 static const char *letters_of(SpmdCall *call, const SpmdTensor *tensor, int n_wide,
                               const char *matrix)
 {
@@ -26,7 +26,7 @@ bool product_letters(SpmdCall *call, const Factors *factors, ProductLetters *out
 {
     const SpmdTensor *x = factors->x, *y = factors->y;
     if (x->n_dims == 0 || y->n_dims == 0)
-        return error_kind(err, ERROR_RANK, "a factor of a matrix product is no scalar");
+        return error_kind(err, ERROR_RANK, "a factor of a matrix product cannot be a scalar");
     if ((factors->trans_x && x->n_dims == 1) || (factors->trans_y && y->n_dims == 1))
         return error_set(err, "a factor of one dim cannot be transposed");
     int n = n_batch(x) > n_batch(y) ? n_batch(x) : n_batch(y);
@@ -57,13 +57,13 @@ static Parts split_parts(const SpmdTensor *tensor, const char *letters)
     return parts;
 }
 
-static void take_away(SpmdCall *call, char loser, SpmdAxes *axes, const SpmdAxes *taken,
-                      const char *taker)
+static void remove_axes(SpmdCall *call, char loser, SpmdAxes *axes, const SpmdAxes *taken,
+                        const char *taker)
 {
     for (int i = 0; i < taken->n; i++) {
         if (spmd_axes_have(axes, taken->axis[i]))
-            spmd_say(call, "axis %s: %c loses it to %s", call->mesh->axes[taken->axis[i]].name,
-                     loser, taker);
+            spmd_trace(call, "axis %s: %c loses it to %s", call->mesh->axes[taken->axis[i]].name,
+                       loser, taker);
         spmd_axes_remove(axes, taken->axis[i]);
     }
 }
@@ -78,7 +78,7 @@ static bool merge_batch(SpmdCall *call, const Parts *x, const Parts *y, SpmdLett
     return spmd_merge(call, SPMD_BY_FOLLOWED, operand, 2, out, err);
 }
 
-/* k of both factors, less what m and n took. */
+/* Merges k of both factors without the axes of m and n. */
 static bool merge_k(SpmdCall *call, const Parts *x, const Parts *y, SpmdAxes *out, Error *err)
 {
     SpmdTensor of_x = {.n_dims = 1, .shape = {1, {x->k_size}}, .dim = {x->k}};
@@ -91,7 +91,7 @@ static bool merge_k(SpmdCall *call, const Parts *x, const Parts *y, SpmdAxes *ou
     return true;
 }
 
-/* Where both ask for an axis the larger dim has it. */
+/* An axis of both m and n goes to the larger dim. */
 static void settle_own(SpmdCall *call, Parts *x, Parts *y)
 {
     SpmdAxes both = {0};
@@ -101,8 +101,8 @@ static void settle_own(SpmdCall *call, Parts *x, Parts *y)
     if (both.n == 0)
         return;
     bool n_wins = y->own_size > x->own_size;
-    spmd_say(call, "axes %s: %c loses them to %c, which is %s", spmd_show_axes(call, &both),
-             n_wins ? 'm' : 'n', n_wins ? 'n' : 'm', n_wins ? "larger" : "not smaller");
+    spmd_trace(call, "axes %s: %c loses them to %c, which is %s", spmd_show_axes(call, &both),
+               n_wins ? 'm' : 'n', n_wins ? 'n' : 'm', n_wins ? "larger" : "not smaller");
     for (int i = 0; i < both.n; i++)
         spmd_axes_remove(n_wins ? &x->own : &y->own, both.axis[i]);
 }
@@ -136,26 +136,26 @@ bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err
     *out = (Product){0};
     if (!product_letters(call, factors, &out->letters, err))
         return false;
-    spmd_say(call, "letters: %s, %s -> %s", out->letters.x, out->letters.y, out->letters.out);
+    spmd_trace(call, "letters: %s, %s -> %s", out->letters.x, out->letters.y, out->letters.out);
     Parts x = split_parts(factors->x, out->letters.x), y = split_parts(factors->y, out->letters.y);
     if (!merge_batch(call, &x, &y, &merged, err))
         return false;
     for (int letter = 0; letter < SPMD_LETTERS; letter++) {
         const SpmdAxes *taken = &merged.axes[letter];
-        take_away(call, 'm', &x.own, taken, "the batch");
-        take_away(call, 'n', &y.own, taken, "the batch");
-        take_away(call, 'k', &x.k, taken, "the batch");
-        take_away(call, 'k', &y.k, taken, "the batch");
+        remove_axes(call, 'm', &x.own, taken, "the batch");
+        remove_axes(call, 'n', &y.own, taken, "the batch");
+        remove_axes(call, 'k', &x.k, taken, "the batch");
+        remove_axes(call, 'k', &y.k, taken, "the batch");
     }
     settle_own(call, &x, &y);
     for (int i = 0; i < 4; i++)
-        take_away(call, 'k', i % 2 ? &x.k : &y.k, i / 2 ? &x.own : &y.own, i / 2 ? "m" : "n");
+        remove_axes(call, 'k', i % 2 ? &x.k : &y.k, i / 2 ? &x.own : &y.own, i / 2 ? "m" : "n");
     if (!merge_k(call, &x, &y, &out->k, err))
         return false;
     out->m = merged.axes['m'] = x.own;
     out->n = merged.axes['n'] = y.own;
     merged.axes['k'] = out->k;
-    spmd_say(call, "m: %s, n: %s", spmd_show_axes(call, &out->m), spmd_show_axes(call, &out->n));
+    spmd_trace(call, "m: %s, n: %s", spmd_show_axes(call, &out->m), spmd_show_axes(call, &out->n));
     out->x = product_need(factors->x, out->letters.x, &merged);
     out->y = product_need(factors->y, out->letters.y, &merged);
     spmd_set_letters(&out->out, out->letters.out, &merged);

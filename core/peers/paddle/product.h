@@ -1,8 +1,8 @@
-/* product.h - the mapping of a matrix product, which several rules and gradients are made of.
+/* product.h - the mapping of a matrix product, shared by several rules and gradients.
  *
- * Batch dims are merged first, right-aligned, then m and n, then k, each losing the axes that an
- * earlier one took: so n beats k. An axis that m and n both ask for goes to the larger of them, m
- * where they are equal. Batch dims and k lose axes that do not divide them, m and n never do.
+ * Batch dims are merged first, right-aligned, then m and n, then k, each without the axes of those
+ * before it, so n wins over k. An axis of both m and n goes to the larger of them, to m if equal.
+ * Batch dims and k lose axes that do not divide them, m and n do not.
  */
 #ifndef CORE_PEERS_PADDLE_PRODUCT_H
 #define CORE_PEERS_PADDLE_PRODUCT_H
@@ -11,31 +11,30 @@
 
 typedef struct {
     const SpmdTensor *x, *y;
-    bool trans_x, trans_y; /* the last two dims stand the other way round */
+    bool trans_x, trans_y; /* the last two dims are swapped */
 } Factors;
 
-/* Letters: "abmk", "kn", "abmn"; an operand of one dim has k only. */
+/* Letters: "abmk", "kn", "abmn"; a factor of one dim has only k. */
 typedef struct {
     const char *x, *y, *out;
 } ProductLetters;
 
-/* ERROR_RANK: a factor is a scalar; ERROR_INVALID: one of one dim is transposed. */
+/* ERROR_RANK if a factor is a scalar; ERROR_INVALID if one of one dim is transposed. */
 bool product_letters(SpmdCall *call, const Factors *factors, ProductLetters *out, Error *err);
 
-/* The factor with its last two dims as they are multiplied. */
+/* The factor with its last two dims in the order of multiplication. */
 SpmdTensor product_untransposed(const SpmdTensor *factor, bool transposed);
 
-/* The factor by the letters; a dim of size 1 is broadcast and so whole. */
+/* The needed factor by its letters; a dim of size 1 is broadcast and so unsplit. */
 SpmdTensor product_need(const SpmdTensor *factor, const char *letters, const SpmdLetters *merged);
 
 typedef struct {
     ProductLetters letters;
-    SpmdTensor x, y,
-        out; /* what is needed of the factors, stored as given; out is not partial yet */
+    SpmdTensor x, y, out; /* needed factors, stored as given; out without partial */
     SpmdAxes m, n, k;
 } Product;
 
-/* ERROR_CONFLICT: sizes of k or of a batch dim differ. */
+/* ERROR_CONFLICT if sizes of k or of a batch dim differ. */
 bool product_of(SpmdCall *call, const Factors *factors, Product *out, Error *err);
 
 #endif

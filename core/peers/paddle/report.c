@@ -1,6 +1,6 @@
-/* report.c - `rule OP --trace`: a dims_mapping rule asked about one op, and how it comes to its
- * answer: the letters of the dims, what the operands claim, which of them loses an axis to another,
- * how dims of a view come from those of its source, what the inputs must be resharded to. */
+/* report.c - `rule OP --trace`: applies a dims_mapping rule to one op and shows how it gets its
+ * answer: the letters of the dims, the claims of the operands, which letter loses an axis to which,
+ * how the dims of a view come from its source, how the inputs must be resharded. */
 #include "core/peers/paddle/report.h"
 
 #include "core/base/table.h"
@@ -11,18 +11,18 @@
 
 #include <inttypes.h>
 
-/* The rule that the query names: by a name of Paddle's, with or without "paddle::", or by ours
- * where Paddle has a name for it with the same operands. */
+/* The rule that the query names: by Paddle's name, with or without "paddle::", or by ours if Paddle
+ * has an operator with the same operands. */
 typedef struct {
     const SpmdRule *rule;
     const char *name;   /* Paddle's, or the user's */
-    const Alias *alias; /* NULL: the name is the rule's own */
-} SpmdAsked;
+    const Alias *alias; /* NULL if the query has Paddle's name */
+} SpmdNamedRule;
 
 /* ---- which rule ---- */
 
-/* The rule of an operator of ours under its names in Paddle that have the same operands. */
-static void find_by_alias(RuleQuery *query, SpmdAsked *out)
+/* The rule of an operator of ours, by its names in Paddle that have the same operands. */
+static void find_by_alias(RuleQuery *query, SpmdNamedRule *out)
 {
     const Operator *found = registry_find(query->rules->registry, str_from(query->name));
     Aliases aliases = found ? alias_names(query->arena, found->name) : (Aliases){0};
@@ -36,29 +36,29 @@ static void find_by_alias(RuleQuery *query, SpmdAsked *out)
     }
 }
 
-static bool find_asked(RuleQuery *query, SpmdAsked *out)
+static bool find_named_rule(RuleQuery *query, SpmdNamedRule *out)
 {
     Str name = str_from(query->name), rest = name;
     SystemId system = SYSTEM_COUNT;
     bool of_paddle = alias_split(name, &system, &rest) && system == SYSTEM_PADDLE;
-    *out = (SpmdAsked){.name = arena_str(query->arena, of_paddle ? rest : name)};
+    *out = (SpmdNamedRule){.name = arena_str(query->arena, of_paddle ? rest : name)};
     out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(out->name));
     if (!out->rule)
         find_by_alias(query, out);
     if (!out->rule) {
-        *out = (SpmdAsked){.name = str_lower_case(query->arena, name)};
+        *out = (SpmdNamedRule){.name = str_lower_case(query->arena, name)};
         out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(out->name));
     }
     if (out->rule)
         return true;
     error_kind(query->err, ERROR_UNKNOWN_OP, "there is no dims_mapping rule for '%s'", query->name);
-    error_hint(query->err, "the rules have Paddle's names: matmul, layer_norm, OP_grad");
+    error_hint(query->err, "use Paddle's names: matmul, layer_norm, OP_grad");
     return false;
 }
 
 /* ---- the request ---- */
 
-/* The operands of a list of shapes; not split. */
+/* Reads a list of shapes as unsplit operands. */
 static SpmdTensor *read_shapes(RuleQuery *query, Str text, int *n)
 {
     OneOp op = {0};
@@ -67,8 +67,9 @@ static SpmdTensor *read_shapes(RuleQuery *query, Str text, int *n)
     SpmdTensor *tensor = arena_array(query->arena, SpmdTensor, op.n_inputs);
     for (int i = 0; i < op.n_inputs; i++) {
         if (op.value[i]) {
-            error_kind(query->err, ERROR_USAGE, "a dims_mapping rule has no operand that is known");
-            error_hint(query->err, "it is an attribute there: --attr shape=[2,3]");
+            error_kind(query->err, ERROR_USAGE,
+                       "an operand of a dims_mapping rule cannot be a known value");
+            error_hint(query->err, "pass it as an attribute: --attr shape=[2,3]");
             return NULL;
         }
         tensor[i].absent = op.shape[i].n_dims < 0;
@@ -81,8 +82,8 @@ static SpmdTensor *read_shapes(RuleQuery *query, Str text, int *n)
     return tensor;
 }
 
-/* "64x32,32x48" the inputs; "64x32,32x48->64x48" outputs too. Without an arrow a backward rule that
- * always has k outputs takes the last k. */
+/* Reads "64x32,32x48" (inputs) or "64x32,32x48->64x48" (inputs and outputs). Without an arrow the
+ * last k are the outputs of a backward rule that always has k. */
 static bool read_operands(RuleQuery *query, SpmdCall *call)
 {
     if (!query->shapes)
@@ -102,7 +103,7 @@ static bool read_operands(RuleQuery *query, SpmdCall *call)
     if (n != call->rule->outputs.max || n >= call->n_inputs ||
         call->n_inputs - n < call->rule->inputs.min) {
         error_kind(query->err, ERROR_USAGE, "--backward needs the shapes of the outputs");
-        error_hint(query->err, "behind an arrow: --shapes '64x32,32x48->64x48'");
+        error_hint(query->err, "after an arrow: --shapes '64x32,32x48->64x48'");
         return false;
     }
     call->n_inputs -= n;
@@ -111,9 +112,9 @@ static bool read_operands(RuleQuery *query, SpmdCall *call)
     return true;
 }
 
-/* ---- how the operands lie ---- */
+/* ---- the operands' mappings ---- */
 
-/* "x" or 0; "x.y" or [0,1]; -1, - or [] for none. */
+/* Reads "x" or 0; "x.y" or [0,1]; -1, - or [] for no axis. */
 static bool scan_axis(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
 {
     Str name = {0};
@@ -152,7 +153,7 @@ static bool scan_dim(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
     return true;
 }
 
-/* "sum(x)", as often as there are partial axes. */
+/* Reads "sum(x)" for each partial axis. */
 static bool scan_partials(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
 {
     char next = scan_peek(scan);
@@ -163,7 +164,7 @@ static bool scan_partials(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
         if (!scan_name(scan, &name))
             return false;
         if (!reduce_from_name(name, &reduce))
-            return scan_fail(scan, "'%.*s' is no reduction", STR_ARG(name));
+            return scan_fail(scan, "'%.*s' is not a reduction", STR_ARG(name));
         if (!scan_char(scan, '(') || !scan_axis(scan, mesh, &axes) || !scan_char(scan, ')'))
             return false;
         for (int i = 0; i < axes.n; i++)
@@ -186,12 +187,12 @@ static bool scan_placements(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
         else if (placement.kind == PLACE_PARTIAL)
             tensor->partial[axis] = (uint8_t)placement.reduce;
         else if (placement.kind != PLACE_REPLICATE)
-            return scan_fail(scan, "a dims_mapping has no such placement");
+            return scan_fail(scan, "a dims_mapping cannot have this placement");
     }
     return scan_char(scan, ']');
 }
 
-/* Upper-case words are placements, unless the mesh has an axis of that name. */
+/* Upper-case words are placements, unless the mesh has an axis with that name. */
 static bool is_placements(const Scan *scan, const Mesh *mesh)
 {
     Error none = {0};
@@ -220,7 +221,7 @@ static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
     return scan_partials(scan, mesh, tensor);
 }
 
-/* "[-1,0];[0,-1] sum(x)": of the inputs, or backward of the outputs. */
+/* Reads "[-1,0];[0,-1] sum(x)": mappings of the inputs, or of the outputs if backward. */
 static bool read_mappings(RuleQuery *query, const SpmdCall *call, SpmdTensor *tensor, int n)
 {
     Source source = {.name = "--in", .text = str_from(query->in)};
@@ -231,19 +232,19 @@ static bool read_mappings(RuleQuery *query, const SpmdCall *call, SpmdTensor *te
     return scan_end(&scan);
 }
 
-static bool read_call(RuleQuery *query, const SpmdAsked *asked, SpmdCall *call, Buf *trace)
+static bool read_call(RuleQuery *query, const SpmdNamedRule *named, SpmdCall *call, Buf *trace)
 {
     Source mesh = {.name = "--mesh", .text = str_from(query->mesh)};
     *call = (SpmdCall){.arena = query->arena,
-                       .name = asked->name,
-                       .rule = asked->rule,
+                       .name = named->name,
+                       .rule = named->rule,
                        .backward = query->backward,
                        .exact = query->exact,
                        .trace = trace};
     if (!query->mesh)
         return error_kind(query->err, ERROR_USAGE, "--trace needs a mesh: -m x=2,y=3");
     call->mesh = mesh_parse(query->arena, &mesh, query->err);
-    if (!call->mesh || !(call->graph = query_attrs(query, asked->name, asked->alias)) ||
+    if (!call->mesh || !(call->graph = query_attrs(query, named->name, named->alias)) ||
         !read_operands(query, call))
         return false;
     SpmdTensor *given = arena_array(query->arena, SpmdTensor, call->n_inputs + call->n_outputs);
@@ -292,16 +293,16 @@ static const char *shape_text(const SpmdCall *call, const SpmdTensor *tensor)
     return tensor->absent ? "-" : tensor->shape.n_dims > 0 ? out.s : "scalar";
 }
 
-/* An operand: what was given, and what the rule answers. */
+/* An operand: its given mapping and the rule's answer. */
 typedef struct {
     const char *role; /* "input" */
     int number;
-    const SpmdTensor *given, *answer; /* NULL: not asked about */
+    const SpmdTensor *given, *answer; /* NULL if there is none */
 } Side;
 
 typedef Vec(Side) Sides;
 
-/* Operands given to the rule but answered nowhere, and outputs not given, have one side only. */
+/* Operands without an answer and outputs that were not given have one side only. */
 static Sides list_rows(const SpmdCall *call, const SpmdTensor *given, int n_inputs, int n_outputs)
 {
     Sides rows = {0};
@@ -316,20 +317,20 @@ static Sides list_rows(const SpmdCall *call, const SpmdTensor *given, int n_inpu
     return rows;
 }
 
-/* Whether the given mapping was looked at. */
-static bool is_asked(const SpmdCall *call, const Side *row)
+/* True when the rule read the given mapping. */
+static bool is_read(const SpmdCall *call, const Side *row)
 {
     return row->given && (row->role[0] == 'o') == call->backward;
 }
 
 static bool is_moved(const SpmdCall *call, const Side *row)
 {
-    return is_asked(call, row) && row->answer && !row->given->absent &&
+    return is_read(call, row) && row->answer && !row->given->absent &&
            strcmp(mapping_text(call, row->given), mapping_text(call, row->answer)) != 0;
 }
 
-/* The lines of the trace, into list or as text, but those of operands, which stand in the table.
- * False: there are none. */
+/* Writes the lines of the trace into `list` or as text, except those of operands, which are in the
+ * table. Returns false if there are none. */
 static bool write_steps(RuleQuery *query, const Buf *trace, Json *list)
 {
     Str rest = buf_str(trace);
@@ -359,7 +360,7 @@ static void write_table(RuleQuery *query, const SpmdCall *call, const Sides *row
         const Side *row = &rows->at[i];
         table_printf(table, "%s %d", row->role, row->number);
         table_cell(table, str_from(row->given ? shape_text(call, row->given) : ""));
-        table_cell(table, str_from(is_asked(call, row) ? mapping_text(call, row->given) : ""));
+        table_cell(table, str_from(is_read(call, row) ? mapping_text(call, row->given) : ""));
         table_cell(table, str_from(row->answer ? mapping_text(call, row->answer) : ""));
     }
     table_format(table, "  ", query->out);
@@ -399,21 +400,21 @@ static bool same_answers(const SpmdCall *a, const SpmdCall *b)
     return same;
 }
 
-/* Whether an oversight of Paddle's would change the answer. */
-static bool is_odd(const SpmdCall *asked, const SpmdCall *answered)
+/* True if an oversight in Paddle changes the answer. */
+static bool is_odd(const SpmdCall *named, const SpmdCall *answered)
 {
-    SpmdCall exact = *asked;
+    SpmdCall exact = *named;
     Error none = {0};
     exact.exact = true;
     exact.trace = exact.reads = NULL;
     return !spmd_apply(exact.rule, &exact, &none) || !same_answers(&exact, answered);
 }
 
-/* ---- attributes that nobody asked for ---- */
+/* ---- unread attributes ---- */
 
 typedef Vec(const char *) Texts;
 
-/* Those given that a built-in rule did not ask for. A rule in Lua gets them all. */
+/* Attributes of the query that a built-in rule did not read. A rule in Lua gets them all. */
 static Texts unread_attrs(const SpmdCall *call)
 {
     const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
@@ -459,7 +460,7 @@ static Json *operand_json(const SpmdCall *call, const Side *row)
     bool known = row->given && !row->given->absent;
     json_set(out, "shape",
              known ? json_ints(row->given->shape.dim, (int)row->given->shape.n_dims) : json_null());
-    json_set(out, "given", is_asked(call, row) && known ? side_json(row->given) : json_null());
+    json_set(out, "given", is_read(call, row) && known ? side_json(row->given) : json_null());
     json_set(out, "answer",
              row->answer && !row->answer->absent ? side_json(row->answer) : json_null());
     json_set_bool(out, "resharded", is_moved(call, row));
@@ -490,16 +491,16 @@ static void write_json(RuleQuery *query, const SpmdCall *call, const Sides *rows
 
 static bool show(RuleQuery *query)
 {
-    SpmdAsked asked;
+    SpmdNamedRule named;
     SpmdCall call;
     Buf trace = buf_new(query->arena), reads = buf_new(query->arena);
-    if (!find_asked(query, &asked) || !read_call(query, &asked, &call, &trace))
+    if (!find_named_rule(query, &named) || !read_call(query, &named, &call, &trace))
         return false;
     call.reads = &reads;
     SpmdCall answered = call;
     if (!query->json)
         write_head(query, &call);
-    if (!spmd_apply(asked.rule, &answered, query->err)) {
+    if (!spmd_apply(named.rule, &answered, query->err)) {
         if (!query->json)
             write_steps(query, &trace, NULL);
         return false;
@@ -516,7 +517,7 @@ static bool show(RuleQuery *query)
         buf_putc(query->out, '\n');
     write_moves(query, &answered, &rows);
     if (odd)
-        buf_puts(query->out, "Paddle itself answers otherwise here: --exact shows how\n");
+        buf_puts(query->out, "Paddle's own answer differs here: --exact shows it\n");
     write_unread(query, &answered);
     return true;
 }
@@ -525,10 +526,10 @@ static bool show(RuleQuery *query)
 
 static bool find(RuleQuery *query, NamedRules *out)
 {
-    SpmdAsked asked;
-    if (!find_asked(query, &asked))
+    SpmdNamedRule named;
+    if (!find_named_rule(query, &named))
         return false;
-    *out = (NamedRules){asked.rule, asked.name};
+    *out = (NamedRules){named.rule, named.name};
     return true;
 }
 

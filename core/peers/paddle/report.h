@@ -1,4 +1,4 @@
-/* report.h - dims_mapping rules of one operator, for `rule`. */
+/* report.h - the reports of Paddle's rules for `rule`. */
 #ifndef CORE_PEERS_PADDLE_REPORT_H
 #define CORE_PEERS_PADDLE_REPORT_H
 

@@ -1,8 +1,8 @@
-/* Rules of attention, rotary embedding. q, k, v are [batch, sequence, heads, head size]; batch and
- * heads may be split, the others not: a row of scores needs its whole sequence. */
+/* Rules of attention and rotary embedding. q, k, v are [batch, sequence, heads, head size]; only
+ * batch and heads may be split, because a row of scores needs its whole sequence. */
 #include "core/peers/paddle/answer.h"
 
-/* Not there: no operand, or one without elements. */
+/* True for an absent operand or one without elements. */
 static bool is_empty(const SpmdTensor *tensor)
 {
     return tensor->absent || tensor->shape.n_dims == 0 || tensor->shape.dim[0] == 0;
@@ -26,7 +26,7 @@ static bool check_heads(const SpmdTensor *q, const SpmdTensor *other, const char
     int64_t heads = other->shape.dim[HEADS];
     return (other->shape.dim[0] == q->shape.dim[0] && heads > 0 &&
             q->shape.dim[HEADS] % heads == 0) ||
-           error_kind(err, ERROR_INVALID, "batch and heads of %s do not go with those of q", what);
+           error_kind(err, ERROR_INVALID, "batch and heads of %s do not match those of q", what);
 }
 
 static bool check_attention(const SpmdTensor *q, const SpmdTensor *k, const SpmdTensor *v,
@@ -39,17 +39,17 @@ static bool check_attention(const SpmdTensor *q, const SpmdTensor *k, const Spmd
            error_kind(err, ERROR_INVALID, "sequence or head size of q, k and v do not match");
 }
 
-/* Whether heads may be split when k and v have fewer of them than q: by what splits k's. */
+/* True if heads may be split when k and v have fewer than q: the parts must divide k's heads. */
 static bool heads_divide(const SpmdCall *call, const SpmdTensor *k)
 {
     int64_t parts = spmd_axes_size(call, &k->dim[HEADS]);
     bool divide = parts <= 1 || k->shape.dim[HEADS] % parts == 0;
     if (!divide)
-        spmd_say(call, "the parts do not divide the heads of k: no heads are split");
+        spmd_trace(call, "the parts do not divide the heads of k: no heads are split");
     return divide;
 }
 
-/* A tensor as it enters the merge: sequences and head sizes whole, and heads if they must be. */
+/* The tensor to merge: sequences and head sizes unsplit, and heads if they must be. */
 static SpmdTensor attention_given(const SpmdTensor *tensor, const char *letters, bool whole_heads)
 {
     SpmdTensor given = spmd_without_partial(tensor);
@@ -59,7 +59,7 @@ static SpmdTensor attention_given(const SpmdTensor *tensor, const char *letters,
     return given;
 }
 
-/* The needed mask: one that has one head is not split by heads. */
+/* The needed mask: with one head it is not split by heads. */
 static void need_mask(SpmdCall *call, const SpmdTensor *mask, const SpmdLetters *merged)
 {
     if (is_empty(mask)) {
@@ -72,7 +72,7 @@ static void need_mask(SpmdCall *call, const SpmdTensor *mask, const SpmdLetters 
 }
 
 /* q, k, v, seed, mask (flash) or q, k, v, start and end rows, seed (flashmask) -> out, softmax,
- * lse, seed. Exact: what v asks is taken to be what k asks. */
+ * lse, seed. Exact: v's mapping is replaced by k's. */
 static bool attention_forward(SpmdCall *call, bool rows, Error *err)
 {
     const SpmdTensor *q = &call->input[0], *k = &call->input[1], *v = &call->input[2];
@@ -120,11 +120,11 @@ static bool flashmask_forward(SpmdCall *call, Error *err)
     return attention_forward(call, true, err);
 }
 
-/* q, k, v, seed, mask, out, softmax, lse, seed. Exact: v's mapping is taken for that of out. */
+/* q, k, v, seed, mask, out, softmax, lse, seed. Exact: v's mapping is used for out. */
 static bool flash_backward(SpmdCall *call, Error *err)
 {
     if (call->n_inputs != 9)
-        return error_kind(err, ERROR_RANK, "the rule takes 5 inputs and 4 outputs");
+        return error_kind(err, ERROR_RANK, "the rule needs 5 inputs and 4 outputs");
     const SpmdTensor *q = &call->input[0], *k = &call->input[1], *v = &call->input[2],
                      *seed = &call->input[3], *mask = &call->input[4], *lse = &call->input[7];
     const SpmdTensor *out = &call->input[call->exact ? 2 : 5];
@@ -166,7 +166,7 @@ static bool attention_gradient(SpmdCall *call, bool rows, Error *err)
                      *out = &call->input[rows ? 4 : 3], *lse = out + 1, *seed = out + 2,
                      *mask = &call->input[rows ? 3 : 6], *out_grad = &call->input[7];
     if (call->n_inputs != 8)
-        return error_kind(err, ERROR_RANK, "the rule takes 8 inputs, not %d", call->n_inputs);
+        return error_kind(err, ERROR_RANK, "the rule needs 8 inputs, not %d", call->n_inputs);
     if (!check_attention(q, k, v, err) || !check_rank(out, 4, "out", err) ||
         !check_rank(lse, 3, "softmax_lse", err) || !check_rank(out_grad, 4, "out_grad", err))
         return false;
@@ -212,13 +212,13 @@ static bool flashmask_gradient(SpmdCall *call, Error *err)
 
 /* ---- rotary embedding: q, k, v, sin, cos, position ids; all but q may be absent ---- */
 
-/* The operands, wherever the gradient or the backward rule has them. */
+/* The operands, which the gradient and the backward rule have in different places. */
 typedef struct {
     const SpmdTensor *qkv[3], *sin, *cos, *ids;
     bool time_major;
 } Rope;
 
-/* What the operands come to. */
+/* The answers for the operands. */
 typedef struct {
     SpmdTensor qkv, sin, cos, ids;
 } RopeAnswer;
@@ -235,19 +235,20 @@ static bool check_rope(const Rope *rope, Error *err)
         return true;
     const Shape *sin = &rope->sin->shape;
     if (!shape_equal(sin, &rope->cos->shape) || (sin->n_dims != 2 && sin->n_dims != 4))
-        return error_kind(err, ERROR_INVALID, "sin and cos have one shape, of 2 or 4 dims");
+        return error_kind(err, ERROR_INVALID,
+                          "sin and cos must have the same shape of 2 or 4 dims");
     int64_t batch = q->dim[rope->time_major ? 1 : 0], sequence = q->dim[rope->time_major ? 0 : 1];
     bool four = sin->n_dims == 4, ids = !is_empty(rope->ids);
     int64_t rows = sin->dim[four ? 1 : 0], size = sin->dim[four ? 3 : 1];
     if (ids && (rope->ids->shape.n_dims != 2 || rope->ids->shape.dim[0] != batch ||
                 rope->ids->shape.dim[1] != sequence))
-        return error_kind(err, ERROR_INVALID, "position_ids are [batch, sequence]");
+        return error_kind(err, ERROR_INVALID, "position_ids must be [batch, sequence]");
     return (size == q->dim[HEAD_SIZE] && (ids ? rows >= sequence : rows == sequence) &&
             (!four || (sin->dim[0] == 1 && sin->dim[2] == 1))) ||
            error_kind(err, ERROR_INVALID, "sin and cos do not fit q");
 }
 
-/* What sin or cos must have. Exact: one without the other has no dims. */
+/* The needed sin or cos. Exact: one without the other has no dims. */
 static SpmdTensor rope_table(const SpmdCall *call, const Rope *rope, const SpmdTensor *table,
                              const SpmdAxes *sequence)
 {
@@ -266,8 +267,8 @@ static SpmdTensor rope_table(const SpmdCall *call, const Rope *rope, const SpmdT
     return out;
 }
 
-/* Merges those of q, k, v (and ids) that are asked. The sequence stays split only where sin and cos
- * can follow: there are such, and no ids. Exact: cos is derived from what sin is given. */
+/* Merges the present ones of q, k, v (and ids). The sequence stays split only if sin and cos can
+ * follow: they are present, and ids are not. Exact: cos is derived from sin's given mapping. */
 static bool rope_merge(SpmdCall *call, const Rope *rope, const SpmdTensor *const *asked,
                        bool ask_ids, RopeAnswer *answer, Error *err)
 {
@@ -337,7 +338,7 @@ static bool rope_forward(SpmdCall *call, Error *err)
     return rope_answer(call, &rope, true, err);
 }
 
-/* An input with its given mapping, which backward rules see otherwise blank. */
+/* An input with its given mapping, which backward rules usually do not see. */
 static const SpmdTensor *given_at(const SpmdCall *call, int i)
 {
     return i < call->n_inputs ? spmd_given(call, &call->input[i]) : input_at(call, i);
@@ -354,11 +355,11 @@ static bool rope_backward(SpmdCall *call, Error *err)
     return rope_answer(call, &rope, false, err);
 }
 
-/* sin, cos, ids, gradients of q, k, v -> the same of the inputs. */
+/* sin, cos, ids, gradients of q, k, v -> gradients of the inputs. */
 static bool rope_gradient(SpmdCall *call, Error *err)
 {
     if (call->n_inputs != 6)
-        return error_kind(err, ERROR_RANK, "the rule takes 6 inputs, not %d", call->n_inputs);
+        return error_kind(err, ERROR_RANK, "the rule needs 6 inputs, not %d", call->n_inputs);
     const SpmdTensor *in = call->input;
     Rope rope = {{&in[3], &in[4], &in[5]}, &in[0], &in[1], &in[2], rope_is_time_major(call)};
     RopeAnswer answer;

@@ -1,5 +1,5 @@
-/* Rules of what works along one dim or a few: sorting, scans, triangles, rolls, padding. Such a dim
- * is never split; the others stay as they are. */
+/* Rules of operators that work along one or a few dims: sorting, scans, triangles, rolls, padding.
+ * These dims are never split; the others keep their axes. */
 #include "core/peers/paddle/answer.h"
 
 /* ---- sorting: topk, argsort, cummax, cummin ---- */
@@ -8,7 +8,7 @@ static bool along_axis(const SpmdCall *call, int n_dims, int *axis, Error *err)
 {
     if (!spmd_axis(spmd_int(call, "axis", -1), n_dims, axis, err))
         return false;
-    spmd_say(call, "dim %d is ordered: not split", *axis);
+    spmd_trace(call, "dim %d is sorted: not split", *axis);
     return true;
 }
 
@@ -25,7 +25,7 @@ static bool sort_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, indices, out_grad -> x_grad: what the three ask for together. */
+/* x, indices, out_grad -> x_grad: the three merged. */
 static bool sort_gradient(SpmdCall *call, Error *err)
 {
     int n_dims = call->input[0].n_dims, axis;
@@ -36,13 +36,13 @@ static bool sort_gradient(SpmdCall *call, Error *err)
             return false;
     const char *letters = spmd_letters(call, n_dims, 'a');
     SpmdLetters merged;
-    if (!need_alike(call, 3, letters, axis, &merged, err))
+    if (!need_merged(call, 3, letters, axis, &merged, err))
         return false;
     out_letters(call, letters, &merged);
     return true;
 }
 
-/* indices, x, out_grad -> x_grad: all as x, of which the indices must be split alike. */
+/* indices, x, out_grad -> x_grad: all like x; the indices must be split like x. */
 static bool argsort_gradient(SpmdCall *call, Error *err)
 {
     const SpmdTensor *indices = &call->input[0];
@@ -52,8 +52,8 @@ static bool argsort_gradient(SpmdCall *call, Error *err)
         return false;
     for (int d = 0; d < x.n_dims; d++)
         if (!spmd_axes_equal(&x.dim[d], &indices->dim[d]))
-            return error_kind(err, ERROR_INVALID, "x and its indices are split otherwise on dim %d",
-                              d);
+            return error_kind(err, ERROR_INVALID,
+                              "x and its indices are split differently on dim %d", d);
     spmd_unsplit(&x, axis);
     for (int i = 0; i < 3; i++)
         spmd_need(call, &x);
@@ -63,8 +63,8 @@ static bool argsort_gradient(SpmdCall *call, Error *err)
 
 /* ---- cumsum ---- */
 
-/* Flattened, the sum runs over all dims and the result has one. Exact: whole programs take a
- * negative axis for no axis. */
+/* Flattened, the sum runs over all dims and the result has one dim. Exact: the static rule treats a
+ * negative axis as no axis. */
 static bool cumsum_unsplit(SpmdCall *call, SpmdTensor *tensor, int n_dims, Error *err)
 {
     int64_t axis = spmd_int(call, "axis", -1);
@@ -77,7 +77,7 @@ static bool cumsum_unsplit(SpmdCall *call, SpmdTensor *tensor, int n_dims, Error
     int at;
     if (!spmd_axis(axis, n_dims, &at, err))
         return false;
-    spmd_say(call, "dim %d is summed along: not split", at);
+    spmd_trace(call, "dim %d is summed along: not split", at);
     spmd_unsplit(tensor, at);
     return true;
 }
@@ -125,17 +125,18 @@ static bool cumsum_gradient(SpmdCall *call, Error *err)
 
 /* ---- triu, tril_triu, roll, pad ---- */
 
-/* Which dims an operator works along; a bit per dim. */
+/* The dims that an operator works along, a bit per dim. */
 typedef bool DimsFn(const SpmdCall *call, int n_dims, unsigned *dims, Error *err);
 
 static bool last_two(const SpmdCall *call, int n_dims, unsigned *dims, Error *err)
 {
     (void)call;
     *dims = n_dims < 2 ? 0 : 3U << (n_dims - 2);
-    return n_dims >= 2 || error_kind(err, ERROR_INVALID, "x has %d dims, not 2 or more", n_dims);
+    return n_dims >= 2 ||
+           error_kind(err, ERROR_INVALID, "x has %d dims but needs 2 or more", n_dims);
 }
 
-/* No axis: all of them, as the tensor is flattened. */
+/* Without an axis all dims, since the tensor is flattened. */
 static bool rolled(const SpmdCall *call, int n_dims, unsigned *dims, Error *err)
 {
     SpmdInts axes = spmd_ints(call, "axis");
@@ -172,13 +173,13 @@ static bool unsplit_dims(const SpmdCall *call, DimsFn *dims_of, SpmdTensor *tens
     for (int d = 0; d < tensor->n_dims; d++) {
         if (!(dims & 1U << d))
             continue;
-        spmd_say(call, "dim %d is worked along: not split", d);
+        spmd_trace(call, "the op works along dim %d: not split", d);
         spmd_unsplit(tensor, d);
     }
     return true;
 }
 
-/* x -> out, and (of one tensor) out_grad -> x_grad */
+/* x -> out; also out_grad -> x_grad */
 static bool dims_forward(SpmdCall *call, DimsFn *dims_of, Error *err)
 {
     SpmdTensor *x = spmd_need(call, &call->input[0]);
@@ -197,7 +198,7 @@ static bool dims_backward(SpmdCall *call, DimsFn *dims_of, Error *err)
     return true;
 }
 
-/* x, out_grad -> x_grad: all as the two ask for together. */
+/* x, out_grad -> x_grad: all like the two merged. */
 static bool dims_gradient(SpmdCall *call, DimsFn *dims_of, Error *err)
 {
     SpmdTensor given[2] = {call->input[0], call->input[1]};
@@ -279,7 +280,7 @@ static bool unique_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Exact: all dims carry the letter of broadcast dims, so that x split over two axes is refused. */
+/* Exact: all dims have the letter of broadcast dims, so an x split over two axes is refused. */
 static bool nonzero_merge(SpmdCall *call, const SpmdTensor *tensor, Error *err)
 {
     char *letters = arena_array(call->arena, char, tensor->n_dims + 1);
@@ -305,14 +306,14 @@ static bool nonzero_backward(SpmdCall *call, Error *err)
 
 /* ---- where: condition, x, y broadcast ---- */
 
-/* Upstream dims of size 1 have letters too, as if they could be split: that is exact. */
+/* Exact: dims of size 1 have letters too, as if they could be split. */
 static const char *where_letters(const SpmdCall *call, const SpmdTensor *tensor, int n_dims)
 {
     return spmd_broadcast_letters(call, tensor, n_dims, call->exact);
 }
 
-/* Merges condition, x, y and (n == 4) out_grad; operand[] gets the letters of each. Exact: y is not
- * asked; x is once more, as if its dims were those of y. */
+/* Merges condition, x, y and (n == 4) out_grad; operand[] gets the letters of each. Exact: instead
+ * of y, x is merged again with y's letters. */
 static bool where_merge(SpmdCall *call, int n_dims, int n, SpmdOperand *operand,
                         SpmdLetters *merged, Error *err)
 {

@@ -1,9 +1,9 @@
-/* Rules of element by element: unary, binary, add_n, and their gradients. */
+/* Rules of elementwise operators: unary, binary, add_n, and their gradients. */
 #include "core/peers/paddle/merge.h"
 
 /* ---- one operand ---- */
 
-/* The mapping that x and out share: of x, where the axes divide the dims. */
+/* The mapping that x and out share: x's axes that divide the dims. */
 static bool share(SpmdCall *call, const SpmdTensor *given, bool partial, Error *err)
 {
     SpmdOperand operand = {spmd_letters(call, given->n_dims, 'a'), given};
@@ -27,13 +27,13 @@ static bool unary_backward(SpmdCall *call, Error *err)
     return share(call, &call->output[0], false, err);
 }
 
-/* Linear in x: what is partial stays partial. */
+/* Linear in x, so partial values stay partial. */
 static bool cast(SpmdCall *call, Error *err)
 {
     return share(call, &call->input[0], true, err);
 }
 
-/* Inputs are any of x, out and, the last, the gradient of out, which all others follow. */
+/* Inputs are any of x and out, and last the gradient of out, which the others follow. */
 static bool unary_gradient(SpmdCall *call, Error *err)
 {
     (void)err;
@@ -49,7 +49,7 @@ typedef struct {
     const char *x, *y, *out;
 } BinaryLetters;
 
-/* A dim of the output is '1' where neither operand has more. */
+/* A dim of the output is '1' if it is 1 in both operands. */
 static BinaryLetters binary_letters(const SpmdCall *call)
 {
     const SpmdTensor *x = &call->input[0], *y = &call->input[1];
@@ -92,8 +92,8 @@ static bool binary_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Addends of a sum or an average, which products and sums pass; a largest is not that of a product.
- * Upstream does not ask of what: that is exact. */
+/* True if partial with sum or average, which products and sums preserve, unlike a maximum. Exact:
+ * any reduction. */
 static bool has_addends(const SpmdCall *call, const SpmdTensor *tensor)
 {
     for (int axis = 0; axis < MESH_AXES_MAX && !call->exact; axis++)
@@ -102,8 +102,8 @@ static bool has_addends(const SpmdCall *call, const SpmdTensor *tensor)
     return true;
 }
 
-/* A product is linear in each factor: one may be partial, if none of the axes it is partial over
- * splits anything. Where both are, it is the one with more dims, else x. */
+/* A product is linear in each factor: one may stay partial if none of its partial axes splits a
+ * dim. If both are partial, the one with more dims stays so, else x. */
 static bool multiply(SpmdCall *call, Error *err)
 {
     if (!binary(call, err))
@@ -123,12 +123,12 @@ static bool multiply(SpmdCall *call, Error *err)
     return true;
 }
 
-/* An operand of the forward op gets the gradient's mapping, cut to its dims; its own gradient is
- * partial over what was split there but broadcast. Lists pass only where nothing is cut. */
+/* An operand of the forward op gets the gradient's mapping on its dims; its own gradient is partial
+ * over the axes that split broadcast dims. Lists pass only if both have the same dims. */
 static void follow_gradient(SpmdCall *call, const SpmdTensor *operand, const SpmdTensor *gradient)
 {
     SpmdTensor reduced = *gradient;
-    spmd_take_largest(call, &reduced);
+    spmd_keep_largest_axes(call, &reduced);
     spmd_reduce_broadcast(&reduced, operand->n_dims, &operand->shape);
     bool same = shape_equal(&operand->shape, &gradient->shape) && !spmd_is_partial(&reduced);
     SpmdTensor answer = same ? *gradient : reduced;
@@ -137,7 +137,7 @@ static void follow_gradient(SpmdCall *call, const SpmdTensor *operand, const Spm
     spmd_out_as_given(call, &answer);
 }
 
-/* x, y, perhaps out, out_grad. Upstream asks for out as partial as its gradient: that is exact. */
+/* x, y [, out], out_grad. Exact: out needs the partial axes of its gradient. */
 static bool binary_gradient(SpmdCall *call, Error *err)
 {
     int last = call->n_inputs - 1;
@@ -151,7 +151,7 @@ static bool binary_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- any number of operands of one shape ---- */
+/* ---- any number of operands of the same shape ---- */
 
 static bool same_partial(const SpmdCall *call)
 {
@@ -162,7 +162,7 @@ static bool same_partial(const SpmdCall *call)
     return true;
 }
 
-/* A sum is linear in all operands together. */
+/* A sum is linear in its operands, so equally partial operands may stay so. */
 static bool add_n(SpmdCall *call, Error *err)
 {
     SpmdOperand *operand = arena_array(call->arena, SpmdOperand, call->n_inputs);

@@ -1,11 +1,11 @@
 /* Rules of convolutions: batch n, channels in c, channels out m. A split of c leaves the output
- * partial. The positions d, h, w of input, filter and output share their letters though they are no
- * index dims of each other; upstream a split of one is asked of all: that is exact. */
+ * partial. The positions d, h, w of input, filter and output share letters although they are
+ * different index dims. Exact: a split of one is required of all. */
 #include "core/peers/paddle/answer.h"
 
-/* What a row's `number` says, as bits. */
+/* Bits of a row's `number`. */
 enum {
-    CONV_TRANSPOSED = 1, /* the filter is c m .. */
+    CONV_TRANSPOSED = 1, /* the filter is [c, m, ..] */
     CONV_DEPTHWISE = 2,  /* the filter has no c */
     CONV_NO_FORMAT = 4,  /* channels first, whatever data_format says */
     CONV_3D = 8,
@@ -39,7 +39,7 @@ static bool conv_letters(const SpmdCall *call, Conv *conv, Error *err)
            check_rank(&call->input[1], conv->n_dims, "filter", err);
 }
 
-/* The tensor with its positions whole. */
+/* The tensor with unsplit positions. */
 static SpmdTensor whole_positions(const SpmdCall *call, const SpmdTensor *tensor,
                                   const char *letters)
 {
@@ -66,7 +66,7 @@ static bool conv_forward(SpmdCall *call, Error *err)
     else if (!spmd_axes_equal(&input.dim[conv.channel],
                               &filter.dim[call->rule->number & CONV_TRANSPOSED ? 0 : 1]))
         return error_kind(err, ERROR_INVALID,
-                          "the channels of input and filter are not split alike");
+                          "the channels of input and filter are split differently");
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_CLASSIC,
                     (SpmdOperand[]){{conv.input, &input}, {conv.filter, &filter}}, 2, &merged, err))
@@ -95,8 +95,8 @@ static bool conv_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The axis that the output's gradient is partial over, if that is the one that splits the channels
- * of input and filter; -1 otherwise. More than one such axis is refused. */
+/* The axis over which the output's gradient is partial, if it splits the channels of input and
+ * filter, else -1. More than one such axis is refused. */
 static bool channel_partial(const SpmdCall *call, const Conv *conv, int filter_channel, int *axis,
                             Error *err)
 {
@@ -113,8 +113,8 @@ static bool channel_partial(const SpmdCall *call, const Conv *conv, int filter_c
     return n <= 1 || error_kind(err, ERROR_INVALID, "out_grad is partial over %d axes", n);
 }
 
-/* input, filter, out_grad -> input_grad, filter_grad. Each gradient is made of the other operand
- * and out_grad, and partial over what they share and it has not. */
+/* input, filter, out_grad -> input_grad, filter_grad. Each gradient is computed from the other
+ * operand and out_grad, and partial over the axes of letters that they share and it lacks. */
 static bool conv_gradient(SpmdCall *call, Error *err)
 {
     int filter_channel = call->rule->number & CONV_TRANSPOSED ? 0 : 1, axis = -1;

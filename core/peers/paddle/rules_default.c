@@ -1,10 +1,10 @@
-/* Rules of operators nobody wrote a rule for, and of those that only look at all tensors at once:
- * data parallel, replicated, optimizers, checks of gradients. */
+/* Rules for operators without their own rule (data parallel, replicated), and of optimizers and
+ * gradient checks. */
 #include "core/peers/paddle/answer.h"
 
 /* ---- default_data_parallel, default_: dim 0 of every tensor is the batch ---- */
 
-/* The batch's axes, as the given tensors agree on. */
+/* Merges the axes of the batch dims. */
 static bool batch_merge(SpmdCall *call, const SpmdTensor *given, int n, SpmdLetters *merged,
                         Error *err)
 {
@@ -68,7 +68,7 @@ static bool full_like_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x -> the number of its elements: the ranks' sum. */
+/* x -> the number of its elements, a sum over the ranks. */
 static bool numel_forward(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = spmd_need_as_given(call, &call->input[0]);
@@ -83,7 +83,7 @@ static bool numel_forward(SpmdCall *call, Error *err)
 
 enum { PARAM, GRAD, RATE, MOMENT1, MOMENT2, MOMENT2_MAX, BETA1, BETA2, MASTER, SKIP, ADAM_INPUTS };
 
-/* What parameter and gradient ask for together, each with what it gets. */
+/* Merges parameter and gradient and answers for both. */
 static bool update_merge(SpmdCall *call, const SpmdTensor *param, const SpmdTensor *grad,
                          SpmdTensor *need_param, SpmdTensor *need_grad, Error *err)
 {
@@ -101,7 +101,7 @@ static bool update_merge(SpmdCall *call, const SpmdTensor *param, const SpmdTens
     return true;
 }
 
-/* The one axis that all who split the dim agree on; else none. */
+/* The axis on which all tensors that split the dim agree, or none. */
 static SpmdAxes vote(const SpmdTensor *const *voter, int n, int dim)
 {
     SpmdAxes agreed = {0};
@@ -175,7 +175,8 @@ static bool sgd_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Gradients, then their scale -> gradients, whether one is not finite: a maximum over the ranks. */
+/* Gradients and their scale -> gradients, and whether one is not finite (a maximum over the
+ * ranks). */
 static bool check_finite_forward(SpmdCall *call, Error *err)
 {
     int n = call->n_inputs - 1;

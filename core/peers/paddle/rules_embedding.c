@@ -1,9 +1,9 @@
-/* Rules of embeddings: rows of a table by indices. Where the table is split by rows each rank looks
- * up those it has, so the output is partial; the gradient of the table is a sum over the indices.
+/* Rules of embeddings, which select rows of a table. If the table is split by rows, each rank looks
+ * up its own rows and the output is partial; the gradient of the table is a sum over the indices.
  */
 #include "core/peers/paddle/answer.h"
 
-/* The operands' order; the row's number says it. */
+/* The order of the operands: a row's `number`. */
 enum { INDICES_FIRST, TABLE_FIRST };
 
 static const SpmdTensor *embedding_indices(const SpmdCall *call)
@@ -54,11 +54,11 @@ static bool embedding_forward(SpmdCall *call, Error *err)
     if (call->rule->number == INDICES_FIRST && spmd_is_split(table, 0) &&
         (spmd_int(call, "padding_idx", -1) != -1 || spmd_int(call, "sparse", 0)))
         return error_kind(err, ERROR_INVALID,
-                          "a table split by rows goes with no padding_idx and is not sparse");
+                          "a table split by rows cannot have padding_idx or be sparse");
     return embedding_merge(call, table, err);
 }
 
-/* Op by op a table is never split by rows. */
+/* The eager rule never splits a table by rows. */
 static bool embedding_eager(SpmdCall *call, Error *err)
 {
     SpmdTensor table = *embedding_table(call);

@@ -1,10 +1,10 @@
 /* Rules of expand, expand_as, tile, and their gradients. */
 #include "core/peers/paddle/merge.h"
 
-/* ---- expand: dims of size 1 become wider, new dims come in front ---- */
+/* ---- expand: dims of size 1 become wider, new dims are added in front ---- */
 
-/* The dims that keep their size keep their axes. `target` has a size per dim of the output, 0 and
- * -1 as it was; x stands right-aligned in it. */
+/* Dims that keep their size keep their axes. `target` has a size per dim of the output, 0 or -1 to
+ * keep it; x is right-aligned. */
 static bool answer_expanded(SpmdCall *call, const SpmdTensor *x, SpmdInts target, Error *err)
 {
     int more = target.n - x->n_dims;
@@ -17,7 +17,7 @@ static bool answer_expanded(SpmdCall *call, const SpmdTensor *x, SpmdInts target
     return true;
 }
 
-/* x is not touched: its copies are as it is, addends too. Upstream forgets these: that is exact. */
+/* x is copied, so out stays partial. Exact: out is not partial. */
 static bool expand(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0];
@@ -29,7 +29,7 @@ static bool expand(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x right-aligned in a tensor: its mapping on dims of equal size. */
+/* The mapping of `wide` on the dims of x, right-aligned, that have equal sizes. */
 static SpmdTensor follow_wide(const SpmdTensor *x, const SpmdTensor *wide)
 {
     SpmdTensor out = spmd_without_partial(x);
@@ -55,7 +55,7 @@ static bool expand_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, out_grad; `needed`: what is asked of out_grad. */
+/* x, out_grad; `needed`: the needed out_grad. */
 static bool answer_gradient(SpmdCall *call, const SpmdTensor *needed, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *gradient = &call->input[1];
@@ -72,7 +72,7 @@ static bool answer_gradient(SpmdCall *call, const SpmdTensor *needed, Error *err
     return true;
 }
 
-/* Upstream does not ask that out_grad be whole: that is exact. */
+/* Exact: out_grad may stay split on expanded dims. */
 static bool expand_gradient(SpmdCall *call, Error *err)
 {
     SpmdTensor reduced = spmd_without_partial(&call->input[1]);
@@ -85,7 +85,7 @@ static bool expand_as_gradient(SpmdCall *call, Error *err)
     return answer_gradient(call, &reduced, err);
 }
 
-/* ---- expand_as: as wide as y, which decides ---- */
+/* ---- expand_as: to the shape of y, whose mapping decides ---- */
 
 static bool expand_as(SpmdCall *call, Error *err)
 {
@@ -103,7 +103,7 @@ static bool expand_as(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The given output takes the place of y. */
+/* The given output replaces y. */
 static bool expand_as_backward(SpmdCall *call, Error *err)
 {
     (void)err;
@@ -115,11 +115,11 @@ static bool expand_as_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- tile: a dim that is repeated is whole ---- */
+/* ---- tile: repeated dims are not split ---- */
 
 typedef struct {
     int n;                /* dims of the output */
-    int more;             /* of them in front of x's */
+    int more;             /* new dims in front of x's */
     bool again[DIMS_MAX]; /* repeated */
 } Tiling;
 
@@ -157,8 +157,8 @@ static bool tile_backward(SpmdCall *call, Error *err)
     if (!read_tiling(call, x, &tiling, err))
         return false;
     if (call->output[0].n_dims != tiling.n)
-        return error_kind(err, ERROR_RANK, "the output has %d dims, not %d", call->output[0].n_dims,
-                          tiling.n);
+        return error_kind(err, ERROR_RANK, "the output has %d dims but needs %d",
+                          call->output[0].n_dims, tiling.n);
     SpmdTensor *need = spmd_need(call, x), *out = spmd_out(call, &call->output[0]);
     for (int d = 0; d < x->n_dims; d++) {
         if (tiling.again[tiling.more + d])

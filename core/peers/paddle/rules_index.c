@@ -1,12 +1,11 @@
-/* Rules of what reads or writes by indices. A dim that indices run over is never split, as each
- * rank must have all of it; the dims of the indices themselves pass to the output. */
+/* Rules of operators that read or write by indices. An indexed dim is never split, because each
+ * rank needs all of it; the dims of the indices themselves pass to the output. */
 #include "core/peers/paddle/answer.h"
 
 /* ---- gather, index_select ---- */
 
-/* Exact: a single index, of no dims, and an axis counted from the end are refused.
- * The letters of x without the dim `axis`, and of the output, whose dim `axis` (none, if the
- * indices are a single one) is 'k'. */
+/* The letters of x without dim `axis`, and of the output, whose dim `axis` is 'k' (missing for a
+ * scalar index). Exact: a scalar index and a negative axis are refused. */
 typedef struct {
     int axis;
     const char *x, *index, *out;
@@ -21,8 +20,8 @@ static bool gather_letters(const SpmdCall *call, GatherLetters *letters, Error *
     if (axis < 0 && call->exact)
         return error_kind(err, ERROR_INVALID, "axis %d is less than 0", (int)axis);
     if (n_index > 1 || (n_index == 0 && call->exact))
-        return error_kind(err, ERROR_INVALID, "index has %d dims, not 1", n_index);
-    spmd_say(call, "dim %d is indexed: not split; k is the dim of the indices", letters->axis);
+        return error_kind(err, ERROR_INVALID, "index has %d dims but needs 1", n_index);
+    spmd_trace(call, "dim %d is indexed: not split; k is the dim of the indices", letters->axis);
     letters->x = letters_without(call, n_dims, "k");
     letters->index = n_index == 1 ? "k" : "";
     letters->out = arena_printf(call->arena, "%.*s%s%s", letters->axis, letters->x, letters->index,
@@ -30,7 +29,7 @@ static bool gather_letters(const SpmdCall *call, GatherLetters *letters, Error *
     return true;
 }
 
-/* Exact: the indices are not asked to give up an axis that x took. */
+/* Exact: the indices keep an axis that x also has. */
 static bool gather_forward(SpmdCall *call, Error *err)
 {
     SpmdTensor x = call->input[0];
@@ -68,7 +67,7 @@ static bool gather_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, index, out_grad -> x_grad. Exact: an axis counted from the end is no axis. */
+/* x, index, out_grad -> x_grad. Exact: a negative axis counts as no axis. */
 static bool gather_gradient(SpmdCall *call, Error *err)
 {
     int64_t given = spmd_int(call, "axis", 0);
@@ -90,7 +89,7 @@ static bool gather_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The indices give up the axes that the other dims of x are split over. */
+/* Removes from the indices the axes that split other dims of x. */
 static void index_without(SpmdTensor *index, const SpmdTensor *x)
 {
     for (int d = 0; d < x->n_dims; d++)
@@ -99,7 +98,7 @@ static void index_without(SpmdTensor *index, const SpmdTensor *x)
                 spmd_axes_remove(&index->dim[of_index], x->dim[d].axis[i]);
 }
 
-/* The needed x and index; *out is what the output gets. */
+/* Answers for x and index; *out is the mapping of the output. */
 static bool index_select_needs(SpmdCall *call, SpmdTensor *out, SpmdAxes *indices, Error *err)
 {
     int axis;
@@ -110,8 +109,8 @@ static bool index_select_needs(SpmdCall *call, SpmdTensor *out, SpmdAxes *indice
     spmd_unsplit(x, axis);
     SpmdTensor *index = spmd_need(call, &call->input[1]);
     index_without(index, x);
-    spmd_say(call, "dim %d is indexed: not split; the indices: %s", axis,
-             spmd_show_axes(call, &index->dim[0]));
+    spmd_trace(call, "dim %d is indexed: not split; the indices: %s", axis,
+               spmd_show_axes(call, &index->dim[0]));
     *out = *x;
     *indices = out->dim[axis] = index->dim[0];
     return true;
@@ -127,7 +126,7 @@ static bool index_select_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, index, out_grad -> x_grad. Each rank adds up what its indices say. */
+/* x, index, out_grad -> x_grad. Each rank adds at its own indices, so the sum is partial. */
 static bool index_select_gradient(SpmdCall *call, Error *err)
 {
     SpmdTensor out_grad;
@@ -139,9 +138,9 @@ static bool index_select_gradient(SpmdCall *call, Error *err)
     return spmd_set_partial(spmd_out(call, call->need.at[0]), &indices, REDUCE_SUM, err);
 }
 
-/* ---- gather_nd: the last dim of the indices are the coordinates of leading dims of x ---- */
+/* ---- gather_nd: the last dim of the indices holds coordinates of leading dims of x ---- */
 
-/* Exact: a single index into one dim is taken for a list of such. */
+/* Exact: a single index of one coordinate is treated as a list. */
 
 static bool gather_nd_sizes(const SpmdCall *call, int *n_leading, int *n_batch, Error *err)
 {
@@ -162,14 +161,14 @@ static bool gather_nd_sizes(const SpmdCall *call, int *n_leading, int *n_batch, 
                       x->n_dims);
 }
 
-/* Upstream an axis may then split both a dim of the indices and one of x: that is exact. */
+/* Exact: an axis may then split both a dim of the indices and one of x. */
 static bool gather_nd_forward(SpmdCall *call, Error *err)
 {
     int n_leading, n_batch;
     if (!gather_nd_sizes(call, &n_leading, &n_batch, err))
         return false;
     SpmdTensor *x = spmd_need(call, &call->input[0]);
-    spmd_say(call, "the first %d dims are indexed: not split", n_leading);
+    spmd_trace(call, "the first %d dims are indexed: not split", n_leading);
     for (int d = 0; d < n_leading; d++)
         spmd_unsplit(x, d);
     SpmdTensor *index = spmd_need(call, &call->input[1]);
@@ -217,7 +216,7 @@ static bool gather_nd_gradient(SpmdCall *call, Error *err)
 
 /* ---- scatter ---- */
 
-/* "a", "a1": the letters of the indices, rank 1 or 2, before those of updates "abc". */
+/* The letters of the indices, "a" or "a1" by rank; updates have "abc". */
 static bool scatter_letters(const SpmdCall *call, const SpmdTensor *x, const SpmdTensor *index,
                             const char **x_letters, const char **index_letters, Error *err)
 {
@@ -279,9 +278,10 @@ static bool scatter_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- index_put: value is written where n lists of indices say ---- */
+/* ---- index_put: writes value at n lists of indices ---- */
 
-/* x, index.., value [, out_grad]: indices say the first dims of x, value has one for all of them.
+/* x, index.., value [, out_grad]: the indices address the first dims of x; value has one dim for
+ * all of them.
  */
 static bool index_put_needs(SpmdCall *call, int n_indices, SpmdTensor *x, SpmdTensor *value,
                             Error *err)
@@ -291,7 +291,7 @@ static bool index_put_needs(SpmdCall *call, int n_indices, SpmdTensor *x, SpmdTe
     *value = spmd_without_partial(given_value);
     if (n_indices < 1 || n_indices > x->n_dims)
         return error_kind(err, ERROR_INVALID, "%d indices into %d dims", n_indices, x->n_dims);
-    spmd_say(call, "the first %d dims are indexed: not split", n_indices);
+    spmd_trace(call, "the first %d dims are indexed: not split", n_indices);
     for (int d = 0; d < n_indices; d++)
         spmd_unsplit(x, d);
     spmd_replicate(value);
@@ -326,8 +326,7 @@ static bool index_put_gradient(SpmdCall *call, Error *err)
 
 /* ---- take_along_axis, put_along_axis ---- */
 
-/* The letters of x: '1' for the axis and for dims whose size is another in x than in `other`, which
- * may be NULL. */
+/* The letters of x: '1' for the axis and for dims whose sizes differ from those of `other`. */
 static bool along_letters(const SpmdCall *call, int n_dims, const SpmdTensor *x,
                           const SpmdTensor *const *other, int n_others, int *axis,
                           const char **letters, Error *err)
@@ -369,8 +368,8 @@ static bool take_along_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, index, out_grad -> x_grad: all follow out_grad. What parts of the axis add up to is partial;
- * upstream it is not: that is exact. */
+/* x, index, out_grad -> x_grad: all follow out_grad. Where the axis is split the sum is partial.
+ * Exact: it is not. */
 static bool take_along_gradient(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *index = &call->input[1], *out_grad = &call->input[2];
@@ -402,7 +401,7 @@ static bool put_along_forward(SpmdCall *call, Error *err)
         return false;
     letters = letters_with(call, letters, axis, '1');
     SpmdLetters merged;
-    if (!need_alike(call, 3, letters, axis, &merged, err))
+    if (!need_merged(call, 3, letters, axis, &merged, err))
         return false;
     out_letters(call, letters, &merged);
     return true;

@@ -1,10 +1,9 @@
-/* Rules of mixtures of experts, einsum, gated and dropped layers, sums of many, regions of
- * interest. */
+/* Rules of mixtures of experts, einsum, swiglu, dropout and roi_align. */
 #include "core/peers/paddle/answer.h"
 
 /* ---- mixtures of experts: tokens s, hidden h, experts e, choices k per token ---- */
 
-/* Merges the inputs, each of which has as many dims as its letters. */
+/* Merges the inputs after checking that each has as many dims as letters. */
 static bool merge_inputs(SpmdCall *call, const char *const *letters, int n, SpmdLetters *merged,
                          Error *err)
 {
@@ -29,8 +28,8 @@ static void out_all(SpmdCall *call, const char *const *letters, int n, const Spm
         out_letters(call, letters[i], merged);
 }
 
-/* x, weights, index -> out. Exact: a split of k leaves the output partial over axis 1, whichever
- * axis it is. */
+/* x, weights, index -> out. Exact: a split of k leaves the output partial over mesh axis 1,
+ * whichever axis splits k. */
 static bool moe_combine_forward(SpmdCall *call, Error *err)
 {
     static const char *const letters[] = {"sh", "sk", "sk"};
@@ -90,10 +89,10 @@ static bool moe_dispatch_gradient(SpmdCall *call, Error *err)
 
 /* ---- einsum ---- */
 
-/* The sides of "ij,jk->ik"; letters that stand twice in one of them are '1' everywhere. */
+/* The sides of "ij,jk->ik"; a letter that is twice in one of them is '1' everywhere. */
 typedef struct {
     int n;
-    char *operand[2], *out; /* not NULL; "" for an operand that is not there */
+    char *operand[2], *out; /* not NULL; "" for an absent operand */
 } Equation;
 
 static char *equation_side(const SpmdCall *call, Str text)
@@ -123,7 +122,7 @@ static void blank_repeated(Equation *equation, const char *side)
             blank_letter(equation, letter);
 }
 
-/* Reads the equation; the inputs, n of them, must have its ranks. */
+/* Reads the equation and checks the ranks of its n inputs. */
 static bool read_equation(const SpmdCall *call, int n, Equation *equation, Error *err)
 {
     Str text = spmd_text(call, "equation", "");
@@ -131,12 +130,12 @@ static bool read_equation(const SpmdCall *call, int n, Equation *equation, Error
     *equation = (Equation){n, {none, none}, none};
     int64_t arrow = str_find(text, STR("->"));
     if (arrow < 0 || n < 1 || n > 2)
-        return error_kind(err, ERROR_INVALID, "the equation '%.*s' of %d operands", STR_ARG(text),
-                          n);
+        return error_kind(err, ERROR_INVALID, "the equation '%.*s' cannot have %d operands",
+                          STR_ARG(text), n);
     Str left = {text.s, (size_t)arrow};
     int64_t comma = str_find(left, STR(","));
     if ((comma >= 0) != (n == 2))
-        return error_kind(err, ERROR_INVALID, "the equation '%.*s' is not of %d operands",
+        return error_kind(err, ERROR_INVALID, "the equation '%.*s' does not have %d operands",
                           STR_ARG(text), n);
     Str first = {left.s, n == 2 ? (size_t)comma : left.n};
     equation->operand[0] = equation_side(call, first);
@@ -147,7 +146,7 @@ static bool read_equation(const SpmdCall *call, int n, Equation *equation, Error
     for (int i = 0; i < n; i++) {
         for (const char *at = equation->operand[i]; *at; at++)
             if ((unsigned char)*at >= SPMD_LETTERS)
-                return error_kind(err, ERROR_INVALID, "an equation is made of letters");
+                return error_kind(err, ERROR_INVALID, "an equation may contain only letters");
         if (!check_rank(&call->input[i], (int)strlen(equation->operand[i]), "an operand", err))
             return false;
     }
@@ -177,7 +176,7 @@ static bool any_split(const SpmdTensor *tensor)
     return false;
 }
 
-/* Merges the operands as the forward rule does; given[] is how each enters. */
+/* Merges the operands as the forward rule does; given[] holds them as merged. */
 static bool einsum_merge(SpmdCall *call, Equation *equation, SpmdTensor *given, SpmdLetters *merged,
                          Error *err)
 {
@@ -210,8 +209,8 @@ static bool einsum_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The gradient of an operand: partial over the letters of the other operand and of out_grad that it
- * has not, as these two are merged. */
+/* The gradient of an operand: partial over the merged letters of the other operand and out_grad
+ * that it lacks. */
 static bool einsum_operand_gradient(SpmdCall *call, const char *letters, const SpmdLetters *merged,
                                     SpmdOperand other, SpmdOperand out_grad, Error *err)
 {
@@ -243,8 +242,8 @@ static bool einsum_gradient_of_one(SpmdCall *call, Equation *equation, Error *er
     return true;
 }
 
-/* x [, y], out_grad -> x_grad [, y_grad]. Of two operands, out_grad is to be what the forward rule
- * makes of them. */
+/* x [, y], out_grad -> x_grad [, y_grad]. With two operands, out_grad needs the mapping that the
+ * forward rule gives the output. */
 static bool einsum_gradient(SpmdCall *call, Error *err)
 {
     Equation equation;
@@ -272,7 +271,7 @@ static bool einsum_gradient(SpmdCall *call, Error *err)
 
 /* ---- element-wise layers ---- */
 
-/* Merges tensors that have one shape or broadcast, each by its letters in operand[]. */
+/* Merges tensors of the same shape or that broadcast; operand[] gets the letters of each. */
 static bool merge_elements(SpmdCall *call, const SpmdTensor *tensor, int n, SpmdOperand *operand,
                            SpmdLetters *merged, Error *err)
 {
@@ -285,7 +284,7 @@ static bool merge_elements(SpmdCall *call, const SpmdTensor *tensor, int n, Spmd
     return spmd_merge(call, SPMD_CLASSIC, operand, n, merged, err);
 }
 
-/* The output of two that broadcast: a dim of size 1 in both is '1'. */
+/* The output letters of two tensors that broadcast: a dim of size 1 in both is '1'. */
 static const char *merged_letters(const SpmdCall *call, const SpmdOperand *operand)
 {
     int longer = operand[0].tensor->n_dims >= operand[1].tensor->n_dims ? 0 : 1;
@@ -297,7 +296,7 @@ static const char *merged_letters(const SpmdCall *call, const SpmdOperand *opera
     return letters;
 }
 
-/* x, y -> out, seed. Exact: the inputs need nothing, though out is what they ask for together. */
+/* x, y -> out, seed. Exact: the inputs keep their mappings, though out has the merged one. */
 static bool dropout_add_forward(SpmdCall *call, Error *err)
 {
     SpmdOperand operand[2];
@@ -341,7 +340,7 @@ static bool dropout_add_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, y or (x twice as wide) none -> out */
+/* x, y -> out; without y, x is twice as wide */
 static bool swiglu_forward(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0];
@@ -381,7 +380,7 @@ static bool swiglu_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, y or none, out_grad -> x_grad, y_grad. The operands follow out_grad; where they broadcast the
+/* x, y or none, out_grad -> x_grad, y_grad. The operands follow out_grad; where they broadcast, the
  * gradient is a sum. */
 static bool swiglu_gradient(SpmdCall *call, Error *err)
 {
@@ -407,9 +406,9 @@ static bool swiglu_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- dropout: x [, seed or none] -> out [, mask] ---- */
+/* ---- dropout: x [, seed] -> out [, mask] ---- */
 
-/* Without an operand for the seed it is an element-wise op of one operand. */
+/* Without a seed operand it is an elementwise op of one operand. */
 static bool dropout_forward(SpmdCall *call, Error *err)
 {
     (void)err;

@@ -1,5 +1,5 @@
-/* Rules of cross entropy and label smoothing. 'k' is the dim of the classes: labels that are class
- * numbers, and the loss, have size 1 there ('1'). */
+/* Rules of cross entropy and label smoothing. 'k' is the dim of the classes; it has size 1 ('1') in
+ * the loss and in labels that are class numbers. */
 #include "core/peers/paddle/answer.h"
 
 typedef struct {
@@ -25,7 +25,7 @@ static bool entropy_letters(const SpmdCall *call, int n_dims, Entropy *entropy, 
 
 /* ---- cross_entropy_with_softmax ---- */
 
-/* logits, label -> softmax, loss. Whole programs keep the classes split: the kernel then
+/* logits, label -> softmax, loss. The static rule keeps the classes split, for a kernel that
  * communicates. */
 static bool entropy_answer(SpmdCall *call, bool split_classes, Error *err)
 {
@@ -36,9 +36,9 @@ static bool entropy_answer(SpmdCall *call, bool split_classes, Error *err)
         return false;
     if (spmd_is_split(logits, entropy.axis) &&
         (entropy.soft_label || !entropy.use_softmax || entropy.axis != logits->n_dims - 1))
-        return error_kind(err, ERROR_INVALID,
-                          "split classes go with class numbers as labels, the last axis, and "
-                          "use_softmax");
+        return error_kind(
+            err, ERROR_INVALID,
+            "split classes need class numbers as labels, the last axis, and use_softmax");
     SpmdLetters merged;
     if (!spmd_merge(call, SPMD_CLASSIC,
                     (SpmdOperand[]){{entropy.logits, logits}, {entropy.label, label}}, 2, &merged,
@@ -63,7 +63,7 @@ static bool entropy_eager(SpmdCall *call, Error *err)
     return entropy_answer(call, false, err);
 }
 
-/* Exact: without use_softmax there may be no softmax. */
+/* Exact: without use_softmax, softmax must have no dims. */
 static bool check_softmax(const SpmdCall *call, const Entropy *entropy, const SpmdTensor *softmax,
                           int n_dims, Error *err)
 {
@@ -123,14 +123,14 @@ static bool entropy_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- the same of classes that are split: the last dim of the logits ---- */
+/* ---- the same with split classes: the last dim of the logits ---- */
 
 /* The letters of logits (or softmax), of labels, and of the loss. */
 typedef struct {
     const char *logits, *label, *loss;
 } Classes;
 
-/* With several labels a token their dim has a letter of its own, which the loss shares unless the
+/* With several labels a token, their dim has its own letter, which the loss shares unless the
  * losses are summed; else it has size 1. */
 static bool classes_letters(const SpmdCall *call, Classes *classes, bool several, Error *err)
 {
@@ -168,7 +168,8 @@ static bool classes_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* softmax, label [, smooth weight], loss_grad -> logits_grad. The labels are asked first. */
+/* softmax, label [, smooth weight], loss_grad -> logits_grad. The labels come first in the
+ * merge. */
 static bool classes_gradient(SpmdCall *call, Error *err)
 {
     Classes classes;
@@ -191,9 +192,9 @@ static bool classes_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- label_smooth: label, prior distribution or none ---- */
+/* ---- label_smooth: label [, prior distribution] ---- */
 
-/* Of one tensor: element-wise. */
+/* Without a prior: elementwise. */
 static bool label_alone(SpmdCall *call, Error *err)
 {
     (void)err;
@@ -205,7 +206,7 @@ static bool label_alone(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The prior broadcasts against the label, and gives up the axes that split dims it does not have.
+/* The prior broadcasts against the label, and loses the axes that split dims it lacks.
  */
 static bool label_smooth_forward(SpmdCall *call, Error *err)
 {

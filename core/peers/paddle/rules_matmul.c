@@ -1,4 +1,4 @@
-/* Rules of products of matrices and their gradients. */
+/* Rules of matrix products and their gradients. */
 #include "core/peers/paddle/product.h"
 
 static Factors given_factors(const SpmdCall *call)
@@ -20,8 +20,8 @@ static bool matmul(SpmdCall *call, Error *err)
     return spmd_set_partial(spmd_out(call, &product.out), &product.k, REDUCE_SUM, err);
 }
 
-/* Upstream looks for dims of size 1 in the factor as stored, with the letters as multiplied: where
- * a factor is transposed, a 1 makes its neighbour whole. That is exact. */
+/* Exact: Paddle checks for dims of size 1 in the stored factor but with the letters of the product,
+ * so in a transposed factor a 1 makes the neighbouring dim unsplit. */
 static void need_backward(SpmdCall *call, const SpmdTensor *factor, const char *letters,
                           const SpmdLetters *merged, bool transposed)
 {
@@ -42,7 +42,7 @@ static bool matmul_backward(SpmdCall *call, Error *err)
     Factors factors = given_factors(call);
     int n_x = factors.x->n_dims, n_y = factors.y->n_dims;
     if (call->exact && call->output[0].n_dims != (n_x > n_y ? n_x : n_y))
-        return error_set(err, "a product by a vector has no backward rule upstream");
+        return error_set(err, "a product with a vector has no backward rule in Paddle");
     if (!product_letters(call, &factors, &letters, err))
         return false;
     SpmdOperand out = {letters.out, &call->output[0]};
@@ -67,18 +67,18 @@ static bool same_mapping(const SpmdTensor *a, const SpmdTensor *b)
 static bool agree(const SpmdCall *call, const char *what, const SpmdTensor *a, const SpmdTensor *b,
                   Error *err)
 {
-    return same_mapping(a, b) || error_kind(err, ERROR_CONFLICT, "%s is needed as %s and as %s",
-                                            what, spmd_show(call, a), spmd_show(call, b));
+    return same_mapping(a, b) || error_kind(err, ERROR_CONFLICT, "%s needs both %s and %s", what,
+                                            spmd_show(call, a), spmd_show(call, b));
 }
 
-/* The gradient of one factor, less the dims it was broadcast over. */
+/* The gradient of one factor without the dims it was broadcast over. */
 static bool answer_gradient(SpmdCall *call, const Product *product, const SpmdTensor *factor,
                             Error *err)
 {
     SpmdTensor *out = spmd_out(call, &product->out);
     int more = out->n_dims - factor->n_dims;
     if (more < 0)
-        return error_set(err, "a factor of %d dims has a gradient of %d", factor->n_dims,
+        return error_set(err, "a factor has %d dims but its gradient %d", factor->n_dims,
                          out->n_dims);
     Shape narrow = factor->shape; /* 1 where it was broadcast, and only there */
     for (int d = 0; d < factor->n_dims; d++)
@@ -89,8 +89,8 @@ static bool answer_gradient(SpmdCall *call, const Product *product, const SpmdTe
     return true;
 }
 
-/* Where a factor is transposed upstream refuses a gradient that needs any change, were it only that
- * it is partial: that is exact. */
+/* Exact: with a transposed factor Paddle refuses a gradient that needs any change, even only of its
+ * partial axes. */
 static bool keeps_gradient(const SpmdCall *call, const Factors *factors, const SpmdTensor *needed,
                            Error *err)
 {
@@ -98,7 +98,7 @@ static bool keeps_gradient(const SpmdCall *call, const Factors *factors, const S
     bool transposed = factors->trans_x || factors->trans_y;
     if (!call->exact || !transposed || (same_mapping(given, needed) && !spmd_is_partial(given)))
         return true;
-    return error_kind(err, ERROR_CONFLICT, "the gradient is needed as %s, not as given",
+    return error_kind(err, ERROR_CONFLICT, "the gradient needs %s but has another mapping",
                       spmd_show(call, needed));
 }
 
@@ -110,7 +110,7 @@ static bool product_gradient(SpmdCall *call, const Factors *factors, Error *err)
     if (!product_of(call, factors, &forward, err))
         return false;
     const SpmdTensor *x = &forward.x, *y = &forward.y;
-    /* dx = g y', or y g' where x was transposed; dy = x' g, or g' x. */
+    /* dx = g y', or y g' if x is transposed; dy = x' g, or g' x. */
     Factors for_x = tx ? (Factors){y, given, ty, true} : (Factors){given, y, false, !ty};
     Factors for_y = ty ? (Factors){given, x, true, tx} : (Factors){x, given, !tx, false};
     if (!product_of(call, &for_x, &of_x, err) || !product_of(call, &for_y, &of_y, err))
@@ -140,7 +140,7 @@ static bool check_bmm(const SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *y = &call->input[1];
     if (x->n_dims != 3 || y->n_dims != 3)
-        return error_set(err, "a batched product is of tensors with 3 dims");
+        return error_set(err, "a batched product needs tensors with 3 dims");
     return x->shape.dim[0] == y->shape.dim[0] || error_set(err, "the batch sizes differ");
 }
 
@@ -156,13 +156,13 @@ static bool bmm_gradient(SpmdCall *call, Error *err)
 
 /* ---- with a bias: x, y, bias ---- */
 
-/* The reserved space, of which nothing is said. */
+/* The reserved space, which has no mapping. */
 static void no_mapping(SpmdCall *call)
 {
     spmd_out_whole(call, 0);
 }
 
-/* These merge by first claims, m k of x before k n of y, however they are stored. */
+/* These merge classically, m k of x before k n of y, in any storage order. */
 static bool merge_factors(SpmdCall *call, const Factors *factors, SpmdLetters *out, Error *err)
 {
     SpmdTensor x = product_untransposed(factors->x, factors->trans_x);
@@ -198,7 +198,7 @@ static bool answer_with_bias(SpmdCall *call, const Factors *factors, const SpmdL
            spmd_set_partial(out, &merged->axes['k'], REDUCE_SUM, err);
 }
 
-/* The bias is asked for as partial as the product, so that their sum is that of one bias. */
+/* The bias needs the partial axes of the product, so that it is added once. */
 static bool gemm_with_bias(SpmdCall *call, Error *err)
 {
     SpmdLetters merged;
@@ -207,7 +207,7 @@ static bool gemm_with_bias(SpmdCall *call, Error *err)
            answer_with_bias(call, &factors, &merged, err);
 }
 
-/* Never partial: where k is split nothing of the matrices is. */
+/* Never partial: if k is split, all of m, n and k become unsplit. */
 static bool linear(SpmdCall *call, Error *err)
 {
     SpmdLetters merged;
@@ -217,14 +217,14 @@ static bool linear(SpmdCall *call, Error *err)
     if (!merge_factors(call, &factors, &merged, err))
         return false;
     if (merged.axes['k'].n > 0) {
-        spmd_say(call, "k is split: m, n and k are made whole, for the sum with the bias");
+        spmd_trace(call, "k is split: m, n and k become unsplit, to add the bias once");
         merged.axes['m'].n = merged.axes['n'].n = merged.axes['k'].n = 0;
     }
     return answer_with_bias(call, &factors, &merged, err);
 }
 
-/* ---- the gradients of a linear layer, added to given ones: x, out_grad, and perhaps the gradients
- * of weight and bias so far ---- */
+/* ---- gradients of a linear layer, added to previous ones: x, out_grad [, weight_grad, bias_grad]
+ * ---- */
 
 static bool agree_with_given(SpmdCall *call, const char *what, int input, const SpmdTensor *answer,
                              Error *err)
@@ -237,12 +237,12 @@ static bool agree_with_given(SpmdCall *call, const char *what, int input, const 
     if (given->n_dims == answer->n_dims && same_mapping(given, answer) &&
         memcmp(given->partial, answer->partial, sizeof answer->partial) == 0)
         return true;
-    return error_set(err, "the gradient of the %s is %s, given %s", what, spmd_show(call, answer),
-                     spmd_show(call, given));
+    return error_set(err, "the gradient of the %s is %s but was given as %s", what,
+                     spmd_show(call, answer), spmd_show(call, given));
 }
 
-/* Upstream takes the mapping of out_grad as given, not as needed, and what it is partial over as
- * sums: that is exact. */
+/* Exact: uses the given mapping of out_grad instead of the needed one, and its partial axes as
+ * sums. */
 static void answer_bias(SpmdCall *call, const SpmdTensor *out_grad)
 {
     SpmdTensor *bias = spmd_out_as_given(call, out_grad);

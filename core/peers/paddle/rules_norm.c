@@ -1,6 +1,6 @@
-/* Rules of softmax and the normalisations. A dim that is normalised over is never split; the
- * statistics have the dims that are not. The gradients of scale and bias are sums over the other
- * dims, so they are partial over the axes of those. */
+/* Rules of softmax and normalisations. A normalised dim is never split; the statistics have the
+ * other dims. The gradients of scale and bias are sums over these, so they are partial over their
+ * axes. */
 #include "core/peers/paddle/align.h"
 #include "core/peers/paddle/answer.h"
 
@@ -10,11 +10,11 @@ static bool softmax_axis(const SpmdCall *call, const SpmdTensor *tensor, int *ax
 {
     if (!spmd_axis(spmd_int(call, "axis", -1), tensor->n_dims, axis, err))
         return false;
-    spmd_say(call, "dim %d is normalised: not split", *axis);
+    spmd_trace(call, "dim %d is normalised: not split", *axis);
     return true;
 }
 
-/* x -> out, which may not be split unevenly. Upstream x may: that is exact. */
+/* x -> out, which may not be split unevenly. Exact: x may. */
 static bool softmax_forward(SpmdCall *call, Error *err)
 {
     int axis;
@@ -64,17 +64,17 @@ static bool softmax_gradient(SpmdCall *call, Error *err)
 
 /* ---- layer_norm, rms_norm ---- */
 
-/* The first dim that is normalised: an attribute, or (the row's number is 1) the last dim. */
+/* The first normalised dim: from an attribute, or the last dim if the row's number is 1. */
 static bool norm_begin(const SpmdCall *call, const SpmdTensor *x, int *begin, Error *err)
 {
     int64_t at = call->rule->number == 1 ? x->n_dims - 1 : spmd_int(call, "begin_norm_axis", 1);
     *begin = (int)at;
-    spmd_say(call, "dims from %d on are normalised: not split", *begin);
+    spmd_trace(call, "dims %d and later are normalised: not split", *begin);
     return (at >= 0 && at <= x->n_dims) ||
            error_kind(err, ERROR_INVALID, "begin_norm_axis %d of %d dims", *begin, x->n_dims);
 }
 
-/* "ab11" of 4 dims: letters of the dims that are not normalised. */
+/* "ab11" for 4 dims: letters of the dims that are not normalised. */
 static const char *norm_letters(const SpmdCall *call, int n_dims, int begin)
 {
     char *out = arena_array(call->arena, char, n_dims + 1);
@@ -108,7 +108,7 @@ static bool norm_forward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* A statistic as its letters say: dims it has too few are not split. */
+/* A statistic extended to n_dims dims; the added ones are not split. */
 static SpmdTensor statistic_of(const SpmdTensor *given, int n_dims)
 {
     SpmdTensor out = *given;
@@ -118,8 +118,8 @@ static SpmdTensor statistic_of(const SpmdTensor *given, int n_dims)
     return out;
 }
 
-/* Merges out and its statistics. Exact: a split of a dim that is normalised takes its axis away
- * from the statistics' dims before it is dropped. */
+/* Merges out and its statistics. Exact: a normalised dim that is split wins its axis from the
+ * statistics' dims before it is dropped. */
 static bool norm_merge(SpmdCall *call, int begin, SpmdLetters *merged, Error *err)
 {
     SpmdTensor given[3];
@@ -134,7 +134,7 @@ static bool norm_merge(SpmdCall *call, int begin, SpmdLetters *merged, Error *er
     return spmd_merge(call, SPMD_CLASSIC, operand, call->n_outputs, merged, err);
 }
 
-/* What was partial stays so, but for rms_norm. */
+/* Partial values stay so, except for rms_norm. */
 static bool norm_backward(SpmdCall *call, Error *err)
 {
     int begin, n_dims = call->output[0].n_dims;
@@ -158,7 +158,7 @@ static bool norm_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* The gradients of n vectors: partial(sum) over the axes of the dims of x before `end`. */
+/* The gradients of n vectors: partial (sum) over the axes of the dims of x before `end`. */
 static bool vector_gradients(SpmdCall *call, const SpmdTensor *x, int end, const SpmdTensor *vector,
                              int n, Error *err)
 {
@@ -208,7 +208,7 @@ static bool layer_norm_gradient(SpmdCall *call, Error *err)
     return vector_gradients(call, &given[0], begin, &call->input[1], n_vectors, err);
 }
 
-/* x, scale, invvar, out_grad -> x_grad, scale_grad. The three big ones are aligned. */
+/* x, scale, invvar, out_grad -> x_grad, scale_grad. x, scale and out_grad are aligned. */
 static bool rms_norm_gradient(SpmdCall *call, Error *err)
 {
     const SpmdTensor *x = &call->input[0], *scale = &call->input[1];
@@ -235,7 +235,7 @@ static bool rms_norm_gradient(SpmdCall *call, Error *err)
 
 /* ---- batch_norm, group_norm, instance_norm ---- */
 
-/* Which dims of x stay split. */
+/* The dims of x that stay split. */
 typedef struct {
     int n, dim[2];
 } Kept;
@@ -248,7 +248,7 @@ static bool keep_batch(const SpmdCall *call, const SpmdTensor *x, Kept *kept, Er
         {0},
     };
     return (x->n_dims >= 3 && x->n_dims <= 5) ||
-           error_kind(err, ERROR_INVALID, "x has %d dims, not 3 to 5", x->n_dims);
+           error_kind(err, ERROR_INVALID, "x has %d dims but needs 3 to 5", x->n_dims);
 }
 
 static bool keep_batch_and_channel(const SpmdCall *call, const SpmdTensor *x, Kept *kept,
@@ -266,17 +266,17 @@ static bool keep_channel(const SpmdCall *call, const SpmdTensor *x, bool formatt
     bool first = format.n > 1 && format.s[1] == 'C';
     *kept = (Kept){1, {first ? 1 : x->n_dims - 1}};
     return x->n_dims >= 2 ||
-           error_kind(err, ERROR_INVALID, "x has %d dims, not 2 or more", x->n_dims);
+           error_kind(err, ERROR_INVALID, "x has %d dims but needs 2 or more", x->n_dims);
 }
 
-/* x with all other dims unsplit. */
+/* x with only these dims split. */
 static SpmdTensor kept_of(const SpmdCall *call, const SpmdTensor *x, const Kept *kept)
 {
     SpmdTensor out = spmd_without_partial(x);
     spmd_replicate(&out);
     for (int i = 0; i < kept->n; i++) {
         out.dim[kept->dim[i]] = x->dim[kept->dim[i]];
-        spmd_say(call, "dim %d of x may be split", kept->dim[i]);
+        spmd_trace(call, "dim %d of x may be split", kept->dim[i]);
     }
     return out;
 }
@@ -289,8 +289,8 @@ static void out_statistic(SpmdCall *call, const SpmdTensor *x, const Kept *kept,
         out->dim[i] = x->dim[kept->dim[i]];
 }
 
-/* x, scale, bias -> out, mean, variance. Upstream scale and bias stay whole where x is split by
- * channel: that is exact. */
+/* x, scale, bias -> out, mean, variance. Exact: scale and bias stay unsplit when x is split by
+ * channel. */
 static bool statistics_forward(SpmdCall *call,
                                bool (*keep)(const SpmdCall *, const SpmdTensor *, Kept *, Error *),
                                Error *err)
@@ -344,8 +344,8 @@ static bool group_norm_gradient(SpmdCall *call, Error *err)
     return vector_gradients(call, &x, x.n_dims, &call->input[1], 2, err);
 }
 
-/* x, scale, bias, saved mean, saved variance, out_grad -> x_grad, scale_grad, bias_grad. The
- * answer leaves the bias out of the needed inputs. */
+/* x, scale, bias, saved mean, saved variance, out_grad -> x_grad, scale_grad, bias_grad. The answer
+ * has no needed mapping for the bias. */
 static bool instance_norm_gradient(SpmdCall *call, Error *err)
 {
     Kept kept;
@@ -364,9 +364,9 @@ static bool instance_norm_gradient(SpmdCall *call, Error *err)
     return vector_gradients(call, &x, x.n_dims, &call->input[1], 2, err);
 }
 
-/* Whole programs know no data_format. Upstream scale and bias stay whole where the statistics are
- * split: that is exact.
- * x, mean, variance, scale, bias -> out, mean, variance, saved mean, saved variance, reserve space
+/* The static rule ignores data_format. Exact: scale and bias stay unsplit when the statistics are
+ * split. x, mean, variance, scale, bias -> out, mean, variance, saved mean, saved variance, reserve
+ * space
  */
 static bool batch_norm_forward(SpmdCall *call, Error *err)
 {

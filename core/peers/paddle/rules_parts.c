@@ -1,5 +1,4 @@
-/* Rules of tensors cut in parts or made of parts: split, unbind, concat, stack, slice,
- * strided_slice, and their gradients. */
+/* Rules of split, unbind, concat, stack, slice, strided_slice, and their gradients. */
 #include "core/peers/paddle/align.h"
 
 static bool read_axis(const SpmdCall *call, int64_t n_dims, int *out, Error *err)
@@ -7,15 +6,15 @@ static bool read_axis(const SpmdCall *call, int64_t n_dims, int *out, Error *err
     return spmd_axis(spmd_int(call, "axis", 0), n_dims, out, err);
 }
 
-/* The same letters without the one of a dim. */
+/* The letters without the one of a dim. */
 static const char *letters_without(const SpmdCall *call, const char *letters, int dim)
 {
     return arena_printf(call->arena, "%.*s%s", dim, letters, letters + dim + 1);
 }
 
-/* ---- split, unbind: nothing is split on the axis ---- */
+/* ---- split, unbind: the axis is never split over the mesh ---- */
 
-/* How many parts: the given outputs, the sections, a number; unbind: the size of the dim. */
+/* The number of parts: given outputs, sections, or `num`; for unbind the size of the dim. */
 static bool count_parts(const SpmdCall *call, int axis, int64_t *out, Error *err)
 {
     SpmdInts sections = spmd_ints(call, "sections");
@@ -28,7 +27,7 @@ static bool count_parts(const SpmdCall *call, int axis, int64_t *out, Error *err
            error_kind(err, ERROR_OUT_OF_RANGE, "an op has 1 to %d outputs", OPERANDS_MAX);
 }
 
-/* Upstream unbind leaves x as partial as it is, but not the parts: that is exact. */
+/* Exact: unbind leaves x partial, but not the parts. */
 static bool split(SpmdCall *call, Error *err)
 {
     int axis;
@@ -52,8 +51,8 @@ static bool split(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Upstream the axis takes part in the merge, and may take an axis of the mesh from another dim,
- * before it is made whole: that is exact. */
+/* Exact: the axis is merged before it becomes unsplit, so it may win a mesh axis from another
+ * dim. */
 static bool split_backward(SpmdCall *call, Error *err)
 {
     int axis;
@@ -82,7 +81,7 @@ static bool split_backward(SpmdCall *call, Error *err)
 
 /* ---- concat ---- */
 
-/* Inputs, the given last of them too, with the letters of their dims. */
+/* The inputs (out_grad too) with the letters of their dims. */
 static SpmdOperand *lettered_inputs(SpmdCall *call)
 {
     SpmdOperand *operand = arena_array(call->arena, SpmdOperand, call->n_inputs);
@@ -91,7 +90,7 @@ static SpmdOperand *lettered_inputs(SpmdCall *call)
     return operand;
 }
 
-/* Aligns all inputs on every letter but that of the axis (-1: on all). */
+/* Aligns all inputs on every letter except that of the axis (-1: on all). */
 static SpmdTensor *align_inputs(SpmdCall *call, int n_dims, int axis)
 {
     SpmdTensor *aligned = arena_array(call->arena, SpmdTensor, call->n_inputs);
@@ -112,7 +111,7 @@ static int most_dims(const SpmdTensor *tensor, int n)
     return most;
 }
 
-/* Upstream answers nothing at all where all inputs are empty: that is exact. */
+/* Exact: no answer if all inputs are empty. */
 static bool nothing_to_align(const SpmdCall *call)
 {
     for (int i = 0; i < call->n_inputs; i++)
@@ -121,15 +120,14 @@ static bool nothing_to_align(const SpmdCall *call)
     return call->exact;
 }
 
-/* Upstream has nothing to align where there is one dim or none: inputs stay as partial as they are,
- * and this is exact. */
+/* Exact: with at most one dim nothing is aligned, and inputs stay partial. */
 static void need_partial(SpmdCall *call)
 {
     for (int i = 0; i < call->n_inputs; i++)
         memcpy(call->need.at[i]->partial, call->input[i].partial, sizeof call->input[i].partial);
 }
 
-/* Upstream forgets that out is as partial as its parts: that is exact. */
+/* Out is partial like its parts. Exact: it is not. */
 static bool concat(SpmdCall *call, Error *err)
 {
     int axis, n_dims = most_dims(call->input, call->n_inputs);
@@ -146,11 +144,11 @@ static bool concat(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Every part is to lie so; the output stays. Upstream a dim is split by one axis: that is exact. */
+/* Answers `part` for every input; the output keeps its mapping. Exact: one axis a dim. */
 static void parts_need(SpmdCall *call, SpmdTensor part)
 {
     if (call->exact)
-        spmd_take_largest(call, &part);
+        spmd_keep_largest_axes(call, &part);
     for (int i = 0; i < call->n_inputs; i++)
         spmd_need(call, &part);
     spmd_out_as_given(call, &call->output[0]);
@@ -176,14 +174,14 @@ static bool concat_gradient(SpmdCall *call, Error *err)
     if (nothing_to_align(call))
         return true;
     if (call->exact && n_dims == 1)
-        return error_set(err, "parts of one dim have no gradient rule upstream");
+        return error_set(err, "parts of one dim have no gradient rule in Paddle");
     const SpmdTensor *aligned = align_inputs(call, n_dims, axis);
     for (int i = 0; i < call->n_inputs - 1; i++)
         spmd_out_as_given(call, &aligned[i]);
     return true;
 }
 
-/* ---- stack: out has a dim more, which is whole ---- */
+/* ---- stack: out has one more dim, which is not split ---- */
 
 static bool stack(SpmdCall *call, Error *err)
 {
@@ -227,8 +225,8 @@ static bool stack_gradient(SpmdCall *call, Error *err)
 /* ---- slice ---- */
 
 typedef struct {
-    bool cut[DIMS_MAX];  /* a part of this dim is taken */
-    bool gone[DIMS_MAX]; /* the part is one element, and the dim goes */
+    bool cut[DIMS_MAX];  /* the dim is sliced */
+    bool gone[DIMS_MAX]; /* one element is selected and the dim removed */
 } Sliced;
 
 static bool mark_axes(SpmdInts axes, int64_t n_dims, bool *marked, Error *err)
@@ -267,7 +265,7 @@ static void make_whole(const Sliced *sliced, const char *letters, SpmdLetters *m
             merged->axes[(unsigned char)letters[d]].n = 0;
 }
 
-/* Merges the tensors, answers the last first; input 0 has all the letters. */
+/* Merges the tensors and answers; input 0 has all the letters. */
 static bool answer_slice(SpmdCall *call, const Sliced *sliced, Error *err)
 {
     SpmdLetters merged;
@@ -281,7 +279,7 @@ static bool answer_slice(SpmdCall *call, const Sliced *sliced, Error *err)
     return true;
 }
 
-/* Upstream whole programs do not look at decrease_axis: that is exact. */
+/* Exact: the static rule ignores decrease_axis. */
 static bool slice(SpmdCall *call, Error *err)
 {
     Sliced sliced;
@@ -319,7 +317,7 @@ static void unsplit_cut(const Sliced *sliced, const char *letters, const char *a
             spmd_unsplit(tensor, d);
 }
 
-/* input, out_grad, which comes first in the merge; what is cut takes no part in it. */
+/* input, out_grad; out_grad comes first in the merge, sliced dims are left out. */
 static bool slice_gradient(SpmdCall *call, Error *err)
 {
     Sliced sliced;
@@ -342,9 +340,9 @@ static bool slice_gradient(SpmdCall *call, Error *err)
 
 /* ---- strided_slice ---- */
 
-/* Every part of the dim is a whole number of strides long, and of each as many elements are taken.
- * Upstream the rest of a division and the ends of the slice do not count: that is exact. */
-static bool takes_alike(const SpmdCall *call, int64_t size, int64_t parts, int64_t stride)
+/* True if every part of the dim has a whole number of strides and the same number of selected
+ * elements. Exact: remainders and the ends of the slice are ignored. */
+static bool parts_slice_equally(const SpmdCall *call, int64_t size, int64_t parts, int64_t stride)
 {
     SpmdInts starts = spmd_ints(call, "starts"), ends = spmd_ints(call, "ends");
     if (size / parts % stride != 0 || call->exact)
@@ -353,7 +351,7 @@ static bool takes_alike(const SpmdCall *call, int64_t size, int64_t parts, int64
            starts.at[0] < stride && ends.at[0] > size - stride + starts.at[0];
 }
 
-/* A single stride along the last dim keeps the dim's axes where all parts are taken alike. */
+/* A single stride along the last dim keeps the dim's axes if all parts are sliced the same way. */
 static bool strided_slice(SpmdCall *call, Error *err)
 {
     Sliced sliced;
@@ -364,7 +362,7 @@ static bool strided_slice(SpmdCall *call, Error *err)
         return false;
     if (strides.n == 1 && strides.at[0] != 0 && last >= 0 && sliced.cut[last]) {
         int64_t parts = spmd_axes_size(call, &x->dim[last]);
-        sliced.cut[last] = !takes_alike(call, x->shape.dim[last], parts, strides.at[0]);
+        sliced.cut[last] = !parts_slice_equally(call, x->shape.dim[last], parts, strides.at[0]);
     }
     return answer_slice(call, &sliced, err);
 }

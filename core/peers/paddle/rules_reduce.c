@@ -1,7 +1,7 @@
 /* Rules of reductions, argmax, and their gradients. */
 #include "core/peers/paddle/merge.h"
 
-/* Which dims of x go, and whether they stay as dims of size 1. */
+/* The reduced dims of x, and whether they stay with size 1. */
 typedef struct {
     bool gone[DIMS_MAX];
     bool kept;
@@ -15,7 +15,7 @@ static void reduce_all(Reduced *out)
         out->gone[d] = true;
 }
 
-/* No axes: all. */
+/* Reads the axes; all dims if there are none. */
 static bool read_axes(const SpmdCall *call, Reduced *out, Error *err)
 {
     SpmdInts axes = spmd_ints(call, "axis");
@@ -31,7 +31,7 @@ static bool read_axes(const SpmdCall *call, Reduced *out, Error *err)
     return true;
 }
 
-/* One axis, or all where the attribute `of_all` says so. */
+/* Reads one axis, or all if the attribute `of_all` is set. */
 static bool read_axis(const SpmdCall *call, const char *of_all, Reduced *out, Error *err)
 {
     int axis;
@@ -55,7 +55,7 @@ static bool read_reduced(const SpmdCall *call, Reduced *out, Error *err)
 
 /* ---- reductions ---- */
 
-/* '1' where a dim stays with size 1. */
+/* The letters of the output: '1' for a dim that stays with size 1. */
 static const char *letters_left(const SpmdCall *call, const Reduced *reduced, const char *letters)
 {
     int n = 0;
@@ -66,8 +66,8 @@ static const char *letters_left(const SpmdCall *call, const Reduced *reduced, co
     return left;
 }
 
-/* Upstream looks neither at sizes nor at what is summed; that is exact. An average of parts is that
- * of the whole where all are equally long; norms and logarithms of sums do not add up. */
+/* x with the splits that the reduction allows: an average needs parts of equal size, and norms and
+ * logarithms of sums cannot be added over parts. Exact: neither is checked. */
 static SpmdTensor reducible(const SpmdCall *call, const Reduced *reduced, ReduceOp op)
 {
     SpmdTensor x = call->input[0];
@@ -98,7 +98,7 @@ static bool reduce(SpmdCall *call, ReduceOp op, Error *err)
     return true;
 }
 
-/* Upstream whole programs say sum of every reduction, max too: that is exact. */
+/* Exact: the static rule answers sum for every reduction, also for max. */
 static bool reduce_as_sum(SpmdCall *call, Error *err)
 {
     return reduce(call, call->exact ? REDUCE_SUM : call->rule->reduce, err);
@@ -115,7 +115,7 @@ static bool reduce_base(SpmdCall *call, Error *err)
                                      REDUCE_AVG, REDUCE_ANY, REDUCE_ALL};
     int64_t type = spmd_int(call, "reduce_type", 0);
     if (type < 0 || type >= (int64_t)(sizeof types / sizeof *types))
-        return error_set(err, "reduce_type %lld is no reduction", (long long)type);
+        return error_set(err, "reduce_type %lld is not a reduction", (long long)type);
     return reduce(call, types[type], err);
 }
 
@@ -134,9 +134,9 @@ static bool reduce_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- gradients: x, perhaps out, out_grad ---- */
+/* ---- gradients: x [, out], out_grad ---- */
 
-/* Where the dims stayed, lists pass too. */
+/* If the dims were kept, lists pass too. */
 static bool reduce_gradient(SpmdCall *call, Error *err)
 {
     Reduced reduced;
@@ -145,7 +145,7 @@ static bool reduce_gradient(SpmdCall *call, Error *err)
     if (gradient->n_dims != x->n_dims) {
         if (!read_reduced(call, &reduced, err))
             return false;
-        spmd_take_largest(call, &of_x);
+        spmd_keep_largest_axes(call, &of_x);
         for (int d = 0; d < x->n_dims; d++)
             if (reduced.gone[d])
                 spmd_insert_dim(&of_x, d);
@@ -178,7 +178,7 @@ static bool to_scalar(SpmdCall *call, Error *err)
     return to_one(call, &need, 0);
 }
 
-/* How many there are does not change with what x is partial over. */
+/* The number of elements does not depend on whether x is partial. */
 static bool numel(SpmdCall *call, Error *err)
 {
     (void)err;
@@ -194,7 +194,7 @@ static bool to_one_element(SpmdCall *call, Error *err)
 
 /* ---- argmax, argmin ---- */
 
-/* Upstream a flattened result has one dim in its mapping though it is a scalar: that is exact. */
+/* Exact: a flattened result has a mapping of one dim although it is a scalar. */
 static bool argmax(SpmdCall *call, Error *err)
 {
     Reduced reduced;
@@ -214,8 +214,8 @@ static bool argmax(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Of a flattened result nothing is split; exact, upstream adds a dim where none is kept. */
-static void answer_given_out(SpmdCall *call, bool kept)
+/* A flattened result is not split. Exact: it gets a dim if none is kept. */
+static void keep_given_out(SpmdCall *call, bool kept)
 {
     SpmdTensor *out = spmd_out(call, &call->output[0]);
     if (!spmd_int(call, "flatten", 0))
@@ -226,7 +226,7 @@ static void answer_given_out(SpmdCall *call, bool kept)
         spmd_insert_dim(out, out->n_dims);
 }
 
-/* Upstream hands the axis too to x where it was kept, with size 1: that is exact. */
+/* Exact: if the axis is kept with size 1, x gets its axes too. */
 static bool argmax_backward(SpmdCall *call, Error *err)
 {
     Reduced reduced;
@@ -240,12 +240,12 @@ static bool argmax_backward(SpmdCall *call, Error *err)
             need->dim[d] = out->dim[from];
         from += !reduced.gone[d] || reduced.kept;
     }
-    answer_given_out(call, reduced.kept);
+    keep_given_out(call, reduced.kept);
     return true;
 }
 
-/* A row of a plain reduction; `op` is what it really is. Op by op some say so upstream. `whole`:
- * what is folded may not be split. */
+/* A row of a plain reduction; `op` is its real reduction, which some eager rules use. `whole`:
+ * reduced dims may not be split. */
 #define REDUCTION(given_names, op, in_eager, whole)                                                \
     {                                                                                              \
         .names = given_names, .forward = reduce_as_sum, .eager = in_eager,                         \

@@ -2,13 +2,13 @@
 #include "core/peers/paddle/dim_trans.h"
 #include "core/peers/paddle/merge.h"
 
-/* ---- what the transforms of a view answer ---- */
+/* ---- answers from transforms ---- */
 
 typedef struct {
     DimTrans at[DIMS_MAX];
 } Trans;
 
-/* x through the transforms to a tensor of the shape. */
+/* Carries x through the transforms to a tensor of the shape. */
 static void answer_forward(SpmdCall *call, const Trans *trans, const Shape *shape, bool partial)
 {
     SpmdTensor need, out;
@@ -21,7 +21,7 @@ static void answer_forward(SpmdCall *call, const Trans *trans, const Shape *shap
     spmd_out_as_given(call, &out);
 }
 
-/* The transforms make x of the given output. Exact is the looser way. */
+/* Carries the given output through the transforms to x. Exact: the looser way. */
 static void answer_backward(SpmdCall *call, const Trans *trans, bool partial)
 {
     SpmdTensor out, x;
@@ -38,8 +38,8 @@ static void answer_backward(SpmdCall *call, const Trans *trans, bool partial)
 
 /* ---- reshape ---- */
 
-/* The attribute with its 0, which copy a dim, and its -1, which takes what is left. The shape of
- * the given output where that has other dims. */
+/* The target shape: 0 copies a dim, -1 is computed. The shape of the given output if that has a
+ * different number of dims. */
 static bool read_target(const SpmdCall *call, Shape *out, Error *err)
 {
     const Shape *x = &call->input[0].shape;
@@ -58,7 +58,7 @@ static bool read_target(const SpmdCall *call, Shape *out, Error *err)
         if (out->dim[d] == -1 && open < 0)
             open = d;
         else if (out->dim[d] < 0 || __builtin_mul_overflow(known, out->dim[d], &known))
-            return error_set(err, "dim %d of the target shape is no size", d);
+            return error_set(err, "dim %d of the target shape is not a size", d);
     }
     if (open >= 0 && (known == 0 || elements % known != 0))
         return error_set(err, "the shapes have not as many elements");
@@ -78,7 +78,7 @@ static bool reshape(SpmdCall *call, Error *err)
     return true;
 }
 
-/* Upstream x stays as partial as it was, the given output as it is: that is exact. */
+/* Exact: x keeps its partial axes and the given output its own. */
 static bool reshape_backward(SpmdCall *call, Error *err)
 {
     Trans trans;
@@ -93,7 +93,7 @@ static bool reshape_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, out_grad: the gradient comes as x would reach the output's shape. */
+/* x, out_grad: out_grad gets the mapping that x has in the output's shape. */
 static bool reshape_gradient(SpmdCall *call, Error *err)
 {
     Trans trans;
@@ -108,7 +108,7 @@ static bool reshape_gradient(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, out_grad of a flatten, squeeze, unsqueeze: out_grad is carried back to x's shape. */
+/* x, out_grad of flatten, squeeze, unsqueeze: out_grad is carried back to x's shape. */
 static bool view_gradient(SpmdCall *call, Error *err)
 {
     Trans trans;
@@ -138,7 +138,7 @@ static bool read_range(const SpmdCall *call, Range *out, Error *err)
     if (!spmd_axis(spmd_int(call, "start_axis", 1), n, &out->start, err) ||
         !spmd_axis(spmd_int(call, "stop_axis", -1), n, &out->stop, err))
         return false;
-    return out->start <= out->stop || error_set(err, "start_axis is behind stop_axis");
+    return out->start <= out->stop || error_set(err, "start_axis is after stop_axis");
 }
 
 static bool flatten(SpmdCall *call, Error *err)
@@ -187,9 +187,9 @@ static bool flatten_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* ---- squeeze, unsqueeze: dims of size 1 go, or come; those that stay keep no axis ---- */
+/* ---- squeeze, unsqueeze: remove or add dims of size 1, which have no axes ---- */
 
-/* Which dims of x go: the given ones that are 1; none given: all that are 1. */
+/* The removed dims of x: the given ones of size 1, or all of size 1 if none are given. */
 static bool read_squeezed(const SpmdCall *call, bool *gone, Error *err)
 {
     const Shape *x = &call->input[0].shape;
@@ -247,9 +247,9 @@ static bool squeeze_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* For every dim of the output the dim of x it is, -1: a new one. Axes are places in the output; an
- * axis that is there twice is a new dim at the end. A negative one counts from the end of x as it
- * came and one more. */
+/* For every dim of the output the dim of x, or -1 for a new one. Axes are positions in the output;
+ * a repeated axis is a new dim at the end. A negative axis counts from the end of x plus the dims
+ * added so far. */
 static bool read_unsqueezed(const SpmdCall *call, int *from, int *n_out, Error *err)
 {
     const Shape *x = &call->input[0].shape;
@@ -262,7 +262,7 @@ static bool read_unsqueezed(const SpmdCall *call, int *from, int *n_out, Error *
     for (int i = 0; i < axes.n; i++) {
         int64_t axis = axes.at[i] + (axes.at[i] < 0 ? x->n_dims + 1 : 0);
         if (axis < 0 || axis >= n)
-            return error_set(err, "axis %lld is no place in a tensor with %d dims",
+            return error_set(err, "axis %lld is not a position in a tensor with %d dims",
                              (long long)axes.at[i], n);
         is_new |= 1U << axis;
     }
@@ -306,7 +306,7 @@ static bool unsqueeze_backward(SpmdCall *call, Error *err)
 
 /* ---- transpose ---- */
 
-/* perm[d]: the dim of x that dim d of the output is; for a gradient the other way round. */
+/* perm[d]: the dim of x that becomes dim d of the output; inverted for a gradient. */
 static bool read_permutation(const SpmdCall *call, int n, int *perm, Error *err)
 {
     SpmdInts given = spmd_ints(call, "perm");
@@ -334,8 +334,8 @@ static SpmdTensor permuted(const SpmdTensor *tensor, const int *perm, bool inver
     return out;
 }
 
-/* Linear in x: what is partial stays partial. */
-/* Upstream x keeps axes that do not divide, which out loses: that is exact. */
+/* Linear in x, so partial values stay partial. Exact: x keeps axes that do not divide a dim, out
+ * loses them. */
 static bool transpose(SpmdCall *call, Error *err)
 {
     int perm[DIMS_MAX] = {0};

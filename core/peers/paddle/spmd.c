@@ -1,4 +1,4 @@
-/* The rules by name, and what is checked before and said after one of them runs. */
+/* Finds rules by name, checks a call, runs the rule and traces it. */
 #include "core/peers/paddle/spmd.h"
 
 static const SpmdRule *const tables[] = {
@@ -70,9 +70,9 @@ static bool check_count(const char *what, int n, SpmdCount count, Error *err)
     if (n >= count.min && (n <= count.max || count.max == SPMD_ANY))
         return true;
     if (count.min != count.max && count.max != SPMD_ANY)
-        return error_kind(err, ERROR_RANK, "the rule takes %d to %d %ss, not %d", count.min,
+        return error_kind(err, ERROR_RANK, "the rule needs %d to %d %ss, not %d", count.min,
                           count.max, what, n);
-    return error_kind(err, ERROR_RANK, "the rule takes %s%d %s%s, not %d",
+    return error_kind(err, ERROR_RANK, "the rule needs %s%d %s%s, not %d",
                       count.max == SPMD_ANY ? "at least " : "", count.min, what,
                       count.min == 1 ? "" : "s", n);
 }
@@ -114,7 +114,7 @@ static bool check_mappings(const SpmdCall *call, const char *what, const SpmdTen
     return true;
 }
 
-/* ---- what the rule is shown ---- */
+/* ---- operands as the rule sees them ---- */
 
 static SpmdTensor *show_operands(const SpmdCall *call, const SpmdTensor *tensor, int n, bool blank)
 {
@@ -126,12 +126,12 @@ static SpmdTensor *show_operands(const SpmdCall *call, const SpmdTensor *tensor,
             shown[i].n_dims = (int)shown[i].shape.n_dims;
         }
         if (!(call->rule->flags & SPMD_LISTS))
-            spmd_take_largest(call, &shown[i]);
+            spmd_keep_largest_axes(call, &shown[i]);
     }
     return shown;
 }
 
-/* Given outputs follow the inputs in one list. */
+/* One list of the inputs and the given outputs. */
 static const SpmdTensor *join(const SpmdCall *call, const SpmdTensor *inputs,
                               const SpmdTensor *outputs)
 {
@@ -141,7 +141,7 @@ static const SpmdTensor *join(const SpmdCall *call, const SpmdTensor *inputs,
     return all;
 }
 
-/* What the rule sees; `blank`: of the inputs the shapes only. */
+/* Prepares the operands for the rule; `blank`: inputs without their mappings. */
 static void show_all(SpmdCall *call, bool blank)
 {
     if (call->backward && !blank) {
@@ -157,24 +157,24 @@ static void show_all(SpmdCall *call, bool blank)
 
 /* ---- running ---- */
 
-static void say_operands(const SpmdCall *call, const char *what, const SpmdTensor *tensor, int n)
+static void trace_operands(const SpmdCall *call, const char *what, const SpmdTensor *tensor, int n)
 {
     for (int i = 0; i < n; i++)
-        spmd_say(call, "given %s %d: %s", what, i, spmd_show(call, &tensor[i]));
+        spmd_trace(call, "given %s %d: %s", what, i, spmd_show(call, &tensor[i]));
 }
 
-static void say_answers(const SpmdCall *call, bool blank)
+static void trace_answers(const SpmdCall *call, bool blank)
 {
     for (int i = 0; i < call->need.n && i < call->n_inputs; i++) {
         const char *needed = spmd_show(call, call->need.at[i]);
         const char *was = blank ? needed : spmd_show(call, &call->given_input[i]);
         if (strcmp(was, needed) == 0)
-            spmd_say(call, "input %d: %s", i, needed);
+            spmd_trace(call, "input %d: %s", i, needed);
         else
-            spmd_say(call, "input %d: %s, given %s", i, needed, was);
+            spmd_trace(call, "input %d: %s, given %s", i, needed, was);
     }
     for (int o = 0; o < call->out.n; o++)
-        spmd_say(call, "output %d: %s", o, spmd_show(call, call->out.at[o]));
+        spmd_trace(call, "output %d: %s", o, spmd_show(call, call->out.at[o]));
 }
 
 static bool run(SpmdCall *call, SpmdFn *function, bool blank, Error *err)
@@ -183,12 +183,12 @@ static bool run(SpmdCall *call, SpmdFn *function, bool blank, Error *err)
         return false;
     show_all(call, blank);
     if (call->trace)
-        say_operands(call, blank ? "output" : "input", blank ? call->output : call->input,
-                     blank ? call->n_outputs : call->n_inputs);
+        trace_operands(call, blank ? "output" : "input", blank ? call->output : call->input,
+                       blank ? call->n_outputs : call->n_inputs);
     if (!function(call, err))
         return false;
     if (call->trace)
-        say_answers(call, blank);
+        trace_answers(call, blank);
     return true;
 }
 
@@ -214,12 +214,12 @@ static bool run_forward(SpmdCall *call, Error *err)
 bool spmd_apply(const SpmdRule *rule, SpmdCall *call, Error *err)
 {
     if (!rule)
-        return error_kind(err, ERROR_UNKNOWN_OP, "there is no rule for '%s'", call->name);
+        return error_kind(err, ERROR_UNKNOWN_OP, "'%s' has no rule", call->name);
     call->rule = rule;
     if (!check_count("input", call->n_inputs, rule->inputs, err))
         return false;
     for (int i = 0; i < rule->inputs.min; i++)
         if (call->input[i].absent)
-            return error_kind(err, ERROR_RANK, "input %d of '%s' must be there", i, call->name);
+            return error_kind(err, ERROR_RANK, "input %d of '%s' is missing", i, call->name);
     return call->backward ? run_backward(call, err) : run_forward(call, err);
 }

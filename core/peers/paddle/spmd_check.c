@@ -1,6 +1,6 @@
 #include "core/peers/paddle/spmd_check.h"
 
-enum { QUESTIONS_MAX = 1000 };
+enum { MAPPINGS_MAX = 1000 };
 
 typedef struct {
     Arena *arena;
@@ -13,12 +13,12 @@ typedef struct {
     Error refusal; /* the first */
 } Check;
 
-/* ---- questions ---- */
+/* ---- the mappings to try ---- */
 
 static const ReduceOp partials[] = {REDUCE_SUM, REDUCE_AVG, REDUCE_MAX};
 enum { N_PARTIALS = sizeof partials / sizeof *partials };
 
-/* Per operand and axis: nothing, one of the dims that can be split, partial (inputs). */
+/* Choices per operand and axis: replicated, one of the dims that can be split, partial (inputs). */
 static int n_choices(const SpmdTensor *tensor, bool partial)
 {
     int n = 1 + (partial ? N_PARTIALS : 0);
@@ -40,15 +40,15 @@ static void choose(SpmdTensor *tensor, int axis, int choice)
         tensor->partial[axis] = (uint8_t)partials[choice - 1];
 }
 
-/* The operands that are asked about: inputs, backward the outputs. */
-static SpmdTensor *asked_of(const Check *check, int *n)
+/* The operands with given mappings: inputs, or outputs if backward. */
+static SpmdTensor *given_operands(const Check *check, int *n)
 {
     *n = check->asked.backward ? check->n_outputs : check->n_inputs;
     return check->asked.backward ? check->given + check->n_inputs : check->given;
 }
 
-/* Partial over all its axes in one way. */
-static bool is_partial_alike(const SpmdTensor *tensor)
+/* True if partial over all its axes with the same reduction. */
+static bool has_one_reduction(const SpmdTensor *tensor)
 {
     uint8_t reduce = REDUCE_NONE;
     for (int axis = 0; axis < MESH_AXES_MAX; axis++) {
@@ -60,14 +60,15 @@ static bool is_partial_alike(const SpmdTensor *tensor)
     return true;
 }
 
-/* Rules that do not know lists are not asked about dims that two axes split. */
-static bool is_theirs(const Check *check)
+/* False for mappings the rule does not support: lists for a rule without SPMD_LISTS, mixed
+ * reductions. */
+static bool is_supported(const Check *check)
 {
     bool lists = check->claim->rule->flags & SPMD_LISTS;
     int n;
-    const SpmdTensor *tensor = asked_of(check, &n);
+    const SpmdTensor *tensor = given_operands(check, &n);
     for (int i = 0; i < n; i++) {
-        if (!is_partial_alike(&tensor[i]))
+        if (!has_one_reduction(&tensor[i]))
             return false;
         for (int d = 0; d < tensor[i].n_dims; d++)
             if (tensor[i].dim[d].n > 1 && !lists)
@@ -76,11 +77,11 @@ static bool is_theirs(const Check *check)
     return true;
 }
 
-static int64_t count_questions(const Check *check)
+static int64_t count_mappings(const Check *check)
 {
     int64_t product = 1;
     int n;
-    const SpmdTensor *tensor = asked_of(check, &n);
+    const SpmdTensor *tensor = given_operands(check, &n);
     for (int i = 0; i < n; i++)
         for (int axis = 0; axis < check->asked.mesh->n_axes; axis++)
             if (__builtin_mul_overflow(product, n_choices(&tensor[i], !check->asked.backward),
@@ -89,25 +90,25 @@ static int64_t count_questions(const Check *check)
     return product;
 }
 
-static void pose(Check *check, int64_t question)
+static void set_mappings(Check *check, int64_t mapping_id)
 {
     int n;
-    SpmdTensor *tensor = asked_of(check, &n);
+    SpmdTensor *tensor = given_operands(check, &n);
     for (int i = 0; i < check->n_inputs + check->n_outputs; i++)
         spmd_replicate(&check->given[i]);
     for (int i = 0; i < n; i++)
         for (int axis = 0; axis < check->asked.mesh->n_axes; axis++) {
             int choices = n_choices(&tensor[i], !check->asked.backward);
-            if (question % choices > 0)
-                choose(&tensor[i], axis, (int)(question % choices));
-            question /= choices;
+            if (mapping_id % choices > 0)
+                choose(&tensor[i], axis, (int)(mapping_id % choices));
+            mapping_id /= choices;
         }
 }
 
 /* ---- answers ---- */
 
-/* Whether the mapping is one of a tensor of this shape, of which it may leave dims of size 1 out;
- * dim[d]: that of the tensor which entry d of the mapping is about. */
+/* True if the mapping fits the shape, perhaps without dims of size 1; dim[d] is the tensor dim of
+ * entry d. */
 static bool match_dims(const SpmdTensor *tensor, const Shape *shape, int *dim)
 {
     int entry = 0;
@@ -121,13 +122,13 @@ static bool match_dims(const SpmdTensor *tensor, const Shape *shape, int *dim)
     return entry == tensor->n_dims;
 }
 
-/* False: it is no mapping of such a tensor; `wrong` says why. */
-static bool lay(const SpmdTensor *tensor, const Mesh *mesh, Sharding *out, const Shape *shape,
-                const char **wrong)
+/* Returns false with the reason in *wrong if the mapping does not fit the shape. */
+static bool to_sharding(const SpmdTensor *tensor, const Mesh *mesh, Sharding *out,
+                        const Shape *shape, const char **wrong)
 {
     int dim[SPMD_DIMS_MAX];
     unsigned used = 0;
-    *wrong = "a mapping has another number of dims than its tensor";
+    *wrong = "a mapping and its tensor differ in number of dims";
     if (tensor->n_dims > SPMD_DIMS_MAX || !match_dims(tensor, shape, dim))
         return false;
     for (int axis = 0; axis < mesh->n_axes; axis++)
@@ -155,7 +156,7 @@ static bool lay(const SpmdTensor *tensor, const Mesh *mesh, Sharding *out, const
     return true;
 }
 
-/* Some needed input is split over the axis or partial over it. */
+/* True if a needed input is split or partial over the axis. */
 static bool inputs_use(const SpmdCall *asked, int axis)
 {
     for (int i = 0; i < asked->need.n; i++)
@@ -164,7 +165,7 @@ static bool inputs_use(const SpmdCall *asked, int axis)
     return false;
 }
 
-/* What the ranks compute before they slice. */
+/* The output before the ranks slice it. */
 static SpmdTensor before_slices(const SpmdCall *asked, const SpmdTensor *out)
 {
     SpmdTensor made = *out;
@@ -176,7 +177,7 @@ static SpmdTensor before_slices(const SpmdCall *asked, const SpmdTensor *out)
     return made;
 }
 
-static bool lay_answer(Check *check, const char **wrong)
+static bool answer_shardings(Check *check, const char **wrong)
 {
     const SpmdCall *asked = &check->asked;
     LayoutCheck *layouts = &check->layouts;
@@ -184,7 +185,7 @@ static bool lay_answer(Check *check, const char **wrong)
     for (int i = 0; i < asked->need.n && i < check->n_inputs; i++) {
         Sharding *input = layout_check_input(layouts, i);
         Shape shape = layout_check_input_shape(layouts, i);
-        if (input && !lay(asked->need.at[i], asked->mesh, input, &shape, wrong))
+        if (input && !to_sharding(asked->need.at[i], asked->mesh, input, &shape, wrong))
             return false;
     }
     for (int o = 0; o < asked->out.n && o < check->n_outputs; o++) {
@@ -192,7 +193,7 @@ static bool lay_answer(Check *check, const char **wrong)
         Shape shape = layout_check_output_shape(layouts, o);
         SpmdTensor made =
             asked->backward ? before_slices(asked, asked->out.at[o]) : *asked->out.at[o];
-        if (output && !made.absent && !lay(&made, asked->mesh, output, &shape, wrong))
+        if (output && !made.absent && !to_sharding(&made, asked->mesh, output, &shape, wrong))
             return false;
     }
     return true;
@@ -218,13 +219,13 @@ static void blame(Check *check)
                        claim.s);
 }
 
-/* False: wrong. */
-static bool ask(Check *check, int64_t question)
+/* Returns false if the answer is wrong. */
+static bool try_mapping(Check *check, int64_t mapping_id)
 {
     Error refusal = {0};
     const char *wrong;
-    pose(check, question);
-    if (!is_theirs(check))
+    set_mappings(check, mapping_id);
+    if (!is_supported(check))
         return true;
     check->asked.need.n = check->asked.out.n = 0;
     check->asked.input = check->given;
@@ -237,7 +238,7 @@ static bool ask(Check *check, int64_t question)
         return true;
     }
     check->n_answers++;
-    if (lay_answer(check, &wrong)) {
+    if (answer_shardings(check, &wrong)) {
         if (layout_check_try(&check->layouts))
             return true;
     } else {
@@ -249,35 +250,36 @@ static bool ask(Check *check, int64_t question)
 
 /* ---- all of it ---- */
 
-static bool ask_all(Check *check)
+static bool try_all(Check *check)
 {
     static const char *const meshes[] = {"x=2", "x=3", "x=2,y=2", "x=2,y=3"};
     for (size_t m = 0; m < sizeof meshes / sizeof *meshes; m++) {
         Source source = {"mesh", str_from(meshes[m])};
         check->asked.mesh = mesh_parse(check->arena, &source, NULL);
-        int64_t n = count_questions(check), some = n < QUESTIONS_MAX ? n : QUESTIONS_MAX;
+        int64_t n = count_mappings(check), some = n < MAPPINGS_MAX ? n : MAPPINGS_MAX;
         for (int64_t q = 0; q < some; q++)
-            if (!ask(check, some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n)))
+            if (!try_mapping(check,
+                             some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n)))
                 return false;
     }
     return true;
 }
 
-static bool ask_forms(Check *check)
+static bool try_forms(Check *check)
 {
     const SpmdRule *rule = check->claim->rule;
     bool forward = check->claim->forward;
-    if (forward && rule->forward && !ask_all(check))
+    if (forward && rule->forward && !try_all(check))
         return false;
     check->asked.mode = SPMD_EAGER;
-    if (forward && rule->eager && !ask_all(check))
+    if (forward && rule->eager && !try_all(check))
         return false;
     check->asked.mode = SPMD_STATIC;
     check->asked.backward = true;
     if (check->n_outputs > rule->outputs.max)
         check->n_outputs = rule->outputs.max;
     return !check->claim->backward || !rule->backward || rule->flags & SPMD_GRADIENT ||
-           ask_all(check);
+           try_all(check);
 }
 
 static SpmdTensor tensor_of(Shape shape)
@@ -309,7 +311,7 @@ bool spmd_check(Arena *arena, const Registry *registry, const SpmdClaim *claim,
     bool ok = layout_check_open(arena, registry, call, out, &check.layouts, err);
     if (ok) {
         set_up(&check, call);
-        (void)ask_forms(&check);
+        (void)try_forms(&check);
         ok = check.n_answers > 0 || layout_check_refused(&check.layouts, &check.refusal, err);
     }
     layout_check_close(&check.layouts);

@@ -1,4 +1,4 @@
-/* Mappings, answers, attributes: what rules are written in. */
+/* Mappings, answers and attributes for rules. */
 #include "core/peers/paddle/spmd.h"
 
 #include <assert.h>
@@ -100,12 +100,12 @@ void spmd_drop_indivisible(SpmdCall *call, SpmdTensor *tensor)
         int before = tensor->dim[d].n;
         spmd_axes_trim(call, &tensor->dim[d], tensor->shape.dim[d]);
         if (tensor->dim[d].n < before)
-            spmd_say(call, "dim %d of size %lld loses axes that do not divide it", d,
-                     (long long)tensor->shape.dim[d]);
+            spmd_trace(call, "dim %d of size %lld loses axes that do not divide it", d,
+                       (long long)tensor->shape.dim[d]);
     }
 }
 
-void spmd_take_largest(const SpmdCall *call, SpmdTensor *tensor)
+void spmd_keep_largest_axes(const SpmdCall *call, SpmdTensor *tensor)
 {
     for (int d = 0; d < tensor->n_dims; d++) {
         SpmdAxes *axes = &tensor->dim[d];
@@ -267,7 +267,7 @@ bool spmd_axis(int64_t axis, int64_t n_dims, int *out, Error *err)
 
 /* ---- the trace ---- */
 
-void spmd_say(const SpmdCall *call, const char *format, ...)
+void spmd_trace(const SpmdCall *call, const char *format, ...)
 {
     if (!call->trace)
         return;

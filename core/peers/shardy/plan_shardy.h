@@ -12,12 +12,12 @@
  * The cut of an op comes from Shardy's choice of axes (choose.h); partial results are summed at
  * once.
  *
- * code               level     when shardy-pin         warning   a pin that no list of axes can
- * express (interleaved), or whose axis another
- *                              dim of the tensor has: the pin is ignored
- * shardy-group       warning   a member of a group has a different pin or shape shardy-sub-axis
- * note      a part of an axis that atoms cannot express: left out shardy-lost        note axes of a
- * factor that no cut of the op's index dims can express
+ * code               level     when
+ * shardy-pin         warning   a pin that no list of axes can express (interleaved), or whose axis
+ *                              another dim of the tensor has: the pin is ignored
+ * shardy-group       warning   a member of a group has a different pin or shape
+ * shardy-sub-axis    note      a part of an axis that atoms cannot express: left out
+ * shardy-lost        note      axes of a factor that no cut of the op's index dims can express
  */
 #ifndef CORE_PEERS_SHARDY_PLAN_SHARDY_H
 #define CORE_PEERS_SHARDY_PLAN_SHARDY_H
