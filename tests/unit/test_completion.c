@@ -277,7 +277,7 @@ static PlanCase plan_cases[] = {
      {{"in0", 0, "dp", 1}},
      0,
      "spmd-mark",
-     "here it holds"},
+     "here it is applied"},
     {"a constant takes no part",
      "y <- Add i64[2,2] i64[2]{1,2}",
      "dp=2",
