@@ -226,7 +226,7 @@ static bool put_ints(Host *host, const int64_t *ints, int n, bool scalar, Error 
     return host_put(host, 0, &value, err);
 }
 
-static bool host_shape(Host *host, Error *err)
+static bool shape_of(Host *host, Error *err)
 {
     const Shape *shape = host->call->shape[0];
     int64_t n = shape->n_dims;
@@ -236,14 +236,14 @@ static bool host_shape(Host *host, Error *err)
     return put_ints(host, shape->dim + start, (int)(end - start), false, err);
 }
 
-static bool host_size(Host *host, Error *err)
+static bool size_of(Host *host, Error *err)
 {
     int64_t size = shape_elements(host->call->shape[0]);
     return put_ints(host, &size, 1, true, err);
 }
 
 /* The attribute in which a Constant has its value. Tensors of floats, and texts, have no value. */
-static bool host_constant_op(Host *host, Error *err)
+static bool constant(Host *host, Error *err)
 {
     const RuleCall *call = host->call;
     const Attr *attr = op_attr(call->graph, call->op, "value");
@@ -285,7 +285,7 @@ static bool fill_element(const Attr *attr, Value *value, int64_t *cell)
     return true;
 }
 
-static bool host_constant_of_shape(Host *host, Error *err)
+static bool constant_of_shape(Host *host, Error *err)
 {
     const Value *sizes = host->call->value[0];
     const Attr *attr = op_attr(host->call->graph, host->call->op, "value");
@@ -346,7 +346,7 @@ static bool range_floats(Host *host, Error *err)
     return host_put(host, 0, &value, err);
 }
 
-static bool host_range(Host *host, Error *err)
+static bool range(Host *host, Error *err)
 {
     const Value *const *in = host->call->value;
     int n_ints = 0, n_floats = 0;
@@ -361,51 +361,40 @@ static bool host_range(Host *host, Error *err)
     return n_ints == 3 ? range_ints(host, err) : range_floats(host, err);
 }
 
-/* ---- the tables ---- */
+/* ---- what rows of operators name ---- */
 
-static const HostOp host_ops_sources[] = {
-    {.name = "Shape", .fn = host_shape, .inputs_min = 1, .inputs_max = 1, .shape_only = true},
-    {.name = "Size", .fn = host_size, .inputs_min = 1, .inputs_max = 1, .shape_only = true},
-    HOST_OP("Constant", host_constant_op, 0, 0),
-    HOST_OP("ConstantOfShape", host_constant_of_shape, 1, 1),
-    HOST_OP("Range", host_range, 3, 3),
-    {0},
-};
-
-static const HostOp *find(const char *name)
-{
-    const HostOp *const tables[] = {host_ops_sources, host_ops_views, host_ops_math};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        for (const HostOp *op = tables[i]; op->name; op++)
-            if (strcmp(op->name, name) == 0)
-                return op;
-    return NULL;
-}
+const HostOp host_op_shape = {.fn = shape_of, .shape_only = true};
+const HostOp host_op_size = {.fn = size_of, .shape_only = true};
+const HostOp host_op_constant = {.fn = constant};
+const HostOp host_op_constant_of_shape = {.fn = constant_of_shape};
+const HostOp host_op_range = {.fn = range};
 
 bool host_knows(const char *op_type)
 {
-    return find(op_type) != NULL;
+    const Operator *row = operator_find(op_type);
+    return row && row->host;
 }
 
 bool host_needs_values(const char *op_type)
 {
-    const HostOp *op = find(op_type);
-    return !op || !op->shape_only;
+    const Operator *row = operator_find(op_type);
+    return !row || !row->host || !row->host->shape_only;
 }
 
 bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err)
 {
-    const HostOp *op = find(op_operator(call->graph, call->op));
-    if (!op || call->n_inputs < op->inputs_min || call->n_inputs > op->inputs_max ||
-        call->n_outputs < 1 || (call->n_outputs > 1 && !op->many_outputs))
+    const Operator *row = operator_find(op_operator(call->graph, call->op));
+    int outputs_max = row && row->outputs_max > 0 ? row->outputs_max : 1;
+    if (!row || !row->host || call->n_inputs < row->inputs_min ||
+        call->n_inputs > row->inputs_max || call->n_outputs < 1 || call->n_outputs > outputs_max)
         return false;
     for (int i = 0; i < call->n_inputs; i++) {
-        bool optional = i >= op->inputs_min && op->inputs_max != OPERATOR_ANY;
+        bool optional = i >= row->inputs_min && row->inputs_max != OPERATOR_ANY;
         if (!call->shape[i] && !optional)
             return false;
-        if (call->shape[i] && !call->value[i] && !op->shape_only)
+        if (call->shape[i] && !call->value[i] && !row->host->shape_only)
             return false;
     }
-    Host host = {values, call, op, out, values_arena(values)};
-    return op->fn(&host, err);
+    Host host = {values, call, row, out, values_arena(values)};
+    return row->host->fn(&host, err);
 }

@@ -243,12 +243,12 @@ static bool fold_operands(Host *host, IntFn *ints, RealFn *reals, Error *err)
 {
     const RuleCall *call = host->call;
     const Value *left = call->value[0];
-    if (call->n_inputs == 1 && host->op->inputs_max > 1)
+    if (call->n_inputs == 1 && host->row->inputs_max > 1)
         return keep(host);
     for (int i = call->n_inputs > 1; i < call->n_inputs; i++) {
         const Value *right = call->value[i];
         const Shape *both[2] = {&left->shape, &right->shape};
-        Value made = {.dtype = host->op->truth ? DT_BOOL : call->value[0]->dtype};
+        Value made = {.dtype = host->row->host->truth ? DT_BOOL : call->value[0]->dtype};
         if (!host_computes(left->dtype) || !host_computes(right->dtype))
             return false;
         if (!args_broadcast(both, 2, &made.shape, err) || !shape_check(&made.shape, err) ||
@@ -262,7 +262,7 @@ static bool fold_operands(Host *host, IntFn *ints, RealFn *reals, Error *err)
 
 static bool elementwise(Host *host, Error *err)
 {
-    return fold_operands(host, host->op->ints, host->op->reals, err);
+    return fold_operands(host, host->row->host->ints, host->row->host->reals, err);
 }
 
 static bool mod(Host *host, Error *err)
@@ -352,11 +352,11 @@ static void reduce_cell(const Host *host, const Value *in, int64_t i, bool first
     if (first) {
         memcpy(cell, (const char *)host_cells(in) + 8 * i, 8);
     } else if (in->ints) {
-        host->op->ints(*cell, in->ints[i], cell);
+        host->row->host->ints(*cell, in->ints[i], cell);
         *cell = host_wrap(in->dtype, *cell);
     } else {
         memcpy(&sum, cell, 8);
-        next = host_round(in->dtype, host->op->reals(sum, in->floats[i]));
+        next = host_round(in->dtype, host->row->host->reals(sum, in->floats[i]));
         memcpy(cell, &next, 8);
     }
 }
@@ -390,68 +390,43 @@ static bool reduce(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-/* ---- the table ---- */
+/* ---- what rows of operators name ---- */
 
-#define BINARY(name_, ints_, reals_)                                                               \
-    {                                                                                              \
-        .name = (name_), .fn = elementwise, .inputs_min = 2, .inputs_max = 2, .ints = (ints_),     \
-        .reals = (reals_)                                                                          \
-    }
-#define TRUTH(name_, ints_, reals_)                                                                \
-    {                                                                                              \
-        .name = (name_), .fn = elementwise, .inputs_min = 2, .inputs_max = 2, .truth = true,       \
-        .ints = (ints_), .reals = (reals_)                                                         \
-    }
-#define UNARY(name_, ints_, reals_)                                                                \
-    {                                                                                              \
-        .name = (name_), .fn = elementwise, .inputs_min = 1, .inputs_max = 1, .ints = (ints_),     \
-        .reals = (reals_)                                                                          \
-    }
-#define MANY(name_, ints_, reals_)                                                                 \
-    {                                                                                              \
-        .name = (name_), .fn = elementwise, .inputs_min = 1, .inputs_max = OPERATOR_ANY,           \
-        .ints = (ints_), .reals = (reals_)                                                         \
-    }
-#define REDUCE(name_, ints_, reals_)                                                               \
-    {                                                                                              \
-        .name = (name_), .fn = reduce, .inputs_min = 1, .inputs_max = 2, .ints = (ints_),          \
-        .reals = (reals_)                                                                          \
-    }
-
-const HostOp host_ops_math[] = {
-    HOST_OP("Cast", cast, 1, 1),
-    HOST_OP("Where", where, 3, 3),
-    HOST_OP("Mod", mod, 2, 2),
-    BINARY("Add", int_add, real_add),
-    BINARY("Sub", int_sub, real_sub),
-    BINARY("Mul", int_mul, real_mul),
-    BINARY("Div", int_div, real_div),
-    BINARY("Pow", int_pow, real_pow),
-    BINARY("And", int_and, NULL),
-    BINARY("Or", int_or, NULL),
-    BINARY("Xor", int_xor, NULL),
-    TRUTH("Equal", int_equal, real_equal),
-    TRUTH("Less", int_less, real_less),
-    TRUTH("LessOrEqual", int_less_equal, real_less_equal),
-    TRUTH("Greater", int_greater, real_greater),
-    TRUTH("GreaterOrEqual", int_greater_equal, real_greater_equal),
-    MANY("Max", int_max, real_max),
-    MANY("Min", int_min, real_min),
-    MANY("Sum", int_add, real_add),
-    UNARY("Abs", int_abs, real_abs),
-    UNARY("Neg", int_neg, real_neg),
-    UNARY("Sign", int_sign, real_sign),
-    UNARY("Not", int_not, NULL),
-    UNARY("Floor", NULL, real_floor),
-    UNARY("Ceil", NULL, real_ceil),
-    UNARY("Round", NULL, real_round),
-    UNARY("Sqrt", NULL, real_sqrt),
-    UNARY("Reciprocal", NULL, real_reciprocal),
-    UNARY("Exp", NULL, real_exp),
-    UNARY("Log", NULL, real_log),
-    REDUCE("ReduceSum", int_add, real_add),
-    REDUCE("ReduceProd", int_mul, real_mul),
-    REDUCE("ReduceMax", int_max, real_max),
-    REDUCE("ReduceMin", int_min, real_min),
-    {0},
-};
+const HostOp host_op_cast = {.fn = cast};
+const HostOp host_op_where = {.fn = where};
+const HostOp host_op_mod = {.fn = mod};
+const HostOp host_op_add = {.fn = elementwise, .ints = int_add, .reals = real_add};
+const HostOp host_op_sub = {.fn = elementwise, .ints = int_sub, .reals = real_sub};
+const HostOp host_op_mul = {.fn = elementwise, .ints = int_mul, .reals = real_mul};
+const HostOp host_op_div = {.fn = elementwise, .ints = int_div, .reals = real_div};
+const HostOp host_op_pow = {.fn = elementwise, .ints = int_pow, .reals = real_pow};
+const HostOp host_op_and = {.fn = elementwise, .ints = int_and};
+const HostOp host_op_or = {.fn = elementwise, .ints = int_or};
+const HostOp host_op_xor = {.fn = elementwise, .ints = int_xor};
+const HostOp host_op_equal = {
+    .fn = elementwise, .truth = true, .ints = int_equal, .reals = real_equal};
+const HostOp host_op_less = {
+    .fn = elementwise, .truth = true, .ints = int_less, .reals = real_less};
+const HostOp host_op_less_equal = {
+    .fn = elementwise, .truth = true, .ints = int_less_equal, .reals = real_less_equal};
+const HostOp host_op_greater = {
+    .fn = elementwise, .truth = true, .ints = int_greater, .reals = real_greater};
+const HostOp host_op_greater_equal = {
+    .fn = elementwise, .truth = true, .ints = int_greater_equal, .reals = real_greater_equal};
+const HostOp host_op_max = {.fn = elementwise, .ints = int_max, .reals = real_max};
+const HostOp host_op_min = {.fn = elementwise, .ints = int_min, .reals = real_min};
+const HostOp host_op_abs = {.fn = elementwise, .ints = int_abs, .reals = real_abs};
+const HostOp host_op_neg = {.fn = elementwise, .ints = int_neg, .reals = real_neg};
+const HostOp host_op_sign = {.fn = elementwise, .ints = int_sign, .reals = real_sign};
+const HostOp host_op_not = {.fn = elementwise, .ints = int_not};
+const HostOp host_op_floor = {.fn = elementwise, .reals = real_floor};
+const HostOp host_op_ceil = {.fn = elementwise, .reals = real_ceil};
+const HostOp host_op_round = {.fn = elementwise, .reals = real_round};
+const HostOp host_op_sqrt = {.fn = elementwise, .reals = real_sqrt};
+const HostOp host_op_reciprocal = {.fn = elementwise, .reals = real_reciprocal};
+const HostOp host_op_exp = {.fn = elementwise, .reals = real_exp};
+const HostOp host_op_log = {.fn = elementwise, .reals = real_log};
+const HostOp host_op_reduce_sum = {.fn = reduce, .ints = int_add, .reals = real_add};
+const HostOp host_op_reduce_prod = {.fn = reduce, .ints = int_mul, .reals = real_mul};
+const HostOp host_op_reduce_max = {.fn = reduce, .ints = int_max, .reals = real_max};
+const HostOp host_op_reduce_min = {.fn = reduce, .ints = int_min, .reals = real_min};

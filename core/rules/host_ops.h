@@ -7,14 +7,13 @@
 #ifndef CORE_RULES_HOST_OPS_H
 #define CORE_RULES_HOST_OPS_H
 
+#include "core/rules/at_load.h"
 #include "core/rules/host.h"
-
-typedef struct HostOp HostOp;
 
 typedef struct {
     Values *values;
     const RuleCall *call;
-    const HostOp *op;
+    const Operator *row; /* row->host is what computes it */
     const Value **out;
     Arena *arena; /* of the values */
 } Host;
@@ -25,14 +24,11 @@ typedef bool IntFn(int64_t a, int64_t b, int64_t *out); /* false: division by ze
 typedef double RealFn(double a, double b);
 
 struct HostOp {
-    const char *name;
     HostFn *fn;
-    int inputs_min, inputs_max;
     bool shape_only; /* needs no values */
-    bool many_outputs;
-    bool truth;    /* element-wise: the result is bool */
-    IntFn *ints;   /* element-wise: on integers and bools */
-    RealFn *reals; /* on f32 and f64; NULL: not evaluated */
+    bool truth;      /* element-wise: the result is bool */
+    IntFn *ints;     /* element-wise: on integers and bools */
+    RealFn *reals;   /* on f32 and f64; NULL: not evaluated */
 };
 
 Arena *values_arena(const Values *values);
@@ -49,14 +45,5 @@ double host_round(Dtype dtype, double value);
 bool host_computes(Dtype dtype); /* integers but u64, bool, f32, f64 */
 void shape_strides(const Shape *shape, int64_t *stride);
 void shape_next(const Shape *shape, int64_t *x); /* the coordinates of the next element */
-
-/* The tables, ended by a row without name. */
-extern const HostOp host_ops_views[]; /* elements moved */
-extern const HostOp host_ops_math[];  /* elements computed */
-
-#define HOST_OP(name_, fn_, min, max)                                                              \
-    {                                                                                              \
-        .name = (name_), .fn = (fn_), .inputs_min = (min), .inputs_max = (max)                     \
-    }
 
 #endif

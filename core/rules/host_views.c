@@ -355,7 +355,8 @@ static bool pad(Host *host, Error *err)
     const RuleCall *call = host->call;
     const Value *in = call->value[0], *fill = call->n_inputs > 2 ? call->value[2] : NULL;
     Padding padding;
-    if (!str_eq(args_text(call, "mode", "constant"), STR("constant")) || args_attr(call, "value"))
+    if (call->n_inputs < 2 || !str_eq(args_text(call, "mode", "constant"), STR("constant")) ||
+        args_attr(call, "value"))
         return false;
     if (!pad_read(call, &padding, err))
         return false;
@@ -381,18 +382,15 @@ static bool pad(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-const HostOp host_ops_views[] = {
-    HOST_OP("Identity", identity, 1, 1),
-    HOST_OP("Reshape", reshape, 1, 2),
-    HOST_OP("Flatten", flatten, 1, 1),
-    HOST_OP("Squeeze", squeeze, 1, 2),
-    HOST_OP("Unsqueeze", unsqueeze, 1, 2),
-    HOST_OP("Transpose", transpose, 1, 1),
-    HOST_OP("Expand", expand, 2, 2),
-    HOST_OP("Slice", slice, 1, 5),
-    {.name = "Split", .fn = split, .inputs_min = 1, .inputs_max = 2, .many_outputs = true},
-    HOST_OP("Gather", gather, 2, 2),
-    HOST_OP("Concat", concat, 1, OPERATOR_ANY),
-    HOST_OP("Pad", pad, 2, 4),
-    {0},
-};
+const HostOp host_op_identity = {.fn = identity};
+const HostOp host_op_reshape = {.fn = reshape};
+const HostOp host_op_flatten = {.fn = flatten};
+const HostOp host_op_squeeze = {.fn = squeeze};
+const HostOp host_op_unsqueeze = {.fn = unsqueeze};
+const HostOp host_op_transpose = {.fn = transpose};
+const HostOp host_op_expand = {.fn = expand};
+const HostOp host_op_slice = {.fn = slice};
+const HostOp host_op_split = {.fn = split};
+const HostOp host_op_gather = {.fn = gather};
+const HostOp host_op_concat = {.fn = concat};
+const HostOp host_op_pad = {.fn = pad};

@@ -1,5 +1,7 @@
 #include "core/rules/infer_state.h"
 
+#include "core/rules/at_load.h"
+
 #include "core/rules/schema.h"
 
 /* ---- keys ---- */
@@ -342,7 +344,8 @@ void infer_see_kind(InferState *state, int32_t op)
     *kind = kind_of(state->registry, name);
     kind->host = host_knows(name);
     kind->needs_values = host_needs_values(name);
-    kind->branch = strcmp(name, "If") == 0;
-    kind->carry = strcmp(name, "LoopCarry") == 0;
-    kind->sequence = infer_is_sequence_op(name);
+    const Operator *row = operator_find(name);
+    kind->branch = row && row->flags & OPERATOR_BRANCH;
+    kind->carry = row && row->flags & OPERATOR_CARRY;
+    kind->sequence = row && row->sequence && row->sequence != sequence_pass;
 }

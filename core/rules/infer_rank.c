@@ -2,53 +2,11 @@
 
 #include "core/rules/args.h"
 
-/* What is known of a shape where the run gives the axes, sizes or positions that decide it. */
-typedef enum {
-    RANK_LENGTH,    /* as many dims as the operand has elements */
-    RANK_MORE,      /* so many more than input 0 */
-    RANK_LESS,      /* so many fewer */
-    RANK_REDUCED,   /* so many fewer, unless keepdims is set */
-    RANK_BROADCAST, /* the larger of both */
-    RANK_ONE,
-    RANK_SAME,  /* as input 0 */
-    RANK_AXES,  /* as input 0, and its sizes but for the axes that input 3 names */
-    RANK_SPLIT, /* as input 0, and its sizes but for `axis` */
-} Rank;
-
-static const struct {
-    const char *op_type;
-    Rank rank;
-    int operand; /* the one that the run gives */
-} rows[] = {
-    {"Reshape", RANK_LENGTH, 1},
-    {"ConstantOfShape", RANK_LENGTH, 0},
-    {"Expand", RANK_BROADCAST, 1},
-    {"Range", RANK_ONE, 0},
-    {"Slice", RANK_AXES, 1},
-    {"Split", RANK_SPLIT, 1},
-    {"Unsqueeze", RANK_MORE, 1},
-    {"Squeeze", RANK_LESS, 1},
-    {"Tile", RANK_SAME, 1},
-    {"Pad", RANK_SAME, 1},
-    {"Resize", RANK_SAME, 2},
-    {"Upsample", RANK_SAME, 1},
-    {"MaxUnpool", RANK_SAME, 2},
-    {"CenterCropPad", RANK_SAME, 1},
-    {"ReduceSum", RANK_REDUCED, 1},
-    {"ReduceMean", RANK_REDUCED, 1},
-    {"ReduceMax", RANK_REDUCED, 1},
-    {"ReduceMin", RANK_REDUCED, 1},
-    {"ReduceProd", RANK_REDUCED, 1},
-    {"ReduceL1", RANK_REDUCED, 1},
-    {"ReduceL2", RANK_REDUCED, 1},
-    {"ReduceLogSum", RANK_REDUCED, 1},
-    {"ReduceLogSumExp", RANK_REDUCED, 1},
-    {"ReduceSumSquare", RANK_REDUCED, 1},
-};
-
-static int64_t rank_of(const RuleCall *call, Rank rank, int64_t n_dims, int64_t length)
+static int64_t rank_of(const RuleCall *call, OutputRank rank, int64_t n_dims, int64_t length)
 {
     switch (rank) {
+    case RANK_BY_RULE:
+        return -1;
     case RANK_LENGTH:
         return length;
     case RANK_MORE:
@@ -72,7 +30,8 @@ static int64_t rank_of(const RuleCall *call, Rank rank, int64_t n_dims, int64_t 
 }
 
 /* Which dims of input 0 stay as they are. */
-static void find_kept(const RuleCall *call, Rank rank, int64_t n_dims, int64_t length, bool *kept)
+static void find_kept(const RuleCall *call, OutputRank rank, int64_t n_dims, int64_t length,
+                      bool *kept)
 {
     Ints axes = {0};
     int axis;
@@ -111,10 +70,8 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
     RuleCall call = infer_call(state, op, kind);
     int32_t first = call.n_inputs > 0 ? op_inputs(state->graph, op)[0] : -1;
     const Shape *from = first < 0 ? NULL : code_shape(state, state->result->shape[first]);
-    size_t r = 0;
-    while (r < sizeof rows / sizeof *rows && strcmp(rows[r].op_type, kind->row->name) != 0)
-        r++;
-    if (!from || r == sizeof rows / sizeof *rows)
+    const Operator *row = operator_find(kind->row->name);
+    if (!from || !row || row->rank == RANK_BY_RULE)
         return false;
     bool told = true, kept[DIMS_MAX] = {false};
     for (int i = 0; i < call.n_inputs; i++) {
@@ -126,11 +83,11 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
     if (told && kind->row->reads != 0)
         return false;
 
-    int64_t length = length_of(state, &call, rows[r].operand);
-    Shape shape = {.n_dims = rank_of(&call, rows[r].rank, from->n_dims, length)};
+    int64_t length = length_of(state, &call, row->rank_operand);
+    Shape shape = {.n_dims = rank_of(&call, (OutputRank)row->rank, from->n_dims, length)};
     if (shape.n_dims < 0 || shape.n_dims > DIMS_MAX)
         return false;
-    find_kept(&call, rows[r].rank, from->n_dims, length, kept);
+    find_kept(&call, (OutputRank)row->rank, from->n_dims, length, kept);
     for (int64_t d = 0; d < shape.n_dims; d++)
         shape.dim[d] = kept[d] ? from->dim[d] : SIZE_UNNAMED;
     for (int o = 0; o < call.n_outputs; o++)

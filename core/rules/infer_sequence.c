@@ -1,6 +1,7 @@
 #include "core/rules/infer_state.h"
 
 #include "core/rules/args.h"
+#include "core/rules/at_load.h"
 
 #include <inttypes.h>
 
@@ -17,12 +18,12 @@ struct Sequence {
 
 enum { LISTED_MAX = 256 };
 
-typedef struct {
+struct SequenceCall {
     InferState *state;
     const RuleCall *call;
     const int32_t *code; /* per input; -1: nothing known, or a sequence */
     InferAnswer *answers;
-} Ops;
+};
 
 /* ---- making ---- */
 
@@ -113,38 +114,38 @@ int infer_sequence_length(const Value *value)
 
 /* ---- operands ---- */
 
-static const Sequence *sequence_at(const Ops *ops, int i)
+static const Sequence *sequence_input(const SequenceCall *ops, int i)
 {
     const Value *value = i < ops->call->n_inputs ? ops->call->value[i] : NULL;
     return value ? value->sequence : NULL;
 }
 
 /* NULL with an error: nothing is known of input 0. */
-static const Sequence *given_sequence(const Ops *ops, Error *err)
+static const Sequence *given_sequence(const SequenceCall *ops, Error *err)
 {
-    const Sequence *given = sequence_at(ops, 0);
+    const Sequence *given = sequence_input(ops, 0);
     if (!given)
         error_set(err, "its input 0 is no sequence that is known of");
     return given;
 }
 
-static bool int_operand(const Ops *ops, int i, int64_t *out)
+static bool int_operand(const SequenceCall *ops, int i, int64_t *out)
 {
     return i < ops->call->n_inputs && value_one_int(ops->call->value[i], out);
 }
 
-static bool has_operand(const Ops *ops, int i)
+static bool has_operand(const SequenceCall *ops, int i)
 {
     return i < ops->call->n_inputs && op_inputs(ops->call->graph, ops->call->op)[i] >= 0;
 }
 
-static void give_sequence(const Ops *ops, const Sequence *sequence)
+static void give_sequence(const SequenceCall *ops, const Sequence *sequence)
 {
     const Value *value = put_sequence(ops->state, sequence);
     ops->answers[0] = (InferAnswer){-1, value->dtype, value};
 }
 
-static void give_int(const Ops *ops, Dtype dtype, int64_t number, bool known)
+static void give_int(const SequenceCall *ops, Dtype dtype, int64_t number, bool known)
 {
     Value value = {.dtype = dtype, .ints = &number};
     Shape scalar = {0};
@@ -154,7 +155,7 @@ static void give_int(const Ops *ops, Dtype dtype, int64_t number, bool known)
 
 /* ---- sequences ---- */
 
-static bool construct(const Ops *ops, Error *err)
+bool sequence_construct(const SequenceCall *ops, Error *err)
 {
     const RuleCall *call = ops->call;
     Sequence *made =
@@ -171,7 +172,7 @@ static bool construct(const Ops *ops, Error *err)
     return true;
 }
 
-static bool empty(const Ops *ops, Error *err)
+bool sequence_empty(const SequenceCall *ops, Error *err)
 {
     Dtype dtype;
     if (!args_dtype(ops->call, "dtype", DT_F32, &dtype, err))
@@ -181,7 +182,8 @@ static bool empty(const Ops *ops, Error *err)
 }
 
 /* The sequence with the element at `at` taken out (add: one put in before it). */
-static Sequence *edited(const Ops *ops, const Sequence *from, int64_t at, bool add, int32_t code)
+static Sequence *edited(const SequenceCall *ops, const Sequence *from, int64_t at, bool add,
+                        int32_t code)
 {
     int64_t n = (int64_t)from->n + (add ? 1 : -1);
     int k = 0;
@@ -196,7 +198,7 @@ static Sequence *edited(const Ops *ops, const Sequence *from, int64_t at, bool a
 }
 
 /* SequenceInsert (sequence, tensor, at), SequenceErase (sequence, at). */
-static bool edit(const Ops *ops, bool add, Error *err)
+static bool edit(const SequenceCall *ops, bool add, Error *err)
 {
     const Sequence *from = given_sequence(ops, err);
     if (!from)
@@ -223,17 +225,17 @@ static bool edit(const Ops *ops, bool add, Error *err)
     return true;
 }
 
-static bool insert(const Ops *ops, Error *err)
+bool sequence_insert(const SequenceCall *ops, Error *err)
 {
     return edit(ops, true, err);
 }
 
-static bool erase(const Ops *ops, Error *err)
+bool sequence_erase(const SequenceCall *ops, Error *err)
 {
     return edit(ops, false, err);
 }
 
-static bool at(const Ops *ops, Error *err)
+bool sequence_at(const SequenceCall *ops, Error *err)
 {
     const Sequence *from = given_sequence(ops, err);
     int64_t place;
@@ -252,7 +254,7 @@ static bool at(const Ops *ops, Error *err)
     return true;
 }
 
-static bool length(const Ops *ops, Error *err)
+bool sequence_length(const SequenceCall *ops, Error *err)
 {
     const Sequence *from = given_sequence(ops, err);
     if (!from)
@@ -284,7 +286,7 @@ static bool listed_parts(const Value *split, Parts *parts, Error *err)
     return true;
 }
 
-static bool find_parts(const Ops *ops, int64_t size, Parts *parts, Error *err)
+static bool find_parts(const SequenceCall *ops, int64_t size, Parts *parts, Error *err)
 {
     const Value *split = has_operand(ops, 1) ? ops->call->value[1] : NULL;
     *parts = (Parts){.size = size, .n = -1};
@@ -310,7 +312,7 @@ static int64_t part_size(const Parts *parts, int i)
     return clamp(parts->size - i * parts->each, 0, parts->each);
 }
 
-static bool split(const Ops *ops, Error *err)
+bool sequence_split(const SequenceCall *ops, Error *err)
 {
     const Shape *from = code_shape(ops->state, ops->code[0]);
     Dtype dtype = ops->call->dtype[0];
@@ -338,8 +340,8 @@ static bool split(const Ops *ops, Error *err)
 }
 
 /* The elements' sizes along the axis together. False: they do not fit an int64_t. */
-static bool joined_size(const Ops *ops, const Sequence *from, const Shape *element, int axis,
-                        int64_t *out)
+static bool joined_size(const SequenceCall *ops, const Sequence *from, const Shape *element,
+                        int axis, int64_t *out)
 {
     bool listed = from->n_listed == from->n;
     int64_t dim = element->dim[axis];
@@ -368,7 +370,7 @@ static Shape stacked(const Shape *element, int axis, int64_t size)
     return out;
 }
 
-static bool concat(const Ops *ops, Error *err)
+bool sequence_concat(const SequenceCall *ops, Error *err)
 {
     const Sequence *from = given_sequence(ops, err);
     if (!from)
@@ -392,18 +394,18 @@ static bool concat(const Ops *ops, Error *err)
 
 /* ---- a body run once per element ---- */
 
-static bool element(const Ops *ops, Error *err)
+bool sequence_element(const SequenceCall *ops, Error *err)
 {
-    const Sequence *from = sequence_at(ops, 0);
+    const Sequence *from = sequence_input(ops, 0);
     (void)err;
     ops->answers[0] = from ? (InferAnswer){element_code(ops->state, from), (Dtype)from->dtype, NULL}
                            : (InferAnswer){ops->code[0], ops->call->dtype[0], NULL};
     return true;
 }
 
-static bool map(const Ops *ops, Error *err)
+bool sequence_map(const SequenceCall *ops, Error *err)
 {
-    const Sequence *over = sequence_at(ops, 1);
+    const Sequence *over = sequence_input(ops, 1);
     (void)err;
     Sequence *made = new_sequence(ops->state, -1, ops->call->dtype[0]);
     made->n = over ? over->n : -1;
@@ -414,9 +416,9 @@ static bool map(const Ops *ops, Error *err)
 
 /* ---- optionals ---- */
 
-static bool optional(const Ops *ops, Error *err)
+bool sequence_optional(const SequenceCall *ops, Error *err)
 {
-    const Sequence *held = sequence_at(ops, 0);
+    const Sequence *held = sequence_input(ops, 0);
     bool has = has_operand(ops, 0);
     (void)err;
     Sequence *made = new_sequence(ops->state, -1, has ? ops->call->dtype[0] : DT_NONE);
@@ -430,20 +432,20 @@ static bool optional(const Ops *ops, Error *err)
     return true;
 }
 
-static bool has_element(const Ops *ops, Error *err)
+bool sequence_has_element(const SequenceCall *ops, Error *err)
 {
-    const Sequence *from = sequence_at(ops, 0);
+    const Sequence *from = sequence_input(ops, 0);
     (void)err;
     int64_t has = !has_operand(ops, 0) ? 0 : from && from->is_optional ? from->has : 1;
     give_int(ops, DT_BOOL, has, has >= 0);
     return true;
 }
 
-static bool get_element(const Ops *ops, Error *err)
+bool sequence_get_element(const SequenceCall *ops, Error *err)
 {
-    const Sequence *from = sequence_at(ops, 0);
+    const Sequence *from = sequence_input(ops, 0);
     if (!from || !from->is_sequence)
-        return element(ops, err);
+        return sequence_element(ops, err);
     Sequence *made = new_sequence(ops->state, -1, (Dtype)from->dtype);
     made->n = from->n;
     made->shape[0] = element_code(ops->state, from);
@@ -470,52 +472,18 @@ const Value *infer_merge_sequences(InferState *state, const Value *a, const Valu
     return put_sequence(state, made);
 }
 
-static bool pass(const Ops *ops, Error *err)
+bool sequence_pass(const SequenceCall *ops, Error *err)
 {
     const Value *both = NULL;
     (void)err;
     for (int i = 0; i < ops->call->n_inputs; i++) {
-        const Value *one = sequence_at(ops, i) ? ops->call->value[i] : NULL;
+        const Value *one = sequence_input(ops, i) ? ops->call->value[i] : NULL;
         if (one)
             both = both ? infer_merge_sequences(ops->state, both, one) : one;
     }
     if (both)
         ops->answers[0] = (InferAnswer){-1, both->dtype, both};
     return both != NULL;
-}
-
-/* ---- the table ---- */
-
-static const struct {
-    const char *op_type;
-    bool (*fn)(const Ops *ops, Error *err);
-    bool own; /* an operator on sequences; else one that passes them through */
-} rows[] = {
-    {"SequenceConstruct", construct, true},
-    {"SequenceEmpty", empty, true},
-    {"SequenceInsert", insert, true},
-    {"SequenceErase", erase, true},
-    {"SequenceAt", at, true},
-    {"SequenceLength", length, true},
-    {"SplitToSequence", split, true},
-    {"ConcatFromSequence", concat, true},
-    {"SequenceElement", element, true},
-    {"SequenceMap", map, true},
-    {"Optional", optional, true},
-    {"OptionalHasElement", has_element, true},
-    {"OptionalGetElement", get_element, true},
-    {"Identity", pass, false},
-    {"If", pass, false},
-    {"LoopResult", pass, false},
-    {"LoopCarry", pass, false},
-};
-
-bool infer_is_sequence_op(const char *op_type)
-{
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].own && strcmp(rows[i].op_type, op_type) == 0)
-            return true;
-    return false;
 }
 
 bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
@@ -527,9 +495,9 @@ bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, Inf
         int32_t t = op_inputs(state->graph, op)[i];
         code[i] = t < 0 ? -1 : state->result->shape[t];
     }
-    Ops ops = {state, &call, code, answers};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op_type, op_operator(state->graph, op)) == 0)
-            return call.n_outputs == 1 && rows[i].fn(&ops, err);
+    SequenceCall ops = {state, &call, code, answers};
+    const Operator *row = operator_find(op_operator(state->graph, op));
+    if (row && row->sequence)
+        return call.n_outputs == 1 && row->sequence(&ops, err);
     return error_set(err, "it reads a sequence, and takes tensors");
 }

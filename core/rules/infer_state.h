@@ -143,7 +143,6 @@ void infer_put_code(const Inferred *result, int32_t code, Buf *out);
 bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers);
 
 /* ---- sequences and optionals: infer_sequence.c ---- */
-bool infer_is_sequence_op(const char *op_type);
 bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers,
                        Error *err);
 int infer_sequence_length(const Value *value); /* -1: known only at run time */

@@ -52,7 +52,9 @@ typedef bool RuleFn(RuleCall *call, Error *err);
 typedef enum {
     OPERATOR_EARLY = 1, /* OpSpace.early */
     OPERATOR_SAME_DTYPE =
-        2, /* an `anno` row: outputs have the dtype of input 0, not the declared */
+        2,               /* an `anno` row: outputs have the dtype of input 0, not the declared */
+    OPERATOR_BRANCH = 4, /* If: at load, a known condition chooses the values of one branch */
+    OPERATOR_CARRY = 8,  /* LoopCarry: the value that an iteration begins with */
 } OperatorFlags;
 
 enum {
@@ -60,7 +62,25 @@ enum {
     OPERATOR_MANY = OPERANDS_MAX / 2 /* outputs_max of a list */
 };
 
+/* How many dims an output has, where the run gives the axes, sizes or positions that decide it, so
+ * that the rule cannot say (infer_rank.c). */
+typedef enum {
+    RANK_BY_RULE,   /* the rule always tells */
+    RANK_LENGTH,    /* as many as the operand has elements */
+    RANK_MORE,      /* so many more than input 0 */
+    RANK_LESS,      /* so many fewer */
+    RANK_REDUCED,   /* so many fewer, unless keepdims is set */
+    RANK_BROADCAST, /* the larger of both */
+    RANK_ONE,
+    RANK_SAME,  /* as input 0 */
+    RANK_AXES,  /* as input 0, and its sizes but for the axes that input 3 names */
+    RANK_SPLIT, /* as input 0, and its sizes but for `axis` */
+} OutputRank;
+
 typedef struct Operator Operator;
+typedef struct HostOp HostOp;             /* host_ops.h */
+typedef struct SequenceCall SequenceCall; /* infer_sequence.c */
+typedef bool SequenceFn(const SequenceCall *call, Error *err);
 
 /* A rule that is data, as a template is, and the functions that work on it. */
 typedef struct {
@@ -102,7 +122,14 @@ struct Operator {
     uint16_t outputs_max;            /* 0: 1 */
     uint16_t reads; /* bit i: the rule looks at the value of input i, when it is known */
 
-    /* ONNX: attributes with blanks between, those of every version; NULL: not an operator of ONNX.
+    /* What inference does with it before the run (at_load.h). */
+    const HostOp *host; /* how its value is computed where its inputs are known; NULL: it is not */
+    SequenceFn *sequence; /* what it does with sequences and optionals; NULL: it takes tensors */
+    uint8_t rank, rank_operand; /* OutputRank, and the input that the run gives */
+
+    /* By ONNX(..), or by OWN(..) where ONNX lacks the operator: attributes with blanks between,
+     * those of every version; others are reported (schema.h). NULL: only those close to one that
+     * the rule reads are.
      * Types, one word an input: a letter that inputs of one type share, `.` for one on its own;
      * then what it may be, f i b s c for floats, whole numbers, bool, strings, complex numbers;
      * nothing: anything; `+` is as many more. */
@@ -138,7 +165,11 @@ struct Operator {
     .name = (name_), .family = FAMILY, .rule = (rule_), .flops_per_point = (flops_),               \
     .inputs_min = (min), .inputs_max = (max)
 #define EARLY .flags = OPERATOR_EARLY
+#define HOST(name_) .host = &host_op_##name_
+#define SEQUENCE(name_) .sequence = sequence_##name_
+#define RANK(rank_, operand) .rank = RANK_##rank_, .rank_operand = (operand)
 #define ONNX(attrs_, types_) .attrs = (attrs_), .types = (types_)
+#define OWN(attrs_, types_) ONNX(attrs_, types_)
 #define NNSCALER(text) .names[SYSTEM_NNSCALER] = (text)
 #define TORCH(text) .names[SYSTEM_TORCH] = (text)
 #define PADDLE(text) .names[SYSTEM_PADDLE] = (text)

@@ -300,6 +300,8 @@ static AttrRow attrs[] = {
      "no rule reads its attribute 'axi': did you mean axis"},
     {"nothing like it", "y <- Softmax f32[4,8] temperature=2",
      "no rule reads its attribute 'temperature': it has: axis"},
+    {"nothing like it on an operator that ONNX lacks", "y <- SqueezeDims f32[4,1] axes=[1] dozen=2",
+     "no rule reads its attribute 'dozen': it has: axes"},
     {"a slip in another system's word", "y <- torch::softmax f32[4,8] din=0",
      "no rule reads its attribute 'din': did you mean dim"},
     {"places that are no whole numbers", "y <- Gather f32[4] f32[2]",

@@ -270,7 +270,7 @@ const Operator operators_pool[] = {
      .examples = "3x5x7x6"},
     {OP("LRN", lrn, 1, 1, 1), ONNX("alpha beta bias size", ".f"), .kernel = "LRN",
      .examples = "3x5x4x3 size=3"},
-    {OP("MaxUnpool", max_unpool, 0, 2, 3), .reads = 1 << 2,
+    {OP("MaxUnpool", max_unpool, 0, 2, 3), RANK(SAME, 2), .reads = 1 << 2,
      ONNX("kernel_shape pads strides", ".f Ai Ai"), .kernel = "MaxUnpool",
      .examples = "3x5x4x6,3x5x4x6:i64 kernel_shape=[2,2] strides=[2,2]"},
     {OP("MaxRoiPool", max_roi_pool, 1, 2, 2), ONNX("pooled_shape spatial_scale", "Af Af"),

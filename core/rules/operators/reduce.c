@@ -7,6 +7,7 @@
  * dim is frozen, as is the mean of integers, which rounds.
  */
 #include "core/rules/operators/dims.h"
+#include "core/rules/at_load.h"
 
 /* The index dim of a folded dim: "d", or "d2" where several are folded. */
 static int folded_index(RuleCall *call, int64_t dim, bool only, IndexRole role, ReduceOp reduce)
@@ -120,7 +121,7 @@ static bool cumulate(RuleCall *call, Error *err)
 
 #define FAMILY "reduce"
 #define FOLD(name, rule, flops, types)                                                             \
-    OP(name, rule, flops, 1, 2), .reads = 1 << 1, .kernel = name,                                  \
+    OP(name, rule, flops, 1, 2), .reads = 1 << 1, RANK(REDUCED, 1), .kernel = name,                \
                                  ONNX("axes keepdims noop_with_empty_axes", types)
 #define PADDLE_FOLDS(names, more)                                                                  \
     PADDLE_CALLS(names ": 5x6x4,=[1] keepdims=0 | axis=[1] keepdim=0 keep_dim=0; "                 \
@@ -130,7 +131,7 @@ static bool cumulate(RuleCall *call, Error *err)
                       "5x6x4,=[0,2] keepdims=1 | dim=[0,2] keepdim=1" more)
 
 const Operator operators_reduce[] = {
-    {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"),
+    {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"), HOST(reduce_sum),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
      NNSCALER("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0) nansum(dim=axes, keepdim=keepdims;; "
@@ -149,7 +150,7 @@ const Operator operators_reduce[] = {
      .paddle = "reduction", .dtensor = "reduce mean",
      PADDLE_FOLDS("mean", "; mean mean_all: 5x6 keepdims=0"),
      TORCH_FOLDS("mean", "; 4x6 keepdims=0")},
-    {FOLD("ReduceMax", reduce_max, 1, ". .i"),
+    {FOLD("ReduceMax", reduce_max, 1, ". .i"), HOST(reduce_max),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
      TORCH("amax(dim=axes, keepdim=keepdims;; keepdims:=0) max(dim=axes, keepdim=keepdims;; "
            "keepdims:=0)"),
@@ -160,7 +161,7 @@ const Operator operators_reduce[] = {
                   "; max: 5x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
      TORCH_FOLDS("amax",
                  "; max: 4x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
-    {FOLD("ReduceMin", reduce_min, 1, ". .i"),
+    {FOLD("ReduceMin", reduce_min, 1, ". .i"), HOST(reduce_min),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
      TORCH("amin(dim=axes, keepdim=keepdims;; keepdims:=0) min(dim=axes, keepdim=keepdims;; "
            "keepdims:=0)"),
@@ -171,7 +172,7 @@ const Operator operators_reduce[] = {
                   "; min: 5x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
      TORCH_FOLDS("amin",
                  "; min: 4x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
-    {FOLD("ReduceProd", reduce_prod, 1, ".fi .i"),
+    {FOLD("ReduceProd", reduce_prod, 1, ".fi .i"), HOST(reduce_prod),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
      NNSCALER("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      TORCH("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),

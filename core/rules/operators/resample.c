@@ -12,6 +12,7 @@
  */
 #include "core/rules/resample.h"
 #include "core/rules/window.h"
+#include "core/rules/at_load.h"
 
 #include <inttypes.h>
 
@@ -369,27 +370,27 @@ static bool col2im(RuleCall *call, Error *err)
 #define FAMILY "resample"
 
 const Operator operators_resample[] = {
-    {OP("Pad", pad, 0, 1, 4), .reads = 1 << 1 | 1 << 3,
+    {OP("Pad", pad, 0, 1, 4), HOST(pad), RANK(SAME, 1), .reads = 1 << 1 | 1 << 3,
      ONNX("mode paddings pads value", "A .i A .i"), .kernel = "Pad",
      .examples = "5x6x4,=[2,0,0,1,0,3]; 5x6x4,=[2,0,0,1,0,3] mode=reflect; 5x6x4,=[-1,0,2,-1,1,0] "
                  "mode=edge",
      .dtensor = "pad constant_pad_nd",
      PADDLE_CALLS("pad: 5x6x4,=[2,0,0,1,0,3] | paddings=[2,1,0,0,0,3]"),
      TORCH_CALLS("constant_pad_nd: 5x6x4,=[2,0,0,1,0,3] | pad=[0,3,0,0,2,1] value=0")},
-    {OP("CenterCropPad", center_crop_pad, 0, 2, 2), .reads = 1 << 1, ONNX("axes", ". .i"),
-     .kernel = "CenterCropPad", .examples = "5x8x6,=[8,3] axes=[0,2]"},
+    {OP("CenterCropPad", center_crop_pad, 0, 2, 2), RANK(SAME, 1), .reads = 1 << 1,
+     ONNX("axes", ". .i"), .kernel = "CenterCropPad", .examples = "5x8x6,=[8,3] axes=[0,2]"},
     {OP("DepthToSpace", depth_to_space, 0, 1, 1), ONNX("blocksize mode", ""),
      .kernel = "DepthToSpace", .examples = "3x12x5x4 blocksize=2; 3x12x5x4 blocksize=2 mode=CRD"},
     {OP("SpaceToDepth", space_to_depth, 0, 1, 1), ONNX("blocksize mode", ""),
      .kernel = "SpaceToDepth", .examples = "3x5x6x4 blocksize=2"},
-    {OP("Resize", resize, 4, 1, 4), .reads = 1 << 1 | 1 << 2 | 1 << 3,
+    {OP("Resize", resize, 4, 1, 4), RANK(SAME, 2), .reads = 1 << 1 | 1 << 2 | 1 << 3,
      ONNX("antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
           "extrapolation_value keep_aspect_ratio_policy mode nearest_mode",
           ". .f .f .i"),
      .kernel = "Resize",
      .examples = "3x5x4x3,-,-,=[3,5,8,9]; 3x5x4x3,-,-,=[3,5,8,6] mode=linear; "
                  "3x5x4x6,-,-,=[3,5,7,4] mode=cubic coordinate_transformation_mode=align_corners"},
-    {OP("Upsample", upsample, 4, 1, 2), .reads = 1 << 1,
+    {OP("Upsample", upsample, 4, 1, 2), RANK(SAME, 1), .reads = 1 << 1,
      ONNX("height_scale mode scales width_scale", ". .f"), .kernel = "Upsample",
      .examples = "3x5x4x3 height_scale=2.0 width_scale=1.5"},
     {OP("GridSample", grid_sample, 8, 2, 2), ONNX("align_corners mode padding_mode", ". .f"),

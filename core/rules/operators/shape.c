@@ -12,6 +12,7 @@
  * shape is data (Range, ConstantOfShape) are evaluated before the run, or refused.
  */
 #include "core/rules/operators/dims.h"
+#include "core/rules/at_load.h"
 
 #include <inttypes.h>
 
@@ -261,7 +262,7 @@ static bool range(RuleCall *call, Error *err)
 #define FAMILY "shape"
 
 const Operator operators_shape[] = {
-    {OP("Reshape", reshape, 0, 1, 2), EARLY, .reads = 1 << 1,
+    {OP("Reshape", reshape, 0, 1, 2), HOST(reshape), RANK(LENGTH, 1), EARLY, .reads = 1 << 1,
      ONNX("allowzero consumed_inputs shape", ". .i"), .kernel = "view",
      .examples = "6x10,=[12,5]; 6x4x5,=[6,20]; 12x5,=[3,4,5]; 6x4x5,=[0,-1]",
      NNSCALER("reshape(;; allowzero:=1) view(size=shape, shape=shape;; allowzero:=1)"),
@@ -280,28 +281,30 @@ const Operator operators_shape[] = {
          "6x4x5,=[6,20] | shape=[6,20] size=[6,20]; 12x5,=[3,4,5] | shape=[3,4,5] size=[3,4,5]; "
          "view reshape: 6x1x10,=[1,2,3,10] | shape=[1,2,3,10] size=[1,2,3,10]; flatten: "
          "5x4x6x3,=[5,24,3] | start_dim=1 end_dim=2; ravel: 6x10,=[60]")},
-    {OP("Flatten", flatten, 0, 1, 1), EARLY, .reads = 1 << 1, ONNX("axis", ""), .kernel = "view",
-     .examples = "4x3x5 axis=2; 4x3x5 axis=0", .paddle = "reshape", .dtensor = "of_size view"},
-    {OP("Squeeze", squeeze, 0, 1, 2), EARLY, .reads = 1 << 1, ONNX("axes", ". .i"),
-     .kernel = "view", .examples = "5x1x6,=[1]; 1x5x1x6", .paddle = "squeeze",
+    {OP("Flatten", flatten, 0, 1, 1), HOST(flatten), EARLY, .reads = 1 << 1, ONNX("axis", ""),
+     .kernel = "view", .examples = "4x3x5 axis=2; 4x3x5 axis=0", .paddle = "reshape",
+     .dtensor = "of_size view"},
+    {OP("Squeeze", squeeze, 0, 1, 2), HOST(squeeze), RANK(LESS, 1), EARLY, .reads = 1 << 1,
+     ONNX("axes", ". .i"), .kernel = "view", .examples = "5x1x6,=[1]; 1x5x1x6", .paddle = "squeeze",
      .dtensor = "of_size view",
      PADDLE_CALLS("squeeze: 5x1x6x1,=[1] | axis=[1]; unsqueeze_grad(5x6,0): 5x1x6,=[1] | axis=[1]"),
      TORCH_CALLS("squeeze: 5x1x6x1,=[1] | dim=1")},
-    {OP("Unsqueeze", unsqueeze, 0, 1, 2), EARLY, .reads = 1 << 1, ONNX("axes", ". .i"),
-     .kernel = "view", .examples = "5x6,=[1]; 5x6,=[0,-1]", NNSCALER("unsqueeze(dim=axes)"),
-     TORCH("unsqueeze(dim=axes)"), PADDLE("unsqueeze(axis=axes) unsqueeze2(axis=axes)"),
-     .paddle = "unsqueeze", .dtensor = "of_size view",
+    {OP("Unsqueeze", unsqueeze, 0, 1, 2), HOST(unsqueeze), RANK(MORE, 1), EARLY, .reads = 1 << 1,
+     ONNX("axes", ". .i"), .kernel = "view", .examples = "5x6,=[1]; 5x6,=[0,-1]",
+     NNSCALER("unsqueeze(dim=axes)"), TORCH("unsqueeze(dim=axes)"),
+     PADDLE("unsqueeze(axis=axes) unsqueeze2(axis=axes)"), .paddle = "unsqueeze",
+     .dtensor = "of_size view",
      PADDLE_CALLS(
          "unsqueeze unsqueeze2: 5x6,=[1] | axis=[1]; squeeze_grad(5x1x6,0): 5x6,=[1] | axis=[1]"),
      TORCH_CALLS("unsqueeze: 5x6,=[1] | dim=1")},
-    {OP("Transpose", transpose, 0, 1, 1), EARLY, ONNX("perm", ""), .kernel = "Transpose",
-     .examples = "5x6x4 perm=[2,0,1]; 5x6x4", NNSCALER("permute(dims=perm)"),
+    {OP("Transpose", transpose, 0, 1, 1), HOST(transpose), EARLY, ONNX("perm", ""),
+     .kernel = "Transpose", .examples = "5x6x4 perm=[2,0,1]; 5x6x4", NNSCALER("permute(dims=perm)"),
      TORCH("permute(dims=perm) t numpy_T"), PADDLE("transpose transpose2"),
      STABLEHLO("transpose(dims=perm)"), .paddle = "transpose", .dtensor = "permute permute",
      PADDLE_CALLS("transpose_grad: 5x6x4 perm=[2,0,1] | perm=[1,2,0]"),
      TORCH_CALLS("transpose: 5x6x4 perm=[2,1,0] | dim0=0 dim1=2; t: 5x6 perm=[1,0]")},
-    {OP("Split", split, 0, 1, 2), EARLY, .outputs_max = OPERATOR_MANY, .reads = 1 << 1,
-     ONNX("axis num_outputs split", ". .fi"), .kernel = "Split",
+    {OP("Split", split, 0, 1, 2), HOST(split), RANK(SPLIT, 1), EARLY, .outputs_max = OPERATOR_MANY,
+     .reads = 1 << 1, ONNX("axis num_outputs split", ". .fi"), .kernel = "Split",
      .examples = "5x9,=[4,5] axis=1 -> 2; 5x9 axis=1 num_outputs=3 -> 3",
      TORCH("split_with_sizes(split_sizes=split, dim=axis)"), .paddle = "split",
      .dtensor = "split split_with_sizes",
@@ -310,7 +313,7 @@ const Operator operators_shape[] = {
      TORCH_CALLS("split: 5x8x4,=[4,4] axis=1 -> 2 | dim=1 split_size=4; split_with_sizes: "
                  "5x9x4,=[4,5] axis=1 -> 2 | dim=1 split_sizes=[4,5]; chunk: 5x8x4,=[4,4] axis=1 "
                  "-> 2 | dim=1 chunks=2")},
-    {OP("Slice", slice, 0, 1, 5), EARLY, .reads = OPERATOR_ANY,
+    {OP("Slice", slice, 0, 1, 5), HOST(slice), RANK(AXES, 1), EARLY, .reads = OPERATOR_ANY,
      ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
      .examples = "7x9,=[1,2],=[7,9],=[0,1],=[1,3]; 7x9,=[8],=[0],=[1],=[-2]; 7x9,=[2],=[6],=[0]",
      TORCH("slice(dim=axes, start=starts, end=ends, step=steps;; axes:=0, starts:=0, "
@@ -323,16 +326,17 @@ const Operator operators_shape[] = {
          "7x8,=[2],=[8],=[1],=[2] | axes=[1] starts=[2] ends=[8] strides=[2]"),
      TORCH_CALLS("slice: 7x9x4,=[2],=[7],=[1],=[1] | dim=1 start=2 end=7 step=1; flip: "
                  "5x6x4,=[-1],=[-9],=[1],=[-1] | dims=[1]")},
-    {OP("Concat", concat, 0, 1, OPERATOR_ANY), EARLY, ONNX("axis", "A+"), .kernel = "Concat",
-     .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0", NNSCALER("cat(dim=axis;; axis:=0)"),
+    {OP("Concat", concat, 0, 1, OPERATOR_ANY), HOST(concat), EARLY, ONNX("axis", "A+"),
+     .kernel = "Concat", .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0",
+     NNSCALER("cat(dim=axis;; axis:=0)"),
      TORCH("cat(dim=axis;; axis:=0) concat(dim=axis;; axis:=0) concatenate(dim=axis;; axis:=0)"),
      PADDLE("concat(axis=axis;; axis:=0)"), STABLEHLO("concatenate(dimension=axis)"),
      .paddle = "concat", .dtensor = "along_first cat",
      PADDLE_CALLS("concat: 5x6,5x4,5x3 axis=1 | axis=1; 4x6,2x6 axis=0 | axis=0"),
      TORCH_CALLS("cat: 4x6,4x8,4x2 axis=1 | dim=1")},
-    {OP("Tile", tile, 0, 2, 2), EARLY, .reads = 1 << 1, ONNX("", ". .fi"), .kernel = "Tile",
-     .examples = "5x6,=[1,2]; 5x6,=[3,2]", .paddle = "tile", .dtensor = "tile repeat",
-     PADDLE_CALLS("tile: 5x6,=[1,2] | repeat_times=[1,2]"),
+    {OP("Tile", tile, 0, 2, 2), RANK(SAME, 1), EARLY, .reads = 1 << 1, ONNX("", ". .fi"),
+     .kernel = "Tile", .examples = "5x6,=[1,2]; 5x6,=[3,2]", .paddle = "tile",
+     .dtensor = "tile repeat", PADDLE_CALLS("tile: 5x6,=[1,2] | repeat_times=[1,2]"),
      TORCH_CALLS("repeat tile: 5x6,=[1,2] | repeats=[1,2] dims=[1,2]")},
     {OP("Trilu", trilu, 0, 1, 2), EARLY, ONNX("upper", ". .i"), .kernel = "Trilu",
      .examples = "5x6x7 upper=0", NNSCALER("triu(;; upper:=1) tril(;; upper:=0)"),
@@ -340,16 +344,17 @@ const Operator operators_shape[] = {
      PADDLE("triu(;; upper:=1) tril(;; upper:=0) tril_triu triu_grad(;; upper:=1)"),
      .dtensor = "unary triu", PADDLE_CALLS("triu: 5x6x7 upper=1; tril_triu: 5x6x7 upper=0"),
      TORCH_CALLS("triu: 5x6x7 upper=1; tril: 5x6x7 upper=0")},
-    {OP("Constant", known_before, 0, 0, 0), EARLY,
+    {OP("Constant", known_before, 0, 0, 0), HOST(constant), EARLY,
      ONNX("sparse_value value value_float value_floats value_int value_ints value_string "
           "value_strings",
           ""),
      .kernel = "Constant"},
-    {OP("Shape", known_before, 0, 1, 1), EARLY, ONNX("end start", ""), .kernel = "Shape"},
-    {OP("Size", known_before, 0, 1, 1), EARLY, ONNX("", ""), .kernel = "Size"},
-    {OP("Range", range, 0, 3, 3), EARLY, .reads = 1 << 0 | 1 << 1 | 1 << 2,
-     ONNX("stash_type", "Afi Afi Afi"), .kernel = "Range"},
-    {OP("ConstantOfShape", constant_of_shape, 0, 1, 1), EARLY, .reads = 1 << 0, ONNX("value", ".i"),
-     .kernel = "ConstantOfShape"},
+    {OP("Shape", known_before, 0, 1, 1), HOST(shape), EARLY, ONNX("end start", ""),
+     .kernel = "Shape"},
+    {OP("Size", known_before, 0, 1, 1), HOST(size), EARLY, ONNX("", ""), .kernel = "Size"},
+    {OP("Range", range, 0, 3, 3), HOST(range), RANK(ONE, 0), EARLY,
+     .reads = 1 << 0 | 1 << 1 | 1 << 2, ONNX("stash_type", "Afi Afi Afi"), .kernel = "Range"},
+    {OP("ConstantOfShape", constant_of_shape, 0, 1, 1), HOST(constant_of_shape), RANK(LENGTH, 0),
+     EARLY, .reads = 1 << 0, ONNX("value", ".i"), .kernel = "ConstantOfShape"},
     {0},
 };

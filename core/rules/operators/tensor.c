@@ -371,15 +371,15 @@ static bool pad_pairs(RuleCall *call, Error *err)
 #define FAMILY "tensor"
 
 const Operator operators_tensor[] = {
-    {OP("FlattenDims", flatten_dims, 0, 1, 1), EARLY, .kernel = "view",
-     .examples = "3x4x5x6 start_axis=1 stop_axis=2",
+    {OP("FlattenDims", flatten_dims, 0, 1, 1), OWN("start_axis stop_axis", ""), EARLY,
+     .kernel = "view", .examples = "3x4x5x6 start_axis=1 stop_axis=2",
      NNSCALER("flatten(start_dim=start_axis, end_dim=stop_axis)"),
      TORCH("flatten(start_dim=start_axis, end_dim=stop_axis)"), PADDLE("flatten")},
-    {OP("ReshapeAs", reshape_as, 0, 2, 2), EARLY, .kernel = "view", .examples = "6x10,12x5",
-     TORCH("view_as reshape_as"),
+    {OP("ReshapeAs", reshape_as, 0, 2, 2), OWN("", ""), EARLY, .kernel = "view",
+     .examples = "6x10,12x5", TORCH("view_as reshape_as"),
      PADDLE("reshape_grad(; 1,0) flatten_grad(; 1,0) squeeze_grad(; 1,0) unsqueeze_grad(; 1,0)"),
      .paddle = "reshape"},
-    {OP("SqueezeDims", squeeze_dims, 0, 1, 1), EARLY, .kernel = "view",
+    {OP("SqueezeDims", squeeze_dims, 0, 1, 1), OWN("axes", ""), EARLY, .kernel = "view",
      .examples = "5x1x6 axes=[1]", NNSCALER("squeeze(dim=axes)"), TORCH("squeeze(dim=axes)"),
      PADDLE("squeeze(axis=axes) squeeze2(axis=axes)"), .paddle = "squeeze"},
     {OP("TransposeBack", permute_back, 0, 1, 1), EARLY, .examples = "5x6x4 perm=[2,0,1]",

@@ -1,0 +1,23 @@
+/* at_load.h - what rows of operators name of inference: host computations, sequences. */
+#ifndef CORE_RULES_AT_LOAD_H
+#define CORE_RULES_AT_LOAD_H
+
+#include "core/rules/registry.h"
+
+/* HOST(add): host.c, host_views.c and host_math.c. The operator's row says how many inputs. */
+extern const HostOp host_op_abs, host_op_add, host_op_and, host_op_cast, host_op_ceil,
+    host_op_concat, host_op_constant_of_shape, host_op_constant, host_op_div, host_op_equal,
+    host_op_exp, host_op_expand, host_op_flatten, host_op_floor, host_op_gather, host_op_greater,
+    host_op_greater_equal, host_op_identity, host_op_less, host_op_less_equal, host_op_log,
+    host_op_max, host_op_min, host_op_mod, host_op_mul, host_op_neg, host_op_not, host_op_or,
+    host_op_pad, host_op_pow, host_op_range, host_op_reciprocal, host_op_reduce_max,
+    host_op_reduce_min, host_op_reduce_prod, host_op_reduce_sum, host_op_reshape, host_op_round,
+    host_op_shape, host_op_sign, host_op_size, host_op_slice, host_op_split, host_op_sqrt,
+    host_op_squeeze, host_op_sub, host_op_transpose, host_op_unsqueeze, host_op_where, host_op_xor;
+
+/* SEQUENCE(at): infer_sequence.c. `pass` hands on what it gets, sequences or tensors. */
+SequenceFn sequence_construct, sequence_empty, sequence_insert, sequence_erase, sequence_at,
+    sequence_length, sequence_split, sequence_concat, sequence_element, sequence_map,
+    sequence_optional, sequence_has_element, sequence_get_element, sequence_pass;
+
+#endif
