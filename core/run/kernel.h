@@ -56,6 +56,16 @@ typedef bool KernelFn(const KernelCall *call, Error *err);
 
 enum { KERNEL_DECIDES = -1, KERNEL_LISTS = -2 };
 
+/* How results round: core/run/rounding.h. ORDER ROUNDING: rounding_name() */
+typedef enum {
+    ROUNDING_SENSITIVE,
+    ROUNDING_EXACT,
+    ROUNDING_ULPS,
+    ROUNDING_OPERANDS,
+    ROUNDING_SUM,
+    ROUNDING_STEP
+} Rounding;
+
 struct Kernel {
     const char *name;
     KernelFn *run;
@@ -63,6 +73,7 @@ struct Kernel {
     int first_value; /* inputs from this one on are values known at load; 0: none are.
                       * KERNEL_DECIDES: none are, and output sizes depend on data (kernel_decide()).
                       * KERNEL_LISTS: the same, and operands may be sequences and optionals */
+    Rounding rounding;
 };
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],

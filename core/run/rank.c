@@ -4,6 +4,7 @@
 #include "core/plan/edges.h"
 #include "core/run/runner.h"
 #include "core/run/supervise.h"
+#include "core/run/verify.h"
 
 #include <math.h>
 #include <sched.h>
@@ -266,66 +267,7 @@ void rank_beats(Rank *rank)
     atomic_fetch_add(&rank->result->head->n_beats, 1);
 }
 
-/* ---- comparing ---- */
-
-/* The tolerance from the options, else that of the value. */
-static Tolerance team_tolerance(const Team *team, Tolerance of_value)
-{
-    const RunOptions *options = team->options;
-    return options->rtol > 0 || options->atol > 0 ? (Tolerance){options->rtol, options->atol}
-                                                  : of_value;
-}
-
-/* Stores the first wrong element of a part, with both values. */
-static void note_wrong(Rank *rank, const Local *part, const Local *whole)
-{
-    const Team *team = rank->team;
-    RankHead *head = rank->result->head;
-    Tolerance tolerance = team_tolerance(team, team->reference.tolerance[head->bad_tensor]);
-    head->wrong = (RunWrong){.rank = rank->position, .range = local_range(whole)};
-    local_first_wrong(part, whole, tolerance, &head->wrong.at, &head->wrong.got, &head->wrong.want);
-}
-
-/* Compares a slot with the reference. Partial values cannot be compared. */
-static bool check_slot(Rank *rank, int at, int32_t slot)
-{
-    const Team *team = rank->team;
-    RankHead *head = rank->result->head;
-    if (slot < 0 || !rank_has(rank, slot))
-        return true;
-    const Slot *held = &team->program->slots[slot];
-    if (held->sharding >= 0 &&
-        sharding_partials(shardings_at(team->plan->shardings, held->sharding)))
-        return true;
-    const Local *part = team->runner->fetch(rank, slot);
-    if (!part)
-        return false;
-    Difference difference = {.ok = true};
-    local_compare(part, team->reference.value[held->tensor],
-                  team_tolerance(team, team->reference.tolerance[held->tensor]), &difference);
-    head->n_checked += rank->position == team->plan->decided->submeshes[held->devices].first;
-    if (!difference.ok && head->first_bad < 0) {
-        head->first_bad = at;
-        head->bad_tensor = held->tensor;
-        note_wrong(rank, part, team->reference.value[held->tensor]);
-    }
-    return true;
-}
-
-static bool check_instr(Rank *rank, int at)
-{
-    const Program *program = rank->team->program;
-    const Instr *instr = &program->instrs[at];
-    if (instr->kind == INSTR_STEP)
-        return check_slot(rank, at, instr->slot);
-    if (instr->kind != INSTR_OP)
-        return true;
-    const GraphOp *op = &rank->team->plan->inferred->graph->ops[instr->op];
-    for (int i = 0; i < op->n_outputs; i++)
-        if (!check_slot(rank, at, program->operand[op_output_place(op) + i]))
-            return false;
-    return true;
-}
+/* ---- comparing outputs ---- */
 
 /* The expected value of an output: given, else the reference's; NULL: unknown. */
 static const Local *wanted_output(const Team *team, int32_t tensor)
@@ -346,19 +288,29 @@ static uint64_t bits_of(const Local *part)
     return hash_bytes(part->data, (size_t)local_bytes(part));
 }
 
+/* ONNX's tolerance for its test sets, or that of the options; two units in the last place of a
+ * bf16. */
+static Tolerance given_tolerance(const Team *team, const Local *want)
+{
+    const RunOptions *options = team->options;
+    Tolerance out = tolerance_for(want->dtype, local_range(want));
+    out.rtol = fmax(out.rtol, 1e-3);
+    if (options->rtol > 0 || options->atol > 0)
+        out = (Tolerance){options->rtol, options->atol};
+    if (want->dtype == DT_BF16)
+        out.rtol = fmax(out.rtol, 0x1p-6);
+    return out;
+}
+
+/* With the given output by tolerance, with one device to see the drift. */
 static void compare_output(Rank *rank, int i, const Local *part, const Local *want)
 {
     const Team *team = rank->team;
-    Tolerance tolerance = tolerance_for(want->dtype, local_range(want));
     bool given = team->expected && team->expected[team->plan->inferred->graph->outputs[i]];
-    if (given) /* ONNX's tolerance for its test sets; two units in the last place of a bf16 */
-        tolerance.rtol = fmax(tolerance.rtol, 1e-3);
-    tolerance = team_tolerance(team, tolerance);
-    if (given && want->dtype == DT_BF16)
-        tolerance.rtol = fmax(tolerance.rtol, 0x1p-6);
     Difference *output = &rank->result->output[i];
     output->bits = bits_of(part) * (2 * (uint64_t)rank->position + 1);
-    local_compare(part, want, tolerance, output);
+    local_compare(part, want, given ? given_tolerance(team, want) : (Tolerance){0, 0}, output);
+    output->ok = output->ok || (!given && local_same_type(part, want));
 }
 
 static bool check_outputs(Rank *rank)
@@ -373,8 +325,13 @@ static bool check_outputs(Rank *rank)
         const Local *part = team->runner->fetch(rank, team->program->output[i]);
         if (!part)
             return false;
-        if (head->strange < 0 && (head->n_strange = local_count_strange(part)) > 0)
+        int64_t n_strange = local_count_strange(part), n = local_count(part);
+        rank->result->n_finite[i] = n - n_strange;
+        rank->result->n_elements[i] = n;
+        if (head->strange < 0 && n_strange > 0) {
             head->strange = graph->outputs[i];
+            head->n_strange = n_strange;
+        }
         if (want)
             compare_output(rank, i, part, want);
     }
@@ -415,7 +372,7 @@ static bool prepare(Rank *rank, int at)
     if (rank->position == team->first_rank &&
         !reference_step(&team->reference, at, rank->iteration, &err))
         return rank_failed(rank, &err);
-    return !together || rank_meet(rank);
+    return (!together || rank_meet(rank)) && verify_before(rank, at);
 }
 
 /* Ops and steps, timed unless the runner does so itself. */
@@ -467,7 +424,7 @@ static bool run_instr(Rank *rank, int at, int *next)
     if (atomic_load(&rank->team->failed) || !progress(rank, at) || (verify && !prepare(rank, at)) ||
         !do_instr(rank, at, next))
         return false;
-    return !verify || check_instr(rank, at);
+    return !verify || verify_after(rank, at);
 }
 
 static bool run_pass(Rank *rank)

@@ -9,10 +9,12 @@
 #define CORE_RUN_RANK_H
 
 #include "core/run/feed.h"
+#include "core/run/reference.h"
 #include "core/run/result.h"
 #include "core/run/world.h"
 
 typedef struct Team Team;
+typedef struct Verify Verify;
 
 /* Shape and type of a slot that are known only at run time. */
 typedef struct {
@@ -48,6 +50,7 @@ struct Team {
     void *own; /* of the runner */
     Feeds feeds;
     Reference reference;         /* when options->verify; only in the first pass */
+    Verify *verify;              /* the same; else NULL */
     Local **expected;            /* per tensor: the expected output, or NULL; NULL: none given */
     bool *stays;                 /* per slot: loaded once */
     pthread_mutex_t lock, *blas; /* blas: the lock, or NULL for plain loops */

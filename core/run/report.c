@@ -126,30 +126,71 @@ static void add_outputs(Arena *arena, const Team *team, RunReport *out)
             difference_join(&all, &result_at(team, r)->output[i]);
         out->outputs[i] =
             (RunOutput){graph->outputs[i], all.max_abs, all.max_rel, all.max_ulp, all.bits, all.ok};
-        out->ok = out->ok && all.ok;
     }
 }
 
-static void add_checks(Arena *arena, const Team *team, RunReport *out)
+/* An output that has elements, none of them finite. */
+static int32_t find_unproven(const Team *team)
+{
+    const Graph *graph = team->plan->inferred->graph;
+    for (int i = 0; i < graph->n_outputs; i++) {
+        int64_t n = 0, n_finite = 0;
+        for (int r = 0; r < team->n_ranks; r++) {
+            n += result_at(team, r)->n_elements[i];
+            n_finite += result_at(team, r)->n_finite[i];
+        }
+        if (n > 0 && n_finite == 0)
+            return graph->outputs[i];
+    }
+    return -1;
+}
+
+static void add_heads(const Team *team, RunReport *out)
 {
     int first_bad = INT_MAX;
     out->first_bad = out->strange = -1;
     for (int r = 0; r < team->n_ranks; r++) {
         const RankHead *head = result_at(team, r)->head;
         out->n_values_checked += head->n_checked;
+        out->n_values_unchecked += head->n_unchecked;
         if (out->strange < 0 && head->strange >= 0) {
             out->strange = head->strange;
             out->n_strange = head->n_strange;
         }
+        if (head->closest > out->closest) {
+            out->closest = head->closest;
+            out->close = head->close;
+        }
         if (head->first_bad < 0 || head->first_bad >= first_bad)
             continue;
         first_bad = head->first_bad;
-        out->first_bad = head->bad_tensor;
+        out->first_bad = head->wrong.tensor;
         out->wrong = head->wrong;
     }
-    out->ok = out->first_bad < 0;
+}
+
+static RunVerdict verdict_of(const Team *team, const RunReport *report)
+{
+    bool differs = report->first_bad >= 0;
+    for (int i = 0; i < report->n_outputs; i++)
+        differs = differs || !report->outputs[i].ok;
+    if (!team->options->verify && !team->expected)
+        return RUN_NOT_CHECKED;
+    if (differs)
+        return RUN_FAIL;
+    bool proven =
+        report->n_values_unchecked == 0 && report->unproven < 0 && report->n_values_checked > 0;
+    return team->expected || proven ? RUN_PASS : RUN_NOT_PROVEN;
+}
+
+static void add_checks(Arena *arena, const Team *team, RunReport *out)
+{
+    add_heads(team, out);
     if (team->options->verify || team->expected)
         add_outputs(arena, team, out);
+    out->unproven = team->options->verify ? find_unproven(team) : -1;
+    out->verdict = verdict_of(team, out);
+    out->ok = out->verdict == RUN_PASS || out->verdict == RUN_NOT_CHECKED;
 }
 
 static bool is_copied(const Team *team, int32_t op)

@@ -8,7 +8,8 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, output, copied;
+    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, output,
+        n_elements, n_finite, copied;
 } Layout;
 
 static int64_t place(Layout *layout, int64_t n, size_t each)
@@ -32,6 +33,8 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.output = place(&layout, graph->n_outputs, sizeof(Difference));
+    layout.n_elements = place(&layout, graph->n_outputs, sizeof(int64_t));
+    layout.n_finite = place(&layout, graph->n_outputs, sizeof(int64_t));
     layout.copied = place(&layout, graph->n_ops, sizeof(bool));
     return layout;
 }
@@ -48,6 +51,8 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
                         .last_span =
                             traced ? (TraceSpan *)(void *)(block + layout->last_span) : NULL,
                         .output = (Difference *)(void *)(block + layout->output),
+                        .n_elements = (int64_t *)(void *)(block + layout->n_elements),
+                        .n_finite = (int64_t *)(void *)(block + layout->n_finite),
                         .copied = (bool *)(block + layout->copied)};
 }
 

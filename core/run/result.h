@@ -8,10 +8,10 @@
 #ifndef CORE_RUN_RESULT_H
 #define CORE_RUN_RESULT_H
 
+#include "core/run/compare.h"
 #include "core/run/program.h"
 #include "core/run/run.h"
 #include "core/run/trace/trace.h"
-#include "core/run/verify.h"
 
 #include <stdatomic.h>
 
@@ -25,12 +25,14 @@ typedef struct {
     atomic_int thread;  /* thread id of the system; 0: has not begun */
     int n_done;         /* passes */
     int64_t live_bytes, peak_bytes;
-    int first_bad;      /* first instruction that makes a wrong value, or -1 */
-    int32_t bad_tensor; /* that value */
-    RunWrong wrong;     /* a wrong element of it */
-    int32_t strange;    /* an output with NaN or infinite elements, or -1 */
+    int first_bad;    /* first instruction that makes a wrong value, or -1 */
+    RunElement wrong; /* a wrong element of it */
+    double closest;   /* largest share of its bound that a difference takes, of right elements */
+    RunElement close; /* that element */
+    int32_t strange;  /* an output with NaN or infinite elements, or -1 */
     int64_t n_strange;
-    int n_checked; /* values compared, by the first rank that holds them */
+    int n_checked;   /* values compared, by the first rank that holds them */
+    int n_unchecked; /* values that could not be */
     Error err;
 } RankHead;
 
@@ -42,6 +44,7 @@ typedef struct {
     double *begin_us;           /* per pass: time to enqueue it on a device */
     TraceSpan *span, *last_span; /* by instruction, of this and the last pass; NULL: not traced */
     Difference *output;          /* per graph output */
+    int64_t *n_elements, *n_finite; /* per graph output: elements held, finite ones */
     bool *copied; /* per op of the graph: run by the host's kernel on copies of device memory */
 } RankResult;
 

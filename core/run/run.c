@@ -4,6 +4,7 @@
 #include "core/run/plugin.h"
 #include "core/run/supervise.h"
 #include "core/run/vectors.h"
+#include "core/run/verify.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -134,9 +135,11 @@ static bool run_here(Team *team, Arena *arena, Error *err)
     team->blas = team->options->deterministic ? NULL : &team->lock;
     reference_open(arena, team->plan->inferred, team->program, &team->feeds, team->blas,
                    team->world, &team->reference);
+    team->verify = team->options->verify ? verify_open(arena, team) : NULL;
     bool ok = team->runner->open(team, err) && run_ranks(team, arena, err);
     if (team->runner->close)
         team->runner->close(team);
+    verify_close(team->verify);
     reference_close(&team->reference);
     pthread_mutex_destroy(&team->lock);
     for (int r = 0; r < team->n_local; r++)

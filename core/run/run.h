@@ -1,10 +1,11 @@
 /* run.h - executes a plan and compares it with one device.
  *
  * program_lower() turns the plan into one instruction list for all ranks, which a runner (runner.h)
- * executes: threads of the host, processes under mpirun, GPUs. With verify the same inputs also go
- * through the unsharded graph (verify.h), and every value on every rank is compared with its part
- * of that, so that the first wrong op can be named. Missing weights and inputs are drawn (draw.h):
- * floats uniform in [-1,1), scaled down for weights, integers and bool 0.
+ * executes: threads of the host, processes under mpirun, GPUs. With verify each op and each step is
+ * checked on the values that the ranks hold (verify.h), so that the first wrong one can be named,
+ * and the unsharded graph runs beside them (reference.h) to show the drift of the outputs. Missing
+ * weights and inputs are drawn (draw.h): floats uniform in [-1,1), scaled down for weights,
+ * integers and bool 0.
  */
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
@@ -38,12 +39,20 @@ typedef struct {
     bool ok;
 } RunOutput;
 
-/* An element of the first wrong value. */
+/* An element of a value on a rank. */
 typedef struct {
+    int32_t tensor;
+    bool moved; /* by a reshard or a load, not by the op that makes the tensor */
     int64_t rank;
-    Shape at;                /* its index in the whole */
-    double got, want, range; /* range: the largest element of the whole */
-} RunWrong;
+    Shape at;                /* its index in the whole; n_dims -1: type or shape differ */
+    double got, want, bound; /* bound: the largest difference that rounding explains */
+    uint8_t rounding;        /* Rounding: where the bound comes from */
+} RunElement;
+
+/* What a run came to. NOT_PROVEN: nothing was wrong, but not all of it could be compared, or an
+ * output has no finite element. NOT_CHECKED: there was nothing to compare with. ORDER RUN_VERDICT
+ */
+typedef enum { RUN_NOT_CHECKED, RUN_PASS, RUN_FAIL, RUN_NOT_PROVEN } RunVerdict;
 
 typedef struct {
     int n_ranks;
@@ -52,10 +61,11 @@ typedef struct {
     const char *backend; /* the runner's name */
     bool elsewhere;      /* another process than 0, which has the report: all but `ok` is zero */
     int n_outputs;       /* 0 when nothing was compared */
-    RunOutput *outputs;  /* graph outputs against the given ones, else against one device (verify)
-                          */
+    RunOutput *outputs;  /* against the given ones; else their drift from one device (verify) */
     int32_t first_bad;   /* tensor: first wrong value in program order; -1 */
-    RunWrong wrong;      /* when first_bad >= 0 */
+    RunElement wrong;    /* when first_bad >= 0 */
+    double closest;      /* of right elements, the largest share of its bound a difference takes */
+    RunElement close;    /* when closest > 0 */
     double median_us, predicted_us;
     double begin_us;                          /* median time to enqueue a pass on a device */
     int64_t peak_bytes, predicted_peak_bytes; /* of the rank with the highest peak */
@@ -66,13 +76,16 @@ typedef struct {
     int n_drawn;             /* weights that are not in the model */
     int32_t strange;         /* an output with elements that are not finite; -1 none */
     int64_t n_strange;       /* how many, on one rank */
-    int n_values_checked;    /* values compared on each rank; partial ones are not */
+    int32_t unproven;        /* an output of which no element is finite; -1 */
+    int n_values_checked;    /* values compared, each on every rank */
+    int n_values_unchecked;  /* values that could not be: partial by several reductions */
     int n_copied_ops;        /* ops without a device kernel, run by the host on copies */
     int n_copied_operators;
     const char **copied_operator; /* their operators, each once */
     const char *instead;          /* why "auto" used the host instead of a device; NULL */
     const Trace *trace;           /* NULL: not asked for, or stopped between passes */
-    bool ok;
+    RunVerdict verdict;
+    bool ok; /* PASS or NOT_CHECKED */
 } RunReport;
 
 enum { RUN_RANKS_MAX = 256, RUN_STALL_S = 3 };

@@ -99,7 +99,7 @@ double supervise_instr_us(const Team *team, int at)
     if (instr->kind == INSTR_OP) {
         OpCost cost = op_cost(plan, instr->op);
         return work_us(cost.flops, (double)cost.bytes) *
-               (team->options->verify ? team->n_ranks + 1 : 1);
+               (team->options->verify ? team->n_ranks + 4 : 1);
     }
     int32_t slot = instr->slot >= 0 ? instr->slot : instr->from;
     int32_t tensor = slot < 0 ? -1 : program->slots[slot].tensor;

@@ -1,409 +1,699 @@
 #include "core/run/verify.h"
 
+#include "core/run/rounding.h"
+#include "core/run/runner.h"
+
 #include <math.h>
 
-/*   type      rtol  atol, per largest element */
-static const struct {
-    Dtype dtype;
-    Tolerance tolerance;
-} tolerances[] = {
-    {DT_F64, {1e-9, 1e-10}},
-    {DT_F32, {1e-4, 1e-5}},
-    {DT_F16, {1e-2, 1e-3}},
-    {DT_BF16, {5e-2, 1e-2}},
+/* A value put together from the parts of the ranks. */
+typedef struct {
+    Local *whole; /* NULL: no rank of this process has one, or its parts cannot be joined */
+    double *size; /* per element: the sum of its addends' magnitudes; NULL: there are no addends, or
+                   * they reduce without rounding */
+    const double *bound; /* per element: what moving may lose; NULL: nothing */
+    int64_t n_addends;
+    bool of_addends, unknown;
+} Joined;
+
+struct Verify {
+    Team *team;
+    Arena *arena, *scratch; /* of the run; of the current instruction */
+    const Local **posted; /* per rank of this process: its part of what is being joined, or NULL */
+    Local **value;        /* per tensor: inputs and results of the current op, whole */
+    const double **bound; /* per output of the op */
+    Rounding rounding;
+    bool unknown;   /* the current op cannot be checked */
+    Joined *joined; /* what the current instruction moves */
 };
 
-static const double atol_floor = 1e-7;
-
-Tolerance tolerance_for(Dtype dtype, double range)
+Verify *verify_open(Arena *arena, Team *team)
 {
-    for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++)
-        if (tolerances[i].dtype == dtype) {
-            Tolerance found = tolerances[i].tolerance;
-            found.atol = fmax(found.atol * range, dtype == DT_F64 ? 0 : atol_floor);
-            return found;
-        }
-    return (Tolerance){0, 0};
+    Verify *verify = arena_make(arena, Verify);
+    *verify = (Verify){.team = team, .arena = arena, .scratch = arena_new()};
+    verify->posted = arena_array(arena, const Local *, team->n_local);
+    verify->value = arena_array(arena, Local *, team->plan->inferred->graph->n_tensors);
+    return verify;
 }
 
-double local_range(const Local *whole)
+void verify_close(Verify *verify)
 {
-    double most = 0;
-    for (int i = 0; i < whole->items.n; i++)
-        most = fmax(most, local_range(whole->items.at[i]));
-    if (whole->sequence || whole->nothing)
-        return most;
-    double range = 0;
-    int64_t n = shape_elements(&whole->shape);
-    for (int64_t i = 0; dtype_is_computed(whole->dtype) && i < n; i += ELEMENT_BLOCK) {
-        NumberBlock block;
-        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        local_load(whole, i, 1, n_block, NUMBER_F64, &block);
-        for (int64_t k = 0; k < n_block; k++)
-            if (isfinite(block.f64[k]))
-                range = fmax(range, fabs(block.f64[k]));
-    }
-    return range;
-}
-
-int64_t local_count_strange(const Local *part)
-{
-    int64_t n = shape_elements(&part->shape), n_strange = 0;
-    for (int i = 0; i < part->items.n; i++)
-        n_strange += local_count_strange(part->items.at[i]);
-    if (part->sequence || part->nothing)
-        return n_strange;
-    if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
-        return 0;
-    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
-        NumberBlock block;
-        int64_t n_block = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
-        local_load(part, i, 1, n_block, NUMBER_F64, &block);
-        for (int64_t k = 0; k < n_block; k++)
-            n_strange += !isfinite(block.f64[k]);
-    }
-    return n_strange;
-}
-
-void difference_join(Difference *into, const Difference *other)
-{
-    into->bits += other->bits;
-    into->max_abs = fmax(into->max_abs, other->max_abs);
-    into->max_rel = fmax(into->max_rel, other->max_rel);
-    into->max_ulp = other->max_ulp > into->max_ulp ? other->max_ulp : into->max_ulp;
-    into->ok = into->ok && other->ok;
-}
-
-/* A float element with other bits. */
-static Difference float_difference(Dtype dtype, const void *got, const void *want,
-                                   Tolerance tolerance)
-{
-    double x, y;
-    elements_load(dtype, got, 1, 1, NUMBER_F64, &x);
-    elements_load(dtype, want, 1, 1, NUMBER_F64, &y);
-    Difference out = {.ok = true};
-    if (x == y || (isnan(x) && isnan(y)))
-        return out;
-    out.max_abs = isfinite(x - y) ? fabs(x - y) : INFINITY;
-    out.max_rel = y != 0 && isfinite(y) ? out.max_abs / fabs(y) : 0;
-    out.max_ulp = element_ulps(dtype, got, want);
-    out.ok = isfinite(y) && out.max_abs <= tolerance.atol + tolerance.rtol * fabs(y);
-    return out;
-}
-
-static Difference int_difference(Dtype dtype, const void *got, const void *want)
-{
-    int64_t x, y;
-    Difference out = {.ok = false};
-    if (!dtype_is_computed(dtype))
-        return out;
-    elements_load(dtype, got, 1, 1, NUMBER_I64, &x);
-    elements_load(dtype, want, 1, 1, NUMBER_I64, &y);
-    uint64_t apart = x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
-    out.max_abs = (double)apart;
-    out.max_rel = y != 0 ? out.max_abs / fabs((double)y) : 0;
-    out.max_ulp = apart < INT64_MAX ? (int64_t)apart : INT64_MAX;
-    return out;
-}
-
-static Difference element_difference(const Local *part, int64_t i, const Local *whole, int64_t k,
-                                     Tolerance tolerance)
-{
-    const void *got = local_at(part, i), *want = local_at(whole, k);
-    if (memcmp(got, want, (size_t)element_bytes(part->dtype)) == 0)
-        return (Difference){.ok = true};
-    return dtype_is_float(part->dtype) && dtype_is_computed(part->dtype)
-               ? float_difference(part->dtype, got, want, tolerance)
-               : int_difference(part->dtype, got, want);
-}
-
-void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out)
-{
-    if (!local_same_type(part, whole)) {
-        *out = (Difference){.max_abs = INFINITY, .ok = false};
+    if (!verify)
         return;
+    for (int32_t t = 0; t < verify->team->plan->inferred->graph->n_tensors; t++)
+        local_free(verify->value[t]);
+    arena_free(verify->scratch);
+}
+
+static bool leads(const Rank *rank)
+{
+    return rank->position == rank->team->first_rank;
+}
+
+/* Forgets what the last instruction left. */
+static void begin(Verify *verify)
+{
+    arena_free(verify->scratch);
+    verify->scratch = arena_new();
+}
+
+/* ---- joining parts ---- */
+
+static const Sharding *sharding_of(const Team *team, int32_t slot)
+{
+    int32_t sharding = team->program->slots[slot].sharding;
+    return sharding < 0 ? NULL : shardings_at(team->plan->shardings, sharding);
+}
+
+static bool is_partial(const Team *team, int32_t slot)
+{
+    const Sharding *sharding = sharding_of(team, slot);
+    return sharding && sharding_partials(sharding);
+}
+
+/* The one reduction of a partial value; false: it has several. */
+static bool reduction_of(const Sharding *sharding, ReduceOp *out)
+{
+    *out = REDUCE_NONE;
+    for (int a = 0; a < ATOMS_MAX; a++) {
+        ReduceOp reduce = (ReduceOp)sharding->partial[a];
+        if (reduce != REDUCE_NONE && *out != REDUCE_NONE && reduce != *out)
+            return false;
+        *out = reduce != REDUCE_NONE ? reduce : *out;
     }
-    for (int i = 0; i < part->items.n; i++)
-        local_compare(part->items.at[i], whole->items.at[i], tolerance, out);
-    if (part->sequence || part->nothing)
-        return;
-    Arena *scratch = arena_new();
-    Picks picks = picks_whole(scratch, part);
-    Stretch s;
-    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
-        for (int64_t i = 0; i < s.n; i++) {
-            Difference one =
-                element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance);
-            difference_join(out, &one);
-        }
-    arena_free(scratch);
-}
-
-static void read_number(const Local *local, int64_t i, double *out)
-{
-    if (out)
-        *out = 0;
-    if (out && dtype_is_computed(local->dtype))
-        local_load(local, i, 1, 1, NUMBER_F64, out);
-}
-
-bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
-                       double *got, double *want)
-{
-    if (!local_same_type(part, whole)) {
-        *at = (Shape){0};
-        return true;
-    }
-    for (int i = 0; i < part->items.n; i++)
-        if (local_first_wrong(part->items.at[i], whole->items.at[i], tolerance, at, got, want))
-            return true;
-    if (part->sequence || part->nothing)
-        return false;
-    Arena *scratch = arena_new();
-    Picks picks = picks_whole(scratch, part);
-    int64_t found = -1;
-    Stretch s;
-    for (PickScan scan = picks_scan(&picks); found < 0 && picks_next(&scan, &s);)
-        for (int64_t i = 0; found < 0 && i < s.n; i++)
-            if (!element_difference(part, s.to + i, whole, s.from + i * s.step, tolerance).ok) {
-                found = s.from + i * s.step;
-                read_number(part, s.to + i, got);
-                read_number(whole, found, want);
-            }
-    arena_free(scratch);
-    *at = whole->shape;
-    for (int64_t d = whole->shape.n_dims - 1, rest = found; found >= 0 && d >= 0; d--) {
-        at->dim[d] = rest % whole->shape.dim[d];
-        rest /= whole->shape.dim[d];
-    }
-    return found >= 0;
-}
-
-/* ---- the reference ---- */
-
-void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
-                    const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out)
-{
-    int n = inferred->graph->n_tensors;
-    *out = (Reference){.inferred = inferred, .program = program, .feeds = feeds};
-    out->blas = blas;
-    out->world = world;
-    out->arena = arena;
-    out->value = arena_array(arena, Local *, n);
-    out->list = arena_array(arena, Local *, n);
-    out->tolerance = arena_array(arena, Tolerance, n);
-    out->filled = arena_array(arena, bool, program->n_slots);
-    out->n_filled = arena_array(arena, int32_t, n);
-}
-
-static void drop(Local **value)
-{
-    local_free(*value);
-    *value = NULL;
-}
-
-void reference_close(Reference *reference)
-{
-    for (int32_t t = 0; t < reference->inferred->graph->n_tensors; t++) {
-        drop(&reference->value[t]);
-        drop(&reference->list[t]);
-    }
-}
-
-static void keep(Reference *reference, int32_t tensor)
-{
-    const Local *value = reference->value[tensor];
-    reference->tolerance[tensor] = tolerance_for(value->dtype, local_range(value));
-}
-
-static void fill(Reference *reference, int32_t slot)
-{
-    if (slot < 0 || reference->filled[slot])
-        return;
-    reference->filled[slot] = true;
-    reference->n_filled[reference->program->slots[slot].tensor]++;
-}
-
-static void empty(Reference *reference, int32_t slot)
-{
-    int32_t tensor = reference->program->slots[slot].tensor;
-    if (!reference->filled[slot])
-        return;
-    reference->filled[slot] = false;
-    if (--reference->n_filled[tensor] == 0)
-        vec_push(reference->arena, &reference->dead, tensor);
-}
-
-static void free_dead(Reference *reference)
-{
-    for (int i = 0; i < reference->dead.n; i++)
-        if (reference->n_filled[reference->dead.at[i]] == 0)
-            drop(&reference->value[reference->dead.at[i]]);
-    reference->dead.n = 0;
-}
-
-static void load(Reference *reference, int32_t tensor)
-{
-    if (reference->value[tensor])
-        return;
-    const Inferred *inferred = reference->inferred;
-    const Local *listed = feed_listed(reference->feeds, tensor);
-    Arena *scratch = arena_new();
-    if (listed) {
-        reference->value[tensor] = local_copy(listed);
-    } else {
-        reference->value[tensor] =
-            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
-        feed_fill(reference->feeds, tensor, reference->value[tensor], scratch);
-    }
-    arena_free(scratch);
-    keep(reference, tensor);
-}
-
-/* Broadcasts what process 0 computed. */
-static bool share(Reference *reference, int32_t op, bool ok, Error *err)
-{
-    World *world = reference->world;
-    const Inferred *inferred = reference->inferred;
-    if (world->n == 1)
-        return ok;
-    if (!world->share(world, &ok, sizeof ok, 0, err))
-        return false;
-    for (int i = 0; ok && i < inferred->graph->ops[op].n_outputs; i++) {
-        int32_t tensor = op_outputs(inferred->graph, op)[i];
-        if (tensor < 0 || !inferred_shape(inferred, tensor))
-            continue;
-        if (!reference->value[tensor])
-            reference->value[tensor] =
-                local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
-        Local *value = reference->value[tensor];
-        ok = world->share(world, value->data, local_bytes(value), 0, err);
-    }
-    return ok || error_kind(err, ERROR_RUN, "the first process could not run the op");
-}
-
-/* Values of unknown shape are not broadcast: every process computes them. */
-static bool is_told_late(const Inferred *inferred, int32_t op)
-{
-    for (int i = 0; i < inferred->graph->ops[op].n_outputs; i++) {
-        int32_t tensor = op_outputs(inferred->graph, op)[i];
-        if (tensor >= 0 && !inferred_shape(inferred, tensor))
-            return true;
-    }
-    return false;
-}
-
-/* The reader of a list has it instead of the value of one iteration. */
-static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *err)
-{
-    const Inferred *inferred = reference->inferred;
-    const GraphOp *at = &inferred->graph->ops[op];
-    int32_t list = at->n_inputs > 0 ? reference->program->operand[at->input] : -1;
-    int32_t yields = at->n_inputs > 0 ? op_inputs(inferred->graph, op)[0] : -1;
-    int32_t made = at->n_outputs > 0 ? op_outputs(inferred->graph, op)[0] : -1;
-    bool collected = list >= 0 && made >= 0 && yields >= 0 && yields != made &&
-                     reference->program->slots[list].tensor == made;
-    bool late = is_told_late(inferred, op);
-    for (int i = 0; i < at->n_outputs; i++)
-        if (op_outputs(inferred->graph, op)[i] >= 0)
-            drop(&reference->value[op_outputs(inferred->graph, op)[i]]);
-    Local *last = collected ? reference->value[yields] : NULL;
-    if (collected)
-        reference->value[yields] = reference->list[made];
-    bool ok = (reference->world->me > 0 && !late) ||
-              kernel_run_whole(inferred, op, reference->program->kernel[op], reference->blas,
-                               reference->feeds->seed, iteration, reference->value, err);
-    if (collected) {
-        reference->value[yields] = last;
-        drop(&reference->list[made]);
-    }
-    return late ? ok : share(reference, op, ok, err);
-}
-
-static bool do_op(Reference *reference, int32_t op, const int64_t *iteration, Error *err)
-{
-    const Program *program = reference->program;
-    const Graph *graph = reference->inferred->graph;
-    int32_t loop = program->loop_of[op];
-    bool ok = run_op(reference, op, loop < 0 ? 0 : iteration[loop], err);
-    for (int i = 0; i < graph->ops[op].n_outputs; i++) {
-        int32_t tensor = op_outputs(graph, op)[i];
-        if (tensor < 0 || !reference->value[tensor])
-            continue;
-        keep(reference, tensor);
-        fill(reference, program->operand[op_output_place(&graph->ops[op]) + i]);
-    }
-    return ok;
-}
-
-static bool out_of_memory(Error *err)
-{
-    return error_kind(err, ERROR_RUN, "out of memory on one device");
-}
-
-static bool collect(Reference *reference, const Instr *instr, Error *err)
-{
-    const Slot *slots = reference->program->slots;
-    const Local *from = reference->value[slots[instr->from].tensor];
-    Local **list = &reference->list[slots[instr->slot].tensor], *item = local_copy(from);
-    if (!item)
-        return out_of_memory(err);
-    if (!*list)
-        *list = local_new_sequence(item->dtype);
-    local_append(*list, item);
     return true;
 }
 
-/* Moves are parallel: sources are copied before targets are replaced. */
-static bool move_all(Reference *reference, const ProgramLoop *loop, Error *err)
+/* Elements as they are put together: numbers where parts are addends. */
+typedef struct {
+    Joined *joined;
+    ReduceOp reduce;
+    double *real;
+    int64_t *number;
+    uint8_t *n_seen; /* per element: 0 or more parts have it */
+} Joining;
+
+static double combine(ReduceOp reduce, double a, double b)
 {
-    const Program *program = reference->program;
-    Arena *scratch = arena_new();
-    Local **taken = arena_array(scratch, Local *, loop->n_moves);
-    bool ok = true;
-    for (int i = 0; i < loop->n_moves && ok; i++) {
-        const ProgramMove *move = &program->moves[loop->first_move + i];
-        taken[i] = local_copy(reference->value[program->slots[move->from].tensor]);
-        ok = taken[i] != NULL;
+    switch (reduce) {
+    case REDUCE_MAX:
+    case REDUCE_ANY:
+        return isnan(b) || b > a ? b : a;
+    case REDUCE_MIN:
+    case REDUCE_ALL:
+        return isnan(b) || b < a ? b : a;
+    case REDUCE_PROD:
+        return a * b;
+    case REDUCE_NONE:
+    case REDUCE_SUM:
+    case REDUCE_AVG:
+        break;
     }
-    for (int i = 0; i < loop->n_moves && ok; i++) {
-        const ProgramMove *move = &program->moves[loop->first_move + i];
-        int32_t to = program->slots[move->to].tensor;
-        if (!move->keeps)
-            empty(reference, move->from);
-        drop(&reference->value[to]);
-        reference->value[to] = taken[i];
-        keep(reference, to);
-        fill(reference, move->to);
-    }
-    arena_free(scratch);
-    return ok || out_of_memory(err);
+    return a + b;
 }
 
-bool reference_step(Reference *reference, int at, const int64_t *iteration, Error *err)
+static int64_t combine_ints(ReduceOp reduce, int64_t a, int64_t b)
 {
-    const Program *program = reference->program;
+    if (reduce == REDUCE_PROD)
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    if (reduce == REDUCE_MAX || reduce == REDUCE_ANY)
+        return a > b ? a : b;
+    if (reduce == REDUCE_MIN || reduce == REDUCE_ALL)
+        return a < b ? a : b;
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static void add_element(const Joining *j, int64_t place, const Local *part, int64_t i)
+{
+    bool first = j->n_seen[place] == 0;
+    j->n_seen[place] = 1;
+    if (j->number) {
+        int64_t x;
+        local_load(part, i, 1, 1, NUMBER_I64, &x);
+        j->number[place] = first ? x : combine_ints(j->reduce, j->number[place], x);
+        return;
+    }
+    double x;
+    local_load(part, i, 1, 1, NUMBER_F64, &x);
+    j->real[place] = first ? x : combine(j->reduce, j->real[place], x);
+    if (j->joined->size)
+        j->joined->size[place] =
+            j->reduce == REDUCE_PROD ? fabs(j->real[place]) : j->joined->size[place] + fabs(x);
+}
+
+static void add_part(const Joining *j, const Local *part)
+{
+    Local *whole = j->joined->whole;
+    int64_t bytes = element_bytes(whole->dtype);
+    Arena *scratch = arena_new();
+    Picks picks = picks_whole(scratch, part);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);) {
+        if (j->n_seen)
+            for (int64_t i = 0; i < s.n; i++)
+                add_element(j, s.from + i * s.step, part, s.to + i);
+        else if (s.step == 1)
+            memcpy(local_at(whole, s.from), local_at(part, s.to), (size_t)(s.n * bytes));
+        else
+            for (int64_t i = 0; i < s.n; i++)
+                memcpy(local_at(whole, s.from + i * s.step), local_at(part, s.to + i),
+                       (size_t)bytes);
+    }
+    arena_free(scratch);
+}
+
+static Joining begin_joining(Arena *arena, Joined *joined, ReduceOp reduce)
+{
+    Joining out = {.joined = joined, .reduce = reduce};
+    int64_t n = shape_elements(&joined->whole->shape);
+    Dtype dtype = joined->whole->dtype;
+    if (!joined->of_addends)
+        return out;
+    out.n_seen = arena_array(arena, uint8_t, n);
+    if (dtype_number(dtype) == NUMBER_I64) {
+        out.number = arena_array(arena, int64_t, n);
+        return out;
+    }
+    out.real = arena_array(arena, double, n);
+    if (reduce == REDUCE_SUM || reduce == REDUCE_AVG || reduce == REDUCE_PROD)
+        joined->size = arena_array(arena, double, n);
+    return out;
+}
+
+static void end_joining(const Joining *j)
+{
+    Joined *joined = j->joined;
+    int64_t n = shape_elements(&joined->whole->shape);
+    if (!joined->of_addends)
+        return;
+    for (int64_t i = 0; j->reduce == REDUCE_AVG && i < n; i++) {
+        if (j->number) {
+            j->number[i] /= joined->n_addends;
+            continue;
+        }
+        j->real[i] /= (double)joined->n_addends;
+        joined->size[i] /= (double)joined->n_addends;
+    }
+    if (j->number)
+        local_store(joined->whole, 0, n, NUMBER_I64, j->number);
+    else
+        local_store(joined->whole, 0, n, NUMBER_F64, j->real);
+}
+
+/* The part of a rank: posted by it here, else broadcast by its process, into *received. NULL
+ * without an error: it has none. */
+static bool part_of(Verify *verify, int32_t slot, int64_t position, const Local **part,
+                    Local **received, Error *err)
+{
+    const Team *team = verify->team;
+    World *world = team->world;
+    int process = (int)(position / team->n_local);
+    const Slot *at = &team->program->slots[slot];
+    *part = process == world->me ? verify->posted[position - team->first_rank] : NULL;
+    *received = NULL;
+    if (world->n == 1)
+        return true;
+    bool there = *part != NULL;
+    if (!world->share(world, &there, sizeof there, process, err) || !there)
+        return !error_is_set(err);
+    Local *to = (Local *)*part;
+    if (process != world->me) {
+        const Inferred *inferred = team->plan->inferred;
+        *received = to =
+            local_new((Dtype)inferred->dtype[at->tensor], inferred_shape(inferred, at->tensor),
+                      sharding_of(team, slot), team->plan->mesh, position);
+        *part = to;
+    }
+    return to ? world->share(world, to->data, local_bytes(to), process, err)
+              : error_kind(err, ERROR_RUN, "out of memory");
+}
+
+/* Joins the parts of a slot with a sharding; one of each set of replicas is read. */
+static bool join_parts(Verify *verify, int32_t slot, const Sharding *sharding, Joined *out,
+                       Error *err)
+{
+    const Team *team = verify->team;
+    const Mesh *mesh = team->plan->mesh;
+    const Slot *at = &team->program->slots[slot];
+    SubMesh sub = team->plan->decided->submeshes[at->devices];
+    AtomSet addends = sharding_partials(sharding);
+    AtomSet replicas = submesh_free(mesh, sub) & ~(sharding_atoms(sharding) | addends);
+    const Inferred *inferred = team->plan->inferred;
+    ReduceOp reduce;
+    Dtype dtype = (Dtype)inferred->dtype[at->tensor];
+    *out = (Joined){.of_addends = addends != 0, .n_addends = mesh_atoms_size(mesh, addends)};
+    out->unknown = !reduction_of(sharding, &reduce) || (addends && !dtype_is_computed(dtype));
+    out->whole = local_new_whole(dtype, inferred_shape(inferred, at->tensor));
+    if (!out->whole)
+        return error_kind(err, ERROR_RUN, "out of memory");
+    Joining joining = begin_joining(verify->scratch, out, reduce);
+    bool any = false;
+    for (int64_t p = 0; p < team->n_ranks; p++) {
+        const Local *part;
+        Local *received;
+        if (!submesh_has(mesh, sub, p) || !mesh_stands_first(mesh, replicas, p))
+            continue;
+        if (!part_of(verify, slot, p, &part, &received, err))
+            return false;
+        any = any || part;
+        if (part && !out->unknown)
+            add_part(&joining, part);
+        local_free(received);
+    }
+    if (any && !out->unknown)
+        end_joining(&joining);
+    if (!any || out->unknown) {
+        local_free(out->whole);
+        out->whole = NULL;
+    }
+    return true;
+}
+
+/* A replicated slot: the part of any rank here. */
+static bool join_replicas(const Verify *verify, Joined *out, Error *err)
+{
+    *out = (Joined){.n_addends = 1};
+    for (int r = 0; r < verify->team->n_local && !out->whole; r++)
+        if (verify->posted[r] && !(out->whole = local_copy(verify->posted[r])))
+            return error_kind(err, ERROR_RUN, "out of memory");
+    return true;
+}
+
+/* Puts a slot together, on all ranks at once; the first rank of the process owns the whole. */
+static bool join(Rank *rank, int32_t slot, Joined *out)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Local **posted = &verify->posted[rank->position - team->first_rank];
+    *posted = NULL;
+    if (rank_has(rank, slot) && rank->slot[slot] && !(*posted = team->runner->fetch(rank, slot)))
+        return false;
+    if (!rank_meet(rank))
+        return false;
+    const Sharding *sharding = sharding_of(team, slot);
+    Error err = {0};
+    if (leads(rank) && !(sharding ? join_parts(verify, slot, sharding, out, &err)
+                                  : join_replicas(verify, out, &err)))
+        return rank_failed(rank, &err);
+    return rank_meet(rank);
+}
+
+/* ---- comparing ---- */
+
+typedef struct {
+    Rank *rank;
+    int at;
+    RunElement element; /* tensor, moved, rounding */
+} Checked;
+
+/* Sets *share to the part of the bound that the difference takes. */
+static bool is_right(Dtype dtype, const void *got, const void *want, double bound, double *share)
+{
+    *share = 0;
+    if (memcmp(got, want, (size_t)element_bytes(dtype)) == 0)
+        return true;
+    if (!dtype_is_computed(dtype))
+        return false;
+    if (!dtype_is_float(dtype)) {
+        int64_t x, y;
+        elements_load(dtype, got, 1, 1, NUMBER_I64, &x);
+        elements_load(dtype, want, 1, 1, NUMBER_I64, &y);
+        *share = fabs((double)x - (double)y) / bound;
+        return *share <= 1 && x != y;
+    }
+    double x, y;
+    elements_load(dtype, got, 1, 1, NUMBER_F64, &x);
+    elements_load(dtype, want, 1, 1, NUMBER_F64, &y);
+    if (x == y || (isnan(x) && isnan(y)))
+        return true;
+    *share = isfinite(x) && isfinite(y) ? fabs(x - y) / bound : INFINITY;
+    return *share <= 1;
+}
+
+static void fill_element(const Local *part, int64_t i, const Local *whole, int64_t place,
+                         double bound, RunElement *out)
+{
+    out->got = out->want = 0;
+    out->bound = bound;
+    if (dtype_is_computed(part->dtype)) {
+        local_load(part, i, 1, 1, NUMBER_F64, &out->got);
+        local_load(whole, place, 1, 1, NUMBER_F64, &out->want);
+    }
+    out->at = whole->shape;
+    for (int64_t d = whole->shape.n_dims - 1; d >= 0; d--) {
+        out->at.dim[d] = place % whole->shape.dim[d];
+        place /= whole->shape.dim[d];
+    }
+}
+
+static void note_wrong(const Checked *c)
+{
+    RankHead *head = c->rank->result->head;
+    head->first_bad = c->at;
+    head->wrong = c->element;
+    head->wrong.rank = c->rank->position;
+}
+
+/* bound: per element of the whole; NULL: equal. */
+static void compare_elements(Checked *c, const Local *part, const Local *whole, const double *bound)
+{
+    RankHead *head = c->rank->result->head;
+    Arena *scratch = arena_new();
+    Picks picks = picks_whole(scratch, part);
+    int64_t bytes = element_bytes(part->dtype);
+    Stretch s;
+    double share;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);) {
+        if (s.step == 1 &&
+            memcmp(local_at(part, s.to), local_at(whole, s.from), (size_t)(s.n * bytes)) == 0)
+            continue;
+        for (int64_t i = 0; i < s.n; i++) {
+            int64_t place = s.from + i * s.step;
+            double most = bound ? bound[place] : 0;
+            bool right = is_right(part->dtype, local_at(part, s.to + i), local_at(whole, place),
+                                  most, &share);
+            if (right && share <= head->closest)
+                continue;
+            fill_element(part, s.to + i, whole, place, most, &c->element);
+            if (right) {
+                head->closest = share;
+                head->close = c->element;
+                head->close.rank = c->rank->position;
+            } else if (head->first_bad < 0) {
+                note_wrong(c);
+            }
+        }
+    }
+    arena_free(scratch);
+}
+
+static void compare(Checked *c, const Local *part, const Local *whole, const double *bound)
+{
+    if (!whole || !local_same_type(part, whole)) {
+        c->element.at = (Shape){.n_dims = -1};
+        if (c->rank->result->head->first_bad < 0)
+            note_wrong(c);
+        return;
+    }
+    for (int i = 0; i < part->items.n; i++)
+        compare(c, part->items.at[i], whole->items.at[i], NULL);
+    if (!part->sequence && !part->nothing)
+        compare_elements(c, part, whole, bound);
+}
+
+/* Bounds with what storing and adding up addends may lose, for each rounding of each addend. */
+static const double *with_addends(Verify *verify, const Local *whole, const double *bound,
+                                  const Joined *joined)
+{
+    if (!joined->size)
+        return bound;
+    int64_t n = shape_elements(&whole->shape);
+    double unit = dtype_unit(whole->dtype) * (double)(joined->n_addends + 1);
+    double *out = arena_array(verify->scratch, double, n);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (bound ? bound[i] : 0) + unit * joined->size[i] + dtype_tiny(whole->dtype);
+    return out;
+}
+
+/* What a slot should hold. */
+typedef struct {
+    const Local *whole;
+    const double *bound;
+    Rounding rounding;
+    bool moved;
+} Expected;
+
+/* Compares a slot on all ranks at once. */
+static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Slot *held = &team->program->slots[slot];
+    Checked c = {.rank = rank, .at = at};
+    c.element = (RunElement){
+        .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
+    RankHead *head = rank->result->head;
+    if (is_partial(team, slot)) {
+        Joined *joined = &verify->joined[1];
+        if (!join(rank, slot, joined))
+            return false;
+        if (leads(rank) && joined->whole) {
+            c.element.rounding = (uint8_t)(joined->size ? ROUNDING_SUM : want->rounding);
+            compare(&c, joined->whole, want->whole,
+                    with_addends(verify, joined->whole, want->bound, joined));
+            head->n_checked += team->world->me == 0;
+            local_free(joined->whole);
+        }
+        head->n_unchecked += leads(rank) && joined->unknown;
+        return true;
+    }
+    if (!rank_has(rank, slot) || !rank->slot[slot])
+        return true;
+    const Local *part = team->runner->fetch(rank, slot);
+    if (!part)
+        return false;
+    compare(&c, part, want->whole, want->bound);
+    head->n_checked += rank->position == team->plan->decided->submeshes[held->devices].first;
+    return true;
+}
+
+/* ---- ops ---- */
+
+static bool runs_here(const Team *team, int32_t op)
+{
+    for (int r = 0; r < team->n_local; r++)
+        if (rank_stands_on(&team->ranks[r], plan_devices(team->plan, op)))
+            return true;
+    return false;
+}
+
+/* Runs the op on the joined inputs. */
+static bool run_whole(Rank *rank, int32_t op, bool of_addends)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Inferred *inferred = team->plan->inferred;
+    int32_t loop = team->program->loop_of[op];
+    WholeOp call = {.inferred = inferred,
+                    .op = op,
+                    .kernel = team->program->kernel[op],
+                    .blas = team->blas,
+                    .seed = team->feeds.seed,
+                    .iteration = loop < 0 ? 0 : rank->iteration[loop],
+                    .value = verify->value,
+                    .of_addends = of_addends};
+    Error err = {0};
+    if (!kernel_run_whole(inferred, op, call.kernel, call.blas, call.seed, call.iteration,
+                          verify->value, &err))
+        return rank_failed(rank, &err);
+    rank_beats(rank);
+    rounding_bounds(verify->scratch, &call, verify->bound, &verify->rounding);
+    rank_beats(rank);
+    return true;
+}
+
+static bool before_op(Rank *rank, int32_t op)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Graph *graph = team->plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    bool of_addends = false, unknown = false;
+    if (leads(rank)) {
+        begin(verify);
+        verify->bound = arena_array(verify->scratch, const double *, at->n_outputs);
+        verify->joined = arena_array(verify->scratch, Joined, 2);
+    }
+    for (int i = 0; i < at->n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i], slot = team->program->operand[at->input + i];
+        if (tensor < 0 || slot < 0)
+            continue;
+        if (!rank_meet(rank) || !join(rank, slot, &verify->joined[0]))
+            return false;
+        of_addends |= verify->joined[0].of_addends;
+        unknown |= verify->joined[0].unknown;
+        if (leads(rank)) {
+            local_free(verify->value[tensor]);
+            verify->value[tensor] = verify->joined[0].whole;
+        }
+    }
+    if (!leads(rank))
+        return true;
+    verify->unknown = unknown || !runs_here(team, op);
+    return verify->unknown || run_whole(rank, op, of_addends);
+}
+
+static bool after_op(Rank *rank, int at, int32_t op)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Graph *graph = team->plan->inferred->graph;
+    const GraphOp *held = &graph->ops[op];
+    if (!rank_meet(rank))
+        return false;
+    for (int i = 0; i < held->n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, op)[i];
+        int32_t slot = team->program->operand[op_output_place(held) + i];
+        if (tensor < 0 || slot < 0)
+            continue;
+        Expected want = {verify->value[tensor], verify->bound[i], verify->rounding, false};
+        if (verify->unknown)
+            rank->result->head->n_unchecked += leads(rank) && runs_here(team, op);
+        else if (!check_slot(rank, at, slot, &want))
+            return false;
+    }
+    if (!rank_meet(rank))
+        return false;
+    for (int i = 0; leads(rank) && i < held->n_inputs + held->n_outputs; i++) {
+        int32_t tensor = i < held->n_inputs ? op_inputs(graph, op)[i]
+                                            : op_outputs(graph, op)[i - held->n_inputs];
+        if (tensor < 0)
+            continue;
+        local_free(verify->value[tensor]);
+        verify->value[tensor] = NULL;
+    }
+    return true;
+}
+
+/* ---- what is moved ---- */
+
+/* Joins the slots that an instruction moves, before it does. */
+static bool before_move(Rank *rank, const int32_t *from, int n)
+{
+    Verify *verify = rank->team->verify;
+    if (leads(rank)) {
+        begin(verify);
+        verify->joined = arena_array(verify->scratch, Joined, n + 2);
+    }
+    for (int i = 0; i < n; i++) {
+        if (!rank_meet(rank) || !join(rank, from[i], &verify->joined[i + 2]))
+            return false;
+        Joined *joined = &verify->joined[i + 2];
+        if (leads(rank) && joined->whole)
+            joined->bound = with_addends(verify, joined->whole, NULL, joined);
+    }
+    return true;
+}
+
+/* Compares the slots that they were moved to. */
+static bool after_move(Rank *rank, int at, const int32_t *to, int n)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    if (!rank_meet(rank))
+        return false;
+    for (int i = 0; i < n; i++) {
+        const Joined *from = &verify->joined[i + 2];
+        Expected want = {.whole = from->whole, .bound = from->bound, .moved = true};
+        want.rounding = from->bound ? ROUNDING_SUM : ROUNDING_EXACT;
+        if (!from->whole) {
+            rank->result->head->n_unchecked += leads(rank) && from->unknown;
+            continue;
+        }
+        if (!check_slot(rank, at, to[i], &want))
+            return false;
+    }
+    if (!rank_meet(rank))
+        return false;
+    for (int i = 0; leads(rank) && i < n; i++)
+        local_free(verify->joined[i + 2].whole);
+    return true;
+}
+
+static bool after_load(Rank *rank, int at, int32_t slot)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    const Inferred *inferred = team->plan->inferred;
+    int32_t tensor = team->program->slots[slot].tensor;
+    const Local *listed = feed_listed(&team->feeds, tensor);
+    if (leads(rank)) {
+        begin(verify);
+        verify->joined = arena_array(verify->scratch, Joined, 3);
+        Local *whole = listed ? local_copy(listed)
+                              : local_new_whole((Dtype)inferred->dtype[tensor],
+                                                inferred_shape(inferred, tensor));
+        if (whole && !listed)
+            feed_fill(&team->feeds, tensor, whole, verify->scratch);
+        verify->joined[2].whole = whole;
+    }
+    return after_move(rank, at, &slot, 1);
+}
+
+/* The last item of the list against what was added to it. */
+static bool after_collect(Rank *rank, int at, const Instr *instr)
+{
+    const Local *list = rank->slot[instr->slot], *item = rank->slot[instr->from];
+    Checked c = {.rank = rank, .at = at};
+    c.element = (RunElement){.tensor = rank->team->program->slots[instr->slot].tensor,
+                             .moved = true,
+                             .rounding = ROUNDING_EXACT};
+    if (list && list->items.n > 0)
+        compare(&c, list->items.at[list->items.n - 1], item, NULL);
+    return true;
+}
+
+/* The slots that the end of an iteration moves from, or to. */
+static const int32_t *moved_slots(Arena *arena, const Program *program, int32_t body, bool to)
+{
+    const ProgramLoop *loop = &program->loops[body];
+    int32_t *out = arena_array(arena, int32_t, loop->n_moves);
+    for (int i = 0; i < loop->n_moves; i++) {
+        const ProgramMove *move = &program->moves[loop->first_move + i];
+        out[i] = to ? move->to : move->from;
+    }
+    return out;
+}
+
+static bool at_back(Rank *rank, int at, bool after)
+{
+    const Program *program = rank->team->program;
     const Instr *instr = &program->instrs[at];
+    Arena *scratch = arena_new();
+    const int32_t *slots = moved_slots(scratch, program, instr->body, after);
+    int n = program->loops[instr->body].n_moves;
+    bool ok = after ? after_move(rank, at, slots, n) : before_move(rank, slots, n);
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- all of it ---- */
+
+bool verify_before(Rank *rank, int at)
+{
+    const Instr *instr = &rank->team->program->instrs[at];
     switch (instr->kind) {
-    case INSTR_LOAD:
-        load(reference, program->slots[instr->slot].tensor);
-        fill(reference, instr->slot);
-        return true;
     case INSTR_OP:
-        free_dead(reference);
-        return do_op(reference, instr->op, iteration, err);
+        return before_op(rank, instr->op);
     case INSTR_STEP:
-        free_dead(reference);
-        fill(reference, instr->slot);
-        return true;
-    case INSTR_FREE:
-        empty(reference, instr->slot);
-        return true;
-    case INSTR_COLLECT:
-        return collect(reference, instr, err);
+        return before_move(rank, &instr->from, 1);
     case INSTR_BACK:
-        free_dead(reference);
-        return move_all(reference, &program->loops[instr->body], err);
+        return at_back(rank, at, false);
+    case INSTR_LOAD:
+    case INSTR_FREE:
+    case INSTR_BRANCH:
+    case INSTR_LOOP:
+    case INSTR_COLLECT:
+    case INSTR_NEXT:
+        break;
+    }
+    return true;
+}
+
+bool verify_after(Rank *rank, int at)
+{
+    const Instr *instr = &rank->team->program->instrs[at];
+    switch (instr->kind) {
+    case INSTR_OP:
+        return after_op(rank, at, instr->op);
+    case INSTR_STEP:
+        return after_move(rank, at, &instr->slot, 1);
+    case INSTR_BACK:
+        return at_back(rank, at, true);
+    case INSTR_LOAD:
+        return after_load(rank, at, instr->slot);
+    case INSTR_COLLECT:
+        return after_collect(rank, at, instr);
+    case INSTR_FREE:
     case INSTR_BRANCH:
     case INSTR_LOOP:
     case INSTR_NEXT:

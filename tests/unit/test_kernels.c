@@ -3,7 +3,7 @@
 #include "tests/unit/kernel_rows.h"
 
 #include "core/run/draw.h"
-#include "core/run/verify.h"
+#include "core/run/compare.h"
 
 #include <inttypes.h>
 #include <float.h>

@@ -1,6 +1,7 @@
 /* run_report.c - what a run came to, in JSON and in words. */
 #include "core/base/units.h"
 #include "core/cost/cost.h"
+#include "core/run/rounding.h"
 #include "tui/cli/run.h"
 #include "core/base/table.h"
 #include "tui/views/label.h"
@@ -70,22 +71,22 @@ static Json *reshards_json(const Session *session, const RunReport *report)
     return out;
 }
 
-/* The element that differs: null where none does. */
-static Json *wrong_json(const Session *session, const RunReport *report)
+/* An element of a value, with the bound of its difference. */
+static Json *element_json(const Session *session, const RunElement *element)
 {
-    const RunWrong *wrong = &report->wrong;
-    if (report->first_bad < 0)
-        return json_null();
     Json *out = json_object();
-    int32_t maker = session->graph->tensors[report->first_bad].maker;
-    json_set_str(out, "tensor", tensor_name(session->graph, report->first_bad));
+    int32_t maker = element->moved ? -1 : session->graph->tensors[element->tensor].maker;
+    json_set_str(out, "tensor", tensor_name(session->graph, element->tensor));
     json_set(out, "op",
              maker < 0 ? json_null() : json_from_str(str_from(op_name(session->graph, maker))));
-    json_set_int(out, "rank", wrong->rank);
-    json_set(out, "at", json_ints(wrong->at.dim, (int)wrong->at.n_dims));
-    json_set_real(out, "got", wrong->got);
-    json_set_real(out, "want", wrong->want);
-    json_set_real(out, "range", wrong->range);
+    json_set_int(out, "rank", element->rank);
+    json_set(out, "at",
+             element->at.n_dims < 0 ? json_null()
+                                    : json_ints(element->at.dim, (int)element->at.n_dims));
+    json_set_real(out, "got", element->got);
+    json_set_real(out, "want", element->want);
+    json_set_real(out, "bound", element->bound);
+    json_set_str(out, "rounding", rounding_name((Rounding)element->rounding));
     return out;
 }
 
@@ -115,7 +116,17 @@ Json *run_report_json(const Session *session, const RunReport *report)
              report->first_bad < 0
                  ? json_null()
                  : json_from_str(str_from(tensor_name(session->graph, report->first_bad))));
-    json_set(out, "wrong", wrong_json(session, report));
+    json_set(out, "wrong",
+             report->first_bad < 0 ? json_null() : element_json(session, &report->wrong));
+    json_set_real(out, "closest", report->closest);
+    json_set(out, "closest_at",
+             report->closest > 0 ? element_json(session, &report->close) : json_null());
+    json_set_int(out, "values_unchecked", report->n_values_unchecked);
+    json_set(out, "unproven",
+             report->unproven < 0
+                 ? json_null()
+                 : json_from_str(str_from(tensor_name(session->graph, report->unproven))));
+    json_set_str(out, "verdict", run_verdict_name(report->verdict));
     json_set_int(out, "weights_drawn", report->n_drawn);
     json_set_int(out, "not_finite", report->n_strange);
     json_set_int(out, "copied_ops", report->n_copied_ops);
@@ -131,7 +142,7 @@ Json *run_report_json(const Session *session, const RunReport *report)
 static void outputs_text(const Session *session, const RunReport *report, Buf *out)
 {
     static const TableColumn columns[] = {
-        {"OUTPUT", 0}, {"MAX ABS", -12}, {"MAX REL", -12}, {"MAX ULP", -20}, {"", 0}};
+        {"OUTPUT", 0}, {"DRIFT ABS", -12}, {"DRIFT REL", -12}, {"DRIFT ULP", -20}};
     Table *table = table_new(out->arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < report->n_outputs; i++) {
         const RunOutput *output = &report->outputs[i];
@@ -142,7 +153,6 @@ static void outputs_text(const Session *session, const RunReport *report, Buf *o
             table_cell(table, STR("not a number"));
         else
             table_printf(table, "%" PRId64, output->max_ulp);
-        table_cell(table, output->ok ? STR("ok") : STR("DIFFERS"));
     }
     if (report->n_outputs > 0)
         table_format(table, "", out);
@@ -206,22 +216,6 @@ static void slowest_reshards(const Session *session, const RunReport *report, Bu
     slowest_text("SLOWEST RESHARDS", "STEPS", times, plan->moved->n_reshards, out);
 }
 
-/* "PASS: the largest error of an output is 2.98e-07; 96 values compared on every rank" */
-static void verdict(const Session *session, const RunReport *report, Buf *out)
-{
-    double largest = 0;
-    for (int i = 0; i < report->n_outputs; i++)
-        largest = report->outputs[i].max_abs > largest ? report->outputs[i].max_abs : largest;
-    buf_printf(out,
-               "%s: the largest error of an output is %.3g; %d values compared on every rank\n",
-               report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
-    if (report->first_bad < 0)
-        return;
-    buf_puts(out, "first to differ: ");
-    run_put_wrong(session, report, out);
-    buf_putc(out, '\n');
-}
-
 static void notes_text(const Session *session, const RunReport *report, Buf *out)
 {
     if (report->strange >= 0)
@@ -251,8 +245,10 @@ void run_report_text(const Session *session, const RunReport *report, Buf *out)
     buf_puts(out, ", ");
     units_format_bytes(report->predicted_peak_bytes, out);
     buf_putc(out, '\n');
-    if (report->n_values_checked > 0)
-        verdict(session, report, out);
+    if (report->verdict != RUN_NOT_CHECKED) {
+        run_put_verdict(session, report, out);
+        buf_putc(out, '\n');
+    }
     notes_text(session, report, out);
     outputs_text(session, report, out);
     slowest_ops(session, report, out);

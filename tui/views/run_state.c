@@ -2,9 +2,11 @@
 
 #include "core/base/file.h"
 #include "tui/views/label.h"
+#include "core/run/rounding.h"
 #include "core/run/trace/trace_json.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 enum { REPEAT_DEFAULT = 3, REPEAT_MAX = 10000 };
 
@@ -158,20 +160,112 @@ bool run_begin(Ui *ui, Str args, Error *err)
 
 /* ---- in words, and as a trace ---- */
 
-void run_put_wrong(const Session *session, const RunReport *report, Buf *out)
+/* "MatMul h.0.attn" or "what reshards or loads x". */
+static void put_maker(const Session *session, const RunElement *element, Buf *out)
 {
-    const RunWrong *wrong = &report->wrong;
-    int32_t maker = session->graph->tensors[report->first_bad].maker;
+    int32_t maker = session->graph->tensors[element->tensor].maker;
+    if (element->moved || maker < 0) {
+        buf_puts(out, "the load or reshard of ");
+        buf_add(out, label_tensor(session, out->arena, element->tensor));
+        return;
+    }
+    buf_printf(out, "%s %s", op_operator(session->graph, maker), op_name(session->graph, maker));
+}
 
-    buf_add(out, label_tensor(session, out->arena, report->first_bad));
-    if (maker >= 0)
-        buf_printf(out, ", made by %s %s", op_operator(session->graph, maker),
-                   op_name(session->graph, maker));
-    buf_puts(out, "\nelement [");
-    for (int d = 0; d < wrong->at.n_dims; d++)
-        buf_printf(out, "%s%" PRId64, d ? "," : "", wrong->at.dim[d]);
-    buf_printf(out, "] is %.6g on d%" PRId64 " and %.6g on one device; the largest is %.6g",
-               wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want, wrong->range);
+static void put_place(const Shape *at, Buf *out)
+{
+    buf_putc(out, '[');
+    for (int d = 0; d < at->n_dims; d++)
+        buf_printf(out, "%s%" PRId64, d ? "," : "", at->dim[d]);
+    buf_putc(out, ']');
+}
+
+static void put_wrong(const Session *session, const RunElement *wrong, Buf *out)
+{
+    buf_puts(out, "the first wrong value is ");
+    buf_add(out, label_tensor(session, out->arena, wrong->tensor));
+    buf_puts(out, ", from ");
+    put_maker(session, wrong, out);
+    buf_puts(out, "\n");
+    if (wrong->at.n_dims < 0) {
+        buf_printf(out, "its type or shape on d%" PRId64 " is another than on one device",
+                   mesh_device(session->mesh, wrong->rank));
+        return;
+    }
+    buf_puts(out, "element ");
+    put_place(&wrong->at, out);
+    buf_printf(out,
+               " is %.9g on d%" PRId64 " and %.9g on one device, from the same inputs; rounding "
+               "explains %.3g (%s)",
+               wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want, wrong->bound,
+               rounding_name((Rounding)wrong->rounding));
+}
+
+static void put_unproven(const Session *session, const RunReport *report, Buf *out)
+{
+    if (report->unproven >= 0) {
+        buf_puts(out, "no element of output ");
+        buf_add(out, label_tensor(session, out->arena, report->unproven));
+        buf_puts(out, " is finite");
+    } else if (report->n_values_unchecked > 0) {
+        buf_printf(out, "%d values could not be compared: they are partial by several reductions",
+                   report->n_values_unchecked);
+    } else {
+        buf_puts(out, "no op or reshard ran, nothing could be compared");
+    }
+}
+
+static void put_right(const Session *session, const RunReport *report, Buf *out)
+{
+    buf_printf(out, "%d values, each compared on every rank with one device on the same inputs",
+               report->n_values_checked);
+    if (report->closest <= 0) {
+        buf_puts(out, "; all are equal bit by bit");
+        return;
+    }
+    buf_printf(out, "\nlargest difference: %.2g of what rounding explains (%.3g of %.3g, %s) at ",
+               report->closest, fabs(report->close.got - report->close.want), report->close.bound,
+               rounding_name((Rounding)report->close.rounding));
+    put_maker(session, &report->close, out);
+}
+
+/* With given outputs, whose verdict is each output's own. */
+static void put_outputs(const Session *session, const RunReport *report, Buf *out)
+{
+    double largest = 0;
+    for (int i = 0; i < report->n_outputs; i++)
+        largest = fmax(largest, report->outputs[i].max_abs);
+    buf_printf(out, "the largest difference of an output is %.3g", largest);
+    for (int i = 0; i < report->n_outputs; i++)
+        if (!report->outputs[i].ok) {
+            buf_puts(out, "; output ");
+            buf_add(out, label_tensor(session, out->arena, report->outputs[i].tensor));
+            buf_puts(out, " differs");
+        }
+}
+
+/* ORDER RUN_VERDICT */
+static const char *const verdicts[][2] = {{"NOT CHECKED", "not checked"},
+                                          {"PASS", "pass"},
+                                          {"FAIL", "fail"},
+                                          {"NOT PROVEN", "not proven"}};
+
+const char *run_verdict_name(RunVerdict verdict)
+{
+    return verdicts[verdict][1];
+}
+
+void run_put_verdict(const Session *session, const RunReport *report, Buf *out)
+{
+    buf_printf(out, "%s: ", verdicts[report->verdict][0]);
+    if (report->first_bad >= 0)
+        put_wrong(session, &report->wrong, out);
+    else if (report->verdict == RUN_NOT_PROVEN)
+        put_unproven(session, report, out);
+    else if (report->n_values_checked > 0)
+        put_right(session, report, out);
+    else
+        put_outputs(session, report, out);
 }
 
 void run_put_copied(const RunReport *report, Buf *out)

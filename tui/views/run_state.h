@@ -32,8 +32,9 @@ bool run_begin(Ui *ui, Str args, Error *err);
 bool run_write_trace(Ui *ui, Str path, Error *err);
 void run_put_trace(Ui *ui, Buf *out);
 
-/* "x, made by MatMul", a line on, "element [2,0] is 1 on d3 and 2 on one device; .." */
-void run_put_wrong(const Session *session, const RunReport *report, Buf *out);
+/* "PASS: 96 values, each compared ..", "FAIL: the first wrong value is .."; up to two lines. */
+void run_put_verdict(const Session *session, const RunReport *report, Buf *out);
+const char *run_verdict_name(RunVerdict verdict); /* "pass", "not proven" */
 /* "2 ops were done by the host's kernels, on copies: TopK, Unique" */
 void run_put_copied(const RunReport *report, Buf *out);
 

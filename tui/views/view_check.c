@@ -14,19 +14,11 @@ enum { SLOW_PERCENT = 5 };
 static void put_verdict(const Ui *ui, const RunState *run, Buf *out)
 {
     const RunReport *report = &run->report;
-    double largest = 0;
 
-    for (int i = 0; i < report->n_outputs; i++)
-        if (report->outputs[i].max_abs > largest)
-            largest = report->outputs[i].max_abs;
     if (!run->verified)
         buf_puts(out, "not checked: :run verify compares every value with one device");
-    else if (report->first_bad >= 0) {
-        buf_puts(out, "FAIL: the first value that differs is ");
-        run_put_wrong(ui->session, report, out);
-    } else
-        buf_printf(out, "%s: largest error of an output %.3g; %d values equal on every rank",
-                   report->ok ? "PASS" : "FAIL", largest, report->n_values_checked);
+    else
+        run_put_verdict(ui->session, report, out);
     buf_printf(out, "\n%d pass%s timed on the %s, seed %" PRIu64, report->n_timed,
                report->n_timed == 1 ? "" : "es", report->backend, run->seed);
     if (report->strange >= 0)

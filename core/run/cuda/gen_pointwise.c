@@ -23,9 +23,9 @@ typedef struct {
 } PointRow;
 
 static const PointRow rows[] = {
-#define FF(id, name, n, expression) {#id, name, n, #expression, NULL},
+#define FF(id, rounding, name, n, expression) {#id, name, n, #expression, NULL},
 #define II(id, name, n, expression) {#id, name, n, NULL, #expression},
-#define BB(id, name, n, of_floats, of_ints) {#id, name, n, #of_floats, #of_ints},
+#define BB(id, rounding, name, n, of_floats, of_ints) {#id, name, n, #of_floats, #of_ints},
     ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II

@@ -210,11 +210,11 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_along[] = {
-    {"ArgMax", arg_most, NULL, 0},
-    {"ArgMin", arg_most, "least", 0},
-    {"CumSum", cumulate, NULL, 0},
-    {"CumProd", cumulate, "product", 0},
-    {"TopK", top_k, NULL, 1},
-    {"ReverseSequence", reverse_sequence, NULL, 0},
+    {"ArgMax", arg_most, NULL, 0, ROUNDING_EXACT},
+    {"ArgMin", arg_most, "least", 0, ROUNDING_EXACT},
+    {"CumSum", cumulate, NULL, 0, ROUNDING_SUM},
+    {"CumProd", cumulate, "product", 0, ROUNDING_SENSITIVE},
+    {"TopK", top_k, NULL, 1, ROUNDING_EXACT},
+    {"ReverseSequence", reverse_sequence, NULL, 0, ROUNDING_EXACT},
     {0},
 };

@@ -459,9 +459,9 @@ static bool attention(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_attention[] = {
-    {"Attention", attention, &onnx, 0},
-    {"ai.onnx.preview::FlexAttention", attention, &flex, 0},
-    {"com.microsoft::MultiHeadAttention", attention, &microsoft, 0},
-    {"com.microsoft::GroupQueryAttention", attention, &grouped, 0},
+    {"Attention", attention, &onnx, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.preview::FlexAttention", attention, &flex, 0, ROUNDING_SENSITIVE},
+    {"com.microsoft::MultiHeadAttention", attention, &microsoft, 0, ROUNDING_SENSITIVE},
+    {"com.microsoft::GroupQueryAttention", attention, &grouped, 0, ROUNDING_SENSITIVE},
     {0},
 };

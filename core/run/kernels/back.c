@@ -143,7 +143,7 @@ static bool col2im(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_back[] = {
-    {"MaxUnpool", max_unpool, NULL, 0},
-    {"Col2Im", col2im, NULL, 0},
+    {"MaxUnpool", max_unpool, NULL, 0, ROUNDING_EXACT},
+    {"Col2Im", col2im, NULL, 0, ROUNDING_SUM},
     {0},
 };

@@ -144,6 +144,6 @@ static bool non_max_suppression(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_boxes[] = {
-    {"NonMaxSuppression", non_max_suppression, NULL, KERNEL_DECIDES},
+    {"NonMaxSuppression", non_max_suppression, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
     {0},
 };

@@ -91,7 +91,7 @@ static bool bit_cast(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_cast[] = {
-    {"Cast", cast, NULL, 0},
-    {"BitCast", bit_cast, NULL, 0},
+    {"Cast", cast, NULL, 0, ROUNDING_EXACT},
+    {"BitCast", bit_cast, NULL, 0, ROUNDING_EXACT},
     {0},
 };

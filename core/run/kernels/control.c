@@ -126,11 +126,11 @@ static bool stack(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_control[] = {
-    {"If", branch, NULL, KERNEL_LISTS},
-    {"LoopResult", result, NULL, KERNEL_LISTS},
-    {"LoopCarry", carry, NULL, KERNEL_LISTS},
-    {"LoopIndex", loop_index, NULL, 0},
-    {"LoopSlice", slice, NULL, 0},
-    {"LoopStack", stack, NULL, KERNEL_LISTS},
+    {"If", branch, NULL, KERNEL_LISTS, ROUNDING_EXACT},
+    {"LoopResult", result, NULL, KERNEL_LISTS, ROUNDING_EXACT},
+    {"LoopCarry", carry, NULL, KERNEL_LISTS, ROUNDING_EXACT},
+    {"LoopIndex", loop_index, NULL, 0, ROUNDING_EXACT},
+    {"LoopSlice", slice, NULL, 0, ROUNDING_EXACT},
+    {"LoopStack", stack, NULL, KERNEL_LISTS, ROUNDING_EXACT},
     {0},
 };

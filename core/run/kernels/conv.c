@@ -422,9 +422,9 @@ static bool conv_transpose(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_conv[] = {
-    {"Conv", conv, &plain, 0},
-    {"ConvTranspose", conv_transpose, &plain, 0},
-    {"ConvInteger", conv, &integer, 0},
-    {"QLinearConv", conv, &rounded, 0},
+    {"Conv", conv, &plain, 0, ROUNDING_SUM},
+    {"ConvTranspose", conv_transpose, &plain, 0, ROUNDING_SUM},
+    {"ConvInteger", conv, &integer, 0, ROUNDING_EXACT},
+    {"QLinearConv", conv, &rounded, 0, ROUNDING_STEP},
     {0},
 };

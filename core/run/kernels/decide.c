@@ -242,8 +242,8 @@ static bool unique(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_decide[] = {
-    {"NonZero", non_zero, NULL, KERNEL_DECIDES},
-    {"Compress", compress, NULL, KERNEL_DECIDES},
-    {"Unique", unique, NULL, KERNEL_DECIDES},
+    {"NonZero", non_zero, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
+    {"Compress", compress, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
+    {"Unique", unique, NULL, KERNEL_DECIDES, ROUNDING_EXACT},
     {0},
 };

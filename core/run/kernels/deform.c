@@ -174,6 +174,6 @@ static bool deform_conv(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_deform[] = {
-    {"DeformConv", deform_conv, NULL, 0},
+    {"DeformConv", deform_conv, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -110,6 +110,6 @@ static bool einsum(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_einsum[] = {
-    {"Einsum", einsum, NULL, 0},
+    {"Einsum", einsum, NULL, 0, ROUNDING_SUM},
     {0},
 };

@@ -50,11 +50,12 @@ typedef void BlockFn(const void *const in[3], void *out, int64_t n, const void *
         }                                                                                          \
     }
 
-#define FF(id, name, n, expression)                                                                \
+#define FF(id, rounding, name, n, expression)                                                      \
     BLOCK_FN(id, f32, float, expression)                                                           \
     BLOCK_FN(id, f64, double, expression)
 #define II(id, name, n, expression) BLOCK_FN(id, i64, int64_t, expression)
-#define BB(id, name, n, of_floats, of_ints) FF(id, name, n, of_floats) II(id, name, n, of_ints)
+#define BB(id, rounding, name, n, of_floats, of_ints)                                              \
+    FF(id, rounding, name, n, of_floats) II(id, name, n, of_ints)
 ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II
@@ -65,10 +66,10 @@ typedef struct {
     BlockFn *block[NUMBER_KINDS];
 } ElementRow;
 
-#define FF(id, name, n, expression)                                                                \
+#define FF(id, rounding, name, n, expression)                                                      \
     static const ElementRow row_##id = {n, {id##_f32, id##_f64, NULL}};
 #define II(id, name, n, expression) static const ElementRow row_##id = {n, {NULL, NULL, id##_i64}};
-#define BB(id, name, n, of_floats, of_ints)                                                        \
+#define BB(id, rounding, name, n, of_floats, of_ints)                                              \
     static const ElementRow row_##id = {n, {id##_f32, id##_f64, id##_i64}};
 ELEMENT_ROWS(FF, II, BB)
 #undef FF
@@ -287,9 +288,11 @@ static bool elementwise(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_elementwise[] = {
-#define FF(id, name, n, expression) {name, elementwise, &row_##id, 0},
-#define II(id, name, n, expression) {name, elementwise, &row_##id, 0},
-#define BB(id, name, n, of_floats, of_ints) {name, elementwise, &row_##id, 0},
+#define FF(id, rounding, name, n, expression)                                                      \
+    {name, elementwise, &row_##id, 0, ROUNDING_##rounding},
+#define II(id, name, n, expression) {name, elementwise, &row_##id, 0, ROUNDING_EXACT},
+#define BB(id, rounding, name, n, of_floats, of_ints)                                              \
+    {name, elementwise, &row_##id, 0, ROUNDING_##rounding},
     ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II

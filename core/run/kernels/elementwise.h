@@ -50,25 +50,26 @@
 
 /* FF rows: floats only. II rows: integers and bool only. BB rows: an expression for each.
  *
- *     id, name, inputs (0: one or more, folded), expression of floats, of integers */
+ *     id, rounding of floats (kernel.h), name, inputs (0: one or more, folded), expression of
+ * floats, expression of integers */
 #define ELEMENT_ROWS(FF, II, BB)                                                                   \
-    BB(ADD, "Add", 2, x + y, WRAP(x, +, y))                                                        \
-    BB(SUB, "Sub", 2, x - y, WRAP(x, -, y))                                                        \
-    BB(MUL, "Mul", 2, (x * y), WRAP(x, *, y))                                                      \
-    BB(DIV, "Div", 2, x / y, int_divide(x, y))                                                     \
-    BB(POW, "Pow", 2, pow(x, y), int_power(x, y))                                                  \
-    BB(MOD, "Mod", 2,                                                                              \
+    BB(ADD, ULPS, "Add", 2, x + y, WRAP(x, +, y))                                                  \
+    BB(SUB, ULPS, "Sub", 2, x - y, WRAP(x, -, y))                                                  \
+    BB(MUL, ULPS, "Mul", 2, (x * y), WRAP(x, *, y))                                                \
+    BB(DIV, ULPS, "Div", 2, x / y, int_divide(x, y))                                               \
+    BB(POW, ULPS, "Pow", 2, pow(x, y), int_power(x, y))                                            \
+    BB(MOD, EXACT, "Mod", 2,                                                                       \
        (p != 0 || fmod(x, y) == 0 || (fmod(x, y) < 0) == (y < 0) ? fmod(x, y) : fmod(x, y) + y),   \
        int_modulo(x, y, p != 0))                                                                   \
-    BB(SUM, "Sum", 0, x + y, WRAP(x, +, y))                                                        \
-    FF(MEAN, "Mean", 0, x + y)                                                                     \
-    BB(MAX, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                                  \
-    BB(MIN, "Min", 0, (x < y || isnan(x)) ? x : y, x < y ? x : y)                                  \
-    BB(EQUAL, "Equal", 2, x == y, x == y)                                                          \
-    BB(LESS, "Less", 2, x < y, x < y)                                                              \
-    BB(LESS_OR_EQUAL, "LessOrEqual", 2, x <= y, x <= y)                                            \
-    BB(GREATER, "Greater", 2, x > y, x > y)                                                        \
-    BB(GREATER_OR_EQUAL, "GreaterOrEqual", 2, x >= y, x >= y)                                      \
+    BB(SUM, OPERANDS, "Sum", 0, x + y, WRAP(x, +, y))                                              \
+    FF(MEAN, OPERANDS, "Mean", 0, x + y)                                                           \
+    BB(MAX, EXACT, "Max", 0, (x > y || isnan(x)) ? x : y, x > y ? x : y)                           \
+    BB(MIN, EXACT, "Min", 0, (x < y || isnan(x)) ? x : y, x < y ? x : y)                           \
+    BB(EQUAL, EXACT, "Equal", 2, x == y, x == y)                                                   \
+    BB(LESS, EXACT, "Less", 2, x < y, x < y)                                                       \
+    BB(LESS_OR_EQUAL, EXACT, "LessOrEqual", 2, x <= y, x <= y)                                     \
+    BB(GREATER, EXACT, "Greater", 2, x > y, x > y)                                                 \
+    BB(GREATER_OR_EQUAL, EXACT, "GreaterOrEqual", 2, x >= y, x >= y)                               \
     II(AND, "And", 2, (x && y))                                                                    \
     II(OR, "Or", 2, x || y)                                                                        \
     II(XOR, "Xor", 2, !x != !y)                                                                    \
@@ -78,52 +79,52 @@
     II(BIT_XOR, "BitwiseXor", 2, (x ^ y))                                                          \
     II(BIT_NOT, "BitwiseNot", 1, ~x)                                                               \
     II(BIT_SHIFT, "BitShift", 2, int_shift(x, y, p != 0))                                          \
-    BB(WHERE, "Where", 3, x != 0 ? y : z, x ? y : z)                                               \
-    BB(CLIP, "Clip", 3, CLIPPED, CLIPPED)                                                          \
-    BB(NEG, "Neg", 1, -x, WRAP(0, -, x))                                                           \
-    BB(ABS, "Abs", 1, fabs(x), x < 0 ? WRAP(0, -, x) : x)                                          \
-    BB(SIGN, "Sign", 1, isnan(x) ? x : (T)((x > 0) - (x < 0)), (x > 0) - (x < 0))                  \
-    BB(RELU, "Relu", 1, x < 0 ? 0 : x, x < 0 ? 0 : x)                                              \
-    FF(PRELU, "PRelu", 2, x < 0 ? (x * y) : x)                                                     \
-    FF(LEAKY_RELU, "LeakyRelu", 1, x < 0 ? (x * p) : x)                                            \
-    FF(ELU, "Elu", 1, x < 0 ? p * expm1(x) : x)                                                    \
-    FF(SELU, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                             \
-    FF(CELU, "Celu", 1, x < 0 ? p * expm1(x / p) : x)                                              \
-    FF(THRESHOLDED_RELU, "ThresholdedRelu", 1, x > p ? x : 0)                                      \
-    FF(SHRINK, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                                       \
-    FF(SWISH, "Swish", 1, x / (1 + exp(-x * p)))                                                   \
-    FF(SWIGLU, "SwiGLU", 2, x / (1 + exp(-x * p)) * y)                                             \
-    FF(HARD_SIGMOID, "HardSigmoid", 1, x *p + q < 0 ? 0 : x * p + q > 1 ? 1 : x * p + q)           \
-    FF(HARD_SWISH, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                            \
-    FF(SIGMOID, "Sigmoid", 1, 1 / (1 + exp(-x)))                                                   \
-    FF(SOFTPLUS, "Softplus", 1, fmax(x, 0) + log1p(exp(-fabs(x))))                                 \
-    FF(SOFTSIGN, "Softsign", 1, x / (1 + fabs(x)))                                                 \
-    FF(MISH, "Mish", 1, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))                                \
-    FF(GELU, "Gelu", 1,                                                                            \
+    BB(WHERE, EXACT, "Where", 3, x != 0 ? y : z, x ? y : z)                                        \
+    BB(CLIP, EXACT, "Clip", 3, CLIPPED, CLIPPED)                                                   \
+    BB(NEG, EXACT, "Neg", 1, -x, WRAP(0, -, x))                                                    \
+    BB(ABS, EXACT, "Abs", 1, fabs(x), x < 0 ? WRAP(0, -, x) : x)                                   \
+    BB(SIGN, EXACT, "Sign", 1, isnan(x) ? x : (T)((x > 0) - (x < 0)), (x > 0) - (x < 0))           \
+    BB(RELU, EXACT, "Relu", 1, x < 0 ? 0 : x, x < 0 ? 0 : x)                                       \
+    FF(PRELU, ULPS, "PRelu", 2, x < 0 ? (x * y) : x)                                               \
+    FF(LEAKY_RELU, ULPS, "LeakyRelu", 1, x < 0 ? (x * p) : x)                                      \
+    FF(ELU, ULPS, "Elu", 1, x < 0 ? p * expm1(x) : x)                                              \
+    FF(SELU, ULPS, "Selu", 1, q *(x < 0 ? p * expm1(x) : x))                                       \
+    FF(CELU, ULPS, "Celu", 1, x < 0 ? p * expm1(x / p) : x)                                        \
+    FF(THRESHOLDED_RELU, EXACT, "ThresholdedRelu", 1, x > p ? x : 0)                               \
+    FF(SHRINK, OPERANDS, "Shrink", 1, x<-q ? x + p : x> q ? x - p : 0)                             \
+    FF(SWISH, ULPS, "Swish", 1, x / (1 + exp(-x * p)))                                             \
+    FF(SWIGLU, ULPS, "SwiGLU", 2, x / (1 + exp(-x * p)) * y)                                       \
+    FF(HARD_SIGMOID, OPERANDS, "HardSigmoid", 1, x *p + q < 0 ? 0 : x * p + q > 1 ? 1 : x * p + q) \
+    FF(HARD_SWISH, OPERANDS, "HardSwish", 1, x *fmax(0, fmin(1, x / 6 + (T)0.5)))                  \
+    FF(SIGMOID, ULPS, "Sigmoid", 1, 1 / (1 + exp(-x)))                                             \
+    FF(SOFTPLUS, ULPS, "Softplus", 1, fmax(x, 0) + log1p(exp(-fabs(x))))                           \
+    FF(SOFTSIGN, ULPS, "Softsign", 1, x / (1 + fabs(x)))                                           \
+    FF(MISH, ULPS, "Mish", 1, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))                          \
+    FF(GELU, OPERANDS, "Gelu", 1,                                                                  \
        p != 0 ? x / 2 * (1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)))          \
               : x / 2 * (1 + erf(x * (T)0.7071067811865476)))                                      \
-    FF(ERF, "Erf", 1, erf(x))                                                                      \
-    FF(TANH, "Tanh", 1, tanh(x))                                                                   \
-    FF(EXP, "Exp", 1, exp(x))                                                                      \
-    FF(LOG, "Log", 1, log(x))                                                                      \
-    FF(SQRT, "Sqrt", 1, sqrt(x))                                                                   \
-    FF(RECIPROCAL, "Reciprocal", 1, 1 / x)                                                         \
-    FF(FLOOR, "Floor", 1, floor(x))                                                                \
-    FF(CEIL, "Ceil", 1, ceil(x))                                                                   \
-    FF(ROUND, "Round", 1, rint(x))                                                                 \
-    FF(SIN, "Sin", 1, sin(x))                                                                      \
-    FF(COS, "Cos", 1, cos(x))                                                                      \
-    FF(TAN, "Tan", 1, tan(x))                                                                      \
-    FF(ASIN, "Asin", 1, asin(x))                                                                   \
-    FF(ACOS, "Acos", 1, acos(x))                                                                   \
-    FF(ATAN, "Atan", 1, atan(x))                                                                   \
-    FF(SINH, "Sinh", 1, sinh(x))                                                                   \
-    FF(COSH, "Cosh", 1, cosh(x))                                                                   \
-    FF(ASINH, "Asinh", 1, asinh(x))                                                                \
-    FF(ACOSH, "Acosh", 1, acosh(x))                                                                \
-    FF(ATANH, "Atanh", 1, atanh(x))                                                                \
-    FF(IS_NAN, "IsNaN", 1, isnan(x) != 0)                                                          \
-    FF(IS_INF, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
+    FF(ERF, ULPS, "Erf", 1, erf(x))                                                                \
+    FF(TANH, ULPS, "Tanh", 1, tanh(x))                                                             \
+    FF(EXP, ULPS, "Exp", 1, exp(x))                                                                \
+    FF(LOG, ULPS, "Log", 1, log(x))                                                                \
+    FF(SQRT, ULPS, "Sqrt", 1, sqrt(x))                                                             \
+    FF(RECIPROCAL, ULPS, "Reciprocal", 1, 1 / x)                                                   \
+    FF(FLOOR, EXACT, "Floor", 1, floor(x))                                                         \
+    FF(CEIL, EXACT, "Ceil", 1, ceil(x))                                                            \
+    FF(ROUND, EXACT, "Round", 1, rint(x))                                                          \
+    FF(SIN, ULPS, "Sin", 1, sin(x))                                                                \
+    FF(COS, ULPS, "Cos", 1, cos(x))                                                                \
+    FF(TAN, ULPS, "Tan", 1, tan(x))                                                                \
+    FF(ASIN, ULPS, "Asin", 1, asin(x))                                                             \
+    FF(ACOS, ULPS, "Acos", 1, acos(x))                                                             \
+    FF(ATAN, ULPS, "Atan", 1, atan(x))                                                             \
+    FF(SINH, ULPS, "Sinh", 1, sinh(x))                                                             \
+    FF(COSH, ULPS, "Cosh", 1, cosh(x))                                                             \
+    FF(ASINH, ULPS, "Asinh", 1, asinh(x))                                                          \
+    FF(ACOSH, ULPS, "Acosh", 1, acosh(x))                                                          \
+    FF(ATANH, ULPS, "Atanh", 1, atanh(x))                                                          \
+    FF(IS_NAN, EXACT, "IsNaN", 1, isnan(x) != 0)                                                   \
+    FF(IS_INF, EXACT, "IsInf", 1, isinf(x) && (x < 0 ? p : q) != 0)
 
 /* u64 is held as int64_t; ops that compare or divide have a row for it. */
 #define UNSIGNED_ROWS(U)                                                                           \

@@ -234,14 +234,15 @@ static bool linear(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_fused[] = {
-    {"com.microsoft::Gelu", biased, &of_gelu, 0},
-    {"com.microsoft::FastGelu", biased, &of_fast, 0},
-    {"com.microsoft::QuickGelu", biased, &of_quick, 0},
-    {"com.microsoft::BiasAdd", biased, &of_same, 0},
-    {"com.microsoft::BiasSplitGelu", bias_split_gelu, NULL, 0},
-    {"com.microsoft::SkipLayerNormalization", skip_norm, &with_mean, 0},
-    {"com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, &without_mean, 0},
-    {"Swiglu", swiglu, NULL, 0},
-    {"Linear", linear, NULL, 0},
+    {"com.microsoft::Gelu", biased, &of_gelu, 0, ROUNDING_OPERANDS},
+    {"com.microsoft::FastGelu", biased, &of_fast, 0, ROUNDING_OPERANDS},
+    {"com.microsoft::QuickGelu", biased, &of_quick, 0, ROUNDING_OPERANDS},
+    {"com.microsoft::BiasAdd", biased, &of_same, 0, ROUNDING_OPERANDS},
+    {"com.microsoft::BiasSplitGelu", bias_split_gelu, NULL, 0, ROUNDING_OPERANDS},
+    {"com.microsoft::SkipLayerNormalization", skip_norm, &with_mean, 0, ROUNDING_SENSITIVE},
+    {"com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, &without_mean, 0,
+     ROUNDING_SENSITIVE},
+    {"Swiglu", swiglu, NULL, 0, ROUNDING_SENSITIVE},
+    {"Linear", linear, NULL, 0, ROUNDING_SUM},
     {0},
 };

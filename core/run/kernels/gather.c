@@ -209,8 +209,8 @@ static bool gather_elements(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_gather[] = {
-    {"Gather", gather, NULL, 0},
-    {"GatherND", gather_nd, NULL, 0},
-    {"GatherElements", gather_elements, NULL, 0},
+    {"Gather", gather, NULL, 0, ROUNDING_EXACT},
+    {"GatherND", gather_nd, NULL, 0, ROUNDING_EXACT},
+    {"GatherElements", gather_elements, NULL, 0, ROUNDING_EXACT},
     {0},
 };

@@ -232,9 +232,9 @@ static bool lrn(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_image[] = {
-    {"BatchNormalization", batch_norm, NULL, 0},
-    {"InstanceNormalization", instance_norm, NULL, 0},
-    {"GroupNormalization", group_norm, NULL, 0},
-    {"LRN", lrn, NULL, 0},
+    {"BatchNormalization", batch_norm, NULL, 0, ROUNDING_SENSITIVE},
+    {"InstanceNormalization", instance_norm, NULL, 0, ROUNDING_SENSITIVE},
+    {"GroupNormalization", group_norm, NULL, 0, ROUNDING_SENSITIVE},
+    {"LRN", lrn, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -218,8 +218,8 @@ static const Form rounded = {.b = 3, 1, 2, 4, 5, 6, 7, -1};
 static const Form scaled = {.b = 1, 2, 4, 3, 5, -1, -1, 6};
 
 const Kernel kernels_integer[] = {
-    {"MatMulInteger", matmul_integer, &sums, 0},
-    {"QLinearMatMul", matmul_integer, &rounded, 0},
-    {"com.microsoft::MatMulIntegerToFloat", matmul_integer, &scaled, 0},
+    {"MatMulInteger", matmul_integer, &sums, 0, ROUNDING_EXACT},
+    {"QLinearMatMul", matmul_integer, &rounded, 0, ROUNDING_STEP},
+    {"com.microsoft::MatMulIntegerToFloat", matmul_integer, &scaled, 0, ROUNDING_ULPS},
     {0},
 };

@@ -153,7 +153,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_loss[] = {
-    {"NegativeLogLikelihoodLoss", loss_of_classes, NULL, 0},
-    {"SoftmaxCrossEntropyLoss", loss_of_classes, "log", 0},
+    {"NegativeLogLikelihoodLoss", loss_of_classes, NULL, 0, ROUNDING_SENSITIVE},
+    {"SoftmaxCrossEntropyLoss", loss_of_classes, "log", 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -175,8 +175,12 @@ static bool one_hot(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_make[] = {
-    {"Constant", constant, NULL, 0}, {"ConstantOfShape", constant_of_shape, NULL, 0},
-    {"Range", range, NULL, 0},       {"EyeLike", eye_like, NULL, 0},
-    {"OneHot", one_hot, NULL, 0},    {"Shape", shape_of, NULL, 0},
-    {"Size", size_of, NULL, 0},      {0},
+    {"Constant", constant, NULL, 0, ROUNDING_EXACT},
+    {"ConstantOfShape", constant_of_shape, NULL, 0, ROUNDING_EXACT},
+    {"Range", range, NULL, 0, ROUNDING_ULPS},
+    {"EyeLike", eye_like, NULL, 0, ROUNDING_EXACT},
+    {"OneHot", one_hot, NULL, 0, ROUNDING_EXACT},
+    {"Shape", shape_of, NULL, 0, ROUNDING_EXACT},
+    {"Size", size_of, NULL, 0, ROUNDING_EXACT},
+    {0},
 };

@@ -231,8 +231,8 @@ static bool gemm(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_matmul[] = {
-    {"MatMul", matmul, NULL, 0},
-    {"com.microsoft::FusedMatMul", matmul, "fused", 0},
-    {"Gemm", gemm, NULL, 0},
+    {"MatMul", matmul, NULL, 0, ROUNDING_SUM},
+    {"com.microsoft::FusedMatMul", matmul, "fused", 0, ROUNDING_SUM},
+    {"Gemm", gemm, NULL, 0, ROUNDING_SUM},
     {0},
 };

@@ -53,6 +53,6 @@ static bool det(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_matrix[] = {
-    {"Det", det, NULL, 0},
+    {"Det", det, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

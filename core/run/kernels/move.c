@@ -219,7 +219,13 @@ static bool trilu(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_move[] = {
-    {"Transpose", transpose, NULL, 0}, {"Expand", expand, NULL, 1}, {"Slice", slice, NULL, 1},
-    {"Split", split, NULL, 1},         {"Concat", concat, NULL, 0}, {"Tile", tile, NULL, 1},
-    {"Trilu", trilu, NULL, 0},         {"view", copy, NULL, 1},     {0},
+    {"Transpose", transpose, NULL, 0, ROUNDING_EXACT},
+    {"Expand", expand, NULL, 1, ROUNDING_EXACT},
+    {"Slice", slice, NULL, 1, ROUNDING_EXACT},
+    {"Split", split, NULL, 1, ROUNDING_EXACT},
+    {"Concat", concat, NULL, 0, ROUNDING_EXACT},
+    {"Tile", tile, NULL, 1, ROUNDING_EXACT},
+    {"Trilu", trilu, NULL, 0, ROUNDING_EXACT},
+    {"view", copy, NULL, 1, ROUNDING_EXACT},
+    {0},
 };

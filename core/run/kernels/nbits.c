@@ -128,6 +128,6 @@ static bool matmul_nbits(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_nbits[] = {
-    {"com.microsoft::MatMulNBits", matmul_nbits, NULL, 0},
+    {"com.microsoft::MatMulNBits", matmul_nbits, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -134,6 +134,6 @@ static bool weigh_ngrams(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_ngrams[] = {
-    {"TfIdfVectorizer", weigh_ngrams, NULL, 0},
+    {"TfIdfVectorizer", weigh_ngrams, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

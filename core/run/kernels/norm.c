@@ -260,12 +260,12 @@ static const RowRow row_softmax = {softmax, true}, row_log_softmax = {log_softma
                     row_hardmax = {hardmax, true}, row_unit_length = {unit_length, false};
 
 const Kernel kernels_norm[] = {
-    {"Softmax", each_row, &row_softmax, 0},
-    {"LogSoftmax", each_row, &row_log_softmax, 0},
-    {"Hardmax", each_row, &row_hardmax, 0},
-    {"LpNormalization", each_row, &row_unit_length, 0},
-    {"MeanVarianceNormalization", mean_variance, NULL, 0},
-    {"LayerNormalization", layer_norm, NULL, 0},
-    {"RMSNormalization", layer_norm, "rms", 0},
+    {"Softmax", each_row, &row_softmax, 0, ROUNDING_SENSITIVE},
+    {"LogSoftmax", each_row, &row_log_softmax, 0, ROUNDING_SENSITIVE},
+    {"Hardmax", each_row, &row_hardmax, 0, ROUNDING_EXACT},
+    {"LpNormalization", each_row, &row_unit_length, 0, ROUNDING_SENSITIVE},
+    {"MeanVarianceNormalization", mean_variance, NULL, 0, ROUNDING_SENSITIVE},
+    {"LayerNormalization", layer_norm, NULL, 0, ROUNDING_SENSITIVE},
+    {"RMSNormalization", layer_norm, "rms", 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -138,8 +138,8 @@ static const OptimizerRow row_adagrad = {adagrad, 3, 0, 0}, row_adam = {adam, 4,
                           row_momentum = {momentum, 3, 0, 0};
 
 const Kernel kernels_optimizer[] = {
-    {"ai.onnx.preview.training::Adagrad", optimize, &row_adagrad, 0},
-    {"ai.onnx.preview.training::Adam", optimize, &row_adam, 0},
-    {"ai.onnx.preview.training::Momentum", optimize, &row_momentum, 0},
+    {"ai.onnx.preview.training::Adagrad", optimize, &row_adagrad, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.preview.training::Adam", optimize, &row_adam, 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.preview.training::Momentum", optimize, &row_momentum, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -152,11 +152,11 @@ static bool global_pool(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_pool[] = {
-    {"MaxPool", pool, &of_max, 0},
-    {"AveragePool", pool, &of_mean, 0},
-    {"LpPool", pool, &of_norm, 0},
-    {"GlobalMaxPool", global_pool, &of_max, 0},
-    {"GlobalAveragePool", global_pool, &of_mean, 0},
-    {"GlobalLpPool", global_pool, &of_norm, 0},
+    {"MaxPool", pool, &of_max, 0, ROUNDING_EXACT},
+    {"AveragePool", pool, &of_mean, 0, ROUNDING_SUM},
+    {"LpPool", pool, &of_norm, 0, ROUNDING_SENSITIVE},
+    {"GlobalMaxPool", global_pool, &of_max, 0, ROUNDING_EXACT},
+    {"GlobalAveragePool", global_pool, &of_mean, 0, ROUNDING_SUM},
+    {"GlobalLpPool", global_pool, &of_norm, 0, ROUNDING_SENSITIVE},
     {0},
 };

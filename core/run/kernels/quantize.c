@@ -240,12 +240,12 @@ static bool pointwise(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_quantize[] = {
-    {"QuantizeLinear", scale, "to", 0},
-    {"DequantizeLinear", scale, NULL, 0},
-    {"DynamicQuantizeLinear", dynamic, NULL, 0},
-    {"com.microsoft::QLinearAdd", pointwise, &of_add, 0},
-    {"com.microsoft::QLinearMul", pointwise, &of_mul, 0},
-    {"com.microsoft::QLinearSigmoid", pointwise, &of_sigmoid, 0},
-    {"com.microsoft::QLinearLeakyRelu", pointwise, &of_leaky, 0},
+    {"QuantizeLinear", scale, "to", 0, ROUNDING_STEP},
+    {"DequantizeLinear", scale, NULL, 0, ROUNDING_STEP},
+    {"DynamicQuantizeLinear", dynamic, NULL, 0, ROUNDING_STEP},
+    {"com.microsoft::QLinearAdd", pointwise, &of_add, 0, ROUNDING_STEP},
+    {"com.microsoft::QLinearMul", pointwise, &of_mul, 0, ROUNDING_STEP},
+    {"com.microsoft::QLinearSigmoid", pointwise, &of_sigmoid, 0, ROUNDING_STEP},
+    {"com.microsoft::QLinearLeakyRelu", pointwise, &of_leaky, 0, ROUNDING_STEP},
     {0},
 };

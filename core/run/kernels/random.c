@@ -210,7 +210,10 @@ bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel)
 }
 
 const Kernel kernels_random[] = {
-    {"RandomNormal", draw, "normal", 0}, {"RandomUniform", draw, NULL, 0},
-    {"Bernoulli", bernoulli, NULL, 0},   {"Multinomial", multinomial, NULL, 0},
-    {"Dropout", dropout, NULL, 0},       {0},
+    {"RandomNormal", draw, "normal", 0, ROUNDING_ULPS},
+    {"RandomUniform", draw, NULL, 0, ROUNDING_ULPS},
+    {"Bernoulli", bernoulli, NULL, 0, ROUNDING_ULPS},
+    {"Multinomial", multinomial, NULL, 0, ROUNDING_ULPS},
+    {"Dropout", dropout, NULL, 0, ROUNDING_ULPS},
+    {0},
 };

@@ -394,8 +394,8 @@ static const Cell of_gru = {3, 1, 2, {"Sigmoid", "Tanh"}, gru_step};
 static const Cell of_lstm = {4, 2, 3, {"Sigmoid", "Tanh", "Tanh"}, lstm_step};
 
 const Kernel kernels_recurrent[] = {
-    {"RNN", recurrent, &of_rnn, 0},
-    {"GRU", recurrent, &of_gru, 0},
-    {"LSTM", recurrent, &of_lstm, 0},
+    {"RNN", recurrent, &of_rnn, 0, ROUNDING_SENSITIVE},
+    {"GRU", recurrent, &of_gru, 0, ROUNDING_SENSITIVE},
+    {"LSTM", recurrent, &of_lstm, 0, ROUNDING_SENSITIVE},
     {0},
 };

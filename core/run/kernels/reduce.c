@@ -192,15 +192,15 @@ static bool reduce(const KernelCall *call, Error *err)
     }
 
 const Kernel kernels_reduce[] = {
-    {"ReduceSum", reduce, ROW(.fold = FOLD_SUM), 1},
-    {"ReduceMean", reduce, ROW(.mean = true), 1},
-    {"ReduceMax", reduce, ROW(.fold = FOLD_MAX), 1},
-    {"ReduceMin", reduce, ROW(.fold = FOLD_MIN), 1},
-    {"ReduceProd", reduce, ROW(.fold = FOLD_PRODUCT), 1},
-    {"ReduceL1", reduce, ROW(.of = OF_SIZE), 1},
-    {"ReduceSumSquare", reduce, ROW(.of = OF_SQUARE), 1},
-    {"ReduceLogSum", reduce, ROW(.last = log), 1},
-    {"ReduceLogSumExp", reduce, ROW(.fold = FOLD_LOG_ADD), 1},
-    {"ReduceL2", reduce, ROW(.of = OF_SQUARE, .last = sqrt), 1},
+    {"ReduceSum", reduce, ROW(.fold = FOLD_SUM), 1, ROUNDING_SUM},
+    {"ReduceMean", reduce, ROW(.mean = true), 1, ROUNDING_SUM},
+    {"ReduceMax", reduce, ROW(.fold = FOLD_MAX), 1, ROUNDING_EXACT},
+    {"ReduceMin", reduce, ROW(.fold = FOLD_MIN), 1, ROUNDING_EXACT},
+    {"ReduceProd", reduce, ROW(.fold = FOLD_PRODUCT), 1, ROUNDING_SENSITIVE},
+    {"ReduceL1", reduce, ROW(.of = OF_SIZE), 1, ROUNDING_SUM},
+    {"ReduceSumSquare", reduce, ROW(.of = OF_SQUARE), 1, ROUNDING_SUM},
+    {"ReduceLogSum", reduce, ROW(.last = log), 1, ROUNDING_SENSITIVE},
+    {"ReduceLogSumExp", reduce, ROW(.fold = FOLD_LOG_ADD), 1, ROUNDING_SENSITIVE},
+    {"ReduceL2", reduce, ROW(.of = OF_SQUARE, .last = sqrt), 1, ROUNDING_SENSITIVE},
     {0},
 };

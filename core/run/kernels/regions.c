@@ -208,7 +208,7 @@ static bool max_roi_pool(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_regions[] = {
-    {"RoiAlign", roi_align, NULL, 0},
-    {"MaxRoiPool", max_roi_pool, NULL, 0},
+    {"RoiAlign", roi_align, NULL, 0, ROUNDING_SENSITIVE},
+    {"MaxRoiPool", max_roi_pool, NULL, 0, ROUNDING_EXACT},
     {0},
 };

@@ -397,11 +397,11 @@ static bool blocks(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_resample[] = {
-    {"Resize", resize, NULL, 0},
-    {"Upsample", upsample, NULL, 0},
-    {"Pad", pad, NULL, 0},
-    {"DepthToSpace", blocks, NULL, 0},
-    {"SpaceToDepth", blocks, "deep", 0},
-    {"CenterCropPad", center_crop_pad, NULL, 0},
+    {"Resize", resize, NULL, 0, ROUNDING_SENSITIVE},
+    {"Upsample", upsample, NULL, 0, ROUNDING_SENSITIVE},
+    {"Pad", pad, NULL, 0, ROUNDING_EXACT},
+    {"DepthToSpace", blocks, NULL, 0, ROUNDING_EXACT},
+    {"SpaceToDepth", blocks, "deep", 0, ROUNDING_EXACT},
+    {"CenterCropPad", center_crop_pad, NULL, 0, ROUNDING_EXACT},
     {0},
 };

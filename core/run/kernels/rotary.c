@@ -122,7 +122,7 @@ static bool rotary(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_rotary[] = {
-    {"RotaryEmbedding", rotary, NULL, 0},
-    {"com.microsoft::RotaryEmbedding", rotary, "ids first", 0},
+    {"RotaryEmbedding", rotary, NULL, 0, ROUNDING_SENSITIVE},
+    {"com.microsoft::RotaryEmbedding", rotary, "ids first", 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -220,7 +220,7 @@ static bool affine_grid(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_sample[] = {
-    {"GridSample", grid_sample, NULL, 0},
-    {"AffineGrid", affine_grid, NULL, 1},
+    {"GridSample", grid_sample, NULL, 0, ROUNDING_SENSITIVE},
+    {"AffineGrid", affine_grid, NULL, 1, ROUNDING_SENSITIVE},
     {0},
 };

@@ -227,8 +227,8 @@ static bool tensor_scatter(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_scatter[] = {
-    {"ScatterElements", scatter_elements, NULL, 0},
-    {"ScatterND", scatter_nd, NULL, 0},
-    {"TensorScatter", tensor_scatter, NULL, 0},
+    {"ScatterElements", scatter_elements, NULL, 0, ROUNDING_SUM},
+    {"ScatterND", scatter_nd, NULL, 0, ROUNDING_SUM},
+    {"TensorScatter", tensor_scatter, NULL, 0, ROUNDING_SUM},
     {0},
 };

@@ -303,7 +303,7 @@ static bool empty(const KernelCall *call, Error *err)
 
 #define ROW(name, function)                                                                        \
     {                                                                                              \
-        (name), (function), NULL, KERNEL_LISTS                                                     \
+        (name), (function), NULL, KERNEL_LISTS, ROUNDING_EXACT                                     \
     }
 
 const Kernel kernels_sequence[] = {

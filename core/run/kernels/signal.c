@@ -300,11 +300,11 @@ static bool mel_weights(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_signal[] = {
-    {"DFT", dft, NULL, 0},
-    {"STFT", stft, NULL, 0},
-    {"HannWindow", window, &hann, 0},
-    {"HammingWindow", window, &hamming, 0},
-    {"BlackmanWindow", window, &blackman, 0},
-    {"MelWeightMatrix", mel_weights, NULL, 0},
+    {"DFT", dft, NULL, 0, ROUNDING_SENSITIVE},
+    {"STFT", stft, NULL, 0, ROUNDING_SENSITIVE},
+    {"HannWindow", window, &hann, 0, ROUNDING_SENSITIVE},
+    {"HammingWindow", window, &hamming, 0, ROUNDING_SENSITIVE},
+    {"BlackmanWindow", window, &blackman, 0, ROUNDING_SENSITIVE},
+    {"MelWeightMatrix", mel_weights, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -222,7 +222,7 @@ static bool causal_conv(const KernelCall *call, Error *err)
 }
 
 const Kernel kernels_stateful[] = {
-    {"LinearAttention", linear_attention, NULL, 0},
-    {"CausalConvWithState", causal_conv, NULL, 0},
+    {"LinearAttention", linear_attention, NULL, 0, ROUNDING_SENSITIVE},
+    {"CausalConvWithState", causal_conv, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -1,0 +1,38 @@
+/* reference.h - the unsharded graph, run on one device beside the ranks.
+ *
+ * Each op runs just before the ranks run it, on the values that one device has, and each value is
+ * kept as long as the program keeps it. At the end its outputs show how far the sharded run has
+ * drifted away, rounding by rounding.
+ */
+#ifndef CORE_RUN_REFERENCE_H
+#define CORE_RUN_REFERENCE_H
+
+#include "core/run/feed.h"
+#include "core/run/program.h"
+#include "core/run/world.h"
+
+typedef struct {
+    Arena *arena;
+    const Inferred *inferred;
+    const Program *program;
+    const Feeds *feeds;
+    pthread_mutex_t *blas; /* as KernelCall's */
+    World *world;          /* process 0 runs the ops and shares the results */
+    Local **value;         /* per tensor: the whole, or NULL */
+    Local **list;          /* per tensor: list that loops collect, or NULL */
+    bool *filled;          /* per slot of the program */
+    int32_t *n_filled;     /* per tensor: slots */
+    Vec(int32_t) dead;     /* tensors without a filled slot, kept until no rank reads them */
+} Reference;
+
+/* Runs nothing yet. End with reference_close(). */
+void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
+                    const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out);
+void reference_close(Reference *reference);
+
+/* Executes instruction `at` on whole tensors; iteration: per body of the graph, as on the ranks. An
+ * op, a step or the end of an iteration frees values that no slot holds; no rank may be reading
+ * them. */
+bool reference_step(Reference *reference, int at, const int64_t *iteration, Error *err);
+
+#endif
