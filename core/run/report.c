@@ -126,6 +126,7 @@ static void add_outputs(Arena *arena, const Team *team, RunReport *out)
             difference_join(&all, &result_at(team, r)->output[i]);
         out->outputs[i] =
             (RunOutput){graph->outputs[i], all.max_abs, all.max_rel, all.max_ulp, all.bits, all.ok};
+        out->outputs[i].ok = all.ok && out->first_bad < 0;
     }
 }
 

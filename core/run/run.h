@@ -36,7 +36,7 @@ typedef struct {
     double max_abs, max_rel;
     int64_t max_ulp;
     uint64_t bits; /* checksum of its elements on all ranks: equal for equal bits */
-    bool ok;
+    bool ok; /* within the tolerance of the given one; verify: no value before it was wrong */
 } RunOutput;
 
 /* An element of a value on a rank. */

@@ -215,16 +215,14 @@ static bool part_of(Verify *verify, int32_t slot, int64_t position, const Local 
     bool there = *part != NULL;
     if (!world->share(world, &there, sizeof there, process, err) || !there)
         return !error_is_set(err);
-    Local *to = (Local *)*part;
     if (process != world->me) {
         const Inferred *inferred = team->plan->inferred;
-        *received = to =
+        *part = *received =
             local_new((Dtype)inferred->dtype[at->tensor], inferred_shape(inferred, at->tensor),
                       sharding_of(team, slot), team->plan->mesh, position);
-        *part = to;
     }
-    return to ? world->share(world, to->data, local_bytes(to), process, err)
-              : error_kind(err, ERROR_RUN, "out of memory");
+    return *part ? world->share(world, (*part)->data, local_bytes(*part), process, err)
+                 : error_kind(err, ERROR_RUN, "out of memory");
 }
 
 /* Joins the parts of a slot with a sharding; one of each set of replicas is read. */
@@ -419,8 +417,16 @@ typedef struct {
     const Local *whole;
     const double *bound;
     Rounding rounding;
-    bool moved;
+    bool moved, unknown; /* unknown: there is nothing to compare with in this process */
 } Expected;
+
+/* The rank that counts the comparison of a joined value: the one that leads the process of the
+ * first rank on these devices. */
+static int64_t position_of_counter(const Team *team, int devices)
+{
+    int64_t first = team->plan->decided->submeshes[devices].first;
+    return first - first % team->n_local;
+}
 
 /* Compares a slot on all ranks at once. */
 static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
@@ -432,27 +438,33 @@ static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
     c.element = (RunElement){
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
     RankHead *head = rank->result->head;
+    bool counts = position_of_counter(team, held->devices) == rank->position;
     if (is_partial(team, slot)) {
         Joined *joined = &verify->joined[1];
         if (!join(rank, slot, joined))
             return false;
-        if (leads(rank) && joined->whole) {
+        if (leads(rank) && joined->whole && !want->unknown) {
             c.element.rounding = (uint8_t)(joined->size ? ROUNDING_SUM : want->rounding);
             compare(&c, joined->whole, want->whole,
                     with_addends(verify, joined->whole, want->bound, joined));
-            head->n_checked += team->world->me == 0;
-            local_free(joined->whole);
+            head->n_checked += counts;
         }
-        head->n_unchecked += leads(rank) && joined->unknown;
+        if (leads(rank))
+            local_free(joined->whole);
+        head->n_unchecked += counts && (joined->unknown || want->unknown);
         return true;
     }
     if (!rank_has(rank, slot) || !rank->slot[slot])
+        return true;
+    bool first = rank->position == team->plan->decided->submeshes[held->devices].first;
+    head->n_unchecked += first && want->unknown;
+    if (want->unknown)
         return true;
     const Local *part = team->runner->fetch(rank, slot);
     if (!part)
         return false;
     compare(&c, part, want->whole, want->bound);
-    head->n_checked += rank->position == team->plan->decided->submeshes[held->devices].first;
+    head->n_checked += first;
     return true;
 }
 
@@ -535,10 +547,11 @@ static bool after_op(Rank *rank, int at, int32_t op)
         int32_t slot = team->program->operand[op_output_place(held) + i];
         if (tensor < 0 || slot < 0)
             continue;
-        Expected want = {verify->value[tensor], verify->bound[i], verify->rounding, false};
-        if (verify->unknown)
-            rank->result->head->n_unchecked += leads(rank) && runs_here(team, op);
-        else if (!check_slot(rank, at, slot, &want))
+        Expected want = {.whole = verify->value[tensor],
+                         .bound = verify->bound[i],
+                         .rounding = verify->rounding,
+                         .unknown = verify->unknown};
+        if (!check_slot(rank, at, slot, &want))
             return false;
     }
     if (!rank_meet(rank))
@@ -585,10 +598,7 @@ static bool after_move(Rank *rank, int at, const int32_t *to, int n)
         const Joined *from = &verify->joined[i + 2];
         Expected want = {.whole = from->whole, .bound = from->bound, .moved = true};
         want.rounding = from->bound ? ROUNDING_SUM : ROUNDING_EXACT;
-        if (!from->whole) {
-            rank->result->head->n_unchecked += leads(rank) && from->unknown;
-            continue;
-        }
+        want.unknown = !from->whole;
         if (!check_slot(rank, at, to[i], &want))
             return false;
     }

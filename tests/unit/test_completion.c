@@ -480,7 +480,7 @@ static int run_pinned(Planning *p, int32_t tensor, int dim)
     planning_make(p);
     if (!run_plan(p->arena, p->plan, &options, &report, &err))
         return 0;
-    if (!report.ok)
+    if (report.verdict == RUN_FAIL) /* drawn operands may be outside the domain: all NaN */
         fail_msg("%s, %s dim %d: differs", op_operator(p->graph, 0), tensor_name(p->graph, tensor),
                  dim);
     return 1;

@@ -92,7 +92,7 @@ static void test_case(void **state)
     const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
     const Kernel *host = space ? kernel_find(space, row->op_type) : NULL;
     if (host) {
-        Kernel both = {host->name, on_both, host, host->first_value};
+        Kernel both = {host->name, on_both, host, host->first_value, host->rounding};
         OpSpace own = *space;
         own.own = &both;
         own.no_rule |= row->dtype != NULL;

@@ -351,7 +351,7 @@ static bool put_rows(const KernelCall *call, Error *err)
 static void the_indexed_dim_is_not_cut(void **state)
 {
     (void)state;
-    static const Kernel kernel = {"my.put", put_rows, NULL, 0};
+    static const Kernel kernel = {"my.put", put_rows, NULL, 0, ROUNDING_EXACT};
     static const char *const annos[] = {"n^ d, k^, k^ d -> n^ d", NULL};
     static const AnnoSource source = {.annos = annos, .file = "test"};
     static UsersRow columns = {"", "my.put", "S(1),R,S(1) -> S(1)", true},

@@ -448,9 +448,10 @@ static void dropped_sum_is_found(void **state)
     assert_true(run_plan(p->arena, p->plan, &verified, &report, &err));
     assert_false(report.ok);
     assert_int_equal(report.first_bad, y);
-    const RunWrong *wrong = &report.wrong;
+    const RunElement *wrong = &report.wrong;
     assert_int_equal(wrong->at.n_dims, 2);
-    assert_true(wrong->got != wrong->want && fabs(wrong->want) <= wrong->range);
+    assert_true(fabs(wrong->got - wrong->want) > wrong->bound);
+    assert_true(wrong->bound > 0 && wrong->bound < 1e-5);
     assert_false(report.outputs[0].ok);
     planning_close(p);
 }

@@ -60,7 +60,7 @@ const Option cli_options[] = {
          "what runs it: host (default), mpi under mpirun, cuda, or auto: cuda if available"),
     TEXT("stall", 0, stall, "S", VERB_RUN | VERB_CALIBRATE,
          "end a run if nothing happens for S seconds more than an op may take (3)"),
-    FLAG("verify", 0, verify, VERB_RUN, "compare every value with a run on one device"),
+    FLAG("verify", 0, verify, VERB_RUN, "check every value against the op on one device"),
     FLAG("deterministic", 0, deterministic, VERB_RUN | VERB_CALIBRATE,
          "plain loops in a fixed order: the same bits every time"),
     TEXT("seed", 0, seed, "N", VERB_RUN | VERB_CALIBRATE, "seed of random inputs and weights (0)"),

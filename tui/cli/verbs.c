@@ -54,8 +54,10 @@ static const char export_text[] =
 static const char run_text[] =
     "Runs the plan in a watched child process and reports measured times beside the\n"
     "predicted ones. A rank is a thread of this host, a process or a GPU (--backend).\n"
-    "--verify compares every value on every rank with a run on one device, and names\n"
-    "the first that differs. Absent weights are random, from --seed.\n"
+    "--verify runs each whole op on the inputs that the ranks hold and compares every\n"
+    "element on every rank: it may differ by what rounding explains for that op. The\n"
+    "first wrong value is named. FAIL, and NOT PROVEN where an output has no finite\n"
+    "element, exit with 1. Absent weights are random, from --seed.\n"
     "A plan that cannot run is refused before anything runs: operators without a\n"
     "kernel (rule --list), strings, image decoding.\n"
     "--onnx-test runs the data sets of ONNX test folders and compares the outputs.\n"
