@@ -158,13 +158,14 @@ static int ask_cost(lua_State *L)
 {
     static const char *const known[] = {"flops", "bytes", "us", NULL};
     const Question *q = lua_touserdata(L, 1);
-    SaidCost *out = q->out;
+    DeclaredCost *out = q->out;
     push_answer(L, q);
     if (!lua_istable(L, -1))
         return luaL_error(L, "it must return {flops = .., bytes = ..} or {us = ..}, not a %s",
                           luaL_typename(L, -1));
     known_fields(L, known, "a cost");
-    *out = (SaidCost){number_field(L, "flops"), number_field(L, "bytes"), number_field(L, "us")};
+    *out =
+        (DeclaredCost){number_field(L, "flops"), number_field(L, "bytes"), number_field(L, "us")};
     if (out->flops < 0 && out->bytes < 0 && out->us < 0)
         return luaL_error(
             L, "it must return {flops = .., bytes = ..} or {us = ..}, but returned neither");
@@ -173,7 +174,7 @@ static int ask_cost(lua_State *L)
     return 0;
 }
 
-bool asked_cost(void *context, const OpPart *part, SaidCost *out, Error *err)
+bool asked_cost(void *context, const OpPart *part, DeclaredCost *out, Error *err)
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_COST, part, out, NULL};

@@ -22,7 +22,7 @@ bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err)
 void asked_kwargs(lua_State *L, const char *name, CutRule *rule);
 
 /* Of UserOp. */
-bool asked_cost(void *context, const OpPart *part, SaidCost *out, Error *err);
+bool asked_cost(void *context, const OpPart *part, DeclaredCost *out, Error *err);
 bool asked_comm(void *context, const OpPart *part, const SaidComm **out, int *n, Error *err);
 bool asked_input_gen(void *context, const OpPart *part, Generated *out, Error *err);
 

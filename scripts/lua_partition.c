@@ -228,7 +228,7 @@ static bool hint_splittable(const Policy *policy, int32_t op, AtomSet used, Erro
     return error_hint(err, "%s", n > 0 ? text.s : "graph:replicate it");
 }
 
-/* The index dim that dim `dim` of operand `idx` is cut by: its major factor. */
+/* The index dim that dim `dim` of operand `idx` is sharded by: its major factor. */
 static bool find_index(const Graph *graph, int32_t op, const OpSpace *space, const Config *config,
                        int *index, Error *err)
 {

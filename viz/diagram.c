@@ -11,30 +11,30 @@ static const struct {
     DiagramKindRow row;
     bool (*draw)(Draw *draw, Error *err);
 } kinds[] = {
-    {{"overview", "", "groups alone, equal layers as one xN", ""}, draw_overview},
+    {{"overview", "", "groups only, equal layers as one xN", ""}, draw_overview},
     {{"block", "[OP]", "one repeated layer in full", ""}, draw_block},
-    {{"neighbourhood", "OP", "an op and what is around it (--hops)",
+    {{"neighbourhood", "OP", "an op and its neighbours within --hops hops",
       "transformer.h.0.mlp.c_fc --hops 2"},
      draw_neighbourhood},
-    {{"op", "OP", "an op's index dims, and where they land in its tensors",
+    {{"op", "OP", "an op's index dims, and the tensor dims they index",
       "transformer.h.0.attn.c_attn"},
      draw_index_space},
-    {{"slices", "TENSOR|OP", "which part each device holds, as tables",
+    {{"slices", "TENSOR|OP", "tables of the shard that each device holds",
       "transformer.h.0.attn.c_attn.weight"},
      draw_slices},
-    {{"device", "[DEVICE]", "what each group of devices holds and runs", ""}, draw_devices},
-    {{"stage", "", "pipeline stages and what is sent between them",
+    {{"device", "[DEVICE]", "what each group of equal devices holds and runs", ""}, draw_devices},
+    {{"stage", "", "pipeline stages and the transfers between them",
       "-m pp=2,dp=2,tp=2 -p hybrid3d"},
      draw_stages},
-    {{"mesh", "[AXIS]", "devices, axes, and the groups of a collective", "tp"}, draw_mesh},
-    {{"comm", "", "devices and collectives alone", ""}, draw_comm},
-    {{"reshard", "[TENSOR]", "the steps of one move, and what each rank holds between",
+    {{"mesh", "[AXIS]", "devices, mesh axes and the groups of a collective", "tp"}, draw_mesh},
+    {{"comm", "", "devices and collectives, without ops", ""}, draw_comm},
+    {{"reshard", "[TENSOR]", "the steps of one reshard, and each rank's shard between them",
       "transformer.h.0.mlp.c_proj.out"},
      draw_reshard},
-    {{"why", "TENSOR[.DIM]", "how each axis came there from a line of the policy",
+    {{"why", "TENSOR[.DIM]", "why each axis shards it, back to a policy line",
       "transformer.h.0.mlp.c_proj.weight.0"},
      draw_why},
-    {{"diff", "B", "what another plan does otherwise", "plan.json"}, draw_diff},
+    {{"diff", "B", "where another plan differs", "plan.json"}, draw_diff},
 };
 
 const DiagramKindRow *diagram_kind(DiagramKind kind)
@@ -55,7 +55,7 @@ bool diagram_kind_find(Str name, DiagramKind *out, Error *err)
         found = true;
     }
     if (!found) {
-        error_kind(err, ERROR_USAGE, "there is no kind of drawing '%.*s'", STR_ARG(name));
+        error_kind(err, ERROR_USAGE, "unknown kind of drawing '%.*s'", STR_ARG(name));
         error_hint(err, "--kind is one of: %s", names.s);
     }
     arena_free(scratch);
@@ -67,7 +67,7 @@ static const char *policy_of(const Session *session)
     return session->options.policy ? path_base(session->options.policy) : "none";
 }
 
-/* `other`: of the B of two; NULL: there is one. */
+/* other: the second plan; NULL if there is none. */
 static const char *facts_of(Arena *arena, const Session *session, const Session *other)
 {
     Buf text = buf_new(arena);

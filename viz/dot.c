@@ -14,12 +14,12 @@ typedef struct {
     const Diagram *diagram;
     const Mesh *mesh;
     Agraph_t *graph;
-    Agraph_t **frame; /* per frame: where its boxes go */
+    Agraph_t **frame; /* per frame: the subgraph of its boxes */
     Agnode_t **box;
     Arena *arena;
 } Dot;
 
-/* cgraph takes char * where it only reads. */
+/* cgraph takes char * for strings that it only reads. */
 static char *text(const char *s)
 {
     union {
@@ -34,8 +34,8 @@ static void set(void *object, const char *name, const char *value)
     agsafeset(object, text(name), text(value), text(""));
 }
 
-/* A text of the model or the user: in DOT a backslash begins an escape, and cgraph leaves it so.
- * end: "\\n" centres a line, "\\l" puts it to the left. */
+/* Sets a text of the model or the user. A backslash begins an escape in DOT, and cgraph does not
+ * escape it. end: "\\n" centres each line, "\\l" aligns it left. */
 static void set_lines(Dot *dot, void *object, const char *name, const char *value, int limit,
                       const char *end)
 {
@@ -72,7 +72,7 @@ static void set_html(Dot *dot, void *object, const char *name, const char *value
     agstrfree(dot->graph, html);
 }
 
-/* ---- texts inside of labels; Graphviz refuses an empty element ---- */
+/* ---- texts inside labels; Graphviz refuses empty elements ---- */
 
 static void add_escaped(Buf *out, Str s)
 {
@@ -81,7 +81,9 @@ static void add_escaped(Buf *out, Str s)
     escape_markup(s, LABEL_MAX, out);
 }
 
-enum { LONG_LABEL = 4 * LABEL_MAX }; /* bytes of a text that names axes, which is not cut soon */
+enum {
+    LONG_LABEL = 4 * LABEL_MAX
+}; /* limit in bytes for a text that names axes: shortening would hide them */
 
 /* A line with each axis in its colour: "8/dp,1024,768/tp". */
 static void add_line_of(Buf *out, Text line, int most)
@@ -101,14 +103,14 @@ static void add_line_of(Buf *out, Text line, int most)
     }
 }
 
-/* Lines one below the other, each from the left. */
+/* Lines below each other, aligned left. */
 static void add_lines(Buf *out, Text text, int most)
 {
     bool several = text.str.n > 0 && memchr(text.str.s, '\n', text.str.n);
 
     do {
         add_line_of(out, text_take(&text, '\n'), most);
-        if (several) /* the last one ends too, or stands elsewhere */
+        if (several) /* without a break the last line would be centred */
             buf_puts(out, "<BR ALIGN=\"LEFT\"/>");
     } while (text.str.n > 0);
 }
@@ -190,7 +192,7 @@ static const char *box_label(const Dot *dot, const DiagramBox *box)
     return label.s;
 }
 
-/* ORDER BOX_LOOK: shape and style; "" as the defaults are. */
+/* ORDER BOX_LOOK: shape and style; "" for the defaults. */
 static const struct {
     const char *shape, *style;
 } box_looks[] = {
@@ -234,7 +236,7 @@ static void add_box(Dot *dot, int i)
         set(node, "color", STYLE_TEXT);
 }
 
-/* Boxes of one level, which need not be neighbours. */
+/* Boxes of one level, which need not be neighbours in the list. */
 static void add_levels(Dot *dot)
 {
     const Diagram *diagram = dot->diagram;
@@ -262,7 +264,7 @@ static void add_levels(Dot *dot)
 static Agraph_t *new_frame(Agraph_t *around, const char *name)
 {
     Agraph_t *frame = agsubg(around, text(name), 1);
-    set(frame, "label", ""); /* what is not said is that of the frame around */
+    set(frame, "label", ""); /* attributes are inherited from the frame around */
     set(frame, "style", "solid");
     set(frame, "penwidth", "1");
     set(frame, "color", STYLE_NEUTRAL);
@@ -277,7 +279,7 @@ static void add_frame(Dot *dot, int i)
     Agraph_t *around = frame->parent >= 0 ? dot->frame[frame->parent] : dot->graph;
     Agraph_t *made = new_frame(around, arena_printf(dot->arena, "cluster_f%d", i));
 
-    if (frame->look == FRAME_REPEATED) { /* a double border: one frame close around another */
+    if (frame->look == FRAME_REPEATED) { /* double border: one frame close around another */
         set(made, "margin", "4");
         made = new_frame(made, arena_printf(dot->arena, "cluster_f%d_inner", i));
     }
@@ -344,7 +346,7 @@ static void mark_line(Dot *dot, Agedge_t *edge, const DiagramLine *line)
         set(edge, "style", "invis");
 }
 
-/* Each line of a label with room before it, since wide lines cover their labels. */
+/* Indents each line of a label, since wide lines cover their labels. */
 static const char *beside_line(const Dot *dot, Str rest)
 {
     Buf out = buf_new(dot->arena);
@@ -385,7 +387,7 @@ static void add_line(Dot *dot, int i)
         set(edge, "weight", "20");
 }
 
-/* ---- the legend: what is used, each line as signs that look like it ---- */
+/* ---- the legend: only the marks that are used, each as text that looks like it ---- */
 
 static void legend_row(Buf *out, const char *sign, const char *meaning)
 {
@@ -398,11 +400,12 @@ static void legend_lines(const Dot *dot, Buf *out)
     static const char *const looks[][2] = {
         [LINE_VALUE] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6", "value, not moved"},
         [LINE_MOVED] = {NULL, NULL},
-        [LINE_CAUSE] = {"\xe2\x94\x80\xe2\x94\x80&gt;", "is the cause of"},
+        [LINE_CAUSE] = {"\xe2\x94\x80\xe2\x94\x80&gt;", "causes"},
         [LINE_A] = {"\xe2\x95\x8c\xe2\x95\x8c\xe2\x96\xb6", "only in A"},
         [LINE_B] = {"\xe2\x94\x81\xe2\x94\x81\xe2\x96\xb6", "only in B"},
         [LINE_ORDER] = {NULL, NULL},
-        [LINE_DIM] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80", "index dim lands there; bold: cut"},
+        [LINE_DIM] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80",
+                      "index dim to the tensor dim it indexes; bold: sharded"},
     };
     enum { N_LOOKS = sizeof looks / sizeof *looks };
     bool used[N_LOOKS] = {0}, moved[STEP_KIND_COUNT] = {0}, partial = false;
@@ -417,8 +420,7 @@ static void legend_lines(const Dot *dot, Buf *out)
         if (used[look] && looks[look][0])
             legend_row(out, looks[look][0], looks[look][1]);
     if (partial)
-        legend_row(out, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6",
-                   "partial, still to be summed");
+        legend_row(out, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6", "partial: not summed yet");
     for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
         if (moved[kind])
             legend_row(out, style_move((StepKind)kind)->sign,
@@ -430,9 +432,9 @@ static void legend_boxes(const Dot *dot, Buf *out)
 {
     static const char *const looks[][2] = {
         [BOX_OP] = {NULL, NULL},
-        [BOX_GROUP] = {"double", "border: equal layers as one"},
-        [BOX_OUTSIDE] = {"dashed", "border: not part of what is drawn"},
-        [BOX_PARAMETER] = {"white", "ground: parameter"},
+        [BOX_GROUP] = {"double", "border: equal layers, drawn once"},
+        [BOX_OUTSIDE] = {"dashed", "border: outside of the part that is drawn"},
+        [BOX_PARAMETER] = {"white", "fill: parameter"},
         [BOX_DEVICE] = {NULL, NULL},
         [BOX_CAUSE] = {"corner", "folded: a decision"},
         [BOX_TABLE] = {NULL, NULL},
@@ -448,7 +450,7 @@ static void legend_boxes(const Dot *dot, Buf *out)
         if (used[look] && looks[look][0])
             legend_row(out, looks[look][0], looks[look][1]);
     if (marked)
-        legend_row(out, "thick", "border: what this is about, or the most");
+        legend_row(out, "thick", "border: the subject, or the largest");
 }
 
 /* "pp:(2)2" */
@@ -465,7 +467,7 @@ static bool names_part_of_axis(const Diagram *diagram)
             if (text_find(box->cells[c].text, SPAN_PART))
                 return true;
     }
-    return text_find(diagram->says, SPAN_PART) != NULL;
+    return text_find(diagram->caption, SPAN_PART) != NULL;
 }
 
 static const char *legend_text(const Dot *dot)
@@ -491,11 +493,11 @@ static const char *legend_text(const Dot *dot)
     }
     legend_lines(dot, &label);
     legend_boxes(dot, &label);
-    legend_row(&label, "768/tp", "768 elements, cut by tp");
+    legend_row(&label, "768/tp", "768 elements, sharded by tp");
     if (names_part_of_axis(dot->diagram))
         legend_row(&label, "tp:(2)4", "part of tp: of size 4, below one of size 2");
-    legend_row(&label, "\xce\xa3tp", "still to be summed over tp");
-    legend_row(&label, "us, MiB", "of one device, by the machine's formulas");
+    legend_row(&label, "\xce\xa3tp", "partial: to be summed over tp");
+    legend_row(&label, "us, MiB", "of one device, as priced for the machine");
     buf_puts(&label, "</TABLE>");
     return label.s;
 }
@@ -515,7 +517,7 @@ static void add_legend(Dot *dot)
     set_html(dot, box, "label", legend_text(dot));
 }
 
-/* ---- the whole ---- */
+/* ---- the whole graph ---- */
 
 static void set_defaults(Agraph_t *graph)
 {
@@ -526,12 +528,13 @@ static void set_defaults(Agraph_t *graph)
         {AGRAPH, "rankdir", "TB"},
         {AGRAPH, "newrank", "true"},
         {AGRAPH, "compound", "true"},
-        {AGRAPH, "outputorder", "nodesfirst"}, /* a hovered box comes before its lines: svg.h */
+        {AGRAPH, "outputorder",
+         "nodesfirst"}, /* boxes first, so that CSS can style the lines of a hovered one: svg.h */
         {AGRAPH, "fontname", STYLE_FONT},
         {AGRAPH, "fontsize", "10"},
         {AGRAPH, "fontcolor", STYLE_TEXT},
         {AGRAPH, "labelloc", "t"},
-        {AGRAPH, "label", "?"}, /* all have one, so that an empty one is written too */
+        {AGRAPH, "label", "?"}, /* an explicit default makes cgraph write empty ones too */
         {AGRAPH, "nodesep", "0.3"},
         {AGRAPH, "ranksep", "0.35"},
         {AGNODE, "shape", "box"},
@@ -557,7 +560,7 @@ static void set_title(Dot *dot)
     buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
     add_escaped(&label, str_from(dot->diagram->title));
     buf_puts(&label, "</B></FONT>");
-    for (Text rest = dot->diagram->says; rest.str.n > 0;) {
+    for (Text rest = dot->diagram->caption; rest.str.n > 0;) {
         buf_puts(&label, "<BR/>");
         add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
     }
@@ -567,16 +570,15 @@ static void set_title(Dot *dot)
 
 /* ---- ids ---- */
 
-/* cgraph writes frames in the order of their ids, and its own are addresses, which no two runs
- * have alike. These count names in order of first sight; odd ones have none. */
+/* cgraph writes frames in the order of their ids. Its own ids are addresses, which differ from run
+ * to run; these number names in the order of first use; unnamed objects get odd ids. */
 typedef struct {
     Agdisc_t discipline;
     Agiddisc_t calls;
     Agraph_t *graph;
     Arena *arena;
     Intern *names;
-    Vec(char *)
-        kept; /* per name as cgraph keeps it: it looks at what stands before its own texts */
+    Vec(char *) kept; /* per name, cgraph's own copy: cgraph compares pointers */
     IDTYPE n_without;
 } Ids;
 
@@ -617,7 +619,7 @@ static char *ids_print(void *state, int kind, IDTYPE id)
 static long ids_take(void *state, int kind, IDTYPE id)
 {
     (void)state, (void)kind, (void)id;
-    return 0; /* nobody chooses ids */
+    return 0; /* ids are never requested */
 }
 
 static void ids_free(void *state, int kind, IDTYPE id)
@@ -657,7 +659,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
 
     if (!memory) {
         arena_free(scratch);
-        return error_set(err, "no memory for the drawing");
+        return error_set(err, "not enough memory for the drawing");
     }
     dot.graph = open_graph(scratch);
     dot.frame = arena_array(scratch, Agraph_t *, diagram->n_frames);

@@ -1,9 +1,9 @@
-/* dot.h - a diagram as DOT text, made by cgraph; dot.c is the only code that sees it.
+/* dot.h - a diagram as DOT text, made by cgraph; only dot.c uses cgraph.
  *
- * Boxes are called n0, n1 .., lines e0 .., frames f0 ..: the ids of the SVG too (svg.h). A legend
- * of the marks that are used stands beside it, always. Equal diagrams give equal bytes.
+ * Boxes are called n0, n1 .., lines e0 .., frames f0 ..; the SVG has the same ids (svg.h). A legend
+ * of the marks that are used is always part of it. Equal diagrams give equal bytes.
  *
- * cgraph is not safe in threads, not even for reads: one thread at a time may call this.
+ * cgraph is not thread-safe, not even for reading: only one thread at a time may call this.
  */
 #ifndef VIZ_DOT_H
 #define VIZ_DOT_H

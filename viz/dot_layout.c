@@ -14,11 +14,11 @@ enum { PIPE_BYTES = 1 << 16, LOOK_MS = 50 };
 
 typedef struct {
     pid_t pid;
-    int to, from; /* pipes: its input, its output; -1: closed */
+    int to, from; /* pipes to its input and from its output; -1 once closed */
 } Child;
 
-/* Of what begins as a copy of us: becomes dot, or writes why not. It ends when we do, whatever ends
- * us. */
+/* Runs in the forked child: executes dot, or reports why it cannot. The child is killed if this
+ * process ends, however that happens. */
 static void become_dot(char **arguments, char **variables, pid_t parent, int in, int out, int why)
 {
     sigset_t none;
@@ -36,7 +36,7 @@ static void become_dot(char **arguments, char **variables, pid_t parent, int in,
     _exit(127);
 }
 
-/* 0, or why dot did not begin. */
+/* Returns 0, or the errno that kept dot from starting. */
 static int fork_dot(Child *child, char **arguments, char **variables, int in, int out)
 {
     int why[2], cause = 0;
@@ -57,7 +57,7 @@ static int fork_dot(Child *child, char **arguments, char **variables, int in, in
     return cause;
 }
 
-/* Ours, but for where on earth we are: a PDF says it. */
+/* Our environment with TZ=UTC0, since a PDF contains the time zone. */
 static char **variables_of_dot(Arena *arena)
 {
     static char zone[] = "TZ=UTC0";
@@ -116,7 +116,7 @@ static void close_input(Child *child)
     child->to = -1;
 }
 
-/* False: the child reads no more. */
+/* Sends input; closes the pipe when all is sent or the child stops reading. */
 static void feed(Child *child, Str *input)
 {
     ssize_t n = write(child->to, input->s, input->n);
@@ -128,7 +128,8 @@ static void feed(Child *child, Str *input)
 
 typedef enum { TALK_DONE, TALK_LATE, TALK_STOPPED, TALK_MUCH, TALK_FAILED } Talk;
 
-/* Writes the input and reads the output side by side, until the child closes or time is up. */
+/* Writes the input and reads the output concurrently, until the child closes its output or the
+ * deadline has passed. */
 static Talk talk(Child *child, Str input, int64_t deadline, Progress *progress, Buf *out)
 {
     size_t before = out->n;
@@ -160,7 +161,7 @@ static Talk talk(Child *child, Str input, int64_t deadline, Progress *progress, 
     }
 }
 
-/* A child that has closed its output may live on: it has as long as one that writes. */
+/* A child may still run after it closed its output; the same deadline applies to it. */
 static Talk await_end(pid_t pid, int64_t deadline, Progress *progress, int *status)
 {
     for (;;) {
@@ -184,7 +185,7 @@ static void end_child(pid_t pid)
         ;
 }
 
-/* What each format ends with when it is whole. */
+/* Recognises a complete drawing by the last bytes of its format. */
 static bool is_whole(Str drawing, const char *format)
 {
     static const char *const ends[][2] = {
@@ -221,17 +222,17 @@ bool layout_dot(Str dot, const char *format, Progress *progress, Buf *out, bool 
         error_kind(err, ERROR_RUN, "dot wrote more than %d MiB and was stopped",
                    LAYOUT_BYTES_MAX >> 20);
     else if (how == TALK_FAILED)
-        error_kind(err, ERROR_RUN, "dot could not be talked to: %s", strerror(errno));
+        error_kind(err, ERROR_RUN, "cannot exchange data with dot: %s", strerror(errno));
     else if (WIFSIGNALED(status))
-        error_kind(err, ERROR_RUN, "dot was ended by signal %d", WTERMSIG(status));
+        error_kind(err, ERROR_RUN, "dot was killed by signal %d", WTERMSIG(status));
     else if (WEXITSTATUS(status) != 0)
         error_kind(err, ERROR_RUN, "dot failed with exit status %d", WEXITSTATUS(status));
     else if (!is_whole((Str){out->s + before, out->n - before}, format))
-        error_kind(err, ERROR_RUN, "dot wrote no whole drawing");
+        error_kind(err, ERROR_RUN, "dot wrote an incomplete drawing");
     else
         return true;
     if (how != TALK_STOPPED)
         error_hint(err, "export with --dot, or --kind overview");
-    out->n = before; /* half a drawing is none */
+    out->n = before; /* drop an incomplete drawing */
     return false;
 }

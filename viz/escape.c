@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* Marks of direction, joiners, separators of lines, byte order mark: not seen, or seen elsewhere.
+/* Direction marks, joiners, line separators, the byte order mark: invisible, or they move other
+ * text.
  */
 static bool is_hidden(uint32_t rune)
 {

@@ -27,7 +27,7 @@ static bool fits(const Diagram *diagram, Error *err)
     return false;
 }
 
-/* A page says when it was made: equal plans would not give equal bytes. */
+/* Removes the date of a PDF, so that equal plans give equal bytes. */
 static void take_date(Buf *pdf)
 {
     static const char date[] = "(D:19700101000000Z)";
@@ -78,7 +78,7 @@ static bool write_png(const ExportRequest *request, Buf *out, ExportNotes *notes
     return write_laid_out(request, "png", out, NULL, err);
 }
 
-/* ---- what others make ---- */
+/* ---- formats made elsewhere ---- */
 
 static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
@@ -92,14 +92,15 @@ static bool write_trace(const ExportRequest *request, Buf *out, ExportNotes *not
 /* ORDER EXPORT_FORMAT */
 static const ExportFormat formats[] = {
     {"dot", "a Graphviz drawing", EXPORT_DRAWING, false, "dot", NULL, write_dot},
-    {"svg", "the same laid out by the program dot", EXPORT_DRAWING, false, "svg", NULL, write_svg},
-    {"pdf", "the same on a page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf},
-    {"png", "the same as pixels", EXPORT_DRAWING, true, "png", NULL, write_png},
+    {"svg", "the drawing laid out by the program dot", EXPORT_DRAWING, false, "svg", NULL,
+     write_svg},
+    {"pdf", "the drawing as a PDF page", EXPORT_DRAWING, true, "pdf", NULL, write_pdf},
+    {"png", "the drawing as pixels", EXPORT_DRAWING, true, "png", NULL, write_png},
     {"html", "a report in one file, for a browser", EXPORT_REPORT, false, "html", NULL,
      report_html},
     {"md", "a report to paste into a review", EXPORT_REPORT, false, "md", NULL, report_md},
     {"csv", "a table of the plan, or all of them", EXPORT_TABLES, false, "csv", NULL, tables_csv},
-    {"json", "the same as data", EXPORT_TABLES, false, "json", NULL, tables_json},
+    {"json", "the tables as JSON", EXPORT_TABLES, false, "json", NULL, tables_json},
     {"trace", "a step along time, for Perfetto", EXPORT_DATA, false, "trace", NULL, write_trace},
     {"onnx", "the model with the plan as ONNX's own annotations", EXPORT_DATA, true, "onnx",
      code_onnx, NULL},
@@ -155,7 +156,7 @@ static bool write_drawing(const ExportRequest *request, const ExportFormat *form
     text->n = 0;
     if (!write_dot(request, text, notes, err) || !file_write(beside, buf_str(text), err))
         return false;
-    export_note(notes, "%s: %s is written, which `dot -T%s` lays out", first.text, beside,
+    export_note(notes, "%s: wrote %s instead, which `dot -T%s` lays out", first.text, beside,
                 format->name);
     return true;
 }

@@ -1,14 +1,14 @@
-/* export.h - a plan as a file for somebody else: a row for every format.
+/* export.h - a plan as a file for other programs and people: one row for every format.
  *
- *     dot svg pdf png    a drawing (diagram.h); all but the first laid out by dot (layout.h)
+ *     dot svg pdf png    a drawing (diagram.h); all but dot laid out by dot (dot_layout.h)
  *     html md            a report (report/report.h)
  *     csv json           one table, or all of them (report/tables.h)
  *     trace              a step along time, for Perfetto (core/run/trace/trace_json.h)
  *     onnx               the model with its plan in it
  *     jax lua dtensor ..        the plan as code (core/code/code.h)
  *
- * Every export is made whole before anything is written; a file is written beside its place and
- * renamed. Equal plans give equal bytes.
+ * Every export is made completely before anything is written; a file is written under another name
+ * in the same folder and then renamed. Equal plans give equal bytes.
  */
 #ifndef VIZ_EXPORT_H
 #define VIZ_EXPORT_H
@@ -17,22 +17,22 @@
 #include "viz/diagram.h"
 
 struct ExportRequest {
-    DiagramRequest drawing; /* with the session; `other` is B of a report, too */
-    const char *table;      /* of csv and json; NULL: all */
-    Progress *progress;     /* NULL: nobody watches */
+    DiagramRequest drawing; /* has the session; `other` is also the second plan of a report */
+    const char *table;      /* for csv and json; NULL: all tables */
+    Progress *progress;     /* or NULL */
 };
 
-const ExportFormat *export_format_at(int i); /* ORDER EXPORT_FORMAT; NULL past the last */
-const ExportFormat *export_format_find(Str name, bool code); /* NULL */
+const ExportFormat *export_format_at(int i); /* ORDER EXPORT_FORMAT; returns NULL past the last */
+const ExportFormat *export_format_find(Str name, bool code); /* or NULL */
 
-/* The names of all that are code, or of the others: `before` each, `between` them. */
+/* The names of all code formats, or of all others: `before` each, `between` them. */
 const char *export_format_names(Arena *arena, bool code, const char *before, const char *between);
 
 bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
                   ExportNotes *notes, Error *err);
 
-/* Into a file. Where `dot` is not there a drawing's DOT is written beside the asked for place, as
- * PATH.gv, with a note. */
+/* Writes a file. If the program `dot` is not installed, writes the DOT text of a drawing to PATH.gv
+ * instead, with a note. */
 bool export_file(const ExportRequest *request, const ExportFormat *format, const char *path,
                  ExportNotes *notes, Error *err);
 

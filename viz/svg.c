@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Rules hold for a whole page, which is why they name boxes of their own drawing only. */
+/* CSS rules apply to a whole page, so they name the boxes of their own drawing only. */
 static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
 {
     buf_puts(out, "<style>text{font-family:" STYLE_FONTS "}.node:hover polygon,.node:hover path"
@@ -65,7 +65,7 @@ static Str id_of(Str tag)
     return str_take(&rest, '"');
 }
 
-/* Up to and with the tag, whose id gets the prefix. */
+/* Copies up to and including the tag, and adds the prefix to its id. */
 static void add_piece(Str piece, const char *prefix, Buf *out)
 {
     int64_t at = *prefix ? str_find(piece, STR(" id=\"")) : -1;

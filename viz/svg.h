@@ -1,16 +1,16 @@
-/* svg.h - what dot draws as SVG, made to be read on a screen.
+/* svg.h - finishes the SVG that dot writes, for reading on a screen.
  *
- * Titles (which browsers show under the pointer) are the boxes' and lines' own texts instead of
- * n12; a box under the pointer has the lines into it in one colour and those out of it in another;
- * texts have fonts of one width on every system. No script.
+ * Titles, which browsers show as tooltips, are the texts of the boxes and lines instead of n12. A
+ * hovered box has its incoming lines in one colour and its outgoing lines in another. Texts are
+ * monospaced on every system. There is no script.
  */
 #ifndef VIZ_SVG_H
 #define VIZ_SVG_H
 
 #include "viz/diagram.h"
 
-/* raw: of `dot -Tsvg` on dot_write() of the diagram. prefix: before every id, for a page with
- * several drawings; "". */
+/* raw: the output of `dot -Tsvg` for the DOT text of dot_write(diagram). prefix: put before every
+ * id, for a page with several drawings; "" for none. */
 void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out);
 
 #endif

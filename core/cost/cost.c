@@ -4,7 +4,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/plan/edges.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/rules/registry.h"
 
 /* ---- what an op does ---- */
@@ -218,9 +218,9 @@ static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
     return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
 }
 
-static int64_t said_bytes(const OpSaid *said)
+static int64_t declared_bytes(const OpDeclared *declared)
 {
-    return said->cost.bytes < 0x1p62 ? (int64_t)said->cost.bytes : INT64_MAX;
+    return declared->cost.bytes < 0x1p62 ? (int64_t)declared->cost.bytes : INT64_MAX;
 }
 
 OpCost op_cost_on(const OpCost *cost, const Machine *machine)
@@ -247,15 +247,17 @@ static OpCost cost_of(const KnownWork *known, int32_t op)
     OpCost cost = {.work = known_work(known, op)};
     if (cost.work == WORK_VIEW)
         return cost;
-    const OpSaid *said = op_said(plan, op);
-    cost.said = said && (said->cost.flops >= 0 || said->cost.bytes >= 0 || said->cost.us >= 0);
+    const OpDeclared *declared = op_declared(plan, op);
+    cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
+                                 declared->cost.us >= 0);
     cost.dtype = op_dtype(plan, op);
-    cost.flops = said && said->cost.flops >= 0 ? said->cost.flops : known_flops(known, op);
-    cost.bytes =
-        said && said->cost.bytes >= 0 ? said_bytes(said) : op_bytes_local(known, op, cost.work);
+    cost.flops =
+        declared && declared->cost.flops >= 0 ? declared->cost.flops : known_flops(known, op);
+    cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)
+                                                       : op_bytes_local(known, op, cost.work);
     cost = op_cost_on(&cost, plan->machine);
-    if (said && said->cost.us >= 0)
-        cost.us = said->cost.us;
+    if (declared && declared->cost.us >= 0)
+        cost.us = declared->cost.us;
     return cost;
 }
 
@@ -293,15 +295,15 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
         buf_puts(out, "view: moves nothing, takes no time");
         return;
     }
-    const OpSaid *said = op_said(plan, op);
+    const OpDeclared *declared = op_declared(plan, op);
     size_t from = out->n;
-    if (said && said->cost.us >= 0) {
-        buf_puts(out, "as its operator says: ");
+    if (declared && declared->cost.us >= 0) {
+        buf_puts(out, "as its operator declares: ");
         units_format_us(cost.us, out);
         return;
     }
     buf_printf(out, "%s%s: %.4g us + max(", work_name(cost.work),
-               cost.said ? ", as its operator says" : "", cost.launch_us);
+               cost.declared ? ", as its operator declares" : "", cost.launch_us);
     units_format_count((int64_t)cost.flops, out);
     buf_puts(out, " flops / ");
     say_rate(cost.flops_share, cost.flops_per_s / 1e12, "TFLOP/s", out);
@@ -447,10 +449,10 @@ void cost_exposed(const Plan *plan, double *us)
 /* ---- sums ---- */
 
 /* Adds the collectives inside an op, as often as it runs. */
-static double said_wire_bytes(const Plan *plan, int32_t op)
+static double declared_wire_bytes(const Plan *plan, int32_t op)
 {
-    const OpSaid *said = op_said(plan, op);
-    return said ? (double)said->wire_bytes * inferred_repeat(plan->inferred, op) : 0;
+    const OpDeclared *declared = op_declared(plan, op);
+    return declared ? (double)declared->wire_bytes * inferred_repeat(plan->inferred, op) : 0;
 }
 
 static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wire_bytes)
@@ -466,7 +468,7 @@ static void price_ops(const Plan *plan, Priced *out, Totals *totals, double *wir
         totals->compute_us += out->op_us[op];
         totals->flops += n * cost.flops;
         totals->comm_us += op_comm_us(plan, op);
-        *wire_bytes += said_wire_bytes(plan, op);
+        *wire_bytes += declared_wire_bytes(plan, op);
     }
     arena_free(scratch);
 }
@@ -476,7 +478,7 @@ void cost_fill(Plan *plan, Priced *out)
     Totals totals = {.peak_bytes = out->totals.peak_bytes};
     double wire_bytes = 0;
     out->op_us = arena_array(plan->arena, double, plan->inferred->graph->n_ops);
-    out->said = op_said_ask(plan);
+    out->declared = op_declared_make(plan);
     price_ops(plan, out, &totals, &wire_bytes);
     for (int i = 0; i < plan->moved->n_reshards; i++) {
         const ReshardPath *path = plan->moved->reshards[i].path;

@@ -27,7 +27,7 @@
  * pipeline.h computes a step from them. `check --max-step` compares with plan_step_us() of
  * pipeline.h.
  *
- * Collectives that an operator declares inside itself (op_said.h) count as communication, and
+ * Collectives that an operator declares inside itself (op_declared.h) count as communication, and
  * lengthen their op in both totals.
  *
  * Ops in a loop count as often as they run, or once if only the run determines that; both branches
@@ -56,7 +56,7 @@ typedef struct {
     int64_t bytes;
     double bytes_per_s, bytes_share;
     double launch_us, us;
-    bool said; /* a user's function gave some of these numbers (op_said.h) */
+    bool declared; /* a user's function gave some of these numbers (op_declared.h) */
 } OpCost;
 
 OpCost op_cost(const Plan *plan, int32_t op);

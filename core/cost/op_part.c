@@ -30,7 +30,7 @@ bool op_pieces(const OpSpace *space, const OpCut *cut, const Mesh *mesh, const K
             Buf text = buf_new(scratch);
             cut_format(&cut->index[j], mesh, &text);
             error_kind(err, ERROR_NOT_DIVISIBLE,
-                       "index dim '%s' is cut as %s: keyword arguments follow even parts only",
+                       "index dim '%s' is sharded as %s: keyword arguments need equal parts",
                        space->index[j].name, text.s);
             arena_free(scratch);
             return false;

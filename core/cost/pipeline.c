@@ -3,7 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/cost/cost.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/plan/plan_findings.h"
 
 #include <inttypes.h>
@@ -206,11 +206,11 @@ static const Lanes *lanes_of(const Plan *plan, Arena *scratch)
 
 static void find_refused(Plan *plan, const Error *err)
 {
-    const Decision *said = plan->decided->stages->scheduled;
+    const Decision *schedule = plan->decided->stages->scheduled;
     plan_find(plan, LEVEL_ERROR, "schedule", -1, -1, arena_str(plan->arena, str_from(err->hint)),
               "%s", err->text);
-    if (said)
-        plan_found_at(plan, &said->origin);
+    if (schedule)
+        plan_found_at(plan, &schedule->origin);
 }
 
 /* Times as they are, and the bubble if all stages took equally long. */

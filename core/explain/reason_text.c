@@ -77,7 +77,7 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
                op_path_or_name(plan->inferred->graph, step->op));
     if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
-        buf_printf(out, "%s%s cut by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
+        buf_printf(out, "%s%s sharded by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
         mesh_put_axis(plan->mesh, axis, out);
         if (step->kind == REASON_CHOSEN)
             format_choice(&plan->propagated->choice[step->op], out);
@@ -123,7 +123,7 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
     if (pin) {
-        buf_puts(out, ", pinned so by ");
+        buf_puts(out, ", pinned whole by ");
         origin_put_place(&pin->origin, out);
     } else if (reached >= 0 && !cut_is_whole(&shardings_at(plan->shardings, reached)->dim[dim])) {
         buf_puts(out, " as its op makes it; its readers need it sharded");
@@ -138,7 +138,7 @@ static void format_dim(const Plan *plan, int32_t tensor, int dim, Buf *out)
     for (int i = 0; i < n; i++) {
         buf_printf(out, "dim %d  ", dim);
         cut_format(&plan_sharding(plan, tensor)->dim[dim], plan->mesh, out);
-        buf_puts(out, "  cut by ");
+        buf_puts(out, "  sharded by ");
         mesh_put_axis(plan->mesh, chains[i].axis, out);
         buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(plan, &chains[i], "  ", out);
@@ -196,7 +196,7 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
     buf_printf(out, "%s  ", tensor_name(inferred->graph, tensor));
     if (plan->moved->sharding[tensor] < 0) {
         inferred_put_shape(inferred, tensor, out);
-        buf_puts(out, "  replicated, since not all of its shape is known\n");
+        buf_puts(out, "  replicated, since part of its shape is unknown\n");
         return;
     }
     buf_printf(out, "%s  ", dtype_name((Dtype)inferred->dtype[tensor]));

@@ -91,7 +91,7 @@ static WhyNotStop stop_between(const StopSearch *walk, int32_t has, int32_t not 
     return stop;
 }
 
-/* Of propagators that go by rules of their own the op space tells only what no rule could do. */
+/* With a propagator that has rules of its own, the op space shows only what no rule could do. */
 static bool holds_by_rules(Stop stop)
 {
     return stop == STOP_TAKEN || stop == STOP_FROZEN || stop == STOP_BLOCKED || stop == STOP_CLOSED;
@@ -132,8 +132,8 @@ static int ops_between(const StopSearch *walk, int32_t site)
     return n;
 }
 
-/* The same words about an op of the same kind. */
-static bool told_already(const Plan *plan, const WhyNotDim *dim, const WhyNotStop *stop)
+/* Returns whether an earlier stop gives the same reason about an op of the same kind. */
+static bool is_repeated(const Plan *plan, const WhyNotDim *dim, const WhyNotStop *stop)
 {
     for (int i = 0; i < dim->n_stops; i++) {
         const StopRecord *a = &dim->stop[i].at, *b = &stop->at;
@@ -161,7 +161,7 @@ static void find_stops(Arena *arena, StopSearch *walk, WhyNotDim *out)
         }
         WhyNotStop stop = stop_between(walk, site, walk->parent[site]);
         refine(arena, plan, &stop);
-        if (told_already(plan, out, &stop))
+        if (is_repeated(plan, out, &stop))
             continue;
         stop.n_ops = ops_between(walk, site);
         stop.has_chain =

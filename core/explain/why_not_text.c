@@ -159,7 +159,7 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, int axis, Buf *o
     const StopRecord *at = &stop->at;
     mesh_put_axis(plan->mesh, axis, out);
     if (at->op < 0) {
-        buf_printf(out, " stops where a loop hands on %s", tensor_name(graph, stop->tensor));
+        buf_printf(out, "  stops where a loop carries %s", tensor_name(graph, stop->tensor));
         return;
     }
     const char *operator= op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
@@ -193,7 +193,7 @@ static void format_stop(const Plan *plan, const WhyNotStop *stop, int axis, bool
     if (chain && stop->has_chain) {
         buf_puts(out, "    ");
         mesh_put_axis(plan->mesh, axis, out);
-        buf_puts(out, " came there so:\n");
+        buf_puts(out, " came there this way:\n");
         reason_format_chain(plan, &stop->from, "    ", out);
     }
 }
@@ -208,11 +208,12 @@ static void format_dim(const Plan *plan, const WhyNotDim *dim, const WhyNot *of,
     if (dim->here) {
         buf_puts(out, "  ");
         mesh_format_set(plan->mesh, dim->here, ".", out);
-        buf_puts(out, " cuts it: `why` says how it came\n");
+        buf_puts(out, " shards it: see `why`\n");
     } else if (dim->other_dim >= 0) {
         buf_puts(out, "  ");
         mesh_put_axis(plan->mesh, of->axis, out);
-        buf_printf(out, " cuts dim %d of it, and cuts one dim of a tensor only\n", dim->other_dim);
+        buf_printf(out, " shards dim %d of it, and can shard only one dim of a tensor\n",
+                   dim->other_dim);
     } else if (size < n_parts) {
         buf_printf(out, "  it has fewer elements than the %" PRId64 " parts of ", n_parts);
         mesh_put_axis(plan->mesh, of->axis, out);
@@ -247,7 +248,7 @@ static void format_free(const Plan *plan, const WhyNot *of, Buf *out)
         return;
     buf_puts(out, "\n  no pin leads ");
     mesh_put_axis(plan->mesh, of->axis, out);
-    buf_puts(out, " to anything joined with it\n    to let it through: pin the dim by ");
+    buf_puts(out, " to any dim linked with it\n    to let it through: pin the dim by ");
     mesh_put_axis(plan->mesh, of->axis, out);
     buf_putc(out, '\n');
 }

@@ -42,12 +42,12 @@ static void find_dropped(const Plan *plan, int operand, int dim, AtomSet gone,
 {
     DroppedAxes *at = &out->dropped[out->n_dropped++];
     *at = (DroppedAxes){.dim = dim, .atoms = gone};
-    for (int i = 0; i < n && !at->told; i++) {
+    for (int i = 0; i < n && !at->found; i++) {
         const StopRecord *record = &records[i];
         if (record->operand != operand || record->dim != dim || !record->leaving ||
             !(record->atoms & gone))
             continue;
-        at->told = true;
+        at->found = true;
         at->stop = (WhyNotStop){.at = *record, .tensor = out->reshard->tensor};
         if (record->stop == STOP_CLOSED)
             at->stop.pin = plan_pin_of(plan, PIN_INDEX_DIM, out->op, record->index);
@@ -91,7 +91,7 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
 
 /* ---- the maker's side ---- */
 
-/* The first index dim that an op sums over and that the axes shard; -1. */
+/* The first index dim that an op sums over and that the axes shard; -1 if none. */
 static int summed_index(const Plan *plan, int32_t op, AtomSet atoms)
 {
     const OpSpace *space = inferred_space(plan->inferred, op);
@@ -184,7 +184,7 @@ static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
 {
     for (int i = 0; i < why->n_dropped; i++) {
         const DroppedAxes *at = &why->dropped[i];
-        if (!at->told)
+        if (!at->found)
             continue;
         buf_puts(out, "  it does not take ");
         mesh_format_set(plan->mesh, at->atoms, ".", out);
@@ -194,7 +194,7 @@ static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
     }
     for (int i = 0; i < why->n_wanted; i++) {
         const WantedAxis *at = &why->wanted[i];
-        buf_printf(out, "  it cuts dim %d by ", at->dim);
+        buf_printf(out, "  it shards dim %d by ", at->dim);
         mesh_put_axis(plan->mesh, at->chain.axis, out);
         buf_printf(out, ", back to %s:\n", reason_root(&at->chain));
         reason_format_chain(plan, &at->chain, "  ", out);

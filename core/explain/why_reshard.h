@@ -19,8 +19,8 @@ typedef struct {
 typedef struct {
     int dim;
     AtomSet atoms;
-    bool told;
-    WhyNotStop stop; /* where told */
+    bool found;
+    WhyNotStop stop; /* if found */
 } DroppedAxes;
 
 typedef struct {

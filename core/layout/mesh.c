@@ -451,7 +451,7 @@ static bool append_atoms(const Mesh *mesh, int from, int n_new, uint8_t *atom, i
         if (memchr(atom, i, (size_t)*n)) {
             error_kind(err, ERROR_CONFLICT, "axis '%s' is used twice",
                        mesh->axes[mesh->atoms[i].axis].name);
-            error_hint(err, "an axis cuts one dim, once; a part of it is tp:(1)2");
+            error_hint(err, "an axis shards one dim, once; a part of it is tp:(1)2");
             return false;
         }
         atom[(*n)++] = (uint8_t)i;

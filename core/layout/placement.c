@@ -300,7 +300,7 @@ static Radix radix_of(const Cut *cut, const Mesh *mesh)
 static bool split_axis(const Mesh *mesh, int axis, Error *err)
 {
     return error_kind(err, ERROR_UNSUPPORTED,
-                      "axis '%s' cuts in parts that are not beside each other: no placement",
+                      "axis '%s' shards into parts that are not contiguous: no placement",
                       mesh->axes[axis].name);
 }
 
@@ -514,7 +514,8 @@ static bool dim_placements(const Cut *cut, const Mesh *mesh, int dim, Placement 
     Cut again;
     return dim_cut(placements, cut_size(cut), mesh, dim, &again, err) &&
            (cut_equal(cut, &again) ||
-            error_kind(err, ERROR_UNSUPPORTED, "no placements say the uneven cut of dim %d", dim));
+            error_kind(err, ERROR_UNSUPPORTED,
+                       "placements cannot express the uneven sharding of dim %d", dim));
 }
 
 static bool partial_placement(const Sharding *sharding, const Mesh *mesh, int axis, Placement *out,

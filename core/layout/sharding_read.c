@@ -38,7 +38,7 @@ static bool claim(ShardingReader *reader, const ReadAxes *list)
         if (reader->used & atom) {
             error_kind(reader->scan.err, ERROR_CONFLICT, "axis '%s' is used twice",
                        reader->mesh->axes[reader->mesh->atoms[list->atom[i]].axis].name);
-            error_hint(reader->scan.err, "an axis cuts one dim, once; a part of it is tp:(1)2");
+            error_hint(reader->scan.err, "an axis shards one dim, once; a part of it is tp:(1)2");
             return blame(reader, list->at);
         }
         reader->used |= atom;

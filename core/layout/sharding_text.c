@@ -186,7 +186,7 @@ static bool check_flat(const Sharding *sharding, const Mesh *mesh, ShardingView 
         if (has_blocks(&sharding->dim[d]))
             return cannot_hold(err, view, "blocks of a dim");
         if (!is_flat(&sharding->dim[d], mesh))
-            return cannot_hold(err, view, "an uneven cut by several axes");
+            return cannot_hold(err, view, "uneven sharding by several axes");
     }
     return true;
 }

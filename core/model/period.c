@@ -74,7 +74,7 @@ static bool is_inside(const RepeatedRun *run, int32_t a, int32_t b)
     return b - a == run->size && run->start <= a && b < run->end;
 }
 
-/* common_after(), without looking where a known run tells. */
+/* common_after(), without comparing where a known run gives the answer. */
 static int32_t common_known(const RunSearch *search, int32_t a, int32_t b)
 {
     if (is_inside(&search->last, a, b))

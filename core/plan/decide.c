@@ -58,7 +58,7 @@ bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *
                           "a decision names a dim that the tensor or op does not have");
     if (decision_pins_dim(decision->kind) && cut_size(decision_cut(decision)) != size)
         return error_kind(err, ERROR_OUT_OF_RANGE,
-                          "a pin cuts %" PRId64 " elements, but the dim has %" PRId64,
+                          "a pin shards %" PRId64 " elements, but the dim has %" PRId64,
                           cut_size(decision_cut(decision)), size);
     AtomSet axes = whole ? decision->axes : cut_atoms(decision_cut(decision));
     if (mesh->n_atoms < ATOMS_MAX && axes >> mesh->n_atoms)
@@ -150,19 +150,19 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
     const Inferred *inferred = plan->inferred;
     if (cut_atoms(decision_cut(pin)) & fixed_there(plan, apart, pin)) {
         refuse_pin(plan, pin, LEVEL_ERROR, "axis-of-stages",
-                   "cannot be cut by an axis that tells the devices of stages apart",
-                   "cut it by an axis that the stage has all of");
+                   "cannot be sharded by an axis that separates the devices of stages",
+                   "shard it by an axis that lies within the stage");
         return false;
     }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
         program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
-        refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin", "is frozen: the op cannot be cut there",
-                   "cut another dim of the op");
+        refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
+                   "is frozen: the op cannot be sharded along it", "shard another dim of the op");
         return false;
     }
     if (pin->store && (pin->kind != PIN_TENSOR_DIM || !tensor_is_parameter(inferred, pin->place))) {
         refuse_pin(plan, pin, LEVEL_WARNING, "store-ignored",
-                   "is pinned to be stored, but is not of a parameter: the pin does nothing",
+                   "is pinned with store, but is not a dim of a parameter: the pin has no effect",
                    "pin the parameter itself, or pin without store");
         return false;
     }
@@ -213,17 +213,18 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
             continue;
         if (barred && pin->kind == PIN_TENSOR_DIM && !pin->store &&
             (cut_atoms(decision_cut(pin)) & barred[pin->place])) {
-            refuse_pin(plan, pin, LEVEL_ERROR, "axis-barred",
-                       "cannot be cut by an axis that the tensor is replicated or unreduced over",
-                       "cut it by another axis, or leave the axis out of replicated or unreduced");
+            refuse_pin(
+                plan, pin, LEVEL_ERROR, "axis-barred",
+                "cannot be sharded by an axis that the tensor is replicated or unreduced over",
+                "shard it by another axis, or leave the axis out of replicated or unreduced");
             continue;
         }
         int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
         int32_t at = intern_put(places, place, sizeof place);
         if (cut_atoms(decision_cut(pin)) & used[at]) {
             refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
-                       "cannot be cut by an axis that cuts another of its dims",
-                       "an axis cuts one dim of a tensor; unpin the other dim first");
+                       "cannot be sharded by an axis that shards another of its dims",
+                       "an axis shards one dim of a tensor; unpin the other dim first");
             continue;
         }
         used[at] |= cut_atoms(decision_cut(pin));

@@ -134,7 +134,7 @@ typedef struct Reasons Reasons;
 typedef struct Stages Stages;           /* stage.h */
 typedef struct FlowLog FlowLog;         /* core/propagate/engine.h */
 typedef struct Propagation Propagation; /* core/propagate/propagate.h */
-typedef struct OpSaid OpSaid;           /* core/cost/op_said.h */
+typedef struct OpDeclared OpDeclared;   /* core/cost/op_declared.h */
 typedef struct Pipeline Pipeline;       /* core/cost/pipeline.h */
 
 /* What happened during propagation, for events.h: the engine's log, and the meaning of its states.
@@ -211,10 +211,10 @@ typedef struct Moved {
 /* What the plan costs. Made by cost_fill() (core/cost/cost.h) and the stages after it. */
 typedef struct Priced {
     Totals totals;
-    int64_t peak_rank;                /* the rank that needs totals.peak_bytes */
-    double *op_us;                    /* per op: compute time on the slowest rank; 0 for host ops */
-    const struct OpSaid *const *said; /* per op: op_said.h; NULL if no operator says anything */
-    const Pipeline *pipeline;         /* core/cost/pipeline.h; NULL if there are no stages */
+    int64_t peak_rank; /* the rank that needs totals.peak_bytes */
+    double *op_us;     /* per op: compute time on the slowest rank; 0 for host ops */
+    const struct OpDeclared *const *declared; /* per op; NULL if no operator declares anything */
+    const Pipeline *pipeline; /* core/cost/pipeline.h; NULL if there are no stages */
 } Priced;
 
 typedef struct Plan {

@@ -295,7 +295,7 @@ static const struct {
     {"frozen", LEVEL_NOTE, put_need,
      "the op reads that dim whole: shard another dim of the value to save the reshard"},
     {"frozen", LEVEL_NOTE, put_need,
-     "the op cannot run sharded along that dim: shard another dim of the value to save the "
+     "the op cannot take that dim sharded this way: shard another dim of the value to save the "
      "reshard"},
     {"conflict", LEVEL_NOTE, put_need,
      "the op is sharded by other axes there: pin its index dim, or the value, to choose another "

@@ -352,9 +352,9 @@ void stages_check(Plan *plan)
         return;
     plan_find(plan, LEVEL_ERROR, "axis-of-stages", first, -1,
               "the factor propagator keeps axes of stages out of their ops; or pin the op whole",
-              "%s%s is cut by an axis that tells the devices of stages apart",
+              "%s%s is sharded by an axis that separates the devices of stages",
               op_name(inferred->graph, first),
-              n > 1 ? arena_printf(plan->arena, " (and %d ops more)", n - 1) : "");
+              n > 1 ? arena_printf(plan->arena, " (and %d more ops)", n - 1) : "");
 }
 
 int stage_given_on(const Plan *plan, int32_t tensor, int *at)

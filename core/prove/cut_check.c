@@ -41,7 +41,7 @@ static bool follows(const Plan *plan, const Decision *decisions, int n, Error *e
         const Decision *decision = &decisions[i];
         const OpCut *cut = program_cut(plan, decision->place);
         if (!cut_equal(&cut->index[decision->dim], decision->cut))
-            return error_kind(err, ERROR_INVALID, "the plan does not cut '%s' so",
+            return error_kind(err, ERROR_INVALID, "the plan does not shard '%s' as decided",
                               op_name(plan->inferred->graph, decision->place));
     }
     return true;

@@ -12,12 +12,14 @@ bool layout_check_open(Arena *arena, const Registry *registry, const SystemCall 
     const GraphOp *at = &call->ours->ops[0];
     const OpSpace *space = inferred_space(out->inferred, 0);
     if (!space)
-        return error_kind(err, ERROR_UNSUPPORTED, "%s is evaluated before the run: nothing cuts it",
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "%s is evaluated before the run: it is never sharded",
                           op_operator(call->ours, 0));
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(call->ours, 0)[i];
         if (tensor >= 0 && !inferred_shape(out->inferred, tensor))
-            return error_kind(err, ERROR_UNSUPPORTED, "only a run tells what shapes %s makes",
+            return error_kind(err, ERROR_UNSUPPORTED,
+                              "the shapes that %s makes are known only at run time",
                               op_operator(call->ours, 0));
     }
     out->operand = arena_array(arena, Sharding, at->n_inputs + at->n_outputs);
@@ -127,8 +129,8 @@ bool layout_check_refused(const LayoutCheck *check, const Error *refusal, Error 
 {
     const char *name = check->call->name;
     if (refusal->text[0] == '\0')
-        return error_kind(err, ERROR_UNSUPPORTED, "%s is made of operators that are proven apart",
-                          name);
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "%s is made of operators that are proven separately", name);
     if (refusal->line == 0)
         return error_kind(err, ERROR_UNSUPPORTED, "%s refuses every layout: %s", name,
                           refusal->text);

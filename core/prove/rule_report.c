@@ -17,6 +17,6 @@ const RuleReport *rule_report_find(const char *option, Error *err)
     for (int i = 0; (found = rule_report_at(i)); i++)
         if (strcmp(found->option, option) == 0)
             return found;
-    error_kind(err, ERROR_USAGE, "--%s of 'rule' is of a system that is not built in", option);
+    error_kind(err, ERROR_USAGE, "--%s of 'rule' needs a system that is not built in", option);
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* rule_report.h - what another system has for one operator: shown by `rule`, proven by its --check.
+/* rule_report.h - another system's rules for one operator: printed by `rule`, proven by its
+ * --check.
  */
 #ifndef CORE_PROVE_RULE_REPORT_H
 #define CORE_PROVE_RULE_REPORT_H
@@ -7,29 +8,29 @@
 #include "core/rules/rule_query.h"
 #include "core/rules/system_call.h"
 
-/* Some of a system's rules. */
+/* Rules of a system under a name. */
 typedef struct {
-    const void *rule;  /* the system's own */
-    const char *names; /* of operators, with blanks between */
+    const void *rule;  /* in the system's own form */
+    const char *names; /* names of operators, separated by blanks */
 } NamedRules;
 
 typedef struct RuleReport {
-    const char *option; /* that asks for it: "trace" */
-    const char *kind;   /* "rule": what --check calls it */
-    SystemId system;    /* whose calls it is proven on */
-    /* The answer into query->out, or query->json_root with query->json. */
+    const char *option; /* the option of `rule` that selects it: "trace" */
+    const char *kind;   /* "rule": its name in the output of --check */
+    SystemId system;    /* the system whose calls it is proven on */
+    /* Writes the answer to query->out, or with query->json to query->json_root. */
     bool (*show)(RuleQuery *query);
-    /* What query->name names. */
+    /* Finds the rules named by query->name. */
     bool (*find)(RuleQuery *query, NamedRules *out);
-    /* The i-th built-in, or registered, ones; false: past the last. */
+    /* The i-th built-in, or registered, rules; returns false past the last. */
     bool (*built_in)(RuleQuery *query, int i, NamedRules *out);
     bool (*registered)(RuleQuery *query, int i, NamedRules *out);
     bool (*prove)(RuleQuery *query, const NamedRules *rules, const SystemCall *call,
                   RuleProof *out);
 } RuleReport;
 
-/* The report that an option asks for; NULL with ERROR_USAGE: nobody who has it is built in. */
+/* The report that an option selects; NULL with ERROR_USAGE if no system with it is built in. */
 const RuleReport *rule_report_find(const char *option, Error *err);
-const RuleReport *rule_report_at(int i); /* NULL past the last */
+const RuleReport *rule_report_at(int i); /* returns NULL past the last */
 
 #endif

@@ -353,11 +353,11 @@ enum { TELL_OPS = 4096 };
 /* False: somebody wants it to stop, and nothing more is inferred. */
 static bool goes_on(InferState *state)
 {
-    if (++state->untold >= TELL_OPS) {
-        progress_add(state->progress, state->untold);
-        state->untold = 0;
+    if (++state->n_unreported >= TELL_OPS) {
+        progress_add(state->progress, state->n_unreported);
+        state->n_unreported = 0;
     }
-    return state->untold > 0 || !progress_stopped(state->progress);
+    return state->n_unreported > 0 || !progress_stopped(state->progress);
 }
 
 /* The ops of [first, end); the bodies among them are listed from b on. */

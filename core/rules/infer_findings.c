@@ -17,16 +17,24 @@ static void add_finding(InferState *state, Level level, const char *code, int32_
     vec_push(state->arena, &state->result->findings, finding);
 }
 
+static bool is_assumed(const InferState *state, Str name)
+{
+    for (int i = 0; i < state->assumed.n; i++)
+        if (str_eq(state->assumed.at[i], name))
+            return true;
+    return false;
+}
+
 /* A size known only at run time for which the user gave one: one finding a name. */
 void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size)
 {
     Buf text = buf_new(state->arena);
+    if (is_assumed(state, name))
+        return;
+    vec_push(state->scratch, &state->assumed, str_from(arena_str(state->scratch, name)));
     buf_putc(&text, '\'');
     text_printable(name, &text);
-    buf_printf(&text, "' is taken to be %" PRId64 ": only the run tells", size);
-    for (int i = 0; i < state->result->findings.n; i++)
-        if (strcmp(state->result->findings.at[i].text, text.s) == 0)
-            return;
+    buf_printf(&text, "' is assumed to be %" PRId64 ": known only at run time", size);
     add_finding(state, LEVEL_NOTE, "assumed-size", op, "", &text);
 }
 
@@ -35,7 +43,7 @@ void infer_find_given(InferState *state, Str name)
     Buf text = buf_new(state->arena);
     buf_puts(&text, "the elements of '");
     text_printable(name, &text);
-    buf_puts(&text, "' are taken to be those given: only the run tells");
+    buf_puts(&text, "' are assumed as given: known only at run time");
     add_finding(state, LEVEL_NOTE, "assumed-elements", -1, "", &text);
 }
 
@@ -51,18 +59,6 @@ static bool is_nameless_dim(const Graph *graph, Str name)
     int32_t t = graph_find_tensor(graph, (Str){name.s, dot - 1});
     return t >= 0 && 0 <= d && d < graph->tensors[t].n_declared &&
            graph->declared[graph->tensors[t].declared + d].name == 0;
-}
-
-static bool is_assumed(const InferState *state, Str name)
-{
-    Buf text = buf_new(state->scratch);
-    buf_putc(&text, '\'');
-    text_printable(name, &text);
-    buf_puts(&text, "' is taken to be ");
-    for (int i = 0; i < state->result->findings.n; i++)
-        if (str_starts(str_from(state->result->findings.at[i].text), buf_str(&text)))
-            return true;
-    return false;
 }
 
 static bool is_used(const InferState *state, Str name)
@@ -194,8 +190,10 @@ static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
     enum { NAMED_MAX = 8 };
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     int n = state->late_sizes.n;
-    buf_printf(&text, "%d op%s replicated, since only the run tells ", n_ops,
-               n_ops == 1 ? " is" : "s are");
+    buf_printf(&text, "%d op%s replicated, since ", n_ops, n_ops == 1 ? " is" : "s are");
+    if (n == 0)
+        buf_printf(&text, "the size of %s", n_ops == 1 ? "its result" : "their results");
+    buf_puts(&text, n > 0 ? "sizes are known only at run time: " : " is known only at run time");
     for (int i = 0; i < n && i < NAMED_MAX; i++) {
         buf_puts(&text, i > 0 ? ", " : "");
         text_printable(str_from(sizes_at(state->sizes, state->late_sizes.at[i])->name), &text);
@@ -205,8 +203,6 @@ static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
     if (n > 0)
         buf_printf(&hint, "give a size to plan with: --dim '%s=100'",
                    sizes_at(state->sizes, state->late_sizes.at[0])->name);
-    else
-        buf_printf(&text, "what size %s", n_ops == 1 ? "it gives" : "they give");
     add_finding(state, n > 0 ? LEVEL_WARNING : LEVEL_NOTE, "unknown-size", op, n > 0 ? hint.s : "",
                 &text);
 }
@@ -282,7 +278,7 @@ static void find_unknown_trips(InferState *state)
 {
     Buf text = buf_new(state->arena);
     put_op(state, state->unknown_loop, &text);
-    buf_printf(&text, ": only the run tells how often %d loop%s, which %s counted once",
+    buf_printf(&text, ": %d loop%s a number of times known only at run time, and %s counted once",
                state->unknown_trips, state->unknown_trips == 1 ? " runs" : "s run",
                state->unknown_trips == 1 ? "is" : "are");
     add_finding(state, LEVEL_NOTE, "unknown-trips", state->unknown_loop, "", &text);

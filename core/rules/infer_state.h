@@ -91,8 +91,9 @@ typedef struct {
     int32_t unknown_loop;    /* an op of the first */
     int64_t reruns_left;     /* ops that loops may be inferred again */
     Vec(int64_t) late_sizes; /* known only at run time, in program order */
+    Vec(Str) assumed;        /* names of such sizes that the user gave */
     Progress *progress;
-    int untold; /* ops since the last report of progress */
+    int n_unreported; /* ops since the last report of progress */
 } InferState;
 
 static inline bool code_is_partly(int32_t code)

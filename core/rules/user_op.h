@@ -92,7 +92,7 @@ typedef struct {
 /* Below 0: not given. */
 typedef struct {
     double flops, bytes, us;
-} SaidCost;
+} DeclaredCost;
 
 /* A collective inside the op: over the axes that cut index dim `dim`, or over `axis`. */
 typedef struct {
@@ -125,7 +125,7 @@ typedef struct UserOp {
     const DeclaredDtype *dtype; /* of the first outputs */
     const int (*inplace)[2];    /* {output, input}: the output is the new value of the input */
     void *context;              /* of the functions; each may be NULL */
-    bool (*cost)(void *context, const OpPart *part, SaidCost *out, Error *err);
+    bool (*cost)(void *context, const OpPart *part, DeclaredCost *out, Error *err);
     bool (*comm)(void *context, const OpPart *part, const SaidComm **out, int *n, Error *err);
     bool (*input_gen)(void *context, const OpPart *part, Generated *out, Error *err);
     const char *kernel; /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */

@@ -64,7 +64,7 @@ static void collect(Times *times, const RunReport *report)
     for (int i = 0; i < plan->inferred->n_program; i++) {
         int32_t op = plan->inferred->program[i];
         TimedOp timed = {op_cost(plan, op), report->op_us[op]};
-        if (timed.us > 0 && timed.cost.work != WORK_VIEW && !timed.cost.said)
+        if (timed.us > 0 && timed.cost.work != WORK_VIEW && !timed.cost.declared)
             vec_push(times->arena, &times->ops, timed);
     }
     for (int i = 0; i < plan->moved->n_reshards; i++) {

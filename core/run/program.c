@@ -1,6 +1,6 @@
 #include "core/run/lowering.h"
 
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/plan/stage.h"
 #include "core/run/native.h"
 
@@ -184,11 +184,12 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
         return true;
     l->out->kernel[op] = kernel_of(l, op);
     Error inner = {0};
-    const OpSaid *said = op_said(l->plan, op);
-    if (said && said->n_comms > 0) {
+    const OpDeclared *declared = op_declared(l->plan, op);
+    if (declared && declared->n_comms > 0) {
         error_kind(err, ERROR_USAGE, "op '%s' cannot be run: what %s sends inside is not run here",
                    op_name(l->graph, op), op_type);
-        error_hint(err, "the plan can be looked at; it runs on a mesh that does not cut it so");
+        error_hint(err, "the plan can be inspected, but not run: choose a mesh that does not shard "
+                        "it this way");
         return false;
     }
     if (l->out->kernel[op] && native_allowed(l->out->kernel[op], &inner))

@@ -78,9 +78,10 @@ static bool check_size(const Plan *plan, Error *err)
     if (parameter_bytes < has_bytes)
         error_hint(err, "bind smaller dims: --dim batch=1,seq=16");
     else
-        error_hint(err,
-                   "parameters alone are %.1f GiB: cut them by more axes, or take a smaller model",
-                   parameter_bytes / 0x1p30);
+        error_hint(
+            err,
+            "parameters alone are %.1f GiB: shard them by more axes, or choose a smaller model",
+            parameter_bytes / 0x1p30);
     return false;
 }
 

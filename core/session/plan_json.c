@@ -2,7 +2,7 @@
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
 #include "core/plan/json_forms.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
@@ -74,12 +74,12 @@ static void write_devices(PlanWriter *w, int devices, const char *key, Json *row
 /* "comm": the collectives that the operator declares inside the op. */
 static void write_comm(const PlanWriter *w, int32_t op, Json *row)
 {
-    const OpSaid *said = op_said(w->plan, op);
-    if (!said || said->n_comms == 0)
+    const OpDeclared *declared = op_declared(w->plan, op);
+    if (!declared || declared->n_comms == 0)
         return;
     Json *out = json_array();
-    for (int i = 0; i < said->n_comms; i++) {
-        const OpComm *comm = &said->comm[i];
+    for (int i = 0; i < declared->n_comms; i++) {
+        const OpComm *comm = &declared->comm[i];
         uint8_t atom[ATOMS_MAX];
         Json *at = json_object();
         json_set_str(at, "kind", step_kind_name(comm->kind));

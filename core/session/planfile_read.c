@@ -618,7 +618,7 @@ static void note_counts(PlanfileReader *r)
              arena_printf(r->session->journal_arena,
                           "%d cut%s of dims that have another size now: %s", r->n_resized,
                           r->n_resized > 1 ? "s are" : " is", r->resized),
-             "the same axes cut the dim as it is");
+             "the same axes shard the dim at its present size");
 }
 
 void planfile_decisions(Session *session, const PlanFile *file, Journal *journal)

@@ -57,8 +57,8 @@ typedef struct {
     bool method_given;        /* a plan file's is not asked then */
     bool allow_native;        /* RuleBook */
     DimBindings dims;         /* on top of MODEL.dims */
-    const GivenValues *given; /* elements that only the run tells; NULL: none. They outlive every
-                                 session that is opened from these options */
+    const GivenValues *given; /* elements known only at run time, as given; NULL if none. They
+                                 outlive every session that is opened from these options */
     Progress *progress;       /* while opening; NULL if nobody watches */
 } SessionOptions;
 

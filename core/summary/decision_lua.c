@@ -175,7 +175,7 @@ static void put_pin(const Session *session, const Decision *pin, Buf *out)
 {
     LuaCut read;
     if (!read_cut(decision_cut(pin), &read)) {
-        buf_puts(out, "-- no policy can say this cut: ");
+        buf_puts(out, "-- a policy cannot express this sharding: ");
         decision_format(session, pin, out);
         return;
     }

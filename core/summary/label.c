@@ -49,7 +49,7 @@ Str label_tensor(const Session *session, Arena *arena, int32_t tensor)
     return str_from(arena_printf(arena, "%.*s out %d", STR_ARG(op), which));
 }
 
-/* What a size is called, without the modules before the name; "/2" is no name. */
+/* The name of a size without the modules before it; "/2" is not a name. */
 static Str base_name(Str word)
 {
     for (size_t i = word.n; i-- > 1;)
@@ -106,9 +106,9 @@ const char *label_no_rule(const Session *session, int32_t op)
     if (!registry_find(inferred->registry, str_from(op_operator(session->graph, op))))
         return "no rule: replicated";
     if (!shaped)
-        return "not all sizes are known: replicated";
-    return is_refused(session, op) ? "its rule refuses it: replicated, F says why"
-                                   : "what size it gives only the run tells: replicated";
+        return "part of a shape is unknown: replicated";
+    return is_refused(session, op) ? "its rule refuses it: replicated, see F"
+                                   : "the size of its result is known only at run time: replicated";
 }
 
 const char *label_pass(const Plan *plan)

@@ -428,7 +428,7 @@ static void store_as_read(Listing *listing, const ReshardPlace *at)
             if (!cut_equal(&at->from->dim[d], &at->to->dim[d]))
                 decide_cut(listing, PIN_TENSOR_DIM, reshard_of(at, i)->tensor, d, &at->to->dim[d]);
     Buf text = buf_marked(listing->arena);
-    buf_puts(&text, "lies as its reader wants it");
+    buf_puts(&text, "as its reader needs it");
     add_option(listing, &text);
 }
 
@@ -452,7 +452,7 @@ static void cut_makers(Listing *listing, const ReshardPlace *at, int j, int i)
     }
     Buf text = buf_marked(listing->arena);
     buf_printf(&text, "%s: %s %s ", op_operator(session->graph, first),
-               space->index[i < 0 ? j : i].name, i < 0 ? "not cut by" : "cut by");
+               space->index[i < 0 ? j : i].name, i < 0 ? "without" : "by");
     put_axes(listing, atoms, &text);
     if (i >= 0)
         buf_printf(&text, ", not %s", space->index[j].name);
@@ -498,7 +498,7 @@ static void weights_whole(Listing *listing, const ReshardPlace *at)
         }
     }
     Buf text = buf_marked(listing->arena);
-    buf_puts(&text, "weight not cut by ");
+    buf_puts(&text, "weight without ");
     put_axes(listing, at->moved, &text);
     add_option(listing, &text);
 }
@@ -537,8 +537,7 @@ static void readers_follow(Listing *listing, const ReshardPlace *at)
                 if (text.n > 0)
                     continue;
                 buf_printf(&text, "reader %s: %s %s", op_operator(session->graph, op),
-                           space->index[index].name,
-                           cut_is_whole(&at->from->dim[d]) ? "" : "cut by ");
+                           space->index[index].name, cut_is_whole(&at->from->dim[d]) ? "" : "by ");
                 put_cut(listing, &at->from->dim[d], &text);
             }
         }

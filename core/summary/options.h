@@ -8,8 +8,8 @@
  * For a reshard:
  *     sum into a dim   of a partial value: it is stored sharded there (reduce-scatter)
  *     store so         the value has the sharding its reader needs, for all readers
- *     not cut          the index dim of its maker that the moved axes shard is left whole
- *     cut instead      the same, and another index dim of it sharded by the same axes
+ *     without          the index dim of its maker that the moved axes shard is left whole
+ *     by another dim   the same, and another index dim of it sharded by the same axes
  *     weight whole     the parameters of its maker are not sharded by the moved axes
  *     reader follows   its reader is sharded as the value is, so it moves later or never
  * For a dim of a tensor or of an op: each axis, pairs of axes after those that shard it, whole.

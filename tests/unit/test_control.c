@@ -56,13 +56,14 @@ static void sizes_that_differ_are_told_by_the_run(void **state)
     Arena *arena = arena_new();
     Body body = branches(arena, "Transpose -: x -> e");
     body_input(&body, "c", DT_BOOL, "");
-    assert_string_equal(text_of(&body, "n=4,if.1=8"),
-                        "Identity before f32[4,8] rule\n"
-                        "Relu if/then/t f32[4,8] rule\n"
-                        "Transpose if/else/e f32[8,4] rule\n"
-                        "If y f32[if.0,8] whole\n"
-                        "assumed-size: 'if.1' is taken to be 8: only the run tells\n"
-                        "unknown-size: 1 op is replicated, since only the run tells if.0\n");
+    assert_string_equal(
+        text_of(&body, "n=4,if.1=8"),
+        "Identity before f32[4,8] rule\n"
+        "Relu if/then/t f32[4,8] rule\n"
+        "Transpose if/else/e f32[8,4] rule\n"
+        "If y f32[if.0,8] whole\n"
+        "assumed-size: 'if.1' is assumed to be 8: known only at run time\n"
+        "unknown-size: 1 op is replicated, since sizes are known only at run time: if.0\n");
     arena_free(arena);
 }
 
@@ -219,9 +220,9 @@ static void a_loop_that_may_end_before_is_counted_once(void **state)
     const char *text = text_of(&body, "");
     assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule\n"));
     assert_non_null(strstr(text, "LoopStack all f32[loop_1.0,4,8] whole\n"));
-    assert_non_null(strstr(text,
-                           "unknown-trips: LoopResult 'loop': only the run tells how often 1 loop "
-                           "runs, which is counted once\n"));
+    assert_non_null(
+        strstr(text, "unknown-trips: LoopResult 'loop': 1 loop runs a number of times known only "
+                     "at run time, and is counted once\n"));
     arena_free(arena);
 
     arena = arena_new();
@@ -358,22 +359,23 @@ static void sequences_pass_through(void **state)
     body_ints(&body, "one", "1", true);
     body_ints(&body, "zero", "0", true);
     body_output(&body, "y");
-    assert_string_equal(text_of(&body, "SequenceAt_7.1=6"),
-                        "SplitToSequence q f32[sequence of 6: 4,1] whole\n"
-                        "SequenceAt a f32[4,1] whole\n"
-                        "SequenceLength n i64[scalar] whole\n"
-                        "SequenceConstruct r f32[sequence of 2: 4,?] whole\n"
-                        "SequenceInsert r2 f32[sequence of 3: 4,?] whole\n"
-                        "SequenceErase r3 f32[sequence of 2: 4,6] whole\n"
-                        "ConcatFromSequence z f32[4,12] whole\n"
-                        "SequenceAt any f32[4,6] whole\n"
-                        "Relu y f32[4,12] rule\n"
-                        "Optional o f32[optional sequence of 2: 4,6] whole\n"
-                        "OptionalGetElement e f32[sequence of 2: 4,6] whole\n"
-                        "SequenceAt f f32[4,6] whole\n"
-                        "assumed-size: 'SequenceAt_7.1' is taken to be 6: only the run tells\n"
-                        "sequence: SplitToSequence 'SplitToSequence_0': 11 ops on sequences or "
-                        "optionals are replicated\n");
+    assert_string_equal(
+        text_of(&body, "SequenceAt_7.1=6"),
+        "SplitToSequence q f32[sequence of 6: 4,1] whole\n"
+        "SequenceAt a f32[4,1] whole\n"
+        "SequenceLength n i64[scalar] whole\n"
+        "SequenceConstruct r f32[sequence of 2: 4,?] whole\n"
+        "SequenceInsert r2 f32[sequence of 3: 4,?] whole\n"
+        "SequenceErase r3 f32[sequence of 2: 4,6] whole\n"
+        "ConcatFromSequence z f32[4,12] whole\n"
+        "SequenceAt any f32[4,6] whole\n"
+        "Relu y f32[4,12] rule\n"
+        "Optional o f32[optional sequence of 2: 4,6] whole\n"
+        "OptionalGetElement e f32[sequence of 2: 4,6] whole\n"
+        "SequenceAt f f32[4,6] whole\n"
+        "assumed-size: 'SequenceAt_7.1' is assumed to be 6: known only at run time\n"
+        "sequence: SplitToSequence 'SplitToSequence_0': 11 ops on sequences or "
+        "optionals are replicated\n");
     arena_free(arena);
 }
 

@@ -172,8 +172,8 @@ static void an_overview_has_few_boxes_and_the_plans_numbers(void **state)
         for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++)
             if (plan->moved->reshards[i].path->step[s].kind == STEP_ALL_REDUCE)
                 reduces += reshard_repeat(plan, &plan->moved->reshards[i]);
-    assert_true(said_in(diagram->says.str.s, " all-reduce") == reduces);
-    assert_non_null(strstr(diagram->says.str.s, "takes"));
+    assert_true(said_in(diagram->caption.str.s, " all-reduce") == reduces);
+    assert_non_null(strstr(diagram->caption.str.s, "takes"));
     for (int i = 0; i < diagram->n_boxes; i++)
         marked += diagram->boxes[i].marked;
     assert_true(marked <= 1);
@@ -301,7 +301,7 @@ static void a_block_says_how_weights_are_cut(void **state)
     int said = 0;
     for (int i = 0; i < diagram->n_boxes; i++)
         said += strstr(diagram->boxes[i].flow.str.s, "weight 768,3072/tp  2.2 MiB") != NULL &&
-                strstr(diagram->boxes[i].figures, "cut by megatron.lua:") != NULL;
+                strstr(diagram->boxes[i].figures, "sharded by megatron.lua:") != NULL;
     assert_int_equal(said, 1);
     close_sample(&f);
 }
@@ -463,7 +463,7 @@ static void a_diff_shows_both_sides(void **state)
     assert_int_equal(gathers, 2);
     assert_int_equal(scatters, 2);
     assert_true(both >= 4);
-    assert_non_null(strstr(diagram->says.str.s, "24 reduce-scatters over tp"));
+    assert_non_null(strstr(diagram->caption.str.s, "24 reduce-scatters over tp"));
     close_sample(&b);
     close_sample(&a);
 }

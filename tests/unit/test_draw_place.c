@@ -6,7 +6,7 @@
 
 #include "core/base/units.h"
 #include "core/cost/cost.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/summary/slices.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
@@ -118,7 +118,7 @@ static void every_send_of_the_plan_is_drawn(void **state)
         }
     for (int i = 0; i < diagram->n_boxes; i++)
         for (int c = 0; c + 1 < diagram->boxes[i].n_cells; c++)
-            if (strcmp(diagram->boxes[i].cells[c].text.str.s, "among them") == 0)
+            if (strcmp(diagram->boxes[i].cells[c].text.str.s, "between them") == 0)
                 drawn += strtod(diagram->boxes[i].cells[c + 1].text.str.s, NULL);
     assert_true(sends > 0);
     assert_true(drawn == sends);

@@ -460,7 +460,7 @@ static void equal_layers_of_a_long_chain_are_folded(void **state)
         for (int b = 0; b < diagram->n_boxes; b++)
             if (diagram->boxes[b].look == BOX_GROUP) {
                 folds++;
-                assert_string_equal(diagram->boxes[b].title, ".. 18 more layers alike ..");
+                assert_string_equal(diagram->boxes[b].title, ".. 18 more equal layers ..");
                 assert_string_equal(diagram->boxes[b].operator, rows[i].folded);
             }
         assert_int_equal(folds, 1); /* beside it y, the pin, the first and the last layer */
@@ -579,7 +579,7 @@ static OddRow odd[] = {
      MODEL("local x = model:input('x', 'f32', {0, 4})\n"
            "model:output(model:op('Relu', {x}), 'y')"),
      "", "dp=4", "dp"},
-    {"sizes that only the run tells",
+    {"sizes known only at run time",
      MODEL("local x = model:input('x', 'f32', {4, 4})\n"
            "local n = model:op('NonZero', {x})\n"
            "model:output(model:op('Cast', {n}, {to = 1}), 'y')"),

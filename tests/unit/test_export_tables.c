@@ -227,9 +227,8 @@ static void a_name_that_is_no_table_is_told_the_tables(void **state)
 {
     (void)state;
     Opened f = open_case(&cases[0]);
-    static const char *const rows[][2] = {{NULL, "csv holds one table"},
-                                          {"op", "there is no table 'op'"},
-                                          {"", "there is no table ''"}};
+    static const char *const rows[][2] = {
+        {NULL, "csv holds one table"}, {"op", "unknown table 'op'"}, {"", "unknown table ''"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ExportRequest request = {.drawing = {.session = f.session}, .table = rows[i][0]};
         ExportNotes notes = {.arena = f.arena};
@@ -262,7 +261,7 @@ static void what_is_too_large_is_said(void **state)
     assert_non_null(strstr(err.text, "the table 'parts' would have "));
     request.table = NULL;
     assert_true(tables_json(&request, &out, &notes, NULL));
-    assert_true(notes.at.n >= 1 && strstr(notes.at.at[0], "it is left out"));
+    assert_true(notes.at.n >= 1 && strstr(notes.at.at[0], "left out"));
     assert_true(str_find(buf_str(&out), STR("\"parts\":")) < 0);
     assert_true(str_find(buf_str(&out), STR("\"tensors\":")) > 0);
     close_opened(&f);

@@ -13,7 +13,7 @@
 typedef struct {
     const char *name;
     int n_values;
-    int n_unknown; /* values some sizes of which only the run tells */
+    int n_unknown; /* values some sizes of which known only at run time */
 } Export;
 
 static Export exports[] = {

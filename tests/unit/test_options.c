@@ -204,9 +204,9 @@ static void a_sum_has_the_options_people_know(void **state)
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
     assert_true(options_try(arena, session, &options, NULL, NULL));
     assert_non_null(option_called(&options, "sum into dim 1 by tp"));
-    assert_non_null(option_called(&options, "weight not cut by tp"));
-    assert_non_null(option_called(&options, "Gemm: k not cut by tp"));
-    const PlanOption *other = option_called(&options, "Gemm: n cut by tp, not k");
+    assert_non_null(option_called(&options, "weight without tp"));
+    assert_non_null(option_called(&options, "Gemm: k without tp"));
+    const PlanOption *other = option_called(&options, "Gemm: n by tp, not k");
     assert_non_null(other);
     assert_int_equal(other->n, 2);
     assert_non_null(strstr(other->decisions[1].origin.text, "{n = {\"tp\"}}"));
@@ -228,7 +228,7 @@ static void the_best_come_first_and_the_illegal_last(void **state)
                      *twice = option_called(&options, "tp"); /* it cuts dim 1 already */
     assert_true(same && same->trial.same && same->trial.legal);
     assert_true(twice && !twice->trial.legal);
-    assert_non_null(strstr(twice->trial.reason, "cuts another of its dims"));
+    assert_non_null(strstr(twice->trial.reason, "shards another of its dims"));
     for (int i = 1; i < options.list.n; i++) {
         const Trial *a = &options.list.at[i - 1].trial, *b = &options.list.at[i].trial;
         assert_true(a->legal || !b->legal);

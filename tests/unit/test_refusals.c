@@ -43,7 +43,7 @@ static Refusal refusals[] = {
     {"blocks without end", "com.microsoft::MatMulNBits", "5x32,7x2x8:u8,14", "K=32 N=" MAX " block_size=1", 1, "it has too many blocks"},
     {"heads without end", "com.microsoft::Attention", "3x5x8,8x36,36", "num_heads=" MAX, 1, "its weight is not three equal parts of heads"},
     {"chunks without end", "Chunk", "5x9", "axis=1 chunks=" MAX, 3, "its 3 outputs do not make up the 9 of their axis"},
-    {"a length of no number", "com.microsoft::GroupQueryAttention", "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=[]", "num_heads=4 kv_num_heads=2", 3, "only the run tells"},
+    {"a length of no number", "com.microsoft::GroupQueryAttention", "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=[]", "num_heads=4 kv_num_heads=2", 3, "known only at run time"},
     {"a step without end", "Slice", "7x9,=8,=9,=1,=" MAX, NULL, 1, NULL},
     {"an optimizer that gives less", "ai.onnx.preview.training::Momentum", "scalar,scalar:i64,5x6,7,5x6,7,5x6,7", NULL, 1, NULL},
     {"one value of a branch", "If", "scalar:bool,5,5", NULL, 2, "it has 2 outputs, and gives 1"},

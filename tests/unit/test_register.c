@@ -2,7 +2,7 @@
 #include "tests/unit/opened_op.h"
 
 #include "core/cost/cost.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/plan/stage.h"
 #include "core/run/draw.h"
 #include "core/run/run.h"
@@ -221,7 +221,7 @@ static void put_said(const Opened *opened, Buf *text)
 {
     const Plan *plan = opened->session->plan;
     OpCost cost = op_cost(plan, 0);
-    const OpSaid *said = op_said(plan, 0);
+    const OpDeclared *said = op_declared(plan, 0);
     buf_printf(text, "%.2f us, %.3g flops, %lld B", cost.us, cost.flops, (long long)cost.bytes);
     for (int i = 0; said && i < said->n_comms; i++) {
         Buf comm = buf_new(opened->arena);

@@ -336,7 +336,7 @@ static SampleRow odd[] = {
      MODEL("local x = model:input('x', 'f32', {0, 4})\n"
            "model:output(model:op('Relu', {x}), 'y')"),
      "dp=4", "dp"},
-    {"sizes that only the run tells",
+    {"sizes known only at run time",
      MODEL("local x = model:input('x', 'f32', {4, 4})\n"
            "local n = model:op('NonZero', {x})\n"
            "model:output(model:op('Cast', {n}, {to = 1}), 'y')"),

@@ -215,7 +215,7 @@ static Case cases[] = {
     {"blocks by veScale", "x=4", "1024,(3)(256/x)", "1024,768/x", PLANNED_VESCALE,
      "right: all_gather x 1024,768; slice  1024,768/x", MATRIX},
     {"a part of an axis", "x=4", "1024/x:(1)2,768", "1024,768", PLANNED_VESCALE,
-     "axis 'x' cuts in parts that are not beside each other: no placement", MATRIX},
+     "axis 'x' shards into parts that are not contiguous: no placement", MATRIX},
     {"nothing to do", "x=4", "1024/x,768", "1024/x,768", PLANNED_TORCH_GRAPH, "right:", MATRIX},
 };
 

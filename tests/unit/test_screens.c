@@ -256,7 +256,7 @@ static void a_view_is_exported_in_every_format(void **state)
         {"", "svg", "input_ids"},     {"", "html", "input_ids"}, {"", "txt", "lm_head"},
         {"", "ansi", "lm_head"},      {"?", "txt", ":quit"},     {"w", "csv", "\ntext"},
         {"w", "json", "\"rows\":[{"}, {"w", "md", "| --- |\n"},  {"zR", "txt", "c_proj"},
-        {"4", "svg", "<svg"},         {"2", "html", "INDEX"},    {"w", "csv", "cut by dp"},
+        {"4", "svg", "<svg"},         {"2", "html", "INDEX"},    {"w", "csv", "sharded by dp"},
     };
     (void)state;
     Arena *arena = arena_new();

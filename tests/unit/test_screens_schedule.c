@@ -73,7 +73,7 @@ static ScheduleRow rows[] = {
     {"collectives are one micro-batch's",
      "1f1b",
      "5",
-     {" a micro-batch, ", " sent by a device of each stage"}},
+     {" a micro-batch, ", " sent per device of each stage"}},
     {"memory is one micro-batch's", "1f1b", "6", {" peak of the micro-batch by device"}},
     {"another schedule",
      "1f1b",

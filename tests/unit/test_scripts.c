@@ -451,7 +451,7 @@ static PolicyRow refusal_rows[] = {
      "2: script: dim 0 of 'x': this mesh has no axis 'tpp' [did you mean 'tp'? the mesh has dp=2, "
      "tp=4]\n"},
     {"axis_twice_in_a_cut", "dp=2", PAS("graph:shard('x', {[0] = {'dp', 'dp'}})"),
-     "2: script: dim 0 of 'x': axis 'dp' is used twice [an axis cuts one dim, once; a part of it "
+     "2: script: dim 0 of 'x': axis 'dp' is used twice [an axis shards one dim, once; a part of it "
      "is tp:(1)2 the mesh has dp=2]\n"},
     {"axis_on_two_dims", "dp=2", PAS("graph:shard('x', {[0] = 'dp', [1] = 'dp'})"),
      "2: script: dim 1 of 'x' is pinned 16/dp, but one of its axes shards dim 0 of 'x' in line 2 "

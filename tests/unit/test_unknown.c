@@ -84,24 +84,24 @@ static SizeRow rows[] = {
      "ReduceMin m i64[scalar] rule\n"
      "Unsqueeze k i64[1] rule\n"
      "TopK b f32[ReduceMin_5.0] whole\n"
-     "unknown-size: 5 ops are replicated, since only the run tells NonZero_0.1\n"},
+     "unknown-size: 5 ops are replicated, since sizes are known only at run time: NonZero_0.1\n"},
     {"a tensor of a shape that is known in part",
      "i <- NonZero f32[4,6]; s <- Shape i; y <- ConstantOfShape s", "", false,
      "NonZero i i64[2,NonZero_0.1] whole\n"
      "Shape s i64[2] whole\n"
      "ConstantOfShape y f32[2,NonZero_0.1] whole\n"
-     "unknown-size: 3 ops are replicated, since only the run tells NonZero_0.1\n"},
+     "unknown-size: 3 ops are replicated, since sizes are known only at run time: NonZero_0.1\n"},
     {"a nameless dim goes by its tensor", "y <- Tanh f32[?,8]", "", true,
      "Tanh y f32[in0.0,8] whole\n"},
     {"and is bound by that", "y <- Tanh f32[?,8]", "in0.0=3", false, "Tanh y f32[3,8] rule\n"},
-    {"a count that only the run tells",
+    {"a count known only at run time",
      "i <- NonZero f32[4,6]; t <- Transpose i perm=[1,0]; g <- GatherND in0 t; y <- Relu g", "",
      false,
      "NonZero i i64[2,NonZero_0.1] whole\n"
      "Transpose t i64[NonZero_0.1,2] whole\n"
      "GatherND g f32[NonZero_0.1] whole\n"
      "Relu y f32[NonZero_0.1] whole\n"
-     "unknown-size: 4 ops are replicated, since only the run tells NonZero_0.1\n"},
+     "unknown-size: 4 ops are replicated, since sizes are known only at run time: NonZero_0.1\n"},
     {"somebody tells it",
      "i <- NonZero f32[4,6]; t <- Transpose i perm=[1,0]; g <- GatherND in0 t; y <- Relu g",
      "NonZero_0.1=10", false,
@@ -109,8 +109,8 @@ static SizeRow rows[] = {
      "Transpose t i64[10,2] rule\n"
      "GatherND g f32[10] rule\n"
      "Relu y f32[10] rule\n"
-     "assumed-size: 'NonZero_0.1' is taken to be 10: only the run tells\n"
-     "unknown-size: 1 op is replicated, since only the run tells what size it gives\n"},
+     "assumed-size: 'NonZero_0.1' is assumed to be 10: known only at run time\n"
+     "unknown-size: 1 op is replicated, since the size of its result is known only at run time\n"},
     {"what is known of its shape is a constant",
      "i <- NonZero f32[4,6]; s <- Shape i; r <- Gather s i64[]{0}; n <- Gather s i64[]{1}", "",
      false,
@@ -118,12 +118,13 @@ static SizeRow rows[] = {
      "Shape s i64[2] whole\n"
      "Gather r i64[scalar] host\n"
      "Gather n i64[scalar] rule\n"
-     "unknown-size: 2 ops are replicated, since only the run tells NonZero_0.1\n"},
+     "unknown-size: 2 ops are replicated, since sizes are known only at run time: NonZero_0.1\n"},
     {"a target that the run gives", "y <- Reshape f32[4,6] i64[3]; z <- Expand f32[1,6] i64[3]", "",
      false,
      "Reshape y f32[Reshape_0.0,Reshape_0.1,Reshape_0.2] whole\n"
      "Expand z f32[Expand_1.0,Expand_1.1,Expand_1.2] whole\n"
-     "unknown-size: 2 ops are replicated, since only the run tells Reshape_0.0, Reshape_0.1, "
+     "unknown-size: 2 ops are replicated, since sizes are known only at run time: Reshape_0.0, "
+     "Reshape_0.1, "
      "Reshape_0.2, Expand_1.0, Expand_1.1, Expand_1.2\n"},
     {"positions that the run gives",
      "y <- Slice f32[4,6,8] i64[1] i64[1] i64[1]{1}; s <- Split f32[4,6] i64[1] axis=1; "
@@ -133,12 +134,12 @@ static SizeRow rows[] = {
      "Split s f32[4,6] whole\n"
      "ReduceSum r f32[6] whole\n"
      "Unsqueeze u f32[1,4,6] whole\n"
-     "assumed-size: 'Split_1.1' is taken to be 6: only the run tells\n"
-     "assumed-size: 'ReduceSum_2.0' is taken to be 6: only the run tells\n"
-     "assumed-size: 'Unsqueeze_3.0' is taken to be 1: only the run tells\n"
-     "assumed-size: 'Unsqueeze_3.1' is taken to be 4: only the run tells\n"
-     "assumed-size: 'Unsqueeze_3.2' is taken to be 6: only the run tells\n"
-     "unknown-size: 4 ops are replicated, since only the run tells Slice_0.1\n"},
+     "assumed-size: 'Split_1.1' is assumed to be 6: known only at run time\n"
+     "assumed-size: 'ReduceSum_2.0' is assumed to be 6: known only at run time\n"
+     "assumed-size: 'Unsqueeze_3.0' is assumed to be 1: known only at run time\n"
+     "assumed-size: 'Unsqueeze_3.1' is assumed to be 4: known only at run time\n"
+     "assumed-size: 'Unsqueeze_3.2' is assumed to be 6: known only at run time\n"
+     "unknown-size: 4 ops are replicated, since sizes are known only at run time: Slice_0.1\n"},
 };
 
 static void shapes_are_what_is_known_of_them(void **state)

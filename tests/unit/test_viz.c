@@ -156,10 +156,10 @@ static void half_a_drawing_is_an_error(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"#!/bin/sh\nexec cat >/dev/null\n", "dot wrote no whole drawing"},
-        {"#!/bin/sh\necho '<svg>'\n", "dot wrote no whole drawing"},
+        {"#!/bin/sh\nexec cat >/dev/null\n", "dot wrote an incomplete drawing"},
+        {"#!/bin/sh\necho '<svg>'\n", "dot wrote an incomplete drawing"},
         {"#!/bin/sh\necho '<svg></svg>'; exit 3\n", "dot failed with exit status 3"},
-        {"#!/bin/sh\nkill -9 $$\n", "dot was ended by signal 9"},
+        {"#!/bin/sh\nkill -9 $$\n", "dot was killed by signal 9"},
     };
     Opened f = open_sample("samples/models/tiny-gpt.onnx", "dp=2,tp=2");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -26,7 +26,7 @@ static Question rows[] = {
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "does not take it from dim 2",
      &propagator_explain},
     {"and so far it came", GPT, "tp=8", ATTN "c_attn.weight", 1, "tp", 3,
-     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 cuts it", &propagator_explain},
+     "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "tp:(1)4 shards it", &propagator_explain},
     {"parts cut across", GPT, "tp=4", ATTN "c_attn.weight", 1, "tp", 1,
      "/transformer/h.0/attn/Split_output_0", 2, "tp",
      "3 parts of 768, which sharding by tp=4 does not keep apart", &propagator_explain},
@@ -34,17 +34,18 @@ static Question rows[] = {
      "/transformer/h.0/attn/Reshape_output_0", 2, "tp", "because 12 x 64 does not divide by tp=8\n",
      &propagator_explain},
     {"softmax", GPT, "tp=2", "/transformer/h.0/attn/Softmax_output_0", 1, "tp", 1,
-     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp cuts dim 1 of it", &propagator_explain},
+     "/transformer/h.0/attn/Softmax_output_0", 3, "tp", "tp shards dim 1 of it",
+     &propagator_explain},
     {"a frozen dim", GPT, "tp=2", "/transformer/h.0/ln_1/LayerNormalization_output_0", 2, "tp", 1,
      "/transformer/Add_output_0", 2, "tp", "cannot run sharded", &propagator_explain},
     {"nowhere near", GPT, "dp=2,tp=4", "input_ids", 0, "dp", 1, "logits", 2, "tp",
-     "no pin leads tp to anything", &propagator_explain},
+     "no pin leads tp to any dim", &propagator_explain},
     {"a reader has it, the maker not", GPT, "tp=8", ATTN "c_proj.weight", 0, "tp", 1,
      "/transformer/h.0/attn/Reshape_3_output_0", 2, "tp",
      "does not take it from dim 2 of /transformer/h.0/attn/Reshape_3_output_0\n",
      &propagator_explain},
     {"cut as it lies", GPT, "tp=4", "lm_head.weight", 0, "tp", 1, "lm_head.weight", 1, "tp",
-     "tp cuts dim 0 of it", &propagator_explain},
+     "tp shards dim 0 of it", &propagator_explain},
     {"an op without a rule", "../../tests/golden/errors/unknown-op", "batch=4", "dp=2,tp=2", "x", 0,
      "dp", 1, "y", 0, "tp", "the operator has no sharding rule", &propagator_explain},
     {"torch looks forward only", GPT, "tp=4", ATTN "c_proj.weight", 0, "tp", 1,
@@ -98,8 +99,8 @@ static MovedRow moved[] = {
      {1, 2},
      {"tp", "tp"},
      "/transformer/Add_output_0",
-     "  it cuts dim 1 by tp, back to its pin:\n"
-     "   1 use  LayerNormalization transformer.h.0.ln_1  d1 cut by tp\n"
+     "  it shards dim 1 by tp, back to its pin:\n"
+     "   1 use  LayerNormalization transformer.h.0.ln_1  d1 sharded by tp\n"
      "   2 pin  /transformer/h.0/ln_1/LayerNormalization_output_0 dim 1  "},
 };
 

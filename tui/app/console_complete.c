@@ -163,7 +163,7 @@ static void offer_index_dims(Line *line, int32_t op)
         offer(line, space->index[i].name, " = ",
               arena_printf(line->ui->frame, "%" PRId64 "  %s", space->index[i].size,
                            space->index[i].role == ROLE_REDUCE   ? "summed"
-                           : space->index[i].role == ROLE_FROZEN ? "not to be cut"
+                           : space->index[i].role == ROLE_FROZEN ? "not to be sharded"
                                                                  : ""));
 }
 

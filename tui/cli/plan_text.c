@@ -439,11 +439,11 @@ static void format_init(const Plan *plan, Buf *out)
         return;
     buf_puts(out, "init     ");
     units_format_bytes(init.parts_bytes, out);
-    buf_puts(out, " when parameters are made in parts, ");
+    buf_puts(out, " when parameters are created sharded, ");
     units_format_bytes(init.cut_bytes, out);
-    buf_puts(out, " each whole and cut, ");
+    buf_puts(out, "  when created whole one by one and sliced, ");
     units_format_bytes(init.whole_bytes, out);
-    buf_puts(out, " all whole first\n");
+    buf_puts(out, " when all are created whole first\n");
 }
 
 /* ---- findings and totals ---- */
@@ -498,7 +498,7 @@ static void plan_text_totals(const Session *session, Buf *out)
     }
     buf_puts(out, "moved    ");
     units_format_bytes(totals->comm_bytes, out);
-    buf_printf(out, " sent by a device%s\npeak     ",
+    buf_printf(out, " sent per device%s\npeak     ",
                session->plan->decided->stages ? " of each stage" : "");
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");

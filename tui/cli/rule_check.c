@@ -67,8 +67,8 @@ static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
             error_kind(&cli->err, ERROR_USAGE, "%s", inferred->findings.at[0].text);
             error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
         }
-        return error_kind(&cli->err, ERROR_USAGE, "%s is evaluated before the run: no rule cuts it",
-                          op_type);
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "%s is evaluated before the run: no rule shards it", op_type);
     }
     RuleProof proof;
     Buf anno = buf_new(cli->arena);

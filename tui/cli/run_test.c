@@ -198,8 +198,7 @@ static bool check_cuts(Cli *cli)
         return error_kind(&cli->err, ERROR_USAGE, "--cuts cannot be '%s'", options->cuts);
     if (options->policy)
         return error_kind(&cli->err, ERROR_USAGE, "--cuts makes the decisions itself: no -p");
-    return options->mesh ||
-           error_kind(&cli->err, ERROR_USAGE, "--cuts needs a mesh to cut by: -m x=2");
+    return options->mesh || error_kind(&cli->err, ERROR_USAGE, "--cuts needs a mesh: -m x=2");
 }
 
 int cli_run_tests(Cli *cli)

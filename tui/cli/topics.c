@@ -61,7 +61,7 @@ const Topic cli_topics[] = {
      "          producer to its last consumer; the result of a reshard step is there\n"
      "          beside its source; scratch memory inside an op is not counted\n"
      "init      the peak while parameters are created, before the run: created as shards,\n"
-     "          or each created whole and then cut, or all created whole before any is cut",
+     "          or each created whole and then sliced, or all created whole before any is",
      NULL},
     {"models", "what can be opened as a model", true,
      "NAME.onnx     an ONNX file; a plan does not need its weights\n"
@@ -105,7 +105,7 @@ const Topic cli_topics[] = {
      "NonZero.1,64        an unknown size is shown by its name; ? if it has no name\n"
      "\n"
      "h[0..11] ×12        one row for 12 equal layers; in ASCII x12\n"
-     "refine ↻8           a loop that runs 8 times, in ASCII @8; ↻? if only a run tells",
+     "refine ↻8           a loop that runs 8 times, in ASCII @8; ↻? if known only at run time",
      NULL},
     {"plan.json", "what a saved plan holds", true,
      "dimscope_plan  2, the version of the format; version 1 can be read too\n"

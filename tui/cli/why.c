@@ -89,12 +89,12 @@ static void set_reader(const Plan *plan, const WhyReshard *why, Json *out)
         Json *row = json_object();
         Arena *scratch = arena_new();
         Buf text = buf_new(scratch);
-        if (at->told)
+        if (at->found)
             why_not_format_stop(plan, &at->stop, &text);
         json_set_int(row, "dim", at->dim);
         json_set(row, "axes", json_of_atom_set(at->atoms, plan->mesh));
         json_set(row, "stop",
-                 at->told ? json_from_str(str_from(stop_name(at->stop.at.stop))) : json_null());
+                 at->found ? json_from_str(str_from(stop_name(at->stop.at.stop))) : json_null());
         json_set(row, "text", json_from_str(buf_str(&text)));
         json_add(stops, row);
         arena_free(scratch);

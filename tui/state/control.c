@@ -67,8 +67,8 @@ static bool is_loop(const GraphBody *body)
     return body->kind == BODY_LOOP || body->kind == BODY_SCAN;
 }
 
-/* How often body b runs each time `outer` around it does; -1: only the run tells. *loops: whether
- * there is a loop between. */
+/* How often body b runs each time `outer` around it does; -1 if known only at run time. *loops:
+ * whether there is a loop between. */
 static double count_times(const Control *control, int32_t b, int32_t outer, bool *loops)
 {
     double n = 1;

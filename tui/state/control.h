@@ -2,7 +2,7 @@
  *
  * The ops of a body are ops of the one flat graph, in a group under the name of their If or Loop. A
  * row that lies in a body which the group around it does not lie in shows how often it runs, ↻8, or
- * ↻? where only the run tells: that is no fold xN, which stands for N rows. Costs count it.
+ * ↻? if known only at run time. Unlike a fold xN it does not stand for N rows. Costs count it.
  * The ops that enter and leave a body tie values together; which, control_ties() says.
  *
  * One is made of the groups of a plan, and lives in the arena given.

@@ -339,7 +339,7 @@ static bool read_mark_axes(const Ui *ui, Str axes, AtomSet *out, Error *err)
     if (!read_axes(ui, axes, ui->session->mesh->n_devices, &cut, err))
         return false;
     *out = cut_atoms(&cut);
-    return *out || error_set(err, "'%.*s' is no axis that cuts", STR_ARG(axes));
+    return *out || error_set(err, "'%.*s' is not a mesh axis", STR_ARG(axes));
 }
 
 /* One decision, but for its place. */

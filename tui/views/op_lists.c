@@ -53,7 +53,7 @@ static void draw_index_head(const IndexColumns *at, Pen *pen)
     pen_right(pen, ROLE_HEAD, STR("size"), at->size);
     pen_puts(pen, ROLE_HEAD, "  ");
     draw_field(pen, "role", at->role);
-    draw_field(pen, "cut by", at->cut);
+    draw_field(pen, "sharded by", at->cut);
     pen_right(pen, ROLE_HEAD, STR("local"), at->local);
     pen_line(pen);
 }

@@ -287,7 +287,7 @@ static void draw_headline(const Ui *ui, Pen *pen)
     parts[n++] = arena_printf(ui->frame, ": %.*s a %s", STR_ARG(label_us(ui, totals->comm_us)),
                               label_pass(ui_plan(ui)));
     parts[n++] = arena_printf(ui->frame,
-                              ui_plan(ui)->decided->stages ? ", %.*s sent by a device of each stage"
+                              ui_plan(ui)->decided->stages ? ", %.*s sent per device of each stage"
                                                            : ", each rank sends %.*s",
                               STR_ARG(label_bytes(ui, totals->comm_bytes)));
     parts[n++] = arena_printf(ui->frame, ", exposed at best %.*s",

@@ -220,7 +220,7 @@ static void add_reader_causes(Detail *detail, const WhyReshard *why)
         buf_printf(&text, "%.*s does not support ", STR_ARG(reader));
         mesh_format_set(session->mesh, why->dropped[i].atoms, ".", &text);
         buf_printf(&text, " from dim %d", why->dropped[i].dim);
-        if (why->dropped[i].told) {
+        if (why->dropped[i].found) {
             buf_puts(&text, ": ");
             why_not_format_stop(session->plan, &why->dropped[i].stop, &text);
         }

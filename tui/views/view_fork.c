@@ -40,7 +40,7 @@ static void put_chains(const Session *session, const ReasonChain *chains, int n,
                        Buf *out)
 {
     for (int i = 0; i < n; i++) {
-        buf_printf(out, "%s cut by ", what);
+        buf_printf(out, "%s sharded by ", what);
         mesh_put_axis(session->mesh, chains[i].axis, out);
         buf_printf(out, ", back to %s:\n", reason_root(&chains[i]));
         reason_format_chain(session->plan, &chains[i], " ", out);

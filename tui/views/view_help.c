@@ -9,9 +9,9 @@
 
 const char help_marks[] =
     "marks on the screen\n"
-    "  8/dp,4096/tp  a shape; after a dim the mesh axes that cut it, major first\n"
+    "  8/dp,4096/tp  a shape; after a dim the mesh axes that shard it, major first\n"
     "  Σtp (+tp)  partial: each rank along tp holds a partial sum\n"
-    "  (3)(768/tp)  a dim in digits: three blocks, each cut by tp\n"
+    "  (3)(768/tp)  a dim in digits: three blocks, each sharded by tp\n"
     "  ×12  the row stands for 12 alike   A=  a replica of slice A   ~  uneven\n"
     "  ↻8  a loop: what is in it runs 8 times, costs count that; ↻? not known\n"
     "  NonZero.1,64  a size that is not known, by its name: --dim gives one\n"

@@ -249,8 +249,8 @@ static void draw_init(const Ui *ui, Pen *pen)
     draw_field(pen, " INIT", 7);
     put_folded(pen, ROLE_TEXT,
                str_from(arena_printf(ui->frame,
-                                     "%.*s when parameters are made in parts, %.*s each whole and "
-                                     "then cut, %.*s all whole first",
+                                     "%.*s when parameters are created sharded, %.*s whole one by "
+                                     "one and sliced, %.*s all whole first",
                                      STR_ARG(parts), STR_ARG(cut), STR_ARG(whole))),
                7);
 }

@@ -1,6 +1,6 @@
 #include "tui/views/label.h"
 
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/base/units.h"
 #include "core/cost/cost.h"
 #include "core/plan/stage.h"
@@ -58,10 +58,10 @@ static void draw_cost_formula(const Ui *ui, int32_t op, Pen *pen)
 /* The collectives that its operator says are inside it. */
 static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
 {
-    const OpSaid *said = op_said(ui_plan(ui), op);
-    for (int i = 0; said && i < said->n_comms; i++) {
+    const OpDeclared *declared = op_declared(ui_plan(ui), op);
+    for (int i = 0; declared && i < declared->n_comms; i++) {
         Buf text = buf_new(ui->frame);
-        op_comm_format(ui_plan(ui), &said->comm[i], &text);
+        op_comm_format(ui_plan(ui), &declared->comm[i], &text);
         pen_puts(pen, ROLE_TEXT, "; inside ");
         pen_put(pen, ROLE_TEXT, buf_str(&text));
     }
@@ -542,12 +542,12 @@ static void note(Ui *ui, Buf *out)
         const IndexDim *index = &space->index[ui->at.item];
         buf_printf(out, "index dim %s: ", index->name);
         if (index->role == ROLE_REDUCE)
-            buf_printf(out, "reduced by %s: cutting it leaves the output partial",
+            buf_printf(out, "reduced by %s: sharding it leaves the output partial",
                        reduce_name(index->reduce));
         else if (index->role == ROLE_FROZEN)
-            buf_puts(out, "never cut");
+            buf_puts(out, "never sharded");
         else
-            buf_puts(out, "cutting it cuts every operand that has it");
+            buf_puts(out, "sharding it shards every operand that has it");
         return;
     }
     OperandAt operand = selected_operand(ui);

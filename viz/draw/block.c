@@ -1,6 +1,6 @@
-/* block.c - one repeated block in full: a box an op, in frames as its modules lie. Views that cost
- * nothing are said in the box of what they are views of, parameters in that of their reader. What
- * comes from outside, and who reads what the block makes, is dashed. */
+/* block.c - one repeated block in full: a box per op, in frames that follow its modules. A view
+ * that costs nothing is written in the box of the op it views, a parameter in the box of its
+ * reader. Values from outside and readers outside are dashed. */
 #include "viz/draw/draw.h"
 
 #include "core/cost/cost.h"
@@ -8,7 +8,7 @@
 
 enum { FRAME_OPS_MIN = 3, FRAME_FLAT_MIN = 8, NEXT_MAX = 6 };
 
-/* "Reshape 8192/dp,768": a view that is said in a box, and how many such. */
+/* "Reshape 8192/dp,768": a view written in the box of another op, and how many such there are. */
 typedef struct {
     int box, n;
     Text text;
@@ -17,8 +17,8 @@ typedef struct {
 typedef struct {
     Draw *draw;
     const Groups *groups;
-    int32_t group; /* the block */
-    bool *inside;  /* per op of the block */
+    int32_t group; /* the repeated block */
+    bool *inside;  /* per op: it is part of the block */
     Vec(ViewLine) views;
 } Block;
 
@@ -44,7 +44,8 @@ static int32_t members(const Groups *groups, int32_t group)
     return groups->groups[groups->groups[group].fold].fold_n;
 }
 
-/* The outermost repeated group that has the op, else the outermost that is not all. */
+/* The outermost repeated group that contains the op, else the outermost group that is not the whole
+ * model. */
 static int32_t group_with(const Groups *groups, int32_t op)
 {
     int32_t found = groups->group_of[op], best = -1, last = found;
@@ -83,7 +84,7 @@ static Text view_text(const Draw *draw, int32_t op)
                      draw_value(draw, out, draw->plan->moved->made[out]));
 }
 
-/* The box of what an op is a view of, where nothing is moved between; -1. */
+/* The box of the op that this one is a view of, or -1 if data is moved between them. */
 static int viewed_box(const Block *block, int32_t op)
 {
     const Draw *draw = block->draw;
@@ -95,11 +96,11 @@ static int viewed_box(const Block *block, int32_t op)
     if (maker < 0 || !block->inside[maker] || op_outputs(draw->graph, op)[0] < 0)
         return -1;
     int32_t need = draw->plan->moved->need[node->input];
-    return draw_brought_by(draw, t, need, plan_devices(draw->plan, op)) >= 0 ? -1
-                                                                             : draw->box_of[maker];
+    return draw_reshard_for(draw, t, need, plan_devices(draw->plan, op)) >= 0 ? -1
+                                                                              : draw->box_of[maker];
 }
 
-static bool say_view(Block *block, int32_t op)
+static bool add_to_viewed_box(Block *block, int32_t op)
 {
     Draw *draw = block->draw;
     int box = viewed_box(block, op);
@@ -129,10 +130,10 @@ static void add_views(Block *block)
     }
 }
 
-/* ---- what is made of parameters alone ---- */
+/* ---- values computed from parameters only ---- */
 
-/* Such an op is said in the box of its only reader, as the parameter it is made of. */
-static bool is_said_by_reader(const Block *block, int32_t op)
+/* Such an op is written in the box of its only reader, like the parameter it is computed from. */
+static bool is_in_reader_box(const Block *block, int32_t op)
 {
     const Draw *draw = block->draw;
     const Graph *graph = draw->graph;
@@ -152,11 +153,11 @@ static bool is_said_by_reader(const Block *block, int32_t op)
     if (of < 0 || tensor_is_parameter(draw->plan->inferred, of))
         return of >= 0;
     int32_t maker = graph->tensors[of].maker;
-    return maker >= 0 && block->inside[maker] && is_said_by_reader(block, maker);
+    return maker >= 0 && block->inside[maker] && is_in_reader_box(block, maker);
 }
 
-/* They stand where their reader does. */
-static void place_said(Block *block, int32_t op)
+/* Maps each such op to the box of its reader. */
+static void place_in_reader_box(Block *block, int32_t op)
 {
     Draw *draw = block->draw;
 
@@ -164,10 +165,10 @@ static void place_said(Block *block, int32_t op)
         int32_t t = op_inputs(draw->graph, op)[i];
         int32_t maker = t < 0 ? -1 : draw->graph->tensors[t].maker;
         if (maker < 0 || draw->box_of[maker] >= 0 || !block->inside[maker] ||
-            !is_said_by_reader(block, maker))
+            !is_in_reader_box(block, maker))
             continue;
         draw->box_of[maker] = draw->box_of[op];
-        place_said(block, maker);
+        place_in_reader_box(block, maker);
     }
 }
 
@@ -178,11 +179,11 @@ static void draw_one(Block *block, int32_t op, const char *inside, int frame)
     Draw *draw = block->draw;
     const char *path = op_path_or_name(draw->graph, op);
 
-    if (is_said_by_reader(block, op) || say_view(block, op))
+    if (is_in_reader_box(block, op) || add_to_viewed_box(block, op))
         return;
     int at = draw_op(draw, op, inside, frame);
-    place_said(block, op);
-    if (strcmp(path, inside) == 0) /* it lies in the framed module directly */
+    place_in_reader_box(block, op);
+    if (strcmp(path, inside) == 0) /* directly in the framed module */
         draw->boxes.at[at].title = path_base(op_name(draw->graph, op));
 }
 
@@ -205,7 +206,7 @@ static int frame_of_group(Block *block, int32_t group, const char *base, int aro
     return draw_frame(draw, (DiagramFrame){look, title.s, g->path, around});
 }
 
-/* Ops of other members of a fold are where their counterparts in the first are. */
+/* Ops of the other members of a fold share the boxes of their counterparts in the first. */
 static void share_boxes(Block *block, int32_t group)
 {
     const Group *g = &block->groups->groups[group];
@@ -241,9 +242,9 @@ static void draw_group(Block *block, int32_t group, const char *base, int frame)
         draw_one(block, groups->order[at], base, frame);
 }
 
-/* ---- who reads what it makes ---- */
+/* ---- readers outside the block ---- */
 
-/* The group that a reader outside of the block is in, beside the block or around it. */
+/* The group of a reader outside the block: a sibling of the block, or a group around it. */
 static int32_t group_beside(const Block *block, int32_t op)
 {
     const Groups *groups = block->groups;
@@ -291,10 +292,10 @@ static void draw_next(Block *block)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
-/* "12 alike; one takes 0.818 ms, of it 0.162 ms in 2 all-reduces over tp" */
-static Text says(const Block *block)
+/* "one of 12 equal blocks: it takes 0.818 ms, 0.162 ms of that in 2 all-reduces over tp" */
+static Text caption(const Block *block)
 {
     const Draw *draw = block->draw;
     const Group *g = &block->groups->groups[block->group];
@@ -309,12 +310,13 @@ static Text says(const Block *block)
     double comm_us = draw_moves_us(&moves);
     int n = members(block->groups, block->group);
     if (n > 1)
-        buf_printf(&text, "one of %d alike: ", n);
+        buf_printf(&text, "one of %d equal blocks: ", n);
     buf_printf(&text, "it takes %s", draw_us(draw, us + comm_us));
-    buf_puts(&text, moves.n > 0 ? ", of it " : ", nothing is moved");
+    buf_puts(&text, moves.n > 0 ? ", " : ", no collectives");
     if (moves.n > 0)
-        buf_add_text(&text, text_join(draw->arena, "@ in @", text_from(draw_us(draw, comm_us)),
-                                      draw_say_moves(draw, &moves)));
+        buf_add_text(&text,
+                     text_join(draw->arena, "@ of that in @", text_from(draw_us(draw, comm_us)),
+                               draw_moves_text(draw, &moves)));
     return buf_text(&text);
 }
 
@@ -330,7 +332,7 @@ static const char *frame_title(const Block *block)
     return title.s;
 }
 
-/* Names below the block are without its path. */
+/* Drops the path of the block from the names in it. */
 static void shorten_titles(Block *block)
 {
     const char *path = block->groups->groups[block->group].path;
@@ -362,6 +364,6 @@ bool draw_block(Draw *draw, Error *err)
     draw_value_lines(draw, true);
     shorten_titles(&block);
     draw->diagram->title = arena_printf(draw->arena, "%s: %s", draw->diagram->title, g->path);
-    draw->diagram->says = says(&block);
+    draw->diagram->caption = caption(&block);
     return true;
 }

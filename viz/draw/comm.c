@@ -1,6 +1,6 @@
-/* comm.c - devices and collectives alone: a frame for all that goes over the same axes, in it a box
- * for each kind of collective and the groups it joins; what is sent from part to part; and the
- * dearest of them in a table, with who asked for it. */
+/* comm.c - devices and collectives without ops: a frame for all that moves over the same axes, with
+ * a box for each kind of collective and the groups it joins; the transfers between parts of the
+ * mesh; a table of the most expensive, with the decision behind each. */
 #include "viz/draw/holding.h"
 #include "viz/draw/moves.h"
 
@@ -13,7 +13,7 @@
 enum {
     FRAMES_DRAWN = 8,
     ROWS_DRAWN = 12,
-    GROUPS_DRAWN = 8, /* of more the first and the last */
+    GROUPS_DRAWN = 8, /* of more groups the first and the last are drawn */
     GROUPS_FIRST = 4,
     GROUPS_LAST = 2,
     PARTS_DRAWN = 8,
@@ -26,12 +26,12 @@ typedef struct {
     const Plan *plan;
     Moves moves;
     Traffic traffic;
-    Vec(int) last; /* boxes that stand lowest in each frame */
+    Vec(int) last; /* the lowest boxes of each frame */
 } Picture;
 
-/* ---- what flows ---- */
+/* ---- bytes ---- */
 
-/* The place in moves of the first over those axes, or over axes that contain them; -1. */
+/* Index of the first move over those axes, or over axes that contain them; -1 if none. */
 static int frame_of(const Picture *picture, AtomSet atoms)
 {
     int containing = -1;
@@ -52,8 +52,8 @@ static void put_bytes(const Draw *draw, double bytes, const char *where, Buf *ou
         buf_printf(out, "%s%s %s", out->n > 0 ? ", " : "", draw_bytes(draw, (int64_t)bytes), where);
 }
 
-/* What all devices together send over these axes. */
-static const char *say_flows(const Picture *picture, int first)
+/* The bytes that all devices together send over these axes. */
+static const char *flows_text(const Picture *picture, int first)
 {
     AtomSet atoms = picture->moves.at.at[first].atoms;
     LinkBytes sum = {0};
@@ -76,14 +76,14 @@ static const char *say_flows(const Picture *picture, int first)
 
 /* ---- frames ---- */
 
-static const char *say_frame(const Picture *picture, int first)
+static const char *frame_text(const Picture *picture, int first)
 {
     const Draw *draw = picture->draw;
     const Mesh *mesh = picture->plan->mesh;
     const Machine *machine = draw->session->machine;
     AtomSet atoms = picture->moves.at.at[first].atoms;
     const Link *link = machine_link(machine, mesh, atoms);
-    const char *flows = say_flows(picture, first);
+    const char *flows = flows_text(picture, first);
     Buf text = buf_new(draw->arena);
 
     buf_puts(&text, "over ");
@@ -131,7 +131,7 @@ static DiagramLine line_of(const Picture *picture, int i, int from, int to)
     return line;
 }
 
-/* The groups over these axes, a row each; the boxes of collectives are joined with them. */
+/* A row for each group over these axes, joined with the boxes of its collectives. */
 static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const int *moves, int n,
                         int frame)
 {
@@ -142,7 +142,7 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
     Shown shown = shown_of(n_groups, GROUPS_DRAWN, GROUPS_FIRST, GROUPS_LAST);
     int64_t *position = arena_array(draw->arena, int64_t, size);
     Cells cells = cells_new(draw->arena, 1);
-    DiagramBox box = draw_new_box(BOX_DEVICE, say_count(draw, n_groups, "group"));
+    DiagramBox box = draw_new_box(BOX_DEVICE, count_text(draw, n_groups, "group"));
 
     for (int g = 0; g < shown.n; g++) {
         int64_t group = shown_at(&shown, g);
@@ -154,8 +154,9 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
         int64_t first = mesh_group_member(mesh, others, 0, group);
         for (int64_t i = 0; i < size; i++)
             position[i] = mesh_group_member(mesh, atoms, first, i);
-        cells_put_cell(&cells, (DiagramCell){.text = text_from(say_positions(draw, position, size)),
-                                             .shade = 1 + (int)(group % 8)});
+        cells_put_cell(&cells,
+                       (DiagramCell){.text = text_from(positions_text(draw, position, size)),
+                                     .shade = 1 + (int)(group % 8)});
     }
     box.operator= arena_printf(draw->arena, "of %" PRId64, size);
     box.frame = frame;
@@ -168,7 +169,7 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
 
 /* ---- sends ---- */
 
-/* The parts of the mesh that something is sent to or from, in their order. */
+/* The parts of the mesh that take part in sends, in their order. */
 static int list_parts(const Plan *plan, int *part)
 {
     Arena *scratch = arena_new();
@@ -186,7 +187,7 @@ static int list_parts(const Plan *plan, int *part)
     return n;
 }
 
-/* A box a part; of very many the first and the last, and one for those between. */
+/* A box per part; of very many the first and the last, and one for those between. */
 static void draw_parts(Picture *picture, int frame, int *box_of)
 {
     Draw *draw = picture->draw;
@@ -199,10 +200,10 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
         int at = (int)shown_at(&shown, i);
         DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
         if (at >= 0) {
-            box = draw_new_box(BOX_DEVICE, say_part_name(draw, part[at]));
-            box.operator= say_part(draw, plan->decided->submeshes[part[at]]);
+            box = draw_new_box(BOX_DEVICE, part_name_text(draw, part[at]));
+            box.operator= part_text(draw, plan->decided->submeshes[part[at]]);
         } else {
-            box.operator= say_count(draw, n - shown.n + 1, "such part");
+            box.operator= count_text(draw, n - shown.n + 1, "more part");
         }
         box.frame = frame;
         int made = draw_box(draw, box);
@@ -212,7 +213,7 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
     }
 }
 
-/* Below the box that says how much it is. */
+/* The arrows are below the box with the amounts. */
 static void draw_sends(Picture *picture, int frame, int above)
 {
     Draw *draw = picture->draw;
@@ -248,12 +249,12 @@ static void draw_sends(Picture *picture, int frame, int above)
     vec_push(draw->arena, &picture->last, draw->boxes.n - 1);
 }
 
-/* All over the same axes as the first of them. */
+/* All moves over the same axes as the first of them. */
 static void draw_frame_of(Picture *picture, int first)
 {
     Draw *draw = picture->draw;
     AtomSet atoms = picture->moves.at.at[first].atoms;
-    DiagramFrame frame = {FRAME_PLAIN, say_frame(picture, first), NULL, -1};
+    DiagramFrame frame = {FRAME_PLAIN, frame_text(picture, first), NULL, -1};
     int at = draw_frame(draw, frame), n = 0;
     int boxes[STEP_KIND_COUNT], moves[STEP_KIND_COUNT];
     int sends = -1;
@@ -283,9 +284,9 @@ static bool is_first(const Picture *picture, int i)
     return true;
 }
 
-/* ---- the dearest ---- */
+/* ---- the most expensive ---- */
 
-static const char *say_cause(const Picture *picture, const Reshard *reshard)
+static const char *cause_text(const Picture *picture, const Reshard *reshard)
 {
     const Draw *draw = picture->draw;
     const Decision *cause = comm_cause(draw->arena, draw->session, reshard);
@@ -315,7 +316,7 @@ static void put_row(const Picture *picture, const CommRow *row, Cells *cells)
     cells_put(cells, CELL_PLAIN,
               arena_printf(draw->arena, "%s, %.1f%%", draw_us(draw, row->us),
                            all_us > 0 ? 100 * row->us / all_us : 0));
-    cells_put(cells, CELL_PLAIN, say_cause(picture, reshard));
+    cells_put(cells, CELL_PLAIN, cause_text(picture, reshard));
 }
 
 static void draw_table(Picture *picture)
@@ -325,7 +326,7 @@ static void draw_table(Picture *picture)
     Draw *draw = picture->draw;
     Comm *comm = comm_new(draw->session);
     Cells cells = cells_new(draw->arena, 7);
-    DiagramBox box = draw_new_box(BOX_OP, "the dearest first");
+    DiagramBox box = draw_new_box(BOX_OP, "the most expensive first");
     double rest_us = 0;
     int n = 0, left_out = 0;
 
@@ -356,9 +357,9 @@ static void draw_table(Picture *picture)
         draw_below(draw, picture->last.at[i], made);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
-static void say_all(const Picture *picture)
+static void set_caption(const Picture *picture)
 {
     Draw *draw = picture->draw;
     const Totals *totals = &picture->plan->priced->totals;
@@ -366,25 +367,25 @@ static void say_all(const Picture *picture)
     double exposed_us = totals->overlap_us - totals->compute_us;
 
     draw->diagram->title =
-        arena_printf(draw->arena, "%s: what is moved between devices", draw->diagram->title);
+        arena_printf(draw->arena, "%s: communication between devices", draw->diagram->title);
     if (totals->comm_us <= 0) {
-        draw->diagram->says = text_from("nothing is: each device works alone");
+        draw->diagram->caption = text_from("there is none: each device works alone");
         return;
     }
     buf_printf(&text, "%s of the %s of a %s, %.1f%%", draw_us(draw, totals->comm_us),
                draw_us(draw, totals->step_us), label_pass(picture->plan),
                100 * totals->comm_us / totals->step_us);
     buf_printf(&text, "; %s of it even where all that can overlaps", draw_us(draw, exposed_us));
-    draw->diagram->says = buf_text(&text);
+    draw->diagram->caption = buf_text(&text);
 }
 
 static void draw_alone(Picture *picture)
 {
     Draw *draw = picture->draw;
     int64_t n = picture->plan->mesh->n_devices;
-    DiagramBox box = draw_new_box(BOX_DEVICE, say_part(draw, (SubMesh){0}));
+    DiagramBox box = draw_new_box(BOX_DEVICE, part_text(draw, (SubMesh){0}));
 
-    box.operator= say_count(draw, n, "device");
+    box.operator= count_text(draw, n, "device");
     box.figures = "no collectives";
     draw_box(draw, box);
 }
@@ -403,6 +404,6 @@ bool draw_comm(Draw *draw, Error *err)
     if (n == 0)
         draw_alone(&picture);
     draw_table(&picture);
-    say_all(&picture);
+    set_caption(&picture);
     return true;
 }

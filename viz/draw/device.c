@@ -1,5 +1,5 @@
-/* device.c - what devices hold and run: a frame for devices that do the same, in it a table of what
- * they hold and their ops in a row, cut where they wait for others. */
+/* device.c - what devices hold and run: a frame for devices that run the same ops, with a table of
+ * what they hold, and their ops in program order, split where they wait for other devices. */
 #include "viz/draw/device.h"
 
 #include "core/summary/sheets.h"
@@ -12,9 +12,10 @@
 
 enum { TEAMS_DRAWN = 8, TEAMS_FIRST = 5, TEAMS_LAST = 2 };
 
-/* ---- who does the same ---- */
+/* ---- devices that run the same ops ---- */
 
-/* Positions that agree on every atom which tells parts of the mesh apart run the same. */
+/* Atoms that distinguish parts of the mesh: positions with equal coordinates on them run the same
+ * ops. */
 static AtomSet atoms_of_parts(const Plan *plan)
 {
     AtomSet atoms = 0;
@@ -48,7 +49,7 @@ static bool teams_alike(const DevicePicture *picture, const Team *a, const Team 
            runs_alike(picture->draw, &a->runs, &b->runs);
 }
 
-/* The devices that agree with `first` on these atoms. */
+/* The devices with the coordinates of `first` on these atoms. */
 static void add_team(DevicePicture *picture, AtomSet atoms, int64_t first)
 {
     Draw *draw = picture->draw;
@@ -87,7 +88,7 @@ static void add_teams(DevicePicture *picture)
         add_team(picture, atoms, mesh_group_member(mesh, atoms, 0, i));
 }
 
-/* Of very many only the first and the last few are drawn. */
+/* If there are very many, only the first and the last few are drawn. */
 static int hide_teams(DevicePicture *picture)
 {
     int n_drawn = 0, n_hidden = 0, at = 0;
@@ -113,7 +114,7 @@ static int hide_teams(DevicePicture *picture)
 enum { LARGEST = 6 };
 
 typedef struct {
-    const char *label; /* with its numbers as '*' */
+    const char *label; /* with '*' for its numbers */
     int32_t tensor, sharding;
     int n;
     int64_t bytes; /* of all */
@@ -133,7 +134,7 @@ static int by_bytes(const void *a, const void *b)
     return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* Values that are alike but for the numbers in their names, the most bytes first. */
+/* Values whose names differ only in numbers are one row; the most bytes first. */
 static Holdings fold_live(const DevicePicture *picture, const LiveSet *live)
 {
     Arena *arena = picture->draw->arena;
@@ -151,8 +152,8 @@ static Holdings fold_live(const DevicePicture *picture, const LiveSet *live)
     return holdings;
 }
 
-Text device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
-                      int32_t sharding)
+Text device_local_text(const DevicePicture *picture, int64_t position, int32_t tensor,
+                       int32_t sharding)
 {
     Buf text = buf_marked(picture->draw->arena);
     Shape shape;
@@ -191,7 +192,7 @@ static void add_largest(const DevicePicture *picture, const Team *team, const Li
             rest += h->bytes;
             continue;
         }
-        Text local = device_say_local(picture, team->position[0], h->tensor, h->sharding);
+        Text local = device_local_text(picture, team->position[0], h->tensor, h->sharding);
         Text cut = draw_value(draw, h->tensor, h->sharding);
         add_row(cells, CELL_PLAIN,
                 h->n > 1 ? arena_printf(draw->arena, "%s \xc3\x97%d", h->label, h->n) : h->label,
@@ -203,7 +204,7 @@ static void add_largest(const DevicePicture *picture, const Team *team, const Li
                 text_from(""), draw_bytes(draw, rest));
 }
 
-/* Devices of the team whose parts are of other sizes. */
+/* Devices of the team whose shards have other sizes. */
 static void add_others(const DevicePicture *picture, const Team *team, Cells *cells)
 {
     enum { LISTED = 3 };
@@ -220,17 +221,17 @@ static void add_others(const DevicePicture *picture, const Team *team, Cells *ce
         seen[class] = true;
         listed++;
         const RankMemory *memory = &picture->ranks.at[class];
-        const char *device = say_positions(draw, &team->position[i], 1);
+        const char *device = positions_text(draw, &team->position[i], 1);
         if (memory->n_ranks > 1)
             device =
                 arena_printf(draw->arena, "%s and %" PRId64 " more", device, memory->n_ranks - 1);
-        add_row(cells, CELL_PLAIN, "peak where parts are smaller", text_from(device),
+        add_row(cells, CELL_PLAIN, "peak where shards are smaller", text_from(device),
                 draw_bytes(draw, memory->use.peak_bytes));
     }
     arena_free(scratch);
 }
 
-static const char *say_peak_place(const DevicePicture *picture, int place)
+static const char *peak_place_text(const DevicePicture *picture, int place)
 {
     const Draw *draw = picture->draw;
 
@@ -249,8 +250,8 @@ static void device_draw_holds(DevicePicture *picture, Team *team)
     DiagramBox box = draw_new_box(BOX_DEVICE, "holds at its peak");
     Cells cells = cells_new(draw->arena, 3);
 
-    box.operator= say_peak(draw, memory->use.peak_bytes);
-    box.figures = say_peak_place(picture, memory->use.peak_place);
+    box.operator= peak_text(draw, memory->use.peak_bytes);
+    box.figures = peak_place_text(picture, memory->use.peak_place);
     box.frame = team->frame;
     for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
         if (memory->by_class[class] > 0)
@@ -262,20 +263,20 @@ static void device_draw_holds(DevicePicture *picture, Team *team)
     team->holds = draw_box(draw, box);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
 static void draw_team(DevicePicture *picture, Team *team)
 {
     Draw *draw = picture->draw;
     const Plan *plan = picture->plan;
-    const char *devices = say_positions(draw, team->position, team->n_positions);
+    const char *devices = positions_text(draw, team->position, team->n_positions);
     Buf title = buf_new(draw->arena);
     DiagramFrame frame = {.look = FRAME_DEVICES, .parent = -1};
 
-    buf_printf(&title, "%s: %s", say_count(draw, team->n_positions, "device"), devices);
+    buf_printf(&title, "%s: %s", count_text(draw, team->n_positions, "device"), devices);
     if (plan->decided->devices && team->runs.n > 0) {
         int32_t op = run_op(draw, &team->runs.at[team->runs.n - 1], 0, 0);
-        buf_printf(&title, ", %s", say_part_name(draw, plan_devices(plan, op)));
+        buf_printf(&title, ", %s", part_name_text(draw, plan_devices(plan, op)));
     }
     if (team->n_alike > 1)
         buf_printf(&title, "; %d more such group%s as many other layers", team->n_alike - 1,
@@ -297,12 +298,12 @@ static void draw_hidden(DevicePicture *picture, int n)
     Draw *draw = picture->draw;
     DiagramBox box = draw_new_box(BOX_GROUP, "further devices");
 
-    box.operator= say_count(draw, n, "group");
-    box.figures = "device N draws the one device alone";
+    box.operator= count_text(draw, n, "group");
+    box.figures = "'device N' draws a single device";
     picture->hidden_box = draw_box(draw, box);
 }
 
-static void say_all(DevicePicture *picture)
+static void set_caption(DevicePicture *picture)
 {
     Draw *draw = picture->draw;
     const Totals *totals = &picture->plan->priced->totals;
@@ -314,19 +315,19 @@ static void say_all(DevicePicture *picture)
         Buf at = buf_marked(draw->arena);
         buf_printf(&at, "device d%" PRId64 " at ", mesh_device(mesh, picture->only));
         mesh_format_coords(mesh, ~0u, picture->only, "=", ", ", &at);
-        buf_puts(&at, ": sizes are those of its own parts");
-        draw->diagram->says = buf_text(&at);
+        buf_puts(&at, ": sizes are those of its own shards");
+        draw->diagram->caption = buf_text(&at);
         return;
     }
-    draw->diagram->says = text_from(
+    draw->diagram->caption = text_from(
         arena_printf(draw->arena, "%s: a %s takes %s, %.1f%% of it collectives; peak %s",
-                     say_count(draw, mesh->n_devices, "device"), pass, draw_us(draw, us),
-                     us > 0 ? 100 * totals->comm_us / us : 0, say_peak(draw, totals->peak_bytes)));
+                     count_text(draw, mesh->n_devices, "device"), pass, draw_us(draw, us),
+                     us > 0 ? 100 * totals->comm_us / us : 0, peak_text(draw, totals->peak_bytes)));
 }
 
 /* ---- a device by name ---- */
 
-/* "3", "d3", or coordinates on all axes: "dp=0,tp=1". The position, or -1. */
+/* Reads "3", "d3", or coordinates on all axes: "dp=0,tp=1". Returns the position, or -1. */
 static int64_t find_device(const Draw *draw, const char *name, Error *err)
 {
     const Mesh *mesh = draw->plan->mesh;
@@ -358,7 +359,7 @@ static int64_t find_device(const Draw *draw, const char *name, Error *err)
     Buf axes = buf_new(draw->arena);
     mesh_format_set(mesh, submesh_free(mesh, part), ", ", &axes);
     error_kind(err, ERROR_USAGE, "'%s' is %" PRId64 " devices", name, n);
-    error_hint(err, "say where on %s too", axes.s);
+    error_hint(err, "give its coordinate on %s too", axes.s);
     return -1;
 }
 
@@ -373,7 +374,7 @@ static void draw_all(DevicePicture *picture)
     if (n_hidden > 0)
         draw_hidden(picture, n_hidden);
     device_draw_moves(picture);
-    say_all(picture);
+    set_caption(picture);
 }
 
 bool draw_devices(Draw *draw, Error *err)

@@ -1,6 +1,6 @@
-/* device.h - the drawing of devices while it is made.
+/* device.h - state shared by the files that draw devices.
  *
- * A team is devices that run the same ops. Teams beside each other whose layers and bytes are alike
+ * A team is the devices that run the same ops. Neighbouring teams with equal layers and equal bytes
  * are drawn once, as "xN".
  */
 #ifndef VIZ_DRAW_DEVICE_H
@@ -12,17 +12,17 @@
 
 typedef struct {
     int64_t n_positions;
-    const int64_t *position; /* in the mesh */
-    int like;                /* the team that it is drawn as; -1: it is drawn, or hidden */
-    int n_alike;             /* with itself */
-    bool hidden;             /* among those that one box stands for */
+    const int64_t *position; /* mesh positions of its devices */
+    int like;    /* the team that is drawn in its place; -1 if it is drawn itself, or hidden */
+    int n_alike; /* number of equal teams, itself included */
+    bool hidden; /* one of those replaced by a single box */
     RunList runs;
-    Segments segments;   /* of what is drawn */
-    int *box;            /* per segment */
-    int32_t *segment_of; /* per op: 1 + its segment, in the team it is drawn as; 0 */
-    int32_t *turn;       /* per op: of equal layers the how many-th it is in, from 0 */
-    int frame;           /* -1 */
-    int holds;           /* box */
+    Segments segments;   /* of the ops it runs */
+    int *box;            /* per segment: its box */
+    int32_t *segment_of; /* per op: 1 + its segment, in the team drawn in its place; 0 if none */
+    int32_t *layer;      /* per op: index of its layer among equal layers, from 0 */
+    int frame;           /* its frame, or -1 */
+    int holds;           /* the box of what it holds */
 } Team;
 
 typedef struct {
@@ -30,17 +30,17 @@ typedef struct {
     const Plan *plan;
     const MemoryAccount *account;
     RankMemories ranks;
-    int64_t only; /* position of the one device that it is of; -1 */
+    int64_t only; /* position of the single device that is drawn; -1 for all */
     Vec(Team) teams;
-    int hidden_box; /* -1 */
-    int last_box;   /* of the team before; -1 */
+    int hidden_box; /* the box for teams that are not drawn, or -1 */
+    int last_box;   /* last box of the previous team, or -1 */
 } DevicePicture;
 
-/* Segments of all teams that are drawn, as fine as there may be boxes for them. */
+/* Splits the ops of all drawn teams into segments, as fine as the number of boxes allows. */
 void device_cut(DevicePicture *picture);
 void device_draw_runs(DevicePicture *picture, Team *team);
 void device_draw_moves(DevicePicture *picture);
-Text device_say_local(const DevicePicture *picture, int64_t position, int32_t tensor,
-                      int32_t sharding);
+Text device_local_text(const DevicePicture *picture, int64_t position, int32_t tensor,
+                       int32_t sharding);
 
 #endif

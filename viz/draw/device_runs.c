@@ -1,4 +1,4 @@
-/* device_runs.c - the ops of a team in a row, and what is moved between them. */
+/* device_runs.c - draws the ops of a team in program order, and what is moved between them. */
 #include "viz/draw/device.h"
 
 #include "core/summary/comm.h"
@@ -11,14 +11,14 @@
 
 enum { BOXES_MAX = 48, FINE_MAX = 20, ROWS = 14 };
 
-/* ---- cutting ---- */
+/* ---- splitting into segments ---- */
 
 static bool is_drawn(const Team *team)
 {
     return !team->hidden && team->like < 0;
 }
 
-/* Ops of teams that are alike are in the same segments. */
+/* Ops of equal teams map to the same segments. */
 static void index_ops(DevicePicture *picture, Team *team)
 {
     const Draw *draw = picture->draw;
@@ -26,18 +26,18 @@ static void index_ops(DevicePicture *picture, Team *team)
     Arena *arena = draw->arena;
 
     team->segment_of = arena_array(arena, int32_t, draw->graph->n_ops);
-    team->turn = arena_array(arena, int32_t, draw->graph->n_ops);
-    int first = 0; /* place where the item begins */
+    team->layer = arena_array(arena, int32_t, draw->graph->n_ops);
+    int first = 0; /* index where the item begins */
     for (int s = 0; s < as->segments.n; s++)
         for (int i = 0; i < as->segments.at[s].n; i++) {
             int place = as->segments.at[s].first + i, at = as->segments.item[place];
             if (at != as->segments.item[first])
                 first = place;
             const RunItem *item = &team->runs.at[at];
-            for (int turn = 0; turn < item->repeats; turn++) {
-                int32_t op = run_op(draw, item, turn, place - first);
+            for (int layer = 0; layer < item->repeats; layer++) {
+                int32_t op = run_op(draw, item, layer, place - first);
                 team->segment_of[op] = 1 + s;
-                team->turn[op] = turn;
+                team->layer[op] = layer;
             }
         }
 }
@@ -69,15 +69,16 @@ void device_cut(DevicePicture *picture)
 
 /* ---- segments ---- */
 
-static const char *say_operand(const DevicePicture *picture, int64_t position, int32_t tensor,
-                               int32_t sharding)
+static const char *operand_text(const DevicePicture *picture, int64_t position, int32_t tensor,
+                                int32_t sharding)
 {
     return arena_printf(picture->draw->arena, "[%s]",
-                        device_say_local(picture, position, tensor, sharding).str.s);
+                        device_local_text(picture, position, tensor, sharding).str.s);
 }
 
-/* "[8,1024,768] [768,192] -> [8,1024,192]": what an op reads and makes on a device. */
-static const char *device_say_op(const DevicePicture *picture, int64_t position, int32_t op)
+/* "[8,1024,768] [768,192] -> [8,1024,192]": local shapes of what an op reads and makes on a
+ * device. */
+static const char *op_local_text(const DevicePicture *picture, int64_t position, int32_t op)
 {
     enum { SHOWN = 3 };
     const Graph *graph = picture->draw->graph;
@@ -94,14 +95,14 @@ static const char *device_say_op(const DevicePicture *picture, int64_t position,
             break;
         }
         buf_printf(&text, "%s ",
-                   say_operand(picture, position, t, picture->plan->moved->need[node->input + i]));
+                   operand_text(picture, position, t, picture->plan->moved->need[node->input + i]));
     }
     buf_puts(&text, "\xe2\x86\x92");
     for (int i = 0; i < node->n_outputs && i < SHOWN; i++) {
         int32_t t = op_outputs(graph, op)[i];
         if (t >= 0)
             buf_printf(&text, " %s",
-                       say_operand(picture, position, t, picture->plan->moved->made[t]));
+                       operand_text(picture, position, t, picture->plan->moved->made[t]));
     }
     return text.s;
 }
@@ -112,7 +113,7 @@ static int by_us(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The time from which on an op has a row: so many have one, views none. */
+/* The least time for which an op gets a row: limits the number of rows, and leaves out views. */
 static double least_shown(const DevicePicture *picture, const Segments *segments, int s)
 {
     const Segment *segment = &segments->at[s];
@@ -124,7 +125,7 @@ static double least_shown(const DevicePicture *picture, const Segments *segments
     return segment->n > ROWS ? us[ROWS - 1] : 0;
 }
 
-/* The ops of a segment with the sizes of their parts on the one device. */
+/* The ops of a segment with their local shapes on the single device. */
 static void add_ops(const DevicePicture *picture, const Team *team, int s, DiagramBox *box)
 {
     const Draw *draw = picture->draw;
@@ -149,13 +150,13 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
         cells_put(&cells, CELL_HEAD,
                   str_eq(name, str_from(inside)) ? "" : arena_str(draw->arena, name));
         cells_put(&cells, CELL_PLAIN, label_operator(draw->graph, op));
-        cells_put(&cells, CELL_PLAIN, device_say_op(picture, team->position[0], op));
+        cells_put(&cells, CELL_PLAIN, op_local_text(picture, team->position[0], op));
         cells_put(&cells, CELL_PLAIN, draw_us(draw, us));
     }
     if (left_out > 0 && shown > 0) {
         cells_put_wide(&cells, CELL_FAINT, 3,
                        arena_printf(draw->arena, "%d more%s", left_out,
-                                    rest_us == 0 ? ", views: no time" : ""));
+                                    rest_us == 0 ? ", views: take no time" : ""));
         cells_put(&cells, CELL_FAINT, rest_us > 0 ? draw_us(draw, rest_us) : "");
     }
     if (shown > 0)
@@ -168,8 +169,8 @@ static bool is_given(const DevicePicture *picture, int32_t tensor)
            tensor_is_known(picture->plan->inferred, tensor);
 }
 
-/* As its first op reads, and as its last op makes. */
-static Text say_flow(const DevicePicture *picture, const Segments *segments, int s)
+/* The sharding that its first op reads, and the one that its last op makes. */
+static Text flow_text(const DevicePicture *picture, const Segments *segments, int s)
 {
     const Draw *draw = picture->draw;
     const Segment *segment = &segments->at[s];
@@ -204,11 +205,11 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
             box.why = draw_cause(draw, op);
     }
     box.operator= segment->n == 1 ? label_operator(draw->graph, head)
-                                  : say_count(draw, segment->n, "op");
+                                  : count_text(draw, segment->n, "op");
     if (picture->only >= 0)
         add_ops(picture, team, s, &box);
     if (box.n_cells == 0)
-        box.flow = say_flow(picture, segments, s);
+        box.flow = flow_text(picture, segments, s);
     box.figures = arena_printf(draw->arena, "%s%s", draw_us(draw, us), layers ? " a layer" : "");
     box.link = arena_printf(draw->arena, "#op-%d", head);
     box.frame = frame;
@@ -239,8 +240,8 @@ void device_draw_runs(DevicePicture *picture, Team *team)
 /* ---- what is moved ---- */
 
 typedef struct {
-    int32_t from, to; /* boxes; from -1: parameters and inputs */
-    bool back;        /* to the next layer, or the next team */
+    int32_t from, to; /* boxes; from -1: parameters and graph inputs */
+    bool back;        /* to an earlier box: the next layer, or the next team */
 } Way;
 
 typedef struct {
@@ -248,7 +249,7 @@ typedef struct {
     Intern *keys;
     Vec(Way) ways;
     Vec(Moves) moves;
-    int *outside; /* per part of the mesh: 1 + its box, where it is not drawn; 0 */
+    int *outside; /* per part of the mesh that is not drawn: 1 + the box for it; 0 if none yet */
 } Ways;
 
 static void add_way(Ways *ways, Way way, int32_t reshard)
@@ -266,7 +267,7 @@ static void add_way(Ways *ways, Way way, int32_t reshard)
                       reshard_repeat(plan, &plan->moved->reshards[reshard]));
 }
 
-/* The box that a team's op is in; -1: it does not run it, or is not drawn. */
+/* The box of the op in a team; -1 if the team does not run it, or is not drawn. */
 static int box_of(const DevicePicture *picture, const Team *team, int32_t op)
 {
     if (team->hidden)
@@ -283,7 +284,7 @@ static int item_of(const DevicePicture *picture, const Team *team, int32_t op)
     return as->segments.at[team->segment_of[op] - 1].item;
 }
 
-/* Who reads what is moved. */
+/* The op that reads the moved value. */
 static int32_t reader_of(const Plan *plan, const Reshard *reshard)
 {
     const Graph *graph = plan->inferred->graph;
@@ -295,7 +296,7 @@ static int32_t reader_of(const Plan *plan, const Reshard *reshard)
                : -1;
 }
 
-/* What a team moves itself. Of equal layers the first says it for all. */
+/* Moves within a team. Of equal layers only the first is drawn. */
 static void add_inside(Ways *ways, const Team *team, int32_t r)
 {
     const DevicePicture *picture = ways->picture;
@@ -307,7 +308,7 @@ static void add_inside(Ways *ways, const Team *team, int32_t r)
     if (!is_drawn(team) || to < 0)
         return;
     if (reshard_is_given(picture->plan, reshard)) {
-        if (team->turn[reader] == 0)
+        if (team->layer[reader] == 0)
             add_way(ways, (Way){.from = -1, .to = to}, r);
         return;
     }
@@ -315,19 +316,19 @@ static void add_inside(Ways *ways, const Team *team, int32_t r)
     if (from < 0)
         return;
     bool layers = item_of(picture, team, maker) == item_of(picture, team, reader);
-    if (layers && team->turn[maker] > 0)
+    if (layers && team->layer[maker] > 0)
         return;
-    bool back = layers && team->turn[reader] > 0;
+    bool back = layers && team->layer[reader] > 0;
     add_way(ways, (Way){.from = from, .to = to, .back = back}, r);
 }
 
-/* The box of a part of the mesh that is not drawn. */
+/* The box for a part of the mesh that is not drawn. */
 static int outside_box(Ways *ways, int devices)
 {
     Draw *draw = ways->picture->draw;
 
     if (ways->outside[devices] == 0) {
-        DiagramBox box = draw_new_box(BOX_OUTSIDE, say_part_name(draw, devices));
+        DiagramBox box = draw_new_box(BOX_OUTSIDE, part_name_text(draw, devices));
         const Mesh *mesh = ways->picture->plan->mesh;
         SubMesh part = ways->picture->plan->decided->submeshes[devices];
         int64_t twin = submesh_twin(mesh, part, ways->picture->only);
@@ -337,7 +338,7 @@ static int outside_box(Ways *ways, int devices)
     return ways->outside[devices] - 1;
 }
 
-/* A team that stands in that part of the mesh, and runs the op where it may be. */
+/* A team in that part of the mesh, preferably one that runs the op. */
 static const Team *team_in(const DevicePicture *picture, int devices, int32_t op)
 {
     SubMesh part = picture->plan->decided->submeshes[devices];
@@ -354,7 +355,7 @@ static const Team *team_in(const DevicePicture *picture, int devices, int32_t op
     return found;
 }
 
-/* Where a team sends from or gets to when it only hands on: its last, or its first ops. */
+/* Where a team that only relays a value sends from, or receives at: its last, or its first ops. */
 static int end_of(const DevicePicture *picture, const Team *team, int32_t op, bool last)
 {
     int box = box_of(picture, team, op);
@@ -386,7 +387,7 @@ static void add_sent(Ways *ways, int32_t r)
     int head_b = b ? (b->like < 0 ? (int)(b - picture->teams.at) : b->like) : -2;
     bool next = a && head_a == head_b && a != b;
     if (next && a->like >= 0)
-        return; /* as the first of them sends it to the second */
+        return; /* drawn where the first of the equal teams sends to the second */
     add_way(ways, (Way){.from = from, .to = to, .back = next}, r);
 }
 
@@ -424,12 +425,12 @@ static void draw_ways(Ways *ways)
         line.straight =
             way->from >= 0 && draw->boxes.at[from].frame == draw->boxes.at[way->to].frame;
         if (way->back)
-            line.label = text_join(draw->arena, "to the next:\n@", line.label);
+            line.label = text_join(draw->arena, "to the next team:\n@", line.label);
         draw_line(draw, line);
     }
 }
 
-/* Segments stand behind each other: where nothing is moved a value is, or nothing. */
+/* Keeps segments in order: a line for a value that is not moved, or an invisible one. */
 static void draw_order(const Ways *ways, const Team *team)
 {
     Draw *draw = ways->picture->draw;

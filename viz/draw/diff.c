@@ -1,8 +1,8 @@
-/* diff.c - two plans in one drawing: what differs, and what stands around it.
+/* diff.c - two plans in one drawing: what differs, and its neighbours.
  *
- * A box is a line of diff_outline.h: an op, for all layers where it is alike. Boxes of ops that
- * differ say both sides; alike neighbours are small; other alike ops in a row are one box. Views
- * are in the box of what they are views of. */
+ * A box is a line of diff_outline.h: an op, for all layers that are equal. Boxes of ops that differ
+ * show both sides; their equal neighbours are small; runs of other equal ops are one box. A view is
+ * part of the box of the op it views. */
 #include "viz/draw/draw.h"
 
 #include "core/cost/cost.h"
@@ -14,14 +14,14 @@ enum { SIDES = 2, BOXES_MAX = 110 };
 static const char side_name[SIDES] = {'A', 'B'};
 
 typedef struct {
-    bool op, differs, near; /* an op; not alike; beside one that is not */
-    int view_of;            /* the line that it is said with; itself */
+    bool op, differs, near; /* it is an op; it differs; it is next to one that differs */
+    int view_of;            /* the line whose box it is in; itself unless it is a view */
     int box;
 } Stand;
 
 typedef struct {
-    int from, to; /* boxes */
-    int32_t line; /* of the outline, of what moves; -1: not moved */
+    int from, to; /* boxes it goes between */
+    int32_t line; /* the outline's line for the reshard; -1 if the value is not moved */
     int32_t reshard[SIDES];
     bool on[SIDES];
     bool back; /* to the next layer */
@@ -42,7 +42,7 @@ static const DiffLine *line_at(const Diff *d, int i)
     return &d->outline.line[i];
 }
 
-/* ---- which lines are drawn ---- */
+/* ---- values between lines ---- */
 
 static bool is_view_of(const Diff *d, int s, int32_t op, int *line)
 {
@@ -53,7 +53,7 @@ static bool is_view_of(const Diff *d, int s, int32_t op, int *line)
     if (maker < 0 || d->outline.of_op[s][maker] < 0 || op_work(side->plan, op) != WORK_VIEW)
         return false;
     int32_t need = side->plan->moved->need[side->graph->ops[op].input];
-    if (draw_brought_by(side, t, need, plan_devices(side->plan, op)) >= 0)
+    if (draw_reshard_for(side, t, need, plan_devices(side->plan, op)) >= 0)
         return false;
     *line = d->outline.of_op[s][maker];
     return true;
@@ -66,7 +66,7 @@ static int view_of(const Diff *d, int i)
     for (int s = 0; s < SIDES; s++) {
         if (line_at(d, i)->id[s] >= 0 && !is_view_of(d, s, line_at(d, i)->id[s], &of[s]))
             return i;
-        if (of[s] > i) /* the layer before */
+        if (of[s] > i) /* from the layer before */
             return i;
     }
     return of[0] == i ? of[1] : of[1] == i || of[0] == of[1] ? of[0] : i;
@@ -80,7 +80,7 @@ static int line_of(const Diff *d, int s, int32_t op)
 
 typedef void EachWay(Diff *d, int s, int32_t tensor, int32_t reader, int place, int from, int to);
 
-/* Each value from an op to an op, on both sides. */
+/* Visits each value from op to op, on both sides. */
 static void each_way(Diff *d, EachWay *visit)
 {
     for (int s = 0; s < SIDES; s++) {
@@ -102,8 +102,8 @@ static void each_way(Diff *d, EachWay *visit)
 static int32_t moved_by(const Diff *d, int s, int32_t tensor, int32_t reader, int place)
 {
     const Draw *side = &d->side[s];
-    return draw_brought_by(side, tensor, side->plan->moved->need[place],
-                           plan_devices(side->plan, reader));
+    return draw_reshard_for(side, tensor, side->plan->moved->need[place],
+                            plan_devices(side->plan, reader));
 }
 
 static bool differs(const Diff *d, int s, int32_t reshard)
@@ -124,10 +124,11 @@ static void mark_near(Diff *d, int s, int32_t t, int32_t reader, int place, int 
     d->rows[to].near |= d->rows[from].differs;
 }
 
-/* ---- what a box says ---- */
+/* ---- texts of a box ---- */
 
-/* "weight 768/dp,3072, AG dp 9.0 MiB 24.9 us": parameters that are moved to the op, lines. */
-static void say_fetched(const Draw *side, int32_t op, Buf *out)
+/* "weight 768/dp,3072, AG dp 9.0 MiB 24.9 us": a line for each parameter that is moved to the
+ * op. */
+static void put_fetched(const Draw *side, int32_t op, Buf *out)
 {
     const GraphOp *node = &side->graph->ops[op];
 
@@ -135,8 +136,8 @@ static void say_fetched(const Draw *side, int32_t op, Buf *out)
         int32_t t = op_inputs(side->graph, op)[i];
         if (t < 0 || !tensor_is_parameter(side->plan->inferred, t) || !draw_is_fetched(side, t))
             continue;
-        int32_t r = draw_brought_by(side, t, side->plan->moved->need[node->input + i],
-                                    plan_devices(side->plan, op));
+        int32_t r = draw_reshard_for(side, t, side->plan->moved->need[node->input + i],
+                                     plan_devices(side->plan, op));
         Str name = group_relative(naming_label(side->session->naming, t), op_path(side->graph, op));
         buf_printf(out, "%s%.*s ", out->n > 0 ? "\n" : "", STR_ARG(name));
         buf_add_text(out, draw_value(side, t, side->plan->moved->sharding[t]));
@@ -146,13 +147,13 @@ static void say_fetched(const Draw *side, int32_t op, Buf *out)
     }
 }
 
-/* How the op's parameters lie and come to it, lines; "": it has none. */
+/* Lines with the shardings of the op's parameters and their moves; "" without parameters. */
 static Text parameters_text(const Diff *d, int s, int32_t op)
 {
     Buf text = buf_marked(d->draw->arena);
 
     buf_add_text(&text, draw_parameters(&d->side[s], op));
-    say_fetched(&d->side[s], op, &text);
+    put_fetched(&d->side[s], op, &text);
     return buf_text(&text);
 }
 
@@ -169,7 +170,7 @@ static Text cut_text(const Diff *d, int s, int32_t op)
     return buf_text(&text);
 }
 
-/* Not where only its readers take what it makes otherwise: that is seen on their lines. */
+/* Returns false if only its readers need the result in another sharding: their lines show that. */
 static bool is_other(const Diff *d, const DiffLine *line)
 {
     return line->id[0] < 0 || line->id[1] < 0 ||
@@ -177,7 +178,7 @@ static bool is_other(const Diff *d, const DiffLine *line)
            !str_eq(cut_text(d, 0, line->id[0]).str, cut_text(d, 1, line->id[1]).str);
 }
 
-/* Lines of a side, the first behind its letter. */
+/* Lines of a side, the first after its letter. */
 static void put_side(char name, Text rest, Buf *out)
 {
     for (bool first = true; rest.str.n > 0 || first; first = false) {
@@ -186,7 +187,7 @@ static void put_side(char name, Text rest, Buf *out)
     }
 }
 
-/* Of an op on both sides. */
+/* What the op has on both sides. */
 static void put_both(const Diff *d, const DiffLine *line, Buf *out)
 {
     Text flow[SIDES], parameters[SIDES];
@@ -204,7 +205,7 @@ static void put_both(const Diff *d, const DiffLine *line, Buf *out)
             put_side(side_name[s], flow[s], out);
         if (!same_parameters && parameters[s].str.n > 0)
             put_side(same_flow ? side_name[s] : ' ', parameters[s], out);
-        if (same_flow && same_parameters) /* in dims that are not seen there */
+        if (same_flow && same_parameters) /* the difference is in dims that these texts leave out */
             put_side(side_name[s], cut_text(d, s, line->id[s]), out);
     }
     if (same_parameters && parameters[0].str.n > 0)
@@ -244,7 +245,7 @@ static const char *why_of(const Diff *d, const DiffLine *line)
         const char *cause = line->id[s] < 0 ? NULL : draw_cause(&d->side[s], line->id[s]);
         if (line->id[s] >= 0)
             buf_printf(&text, "%s%c: %s", text.n ? "\n" : "", side_name[s],
-                       cause ? cause : "nothing cuts it");
+                       cause ? cause : "not sharded");
     }
     return text.s;
 }
@@ -262,7 +263,7 @@ static const char *title_of(const Diff *d, const DiffLine *line)
     return title.s;
 }
 
-/* ---- which are drawn ---- */
+/* ---- which ops are drawn ---- */
 
 static void choose_rows(Diff *d)
 {
@@ -280,7 +281,7 @@ static void choose_rows(Diff *d)
     each_way(d, mark_near);
 }
 
-/* Boxes of ops in a row that are not drawn one by one count as one. */
+/* Counts boxes; a run of ops that are not drawn individually is one box. */
 static int count_boxes(const Diff *d)
 {
     int n = 0;
@@ -319,7 +320,7 @@ static int draw_differing(Diff *d, int i)
     return draw_box(d->draw, box);
 }
 
-/* Lines from `first` on, in which n ops are drawn: one box. */
+/* One box for n ops of the lines from `first` on. */
 static void draw_run(Diff *d, int first, int n, int n_lines)
 {
     int last = first, n_differ = 0, differing = -1;
@@ -340,7 +341,7 @@ static void draw_run(Diff *d, int first, int n, int n_lines)
     }
     const char *from = title_of(d, line_at(d, first)), *to = title_of(d, line_at(d, last));
     box.title = strcmp(from, to) == 0 ? from : arena_printf(draw->arena, "%s .. %s", from, to);
-    box.operator= n_differ == 0 ? arena_printf(draw->arena, "%d ops alike", n)
+    box.operator= n_differ == 0 ? arena_printf(draw->arena, "%d equal ops", n)
     : n_differ == n             ? arena_printf(draw->arena, "%d ops differ", n)
                                 : arena_printf(draw->arena, "%d of %d ops differ", n_differ, n);
     if (differing >= 0)
@@ -348,7 +349,7 @@ static void draw_run(Diff *d, int first, int n, int n_lines)
     draw_box(draw, box);
 }
 
-/* `each`: how many ops in a row that are drawn one by one are one box. */
+/* each: how many consecutive differing ops share a box. */
 static void draw_rows(Diff *d, int each)
 {
     for (int i = 0; i < d->outline.n_lines;) {
@@ -381,7 +382,7 @@ static int stand_around(Diff *d, bool near)
     return count_boxes(d);
 }
 
-/* Where there are too many: without what stands around, then several in a row as one. */
+/* If there are too many boxes, drops the equal neighbours, then joins differing ops. */
 static void draw_boxes(Diff *d)
 {
     int each = 1, n = count_boxes(d);
@@ -453,21 +454,21 @@ static void draw_way(Diff *d, const Way *way)
     draw_line(draw, line);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
 static const char *policy_of(const Session *session)
 {
     return session->options.policy ? path_base(session->options.policy) : "no policy";
 }
 
-static Text says(const Diff *d)
+static Text caption(const Diff *d)
 {
     Buf text = buf_marked(d->draw->arena);
 
     for (int s = 0; s < SIDES; s++) {
         buf_printf(&text, "%s%c %s: ", s > 0 ? "\n" : "", side_name[s],
                    policy_of(d->side[s].session));
-        buf_add_text(&text, draw_say_totals(&d->side[s]));
+        buf_add_text(&text, draw_totals_text(&d->side[s]));
     }
     return buf_text(&text);
 }
@@ -491,7 +492,7 @@ static void draw_nothing(Diff *d)
 
     box.flow =
         text_from(d->diff->same ? "A and B are the same plan"
-                                : "they were asked or decided otherwise, and came to the same");
+                                : "their requests or decisions differ, but the results are equal");
     box.figures =
         arena_printf(d->draw->arena, "%d ops, %d tensors, %d reshards compared",
                      d->diff->list[DIFF_OPS].n_compared, d->diff->list[DIFF_TENSORS].n_compared,
@@ -511,7 +512,7 @@ static void open_side(Diff *d, int s, const Session *session)
     side->reshards = reshard_index(side->arena, session->plan);
     side->box_of = arena_array(side->arena, int32_t, session->graph->n_ops + 1);
     for (int i = 0; i < session->graph->n_ops; i++)
-        side->box_of[i] = 0; /* all stand in the drawing */
+        side->box_of[i] = 0; /* every op counts as drawn */
     draw_index_moves(side);
 }
 
@@ -522,7 +523,7 @@ bool draw_diff(Draw *draw, Error *err)
 
     if (!other) {
         error_kind(err, ERROR_USAGE, "--kind diff needs a second plan");
-        error_hint(err, "name it behind the first: dimscope export A.json B.json --kind diff");
+        error_hint(err, "name it after the first: dimscope export A.json B.json --kind diff");
         return false;
     }
     open_side(&d, 0, draw->session);
@@ -530,7 +531,7 @@ bool draw_diff(Draw *draw, Error *err)
     d.diff = plan_diff(draw->arena, draw->session, other);
     d.outline = diff_outline(draw->arena, d.diff);
     draw->diagram->title = title(&d);
-    draw->diagram->says = says(&d);
+    draw->diagram->caption = caption(&d);
     if (d.outline.n_changes == 0) {
         draw_nothing(&d);
         return true;

@@ -40,9 +40,9 @@ void draw_line(Draw *draw, DiagramLine line)
 
 static int flowing_input(const Draw *draw, int32_t op, int from);
 
-/* ---- what a request is of ---- */
+/* ---- the subject of a request ---- */
 
-/* An op as drawings call it: "h.0.mlp.c_proj/Gemm". -1 */
+/* An op by its label in drawings: "h.0.mlp.c_proj/Gemm"; -1 if there is none. */
 static int32_t find_labelled(const Draw *draw, Str name)
 {
     const Inferred *inferred = draw->plan->inferred;
@@ -60,7 +60,7 @@ static int32_t find_labelled(const Draw *draw, Str name)
     return -1;
 }
 
-/* A tensor as drawings call it: "h.0.mlp.c_proj/Gemm out". -1 */
+/* A tensor by its label in drawings: "h.0.mlp.c_proj/Gemm out"; -1 if there is none. */
 static int32_t find_labelled_tensor(const Draw *draw, Str name)
 {
     int64_t blank = str_find(name, STR(" out"));
@@ -80,7 +80,7 @@ int32_t draw_find_tensor(const Draw *draw, const char *name, Error *err)
     return labelled >= 0 ? labelled : naming_find(draw->session->naming, str_from(name), err);
 }
 
-/* What people mean by a module: not the reshapes behind its matmul, which take no time. */
+/* The op that stands for a module: its last one that takes time, not the reshapes after it. */
 static int32_t last_that_works(const Draw *draw, int32_t last)
 {
     const char *path = op_path(draw->graph, last);
@@ -115,7 +115,7 @@ int32_t draw_find_op(const Draw *draw, const char *name, Error *err)
         return op;
     error_kind(err, ERROR_USAGE, "'%s' is %s, which no op of the plan makes", name,
                label_tensor_kind(draw->session, tensor));
-    error_hint(err, "name an op that reads it, or the path of a module");
+    error_hint(err, "name an op that reads it, or a module's path");
     return -1;
 }
 
@@ -141,7 +141,8 @@ const char *draw_tensor_name(const Draw *draw, int32_t tensor)
                                        : label_tensor(draw->session, draw->arena, tensor));
 }
 
-/* The parameter that a tensor is, or is made of by ops without boxes that read nothing else; -1. */
+/* The parameter that a tensor is, or is computed from by ops without boxes that read nothing else;
+ * -1 if there is none. */
 static int32_t root_parameter(const Draw *draw, int32_t tensor)
 {
     while (!tensor_is_parameter(draw->plan->inferred, tensor)) {
@@ -163,7 +164,7 @@ static int32_t root_parameter(const Draw *draw, int32_t tensor)
     return tensor;
 }
 
-/* The next input from there on that is neither a parameter, nor known before the run; -1. */
+/* The next input from there on that is neither a parameter nor known before the run; -1 if none. */
 static int flowing_input(const Draw *draw, int32_t op, int from)
 {
     for (int i = from; i < draw->graph->ops[op].n_inputs; i++) {
@@ -192,7 +193,7 @@ Text draw_flow(const Draw *draw, int32_t op)
     return text_join(draw->arena, "@ \xe2\x86\x92 @\nwith @", from[0], to, from[1]);
 }
 
-/* A line for each that has two dims or more, one for all others. */
+/* A line for each parameter with two dims or more, one line for all others. */
 Text draw_parameters(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
@@ -264,7 +265,7 @@ const char *draw_cause(const Draw *draw, int32_t op)
     return NULL;
 }
 
-/* The pin that cuts the op itself or a parameter of it; NULL. */
+/* The pin that shards the op itself or one of its parameters; NULL if none. */
 static const Decision *draw_own_pin(const Draw *draw, int32_t op)
 {
     const GraphOp *node = &draw->graph->ops[op];
@@ -323,7 +324,7 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
     box.figures = draw_figures(draw, draw->plan->priced->op_us[op], bytes);
     const Decision *pin = draw_own_pin(draw, op);
     if (pin)
-        box.figures = arena_printf(draw->arena, "%s\ncut by %.*s", box.figures,
+        box.figures = arena_printf(draw->arena, "%s\nsharded by %.*s", box.figures,
                                    STR_ARG(label_pin(draw->arena, pin)));
     box.why = draw_cause(draw, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
@@ -354,7 +355,7 @@ int draw_outside(Draw *draw, int32_t tensor)
     return draw->outside[tensor] - 1;
 }
 
-/* What is done, and for whom: "AR tp 12.0 MiB 81.2 us", "megatron.lua:14". */
+/* The step and its cause: "AR tp 12.0 MiB 81.2 us", "megatron.lua:14". */
 static Text label_of(const Draw *draw, const Reshard *reshard)
 {
     const Decision *pin = comm_cause(draw->arena, draw->session, reshard);
@@ -384,6 +385,6 @@ DiagramLine draw_moved_line(const Draw *draw, int from, int to, const Reshard *r
             arena_printf(draw->arena, "#reshard-%d", (int)(reshard - draw->plan->moved->reshards));
         return line;
     }
-    line.look = LINE_VALUE; /* it is only sliced: every rank has it */
+    line.look = LINE_VALUE; /* only sliced: every rank already has the data */
     return line;
 }

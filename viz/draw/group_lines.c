@@ -1,5 +1,5 @@
 /* group_lines.c - lines between boxes of many ops: from one box to another at most a thin line for
- * what is not moved, and a line for all that is. */
+ * values that are not moved, and one line for all that are. */
 #include "viz/draw/draw.h"
 
 #include "core/summary/label.h"
@@ -7,13 +7,13 @@
 typedef struct {
     int from, to;
     bool moved, partial;
-    Vec(int32_t) reshards; /* that no line before has */
-    int32_t shared;        /* one that a line before has; -1 */
+    Vec(int32_t) reshards; /* reshards first drawn on this line */
+    int32_t shared;        /* a reshard that an earlier line has drawn; -1 if none */
 } GroupLine;
 
 typedef struct {
     Draw *draw;
-    Intern *pairs; /* from, to, moved: its line */
+    Intern *pairs; /* {from, to, moved}: their line */
     Vec(GroupLine) lines;
     Vec(int32_t) given, out; /* tensors */
     int given_max;
@@ -33,15 +33,15 @@ static void add_reader(GroupLines *g, int from, int to, int32_t state, bool part
     line->partial |= partial;
     if (state >= 0 && draw->reached[state])
         line->shared = state;
-    for (; state >= 0 && !draw->reached[state]; state = draw_brought_before(draw, state)) {
+    for (; state >= 0 && !draw->reached[state]; state = draw_reshard_before(draw, state)) {
         draw->reached[state] = true;
         vec_push(draw->arena, &line->reshards, state);
     }
 }
 
-/* ---- what comes from outside, and goes there ---- */
+/* ---- inputs and outputs of the graph ---- */
 
-/* Boxes for so many; the last is for all others. */
+/* A box for each of the first n; the last box is for all others. */
 static int outside_box(GroupLines *g, int32_t tensor, int n, int n_all, const char *what)
 {
     Draw *draw = g->draw;
@@ -99,8 +99,8 @@ static void draw_out(GroupLines *g)
         if (i < g->given_max)
             box = outside_box(g, t, i, g->out.n, "output");
         add_reader(g, draw->box_of[maker], box,
-                   draw_brought_by(draw, t, draw->plan->moved->sharding[t],
-                                   plan_devices(draw->plan, maker)),
+                   draw_reshard_for(draw, t, draw->plan->moved->sharding[t],
+                                    plan_devices(draw->plan, maker)),
                    false);
     }
 }
@@ -119,19 +119,19 @@ static void add_op(GroupLines *g, int32_t op)
             continue;
         int32_t need = draw->plan->moved->need[graph->ops[op].input + k];
         add_reader(g, from, draw->box_of[op],
-                   draw_brought_by(draw, t, need, plan_devices(draw->plan, op)),
+                   draw_reshard_for(draw, t, need, plan_devices(draw->plan, op)),
                    need >= 0 && sharding_partials(shardings_at(draw->plan->shardings, need)) != 0);
     }
 }
 
 /* "12 all-gathers over tp", "0.97 ms" */
-static Text say_all(const Draw *draw, const GroupLine *line)
+static Text all_text(const Draw *draw, const GroupLine *line)
 {
     DrawMoves moves = {0};
 
     for (int i = 0; i < line->reshards.n; i++)
         draw_add_reshard(draw, &draw->plan->moved->reshards[line->reshards.at[i]], &moves);
-    return text_join(draw->arena, "@\n@", draw_say_moves(draw, &moves),
+    return text_join(draw->arena, "@\n@", draw_moves_text(draw, &moves),
                      text_from(draw_us(draw, draw_moves_us(&moves))));
 }
 
@@ -147,7 +147,7 @@ static void draw_group_line(Draw *draw, const GroupLine *line)
     if (line->moved && n == 0)
         out.label = text_from(arena_printf(draw->arena, "the same %s", step_kind_mark(out.kind)));
     if (n > 1)
-        out.label = say_all(draw, line);
+        out.label = all_text(draw, line);
     draw_line(draw, out);
 }
 

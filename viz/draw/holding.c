@@ -39,7 +39,7 @@ static bool in_a_row(const Draw *draw, const int64_t *position, int64_t n)
     return true;
 }
 
-const char *say_positions(const Draw *draw, const int64_t *position, int64_t n)
+const char *positions_text(const Draw *draw, const int64_t *position, int64_t n)
 {
     enum { LISTED = 8 };
     Buf text = buf_new(draw->arena);
@@ -57,24 +57,24 @@ const char *say_positions(const Draw *draw, const int64_t *position, int64_t n)
     return text.s;
 }
 
-const char *say_part(const Draw *draw, SubMesh part)
+const char *part_text(const Draw *draw, SubMesh part)
 {
     int64_t n = submesh_size(draw->plan->mesh, part);
     int64_t *position = arena_array(draw->arena, int64_t, n);
 
     for (int64_t i = 0; i < n; i++)
         position[i] = submesh_position(draw->plan->mesh, part, i);
-    return say_positions(draw, position, n);
+    return positions_text(draw, position, n);
 }
 
-const char *say_part_name(const Draw *draw, int devices)
+const char *part_name_text(const Draw *draw, int devices)
 {
     Buf text = buf_new(draw->arena);
     comm_format_part(draw->session, devices, &text);
     return text.s;
 }
 
-const char *say_count(const Draw *draw, int64_t n, const char *what)
+const char *count_text(const Draw *draw, int64_t n, const char *what)
 {
     Buf text = buf_new(draw->arena);
     units_format_count(n, &text);
@@ -85,7 +85,7 @@ const char *say_count(const Draw *draw, int64_t n, const char *what)
     return text.s;
 }
 
-const char *say_peak(const Draw *draw, int64_t peak_bytes)
+const char *peak_text(const Draw *draw, int64_t peak_bytes)
 {
     int64_t most = draw->session->machine->memory_bytes;
     const char *peak = draw_bytes(draw, peak_bytes);
@@ -95,7 +95,7 @@ const char *say_peak(const Draw *draw, int64_t peak_bytes)
     return arena_printf(draw->arena, "%s of %s", peak, draw_bytes(draw, most));
 }
 
-/* ---- some of many ---- */
+/* ---- which of many are drawn ---- */
 
 Shown shown_of(int64_t all, int most, int first, int last)
 {

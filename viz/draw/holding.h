@@ -1,36 +1,36 @@
-/* holding.h - what devices hold, in words that the drawings of places share. */
+/* holding.h - texts about devices and what they hold, which drawings of the mesh share. */
 #ifndef VIZ_DRAW_HOLDING_H
 #define VIZ_DRAW_HOLDING_H
 
 #include "viz/draw/parts.h"
 
-/* One box below another, with no line to be seen. */
+/* Places one box below another without a visible line. */
 void draw_below(Draw *draw, int above, int below);
 
-/* A row of a name and what is said of it; nothing where that is empty. */
+/* A row of a name and a text; no row if the text is empty. */
 void cells_put_fact(Cells *cells, const char *name, Text text);
 void cells_put_wide(Cells *cells, CellLook look, int columns, const char *text);
 
-/* "d0 .. d15", "d0 d2 d4": the devices at positions of the mesh. */
-const char *say_positions(const Draw *draw, const int64_t *position, int64_t n);
-const char *say_part(const Draw *draw, SubMesh part);
+/* "d0 .. d15", "d0 d2 d4": the devices at these mesh positions. */
+const char *positions_text(const Draw *draw, const int64_t *position, int64_t n);
+const char *part_text(const Draw *draw, SubMesh part);
 /* "pp=0", "all" */
-const char *say_part_name(const Draw *draw, int devices);
+const char *part_name_text(const Draw *draw, int devices);
 /* "1 device", "16 devices" */
-const char *say_count(const Draw *draw, int64_t n, const char *what);
+const char *count_text(const Draw *draw, int64_t n, const char *what);
 /* "peak 998.6 MiB of 80.0 GiB" */
-const char *say_peak(const Draw *draw, int64_t peak_bytes);
+const char *peak_text(const Draw *draw, int64_t peak_bytes);
 
-/* Which of many are drawn: all, or the first and the last with a place for those between. */
+/* Which of many are drawn: all, or the first and the last with a placeholder between. */
 typedef struct {
-    int n; /* drawn, with that place */
+    int n; /* number drawn, with the placeholder */
     int64_t all;
     int first, last;
 } Shown;
 
-/* Of more than `most` the first so many and the last. */
+/* If there are more than `most`: the first `first` and the last `last`. */
 Shown shown_of(int64_t all, int most, int first, int last);
-int shown_find(const Shown *shown, int64_t at); /* where it is drawn; -1: it is not */
-int64_t shown_at(const Shown *shown, int i);    /* -1: those between */
+int shown_find(const Shown *shown, int64_t at); /* the place it is drawn at; -1 if it is not */
+int64_t shown_at(const Shown *shown, int i);    /* -1: the placeholder */
 
 #endif

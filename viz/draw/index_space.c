@@ -15,10 +15,10 @@ typedef struct {
     int32_t op;
     const OpSpace *space;
     const OpCut *cut;
-    int box; /* of the index dims */
+    int box; /* the box of the index dims */
 } Space;
 
-/* ---- the index dims, a column each ---- */
+/* ---- the index dims, one column each ---- */
 
 static const char *index_name(const Space *at, int j)
 {
@@ -49,7 +49,7 @@ static const char *share_text(const Space *at, const Cut *cut)
     return arena_printf(at->arena, "%" PRId64, cut_local_size(cut, at->draw->plan->mesh, 0));
 }
 
-/* "megatron.lua:14", and how far from here it is. */
+/* "megatron.lua:14", and its distance in ops. */
 static const char *root_text(const Space *at, const ReasonChain *chain)
 {
     const ReasonStep *root = &chain->step[0];
@@ -65,7 +65,7 @@ static const char *root_text(const Space *at, const ReasonChain *chain)
     return text.s;
 }
 
-/* The decision that each axis on it goes back to; a line for all where it is the same one. */
+/* The decision that each axis on it comes from; one line if all come from the same one. */
 static const char *index_cause(const Space *at, int j)
 {
     Buf text = buf_new(at->arena);
@@ -82,7 +82,7 @@ static const char *index_cause(const Space *at, int j)
         buf_puts(&text, root_text(at, &chains[i]));
     }
     if (n == 0 && !cut_is_whole(&at->cut->index[j]))
-        buf_puts(&text, "the method");
+        buf_puts(&text, "the propagator");
     return text.s;
 }
 
@@ -124,7 +124,7 @@ static int index_box(const Space *at)
 {
     static const char *const heads[] = {"index dim", "size",     "role",
                                         "cut",       "a device", "because of"};
-    DiagramBox box = draw_new_box(BOX_OP, ""); /* the drawing's title is its name */
+    DiagramBox box = draw_new_box(BOX_OP, ""); /* the title of the drawing is its name */
     Cells cells = cells_new(at->arena, at->space->n_index + 1);
 
     box.why = draw_cause(at->draw, at->op);
@@ -132,21 +132,21 @@ static int index_box(const Space *at)
     if (at->space->n_index == 0)
         cells_put(&cells, CELL_PLAIN,
                   at->space->no_rule ? label_no_rule(at->draw->session, at->op)
-                                     : "one point: nothing to cut");
+                                     : "one point: nothing to shard");
     for (int row = 0; at->space->n_index > 0 && row < 6; row++)
         put_index_row(at, heads[row], row, &cells);
     cells_give(&cells, &box);
     return draw_box(at->draw, box);
 }
 
-/* ---- an operand, a column for each of its dims ---- */
+/* ---- an operand, one column per dim ---- */
 
 typedef struct {
-    int at; /* among the operands of the op */
+    int at; /* index among the operands of the op */
     bool input;
-    int32_t tensor, id; /* how it is read, or made: Shardings id, -1 */
+    int32_t tensor, id; /* sharding it is read or made with: Shardings id, or -1 */
     const Operand *operand;
-    const Sharding *sharding; /* NULL: not known */
+    const Sharding *sharding; /* NULL if unknown */
 } Held;
 
 static Held held(const Space *at, int o)
@@ -161,13 +161,13 @@ static Held held(const Space *at, int o)
     return h;
 }
 
-/* The axes that it is partial over. */
+/* The axes over which it is partial. */
 static AtomSet partial_over(const Held *h)
 {
     return h->sharding ? sharding_partials(h->sharding) : 0;
 }
 
-/* Of a partial operand, in a column behind the dims. */
+/* For a partial operand: a cell in the column after the dims. */
 static void put_partial_cell(const Space *at, const Held *h, int row, Cells *cells)
 {
     const Mesh *mesh = at->draw->plan->mesh;
@@ -203,7 +203,7 @@ static void put_lands(const Space *at, const Held *h, Cells *cells)
             (DiagramCell){.text = text_from("\xce\xa3"), .look = CELL_MARKED, .port = "sum"});
 }
 
-/* What a part reads beyond its own, of its neighbour's. */
+/* The number of elements that a shard reads from its neighbour's. */
 static int64_t halo(const Space *at, const Held *h, int d)
 {
     Row folded;
@@ -213,7 +213,7 @@ static int64_t halo(const Space *at, const Held *h, int d)
     return main < 0 ? 0 : row_overlap(&folded, main);
 }
 
-/* "1 more", and where the window is cut what the second rank along it uses: "d1 uses 7:16". */
+/* "1 more", and if the window is sharded what the second rank along it reads: "d1 uses 7:16". */
 static const char *halo_text(const Space *at, const Held *h, int d)
 {
     const Mesh *mesh = at->draw->plan->mesh;
@@ -243,7 +243,7 @@ static void put_halo(const Space *at, const Held *h, Cells *cells)
         any |= halo(at, h, d) > 0;
     if (!any)
         return;
-    cells_put(cells, CELL_FAINT, "halo if cut");
+    cells_put(cells, CELL_FAINT, "halo if sharded");
     for (int d = 0; d < h->sharding->n_dims; d++) {
         int64_t n = halo(at, h, d);
         cells_put(cells, n > 0 ? CELL_PLAIN : CELL_FAINT, n > 0 ? halo_text(at, h, d) : "-");
@@ -277,8 +277,8 @@ static void put_dims(const Space *at, const Held *h, Cells *cells)
     put_halo(at, h, cells);
 }
 
-/* "AR tp 12.0 MiB 0.101 ms, for h.0/Add": the reshard that sums what is partial over the atoms;
- * through ops that hand it on. NULL: nothing does. */
+/* "AR tp 12.0 MiB 0.101 ms, for h.0/Add": the reshard that sums the value over the atoms, found
+ * through linear ops that pass the partial value on. NULL if nothing does. */
 static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
 {
     enum { HANDED_ON_MAX = 100 };
@@ -303,7 +303,7 @@ static const Reshard *summed_by(const Space *at, int32_t tensor, AtomSet atoms)
     return NULL;
 }
 
-/* "summed by AR tp 81.2 us before h.0/Add": what becomes of a partial result. */
+/* "summed by AR tp 81.2 us before h.0/Add": where a partial result is reduced. */
 static void put_summed(const Space *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
@@ -322,7 +322,7 @@ static void put_summed(const Space *at, const Held *h, Cells *cells)
     cells_put_row(cells, CELL_PLAIN, buf_text(&text));
 }
 
-/* How the plan has it where the op does not take it so. */
+/* The sharding before a reshard, if the op needs another one. */
 static void put_moved(const Space *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
@@ -333,9 +333,10 @@ static void put_moved(const Space *at, const Held *h, Cells *cells)
         return;
     Text steps = draw_steps(at->draw, plan->moved->reshards[filling].path);
     Text from = draw_value(at->draw, h->tensor, plan->moved->reshards[filling].from);
-    cells_put_row(cells, CELL_PLAIN,
-                  text_join(at->arena, "moved here from @\n@", from,
-                            steps.str.n > 0 ? steps : text_from("a slice of what each has")));
+    cells_put_row(
+        cells, CELL_PLAIN,
+        text_join(at->arena, "moved here from @\n@", from,
+                  steps.str.n > 0 ? steps : text_from("each device keeps a slice of its shard")));
 }
 
 static void put_unknown(const Space *at, const Held *h, Cells *cells)
@@ -344,7 +345,7 @@ static void put_unknown(const Space *at, const Held *h, Cells *cells)
     cells_put_text(cells, draw_value(at->draw, h->tensor, -1));
 }
 
-/* Lines come to its name at the far side. */
+/* Lines end at its name, on the far side. */
 static void put_name(const Space *at, const Held *h, Cells *cells)
 {
     Str name = label_tensor(at->draw->session, at->arena, h->tensor);
@@ -386,7 +387,7 @@ static void put_output(const Space *at, const Held *h, Cells *cells)
 
 /* ---- lines ---- */
 
-/* The first axis that cuts the index dim, and the dim it lands in by it. */
+/* The first axis that shards the index dim, and through it this tensor dim; -1 if none. */
 static int cut_axis(const Space *at, const Held *h, int j, int d)
 {
     uint8_t atom[ATOMS_MAX];
@@ -419,12 +420,13 @@ static void draw_dim_lines(const Space *at, const Held *h, int box)
                 draw_dim_line(at, h, box, j, d);
                 n++;
             }
-    if (n == 0) /* it stays above or below */
+    if (n == 0) /* keeps it above or below */
         draw_line(at->draw, h->input ? draw_new_line(LINE_ORDER, box, at->box)
                                      : draw_new_line(LINE_ORDER, at->box, box));
 }
 
-/* From the index dims that are summed over to what that leaves to be summed. */
+/* From the sharded index dims that are summed over to the output that is partial because of
+ * them. */
 static void draw_sum_lines(const Space *at, const Held *h, int box)
 {
     AtomSet partial = h->input ? 0 : partial_over(h);
@@ -440,7 +442,7 @@ static void draw_sum_lines(const Space *at, const Held *h, int box)
     }
 }
 
-/* A bias is cut as the weight beside it, which has the picture. */
+/* A bias is sharded like the weight beside it, which has the picture. */
 static bool is_bias(const Space *at, const Held *h)
 {
     return h->input && h->sharding->n_dims < 2 &&
@@ -484,9 +486,9 @@ static void draw_operand(const Space *at, int o)
     draw_picture(at, &h, n);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
-static void say_sums(const Space *at, Buf *out)
+static void put_sums(const Space *at, Buf *out)
 {
     const Plan *plan = at->draw->plan;
     const Graph *graph = at->draw->graph;
@@ -495,7 +497,7 @@ static void say_sums(const Space *at, Buf *out)
         AtomSet atoms = cut_atoms(&at->cut->index[j]);
         if (at->space->index[j].role != ROLE_REDUCE || !atoms)
             continue;
-        buf_printf(out, "\ncutting %s by ", index_name(at, j));
+        buf_printf(out, "\nsharding %s by ", index_name(at, j));
         mesh_format_set(plan->mesh, atoms, ".", out);
         buf_puts(out, " leaves the result partial");
         const Reshard *reshard = summed_by(at, op_outputs(graph, at->op)[0], atoms);
@@ -508,8 +510,9 @@ static void say_sums(const Space *at, Buf *out)
     }
 }
 
-/* "b s k+, k+ n -> b s n", what of it a device does, and what is left to be summed. */
-static Text says(const Space *at)
+/* "b s k+, k+ n -> b s n", the fraction of it that a device computes, and which outputs are
+ * partial. */
+static Text caption(const Space *at)
 {
     Buf text = buf_marked(at->arena);
     const char *between = "";
@@ -529,8 +532,8 @@ static Text says(const Space *at)
                    index_name(at, j), at->space->index[j].size);
         between = ", ";
     }
-    buf_puts(&text, *between ? "" : "all of it: no index dim is cut");
-    say_sums(at, &text);
+    buf_puts(&text, *between ? "" : "all of it: no index dim is sharded");
+    put_sums(at, &text);
     return buf_text(&text);
 }
 
@@ -551,6 +554,6 @@ bool draw_index_space(Draw *draw, Error *err)
     for (int i = 0; i < n; i++)
         draw_operand(&at, operand[i]);
     draw->diagram->title = arena_str(draw->arena, label_op(draw->session, draw->arena, op));
-    draw->diagram->says = says(&at);
+    draw->diagram->caption = caption(&at);
     return true;
 }

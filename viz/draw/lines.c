@@ -1,23 +1,23 @@
-/* lines.c - lines of values between boxes: each collective is one line, whoever reads what it
- * brings. A state of a value is how it lies: as its maker leaves it, or as a reshard that moves
- * data brings it; a state that several boxes read branches at a point behind its line. One that
- * very many read has no lines to them all: its name stands beside them. */
+/* lines.c - lines of values between boxes: each collective is one line, however many ops read its
+ * result. A state is a value in one sharding: as its maker makes it, or as a reshard that moves
+ * data leaves it. A state that several boxes read branches at a point. One with very many readers
+ * has no lines to them: its name is beside them. */
 #include "viz/draw/draw.h"
 
 #include "core/summary/label.h"
 
-enum { PORT_READERS = 8 }; /* that stand together at one of the boxes that name a value */
+enum { PORT_READERS = 8 }; /* readers that share one box with the name of a value */
 
 typedef struct {
-    int box;       /* of the reader */
-    int32_t state; /* reshard that brings it what it reads; -1: as the maker leaves it */
+    int box;       /* box of the reader */
+    int32_t state; /* reshard that makes what it reads; -1: as the maker makes it */
     bool partial;
-} Taker;
+} Reading;
 
 typedef struct {
     int32_t state;
-    int n_takers, n_before; /* boxes, and other states that are made out of it */
-    int box;                /* that lines go on from; -1: not there yet */
+    int n_readers, n_before; /* boxes that read it, and states made from it */
+    int box;                 /* the box its lines start from; -1 if not drawn yet */
     int port, n_at_port;
 } State;
 
@@ -25,8 +25,8 @@ typedef struct {
     Draw *draw;
     int32_t tensor;
     int source;
-    Vec(Taker) takers;
-    Vec(State) states; /* the first: as the maker leaves it */
+    Vec(Reading) readers;
+    Vec(State) states; /* the first: as the maker makes it */
 } Branching;
 
 /* ---- states ---- */
@@ -50,7 +50,7 @@ bool draw_is_fetched(const Draw *draw, int32_t tensor)
     return false;
 }
 
-/* What the reshard begins with: another, or -1, the value as its maker leaves it. */
+/* The reshard that this one continues; -1 if it starts from the value as it is made. */
 static int32_t reshard_before(const Draw *draw, int32_t r)
 {
     const Plan *plan = draw->plan;
@@ -59,12 +59,12 @@ static int32_t reshard_before(const Draw *draw, int32_t r)
 
     if (maker >= 0 && plan->moved->made[t] != plan->moved->sharding[t] &&
         reshard->from == plan->moved->made[t] && reshard->to == plan->moved->sharding[t])
-        return -1; /* a pin asks for it, of what the maker leaves */
+        return -1; /* the reshard that a pin asks for, from the value as it is made */
     int32_t before = reshard_filling(&draw->reshards, t, reshard->from, reshard->from_devices);
     return before == r ? -1 : before;
 }
 
-/* The nearest that moves data, from this one back. */
+/* The nearest reshard that moves data, from this one backwards; -1 if none. */
 static int32_t moving(const Draw *draw, int32_t r)
 {
     for (int i = 0; r >= 0 && i < draw->plan->moved->n_reshards; i++) {
@@ -75,12 +75,12 @@ static int32_t moving(const Draw *draw, int32_t r)
     return -1;
 }
 
-int32_t draw_brought_before(const Draw *draw, int32_t state)
+int32_t draw_reshard_before(const Draw *draw, int32_t state)
 {
     return moving(draw, reshard_before(draw, state));
 }
 
-int32_t draw_brought_by(const Draw *draw, int32_t tensor, int32_t need, int devices)
+int32_t draw_reshard_for(const Draw *draw, int32_t tensor, int32_t need, int devices)
 {
     return moving(draw, reshard_filling(&draw->reshards, tensor, need, devices));
 }
@@ -95,17 +95,17 @@ static State *state_at(Branching *value, int32_t state)
     return &value->states.at[value->states.n - 1];
 }
 
-static void add_taker(Branching *value, int box, int32_t state, bool partial)
+static void add_reader(Branching *value, int box, int32_t state, bool partial)
 {
     int32_t key[3] = {box, state, value->tensor};
     int n = intern_count(value->draw->pairs);
 
     if (intern_put(value->draw->pairs, key, sizeof key) != n)
         return;
-    vec_push(value->draw->arena, &value->takers, (Taker){box, state, partial});
-    state_at(value, state)->n_takers++;
+    vec_push(value->draw->arena, &value->readers, (Reading){box, state, partial});
+    state_at(value, state)->n_readers++;
     for (int i = 0; state >= 0 && i < value->draw->plan->moved->n_reshards; i++) {
-        int32_t before = draw_brought_before(value->draw, state);
+        int32_t before = draw_reshard_before(value->draw, state);
         bool known = value->draw->reached[state];
         value->draw->reached[state] = true;
         if (known)
@@ -126,7 +126,7 @@ static DiagramBox name_box(const Branching *value, const State *state)
                                                             : draw->plan->moved->sharding[t];
     DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
 
-    box.operator= arena_printf(draw->arena, "read by %d", state->n_takers);
+    box.operator= arena_printf(draw->arena, "read by %d", state->n_readers);
     box.flow = draw_value(draw, t, sharding);
     return box;
 }
@@ -144,22 +144,22 @@ static void take_value(Branching *value, int from, int to, bool partial)
 
 static bool is_long(const State *state)
 {
-    return state->n_takers > DRAW_READERS_MAX;
+    return state->n_readers > DRAW_READERS_MAX;
 }
 
 static int state_box(Branching *value, int32_t id, int frame);
 
-/* The line of the reshard that brings a state, into a box. */
-static void bring(Branching *value, int32_t state, int to)
+/* Draws the line of the reshard that makes a state, ending at a box. */
+static void draw_state_line(Branching *value, int32_t state, int to)
 {
     const Draw *draw = value->draw;
-    int32_t before = draw_brought_before(draw, state);
+    int32_t before = draw_reshard_before(draw, state);
     int from = state_box(value, before, draw->boxes.at[to].frame);
 
     draw_line(value->draw, draw_moved_line(draw, from, to, &draw->plan->moved->reshards[state]));
 }
 
-/* The box that lines of a state begin at. */
+/* The box that lines of a state start from. */
 static int state_box(Branching *value, int32_t id, int frame)
 {
     State *state = state_at(value, id);
@@ -167,18 +167,18 @@ static int state_box(Branching *value, int32_t id, int frame)
     if (state->box >= 0)
         return state->box;
     DiagramBox box = is_long(state) ? name_box(value, state)
-                                    : draw_new_box(BOX_POINT, "one value, several use it");
+                                    : draw_new_box(BOX_POINT, "one value with several readers");
     if (!is_long(state)) {
         box.why = draw_moved_why(value->draw, &value->draw->plan->moved->reshards[id]);
         box.frame = frame;
     }
     state->box = draw_box(value->draw, box);
     int at = state->box;
-    bring(value, id, at);
+    draw_state_line(value, id, at);
     return at;
 }
 
-/* The next of the boxes that name a state which very many read. */
+/* The next box with the name of a state that has very many readers. */
 static int port_box(Branching *value, int32_t id)
 {
     State *state = state_at(value, id);
@@ -201,20 +201,21 @@ static int port_box(Branching *value, int32_t id)
     return state->port;
 }
 
-static void draw_taker(Branching *value, const Taker *taker)
+static void draw_taker(Branching *value, const Reading *reading)
 {
-    State *state = state_at(value, taker->state);
+    State *state = state_at(value, reading->state);
 
     if (is_long(state))
-        take_value(value, port_box(value, taker->state), taker->box, taker->partial);
-    else if (taker->state >= 0 && state->n_takers + state->n_before == 1)
-        bring(value, taker->state, taker->box);
+        take_value(value, port_box(value, reading->state), reading->box, reading->partial);
+    else if (reading->state >= 0 && state->n_readers + state->n_before == 1)
+        draw_state_line(value, reading->state, reading->box);
     else
-        take_value(value, state_box(value, taker->state, value->draw->boxes.at[taker->box].frame),
-                   taker->box, taker->partial);
+        take_value(value,
+                   state_box(value, reading->state, value->draw->boxes.at[reading->box].frame),
+                   reading->box, reading->partial);
 }
 
-/* ---- whose takers ---- */
+/* ---- readers of a value ---- */
 
 static bool is_outside(const Draw *draw, int box)
 {
@@ -237,16 +238,16 @@ static void add_readers(Branching *value, bool from_outside)
             int32_t need = draw->plan->moved->need[graph->ops[op].input + o];
             if (op_inputs(graph, op)[o] != t)
                 continue;
-            int32_t state = draw_brought_by(draw, t, need, plan_devices(draw->plan, op));
+            int32_t state = draw_reshard_for(draw, t, need, plan_devices(draw->plan, op));
             if (state >= 0 || box != value->source)
-                add_taker(value, box, state,
-                          need >= 0 &&
-                              sharding_partials(shardings_at(draw->plan->shardings, need)) != 0);
+                add_reader(value, box, state,
+                           need >= 0 &&
+                               sharding_partials(shardings_at(draw->plan->shardings, need)) != 0);
         }
     }
 }
 
-/* What the graph hands out is a box where it is moved for that, or nobody reads it. */
+/* A graph output has a box of its own if it is moved for that, or no op reads it. */
 static void add_output(Branching *value)
 {
     Draw *draw = value->draw;
@@ -255,17 +256,17 @@ static void add_output(Branching *value)
     if (!draw->graph->tensors[t].output || maker < 0 || is_outside(draw, value->source))
         return;
     int32_t state =
-        draw_brought_by(draw, t, draw->plan->moved->sharding[t], plan_devices(draw->plan, maker));
-    if (state < 0 && value->takers.n > 0)
+        draw_reshard_for(draw, t, draw->plan->moved->sharding[t], plan_devices(draw->plan, maker));
+    if (state < 0 && value->readers.n > 0)
         return;
     DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
     box.operator= "output";
     box.flow = draw_value(draw, t, draw->plan->moved->sharding[t]);
     int at = draw_box(draw, box);
-    add_taker(value, at, state, false);
+    add_reader(value, at, state, false);
 }
 
-/* The box of the first op that reads it here; -1. */
+/* The box of the first op in the drawing that reads it; -1 if none. */
 static int reader_here(const Draw *draw, int32_t tensor)
 {
     const Graph *graph = draw->graph;
@@ -278,8 +279,9 @@ static int reader_here(const Draw *draw, int32_t tensor)
     return -1;
 }
 
-/* A parameter is said in the boxes of its readers, and is one itself where it is moved to them. */
-static bool is_said(const Draw *draw, int32_t tensor)
+/* A parameter is written in the boxes of its readers, and has a box of its own if it is moved to
+ * them. */
+static bool is_in_reader_boxes(const Draw *draw, int32_t tensor)
 {
     return tensor_is_parameter(draw->plan->inferred, tensor) && !draw_is_fetched(draw, tensor);
 }
@@ -289,7 +291,7 @@ static bool find_source(Branching *value, bool with_outside)
     Draw *draw = value->draw;
     int32_t t = value->tensor, maker = draw->graph->tensors[t].maker;
 
-    if (inferred_value(draw->plan->inferred, t) || is_said(draw, t))
+    if (inferred_value(draw->plan->inferred, t) || is_in_reader_boxes(draw, t))
         return false;
     value->source = maker >= 0 ? draw->box_of[maker] : -1;
     if (value->source >= 0)
@@ -313,13 +315,13 @@ static void draw_value_of(Draw *draw, int32_t tensor, bool with_outside)
     add_readers(&value, is_outside(draw, value.source));
     if (with_outside)
         add_output(&value);
-    for (int i = 0; i < value.takers.n; i++) {
-        Taker taker = value.takers.at[i];
-        draw_taker(&value, &taker);
+    for (int i = 0; i < value.readers.n; i++) {
+        Reading reading = value.readers.at[i];
+        draw_taker(&value, &reading);
     }
 }
 
-/* What an iteration of a loop leaves for the next one. */
+/* Values that one iteration of a loop passes to the next. */
 static void draw_carries(Draw *draw)
 {
     const Graph *graph = draw->graph;
@@ -332,13 +334,13 @@ static void draw_carries(Draw *draw)
             to = reader < 0 ? -1 : draw->box_of[reader];
         if (from < 0 || to < 0 || is_outside(draw, from) || is_outside(draw, to))
             continue;
-        int32_t r = draw_brought_by(draw, carry->next, draw->plan->moved->made[carry->in],
-                                    plan_devices(draw->plan, reader));
+        int32_t r = draw_reshard_for(draw, carry->next, draw->plan->moved->made[carry->in],
+                                     plan_devices(draw->plan, reader));
         DiagramLine line = r >= 0 ? draw_moved_line(draw, from, to, &draw->plan->moved->reshards[r])
                                   : draw_new_line(LINE_VALUE, from, to);
         line.loose = true;
-        line.label = line.label.str.n > 0 ? text_join(draw->arena, "@\nnext turn", line.label)
-                                          : text_from("next turn");
+        line.label = line.label.str.n > 0 ? text_join(draw->arena, "@\nnext iteration", line.label)
+                                          : text_from("next iteration");
         draw_line(draw, line);
     }
 }

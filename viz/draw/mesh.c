@@ -1,6 +1,6 @@
 /* mesh.c - the devices as a grid: the last two axes across and down, a table for every coordinate
- * on the others, frames for nodes of the machine. With axes the groups of a collective over them
- * have one letter and one ground each. */
+ * on the others, frames for nodes of the machine. If axes are named, each group of a collective
+ * over them has its own letter and fill. */
 #include "viz/draw/holding.h"
 #include "viz/draw/moves.h"
 
@@ -17,26 +17,26 @@ typedef struct {
     Draw *draw;
     const Plan *plan;
     const Mesh *mesh;
-    AtomSet atoms;             /* of the groups; 0: none are shown */
-    int row_axis, column_axis; /* -1: there is none */
+    AtomSet atoms;             /* axes of the groups; 0: no groups are shown */
+    int row_axis, column_axis; /* -1 if there is none */
     int64_t n_rows, n_columns, n_panels;
-    int64_t tile_rows, tile_columns; /* the part of a panel that is on one node */
+    int64_t tile_rows, tile_columns; /* size of the part of a panel that is on one node */
     int64_t per_node;                /* devices */
-    bool scattered;                  /* nodes are no rectangles: cells say where they are */
-    bool nodes_around;               /* a node has whole panels */
+    bool scattered;                  /* nodes are not rectangles: each cell names its node */
+    bool nodes_around;               /* a node consists of whole panels */
     int last_box;
-    int node_frame, panel_frame; /* open ones; -1 */
-    int64_t node, panel;         /* of them; -1 */
+    int node_frame, panel_frame; /* the frames being filled, or -1 */
+    int64_t node, panel;         /* the node and the panel of those frames, or -1 */
 } Grid;
 
-/* ---- the form of the grid ---- */
+/* ---- the shape of the grid ---- */
 
 static int64_t node_at(const Grid *grid, int64_t position)
 {
     return mesh_device(grid->mesh, position) / grid->per_node;
 }
 
-/* A single axis that is long stands in rows: of a node where that does. */
+/* Breaks a single long axis into rows, one per node if that fits. */
 static void break_row(Grid *grid)
 {
     int64_t columns = grid->per_node <= ACROSS_MOST ? grid->per_node : ACROSS_MOST;
@@ -107,8 +107,8 @@ static Grid grid_of(Draw *draw, AtomSet atoms)
 
 /* ---- texts ---- */
 
-/* "pp 0 ep 1": where a panel stands on the axes that are not in it. */
-static const char *say_panel(const Grid *grid, int64_t panel)
+/* "pp 0 ep 1": the coordinates of a panel on the axes outside of it. */
+static const char *panel_text(const Grid *grid, int64_t panel)
 {
     Buf text = buf_new(grid->draw->arena);
     uint32_t axes = 0;
@@ -120,7 +120,7 @@ static const char *say_panel(const Grid *grid, int64_t panel)
     return text.s;
 }
 
-/* ", stage 2": the stages that all of these devices are in. */
+/* ", stage 2": the stages that all devices of the panel run. */
 static void put_stages(const Grid *grid, int64_t first, Buf *out)
 {
     const Stages *stages = grid->plan->decided->stages;
@@ -134,13 +134,13 @@ static void put_stages(const Grid *grid, int64_t first, Buf *out)
     }
 }
 
-static const char *say_link(const Draw *draw, const Link *link)
+static const char *link_text(const Draw *draw, const Link *link)
 {
     return arena_printf(draw->arena, "%s, %.4g GB/s, %.3g us", link->name, link->bytes_per_s / 1e9,
                         link->latency_us);
 }
 
-static const char *say_cell(const Grid *grid, int64_t position)
+static const char *cell_text(const Grid *grid, int64_t position)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -156,7 +156,7 @@ static const char *say_cell(const Grid *grid, int64_t position)
 
 /* ---- a table ---- */
 
-static Text say_row(const Grid *grid, int64_t row)
+static Text row_text(const Grid *grid, int64_t row)
 {
     bool rows = grid->row_axis >= 0;
     int axis = rows ? grid->row_axis : grid->column_axis;
@@ -169,7 +169,7 @@ static Text say_row(const Grid *grid, int64_t row)
     return buf_text(&text);
 }
 
-/* The axes by their sides, and the coordinates across. */
+/* The names of the axes, and the coordinates across. */
 static void put_head(const Grid *grid, const Shown *columns, int64_t first, Cells *cells)
 {
     const Draw *draw = grid->draw;
@@ -202,14 +202,14 @@ static void put_row(const Grid *grid, const Shown *columns, int64_t first, Cells
             cells_put(cells, CELL_FAINT, "..");
             continue;
         }
-        DiagramCell cell = {.text = text_from(say_cell(grid, first + column))};
+        DiagramCell cell = {.text = text_from(cell_text(grid, first + column))};
         if (grid->atoms != 0)
             cell.shade = 1 + (int)(mesh_group_number(grid->mesh, grid->atoms, first + column) % 8);
         cells_put_cell(cells, cell);
     }
 }
 
-/* The devices of a tile, whose first stands at that row and column of the panel. */
+/* The devices of a tile whose first device is at this row and column of the panel. */
 static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, int frame)
 {
     Draw *draw = grid->draw;
@@ -226,7 +226,7 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
                 cells_put(&cells, CELL_FAINT, "..");
             continue;
         }
-        cells_put_text(&cells, say_row(grid, row + at));
+        cells_put_text(&cells, row_text(grid, row + at));
         put_row(grid, &columns, base + (row + at) * grid->n_columns + column, &cells);
     }
     DiagramBox box = draw_new_box(BOX_TABLE, "");
@@ -247,7 +247,7 @@ static int new_frame(Grid *grid, FrameLook look, const char *title, int parent)
     return draw_frame(grid->draw, frame);
 }
 
-static const char *say_node(const Grid *grid, int64_t node, int64_t first, bool stages)
+static const char *node_text(const Grid *grid, int64_t node, int64_t first, bool stages)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -257,17 +257,17 @@ static const char *say_node(const Grid *grid, int64_t node, int64_t first, bool 
     return text.s;
 }
 
-static const char *say_panel_title(const Grid *grid, int64_t panel, bool stages)
+static const char *panel_title_text(const Grid *grid, int64_t panel, bool stages)
 {
     Buf text = buf_new(grid->draw->arena);
 
-    buf_puts(&text, say_panel(grid, panel));
+    buf_puts(&text, panel_text(grid, panel));
     if (stages)
         put_stages(grid, panel * grid->n_rows * grid->n_columns, &text);
     return text.s;
 }
 
-/* The frame that a tile stands in: of its panel and its node, one in the other. */
+/* The frame around a tile: of its panel and its node, one inside the other. */
 static int frame_of(Grid *grid, int64_t panel, int64_t first)
 {
     int64_t node = node_at(grid, first);
@@ -276,22 +276,22 @@ static int frame_of(Grid *grid, int64_t panel, int64_t first)
     if (grid->nodes_around) {
         if (node != grid->node)
             grid->node_frame =
-                new_frame(grid, FRAME_DEVICES, say_node(grid, node, first, !panels), -1);
+                new_frame(grid, FRAME_DEVICES, node_text(grid, node, first, !panels), -1);
         grid->node = node;
-        return panels ? new_frame(grid, FRAME_PLAIN, say_panel_title(grid, panel, true),
+        return panels ? new_frame(grid, FRAME_PLAIN, panel_title_text(grid, panel, true),
                                   grid->node_frame)
                       : grid->node_frame;
     }
     if (panels && panel != grid->panel)
         grid->panel_frame =
-            new_frame(grid, FRAME_PLAIN, say_panel_title(grid, panel, grid->scattered), -1);
+            new_frame(grid, FRAME_PLAIN, panel_title_text(grid, panel, grid->scattered), -1);
     grid->panel = panel;
     if (grid->scattered)
         return panels ? grid->panel_frame : -1;
-    return new_frame(grid, FRAME_DEVICES, say_node(grid, node, first, true), grid->panel_frame);
+    return new_frame(grid, FRAME_DEVICES, node_text(grid, node, first, true), grid->panel_frame);
 }
 
-/* In place of what is left out. */
+/* A box in place of those that are left out. */
 static void draw_gap(Grid *grid, const char *text, int frame)
 {
     DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
@@ -313,7 +313,7 @@ static void draw_tiles(Grid *grid, int64_t panel, int64_t row)
     for (int t = 0; t < tiles.n; t++) {
         int64_t tile = shown_at(&tiles, t), column = tile * grid->tile_columns;
         if (tile < 0) {
-            draw_gap(grid, say_count(grid->draw, across - tiles.n + 1, "node"), grid->panel_frame);
+            draw_gap(grid, count_text(grid->draw, across - tiles.n + 1, "node"), grid->panel_frame);
             continue;
         }
         int64_t first = (panel * grid->n_rows + row) * grid->n_columns + column;
@@ -333,7 +333,7 @@ static void draw_panel(Grid *grid, int64_t panel)
         if (row >= 0)
             draw_tiles(grid, panel, row * grid->tile_rows);
         else
-            draw_gap(grid, say_count(grid->draw, (down - rows.n + 1) * across, "node"),
+            draw_gap(grid, count_text(grid->draw, (down - rows.n + 1) * across, "node"),
                      grid->panel_frame);
     }
 }
@@ -349,13 +349,13 @@ static void draw_panels(Grid *grid)
             continue;
         }
         grid->panel_frame = grid->node_frame = -1;
-        draw_gap(grid, say_count(grid->draw, grid->n_panels - panels.n + 1, "such part"), -1);
+        draw_gap(grid, count_text(grid->draw, grid->n_panels - panels.n + 1, "more part"), -1);
     }
 }
 
-/* ---- what moves ---- */
+/* ---- communication ---- */
 
-static const char *say_groups(const Grid *grid, AtomSet atoms)
+static const char *groups_text(const Grid *grid, AtomSet atoms)
 {
     Buf text = buf_new(grid->draw->arena);
 
@@ -363,8 +363,8 @@ static const char *say_groups(const Grid *grid, AtomSet atoms)
     return text.s;
 }
 
-/* "24 AR tp 1.95 ms", and the bytes of each: of collectives over exactly these atoms. */
-static Text say_moves(const Grid *grid, const Moves *moves, AtomSet atoms)
+/* "24 AR tp 1.95 ms" and their bytes: the collectives over exactly these atoms. */
+static Text moves_text(const Grid *grid, const Moves *moves, AtomSet atoms)
 {
     Moves some = moves_new(grid->draw->arena, grid->mesh);
 
@@ -384,12 +384,12 @@ static void put_axis(const Grid *grid, const Moves *moves, AtomSet atoms, Cells 
     mesh_format_set(grid->mesh, atoms, ".", &name);
     buf_printf(&name, "=%" PRId64, mesh_atoms_size(grid->mesh, atoms));
     cells_put_text(cells, buf_text(&name));
-    cells_put(cells, CELL_PLAIN, say_groups(grid, atoms));
+    cells_put(cells, CELL_PLAIN, groups_text(grid, atoms));
     cells_put(cells, CELL_PLAIN,
               arena_printf(draw->arena, "%s: %s",
                            link == &machine->inside ? "inside a node" : "between nodes",
-                           say_link(draw, link)));
-    cells_put_text(cells, say_moves(grid, moves, atoms));
+                           link_text(draw, link)));
+    cells_put_text(cells, moves_text(grid, moves, atoms));
 }
 
 static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
@@ -418,12 +418,12 @@ static void put_axes(const Grid *grid, const Moves *moves, Cells *cells)
 
 static void draw_axes(Grid *grid)
 {
-    static const char *const heads[] = {"axis", "groups that talk with each other", "over",
-                                        "what is moved over it"};
+    static const char *const heads[] = {"axis", "groups that communicate", "over",
+                                        "communication over it"};
     Draw *draw = grid->draw;
     Moves moves = moves_of_plan(draw->arena, grid->plan);
     Cells cells = cells_new(draw->arena, 4);
-    DiagramBox box = draw_new_box(BOX_OP, "what the axes are for");
+    DiagramBox box = draw_new_box(BOX_OP, "use of the axes");
 
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cells_put(&cells, CELL_HEAD, heads[i]);
@@ -432,14 +432,14 @@ static void draw_axes(Grid *grid)
     if (cells.at.n > 4)
         cells_give(&cells, &box);
     else
-        box.figures = "one device: nothing moves";
+        box.figures = "one device: no communication";
     int made = draw_box(draw, box);
     draw_below(draw, grid->last_box, made);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
-static void say_all(const Grid *grid)
+static void set_caption(const Grid *grid)
 {
     Draw *draw = grid->draw;
     const Machine *machine = draw->session->machine;
@@ -455,18 +455,18 @@ static void say_all(const Grid *grid)
         draw->diagram->title =
             arena_printf(draw->arena, "%s: groups over %s", draw->diagram->title, axes.s);
         buf_add_text(&text,
-                     text_join(draw->arena, "devices with one letter talk with each other over @\n",
+                     text_join(draw->arena, "devices with the same letter communicate over @\n",
                                buf_text(&axes)));
     }
-    buf_printf(&text, "%s on %s of %s", say_count(draw, n, "device"),
-               say_count(draw, n_nodes, "node"), machine->name);
+    buf_printf(&text, "%s on %s of %s", count_text(draw, n, "device"),
+               count_text(draw, n_nodes, "node"), machine->name);
     if (n > 1)
-        buf_printf(&text, "; inside a node %s", say_link(draw, &machine->inside));
+        buf_printf(&text, "; inside a node %s", link_text(draw, &machine->inside));
     if (n_nodes > 1)
-        buf_printf(&text, "; between nodes %s", say_link(draw, &machine->between));
+        buf_printf(&text, "; between nodes %s", link_text(draw, &machine->between));
     if (grid->scattered && n_nodes > 1)
         buf_puts(&text, "\nd5 n1: device 5 is on node 1");
-    draw->diagram->says = buf_text(&text);
+    draw->diagram->caption = buf_text(&text);
 }
 
 /* "tp", "dp.tp", "tp:(1)2" */
@@ -489,7 +489,7 @@ static bool read_axes(const Draw *draw, const char *name, AtomSet *out, Error *e
         Buf axes = buf_new(draw->arena);
         mesh_format(mesh, &axes);
         error_kind(err, ERROR_USAGE, "%s", found.text);
-        error_hint(err, "%s%san axis of %s, or several as in dp.tp", found.hint,
+        error_hint(err, "%s%san axis of %s, or several, as in dp.tp", found.hint,
                    *found.hint ? "; " : "", axes.s);
         return false;
     }
@@ -513,6 +513,6 @@ bool draw_mesh(Draw *draw, Error *err)
     Grid grid = grid_of(draw, atoms);
     draw_panels(&grid);
     draw_axes(&grid);
-    say_all(&grid);
+    set_caption(&grid);
     return true;
 }

@@ -4,7 +4,7 @@
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ Moves moves_new(Arena *arena, const Mesh *mesh)
     return (Moves){.arena = arena, .mesh = mesh, .keys = intern_new(arena)};
 }
 
-/* The axes that have any of the atoms: between which of their parts something is sent is no
+/* The axes that contain any of these atoms: for sends, which of their parts are involved does not
  * matter. */
 static AtomSet whole_axes(const Mesh *mesh, AtomSet atoms)
 {
@@ -67,10 +67,10 @@ void moves_add_reshard(Moves *moves, const Plan *plan, int32_t reshard, double t
 
 static void add_op(Moves *moves, const Plan *plan, int32_t op)
 {
-    const OpSaid *said = op_said(plan, op);
+    const OpDeclared *declared = op_declared(plan, op);
 
-    for (int i = 0; said && i < said->n_comms; i++) {
-        const OpComm *comm = &said->comm[i];
+    for (int i = 0; declared && i < declared->n_comms; i++) {
+        const OpComm *comm = &declared->comm[i];
         moves_add(moves, -1, comm->kind, comm->atoms, comm->bytes, comm->price.us,
                   inferred_repeat(plan->inferred, op));
     }
@@ -99,7 +99,7 @@ static int by_time(const void *a, const void *b)
     return x->atoms < y->atoms ? -1 : x->atoms > y->atoms;
 }
 
-/* The rows no longer stand where the keys say: nothing may be added. */
+/* Afterwards the keys no longer match the rows: nothing may be added. */
 void moves_sort(Moves *moves)
 {
     moves->keys = NULL;

@@ -1,22 +1,22 @@
-/* neighbourhood.c - an op, and those within some hops of it: makers of what it reads, readers of
- * what it makes, and so on. What is one hop further is dashed. */
+/* neighbourhood.c - an op and its neighbours within some hops: the makers of what it reads, the
+ * readers of what it makes, and so on. What is one hop further away is dashed. */
 #include "viz/draw/draw.h"
 
 #include "core/summary/label.h"
 #include "viz/draw/parts.h"
 #include "viz/dot_layout.h"
 
-enum { BEYOND_NAMED = 3 }; /* readers of a value that are further away: so many have a box each */
+enum { BEYOND_NAMED = 3 }; /* of readers further away, at most so many have a box each */
 
 typedef struct {
     Draw *draw;
     int32_t centre;
     int hops;
-    int32_t *hop;       /* per op: from the centre; -1: further than any that was walked to */
+    int32_t *hop;       /* per op: hops from the centre; -1 if it was not reached */
     Vec(int32_t) order; /* ops by hop */
 } Near;
 
-/* ---- who is near ---- */
+/* ---- the neighbours ---- */
 
 static bool computes(const Near *near, int32_t op)
 {
@@ -64,15 +64,15 @@ static void walk(Near *near)
     }
 }
 
-/* ---- what fits ---- */
+/* ---- how many hops fit ---- */
 
 static bool is_near(const Near *near, int32_t op, int hops)
 {
     return op >= 0 && near->hop[op] >= 0 && near->hop[op] <= hops;
 }
 
-/* Boxes that a value adds: of itself where it is given, of points where it is moved to several, of
- * who reads it further away. */
+/* Number of boxes that a value adds: itself if no op makes it, branching points if it is moved to
+ * several readers, its readers further away. */
 static int count_for_value(const Near *near, int32_t tensor, int hops, bool *counted)
 {
     const Draw *draw = near->draw;
@@ -100,7 +100,7 @@ static int count_for_value(const Near *near, int32_t tensor, int hops, bool *cou
     return n + out + (beyond < BEYOND_NAMED ? beyond : BEYOND_NAMED);
 }
 
-/* No fewer boxes than are drawn for so many hops. */
+/* An upper bound on the boxes for that many hops. */
 static int64_t count_boxes(const Near *near, int hops)
 {
     const Graph *graph = near->draw->graph;
@@ -144,8 +144,8 @@ static const char *fitting(const Near *near)
 
 /* ---- boxes ---- */
 
-/* The module that all of them lie in: the part of their paths that is the same, less a name before
- * a number. */
+/* The module that contains all of them: the common part of their paths, without a name before a
+ * number. */
 static const char *common_path(const Near *near)
 {
     const Graph *graph = near->draw->graph;
@@ -165,7 +165,7 @@ static const char *common_path(const Near *near)
     return arena_str(near->draw->arena, common);
 }
 
-/* "act/Mul_1": the name that no other op has, less what all have before it. */
+/* "act/Mul_1": the unique name of the op without the common path. */
 static const char *name_inside(const Draw *draw, int32_t op, const char *inside)
 {
     Str name = label_op(draw->session, draw->arena, op);
@@ -184,7 +184,7 @@ static void draw_beyond(Draw *draw, int32_t op, const char *inside)
     draw->box_of[op] = draw_box(draw, box);
 }
 
-/* Readers of a value that are further away. */
+/* The readers of a value that are further away. */
 static void draw_readers_beyond(const Near *near, int32_t tensor, const char *inside)
 {
     Draw *draw = near->draw;
@@ -205,7 +205,7 @@ static void draw_readers_beyond(const Near *near, int32_t tensor, const char *in
         }
         if (box < 0)
             box = draw_box(draw,
-                           draw_new_box(BOX_OUTSIDE, arena_printf(draw->arena, "%d more read it",
+                           draw_new_box(BOX_OUTSIDE, arena_printf(draw->arena, "%d more readers",
                                                                   n - BEYOND_NAMED + 1)));
         draw->box_of[op] = box;
     }
@@ -231,8 +231,8 @@ static void draw_ops(const Near *near)
     }
 }
 
-/* "23 ops within 2 hops; they move 1 all-reduce over tp" */
-static Text says(const Near *near)
+/* "23 ops within 2 hops; their results are moved by 1 all-reduce over tp in 81.2 us" */
+static Text caption(const Near *near)
 {
     const Draw *draw = near->draw;
     DrawMoves moves = {0};
@@ -243,9 +243,10 @@ static Text says(const Near *near)
                                       near->order.n == 1 ? "" : "s", near->hops,
                                       near->hops == 1 ? "" : "s"));
     if (moves.n == 0)
-        return text_join(draw->arena, "@; what they make is not moved", ops);
-    return text_join(draw->arena, "@; what they make is moved by @ in @", ops,
-                     draw_say_moves(draw, &moves), text_from(draw_us(draw, draw_moves_us(&moves))));
+        return text_join(draw->arena, "@; their results are not moved", ops);
+    return text_join(draw->arena, "@; their results are moved by @ in @", ops,
+                     draw_moves_text(draw, &moves),
+                     text_from(draw_us(draw, draw_moves_us(&moves))));
 }
 
 bool draw_neighbourhood(Draw *draw, Error *err)
@@ -265,7 +266,7 @@ bool draw_neighbourhood(Draw *draw, Error *err)
     draw->diagram->title =
         arena_printf(draw->arena, "%s: around %s", draw->diagram->title,
                      arena_str(draw->arena, label_op(draw->session, draw->arena, near.centre)));
-    draw->diagram->says = says(&near);
+    draw->diagram->caption = caption(&near);
     if (draw->boxes.n > LAYOUT_BOXES_MAX)
         draw->diagram->fold = fitting(&near);
     return true;

@@ -1,6 +1,6 @@
-/* overview.c - groups alone: a fold of equal layers is one box, which says what one of them moves
- * and all together; what stands beside folds is one box a group, or a run of ops. Where that gives
- * too many, neighbours are one box. */
+/* overview.c - groups only: a fold of equal layers is one box, which shows what one of them moves
+ * and all together; what is outside of folds is a box per group or per run of ops. If that gives
+ * too many boxes, neighbours are joined. */
 #include "viz/draw/draw.h"
 
 #include "core/summary/comm.h"
@@ -18,20 +18,20 @@ enum {
 
 /* A run of groups->order: one box. */
 typedef struct {
-    int32_t first, n; /* of one member */
+    int32_t first, n; /* ops of one member */
     int repeats;
-    int32_t parent; /* of a fold: the group that its members lie in */
+    int32_t parent; /* of a fold: the group around its members */
     const char *title;
-    double us, comm_us; /* of all members */
+    double us, comm_us; /* sums over all members */
     int64_t parameter_bytes;
 } Piece;
 
 typedef struct {
     Draw *draw;
     Vec(Piece) parts;
-    bool *counted;        /* per tensor: parameters that a part has */
-    const Piece **inside; /* per op: the part whose first member has it */
-    int *frame_of;        /* per stage: 1 + its frame */
+    bool *counted;        /* per tensor: a parameter that some part has counted */
+    const Piece **inside; /* per op: the part whose first member contains it */
+    int *frame_of;        /* per stage: 1 + its frame; 0 if none yet */
 } Overview;
 
 static int32_t op_at(const Overview *o, int32_t place)
@@ -39,7 +39,7 @@ static int32_t op_at(const Overview *o, int32_t place)
     return o->draw->groups->order[place];
 }
 
-/* ---- which parts ---- */
+/* ---- splitting the model into parts ---- */
 
 static const char *run_title(const Overview *o, int32_t first, int32_t n)
 {
@@ -76,7 +76,7 @@ static Piece *add_part(Overview *o, const char *title, int32_t first, int32_t n,
     return &o->parts.at[o->parts.n - 1];
 }
 
-/* Most of a model that nothing groups is several runs. */
+/* A model that is mostly ungrouped becomes several runs. */
 static void add_run(Overview *o, int32_t first, int32_t n)
 {
     bool most = n > RUN_LONG && n > o->draw->groups->n_order / 2;
@@ -88,7 +88,7 @@ static void add_run(Overview *o, int32_t first, int32_t n)
     }
 }
 
-/* Folds and groups without folds are one part, the rest is opened. */
+/* A fold, or a group without folds, is one part; other groups are opened. */
 static void add_group(Overview *o, int32_t group)
 {
     const Groups *groups = o->draw->groups;
@@ -100,7 +100,7 @@ static void add_group(Overview *o, int32_t group)
         add_run(o, at, child->first - at);
         at = child->first + child->n;
         if (child->fold != c)
-            continue; /* it went with the first of its fold */
+            continue; /* already in the part of its fold */
         bool all = child->n * child->fold_n == g->n;
         if (child->fold_n == 1 && (all || groups_have_fold(groups, c))) {
             add_group(o, c);
@@ -116,7 +116,7 @@ static void add_group(Overview *o, int32_t group)
     add_run(o, at, g->first + g->n - at);
 }
 
-/* ---- fewer parts ---- */
+/* ---- joining parts ---- */
 
 static int32_t n_ops(const Piece *part)
 {
@@ -138,7 +138,7 @@ static bool is_idle(const Piece *part)
     return part->us <= 0 && part->comm_us <= 0 && part->parameter_bytes == 0 && part->repeats == 1;
 }
 
-/* Views that stand alone are said with a neighbour. */
+/* Joins parts that consist of views with a neighbour. */
 static void join_idle(Overview *o)
 {
     int n = 0;
@@ -155,7 +155,7 @@ static void join_idle(Overview *o)
     o->parts.n = n;
 }
 
-/* Neighbours that together have at most so many ops. */
+/* Joins neighbours that together have at most `most` ops. */
 static void join_small(Overview *o, int64_t most)
 {
     int n = 0;
@@ -194,9 +194,9 @@ static void choose_parts(Overview *o)
     title_joined(o);
 }
 
-/* ---- what a box says ---- */
+/* ---- texts of a box ---- */
 
-/* What the part reads first from outside of it; -1: its place in the operands. */
+/* The operand index of the first value that the part reads from outside; -1 if none. */
 static int32_t entering(const Overview *o, const Piece *part)
 {
     const Graph *graph = o->draw->graph;
@@ -228,7 +228,8 @@ static bool leaves(const Overview *o, const Piece *part, int32_t tensor)
     return false;
 }
 
-/* "8/dp,1024 -> 8/dp,1024,768": what it reads first, and what it makes for others. */
+/* "8/dp,1024 -> 8/dp,1024,768": the first value it reads from outside, and the value it makes for
+ * others. */
 static Text flow_of(const Overview *o, const Piece *part)
 {
     const Draw *draw = o->draw;
@@ -263,7 +264,7 @@ static Text flow_of(const Overview *o, const Piece *part)
 }
 
 /* "each: 2 all-reduces over tp", "all 12: 24 all-reduces over tp: 1.95 ms" */
-static void say_moves(const Overview *o, const Piece *part, Buf *out)
+static void put_moves(const Overview *o, const Piece *part, Buf *out)
 {
     DrawMoves one = {0}, all = {0};
     int32_t typical = part->first + part->repeats / 2 * part->n;
@@ -276,9 +277,9 @@ static void say_moves(const Overview *o, const Piece *part, Buf *out)
     if (all.n == 0)
         return;
     Arena *arena = o->draw->arena;
-    Text sum = draw_say_moves(o->draw, &all), us = text_from(draw_us(o->draw, part->comm_us));
+    Text sum = draw_moves_text(o->draw, &all), us = text_from(draw_us(o->draw, part->comm_us));
     if (part->repeats > 1) {
-        Text each = one.n > 0 ? draw_say_moves(o->draw, &one) : text_from("none");
+        Text each = one.n > 0 ? draw_moves_text(o->draw, &one) : text_from("none");
         buf_putc(out, '\n');
         buf_add_text(out, draw_wrapped(o->draw, text_join(arena, "each: @", each)));
         sum =
@@ -294,19 +295,19 @@ static const char *figures_of(const Overview *o, const Piece *part, bool dearest
     double us = part->us + part->comm_us, share = totals->step_us > 0 ? us / totals->step_us : 0;
     Buf text = buf_new(o->draw->arena);
 
-    buf_printf(&text, "%s%s", dearest ? "the most: " : "", draw_us(o->draw, us));
+    buf_printf(&text, "%s%s", dearest ? "largest: " : "", draw_us(o->draw, us));
     if (share >= 0.01)
         buf_printf(&text, ", %.0f%% of the %s", 100 * share, label_pass(o->draw->plan));
     if (part->parameter_bytes > 0)
-        buf_printf(&text, "%sparameters %s a device", text.n > FIGURES_LONG ? "\n" : "  ",
+        buf_printf(&text, "%sparameters %s per device", text.n > FIGURES_LONG ? "\n" : "  ",
                    draw_bytes(o->draw, part->parameter_bytes));
-    say_moves(o, part, &text);
+    put_moves(o, part, &text);
     return text.s;
 }
 
 /* ---- boxes ---- */
 
-/* The frame of the stage that has all of the part; -1. */
+/* The frame of the stage that contains the whole part; -1 if none does. */
 static int stage_frame(Overview *o, const Piece *part)
 {
     Draw *draw = o->draw;
@@ -327,8 +328,8 @@ static int stage_frame(Overview *o, const Piece *part)
     return o->frame_of[stage] - 1;
 }
 
-/* How often its ops run, as the body of a loop. */
-static double least_turns(const Overview *o, const Piece *part)
+/* The least number of iterations of its ops, if they are the body of a loop. */
+static double least_iterations(const Overview *o, const Piece *part)
 {
     double least = inferred_repeat(o->draw->plan->inferred, op_at(o, part->first));
 
@@ -343,7 +344,7 @@ static void draw_part(Overview *o, const Piece *part, bool dearest)
 {
     Draw *draw = o->draw;
     int32_t head = op_at(o, part->first);
-    double turns = least_turns(o, part);
+    double turns = least_iterations(o, part);
     DiagramBox box = draw_new_box(
         part->repeats > 1 ? BOX_GROUP : BOX_OP,
         turns > 1 ? arena_printf(draw->arena, "%s \xe2\x86\xbb%.10g", part->title, turns)
@@ -375,7 +376,7 @@ static void draw_parts(Overview *o)
         draw_part(o, &o->parts.at[i], i == dearest && o->parts.n > 1);
 }
 
-/* "61 layers; ": the members of folds that lie in one group, where they are most of the model. */
+/* "61 layers; ": the members of folds within one group, if they are most of the model. */
 static int count_layers(const Overview *o)
 {
     int64_t n_all = o->draw->groups->n_order;
@@ -396,10 +397,10 @@ static int count_layers(const Overview *o)
     return 0;
 }
 
-static Text says(const Overview *o)
+static Text caption(const Overview *o)
 {
     Arena *arena = o->draw->arena;
-    Text totals = draw_say_totals(o->draw);
+    Text totals = draw_totals_text(o->draw);
     int layers = count_layers(o);
 
     return layers > 0 ? text_join(arena, "@ layers; @",
@@ -420,7 +421,7 @@ bool draw_overview(Draw *draw, Error *err)
     choose_parts(&o);
     draw_parts(&o);
     draw_group_lines(draw, GIVEN_MAX);
-    draw->diagram->says = says(&o);
+    draw->diagram->caption = caption(&o);
     draw->diagram->fold = "--kind block";
     return true;
 }

@@ -37,7 +37,7 @@ void cells_give(const Cells *cells, DiagramBox *box)
     box->cells = cells->at.at;
 }
 
-/* ---- who holds what ---- */
+/* ---- holders ---- */
 
 void parts_put_holders(const Slices *slices, AtomSet atoms, int64_t position, int most, Buf *out)
 {
@@ -83,21 +83,21 @@ const char *parts_dim_name(Arena *arena, const Parts *parts, int d)
 
 enum { STRIPS_MAX = 12, RUNS_SHOWN = 24, HOLDERS_MAX = 4, ADDENDS_MAX = 4 };
 
-/* A row or a column of the picture: a run of the dim, or a part of it. */
+/* A row or a column of the picture: a contiguous run of the dim, or one shard of it. */
 typedef struct {
     int64_t start, part;
     const char *range;
-    bool left_out; /* it stands for those that are not shown */
+    bool left_out; /* a placeholder for those that are not shown */
 } Strip;
 
 typedef struct {
     Arena *arena;
     const Parts *parts;
-    const Slices *slices; /* of the parts */
-    int64_t first;        /* position */
+    const Slices *slices; /* the shards it shows */
+    int64_t first;        /* a mesh position that holds it */
     int row_dim, column_dim, n_rows, n_columns;
     Strip *row, *column;
-    int marks; /* that its cells have */
+    int marks; /* marks used in the picture, for the legend */
 } Picture;
 
 static int by_start(const void *a, const void *b)
@@ -113,7 +113,7 @@ static int64_t with_part(const Picture *picture, int d, int64_t part)
     return slice_at(picture->slices, d, part, -1, 0, picture->first);
 }
 
-/* A strip for every run where there are few, else one a part. */
+/* A strip for every run if there are few, else one per shard. */
 static Strip *strips_of_dim(const Picture *picture, int d, int64_t *n)
 {
     const Cut *cut = &picture->slices->sharding->dim[d];
@@ -148,7 +148,7 @@ static Strip *strips_of_dim(const Picture *picture, int d, int64_t *n)
     return strip;
 }
 
-/* Parts that nothing is left for stand together behind the others. */
+/* Empty shards share one strip after the others. */
 static void join_empty(const Picture *picture, Strip *strip, int64_t *n)
 {
     int64_t first = *n;
@@ -162,7 +162,7 @@ static void join_empty(const Picture *picture, Strip *strip, int64_t *n)
     *n = first + 1;
 }
 
-/* d -1: the one strip of a picture that has no rows. */
+/* d -1: a picture without rows has one strip. */
 static Strip *strips(const Picture *picture, int d, int *n)
 {
     int64_t n_strips = 1;
@@ -199,11 +199,11 @@ static void put_addends(const Picture *picture, int64_t position, Buf *out)
         buf_printf(out, "\n.. \xce\xa3%" PRId64, slices->n_addends);
 }
 
-/* ---- what a part was before ---- */
+/* ---- the shards that a shard is made from ---- */
 
 enum { SOURCE_PARTS = 64, SOURCE_RUNS = 256, SOURCES_SHOWN = 6 };
 
-/* Both have elements of dim d. */
+/* Returns whether both shards have some of the same elements of dim d. */
 static bool part_meets(const Picture *picture, int d, int64_t before, int64_t position)
 {
     const Slices *was = picture->parts->before;
@@ -219,7 +219,8 @@ static bool part_meets(const Picture *picture, int d, int64_t before, int64_t po
     return false;
 }
 
-/* The parts of dim d that the one at the position takes from; false: they are too many to look. */
+/* The earlier shards of dim d that the one at this position is made from. Returns false if there
+ * are too many to search. */
 static bool find_sources(const Picture *picture, int d, int64_t position, int64_t *part, int64_t *n)
 {
     const Slices *was = picture->parts->before;
@@ -237,7 +238,7 @@ static bool find_sources(const Picture *picture, int d, int64_t position, int64_
     return true;
 }
 
-/* "of A B C D", "sum of A": a line of a cell. */
+/* "of A B C D", "sum of A": the line of a cell that names its sources. */
 static void put_sources(const Picture *picture, int64_t position, Buf *out)
 {
     const Slices *was = picture->parts->before;
@@ -296,7 +297,8 @@ static DiagramCell cell_of(Picture *picture, const Strip *row, const Strip *colu
                          .shade = marks & MARK_EMPTY ? 0 : (int)(slice_number(slices, at) % 8) + 1};
 }
 
-/* "down dim 0: 8/dp, across dim 2: 768/tp": how it lies, and what of it is not seen. */
+/* "down dim 0: 8/dp, across dim 2: 768/tp": which dims the picture shows, and what it leaves
+ * out. */
 static void put_head(const Picture *picture, Cells *cells)
 {
     const Slices *slices = picture->slices;
@@ -315,17 +317,17 @@ static void put_head(const Picture *picture, Cells *cells)
         if (d == dims[0] || d == dims[1] || slice_parts(slices, d) < 2)
             continue;
         buf_printf(&text,
-                   "\nfirst part of %s: ", parts_dim_name(picture->arena, picture->parts, d));
+                   "\nfirst shard of %s: ", parts_dim_name(picture->arena, picture->parts, d));
         cut_format(&slices->sharding->dim[d], slices->mesh, &text);
     }
     if (text.n == 0)
         buf_puts(&text, picture->parts->work    ? "every device computes all of it"
-                        : slices->n_addends > 1 ? "no dim is cut"
+                        : slices->n_addends > 1 ? "no dim is sharded"
                                                 : "whole on every device");
     cells_put_row(cells, CELL_PLAIN, buf_text(&text));
 }
 
-/* What the marks that are used mean. */
+/* The meaning of the marks that are used. */
 static void put_marks(const Picture *picture, Cells *cells)
 {
     const struct {
@@ -335,7 +337,7 @@ static void put_marks(const Picture *picture, Cells *cells)
         {MARK_COPY, picture->parts->work ? "=  the same on each" : "=  equal bytes on each"},
         {MARK_STRIDED, "'  in pieces"},
         {MARK_SHORT, "~  smaller than A"},
-        {MARK_EMPTY, "\xc2\xb7  nothing left for them"}};
+        {MARK_EMPTY, "\xc2\xb7  empty shard"}};
     Buf text = buf_new(picture->arena);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -388,7 +390,7 @@ void parts_picture(Arena *arena, const Parts *parts, DiagramBox *box)
     cells_give(&cells, box);
 }
 
-/* ---- what is shown of an op ---- */
+/* ---- operands of an op that are shown ---- */
 
 int parts_operands(const Draw *draw, int32_t op, int *operand, int most)
 {
@@ -426,9 +428,9 @@ Box parts_index_box(Arena *arena, const OpSpace *space, const OpCut *cut, const 
     return box;
 }
 
-/* ---- a kind that must be told what it is of ---- */
+/* ---- kinds that need a subject ---- */
 
-/* The largest parameter that is cut, else the first tensor that has a sharding. */
+/* The largest sharded parameter, else the first tensor with a sharding. */
 static int32_t example_tensor(const Draw *draw)
 {
     int32_t best = -1;
@@ -448,7 +450,7 @@ static int32_t example_tensor(const Draw *draw)
     return best;
 }
 
-/* The one that computes most. */
+/* The op with the most flops. */
 static int32_t example_op(const Draw *draw)
 {
     const Inferred *inferred = draw->plan->inferred;
@@ -469,7 +471,7 @@ bool parts_need(const Draw *draw, bool op, Error *err)
 
     if (draw->request->of)
         return true;
-    error_kind(err, ERROR_USAGE, "--kind %s is of one %s, which nobody named", row->name,
+    error_kind(err, ERROR_USAGE, "--kind %s needs the name of one %s", row->name,
                op ? "op" : "tensor");
     if (example >= 0)
         error_hint(

@@ -26,9 +26,9 @@ static double total_us(const Draw *draw, const Reshard *reshard)
     return reshard->path->us * reshard_repeat(draw->plan, reshard);
 }
 
-/* ---- what each rank holds ---- */
+/* ---- the shards of each rank ---- */
 
-/* Before the first step: -1; after the i-th. */
+/* The sharding before the first step (i = -1), or after step i. */
 static int32_t state_of(const Move *move, int i)
 {
     return i < 0 ? move->reshard->from : move->reshard->path->step[i].to;
@@ -51,7 +51,7 @@ static int draw_state(const Move *move, int i)
     Parts parts = {.slices = slices_at(move, i)};
     Slices before;
     bool last = i + 1 == move->reshard->path->n_steps;
-    DiagramBox box = draw_new_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "on the way");
+    DiagramBox box = draw_new_box(BOX_TABLE, i < 0 ? "before" : last ? "after" : "in between");
     Buf figures = buf_new(move->arena), shape = buf_new(move->arena);
     Shape local;
 
@@ -95,7 +95,7 @@ static void put_price(const Move *move, const Step *step, DiagramBox *box)
     if (step->padding_bytes > 0) {
         Buf padding = buf_new(move->arena);
         units_format_bytes(step->padding_bytes, &padding);
-        buf_puts(&padding, " of it padding: parts are not equal");
+        buf_puts(&padding, " padding: shards have different sizes");
         cells_put(&cells, CELL_FAINT, padding.s);
     }
     price_explain(session->machine, session->mesh, step->kind, step->atoms, step->bytes, &text);
@@ -116,7 +116,7 @@ static int draw_step(const Move *move, int i)
         buf_printf(&title, "%d. ", i + 1);
     buf_puts(&title, style_move(step->kind)->name);
     if (step->kind == STEP_SLICE) {
-        box.flow = text_from("each keeps a slice of what it holds: nothing moves");
+        box.flow = text_from("each device keeps a slice of its shard: no communication");
     } else {
         buf_puts(&title, " over ");
         mesh_format_set(move->draw->plan->mesh, step->atoms, ".", &title);
@@ -151,7 +151,7 @@ static DiagramLine step_line(const Move *move, int i, int from, int to)
     return line;
 }
 
-/* ---- why it is there ---- */
+/* ---- the reasons for it ---- */
 
 static int draw_pin(const Move *move, const Decision *pin)
 {
@@ -175,7 +175,7 @@ static void draw_because(const Move *move, const Decision *pin, int to, int axis
     draw_line(move->draw, line);
 }
 
-/* "tp on dim 1"; of a sum, dim -1, "Σtp". */
+/* "tp on dim 1"; for a partial axis, dim -1, "Σtp". */
 static Text axis_on_dim(const Move *move, int axis, int dim)
 {
     Buf text = buf_marked(move->arena);
@@ -187,7 +187,8 @@ static Text axis_on_dim(const Move *move, int axis, int dim)
     return buf_text(&text);
 }
 
-/* The decisions behind what the move undoes: of the axes that leave a dim, or that are summed. */
+/* The decisions behind the sharding that the reshard removes: of axes that leave a dim, or are
+ * summed. */
 static void draw_undone(const Move *move, int maker)
 {
     const Plan *plan = move->draw->plan;
@@ -207,7 +208,7 @@ static void draw_undone(const Move *move, int maker)
     }
 }
 
-/* The op that makes the value, or what it is; what it sums that the axes cut. */
+/* The op that makes the value, or what the value is; and which sum made it partial. */
 static int draw_maker(const Move *move)
 {
     const Draw *draw = move->draw;
@@ -230,7 +231,7 @@ static int draw_maker(const Move *move)
         Buf text = buf_marked(move->arena);
         Str at = label_op(draw->session, move->arena, summer);
         const Cut *cut = &program_cut(draw->plan, summer)->index[index];
-        buf_printf(&text, "sums over %s, cut as ",
+        buf_printf(&text, "sums over %s, sharded as ",
                    program_space(draw->plan->inferred, summer)->index[index].name);
         cut_format(cut, draw->plan->mesh, &text);
         if (summer != maker)
@@ -238,21 +239,21 @@ static int draw_maker(const Move *move)
         box.flow = buf_text(&text);
     }
     if (computed && plan_devices(draw->plan, maker) != move->reshard->from_devices)
-        box.figures = "sent here before; handed on";
+        box.figures = "sent here before; relayed";
     box.frame = move->frame;
     int n = draw_box(move->draw, box);
     draw_undone(move, n);
     return n;
 }
 
-/* The stops that kept the value's axes from the reader. */
+/* Why the value's axes did not reach the reader. */
 static Text dropped_text(const Move *move)
 {
     Buf text = buf_marked(move->arena);
 
     for (int i = 0; i < move->why.n_dropped; i++) {
         const DroppedAxes *at = &move->why.dropped[i];
-        if (!at->told)
+        if (!at->found)
             continue;
         buf_puts(&text, text.n ? "\n" : "");
         buf_puts(&text, "does not take ");
@@ -278,7 +279,7 @@ static void draw_wanted(const Move *move, int reader)
     }
 }
 
-/* The pins of the value itself that ask for what it becomes. */
+/* The pins of the value itself that ask for the new sharding. */
 static void draw_asked(const Move *move, int reader)
 {
     const Plan *plan = move->draw->plan;
@@ -295,16 +296,16 @@ static int draw_reader(const Move *move)
 {
     const Draw *draw = move->draw;
     int32_t op = move->why.op;
-    Str name = op < 0 ? STR("a pin asks for it so") : label_op(draw->session, move->arena, op);
+    Str name =
+        op < 0 ? STR("a pin asks for this sharding") : label_op(draw->session, move->arena, op);
     DiagramBox box = draw_new_box(op < 0 ? BOX_OUTSIDE : BOX_OP, arena_str(move->arena, name));
 
     if (op < 0 && move->reshard->from_devices != move->reshard->to_devices)
-        box.title = "a stage that hands it on";
+        box.title = "a stage that relays it";
     box.operator= op<0 ? "" : label_operator(draw->graph, op);
     box.flow = dropped_text(move);
     if (move->reshard->n_uses > 1)
-        box.figures =
-            arena_printf(move->arena, "also read so by %d more", move->reshard->n_uses - 1);
+        box.figures = arena_printf(move->arena, "%d more readers", move->reshard->n_uses - 1);
     box.frame = move->frame;
     int n = draw_box(move->draw, box);
     draw_wanted(move, n);
@@ -318,7 +319,7 @@ static int draw_reader(const Move *move)
     return n;
 }
 
-/* ---- one move from end to end ---- */
+/* ---- one reshard, all its steps ---- */
 
 static void draw_move(Draw *draw, const Reshard *reshard, int frame)
 {
@@ -336,9 +337,9 @@ static void draw_move(Draw *draw, const Reshard *reshard, int frame)
     draw_line(draw, draw_new_line(LINE_VALUE, above, draw_reader(&move)));
 }
 
-/* ---- which ones ---- */
+/* ---- which reshards are drawn ---- */
 
-/* -1: none takes time; slices of what each rank has do not. */
+/* The most expensive reshard; -1 if none takes time, as slices do not. */
 static int32_t dearest(const Draw *draw)
 {
     int32_t best = -1;
@@ -352,7 +353,8 @@ static int32_t dearest(const Draw *draw)
     return best;
 }
 
-/* Those that go the same way between the same shardings, of tensors whose names are alike. */
+/* Counts reshards with the same path between the same shardings whose tensors' names differ only in
+ * numbers. */
 static int count_alike(const Draw *draw, const Reshard *one)
 {
     Buf name = buf_new(draw->arena), other = buf_new(draw->arena);
@@ -377,7 +379,7 @@ static void put_steps(const Draw *draw, const ReshardPath *path, Buf *out)
     units_format_us(path->us, out);
 }
 
-static void say_next_best(const Draw *draw, const Reshard *reshard, Buf *out)
+static void put_next_best(const Draw *draw, const Reshard *reshard, Buf *out)
 {
     const ReshardPath *other = why_reshard_other(draw->plan, reshard);
 
@@ -390,7 +392,7 @@ static void say_next_best(const Draw *draw, const Reshard *reshard, Buf *out)
     put_steps(draw, other, out);
 }
 
-static Text says(const Draw *draw, const Reshard *reshard, int n)
+static Text caption(const Draw *draw, const Reshard *reshard, int n)
 {
     Buf text = buf_marked(draw->arena);
     int alike = count_alike(draw, reshard);
@@ -400,15 +402,15 @@ static Text says(const Draw *draw, const Reshard *reshard, int n)
                                   "@ becomes @: ", draw_value(draw, reshard->tensor, reshard->from),
                                   draw_value(draw, reshard->tensor, reshard->to)));
     put_steps(draw, reshard->path, &text);
-    say_next_best(draw, reshard, &text);
+    put_next_best(draw, reshard, &text);
     if (alike > 1) {
-        buf_printf(&text, "\n%d moves are alike: ", alike);
+        buf_printf(&text, "\n%d equal reshards: ", alike);
         units_format_us(alike * total_us(draw, reshard), &text);
         buf_printf(&text, " of a %s", label_pass(draw->plan));
     }
     if (n > 1)
         buf_printf(&text, "\nit is moved %d times%s", n,
-                   n > DRAWN_MAX ? "; those not drawn: see --kind slices" : "");
+                   n > DRAWN_MAX ? "; for those not drawn see --kind slices" : "");
     return buf_text(&text);
 }
 
@@ -426,10 +428,11 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
         n++;
     }
     if (n == 0) {
-        error_kind(err, ERROR_UNSUPPORTED, "'%s' is not moved: all read it as it is made",
+        error_kind(err, ERROR_UNSUPPORTED,
+                   "'%s' is not resharded: all ops read it in the sharding it is made with",
                    draw->diagram->title);
         if (dearest(draw) >= 0)
-            error_hint(err, "the dearest move is of '%s'",
+            error_hint(err, "the most expensive reshard is of '%s'",
                        tensor_name(draw->graph, plan->moved->reshards[dearest(draw)].tensor));
         return false;
     }
@@ -445,7 +448,7 @@ static bool draw_all_of(Draw *draw, int32_t tensor, Error *err)
         draw_move(draw, &plan->moved->reshards[r], frame);
         drawn++;
     }
-    draw->diagram->says = says(draw, &plan->moved->reshards[first], n);
+    draw->diagram->caption = caption(draw, &plan->moved->reshards[first], n);
     return true;
 }
 
@@ -457,7 +460,7 @@ bool draw_reshard(Draw *draw, Error *err)
     }
     int32_t r = dearest(draw);
     if (r < 0) {
-        error_kind(err, ERROR_UNSUPPORTED, "nothing is moved in this plan");
+        error_kind(err, ERROR_UNSUPPORTED, "this plan has no reshards");
         error_hint(err, "--kind slices shows who holds what");
         return false;
     }
@@ -465,6 +468,6 @@ bool draw_reshard(Draw *draw, Error *err)
     draw->diagram->title =
         arena_str(draw->arena, label_tensor(draw->session, draw->arena, reshard->tensor));
     draw_move(draw, reshard, -1);
-    draw->diagram->says = says(draw, reshard, 1);
+    draw->diagram->caption = caption(draw, reshard, 1);
     return true;
 }

@@ -8,7 +8,7 @@ typedef struct {
 
 typedef enum { NONE, SOME, ALL } Share;
 
-/* How many of order[first..first+n) are members. */
+/* Whether all, some or none of order[first..first+n) are members. */
 static Share share_of(const Walk *walk, int32_t first, int32_t n)
 {
     int32_t found = 0;
@@ -37,7 +37,7 @@ static void add_item(Walk *walk, int32_t group, int32_t first, int32_t n, int re
     vec_push(draw->arena, &walk->items, item);
 }
 
-/* Ops of a group that are in none of its children: runs of members. */
+/* Ops of a group outside its children, as runs of members. */
 static void add_direct(Walk *walk, int32_t first, int32_t n)
 {
     for (int32_t i = first, run; i < first + n; i += run + 1) {
@@ -49,7 +49,8 @@ static void add_direct(Walk *walk, int32_t first, int32_t n)
     }
 }
 
-/* The members of the fold from c on that are wholly there, in a row; at least c itself. */
+/* Counts consecutive members of the fold, from c on, all of whose ops are there; at least c
+ * itself. */
 static int run_of_fold(const Walk *walk, int32_t c)
 {
     const Group *groups = walk->draw->groups->groups;
@@ -112,7 +113,7 @@ bool runs_alike(const Draw *draw, const RunList *a, const RunList *b)
     return true;
 }
 
-/* Of a row of items that are no layers: groups have better names than what stands between them. */
+/* Lists consecutive items that are not layers; groups come first, since they have better names. */
 static void format_singles(const RunList *runs, int from, int to, Buf *out)
 {
     enum { NAMED = 2 };

@@ -25,7 +25,7 @@ Waits waits_of(Arena *arena, const Plan *plan)
     return (Waits){before, behind};
 }
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
 typedef struct {
     const Draw *draw;
@@ -37,7 +37,7 @@ typedef struct {
     Vec(Segment) made;
 } Cutting;
 
-/* Of layers the second may wait where the first does not. */
+/* Of equal layers the second may wait where the first does not, so both are checked. */
 static bool waits_at(const Cutting *cutting, const bool *waits, const RunItem *item, int place)
 {
     int turns = item->repeats > 1 ? 2 : 1;
@@ -89,7 +89,7 @@ Segments segments_of(const Draw *draw, RunList runs, const Waits *waits, Segment
 
 /* ---- names ---- */
 
-/* What an op is a part of: below its layer, or the item. Weak: no module has it alone. */
+/* The module of an op below its layer, or the item. Weak: the module has no other ops. */
 static Str part_of(const Draw *draw, const Segments *segments, int place, bool *weak)
 {
     const RunItem *item = &segments->runs.at[segments->item[place]];
@@ -106,7 +106,7 @@ static Str part_of(const Draw *draw, const Segments *segments, int place, bool *
     return *weak ? str_from(label_operator(draw->graph, op)) : str_take(&below, '.');
 }
 
-/* The parts of a segment in order, each once; what is weak only where nothing else is asked for. */
+/* The modules of a segment in order, each once; weak ones only if there are no others. */
 static void list_parts(const Draw *draw, const Segments *segments, int i, bool want_weak, Buf *out)
 {
     enum { NAMED = 3 };

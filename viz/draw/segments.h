@@ -1,8 +1,8 @@
-/* segments.h - what a device runs, cut where it waits for others, and what is moved between.
+/* segments.h - the ops of a device, split where it waits for other devices, and the moves between.
  *
- * A segment is ops of one pass in a row; of equal layers those of the first. Values that other
- * devices must add to or take part in end one; parameters that are gathered for it do not, they
- * arrive beside it.
+ * A segment is consecutive ops of one pass; of equal layers those of the first. A segment ends at a
+ * value that other devices add to or contribute to, but not at a parameter that is gathered for it,
+ * which arrives independently.
  */
 #ifndef VIZ_DRAW_SEGMENTS_H
 #define VIZ_DRAW_SEGMENTS_H
@@ -10,33 +10,33 @@
 #include "viz/draw/moves.h"
 #include "viz/draw/runs.h"
 
-/* The finest first: at every item and wait; at waits and layers; at layers alone. */
+/* The finest first: split at every item and wait; at waits and layers; at layers only. */
 typedef enum { CUT_ITEMS, CUT_WAITS, CUT_LAYERS, SEGMENT_CUT_COUNT } SegmentCut;
 
 typedef struct {
-    int item;     /* the first that it is of; layers are alone in theirs */
+    int item;     /* its first item; a segment of a layer has no other item */
     int first, n; /* ops: Segments.op[first ..) */
 } Segment;
 
 typedef struct {
     RunList runs;
-    const int32_t *op; /* of first members */
-    const int *item;   /* per place in `op` */
+    const int32_t *op; /* ops of the first members */
+    const int *item;   /* per index of `op` */
     int n;
     const Segment *at;
 } Segments;
 
-/* Per op: a wait before or behind it. */
+/* Per op: whether the device waits before it, or after it. */
 typedef struct {
     const bool *before, *after;
 } Waits;
 
-/* It is of a parameter, an input, or what is made of parameters alone. */
+/* Returns whether it moves a parameter, an input, or a value computed from parameters only. */
 bool reshard_is_given(const Plan *plan, const Reshard *reshard);
 Waits waits_of(Arena *arena, const Plan *plan);
 Segments segments_of(const Draw *draw, RunList runs, const Waits *waits, SegmentCut cut);
 
-/* "ln_1, attn": the modules that its ops are of, below the layer. */
+/* "ln_1, attn": the modules of its ops, below the layer. */
 const char *segment_title(const Draw *draw, const Segments *segments, int i);
 
 #endif

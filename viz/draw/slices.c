@@ -9,19 +9,19 @@
 
 enum { OPERANDS_SHOWN = 12 };
 
-/* An op whose index dims are pictured: their cuts are a sharding of what is computed. */
+/* An op whose index dims are pictured: their cuts are a sharding of the work. */
 typedef struct {
     int32_t op;
     const OpSpace *space;
     const OpCut *cut;
-    int n_operands, operand[OPERANDS_SHOWN]; /* that are shown */
+    int n_operands, operand[OPERANDS_SHOWN]; /* the operands that are shown */
 } Work;
 
 typedef struct {
     Draw *draw;
     Arena *arena;
     Parts parts;
-    const Work *work; /* NULL: of a tensor */
+    const Work *work; /* NULL if the picture is of a tensor */
 } Picture;
 
 /* ---- the table ---- */
@@ -35,7 +35,7 @@ static void put_range(const Picture *picture, const Slices *slices, int d, int64
         buf_printf(out, "0:%" PRId64, cut_size(&slices->sharding->dim[d]));
 }
 
-/* A window, a shift or a clip goes along an index dim that is cut. */
+/* Returns whether a window, shift or clip runs along a sharded index dim. */
 static bool is_window(const Work *work, const Operand *operand, int d)
 {
     for (int j = 0; j < work->space->n_index; j++)
@@ -119,7 +119,7 @@ static void put_heads(const Picture *picture, bool folded, Cells *cells)
         cells_put(cells, CELL_HEAD, folded ? "copies" : "same bytes\nas");
 }
 
-/* Other devices with the same bytes, or how many have them where a row is all of them. */
+/* Other devices with the same bytes, or how many there are if a row stands for all of them. */
 static const char *same_bytes(const Picture *picture, const PartRows *rows, int64_t position)
 {
     const Slices *slices = &picture->parts.slices;
@@ -200,9 +200,9 @@ static DiagramBox table_box(const Picture *picture)
     return box;
 }
 
-/* ---- of a tensor ---- */
+/* ---- the slices of a tensor ---- */
 
-/* A row for each reader that does not take it as it is made. */
+/* A row for each reader that needs it in another sharding. */
 static void add_moves(Draw *draw, int32_t tensor, int below)
 {
     enum { MOVES_MAX = 8 };
@@ -218,28 +218,28 @@ static void add_moves(Draw *draw, int32_t tensor, int below)
             continue;
         int32_t op = reshard->n_uses > 0 ? draw->plan->moved->reshard_uses[reshard->use] : -1;
         Str reader =
-            op < 0 ? STR("nobody: a pin asks for it") : label_op(draw->session, draw->arena, op);
+            op < 0 ? STR("no op: a pin asks for it") : label_op(draw->session, draw->arena, op);
         cells_put(&cells, CELL_PLAIN,
                   reshard->n_uses > 1
                       ? arena_printf(draw->arena, "%.*s +%d", STR_ARG(reader), reshard->n_uses - 1)
                       : arena_str(draw->arena, reader));
         cells_put_text(&cells, draw_value(draw, tensor, reshard->to));
         Text steps = draw_steps(draw, reshard->path);
-        cells_put_text(&cells, steps.str.n > 0 ? steps : text_from("a slice of what each has"));
+        cells_put_text(&cells, steps.str.n > 0 ? steps : text_from("each device keeps a slice"));
     }
     if (n > MOVES_MAX)
         cells_put_row(&cells, CELL_FAINT,
                       text_from(arena_printf(draw->arena, ".. and %d more", n - MOVES_MAX)));
     if (n == 0)
         return;
-    DiagramBox box = draw_new_box(BOX_TABLE, "who reads it otherwise");
+    DiagramBox box = draw_new_box(BOX_TABLE, "readers that need another sharding");
     cells_give(&cells, &box);
     draw_line(draw, draw_new_line(LINE_ORDER, below, draw_box(draw, box)));
 }
 
 static void put_counts(const Slices *slices, Buf *out)
 {
-    buf_printf(out, "%" PRId64 " different part%s", slices->n_slices,
+    buf_printf(out, "%" PRId64 "  different shard%s", slices->n_slices,
                slices->n_slices == 1 ? "" : "s");
     if (slices->n_addends > 1)
         buf_printf(out, ", each in %" PRId64 " addends", slices->n_addends);
@@ -248,7 +248,7 @@ static void put_counts(const Slices *slices, Buf *out)
                    slices->n_slices * slices->n_addends > 1 ? "each" : "it");
 }
 
-static Text tensor_says(const Draw *draw, int32_t tensor, const Slices *slices)
+static Text tensor_caption(const Draw *draw, int32_t tensor, const Slices *slices)
 {
     Buf text = buf_marked(draw->arena);
     Shape local;
@@ -274,7 +274,7 @@ static Text tensor_says(const Draw *draw, int32_t tensor, const Slices *slices)
     return buf_text(&text);
 }
 
-/* A tensor without a sharding: all of it everywhere, whatever that is. */
+/* A tensor without a sharding: every device has all of it. */
 static void draw_unknown(Draw *draw, int32_t tensor)
 {
     DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
@@ -285,7 +285,8 @@ static void draw_unknown(Draw *draw, int32_t tensor)
     cells_give(&cells, &box);
     box.operator= label_tensor_kind(draw->session, tensor);
     draw_box(draw, box);
-    draw->diagram->says = text_from("not all of its sizes are known: every device holds all of it");
+    draw->diagram->caption =
+        text_from("part of its shape is unknown: every device holds all of it");
 }
 
 static void draw_tensor(Draw *draw, int32_t tensor)
@@ -305,12 +306,12 @@ static void draw_tensor(Draw *draw, int32_t tensor)
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));
     draw_line(draw, draw_new_line(LINE_ORDER, at, table));
     add_moves(draw, tensor, table);
-    draw->diagram->says = tensor_says(draw, tensor, &picture.parts.slices);
+    draw->diagram->caption = tensor_caption(draw, tensor, &picture.parts.slices);
 }
 
-/* ---- of an op ---- */
+/* ---- the slices of an op ---- */
 
-/* Where an input is partial each device computes with its addends. */
+/* If an input is partial, each device computes with its own addends. */
 static void put_partials(const Draw *draw, const Work *work, Sharding *sharding)
 {
     const GraphOp *node = &draw->graph->ops[work->op];
@@ -324,8 +325,8 @@ static void put_partials(const Draw *draw, const Work *work, Sharding *sharding)
     }
 }
 
-/* The index dims as dims of what is computed: those that are cut, where there are too many, or
- * more points than can be counted. */
+/* The index dims as dims of a tensor: the sharded ones only, if there are too many, or more points
+ * than can be counted. */
 static Sharding work_sharding(const Draw *draw, const Work *work, const char *const **names)
 {
     Arena *arena = draw->arena;
@@ -351,7 +352,7 @@ static Sharding work_sharding(const Draw *draw, const Work *work, const char *co
     return sharding;
 }
 
-static const char *work_says(const Draw *draw, const Work *work, const Slices *slices)
+static const char *work_caption(const Draw *draw, const Work *work, const Slices *slices)
 {
     Buf text = buf_new(draw->arena);
 
@@ -362,7 +363,7 @@ static const char *work_says(const Draw *draw, const Work *work, const Slices *s
                slices->n_slices, slices->n_slices == 1 ? "" : "s",
                submesh_size(slices->mesh, slices->part));
     if (slices->n_addends > 1)
-        buf_printf(&text, ", with %" PRId64 " addends of what is read", slices->n_addends);
+        buf_printf(&text, ", with %" PRId64 " addends of its inputs", slices->n_addends);
     if (slices->n_copies > 1)
         buf_printf(&text, ": each is computed %" PRId64 " times", slices->n_copies);
     return text.s;
@@ -385,7 +386,7 @@ static void draw_work(Draw *draw, int32_t op)
     parts_picture(draw->arena, &picture.parts, &box);
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));
     draw_line(draw, draw_new_line(LINE_ORDER, at, table));
-    draw->diagram->says = text_from(work_says(draw, &work, &picture.parts.slices));
+    draw->diagram->caption = text_from(work_caption(draw, &work, &picture.parts.slices));
 }
 
 bool draw_slices(Draw *draw, Error *err)

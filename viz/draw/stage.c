@@ -1,4 +1,5 @@
-/* stage.c - pipeline stages: a frame each, what is sent between, and the schedule as a table. */
+/* stage.c - pipeline stages: a frame each, the transfers between them, and the schedule as a
+ * table. */
 #include "viz/draw/stage.h"
 
 #include "viz/draw/moves.h"
@@ -10,13 +11,14 @@
 #include <math.h>
 
 enum {
-    ALIKE_LEAST = 3, /* so many in a row that are alike are one */
-    ROWS_DRAWN = 8,  /* of more the first and the last few, and one for those between */
+    ALIKE_LEAST = 3, /* so many consecutive equal stages are drawn as one */
+    ROWS_DRAWN =
+        8, /* of more rows the first and the last few are drawn, with a placeholder between */
     ROWS_FIRST = 4,
     ROWS_LAST = 2
 };
 
-/* ---- which stages are drawn as one ---- */
+/* ---- stages that are drawn as one ---- */
 
 static RunList runs_of_stage(const StagePicture *picture, int stage)
 {
@@ -28,7 +30,7 @@ static RunList runs_of_stage(const StagePicture *picture, int stage)
     return runs_of(draw, member);
 }
 
-/* As many layers of one structure, taking as long. */
+/* Returns whether both have the same number of layers of one structure, and take equally long. */
 static bool stages_alike(const StagePicture *picture, int a, int b)
 {
     double x = stage_forward_us(&picture->plan->priced->pipeline->stage[a]);
@@ -68,7 +70,7 @@ static void list_rows(StagePicture *picture)
 /* ---- a stage ---- */
 
 /* Collectives of one micro-batch on the stage's own devices. */
-static Text say_collectives(const StagePicture *picture, int stage)
+static Text collectives_text(const StagePicture *picture, int stage)
 {
     const Plan *plan = picture->plan;
     Moves moves = moves_new(picture->draw->arena, plan->mesh);
@@ -90,7 +92,7 @@ static Text say_collectives(const StagePicture *picture, int stage)
     return moves_format(picture->draw, &moves);
 }
 
-static const char *say_forward(const StagePicture *picture, int s)
+static const char *forward_text(const StagePicture *picture, int s)
 {
     Draw *draw = picture->draw;
     const StagePrice *price = &picture->plan->priced->pipeline->stage[s];
@@ -104,7 +106,7 @@ static const char *say_forward(const StagePicture *picture, int s)
     return text;
 }
 
-/* The stage that others wait for; -1: they take as long, to the hundredth part. */
+/* The slowest stage; -1 if all take equally long, within 1%. */
 static int slowest_of(const Plan *plan)
 {
     int slowest = 0;
@@ -121,7 +123,7 @@ static int slowest_of(const Plan *plan)
     return most > 1.01 * least ? slowest : -1;
 }
 
-static const char *say_in_flight(const StagePicture *picture, const StageRow *row)
+static const char *in_flight_text(const StagePicture *picture, const StageRow *row)
 {
     const Schedule *table = plan_schedule(picture->plan);
 
@@ -129,22 +131,22 @@ static const char *say_in_flight(const StagePicture *picture, const StageRow *ro
         return "";
     int first = table->in_flight[row->first], last = table->in_flight[row->end - 1];
     if (first == last)
-        return say_count(picture->draw, first, "micro-batch");
+        return count_text(picture->draw, first, "micro-batch");
     return arena_printf(picture->draw->arena, "%d to %s", first,
-                        say_count(picture->draw, last, "micro-batch"));
+                        count_text(picture->draw, last, "micro-batch"));
 }
 
-static const char *say_holds(const StagePicture *picture, const Stage *stage)
+static const char *holds_text(const StagePicture *picture, const Stage *stage)
 {
     SubMesh part = picture->plan->decided->submeshes[stage->devices];
     const RankMemory *memory = &picture->ranks.at[picture->ranks.of_rank[part.first]];
 
     return arena_printf(picture->draw->arena, "%s of parameters\npeak %s",
                         draw_bytes(picture->draw, memory->by_class[MEMORY_PARAMETER]),
-                        say_peak(picture->draw, memory->use.peak_bytes));
+                        peak_text(picture->draw, memory->use.peak_bytes));
 }
 
-static const char *say_origin(const StagePicture *picture, const Stage *stage)
+static const char *origin_text(const StagePicture *picture, const Stage *stage)
 {
     Buf text = buf_new(picture->draw->arena);
     const Decision *decision = stage->decision ? stage->decision : stage->placed;
@@ -155,11 +157,11 @@ static const char *say_origin(const StagePicture *picture, const Stage *stage)
     return text.s;
 }
 
-static const char *say_title(const StagePicture *picture, const StageRow *row)
+static const char *title_text(const StagePicture *picture, const StageRow *row)
 {
     const Draw *draw = picture->draw;
-    const char *first = say_part_name(draw, picture->stages->at[row->first].devices);
-    const char *last = say_part_name(draw, picture->stages->at[row->end - 1].devices);
+    const char *first = part_name_text(draw, picture->stages->at[row->first].devices);
+    const char *last = part_name_text(draw, picture->stages->at[row->end - 1].devices);
 
     if (row->end - row->first == 1)
         return arena_printf(draw->arena, "stage %d on %s", row->first, first);
@@ -167,7 +169,7 @@ static const char *say_title(const StagePicture *picture, const StageRow *row)
                         first, last, row->alike ? ", alike" : "");
 }
 
-/* What each stage of the row has: of several that are not alike what the first runs. */
+/* The facts of each stage of the row; of several that differ, what the first runs. */
 static void put_facts(const StagePicture *picture, const StageRow *row, Cells *cells)
 {
     const Draw *draw = picture->draw;
@@ -183,16 +185,16 @@ static void put_facts(const StagePicture *picture, const StageRow *row, Cells *c
         buf_puts(&runs, "\n..");
     cells_put_fact(cells, "runs", text_from(runs.s));
     if (same) {
-        cells_put_fact(cells, "holds", text_from(say_holds(picture, stage)));
-        cells_put_fact(cells, "forward", text_from(say_forward(picture, s)));
+        cells_put_fact(cells, "holds", text_from(holds_text(picture, stage)));
+        cells_put_fact(cells, "forward", text_from(forward_text(picture, s)));
         if (table && table->trains)
             cells_put_fact(cells, "backward", text_from(draw_us(draw, stage_backward_us(price))));
     }
-    cells_put_fact(cells, "in flight", text_from(say_in_flight(picture, row)));
+    cells_put_fact(cells, "in flight", text_from(in_flight_text(picture, row)));
     if (same)
-        cells_put_fact(cells, "moves", say_collectives(picture, s));
+        cells_put_fact(cells, "moves", collectives_text(picture, s));
     if (same && stage->relay && s > 0)
-        cells_put_fact(cells, "relays", text_from("what later stages need"));
+        cells_put_fact(cells, "relays", text_from("for later stages"));
 }
 
 static void draw_row(StagePicture *picture, const StageRow *row)
@@ -201,11 +203,11 @@ static void draw_row(StagePicture *picture, const StageRow *row)
     const Stage *stage = &picture->stages->at[row->first];
     SubMesh part = picture->plan->decided->submeshes[stage->devices];
     Cells cells = cells_new(draw->arena, 2);
-    DiagramFrame frame = {FRAME_STAGE, say_title(picture, row), say_origin(picture, stage), -1};
+    DiagramFrame frame = {FRAME_STAGE, title_text(picture, row), origin_text(picture, stage), -1};
     bool alone = row->end == row->first + 1;
-    DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, say_part(draw, part));
+    DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, part_text(draw, part));
 
-    box.operator= say_count(draw, submesh_size(picture->plan->mesh, part), "device");
+    box.operator= count_text(draw, submesh_size(picture->plan->mesh, part), "device");
     if (!alone) {
         box.title = arena_printf(draw->arena, "%d stages", row->end - row->first);
         box.operator= arena_printf(draw->arena, "%s each", box.operator);
@@ -223,8 +225,8 @@ static void draw_row(StagePicture *picture, const StageRow *row)
 
 /* ---- what is sent ---- */
 
-/* "2 P2P", what they take together, and how long. */
-static const char *say_sent(const Draw *draw, const Moves *sent)
+/* "2 P2P", their time and their bytes. */
+static const char *sent_text(const Draw *draw, const Moves *sent)
 {
     double n = 0, bytes = 0;
 
@@ -236,19 +238,19 @@ static const char *say_sent(const Draw *draw, const Moves *sent)
                         draw_bytes(draw, (int64_t)bytes), draw_us(draw, moves_us(sent)));
 }
 
-/* What stages that are one box send each other. */
-static void say_among(Draw *draw, int at, const Moves *sent)
+/* The transfers between stages that share one box. */
+static void draw_among(Draw *draw, int at, const Moves *sent)
 {
     DiagramBox *box = &draw->boxes.at[at];
     Cells cells = cells_new(draw->arena, 2);
 
     for (int i = 0; i < box->n_cells; i++)
         cells_put_cell(&cells, box->cells[i]);
-    cells_put_fact(&cells, "among them", text_from(say_sent(draw, sent)));
+    cells_put_fact(&cells, "between them", text_from(sent_text(draw, sent)));
     cells_give(&cells, box);
 }
 
-/* A line for all that goes from one box to another. */
+/* One line for all transfers from one box to another. */
 static void draw_sends(StagePicture *picture)
 {
     Draw *draw = picture->draw;
@@ -278,22 +280,22 @@ static void draw_sends(StagePicture *picture)
         if (sent.at[id].at.n == 0)
             continue;
         if (pair[0] == pair[1]) {
-            say_among(draw, pair[0], &sent.at[id]);
+            draw_among(draw, pair[0], &sent.at[id]);
             continue;
         }
         DiagramLine line = moves_line(draw, &sent.at[id], pair[0], pair[1]);
-        line.label = text_from(say_sent(draw, &sent.at[id]));
+        line.label = text_from(sent_text(draw, &sent.at[id]));
         draw_line(draw, line);
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
 static void draw_all(StagePicture *picture)
 {
     Draw *draw = picture->draw;
     const Stages *stages = picture->stages;
-    Buf says = buf_marked(draw->arena);
+    Buf caption = buf_marked(draw->arena);
 
     picture->box = arena_array(draw->arena, int, stages->n);
     picture->runs = arena_array(draw->arena, RunList, stages->n);
@@ -309,11 +311,11 @@ static void draw_all(StagePicture *picture)
     draw_sends(picture);
     if (plan_schedule(picture->plan))
         draw_below(draw, picture->box[stages->n - 1], stage_draw_schedule(picture));
-    pipeline_explain(picture->plan, &says);
-    draw->diagram->says = buf_text(&says);
+    pipeline_explain(picture->plan, &caption);
+    draw->diagram->caption = buf_text(&caption);
     draw->diagram->sideways = true;
     draw->diagram->title = arena_printf(draw->arena, "%s: pipeline of %s", draw->diagram->title,
-                                        say_count(draw, stages->n, "stage"));
+                                        count_text(draw, stages->n, "stage"));
 }
 
 bool draw_stages(Draw *draw, Error *err)

@@ -1,4 +1,4 @@
-/* stage.h - the drawing of stages while it is made. */
+/* stage.h - state shared by the files that draw pipeline stages. */
 #ifndef VIZ_DRAW_STAGE_H
 #define VIZ_DRAW_STAGE_H
 
@@ -8,7 +8,7 @@
 
 #include "core/plan/stage.h"
 
-/* Stages in a row that are drawn as one: alike, or among very many. */
+/* Consecutive stages that are drawn as one: equal ones, or those left out of very many. */
 typedef struct {
     int first, end;
     bool alike;
@@ -20,12 +20,12 @@ typedef struct {
     const Stages *stages;
     RankMemories ranks;
     Vec(StageRow) rows;
-    int *box;      /* per stage */
-    RunList *runs; /* per stage */
-    int slowest;   /* stage; -1: all take alike */
+    int *box;      /* per stage: its box */
+    RunList *runs; /* per stage: what it runs */
+    int slowest;   /* the slowest stage; -1 if all take equally long */
 } StagePicture;
 
-/* The box of the schedule as a table; it has one. */
+/* The box with the schedule as a table; the plan must have a schedule. */
 int stage_draw_schedule(const StagePicture *picture);
 
 #endif

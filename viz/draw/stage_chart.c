@@ -1,9 +1,10 @@
-/* stage_chart.c - a schedule as a table: down its steps, across the lanes of devices. */
+/* stage_chart.c - a schedule as a table: a row per step, a column per lane of devices. */
 #include "viz/draw/stage.h"
 
 #include "core/cost/pipeline.h"
 enum {
-    STEPS_DRAWN = 24, /* of more the first and the last, and a row of dots between */
+    STEPS_DRAWN =
+        24, /* of more steps the first and the last are drawn, with a row of dots between */
     STEPS_FIRST = 14,
     STEPS_LAST = 8,
     LANES_DRAWN = 16,
@@ -14,7 +15,7 @@ enum {
 typedef struct {
     const StagePicture *picture;
     Shown steps, lanes;
-    const int *n_stages; /* per lane */
+    const int *n_stages; /* per lane: the number of its stages */
     DiagramCell *cells;
 } Chart;
 
@@ -34,14 +35,14 @@ static const int *count_stages(const StagePicture *picture)
     return n;
 }
 
-/* The devices of a lane: those of a stage that has no other. */
-static const char *say_lane(const StagePicture *picture, int lane)
+/* The devices of a lane: those of its only stage. */
+static const char *lane_text(const StagePicture *picture, int lane)
 {
     const Lanes *lanes = picture->plan->priced->pipeline->lanes;
 
     for (int s = 0; s < picture->stages->n; s++)
         if (lanes->first[s + 1] - lanes->first[s] == 1 && lanes->lane[lanes->first[s]] == lane)
-            return say_part_name(picture->draw, picture->stages->at[s].devices);
+            return part_name_text(picture->draw, picture->stages->at[s].devices);
     return arena_printf(picture->draw->arena, "lane %d", lane);
 }
 
@@ -65,7 +66,7 @@ static void mark_cell(const Chart *chart, const Block *block, int step, int lane
         cell->text = text_from(arena_printf(arena, "%c%d", pass, block->micro_batch));
 }
 
-/* The cells of a block, on all lanes it keeps busy. */
+/* Fills the cells of a block, on all lanes that it occupies. */
 static void mark_block(const Chart *chart, const Block *block)
 {
     const Lanes *lanes = chart->picture->plan->priced->pipeline->lanes;
@@ -88,7 +89,7 @@ static void make_cells(Chart *chart)
             cell->look = row < 0 || column < 0 ? CELL_HEAD : CELL_FAINT;
             cell->text = text_from(step < 0 || lane < 0    ? ".."
                                    : row < 0 && column < 0 ? "step"
-                                   : row < 0               ? say_lane(chart->picture, lane)
+                                   : row < 0               ? lane_text(chart->picture, lane)
                                    : column < 0            ? arena_printf(arena, "%d", step)
                                                            : "");
         }
@@ -107,9 +108,9 @@ int stage_draw_schedule(const StagePicture *picture)
     make_cells(&chart);
     for (int i = 0; i < table->n_blocks; i++)
         mark_block(&chart, &table->block[i]);
-    box.operator= say_count(draw, table->n_micro_batches, "micro-batch");
-    box.figures = table->trains ? "F0: forward of micro-batch 0\nB0: its backward; empty: waiting"
-                                : "F0: forward of micro-batch 0\nempty: waiting";
+    box.operator= count_text(draw, table->n_micro_batches, "micro-batch");
+    box.figures = table->trains ? "F0: forward of micro-batch 0\nB0: its backward; empty: idle"
+                                : "F0: forward of micro-batch 0\nempty: idle";
     box.n_columns = chart.lanes.n + 1;
     box.n_cells = box.n_columns * (chart.steps.n + 1);
     box.cells = chart.cells;

@@ -1,11 +1,11 @@
-/* sums.c - collectives counted and said in words. */
+/* sums.c - collectives in sums and as text. */
 #include "viz/draw/draw.h"
 
 #include "core/base/units.h"
 #include "core/cost/cost.h"
 #include "core/summary/diff_outline.h"
 #include "core/summary/label.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "viz/style.h"
@@ -56,12 +56,12 @@ void draw_index_moves(Draw *draw)
 
 void draw_sum_moves(const Draw *draw, int32_t op, DrawMoves *moves)
 {
-    const OpSaid *said = op_said(draw->plan, op);
+    const OpDeclared *declared = op_declared(draw->plan, op);
 
     for (int32_t r = draw->moves_of[op]; r > 0; r = draw->next_move[r - 1])
         draw_add_reshard(draw, &draw->plan->moved->reshards[r - 1], moves);
-    for (int i = 0; said && i < said->n_comms; i++) {
-        const OpComm *comm = &said->comm[i];
+    for (int i = 0; declared && i < declared->n_comms; i++) {
+        const OpComm *comm = &declared->comm[i];
         double times = inferred_repeat(draw->plan->inferred, op);
         add_move(draw->arena, moves,
                  &(DrawMove){comm->kind, comm->atoms, times, times * comm->price.us});
@@ -76,8 +76,8 @@ double draw_moves_us(const DrawMoves *moves)
     return us;
 }
 
-/* `next`: the one said after it, which may be over the same axes; NULL: none. */
-static void say_move(const Draw *draw, const DrawMove *move, const DrawMove *next, Buf *out)
+/* next: the one listed after it, which may be over the same axes; NULL if none. */
+static void put_move(const Draw *draw, const DrawMove *move, const DrawMove *next, Buf *out)
 {
     buf_printf(out, "%.10g %s%s", move->count, style_move(move->kind)->name,
                move->count > 1 ? "s" : "");
@@ -87,35 +87,35 @@ static void say_move(const Draw *draw, const DrawMove *move, const DrawMove *nex
     mesh_format_set(draw->plan->mesh, move->atoms, ".", out);
 }
 
-/* The dearest that is not said yet; NULL: all are. */
-static const DrawMove *dearest(const DrawMoves *moves, bool *said)
+/* The most expensive one not listed yet; NULL if all are. */
+static const DrawMove *dearest(const DrawMoves *moves, bool *declared)
 {
     int best = -1;
 
     for (int i = 0; i < moves->n; i++)
-        if (!said[i] && (best < 0 || moves->at[i].us > moves->at[best].us))
+        if (!declared[i] && (best < 0 || moves->at[i].us > moves->at[best].us))
             best = i;
     if (best < 0)
         return NULL;
-    said[best] = true;
+    declared[best] = true;
     return &moves->at[best];
 }
 
-Text draw_say_moves(const Draw *draw, const DrawMoves *moves)
+Text draw_moves_text(const Draw *draw, const DrawMoves *moves)
 {
     Buf text = buf_marked(draw->arena);
-    bool *said = arena_array(draw->arena, bool, moves->n + 1);
+    bool *declared = arena_array(draw->arena, bool, moves->n + 1);
     double others = 0;
 
-    const DrawMove *move = dearest(moves, said);
+    const DrawMove *move = dearest(moves, declared);
     for (int k = 1; move; k++) {
-        const DrawMove *next = k < KINDS_SAID ? dearest(moves, said) : NULL;
+        const DrawMove *next = k < KINDS_SAID ? dearest(moves, declared) : NULL;
         buf_puts(&text, text.n ? ", " : "");
-        say_move(draw, move, next, &text);
+        put_move(draw, move, next, &text);
         move = next;
     }
     for (int i = 0; i < moves->n; i++)
-        others += said[i] ? 0 : moves->at[i].count;
+        others += declared[i] ? 0 : moves->at[i].count;
     if (others > 0)
         buf_printf(&text, ", %.10g others", others);
     return buf_text(&text);
@@ -153,7 +153,7 @@ const char *draw_bytes(const Draw *draw, int64_t bytes)
     return text.s;
 }
 
-Text draw_say_totals(const Draw *draw)
+Text draw_totals_text(const Draw *draw)
 {
     const Plan *plan = draw->plan;
     const Totals *totals = &plan->priced->totals;
@@ -163,11 +163,11 @@ Text draw_say_totals(const Draw *draw)
     for (int i = 0; i < plan->inferred->n_program; i++)
         draw_sum_moves(draw, plan->inferred->program[i], &moves);
     buf_printf(&text, "a %s takes %s", label_pass(plan), draw_us(draw, totals->step_us));
-    buf_puts(&text, moves.n > 0 ? ", of it " : ", nothing is moved");
+    buf_puts(&text, moves.n > 0 ? ", " : ", no collectives");
     if (moves.n > 0)
-        buf_add_text(&text,
-                     text_join(draw->arena, "@ in @", text_from(draw_us(draw, totals->comm_us)),
-                               draw_say_moves(draw, &moves)));
+        buf_add_text(&text, text_join(draw->arena, "@ of that in @",
+                                      text_from(draw_us(draw, totals->comm_us)),
+                                      draw_moves_text(draw, &moves)));
     buf_printf(&text, "; a device needs at most %s", draw_bytes(draw, totals->peak_bytes));
     if (plan_schedule(plan) && plan->decided->stages->n_micro_batches > 1)
         buf_printf(&text, "; a step of %d takes %s", plan->decided->stages->n_micro_batches,

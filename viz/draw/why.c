@@ -12,18 +12,18 @@ typedef struct {
     Draw *draw;
     Arena *arena;
     int32_t tensor;
-    int dim;         /* asked for; ALL_DIMS */
-    Intern *boxes;   /* what has a box: chains share them */
-    Vec(int) box_of; /* by id in boxes */
-    Intern *lines;   /* that are drawn */
-    Intern *labels;  /* of them */
-    int box;         /* of the tensor */
-    Buf says;
+    int dim;         /* the dim in question, or ALL_DIMS */
+    Intern *boxes;   /* keys of steps that have a box: chains share boxes */
+    Vec(int) box_of; /* by id in `boxes` */
+    Intern *lines;   /* lines drawn so far */
+    Intern *labels;  /* labels drawn so far */
+    int box;         /* the box of the tensor */
+    Buf caption;
 } Why;
 
 /* ---- boxes of steps ---- */
 
-/* The box of an equal key, or a new one, whose number is to be pushed onto box_of. */
+/* The box with an equal key, or a new id, whose box is to be pushed onto box_of. */
 static int known_box(Why *why, const int32_t key[4])
 {
     int n = intern_count(why->boxes);
@@ -53,7 +53,7 @@ static const char *place_text(const Why *why, int32_t tensor, int32_t op, int di
                         program_space(why->draw->plan->inferred, op)->index[dim].name);
 }
 
-/* A decision, by the line that made it: pins of many tensors by one line are one box. */
+/* A decision, keyed by the line that made it: pins of many tensors by one line are one box. */
 static int pin_box(Why *why, const ReasonStep *step)
 {
     const Decision *pin = step->pin;
@@ -98,12 +98,12 @@ static const char *step_words(const ReasonStep *step)
 {
     /* ORDER REASON_KIND */
     static const char *const words[] = {"",
-                                        "forward: its output takes it",
-                                        "backward: its input takes it",
-                                        "used beside",
-                                        "sums what the axis cuts",
-                                        "hands the partial sum on",
-                                        "a loop carries it on",
+                                        "forward: the output takes it",
+                                        "backward: the input takes it",
+                                        "another operand uses it",
+                                        "sums over what the axis shards",
+                                        "passes the partial sum on",
+                                        "carried by a loop",
                                         "its own choice"};
     return words[step->kind];
 }
@@ -130,19 +130,19 @@ static int step_box(Why *why, const ReasonStep *step)
     return add_box(why, box);
 }
 
-/* ---- chains, in which equal layers are folded ---- */
+/* ---- chains, with equal layers folded ---- */
 
-/* Steps [from, to) of a chain are shown, then `left_out` are not. */
+/* Steps [from, to) of a chain are shown, the next `left_out` are not. */
 typedef struct {
     int from, to;
     int64_t left_out;
-    const char *title; /* of what is left out */
-    bool layers;       /* that are like the one before */
+    const char *title; /* text for the omitted steps */
+    bool layers;       /* the omitted steps are equal layers */
 } Stretch;
 
 typedef Vec(Stretch) Fold;
 
-/* Equal for steps that do the same in another layer, as the n-th in a row there. */
+/* A key that is equal for corresponding steps of equal layers. */
 static int32_t alike_key(const Why *why, Intern *keys, const ReasonChain *chain, int i)
 {
     const Graph *graph = why->draw->graph;
@@ -161,7 +161,7 @@ static int32_t alike_key(const Why *why, Intern *keys, const ReasonChain *chain,
     return intern_put(keys, text.s, text.n);
 }
 
-/* Where most steps repeat those `period` before them: start, period, and how often. */
+/* Finds where most steps equal those `period` before them: start, period, and number of repeats. */
 static int find_layers(const int32_t *key, int n, int *start, int *period)
 {
     int most = 0, layers = 0;
@@ -194,13 +194,13 @@ static Fold fold_layers(const Why *why, const ReasonChain *chain)
     if (more <= 0)
         return fold;
     const char *title =
-        arena_printf(why->arena, ".. %d more layer%s alike ..", more, more == 1 ? "" : "s");
+        arena_printf(why->arena, ".. %d more equal layer%s ..", more, more == 1 ? "" : "s");
     vec_push(why->arena, &fold, (Stretch){0, start + period, (int64_t)more * period, title, true});
     vec_push(why->arena, &fold, (Stretch){.from = start + (more + 1) * period, .to = n});
     return fold;
 }
 
-/* How many steps from this one on are in one module and go the same way. */
+/* Counts the steps from this one on that are in one module and go in the same direction. */
 static int module_run(const Why *why, const ReasonChain *chain, int first)
 {
     const Graph *graph = why->draw->graph;
@@ -215,7 +215,7 @@ static int module_run(const Why *why, const ReasonChain *chain, int first)
     return n;
 }
 
-/* Of the steps in one module the first and the last are shown. */
+/* Of the steps in one module only the first and the last are shown. */
 static Fold fold_modules(const Why *why, const ReasonChain *chain)
 {
     enum { RUN_LEAST = 4 };
@@ -278,7 +278,7 @@ static void draw_step_line(Why *why, int from, int to, int axis, Text label, con
     draw_line(why->draw, line);
 }
 
-/* "tp on dim 2": the axis, and where the step brings it. */
+/* "tp on dim 2": the axis, and the dim that the step brings it to. */
 static Text arrives(const Why *why, const ReasonChain *chain, const ReasonStep *step)
 {
     const Plan *plan = why->draw->plan;
@@ -293,7 +293,7 @@ static Text arrives(const Why *why, const ReasonChain *chain, const ReasonStep *
     return buf_text(&text);
 }
 
-/* What is left out after the pin, where the chain is longer than what is listed. */
+/* The box for steps omitted after the pin, if the chain is longer than what is listed. */
 static int after_pin(Why *why, const ReasonChain *chain, int above)
 {
     if (chain->n_left_out == 0)
@@ -304,7 +304,7 @@ static int after_pin(Why *why, const ReasonChain *chain, int above)
     return box;
 }
 
-/* All of it down to its last step; the box of that. */
+/* Draws the whole chain; returns the box of its last step. */
 static int draw_steps_of(Why *why, const ReasonChain *chain)
 {
     Fold fold = fold_chain(why, chain);
@@ -410,17 +410,17 @@ static void put_dim_row(const Why *why, const Sharding *sharding, int row, Cells
 /* ---- in words ---- */
 
 /* "megatron.lua:14 pins h.0.mlp.c_fc.weight dim 1" */
-static void say_root(Why *why, const ReasonChain *chain, Buf *out)
+static void put_root(Why *why, const ReasonChain *chain, Buf *out)
 {
     const ReasonStep *root = &chain->step[0];
     const char *place = place_text(why, root->tensor, root->op, root->dim);
 
     if (root->kind == REASON_CHOSEN) {
-        buf_printf(out, "%s is so by the op's own choice", place);
+        buf_printf(out, "%s is the op's own choice", place);
         return;
     }
     if (!root->pin) {
-        buf_printf(out, "%s goes with the parameter it is a view of", place);
+        buf_printf(out, "%s follows the parameter it is a view of", place);
         return;
     }
     Str label = label_pin(why->arena, root->pin);
@@ -430,41 +430,41 @@ static void say_root(Why *why, const ReasonChain *chain, Buf *out)
         buf_printf(out, "%s is pinned %.*s", place, STR_ARG(label));
 }
 
-static void say_chain(Why *why, const ReasonChain *chain, int dim)
+static void put_chain(Why *why, const ReasonChain *chain, int dim)
 {
     int64_t ops = chain->n_steps - 1 + chain->n_left_out;
-    Buf *out = &why->says;
+    Buf *out = &why->caption;
 
     buf_puts(out, out->n ? "\n" : "");
     if (dim < 0)
         buf_puts(out, "it is partial over ");
     else
-        buf_printf(out, "dim %d is cut by ", dim);
+        buf_printf(out, "dim %d is sharded by ", dim);
     mesh_put_axis(why->draw->plan->mesh, chain->axis, out);
     buf_puts(out, " because ");
-    say_root(why, chain, out);
+    put_root(why, chain, out);
     if (ops > 1)
         buf_printf(out, ", %" PRId64 " ops before", ops);
 }
 
-static void say_whole(Why *why)
+static void set_whole_caption(Why *why)
 {
     const Plan *plan = why->draw->plan;
-    Buf *out = &why->says;
+    Buf *out = &why->caption;
 
-    if (why->says.n > 0)
+    if (why->caption.n > 0)
         return;
     if (plan->moved->sharding[why->tensor] < 0)
-        buf_puts(out, "replicated, since not all of its sizes are known");
+        buf_puts(out, "replicated, since part of its shape is unknown");
     else if (why->dim >= 0 && !cut_is_whole(&plan_sharding(plan, why->tensor)->dim[why->dim]))
-        buf_printf(out, "dim %d is cut so by the method itself: no pin leads there", why->dim);
+        buf_printf(out, "dim %d is sharded by the propagator itself: no pin leads there", why->dim);
     else if (why->dim >= 0)
-        buf_printf(out, "dim %d is whole: nothing leads an axis there", why->dim);
+        buf_printf(out, "dim %d is whole: no axis reaches it", why->dim);
     else
-        buf_puts(out, "it is whole on every device: nothing leads an axis there");
+        buf_puts(out, "it is whole on every device: no axis reaches it");
 }
 
-/* ---- the whole ---- */
+/* ---- the whole drawing ---- */
 
 static void draw_chains(Why *why, int dim)
 {
@@ -477,11 +477,11 @@ static void draw_chains(Why *why, int dim)
         int last = draw_steps_of(why, chain);
         draw_step_line(why, last, why->box, chain->axis,
                        arrives(why, chain, &chain->step[chain->n_steps - 1]), port);
-        say_chain(why, chain, dim);
+        put_chain(why, chain, dim);
     }
 }
 
-/* A dim that somebody pinned whole. */
+/* A dim that is pinned whole. */
 static void draw_pinned_whole(Why *why, int dim)
 {
     const Decision *pin = plan_pin_of(why->draw->plan, PIN_TENSOR_DIM, why->tensor, dim);
@@ -491,11 +491,11 @@ static void draw_pinned_whole(Why *why, int dim)
         return;
     draw_step_line(why, pin_box(why, &step), why->box, -1, text_from("whole"),
                    arena_printf(why->arena, "d%d:n", dim));
-    buf_printf(&why->says, "%sdim %d is pinned whole by %.*s", why->says.n ? "\n" : "", dim,
+    buf_printf(&why->caption, "%sdim %d is pinned whole by %.*s", why->caption.n ? "\n" : "", dim,
                STR_ARG(label_pin(why->arena, pin)));
 }
 
-/* The pins behind what the reader wants otherwise. */
+/* The pins behind the other sharding that a reader needs. */
 static void draw_wanted(Why *why, const WhyReshard *moved, int reader)
 {
     for (int i = 0; i < moved->n_wanted; i++) {
@@ -519,7 +519,8 @@ static void draw_moves(Why *why)
         WhyReshard moved = why_reshard(why->arena, draw->plan, reshard);
         if (n++ >= MOVES_SHOWN)
             continue;
-        DiagramBox box = draw_new_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for it so");
+        DiagramBox box =
+            draw_new_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for this sharding");
         if (moved.op >= 0) {
             box.title = arena_str(why->arena, label_op(draw->session, why->arena, moved.op));
             box.operator= label_operator(draw->graph, moved.op);
@@ -554,7 +555,7 @@ bool draw_why(Draw *draw, Error *err)
     why.boxes = intern_new(why.arena);
     why.lines = intern_new(why.arena);
     why.labels = intern_new(why.arena);
-    why.says = buf_marked(why.arena);
+    why.caption = buf_marked(why.arena);
     add_tensor(&why);
     for (int d = 0; sharding && d < sharding->n_dims; d++) {
         if (!is_asked(&why, d))
@@ -564,13 +565,13 @@ bool draw_why(Draw *draw, Error *err)
     }
     if (sharding && why.dim == ALL_DIMS)
         draw_chains(&why, PARTIAL_DIM);
-    say_whole(&why);
+    set_whole_caption(&why);
     draw_moves(&why);
     draw->diagram->title =
         arena_str(draw->arena, label_tensor(draw->session, draw->arena, why.tensor));
     if (why.dim != ALL_DIMS)
         draw->diagram->title =
             arena_printf(draw->arena, "%s, dim %d", draw->diagram->title, why.dim);
-    draw->diagram->says = buf_text(&why.says);
+    draw->diagram->caption = buf_text(&why.caption);
     return true;
 }

@@ -62,7 +62,7 @@ static bool copy_until(Str *rest, Str mark, Buf *out)
     return at >= 0;
 }
 
-/* Without comments. */
+/* Removes comments. */
 static Str without_comments(Arena *arena, Str svg)
 {
     Buf out = buf_new(arena);
@@ -75,7 +75,7 @@ static Str without_comments(Arena *arena, Str svg)
     return buf_str(&out);
 }
 
-/* What leads to rows that the page does not have leads nowhere. */
+/* Removes links to rows that the page does not have. */
 static void put_links(Html *html, Str svg)
 {
     static const char link[] = "xlink:href=\"";
@@ -89,7 +89,7 @@ static void put_links(Html *html, Str svg)
     }
 }
 
-/* Points of width="734pt" in the first tag; 0: it does not say. */
+/* The number in width="734pt" of the first tag; 0 if absent. */
 static double points_of(const char *svg, const char *name)
 {
     const char *tag = strstr(svg, "<svg"), *at = tag ? strstr(tag, name) : NULL;
@@ -97,13 +97,13 @@ static double points_of(const char *svg, const char *name)
     return at ? strtod(at + strlen(name), NULL) : 0;
 }
 
-/* On paper it is better off on pages that stand. */
+/* Printed in portrait format. */
 static bool is_tall(const ReportBlock *block)
 {
     return points_of(block->text, " height=\"") > 1.2 * points_of(block->text, " width=\"");
 }
 
-/* On a narrow screen it shrinks to where it can still be read, then scrolls in its box. */
+/* On a narrow screen it shrinks while it stays readable, then scrolls in its box. */
 static void put_svg(Html *html, const ReportBlock *block)
 {
     Str svg = without_comments(html->out->arena, str_from(block->text));
@@ -129,9 +129,9 @@ static void html_drawing(Html *html, const ReportBlock *block)
     buf_puts(out, "\">\n");
     put_svg(html, block);
     buf_puts(out, "</div>");
-    if (block->says) {
+    if (block->caption) {
         buf_puts(out, "<figcaption>");
-        html_text(html, block->says);
+        html_text(html, block->caption);
         buf_puts(out, "</figcaption>");
     }
     buf_puts(out, "</figure>\n");
@@ -150,9 +150,9 @@ static void put_facts(Html *html, const ReportBlock *block, const char *class)
         html_text(html, fact->name);
         buf_puts(out, "</dt><dd>");
         html_text(html, fact->value);
-        if (fact->says) {
+        if (fact->caption) {
             buf_puts(out, " <small>");
-            html_text(html, fact->says);
+            html_text(html, fact->caption);
             buf_puts(out, "</small>");
         }
         buf_puts(out, "</dd></div>\n");
@@ -178,7 +178,7 @@ static void put_lines(Html *html, const ReportBlock *block)
     buf_puts(out, "</pre></details>\n");
 }
 
-static void put_says(Html *html, const ReportBlock *block, const char *class)
+static void put_sentence(Html *html, const ReportBlock *block, const char *class)
 {
     buf_printf(html->out, "<p class=\"%s\">", class);
     html_text(html, block->text);
@@ -239,13 +239,13 @@ static void put_curve(Html *html, const ReportBlock *block)
                "</span><svg viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" role=\"img\" "
                "aria-label=\"",
                n);
-    html_text(html, block->says);
+    html_text(html, block->caption);
     buf_puts(out, "\"><path d=\"M0 100");
     for (int i = 0; i < n; i++)
         buf_printf(out, "V%.1fH%d", 100 - 98 * block->numbers.at[i] / most, i + 1);
     buf_printf(out, "V100Z\"/><path class=\"mark\" d=\"M%d.5 0V100\"/></svg></div><figcaption>",
                block->mark);
-    html_text(html, block->says);
+    html_text(html, block->caption);
     buf_puts(out, "</figcaption></figure>\n");
 }
 
@@ -326,11 +326,11 @@ static void put_block(Html *html, const ReportBlock *block, bool *inside)
     case BLOCK_FIGURES:
         put_facts(html, block, "figures");
         return;
-    case BLOCK_SAYS:
-        put_says(html, block, "says");
+    case BLOCK_SENTENCE:
+        put_sentence(html, block, "says");
         return;
     case BLOCK_ALARM:
-        put_says(html, block, "alarm");
+        put_sentence(html, block, "alarm");
         return;
     case BLOCK_LINES:
         put_lines(html, block);

@@ -1,12 +1,13 @@
-/* html_script.c - what a page does where scripts may run: columns sort, a box filters rows, links
- * light up the row they lead to, print opens what is folded. */
+/* html_script.c - the script of a page, if scripts may run: columns sort, a box filters rows, links
+ * highlight the row they point to, printing opens what is folded. */
 #include "viz/report/html.h"
 
 static const char sorting[] =
     "\n(function(){'use strict';\n"
     "var d=document;\n"
     "function all(s,e){return Array.prototype.slice.call((e||d).querySelectorAll(s));}\n"
-    /* sorting: numbers the largest first, texts from a to z; then the other way; then as it was */
+    /* sorting: numbers largest first, texts from a to z; a second click reverses, a third
+     * restores */
     "function key(row,i){var c=row.cells[i],n=c.getAttribute('data-n');\n"
     " return n===null?c.textContent.trim().toLowerCase():Number(n);}\n"
     "function order(a,b,way){\n"
@@ -28,19 +29,19 @@ static const char sorting[] =
     "   rows.forEach(function(r){body.appendChild(r);});});});});\n";
 
 static const char finding[] =
-    /* searching: rows that have all the words */
+    /* searching: rows that contain all the words */
     "var nav=d.querySelector('nav'),form=d.createElement('div'),box=d.createElement('input'),"
-    "label=d.createElement('label'),told=d.createElement('output');\n"
+    "label=d.createElement('label'),count=d.createElement('output');\n"
     "var rows=all('main tbody tr').map(function(r){return{row:r,text:r.textContent.toLowerCase()};"
     "});\n"
     "form.className='find';label.htmlFor=box.id='find';label.textContent='Find rows';"
-    "box.type='search';box.autocomplete='off';told.htmlFor='find';\n"
-    "form.appendChild(label);form.appendChild(box);form.appendChild(told);"
+    "box.type='search';box.autocomplete='off';count.htmlFor='find';\n"
+    "form.appendChild(label);form.appendChild(box);form.appendChild(count);"
     "nav.insertBefore(form,nav.firstChild);\n"
     "function find(){var words=box.value.toLowerCase().split(/\\s+/).filter(Boolean),n=0;\n"
     " rows.forEach(function(r){var hit=words.every(function(w){return r.text.indexOf(w)>=0;});\n"
     "  r.row.hidden=!hit;n+=hit;});\n"
-    " told.textContent=words.length?n+' of '+rows.length+' rows':'';}\n"
+    " count.textContent=words.length?n+' of '+rows.length+' rows':'';}\n"
     "box.addEventListener('input',find);\n"
     "d.addEventListener('keydown',function(e){\n"
     " if(e.key==='/'&&d.activeElement!==box){e.preventDefault();box.focus();}\n"
@@ -60,7 +61,7 @@ static const char finding[] =
     "a.getAttribute('xlink:href'));\n"
     " if(to&&to===location.hash)show();});\n"
     "show();\n"
-    /* paper */
+    /* printing */
     "var closed=[];\n"
     "addEventListener('beforeprint',function(){closed=all('details:not([open])');"
     "closed.forEach(function(x){x.open=true;});});\n"
@@ -69,4 +70,4 @@ static const char finding[] =
 
 const char *const html_script[] = {sorting, finding, NULL};
 
-const char html_script_hash[] = "f+5d8USZK3/88SGKXu7INp71g/IEnfmvOKOJYmOe4Cc=";
+const char html_script_hash[] = "t4o1xvcr5v/YY/oe/9sY6Vgug/PSIjNhpzobNKvwDOY=";

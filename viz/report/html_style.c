@@ -1,5 +1,5 @@
-/* html_style.c - what a page looks like: one column of text beside its contents, tables that scroll
- * in their own boxes, the colours of the screen it is on; on paper all of it, in black. */
+/* html_style.c - the style of a page: one column of text beside its contents, tables that scroll in
+ * their own boxes, the system's light or dark colours; printed in black, with everything open. */
 #include "viz/report/html.h"
 
 #include "viz/style.h"
@@ -24,9 +24,9 @@ static const char frame[] =
     "h2{font-size:1.3rem;margin:2.75rem 0 .75rem;padding-top:.75rem;"
     "border-top:1px solid var(--line)}\n"
     "h3{font-size:1rem;margin:1.5rem 0 .25rem}\n"
-    "header p,.says,figcaption,small{color:var(--soft)}\n"
+    "header p,.caption,figcaption,small{color:var(--soft)}\n"
     "header p{margin:.25rem 0 0}\n"
-    ".says,figcaption{margin:.15rem 0 .5rem;max-width:75ch;font-size:.9rem}\n"
+    ".caption,figcaption{margin:.15rem 0 .5rem;max-width:75ch;font-size:.9rem}\n"
     "p{overflow-wrap:anywhere}\n"
     "a{color:var(--link);text-underline-offset:.15em;text-decoration-thickness:from-font}\n"
     "code,pre,.n,dl.facts dd{font-family:ui-monospace," STYLE_FONTS "}\n"
@@ -141,7 +141,7 @@ static const char paper[] =
     "pre{white-space:pre-wrap;font-size:7pt}"
     "details::details-content{content-visibility:visible;block-size:auto}"
     "a{text-decoration:none}"
-    "h2,h3,.says{break-after:avoid}tr,dl.figures div{break-inside:avoid}"
+    "h2,h3,.caption{break-after:avoid}tr,dl.figures div{break-inside:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 const char *const html_style[] = {frame, contents, tables, paper, NULL};

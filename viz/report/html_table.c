@@ -1,5 +1,5 @@
-/* html_table.c - a table: numbers have their exact value beside them, for sorting; what is cut has
- * its whole text as a title. */
+/* html_table.c - a table: numbers have their exact value as an attribute, for sorting; a shortened
+ * text has the whole text as its title. */
 #include "viz/report/html.h"
 
 #include "viz/escape.h"
@@ -21,7 +21,7 @@ static int64_t characters(const char *s)
     return n;
 }
 
-/* Names of axes in their colours: "8/dp,1024,768/tp". */
+/* A line with the names of axes in their colours: "8/dp,1024,768/tp". */
 static void put_line(Html *html, Text line, int most)
 {
     TextRun run;
@@ -33,7 +33,8 @@ static void put_line(Html *html, Text line, int most)
         escape_markup(run.str, most, html->out);
         buf_puts(html->out, axis ? "</b>" : "");
     }
-    escape_markup(line.str, most, html->out); /* a line too long is cut, and plain */
+    escape_markup(line.str, most,
+                  html->out); /* a line that is too long is shortened, without colours */
 }
 
 static int limit_of(ReportLook look)
@@ -41,7 +42,7 @@ static int limit_of(ReportLook look)
     return look == LOOK_NAME ? NAME_MOST : look == LOOK_TEXT ? TEXT_MOST : SHARDING_MOST;
 }
 
-/* Lines one below the other; some of many. */
+/* The first lines of a cell, one below the other. */
 static void put_lines(Html *html, const ReportCell *cell, ReportLook look)
 {
     Text rest = cell->text;
@@ -61,7 +62,7 @@ static bool is_cut(const ReportCell *cell, ReportLook look)
 
 /* ---- cells ---- */
 
-/* As short as reads back to the same number. */
+/* The shortest text that reads back to the same number. */
 static void put_exact(Buf *out, double number)
 {
     char text[40];
@@ -72,7 +73,7 @@ static void put_exact(Buf *out, double number)
     buf_puts(out, text);
 }
 
-/* Of a text that takes more than a line or two: it is wrapped. */
+/* Returns whether the text is long enough to be wrapped. */
 static bool is_long(const ReportCell *cell, ReportLook look)
 {
     enum { SHORT = 28 };
@@ -111,7 +112,7 @@ static void open_cell(Html *html, const ReportRow *row, const ReportCell *cell, 
     buf_putc(out, '>');
 }
 
-/* Ids beyond the first of a row stand in its first cell. */
+/* Ids of a row after the first are placed in its first cell. */
 static void put_more_ids(Buf *out, Str ids)
 {
     str_take(&ids, ' ');
@@ -177,7 +178,7 @@ static void put_head(Html *html, const ReportTable *table)
     buf_puts(html->out, "</tr></thead>\n");
 }
 
-/* What heads mean, for who has no pointer to rest on them. */
+/* The meaning of the columns, for readers who cannot hover over the heads. */
 static void put_about(Html *html, const ReportTable *table)
 {
     bool any = false;
@@ -203,9 +204,9 @@ void html_table(Html *html, const ReportTable *table)
     buf_puts(out, "<h3>");
     html_text(html, table->title);
     buf_puts(out, "</h3>\n");
-    if (table->says && *table->says) {
+    if (table->caption && *table->caption) {
         buf_puts(out, "<p class=\"says\">");
-        html_text(html, table->says);
+        html_text(html, table->caption);
         buf_puts(out, "</p>\n");
     }
     buf_printf(out, "<div class=\"wide%s\" role=\"region\" tabindex=\"0\" aria-label=\"",

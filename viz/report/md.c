@@ -1,4 +1,4 @@
-/* md.c - the report as GitHub reads Markdown: what a reviewer needs, in a few screens. */
+/* md.c - the report as GitHub's Markdown: what a reviewer needs, on a few screens. */
 #include "viz/report/page.h"
 
 #include "viz/escape.h"
@@ -10,7 +10,7 @@ enum { CELL_MOST = 90, LINE_MOST = 200, LINES_MOST = 60 };
 
 /* ---- texts ---- */
 
-/* Nothing in it is read as markup; inside of a table or not. */
+/* Escapes all markup, inside or outside of a table. */
 static void put_escaped(Str plain, Buf *out)
 {
     for (size_t i = 0; i < plain.n; i++) {
@@ -25,7 +25,7 @@ static void put_escaped(Str plain, Buf *out)
     }
 }
 
-/* Whether a code span shows it as it is. */
+/* Returns whether a code span shows the text unchanged. */
 static bool fits_code(Str plain)
 {
     for (size_t i = 0; i < plain.n; i++)
@@ -34,7 +34,7 @@ static bool fits_code(Str plain)
     return plain.n > 0;
 }
 
-/* In a table a bar ends the cell, in a code span too. */
+/* In a table `|` ends the cell, even in a code span. */
 static void put_code(Str plain, Buf *out)
 {
     buf_putc(out, '`');
@@ -46,7 +46,7 @@ static void put_code(Str plain, Buf *out)
     buf_putc(out, '`');
 }
 
-/* A text in one line; the lines of a cell have breaks between. */
+/* A text in one line; lines of a cell are separated by breaks. */
 static void put_text(const char *text, bool code, int limit, Buf *out)
 {
     Str rest = str_from(text);
@@ -111,9 +111,9 @@ static void put_table(const ReportTable *table, Buf *out)
     buf_puts(out, "**");
     put_text(table->title, false, CELL_MOST, out);
     buf_puts(out, "**");
-    if (table->says && *table->says) {
+    if (table->caption && *table->caption) {
         buf_puts(out, "  \n");
-        put_text(table->says, false, LINE_MOST, out);
+        put_text(table->caption, false, LINE_MOST, out);
     }
     buf_puts(out, "\n\n");
     put_heads(table, out);
@@ -126,14 +126,14 @@ static void put_table(const ReportTable *table, Buf *out)
 
 /* ---- the rest ---- */
 
-/* Figures beside each other: names, values, what they are of. */
+/* Figures side by side: names, values, notes. */
 static void put_figures(const ReportBlock *block, Buf *out)
 {
     for (int line = 0; line < 4; line++) {
         buf_putc(out, '|');
         for (int i = 0; i < block->facts.n; i++) {
             const ReportFact *fact = &block->facts.at[i];
-            const char *text = line == 0 ? fact->name : line == 2 ? fact->value : fact->says;
+            const char *text = line == 0 ? fact->name : line == 2 ? fact->value : fact->caption;
             if (line == 1) {
                 buf_puts(out, " ---: |");
                 continue;
@@ -175,7 +175,7 @@ static void put_parts(const ReportBlock *block, Buf *out)
     buf_puts(out, "\n\n");
 }
 
-/* Indented, so that no text ends it. */
+/* Indented, so that no text can end the block. */
 static void put_lines(const ReportBlock *block, Buf *out)
 {
     Str rest = str_from(block->text);
@@ -191,7 +191,7 @@ static void put_lines(const ReportBlock *block, Buf *out)
     buf_puts(out, rest.n > 0 ? "    ..\n\n</details>\n\n" : "\n</details>\n\n");
 }
 
-static void put_says(const char *mark, const char *text, Buf *out)
+static void put_sentence(const char *mark, const char *text, Buf *out)
 {
     buf_puts(out, mark);
     put_text(text, false, 10 * LINE_MOST, out);
@@ -204,7 +204,7 @@ static void put_block(const ReportBlock *block, Buf *out)
         return;
     switch (block->kind) {
     case BLOCK_SECTION:
-        put_says("## ", block->title, out);
+        put_sentence("## ", block->title, out);
         return;
     case BLOCK_FACTS:
         put_facts(block, out);
@@ -212,11 +212,11 @@ static void put_block(const ReportBlock *block, Buf *out)
     case BLOCK_FIGURES:
         put_figures(block, out);
         return;
-    case BLOCK_SAYS:
-        put_says("", block->text, out);
+    case BLOCK_SENTENCE:
+        put_sentence("", block->text, out);
         return;
     case BLOCK_ALARM:
-        put_says("> [!WARNING]\n> ", block->text, out);
+        put_sentence("> [!WARNING]\n> ", block->text, out);
         return;
     case BLOCK_LINES:
         put_lines(block, out);

@@ -25,20 +25,20 @@ void page_section(Page *page, const char *id, const char *title)
     block->title = title;
 }
 
-ReportTable *page_table(Page *page, const char *id, const char *title, const char *says)
+ReportTable *page_table(Page *page, const char *id, const char *title, const char *caption)
 {
     ReportTable *table = arena_make(page->arena, ReportTable);
 
     table->arena = page->arena;
     table->id = id;
     table->title = title;
-    table->says = says;
+    table->caption = caption;
     table->most = PAGE_ROWS_MAX;
     page_block(page, BLOCK_TABLE)->table = table;
     return table;
 }
 
-void page_says(Page *page, const char *format, ...)
+void page_sentence(Page *page, const char *format, ...)
 {
     Buf text = buf_new(page->arena);
     va_list args;
@@ -46,13 +46,13 @@ void page_says(Page *page, const char *format, ...)
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
-    page_block(page, BLOCK_SAYS)->text = text.s;
+    page_block(page, BLOCK_SENTENCE)->text = text.s;
 }
 
 void block_fact(Page *page, ReportBlock *block, const char *name, const char *value,
-                const char *says)
+                const char *caption)
 {
-    ReportFact fact = {.name = name, .value = value, .says = says};
+    ReportFact fact = {.name = name, .value = value, .caption = caption};
 
     vec_push(page->arena, &block->facts, fact);
 }
@@ -207,7 +207,7 @@ const char *text_percent(Arena *arena, double part, double whole)
     return arena_printf(arena, "%.1f%%", whole > 0 ? 100 * part / whole : 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole page ---- */
 
 Page *page_make(Arena *arena, const ExportRequest *request, bool with_drawings, ExportNotes *notes,
                 Error *err)

@@ -1,4 +1,5 @@
-/* part_comm.c - what moves: reshards folded by layers, why each is there, how each is priced. */
+/* part_comm.c - communication: reshards folded over layers, the reason for each, how each is
+ * priced. */
 #include "viz/report/page.h"
 
 #include "core/cost/cost.h"
@@ -99,43 +100,44 @@ static void add_row(Page *page, ReportTable *table, int at)
 
 static ReportTable *new_table(Page *page)
 {
-    const char *says =
-        arena_printf(page->arena,
-                     "%d value%s another sharding in a %s; equal ones, a layer each, are one row. "
-                     "Where it is only sliced (SL) every device has its part, and nothing moves.",
-                     page->session->plan->moved->n_reshards,
-                     page->session->plan->moved->n_reshards == 1 ? " gets" : "s get",
-                     label_pass(page->session->plan));
-    ReportTable *table = page_table(page, "collectives-table", "What moves", says);
+    const char *caption = arena_printf(
+        page->arena,
+        "%d value%s another sharding in a %s; equal ones of different layers are one row. "
+        "A slice (SL) takes part of what the device already has: no communication.",
+        page->session->plan->moved->n_reshards,
+        page->session->plan->moved->n_reshards == 1 ? " gets" : "s get",
+        label_pass(page->session->plan));
+    ReportTable *table = page_table(page, "collectives-table", "Communication", caption);
 
     table->md_rows = 30;
     table->high = true;
     table_column(table, "steps", LOOK_SHARDING, "kind and axes: AR all-reduce, AG all-gather ..");
-    table_column(table, "times", LOOK_NUMBER, "how often it is done in all");
-    table_column(table, "value", LOOK_NAME, "what is moved; it leads to why");
+    table_column(table, "times", LOOK_NUMBER, "number of runs in total");
+    table_column(table, "value", LOOK_NAME,
+                 "the value that is moved; the link leads to the reason");
     table_column(table, "because of", LOOK_NAME, "the decision behind it");
-    table_column(table, "total", LOOK_NUMBER, "time of all");
-    table_column(table, "share", LOOK_SHARE, "of the time of a step");
-    table_column(table, "from", LOOK_SHARDING, "as its op leaves it");
-    table_column(table, "to", LOOK_SHARDING, "as its reader needs it");
-    table_page_column(table, "for", LOOK_NAME, "the first op that reads it so");
-    table_column(table, "payload", LOOK_NUMBER, "of a rank, in the largest step");
-    table_page_column(table, "sent", LOOK_NUMBER, "bytes on the wire of a rank, each time");
-    table_page_column(table, "each", LOOK_NUMBER, "time of one");
-    table_page_column(table, "exposed", LOOK_NUMBER, "what of it ops wait for in the best case");
-    table_page_column(table, "groups", LOOK_NAME, "the devices that do it together");
+    table_column(table, "total", LOOK_NUMBER, "time of all runs");
+    table_column(table, "share", LOOK_SHARE, "fraction of the time of a step");
+    table_column(table, "from", LOOK_SHARDING, "sharding its op makes it with");
+    table_column(table, "to", LOOK_SHARDING, "sharding its reader needs");
+    table_page_column(table, "for", LOOK_NAME, "the first op that reads the result");
+    table_column(table, "payload", LOOK_NUMBER, "payload of one rank in the largest step");
+    table_page_column(table, "sent", LOOK_NUMBER, "bytes that one rank sends, per run");
+    table_page_column(table, "each", LOOK_NUMBER, "time of one run");
+    table_page_column(table, "exposed", LOOK_NUMBER, "time that ops wait for it in the best case");
+    table_page_column(table, "groups", LOOK_NAME, "the groups of devices");
     return table;
 }
 
-/* A line for each sum that differs: the formula of the algorithm that is the cheapest. */
+/* A line for each distinct price: the formula of the cheapest algorithm. */
 static void add_prices(Page *page)
 {
     const Session *session = page->session;
     ReportBlock *lines = page_block(page, BLOCK_LINES);
-    Intern *said = intern_new(page->arena);
+    Intern *known = intern_new(page->arena);
     Buf text = buf_new(page->arena);
 
-    lines->title = "How they are priced";
+    lines->title = "How the communication is priced";
     for (int i = 0; i < page->comm->n_rows; i++) {
         const ReshardPath *path = session->plan->moved->reshards[page->comm->row[i].first].path;
         for (int s = 0; s < path->n_steps; s++) {
@@ -151,15 +153,15 @@ static void add_prices(Page *page)
                     .algorithm);
             price_terms(session->machine, session->mesh, step->kind, step->atoms, step->bytes,
                         &line);
-            int n = intern_count(said);
-            if (intern_put(said, line.s, line.n) == n)
+            int n = intern_count(known);
+            if (intern_put(known, line.s, line.n) == n)
                 buf_printf(&text, "%s%s", text.n ? "\n" : "", line.s);
         }
     }
     lines->text = text.s;
 }
 
-/* All that is known of why: how the value came to be so, what its reader wants, the next best. */
+/* The full reason: how the value got its sharding, what its reader needs, the next best path. */
 static void add_reasons(Page *page)
 {
     const Session *session = page->session;
@@ -168,7 +170,7 @@ static void add_reasons(Page *page)
         const CommRow *row = &page->comm->row[i];
         const Reshard *reshard = &session->plan->moved->reshards[row->first];
         if (reshard->path->us <= 0)
-            continue; /* every device has its part */
+            continue; /* a slice */
         ReportBlock *lines = page_block(page, BLOCK_LINES);
         Buf text = buf_new(page->arena);
         why_format(session->plan, reshard->tensor, -2, &text);
@@ -185,7 +187,7 @@ void part_comm(Page *page)
 {
     page_section(page, "collectives", "Collectives");
     if (page->comm->n_rows == 0) {
-        page_says(page, "None: nothing moves between devices.");
+        page_sentence(page, "None: there is no communication between devices.");
         return;
     }
     ReportTable *table = new_table(page);

@@ -1,4 +1,4 @@
-/* part_diff.c - this plan (A) and another one (B) side by side. */
+/* part_diff.c - this plan (A) and a second one (B) side by side. */
 #include "viz/report/page.h"
 
 #include "core/base/units.h"
@@ -8,10 +8,10 @@
 
 #include <inttypes.h>
 
-static ReportTable *table_of_sides(Page *page, const char *id, const char *title, const char *says,
-                                   const char *head, ReportLook look)
+static ReportTable *table_of_sides(Page *page, const char *id, const char *title,
+                                   const char *caption, const char *head, ReportLook look)
 {
-    ReportTable *table = page_table(page, id, title, says);
+    ReportTable *table = page_table(page, id, title, caption);
 
     table_column(table, head, LOOK_NAME, NULL);
     table_column(table, "A", look, NULL);
@@ -31,14 +31,14 @@ static const char *side_name(Page *page, const Session *session)
                         planfile_hash(session));
 }
 
-/* ---- what was asked ---- */
+/* ---- requests and decisions ---- */
 
 static void put_decision(Page *page, Buf *out, const PlanDiff *diff, int side)
 {
     const Decision *decision = diff_fork(diff, side);
 
     if (!decision) {
-        buf_printf(out, "nothing: it has %d", diff->side[side]->journal.n_done);
+        buf_printf(out, "none: it has %d", diff->side[side]->journal.n_done);
         return;
     }
     decision_format(diff->side[side], decision, out);
@@ -48,7 +48,7 @@ static void put_decision(Page *page, Buf *out, const PlanDiff *diff, int side)
 static void add_request(Page *page, const PlanDiff *diff)
 {
     ReportTable *table =
-        table_of_sides(page, "diff-asked", "What was asked", NULL, "what", LOOK_TEXT);
+        table_of_sides(page, "diff-asked", "Requests and decisions", NULL, "what", LOOK_TEXT);
 
     for (int r = 0; r < diff->n_requests && table_row(table, 0); r++) {
         table_text(table, diff->request[r].what);
@@ -66,7 +66,7 @@ static void add_request(Page *page, const PlanDiff *diff)
         return;
     }
     table_text(table,
-               arena_printf(page->arena, "decision %d, the first not alike", diff->fork + 1));
+               arena_printf(page->arena, "decision %d, the first that differs", diff->fork + 1));
     for (int side = 0; side < 2; side++) {
         Buf text = buf_new(page->arena);
         put_decision(page, &text, diff, side);
@@ -118,17 +118,16 @@ static void add_totals(Page *page, const PlanDiff *diff)
 {
     const Totals *a = &diff->side[0]->plan->priced->totals,
                  *b = &diff->side[1]->plan->priced->totals;
-    ReportTable *table =
-        table_of_sides(page, "diff-totals", "What it comes to", NULL, "what", LOOK_NUMBER);
+    ReportTable *table = table_of_sides(page, "diff-totals", "Totals", NULL, "what", LOOK_NUMBER);
 
     table_column(table, "change", LOOK_NUMBER, "from A to B");
     add_us(table, "step", a->step_us, b->step_us);
     add_us(table, "compute", a->compute_us, b->compute_us);
     add_us(table, "collectives", a->comm_us, b->comm_us);
-    add_us(table, "overlap at best", a->overlap_us, b->overlap_us);
-    add_bytes(table, "sent by a device", a->comm_bytes, b->comm_bytes);
+    add_us(table, "with best overlap", a->overlap_us, b->overlap_us);
+    add_bytes(table, "sent per device", a->comm_bytes, b->comm_bytes);
     add_bytes(table, "peak memory", a->peak_bytes, b->peak_bytes);
-    add_count(table, "flops of a device", a->flops, b->flops);
+    add_count(table, "flops per device", a->flops, b->flops);
     for (StepKind kind = 0; kind < STEP_KIND_COUNT; kind++)
         add_count(table, step_kind_name(kind), diff->n_steps[0][kind], diff->n_steps[1][kind]);
 }
@@ -169,18 +168,18 @@ static void add_list(Page *page, const PlanDiff *diff, DiffListKind kind, const 
     const DiffList *list = &diff->list[kind];
 
     if (list->n_rows == 0) {
-        page_says(page, "All %s are alike.", what);
+        page_sentence(page, "All %s are equal.", what);
         return;
     }
     ReportTable *table =
         table_of_sides(page, arena_printf(page->arena, "diff-%s", what),
                        arena_printf(page->arena, "%c%s that differ", what[0] - 'a' + 'A', what + 1),
-                       arena_printf(page->arena, "%d of %d; those of equal layers are one row.",
+                       arena_printf(page->arena, "%d of %d; equal layers share a row.",
                                     list->n_entries, list->n_compared),
                        "what", LOOK_SHARDING);
     table->md_rows = 25;
     table->high = true;
-    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "number of equal ones");
     for (int row = 0; row < list->n_rows && table_row(table, 0); row++) {
         const DiffEntry *first = &list->entries[list->rows[row].first];
         table_text(table, row_name(page, diff, kind, row));
@@ -196,8 +195,7 @@ static void add_findings(Page *page, const PlanDiff *diff)
 
     if (list->n_entries == 0)
         return;
-    ReportTable *table =
-        page_table(page, "diff-findings", "Findings that one of them has alone", NULL);
+    ReportTable *table = page_table(page, "diff-findings", "Findings of one plan only", NULL);
     table->md_rows = 15;
     table_column(table, "in", LOOK_TEXT, NULL);
     table_column(table, "level", LOOK_TEXT, NULL);
@@ -211,7 +209,7 @@ static void add_findings(Page *page, const PlanDiff *diff)
     }
 }
 
-/* Why the first op that is not alike is cut so on both sides. */
+/* Why the first op that differs is sharded as it is, on both sides. */
 static void add_first(Page *page, const PlanDiff *diff)
 {
     ReportBlock *lines;
@@ -231,7 +229,7 @@ static void add_first(Page *page, const PlanDiff *diff)
     }
     lines = page_block(page, BLOCK_LINES);
     lines->title =
-        arena_printf(page->arena, "Where it begins: %s", row_name(page, diff, DIFF_OPS, 0));
+        arena_printf(page->arena, "First difference: %s", row_name(page, diff, DIFF_OPS, 0));
     lines->text = text.s;
 }
 
@@ -245,15 +243,15 @@ void part_diff(Page *page)
     block_fact(page, facts, "A", side_name(page, page->session), "the plan of this report");
     block_fact(page, facts, "B", side_name(page, page->other), NULL);
     if (diff->same)
-        page_says(page, "The plans are the same.");
+        page_sentence(page, "The plans are the same.");
     add_request(page, diff);
     add_totals(page, diff);
     if (diff->same_result) {
-        page_says(page, "What comes of it is the same: every op, tensor and move is alike.");
+        page_sentence(page, "The results are the same: every op, tensor and reshard is equal.");
         return;
     }
-    page_drawing(page, DIAGRAM_DIFF, "What differs, drawn",
-                 "Dashed grey is in A alone, bold in B alone.");
+    page_drawing(page, DIAGRAM_DIFF, "The differences as a drawing",
+                 "Dashed grey: only in A; bold: only in B.");
     add_list(page, diff, DIFF_OPS, "ops");
     add_list(page, diff, DIFF_TENSORS, "tensors");
     add_list(page, diff, DIFF_RESHARDS, "moves");

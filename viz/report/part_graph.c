@@ -5,18 +5,18 @@
 #include "viz/dot_layout.h"
 #include "viz/svg.h"
 
-/* What nobody could lay out: its boxes and lines as rows. */
+/* A diagram that cannot be laid out: its boxes and lines as rows. */
 static void add_boxes(Page *page, const Diagram *diagram, const char *id)
 {
     ReportTable *table = page_table(page, arena_printf(page->arena, "%s-boxes", id), diagram->title,
-                                    diagram->says.str.s);
+                                    diagram->caption.str.s);
 
     table->page_only = true;
     table_column(table, "what", LOOK_NAME, NULL);
     table_column(table, "is", LOOK_TEXT, NULL);
     table_column(table, "from and to", LOOK_SHARDING, NULL);
     table_column(table, "figures", LOOK_TEXT, NULL);
-    table_column(table, "hands on to", LOOK_TEXT, NULL);
+    table_column(table, "leads to", LOOK_TEXT, NULL);
     for (int i = 0; i < diagram->n_boxes && table_row(table, 0); i++) {
         const DiagramBox *box = &diagram->boxes[i];
         Buf to = buf_new(page->arena);
@@ -36,7 +36,7 @@ static void add_boxes(Page *page, const Diagram *diagram, const char *id)
     }
 }
 
-void page_drawing(Page *page, DiagramKind kind, const char *title, const char *says)
+void page_drawing(Page *page, DiagramKind kind, const char *title, const char *caption)
 {
     DiagramRequest request = page->request->drawing;
     Buf dot = buf_new(page->arena), raw = buf_new(page->arena), svg = buf_new(page->arena);
@@ -66,7 +66,7 @@ void page_drawing(Page *page, DiagramKind kind, const char *title, const char *s
     ReportBlock *block = page_block(page, BLOCK_DRAWING);
     block->id = arena_printf(page->arena, "drawing-%s", name);
     block->title = title;
-    block->says = says;
+    block->caption = caption;
     block->text = svg.s;
     block->page_only = true;
 }
@@ -78,8 +78,8 @@ void part_graph(Page *page)
     page_section(page, "graph", "Graph");
     page->blocks.at[page->blocks.n - 1]->page_only = true;
     page_drawing(page, DIAGRAM_OVERVIEW, "The model, equal layers folded",
-                 "A box is a group of ops; its second line is the sharding of what it reads and of "
-                 "what it makes. It leads to the rows below.");
+                 "A box is a group of ops; its second line has the shardings of its input and its "
+                 "output. Its link leads to the rows below.");
     page_drawing(page, DIAGRAM_BLOCK, "One repeated block in full", NULL);
     if (page->session->plan->decided->stages)
         page_drawing(page, DIAGRAM_STAGE, "Stages", NULL);

@@ -1,5 +1,5 @@
-/* part_layers.c - the model from top to bottom: a row a layer, then a row an op; equal layers are
- * one row. */
+/* part_layers.c - the model from top to bottom: a row per layer, then a row per op; equal layers
+ * are one row. */
 #include "viz/report/page.h"
 
 #include "core/cost/cost.h"
@@ -11,9 +11,9 @@ typedef struct {
     const Session *session;
     const Groups *groups;
     ReportTable *table;
-    int32_t *stamp; /* per tensor: the last run whose parameters had it */
+    int32_t *stamp; /* per tensor: the last run that counted it as a parameter */
     int n_runs;
-    const char **ids; /* per op: of all that its row stands for */
+    const char **ids; /* per op: ids of all ops that its row stands for */
 } Walk;
 
 static const char *group_title(const Walk *walk, int32_t group, int32_t base)
@@ -25,7 +25,7 @@ static const char *group_title(const Walk *walk, int32_t group, int32_t base)
     return title.s;
 }
 
-/* ---- ids: a row of a fold answers for all its members, unless there are very many ---- */
+/* ---- ids: links to any member of a fold lead to its row, unless there are very many ---- */
 
 enum { IDS_MOST = 20000 };
 
@@ -67,7 +67,7 @@ static int64_t made_bytes(const Walk *walk, int32_t op)
     return bytes;
 }
 
-/* Of parameters that an op of this run is the first to read. */
+/* Bytes of parameters that an op of this run is the first to read. */
 static int64_t parameter_bytes(Walk *walk, int32_t op)
 {
     const Plan *plan = walk->session->plan;
@@ -85,7 +85,7 @@ static int64_t parameter_bytes(Walk *walk, int32_t op)
     return bytes;
 }
 
-/* Of all members of a fold: what moves may differ where they meet their neighbours. */
+/* Sums over all members of a fold, since communication may differ at their ends. */
 static CommSums sum_members(const Walk *walk, int32_t head, int times)
 {
     CommSums all = {0};
@@ -100,7 +100,7 @@ static CommSums sum_members(const Walk *walk, int32_t head, int times)
     return all;
 }
 
-/* Ops order[first..first+n), standing for `times` such runs, whose sums these are. */
+/* Adds the row of ops order[first..first+n), which stands for `times` such runs with these sums. */
 static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int times,
                     CommSums sum)
 {
@@ -132,7 +132,7 @@ static void add_run(Walk *walk, const char *title, int32_t first, int32_t n, int
     table_count(walk->table, flops);
 }
 
-/* "transformer", "a .. b": ops that stand in no group of their own. */
+/* "transformer", "a .. b": a title for ops outside of groups. */
 static const char *direct_title(const Walk *walk, int32_t first, int32_t n)
 {
     const Graph *graph = walk->session->graph;
@@ -162,7 +162,7 @@ static void add_layers(Walk *walk, int32_t group)
         add_direct(walk, at, child->first - at);
         at = child->first + child->n;
         if (child->fold != c)
-            continue; /* a row with the first of its fold */
+            continue; /* in the row of the first of its fold */
         if (child->fold_n == 1 && groups_have_fold(walk->groups, c))
             add_layers(walk, c);
         else
@@ -184,25 +184,26 @@ static Walk new_walk(Page *page, ReportTable *table)
 void part_layers(Page *page)
 {
     page_section(page, "layers", "Layers");
-    ReportTable *table = page_table(page, "layers-table", "From the first op to the last",
-                                    "Layers that are alike are one row; times and bytes are of "
-                                    "one device.");
+    ReportTable *table =
+        page_table(page, "layers-table", "All layers in program order",
+                   "Equal layers are one row; times and bytes are those of one device.");
     Walk walk = new_walk(page, table);
 
     table->md_rows = 40;
     table_column(table, "layer", LOOK_NAME, NULL);
-    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
-    table_column(table, "ops", LOOK_NUMBER, "in one of them");
-    table_column(table, "compute", LOOK_NUMBER, "of one");
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "number of equal layers");
+    table_column(table, "ops", LOOK_NUMBER, "ops in one of them");
+    table_column(table, "compute", LOOK_NUMBER, "of one layer");
     table_column(table, "collectives", LOOK_NUMBER,
-                 "time of those of one; on average, where ends of a run have others");
-    table_column(table, "total", LOOK_NUMBER, "both, of all of them");
-    table_column(table, "share", LOOK_SHARE, "of a step");
-    table_page_column(table, "moves", LOOK_NUMBER, "collectives of all of them");
-    table_column(table, "parameters", LOOK_NUMBER, "bytes that one keeps on a device");
-    table_column(table, "makes", LOOK_NUMBER,
-                 "bytes of what its ops make on a device, views too; not all lives at once");
-    table_page_column(table, "flops", LOOK_NUMBER, "of one, on a device");
+                 "of one layer; the average if the first or last layer differs");
+    table_column(table, "total", LOOK_NUMBER, "compute and collectives of all layers");
+    table_column(table, "share", LOOK_SHARE, "fraction of a step");
+    table_page_column(table, "moves", LOOK_NUMBER, "number of collectives of all layers");
+    table_column(table, "parameters", LOOK_NUMBER, "bytes of one layer's parameters on a device");
+    table_column(
+        table, "makes", LOOK_NUMBER,
+        "bytes of its ops' results on a device, views included; not all alive at the same time");
+    table_page_column(table, "flops", LOOK_NUMBER, "of one layer, on a device");
     add_layers(&walk, 0);
 }
 
@@ -249,7 +250,7 @@ static void put_moves(const Walk *walk, int32_t op)
             arena_printf(walk->page->arena, "#reshard-%d", first);
 }
 
-/* The name below the group that the row stands in. */
+/* The name below the group of the row. */
 static Str name_inside(const Walk *walk, int32_t op, const char *inside)
 {
     Str name = label_op(walk->session, walk->page->arena, op), head = str_from(inside);
@@ -305,7 +306,7 @@ static void add_ops(Walk *walk, int32_t first, int32_t end, const char *inside, 
         add_op(walk, walk->groups->order[i], inside, depth, times);
 }
 
-/* Where a group holds one fold and nothing else, that fold stands for it: "h[0..11]". */
+/* If a group contains only one fold, the fold takes its place: "h[0..11]". */
 static int32_t single_fold(const Groups *groups, int32_t group)
 {
     int32_t child = groups->groups[group].child;
@@ -346,7 +347,7 @@ void part_ops(Page *page)
     page_section(page, "ops", "Ops");
     page->blocks.at[page->blocks.n - 1]->page_only = true;
     ReportTable *table = page_table(page, "ops-table", "Every op, layer by layer",
-                                    "Of layers that are alike the first stands for all.");
+                                    "Of equal layers the first is shown.");
     Walk walk = new_walk(page, table);
 
     table->page_only = true;
@@ -355,12 +356,13 @@ void part_ops(Page *page)
     make_ids(&walk);
     table_column(table, "op", LOOK_NAME, NULL);
     table_column(table, "operator", LOOK_TEXT, NULL);
-    table_column(table, "cut", LOOK_SHARDING, "its index dims, and the axes that cut them");
-    table_column(table, "makes", LOOK_SHARDING, "its first output, as it leaves it");
-    table_column(table, "local", LOOK_NUMBER, "bytes of that on a device");
-    table_column(table, "times", LOOK_NUMBER, "how many layers have one such");
-    table_column(table, "each", LOOK_NUMBER, "time of one");
+    table_column(table, "sharded", LOOK_SHARDING, "its index dims, and the axes that shard them");
+    table_column(table, "makes", LOOK_SHARDING,
+                 "its first output, in the sharding it is made with");
+    table_column(table, "local", LOOK_NUMBER, "bytes of the output on a device");
+    table_column(table, "times", LOOK_NUMBER, "number of equal ops, one per layer");
+    table_column(table, "each", LOOK_NUMBER, "time of one run");
     table_column(table, "total", LOOK_NUMBER, "time of all");
-    table_column(table, "moved", LOOK_SHARDING, "what is made is then moved so");
+    table_column(table, "moved", LOOK_SHARDING, "reshards of its outputs");
     add_tree(&walk, 0, 0, 1);
 }

@@ -1,5 +1,5 @@
-/* part_memory.c - what a device holds: by class and along the program, at the peak, and which
- * devices hold how much. */
+/* part_memory.c - the memory of a device: by class, along the program, at the peak; and the devices
+ * grouped by their needs. */
 #include "viz/report/page.h"
 
 #include "core/summary/sheets.h"
@@ -52,10 +52,10 @@ static void add_curve(Page *page, const MemoryUse *use)
         return;
     ReportBlock *curve = page_block(page, BLOCK_CURVE);
     curve->page_only = true;
-    curve->title = "Alive while the step runs";
+    curve->title = "Live bytes during a step";
     curve->text = text_bytes(page->arena, use->peak_bytes);
-    curve->says =
-        arena_printf(page->arena, "%d ops from left to right; the most is alive while %s runs", n,
+    curve->caption =
+        arena_printf(page->arena, "%d ops from left to right; the peak is while %s runs", n,
                      op_at(page, use->peak_place));
     for (int i = 0; i < n; i++) {
         double bytes = (double)use->live_bytes[i];
@@ -98,10 +98,10 @@ static void add_live(Page *page, const LiveSet *set, int place)
     table->md_rows = 10;
     table->high = true;
     table_column(table, "value", LOOK_NAME, NULL);
-    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
-    table_column(table, "class", LOOK_TEXT, "what it is kept for");
-    table_column(table, "as it lies", LOOK_SHARDING, NULL);
-    table_column(table, "together", LOOK_NUMBER, "bytes of all of them on the device");
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "number of equal ones");
+    table_column(table, "class", LOOK_TEXT, "what it is used for");
+    table_column(table, "sharding", LOOK_SHARDING, NULL);
+    table_column(table, "total", LOOK_NUMBER, "bytes of all of them on the device");
     table_column(table, "share", LOOK_SHARE, "of the peak");
     table_page_column(table, "until", LOOK_NAME, "the last op that reads it");
     for (int i = 0; i < n && table_row(table, 0); i++) {
@@ -120,8 +120,8 @@ static void add_live(Page *page, const LiveSet *set, int place)
 
 static void add_devices(Page *page, const RankMemories *ranks)
 {
-    ReportTable *table =
-        page_table(page, "devices", "Devices", "Those that need the same at every op are one row.");
+    ReportTable *table = page_table(page, "devices", "Devices",
+                                    "Devices that need the same memory at every op are one row.");
     bool used[MEMORY_CLASS_COUNT] = {false};
 
     for (int i = 0; i < ranks->n; i++)
@@ -129,17 +129,19 @@ static void add_devices(Page *page, const RankMemories *ranks)
             used[class] |= ranks->at[i].by_class[class] > 0;
     table->md_rows = 8;
     table_column(table, "first device", LOOK_NUMBER, NULL);
-    table_column(table, "devices", LOOK_NUMBER, "how many need the same");
+    table_column(table, "devices", LOOK_NUMBER, "number of devices with equal needs");
     table_column(table, "peak", LOOK_NUMBER, NULL);
     table_column(table, "share", LOOK_SHARE, "of the device's memory");
     for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
         if (used[class])
             table_page_column(table, class_word((MemoryClass) class), LOOK_NUMBER, "at its peak");
-    table_page_column(table, "at", LOOK_NAME, "the op while which the most is alive");
-    table_page_column(table, "made in parts", LOOK_NUMBER,
-                      "bytes while parameters are made, each as its part alone");
-    table_page_column(table, "whole and cut", LOOK_NUMBER, "each made whole, then cut");
-    table_page_column(table, "all whole", LOOK_NUMBER, "all made whole before any is cut");
+    table_page_column(table, "at", LOOK_NAME, "the op with the most live bytes");
+    table_page_column(table, "init sharded", LOOK_NUMBER,
+                      "peak bytes of initialisation, each parameter made as its shard only");
+    table_page_column(table, "init one by one", LOOK_NUMBER,
+                      "each parameter made whole, then sliced");
+    table_page_column(table, "init whole", LOOK_NUMBER,
+                      "all parameters made whole before any is sliced");
     for (int i = 0; i < ranks->n && table_row(table, 0); i++) {
         const RankMemory *rank = &ranks->at[i];
         table_count(table, (double)mesh_device(page->session->mesh, rank->rank));

@@ -1,4 +1,4 @@
-/* part_mesh.c - the devices and what each axis is used for; pipeline stages. */
+/* part_mesh.c - the devices and the use of each mesh axis; pipeline stages. */
 #include "viz/report/page.h"
 
 #include "core/cost/cost.h"
@@ -47,12 +47,13 @@ void part_mesh(Page *page)
     page_section(page, "mesh", "Mesh");
     page_drawing(page, DIAGRAM_MESH, "Devices and axes", NULL);
     ReportTable *table =
-        page_table(page, "axes", "Axes", "What moves along each axis of the mesh in a step.");
+        page_table(page, "axes", "Axes", "Communication along each mesh axis in a step.");
     table_column(table, "axis", LOOK_SHARDING, NULL);
     table_column(table, "size", LOOK_NUMBER, NULL);
-    table_column(table, "groups", LOOK_NAME, "devices that differ in this axis alone");
-    table_column(table, "collectives", LOOK_NUMBER, "in a step, over this axis or it and others");
-    table_column(table, "sent", LOOK_NUMBER, "bytes on the wire of one device");
+    table_column(table, "groups", LOOK_NAME, "a group of devices along this axis");
+    table_column(table, "collectives", LOOK_NUMBER,
+                 "in a step, over this axis, alone or with others");
+    table_column(table, "sent", LOOK_NUMBER, "bytes that one device sends");
     table_column(table, "time", LOOK_NUMBER, NULL);
     for (int axis = 0; axis < mesh->n_axes; axis++)
         add_axis(page, table, axis);
@@ -101,12 +102,12 @@ void part_stages(Page *page)
     table_column(table, "devices", LOOK_NAME, NULL);
     table_column(table, "from", LOOK_NAME, "its first op");
     table_column(table, "ops", LOOK_NUMBER, NULL);
-    table_column(table, "forward", LOOK_NUMBER, "of one micro-batch, collectives with it");
+    table_column(table, "forward", LOOK_NUMBER, "of one micro-batch, collectives included");
     table_column(table, "backward", LOOK_NUMBER, pipeline_backward_note());
     table_column(table, "receives", LOOK_NUMBER, NULL);
     table_column(table, "received", LOOK_NUMBER, "bytes sent to it");
-    table_column(table, "in flight", LOOK_NUMBER, "micro-batches begun there and not yet done");
-    table_column(table, "by", LOOK_NAME, "who decided that it begins there");
+    table_column(table, "in flight", LOOK_NUMBER, "micro-batches started there and not finished");
+    table_column(table, "by", LOOK_NAME, "the decision that starts it there");
     for (int s = 0; s < stages->n; s++)
         add_stage(page, table, s);
 }

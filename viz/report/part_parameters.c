@@ -1,4 +1,4 @@
-/* part_parameters.c - how each parameter lies, in four notations, and what was decided by whom. */
+/* part_parameters.c - the sharding of each parameter in four notations, and all decisions. */
 #include "viz/report/page.h"
 
 #include "core/summary/diff.h"
@@ -44,15 +44,15 @@ static void put_view(Page *page, ReportTable *table, int32_t sharding, ShardingV
     if (sharding >= 0)
         sharding_format(shardings_at(page->session->plan->shardings, sharding), page->session->mesh,
                         view, &text, NULL);
-    table_text(table, text.n || sharding < 0 ? text.s : "cannot say it");
+    table_text(table, text.n || sharding < 0 ? text.s : "cannot express it");
 }
 
-/* The pins that its axes go back to, each once. */
+/* The pins that its axes come from, each once. */
 static void put_decided(Page *page, ReportTable *table, int32_t tensor)
 {
     const Plan *plan = page->session->plan;
     const Shape *shape = inferred_shape(plan->inferred, tensor);
-    Intern *said = intern_new(page->arena);
+    Intern *listed = intern_new(page->arena);
     Buf text = buf_new(page->arena);
 
     for (int dim = 0; shape && dim < (int)shape->n_dims; dim++) {
@@ -61,8 +61,8 @@ static void put_decided(Page *page, ReportTable *table, int32_t tensor)
         for (int i = 0; i < n; i++) {
             const Decision *pin = chains[i].step[0].pin;
             Str by = pin ? label_pin(page->arena, pin) : STR("chosen by its op");
-            int known = intern_count(said);
-            if (intern_put(said, by.s, by.n) == known)
+            int known = intern_count(listed);
+            if (intern_put(listed, by.s, by.n) == known)
                 buf_printf(&text, "%s%.*s", known > 0 ? "\n" : "", STR_ARG(by));
         }
     }
@@ -100,21 +100,21 @@ void part_parameters(Page *page)
     if (n == 0)
         return;
     page_section(page, "parameters", "Parameters");
-    ReportTable *table = page_table(page, "parameters-table", "How each lies on the devices",
-                                    "Those of equal layers are one row.");
+    ReportTable *table = page_table(page, "parameters-table", "The sharding of each parameter",
+                                    "Equal layers are one row.");
     table->md_rows = 40;
     table->high = true;
     table_column(table, "parameter", LOOK_NAME, NULL);
-    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "number of equal ones");
     table_page_column(table, "type", LOOK_TEXT, NULL);
     table_page_column(table, "shape", LOOK_NAME, NULL);
-    table_column(table, "stored", LOOK_SHARDING, "size/axes that cut it");
+    table_column(table, "stored", LOOK_SHARDING, "size/axes that shard it");
     table_page_column(table, "dims_mapping", LOOK_NAME, "Paddle");
     table_column(table, "placements", LOOK_NAME, "DTensor");
     table_column(table, "PartitionSpec", LOOK_NAME, "JAX");
     table_page_column(table, "local", LOOK_NUMBER, "bytes of one on a device");
-    table_column(table, "together", LOOK_NUMBER, "bytes of all of them on a device");
-    table_column(table, "because of", LOOK_NAME, "the decisions that its axes go back to");
+    table_column(table, "total", LOOK_NUMBER, "bytes of all of them on a device");
+    table_column(table, "because of", LOOK_NAME, "the decisions that its axes come from");
     for (int i = 0; i < n; i++)
         add_parameter(page, table, &rows[i]);
 }
@@ -135,18 +135,18 @@ static Text decision_text(Page *page, const Decision *decision)
     return buf_text(&text);
 }
 
-/* The same with the numbers in the name of what it is about as wildcards. */
-static Text decision_alike(Page *page, const Decision *decision, Text said)
+/* The same with wildcards for the numbers in the name of its place. */
+static Text decision_alike(Page *page, const Decision *decision, Text whole)
 {
-    const TextSpan *name = text_find(said, SPAN_NAME);
+    const TextSpan *name = text_find(whole, SPAN_NAME);
     Buf text = buf_marked(page->arena);
 
     if (!name || decision_is_on_ops(decision->kind))
-        return said;
+        return whole;
     size_t end = name->at + name->n;
-    buf_add_text(&text, text_part(said, 0, name->at));
-    text_wildcard(text_span(said, name), &text);
-    buf_add_text(&text, text_part(said, end, said.str.n - end));
+    buf_add_text(&text, text_part(whole, 0, name->at));
+    text_wildcard(text_span(whole, name), &text);
+    buf_add_text(&text, text_part(whole, end, whole.str.n - end));
     return buf_text(&text);
 }
 
@@ -157,14 +157,14 @@ static int fold_decisions(Page *page, DecisionFold *rows)
 
     for (int i = 0; i < plan_n_held(plan); i++) {
         const Decision *decision = plan_held(plan, i);
-        Text said = decision_text(page, decision), alike = decision_alike(page, decision, said);
+        Text listed = decision_text(page, decision), alike = decision_alike(page, decision, listed);
         Buf key = buf_new(page->arena);
         buf_add(&key, alike.str);
         buf_putc(&key, ' ');
         label_origin(plan->mesh, &decision->origin, &key);
         int32_t id = intern_put(keys, key.s, key.n);
         if (rows[id].n++ == 0)
-            rows[id] = (DecisionFold){.first = decision, .label = said, .n = 1};
+            rows[id] = (DecisionFold){.first = decision, .label = listed, .n = 1};
         else if (rows[id].n == 2)
             rows[id].label = alike;
     }
@@ -177,20 +177,20 @@ void part_decisions(Page *page)
 
     page_section(page, "decisions", "Decisions");
     if (held == 0) {
-        page_says(page, "None: nobody pinned anything.");
+        page_sentence(page, "None: nothing is pinned.");
         return;
     }
     DecisionFold *rows = arena_array(page->arena, DecisionFold, held);
     int n = fold_decisions(page, rows);
     ReportTable *table =
-        page_table(page, "decisions-table", "What was asked for",
-                   "All else follows from these. Equal ones of equal layers are one row.");
+        page_table(page, "decisions-table", "All decisions",
+                   "Everything else is derived from these. Equal layers are one row.");
     table->md_rows = 40;
     table->high = true;
     table_column(table, "by", LOOK_NAME, "file and line of the policy, or the user");
     table_column(table, "decision", LOOK_SHARDING, NULL);
-    table_column(table, "\xc3\x97", LOOK_NUMBER, "how many alike");
-    table_page_column(table, "asked as", LOOK_NAME, "the call that was made");
+    table_column(table, "\xc3\x97", LOOK_NUMBER, "number of equal ones");
+    table_page_column(table, "call", LOOK_NAME, "the call in the policy");
     for (int i = 0; i < n && table_row(table, 0); i++) {
         table_str(table, label_pin(page->arena, rows[i].first));
         table_marked(table, rows[i].label);

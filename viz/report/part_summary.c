@@ -1,4 +1,4 @@
-/* part_summary.c - what is planned, what it comes to, what is wrong with it, and what marks mean.
+/* part_summary.c - the subject of the plan, its totals, its findings, and a legend.
  */
 #include "viz/report/page.h"
 
@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-/* ---- what is planned ---- */
+/* ---- the subject ---- */
 
 static bool is_overridden(const DimBindings *dims, int i)
 {
@@ -84,7 +84,7 @@ static void add_subject(Page *page)
     block_fact(page, facts, "made by", "dimscope " DIMSCOPE_VERSION, NULL);
 }
 
-/* ---- what it comes to ---- */
+/* ---- totals ---- */
 
 static void add_times(Page *page, ReportBlock *figures)
 {
@@ -97,14 +97,14 @@ static void add_times(Page *page, ReportBlock *figures)
                    arena_printf(arena, "%s, %d micro-batch%s, bubble %s", stages->schedule,
                                 stages->n_micro_batches, stages->n_micro_batches == 1 ? "" : "es",
                                 text_percent(arena, plan_schedule(page->session->plan)->idle, 1)));
-    block_fact(page, figures, stages ? "a micro-batch" : "step", text_us(arena, totals->step_us),
+    block_fact(page, figures, stages ? "micro-batch" : "step", text_us(arena, totals->step_us),
                stages ? "through all stages" : NULL);
     block_fact(page, figures, "compute", text_us(arena, totals->compute_us),
                text_percent(arena, totals->compute_us, totals->step_us));
     block_fact(page, figures, "collectives", text_us(arena, totals->comm_us),
                text_percent(arena, totals->comm_us, totals->step_us));
     if (totals->comm_us > 0)
-        block_fact(page, figures, "overlap at best", text_us(arena, totals->overlap_us),
+        block_fact(page, figures, "with best overlap", text_us(arena, totals->overlap_us),
                    arena_printf(arena, "%s stay exposed",
                                 text_us(arena, totals->overlap_us - totals->compute_us)));
 }
@@ -122,10 +122,10 @@ static void add_figures(Page *page)
     block_fact(page, figures, "peak memory", text_bytes(arena, totals->peak_bytes),
                arena_printf(arena, "%s of a device",
                             text_percent(arena, (double)totals->peak_bytes, memory)));
-    block_fact(page, figures, "sent by a device", text_bytes(arena, totals->comm_bytes),
+    block_fact(page, figures, "sent per device", text_bytes(arena, totals->comm_bytes),
                plan->decided->stages ? "of each stage" : "in a step");
     units_format_flops(totals->flops, &flops);
-    block_fact(page, figures, "work of a device", flops.s,
+    block_fact(page, figures, "flops per device", flops.s,
                plan->decided->stages ? "of each stage" : NULL);
 }
 
@@ -141,7 +141,7 @@ static void add_bars(Page *page)
     block_part(page, bar, "collectives", text_us(arena, totals->comm_us), totals->comm_us, 2);
 }
 
-/* Where each total comes from: the formulas of cost.h and memory.h, in words and this machine's
+/* Explains each total: the formulas of cost.h and memory.h in words, with this machine's
  * numbers. */
 static void add_meanings(Page *page)
 {
@@ -152,17 +152,16 @@ static void add_meanings(Page *page)
     lines->title = "What these numbers are";
     lines->page_only = true;
     buf_puts(&text, "step         = compute + collectives: nothing overlaps\n"
-                    "compute      = sum over ops, on the rank with the largest parts, of\n"
+                    "compute      = sum over ops, on the rank with the largest shards, of\n"
                     "               ");
     cost_explain(plan->machine, &text);
-    buf_puts(&text, "\n"
-                    "               (views take none)\n"
-                    "collectives  = sum over the steps of reshards; how each is priced stands "
-                    "below the table\n"
-                    "overlap      = the best case: collectives beside ops that do not need them\n"
-                    "peak memory  = live bytes at the op where most is alive, of the device that "
-                    "needs most\n"
-                    "sent         = bytes on the wire of one rank\n");
+    buf_puts(&text,
+             "\n"
+             "               (views take none)\n"
+             "collectives  = sum over the steps of reshards; their prices are below the table\n"
+             "overlap      = the best case: collectives run beside ops that do not need them\n"
+             "peak memory  = most live bytes at any op, on the device that needs most\n"
+             "sent         = bytes that one rank sends\n");
     if (plan->decided->stages) {
         buf_puts(&text, "schedule     = ");
         pipeline_explain(plan, &text);
@@ -170,8 +169,9 @@ static void add_meanings(Page *page)
             buf_printf(&text, "\n               %s", pipeline_backward_note());
         buf_putc(&text, '\n');
     }
-    buf_puts(&text, "All of it is computed from the model and the machine's file; nothing was "
-                    "measured.");
+    buf_puts(
+        &text,
+        "All numbers are computed from the model and the machine's file; nothing was measured.");
     lines->text = text.s;
 }
 
@@ -223,7 +223,7 @@ void part_findings(Page *page)
 
     page_section(page, "findings", "Findings");
     if (found->n == 0) {
-        page_says(page, "None: the plan is legal, and nothing in it is odd.");
+        page_sentence(page, "None: the plan is legal and has no notes.");
         return;
     }
     ReportTable *table =
@@ -243,10 +243,10 @@ void part_findings(Page *page)
 
 static void add_marks(Page *page)
 {
-    ReportTable *table = page_table(page, "collective-marks", "Moves between devices", NULL);
+    ReportTable *table = page_table(page, "collective-marks", "Collectives", NULL);
 
     table_column(table, "mark", LOOK_NAME, NULL);
-    table_column(table, "is", LOOK_TEXT, NULL);
+    table_column(table, "meaning", LOOK_TEXT, NULL);
     for (StepKind kind = STEP_ALL_GATHER; kind < STEP_KIND_COUNT; kind++) {
         table_row(table, 0);
         table_text(table, step_kind_mark(kind));
@@ -258,18 +258,18 @@ void part_legend(Page *page)
 {
     static const char *const words[][2] = {
         {"768", "a dim of 768 elements, whole on every device"},
-        {"768/tp", "768 elements, cut by axis tp: each device has its part"},
-        {"(3)(768/tp)", "768 elements in each of 3 parts, each cut by tp"},
-        {"8/dp.tp", "cut by dp, then each part by tp"},
-        {"\xce\xa3tp", "every device along tp has an addend: the sum is still due"},
+        {"768/tp", "768 elements, sharded by axis tp: each device has its shard"},
+        {"(3)(768/tp)", "3 blocks of 768 elements, each sharded by tp"},
+        {"8/dp.tp", "sharded by dp, then each shard by tp"},
+        {"\xce\xa3tp", "partial: every device along tp has an addend, the sum is to be done"},
         {"h[0..11] \xc3\x97"
          "12",
-         "12 layers that are alike in structure and sharding"},
-        {"h.*.ln", "the same value in each of those layers"},
-        {"megatron.lua:22", "the line of the policy that decided it"},
-        {"dims_mapping", "Paddle: per dim the mesh axis that cuts it, -1 none"},
-        {"placements", "DTensor: per mesh axis what it does to the tensor"},
-        {"PartitionSpec", "JAX: per dim the axes that cut it"},
+         "12 layers with equal structure and sharding"},
+        {"h.*.ln", "the same value in each layer"},
+        {"megatron.lua:22", "the line of the policy that made the decision"},
+        {"dims_mapping", "Paddle: per dim the mesh axis that shards it, -1 for none"},
+        {"placements", "DTensor: per mesh axis Shard(dim), Replicate() or Partial()"},
+        {"PartitionSpec", "JAX: per dim the axes that shard it"},
     };
     ReportTable *table;
 
@@ -278,7 +278,7 @@ void part_legend(Page *page)
     table = page_table(page, "notation", "How a sharding is written", NULL);
     table->page_only = true;
     table_column(table, "mark", LOOK_NAME, NULL);
-    table_column(table, "says", LOOK_TEXT, NULL);
+    table_column(table, "meaning", LOOK_TEXT, NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         table_row(table, 0);
         table_text(table, words[i][0]);

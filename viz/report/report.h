@@ -1,8 +1,8 @@
-/* report.h - a plan in one file for people: HTML to be opened anywhere, Markdown for a review.
+/* report.h - a plan in one file for people: HTML for any browser, Markdown for a review.
  *
- * Summary, findings, mesh, the folded graph, collectives, memory, a row a layer, decisions; where
- * the request has another plan, what differs. The HTML has all it needs inside: it reads without
- * scripts, on paper, on a phone and in the dark; scripts add sorting and search.
+ * Summary, findings, mesh, the folded graph, collectives, memory, a row per layer, decisions; with
+ * a second plan, the differences. The HTML is self-contained: it works without scripts, in print,
+ * on a phone and in dark mode; scripts add sorting and search.
  */
 #ifndef VIZ_REPORT_REPORT_H
 #define VIZ_REPORT_REPORT_H

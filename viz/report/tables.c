@@ -38,7 +38,7 @@ const PlanTable *plan_table_find(Str name, Error *err)
         if (str_eq(name, str_from((*table)->name)))
             return *table;
     Arena *scratch = arena_new();
-    error_kind(err, ERROR_USAGE, "there is no table '%.*s'", STR_ARG(name));
+    error_kind(err, ERROR_USAGE, "unknown table '%.*s'", STR_ARG(name));
     error_hint(err, "--table is one of: %s", list_names(scratch));
     arena_free(scratch);
     return NULL;
@@ -75,7 +75,7 @@ bool tables_csv(const ExportRequest *request, Buf *out, ExportNotes *notes, Erro
     return true;
 }
 
-/* False, with a note: it has too many rows to be among all. */
+/* Returns false with a note if the table has too many rows to be written with the others. */
 static bool fill_of_all(const ExportRequest *request, const PlanTable *table, Sheet *out,
                         ExportNotes *notes)
 {
@@ -83,7 +83,7 @@ static bool fill_of_all(const ExportRequest *request, const PlanTable *table, Sh
     bool ok = plan_table_fill(table, request->drawing.session, out, &err);
 
     if (!ok)
-        export_note(notes, "%s: it is left out", err.text);
+        export_note(notes, "%s: left out", err.text);
     return ok;
 }
 
@@ -97,7 +97,7 @@ static bool make_folder(const char *path, Error *err)
     if (why == EEXIST && stat(path, &at) == 0 && S_ISDIR(at.st_mode))
         return true;
     error_kind(err, ERROR_UNREADABLE, "%s: %s", path,
-               why == EEXIST ? "it is no folder" : strerror(why));
+               why == EEXIST ? "it is not a folder" : strerror(why));
     error_hint(err, "all tables as csv need a folder");
     return false;
 }

@@ -1,4 +1,4 @@
-/* tables_comm.c - what is moved, how, and between whom. */
+/* tables_comm.c - communication: what is moved, how, and between which devices. */
 #include "viz/report/cells.h"
 
 #include "core/cost/cost.h"
@@ -17,7 +17,7 @@ static bool rows_collectives(const Session *session, Sheet *out, Error *err)
 
     comm_table(comm, NULL);
     sheet_comm_rows(comm, VIEW_OURS, out);
-    for (int i = 0; i < out->cells.n; i++) /* labels lie in the comm's arena */
+    for (int i = 0; i < out->cells.n; i++) /* copies labels, which are in the comm's arena */
         out->cells.at[i] = str_from(arena_str(out->arena, out->cells.at[i]));
     comm_free(comm);
     return true;
@@ -25,7 +25,7 @@ static bool rows_collectives(const Session *session, Sheet *out, Error *err)
 
 const PlanTable table_collectives = {
     "collectives",
-    "reshards that are alike in every layer, the dearest first; bytes, wire_bytes and us of one",
+    "equal reshards of all layers, the most expensive first; bytes, wire_bytes and us of one",
     sheet_comm_columns, rows_collectives};
 
 /* ---- reshards ---- */
@@ -91,8 +91,8 @@ static const SheetColumn reshards_columns[] = {
     {"asked", false},     {"cause", false},        {0},
 };
 
-const PlanTable table_reshards = {"reshards", "a value moved once, in program order",
-                                  reshards_columns, rows_reshards};
+const PlanTable table_reshards = {"reshards", "a reshard, in program order", reshards_columns,
+                                  rows_reshards};
 
 /* ---- steps ---- */
 
@@ -150,10 +150,10 @@ static const SheetColumn steps_columns[] = {
 };
 
 const PlanTable table_steps = {
-    "steps", "a step of a reshard, one collective; group: how many ranks do one together",
-    steps_columns, rows_steps};
+    "steps", "a step of a reshard, one collective; group: the number of ranks in it", steps_columns,
+    rows_steps};
 
-/* ---- who sends to whom ---- */
+/* ---- traffic ---- */
 
 enum { TRAFFIC_DEVICES_MAX = 1 << 14, LINKS_MAX = 64 };
 
@@ -161,7 +161,7 @@ static bool traffic_told(const Session *session, const char *table, Error *err)
 {
     if (session->mesh->n_devices <= TRAFFIC_DEVICES_MAX)
         return true;
-    return error_kind(err, ERROR_UNSUPPORTED, "the table '%s' is made up to %d devices", table,
+    return error_kind(err, ERROR_UNSUPPORTED, "the table '%s' is limited to %d devices", table,
                       TRAFFIC_DEVICES_MAX);
 }
 
@@ -192,7 +192,7 @@ static const SheetColumn traffic_columns[] = {
 
 const PlanTable table_traffic = {
     "traffic",
-    "the groups over which data moves; bytes of all devices, in a node, between, to its switch",
+    "groups of collectives; bytes of all devices inside nodes, between nodes, to switches",
     traffic_columns, rows_traffic};
 
 /* "d0", "d0..d7": the devices of a bucket. */
@@ -232,5 +232,6 @@ static bool rows_links(const Session *session, Sheet *out, Error *err)
 static const SheetColumn links_columns[] = {{"from", false}, {"to", false}, {"bytes", true}, {0}};
 
 const PlanTable table_links = {
-    "links", "what a device sends to another in a step; of large meshes, neighbours together",
+    "links",
+    "bytes that a device sends to another in a step; on large meshes, summed over neighbours",
     links_columns, rows_links};

@@ -1,4 +1,4 @@
-/* tables_memory.c - what lies in the memory of devices. */
+/* tables_memory.c - the memory of devices. */
 #include "viz/report/cells.h"
 
 #include "core/summary/label.h"
@@ -15,7 +15,7 @@ static bool rows_memory(const Session *session, Sheet *out, Error *err)
     return true;
 }
 
-const PlanTable table_memory = {"memory", "ranks that need the same; bytes by class at their peak",
+const PlanTable table_memory = {"memory", "ranks with equal needs; bytes by class at their peak",
                                 sheet_memory_columns, rows_memory};
 
 static void put_place(const Session *session, int place, Sheet *out)
@@ -56,6 +56,6 @@ static const SheetColumn live_columns[] = {
 
 const PlanTable table_live = {
     "live",
-    "what is alive where and when most is, the largest first; from the op that makes it (empty: "
-    "there before) to the last that reads it (empty: to the end)",
+    "values alive at the peak, the largest first; from the op that makes it (empty: exists before "
+    "the run) to the last that reads it (empty: to the end)",
     live_columns, rows_live};

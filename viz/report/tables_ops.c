@@ -1,17 +1,17 @@
-/* tables_ops.c - what is computed: op by op, in sums over groups, in sums over operators. */
+/* tables_ops.c - ops, one by one, in sums over groups and in sums over operators. */
 #include "viz/report/cells.h"
 
 #include "core/summary/comm.h"
 #include "core/cost/cost.h"
 #include "core/summary/label.h"
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 #include "core/plan/stage.h"
 
 #include <stdlib.h>
 
 /* ---- ops ---- */
 
-/* "m=dp k=tp": index dims and the axes that cut them, in all their digits. */
+/* "m=dp k=tp": index dims and the axes that shard them, with all digits. */
 static void put_cuts(const Session *session, int32_t op, Sheet *out)
 {
     const OpSpace *space = inferred_space(session->inferred, op);
@@ -101,7 +101,7 @@ typedef struct {
 typedef struct {
     const Session *session;
     const Comm *comm;
-    int32_t *seen; /* per tensor: 1 + the last group that it was counted in */
+    int32_t *seen; /* per tensor: 1 + the last group that counted it */
 } Layering;
 
 static void add_op(Layering *l, int32_t group, int32_t op, LayerSum *sum)
@@ -141,8 +141,8 @@ static void add_group(Layering *l, int32_t group, LayerSum *sum)
     sum->reshards += comm.count;
 }
 
-/* The group and its likes: all members of the folds that it, and what holds it, begin. `of` is it,
- * then what holds it. */
+/* Adds the group and its equals: all members of the folds that begin with it, or with a group
+ * around it. `of`: the group itself, then those around it. */
 static void add_members(Layering *l, int32_t group, int32_t of, LayerSum *sum)
 {
     const Groups *groups = l->session->groups;
@@ -215,7 +215,7 @@ static const SheetColumn layers_columns[] = {
 const PlanTable table_layers = {
     "layers",
     "a group of ops, equal ones folded; sums over all of them on rank 0; reshards that take time; "
-    "path of the first; activation_bytes: of all that they make",
+    "path of the first; activation_bytes: of all results",
     layers_columns, rows_layers};
 
 /* ---- operators ---- */
@@ -271,7 +271,8 @@ static const SheetColumn operators_columns[] = {
     {"operator", false}, {"ops", true}, {"us", true}, {"comm_us", true}, {"flops", true}, {0},
 };
 
-const PlanTable table_operators = {"operators",
-                                   "an operator, the dearest first; sums of its ops on rank 0; "
-                                   "comm_us: of collectives inside them",
-                                   operators_columns, rows_operators};
+const PlanTable table_operators = {
+    "operators",
+    "an operator, the most expensive first; sums of its ops on rank 0; "
+    "comm_us: of collectives inside them",
+    operators_columns, rows_operators};

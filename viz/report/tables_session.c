@@ -1,4 +1,4 @@
-/* tables_session.c - what a plan is made from, and what it comes to. */
+/* tables_session.c - the inputs of a plan: mesh, machine, decisions; its totals and findings. */
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
 #include "viz/report/cells.h"
@@ -64,13 +64,13 @@ static void put_totals(const Session *session, Sheet *out)
                arena_printf(out->arena, "sum over ops of %s", op.s));
     put_amount(out, "comm_us", totals->comm_us, "us", "sum over reshards of us * times");
     put_amount(out, "overlap_us", totals->overlap_us, "us",
-               "compute_us + what stays exposed where collectives run beside ops");
+               "compute_us + exposed communication if collectives run beside ops");
     put_amount(out, "exposed_us", totals->overlap_us - totals->compute_us, "us",
                "overlap_us - compute_us");
     put_amount(out, "comm_bytes", (double)totals->comm_bytes, "bytes",
                "sum of wire_bytes that one device sends");
     put_amount(out, "peak_bytes", (double)totals->peak_bytes, "bytes",
-               "the most that is alive on a device while an op runs");
+               "most live bytes on a device at any op");
     put_amount(out, "memory_bytes", (double)session->machine->memory_bytes, "bytes",
                "of a device of the machine");
     put_amount(out, "flops", totals->flops, "flop", "of one device");
@@ -91,9 +91,10 @@ static void put_schedule(const Plan *plan, Sheet *out)
     if (!schedule)
         return;
     put_amount(out, "schedule_us", schedule->us, "us", text.s);
-    put_amount(out, "bubble", schedule->idle, "", "of the devices' time, what they wait");
+    put_amount(out, "bubble", schedule->idle, "",
+               "fraction of the devices' time that they are idle");
     put_amount(out, "even_bubble", plan->priced->pipeline->even_idle, "",
-               "the same of equal stages");
+               "the same if all stages took equally long");
 }
 
 static bool rows_summary(const Session *session, Sheet *out, Error *err)
@@ -117,7 +118,7 @@ static bool rows_summary(const Session *session, Sheet *out, Error *err)
 static const SheetColumn summary_columns[] = {
     {"key", false}, {"value", false}, {"unit", false}, {"formula", false}, {0}};
 
-const PlanTable table_summary = {"summary", "a fact of the plan as a whole", summary_columns,
+const PlanTable table_summary = {"summary", "a fact about the whole plan", summary_columns,
                                  rows_summary};
 
 /* ---- findings ---- */
@@ -150,12 +151,13 @@ static const SheetColumn findings_columns[] = {
     {"op", false},    {"tensor", false}, {0},
 };
 
-const PlanTable table_findings = {"findings", "what is wrong with the plan, or worth to know",
+const PlanTable table_findings = {"findings",
+                                  "a finding: what is wrong with the plan, or worth knowing",
                                   findings_columns, rows_findings};
 
 /* ---- decisions ---- */
 
-/* The decisions that hold, as pointers. */
+/* The set of decisions that hold, as pointers. */
 static Intern *held_by(Arena *arena, const Plan *plan)
 {
     Intern *held = intern_new(arena);
@@ -219,12 +221,12 @@ static const SheetColumn decisions_columns[] = {
 };
 
 const PlanTable table_decisions = {
-    "decisions", "a decision in the order they were made; holds: no later one takes its place",
+    "decisions", "a decision, in the order they were made; holds: no later one replaces it",
     decisions_columns, rows_decisions};
 
 /* ---- mesh and devices ---- */
 
-/* On how many nodes the first group of the axis stands. */
+/* The number of nodes that the first group of the axis spans. */
 static int64_t count_nodes(const Session *session, int axis)
 {
     const Mesh *mesh = session->mesh;
@@ -259,7 +261,7 @@ static const SheetColumn mesh_columns[] = {
     {"axis", false}, {"size", true}, {"stride", true}, {"nodes", true}, {0}};
 
 const PlanTable table_mesh = {
-    "mesh", "an axis of the mesh; stride: places between neighbours; nodes: that its group spans",
+    "mesh", "a mesh axis; stride: distance between neighbours; nodes: number that its group spans",
     mesh_columns, rows_mesh};
 
 static void put_stages(const Session *session, int64_t position, Sheet *out)
@@ -306,8 +308,7 @@ static const SheetColumn devices_columns[] = {
     {0},
 };
 
-const PlanTable table_devices = {"devices",
-                                 "a device: where it stands, and what it needs at its peak",
+const PlanTable table_devices = {"devices", "a device: its coordinates, and its memory at the peak",
                                  devices_columns, rows_devices};
 
 /* ---- machine ---- */

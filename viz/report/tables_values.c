@@ -1,4 +1,4 @@
-/* tables_values.c - what tensors are and how they lie. */
+/* tables_values.c - tensors, their shardings and shards. */
 #include "core/cost/memory_class.h"
 #include "viz/report/cells.h"
 
@@ -62,12 +62,12 @@ static const SheetColumn tensors_columns[] = {
 };
 
 const PlanTable table_tensors = {
-    "tensors", "a tensor of the program, as it is made, stored or given; local: on rank 0",
+    "tensors", "a tensor of the program, as made by an op, stored or given; local: on rank 0",
     tensors_columns, rows_tensors};
 
 /* ---- parameters ---- */
 
-/* The axes over which its parts are gathered before they are used: those it is stored cut by. */
+/* The axes over which it is gathered before use: those that shard it as stored only. */
 static void put_stored(const Session *session, int32_t tensor, Sheet *out)
 {
     const Sharding *sharding = plan_sharding(session->plan, tensor);
@@ -122,7 +122,7 @@ const PlanTable table_parameters = {"parameters",
 
 /* ---- parts ---- */
 
-/* Per place of plan->submeshes: whether a tensor lies there. */
+/* Per index of plan->submeshes: whether a tensor is there. */
 static void find_devices(const Plan *plan, int32_t tensor, bool *on)
 {
     int32_t maker = plan->inferred->graph->tensors[tensor].maker;
@@ -133,7 +133,7 @@ static void find_devices(const Plan *plan, int32_t tensor, bool *on)
         return;
     }
     int at = 0, devices = stage_given_on(plan, tensor, &at);
-    on[0] = devices < 0; /* nobody reads it */
+    on[0] = devices < 0; /* no op reads it */
     for (; devices >= 0; devices = stage_given_on(plan, tensor, &at))
         on[devices] = true;
 }
@@ -146,7 +146,7 @@ static bool lies_at(const Plan *plan, const bool *on, int64_t position)
     return false;
 }
 
-/* What all parts of a tensor have in common, cells behind one another. */
+/* The cells that all shards of a tensor have in common. */
 static Sheet describe(const Session *session, int32_t tensor, Arena *arena)
 {
     Sheet cells = {.arena = arena};
@@ -187,7 +187,7 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
         n += in[t];
     }
     if (!table_fits(n * (double)session->mesh->n_devices, "parts", err)) {
-        error_hint(err, "the table 'tensors' has the parts of rank 0, which are the largest");
+        error_hint(err, "the table 'tensors' has the shards of rank 0, which are the largest");
         return false;
     }
     Sheet devices = {.arena = out->arena};
@@ -214,5 +214,5 @@ static const SheetColumn parts_columns[] = {
 };
 
 const PlanTable table_parts = {"parts",
-                               "what a device holds of a tensor, as it is made, stored or given",
+                               "a shard of a tensor on a device, as made by an op, stored or given",
                                parts_columns, rows_parts};

@@ -210,7 +210,7 @@ static bool multi_head_attention(RuleCall *call, Error *err)
 }
 
 /* The buffer of kept keys is as long as it is given; without one, as long as the new keys. What a
- * longer total asks for, only the run tells. */
+ * longer total needs, is known only at run time. */
 static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
 {
     int64_t total;

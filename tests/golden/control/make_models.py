@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the models of this case, with a loop, a branch and sizes that only the run tells:
+"""Writes the models of this case, with a loop, a branch and sizes known only at run time:
 python3 make_models.py (no packages needed)."""
 
 FLOAT, INT64, BOOL = 1, 7, 9

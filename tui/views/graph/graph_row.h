@@ -92,7 +92,7 @@ void alike_format_classes(const Ui *ui, const OutlineRow *row, Buf *out);
 /* Whether the row is one of several classes, and not of the largest. */
 bool alike_is_exception(const Ui *ui, const OutlineRow *row);
 
-/* "unlike h[0..5]: mlp.c_fc/Gemm cuts n whole, there 3072/tp"; nothing where it is no exception. */
+/* "unlike h[0..5]: mlp.c_fc/Gemm has n whole, there 3072/tp"; nothing where it is no exception. */
 void alike_format_difference(const Ui *ui, const OutlineRow *row, Buf *out);
 
 #endif

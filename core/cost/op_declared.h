@@ -1,4 +1,4 @@
-/* op_said.h - the costs and collectives that users' operators declare for themselves.
+/* op_declared.h - the costs and collectives that users' operators declare for themselves.
  *
  * The functions `cost` and `comm` (core/rules/user_op.h) are called once per op space and cut,
  * while the plan is made and never after, since they may call into scripts; their answers are kept
@@ -9,8 +9,8 @@
  * that axis if it shards the op; a collective over no axis does not happen. Its price is that of a
  * reshard step of the same kind and payload. It is part of its op: nothing overlaps with it.
  */
-#ifndef CORE_COST_OP_SAID_H
-#define CORE_COST_OP_SAID_H
+#ifndef CORE_COST_OP_DECLARED_H
+#define CORE_COST_OP_DECLARED_H
 
 #include "core/cost/op_part.h"
 
@@ -22,8 +22,8 @@ typedef struct {
     const char *dim; /* the index dim that is sharded; NULL if the collective names a mesh axis */
 } OpComm;
 
-struct OpSaid {
-    SaidCost cost; /* negative if the operator declares no cost */
+struct OpDeclared {
+    DeclaredCost cost; /* negative if the operator declares no cost */
     int n_comms;
     const OpComm *comm;
     double comm_us; /* sum over all of them, for one run */
@@ -31,18 +31,18 @@ struct OpSaid {
 };
 
 /* Per op, in the plan's arena; adds findings. NULL if no operator declares anything. Needs cuts. */
-const OpSaid *const *op_said_ask(Plan *plan);
+const OpDeclared *const *op_declared_make(Plan *plan);
 
 /* NULL if the operator declares nothing. */
-static inline const OpSaid *op_said(const Plan *plan, int32_t op)
+static inline const OpDeclared *op_declared(const Plan *plan, int32_t op)
 {
-    return plan->priced->said ? plan->priced->said[op] : NULL;
+    return plan->priced->declared ? plan->priced->declared[op] : NULL;
 }
 
 static inline double op_comm_us(const Plan *plan, int32_t op)
 {
-    const OpSaid *said = op_said(plan, op);
-    return said ? said->comm_us * inferred_repeat(plan->inferred, op) : 0;
+    const OpDeclared *declared = op_declared(plan, op);
+    return declared ? declared->comm_us * inferred_repeat(plan->inferred, op) : 0;
 }
 
 /* "all_gather s over tp: 4,096 B, 12.3 us" */

@@ -1,4 +1,4 @@
-#include "core/cost/op_said.h"
+#include "core/cost/op_declared.h"
 
 #include "core/base/str.h"
 #include "core/base/units.h"
@@ -9,10 +9,11 @@
 typedef struct {
     Plan *plan;
     Arena *scratch;
-    Intern *asked;            /* {op space, cut} */
-    Vec(const OpSaid *) said; /* by index in `asked`; NULL if the operator declares nothing */
-    const UserOp **user;      /* by the operator's name; only where seen */
-    bool *seen, *mine;        /* mine: it is a user's operator */
+    Intern *asked; /* {op space, cut} */
+    Vec(const OpDeclared *)
+        declared;        /* by index in `asked`; NULL if the operator declares nothing */
+    const UserOp **user; /* by the operator's name; only where seen */
+    bool *seen, *mine;   /* mine: it is a user's operator */
 } Asking;
 
 static void add_finding(const Asking *a, int32_t op, Level level, const char *code,
@@ -38,19 +39,19 @@ static StepKind kind_of(const char *name)
 }
 
 /* The atoms that the collective goes over; 0 if it does not happen under this cut. */
-static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut, const SaidComm *said,
-                     AtomSet *out, Error *err)
+static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut,
+                     const SaidComm *declared, AtomSet *out, Error *err)
 {
     *out = 0;
-    if (said->dim) {
-        int index = opspace_find_index(space, str_from(said->dim));
+    if (declared->dim) {
+        int index = opspace_find_index(space, str_from(declared->dim));
         if (index < 0)
             return error_set(err, "'comm' names an index dim '%s' that the op does not have",
-                             said->dim);
+                             declared->dim);
         *out = cut_atoms(&cut->index[index]);
         return true;
     }
-    int axis = mesh_find_axis(plan->mesh, str_from(said->axis));
+    int axis = mesh_find_axis(plan->mesh, str_from(declared->axis));
     AtomSet used = 0;
     for (int j = 0; j < space->n_index; j++)
         used |= cut_atoms(&cut->index[j]);
@@ -59,12 +60,12 @@ static bool atoms_of(const Plan *plan, const OpSpace *space, const OpCut *cut, c
 }
 
 static bool price_comms(const Asking *a, const OpPart *part, const OpCut *cut,
-                        const SaidComm *comms, int n, OpSaid *said, Error *err)
+                        const SaidComm *comms, int n, OpDeclared *declared, Error *err)
 {
     const Plan *plan = a->plan;
     OpComm *out = arena_array(plan->arena, OpComm, n);
     for (int i = 0; i < n; i++) {
-        OpComm *comm = &out[said->n_comms];
+        OpComm *comm = &out[declared->n_comms];
         *comm = (OpComm){.kind = kind_of(comms[i].kind), .bytes = comms[i].bytes};
         if (comm->kind == STEP_KIND_COUNT)
             return error_set(err, "'comm' names no kind of collective: '%s'", comms[i].kind);
@@ -74,30 +75,30 @@ static bool price_comms(const Asking *a, const OpPart *part, const OpCut *cut,
             continue;
         comm->price = price_step(plan->machine, plan->mesh, comm->kind, comm->atoms, comm->bytes);
         comm->dim = comms[i].dim ? arena_str(plan->arena, str_from(comms[i].dim)) : NULL;
-        said->comm_us += comm->price.us;
-        said->wire_bytes += comm->price.wire_bytes;
-        said->n_comms++;
+        declared->comm_us += comm->price.us;
+        declared->wire_bytes += comm->price.wire_bytes;
+        declared->n_comms++;
     }
-    said->comm = out;
+    declared->comm = out;
     return true;
 }
 
 /* ---- one op ---- */
 
-static const OpSaid *ask(const Asking *a, int32_t op, const UserOp *user)
+static const OpDeclared *ask(const Asking *a, int32_t op, const UserOp *user)
 {
     Plan *plan = a->plan;
     const OpCut *cut = program_cut(plan, op);
-    OpSaid *said = arena_make(plan->arena, OpSaid);
-    *said = (OpSaid){.cost = {-1, -1, -1}};
+    OpDeclared *declared = arena_make(plan->arena, OpDeclared);
+    *declared = (OpDeclared){.cost = {-1, -1, -1}};
     OpPart part;
     Error err = {0};
     if (!op_part(a->scratch, plan->inferred, op, cut, plan->mesh, &part, &err)) {
         add_finding(a, op, LEVEL_ERROR, "rule-arguments", &err);
         return NULL;
     }
-    if (user && user->cost && !user->cost(user->context, &part, &said->cost, &err)) {
-        said->cost = (SaidCost){-1, -1, -1};
+    if (user && user->cost && !user->cost(user->context, &part, &declared->cost, &err)) {
+        declared->cost = (DeclaredCost){-1, -1, -1};
         add_finding(a, op, LEVEL_WARNING, "cost-function", &err);
     }
     const SaidComm *comms;
@@ -105,13 +106,13 @@ static const OpSaid *ask(const Asking *a, int32_t op, const UserOp *user)
     Error wrong = {0};
     if (user && user->comm &&
         !(user->comm(user->context, &part, &comms, &n, &wrong) &&
-          price_comms(a, &part, cut, comms, n, said, &wrong))) {
-        said->n_comms = 0;
-        said->comm_us = 0;
-        said->wire_bytes = 0;
+          price_comms(a, &part, cut, comms, n, declared, &wrong))) {
+        declared->n_comms = 0;
+        declared->comm_us = 0;
+        declared->wire_bytes = 0;
         add_finding(a, op, LEVEL_WARNING, "comm-function", &wrong);
     }
-    return said;
+    return declared;
 }
 
 /* Returns whether a user's operator has functions to call; looked up once per name. */
@@ -129,7 +130,7 @@ static bool is_asked(const Asking *a, int32_t op)
     return a->mine[name] && inferred->space[op] >= 0 && !program_space(inferred, op)->no_rule;
 }
 
-const OpSaid *const *op_said_ask(Plan *plan)
+const OpDeclared *const *op_declared_make(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
     const Graph *graph = inferred->graph;
@@ -141,22 +142,22 @@ const OpSaid *const *op_said_ask(Plan *plan)
     a.user = arena_array(scratch, const UserOp *, n_names);
     a.seen = arena_array(scratch, bool, n_names);
     a.mine = arena_array(scratch, bool, n_names);
-    const OpSaid **said = NULL;
+    const OpDeclared **declared = NULL;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         if (plan->propagated->cut[op] < 0 || !is_asked(&a, op))
             continue;
         int32_t key[2] = {inferred->space[op], plan->propagated->cut[op]};
         int32_t id = intern_put(a.asked, key, sizeof key);
-        if (id == a.said.n)
-            vec_push(scratch, &a.said, ask(&a, op, a.user[graph->ops[op].operator]));
-        if (!said)
-            said = arena_array(plan->arena, const OpSaid *, graph->n_ops);
-        assert(a.said.at);
-        said[op] = a.said.at[id];
+        if (id == a.declared.n)
+            vec_push(scratch, &a.declared, ask(&a, op, a.user[graph->ops[op].operator]));
+        if (!declared)
+            declared = arena_array(plan->arena, const OpDeclared *, graph->n_ops);
+        assert(a.declared.at);
+        declared[op] = a.declared.at[id];
     }
     arena_free(scratch);
-    return said;
+    return declared;
 }
 
 void op_comm_format(const Plan *plan, const OpComm *comm, Buf *out)
