@@ -1,6 +1,7 @@
 #include "core/prove/rule_check.h"
 
 #include "core/plan/edges.h"
+#include "core/run/data_shapes.h"
 
 /* One sharding of the op on a mesh. */
 typedef struct {
@@ -215,6 +216,44 @@ static bool try_partials(Check *check)
             return false;
     }
     return !any || !all || try_addends(check, &together);
+}
+
+/* ---- the op ---- */
+
+bool rule_check_runs_alone(const char *op_type)
+{
+    const Kernel *kernel = kernel_find(NULL, op_type);
+    return kernel && strcmp(kernel->name, "LoopStack") != 0;
+}
+
+/* Adds the sizes of outputs that depend on the data. False with *err: the op cannot be run. */
+static bool bind_outputs(Arena *arena, const Inferred *inferred, uint64_t seed, DimBindings *dims,
+                         Error *err)
+{
+    Simulated ranks;
+    const GraphOp *at = &inferred->graph->ops[0];
+    bool ok = simulated_open(arena, inferred, 0, inferred_space(inferred, 0), seed, &ranks, err);
+    for (int i = 0; ok && i < at->n_outputs; i++) {
+        int32_t t = op_outputs(inferred->graph, 0)[i];
+        if (t >= 0 && !inferred_shape(inferred, t))
+            data_shapes_bind(arena, inferred, t, &ranks.value[t]->whole, dims);
+    }
+    simulated_close(&ranks);
+    return ok;
+}
+
+const Inferred *rule_check_infer(Arena *arena, const Graph *graph, const Registry *registry,
+                                 uint64_t seed, Error *err)
+{
+    DimBindings dims = {0};
+    const Inferred *inferred = infer(arena, graph, registry, &dims, false, err);
+    const OpSpace *space = inferred ? inferred_space(inferred, 0) : NULL;
+    const Kernel *kernel = space ? kernel_find(space, op_operator(graph, 0)) : NULL;
+    if (!kernel || kernel->first_value != KERNEL_DECIDES)
+        return inferred;
+    if (!bind_outputs(arena, inferred, seed, &dims, err))
+        return NULL;
+    return dims.n > 0 ? infer(arena, graph, registry, &dims, false, err) : inferred;
 }
 
 /* ---- all of it ---- */

@@ -14,6 +14,15 @@
 
 #include "core/prove/simulated.h"
 
+/* Whether the operator has a kernel that runs without a model around it: what the iterations of a
+ * loop left to be stacked is made by the loop. */
+bool rule_check_runs_alone(const char *op_type);
+
+/* Infers a graph of one op. Sizes that depend on the data are those of the drawn inputs. NULL with
+ * *err. */
+const Inferred *rule_check_infer(Arena *arena, const Graph *graph, const Registry *registry,
+                                 uint64_t seed, Error *err);
+
 /* Inputs are drawn; integers lie in 0..2, so that they are valid indices. `space` may differ from
  * the op's own. ERROR_UNSUPPORTED: the op has no kernel; ERROR_RUN: the kernel fails on whole
  * tensors. */

@@ -185,23 +185,31 @@ static Found resolve_inputs(Resolving *l, int32_t op, Error *err)
     return found;
 }
 
-/* Binds the sizes of a computed output by their names. */
-static Found bind_sizes(Resolving *l, int32_t tensor)
+int data_shapes_bind(Arena *arena, const Inferred *inferred, int32_t tensor, const Shape *whole,
+                     DimBindings *dims)
 {
-    const Shape *sizes = inferred_sizes(l->inferred, tensor), *whole = &l->value[tensor]->whole;
-    Found found = FOUND_NOTHING;
+    const Shape *sizes = inferred_sizes(inferred, tensor);
+    int n = 0;
     for (int64_t d = 0; sizes && sizes->n_dims == whole->n_dims && d < sizes->n_dims; d++) {
         if (sizes->dim[d] >= SIZE_UNNAMED)
             continue;
-        const Size *size = sizes_at(l->inferred->sizes, sizes->dim[d]);
+        const Size *size = sizes_at(inferred->sizes, sizes->dim[d]);
         if (size->computed)
             continue;
-        Str name = {arena_str(l->arena, str_from(size->name)), strlen(size->name)};
-        vec_push(l->arena, &l->out->dims, ((DimBinding){name, whole->dim[d]}));
-        l->out->n_sizes++;
-        found = FOUND_SOMETHING;
+        Str name = {arena_str(arena, str_from(size->name)), strlen(size->name)};
+        vec_push(arena, dims, ((DimBinding){name, whole->dim[d]}));
+        n++;
     }
-    return found;
+    return n;
+}
+
+/* Binds the sizes of a computed output by their names. */
+static Found bind_sizes(Resolving *l, int32_t tensor)
+{
+    int n =
+        data_shapes_bind(l->arena, l->inferred, tensor, &l->value[tensor]->whole, &l->out->dims);
+    l->out->n_sizes += n;
+    return n > 0 ? FOUND_SOMETHING : FOUND_NOTHING;
 }
 
 static Found resolve_outputs(Resolving *l, int32_t op, Error *err)

@@ -29,4 +29,8 @@ typedef struct {
 bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *given,
                          DataShapes *out, Error *err);
 
+/* Binds the unknown sizes of a tensor that turned out to be `whole`. Returns how many. */
+int data_shapes_bind(Arena *arena, const Inferred *inferred, int32_t tensor, const Shape *whole,
+                     DimBindings *dims);
+
 #endif

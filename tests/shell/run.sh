@@ -89,6 +89,17 @@ done <"$dir/cases"
 same "another shell" "$("$DIMSCOPE" help --completion tcsh 2>&1 | head -n 1)" \
     "error: --completion is for bash, zsh or fish, not 'tcsh'"
 
+# ---- rules: all that have a kernel are proven; what is wrong upstream and kept is in deviations.md
+
+same "every rule with a kernel is proven" "$("$DIMSCOPE" rule --check | tail -n 1 |
+    sed 's/^[1-9][0-9]* proven, 0 wrong, 0 not proven, .*/all/')" all
+same "no rule of dims_mappings is wrong" "$("$DIMSCOPE" rule --check --trace | grep WRONG)" ""
+for profile in torch vescale; do
+    same "wrong rules of $profile" \
+        "$("$DIMSCOPE" rule --check --profile $profile | awk '/ WRONG /{print $1}' | sort -u)" \
+        "$(awk -F' *[|] *' -v p=$profile '$2 == p {print $3}' tests/conformance/deviations.md)"
+done
+
 # ---- manual pages
 
 for section in 1 5 7; do

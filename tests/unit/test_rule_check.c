@@ -13,14 +13,13 @@ typedef struct {
 } Proved;
 
 static const OpSpace *infer_one(Arena *arena, const char *op_type, const char *example,
-                                Inferred **out)
+                                const Inferred **out)
 {
     Error err = {0};
-    const DimBindings none = {0};
     Graph *graph = example_graph(arena, op_type, example, &err);
     if (!graph)
         fail_msg("%s: %s", op_type, err.text);
-    *out = infer(arena, graph, registry_new(arena), &none, false, &err);
+    *out = rule_check_infer(arena, graph, registry_new(arena), 1, &err);
     if (!*out)
         fail_msg("%s: %s", op_type, err.text);
     const OpSpace *space = inferred_space(*out, 0);
@@ -34,13 +33,11 @@ static const OpSpace *infer_one(Arena *arena, const char *op_type, const char *e
     return space;
 }
 
-/* Lists are no operands of one op alone, and what a loop's iterations left to be stacked is not
- * there either: such ops are tested in programs. */
-static bool stands_alone(const char *op_type)
+/* Sequences are no operands of one op alone: such ops are tested in programs. */
+static bool needs_example(const char *op_type)
 {
-    const Kernel *kernel = kernel_find(NULL, op_type);
-    return !kernel ||
-           (kernel->first_value != KERNEL_LISTS && strcmp(kernel->name, "LoopStack") != 0);
+    return rule_check_runs_alone(op_type) &&
+           kernel_find(NULL, op_type)->first_value != KERNEL_LISTS;
 }
 
 /* The rule's claims hold on every cut. */
@@ -48,7 +45,7 @@ static void test_proof(void **state)
 {
     const Proved *row = *state;
     Arena *arena = arena_new();
-    Inferred *inferred;
+    const Inferred *inferred;
     RuleProof proof;
     Error err = {0};
     const OpSpace *space = infer_one(arena, row->op_type, row->example, &inferred);
@@ -56,6 +53,11 @@ static void test_proof(void **state)
         fail_msg("%s: %s", row->op_type, err.text);
     if (!proof.ok)
         fail_msg("%s %s: %s", row->op_type, row->example, proof.text);
+    for (int o = 0; o < inferred->graph->ops[0].n_outputs; o++) {
+        int32_t t = op_outputs(inferred->graph, 0)[o];
+        if (t >= 0 && !inferred_shape(inferred, t))
+            fail_msg("%s: output %d has no size", row->op_type, o);
+    }
     arena_free(arena);
 }
 
@@ -101,7 +103,7 @@ static void test_wrong(void **state)
 {
     const Wrong *wrong = *state;
     Arena *arena = arena_new();
-    Inferred *inferred;
+    const Inferred *inferred;
     RuleProof proof;
     Error err = {0};
     const OpSpace *space =
@@ -126,7 +128,7 @@ static void test_all_have_examples(void **state)
         bool makes = false;
         for (const Kernel *made = kernels_make; made->name; made++)
             makes |= made == kernel;
-        if (kernel && !makes && stands_alone(name) && !example_next(name, NULL))
+        if (!makes && needs_example(name) && !example_next(name, NULL))
             buf_printf(&missing, " %s", name);
     }
     if (missing.n > 0)
@@ -146,7 +148,7 @@ int main(void)
     for (int i = 0; i < registry_count(registry); i++) {
         const char *name = registry_at(registry, i)->name;
         for (const char *e = example_next(name, NULL); e; e = example_next(name, e)) {
-            if (!kernel_find(NULL, name) || !stands_alone(name))
+            if (!rule_check_runs_alone(name))
                 continue;
             rows[n] = (Proved){name, e};
             snprintf(names[n], sizeof names[n], "%s %.*s", name, (int)strcspn(e, " "), e);

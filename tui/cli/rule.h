@@ -31,8 +31,8 @@ Json *cli_rule_row_json(Arena *arena, const Operator *row, const OpSpace *space)
 /* ---- proving ---- */
 
 /* `rule --check [OP|FILE.lua]`: op spaces, with --trace rules of dims_mappings, with --profile
- * strategies; without operand: every built-in one that has a kernel and an example. Of a file: all
- * that it registers. CLI_ILLEGAL where one is wrong. */
+ * strategies; without operand: every built-in one that has a kernel, and a list of the others. Of a
+ * file: all that it registers. CLI_ILLEGAL if one is wrong, or not proven. */
 int cli_rule_check(Cli *cli, const RuleBook *rules);
 
 #endif

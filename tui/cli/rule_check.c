@@ -6,15 +6,23 @@
 #include "core/prove/rule_report.h"
 #include "core/base/table.h"
 
+enum { SEED = 1, LINE_COLUMNS = 78 };
+
 /* What is proven: an op space; reports have kinds of their own. */
 static const char kind_op[] = "op";
+
+/* An operator whose rule is not checked. */
+typedef struct {
+    const char *name, *why;
+} LeftOut;
 
 typedef struct {
     Cli *cli;
     const RuleBook *rules;
     Table *table;
     Json *list;
-    int n_wrong, n_proven, n_unproven;
+    int n_wrong, n_proven, n_uncut, n_unproven;
+    Vec(LeftOut) left_out;
 } Proofs;
 
 /* ---- rows ---- */
@@ -40,11 +48,14 @@ static void add_row(Proofs *proofs, const char *op_type, const char *kind, const
         table_printf(proofs->table, "%d", proof->n_cuts);
     else
         table_cell(proofs->table, STR("-"));
+    bool uncut = proof && proof->ok && proof->n_cuts == 0;
     table_cell(proofs->table, !proof      ? STR("not proven")
+                              : uncut     ? STR("no cuts")
                               : proof->ok ? STR("proven")
                                           : STR("WRONG"));
     table_cell(proofs->table, str_from(proof && proof->ok ? says : text));
-    proofs->n_proven += proof && proof->ok;
+    proofs->n_proven += proof && proof->ok && !uncut;
+    proofs->n_uncut += uncut;
     proofs->n_wrong += proof && !proof->ok;
     proofs->n_unproven += !proof;
     cli->err = (Error){0};
@@ -56,13 +67,15 @@ static void add_row(Proofs *proofs, const char *op_type, const char *kind, const
 static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
 {
     Cli *cli = proofs->cli;
-    const DimBindings none = {0};
     const Inferred *inferred =
-        graph ? infer(cli->arena, graph, proofs->rules->registry, &none, false, &cli->err) : NULL;
+        graph ? rule_check_infer(cli->arena, graph, proofs->rules->registry, SEED, &cli->err)
+              : NULL;
     if (!inferred)
         return false;
     const OpSpace *space = inferred_space(inferred, 0);
-    if (!space || space->no_rule) {
+    const Kernel *kernel = space ? kernel_find(space, op_type) : NULL;
+    bool sizes_by_data = kernel && kernel->first_value == KERNEL_DECIDES;
+    if (!space || (space->no_rule && !sizes_by_data)) {
         if (inferred->findings.n > 0) {
             error_kind(&cli->err, ERROR_USAGE, "%s", inferred->findings.at[0].text);
             error_hint(&cli->err, "%s", inferred->findings.at[0].hint);
@@ -73,7 +86,7 @@ static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
     RuleProof proof;
     Buf anno = buf_new(cli->arena);
     opspace_format(space, &anno);
-    bool ran = rule_check(cli->arena, inferred, 0, space, 1, &proof, &cli->err);
+    bool ran = rule_check(cli->arena, inferred, 0, space, SEED, &proof, &cli->err);
     if (!ran && cli->err.kind != ERROR_RUN) /* else a form of it that its kernel does not run */
         return false;
     add_row(proofs, op_type, kind_op, ran ? &proof : NULL, anno.s);
@@ -187,17 +200,68 @@ static bool prove_file(Proofs *proofs, const char *path)
            error_kind(&cli->err, ERROR_USAGE, "%s registers no operator and no rule", path);
 }
 
-/* Built-in operators with a kernel and an example. */
-static bool prove_all(Proofs *proofs)
+/* Why an operator is not proven, or NULL if it can be. */
+static const char *why_left_out(const Operator *row)
+{
+    const Kernel *kernel = kernel_find(NULL, row->name);
+    if (!kernel)
+        return "no kernel";
+    if (example_next(row->name, NULL) && rule_check_runs_alone(row->name))
+        return NULL;
+    return kernel->first_value == KERNEL_LISTS || !rule_check_runs_alone(row->name)
+               ? "run in a model only"
+               : "evaluated before the run";
+}
+
+/* Every built-in operator; those that are left out are listed with the reason. */
+static void prove_all(Proofs *proofs)
 {
     const Registry *registry = proofs->rules->registry;
     for (int i = 0; i < registry_count(registry); i++) {
         const Operator *row = registry_at(registry, i);
-        bool runs = kernel_find(NULL, row->name) != NULL;
-        if (runs && example_next(row->name, NULL) && !prove_examples(proofs, row))
-            return false;
+        const char *why = why_left_out(row);
+        if (why)
+            vec_push(proofs->cli->arena, &proofs->left_out, ((LeftOut){row->name, why}));
+        else if (!prove_examples(proofs, row))
+            add_row(proofs, row->name, kind_op, NULL, "");
     }
-    return true;
+}
+
+/* A line of names for each reason. */
+static void list_left_out(Proofs *proofs)
+{
+    Buf *out = &proofs->cli->out;
+    const LeftOut *left = proofs->left_out.at;
+    for (int i = 0; i < proofs->left_out.n; i++) {
+        int n = 0;
+        size_t column = 0;
+        for (int k = 0; k < proofs->left_out.n; k++)
+            n += left[k].why == left[i].why ? k < i ? -proofs->left_out.n : 1 : 0;
+        if (n <= 0) /* this reason was listed before */
+            continue;
+        buf_printf(out, "\n%d operators are left out, %s:", n, left[i].why);
+        for (int k = i; k < proofs->left_out.n; k++) {
+            if (left[k].why != left[i].why)
+                continue;
+            size_t width = strlen(left[k].name) + 1;
+            bool wraps = column == 0 || column + width > LINE_COLUMNS;
+            buf_printf(out, "%s%s", wraps ? "\n  " : " ", left[k].name);
+            column = wraps ? width + 2 : column + width;
+        }
+        buf_putc(out, '\n');
+    }
+}
+
+static void left_out_json(Proofs *proofs)
+{
+    for (int i = 0; i < proofs->left_out.n; i++) {
+        Json *row = json_object();
+        json_set_str(row, "operator", proofs->left_out.at[i].name);
+        json_set_str(row, "kind", kind_op);
+        json_set(row, "ok", json_null());
+        json_set_str(row, "text", proofs->left_out.at[i].why);
+        json_add(proofs->list, row);
+    }
 }
 
 static bool prove_asked(Proofs *proofs)
@@ -214,8 +278,10 @@ static bool prove_asked(Proofs *proofs)
             rule_report_find(cli->options.trace ? "trace" : "profile", &cli->err);
         return report && prove_report(proofs, report);
     }
-    if (!operand)
-        return prove_all(proofs);
+    if (!operand) {
+        prove_all(proofs);
+        return true;
+    }
     RuleQuery query = cli_rule_query(cli, proofs->rules);
     const Operator *row = query_operator(&query);
     if (row && cli->options.shapes)
@@ -227,18 +293,26 @@ int cli_rule_check(Cli *cli, const RuleBook *rules)
 {
     static const TableColumn columns[] = {
         {"OPERATOR", 0}, {"KIND", 0}, {"CUTS", -6}, {"RULE", 0}, {"SAYS", 0}};
-    Proofs proofs = {cli, rules, table_new(cli->arena, columns, 5), json_array(), 0, 0, 0};
+    Proofs proofs = {.cli = cli,
+                     .rules = rules,
+                     .table = table_new(cli->arena, columns, 5),
+                     .list = json_array()};
     if (!prove_asked(&proofs)) {
         json_free(proofs.list);
         return cli_fail(cli);
     }
     if (cli->options.json) {
+        left_out_json(&proofs);
         cli_write_json(cli, proofs.list);
     } else {
         table_format(proofs.table, "", &cli->out);
-        buf_printf(&cli->out, "\n%d proven, %d wrong, %d not proven\n", proofs.n_proven,
+        list_left_out(&proofs);
+        buf_printf(&cli->out, "\n%d proven, %d wrong, %d not proven", proofs.n_proven,
                    proofs.n_wrong, proofs.n_unproven);
+        if (proofs.n_uncut > 0)
+            buf_printf(&cli->out, ", %d that no cut is allowed for", proofs.n_uncut);
+        buf_putc(&cli->out, '\n');
         json_free(proofs.list);
     }
-    return proofs.n_wrong > 0 ? CLI_ILLEGAL : CLI_FINE;
+    return proofs.n_wrong + proofs.n_unproven > 0 ? CLI_ILLEGAL : CLI_FINE;
 }

@@ -90,7 +90,8 @@ static const char rule_text[] =
     "  --profile  what torch or veScale choose for these inputs, and at what price\n"
     "  --check    prove the rule on simulated ranks: the index space; with --trace the\n"
     "             dims_mapping rule, with --profile the strategies. Without OP it\n"
-    "             proves all operators, with FILE.lua those the file registers";
+    "             proves all operators with a kernel and lists the others, with FILE.lua\n"
+    "             those the file registers. The exit code is 1 if one is not proven";
 static const char reshard_text[] =
     "Brings a tensor from one sharding to another: the steps, what each sends and how\n"
     "long it takes, the second best way, and a lower bound; beside it what torch's\n"

@@ -198,10 +198,86 @@ static bool gather_nd_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-/* x, index, out_grad -> x_grad */
+/* The letters of x, index and updates: "11b", "a1", "ab", where 1 is never split: the coordinates,
+ * and the dims of x that they choose places of. `rows`: those of the batch dims, "a". */
+typedef struct {
+    const char *x, *index, *updates, *rows;
+} ScatterNdLetters;
+
+static bool scatter_nd_letters(const SpmdCall *call, ScatterNdLetters *letters, Error *err)
+{
+    int n_leading, n_batch, n_dims = call->input[0].n_dims;
+    if (!gather_nd_sizes(call, &n_leading, &n_batch, err) ||
+        !check_rank(&call->input[2], n_batch + n_dims - n_leading, "updates", err))
+        return false;
+    const char *rest = spmd_letters(call, n_dims - n_leading, 'a');
+    letters->rows = spmd_letters(call, n_batch, (char)('a' + n_dims - n_leading));
+    char *whole = arena_array(call->arena, char, n_leading + 1);
+    memset(whole, '1', (size_t)n_leading);
+    letters->x = arena_printf(call->arena, "%s%s", whole, rest);
+    letters->index = arena_printf(call->arena, "%s1", letters->rows);
+    letters->updates = arena_printf(call->arena, "%s%s", letters->rows, rest);
+    spmd_say(call, "the first %d dims are indexed: not split", n_leading);
+    return true;
+}
+
+static void unsplit_ones(SpmdTensor *tensor, const char *letters)
+{
+    for (int d = 0; d < tensor->n_dims; d++)
+        if (letters[d] == '1')
+            spmd_unsplit(tensor, d);
+}
+
+/* x, index, updates -> x with the updates added: partial over the axes that split the updates'
+ * rows. */
+static bool scatter_nd_sum(SpmdCall *call, Error *err)
+{
+    ScatterNdLetters letters;
+    SpmdLetters merged;
+    if (!scatter_nd_letters(call, &letters, err))
+        return false;
+    SpmdTensor x = call->input[0], index = call->input[1];
+    unsplit_ones(&x, letters.x);
+    unsplit_ones(&index, letters.index);
+    const SpmdOperand operands[] = {
+        {letters.index, &index}, {letters.updates, &call->input[2]}, {letters.x, &x}};
+    if (!spmd_merge(call, SPMD_CLASSIC, operands, 3, &merged, err))
+        return false;
+    need_letters(call, &call->input[0], letters.x, &merged);
+    need_letters(call, &call->input[1], letters.index, &merged);
+    need_letters(call, &call->input[2], letters.updates, &merged);
+    SpmdTensor *out = out_letters(call, letters.x, &merged);
+    for (const char *row = letters.rows; *row; row++)
+        if (!spmd_set_partial(out, merged_axes(&merged, *row), REDUCE_SUM, err))
+            return false;
+    return true;
+}
+
+static bool scatter_nd_sum_backward(SpmdCall *call, Error *err)
+{
+    ScatterNdLetters letters;
+    SpmdLetters merged;
+    SpmdTensor out = call->output[0];
+    if (!scatter_nd_letters(call, &letters, err) ||
+        !check_rank(&out, call->input[0].n_dims, "out", err))
+        return false;
+    unsplit_ones(&out, letters.x);
+    if (!spmd_merge(call, SPMD_CLASSIC, (SpmdOperand[]){{letters.x, &out}}, 1, &merged, err))
+        return false;
+    need_letters(call, &call->input[0], letters.x, &merged);
+    need_letters(call, &call->input[1], letters.index, &merged);
+    need_letters(call, &call->input[2], letters.updates, &merged);
+    out_letters(call, letters.x, &merged);
+    return true;
+}
+
+/* x, index, out_grad -> x_grad. `exact` reproduces Paddle, where x_grad is not partial over the
+ * axes that split out_grad's rows. */
 static bool gather_nd_gradient(SpmdCall *call, Error *err)
 {
     int n_leading, n_batch;
+    if (!call->exact)
+        return scatter_nd_sum(call, err);
     if (!gather_nd_sizes(call, &n_leading, &n_batch, err))
         return false;
     for (int i = 0; i < 3; i++)
@@ -262,6 +338,17 @@ static bool scatter_backward(SpmdCall *call, Error *err)
     need_letters(call, &call->input[2], letters, &merged);
     spmd_out(call, &out);
     return true;
+}
+
+/* `exact` reproduces Paddle, which applies the rule of scatter. */
+static bool scatter_nd_forward(SpmdCall *call, Error *err)
+{
+    return call->exact ? scatter_forward(call, err) : scatter_nd_sum(call, err);
+}
+
+static bool scatter_nd_backward(SpmdCall *call, Error *err)
+{
+    return call->exact ? scatter_backward(call, err) : scatter_nd_sum_backward(call, err);
 }
 
 /* index, updates, out_grad -> x_grad, updates_grad */
@@ -449,9 +536,14 @@ const SpmdRule spmd_rules_index[] = {
      .inputs = {2, 2},
      .outputs = {1, 1}},
     {.names = "gather_nd_grad", .forward = gather_nd_gradient, .inputs = {3, 3}},
-    {.names = "scatter scatter_nd_add",
+    {.names = "scatter",
      .forward = scatter_forward,
      .backward = scatter_backward,
+     .inputs = {3, 3},
+     .outputs = {1, 1}},
+    {.names = "scatter_nd_add",
+     .forward = scatter_nd_forward,
+     .backward = scatter_nd_backward,
      .inputs = {3, 3},
      .outputs = {1, 1}},
     {.names = "scatter_grad", .forward = scatter_gradient, .inputs = {3, 3}},

@@ -408,7 +408,8 @@ static bool swiglu_gradient(SpmdCall *call, Error *err)
 
 /* ---- dropout: x [, seed] -> out [, mask] ---- */
 
-/* Without a seed operand it is an elementwise op of one operand. */
+/* Without a seed operand it is an elementwise op of one operand. Paddle then gives no mask, which
+ * `exact` reproduces. */
 static bool dropout_forward(SpmdCall *call, Error *err)
 {
     (void)err;
@@ -416,7 +417,7 @@ static bool dropout_forward(SpmdCall *call, Error *err)
     spmd_drop_indivisible(call, x);
     if (call->n_inputs > 1)
         spmd_need_as_given(call, &call->input[1]);
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < (call->exact ? call->n_inputs : 2); i++)
         spmd_out(call, x);
     return true;
 }
@@ -428,6 +429,8 @@ static bool dropout_backward(SpmdCall *call, Error *err)
     spmd_drop_indivisible(call, out);
     for (int i = 0; i < call->n_inputs; i++)
         spmd_need(call, i == 0 ? out : &call->input[i]);
+    if (!call->exact)
+        spmd_out(call, out); /* the mask */
     return true;
 }
 

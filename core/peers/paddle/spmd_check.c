@@ -9,6 +9,7 @@ typedef struct {
     SpmdCall asked;
     SpmdTensor *given; /* inputs, then outputs */
     int n_inputs, n_outputs;
+    int n_asked; /* outputs that a backward rule is asked about: the first ones */
     int n_answers;
     Error refusal; /* the first */
 } Check;
@@ -43,7 +44,7 @@ static void choose(SpmdTensor *tensor, int axis, int choice)
 /* The operands with given mappings: inputs, or outputs if backward. */
 static SpmdTensor *given_operands(const Check *check, int *n)
 {
-    *n = check->asked.backward ? check->n_outputs : check->n_inputs;
+    *n = check->asked.backward ? check->n_asked : check->n_inputs;
     return check->asked.backward ? check->given + check->n_inputs : check->given;
 }
 
@@ -231,7 +232,7 @@ static bool try_mapping(Check *check, int64_t mapping_id)
     check->asked.input = check->given;
     check->asked.output = check->given + check->n_inputs;
     check->asked.n_inputs = check->n_inputs;
-    check->asked.n_outputs = check->asked.backward ? check->n_outputs : 0;
+    check->asked.n_outputs = check->asked.backward ? check->n_asked : 0;
     if (!spmd_apply(check->claim->rule, &check->asked, &refusal)) {
         if (check->refusal.text[0] == '\0')
             check->refusal = refusal;
@@ -276,8 +277,7 @@ static bool try_forms(Check *check)
         return false;
     check->asked.mode = SPMD_STATIC;
     check->asked.backward = true;
-    if (check->n_outputs > rule->outputs.max)
-        check->n_outputs = rule->outputs.max;
+    check->n_asked = check->n_outputs < rule->outputs.max ? check->n_outputs : rule->outputs.max;
     return !check->claim->backward || !rule->backward || rule->flags & SPMD_GRADIENT ||
            try_all(check);
 }

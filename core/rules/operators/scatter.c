@@ -484,7 +484,7 @@ const Operator operators_scatter[] = {
     {OP("Unique", unique, 0, 1, 1), .outputs_max = 4, ONNX("axis sorted", ""), .kernel = "Unique",
      .examples = "5x6 axis=1 -> 4", PADDLE("unique")},
     {OP("NonMaxSuppression", boxes_kept, 0, 2, 5), ONNX("center_point_box", ".f .f .i .f .f"),
-     .kernel = "NonMaxSuppression", .examples = "2x7x4,2x3x7"},
+     .kernel = "NonMaxSuppression", .examples = "2x7x4,2x3x7,=[4]"},
     {OP("ReverseSequence", reverse_sequence, 0, 2, 2), ONNX("batch_axis time_axis", ". .i"),
      .kernel = "ReverseSequence", .examples = "7x5x4,5:i64; 5x7x4,5:i64 time_axis=1 batch_axis=0"},
     {OP("EyeLike", eye_like, 0, 1, 1), ONNX("dtype k", ""), .kernel = "EyeLike", .examples = "5x6"},
