@@ -472,13 +472,12 @@ static void read_control(Edges *e, int body, int32_t op)
         note_use(e, reshard_to(e, t, from, to), op);
 }
 
-static void add_unsent(const Edges *e)
+static void add_unsent(Plan *plan, const Edges *e)
 {
     if (e->n_unsent == 0)
         return;
-    const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
-    plan_find((Plan *)plan, LEVEL_ERROR, "unsent", e->unsent_op, e->unsent,
+    plan_find(plan, LEVEL_ERROR, "unsent", e->unsent_op, e->unsent,
               "run both ops on the same devices, or bind the sizes with --dim",
               "%s reads '%s' from other devices, but only the run tells its shape: it cannot be "
               "sent%s",
@@ -595,7 +594,7 @@ void edges_fill(Plan *plan)
     for (int i = 0; i < inferred->graph->n_carries; i++)
         read_carried(&e, &inferred->graph->carries[i]);
     publish(&e);
-    add_unsent(&e);
+    add_unsent(plan, &e);
     arena_free(scratch);
 }
 

@@ -217,7 +217,7 @@ static bool scatter_nd_letters(const SpmdCall *call, ScatterNdLetters *letters, 
     letters->x = arena_printf(call->arena, "%s%s", whole, rest);
     letters->index = arena_printf(call->arena, "%s1", letters->rows);
     letters->updates = arena_printf(call->arena, "%s%s", letters->rows, rest);
-    spmd_say(call, "the first %d dims are indexed: not split", n_leading);
+    spmd_trace(call, "the first %d dims are indexed: not split", n_leading);
     return true;
 }
 
