@@ -198,7 +198,7 @@ static void print_line(void *listener, const char *file, int at, const char *tex
     }
 }
 
-/* What the line has to say of its own calls is said here, and is no finding of the plan. */
+/* Notes about calls of this line are part of its answer, not findings of the plan. */
 static void take_notes(Session *session, int n_before, Buf *answer)
 {
     for (int i = n_before; i < session->notes.n; i++) {

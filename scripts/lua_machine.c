@@ -172,7 +172,7 @@ static const char *use_of(const Field *field, Arena *arena)
     return arena_printf(arena, "%s%s", use, field->need == OPTIONAL ? "?" : "");
 }
 
-/* "of a device" is "Of a device.": what a field says is said in errors too. */
+/* Turns "of a device" into "Of a device.": errors use the field's text too. */
 static const char *sentence(const char *says, Arena *arena)
 {
     return arena_printf(arena, "%c%s.", toupper((unsigned char)says[0]), says + 1);

@@ -27,7 +27,7 @@ typedef struct {
 } NameWalk;
 
 NameWalk names_walk(Arena *arena, const Inferred *inferred, const Naming *naming);
-/* The next name that ends so; false: there is none. */
+/* The next name with this ending; returns false if there is none. */
 bool names_next(NameWalk *walk, Str tail);
 /* What the walk stands at. `kept` holds its text. False when it is the own name of a tensor: that
  * comes later. */
@@ -46,7 +46,7 @@ bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming
 
 bool tensor_can_be_sharded(const Inferred *inferred, int32_t tensor);
 
-/* A parameter, or what is made of parameters alone: a transposed one. */
+/* A parameter, or a value computed from parameters only, such as a transposed one. */
 bool tensor_is_weight(const Inferred *inferred, int32_t tensor);
 
 /* The place of an index dim: dim `dim` of `tensor` is the mixed radix `factors`, of which number

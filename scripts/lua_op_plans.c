@@ -16,8 +16,8 @@ typedef struct {
     bool given;
     Split split;
     lua_Integer idx, dim;  /* of SPLIT_DIM */
-    lua_Integer stage;     /* -1: that of the op before */
-    lua_Integer recompute; /* -1: none */
+    lua_Integer stage;     /* -1 for that of the previous op */
+    lua_Integer recompute; /* -1 for none */
     int line;
 } OpPlan;
 
@@ -26,7 +26,7 @@ typedef struct {
     OpPlan *plan; /* per place of the program */
     int n, n_stages;
     int64_t pipeline_size, n_parts; /* stages beside each other; devices of one */
-    int64_t n_micro_batches;        /* 0: not said */
+    int64_t n_micro_batches;        /* 0 if not given */
     const char *schedule;
     int32_t *left; /* per tensor: how its maker leaves it */
     int32_t *read; /* per tensor: how it is read, in stage read_in */

@@ -36,7 +36,7 @@ bool partition_allowed(const Policy *policy, const NodeRef *node, int64_t idx, i
                        int64_t num, Error *err);
 bool replicate_node(lua_State *L, Policy *policy, const NodeRef *node, int64_t num, Error *err);
 
-/* A level is open: the op is pinned when devices have told what it is. */
+/* A level is open: the op is pinned once its devices are known. */
 bool parts_open(const OpParts *parts);
 
 /* Pins what the op's levels cut. None of them is open. */

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* ---- what is said ---- */
+/* ---- declared places ---- */
 
 static void read_before(Policy *policy, Placing *placing)
 {

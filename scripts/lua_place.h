@@ -11,17 +11,17 @@
 
 /* Where an op runs. */
 typedef struct {
-    int line;          /* of the script that said so */
+    int line;          /* line of the script */
     bool by_parts;     /* its sub-nodes were assigned, else the op as a whole */
     SubMesh sub;       /* of by_parts once the policy has returned */
     int64_t n;         /* sub-nodes */
-    int32_t *position; /* of each; -1: none is said */
+    int32_t *position; /* position of each; -1 if not given */
 } OpPlace;
 
 typedef enum { BEGINS_NOT, BEGINS_BLOCKING, BEGINS_STAGING } Begin;
 
 struct Placing {
-    OpPlace **op;       /* per op; NULL: nothing is said */
+    OpPlace **op;       /* per op; NULL if not placed */
     bool any;           /* something is */
     uint8_t *begin;     /* per place of the program: whether a stage begins there */
     bool staged;        /* one does, beside the first */
@@ -29,7 +29,7 @@ struct Placing {
     int n_groups;
     int32_t *seen; /* per position: the last look for devices named twice that met it */
     int32_t n_seen;
-    const char *schedule; /* NULL: none is said */
+    const char *schedule; /* NULL if not given */
     int n_micro_batches, schedule_line;
 };
 

@@ -143,7 +143,7 @@ static bool settle_op(lua_State *L, Policy *policy, int32_t op, int *line, Error
     return true;
 }
 
-/* ---- ops that nobody assigned ---- */
+/* ---- ops without an assignment ---- */
 
 /* In a stage whose other ops are all on the same devices: there too. */
 static void join_stage(Policy *policy, Segment segment)

@@ -52,7 +52,7 @@ typedef struct {
     Vec(Registered) registered; /* calls of these */
     Vec(const char *) typed;    /* globals that lines of the console set, in their order */
     int64_t n_ordinals;         /* objects that were shown by a number (lua_order.c) */
-    const Progress *progress;   /* whoever waits may ask for a stop; NULL */
+    const Progress *progress;   /* can cancel the run; or NULL */
     void *listener;             /* of print */
     void (*print)(void *listener, const char *file, int line, const char *text); /* or NULL */
     pthread_mutex_t turn;    /* held while a kernel of it runs: ranks are threads */
@@ -61,7 +61,7 @@ typedef struct {
     /* Path of the shipped file that include() means. NULL: nothing can be included. */
     const char *(*find)(void *finder, const char *name, Error *err);
     void *finder;
-    const Arena *grows[SANDBOX_ARENAS_MAX]; /* what is made in them counts as the script's; NULL */
+    const Arena *grows[SANDBOX_ARENAS_MAX]; /* their memory counts as the script's; or NULL */
     int acting_line; /* the line that stands for what is done when no line is executed; 0: none */
     /* ---- bookkeeping of lua_state.c ---- */
     int64_t instructions_max;

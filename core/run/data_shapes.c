@@ -8,7 +8,7 @@ typedef struct {
     const Inferred *inferred; /* of this round, for `round` */
     Arena *round;
     Local **value; /* per tensor: whole value, once computed */
-    bool *told;    /* per tensor: its elements are bound */
+    bool *bound;    /* per tensor: its elements are bound */
 } Resolving;
 
 static const Kernel *kernel_of(const Resolving *l, int32_t op)
@@ -114,7 +114,7 @@ static void give(Resolving *l, int32_t tensor)
     }
     vec_push(l->arena, &l->out->values, given);
     l->out->n_values++;
-    l->told[tensor] = true;
+    l->bound[tensor] = true;
 }
 
 static bool outputs_are_known(const Resolving *l, int32_t op)
@@ -149,7 +149,7 @@ static bool is_small(const Local *local)
 static Found resolve_input(Resolving *l, int32_t op, int input, bool needed, Error *err)
 {
     int32_t t = op_inputs(l->graph, op)[input];
-    if (t < 0 || l->told[t] || tensor_is_known(l->inferred, t))
+    if (t < 0 || l->bound[t] || tensor_is_known(l->inferred, t))
         return FOUND_NOTHING;
     bool there;
     if (is_drawn(l, t)) {
@@ -253,7 +253,7 @@ bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *gi
     Resolving l = {.arena = arena, .graph = graph, .given = given, .out = out};
     Arena *scratch = arena_new();
     l.value = arena_array(scratch, Local *, graph->n_tensors);
-    l.told = arena_array(scratch, bool, graph->n_tensors);
+    l.bound = arena_array(scratch, bool, graph->n_tensors);
     l.inferred = inferred;
     Found found;
     do {

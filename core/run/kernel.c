@@ -73,9 +73,9 @@ static bool make_outputs(const KernelCall *call, Local **output, Error *err)
 {
     const Inferred *inferred = call->inferred;
     bool late = kernel_is_dynamic(inferred, call->op, call->kernel);
-    Shape *told = arena_array(call->scratch, Shape, call->n_outputs);
+    Shape *given = arena_array(call->scratch, Shape, call->n_outputs);
     Dtype *dtype = arena_array(call->scratch, Dtype, call->n_outputs);
-    if (!kernel_begin(call, late, told, dtype, err))
+    if (!kernel_begin(call, late, given, dtype, err))
         return false;
     for (int i = 0; i < call->n_outputs; i++) {
         int32_t tensor = op_outputs(inferred->graph, call->op)[i];
@@ -83,7 +83,7 @@ static bool make_outputs(const KernelCall *call, Local **output, Error *err)
         if (shape)
             output[i] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
         else if (tensor >= 0 && call->kernel->first_value >= 0)
-            output[i] = local_new_whole(dtype[i], &told[i]);
+            output[i] = local_new_whole(dtype[i], &given[i]);
     }
     return true;
 }

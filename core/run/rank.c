@@ -241,7 +241,7 @@ void rank_keep_made(Rank *rank, const KernelCall *call)
 
 /* ---- times ---- */
 
-void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span)
+void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span)
 {
     const Team *team = rank->team;
     RankResult *result = rank->result;
@@ -390,7 +390,7 @@ static bool do_timed(Rank *rank, const Instr *instr)
         return true;
     rank->result->pass_us[rank->pass] += end - start;
     if (op || rank_has(rank, instr->slot))
-        rank_took(rank, instr, rank->pass, (TraceSpan){start, end, wait_us});
+        rank_record_time(rank, instr, rank->pass, (TraceSpan){start, end, wait_us});
     return true;
 }
 

@@ -98,7 +98,7 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
 void rank_keep_made(Rank *rank, const KernelCall *call);
 
 /* The duration of an instruction, or of a pass, by wall clock or device clock. */
-void rank_took(Rank *rank, const Instr *instr, int pass, TraceSpan span);
+void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span);
 void rank_took_pass(Rank *rank, int pass, double us);
 double run_now_us(void);
 

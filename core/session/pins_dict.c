@@ -147,7 +147,7 @@ static bool take(DictReader *w)
         return false;
     if (w->scan->at == from)
         return scan_fail(w->scan, "expected a sharding");
-    bool ok = pins_take(w->text, w->scan, &name, 1, NULL, from, w->scan->at);
+    bool ok = pins_add(w->text, w->scan, &name, 1, NULL, from, w->scan->at);
     arena_release(w->text->scratch, (void *)(uintptr_t)name.s);
     return ok;
 }
@@ -336,7 +336,7 @@ static bool read_line(PinsText *text, Scan *scan)
         return scan_fail(scan, "expected a line \"name: sharding\"");
     if (scan->at < all.n && all.s[scan->at] == ';')
         scan->at++;
-    return pins_take(text, scan, &name, 1, NULL, from, to);
+    return pins_add(text, scan, &name, 1, NULL, from, to);
 }
 
 bool pins_lines_read(PinsText *text, Scan *scan)

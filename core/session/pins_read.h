@@ -4,7 +4,7 @@
  *     pins_mesh.c    a mesh in any notation, and which of our axes its axes are
  *     pins_value.c   one sharding in any notation; pins_placed.c: in placements
  *     pins_names.c   the tensor that a name stands for
- *     pins_take.c    from a sharding to decisions
+ *     pins_add.c    from a sharding to decisions
  *     pins_dict.c    a dict, nested or not, and lists of names
  *     pins_module.c  a module of Python that makes dicts
  *     core/peers/shardy/pins.c    a module of MLIR
@@ -144,8 +144,8 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
 
 /* The sharding from `from` to `to` of the text, for the first of these names that is known. shape:
  * the text's, or NULL. Returns false for an error of the whole text. */
-bool pins_take(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
-               size_t to);
+bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
+              size_t to);
 void pins_summary(PinsText *text);
 
 /* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */

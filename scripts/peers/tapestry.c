@@ -10,7 +10,7 @@
 
 enum { NAME_MAX_BYTES = 100, TEMPLATE_INSTRUCTIONS = 20000, LIST_LENGTH_MAX = 64 };
 
-/* Where a template goes that no policy defines: to whoever reads a text. */
+/* Receives a template that is not defined by a policy: the reader of a text. */
 typedef struct {
     Arena *arena;
     const Template *found;

@@ -170,7 +170,7 @@ static void values_alike_are_within_their_row(void **state)
     MemAlike alike[MOST];
     Mem mem;
     mem_open(&mem, arena);
-    int n = mem_alike(arena, &mem, session, NULL, MOST, alike);
+    int n = mem_equal_values(arena, &mem, session, NULL, MOST, alike);
     int64_t bytes = 0;
     for (int i = 0; i < n; i++) {
         assert_true(i == 0 || alike[i].bytes <= alike[i - 1].bytes);
@@ -178,7 +178,7 @@ static void values_alike_are_within_their_row(void **state)
     }
     assert_int_equal(bytes, mem.live.bytes - mem.live.by_class[MEMORY_BUFFER]);
     for (int r = 0; r < mem.n_rows; r++) {
-        n = mem_alike(arena, &mem, session, &mem.row[r], MOST, alike);
+        n = mem_equal_values(arena, &mem, session, &mem.row[r], MOST, alike);
         bytes = 0;
         for (int i = 0; i < n; i++)
             bytes += alike[i].bytes;

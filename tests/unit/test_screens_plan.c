@@ -95,7 +95,7 @@ static ScreenRow rows[] = {
      24,
      ":diff spmd<Enter>",
      3,
-     {"propagate     factor             spmd", "histories are alike: 74"}},
+     {"propagate     factor             spmd", "histories are equal: 74"}},
     {"plans that are the same",
      80,
      24,

@@ -267,7 +267,7 @@ static void close_view(App *app)
 
 static void cancel(App *app)
 {
-    if (job_is_told(&app->ui))
+    if (job_in_foreground(&app->ui))
         job_stop(&app->ui);
     else if (app->ui.look.zoomed || app->ui.at.show != SHOW_GRAPH)
         close_view(app);

@@ -110,15 +110,15 @@ static void search_as_typed(App *app)
 }
 
 /* A line of Lua: the next one may be typed at once. True when the key was its own. */
-static bool console_took(App *app, Key key)
+static bool handle_console_key(App *app, Key key)
 {
     Ui *ui = &app->ui;
 
-    if (key == key_ctrl('c') && job_is_told(ui))
+    if (key == key_ctrl('c') && job_in_foreground(ui))
         job_stop(ui);
     else if (key == K_TAB || key == K_BTAB)
         complete_step(ui, &app->prompt, key == K_TAB ? 1 : -1);
-    else if (key == K_ENTER && app->prompt.n > 0 && job_is_told(ui))
+    else if (key == K_ENTER && app->prompt.n > 0 && job_in_foreground(ui))
         ui_fail(ui, "wait for the line before, or stop it with C-c");
     else
         return false;
@@ -137,10 +137,10 @@ static void complete_filter(App *app)
         ui_say(ui, "%.*s", STR_ARG(buf_str(&choices)));
 }
 
-static void prompt_took(App *app, Key key)
+static void handle_prompt_key(App *app, Key key)
 {
     char kind = app->prompt.kind;
-    if (kind == '>' && console_took(app, key))
+    if (kind == '>' && handle_console_key(app, key))
         return;
     if (kind == ':' && (key == K_TAB || key == K_BTAB)) {
         complete_step(&app->ui, &app->prompt, key == K_TAB ? 1 : -1);
@@ -186,7 +186,7 @@ static void mouse(App *app)
 }
 
 /* The letter of a mark. */
-static void letter_took(App *app, Key key)
+static void handle_letter_key(App *app, Key key)
 {
     const Action *action = action_by_id(app->ui.asked.letter);
 
@@ -195,12 +195,12 @@ static void letter_took(App *app, Key key)
         app_command(app, str_from(arena_printf(app->ui.frame, "%s %c", action->name, (char)key)));
 }
 
-static void sequence_took(App *app, Key key)
+static void handle_sequence_key(App *app, Key key)
 {
     const Action *action = NULL;
 
     if (app->ui.asked.letter != ACT_NONE) {
-        letter_took(app, key);
+        handle_letter_key(app, key);
         return;
     }
 
@@ -221,7 +221,8 @@ static void sequence_took(App *app, Key key)
     app->n_keys = 0;
 }
 
-/* Who took the text: a program, or the terminal. NULL with *err: nobody. */
+/* Puts the text on the clipboard; returns what accepted it, a program or the terminal; NULL with
+ * *err if nothing did. */
 static const char *put_on_clipboard(App *app, Str text, Error *err)
 {
     ClipboardWay way = (ClipboardWay)app->ui.look.settings.clipboard;
@@ -293,13 +294,13 @@ void app_key(App *app, Key key)
     if (key == K_MOUSE)
         mouse(app);
     else if (app->prompt.kind)
-        prompt_took(app, key);
+        handle_prompt_key(app, key);
     else if (app->palette.open)
         palette_key(&app->ui, &app->palette, key);
     else if (app->ui.menu.open)
         menu_key(&app->ui, key);
     else
-        sequence_took(app, key);
+        handle_sequence_key(app, key);
     app_run_asked(app);
     copy(app);
     ask(app);
@@ -334,7 +335,7 @@ static Key next_key(App *app, Watch *watch)
         Key key = term_key(app->term, busy ? JOB_MS : watches ? WATCH_MS : -1);
         if (busy)
             job_poll(ui);
-        bool written = watches && !job_is_told(ui) && watch_poll(watch);
+        bool written = watches && !job_in_foreground(ui) && watch_poll(watch);
         if (key != K_NONE || busy || written)
             return key;
     }

@@ -1,8 +1,9 @@
-/* app.h - the explorer: keys in, screens out, until the user leaves.
+/* app.h - the explorer: reads keys and draws screens until the user leaves.
  *
- * app_run() is all of it. Without a terminal, `script` is typed key by key and the last screen is
- * written as text; tests use the parts below to look at every screen between. One thread does all:
- * a plan is made in the time of a frame.
+ * app_run() is the whole explorer. Without a terminal it types `script` key by key and writes the
+ * last screen as text; tests use the functions below to check every screen between. The main thread
+ * handles keys and draws; changes of the plan and other long work run as jobs on a worker thread
+ * (tui/state/job.h).
  */
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H
@@ -29,7 +30,7 @@ typedef struct {
     ColorMode color;
     bool no_mouse;
     int width, height;      /* of a screen without a terminal; 0: 80x24 */
-    Config *config;         /* NULL: as it is without one */
+    Config *config;         /* NULL for the defaults */
     bool restore;           /* begin where the last session ended, and keep where this one does */
     bool fresh;             /* .. but begin anew */
     bool one_pane;          /* never panes beside each other */
@@ -69,7 +70,7 @@ typedef struct {
     Ui ui;
     Arena *arena, *grid_arena;
     AppOptions options;
-    Term *term; /* NULL: none */
+    Term *term; /* NULL without a terminal */
     Grid *grid;
     Layout layout;
     Prompt prompt;
@@ -89,7 +90,7 @@ typedef struct {
     const Action *tables[APP_TABLES_MAX]; /* ours, then the commands' */
     int n_tables;
     Config *config;
-    Settings applied; /* what the screen and the terminal were told of */
+    Settings applied; /* the settings that the screen and the terminal use now */
 } App;
 
 /* app_free() frees it; the session stays the caller's. */

@@ -22,7 +22,7 @@ typedef struct {
     size_t from; /* of the typed text: where the word begins that they stand for */
     Vec(Candidate) words;
     size_t shared;    /* bytes of all that were offered, kept or not, that are the same */
-    const char *none; /* why there is none; NULL: no match */
+    const char *none; /* why there is no completion; NULL if nothing matches */
 } Completions;
 
 /* Adds it when it begins so; past CANDIDATES_MAX it counts for `shared` only. */

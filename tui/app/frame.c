@@ -303,7 +303,7 @@ static void draw_note(App *app, Pen *pen)
     Buf text = buf_marked(ui->frame);
 
     pen_rune(pen, ROLE_TEXT, ' ');
-    if (job_is_told(ui)) {
+    if (job_in_foreground(ui)) {
         job_format(ui, &text);
         pen_fit(pen, ROLE_NOTE, buf_str(&text), pen->area.w - 1);
         return;

@@ -7,7 +7,7 @@
 #include "tui/state/ui.h"
 
 void go_consumer(Ui *ui); /* of the selected tensor */
-/* The maker of the selected tensor; for an op on the graph, whoever makes its inputs. */
+/* The maker of the selected tensor; for an op on the graph, the makers of its inputs. */
 void go_producer(Ui *ui);
 void go_reshard(Ui *ui);             /* the Comm row of the selected tensor, or of the op */
 void go_other_end(Ui *ui);           /* of the reshard at the op: its readers, or its maker */

@@ -25,7 +25,7 @@ void opening_see(Opening *opening, const Progress *progress, double now_s)
     opening->n_stages++;
 }
 
-/* The stage that goes on: a bar and the time left, or else how much is done. */
+/* The stage that is running: a bar and the time left, or else how much is done. */
 static void draw_going(Pen *pen, const Progress *progress, double took_s)
 {
     double share = progress_share(progress);

@@ -11,7 +11,7 @@
  * each other, one of five workspaces: graph + op + tensor, mesh + memory + what lives at its peak,
  * reshards + the selected one + links, two plans, policy + console + run. Below that a view has the
  * screen, or shares it with the parts that explain it, above each other. Below LAYOUT_MIN_W x
- * LAYOUT_MIN_H there is nothing but a line that says so.
+ * LAYOUT_MIN_H the screen is one line with a message.
  */
 #ifndef TUI_APP_PANES_H
 #define TUI_APP_PANES_H
@@ -54,7 +54,7 @@ typedef struct {
     bool too_small;
     Rect status, tabs, path, note, keys;
     Rect body;
-    int workspace; /* -1: no panes beside each other */
+    int workspace; /* -1 for a single pane */
     Splits splits;
     int n_panes;
     LayoutPane pane[LAYOUT_PANES];

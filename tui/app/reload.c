@@ -92,7 +92,7 @@ static void keep_place(const Ui *from, Ui *to)
     to->list[SHOW_GRAPH].top = to->row_at - (from->row_at - from->list[SHOW_GRAPH].top);
 }
 
-/* What the user set and saw goes on. */
+/* Keeps what the user set and was looking at. */
 static void keep_state(App *from, App *to)
 {
     to->ui.look.settings = from->ui.look.settings;
@@ -188,7 +188,7 @@ static const char *pins_path(void *app)
     return ((App *)app)->ui.session->options.pins;
 }
 
-/* Of a shipped one only the name is known, and nobody edits it. */
+/* A shipped machine has only a name, and is not edited. */
 static const char *machine_path(void *app)
 {
     const char *machine = ((App *)app)->ui.session->options.machine;

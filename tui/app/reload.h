@@ -3,7 +3,7 @@
  * The policy is run again under the plan; a machine prices it anew. Where the model is another one
  * the session is opened again beside the one that is shown, with the user's pins by name, and then
  * a new explorer takes the place of the old: app_reopened(). What was selected stays selected by
- * name. When anything fails, what was shown stays, and the error is told with its place.
+ * name. When anything fails, the previous plan stays, and the error is shown with its place.
  */
 #ifndef TUI_APP_RELOAD_H
 #define TUI_APP_RELOAD_H

@@ -20,7 +20,7 @@
 
 #include "tui/app/app.h"
 
-const char *state_path(Arena *arena, const char *model); /* NULL: there is no home */
+const char *state_path(Arena *arena, const char *model); /* NULL if there is no home folder */
 
 void state_format(App *app, Buf *out);
 bool state_apply(App *app, const Source *source, Error *err); /* false: of another graph, or none */

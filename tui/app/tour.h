@@ -2,7 +2,7 @@
  *
  * A step is shown in a box below everything else. Its keys are the user's to press, in order; with
  * the last of them the next step stands there. All other keys do what they always do, so that one
- * may look about and come back to the step. The explorer is not told of any of it.
+ * may look about and come back to the step. The explorer does not know about the tour.
  */
 #ifndef TUI_APP_TOUR_H
 #define TUI_APP_TOUR_H

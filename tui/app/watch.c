@@ -29,7 +29,7 @@ Watch *watch_new(Arena *arena)
     return watch;
 }
 
-/* What tells one state of a file from another; 0: it is not there. */
+/* A number that changes with the file; 0 if it does not exist. */
 static uint64_t stamp(const char *path, bool *settled)
 {
     struct stat status;

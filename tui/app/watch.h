@@ -1,4 +1,4 @@
-/* watch.h - files that are read again when somebody has written them.
+/* watch.h - files that are read again after they were written.
  *
  *     watch_add(watch, policy_file, app, rerun);       once
  *     watch_poll(watch);                               now and then

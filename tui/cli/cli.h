@@ -16,7 +16,7 @@ enum {
     CLI_FINE = 0,
     CLI_ILLEGAL = 1, /* an illegal plan, a failed check, a mismatch of verify, a rule's refusal,
                         plans that differ */
-    CLI_USAGE = 2,   /* or what is asked for is not on this machine */
+    CLI_USAGE = 2,   /* or something it needs is not on this machine */
     CLI_UNREADABLE = 3,
     CLI_SCRIPT = 4,
     CLI_RUN = 5,
@@ -93,7 +93,7 @@ const char *verb_nearest(Str name); /* for hints; NULL when none is near */
 
 int cli_fail(Cli *cli); /* prints cli->err; its exit code */
 int cli_exit_code(ErrorKind kind);
-bool cli_write(Cli *cli); /* cli->out onto stdout, and empties it; false: nobody reads */
+bool cli_write(Cli *cli); /* writes cli->out to stdout and empties it; false if stdout is closed */
 void cli_write_json(Cli *cli, Json *root); /* one line into cli->out; frees root */
 
 bool cli_session_options(Cli *cli, SessionOptions *out); /* of operand 0; false with cli->err */

@@ -14,8 +14,8 @@
 typedef struct {
     const char *option;                /* its name */
     const char *words;                 /* with blanks between; NULL: files */
-    const char *shipped;               /* kind of shipped scripts that come first; NULL */
-    const char *(*list)(Arena *arena); /* tells the words; NULL */
+    const char *shipped;               /* kind of shipped scripts that come first, or NULL */
+    const char *(*list)(Arena *arena); /* lists the words, or NULL */
 } ArgWords;
 
 static const char *list_kinds(Arena *arena)

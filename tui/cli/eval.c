@@ -57,7 +57,7 @@ static Json *answer_line(Arena *arena, Str line)
     return out;
 }
 
-/* One answer a line, at once: who asks may wait for it before the next request. */
+/* One answer per line, flushed at once: the caller may wait for it before the next request. */
 int cli_eval(Cli *cli)
 {
     char *line = NULL;

@@ -1,5 +1,5 @@
-/* explore_export.c - `:` commands of the explorer that write the plan for somebody else: as a
- * drawing, a report, tables or code. The work is a job beside the screen (tui/state/job.h). */
+/* explore_export.c - `:` commands of the explorer that export the plan: as a drawing, a report,
+ * tables or code. The work is a job beside the screen (tui/state/job.h). */
 #include "tui/cli/explore_export.h"
 
 #include "core/summary/label.h"

@@ -50,7 +50,7 @@ static const Mesh *read_mesh(Cli *cli, const char *option, const char *text)
     return mesh_parse(cli->arena, &source, &cli->err);
 }
 
-/* Which view a sharding is written in: what it begins with tells. */
+/* The view that a sharding is written in, judged by its first characters. */
 static ShardingView view_of(Str text)
 {
     text = str_trim(text);

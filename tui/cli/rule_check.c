@@ -170,7 +170,7 @@ static bool prove_report(Proofs *proofs, const RuleReport *report)
     return !error_is_set(query.err);
 }
 
-/* ---- what is asked ---- */
+/* ---- the rules to check ---- */
 
 /* All that a policy file registers, in a book of its own: a shipped file is proven as any other. */
 static bool prove_file(Proofs *proofs, const char *path)

@@ -284,7 +284,7 @@ static const char *user_functions(Arena *arena, const UserOp *user)
     return text.n > 0 ? text.s + 2 : "";
 }
 
-/* What a user said beside the annotation. */
+/* What a user's operator declares besides the annotation. */
 static void show_user(Cli *cli, const Operator *row)
 {
     const UserOp *user = row->user;
@@ -323,7 +323,8 @@ static void show_row(Cli *cli, const Operator *row, const OpSpace *space)
 
 /* ---- as JSON ---- */
 
-/* What a user said beside the annotation: rules as texts, {output: input}, names of functions. */
+/* What a user's operator declares besides the annotation: rules as texts, {output: input}, names of
+ * functions. */
 static Json *user_json(Arena *arena, const UserOp *user)
 {
     Json *out = json_object(), *rules = json_array(), *inplace = json_array();

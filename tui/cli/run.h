@@ -9,7 +9,7 @@
 
 bool cli_run_options(Cli *cli, RunOptions *out); /* ERROR_USAGE in cli->err */
 
-/* All processes have a session, or none goes on: then false with cli->err. */
+/* Returns false with cli->err unless every process has a session. */
 bool cli_all_have(Cli *cli, World *world, const Session *session);
 
 /* The session of a model, and of the inputs and weights that a run is given: free dims are those of

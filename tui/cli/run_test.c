@@ -44,7 +44,7 @@ typedef struct {
     Error err;
 } Outcome;
 
-/* Refused: said before anything ran. */
+/* Refused: reported before anything ran. */
 static const char *failure_name(const Error *err)
 {
     if (!error_is_set(err))

@@ -1,6 +1,6 @@
 /* text_fold.h - a line of text in the columns of a terminal, broken where a reader would break it.
  *
- * What does not fit goes on in further lines. A row of a table breaks between two cells (two
+ * Text that does not fit continues on further lines. A row of a table breaks between two cells (two
  * blanks or more), and its last cells stand at the right edge; a sentence breaks between words and
  * goes on behind its indent; what has no blank is cut.
  */

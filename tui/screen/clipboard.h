@@ -1,8 +1,8 @@
 /* clipboard.h - text to the clipboard, by the terminal or by a program.
  *
- * Over SSH and where no program is there, the terminal is told by OSC 52; else wl-copy, xclip, xsel
- * or pbcopy gets the text on its stdin, inside tmux `tmux load-buffer -w`, which hands it on. A
- * program runs in a session of its own with its output thrown away, and is killed when it takes
+ * Over SSH and where no program is there, the terminal copies it (OSC 52); else wl-copy, xclip,
+ * xsel or pbcopy gets the text on its stdin, inside tmux `tmux load-buffer -w`, which hands it on.
+ * A program runs in a session of its own with its output thrown away, and is killed when it takes
  * longer than CLIPBOARD_MS: the screen never waits for more.
  */
 #ifndef TUI_SCREEN_CLIPBOARD_H

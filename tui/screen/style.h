@@ -1,8 +1,8 @@
 /* style.h - what a cell looks like, by meaning: 18 roles, three marks, one glyph map.
  *
  * A style is a role and marks. Every mesh axis has a role of its own, by its order in the mesh, and
- * is always named as well: no fact is carried by colour alone (TUI design, section 2.4). What
- * colour that is on which terminal, theme.h knows.
+ * is always named as well: no fact is carried by colour alone. theme.h defines which colour that
+ * is on each kind of terminal.
  */
 #ifndef TUI_SCREEN_STYLE_H
 #define TUI_SCREEN_STYLE_H

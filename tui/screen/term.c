@@ -83,7 +83,8 @@ static void die_restored(int number)
     raise(number);
 }
 
-/* The first time only a note and a byte; whoever asks twice does not wait for us. */
+/* The first time it only sets a flag and writes a byte; a second signal ends the program at
+ * once. */
 static void ask_to_end(int number)
 {
     int error = errno;
@@ -442,7 +443,7 @@ Key term_key(Term *term, int timeout_ms)
     int ready = poll(wait, 2, timeout_ms);
     if (ending || (input->revents && !(input->revents & POLLIN)))
         return K_EOF;
-    key = read_key(term); /* after a signal too: a resize is told here */
+    key = read_key(term); /* also after a signal: a resize is reported here */
     if (key != K_NONE || ready <= 0)
         return key;
     /* Readable, and yet no key: half of a sequence, or the other side is gone. */

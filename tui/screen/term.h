@@ -4,7 +4,7 @@
  * not an exit; colours are the nearest of what the terminal has, its palette is never changed. From
  * term_open() to term_close() every fatal signal restores the terminal before it does its work: a
  * handler on its own stack writes the prepared reset sequence and the saved modes, then the signal
- * is raised again. HUP and TERM are told once as K_EOF, so that what is to be kept can be written,
+ * is raised again. HUP and TERM arrive once as K_EOF, so that state can be saved,
  * and term_raise() then does their work; a second one is fatal. Stop and continue (C-z, SIGTSTP)
  * are ncurses' own.
  *
@@ -51,7 +51,7 @@ MouseKind term_mouse(Term *term, int *x, int *y); /* what K_MOUSE was */
  * ends at column 223. */
 void term_theme(Term *term, const Theme *theme, Background background);
 void term_mouse_on(Term *term, bool on);
-void term_drag(Term *term, bool on); /* moves are told too, while a button is held */
+void term_drag(Term *term, bool on); /* also reports moves while a button is held */
 
 void term_show(Term *term, const Grid *grid); /* one update of the screen; sizes may differ */
 void term_redraw(Term *term);                 /* everything anew at the next term_show() */

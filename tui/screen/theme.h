@@ -6,7 +6,7 @@
  * A look holds the number for each kind of terminal; one colour that is written is brought to the
  * nearest of the others. Foregrounds only: the background is the terminal's. The default theme uses
  * the terminal's own foreground wherever nothing is meant, and its six axes stay apart in all three
- * kinds of colour blindness (TUI design, section 2.4).
+ * kinds of colour blindness.
  */
 #ifndef TUI_SCREEN_THEME_H
 #define TUI_SCREEN_THEME_H
@@ -29,7 +29,7 @@ typedef struct {
 
 extern const char theme_names[]; /* of the shipped ones, blanks between; the first is the default */
 
-/* False: there is no such theme. */
+/* Returns false if there is no such theme. */
 bool theme_find(Str name, Theme *out);
 
 const char *theme_role_name(Role role); /* "text", "axis1" */

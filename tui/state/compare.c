@@ -166,7 +166,7 @@ void compare_close(Ui *ui)
     Compare *compare = ui->compare;
     if (!compare)
         return;
-    if (!job_is_told(ui)) /* one that nobody waits for may read the other plan */
+    if (!job_in_foreground(ui)) /* a background job may still read the other plan */
         job_end(ui);
     ui->compare = NULL;
     arena_free(compare->diff_arena);

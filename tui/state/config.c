@@ -73,7 +73,7 @@ static int n_values(const Setting *setting)
     return n;
 }
 
-/* Place of a word among the values; -1: it is none of them. */
+/* Index of a word among the values; -1 if it is not one of them. */
 static int word_at(const Setting *setting, Str word)
 {
     Str rest = str_from(setting->values);

@@ -1,4 +1,4 @@
-/* console.h - lines of Lua typed in the explorer: what was typed, what it answered, how it goes on.
+/* console.h - lines of Lua typed in the explorer: the input, its answers, its completion.
  *
  * A line runs as a job in the state of the policy (scripts/lua_console.h). What it decides is one
  * step of the journal: `u` takes it back, `:write` keeps it. The last CONSOLE_LINES lines are kept.

@@ -135,7 +135,7 @@ static const TieRow tie_rows[] = {
     {"SequenceMap", "a sequence of the values of all iterations", {"each yields"}},
 };
 
-/* What the iteration before leaves for a carried value; -1: it is none. */
+/* The value that the previous iteration passes to a carried one; -1 if it is not carried. */
 static int32_t carried_next(const Graph *graph, int32_t op)
 {
     for (int c = 0; c < graph->n_carries; c++)

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct Filter Filter;
 
-/* NULL with *err: an unknown key, axis, kind or type, or a number that is none. */
+/* NULL with *err: an unknown key, axis, kind or type, or a malformed number. */
 Filter *filter_new(const FilterSource *source, Str text, Error *err);
 void filter_free(Filter *filter); /* NULL is allowed */
 

@@ -64,7 +64,7 @@ struct Filter {
     Arena *arena;
     const FilterSource *source;
     const char *text;
-    uint8_t *pinned; /* per op; NULL: nobody asks */
+    uint8_t *pinned; /* per op; NULL if not needed */
     Vec(Term) terms;
 };
 

@@ -99,7 +99,7 @@ bool job_runs(const Ui *ui)
     return ui->jobs.running != NULL;
 }
 
-bool job_is_told(const Ui *ui)
+bool job_in_foreground(const Ui *ui)
 {
     return ui->jobs.running && !ui->jobs.running->work.yields;
 }
@@ -113,7 +113,7 @@ const char job_waiting[] = "planning: shown when the plan is ready\n";
 
 bool job_may_change(Ui *ui)
 {
-    if (job_is_told(ui)) {
+    if (job_in_foreground(ui)) {
         ui_fail(ui, "wait for the %s, or stop it with C-c", ui->jobs.running->work.title);
         return false;
     }

@@ -23,7 +23,7 @@ typedef struct Ui Ui;
 typedef struct Job Job;
 
 typedef struct {
-    Job *running; /* what works beside the screen; NULL */
+    Job *running; /* the job that is running, or NULL */
     int quiet_ms; /* how long job_start() may wait: JOB_QUIET_MS; below 0: there is no screen that
                      could go on meanwhile */
     int n_done;   /* jobs that have ended; a frame in which one ends is drawn again */
@@ -37,7 +37,7 @@ typedef struct {
     void (*done)(Ui *ui, void *context, bool ok, const Error *err);
     void *context;
     bool changes_plan;
-    bool yields; /* nobody asked for it: it is not told of, and another job ends it */
+    bool yields; /* a background job: not shown on the screen, and ended by any other job */
 } JobWork;
 
 /* False when one is running that does not yield, which is said on the message line; done() is not
@@ -52,15 +52,15 @@ void job_follow(Ui *ui, const char *title, bool (*work)(void *, Progress *, Erro
 
 /* Whether it is over now: then done() was called. To be asked at every turn of the loop. */
 bool job_poll(Ui *ui);
-void job_stop(Ui *ui); /* asks for it; the end comes with a later job_poll() */
-void job_end(Ui *ui);  /* asks for it and waits: before the explorer closes */
+void job_stop(Ui *ui); /* requests it; the job ends in a later job_poll() */
+void job_end(Ui *ui);  /* requests it and waits: before the explorer closes */
 
 /* Whether work over all ops of the session fits into a frame, so that no job is begun for it. Where
  * quiet_ms is 0 no work does. */
 bool job_at_once(const Ui *ui);
 
 bool job_runs(const Ui *ui);
-bool job_is_told(const Ui *ui); /* one runs that somebody waits for */
+bool job_in_foreground(const Ui *ui); /* a job runs that is not a background job */
 bool job_changes_plan(const Ui *ui);
 extern const char job_waiting[]; /* what views show that wait for it */
 

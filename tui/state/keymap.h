@@ -37,7 +37,7 @@ typedef enum { KEYS_NO, KEYS_PREFIX, KEYS_ACTION } KeysMatch;
 /* What n pressed keys are: nothing, the start of a sequence, or an action. */
 KeysMatch keymap_match(const KeyMap *map, const Key *key, int n, const Action **action);
 
-/* As they are written; "" when it has none. */
+/* Keys as text; "" if the action has none. */
 Str keymap_key(const KeyMap *map, Arena *arena, const Action *action);  /* the first */
 Str keymap_keys(const KeyMap *map, Arena *arena, const Action *action); /* all, blanks between */
 

@@ -122,7 +122,7 @@ int32_t outline_inner(Outline *outline, int32_t group)
 
 /* ---- what passes the filter ---- */
 
-/* The first place from `from` on with n that pass between; `end` where there are not so many. */
+/* The first index from `from` on with n that pass between; `end` if there are fewer. */
 static int32_t after_passing(const Outline *outline, int32_t from, int32_t end, int32_t n)
 {
     int32_t low = from, high = end;

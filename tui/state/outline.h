@@ -10,7 +10,7 @@
  * op;
  *   - a fold of N equal groups is one row xN. Opened it shows its first member, which stands for
  * all; spread it lists its members. What is open is kept by path when the groups are made anew;
- *   - folds beside each other that are alike but for their shardings are one row too, `x12 (11+1)`;
+ *   - neighbouring folds that differ only in their shardings are one row too, `x12 (11+1)`;
  *     opened it lists the folds, so that what differs stands by itself.
  * With a filter (outline_filter()) only the ops that pass are listed, in the groups around them.
  */
@@ -36,7 +36,7 @@ typedef struct {
     int fold_n;    /* members of its own fold: the xN it shows */
     int64_t times; /* ops or groups that this row stands for */
     bool open;
-    bool mixed; /* its members are alike in structure, and differ in shardings */
+    bool mixed; /* its members have the same structure and different shardings */
 } OutlineRow;
 
 static inline bool row_has_ops(const OutlineRow *row)
@@ -44,7 +44,7 @@ static inline bool row_has_ops(const OutlineRow *row)
     return row->kind == ROW_GROUP || row->kind == ROW_OP;
 }
 
-/* Parameters that are alike. */
+/* Equal parameters of repeated layers. */
 typedef struct {
     Str name;      /* of one; the pattern of several */
     int32_t first; /* tensor; rows are in the order of these */

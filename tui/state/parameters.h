@@ -1,6 +1,6 @@
 /* parameters.h - a model's parameters by pattern, as the graph view lists them below the ops.
  *
- * Parameters that are alike but for the numbers in their names (one per layer) are one row xN:
+ * Parameters whose names differ only in numbers (one per layer) are one row xN:
  * equal dtype, shape, and sharding that they are stored in. Rows are in the order of the model.
  * They are made when the list is first opened, once for each plan.
  */

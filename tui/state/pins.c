@@ -317,7 +317,7 @@ bool pins_assign(Ui *ui, Str text, Error *err)
 
 /* ---- tensors as a whole ---- */
 
-/* The selected tensor and those that are alike. */
+/* The selected tensor and its equals in other layers. */
 static bool whole_target(Ui *ui, Target *target, Error *err)
 {
     int32_t op = ui->at.op, *ops = NULL;
@@ -385,7 +385,7 @@ bool pins_decide(Ui *ui, Str text, Error *err)
     Target target = {0};
     Decision mark;
 
-    if (job_is_told(ui))
+    if (job_in_foreground(ui))
         return error_set(err, "wait for the job, or stop it with C-c");
     if (!whole_target(ui, &target, err) || !read_mark(ui, str_trim(text), &mark, err))
         return false;

@@ -23,7 +23,7 @@ typedef enum { PROMPT_OPEN, PROMPT_CANCELLED, PROMPT_DONE } PromptState;
 void prompt_open(Prompt *prompt, char kind);
 void prompt_set(Prompt *prompt, const char *text); /* cut where it is too long */
 
-/* Takes a key; closes the prompt when it says so. What was typed stays in text until it is opened
+/* Handles a key; closes the prompt if the key does. What was typed stays in text until it is opened
  * again. Tab is not its own: complete.h. */
 PromptState prompt_key(Prompt *prompt, Key key);
 void prompt_keep_stem(Prompt *prompt); /* what is typed is what the next candidates complete */

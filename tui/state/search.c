@@ -12,7 +12,7 @@ enum Known { UNKNOWN, MATCHES, DIFFERS };
 
 /* Hits so far, and what is known of names: those of a thread of its own, or of the screen's. */
 typedef struct {
-    Arena *arena;      /* NULL: nothing was looked for */
+    Arena *arena;      /* NULL before the first search */
     uint8_t *of_name;  /* per Names id of the graph, as Known */
     uint8_t *of_group; /* per group, as Known */
     Vec(Hit) hits;
@@ -250,7 +250,7 @@ typedef struct {
     const Search *search;
     const Session *session;
     Found *found;
-    int32_t inner, outer; /* a group, and the outermost around it that matches; -1 */
+    int32_t inner, outer; /* a group, and the outermost group around it that matches; -1 if none */
 } Look;
 
 static Look look_new(const Search *search, const Session *session, Found *found)

@@ -23,7 +23,7 @@ typedef struct {
 typedef struct Search Search;
 
 typedef struct {
-    Search *search; /* the last one; NULL */
+    Search *search; /* the last search, or NULL */
     Hit hit;        /* the last hit that was gone to */
     int waits;      /* 1, -1: go to the next or previous hit once all are counted; 0: no */
     char label[40]; /* "/c_fc 3/12" while the cursor is on a hit */

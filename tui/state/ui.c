@@ -203,7 +203,7 @@ void ui_select_row(Ui *ui, int64_t i)
     }
     const Groups *groups = ui->session->groups;
     const OutlineRow *row = &ui->at.row;
-    /* A group stands for what it hands on: its last op, of the first member. */
+    /* A group stands for its result: the last op of its first member. */
     int32_t op =
         row->kind == ROW_OP ? row->id : groups->order[row->first + row->n / row->fold_n - 1];
     ui_select_op(ui, op);

@@ -31,7 +31,7 @@
 typedef struct {
     ChangedOps ops;        /* by the last change; its bits are the plan's */
     const int32_t *before; /* changed ops before each place in groups->order; comm's, or NULL */
-    int n;                 /* changes of the plan, whoever made them */
+    int n;                 /* number of changes of the plan, by any means */
     int edits;             /* changes by the user: one number per undo step */
     int n_policy_runs;     /* and of failed ones */
     Error policy_failed;   /* of the last run of the policy; not set: it succeeded */
@@ -78,7 +78,7 @@ struct Ui {
     Comm *comm;              /* of the session's plan */
     CommSort comm_sort;      /* of the table of reshards */
     struct Compare *compare; /* another plan beside it; NULL: none */
-    struct WhatIf *whatif;   /* options that were asked for; NULL */
+    struct WhatIf *whatif;   /* what-if options being shown, or NULL */
     struct Console *console; /* lines of Lua typed so far */
     Changes changes;
     Jobs jobs;

@@ -59,14 +59,14 @@ typedef struct {
     bool (*act)(Ui *ui, ActId act);     /* Ui.key is the key that ended the sequence */
     void (*note)(Ui *ui, Buf *out);     /* the line about what is selected; NULL: none */
     void (*go)(Ui *ui, int64_t row);    /* puts the cursor of its list there, held inside */
-    int list_at;                        /* the line its list begins on; -1: it has none */
+    int list_at;                        /* the line its list begins on; -1 without a list */
     const Hint *hints;                  /* ended by ACT_NONE; most wanted first */
     void (*table)(Ui *ui, Sheet *out);  /* for exports as data; NULL: a picture, or a page
                                            whose lines are its table */
-    void (*enter)(Ui *ui, ShowId from); /* the user has opened it, from that view; NULL */
+    void (*enter)(Ui *ui, ShowId from); /* called when the user opens it from that view; or NULL */
     ActId enter_act;                    /* or the action that is done then; ACT_NONE */
     size_t own_size;                    /* bytes of what it keeps */
-    void (*open)(Ui *ui);               /* fills them where zeros are not enough; NULL */
+    void (*open)(Ui *ui);               /* initialises them if zeros are not enough; or NULL */
     void (*forget)(Ui *ui);             /* the plan goes, or the explorer closes: frees what it
                                            made from the plan; NULL */
 } View;

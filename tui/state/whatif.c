@@ -13,7 +13,7 @@ enum { ALIKE_MAX = 2000 }; /* more reshards in a row than that are not decided t
 
 /* Options of the selected reshard. */
 typedef struct {
-    Arena *arena; /* NULL: none are listed */
+    Arena *arena; /* NULL if none are listed */
     PlanOptions options;
     int32_t reshard;
     int n_changes; /* of the plan, when they were listed */

@@ -4,7 +4,7 @@
 
 #include "tui/state/compare.h"
 
-/* "transformer.h[0..11].mlp.c_fc/Gemm"; of a reshard what is moved. */
+/* "transformer.h[0..11].mlp.c_fc/Gemm"; for a reshard the moved value. */
 Str diff_line_label(const Ui *ui, const Compare *compare, const DiffLine *line);
 
 /* The line under the cursor of the Diff view, held inside what is shown; NULL: there is none. */

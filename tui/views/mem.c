@@ -153,7 +153,7 @@ static int32_t add_to_node(Tree *tree, int32_t parent, TreeLevel level, const in
 
 enum { KEY_NUMBERS = 4 };
 
-/* What a live value is told apart by on each level. */
+/* The key that distinguishes live values on each level. */
 typedef struct {
     int64_t level[LEVELS][KEY_NUMBERS];
 } ValueKey;
@@ -210,8 +210,8 @@ static int more_bytes_first(const void *left, const void *right)
     return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-int mem_alike(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
-              MemAlike *out)
+int mem_equal_values(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
+                     MemAlike *out)
 {
     mem_list(mem, session, NULL);
     int32_t *group = arena_array(arena, int32_t, mem->live.n);

@@ -68,7 +68,7 @@ void mem_move_time(Mem *mem, int by); /* by places; on the peak's place it stays
 void mem_set_grouping(Mem *mem, MemGrouping grouping);
 void mem_toggle(Mem *mem, int row);
 
-/* Live values that are alike in repeated layers. */
+/* Live values that are equal in repeated layers. */
 typedef struct {
     int n;
     int32_t *tensor;
@@ -77,8 +77,8 @@ typedef struct {
 
 /* The `most` groups of values alike with the most bytes, within a row (NULL: anywhere); how many.
  * Copies that steps of a reshard are filling are left out. */
-int mem_alike(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
-              MemAlike *out);
+int mem_equal_values(Arena *arena, Mem *mem, const Session *session, const MemRow *within, int most,
+                     MemAlike *out);
 
 const char *mem_grouping_name(MemGrouping grouping); /* "class > layer > tensor" */
 char mem_class_letter(MemoryClass class);            /* in bars: 'P' */

@@ -32,8 +32,8 @@ typedef struct {
     int64_t row, row_end, column, column_end;
 } MeshBlock;
 
-/* Devices of the block are all alike on these atoms; of a mesh of one axis true says so, false
- * nothing. */
+/* Devices of the block have equal coordinates on these atoms; of a mesh of one axis true says so,
+ * false nothing. */
 bool mesh_block_is_one(const MeshGrid *grid, const MeshBlock *block, AtomSet atoms);
 
 /* "pp 1 dp 0": a panel's place on the outer axes. */

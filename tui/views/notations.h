@@ -8,7 +8,7 @@ enum { TENSOR_NOTATIONS_MAX = 8 };
 
 typedef struct {
     const char *name; /* "shape/axis", "dims_mapping" .. "gspmd" */
-    Text text;        /* in the notation; or why it cannot be said in it */
+    Text text;        /* in the notation, or why it cannot express it */
     bool held;        /* false: text says why not */
     Str about;        /* what is to be known beside it: "on mesh [2,4]"; may be "" */
 } TensorNotation;

@@ -9,7 +9,7 @@
 #include "core/run/trace/timeline.h"
 
 typedef struct {
-    Timeline *timeline;     /* NULL: to be made */
+    Timeline *timeline;     /* NULL until made */
     int span;               /* the cursor */
     double from_us, len_us; /* what is drawn; len_us 0: to be chosen */
     Arena *arena;           /* of the report; NULL: there is no run of this plan */
@@ -17,7 +17,7 @@ typedef struct {
     uint64_t seed;
     int repeat; /* asked for */
     bool verified, dropped;
-    Error failed; /* why the last run is none */
+    Error failed; /* the error of the last run */
 } RunState;
 
 void run_state_forget(RunState *run); /* the plan goes */

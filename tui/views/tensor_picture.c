@@ -110,7 +110,7 @@ static Str column_label(const void *context, int64_t column)
     return (Str){range.s, (size_t)colon + ((int)colon + 1 < drawn->tiles.width)};
 }
 
-/* Letter and marks of a slice whoever holds it: the sum mark without a number. */
+/* Letter and marks of a slice independent of its holder: the sum mark has no number. */
 static void format_slice(const TensorPicture *picture, int64_t at, TileForm form, Buf *out)
 {
     int marks = slice_marks(picture->slices, at);

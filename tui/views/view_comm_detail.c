@@ -44,7 +44,7 @@ static Buf begin(const Detail *detail)
     return buf_marked(detail->ui->frame);
 }
 
-/* ---- what is moved ---- */
+/* ---- the moved value ---- */
 
 static void put_end(const Detail *detail, int32_t sharding, Buf *out)
 {

@@ -81,7 +81,7 @@ static Text side_text(const Ui *ui, const Compare *compare, const DiffLine *line
     return buf_text(&text);
 }
 
-/* The shortest text that tells the sides apart and has room. */
+/* The shortest text that distinguishes the sides and fits. */
 static int depth_of(const Ui *ui, const Compare *compare, const DiffLine *line, int columns)
 {
     int most = columns < ALL_LEAST ? 1 : 2;

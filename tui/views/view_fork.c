@@ -22,7 +22,7 @@ static void put_decision(const Compare *compare, int side, Buf *out)
 static void put_fork(const Compare *compare, Buf *out)
 {
     if (compare->diff->fork < 0) {
-        buf_printf(out, "The histories are alike: %d decisions\n",
+        buf_printf(out, "The histories are equal: %d decisions\n",
                    compare->diff->side[0]->journal.n_done);
         return;
     }

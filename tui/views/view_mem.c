@@ -366,7 +366,7 @@ void mem_what_if(Ui *ui, const MemRow *within)
     enum { MOST = 6 };
     WhatIfAsk ask = {.arena = arena_new(), .by_peak = true, .priced = true, .verb = ""};
     MemAlike alike[MOST];
-    int n = mem_alike(ask.arena, mem_of(ui), ui->session, within, MOST, alike);
+    int n = mem_equal_values(ask.arena, mem_of(ui), ui->session, within, MOST, alike);
     for (int i = 0; i < n; i++)
         add_options(ui, &ask, &alike[i]);
     snprintf(ask.title, sizeof ask.title, "to lower the peak of %.*s",

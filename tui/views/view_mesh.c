@@ -23,7 +23,7 @@ enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8, STAGES_SHOWN =
 /* What is drawn: devices, what they hold of a tensor, who talks with whom about it next. */
 typedef struct {
     const Ui *ui;
-    const Slices *slices; /* NULL: no tensor, only devices */
+    const Slices *slices; /* NULL: devices only, without a tensor */
     const Step *talk;     /* the tensor's next collective; NULL: none */
     bool groups;          /* cells say groups instead of slices */
     MeshGrid grid;

@@ -67,7 +67,7 @@ static void draw_inside(const Ui *ui, int32_t op, Pen *pen)
     }
 }
 
-/* The devices that do it, its stage, and who says so; nothing where all do everything. */
+/* The devices that run it, its stage, and the decision; nothing if all devices run every op. */
 static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
 {
     const Stages *stages = ui_plan(ui)->decided->stages;
@@ -252,7 +252,7 @@ static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen 
 
 /* ---- branches and loops ---- */
 
-/* The values that are one by this op: where they are laid out otherwise than it, that is marked. */
+/* The values that this op makes one; those with another sharding are marked. */
 static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
 {
     enum { AT_NAME = 17, NAME_MOST = 30, AFTER_NAME = 20 };
@@ -316,7 +316,7 @@ static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int f
 /* A search for the next best way takes more than a frame on meshes of more prime parts. */
 enum { WHY_LINES = 7, ATOMS_QUICK = 6 };
 
-/* At most so many lines of it; the last step, whose decision it comes from, is always there. */
+/* At most `most` lines of it, always including the last step, the decision it comes from. */
 static void draw_chain(Text text, int most, Pen *pen)
 {
     int64_t n = 0, pin = 0;

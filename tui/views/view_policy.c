@@ -525,7 +525,8 @@ static void open_line(Ui *ui)
     }
 }
 
-/* Where the cursor tells nothing it goes to what went wrong, else to the first line that decided.
+/* If no line belongs to the selection, the cursor goes to the error, else to the first line that
+ * made a decision.
  */
 static void enter(Ui *ui, ShowId from)
 {

@@ -297,7 +297,7 @@ static void draw_ends(const Ui *ui, Pen *pen)
     draw_users(ui, USERS_MOST, pen);
 }
 
-/* A size that nobody knows before the run, and how to give it one. */
+/* A size known only at run time, and how to assume one. */
 static void draw_size(const Ui *ui, int d, int64_t dim, Pen *pen)
 {
     pen_printf(pen, ROLE_TEXT, "  %d", d);

@@ -43,8 +43,7 @@ static bool flush(MlirValue *w)
         if ((w->op && !w->constrained) || n == 0) /* results of a function have no names */
             w->text->n_follow++;
         else
-            ok =
-                pins_take(w->text, w->scan, known, n, w->shaped ? &w->shape : NULL, w->from, w->to);
+            ok = pins_add(w->text, w->scan, known, n, w->shaped ? &w->shape : NULL, w->from, w->to);
     }
     *w = (MlirValue){.text = w->text, .scan = w->scan};
     return ok;

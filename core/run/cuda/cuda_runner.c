@@ -290,7 +290,8 @@ static void take_times(GpuRank *gpu, int pass)
         if (gpu->timed[at]) {
             double start = gpu->pass_start_us + us_between(gpu->pass_begin, gpu->begin[at]);
             double us = us_between(gpu->begin[at], gpu->end[at]);
-            rank_took(gpu->rank, &program->instrs[at], pass, (TraceSpan){start, start + us, 0});
+            rank_record_time(gpu->rank, &program->instrs[at], pass,
+                             (TraceSpan){start, start + us, 0});
         }
     rank_took_pass(gpu->rank, pass, us_between(gpu->pass_begin, gpu->pass_end));
 }

@@ -360,7 +360,7 @@ static Text reshard_text(const Ui *ui, const OutlineRow *row, const RowFacts *fa
     return buf_text(&text);
 }
 
-/* Parameters are moved by nobody here: what stands there is who decided how they are stored. */
+/* Parameters have no reshard here: the column shows the decision on how they are stored. */
 static Str row_decided_by(const Ui *ui, const OutlineRow *row)
 {
     if (row->kind == ROW_PARAMETERS && row->open)

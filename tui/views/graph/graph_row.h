@@ -1,7 +1,7 @@
 /* graph_row.h - one row of the graph view: what it says of its ops, column by column.
  *
  * A row of a group sums over all that it stands for, xN and how often a loop runs included; its
- * sharding is that of the value it hands on. Columns that do not fit are left out, the least wanted
+ * sharding is that of its result. Columns that do not fit are left out, the least wanted
  * first; names and shardings stay.
  */
 #ifndef TUI_VIEWS_GRAPH_GRAPH_ROW_H
@@ -39,7 +39,7 @@ typedef struct {
     int32_t tensor; /* whose sharding is shown; -1: none */
     int64_t n_ops;
     double us, comm_us, n_reshards; /* that move data */
-    int32_t reshard;                /* the dearest, -1 */
+    int32_t reshard;                /* the most expensive reshard, or -1 */
 } RowFacts;
 
 /* What the graph view keeps. */
@@ -79,7 +79,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err);
 
 bool graph_sort(Ui *ui, Str column, Error *err); /* "order": program order */
 void graph_sort_menu(Ui *ui);
-const char *graph_sorted_by(const Ui *ui); /* NULL: program order */
+const char *graph_sorted_by(const Ui *ui); /* NULL for program order */
 
 /* All rows at every depth; where some are tagged, those. */
 void graph_table(Ui *ui, Sheet *out);

@@ -4,7 +4,7 @@ enum { CHECKPOINTS = RAIL_PAGE / RAIL_STEP, BATCH = RAIL_STEP, ROW_VALUES = 64, 
 
 /* Values alive between two rows. Places from RAIL_LANES on are alive but not drawn. */
 typedef struct {
-    int32_t tensor[ALIVE_MAX]; /* -1: the place is free */
+    int32_t tensor[ALIVE_MAX]; /* -1 if the lane is free */
     int64_t end[ALIVE_MAX];    /* place of the last op that reads it */
 } Lanes;
 
@@ -18,7 +18,7 @@ struct Rail {
     Lanes checkpoint[CHECKPOINTS];
 };
 
-/* Values that a row takes from above, or hands on; each with the place it is last read at. */
+/* Values that a row reads from above or makes, each with the place of its last reader. */
 typedef struct {
     int n;
     int32_t tensor[ROW_VALUES];

@@ -286,8 +286,8 @@ static bool check_text(PinsText *text, Scan *scan, size_t from, size_t to)
     return read_value(text, scan, from, to, &value, &why) || !text->fatal;
 }
 
-bool pins_take(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
-               size_t to)
+bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
+              size_t to)
 {
     Session *session = text->session;
     int which = 0, order[DIMS_MAX];
