@@ -95,7 +95,7 @@ static ScreenRow rows[] = {
      24,
      "Wt",
      2,
-     {"not sharded by tp?", "cannot run sharded", "no pin leads tp to anything",
+     {"not sharded by tp?", "cannot run sharded", "no pin leads tp to any dim",
       "pin the dim by tp"}},
     {"slices picked by hjkl",
      80,
