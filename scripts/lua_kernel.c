@@ -219,6 +219,7 @@ const Kernel *kernel_of_function(lua_State *L, const char *name)
     KernelFunction *function = arena_make(sandbox->arena, KernelFunction);
     *function = (KernelFunction){.sandbox = sandbox};
     function->function = luaL_ref(L, LUA_REGISTRYINDEX);
-    function->kernel = (Kernel){arena_str(sandbox->arena, str_from(name)), run_kernel, function, 0};
+    function->kernel = (Kernel){arena_str(sandbox->arena, str_from(name)), run_kernel, function, 0,
+                                ROUNDING_SENSITIVE};
     return &function->kernel;
 }
