@@ -18,7 +18,8 @@ void export_note(ExportNotes *notes, const char *format, ...)
 
 static const ExportFormat own[] = {
     {"jax", "JAX: a Mesh and NamedShardings", EXPORT_CODE, false, "py", code_jax, NULL},
-    {"lua", "a policy of dimscope that pins it all", EXPORT_CODE, false, "lua", code_lua, NULL},
+    {"lua", "a dimscope policy that pins the whole plan", EXPORT_CODE, false, "lua", code_lua,
+     NULL},
 };
 enum { N_OWN = sizeof own / sizeof *own };
 

@@ -12,7 +12,7 @@ typedef struct {
     Arena *arena;
     Values values;
     JaxAxes axes;
-    int n_cut_less, n_left;
+    int n_simplified, n_left;
     Buf *out;
 } Jax;
 
@@ -30,7 +30,7 @@ static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
     }
 }
 
-/* Returns whether it expresses everything; a dim that it cannot express is left to XLA if
+/* Returns true if it expresses everything; a dim that it cannot express is left to XLA if
  * possible. */
 static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
 {
@@ -81,7 +81,7 @@ static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Shardin
     if (!sums)
         jax->n_left++;
     else if (!all)
-        jax->n_cut_less++;
+        jax->n_simplified++;
     python_comment(buf_str(&ours), &says);
     buf_puts(&says, !sums                 ? ": left to XLA"
                     : all                 ? ""
@@ -249,14 +249,14 @@ static void put_tail(Jax *jax)
              "    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))\n");
 }
 
-static void say_notes(const Jax *jax, ExportNotes *notes)
+static void add_notes(const Jax *jax, ExportNotes *notes)
 {
-    if (jax->n_cut_less)
+    if (jax->n_simplified)
         export_note(notes,
                     "%d shardings are uneven, or cut each of several parts of a dim, which no "
                     "PartitionSpec says: what is given is cut less, what is made is left to XLA in "
                     "that dim (a weight of 3 parts can be kept with a dim of 3, and cut behind it)",
-                    jax->n_cut_less);
+                    jax->n_simplified);
     if (jax->n_left)
         export_note(notes, "%d values are partial, but not by a sum: they are left to XLA",
                     jax->n_left);
@@ -285,6 +285,6 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_made(&jax);
     put_on(&jax);
     put_tail(&jax);
-    say_notes(&jax, notes);
+    add_notes(&jax, notes);
     return true;
 }

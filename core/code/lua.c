@@ -188,16 +188,16 @@ static int n_registered(const Session *session)
     return n;
 }
 
-static void say_notes(const Lua *lua, const RepinDifference *difference, ExportNotes *notes)
+static void add_notes(const Lua *lua, const RepinDifference *difference, ExportNotes *notes)
 {
     const Propagator *propagator = lua->session->plan->propagator;
     int n_rules = n_registered(lua->session);
 
-    if (lua->pins.n_unsaid)
+    if (lua->pins.n_inexpressible)
         export_note(notes,
                     "%d decisions cannot be written in a policy, or contradict others: they "
                     "are left out",
-                    lua->pins.n_unsaid);
+                    lua->pins.n_inexpressible);
     if (lua->own)
         export_note(notes,
                     "the default propagator does not make this plan, whatever is pinned: "
@@ -236,6 +236,6 @@ bool code_lua(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     }
     put_head(&lua);
     put_body(&lua);
-    say_notes(&lua, &difference, notes);
+    add_notes(&lua, &difference, notes);
     return true;
 }

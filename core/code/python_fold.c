@@ -84,7 +84,7 @@ static bool texts_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool layers_alike(const DictFold *fold, const DictLayer *a, const DictLayer *b)
+static bool layers_equal(const DictFold *fold, const DictLayer *a, const DictLayer *b)
 {
     const LineNumber *const *x = fold->sorted + a->first, *const *y = fold->sorted + b->first;
     if (a->n != b->n || !str_eq(x[0]->before, y[0]->before) || x[0]->number + 1 != y[0]->number)
@@ -118,7 +118,7 @@ static void find_layers(DictFold *fold)
     }
     for (int i = 0; i < fold->layers.n; i++) {
         DictLayer *layer = &fold->layers.at[i];
-        bool goes_on = i > 0 && layers_alike(fold, layer - 1, layer);
+        bool goes_on = i > 0 && layers_equal(fold, layer - 1, layer);
         layer->run = goes_on ? layer[-1].run : i;
         fold->layers.at[layer->run].run_n++;
     }

@@ -22,7 +22,7 @@ typedef struct {
     uint32_t *pinned_op, *pinned_tensor; /* dims that a decision pins, or must not pin */
     AtomSet *cut_op, *cut_tensor, *store_tensor, *barred; /* axes that pins of it use */
     bool *given_up;                                       /* per op */
-    int n_unsaid;
+    int n_inexpressible;
 } Repin;
 
 /* A policy can name the op. */
@@ -49,7 +49,7 @@ static bool schedule_fits(const Plan *plan)
     return true;
 }
 
-static bool is_sayable(Repin *r, const Decision *decision)
+static bool is_expressible(Repin *r, const Decision *decision)
 {
     const Graph *graph = r->session->graph;
     bool pins = decision_pins_dim(decision->kind);
@@ -77,7 +77,7 @@ static bool is_sayable(Repin *r, const Decision *decision)
 
 static bool add(Repin *r, const Decision *decision)
 {
-    if (!is_sayable(r, decision))
+    if (!is_expressible(r, decision))
         return false;
     if (decision_pins_dim(decision->kind)) {
         *axes_beside(r, decision) |= cut_atoms(decision_cut(decision));
@@ -106,12 +106,12 @@ static bool is_obeyed(const Repin *r, const Decision *decision)
     return cut_equal(now, cut) || (decision->open && cut_refines(now, cut, r->want->mesh));
 }
 
-static void take_own(Repin *r)
+static void add_own(Repin *r)
 {
     for (int i = 0; i < plan_n_held(r->want); i++) {
         const Decision *decision = plan_held(r->want, i);
         if (is_obeyed(r, decision) && !add(r, decision))
-            r->n_unsaid++;
+            r->n_inexpressible++;
     }
 }
 
@@ -267,14 +267,14 @@ Repinned repin(const Session *session, Arena *arena)
     Repin r = repin_new(session, arena, &propagator_explain);
     Repinned out = {0};
 
-    take_own(&r);
+    add_own(&r);
     out.n_own = r.journal.n_done;
     make(&r);
     for (int i = 0; i < ROUNDS_MAX && (pin_ops(&r) || pin_tensors(&r)); i++)
         make(&r);
     out.n = r.journal.n_done;
     out.decision = r.journal.decisions.at;
-    out.n_unsaid = r.n_unsaid;
+    out.n_inexpressible = r.n_inexpressible;
     repin_end(&r);
     return out;
 }
@@ -282,8 +282,8 @@ Repinned repin(const Session *session, Arena *arena)
 Repinned repin_own(const Session *session, Arena *arena)
 {
     Repin r = repin_new(session, arena, session->plan->propagator);
-    take_own(&r);
-    Repinned out = {r.journal.n_done, r.journal.n_done, r.journal.decisions.at, r.n_unsaid};
+    add_own(&r);
+    Repinned out = {r.journal.n_done, r.journal.n_done, r.journal.decisions.at, r.n_inexpressible};
     repin_end(&r);
     return out;
 }
@@ -296,7 +296,7 @@ static bool same_totals(const Plan *a, const Plan *b)
            plan_step_us(a) == plan_step_us(b);
 }
 
-static bool lies_elsewhere(const Repin *r, int32_t op)
+static bool is_moved(const Repin *r, int32_t op)
 {
     return !submesh_equal(r->have->decided->submeshes[plan_devices(r->have, op)],
                           r->want->decided->submeshes[plan_devices(r->want, op)]) ||
@@ -318,7 +318,7 @@ RepinDifference repin_compare(const Session *session, const Decision *decision, 
     for (int32_t t = 0; t < inferred->graph->n_tensors; t++)
         out.n_tensors += tensor_differs(&r, t);
     for (int i = 0; i < inferred->n_program; i++)
-        out.n_moved += lies_elsewhere(&r, inferred->program[i]);
+        out.n_moved += is_moved(&r, inferred->program[i]);
     out.same =
         out.n_ops == 0 && out.n_tensors == 0 && out.n_moved == 0 && same_totals(r.have, r.want);
     repin_end(&r);

@@ -12,8 +12,9 @@
 typedef struct {
     int n, n_own; /* the first n_own are the plan's */
     const Decision *decision;
-    int n_unsaid; /* decisions of the plan that no policy can express, or that contradict each other
-                   */
+    int n_inexpressible; /* decisions of the plan that no policy can express, or that contradict
+                          * each other
+                          */
 } Repinned;
 
 Repinned repin(const Session *session, Arena *arena);

@@ -31,11 +31,11 @@ static NamedRow pointwise_rows[] = {
     {"multiref", "multiref", "2,3", "\"times\":3", "a b -> a b, a b, a b"},
     {"type", "type", "2,3", "\"dtype\":\"torch.int64\"", "a b -> a b"},
     {"type without dtype", "type", "2,3", "\"dtype\":null",
-     "unsupported: type: without a dtype the result is text, no tensor"},
+     "unsupported: type: without a dtype the result is a string, not a tensor"},
     {"full", "full", "", "\"size\":[2,3]", " -> 2^ 3^"},
     {"scalar made", "zeros", "", "\"size\":[]", " -> 1^"},
     {"negative size", "zeros", "", "\"size\":[-2]", "invalid: zeros: a size would be negative"},
-    {"no size", "ones", "", "", "invalid: ones: a list of sizes is missing among the attributes"},
+    {"no size", "ones", "", "", "invalid: ones: the attributes lack a list of sizes"},
     {"eye", "eye", "", "\"n\":3", " -> 3^ 3^"},
     {"arange", "arange", "", "\"start\":1,\"end\":10,\"step\":2", " -> 5^"},
     {"arange of fractions", "arange", "", "\"start\":0,\"end\":1,\"step\":0.25", " -> 4^"},
@@ -44,11 +44,10 @@ static NamedRow pointwise_rows[] = {
     {"linspace", "linspace", "", "\"steps\":7", " -> 7^"},
     {"tensor", "tensor", "", "\"data\":[[1,2,3],[4,5,6]]", " -> 2^ 3^"},
     {"tensor of a number", "tensor", "", "\"data\":1", " -> 1^"},
-    {"unknown", "frobnicate", "4", "",
-     "unknown_op: no annotation is known for the operator 'frobnicate'"},
+    {"unknown", "frobnicate", "4", "", "unknown_op: operator 'frobnicate' has no annotation"},
     {"no annotation", "size", "4", "", "unsupported: nnScaler runs 'size' without an annotation"},
     {"not a tensor", "neg", "=4", "",
-     "unsupported: 'neg' has an annotation when its first inputs are tensors, here 1"},
+     "unsupported: 'neg' has an annotation only if its first inputs are tensors, here 1"},
 };
 
 static NamedRow product_rows[] = {
@@ -66,7 +65,7 @@ static NamedRow product_rows[] = {
      "b head+, head+ -> b"},
     {"einsum to a scalar", "einsum", "4; 4", "\"equation\":\"i, i -> \"", "i+, i+ -> 1^"},
     {"einsum without arrow", "einsum", "4", "\"equation\":\"i\"",
-     "invalid: einsum: `equation` has names, `->` and names"},
+     "invalid: einsum: `equation` must be names, `->` and names"},
     {"embedding", "embedding", "2,3; 10,4", "", "a b, n+ e -> a b e"},
     {"attention", "scaled_dot_product_attention", "8,128,64; 8,256,64; 8,256,32",
      "\"is_causal\":false", "a e d^, a b^ d^, a b^ c -> a e c"},
@@ -77,8 +76,7 @@ static NamedRow product_rows[] = {
     {"other mask", "scaled_dot_product_attention", "16,8,128,64; 16,8,256,64; 16,8,256,32; 1,256",
      "", "a b f^ e^, a b c^ e^, a b c^ d, 1^ c^ -> a b f^ d"},
     {"mask of one dim", "scaled_dot_product_attention", "8,4,4; 8,4,4; 8,4,4; 4", "",
-     "rank: scaled_dot_product_attention: a tensor has another number of dims than the operator "
-     "takes"},
+     "rank: scaled_dot_product_attention: a tensor has a wrong number of dims for the operator"},
 };
 
 static NamedRow fold_rows[] = {
@@ -97,7 +95,7 @@ static NamedRow fold_rows[] = {
     {"sum", "sum", "2,3", "", "a+ b+ -> 1^"},
     {"sum along", "sum", "2,3,4", "\"dim\":[1]", "a b+ c -> a c"},
     {"sum kept", "sum", "2,3,4", "\"dim\":1,\"keepdim\":true", "a b+ c -> a 1^ c"},
-    {"sum twice", "sum", "2,3,4", "\"dim\":[1,-2]", "duplicate: sum: a dim stands twice in a list"},
+    {"sum twice", "sum", "2,3,4", "\"dim\":[1,-2]", "duplicate: sum: a dim is listed twice"},
     {"mean of everything by dims", "mean", "2,3", "\"dim\":[0,1]", "a^ b^ -> 1^"},
     {"any along", "any", "10,10", "\"dim\":1,\"keepdim\":true", "a^ b^ -> a^ 1^"},
     {"max", "max", "2,3,4", "", "a^ b^ c^ -> 1^"},
@@ -114,7 +112,7 @@ static NamedRow fold_rows[] = {
     {"nll loss, none", "nll_loss", "4,5,6; 4,6", "\"reduction\":\"none\"", "N C^ a, N a -> N a"},
     {"l1 loss", "l1_loss", "8,10; 8,10", "\"reduction\":\"sum\"", "a+ b+, a+ b+ -> 1^"},
     {"other reduction", "l1_loss", "8; 8", "\"reduction\":\"max\"",
-     "invalid: l1_loss: `reduction` is none, sum or mean"},
+     "invalid: l1_loss: `reduction` must be none, sum or mean"},
 };
 
 static NamedRow move_rows[] = {
@@ -125,7 +123,7 @@ static NamedRow move_rows[] = {
     {"trailing ones", "reshape", "4,1,1", "\"shape\":[2,2,1]", "(a 2^) 1^ 1^ -> a 2^ 1^"},
     {"to a scalar", "reshape", "1,1", "\"shape\":[]", "1^ 1^ -> "},
     {"elements differ", "reshape", "4,6", "\"shape\":[5,5]",
-     "invalid: a reshape keeps the number of elements, 24"},
+     "invalid: a reshape must keep the number of elements, 24"},
     {"two free", "reshape", "4,6", "\"shape\":[-1,-1]", "invalid: a reshape cannot have size -1"},
     {"expand", "expand", "10,1", "\"size\":[10,2]", "a b^ -> a 2^"},
     {"expand keeps", "expand", "10,1", "\"size\":[10,-1]", "a b -> a b"},
@@ -141,7 +139,7 @@ static NamedRow move_rows[] = {
     {"transpose", "transpose", "2,3,4", "\"dim0\":0,\"dim1\":-1", "a b c -> c b a"},
     {"permute", "permute", "2,3,4", "\"dims\":[2,0,1]", "a b c -> c a b"},
     {"permute too few", "permute", "2,3,4", "\"dims\":[2,0]",
-     "rank: permute: `dims` names every dim once"},
+     "rank: permute: `dims` must name every dim once"},
     {"flatten", "flatten", "2,3,4", "\"start_dim\":1", "a b^ c^ -> a (b^ c^)"},
     {"split", "split", "5,3", "\"split_size_or_sections\":2", "5^ b -> 2^ b, 2^ b, 1^ b"},
     {"split in sections", "split", "7,3", "\"split_size_or_sections\":[2,5]", "7^ b -> 2^ b, 5^ b"},
@@ -185,7 +183,8 @@ static NamedRow index_rows[] = {
     {"between", "getitem", "2,3,4; =\":\"; 5,6", "", "a b^ c, ?^, d e -> a d e c"},
     {"two tensors", "getitem", "2,3; 5; 5", "", "a^ b^, c^, d^ -> ?^"},
     {"too many", "getitem", "2; =0; =0", "", "rank: getitem: there are more indices than dims"},
-    {"not a range", "getitem", "2; =\"a:b\"", "", "syntax: getitem: a slice is start:stop:step"},
+    {"not a range", "getitem", "2; =\"a:b\"", "",
+     "syntax: getitem: write a slice as start:stop:step"},
     {"set", "setitem", "3,4; =0; 4", "", "a^ b^, ?^, c^ -> a^ b^"},
 };
 
@@ -207,7 +206,7 @@ static NamedRow window_rows[] = {
     {"no stride", "conv1d", "2,3,4; 5,3,1", "\"stride\":0",
      "invalid: conv1d: stride, dilation or padding is out of range"},
     {"other padding", "conv1d", "2,3,4; 5,3,1", "\"padding\":\"full\"",
-     "invalid: conv1d: `padding` is a number, a list, `same` or `valid`"},
+     "invalid: conv1d: `padding` must be a number, a list, `same` or `valid`"},
     {"transposed", "conv_transpose2d", "2,3,4,4; 3,3,1,1", "\"stride\":2",
      "n iC+ 4^ 4^, iC+ oC 1^ 1^ -> n oC 7^ 7^"},
     {"transposed groups", "conv_transpose1d", "3,4; 3,3,1", "\"groups\":3",

@@ -296,7 +296,7 @@ static void check_mlir(PlanFixture *f, const char *what)
     }
     assert_int_equal(depth, 0);
     assert_true(n > 0);
-    assert_int_equal(less > 0, notes_have(&notes, "they are cut less"));
+    assert_int_equal(less > 0, notes_have(&notes, "they are sharded less"));
 }
 
 static void a_module_of_mlir_says_the_plan(void **state)

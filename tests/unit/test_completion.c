@@ -292,7 +292,7 @@ static PlanCase plan_cases[] = {
      {{"in0", 0, "dp", 1}, {"h", 1, "tp", 1}},
      0,
      "spmd-overruled",
-     "h is marked 8,32/tp, but produced as 8/dp,32/tp by add"},
+     "h is marked 8,32/tp but produced as 8/dp,32/tp by add"},
     {"an operator without a rule",
      "y <- IsNaN f32[8,16]",
      "dp=2",

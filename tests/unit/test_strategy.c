@@ -268,7 +268,7 @@ static void refusal_names_the_fix(void **state)
     Error err = {0};
     f.call.no_redistribute = true;
     assert_false(strategy_answer(f.strategies, &f.call, &answer, &err));
-    assert_non_null(strstr(err.text, "input 1 lies [S(0)]"));
+    assert_non_null(strstr(err.text, "input 1 has [S(0)]"));
     assert_non_null(strstr(err.hint, "redistribute of input 1 from [S(0)] to [R]"));
     arena_free(f.arena);
 }

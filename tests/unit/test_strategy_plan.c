@@ -230,15 +230,15 @@ static Said said[] = {
      &propagator_torch, true, ""},
     {"veScale slices nothing unasked", "h <- MatMul f32[16,32] f32[32,64]!",
      "in0 [S(0),R]; in1 [R,S(0)]", &propagator_vescale, false,
-     "strategy-refused: MatMul MatMul_0: matmul: no row takes the inputs as they lie, and none is "
-     "moved unasked: input 0 lies [S(0),R] [insert redistribute of input 0 from [S(0),R] to "
+     "strategy-refused: MatMul MatMul_0: matmul: no row fits the inputs, and inputs may not be "
+     "redistributed: input 0 has [S(0),R] [insert redistribute of input 0 from [S(0),R] to "
      "[S(0),S(1)], the nearest legal placement (0 us)]"},
     {"torch moves", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", &propagator_torch, false,
      ""},
     {"torch may not move", "h <- Softmax f32[8,16] axis=1", "in0 [S(0),S(1)]", &propagator_torch,
      true,
-     "strategy-refused: Softmax Softmax_0: _softmax: no row takes the inputs as they lie, and none "
-     "is moved unasked: input 0 lies [S(0),S(1)] [insert redistribute of input 0 from [S(0),S(1)] "
+     "strategy-refused: Softmax Softmax_0: _softmax: no row fits the inputs, and inputs may not be "
+     "redistributed: input 0 has [S(0),S(1)] [insert redistribute of input 0 from [S(0),S(1)] "
      "to [S(0),R], the nearest legal placement (8.402 us)]"},
     {"a view that no shard goes through", "c <- Reshape f32[4,13,8] i64[2]{4,104}",
      "in0 [S(0),S(1)]", &propagator_torch, false,
@@ -246,20 +246,20 @@ static Said said[] = {
      "over axis 'tp' (size 4) [redistribute the input first: replicate it over 'tp']"},
     {"no operator of torch's", "c <- LpNormalization f32[4,12]", "in0 [S(0),R]", &propagator_torch,
      false,
-     "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
+     "no-strategy: LpNormalization LpNormalization_0: torch has no strategy for "
      "LpNormalization; it is replicated [register_strategy() in a policy file adds one]"},
     {"a reduction that the cut does otherwise",
      "m <- ReduceMean f32[16,32] axes=[0]; n <- Transpose m perm=[1,0]", "in0 [S(0),R]",
      &propagator_torch, false,
-     "strategy-lost: Transpose Transpose_1: torch leaves its result partial by a reduction that "
-     "the cuts here do not make: what is partial is reduced []"},
+     "strategy-lost: Transpose Transpose_1: torch leaves its result partial by a reduction that no "
+     "cut here produces: it is reduced []"},
     {"alike ones are counted",
      "a <- LpNormalization f32[4,12]; b <- LpNormalization f32[4,12]; c <- LpNormalization b",
      "in0 [S(0),R]; in1 [S(0),R]", &propagator_torch, false,
-     "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
+     "no-strategy: LpNormalization LpNormalization_0: torch has no strategy for "
      "LpNormalization; it is replicated (and 1 more like it) [register_strategy() in a policy file "
-     "adds one]; no-strategy: LpNormalization LpNormalization_2: torch has no operator with a "
-     "strategy for LpNormalization; it is replicated [register_strategy() in a policy file adds "
+     "adds one]; no-strategy: LpNormalization LpNormalization_2: torch has no strategy for "
+     "LpNormalization; it is replicated [register_strategy() in a policy file adds "
      "one]"},
 };
 
@@ -342,9 +342,9 @@ static Pinned pinned[] = {
      "in0 [S(0),R]", "h [S(0),P(sum)]; r [S(0),P(sum)]", "MatMul_0", "k", "tp", ""},
     {"a dim that no row cuts", "t <- LpNormalization f32[8,12]", "", "t [R,R]", "LpNormalization_0",
      "d0", "tp",
-     "pin-overruled: LpNormalization LpNormalization_0: d0 is pinned, and the row chosen cuts it "
-     "otherwise [pin its operands as one of the operator's rows has them (dimscope rule)]; "
-     "no-strategy: LpNormalization LpNormalization_0: torch has no operator with a strategy for "
+     "pin-overruled: LpNormalization LpNormalization_0: d0 is pinned, but the chosen row shards it "
+     "differently [pin its operands as in one of the operator's rows (dimscope rule)]; "
+     "no-strategy: LpNormalization LpNormalization_0: torch has no strategy for "
      "LpNormalization; it is replicated [register_strategy() in a policy file adds one]"},
 };
 

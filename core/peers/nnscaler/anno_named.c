@@ -1,15 +1,15 @@
 #include "core/peers/nnscaler/anno_named_call.h"
 
-/* The value that a piece has in place of an attribute, or NULL. */
+/* The value of an attribute in a piece, or NULL if it does not change. */
 typedef Json *(*NamedPiece)(const AnnoPartition *partition, const char *attr, const Json *value);
 
-/* A row is one annotation and the operators that have it: nnScaler's names first, then torch's. */
+/* An annotation and its operators: nnScaler's names first, then torch's. */
 typedef struct {
-    const char *names; /* with blanks between */
-    const char *anno;  /* candidates, '|' between */
-    NamedWriter write; /* where the text depends on shapes or attributes */
+    const char *names; /* separated by spaces */
+    const char *anno;  /* candidates, separated by '|' */
+    NamedWriter write; /* if the text depends on shapes or attributes */
     int n_tensors;     /* the first inputs, which must be tensors */
-    NamedPiece piece;  /* NULL: pieces have the attributes as they are */
+    NamedPiece piece;  /* NULL if pieces keep all attributes */
 } NamedRow;
 
 static Json *piece_of_target(const AnnoPartition *partition, const char *attr, const Json *value);
@@ -54,7 +54,7 @@ static const NamedRow rows[] = {
     {"embedding cube_embedding", "*, n+ e -> * e", NULL, 2, NULL},
     {"scaled_dot_product_attention", NULL, named_attention, 3, NULL},
 
-    /* made of nothing */
+    /* creation */
     {"zeros ones empty full rand randn", NULL, named_made, 0, NULL},
     {"eye", NULL, named_eye, 0, NULL},
     {"arange cube_arange", NULL, named_arange, 0, NULL},
@@ -78,7 +78,7 @@ static const NamedRow rows[] = {
     {"nll_loss", NULL, named_nll_loss, 2, NULL},
     {"l1_loss", NULL, named_l1_loss, 2, NULL},
 
-    /* moved */
+    /* rearranged */
     {"reshape view", NULL, named_reshape, 1, piece_of_target},
     {"expand", NULL, named_expand, 1, piece_of_target},
     {"expand_as", NULL, named_expand_as, 2, NULL},
@@ -97,7 +97,7 @@ static const NamedRow rows[] = {
     {"view_as_complex", NULL, named_view_as_complex, 1, NULL},
     {"view_as_real", NULL, named_view_as_real, 1, NULL},
 
-    /* picked */
+    /* selected */
     {"select", NULL, named_select, 1, NULL},
     {"slice", NULL, named_slice, 1, NULL},
     {"select_scatter", NULL, named_select_scatter, 2, NULL},
@@ -114,7 +114,7 @@ static const NamedRow rows[] = {
     {"unfold", NULL, named_unfold, 1, NULL},
     {"adaptive_avg_pool1d", NULL, named_adaptive_pool, 1, NULL},
 
-    /* functions on values, or with splits of their own: no annotation */
+    /* functions on values, or with their own way to split: no annotation */
     {"size shape shape_as_tensor _shape_as_tensor dim len item getattr get_attr finfo", NULL, NULL,
      0, NULL},
     {"tuple make_tuple list make_list make_slice dict_keys dict_values dict_items", NULL, NULL, 0,
@@ -153,13 +153,14 @@ static void widen_scalars(AnnoInput *inputs, int n)
             inputs[i].shape = (Shape){1, {1}};
 }
 
-static bool takes(const NamedRow *row, const NamedCall *call)
+static bool accepts(const NamedRow *row, const NamedCall *call)
 {
     for (int i = 0; i < row->n_tensors; i++)
         if (!named_has(call, i))
-            return error_kind(call->err, ERROR_UNSUPPORTED,
-                              "'%s' has an annotation when its first inputs are tensors, here %d",
-                              call->op, row->n_tensors);
+            return error_kind(
+                call->err, ERROR_UNSUPPORTED,
+                "'%s' has an annotation only if its first inputs are tensors, here %d", call->op,
+                row->n_tensors);
     return true;
 }
 
@@ -169,8 +170,7 @@ int anno_named(Arena *arena, Str op, AnnoInput *inputs, int n_inputs, const Json
     const NamedRow *row = find_row(op);
     if (!row || (!row->anno && !row->write)) {
         if (!row)
-            error_kind(err, ERROR_UNKNOWN_OP, "no annotation is known for the operator '%.*s'",
-                       STR_ARG(op));
+            error_kind(err, ERROR_UNKNOWN_OP, "operator '%.*s' has no annotation", STR_ARG(op));
         else
             error_kind(err, ERROR_UNSUPPORTED, "nnScaler runs '%.*s' without an annotation",
                        STR_ARG(op));
@@ -185,7 +185,7 @@ int anno_named(Arena *arena, Str op, AnnoInput *inputs, int n_inputs, const Json
                       .attrs = attrs,
                       .err = err};
     widen_scalars(inputs, n_inputs);
-    if (!takes(row, &call))
+    if (!accepts(row, &call))
         return -1;
     const char *text = row->anno ? row->anno : row->write(&call);
     return text ? split_candidates(arena, text, out) : -1;
@@ -193,7 +193,7 @@ int anno_named(Arena *arena, Str op, AnnoInput *inputs, int n_inputs, const Json
 
 /* ---- pieces ---- */
 
-/* The sizes asked for are those of the output: the one that is cut is divided. */
+/* The target sizes are those of the output: the size of the sharded dim is divided. */
 static Json *piece_of_target(const AnnoPartition *partition, const char *attr, const Json *value)
 {
     if (!json_is_array(value) || (strcmp(attr, "shape") != 0 && strcmp(attr, "size") != 0))
@@ -208,7 +208,7 @@ static Json *piece_of_target(const AnnoPartition *partition, const char *attr, c
     return list;
 }
 
-/* A piece has some of the groups when they are cut: `(g 4)`. */
+/* If groups are sharded, `(g 4)`, a piece has some of them. */
 static Json *piece_of_groups(const AnnoPartition *partition, const char *attr, const Json *value)
 {
     if (strcmp(attr, "groups") != 0 || !str_eq(partition->identifier, STR("g")))

@@ -31,7 +31,7 @@ bool named_rank(NamedCall *call, int input, int least, int most)
     int64_t n_dims = named_shape(call, input)->n_dims;
     if (n_dims >= least && n_dims <= most)
         return true;
-    named_fail(call, ERROR_RANK, "a tensor has another number of dims than the operator takes");
+    named_fail(call, ERROR_RANK, "a tensor has a wrong number of dims for the operator");
     return false;
 }
 
@@ -42,7 +42,7 @@ NamedDims named_letters(NamedCall *call, int n_dims)
     NamedDims dims = {.n = n_dims};
     for (int d = 0; d < n_dims; d++) {
         if (call->n_letters == LETTERS)
-            named_fail(call, ERROR_UNSUPPORTED, "an annotation has a letter a dim, at most 26");
+            named_fail(call, ERROR_UNSUPPORTED, "an annotation has one letter a dim, at most 26");
         dims.dim[d] = call->failed ? "?" : arena_printf(call->arena, "%c", 'a' + call->n_letters++);
     }
     return dims;
@@ -175,7 +175,7 @@ int named_dims(NamedCall *call, const char *name, int n_dims, bool *marked)
         if (call->failed)
             return 0;
         if (marked[d])
-            named_fail(call, ERROR_DUPLICATE, "a dim stands twice in a list");
+            named_fail(call, ERROR_DUPLICATE, "a dim is listed twice");
         marked[d] = true;
     }
     return n;
@@ -186,7 +186,7 @@ bool named_list(NamedCall *call, const char *name, Shape *out)
     const Json *value = named_attr(call, name);
     *out = (Shape){.n_dims = json_is_array(value) ? json_size(value) : 1};
     if (!value)
-        named_fail(call, ERROR_INVALID, "a list of sizes is missing among the attributes");
+        named_fail(call, ERROR_INVALID, "the attributes lack a list of sizes");
     else if (out->n_dims > DIMS_MAX)
         named_fail(call, ERROR_RANK, "a list of sizes is too long");
     for (int d = 0; !call->failed && d < out->n_dims; d++)

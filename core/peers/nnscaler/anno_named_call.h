@@ -1,11 +1,11 @@
-/* anno_named_call.h - what the writers of nnScaler's annotations share.
+/* anno_named_call.h - helpers for the writers of nnScaler's annotations; internal to anno_named*.c.
  *
  * A writer gets the call of one operator, its tensors' shapes and its attributes, and returns the
- * text of its annotation; candidates are separated by '|'. It takes letters in order, one a dim of
- * a tensor, changes those that may not be cut (`c^`), are summed (`c+`) or are a size (`3`), and
- * joins them to text. A failing writer returns NULL with the reason in call->err; helpers that fail
- * set call->failed, so that a writer may go on and named_text() says NULL. Texts live in the arena.
- * Source: nnScaler 0.9.
+ * text of its annotation; candidates are separated by '|'. It uses letters in order, one a dim of a
+ * tensor, marks those that may not be sharded (`c^`) or are summed (`c+`), replaces some by a size
+ * (`3`), and joins them to text. A failing writer returns NULL with the reason in call->err;
+ * failing helpers set call->failed, so a writer may continue and named_text() returns NULL. Texts
+ * are in the arena. Source: nnScaler 0.9.
  */
 #ifndef CORE_PEERS_NNSCALER_ANNO_NAMED_CALL_H
 #define CORE_PEERS_NNSCALER_ANNO_NAMED_CALL_H
@@ -18,9 +18,9 @@ typedef struct {
     const AnnoInput *input; /* a scalar has shape [1] here, as in nnScaler */
     int n_inputs;
     bool scalar;        /* the first input was a scalar */
-    const Json *values; /* the inputs as asked: `value` of what is not a tensor; may be NULL */
+    const Json *values; /* the inputs of the request, for `value` of non-tensors; may be NULL */
     const Json *attrs;  /* may be NULL */
-    int n_letters;      /* taken so far */
+    int n_letters;      /* used so far */
     bool failed;
     Error *err;
 } NamedCall;
@@ -37,11 +37,11 @@ typedef struct {
 const char *named_fail(NamedCall *call, ErrorKind kind, const char *why);
 
 const Shape *named_shape(const NamedCall *call, int input);
-bool named_has(const NamedCall *call, int input); /* is there, and a tensor */
+bool named_has(const NamedCall *call, int input); /* present, and a tensor */
 bool named_rank(NamedCall *call, int input, int least, int most);
 
 NamedDims named_letters(NamedCall *call, int n_dims); /* the next letters, one a dim */
-NamedDims named_frozen(NamedCall *call, int n_dims);  /* the same, none may be cut */
+NamedDims named_frozen(NamedCall *call, int n_dims);  /* the same, marked `^` */
 NamedDims named_first(NamedCall *call, int n_dims);   /* letters from `a` again */
 const char *named_number(NamedCall *call, int64_t size);
 const char *named_mark(NamedCall *call, const char *dim, char suffix); /* '^' or '+' */
@@ -49,13 +49,13 @@ NamedDims named_ignored(void);                                         /* `?` */
 void named_remove(NamedDims *dims, int at);
 void named_insert(NamedCall *call, NamedDims *dims, int at, const char *dim);
 
-/* "a b, b -> a b"; NULL when the call failed. */
+/* "a b, b -> a b"; NULL if the call failed. */
 const char *named_text(NamedCall *call, const NamedDims *in, int n_in, const NamedDims *out,
                        int n_out);
 const char *named_one(NamedCall *call, const NamedDims *in, const NamedDims *out);
 
-/* Attributes: NULL and fallbacks where absent or null. A number that is asked for is within 2^31,
- * so that what writers add and multiply to sizes stays in range. */
+/* Attributes: NULL or the fallback if absent or null. Numbers are limited to 2^31, so that sizes
+ * computed from them stay in range. */
 const Json *named_attr(const NamedCall *call, const char *name);
 bool named_true(const NamedCall *call, const char *name, bool fallback);
 int64_t named_int(NamedCall *call, const char *name, int64_t fallback);

@@ -7,9 +7,9 @@ static int rank_of(const NamedCall *call)
     return (int)named_shape(call, 0)->n_dims;
 }
 
-/* ---- what needs whole dims ---- */
+/* ---- operators with dims that may not be sharded ---- */
 
-/* The marked dims frozen, on both sides. */
+/* Freezes the marked dims on both sides. */
 static const char *keep_whole(NamedCall *call, const bool *marked)
 {
     NamedDims dims = named_letters(call, rank_of(call));
@@ -61,8 +61,8 @@ const char *named_inverse(NamedCall *call)
 
 /* ---- reductions ---- */
 
-/* The dims in `dim` (all when absent) get the suffix and go, or stay as 1; `rest` is the suffix of
- * the others, or 0. A result without dims has the one that nnScaler gives a scalar. */
+/* The dims in `dim` (all if absent) get the suffix and are removed, or stay as 1; `rest` is the
+ * suffix of the others, or 0. A scalar result has one dim, as in nnScaler. */
 static const char *reduce(NamedCall *call, char suffix, char rest, int n_outputs)
 {
     bool marked[DIMS_MAX] = {false}, whole = !named_attr(call, "dim");
@@ -99,7 +99,7 @@ const char *named_any(NamedCall *call)
     return reduce(call, '^', '^', 1);
 }
 
-/* max and min: of two tensors, of all elements, or along a dim with the places */
+/* max and min: of two tensors, of all elements, or along a dim with the indices */
 const char *named_extreme(NamedCall *call)
 {
     return call->n_inputs > 1 ? named_broadcast(call) : reduce(call, '^', 0, 2);
@@ -114,7 +114,8 @@ const char *named_topk(NamedCall *call)
     return named_text(call, &in, 1, (NamedDims[]){out, out}, 2);
 }
 
-/* How many there are is known at run time only. `where` of a condition alone is a tuple too. */
+/* The number of results is known only at run time. `where` with only a condition gives a tuple
+ * too. */
 const char *named_nonzero(NamedCall *call)
 {
     NamedDims in = named_frozen(call, rank_of(call)), out[DIMS_MAX];
@@ -157,7 +158,7 @@ static const char *by_reduction(NamedCall *call, const LossAnnos *annos)
         return annos->sum;
     if (str_eq(reduction, STR("mean")))
         return annos->mean;
-    return named_fail(call, ERROR_INVALID, "`reduction` is none, sum or mean");
+    return named_fail(call, ERROR_INVALID, "`reduction` must be none, sum or mean");
 }
 
 const char *named_cross_entropy(NamedCall *call)
@@ -201,7 +202,7 @@ const char *named_svd(NamedCall *call)
     return named_text(call, &in, 1, (NamedDims[]){left, values, right}, 3);
 }
 
-/* A mask is one row of letters of the scores [.., queries, keys]; what differs is its own size. */
+/* A mask has the letters of the scores [.., queries, keys]; dims that differ are sizes. */
 static NamedDims mask_dims(NamedCall *call, const NamedDims *query, const NamedDims *key)
 {
     const Shape *mask = named_shape(call, 3), *queries = named_shape(call, 0);
@@ -217,7 +218,8 @@ static NamedDims mask_dims(NamedCall *call, const NamedDims *query, const NamedD
     return dims;
 }
 
-/* "a b f e^, a b c^ e^, a b c^ d -> a b f d": batch dims and, without a mask, queries may be cut */
+/* "a b f e^, a b c^ e^, a b c^ d -> a b f d": batch dims and, without a mask, queries may be
+ * sharded */
 const char *named_attention(NamedCall *call)
 {
     const int n = (int)named_shape(call, 2)->n_dims;

@@ -1,6 +1,6 @@
 #include "core/peers/nnscaler/anno_named_call.h"
 
-/* ---- one place of a dim ---- */
+/* ---- one index or a slice of a dim ---- */
 
 const char *named_select(NamedCall *call)
 {
@@ -13,11 +13,11 @@ const char *named_select(NamedCall *call)
     return named_one(call, &in, &out);
 }
 
-/* Places start, start + step, .. before stop, which count from the end when negative. */
+/* The number of indices start, start + step, .. before stop; negative ones count from the end. */
 static int64_t slice_size(NamedCall *call, int64_t size, int64_t start, int64_t stop, int64_t step)
 {
     if (step < 1) {
-        named_fail(call, ERROR_INVALID, "the step of a slice is 1 or more");
+        named_fail(call, ERROR_INVALID, "the step of a slice must be 1 or more");
         return 0;
     }
     start += start < 0 ? size : 0;
@@ -40,7 +40,7 @@ const char *named_slice(NamedCall *call)
     return named_one(call, &in, &out);
 }
 
-/* The second tensor takes the place `index` of a dim of the first. */
+/* The second tensor replaces index `index` of a dim of the first. */
 const char *named_select_scatter(NamedCall *call)
 {
     NamedDims whole = named_letters(call, (int)named_shape(call, 0)->n_dims), part = whole;
@@ -52,12 +52,13 @@ const char *named_select_scatter(NamedCall *call)
 
 /* ---- indices in a tensor ---- */
 
-/* Inputs: tensor, dim, index. Other dims of equal sizes stay aligned, unequal ones are frozen. */
+/* Inputs: tensor, dim, index. Other dims share a letter if their sizes are equal, else they are
+ * frozen. */
 const char *named_gather(NamedCall *call)
 {
     enum { INPUTS = 3 };
     if (call->n_inputs < INPUTS || !named_has(call, 2))
-        return named_fail(call, ERROR_UNSUPPORTED, "its inputs are tensor, dim and index");
+        return named_fail(call, ERROR_UNSUPPORTED, "its inputs must be tensor, dim and index");
     const Shape *shape = named_shape(call, 0), *index = named_shape(call, 2);
     int n = (int)shape->n_dims;
     int dim = named_dim_of(call, json_get(json_at(call->values, 1), "value"), n);
@@ -90,16 +91,15 @@ const char *named_index_select(NamedCall *call)
     return named_text(call, (NamedDims[]){in, index}, 2, &out, 1);
 }
 
-/* ---- tensor[..] ----
- * Each further input is an index: a number, null for a new dim, a list of places, text as in
- * "1:3", ":" or "...", or a tensor of places. Two tensors or lists of places broadcast: the shape
- * of the result is then not said, and nothing is cut. */
+/* ---- tensor[..] ---- Each further input is an index: a number, null for a new dim, a list of
+ * indices, text like "1:3", ":" or "...", or an index tensor. Several lists or tensors broadcast:
+ * the shape of the result is then unknown, and nothing may be sharded. */
 
 typedef struct {
     NamedCall *call;
     NamedDims in, out;
-    int at;       /* dim of the tensor that comes next */
-    int n_lists;  /* indices that are tensors or lists of places */
+    int at;       /* the next dim of the tensor */
+    int n_lists;  /* number of lists and index tensors */
     bool unknown; /* the shape of the result */
 } Indexing;
 
@@ -127,7 +127,7 @@ static bool read_bound(Str text, int64_t fallback, int64_t *out)
            (str_to_int(text, out) && *out > -(INT64_C(1) << 62) && *out < (INT64_C(1) << 62));
 }
 
-/* "start:stop:step", each may be empty */
+/* Reads "start:stop:step", where each may be empty. */
 static void add_slice(Indexing *index, Str text)
 {
     const int64_t size = named_shape(index->call, 0)->dim[index->at];
@@ -135,7 +135,7 @@ static void add_slice(Indexing *index, Str text)
     bool whole = str_eq(text, STR(":"));
     if (!read_bound(str_take(&text, ':'), 0, &start) ||
         !read_bound(str_take(&text, ':'), size, &stop) || !read_bound(text, 1, &step)) {
-        named_fail(index->call, ERROR_SYNTAX, "a slice is start:stop:step");
+        named_fail(index->call, ERROR_SYNTAX, "write a slice as start:stop:step");
         return;
     }
     int64_t n = slice_size(index->call, size, start, stop, step);
@@ -166,7 +166,7 @@ static void add_list(Indexing *index, const Json *list)
                      named_number(index->call, json_size(list)));
 }
 
-/* Takes one input; what its dims are in the annotation. */
+/* Applies one input; returns its dims in the annotation. */
 static NamedDims add_index(Indexing *index, int input)
 {
     const Json *value = index_value(index->call, input);
@@ -188,11 +188,12 @@ static NamedDims add_index(Indexing *index, int input)
     else if (json_is_int(value))
         freeze(index);
     else
-        named_fail(index->call, ERROR_UNSUPPORTED, "an index is a number, a slice or places");
+        named_fail(index->call, ERROR_UNSUPPORTED,
+                   "an index must be a number, a slice or a list of indices");
     return named_ignored();
 }
 
-/* "...": as many whole dims as the other indices leave */
+/* "...": as many whole dims as the other indices leave. */
 static void skip_rest(Indexing *index, int input)
 {
     int taken = 0;
@@ -240,7 +241,7 @@ const char *named_getitem(NamedCall *call)
     return named_text(call, in, n, &index.out, 1);
 }
 
-/* Inputs: tensor, indices, value. Nothing is cut. */
+/* Inputs: tensor, indices, value. Nothing may be sharded. */
 const char *named_setitem(NamedCall *call)
 {
     NamedDims *in = arena_array(call->arena, NamedDims, call->n_inputs);

@@ -12,8 +12,8 @@ static int64_t size_of(const NamedCall *call, int d)
 
 /* ---- copies along dims ---- */
 
-/* A dim of size 1 that may grow cannot be cut, new dims are sizes; the others stay. A second input
- * only gave the sizes. */
+/* A dim of size 1 that may grow cannot be sharded, new dims are sizes; the others stay. A second
+ * input only gives the sizes. */
 static const char *expand(NamedCall *call, const Shape *size)
 {
     const int n = rank_of(call), lead = (int)size->n_dims - n;
@@ -75,7 +75,7 @@ const char *named_pad(NamedCall *call)
     Shape pad = {0};
     if (!json_is_array(named_attr(call, "pad")) || json_size(named_attr(call, "pad")) % 2 != 0 ||
         json_size(named_attr(call, "pad")) > 2 * rank_of(call))
-        return named_fail(call, ERROR_INVALID, "`pad` is a list of two numbers a dim");
+        return named_fail(call, ERROR_INVALID, "`pad` must be a list of two numbers a dim");
     if (!str_eq(json_str(named_attr(call, "mode"), "constant"), STR("constant")))
         return named_fail(call, ERROR_UNSUPPORTED, "only the mode `constant` has an annotation");
     const Json *list = named_attr(call, "pad");
@@ -94,7 +94,8 @@ const char *named_pad(NamedCall *call)
 
 /* ---- other dims, same elements ---- */
 
-/* Dims of size 1 go. Others that are asked for are not cut: with a size of 1 left they would go. */
+/* Removes dims of size 1. Other listed dims may not be sharded: a part of size 1 would be
+ * removed. */
 const char *named_squeeze(NamedCall *call)
 {
     bool marked[DIMS_MAX] = {false}, all = !named_attr(call, "dim");
@@ -117,7 +118,7 @@ const char *named_unsqueeze(NamedCall *call)
 {
     NamedDims in = named_letters(call, rank_of(call)), out = in;
     if (!named_attr(call, "dim"))
-        return named_fail(call, ERROR_INVALID, "`dim` is missing among the attributes");
+        return named_fail(call, ERROR_INVALID, "the attribute `dim` is missing");
     named_insert(call, &out, named_dim(call, "dim", in.n + 1, 0), "1");
     return named_one(call, &in, &out);
 }
@@ -137,7 +138,7 @@ const char *named_permute(NamedCall *call)
     const Json *dims = named_attr(call, "dims");
     NamedDims in = named_letters(call, rank_of(call)), out = {.n = in.n};
     if (named_dims(call, "dims", in.n, marked) != in.n)
-        return named_fail(call, ERROR_RANK, "`dims` names every dim once");
+        return named_fail(call, ERROR_RANK, "`dims` must name every dim once");
     for (int d = 0; d < out.n; d++)
         out.dim[d] =
             in.dim[named_dim_of(call, json_is_array(dims) ? json_at(dims, d) : dims, in.n)];
@@ -167,7 +168,7 @@ const char *named_flatten(NamedCall *call)
 
 /* ---- one tensor to several ---- */
 
-/* The input's dim is a size, and each output's. */
+/* The dim is a size in the input and in each output. */
 static const char *cut_into(NamedCall *call, int dim, const int64_t *section, int n)
 {
     NamedDims in = named_letters(call, rank_of(call));
@@ -234,7 +235,8 @@ const char *named_cat(NamedCall *call)
     for (int i = 0; i < call->n_inputs; i++) {
         const Shape *shape = named_shape(call, i);
         if (!named_has(call, i) || shape->n_dims != rank_of(call))
-            return named_fail(call, ERROR_RANK, "all inputs are tensors with equally many dims");
+            return named_fail(call, ERROR_RANK,
+                              "all inputs must be tensors with the same number of dims");
         in[i] = named_first(call, (int)shape->n_dims);
         in[i].dim[dim] = named_number(call, shape->dim[dim]);
         if (__builtin_add_overflow(sum, shape->dim[dim], &sum))
@@ -251,7 +253,7 @@ const char *named_stack(NamedCall *call)
     const char *n = named_number(call, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++) {
         if (!named_has(call, i))
-            return named_fail(call, ERROR_UNSUPPORTED, "all inputs are tensors");
+            return named_fail(call, ERROR_UNSUPPORTED, "all inputs must be tensors");
         in[i] = call->scalar ? (NamedDims){1, {"1"}}
                              : named_first(call, (int)named_shape(call, i)->n_dims);
     }
@@ -266,7 +268,8 @@ const char *named_view_as_complex(NamedCall *call)
 {
     NamedDims in = named_letters(call, rank_of(call)), out = in;
     if (size_of(call, in.n - 1) != 2)
-        return named_fail(call, ERROR_INVALID, "the last dim has the real and imaginary part");
+        return named_fail(call, ERROR_INVALID,
+                          "the last dim must have size 2: the real and imaginary part");
     in.dim[in.n - 1] = "2";
     out.n--;
     if (out.n == 0)

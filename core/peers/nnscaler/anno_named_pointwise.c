@@ -41,7 +41,7 @@ static const char *broadcast(NamedCall *call, int n_inputs)
 const char *named_broadcast(NamedCall *call)
 {
     if (call->n_inputs == 1)
-        return "* -> *"; /* the other operand is a number among the attributes */
+        return "* -> *"; /* the other operand is an attribute */
     bool any = false;
     for (int i = 0; i < call->n_inputs; i++)
         any = any || named_has(call, i);
@@ -54,7 +54,7 @@ static bool is_one(const NamedCall *call, int input)
     return shape_elements(named_shape(call, input)) == 1 && named_shape(call, input)->n_dims == 1;
 }
 
-/* One of the two values may be a number; a tensor of one element beside it then counts as such. */
+/* One of the two values may be a number; a tensor of one element then counts as a number too. */
 const char *named_where(NamedCall *call)
 {
     if (call->n_inputs == 1)
@@ -90,7 +90,8 @@ const char *named_multiref(NamedCall *call)
 const char *named_type(NamedCall *call)
 {
     if (!named_attr(call, "dtype"))
-        return named_fail(call, ERROR_UNSUPPORTED, "without a dtype the result is text, no tensor");
+        return named_fail(call, ERROR_UNSUPPORTED,
+                          "without a dtype the result is a string, not a tensor");
     return "* -> *";
 }
 
@@ -119,14 +120,13 @@ const char *named_baddbmm(NamedCall *call)
                         added->dim[2] == 1 ? "1" : "n");
 }
 
-/* "i j, j k -> i k": names that the result lacks are summed. A scalar result is a tensor of one
- * element. */
+/* "i j, j k -> i k": names missing in the result are summed. A scalar result has one element. */
 const char *named_einsum(NamedCall *call)
 {
     Str equation = json_str(named_attr(call, "equation"), "");
     int64_t arrow = str_find(equation, STR("->"));
     if (arrow < 0)
-        return named_fail(call, ERROR_INVALID, "`equation` has names, `->` and names");
+        return named_fail(call, ERROR_INVALID, "`equation` must be names, `->` and names");
     Str left = {equation.s, (size_t)arrow};
     Str right = {equation.s + arrow + 2, equation.n - (size_t)arrow - 2};
     Buf text = buf_new(call->arena);
@@ -143,7 +143,7 @@ const char *named_einsum(NamedCall *call)
     return arena_printf(call->arena, "%s -> %.*s", text.n > 0 ? text.s : "", STR_ARG(right));
 }
 
-/* ---- tensors made of nothing: never cut ---- */
+/* ---- creation: never sharded ---- */
 
 static const char *made(NamedCall *call, const Shape *shape)
 {
@@ -182,13 +182,13 @@ const char *named_arange(NamedCall *call)
     return made(call, &(Shape){1, {(int64_t)n}});
 }
 
-/* `data` is a number or nested lists of equal lengths. */
+/* `data` must be a number or nested lists of equal lengths. */
 const char *named_tensor(NamedCall *call)
 {
     const Json *data = named_attr(call, "data");
     Shape shape = {0};
     if (!data)
-        return named_fail(call, ERROR_INVALID, "`data` is missing among the attributes");
+        return named_fail(call, ERROR_INVALID, "the attribute `data` is missing");
     for (; json_is_array(data); data = json_at(data, 0)) {
         if (shape.n_dims == DIMS_MAX)
             return named_fail(call, ERROR_RANK, "`data` is nested too deep");

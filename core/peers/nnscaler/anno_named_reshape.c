@@ -8,7 +8,7 @@ static bool complete_target(const Shape *from, const Shape *target, Shape *to, E
     int free_dim = -1;
     for (int d = 0; d < from->n_dims; d++)
         if (from->dim[d] == 0 || __builtin_mul_overflow(elements, from->dim[d], &elements))
-            return error_set(err, "an empty tensor has no annotation of its reshape");
+            return error_set(err, "the reshape of an empty tensor has no annotation");
     *to = *target;
     for (int d = 0; d < to->n_dims; d++) {
         if (to->dim[d] == -1 && free_dim < 0)
@@ -19,7 +19,7 @@ static bool complete_target(const Shape *from, const Shape *target, Shape *to, E
     if (free_dim >= 0 && known > 0)
         to->dim[free_dim] = elements / known;
     if (free_dim >= 0 ? known == 0 || elements % known != 0 : elements != known)
-        return error_set(err, "a reshape keeps the number of elements, %" PRId64, elements);
+        return error_set(err, "a reshape must keep the number of elements, %" PRId64, elements);
     return true;
 }
 
@@ -51,7 +51,7 @@ static void skip_ones(Side *side)
         add_number(1, side->out);
 }
 
-/* The first dims share a letter when one divides the other; all others are numbers. */
+/* The first dims share a letter if one divides the other; all others are sizes. */
 static void group_annos(Side *from, Side *to, char *letter)
 {
     skip_ones(from);
@@ -85,7 +85,7 @@ static const char *reshape_anno(Arena *arena, const Shape *from, const Shape *to
             else
                 q *= to->dim[j++];
         }
-        if (i == n_in || j == n_out) { /* what is left are ones */
+        if (i == n_in || j == n_out) { /* the remaining dims are 1 */
             i = n_in;
             j = n_out;
         }
@@ -96,7 +96,7 @@ static const char *reshape_anno(Arena *arena, const Shape *from, const Shape *to
     return arena_printf(arena, "%s -> %s", in.n > 0 ? in.s : "()", out.n > 0 ? out.s : "()");
 }
 
-/* The sizes asked for are in `shape` or `size`. */
+/* The target is `shape` or `size`. */
 const char *named_reshape(NamedCall *call)
 {
     Shape target, to;

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* One spatial dim of a window: input and kernel sizes, and how it moves. */
+/* One spatial dim of a window. */
 typedef struct {
     int64_t in, kernel, stride, padding, output_padding, dilation;
 } Window;
@@ -20,11 +20,11 @@ static int64_t of_axis(NamedCall *call, const char *name, int i, int n, int64_t 
     if (!json_is_array(named_attr(call, name)))
         return list.dim[0];
     if (list.n_dims != n)
-        named_fail(call, ERROR_RANK, "a list has one number a spatial dim");
+        named_fail(call, ERROR_RANK, "a list needs one number a spatial dim");
     return list.dim[i];
 }
 
-/* `padding` may be a word: as much as keeps the size, or none. */
+/* `padding` may be "same" (keeps the size) or "valid" (none). */
 static int64_t padding_of(NamedCall *call, const Window *window, int i, int n)
 {
     const Json *padding = named_attr(call, "padding");
@@ -35,7 +35,7 @@ static int64_t padding_of(NamedCall *call, const Window *window, int i, int n)
                 window->in) /
                2;
     if (!str_eq(json_str(padding, ""), STR("valid")))
-        named_fail(call, ERROR_INVALID, "`padding` is a number, a list, `same` or `valid`");
+        named_fail(call, ERROR_INVALID, "`padding` must be a number, a list, `same` or `valid`");
     return 0;
 }
 
@@ -60,7 +60,7 @@ static Window read_window(NamedCall *call, int64_t in, int64_t kernel, int i, in
     return window;
 }
 
-/* Places of the window: (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 */
+/* Number of windows: (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1 */
 static int64_t out_size(NamedCall *call, const Window *window)
 {
     int64_t room = window->in + 2 * window->padding - window->dilation * (window->kernel - 1) - 1;
@@ -80,14 +80,14 @@ static int64_t transposed_size(NamedCall *call, const Window *window)
 
 /* ---- convolutions ---- */
 
-/* The spatial parts of the three tensors: "8 8", "3 3", "6 6". */
+/* The spatial dims of the three tensors: "8 8", "3 3", "6 6". */
 typedef struct {
     bool batched, biased;
     int64_t groups, channels; /* of the input */
     const char *in, *kernel, *out;
 } Conv;
 
-/* n spatial dims; the input may lack the batch. `size`: of a spatial dim of the result */
+/* n spatial dims; the input may lack the batch. `size` computes a spatial dim of the result. */
 static bool read_conv(NamedCall *call, int n, int64_t (*size)(NamedCall *, const Window *),
                       Conv *conv)
 {
@@ -117,7 +117,7 @@ static bool read_conv(NamedCall *call, int n, int64_t (*size)(NamedCall *, const
     return !call->failed;
 }
 
-/* input, weight [, bias] -> result, where the result's channels are the bias's. */
+/* input, weight [, bias] -> result, whose channels are the bias's. */
 static const char *conv_text(NamedCall *call, const Conv *conv, const char *channels,
                              const char *weight, const char *bias, const char *result)
 {
@@ -127,7 +127,7 @@ static const char *conv_text(NamedCall *call, const Conv *conv, const char *chan
                         batch, result, conv->out);
 }
 
-/* A bias is added once, so with one the channels of the input are not summed over pieces. */
+/* With a bias, which is added once, the input's channels may not be sharded. */
 static const char *conv(NamedCall *call, int n)
 {
     Conv conv;
@@ -157,7 +157,7 @@ const char *named_conv2d(NamedCall *call)
     return conv(call, 2);
 }
 
-/* With groups their number is the attribute `groups`, which gives the lengths in the brackets. */
+/* With groups, the attribute `groups` gives the lengths in the brackets. */
 static const char *conv_transpose(NamedCall *call, int n)
 {
     Conv conv;

@@ -12,17 +12,17 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     const Mesh *mesh;
-    AtomSet staged; /* that tell the devices of stages apart */
-    AtomSet units;  /* of axes over which nothing moves: nnScaler's scale units */
-    int n_unsaid;   /* cuts that nnScaler has none of */
-    int n_stored;   /* parameters that are gathered at use */
-    int n_mixed;    /* modules that an axis cuts, and another does not */
+    AtomSet staged;      /* axes that distinguish the devices of stages */
+    AtomSet units;       /* of axes over which nothing moves: nnScaler's scale units */
+    int n_inexpressible; /* cuts that nnScaler cannot express */
+    int n_stored;        /* parameters that are gathered at use */
+    int n_mixed;         /* modules that one axis shards and another does not */
 } Writing;
 
 /* ---- cuts ---- */
 
-/* The axis cuts the dim into equal neighbouring parts, after those before it in the mesh: what
- * graph.partition() does. */
+/* True if the axis splits the dim into equal contiguous parts, after the axes before it in the
+ * mesh, as graph.partition() does. */
 static bool is_plain(const Writing *w, const Cut *cut, int axis)
 {
     const MeshAxis *it = &w->mesh->axes[axis];
@@ -41,7 +41,7 @@ static bool is_plain(const Writing *w, const Cut *cut, int axis)
     return n == it->n_atoms && digit->size % parts == 0;
 }
 
-/* The dim that the axis cuts; -1: none. */
+/* The dim that the axis shards, or -1. */
 static int dim_of_axis(const Writing *w, const Sharding *sharding, int axis)
 {
     for (int d = 0; d < (int)sharding->n_dims; d++)
@@ -56,11 +56,11 @@ static const Sharding *sharding_at(const Writing *w, int32_t id)
 }
 
 typedef struct {
-    Buf text, unsaid;
+    Buf text, inexpressible;
     int n;
 } Cuts;
 
-/* Adds what the axis cuts of one of a module's tensors; false where it cuts nothing of it. */
+/* Adds the dim of a module's tensor that the axis shards; false if there is none. */
 static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t id)
 {
     const Sharding *sharding = sharding_at(w, id);
@@ -70,11 +70,11 @@ static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t 
     if (!is_plain(w, &sharding->dim[d], axis)) {
         Buf ours = buf_new(w->arena);
         cut_format(&sharding->dim[d], w->mesh, &ours);
-        buf_puts(&cuts->unsaid, cuts->unsaid.n ? "; " : "");
-        python_comment(str_from(w->mesh->axes[axis].name), &cuts->unsaid);
-        buf_printf(&cuts->unsaid, " cuts nothing: %s is ", role ? role : "it");
-        python_comment(buf_str(&ours), &cuts->unsaid);
-        w->n_unsaid++;
+        buf_puts(&cuts->inexpressible, cuts->inexpressible.n ? "; " : "");
+        python_comment(str_from(w->mesh->axes[axis].name), &cuts->inexpressible);
+        buf_printf(&cuts->inexpressible, " cuts nothing: %s is ", role ? role : "it");
+        python_comment(buf_str(&ours), &cuts->inexpressible);
+        w->n_inexpressible++;
         return true;
     }
     buf_puts(&cuts->text, cuts->n++ ? ", " : "");
@@ -86,15 +86,15 @@ static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t 
     return true;
 }
 
-/* An axis that cuts ops of the plan. */
+/* True if the axis shards ops of the plan. */
 static bool is_cutting(const Writing *w, int axis)
 {
     AtomSet atoms = mesh_axis_atoms(w->mesh, axis);
     return atoms && !((w->staged | w->units) & atoms);
 }
 
-/* Each coordinate on these axes does by itself what the others do, on its part of the inputs: no
- * parameter is cut by them, nothing is partial over them or goes along them. */
+/* Finds the axes of scale units: each coordinate computes independently on its part of the inputs;
+ * no parameter is sharded by them, nothing is partial over them or moves along them. */
 static void find_units(Writing *w)
 {
     AtomSet moved = w->staged, inputs = 0;
@@ -122,12 +122,12 @@ static void find_units(Writing *w)
 
 static Cuts cuts_new(Writing *w)
 {
-    return (Cuts){.text = buf_new(w->arena), .unsaid = buf_new(w->arena)};
+    return (Cuts){.text = buf_new(w->arena), .inexpressible = buf_new(w->arena)};
 }
 
 static void push_cuts(Writing *w, Str key, const Cuts *cuts, PythonEntries *out)
 {
-    const char *comment = cuts->unsaid.n ? cuts->unsaid.s : NULL;
+    const char *comment = cuts->inexpressible.n ? cuts->inexpressible.s : NULL;
     if (cuts->n || comment)
         vec_push(w->arena, out,
                  (PythonEntry){key, arena_printf(w->arena, "{%s}", cuts->text.s), comment});
@@ -172,7 +172,7 @@ static void write_cuts(Writing *w, Buf *out)
             add_module(w, &module, &modules);
     for (int i = 0; i < graph->n_inputs; i++)
         add_input(w, graph->inputs[i], &inputs);
-    buf_puts(out, "\n# Of arguments of the model: which dim an axis cuts.\n");
+    buf_puts(out, "\n# For arguments of the model: the dim that an axis shards.\n");
     python_dict("INPUTS", &inputs, 0, out);
     buf_putc(out, '\n');
     python_dict("CUTS", &modules, 0, out);
@@ -180,7 +180,7 @@ static void write_cuts(Writing *w, Buf *out)
 
 /* ---- mesh and stages ---- */
 
-/* Devices of the first unit that are in this part of the mesh, by their place in the unit. */
+/* Devices of the first unit in this part of the mesh, by position in the unit. */
 static void put_devices(const Writing *w, SubMesh part, Buf *out)
 {
     int64_t place = 0, n = 0;
@@ -194,7 +194,7 @@ static void put_devices(const Writing *w, SubMesh part, Buf *out)
     buf_putc(out, ']');
 }
 
-/* nnScaler's ranks go unit by unit. */
+/* nnScaler numbers ranks unit by unit. */
 static void put_ranks(const Writing *w, Buf *out)
 {
     int64_t n_units = mesh_atoms_size(w->mesh, w->units), rank = 0;
@@ -214,7 +214,7 @@ static void put_ranks(const Writing *w, Buf *out)
         buf_printf(out, "[%s]", list.s);
 }
 
-/* The outermost module that has no op before this one: a trace of it begins there, too. */
+/* The outermost module whose first op this is: a trace of it begins there too. */
 static Str module_begun(const Writing *w, int first)
 {
     const Graph *graph = w->session->graph;
@@ -239,7 +239,7 @@ static void write_stages(const Writing *w, Buf *out)
 {
     const Stages *stages = w->plan->decided->stages;
     int n = stages ? stages->n : 0;
-    buf_puts(out, "\n# The module that each stage begins with, and its devices.\nSTAGES = [");
+    buf_puts(out, "\n# The first module of each stage, and its devices.\nSTAGES = [");
     for (int s = 0; s < n; s++) {
         buf_puts(out, "\n    (");
         python_string(module_begun(w, stages->at[s].first), out);
@@ -279,7 +279,7 @@ static void write_mesh(Writing *w, Buf *out)
     }
     buf_puts(out, "DEVICES = ");
     put_devices(w, (SubMesh){0}, out);
-    buf_puts(out, "  # of a scale unit, in the order of the mesh\nAXES = ");
+    buf_puts(out, "   # of a scale unit, in mesh order\nAXES = ");
     put_axes(w, all & ~w->staged & ~w->units, out);
     buf_puts(out, "\nUNIT_AXES = ");
     put_axes(w, w->units, out);
@@ -300,20 +300,19 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
     write_cuts(&w, out);
     buf_puts(out, nnscaler_layouts_text);
     buf_puts(out, nnscaler_policy_text);
-    if (w.n_unsaid > 0)
+    if (w.n_inexpressible > 0)
         export_note(notes,
-                    "cuts that are not of equal neighbouring parts: %d; replicated, and a comment "
-                    "says them",
-                    w.n_unsaid);
+                    "%d cuts are not into equal contiguous parts: replicated, with a comment",
+                    w.n_inexpressible);
     if (w.n_mixed > 0)
         export_note(notes,
-                    "modules that one axis cuts and another does not: %d; nnScaler refuses that in "
-                    "training, and does it with inference_only",
+                    "%d modules are sharded by one axis and not by another: nnScaler allows that "
+                    "only with inference_only",
                     w.n_mixed);
     if (w.n_stored > 0)
         export_note(notes,
-                    "weights stored otherwise than used: %d; nnScaler's use_zero does that, not "
-                    "its plan",
+                    "%d weights are stored with another sharding than they are used: nnScaler's "
+                    "use_zero does that, not its plan",
                     w.n_stored);
     arena_free(arena);
     return true;

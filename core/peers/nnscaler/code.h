@@ -1,4 +1,4 @@
-/* code.h - the plan as nnScaler's PAS function. */
+/* code.h - exports the plan as a PAS function for nnScaler. */
 #ifndef CORE_PEERS_NNSCALER_CODE_H
 #define CORE_PEERS_NNSCALER_CODE_H
 

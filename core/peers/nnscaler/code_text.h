@@ -1,11 +1,11 @@
-/* code_text.h - what every policy for nnScaler has, whatever the plan: Python.
+/* code_text.h - the Python text of an exported nnScaler policy that is the same for every plan.
  *
- * The tables that it works on, CUTS and the like, stand behind the head (nnscaler.c).
+ * The tables that it uses, CUTS and others, follow the head (code.c).
  */
 #ifndef CORE_PEERS_NNSCALER_CODE_TEXT_H
 #define CORE_PEERS_NNSCALER_CODE_TEXT_H
 
-extern const char nnscaler_head_text[]; /* goes on with the comment that the file opens with */
+extern const char nnscaler_head_text[]; /* continues the comment at the start of the file */
 extern const char nnscaler_layouts_text[];
 extern const char nnscaler_policy_text[];
 

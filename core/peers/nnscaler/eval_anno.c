@@ -5,16 +5,16 @@
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
 
-/* A request of anno.infer or anno.partition, read. */
+/* A request of anno.infer or anno.partition. */
 typedef struct {
     Arena *arena;
-    Str op; /* empty when not given */
+    Str op; /* empty if not given */
     const Anno **candidate;
     AnnoInput *input;
     AnnoArg *arg;
     int n_candidates, n_inputs, n_args;
     bool named;        /* the candidates come from the operator's name */
-    const Json *attrs; /* NULL when not given */
+    const Json *attrs; /* NULL if not given */
     AnnoMatch match;
 } Request;
 
@@ -47,7 +47,7 @@ static void set_meta(Json *object, const AnnoTensor *tensor)
     json_set_bool(object, "no_grad_reduce_all", tensor->no_grad_reduce_all);
 }
 
-/* A range; a scalar is a tensor of shape [1] to the system this protocol is shared with. */
+/* A range; in nnScaler a scalar has shape [1]. */
 static Json *json_piece(const AnnoPiece *piece, bool with_range)
 {
     Box box = piece->range;
@@ -82,7 +82,7 @@ static Json *json_shape(const Shape *shape)
 static bool read_inputs(Request *request, const Json *list, Error *err)
 {
     if (list && !json_is_array(list))
-        return error_set(err, "`inputs` is a list");
+        return error_set(err, "`inputs` must be a list");
     request->n_inputs = json_size(list);
     request->input = arena_array(request->arena, AnnoInput, request->n_inputs);
     for (int i = 0; i < request->n_inputs; i++) {
@@ -117,7 +117,7 @@ static bool read_candidate(Request *request, int i, Str text, Error *err)
     return request->candidate[i] != NULL;
 }
 
-/* Where the candidates of an operator known by name are: how many, or -1. */
+/* The candidates of a named operator; returns how many, or -1. */
 static int find_candidates(const Request *request, const Json *json, const char *const **out,
                            Error *err)
 {
@@ -126,7 +126,7 @@ static int find_candidates(const Request *request, const Json *json, const char 
                           json_get(json, "inputs"), request->attrs, out, err);
     const Operator *row = registry_find(registry_new(request->arena), request->op);
     if (!row || !row->anno || !row->anno->annos) {
-        error_kind(err, ERROR_UNKNOWN_OP, "no annotation is known for the operator '%.*s'",
+        error_kind(err, ERROR_UNKNOWN_OP, "operator '%.*s' has no annotation",
                    STR_ARG(request->op));
         return -1;
     }
@@ -246,7 +246,7 @@ static Json *json_pieces(const AnnoPartition *partition, int64_t piece, int from
     return list;
 }
 
-/* The attributes that a piece of the op has. */
+/* The attributes of a piece of the op. */
 static Json *piece_attrs(const Request *request, const AnnoPartition *partition,
                          const AnnoArg *args)
 {

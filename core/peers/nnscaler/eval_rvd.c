@@ -23,7 +23,8 @@ static bool read_devices(Arena *arena, const Json *list, const char *what, const
     int32_t *device = arena_array(arena, int32_t, *n);
     for (int i = 0; i < *n; i++) {
         if (number[i] < 0 || number[i] > INT32_MAX)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "%s holds what is no device", what);
+            return error_kind(err, ERROR_OUT_OF_RANGE, "%s has an entry that is not a device",
+                              what);
         device[i] = (int32_t)number[i];
     }
     *out = device;

@@ -1,7 +1,7 @@
 /* eval_rvd.h - the verb `rvd.reshard` of the eval protocol (conformance README).
  *
- * Where nothing on the path ends on the right devices the answer has, besides, `direct` false and
- * `steps_cost`: what the steps through full replication cost.
+ * If no steps along the path end on the right devices, the answer also has `direct` false and
+ * `steps_cost`, the cost of steps through full replication.
  */
 #ifndef CORE_PEERS_NNSCALER_EVAL_RVD_H
 #define CORE_PEERS_NNSCALER_EVAL_RVD_H

@@ -1,4 +1,4 @@
-/* peer.c - what nnScaler adds: its annotations, its layouts, plans as its PAS function. */
+/* peer.c - the peer nnScaler: eval verbs of annotations and RVD layouts, and export. */
 #include "core/peers/peers.h"
 
 #include "core/peers/nnscaler/code.h"

@@ -3,18 +3,18 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* Orders of parts that are tried before the steps go another way. */
+/* Orders of parts that are tried before falling back to full replication. */
 enum { TRIES_MAX = 20000 };
 
-/* A layout with its devices: slot[i] is the place, in the side's list of devices, of the device on
- * which cell i stands. */
+/* A layout with its devices: slot[i] is the index, in the side's device list, of the device of cell
+ * i. */
 typedef struct {
     Rvd rvd;
     int32_t *slot;
 } Placed;
 
-/* The devices of one side, and what the cells of its last layout hold: goal[slot] is the cell's
- * number without its replica. */
+/* The devices of one side, and the contents of its last layout: goal[slot] is the cell's number
+ * without its replica. */
 typedef struct {
     Arena *arena;
     int n;
@@ -87,7 +87,7 @@ static Placed placed_in_order(Arena *arena, const Rvd *rvd)
 
 /* ---- alignment ---- */
 
-/* Devices hold what the goal says, whichever replica it is. */
+/* True if all devices hold the goal's contents, whichever replica. */
 static bool is_aligned(const Side *side, const Placed *placed)
 {
     int32_t n_contents = (int32_t)(rvd_devices(&placed->rvd) / placed->rvd.at[0]);
@@ -97,7 +97,7 @@ static bool is_aligned(const Side *side, const Placed *placed)
     return true;
 }
 
-/* Orders worth a try: those of replicas and addends. */
+/* The last order to try: only replicas and addends are reordered. */
 static int64_t last_order(const Rvd *from, const Rvd *to)
 {
     int shrinks = -1;
@@ -112,7 +112,7 @@ static bool divides_parts(const Rvd *from, const Rvd *to, int64_t order)
     return from->at[shrinks] % order == 0;
 }
 
-/* Fills orders[0..n-1) so that the path of n layouts ends as the goal says. */
+/* Finds orders[0..n-1) with which the path of n layouts ends in the goal. */
 static bool align(Side *side, const Placed *placed, const Rvd *path, int n, int64_t *orders)
 {
     if (++side->n_tries > TRIES_MAX)
@@ -131,8 +131,8 @@ static bool align(Side *side, const Placed *placed, const Rvd *path, int n, int6
     return false;
 }
 
-/* Where the cells of path[0] may stand for the steps to end as the goal says: walks the path back
- * from `placed`, whose layout is path[n - 1], and tries each end of the walk. */
+/* Finds devices for the cells of path[0] with which the steps end in the goal: follows the path
+ * backward from `placed`, whose layout is path[n - 1], and tries each result. */
 static bool find_entry(Side *side, const Placed *placed, const Rvd *path, int n, int n_path,
                        Placed *entry, int64_t *orders)
 {
@@ -198,8 +198,8 @@ static Placed follow(Steps *steps, const Side *side, Placed placed, const Rvd *p
     return placed;
 }
 
-/* Everything gathered, then each device takes its cell of `to`, in which cell i stands on
- * slot[i]: the innermost component first, so that groups are neighbours. */
+/* Gathers everything, then slices each device's cell of `to`: the innermost component first, so
+ * that groups are contiguous. */
 static void through_replicas(Steps *steps, const Side *side, Placed placed, const Placed *to)
 {
     Rvd next = placed.rvd;
@@ -220,8 +220,7 @@ static void through_replicas(Steps *steps, const Side *side, Placed placed, cons
     }
 }
 
-/* The component that changes is looked at as a whole: neighbours in it form a group with the one
- * cell of the other side that they come from or go to. */
+/* Neighbours in the component that changes form a group with the one cell of the other side. */
 static void add_crossing(Steps *steps, const Side *from_side, const Placed *from,
                          const Side *to_side, const Placed *to)
 {
@@ -271,16 +270,17 @@ static int slot_of(const int32_t *device, int n, int32_t number)
     return -1;
 }
 
-/* How many devices a layout is of. */
+/* The number of devices of a layout. */
 static bool count_devices(const Rvd *rvd, const Shape *shape, int *out, Error *err)
 {
     if (rvd->n != shape->n_dims + 2)
         return error_kind(err, ERROR_RANK,
-                          "a layout has R, V and parts of each of %" PRId64 " dims", shape->n_dims);
+                          "a layout needs R, V and parts of each of %" PRId64 " dims",
+                          shape->n_dims);
     *out = 1;
     for (int i = 0; i < rvd->n; i++) {
         if (rvd->at[i] < 1 || rvd->at[i] > RVD_DEVICES_MAX / *out)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "a layout is of 1 to %d devices",
+            return error_kind(err, ERROR_OUT_OF_RANGE, "a layout needs 1 to %d devices",
                               RVD_DEVICES_MAX);
         *out *= (int)rvd->at[i];
     }
@@ -297,11 +297,11 @@ static bool check_parts(const Rvd *rvd, const Shape *shape, Error *err)
     return true;
 }
 
-/* The devices given are n, and none is named twice. */
+/* Checks that there are n different devices. */
 static bool check_devices(const int32_t *device, int n_given, int n, Error *err)
 {
     if (n_given != n)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a layout of %d devices, not of %d", n, n_given);
+        return error_kind(err, ERROR_OUT_OF_RANGE, "a layout of %d devices got %d", n, n_given);
     for (int i = 0; device && i < n; i++)
         if (slot_of(device, i, device[i]) >= 0)
             return error_kind(err, ERROR_OUT_OF_RANGE, "device %d is named twice", device[i]);
@@ -325,7 +325,8 @@ static bool check_request(const RvdRequest *request, Error *err)
         return false;
     int64_t most = ((int64_t)1 << ELEMENTS_TIMES_DEVICES_LOG2) / (n_from + n_to);
     return shape_elements(shape) <= most ||
-           error_kind(err, ERROR_OUT_OF_RANGE, "a tensor too large to be counted exactly");
+           error_kind(err, ERROR_OUT_OF_RANGE,
+                      "the tensor is too large to count its elements exactly");
 }
 
 static const int32_t *contents(Arena *arena, const Placed *placed)
@@ -383,8 +384,8 @@ static bool plan_across(Steps *steps, Side *from_side, Side *to_side, const RvdR
     return true;
 }
 
-/* Both sets of devices as slots: the source's in its order, the target's cells where they stand in
- * that order when the sets are one. */
+/* Converts both device sets to slots; if the sets are equal, the target's cells use the slots of
+ * the source. */
 static bool plan_request(Steps *steps, Arena *scratch, const RvdRequest *request, Error *err)
 {
     int n_from = (int)rvd_devices(&request->from), n_to = (int)rvd_devices(&request->to);
@@ -404,7 +405,7 @@ static bool plan_request(Steps *steps, Arena *scratch, const RvdRequest *request
         return plan_within(steps, &from, &target, request, err);
     }
     if (n_common > 0)
-        return error_kind(err, ERROR_UNSUPPORTED, "the two sets of devices overlap in part");
+        return error_kind(err, ERROR_UNSUPPORTED, "the two sets of devices overlap only partly");
     Placed in_order = placed_in_order(scratch, &request->to);
     to.goal = contents(scratch, &in_order);
     steps->crossing_factor = request->async_comm ? 1 : 24;

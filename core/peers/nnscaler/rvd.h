@@ -1,8 +1,7 @@
-/* rvd.h - resharding in nnScaler's words: layouts [R,V,D1..Dn] and the steps between them.
+/* rvd.h - nnScaler's resharding: layouts [R,V,D1..Dn] and the steps between them.
  *
- * A layout says into how many parts each of these is divided: R replicas, V addends of a sum, and
- * Di equal parts of dim i. The product is the number of devices; cell (r,v,d1..dn) stands on device
- * number i, counted row-major: R outermost, Dn varies fastest.
+ * A layout has R replicas, V addends of a sum, and Di equal parts of dim i. The product is the
+ * number of devices; cell (r,v,d1..dn) is on device number i, counted row-major with R outermost.
  *
  * On one set of devices a step divides one component by a whole factor n and multiplies another by
  * it; groups of n devices do that together (s, t: elements of a shard before and after):
@@ -18,13 +17,13 @@
  *     V up             rvscatter            s per output  V down  rvgather   t per input
  *
  * A step costs its volume + 1, the crossing 24 times that (once when communication is
- * asynchronous). The path is the cheapest (Dijkstra); of equal ones that which reaches the layout
- * that is first in order of components. (nnScaler, rvd.)
+ * asynchronous). The path is the cheapest (Dijkstra); of equal ones the one through the first
+ * layout in order of components. Source: nnScaler, rvd.
  *
- * A path says layouts only. Which devices form the groups of its steps follows from where the cells
- * stand; where R or V shrinks, its parts may be taken in another order, and those orders are tried
- * until the last step ends where the target's cells stand. Where none does, the steps go through
- * full replication instead, and cost more than the path: `direct` is then false.
+ * A path has only layouts. The device groups of its steps follow from the devices of the cells.
+ * Where R or V shrinks its parts may be reordered; orders are tried until the last step ends on the
+ * target's devices. If none does, the steps go through full replication and cost more than the
+ * path: `direct` is then false.
  */
 #ifndef CORE_PEERS_NNSCALER_RVD_H
 #define CORE_PEERS_NNSCALER_RVD_H
@@ -53,15 +52,16 @@ typedef enum {
     RVD_RDGATHER,
     RVD_RVSCATTER,
     RVD_RVGATHER,
-    RVD_NONE /* no one step leads from the one layout to the other */
+    RVD_NONE /* no single step between the layouts */
 } RvdKind;
 
 /* One primitive on every group. Within a set a group is n_sources devices, which are its targets
- * too; the i-th has and takes the i-th part. A crossing group is its sources, then its targets. */
+ * too; the i-th has the i-th part before and after. A crossing group is its sources, then its
+ * targets. */
 typedef struct {
     RvdKind kind;
     Rvd from, to;
-    int shrinks, grows; /* components; -1: none */
+    int shrinks, grows; /* components, or -1 */
     int n_groups, n_sources, n_targets;
     const int32_t *device; /* n_groups rows of n_sources (+ n_targets, of a crossing) */
 } RvdStep;
@@ -73,7 +73,7 @@ typedef struct {
     bool direct;
     int n_steps;
     const RvdStep *step;
-    int64_t steps_cost; /* of the steps; that of the path where they are direct */
+    int64_t steps_cost; /* of the steps; that of the path if they are direct */
 } RvdPlan;
 
 typedef struct {
@@ -92,17 +92,17 @@ int64_t rvd_devices(const Rvd *rvd);
  * NULL. */
 RvdKind rvd_kind(const Rvd *from, const Rvd *to, bool crosses, int *shrinks, int *grows);
 
-/* What that step costs; crossing_factor: 0 within a set, else 24 or 1. */
+/* The cost of that step; crossing_factor: 0 within a set, else 24 or 1. */
 int64_t rvd_step_cost(const Shape *shape, const Rvd *from, const Rvd *to, int64_t crossing_factor);
 
-/* The cheapest path alone: fills cost, path, n_path and n_from. ERROR_OUT_OF_RANGE: more than
- * RVD_LAYOUTS_MAX layouts. */
+/* The cheapest path alone: fills cost, path, n_path and n_from. ERROR_OUT_OF_RANGE if there are
+ * more than RVD_LAYOUTS_MAX layouts. */
 bool rvd_search(Arena *arena, const Shape *shape, const Rvd *from, const Rvd *to,
                 int64_t crossing_factor, RvdPlan *out, Error *err);
 
-/* Path and steps. ERROR_RANK: a layout not of the tensor's dims; ERROR_OUT_OF_RANGE: devices that
- * are not as many as a layout has, or named twice; ERROR_NOT_DIVISIBLE; ERROR_UNSUPPORTED: sets of
- * devices that overlap in part. */
+/* Path and steps. ERROR_RANK if a layout does not fit the tensor's dims; ERROR_OUT_OF_RANGE if the
+ * number of devices is wrong or one is repeated; ERROR_NOT_DIVISIBLE; ERROR_UNSUPPORTED if device
+ * sets overlap only partly. */
 bool rvd_reshard(Arena *arena, const RvdRequest *request, RvdPlan *out, Error *err);
 
 #endif

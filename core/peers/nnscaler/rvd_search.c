@@ -177,7 +177,7 @@ static int compare(const Rvd *a, const Rvd *b)
     return 0;
 }
 
-/* The node of a layout on that side, or -1: a part does not divide its dim. */
+/* The node of a layout on that side, or -1 if a part does not divide its dim. */
 static int32_t find(const Search *search, const Rvd *rvd, bool of_target)
 {
     int32_t lo = of_target ? search->n_from : 0;
@@ -241,7 +241,7 @@ static void offer_across(Search *search, int32_t at)
     }
 }
 
-static void take_path(const Search *search, int32_t goal, Arena *arena, RvdPlan *out)
+static void read_path(const Search *search, int32_t goal, Arena *arena, RvdPlan *out)
 {
     int n = 0;
     for (int32_t at = goal; at >= 0; at = search->nodes.at[at].before)
@@ -276,7 +276,7 @@ static bool search_path(Search *search, const Rvd *from, const Rvd *to, Arena *a
             continue;
         search->nodes.at[at].done = true;
         if (at == goal) {
-            take_path(search, goal, arena, out);
+            read_path(search, goal, arena, out);
             return true;
         }
         offer_within(search, at);

@@ -1,4 +1,5 @@
-/* choose.c - from the rows of one axis to the placements of a mesh: expansion, filters, price. */
+/* choose.c - chooses among strategies: combines the rows of each axis, filters and prices the
+ * candidates. */
 #include "core/base/heap.h"
 #include "core/peers/torch/family.h"
 #include "core/peers/torch/redistribute.h"
@@ -9,9 +10,9 @@
 
 enum { CANDIDATES_MAX = 1 << 20, SEARCHES_MAX = 1 << 10 };
 
-/* ---- filling in s(d) ---- */
+/* ---- expanding s(d) ---- */
 
-/* The kinds of shard that the inputs lie in, each once. */
+/* The kinds of shards that the inputs have, each once. */
 typedef struct {
     Vec(Placement) at;
 } Kinds;
@@ -67,8 +68,8 @@ static bool is_replicated_row(const StrategyCell *row, int n_cells)
     return true;
 }
 
-/* The all-replicated row comes first unless the family has it elsewhere; an output that is no
- * tensor in any row is none there either. */
+/* Adds the all-replicated row first unless the family already has it; an output that is no tensor
+ * in the other rows is none in this row either. */
 static void add_replicated(const StrategyRows *rows, StrategyRows *out)
 {
     int n_cells = rows->n_outputs + rows->n_inputs;
@@ -129,8 +130,8 @@ static Layouts layouts_new(const StrategyCall *call, const StrategyRows *rows, A
     return layouts;
 }
 
-/* Fills in one tensor, of the rows of the axes. */
-static void layouts_take(const Layouts *layouts, int tensor, const uint16_t *row)
+/* Sets the placements of one tensor from the rows of the axes. */
+static void layouts_set(const Layouts *layouts, int tensor, const uint16_t *row)
 {
     layouts->none[tensor] = false;
     for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++) {
@@ -148,7 +149,7 @@ static bool placements_equal(const Placement *a, const Placement *b, int n_axes)
     return true;
 }
 
-/* Partial in two ways that do not commute; sum and avg do. */
+/* True if partial by two reductions that do not commute; sum and avg do. */
 static bool is_mixed(const Placement *placements, int n_axes)
 {
     enum { NORM = 30, MASK = 31 };
@@ -162,7 +163,7 @@ static bool is_mixed(const Placement *placements, int n_axes)
     return (seen & (seen - 1)) && seen != LINEAR_REDUCES;
 }
 
-/* Every dim has at least as many elements as shards, times the pieces of a strided one. */
+/* Every dim has at least as many elements as shards, times the pieces of a strided shard. */
 static bool is_shardable(const Shape *shape, const Placement *placements, const Mesh *mesh)
 {
     int64_t n_shards[DIMS_MAX];
@@ -182,7 +183,7 @@ static bool is_shardable(const Shape *shape, const Placement *placements, const 
     return true;
 }
 
-/* The input that is written, and must stay as it lies; -1. */
+/* The input that the op writes in place, whose placements must not change, or -1. */
 static int written_input(const StrategyRows *rows)
 {
     return rows->n_outputs == 0 ? -1 : rows->in_place ? 0 : rows->out;
@@ -196,7 +197,8 @@ static bool is_strided(const StrategyTensor *tensor, int n_axes)
     return false;
 }
 
-/* Strided shards that rows offer are of a view when those of the first such input are. */
+/* True if strided shards in rows come from a view: if those of the first input with such shards
+ * do. */
 static bool offers_views(const StrategyCall *call)
 {
     for (int i = 0; i < call->n_inputs; i++)
@@ -233,18 +235,19 @@ static Redistribution move_of(const StrategyCall *call, int input, const Placeme
 
 /* ---- one tensor on all axes ---- */
 
-/* What the cells of a tensor, one per axis, come to. Many candidates share them. */
+/* The placements of a tensor by its cells, one per axis, and their price. Many candidates share
+ * them. */
 typedef struct {
     bool known, floored, priced;
     bool none, mixed;
-    bool given; /* an input as it lies; output 0: as the input that is written lies */
+    bool given; /* an input keeps its placements; output 0 has those of the written input */
     bool small;
     double floor_us, us;
 } Combination;
 
 typedef struct {
-    int n_cells;     /* the different ones that rows have of the tensor */
-    uint16_t *cell;  /* per row: which of them */
+    int n_cells;     /* number of distinct cells of the tensor in all rows */
+    uint16_t *cell;  /* per row: index of its cell */
     Combination *at; /* by cells, axis 0 major */
 } Column;
 
@@ -252,7 +255,7 @@ typedef struct {
     Layouts layouts;
     Column *column; /* per tensor, outputs first */
     bool views;
-    int *n_searched; /* prices that were above their floor: those of strided shards */
+    int *n_searched; /* how many exact prices were searched (strided shards) */
 } Table;
 
 static bool cell_equal(const StrategyCell *a, const StrategyCell *b)
@@ -275,7 +278,7 @@ static Column column_new(const Layouts *layouts, int tensor)
         column.cell[r] = (uint16_t)c;
     }
     for (int axis = 0; axis < layouts->call->mesh->n_axes; axis++)
-        n *= column.n_cells; /* no more than there are candidates */
+        n *= column.n_cells; /* at most the number of candidates */
     column.at = arena_array(layouts->scratch, Combination, n);
     return column;
 }
@@ -290,7 +293,7 @@ static Table table_new(const StrategyCall *call, const StrategyRows *rows, Arena
     return table;
 }
 
-static void work_out(const Layouts *layouts, int tensor, Combination *out)
+static void compute_combination(const Layouts *layouts, int tensor, Combination *out)
 {
     const StrategyCall *call = layouts->call;
     const StrategyRows *rows = layouts->rows;
@@ -305,7 +308,7 @@ static void work_out(const Layouts *layouts, int tensor, Combination *out)
                  !is_shardable(&call->input[input].shape, placements, call->mesh);
 }
 
-static Combination *look(const Table *table, int tensor, const uint16_t *row)
+static Combination *combination_at(const Table *table, int tensor, const uint16_t *row)
 {
     const Layouts *layouts = &table->layouts;
     const Column *column = &table->column[tensor];
@@ -314,20 +317,20 @@ static Combination *look(const Table *table, int tensor, const uint16_t *row)
         at = at * column->n_cells + column->cell[row[axis]];
     Combination *found = &column->at[at];
     if (!found->known) {
-        layouts_take(layouts, tensor, row);
-        work_out(layouts, tensor, found);
+        layouts_set(layouts, tensor, row);
+        compute_combination(layouts, tensor, found);
     }
     return found;
 }
 
-/* What moving an input costs, or at least costs. */
+/* The price of moving an input, or a lower bound of it. */
 static double price_of(const Table *table, int input, const uint16_t *row, bool floor,
                        Combination *found)
 {
     const Layouts *layouts = &table->layouts;
     int tensor = layouts->rows->n_outputs + input;
     if (!(floor ? found->floored : found->priced)) {
-        layouts_take(layouts, tensor, row);
+        layouts_set(layouts, tensor, row);
         Redistribution move = move_of(layouts->call, input, layouts->tensor[tensor], table->views);
         if (floor)
             found->floor_us = redistribute_floor_us(layouts->scratch, &move);
@@ -341,15 +344,16 @@ static double price_of(const Table *table, int input, const uint16_t *row, bool 
 
 /* ---- one candidate ---- */
 
-/* Whether the tensor that is written stays as it lies. */
+/* True if the written tensor keeps its placements. */
 static bool stays(const Table *table, const uint16_t *row)
 {
     const StrategyRows *rows = table->layouts.rows;
     int input = written_input(rows);
     if (input < 0)
         return true;
-    const Combination *made = look(table, 0, row);
-    return look(table, rows->n_outputs + input, row)->given && (made->none || made->given);
+    const Combination *made = combination_at(table, 0, row);
+    return combination_at(table, rows->n_outputs + input, row)->given &&
+           (made->none || made->given);
 }
 
 static bool passes_filter(const Table *table, const uint16_t *row)
@@ -359,7 +363,7 @@ static bool passes_filter(const Table *table, const uint16_t *row)
     if (!rows->filter)
         return true;
     for (int i = 0; i < rows->n_inputs; i++)
-        layouts_take(layouts, rows->n_outputs + i, row);
+        layouts_set(layouts, rows->n_outputs + i, row);
     const Placement *const *inputs = (const Placement *const *)layouts->tensor + rows->n_outputs;
     return rows->filter(layouts->call, rows, inputs);
 }
@@ -368,7 +372,7 @@ static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
 {
     const StrategyRows *rows = table->layouts.rows;
     for (int i = 0; i < rows->n_outputs + rows->n_inputs; i++) {
-        const Combination *found = look(table, i, row);
+        const Combination *found = combination_at(table, i, row);
         *input = i < rows->n_outputs ? -1 : i - rows->n_outputs;
         if (!found->none && found->mixed)
             return CANDIDATE_MIXED_PARTIAL;
@@ -377,7 +381,7 @@ static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
     if (!stays(table, row))
         return CANDIDATE_IN_PLACE;
     for (*input = 0; *input < rows->n_inputs; ++*input) {
-        const Combination *found = look(table, rows->n_outputs + *input, row);
+        const Combination *found = combination_at(table, rows->n_outputs + *input, row);
         if (!found->none && found->small)
             return CANDIDATE_TOO_SMALL;
     }
@@ -385,13 +389,13 @@ static CandidateWhy check(const Table *table, const uint16_t *row, int *input)
     return passes_filter(table, row) ? CANDIDATE_LEGAL : CANDIDATE_FILTERED;
 }
 
-static bool is_still(const Table *table, const uint16_t *row)
+static bool moves_nothing(const Table *table, const uint16_t *row)
 {
     const StrategyCall *call = table->layouts.call;
     bool still = true;
     for (int i = 0; i < call->n_inputs; i++)
         if (strategy_has_input(call, i))
-            still &= look(table, table->layouts.rows->n_outputs + i, row)->given;
+            still &= combination_at(table, table->layouts.rows->n_outputs + i, row)->given;
     return still;
 }
 
@@ -402,7 +406,8 @@ static void price(const Table *table, bool floor, StrategyCandidate *candidate)
     for (int i = 0; i < call->n_inputs; i++) {
         if (!strategy_has_input(call, i))
             continue;
-        Combination *found = look(table, table->layouts.rows->n_outputs + i, candidate->row);
+        Combination *found =
+            combination_at(table, table->layouts.rows->n_outputs + i, candidate->row);
         double us = found->none ? 0 : price_of(table, i, candidate->row, floor, found);
         if (isinf(us) && candidate->why == CANDIDATE_LEGAL) {
             candidate->why = CANDIDATE_BANNED;
@@ -429,7 +434,7 @@ static bool too_many(const StrategyCall *call, int n_rows, Error *err)
 {
     error_kind(err, ERROR_UNSUPPORTED, "%s: %d rows on each of %d axes are too many to compare",
                call->op, n_rows, call->mesh->n_axes);
-    error_hint(err, "join mesh axes, or ask with fewer of them");
+    error_hint(err, "use a mesh with fewer axes");
     return false;
 }
 
@@ -443,7 +448,7 @@ static bool count_candidates(const StrategyCall *call, int n_rows, int *n, Error
     return true;
 }
 
-/* What is chosen from: the last that moves nothing, and the two cheapest, the first of equals. */
+/* The last candidate that moves nothing, and the two cheapest, the first of equals. */
 typedef struct {
     int still, best, second; /* -1: none */
 } Choice;
@@ -469,7 +474,7 @@ static bool is_priced(const StrategyCandidate *candidate)
     return candidate->why == CANDIDATE_LEGAL || candidate->why == CANDIDATE_BANNED;
 }
 
-/* Candidates as they come, with what they cost at least; the order of the heap is by that. */
+/* Enumerates the candidates with lower bounds of their prices, by which the heap is ordered. */
 static void enumerate(const Table *table, StrategyCandidate *candidates, int n, Choice *choice,
                       Heap *heap)
 {
@@ -480,14 +485,14 @@ static void enumerate(const Table *table, StrategyCandidate *candidates, int n, 
         candidates[i].why = check(table, row, &candidates[i].input);
         if (is_priced(&candidates[i])) {
             price(table, true, &candidates[i]);
-            choice->still = is_still(table, row) ? i : choice->still;
+            choice->still = moves_nothing(table, row) ? i : choice->still;
             heap_push(layouts->scratch, heap, (HeapEntry){candidates[i].us, i, i});
         }
         next_candidate(row, layouts->call->mesh->n_axes, layouts->rows->row.n);
     }
 }
 
-/* False: too many of them are strided. */
+/* Returns false if too many of them are strided. */
 static bool search(const Table *table, StrategyCandidate *candidates, int n, Choice *choice)
 {
     bool best_only = table->layouts.call->best_only;
@@ -496,7 +501,7 @@ static bool search(const Table *table, StrategyCandidate *candidates, int n, Cho
     while (heap.n > 0) {
         int i = (int)heap_pop(&heap).item;
         if (best_only && choice->second >= 0 && !is_better(candidates, i, choice->second))
-            break; /* nor is any that comes after it */
+            break; /* later ones cannot be cheaper either */
         if (best_only && *table->n_searched > SEARCHES_MAX)
             return false;
         price(table, false, &candidates[i]);
@@ -505,8 +510,8 @@ static bool search(const Table *table, StrategyCandidate *candidates, int n, Cho
     return true;
 }
 
-/* first_of_equals: what moves nothing has no preference. */
-static void take_choice(const Choice *choice, bool first_of_equals, StrategyAnswer *out)
+/* first_of_equals: candidates that move nothing are not preferred. */
+static void set_choice(const Choice *choice, bool first_of_equals, StrategyAnswer *out)
 {
     bool still = choice->still >= 0 && !first_of_equals;
     out->chosen = still ? choice->still : choice->best;
@@ -522,11 +527,11 @@ static bool no_candidate(const StrategyCall *call, const StrategyAnswer *answer,
         in_place |= answer->candidate[i].why == CANDIDATE_IN_PLACE;
     if (!in_place)
         return error_set(err, "%s: no row fits these inputs", call->op);
-    error_kind(err, ERROR_NEEDS_RESHARD,
-               "%s writes a tensor that would have to lie otherwise: a tensor cannot be moved in "
-               "place",
-               call->op);
-    error_hint(err, "redistribute it before, or use the form that makes a new tensor");
+    error_kind(
+        err, ERROR_NEEDS_RESHARD,
+        "%s writes a tensor that would have to be redistributed, which is not possible in place",
+        call->op);
+    error_hint(err, "redistribute it first, or use the out-of-place form");
     return false;
 }
 
@@ -535,7 +540,7 @@ void strategy_candidate_placements(const StrategyCall *call, const StrategyAnswe
 {
     Layouts layouts = layouts_new(call, answer->rows, call->arena);
     for (int t = 0; t < answer->rows->n_outputs + answer->rows->n_inputs; t++)
-        layouts_take(&layouts, t, answer->candidate[i].row);
+        layouts_set(&layouts, t, answer->candidate[i].row);
     for (int t = 0; t < answer->rows->n_outputs; t++)
         outputs[t] = layouts.none[t] ? NULL : layouts.tensor[t];
     for (int t = 0; t < answer->rows->n_inputs; t++) {
@@ -594,7 +599,7 @@ bool strategy_choose(const StrategyCall *call, const StrategyRows *rows, bool fi
         return too_many(call, out->rows->row.n, err);
     out->candidate = candidates;
     out->n_candidates = n;
-    take_choice(&choice, first_of_equals, out);
+    set_choice(&choice, first_of_equals, out);
     if (out->chosen < 0)
         return no_candidate(call, out, err);
     return answer_candidate(call, out, err);

@@ -15,9 +15,9 @@ typedef struct {
     const Plan *plan;
     const Mesh *mesh;
     const Graph *graph;
-    bool staged[MESH_AXES_MAX]; /* axes that tell the devices of stages apart */
+    bool staged[MESH_AXES_MAX]; /* axes that distinguish the devices of stages */
     int n_staged;
-    int n_unsaid; /* shardings that no placements say */
+    int n_inexpressible; /* shardings that placements cannot express */
 } Writing;
 
 /* ---- placements ---- */
@@ -38,7 +38,7 @@ static void put_placement(const Placement *placement, Buf *out)
         buf_printf(out, "Shard(%d)", placement->dim);
         return;
     case PLACE_STRIDED:
-    case PLACE_INTERLEAVED: /* even, so torch's chunks of chunks are the same */
+    case PLACE_INTERLEAVED: /* even, so torch's chunks of chunks are equal to it */
         buf_printf(out, "_StridedShard(%d, split_factor=%" PRId64 ")", placement->dim,
                    placement->factor);
         return;
@@ -54,8 +54,7 @@ static void put_placement(const Placement *placement, Buf *out)
     }
 }
 
-/* "(R, Shard(1))", one per axis that stages do not take. False, with the reason, where there are
- * none. */
+/* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
 static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out, Error *err)
 {
     Placement placements[MESH_AXES_MAX];
@@ -65,10 +64,10 @@ static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out,
     for (int a = 0; a < w->mesh->n_axes; a++) {
         const Placement *it = &placements[a];
         if (it->kind == PLACE_PARTIAL && !torch_reduces(it->reduce))
-            return error_kind(err, ERROR_UNSUPPORTED, "Partial knows no %s",
+            return error_kind(err, ERROR_UNSUPPORTED, "Partial does not support %s",
                               reduce_name(it->reduce));
         if (w->staged[a] && it->kind != PLACE_REPLICATE)
-            return error_kind(err, ERROR_UNSUPPORTED, "a part of axis '%s' is of stages",
+            return error_kind(err, ERROR_UNSUPPORTED, "stages use a part of axis '%s'",
                               w->mesh->axes[a].name);
     }
     buf_putc(out, '(');
@@ -92,8 +91,8 @@ static void put_shape(const Writing *w, int32_t tensor, Buf *out)
     python_tuple_end(n, out);
 }
 
-/* "((2, 16, 64), (Shard(0), R))"; None for placements that there are not, with the reason. */
-static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
+/* "((2, 16, 64), (Shard(0), R))"; None if there are no placements, with the reason as comment. */
+static void put_tensor(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
 {
     Error err = {0};
     buf_putc(out, '(');
@@ -107,7 +106,7 @@ static void put_lies(Writing *w, int32_t tensor, const Sharding *sharding, Buf *
         python_comment(buf_str(&ours), comment);
         buf_puts(comment, ": ");
         python_comment(str_from(err.text), comment);
-        w->n_unsaid++;
+        w->n_inexpressible++;
     }
     buf_putc(out, ')');
 }
@@ -119,8 +118,8 @@ static const char *ended(const Writing *w, const Buf *text)
 
 /* ---- names ---- */
 
-/* Torch's own name of a parameter, as far as the file tells: exporters keep it where it is that of
- * a module with ops, and have others for weights they copied, which the path then names. */
+/* Torch's own name of a parameter: exporters keep it, except for weights they copied; for those it
+ * is the module's path. */
 static Str module_name(const Writing *w, int32_t tensor)
 {
     Str name = str_from(tensor_name(w->graph, tensor));
@@ -157,8 +156,8 @@ static void find_stages(Writing *w)
     }
 }
 
-/* The coordinates, on the axes of stages, of devices that have the tensor (-1: that run the op):
- * "((0,), (1,))"; nothing where there are no stages. */
+/* The coordinates, on the axes of stages, of devices that hold the tensor (-1: that run the op):
+ * "((0,), (1,))"; empty without stages. */
 static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
 {
     Buf out = buf_new(w->arena);
@@ -190,7 +189,7 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
 static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    put_lies(w, tensor, made_as(w, tensor), &value, &comment);
+    put_tensor(w, tensor, made_as(w, tensor), &value, &comment);
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
@@ -236,9 +235,11 @@ static void write_tensors(Writing *w, Buf *out)
                        w->graph->outputs[i], &outputs);
     buf_puts(out, "\n# Shape in the exported file, and placements.\n");
     python_dict("PARAMETERS", &parameters, 0, out);
-    buf_puts(out, "\n# Names in the exported file, where the exporter has its own.\n");
+    buf_puts(out, "\n# Names in the exported file, where the exporter renamed a parameter.\n");
     python_dict("COPIED", &copied, 0, out);
-    buf_puts(out, "\n# Which stages have it, where there are some: coordinates on STAGE_DIMS.\n");
+    buf_puts(
+        out,
+        "\n# The stages that have a tensor, if there are stages: coordinates on STAGE_DIMS.\n");
     python_dict("STAGES", &stages, 0, out);
     buf_putc(out, '\n');
     python_dict("INPUTS", &inputs, 0, out);
@@ -260,15 +261,15 @@ static void put_field(Style *style, const char *name, const char *value, const B
     style->any = true;
 }
 
-static void add_lies(Writing *w, Style *style, const char *name, int32_t tensor,
-                     const Sharding *sharding)
+static void add_field(Writing *w, Style *style, const char *name, int32_t tensor,
+                      const Sharding *sharding)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    put_lies(w, tensor, sharding, &value, &comment);
+    put_tensor(w, tensor, sharding, &value, &comment);
     put_field(style, name, value.s, &comment);
 }
 
-/* The one sharding that all who read the tensor have it in; -1: they do not agree. */
+/* The sharding that all readers of the tensor need, or -1 if they differ. */
 static int32_t read_by_all_as(const Writing *w, int32_t tensor)
 {
     int32_t all = -1;
@@ -285,7 +286,7 @@ static int32_t read_by_all_as(const Writing *w, int32_t tensor)
 
 static void add_out(Writing *w, Style *style, int32_t tensor)
 {
-    add_lies(w, style, "makes", tensor, made_as(w, tensor));
+    add_field(w, style, "makes", tensor, made_as(w, tensor));
     int32_t gives = read_by_all_as(w, tensor);
     Buf value = buf_new(w->arena), none = buf_new(w->arena);
     if (gives >= 0 && gives != w->plan->moved->made[tensor] &&
@@ -293,7 +294,7 @@ static void add_out(Writing *w, Style *style, int32_t tensor)
         put_field(style, "gives", value.s, &none);
 }
 
-/* A parameter of the module that is not read as it is stored. */
+/* Adds a parameter of the module that is read with another sharding than it is stored. */
 static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
 {
     int32_t op, tensor = naming_part(w->session->naming, path, part, &op);
@@ -305,7 +306,7 @@ static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
         name.n <= path.n + 1)
         return;
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    put_lies(w, tensor, shardings_at(w->plan->shardings, need), &value, &comment);
+    put_tensor(w, tensor, shardings_at(w->plan->shardings, need), &value, &comment);
     if (comment.n)
         return;
     buf_puts(gathered, gathered->n ? ", " : "");
@@ -326,7 +327,7 @@ static void add_module(Writing *w, const CodeModule *module, PythonEntries *out)
 
     buf_puts(&style.text, "Placed(");
     if (module->reads >= 0)
-        add_lies(w, &style, "reads", module->in, shardings_at(w->plan->shardings, module->reads));
+        add_field(w, &style, "reads", module->in, shardings_at(w->plan->shardings, module->reads));
     if (module->out >= 0)
         add_out(w, &style, module->out);
     add_gathered(w, &gathered, module->path, PART_WEIGHT);
@@ -380,9 +381,9 @@ static void write_mesh(const Writing *w, Buf *out)
         buf_putc(out, '[');
         for (int64_t i = 0; i < mesh->n_devices; i++)
             buf_printf(out, "%s%" PRId64, i ? ", " : "", mesh_device(mesh, i));
-        buf_puts(out, "]  # by place in the mesh\n");
+        buf_puts(out, "]  # by position in the mesh\n");
     } else {
-        buf_puts(out, "None  # by place in the mesh; None: in order\n");
+        buf_puts(out, "None  # by position in the mesh; None: in order\n");
     }
     write_dims(w, "STAGE_DIMS", true, out);
     write_dims(w, "PLACED_DIMS", false, out);
@@ -412,12 +413,12 @@ bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err
     buf_puts(out, dtensor_style_text);
     write_modules(&w, out);
     dtensor_styles(session, out);
-    if (w.n_unsaid > 0)
-        export_note(notes, "shardings that no placements say: %d; None, and a comment says them",
-                    w.n_unsaid);
+    if (w.n_inexpressible > 0)
+        export_note(notes, "%d shardings cannot be expressed by placements: None, with a comment",
+                    w.n_inexpressible);
     if (w.n_staged > 0)
-        export_note(notes, "placements are those inside of a stage: split the model with "
-                           "torch.distributed.pipelining, STAGES says where");
+        export_note(notes, "placements are those inside a stage: split the model with "
+                           "torch.distributed.pipelining as in STAGES");
     arena_free(arena);
     return true;
 }

@@ -1,4 +1,4 @@
-/* code.h - the plan as a module for PyTorch. */
+/* code.h - exports the plan as a Python module for PyTorch. */
 #ifndef CORE_PEERS_TORCH_CODE_H
 #define CORE_PEERS_TORCH_CODE_H
 

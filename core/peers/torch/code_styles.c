@@ -8,11 +8,11 @@ typedef struct {
     const Session *session;
     const Plan *plan;
     AtomSet atoms; /* of the axis */
-    bool *covered; /* per tensor: parameters that the styles cut */
-    bool *summed;  /* per Names id of a path: by rows */
+    bool *covered; /* per tensor: parameters that the styles shard */
+    bool *summed;  /* per Names id of a path: sharded by rows */
 } Axis;
 
-/* The dim of a sharding that the axis cuts, whole and alone; -1: none, -2: otherwise. */
+/* The dim of a sharding that the axis shards, whole and alone; -1: none, -2: anything else. */
 static int dim_of(const Axis *axis, int32_t id)
 {
     const Sharding *sharding = shardings_at(axis->plan->shardings, id);
@@ -24,8 +24,8 @@ static int dim_of(const Axis *axis, int32_t id)
     return -1;
 }
 
-/* The parameter of a weight that an op reads as [in, out] and a Linear has as [out, in]: what an
- * exporter copied, or what the graph transposes. -1: it is no such weight. */
+/* The parameter of a weight that an op reads as [in, out] and a Linear stores as [out, in]: one
+ * that an exporter copied or that the graph transposes, or -1. */
 static int32_t linear_parameter(const Session *session, int32_t weight)
 {
     const Graph *graph = session->graph;
@@ -48,7 +48,7 @@ static bool reads_matmul(const Session *session, const CodeModule *module)
            op_inputs(graph, module->reader)[1] == module->weight;
 }
 
-/* NULL: the axis does not cut the module so. */
+/* NULL if the axis does not shard the module like a style. */
 static const char *style_of(const Axis *axis, const CodeModule *module, int cut)
 {
     int32_t bias = naming_part(axis->session->naming, module->path, PART_BIAS, NULL);
@@ -88,7 +88,8 @@ static bool add_style(Axis *axis, const CodeModule *module, PythonEntries *out)
     return true;
 }
 
-/* What moves along the axis are sums of modules cut by rows, and they end whole. */
+/* True if all that moves along the axis are sums of row-sharded modules, and they end
+ * replicated. */
 static bool moves_sums_only(const Axis *axis)
 {
     const Graph *graph = axis->session->graph;
@@ -134,11 +135,12 @@ void dtensor_styles(const Session *session, Buf *out)
         if (axis.atoms == 0 || !axis_styles(&axis, &styles))
             continue;
         if (n++ == 0)
-            buf_puts(out, "\n\ndef tensor_parallel(axis):\n"
-                          "    \"\"\"The same in torch's own styles, on mesh[axis]; DDP or FSDP "
-                          "do axes that cut the batch.\"\"\"\n"
-                          "    from torch.distributed.tensor.parallel import ColwiseParallel, "
-                          "RowwiseParallel\n\n");
+            buf_puts(out,
+                     "\n\ndef tensor_parallel(axis):\n"
+                     "    \"\"\"The same in torch's own styles, on mesh[axis]; use DDP or FSDP "
+                     "for axes that shard the batch.\"\"\"\n"
+                     "    from torch.distributed.tensor.parallel import ColwiseParallel, "
+                     "RowwiseParallel\n\n");
         buf_puts(out, "    if axis == ");
         python_string(str_from(session->mesh->axes[a].name), out);
         buf_puts(out, ":\n");

@@ -1,12 +1,12 @@
-/* code_styles.h - torch's own styles of tensor parallelism, where a plan is exactly they. */
+/* code_styles.h - exports plans that match torch's own styles of tensor parallelism. */
 #ifndef CORE_PEERS_TORCH_CODE_STYLES_H
 #define CORE_PEERS_TORCH_CODE_STYLES_H
 
 #include "core/session/session.h"
 
-/* def tensor_parallel(axis): a plan of ColwiseParallel and RowwiseParallel for each axis that cuts
- * nothing but Linear modules, by columns or by rows, and along which nothing moves but the sums of
- * the latter. Nothing where no axis is such. */
+/* Writes def tensor_parallel(axis), with a plan of ColwiseParallel and RowwiseParallel for each
+ * axis that shards only Linear modules, by columns or rows, and along which only the sums of the
+ * latter move. Writes nothing if there is no such axis. */
 void dtensor_styles(const Session *session, Buf *out);
 
 #endif

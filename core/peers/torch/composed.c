@@ -1,9 +1,10 @@
-/* composed.c - operators that run as others: linear, losses of logits, lists of tensors. */
+/* composed.c - strategies of operators that run as several others: linear, losses, lists of
+ * tensors. */
 #include "core/peers/torch/family.h"
 #include "core/peers/torch/view.h"
 #include "core/rules/one_op.h"
 
-/* One run of ops, whose answers become the parts. */
+/* A sequence of ops, whose answers become the parts. */
 typedef struct {
     const Strategies *strategies;
     const StrategyCall *call;
@@ -16,7 +17,7 @@ static Chain chain_new(const Strategies *strategies, const StrategyCall *call, E
     return (Chain){.strategies = strategies, .call = call, .err = err};
 }
 
-/* Runs an op on tensors; attr "dim=1" or NULL: those of the whole op. */
+/* Runs an op on tensors. attr: "dim=1", or NULL for the attributes of the whole op. */
 static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
                                  const StrategyTensor *input, int n)
 {
@@ -50,7 +51,7 @@ static bool is_strided(const Placement *placements, int n_axes)
     return false;
 }
 
-/* A strict view of a tensor in another shape, in place of it; nothing moves. */
+/* Replaces a tensor by a strict view of it in another shape; nothing moves. */
 static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
 {
     View view;
@@ -68,7 +69,8 @@ static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
     return true;
 }
 
-/* The whole: outputs of the last part, inputs as they were fed where they were used first. */
+/* The answer for the whole: outputs of the last part, inputs as the first part that uses each needs
+ * them. */
 static bool finish(Chain *chain, const Placement *const *output, int n_outputs,
                    const Placement *const *fed, StrategyAnswer *out)
 {
@@ -93,7 +95,7 @@ static const Placement **tensors_new(const StrategyCall *call, int n)
     return arena_array(call->arena, const Placement *, n);
 }
 
-/* ---- matmuls of more dims ---- */
+/* ---- matmuls with more dims ---- */
 
 static Shape matrix_of(const Shape *shape)
 {
@@ -103,8 +105,8 @@ static Shape matrix_of(const Shape *shape)
     return out;
 }
 
-/* The product of x, as a matrix, with a (K,N) matrix and perhaps a bias; seen in x's shape again.
- * Fills fed[1], for the bias fed[2], and fed[0] where x is a matrix already. */
+/* The product of x, viewed as a matrix, with a (K,N) matrix and an optional bias, viewed in x's
+ * shape again. Fills fed[1], fed[2] for the bias, and fed[0] if x is already a matrix. */
 static bool multiply(Chain *chain, StrategyTensor x, StrategyTensor matrix,
                      const StrategyTensor *bias, const Placement **fed, const Placement **output)
 {
@@ -167,7 +169,7 @@ static bool linear(const Strategies *strategies, const StrategyCall *call, const
     if (!strategy_need(call, 2, err))
         return false;
     if (call->input[0].shape.n_dims < 2 || call->input[1].shape.n_dims != 2)
-        return error_kind(err, ERROR_RANK, "linear takes (.., K) and (N, K)");
+        return error_kind(err, ERROR_RANK, "linear needs (.., K) and (N, K)");
     Chain chain = chain_new(strategies, call, err);
     const Placement **fed = fed_as_given(call), **output = tensors_new(call, 1);
     StrategyTensor weight = call->input[1];
@@ -243,7 +245,7 @@ static bool matmul(const Strategies *strategies, const StrategyCall *call, const
                       (int)b->n_dims);
 }
 
-/* attrs.b_is_transposed: the second matrix is given as (N, K). */
+/* attrs.b_is_transposed: the second matrix is (N, K). */
 static bool scaled_mm(const Strategies *strategies, const StrategyCall *call, const StrategyOp *op,
                       StrategyAnswer *out, Error *err)
 {
@@ -315,8 +317,8 @@ static bool cross_entropy(const Strategies *strategies, const StrategyCall *call
 
 /* ---- gradients ---- */
 
-/* The gradient of a norm's weight, asked of the input alone: the gradient of the output lies as the
- * input does, the statistics as far as they have its dims. */
+/* The gradient of a norm's weight, from the input alone: the output's gradient has the input's
+ * placements, and so have the statistics on the dims they have. */
 static bool norm_weight(const Strategies *strategies, const StrategyCall *call,
                         const StrategyOp *op, StrategyAnswer *out, Error *err)
 {
@@ -350,9 +352,9 @@ static bool norm_weight(const Strategies *strategies, const StrategyCall *call,
     return made && finish(&chain, made->output + 1, 1, fed, out);
 }
 
-/* ---- lists: element by element, each by itself ---- */
+/* ---- lists: each element separately ---- */
 
-/* How many lists of tensors an op takes. */
+/* The number of tensor lists that an op has. */
 static int n_lists(const char *op)
 {
     Str name = str_from(op);
@@ -385,8 +387,8 @@ static bool foreach(const Strategies *strategies, const StrategyCall *call, cons
         n_single = 1;
     }
     if (!element || !element->rows || n < 1 || n_single > 1)
-        return error_kind(err, ERROR_UNSUPPORTED, "no strategy is known for %s of %d tensors",
-                          call->op, call->n_inputs);
+        return error_kind(err, ERROR_UNSUPPORTED, "%s has no strategy for %d tensors", call->op,
+                          call->n_inputs);
     const Placement **fed = tensors_new(call, call->n_inputs), **output = tensors_new(call, n);
     for (int i = 0; i < n; i++) {
         StrategyTensor inputs[4];

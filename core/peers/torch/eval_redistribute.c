@@ -17,7 +17,8 @@ static bool read_planner(const Json *request, RedistributePlanner *out, Error *e
     if (str_eq(system, STR("vescale")))
         return planner.n == 0 || error_kind(err, ERROR_UNSUPPORTED, "veScale has one planner");
     if (!str_eq(system, STR("torch")))
-        return error_kind(err, ERROR_UNSUPPORTED, "'%.*s' does not redistribute: torch, vescale",
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "'%.*s' is not a system that redistributes: torch, vescale",
                           STR_ARG(system));
     *out = PLANNER_DEFAULT;
     if (str_eq(planner, STR("greedy")))

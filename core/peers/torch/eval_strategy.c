@@ -18,8 +18,8 @@ static const struct {
     {"grouped_mm", 0, 1, DT_BF16},  {"scaled_dot_product_attention", 0, 2, DT_BF16},
 };
 
-/* The element type of an operand that is given without one: indices, masks and what a fused kernel
- * takes are of their own; f32 for all others. */
+/* The default element type of an operand: indices, masks and operands of fused kernels have their
+ * own, all others f32. */
 static Dtype strategy_dtype(Str op, int input)
 {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
@@ -47,19 +47,19 @@ static bool read_tensor(const Json *json, const StrategyCall *call, Dtype dtype,
     if (json_is_null(json))
         return true;
     if (name && (out->dtype = dtype_from_name(json_str(name, ""))) == DT_NONE)
-        return error_kind(err, ERROR_DTYPE, "'%.*s' is no element type",
+        return error_kind(err, ERROR_DTYPE, "'%.*s' is not an element type",
                           STR_ARG(json_str(name, "")));
     return json_read_shape(json_get(json, "shape"), &out->shape, err) &&
            read_placements(json_get(json, "placements"), call, out, err);
 }
 
-/* The inputs, then those of the attribute `indices`, which are tensors too. */
+/* The inputs, then the tensors of the attribute `indices`. */
 static bool read_tensors(const Json *request, StrategyCall *call, Error *err)
 {
     const Json *inputs = json_get(request, "inputs");
     const Json *indices = json_get(json_get(request, "attrs"), "indices");
     if (!json_is_array(inputs) || json_size(inputs) > OPERANDS_MAX)
-        return error_set(err, "\"inputs\" is a list of tensors");
+        return error_set(err, "\"inputs\" must be a list of tensors");
     bool has_indices = json_is_array(indices) && json_size(indices) <= DIMS_MAX;
     call->n_indices = has_indices ? json_size(indices) : 0;
     call->n_inputs = json_size(inputs) + call->n_indices;
@@ -80,7 +80,7 @@ static bool read_call(Arena *arena, const Json *request, StrategyCall *call, Err
     Str op = json_str(json_get(request, "op"), "");
     *call = (StrategyCall){.arena = arena, .op = arena_str(arena, op), .best_only = true};
     if (op.n == 0)
-        return error_set(err, "\"op\" is the name of an operator");
+        return error_set(err, "\"op\" must be the name of an operator");
     if (!strategy_profile_find(json_str(json_get(request, "system"), "torch"), &call->profile, err))
         return false;
     call->mesh = mesh_from_json(arena, json_get(request, "mesh"), err);

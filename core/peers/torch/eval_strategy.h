@@ -7,7 +7,7 @@
 
 EvalFn eval_strategy;
 
-/* [{"placements":["S(0)"]}, null]: null where it is no tensor. */
+/* [{"placements":["S(0)"]}, null]: null for an output that is no tensor. */
 Json *json_of_layouts(const Placement *const *tensor, int n, const Mesh *mesh);
 
 #endif

@@ -41,11 +41,11 @@ const char *strategy_why(CandidateWhy why)
     case CANDIDATE_MIXED_PARTIAL:
         return "partial in two ways that do not commute";
     case CANDIDATE_IN_PLACE:
-        return "would move the tensor that is written";
+        return "would move the tensor that is written in place";
     case CANDIDATE_FILTERED:
         return "the operator's own condition";
     case CANDIDATE_BANNED:
-        return "an input cannot be moved so";
+        return "an input cannot be redistributed like this";
     }
     return "";
 }
@@ -83,9 +83,9 @@ void strategy_format_moves(const StrategyCall *call, const Placement *const *fed
     }
 }
 
-/* ---- where the choice changes ---- */
+/* ---- the size at which the choice changes ---- */
 
-/* The price of a candidate when all inputs have `growth` times their elements. */
+/* The price of a candidate if all inputs have `growth` times their elements. */
 static double price_of(const StrategyCall *call, const StrategyAnswer *answer, int i,
                        int64_t growth)
 {

@@ -1,5 +1,5 @@
-/* explain.h - why a strategy was chosen: what each candidate moves, why one is none, and at what
- * size another would have been cheaper.
+/* explain.h - explains why a strategy was chosen: what each candidate moves, why one is not legal,
+ * and at what size another one is cheaper.
  */
 #ifndef CORE_PEERS_TORCH_EXPLAIN_H
 #define CORE_PEERS_TORCH_EXPLAIN_H
@@ -7,22 +7,22 @@
 #include "core/peers/torch/redistribute.h"
 #include "core/peers/torch/strategy.h"
 
-/* "S(1),S(0) -> P(sum)"; with more axes "[S(0),R],[R,S(1)] -> [S(0),S(1)]"; no arrow without
- * outputs. */
+/* "S(1),S(0) -> P(sum)"; with more axes "[S(0),R],[R,S(1)] -> [S(0),S(1)]"; without outputs there
+ * is no arrow. */
 void strategy_format(const Placement *const *inputs, int n_inputs, const Placement *const *outputs,
                      int n_outputs, int n_axes, Buf *out);
 
-/* The steps that bring one input to what it is fed with; false: no way. */
+/* The steps that redistribute one input to what the op needs; false if there is no way. */
 bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed, Moves *out);
 
-/* "gather input 1 over x"; nothing when nothing moves, slices included. */
+/* "gather input 1 over x"; Empty if nothing moves or inputs are only sliced. */
 void strategy_format_moves(const StrategyCall *call, const Placement *const *fed, Buf *out);
 
 const char *strategy_why(CandidateWhy why); /* "a dim has fewer elements than shards" */
 
-/* The least factor, above 1, by which all inputs must grow in bytes for another candidate to be
- * cheaper than the chosen one. Prices are latencies plus bytes, so the candidates' order changes
- * with size alone. False: none does, or the choice was not by price. */
+/* The smallest factor above 1 by which all inputs must grow for another candidate to become cheaper
+ * than the chosen one. Prices are latency plus bytes, so their order changes with size. Returns
+ * false if there is no such factor or the choice was not made by price. */
 typedef struct {
     double factor;
     int candidate;

@@ -1,9 +1,9 @@
-/* family.h - the operators' strategies: one table row each, and what families build rows from.
+/* family.h - tables of operators with strategies, and helpers to build their rows.
  *
- * A family is a function that fills the rows of a call. Most say the op's index space, whose index
- * dims are cut one at a time (strategy_rows_of_space), and then add the rows in which a partial
- * tensor passes. `data` is the family's own word: an equation, a reduction, whole rows as text.
- * Operators that are no set of rows - views, and those made of others - answer by themselves.
+ * A family is a function that fills the rows of a call. Most describe the op's index space, whose
+ * index dims are sharded one at a time (strategy_rows_of_space), and add rows in which partial
+ * tensors pass. `data` is a parameter of the family: an equation, a reduction, rows as text. Views
+ * and operators composed of others have no rows and answer directly.
  */
 #ifndef CORE_PEERS_TORCH_FAMILY_H
 #define CORE_PEERS_TORCH_FAMILY_H
@@ -22,10 +22,10 @@ typedef enum {
 } StrategyOpFlags;
 
 struct StrategyOp {
-    const char *names; /* with blanks between; "max.dim" before "max": the longer name is its own */
+    const char *names; /* separated by spaces; "max.dim" has its own row */
     FamilyFn *rows;
     const char *data;    /* see the family */
-    const char *partial; /* further rows, as strategy_row_read() has them, with `;` between */
+    const char *partial; /* further rows for strategy_row_read(), separated by `;` */
     unsigned flags;
     AnswerFn *answer; /* instead of rows */
 };
@@ -34,29 +34,29 @@ struct StrategyOp {
 extern const StrategyOp ops_pointwise[], ops_reduce[], ops_shape[], ops_index[], ops_matmul[],
     ops_layer[], ops_view[], ops_composed[], ops_vescale[];
 
-/* The row of a name: itself, then without its overload ("add.Scalar"), then without the `_` of an
- * in-place form or the "_foreach_" of a list form. NULL. */
+/* The row of a name; then of the name without its overload ("add.Scalar"), then without the `_` of
+ * an in-place form or the "_foreach_" of a list form; or NULL. */
 const StrategyOp *strategy_find(Str name, StrategyProfile profile);
 
 bool strategy_is_in_place(const char *op); /* "add_", "scatter_.value" */
 
 /* ---- index spaces ---- */
 
-/* No index dim yet; every tensor replicated. The operands are the call's inputs, then outputs. */
+/* A space without index dims. The operands are the call's inputs, then outputs. */
 OpSpace *strategy_space(const StrategyCall *call, int n_outputs);
-int strategy_index(OpSpace *space, int64_t size, ReduceOp reduce); /* reduce NONE: a map dim */
-/* Dim `dim` of the operand is that index dim; nothing for an input that is absent. */
+int strategy_index(OpSpace *space, int64_t size, ReduceOp reduce); /* REDUCE_NONE: a map dim */
+/* Dim `dim` of the operand follows the index dim; ignored for an absent input. */
 void strategy_unit(OpSpace *space, int operand, int dim, int index);
 static inline int strategy_output(const OpSpace *space, int i)
 {
     return space->n_inputs + i;
 }
 
-/* A row for each index dim that may be cut: a tensor whose dim is it, or begins with it in a mixed
- * radix, is cut there; one where it comes later lies in pieces, _S(d, product of those before); an
- * output without it is partial when it is reduced. Frozen index dims make no row. */
+/* Adds a row for each index dim that is not frozen: a tensor whose dim is the index dim, or begins
+ * with it in a mixed radix, is sharded there; if it comes later, the shard is strided, _S(d,
+ * product of those before); an output without a reduce dim is partial. */
 void strategy_rows_of_space(const OpSpace *space, StrategyRows *rows);
-/* Rows in which a partial sum or average passes through inputs that the space calls linear. */
+/* Adds rows in which a partial sum or average passes through the linear inputs of the space. */
 void strategy_rows_linear(const OpSpace *space, StrategyRows *rows);
 
 /* ---- rows ---- */
@@ -71,13 +71,13 @@ static inline StrategyCell *row_input(const StrategyRows *rows, StrategyCell *ro
 {
     return &row[rows->n_outputs + i];
 }
-StrategyCell cell_shard(int64_t dim); /* of any kind */
+StrategyCell cell_shard(int64_t dim); /* a shard of any kind */
 StrategyCell cell_plain_shard(int64_t dim);
 StrategyCell cell_partial(ReduceOp reduce);
 StrategyCell cell_none(void);
 
-/* Rows of text with `;` between; those for another number of tensors than are there are left out.
- * The text is ours. */
+/* Adds rows from built-in text, separated by `;`; rows for a different number of tensors are
+ * skipped. */
 void strategy_rows_text(StrategyRows *rows, const char *text);
 
 enum {
@@ -85,25 +85,26 @@ enum {
     PASSING_REDUCES = LINEAR_REDUCES | 1 << REDUCE_MIN | 1 << REDUCE_MAX
 };
 
-/* Every tensor has the n_dims of input 0. A cut of a dim that is in `active` reduces it, or is not
- * possible (reduce NONE); removes: the active dims are not in the outputs. */
+/* For tensors that all have the n_dims of input 0. Sharding a dim in `active` reduces it, or is not
+ * allowed (REDUCE_NONE); removes: the outputs lack the active dims. */
 void strategy_rows_dims(const StrategyCall *call, unsigned active, ReduceOp reduce, bool removes,
                         StrategyRows *rows);
 
-/* Rows in which every tensor is partial, for each of the reductions. */
+/* Adds a row for each reduction in which every tensor is partial. */
 void strategy_rows_pass(StrategyRows *rows, unsigned reduces);
 
 /* ---- attributes ---- */
 
-/* A dim, counted from the end when negative. ERROR_OUT_OF_RANGE. An absent one is `fallback`. */
+/* A dim, counted from the end if negative, or `fallback` if absent. ERROR_OUT_OF_RANGE. */
 bool strategy_dim(const StrategyCall *call, const char *name, int64_t n_dims, int64_t fallback,
                   int64_t *out, Error *err);
-/* An int or a list, bit d for dim d; absent: all dims. */
+/* An int or a list as bits, bit d for dim d; all dims if absent. */
 bool strategy_dims(const StrategyCall *call, const char *name, int64_t n_dims, unsigned *out,
                    Error *err);
 int64_t strategy_int(const StrategyCall *call, const char *name, int64_t fallback);
-double strategy_number(const StrategyCall *call, const char *name, double fallback); /* either */
-/* A list of numbers; NULL, and *n 0, when absent. */
+double strategy_number(const StrategyCall *call, const char *name,
+                       double fallback); /* int or float */
+/* A list of numbers; NULL with *n = 0 if absent. */
 const int64_t *strategy_ints(const StrategyCall *call, const char *name, int *n);
 
 static inline const Shape *strategy_shape_of(const StrategyCall *call, int input)
@@ -114,36 +115,36 @@ static inline bool strategy_has_input(const StrategyCall *call, int input)
 {
     return input < call->n_inputs && call->input[input].shape.n_dims >= 0;
 }
-/* ERROR_INVALID: fewer inputs than n. */
+/* ERROR_INVALID if there are fewer than n inputs. */
 bool strategy_need(const StrategyCall *call, int n, Error *err);
 
 /* ---- answers ---- */
 
-/* Expands, drops, prices and chooses as torch does. first_of_equals: a list form takes the first
- * cheapest row, also of those that move nothing. */
+/* Expands, filters, prices and chooses as torch does. first_of_equals: choose the first cheapest,
+ * also among those that move nothing (list forms). */
 bool strategy_choose(const StrategyCall *call, const StrategyRows *rows, bool first_of_equals,
                      StrategyAnswer *out, Error *err);
-/* Refuses an answer that moves an input where the call forbids that: an error with the fix. */
+/* Fails, with the fix as hint, if the answer moves an input and the call forbids that. */
 bool strategy_permit(const StrategyCall *call, const StrategyAnswer *answer, Error *err);
-/* Answers an op of the table whose names were found. */
+/* Answers by a row of a table. */
 bool strategy_answer_op(const Strategies *strategies, const StrategyCall *call,
                         const StrategyOp *op, StrategyAnswer *out, Error *err);
 /* Profile rules. */
 bool strategy_rule(const StrategyCall *call, StrategyAnswer *out, Error *err);
 
-/* Whether strided shards that come of these tensors are a view's: all that have such are. */
+/* True if all inputs with strided shards got them from views. */
 bool strategy_strided_of_view(const StrategyTensor *input, int n, const Mesh *mesh);
 
-/* Fills output, input, n_comm of an answer made without rows; the arrays are the callee's. Counts
- * what moving the inputs takes. */
+/* Fills output, input, n_comm of an answer without rows and keeps the arrays. Counts the steps that
+ * move the inputs. */
 bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement *const *output,
                         const Placement *const *input, StrategyAnswer *out, Error *err);
 
-/* The rows of an operator, before any s(d) is filled in; in-place forms marked. */
+/* The rows of an operator before s(d) is expanded, with in-place forms marked. */
 bool strategy_rows_of(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err);
 
-/* Every dim may be sharded, and every reduction passes. data: the number of outputs. */
+/* A family: every dim may be sharded. data: the number of outputs. */
 FamilyFn strategy_every_dim;
 
 #endif

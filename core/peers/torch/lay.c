@@ -21,7 +21,7 @@ bool placements_are_strided(const Placement *placements, int n_axes)
 int32_t lays_put(Lays *lays, const Placement *placements, bool view_made)
 {
     Lay lay;
-    memset(&lay, 0, sizeof lay); /* padding too: it is a key */
+    memset(&lay, 0, sizeof lay); /* padding too: the struct is hashed */
     for (int axis = 0; axis < MESH_AXES_MAX; axis++) {
         Placement *to = &lay.at[axis];
         to->factor = 1;
@@ -42,8 +42,8 @@ const Lay *lays_at(const Lays *lays, int32_t id)
     return intern_key(lays->ids, id, NULL);
 }
 
-/* Takes away what cuts dims that no placement says. */
-static void keep_said(const Mesh *mesh, Sharding *sharding)
+/* Unshards the dims that placements cannot express. */
+static void drop_inexpressible(const Mesh *mesh, Sharding *sharding)
 {
     Placement placements[MESH_AXES_MAX];
     for (int d = 0; d < sharding->n_dims; d++) {
@@ -62,7 +62,7 @@ bool lays_of_sharding(Lays *lays, const Sharding *sharding, int32_t *out)
     bool all = placements_of(sharding, lays->mesh, placements, NULL);
     if (!all) {
         Sharding said = *sharding;
-        keep_said(lays->mesh, &said);
+        drop_inexpressible(lays->mesh, &said);
         placements_of(&said, lays->mesh, placements, NULL);
     }
     for (int axis = 0; !lays->blocks && axis < lays->mesh->n_axes; axis++)

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-/* Indices that all ranks hold together, most. */
+/* Limit of the indices that all ranks hold together. */
 enum { INDICES_MAX = 1 << 21 };
 
 static const int mesh_order[MESH_AXES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* What a rank holds of one dim, in the order it lies in memory. */
+/* The indices of one dim that a rank holds, in memory order. */
 typedef struct {
     int64_t n, *at;
 } List;
@@ -17,14 +17,15 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const Redistribution *asked;
-    Shape shape;                      /* as it is run */
-    Placement current[MESH_AXES_MAX]; /* what each axis did */
+    Shape shape;                      /* reduced size */
+    Placement current[MESH_AXES_MAX]; /* current placement of each axis */
     List *list[DIMS_MAX];             /* by rank */
 } Trial;
 
 /* ---- sizes ---- */
 
-/* Multiplies *unit by the blocks in which a placement parts dim d; *touches: it cuts it. */
+/* Multiplies *unit by the number of blocks into which a placement divides dim d; sets *touches if
+ * it shards d. */
 static bool add_placement(const Placement *placement, int d, bool *touches, int64_t *unit)
 {
     if (!placement_is_shard(placement) || placement->dim != d)
@@ -36,7 +37,7 @@ static bool add_placement(const Placement *placement, int d, bool *touches, int6
     return *unit <= INDICES_MAX;
 }
 
-/* The same of all that an axis ever does to dim d, and by the axis itself. */
+/* The same for all placements that an axis ever has on dim d, and for the axis itself. */
 static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int64_t *unit)
 {
     bool touches = false;
@@ -50,8 +51,8 @@ static bool add_axis(const Trial *run, const Moves *moves, int axis, int d, int6
     return *unit <= INDICES_MAX;
 }
 
-/* The least size that all axes and blocks of dim d divide as they divide it; its own where they do
- * not, or none is that small. */
+/* The smallest size of dim d that all its axes and blocks divide; the real size if they do not
+ * divide that. */
 static int64_t size_to_run(const Trial *run, const Moves *moves, int d)
 {
     int64_t size = run->asked->shape->dim[d], unit = 1;
@@ -92,7 +93,7 @@ static bool same_list(const List *a, const List *b)
     return a->n == b->n && memcmp(a->at, b->at, (size_t)a->n * sizeof *a->at) == 0;
 }
 
-/* Which places of a whole of n elements are part `part` of an axis of size n_parts. */
+/* The positions among n elements that belong to part `part` of n_parts. */
 static bool part_of(Arena *arena, const Placement *placement, int64_t n, int64_t n_parts,
                     int64_t part, Runs *out)
 {
@@ -101,7 +102,7 @@ static bool part_of(Arena *arena, const Placement *placement, int64_t n, int64_t
     return runs_strided(arena, &whole, blocks, n_parts, part, out);
 }
 
-/* What placements say that each rank holds of dim d, applied in this order. */
+/* The indices of dim d that each rank holds by the placements, applied in this order. */
 static bool lists_of(Trial *run, const Placement *placements, const int *order, int d, List *out)
 {
     const Mesh *mesh = run->asked->mesh;
@@ -135,7 +136,8 @@ bool moves_are_ordered(const Redistribution *redistribution, const Moves *moves)
     return false;
 }
 
-/* The source read as plain shards in another order of axes: false where that is not the same. */
+/* Interprets the source's strided shards as plain ones in another order of axes; false if that is
+ * not equal. */
 static bool read_as_order(Trial *run)
 {
     const Redistribution *asked = run->asked;
@@ -163,7 +165,7 @@ static bool read_as_order(Trial *run)
 
 /* ---- steps ---- */
 
-/* The members' lists put together as the placement parts a whole; false: they are no such parts. */
+/* Joins the members' lists as the placement divides the whole; false if they are not such parts. */
 static bool gather(Trial *run, int axis, const Placement *placement, int64_t rank, List *out)
 {
     const Mesh *mesh = run->asked->mesh;
@@ -186,7 +188,7 @@ static bool gather(Trial *run, int axis, const Placement *placement, int64_t ran
     return true;
 }
 
-/* Once a group: all of it has the same then. */
+/* Gathers once for each group, whose members then have equal lists. */
 static bool gather_all(Trial *run, int axis, const Placement *placement)
 {
     const Mesh *mesh = run->asked->mesh;
@@ -219,8 +221,9 @@ static bool is_reduce(const Placement *placement, ReduceOp a, ReduceOp b)
     return placement->kind == PLACE_PARTIAL && (placement->reduce == a || placement->reduce == b);
 }
 
-/* A whole value that is called partial. torch gives each rank its share. veScale leaves it to the
- * first rank and zeros to the others; to all, when it has reduced another partial value to it. */
+/* Handles a whole value that becomes partial. torch gives each rank its share. veScale gives it
+ * to the first rank and zeros to the others, or to all if it was reduced from another partial
+ * value. */
 static bool becomes_partial(const Trial *run, const Move *move)
 {
     if (!placement_is_partial(&move->to) || run->asked->planner != PLANNER_VESCALE)
@@ -242,7 +245,7 @@ static bool run_move(Trial *run, const Move *move)
     return right;
 }
 
-/* A partial value must be partial in the end as asked; each dim must lie as asked. */
+/* Checks that the final partial axes and the lists of each dim are those of the target. */
 static bool ends_right(Trial *run)
 {
     const Redistribution *asked = run->asked;

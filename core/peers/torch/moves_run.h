@@ -1,13 +1,14 @@
-/* moves_run.h - whether steps of a redistribution deliver what is asked, by running them.
+/* moves_run.h - runs the steps of a redistribution on index lists to check that they give the
+ * target.
  *
- * Each rank holds indices in place of elements, a list per dim, and does what a step does with what
- * lies in its memory: a gather takes the parts of its group apart as the placement says a whole is
- * put together, a slice takes its part of what is there, whatever that is. In the end the lists are
- * compared with those of the target's placements. So a gather of an axis that another one cuts
- * within is found to give wrong data, without a rule that says so.
+ * Each rank holds indices in place of elements, a list per dim, and applies each step to its own
+ * memory: a gather joins the parts of its group as the placement divides a whole, a slice keeps its
+ * part of what is there. At the end the lists are compared with those of the target's placements.
+ * This finds, for instance, that gathering an axis gives wrong data when another axis shards the
+ * same dim inside it.
  *
- * A dim that all axes and factors divide is run at the least size that they still divide: parts of
- * parts are then the same but for their size.
+ * A dim that all axes and factors divide is run at the smallest size that they divide, which does
+ * not change the result.
  */
 #ifndef CORE_PEERS_TORCH_MOVES_RUN_H
 #define CORE_PEERS_TORCH_MOVES_RUN_H
@@ -17,7 +18,7 @@
 
 MovesOutcome moves_run(const Redistribution *redistribution, const Moves *moves);
 
-/* The steps speak of the source's strided shards as of plain ones in another order of axes. */
+/* True if the steps treat the source's strided shards as plain ones in another order of axes. */
 bool moves_are_ordered(const Redistribution *redistribution, const Moves *moves);
 
 #endif

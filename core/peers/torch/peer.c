@@ -1,4 +1,5 @@
-/* peer.c - what torch's DTensor and veScale add: op by op propagation, strategies, redistributions.
+/* peer.c - the peer torch (DTensor and veScale): propagators, strategies, redistribution planners,
+ * reports and export.
  */
 #include "core/peers/peers.h"
 

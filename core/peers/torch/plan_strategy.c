@@ -7,13 +7,13 @@
 #include "core/peers/torch/whole_ask.h"
 #include "core/peers/torch/whole_cut.h"
 
-/* One op space with operands that lie so. */
+/* An op space with given placements of its operands. */
 typedef struct {
     int32_t cut;
     int32_t *output; /* lays */
     WholeCut parts;
     OpChoice choice;
-    const char *code; /* of what there is to say; NULL: nothing */
+    const char *code; /* of the finding, or NULL */
     const char *text, *hint;
     int32_t first_op, first_unpassed;
     int n_ops, n_unpassed;
@@ -31,27 +31,26 @@ typedef struct {
     Vec(WholeCall) calls; /* by op space and kinds of operands */
     Vec(Case) cases;
     Vec(const OpCut *) cuts;
-    int32_t *lay;            /* per tensor */
-    Sharding **pin;          /* per tensor: as pinned, other dims whole; NULL */
-    OpChoice *choice;        /* per op */
-    const uint8_t **partial; /* per tensor: ReduceOps it is really partial by when it is read, per
-                                atom; NULL: none */
-    OpCut **op_pin;          /* per op: its pinned index dims, others whole; NULL */
+    int32_t *lay;     /* per tensor */
+    Sharding **pin;   /* per tensor: its pins, other dims replicated; or NULL */
+    OpChoice *choice; /* per op */
+    const uint8_t *
+        *partial;   /* per tensor: ReduceOp per atom by which it is partial when read, or NULL */
+    OpCut **op_pin; /* per op: its pinned index dims, others not sharded; or NULL */
     Vec(int32_t) key;
-} Walk;
+} StrategyRun;
 
 /* ---- pins ---- */
 
-static void note_unsaid(Walk *walk, int32_t tensor)
+static void note_inexpressible(StrategyRun *walk, int32_t tensor)
 {
-    plan_find(
-        walk->plan, LEVEL_WARNING, "pin-unsaid", -1, tensor,
-        "pin whole axes, as an order of axes or in equal blocks",
-        "%s is pinned as no placement says: operators are asked as if it were replicated there",
-        tensor_name(walk->inferred->graph, tensor));
+    plan_find(walk->plan, LEVEL_WARNING, "pin-unsaid", -1, tensor,
+              "pin whole axes, as an order of axes or in equal blocks",
+              "%s has a pin that no placement can express: operators see it as replicated there",
+              tensor_name(walk->inferred->graph, tensor));
 }
 
-/* Sets a dim of what a tensor is pinned as; the axes leave its other dims. */
+/* Sets a pinned dim of a tensor and removes its axes from the other dims. */
 static void pin_dim(Sharding *pinned, int dim, const Cut *cut, const Mesh *mesh)
 {
     for (int d = 0; d < pinned->n_dims; d++)
@@ -63,7 +62,7 @@ static void pin_dim(Sharding *pinned, int dim, const Cut *cut, const Mesh *mesh)
             pinned->partial[a] = REDUCE_NONE;
 }
 
-static Sharding *pin_of(Walk *walk, int32_t tensor)
+static Sharding *pin_of(StrategyRun *walk, int32_t tensor)
 {
     if (!walk->pin[tensor]) {
         walk->pin[tensor] = arena_make(walk->arena, Sharding);
@@ -72,7 +71,7 @@ static Sharding *pin_of(Walk *walk, int32_t tensor)
     return walk->pin[tensor];
 }
 
-static bool is_of_parameters(const Walk *walk, int32_t tensor)
+static bool is_of_parameters(const StrategyRun *walk, int32_t tensor)
 {
     int32_t maker = walk->inferred->graph->tensors[tensor].maker;
     return tensor_is_parameter(walk->inferred, tensor) ||
@@ -80,8 +79,8 @@ static bool is_of_parameters(const Walk *walk, int32_t tensor)
             walk->inferred->on_parameters[maker]);
 }
 
-/* What an op's pinned index dims say of an input: dims whose index dims are pinned. */
-static bool pin_operand(const Walk *walk, int32_t op, int operand, Sharding *sharding)
+/* Shards the dims of an input whose index dims are pinned at the op. */
+static bool pin_operand(const StrategyRun *walk, int32_t op, int operand, Sharding *sharding)
 {
     const OpSpace *space = program_space(walk->inferred, op);
     const Operand *o = &space->operand[operand];
@@ -97,7 +96,7 @@ static bool pin_operand(const Walk *walk, int32_t op, int operand, Sharding *sha
     return any;
 }
 
-static void read_pin(Walk *walk, const Decision *pin)
+static void read_pin(StrategyRun *walk, const Decision *pin)
 {
     if (pin->store)
         return;
@@ -117,8 +116,8 @@ static void read_pin(Walk *walk, const Decision *pin)
     (*cut)->index[pin->dim] = *decision_cut(pin);
 }
 
-/* Index dims pinned at an op lie so in its parameters from the start, if those are not pinned. */
-static void pin_parameters(Walk *walk, int32_t op)
+/* Index dims pinned at an op shard its parameters from the start, unless those are pinned. */
+static void pin_parameters(StrategyRun *walk, int32_t op)
 {
     for (int i = 0; i < walk->inferred->graph->ops[op].n_inputs; i++) {
         int32_t t = op_inputs(walk->inferred->graph, op)[i];
@@ -131,8 +130,8 @@ static void pin_parameters(Walk *walk, int32_t op)
     }
 }
 
-/* A pin on a view of a parameter is one on the parameter. */
-static void pass_pins_back(Walk *walk, int32_t op)
+/* A pin on a view of a parameter counts for the parameter. */
+static void pass_pins_back(StrategyRun *walk, int32_t op)
 {
     const Graph *graph = walk->inferred->graph;
     const OpSpace *space = program_space(walk->inferred, op);
@@ -172,7 +171,7 @@ static void pass_pins_back(Walk *walk, int32_t op)
     }
 }
 
-static void read_pins(Walk *walk)
+static void read_pins(StrategyRun *walk)
 {
     const Inferred *inferred = walk->inferred;
     for (int i = 0; i < walk->plan->decided->n_pins; i++)
@@ -185,8 +184,8 @@ static void read_pins(Walk *walk)
             pass_pins_back(walk, inferred->program[i]);
 }
 
-/* What is there before the program starts. */
-static void start_tensors(Walk *walk)
+/* Sets inputs and parameters before the first op. */
+static void start_tensors(StrategyRun *walk)
 {
     const Inferred *inferred = walk->inferred;
     for (int t = 0; t < inferred->graph->n_tensors; t++) {
@@ -194,13 +193,13 @@ static void start_tensors(Walk *walk)
         walk->lay[t] = shape ? LAY_WHOLE : LAY_NONE;
         if (shape && walk->pin[t] && inferred->graph->tensors[t].maker < 0 &&
             !lays_of_sharding(&walk->lays, walk->pin[t], &walk->lay[t]))
-            note_unsaid(walk, t);
+            note_inexpressible(walk, t);
     }
 }
 
 /* ---- cases ---- */
 
-static int32_t put_cut(Walk *walk, const OpCut *cut)
+static int32_t put_cut(StrategyRun *walk, const OpCut *cut)
 {
     size_t n_bytes = offsetof(OpCut, index) + (size_t)cut->n * sizeof(Cut);
     int32_t id = intern_put(walk->cut_ids, cut, n_bytes);
@@ -212,7 +211,7 @@ static int32_t put_cut(Walk *walk, const OpCut *cut)
     return id;
 }
 
-static void say_refused(Walk *walk, Case *made, int32_t op, const Error *err)
+static void note_refused(StrategyRun *walk, Case *made, int32_t op, const Error *err)
 {
     const Graph *graph = walk->inferred->graph;
     bool unknown = err->kind == ERROR_UNSUPPORTED;
@@ -223,18 +222,17 @@ static void say_refused(Walk *walk, Case *made, int32_t op, const Error *err)
     made->hint = arena_str(walk->arena, str_from(err->hint));
 }
 
-static void say_unknown(Walk *walk, Case *made, int32_t op)
+static void note_unknown(StrategyRun *walk, Case *made, int32_t op)
 {
     const Graph *graph = walk->inferred->graph;
     Error err = {0};
-    error_kind(&err, ERROR_UNSUPPORTED, "torch has no operator with a strategy for %s",
-               op_operator(graph, op));
+    error_kind(&err, ERROR_UNSUPPORTED, "torch has no strategy for %s", op_operator(graph, op));
     error_hint(&err, "register_strategy() in a policy file adds one");
     if (!program_space(walk->inferred, op)->no_rule)
-        say_refused(walk, made, op, &err);
+        note_refused(walk, made, op, &err);
 }
 
-static void say_lost(Walk *walk, Case *made, int32_t op, const WholeReply *reply)
+static void note_lost(StrategyRun *walk, Case *made, int32_t op, const WholeReply *reply)
 {
     const Graph *graph = walk->inferred->graph;
     Buf row = buf_new(walk->arena);
@@ -247,13 +245,13 @@ static void say_lost(Walk *walk, Case *made, int32_t op, const WholeReply *reply
         n_made++;
     strategy_format(fed, n_fed, reply->output, n_made, walk->plan->mesh->n_axes, &row);
     made->code = "strategy-lost";
-    made->text = arena_printf(walk->arena, "%s %s: no cut of its index dims is all of %s",
+    made->text = arena_printf(walk->arena, "%s %s: no cut of its index dims expresses all of %s",
                               op_operator(graph, op), op_path_or_name(graph, op), row.s);
     made->hint = "";
 }
 
-/* What the row is as a cut; reply NULL: everything replicated. */
-static void keep_reply(Walk *walk, Case *made, int32_t op, const WholeReply *reply)
+/* Stores the cut of the chosen row; reply NULL: everything replicated. */
+static void set_reply(StrategyRun *walk, Case *made, int32_t op, const WholeReply *reply)
 {
     const GraphOp *node = &walk->inferred->graph->ops[op];
     const OpSpace *space = program_space(walk->inferred, op);
@@ -269,10 +267,10 @@ static void keep_reply(Walk *walk, Case *made, int32_t op, const WholeReply *rep
         if (reply->output[o])
             made->output[o] = lays_put(&walk->lays, chosen.output[o], reply->view_made);
     if (reply && made->parts.lost && !made->code)
-        say_lost(walk, made, op, reply);
+        note_lost(walk, made, op, reply);
 }
 
-static void make_case(Walk *walk, Case *made, const WholeCall *call, int32_t op,
+static void make_case(StrategyRun *walk, Case *made, const WholeCall *call, int32_t op,
                       const int32_t *given)
 {
     WholeQuestion question = {.inferred = walk->inferred,
@@ -290,17 +288,17 @@ static void make_case(Walk *walk, Case *made, const WholeCall *call, int32_t op,
     bool known = call->n_steps > 0, answered = known && whole_ask(scratch, &question, &reply, &err);
     made->first_op = op;
     if (known && !answered) {
-        say_refused(walk, made, op, &err);
+        note_refused(walk, made, op, &err);
         answered = err.kind != ERROR_UNSUPPORTED && whole_ask_fixed(scratch, &question, &reply);
     }
     if (!known && !call->makes)
-        say_unknown(walk, made, op);
+        note_unknown(walk, made, op);
     made->choice = answered ? reply.choice : (OpChoice){.us = -1};
-    keep_reply(walk, made, op, answered ? &reply : NULL);
+    set_reply(walk, made, op, answered ? &reply : NULL);
     arena_free(scratch);
 }
 
-static int32_t find_call(Walk *walk, int32_t op)
+static int32_t find_call(StrategyRun *walk, int32_t op)
 {
     const Inferred *inferred = walk->inferred;
     walk->key.n = 0;
@@ -319,7 +317,7 @@ static int32_t find_call(Walk *walk, int32_t op)
     return id;
 }
 
-static Case *find_case(Walk *walk, int32_t op, const int32_t *given)
+static Case *find_case(StrategyRun *walk, int32_t op, const int32_t *given)
 {
     int32_t called = find_call(walk, op);
     walk->key.n = 0;
@@ -338,9 +336,9 @@ static Case *find_case(Walk *walk, int32_t op, const int32_t *given)
 
 /* ---- the walk ---- */
 
-/* Redistributed in front of the op as its pinned index dims say; what is partial on other axes
- * stays so. */
-static int32_t lay_before_op(Walk *walk, int32_t op, int operand, int32_t lay)
+/* The lay of an operand after redistribution to the op's pinned index dims; partial on other axes
+ * stays. */
+static int32_t lay_before_op(StrategyRun *walk, int32_t op, int operand, int32_t lay)
 {
     int32_t t = op_inputs(walk->inferred->graph, op)[operand];
     Sharding sharding = lays_sharding(&walk->lays, lay, inferred_shape(walk->inferred, t));
@@ -348,7 +346,7 @@ static int32_t lay_before_op(Walk *walk, int32_t op, int operand, int32_t lay)
         return lay;
     int32_t pinned;
     if (!lays_of_sharding(&walk->lays, &sharding, &pinned))
-        note_unsaid(walk, t);
+        note_inexpressible(walk, t);
     Lay both = *lays_at(&walk->lays, pinned);
     const Lay *before = lays_at(&walk->lays, lay);
     for (int axis = 0; axis < walk->plan->mesh->n_axes; axis++)
@@ -357,7 +355,7 @@ static int32_t lay_before_op(Walk *walk, int32_t op, int operand, int32_t lay)
     return lays_put(&walk->lays, both.at, both.view_made != 0);
 }
 
-static void take_inputs(Walk *walk, int32_t op, int32_t *given)
+static void read_inputs(StrategyRun *walk, int32_t op, int32_t *given)
 {
     const Inferred *inferred = walk->inferred;
     for (int i = 0; i < inferred->graph->ops[op].n_inputs; i++) {
@@ -368,9 +366,9 @@ static void take_inputs(Walk *walk, int32_t op, int32_t *given)
     }
 }
 
-/* Whether an input that the row has partial on an axis is really so, or can be made so; *any: one
- * is. */
-static bool is_or_becomes(const uint8_t *partial, AtomSet axis, const uint8_t *kind, bool *any)
+/* True if an input that is partial on an axis in the row is partial or may become so; *any is set
+ * if it is. */
+static bool may_be_partial(const uint8_t *partial, AtomSet axis, const uint8_t *kind, bool *any)
 {
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp is = axis >> a & 1 && partial ? (ReduceOp)partial[a] : REDUCE_NONE;
@@ -381,9 +379,9 @@ static bool is_or_becomes(const uint8_t *partial, AtomSet axis, const uint8_t *k
     return true;
 }
 
-/* The axes that stay partial through the op: as the row says, where an input is so in the same way
- * and the others are too, or replicated. */
-static AtomSet pass_partial(Walk *walk, int32_t op, Case *found)
+/* The axes that stay partial through the op: those of the row on which an input is partial by the
+ * same reduction and the others are too, or replicated. */
+static AtomSet pass_partial(StrategyRun *walk, int32_t op, Case *found)
 {
     const Graph *graph = walk->inferred->graph;
     const WholeCut *parts = &found->parts;
@@ -394,7 +392,7 @@ static AtomSet pass_partial(Walk *walk, int32_t op, Case *found)
         for (int i = 0; all && i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
             if (t >= 0 && parts->reads[i] & atoms)
-                all = is_or_becomes(walk->partial[t], atoms, parts->kind, &any);
+                all = may_be_partial(walk->partial[t], atoms, parts->kind, &any);
         }
         passes |= all && any ? atoms : 0;
     }
@@ -405,8 +403,8 @@ static AtomSet pass_partial(Walk *walk, int32_t op, Case *found)
     return passes;
 }
 
-/* What the outputs are partial by: what the cut leaves, and what passes. */
-static const uint8_t *partial_of(Walk *walk, int32_t op, const Case *found, AtomSet passes)
+/* The reductions of the outputs per atom: from the cut, and from passing inputs. */
+static const uint8_t *partial_of(StrategyRun *walk, int32_t op, const Case *found, AtomSet passes)
 {
     const OpSpace *space = program_space(walk->inferred, op);
     if (!(found->parts.reduced | passes))
@@ -424,14 +422,14 @@ static const uint8_t *partial_of(Walk *walk, int32_t op, const Case *found, Atom
     return partial;
 }
 
-static void put_flow(Walk *walk, int32_t tensor, const Sharding *sharding)
+static void put_flow(StrategyRun *walk, int32_t tensor, const Sharding *sharding)
 {
     Sharding whole = sharding_without_partial(sharding);
     walk->out->reached[tensor] = shardings_put(walk->plan->shardings, &whole);
 }
 
-/* Stamps an output; a pin of it is a redistribution behind its maker. */
-static void stamp(Walk *walk, int32_t tensor, int32_t lay, const uint8_t *partial)
+/* Sets an output; if it is pinned, it is redistributed after its producer. */
+static void set_output(StrategyRun *walk, int32_t tensor, int32_t lay, const uint8_t *partial)
 {
     const Shape *shape = inferred_shape(walk->inferred, tensor);
     if (!shape)
@@ -443,29 +441,29 @@ static void stamp(Walk *walk, int32_t tensor, int32_t lay, const uint8_t *partia
         if (pinned >> d & 1)
             pin_dim(&sharding, d, &walk->pin[tensor]->dim[d], walk->plan->mesh);
     if (pinned && !lays_of_sharding(&walk->lays, &sharding, &walk->lay[tensor]))
-        note_unsaid(walk, tensor);
+        note_inexpressible(walk, tensor);
     bool leaves = pinned || walk->inferred->graph->tensors[tensor].output;
     walk->partial[tensor] = leaves ? NULL : partial;
     put_flow(walk, tensor, &sharding);
 }
 
-static void check_pinned(Walk *walk, int32_t op, const OpCut *cut)
+static void check_pinned(StrategyRun *walk, int32_t op, const OpCut *cut)
 {
     const Graph *graph = walk->inferred->graph;
     const OpCut *pinned = walk->op_pin[op];
     for (int i = 0; pinned && i < cut->n; i++)
         if (!cut_refines(&cut->index[i], &pinned->index[i], walk->plan->mesh))
             plan_find(walk->plan, LEVEL_WARNING, "pin-overruled", op, -1,
-                      "pin its operands as one of the operator's rows has them (dimscope rule)",
-                      "%s %s: %s is pinned, and the row chosen cuts it otherwise",
+                      "pin its operands as in one of the operator's rows (dimscope rule)",
+                      "%s %s: %s is pinned, but the chosen row shards it differently",
                       op_operator(graph, op), op_path_or_name(graph, op),
                       program_space(walk->inferred, op)->index[i].name);
 }
 
-static void walk_op(Walk *walk, int32_t op, int32_t *given)
+static void visit_op(StrategyRun *walk, int32_t op, int32_t *given)
 {
     const Graph *graph = walk->inferred->graph;
-    take_inputs(walk, op, given);
+    read_inputs(walk, op, given);
     Case *found = find_case(walk, op, given);
     found->n_ops++;
     walk->out->cut[op] = found->cut;
@@ -473,17 +471,17 @@ static void walk_op(Walk *walk, int32_t op, int32_t *given)
     const uint8_t *partial = partial_of(walk, op, found, pass_partial(walk, op, found));
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
         if (op_outputs(graph, op)[o] >= 0)
-            stamp(walk, op_outputs(graph, op)[o], found->output[o], partial);
+            set_output(walk, op_outputs(graph, op)[o], found->output[o], partial);
     check_pinned(walk, op, &found->parts.cut);
 }
 
-/* ---- setting up, and handing over ---- */
+/* ---- start and end ---- */
 
-static Walk *walk_new(Plan *plan, Propagated *out, const PlanRequest *request)
+static StrategyRun *run_new(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Graph *graph = plan->inferred->graph;
-    Walk *walk = arena_make(plan->arena, Walk);
-    *walk = (Walk){
+    StrategyRun *walk = arena_make(plan->arena, StrategyRun);
+    *walk = (StrategyRun){
         .plan = plan,
         .out = out,
         .request = request,
@@ -505,7 +503,7 @@ static Walk *walk_new(Plan *plan, Propagated *out, const PlanRequest *request)
     return walk;
 }
 
-static void start_flows(Walk *walk)
+static void start_flows(StrategyRun *walk)
 {
     for (int t = 0; t < walk->inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(walk->inferred, t);
@@ -524,7 +522,7 @@ static void count_others(int n, Buf *out)
         buf_printf(out, " (and %d more like it)", n - 1);
 }
 
-static void publish_findings(Walk *walk)
+static void publish_findings(StrategyRun *walk)
 {
     const Graph *graph = walk->inferred->graph;
     for (int i = 0; i < walk->cases.n; i++) {
@@ -543,14 +541,14 @@ static void publish_findings(Walk *walk)
         others = buf_new(walk->arena);
         count_others(found->n_unpassed, &others);
         plan_find(walk->plan, LEVEL_NOTE, "strategy-lost", found->first_unpassed, -1, "",
-                  "%s %s: torch leaves its result partial by a reduction that the cuts here do not "
-                  "make: what is partial is reduced%s",
+                  "%s %s: torch leaves its result partial by a reduction that no cut here "
+                  "produces: it is reduced%s",
                   op_operator(graph, found->first_unpassed),
                   op_path_or_name(graph, found->first_unpassed), others.s ? others.s : "");
     }
 }
 
-static void publish(Walk *walk)
+static void publish(StrategyRun *walk)
 {
     walk->out->cuts = walk->cuts.at;
     walk->out->n_cuts = walk->cuts.n;
@@ -561,7 +559,7 @@ static void publish(Walk *walk)
 static void run(Plan *plan, Propagated *out, const PlanRequest *request)
 {
     const Inferred *inferred = plan->inferred;
-    Walk *walk = walk_new(plan, out, request);
+    StrategyRun *walk = run_new(plan, out, request);
     int32_t n_inputs = 0;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t n = inferred->graph->ops[inferred->program[i]].n_inputs;
@@ -574,7 +572,7 @@ static void run(Plan *plan, Propagated *out, const PlanRequest *request)
     for (int i = 0; i < inferred->n_program; i++) {
         if (!plan_making_goes_on(plan, i))
             return;
-        walk_op(walk, inferred->program[i], given);
+        visit_op(walk, inferred->program[i], given);
     }
     publish(walk);
 }
@@ -593,8 +591,7 @@ const Propagator propagator_torch = {
 const Propagator propagator_vescale = {
     .name = "strategy",
     .profile = "vescale",
-    .about = "the same with strategies that need no redistribution; else an error that names "
-             "the fix",
+    .about = "like torch, but an input that needs redistribution is an error that names the fix",
     .run = run,
     .by_op = true,
     .obeys = OBEYS_PINS,

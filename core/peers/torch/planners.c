@@ -5,13 +5,13 @@
 
 /* ---- orders of axes as shardings ---- */
 
-/* A layout while steps are taken: what each axis does, and its place among those of its dim. */
+/* A layout between steps: the placement of each axis, and its rank among the axes of its dim. */
 typedef struct {
     Placement place[MESH_AXES_MAX];
-    int8_t rank[MESH_AXES_MAX]; /* -1: cuts no dim */
+    int8_t rank[MESH_AXES_MAX]; /* -1: shards no dim */
 } Ordered;
 
-/* Axes that cut dim d, in their order. */
+/* The axes that shard dim d, in order. */
 static int axes_of_dim(const Ordered *layout, int n_axes, int d, int *axis)
 {
     int n = 0;
@@ -22,7 +22,7 @@ static int axes_of_dim(const Ordered *layout, int n_axes, int d, int *axis)
     return n;
 }
 
-/* Atoms of a mesh of some axes of another one, as that one numbers them. */
+/* Renumbers the atoms of a mesh that has some axes of `mesh`. */
 static void rename_atoms(Cut *cut, const Mesh *part, const int *axis, const Mesh *mesh)
 {
     for (int d = 0; d < cut->n; d++)
@@ -33,7 +33,8 @@ static void rename_atoms(Cut *cut, const Mesh *part, const int *axis, const Mesh
         }
 }
 
-/* One dim, cut by its axes in their order: as placements of a mesh that has them in that order. */
+/* The cut of one dim by its axes in order, from placements on a mesh with the axes in that
+ * order. */
 static bool ordered_cut(Arena *arena, const Ordered *layout, const Mesh *mesh, int d, int64_t size,
                         Cut *out, Error *err)
 {
@@ -82,7 +83,7 @@ typedef struct {
     Sharding sharding; /* of the layout */
 } Translation;
 
-/* A slice changes no axis in a way that moves data; moves to partial are not asked for. */
+/* Moves to partial do not occur here. */
 static StepKind step_kind(MoveKind kind)
 {
     switch (kind) {
@@ -106,7 +107,7 @@ static int64_t rank_bytes(const ReshardQuestion *question, const Sharding *shard
     return dtype_bytes(question->dtype, sharding_local_elements(sharding, question->mesh, 0));
 }
 
-/* Axes that cut dim d. */
+/* The number of axes that shard dim d. */
 static int8_t n_cutting(const Ordered *layout, int n_axes, int d)
 {
     int n = 0;
@@ -115,7 +116,7 @@ static int8_t n_cutting(const Ordered *layout, int n_axes, int d)
     return (int8_t)n;
 }
 
-/* The source: shards in the order of the mesh, or in the one that its strided shards stand for. */
+/* Sets the source: shards in mesh order, or in the order that its strided shards stand for. */
 static void start(Translation *translation, const Redistribution *asked, const Moves *moves)
 {
     Ordered *layout = &translation->layout;
@@ -137,7 +138,7 @@ static void start(Translation *translation, const Redistribution *asked, const M
     }
 }
 
-/* The axis leaves its dim, whatever stands within, and comes last on the other. */
+/* Removes the axis from its dim, even from the middle, and appends it to the other. */
 static void change_axis(Ordered *layout, int n_axes, const Move *move)
 {
     int8_t left = layout->rank[move->axis];
@@ -179,8 +180,8 @@ static bool add_step(Translation *translation, const Move *move, Error *err)
 
 /* ---- planners ---- */
 
-/* torch calls blocks strides, veScale the other way round. */
-static void speak_as(RedistributePlanner planner, const Mesh *mesh, Placement *placements)
+/* Converts between torch's strided and veScale's interleaved shards. */
+static void convert_shards(RedistributePlanner planner, const Mesh *mesh, Placement *placements)
 {
     for (int i = 0; i < mesh->n_axes; i++)
         if (placements[i].kind == PLACE_STRIDED || placements[i].kind == PLACE_INTERLEAVED)
@@ -212,8 +213,8 @@ static bool plan_as(Arena *arena, const ReshardQuestion *question, RedistributeP
     if (!placements_of(shardings_at(shardings, question->from), question->mesh, from, err) ||
         !placements_of(shardings_at(shardings, question->to), question->mesh, to, err))
         return false;
-    speak_as(planner, question->mesh, from);
-    speak_as(planner, question->mesh, to);
+    convert_shards(planner, question->mesh, from);
+    convert_shards(planner, question->mesh, to);
     Redistribution asked = {.mesh = question->mesh,
                             .shape = question->shape,
                             .dtype = question->dtype,

@@ -13,7 +13,7 @@ const char *move_name(MoveKind kind)
 
 /* ---- prices ---- */
 
-/* Constants of the cost model; GB/s and us. */
+/* Constants of the cost model, in GB/s and us. */
 static const double bandwidth_in_host = 87.7, hop_in_host = 0.6, hop_between_hosts = 2.7;
 static const double bandwidth_factor_between = 0.22, launch_us = 6.6, all_to_all_penalty_us = 1.0;
 enum { DEVICES_PER_HOST = 8 };
@@ -34,7 +34,7 @@ static Link link_of(const Mesh *mesh, int axis)
     return (Link){bandwidth_in_host * bandwidth_factor_between, hop_between_hosts, n};
 }
 
-/* A ring that passes `passes` times round: 1 gathers or scatters, 2 reduces everywhere. */
+/* A ring with `passes` rounds: 1 for gather or scatter, 2 for all-reduce. */
 static double ring_us(Link link, double passes, double gib)
 {
     double hops = passes * (link.n - 1);
@@ -89,7 +89,7 @@ static void add_change(Arena *arena, Changes *out, Placement *current, int axis,
     current[axis] = to;
 }
 
-/* Whether the axes before this one cut the dim of its target now as they will then. */
+/* True if the axes before this one already shard the dim of its target as in the target. */
 static bool is_aligned(const Placement *current, const Placement *target, int axis)
 {
     for (int i = 0; i < axis; i++) {
@@ -120,7 +120,7 @@ static void plan_greedy(Arena *arena, const Redistribution *redistribution, Chan
         add_change(arena, out, current, i, target[i]);
 }
 
-/* ---- which planner, and steps ---- */
+/* ---- choosing a planner; steps ---- */
 
 static bool has_strided(const Placement *placements, int n_axes)
 {
@@ -142,7 +142,7 @@ static bool check_partial(const Placement *from, const Placement *to, Error *err
         placement_is_shard(from) && to->kind == PLACE_PARTIAL && to->reduce == REDUCE_SUM;
     if (!placement_is_partial(to) || placement_equal(from, to) || sum_of_shards)
         return true;
-    return error_kind(err, ERROR_PARTIAL, "only a shard becomes partial, and only as a sum");
+    return error_kind(err, ERROR_PARTIAL, "only a shard can become partial, and only as a sum");
 }
 
 static bool check_blocks(const Redistribution *redistribution, const Placement *placements,
@@ -172,7 +172,7 @@ bool redistribute_allowed(const Redistribution *redistribution, Error *err)
     for (int i = 0; i < redistribution->mesh->n_axes; i++) {
         const Placement *from = &redistribution->from[i], *to = &redistribution->to[i];
         if (from->kind == foreign || to->kind == foreign)
-            return error_kind(err, ERROR_UNSUPPORTED, "%s has no %s shard",
+            return error_kind(err, ERROR_UNSUPPORTED, "%s has no %s shards",
                               vescale ? "veScale" : "torch", vescale ? "strided" : "interleaved");
         if (!vescale && !check_partial(from, to, err))
             return false;
@@ -239,7 +239,8 @@ bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves
     return true;
 }
 
-/* A strided shard that stands for an order of axes has no price: it is never chosen to be moved. */
+/* A strided shard that stands for an order of axes has no finite price, so it is never chosen to be
+ * moved. */
 static double price_of_strided(Arena *arena, const Redistribution *redistribution)
 {
     int n_axes = redistribution->mesh->n_axes;
@@ -292,7 +293,7 @@ double redistribute_floor_us(Arena *arena, const Redistribution *redistribution)
         if ((from[i].kind == PLACE_SHARD || placement_is_partial(&from[i])) &&
             !placement_equal(&from[i], &to[i]))
             us += ring_us(link_of(mesh, i), 1, gib);
-    return us * (1 - 1e-9); /* sums in another order come out otherwise in the last digits */
+    return us * (1 - 1e-9); /* rounding depends on the order of the sum */
 }
 
 int redistribute_n_comm(const Mesh *mesh, const Moves *moves)

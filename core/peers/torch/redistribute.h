@@ -1,20 +1,21 @@
-/* redistribute.h - one tensor from some placements to others, step by step as torch does it.
+/* redistribute.h - redistributes a tensor from some placements to others step by step, as torch and
+ * veScale do.
  *
  * A step changes the placement of one mesh axis. Three planners:
  *
- *   greedy  Axis by axis. A source that is cut anywhere is first walked from the last axis to the
+ *   greedy  Axis by axis. A sharded source is first processed from the last axis to the
  *           first: each axis goes straight to its target, but to replicated where the axes before
- *           it cut the target's dim otherwise than they will (the inner cut would be of another
- *           thing). Then, from the first axis to the last, whatever is left.
+ *           it do not yet shard the target's dim as in the target (the inner shard would differ).
+ *           Then the remaining axes from the first to the last.
  *   graph   Dijkstra over (placements, order of the axes within each dim): only the last axis of a
  *           dim's order may leave it, a new one comes last. Ties go to the state found first.
- *   vescale Every axis by itself: those that give a shard up from the last axis to the first, then
- *           the others from the first to the last. It never asks whether another axis cuts the dim
- *           within, so that the data can come out wrong: moves_run.h finds out.
+ *   vescale Each axis separately: those that remove a shard from the last axis to the first, then
+ *           the others from the first to the last. It ignores other axes that shard the same dim
+ *           inside, so the data can be wrong: moves_run.h finds this.
  *
  * Default is greedy, and graph where a strided shard is an order of axes: _S(d,f) whose f is the
- * product of the sizes of axes that come later in the mesh but cut first. A strided shard that is
- * no order (a view made it, or f is no such product) is moved through replicated.
+ * product of the sizes of axes that come later in the mesh but shard first. Any other strided shard
+ * (from a view, or with another f) is moved through replicated.
  *
  * The price of a step, with g = GiB a rank holds, n = size of the axis:
  *     all-gather       g *= n;  6.6 + (n-1) hop + g (n-1)/n / bandwidth
@@ -63,27 +64,27 @@ typedef struct {
     const Shape *shape;
     Dtype dtype;
     const Placement *from, *to; /* one per axis */
-    bool from_view, to_view;    /* their strided shards are of a view, not an order of axes */
+    bool from_view,
+        to_view; /* their strided shards come from a view and are not an order of axes */
     RedistributePlanner planner;
 } Redistribution;
 
 const char *move_name(MoveKind kind); /* "all_gather" */
 
-/* Whether users may ask for it. ERROR_PARTIAL: torch makes no partial value of what is none, but of
- * a shard an addend of a sum; ERROR_NOT_DIVISIBLE: a shard in blocks that does not divide;
- * ERROR_UNSUPPORTED: a placement the system does not have. */
+/* True if users may request it. ERROR_PARTIAL: torch makes only shards partial, as a sum;
+ * ERROR_NOT_DIVISIBLE: blocks of a shard that do not divide the dim; ERROR_UNSUPPORTED: a placement
+ * that the system lacks. */
 bool redistribute_allowed(const Redistribution *redistribution, Error *err);
 
-/* The steps, in order. ERROR_UNSUPPORTED: the graph planner knows no way, or looked at too many
- * states. Nothing is refused here that only users may not ask for: see redistribute_allowed(). */
+/* The steps, in order. ERROR_UNSUPPORTED if the graph planner finds no way or visits too many
+ * states. Does not check redistribute_allowed(). */
 bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves *out, Error *err);
 
-/* What an operator's choice counts a redistribution as; INFINITY: never chosen for its own sake. */
+/* The price of a redistribution in an operator's choice; INFINITY if it is never chosen. */
 double redistribute_us(Arena *arena, const Redistribution *redistribution);
 
-/* Never more than redistribute_us(), and found at once; the same where no shard is strided. Each
- * axis that gives up a shard or addends pays once round the ring, of the least that a rank may
- * hold. */
+/* A fast lower bound of redistribute_us(), exact if no shard is strided. Each axis that removes a
+ * shard or a partial pays one ring pass of the least that a rank may hold. */
 double redistribute_floor_us(Arena *arena, const Redistribution *redistribution);
 
 /* How many of the steps communicate: slice and to-partial do not, nor does an axis of size 1. */

@@ -8,8 +8,8 @@
 
 enum { STATES_MAX = 1 << 16 };
 
-/* Placements, and for an axis that cuts a dim its place among the axes that cut it; -1 for others.
- * Compared as bytes: made from zeroed memory. */
+/* Placements, and the rank of each axis among the axes that shard its dim (-1: shards none).
+ * Compared as bytes, so it is zeroed first. */
 typedef struct {
     Placement place[MESH_AXES_MAX];
     int8_t rank[MESH_AXES_MAX];
@@ -24,11 +24,11 @@ typedef struct {
     Arena *arena;
     const Redistribution *redistribution;
     Intern *states;
-    Heap heap; /* of entries: equal prices in the order they were made */
+    Heap heap; /* of entries; equal prices in order of insertion */
     Vec(Entry) entries;
-    Vec(Entry) visits; /* in the order they left the heap */
+    Vec(Entry) visits; /* in the order of removal from the heap */
     Vec(uint8_t) visited;
-    unsigned reduces; /* bit op: P(op) stands in the source or the target */
+    unsigned reduces; /* bit op: P(op) is in the source or the target */
 } Search;
 
 /* ---- states ---- */
@@ -55,7 +55,7 @@ static int n_cutting(const State *state, int n_axes, int dim)
     return n;
 }
 
-/* Puts axis `at` of the dim's order at place `rank`. */
+/* Inserts axis `at` at position `rank` of the dim's order. */
 static void insert_axis(State *state, int n_axes, int at, int dim, int rank)
 {
     for (int i = 0; i < n_axes; i++)
@@ -64,8 +64,8 @@ static void insert_axis(State *state, int n_axes, int at, int dim, int rank)
     state->rank[at] = (int8_t)rank;
 }
 
-/* The place in the order of its dim that split factor f means for axis `at`, when the axes after it
- * are in `state` already; -1: f is no product of their sizes. */
+/* The position of axis `at` in its dim's order by its split factor, when the later axes are already
+ * in `state`; -1 if the factor is not a product of their sizes. */
 static int rank_of_factor(const State *state, const Mesh *mesh, int at, int dim, int64_t factor)
 {
     int64_t product = 1;
@@ -80,7 +80,7 @@ static int rank_of_factor(const State *state, const Mesh *mesh, int at, int dim,
     return -1;
 }
 
-/* False: a strided shard is no order of axes. Those of a view stay what they are. */
+/* Returns false if a strided shard is not an order of axes. Strided shards of a view stay. */
 static bool state_of(const Placement *placements, const Mesh *mesh, bool of_view, State *out)
 {
     memset(out, 0, sizeof *out);
@@ -133,8 +133,8 @@ static int32_t put_state(Search *search, const State *state)
     return id;
 }
 
-/* Offers the state that differs from the current one in `axis`, which becomes `to`. A shard comes
- * last in the order of its dim. */
+/* Adds the state in which `axis` has placement `to`. A new shard is last in the order of its
+ * dim. */
 static void offer(Search *search, const Entry *from, int axis, Placement to, double us)
 {
     const Redistribution *redistribution = search->redistribution;
@@ -155,7 +155,7 @@ static void offer(Search *search, const Entry *from, int axis, Placement to, dou
     open_entry(search, (Entry){from->us + us, id, search->visits.n - 1});
 }
 
-/* The axis that is last in the order of the dim; -1: no axis cuts it. */
+/* The last axis in the order of the dim, or -1 if none shards it. */
 static int last_axis(const State *state, int n_axes, int dim)
 {
     int n = n_cutting(state, n_axes, dim);
@@ -165,7 +165,7 @@ static int last_axis(const State *state, int n_axes, int dim)
     return -1;
 }
 
-/* Turns the last axis of each dim: to every other dim, or to replicated. */
+/* Moves the last axis of each dim to every other dim, or to replicated. */
 static void offer_from_shards(Search *search, const Entry *from, PlacementKind kind, bool to_dims)
 {
     const State *state = state_at(search, from->state);
@@ -220,7 +220,7 @@ static void offer_partials(Search *search, const Entry *from)
                 offer(search, from, i, (Placement){.kind = PLACE_PARTIAL, .reduce = reduce}, -1);
 }
 
-/* Strided shards of the target, and shards that the target wants as a sum: asked for, so free. */
+/* Strided shards of the target, and shards that are partial sums in the target, are free. */
 static void offer_targets(Search *search, const Entry *from, const State *target)
 {
     const State *state = state_at(search, from->state);
@@ -246,7 +246,7 @@ static void offer_all(Search *search, const Entry *from, const State *target)
     offer_targets(search, from, target);
 }
 
-static void take_path(Search *search, Arena *arena, Changes *out)
+static void read_path(Search *search, Arena *arena, Changes *out)
 {
     Vec(int32_t) path = {0};
     for (int i = search->visits.n - 1; i >= 0; i = search->visits.at[i].parent)
@@ -280,7 +280,7 @@ static GraphAnswer find_path(Search *search, const State *source, const State *t
         search->visited.at[entry.state] = 1;
         vec_push(search->arena, &search->visits, entry);
         if (entry.state == goal) {
-            take_path(search, arena, out);
+            read_path(search, arena, out);
             return GRAPH_FOUND;
         }
         offer_all(search, &entry, target);

@@ -2,7 +2,7 @@
 
 static const Placement whole = {.kind = PLACE_REPLICATE};
 
-/* What rank 0 holds of a dim that these placements cut. */
+/* The size of rank 0's part of a dim. */
 static int64_t held_size(const Redistribution *redistribution, const Placement *placements, int dim)
 {
     int64_t size = redistribution->shape->dim[dim];
@@ -14,7 +14,7 @@ static int64_t held_size(const Redistribution *redistribution, const Placement *
     return size;
 }
 
-/* A shard that moves to another dim is gathered first where a dim does not divide. */
+/* True for a shard that moves to another dim unevenly: it is gathered first. */
 static bool is_uneven(const Redistribution *redistribution, const Placement *current,
                       const Change *change)
 {
@@ -28,8 +28,8 @@ static bool is_interleaved(const Change *change)
     return change->from.kind == PLACE_INTERLEAVED || change->to.kind == PLACE_INTERLEAVED;
 }
 
-/* Where in the order a change comes: shards are given up from the last axis to the first, and taken
- * up from the first to the last. All others come with those of axis 0. */
+/* Sort key of a change: shards are removed from the last axis to the first, and added from the
+ * first to the last. All others come with those of axis 0. */
 static int turn_of(const Change *change)
 {
     bool from_shard = placement_is_shard(&change->from), to_shard = placement_is_shard(&change->to);
@@ -47,9 +47,9 @@ static void insert_by_turn(Arena *arena, Changes *changes, Change change)
     changes->at[i] = change;
 }
 
-/* Steps of one change, in the placements that then hold. */
-static void take(Arena *arena, const Redistribution *redistribution, Placement *current,
-                 const Change *change, Changes *out)
+/* Adds the steps of one change to the current placements. */
+static void add_steps(Arena *arena, const Redistribution *redistribution, Placement *current,
+                      const Change *change, Changes *out)
 {
     const Placement *from = &change->from, *to = &change->to;
     bool from_shard = placement_is_shard(from), to_shard = placement_is_shard(to);
@@ -89,5 +89,5 @@ void redistribute_vescale(Arena *arena, const Redistribution *redistribution, Ch
         }
     }
     for (int i = 0; i < sorted.n; i++)
-        take(arena, redistribution, current, &sorted.at[i], out);
+        add_steps(arena, redistribution, current, &sorted.at[i], out);
 }

@@ -1,7 +1,6 @@
-/* report.c - `rule OP --profile torch`: an operator's strategies as torch DTensor or veScale have
- * them, and which one they take for inputs that lie as --in says: the rows of one mesh axis, each
- * candidate's price and what it moves, the choice, the runner-up, and the size at which the choice
- * would be another. */
+/* report.c - `rule OP --profile torch`: an operator's strategies in torch's DTensor or veScale, and
+ * the choice for inputs with the placements of --in: the rows of one mesh axis, each candidate's
+ * price and moves, the choice, the runner-up, and the size at which the choice changes. */
 #include "core/peers/torch/report.h"
 
 #include "core/base/table.h"
@@ -19,8 +18,8 @@ enum { CANDIDATES_SHOWN = 12 };
 
 /* ---- the request ---- */
 
-/* "[S(1)];[R]": one placement per mesh axis, `-` for an operand that is absent. Without --in all
- * are replicated. */
+/* "[S(1)];[R]": one placement per mesh axis, `-` for an absent operand. Without --in all inputs are
+ * replicated. */
 static bool read_placements(RuleQuery *query, StrategyCall *call, StrategyTensor *tensors)
 {
     Source source = {.name = "--in", .text = str_from(query->in ? query->in : "")};
@@ -68,7 +67,7 @@ static bool read_tensors(RuleQuery *query, StrategyCall *call)
     return read_placements(query, call, tensors);
 }
 
-/* The index tensors of x[i, j] follow what they index. */
+/* The number of index tensors of x[i, j], which are the last inputs. */
 static int n_indices_of(const StrategyCall *call)
 {
     Str name = str_from(call->op);
@@ -78,7 +77,7 @@ static int n_indices_of(const StrategyCall *call)
     return others > 0 && call->n_inputs > others ? call->n_inputs - others : 0;
 }
 
-/* An operator without a strategy of its own is asked for its index space. */
+/* An operator without a strategy uses its index space. */
 static bool read_space(RuleQuery *query, StrategyCall *call)
 {
     if (strategies_has(strategies_of(query->rules), str_from(call->op)))
@@ -201,7 +200,7 @@ static void write_candidates(RuleQuery *query, const StrategyCall *call,
         buf_printf(query->out, "and %d more at higher prices\n", n - CANDIDATES_SHOWN);
 }
 
-/* How many are none, and why. */
+/* How many candidates were dropped, and why. */
 static void write_dropped(RuleQuery *query, const StrategyAnswer *answer)
 {
     for (int why = CANDIDATE_TOO_SMALL; why <= CANDIDATE_BANNED; why++) {

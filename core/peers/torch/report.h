@@ -1,4 +1,4 @@
-/* report.h - strategies of one operator, for `rule`. */
+/* report.h - the reports of torch's strategies for `rule`. */
 #ifndef CORE_PEERS_TORCH_REPORT_H
 #define CORE_PEERS_TORCH_REPORT_H
 

@@ -65,7 +65,7 @@ static bool scan_cell(Scan *scan, StrategyCell *out)
     if (!scan_int(scan, &dim) || !scan_char(scan, ')'))
         return false;
     if (dim < 0 || dim >= DIMS_MAX)
-        return scan_fail(scan, "dims count from 0 to %d", DIMS_MAX - 1);
+        return scan_fail(scan, "a dim must be 0 to %d", DIMS_MAX - 1);
     *out = cell_shard(dim);
     return true;
 }
@@ -177,8 +177,8 @@ void strategy_unit(OpSpace *space, int operand, int dim, int index)
         row_unit(&space->operand[operand].projection.row[dim], index);
 }
 
-/* The dim of the operand that index dim `index` is a part of, and how many pieces its cut makes
- * there; -1: none, or in a way that no shard says. */
+/* The dim of the operand that contains the index dim, and the number of pieces of its shard; -1 if
+ * there is none or no placement expresses it. */
 static int dim_of_index(const OpSpace *space, const Operand *operand, int index, int64_t *pieces)
 {
     for (int d = 0; d < operand->projection.n_dims; d++) {

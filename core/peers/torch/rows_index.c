@@ -1,7 +1,8 @@
-/* rows_index.c - operators whose places are values: gather, scatter, index, embedding.
+/* rows_index.c - strategies of operators that read or write by index: gather, scatter, index,
+ * embedding.
  *
- * A dim that is looked up in is whole, or each rank finds what it holds and the rest is a sum:
- * MaskP. All other dims may be cut, those of the indices too.
+ * An indexed dim is not sharded, or each rank looks up its own part and the results are summed:
+ * MaskP. All other dims may be sharded, those of the indices too.
  */
 #include "core/peers/torch/family.h"
 
@@ -41,7 +42,8 @@ static bool gather(const StrategyCall *call, const StrategyOp *op, StrategyRows 
     return true;
 }
 
-/* Tensors are cut alike in the dims where all have the same size. data: "src" does not count. */
+/* Tensors are sharded alike in the dims where all have the same size. data: "src" is not
+ * compared. */
 static bool scatter(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     int64_t dim;
@@ -86,8 +88,7 @@ static bool index_select(const StrategyCall *call, const StrategyOp *op, Strateg
     return true;
 }
 
-/* Writes rows of a source, or a value, at places of one dim; data: which inputs are cut like the
- * first, as in "s,R,s". */
+/* Writes rows of a source, or a value, at indices of one dim; data: "source" if there is one. */
 static bool index_write(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                         Error *err)
 {
@@ -110,13 +111,13 @@ static bool index_write(const StrategyCall *call, const StrategyOp *op, Strategy
 
 /* ---- x[i, :, j] ---- */
 
-/* The index tensors of a call: those that are there, and the dims they stand for. */
+/* The index tensors of a call that are present, and the dims they index. */
 typedef struct {
-    int n, first; /* first: the input that is the first entry of `indices` */
+    int n, first; /* first: input number of the first entry of `indices` */
     int dim[DIMS_MAX], input[DIMS_MAX];
-    int64_t n_dims; /* of all of them broadcast */
+    int64_t n_dims; /* of the broadcast indices */
     bool adjacent;
-    unsigned dims; /* bit d: dim d is looked up in */
+    unsigned dims; /* bit d: dim d is indexed */
 } Indices;
 
 static bool read_indices(const StrategyCall *call, Indices *out, Error *err)
@@ -137,7 +138,7 @@ static bool read_indices(const StrategyCall *call, Indices *out, Error *err)
     return out->n > 0 || error_set(err, "%s needs an index", call->op);
 }
 
-/* Where dim d, which is not looked up in, lies in the result. */
+/* The dim of the result for dim d, which is not indexed. */
 static int64_t result_dim(const Indices *indices, int64_t d)
 {
     int n_before = 0;
@@ -147,7 +148,7 @@ static int64_t result_dim(const Indices *indices, int64_t d)
     return moves ? d - n_before + indices->n_dims : d;
 }
 
-/* A row that cuts dim b of the broadcast indices; false when all have size 1 there. */
+/* Adds a row that shards dim b of the broadcast indices; false if all have size 1 there. */
 static bool cut_indices(const StrategyCall *call, const Indices *indices, int64_t b,
                         StrategyRows *rows)
 {
@@ -219,7 +220,7 @@ static bool index_put(const StrategyCall *call, const StrategyOp *op, StrategyRo
     return true;
 }
 
-/* ---- embeddings: weight (rows, width), places -> places, width ---- */
+/* ---- embeddings: weight (rows, width), indices -> indices, width ---- */
 
 static bool embedding(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
@@ -262,7 +263,7 @@ static bool embedding_backward(const StrategyCall *call, const StrategyOp *op, S
     return true;
 }
 
-/* Boundaries that are cut count what lies below them; the counts add up. */
+/* With sharded boundaries each rank counts its own, and the counts add up. */
 static bool bucketize(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {

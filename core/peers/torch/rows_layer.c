@@ -1,10 +1,11 @@
-/* rows_layer.c - layers of networks: norms, losses, pools, convolutions, resizing, batched algebra.
+/* rows_layer.c - strategies of layers: norms, losses, pools, convolutions, resizing, batched
+ * algebra.
  *
- * Most compute each sample, or each channel, by itself: that dim may be cut.
+ * Most compute each sample or channel independently, so that dim may be sharded.
  */
 #include "core/peers/torch/family.h"
 
-/* The rows are the text of the table row. data: the number of outputs. */
+/* The rows are written in the table. data: the number of outputs. */
 static bool as_written(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
 {
@@ -17,7 +18,7 @@ static bool as_written(const StrategyCall *call, const StrategyOp *op, StrategyR
 
 /* ---- norms ---- */
 
-/* How many dims come before those that are normalized. */
+/* The number of dims before the normalized ones. */
 static int64_t n_outer_dims(const StrategyCall *call, int input)
 {
     int n;
@@ -26,7 +27,7 @@ static int64_t n_outer_dims(const StrategyCall *call, int input)
     return strategy_shape_of(call, input)->n_dims - n;
 }
 
-/* data: the number of outputs; they and the input are cut in outer dims, weights are whole. */
+/* Outputs and input are sharded in outer dims, weights replicated. data: the number of outputs. */
 static bool layer_norm(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
 {
@@ -48,8 +49,8 @@ static bool wants_output(const StrategyCall *call, int i)
     return i >= n || mask[i];
 }
 
-/* Gradients of a norm: that of the input is cut as it is, those of weights are sums. data: outputs,
- * inputs that are cut. */
+/* Gradients of a norm: the input's is sharded like the input, those of weights are sums. data:
+ * numbers of outputs and of sharded inputs. */
 static bool norm_backward(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                           Error *err)
 {
@@ -176,7 +177,7 @@ static bool nll_loss_backward(const StrategyCall *call, const StrategyOp *op, St
 
 /* ---- windows ---- */
 
-/* data: outputs, and how many dims the windows lie in. */
+/* data: numbers of outputs and of window dims. */
 static bool pool(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     if (!strategy_need(call, 1, err))
@@ -206,7 +207,7 @@ static int convolved_input(const StrategyCall *call)
     return strategy_find(str_from(call->op), STRATEGY_TORCH)->data[0] - '0';
 }
 
-/* The last dim is cut by one axis, where no window reaches over a border. */
+/* True if the last dim is sharded by one axis and no window crosses a border. */
 static bool cuts_between_windows(const StrategyCall *call, const StrategyRows *rows,
                                  const Placement *const *inputs)
 {
@@ -265,14 +266,14 @@ static bool convolution(const StrategyCall *call, const StrategyOp *op, Strategy
 
 /* ---- algebra of lists of matrices ---- */
 
-/* All dims but the last `kept` of input 0 are a list. data: tensors in all, kept dims. */
+/* All dims of input 0 but the last `kept` are batch dims. data: number of tensors, kept dims. */
 static bool batched(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     int n_tensors = op->data[0] - '0', kept = op->data[1] - '0';
     if (!strategy_need(call, 1, err))
         return false;
     if (call->n_inputs > n_tensors)
-        return error_set(err, "%s takes fewer tensors", call->op);
+        return error_set(err, "%s has too many inputs", call->op);
     strategy_rows_begin(call, n_tensors - call->n_inputs, rows);
     for (int64_t d = 0; d < strategy_shape_of(call, 0)->n_dims - kept; d++) {
         StrategyCell *row = strategy_row(rows);

@@ -1,7 +1,7 @@
-/* rows_matmul.c - products of letters: matmuls, attention, expert matmuls.
+/* rows_matmul.c - strategies of products written with letters: matmuls, attention, expert matmuls.
  *
- * A letter of all tensors, or of one input and the output, may be cut; a letter that is not in the
- * output leaves a partial sum. A product is linear in each input by itself.
+ * A letter in all tensors, or in one input and the output, may be sharded; a letter missing in the
+ * output leaves a partial sum. A product is linear in each input.
  */
 #include "core/peers/torch/family.h"
 
@@ -20,14 +20,14 @@ static bool read_equation(Str text, Equation *out, Error *err)
         text = (Str){text.s + 1, text.n - 1};
     int64_t arrow = str_find(text, STR("->"));
     if (arrow < 0)
-        return error_kind(err, ERROR_SYNTAX, "an equation is 'mk,kn->mn'");
+        return error_kind(err, ERROR_SYNTAX, "write an equation as 'mk,kn->mn'");
     out->output = str_trim((Str){text.s + arrow + 2, text.n - (size_t)arrow - 2});
     Str rest = {text.s, (size_t)arrow};
     for (bool more = true; more;) {
         int64_t comma = str_find(rest, STR(","));
         size_t n = comma >= 0 ? (size_t)comma : rest.n;
         if (out->n_inputs == 2)
-            return error_kind(err, ERROR_UNSUPPORTED, "an equation of more than two inputs");
+            return error_kind(err, ERROR_UNSUPPORTED, "an equation may have at most two inputs");
         out->input[out->n_inputs++] = str_trim((Str){rest.s, n});
         more = comma >= 0;
         rest = more ? (Str){rest.s + n + 1, rest.n - n - 1} : rest;
@@ -35,9 +35,9 @@ static bool read_equation(Str text, Equation *out, Error *err)
     return true;
 }
 
-static bool has_letter(Str said, char letter)
+static bool has_letter(Str letters, char letter)
 {
-    return str_find(said, (Str){&letter, 1}) >= 0;
+    return str_find(letters, (Str){&letter, 1}) >= 0;
 }
 
 /* Batch letters, summed ones, those of one input: the order of the rows. */
@@ -52,18 +52,19 @@ static int class_of(const Equation *equation, char letter)
 static bool check_letters(Str letters, const Shape *shape, Error *err)
 {
     if (shape && shape->n_dims != (int64_t)letters.n)
-        return error_kind(err, ERROR_RANK, "'%.*s' names %d dims, the tensor has %d",
+        return error_kind(err, ERROR_RANK, "'%.*s' names %d dims but the tensor has %d",
                           STR_ARG(letters), (int)letters.n, (int)shape->n_dims);
     if (letters.n > DIMS_MAX)
         return error_kind(err, ERROR_OUT_OF_RANGE, "more than %d letters", DIMS_MAX);
     for (size_t d = 0; d < letters.n; d++)
         if (letters.s[d] < 'a' || letters.s[d] > 'z')
-            return error_kind(err, ERROR_SYNTAX, "'%c' is no letter of an equation",
+            return error_kind(err, ERROR_SYNTAX, "'%c' is not a letter",
                               (unsigned char)letters.s[d]);
     return true;
 }
 
-/* The dims of one tensor that are a letter become its index dim, made on first sight. */
+/* The dims of a tensor with this letter follow its index dim, which is added at the first
+ * occurrence. */
 static bool place_letter(OpSpace *space, Str letters, const Shape *shape, int operand, char letter,
                          bool summed, int *index)
 {
@@ -107,7 +108,7 @@ static bool equation_space(const StrategyCall *call, const Equation *equation, O
     return true;
 }
 
-/* One input partial, the other whole. */
+/* Rows with one input partial and the other replicated. */
 static void add_linear(const Equation *equation, StrategyRows *rows)
 {
     for (ReduceOp reduce = REDUCE_SUM; reduce <= REDUCE_AVG; reduce++)
@@ -117,7 +118,7 @@ static void add_linear(const Equation *equation, StrategyRows *rows)
         }
 }
 
-/* The addend lies as the output, in the dims that it has. */
+/* The addend is sharded like the output, in the dims that it has. */
 static void add_addend(const StrategyCall *call, const Equation *equation, StrategyRows *rows)
 {
     const Shape *shape = strategy_shape_of(call, 0);
@@ -149,7 +150,7 @@ static bool product(const StrategyCall *call, const StrategyOp *op, StrategyRows
     return true;
 }
 
-/* An equation that is asked about: the row of the given inputs, nothing is moved. */
+/* Answers an equation for the given inputs without moving them. */
 static bool einsum(const Strategies *strategies, const StrategyCall *call, const StrategyOp *op,
                    StrategyAnswer *out, Error *err)
 {
@@ -176,8 +177,8 @@ static bool einsum(const Strategies *strategies, const StrategyCall *call, const
 
 /* ---- attention ---- */
 
-/* data: the number of outputs, then a letter for each input: `s` cut by batch or by heads with the
- * outputs, `R` whole, as are all after them. */
+/* data: the number of outputs, then a letter for each input: `s` if sharded by batch or heads like
+ * the outputs, `R` if replicated, as are all later ones. */
 static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {
@@ -202,7 +203,7 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
 
 /* ---- matmuls of experts, scaled matmuls ---- */
 
-/* The kernel reads 128 bits at once: rows of what a rank holds begin at multiples of that. */
+/* The kernel reads 128 bits at once: rows of a rank's part must begin at multiples of that. */
 static bool is_aligned(const StrategyCall *call, int input, const Placement *placements)
 {
     static const int order[MESH_AXES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -233,7 +234,7 @@ static bool grouped(const StrategyCall *call, const StrategyOp *op, StrategyRows
         return false;
     int64_t a = strategy_shape_of(call, 0)->n_dims, b = strategy_shape_of(call, 1)->n_dims;
     if (a < 2 || a > 3 || b < 2 || b > 3)
-        return error_kind(err, ERROR_RANK, "%s takes matrices, or lists of them", call->op);
+        return error_kind(err, ERROR_RANK, "%s needs matrices or lists of matrices", call->op);
     StrategyCall two = *call;
     two.n_inputs = 2;
     strategy_rows_begin(&two, 1, rows);
@@ -249,8 +250,8 @@ static bool grouped(const StrategyCall *call, const StrategyOp *op, StrategyRows
     return true;
 }
 
-/* A scale of one element is whole; one of rows or columns follows its matrix. False: a list of
- * block scales, whose matrix is cut along the blocks. */
+/* A scale of one element is replicated; one of rows or columns follows its matrix. Returns false
+ * for block scales whose matrix is sharded along the blocks. */
 static bool scale_cell(const StrategyCall *call, int scale, const StrategyCell *matrix,
                        int contracted, StrategyCell *out)
 {

@@ -1,11 +1,12 @@
-/* rows_pointwise.c - element-wise operators: one index dim for each dim of the broadcast shape.
+/* rows_pointwise.c - strategies of elementwise operators: one index dim for each dim of the
+ * broadcast shape.
  *
- * What may stay partial is a fact about the operator: linear in one input, in all together, or
- * monotone (a maximum over ranks then commutes with it).
+ * What may stay partial depends on the operator: linear in one input, in all together, or monotone
+ * (it then commutes with a maximum over ranks).
  */
 #include "core/peers/torch/family.h"
 
-/* The shape all inputs but `out` broadcast to. */
+/* The broadcast shape of all inputs except `out`. */
 static bool broadcast(const StrategyCall *call, int out, Shape *common, Error *err)
 {
     *common = (Shape){0};
@@ -36,7 +37,7 @@ static void align(OpSpace *space, int operand, const Shape *shape, const Shape *
             strategy_unit(space, operand, (int)d, (int)(shift + d));
 }
 
-/* data: "2" where the operator has two outputs. */
+/* data: "2" if the operator has two outputs. */
 static bool pointwise(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {

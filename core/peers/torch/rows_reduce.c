@@ -1,7 +1,7 @@
-/* rows_reduce.c - operators that work along some dims: sums, norms, scans, sorts, softmax.
+/* rows_reduce.c - strategies of operators along some dims: sums, norms, scans, sorts, softmax.
  *
- * The other dims may always be cut. A cut of a dim that is reduced leaves a partial result where
- * the reduction of parts can be joined, and is not possible otherwise.
+ * The other dims may always be sharded. Sharding a reduced dim leaves a partial result if
+ * reductions of parts can be combined, and is not allowed otherwise.
  */
 #include "core/layout/sharding.h"
 #include "core/peers/torch/family.h"
@@ -13,7 +13,7 @@ static bool keeps_dims(const StrategyCall *call)
     return strategy_int(call, "keepdim", 0) != 0;
 }
 
-/* data: "sum". The reduction also passes what is partial by itself. */
+/* data: "sum". Values partial by the same reduction pass. */
 static bool reduction(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {
@@ -41,7 +41,7 @@ static bool is_even(const Shape *shape, const Placement *placements, const Mesh 
     return shape->dim[dim] % n_parts == 0;
 }
 
-/* An average of averages is the average only of equal parts. */
+/* An average of averages is the average only for equal parts. */
 static bool averages_evenly(const StrategyCall *call, const StrategyRows *rows,
                             const Placement *const *inputs)
 {
@@ -61,7 +61,7 @@ static bool mean(const StrategyCall *call, const StrategyOp *op, StrategyRows *r
     return reduction(call, op, rows, err);
 }
 
-/* Extremes of all elements, of one dim with the places of them, or of two tensors. */
+/* Extremes of all elements, of one dim with their indices, or of two tensors. */
 static bool extreme(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     const StrategyOp *other =
@@ -74,7 +74,7 @@ static bool extreme(const StrategyCall *call, const StrategyOp *op, StrategyRows
     return along->rows(call, along, rows, err);
 }
 
-/* Reduces dims in a way that parts do not join; data: the number of outputs. */
+/* Reductions whose parts cannot be combined; data: the number of outputs. */
 static bool closed_reduction(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                              Error *err)
 {
@@ -87,7 +87,7 @@ static bool closed_reduction(const StrategyCall *call, const StrategyOp *op, Str
     return true;
 }
 
-/* The p of a norm; infinities may be written as text. */
+/* The p of a norm; infinity may be a string. */
 static double norm_of(const StrategyCall *call)
 {
     const char *names[] = {"ord", "p"};
@@ -101,12 +101,12 @@ static double norm_of(const StrategyCall *call)
     return 2;
 }
 
-/* What parts of a norm are: of its own kind, NormP(p), but for counts (0) and extremes. */
+/* The partial of a norm: NormP(p), except for counts (p = 0) and extremes. */
 static bool norm_cell(const StrategyCall *call, StrategyCell *out, Error *err)
 {
     double p = norm_of(call);
     if (!isinf(p) && p != floor(p))
-        return error_kind(err, ERROR_UNSUPPORTED, "%s: norms of whole p only", call->op);
+        return error_kind(err, ERROR_UNSUPPORTED, "%s: p must be a whole number", call->op);
     *out = cell_partial(isinf(p) ? (p > 0 ? REDUCE_MAX : REDUCE_MIN) : REDUCE_SUM);
     if (!isinf(p) && p != 0)
         out->placement = (Placement){.kind = PLACE_NORM_PARTIAL, .factor = (int64_t)p};
@@ -131,7 +131,8 @@ static bool norm(const StrategyCall *call, const StrategyOp *op, StrategyRows *r
     return true;
 }
 
-/* The norm of a difference: cut alike, every cut leaves a part. The replicated row comes last. */
+/* The norm of a difference: both inputs are sharded alike, which leaves a partial. The replicated
+ * row comes last. */
 static bool distance(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     (void)op;
@@ -146,8 +147,8 @@ static bool distance(const StrategyCall *call, const StrategyOp *op, StrategyRow
     return true;
 }
 
-/* The place of the extreme is asked of whole dims: what is partial, or cut there, is not cut
- * otherwise instead. */
+/* The index of an extreme needs whole dims: a partial or sharded input must not be sharded in
+ * another dim instead. */
 static bool keeps_other_cuts(const StrategyCall *call, const StrategyRows *rows,
                              const Placement *const *inputs)
 {
@@ -171,7 +172,7 @@ static bool arg_extreme(const StrategyCall *call, const StrategyOp *op, Strategy
     return closed_reduction(call, op, rows, err);
 }
 
-/* Works along one dim; data: the number of outputs, and `-` where the dim is not in them. */
+/* Works along one dim; data: the number of outputs, and `-` if they lack the dim. */
 static bool along_dim(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {
@@ -194,7 +195,7 @@ static bool median(const StrategyCall *call, const StrategyOp *op, StrategyRows 
     return true;
 }
 
-/* Counts of parts add up when all ranks have the same bins. */
+/* Counts of parts add up if all ranks have the same bins. */
 static bool histogram(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                       Error *err)
 {

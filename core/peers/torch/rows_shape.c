@@ -1,6 +1,6 @@
-/* rows_shape.c - operators that copy, make, take apart or put together, element by element.
+/* rows_shape.c - strategies of operators that copy, create, split or join tensors.
  *
- * They are linear and keep order, so a partial tensor passes most of them.
+ * They are linear and monotone, so partial tensors pass most of them.
  */
 #include "core/peers/torch/family.h"
 
@@ -21,7 +21,7 @@ static bool is_dtype(const Attr *attr, Dtype *out)
     return *out != DT_NONE;
 }
 
-/* A cast: what it rounds or folds does not commute with every reduction. */
+/* A cast: rounding does not commute with every reduction. */
 static bool cast(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     Dtype to, from = call->n_inputs > 0 ? call->input[0].dtype : DT_NONE;
@@ -52,7 +52,8 @@ static bool equality(const StrategyCall *call, const StrategyOp *op, StrategyRow
     return true;
 }
 
-/* A tensor of a given size, like another one where the sizes agree. data: "keep" what is partial.
+/* A tensor of a given size, sharded like the input in dims of equal size. data: "keep" partial
+ * axes.
  */
 static bool sized_like(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
@@ -80,7 +81,8 @@ static bool sized_like(const StrategyCall *call, const StrategyOp *op, StrategyR
 
 /* ---- along one dim ---- */
 
-/* Cuts every dim but `dim`. data: "-" the dim is not in the output, "+" it is new there. */
+/* Shards every dim but `dim`. data: "-" if the output lacks the dim, "+" if only the output has
+ * it. */
 static bool around_dim(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
 {
@@ -104,7 +106,7 @@ static bool around_dim(const StrategyCall *call, const StrategyOp *op, StrategyR
     return true;
 }
 
-static bool takes_all(const StrategyCall *call, int64_t size)
+static bool is_full_slice(const StrategyCall *call, int64_t size)
 {
     int64_t start = strategy_int(call, "start", 0), end = strategy_int(call, "end", size);
     start += start < 0 ? size : 0;
@@ -120,14 +122,14 @@ static bool slice(const StrategyCall *call, const StrategyOp *op, StrategyRows *
         !around_dim(call, op, rows, err))
         return false;
     if (strategy_shape_of(call, 0)->n_dims > 0 &&
-        takes_all(call, strategy_shape_of(call, 0)->dim[dim])) {
+        is_full_slice(call, strategy_shape_of(call, 0)->dim[dim])) {
         StrategyCell *row = strategy_row(rows);
         row[0] = row[1] = cell_shard(dim);
     }
     return true;
 }
 
-/* Writes a slice of another tensor into the first; data: how many dims the slice lacks. */
+/* Writes a slice into the first tensor; data: number of dims that the slice lacks. */
 static bool scatter_slice(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                           Error *err)
 {
@@ -153,7 +155,7 @@ static bool scatter_slice(const StrategyCall *call, const StrategyOp *op, Strate
     return true;
 }
 
-/* Moves elements within the dims of `dims`. data: "all" when the list is empty. */
+/* Moves elements along `dims`. data: "all" if an empty list means all dims. */
 static bool within_dims(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                         Error *err)
 {
@@ -168,7 +170,7 @@ static bool within_dims(const StrategyCall *call, const StrategyOp *op, Strategy
     return true;
 }
 
-/* The dims that get something before or after them; whether the filling changes a sum. */
+/* The padded dims. */
 static bool padded_dims(const StrategyCall *call, unsigned *out, Error *err)
 {
     int n;
@@ -210,7 +212,7 @@ static bool begin_parts(const StrategyCall *call, int64_t n, StrategyRows *rows,
     return true;
 }
 
-/* Rows of one input in parts that lie as it does; removes: without the dim. */
+/* Rows of one input and parts with the same placements; removes: the parts lack the dim. */
 static void rows_of_parts(const StrategyCall *call, int64_t dim, bool removes, StrategyRows *rows)
 {
     for (int64_t d = 0; d < strategy_shape_of(call, 0)->n_dims; d++) {
@@ -229,7 +231,7 @@ static int64_t divide_up(int64_t size, int64_t n)
     return size / n + (size % n != 0);
 }
 
-/* How many parts a split makes: sizes are listed, or all but the last are of one size. */
+/* The number of parts of a split: listed sizes, or equal sizes except the last. */
 static bool count_parts(const StrategyCall *call, int64_t size, int64_t *out, Error *err)
 {
     const char *names[] = {"split_sizes", "split_size", "sections"};
@@ -244,7 +246,7 @@ static bool count_parts(const StrategyCall *call, int64_t size, int64_t *out, Er
     if (chunks > 0)
         part = size > chunks ? divide_up(size, chunks) : 1;
     if (part < 1)
-        return error_set(err, "%s: parts have a size of 1 or more", call->op);
+        return error_set(err, "%s: parts must have a size of 1 or more", call->op);
     *out = size == 0 ? 1 : divide_up(size, part);
     return true;
 }
@@ -284,7 +286,7 @@ static bool unbind(const StrategyCall *call, const StrategyOp *op, StrategyRows 
         const Placement *placement = &call->input[0].placements[i];
         if (!placement_is_shard(placement) || placement->dim != dim)
             continue;
-        error_kind(err, ERROR_NEEDS_RESHARD, "%s: dim %lld is cut over axis '%s'", call->op,
+        error_kind(err, ERROR_NEEDS_RESHARD, "%s: dim %lld is sharded over axis '%s'", call->op,
                    (long long)dim, call->mesh->axes[i].name);
         error_hint(err, "redistribute input 0 first: the parts are views of it");
         return false;
@@ -294,7 +296,7 @@ static bool unbind(const StrategyCall *call, const StrategyOp *op, StrategyRows 
     return true;
 }
 
-/* An empty tensor of one dim joins anything. */
+/* An empty tensor of one dim can be joined with any tensor. */
 static bool is_empty_list(const Shape *shape)
 {
     return shape->n_dims == 1 && shape->dim[0] == 0;
@@ -327,8 +329,8 @@ static bool cat(const StrategyCall *call, const StrategyOp *op, StrategyRows *ro
     return true;
 }
 
-/* What two tensors to be stacked follow on one axis: shards before partial before replicated, and
- * replicated where they disagree. */
+/* The common placement of two stacked tensors on one axis: shard, else partial, else replicated;
+ * replicated if they disagree. */
 static Placement merge(const Placement *a, const Placement *b)
 {
     const Placement whole = {.kind = PLACE_REPLICATE};
@@ -368,7 +370,7 @@ static bool stack(const Strategies *strategies, const StrategyCall *call, const 
     return strategy_answer_as(call, 1, output, input, out, err) && strategy_permit(call, out, err);
 }
 
-/* Nothing may be cut; data: the number of outputs. */
+/* No dim may be sharded; data: the number of outputs. */
 static bool replicated(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
 {

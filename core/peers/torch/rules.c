@@ -1,9 +1,10 @@
-/* rules.c - profile rules: outputs follow from how the inputs lie, or other inputs are suggested.
+/* rules.c - the profile `rules`: outputs follow from the inputs' placements, or other inputs are
+ * suggested.
  *
- * An op is an equation of letters ("mk,kn->mn"; element-wise ones are "ij,1j->ij"), a letter lies
- * on one mesh axis or on none. Inputs that differ on a letter, or put two letters on one axis, or
- * are partial where the op is not linear, are answered with a suggestion: the letter that would be
- * most to gather keeps the axis (the older rule layer of torch and veScale).
+ * An op is an equation of letters ("mk,kn->mn"; elementwise: "ij,1j->ij"); a letter is sharded over
+ * at most one mesh axis. If inputs differ on a letter, use one axis for two letters, or are partial
+ * in a nonlinear op, the answer is a suggestion: the letter with the most elements to gather keeps
+ * the axis (the older rule layer of torch and veScale).
  */
 #include "core/peers/torch/family.h"
 
@@ -17,14 +18,14 @@ typedef struct {
     Str *input;
     Str output;
     bool linear;
-    const int *enforced; /* axis by letter, of an in-place op; NULL */
+    const int *enforced; /* axis by letter for an in-place op, or NULL */
     int axis[256];       /* by letter: mesh axis, NO_AXIS, NOT_SEEN */
     int n_sums[MESH_AXES_MAX];
-    char on[MESH_AXES_MAX][DIMS_MAX * 4]; /* the letters that want an axis; '+': a pending sum */
+    char on[MESH_AXES_MAX][DIMS_MAX * 4]; /* the letters that claim an axis; '+': a pending sum */
     bool reshards;
 } Rule;
 
-/* The axis that cuts dim d of an input; false: more than one does. */
+/* The axis that shards dim d of an input; an error if there are several. */
 static bool axis_of_dim(const Rule *rule, int input, int64_t d, int *out, Error *err)
 {
     *out = NO_AXIS;
@@ -33,8 +34,8 @@ static bool axis_of_dim(const Rule *rule, int input, int64_t d, int *out, Error 
         if (!placement_is_shard(placement) || placement->dim != d)
             continue;
         if (*out >= 0)
-            return error_kind(err, ERROR_CONFLICT, "dim %" PRId64 " of input %d is cut by two axes",
-                              d, input);
+            return error_kind(err, ERROR_CONFLICT,
+                              "dim %" PRId64 " of input %d is sharded by two axes", d, input);
         *out = axis;
     }
     return true;
@@ -50,8 +51,8 @@ static bool merge(Rule *rule, unsigned char letter, int axis, Error *err)
         *have = axis;
     } else if (*have != axis) {
         if (*have >= 0 && axis >= 0)
-            return error_kind(err, ERROR_CONFLICT, "'%c' is cut in two ways: by '%s' and by '%s'",
-                              letter, rule->call->mesh->axes[*have].name,
+            return error_kind(err, ERROR_CONFLICT, "'%c' is sharded by both '%s' and '%s'", letter,
+                              rule->call->mesh->axes[*have].name,
                               rule->call->mesh->axes[axis].name);
         rule->reshards = true;
         *have = *have >= 0 ? *have : axis;
@@ -59,7 +60,7 @@ static bool merge(Rule *rule, unsigned char letter, int axis, Error *err)
     return true;
 }
 
-static void want_axis(Rule *rule, int axis, char letter)
+static void claim_axis(Rule *rule, int axis, char letter)
 {
     char *on = rule->on[axis];
     size_t n = strlen(on);
@@ -76,7 +77,7 @@ static bool read_input(Rule *rule, int input, Error *err)
 {
     const StrategyTensor *tensor = &rule->call->input[input];
     if (tensor->shape.n_dims != (int64_t)rule->input[input].n)
-        return error_kind(err, ERROR_RANK, "input %d has %d dims, the equation names %d", input,
+        return error_kind(err, ERROR_RANK, "input %d has %d dims but the equation names %d", input,
                           (int)tensor->shape.n_dims, (int)rule->input[input].n);
     for (int axis = 0; axis < rule->call->mesh->n_axes; axis++) {
         if (!placement_is_partial(&tensor->placements[axis]))
@@ -90,12 +91,12 @@ static bool read_input(Rule *rule, int input, Error *err)
         if (!axis_of_dim(rule, input, (int64_t)d, &axis, err) || !merge(rule, letter, axis, err))
             return false;
         if (rule->axis[letter] >= 0)
-            want_axis(rule, rule->axis[letter], (char)letter);
+            claim_axis(rule, rule->axis[letter], (char)letter);
     }
     return true;
 }
 
-/* Elements that a rank would have to gather if the letter left the axis. */
+/* Elements that a rank must gather if the letter loses the axis. */
 static int64_t gathered(const Rule *rule, char letter, int axis)
 {
     int64_t cost = 0;
@@ -119,7 +120,7 @@ static int64_t gathered(const Rule *rule, char letter, int axis)
     return cost;
 }
 
-/* Of letters that want one axis, the one that is most to gather keeps it. */
+/* Of the letters that claim an axis, the one with the most to gather keeps it. */
 static void settle(Rule *rule, int axis)
 {
     const char *on = rule->on[axis];
@@ -135,7 +136,7 @@ static void settle(Rule *rule, int axis)
             rule->axis[(unsigned char)*letter] = NO_AXIS;
 }
 
-/* Placements of a tensor of these letters, partial where `sums` says. */
+/* Placements of a tensor with these letters, partial on the axes in `sums`. */
 static bool place(const Rule *rule, Str letters, const bool *sums, Placement **out, Error *err)
 {
     int n_axes = rule->call->mesh->n_axes;
@@ -145,7 +146,7 @@ static bool place(const Rule *rule, Str letters, const bool *sums, Placement **o
         if (axis < 0)
             continue;
         if ((*out)[axis].kind != PLACE_REPLICATE)
-            return error_kind(err, ERROR_CONFLICT, "axis '%s' would cut two dims",
+            return error_kind(err, ERROR_CONFLICT, "axis '%s' would shard two dims",
                               rule->call->mesh->axes[axis].name);
         (*out)[axis] = (Placement){.kind = PLACE_SHARD, .dim = (int)d, .factor = 1};
     }
@@ -153,7 +154,7 @@ static bool place(const Rule *rule, Str letters, const bool *sums, Placement **o
         if (!sums[axis])
             continue;
         if ((*out)[axis].kind != PLACE_REPLICATE)
-            return error_kind(err, ERROR_CONFLICT, "axis '%s' would both cut a dim and be summed",
+            return error_kind(err, ERROR_CONFLICT, "axis '%s' would both shard a dim and be summed",
                               rule->call->mesh->axes[axis].name);
         (*out)[axis] = (Placement){.kind = PLACE_PARTIAL, .factor = 1, .reduce = REDUCE_SUM};
     }
@@ -175,7 +176,7 @@ static bool suggest(const Rule *rule, const bool *sums, StrategyAnswer *out, Err
     return true;
 }
 
-/* The axes of letters that are summed away leave a sum, as do those of pending ones. */
+/* Axes of summed letters leave a partial sum, as do pending sums. */
 static bool conclude(const Rule *rule, bool *sums, StrategyAnswer *out, Error *err)
 {
     const StrategyCall *call = rule->call;
@@ -229,14 +230,15 @@ static bool read_equation(const StrategyCall *call, Rule *rule, Error *err)
         const char *comma = rest.n > 0 ? memchr(rest.s, ',', rest.n) : NULL;
         size_t n = comma ? (size_t)(comma - rest.s) : rest.n;
         if ((comma != NULL) != (i + 1 < rule->n_inputs))
-            return error_kind(err, ERROR_RANK, "the equation is not of %d inputs", rule->n_inputs);
+            return error_kind(err, ERROR_RANK, "the equation does not have %d inputs",
+                              rule->n_inputs);
         rule->input[i] = (Str){rest.s, n};
         rest = comma ? (Str){comma + 1, rest.n - n - 1} : rest;
     }
     return true;
 }
 
-/* A letter for each dim of the broadcast shape; '1' for one that is 1 while others may not be. */
+/* A letter for each dim of the broadcast shape; '1' for a broadcast dim of size 1. */
 static void make_pointwise(const StrategyCall *call, Rule *rule)
 {
     static const char letters[] = "abcdefghijklmnop";
@@ -263,7 +265,7 @@ static void make_pointwise(const StrategyCall *call, Rule *rule)
     rule->output = (Str){output, (size_t)n_dims};
 }
 
-/* The tensor that is written keeps how it lies. */
+/* The written tensor keeps its placements. */
 static bool enforce(const StrategyCall *call, Rule *rule, int *enforced, Error *err)
 {
     for (int letter = 0; letter < 256; letter++)
@@ -290,7 +292,7 @@ bool strategy_rule(const StrategyCall *call, StrategyAnswer *out, Error *err)
         return read_equation(call, &rule, err) && apply(&rule, out, err);
     const StrategyOp *op = strategy_find(str_from(call->op), STRATEGY_TORCH);
     if (!op || op->rows != ops_pointwise->rows)
-        return error_kind(err, ERROR_UNSUPPORTED, "no rule is known for %s", call->op);
+        return error_kind(err, ERROR_UNSUPPORTED, "%s has no rule", call->op);
     make_pointwise(call, &rule);
     if (strategy_is_in_place(call->op) && !enforce(call, &rule, enforced, err))
         return false;

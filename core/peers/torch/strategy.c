@@ -175,7 +175,7 @@ static void format_placements(const Placement *placements, int n_axes, Buf *out)
     buf_putc(out, ']');
 }
 
-/* Whether the input lies otherwise than the op is fed; with communication only, if that is asked.
+/* True if the input must be moved; with no_redistribute only communication counts.
  */
 static bool is_moved(const StrategyCall *call, const StrategyAnswer *answer, int input)
 {
@@ -192,7 +192,7 @@ static bool is_moved(const StrategyCall *call, const StrategyAnswer *answer, int
     return false;
 }
 
-/* What to write before the op, as the hint; how many further inputs move. */
+/* Sets the hint: what to insert before the op, and how many further inputs move. */
 static void hint_moves(const StrategyCall *call, const StrategyAnswer *answer, int first,
                        Error *err)
 {
@@ -205,7 +205,7 @@ static void hint_moves(const StrategyCall *call, const StrategyAnswer *answer, i
     buf_puts(&hint, " to ");
     format_placements(answer->input[first], call->mesh->n_axes, &hint);
     buf_puts(&hint, ", the nearest legal placement");
-    if (!isinf(answer->us)) /* of blocks torch has no price */
+    if (!isinf(answer->us)) /* torch has no price for blocks */
         buf_printf(&hint, " (%.4g us)", answer->us);
     if (n_others > 0)
         buf_printf(&hint, "; %d more to move", n_others);
@@ -221,10 +221,10 @@ bool strategy_permit(const StrategyCall *call, const StrategyAnswer *answer, Err
             continue;
         Buf lies = buf_new(call->arena);
         format_placements(call->input[i].placements, call->mesh->n_axes, &lies);
-        error_kind(err, ERROR_NEEDS_RESHARD,
-                   "%s: no row takes the inputs as they lie, and none is moved unasked: input %d "
-                   "lies %s",
-                   call->op, i, lies.s);
+        error_kind(
+            err, ERROR_NEEDS_RESHARD,
+            "%s: no row fits the inputs, and inputs may not be redistributed: input %d has %s",
+            call->op, i, lies.s);
         hint_moves(call, answer, i, err);
         return false;
     }
@@ -253,7 +253,7 @@ static bool answer_user_rows(const StrategyCall *call, const UserStrategy *user,
            strategy_choose(call, &rows, false, out, err) && strategy_permit(call, out, err);
 }
 
-/* The suggestion is taken, and the rule asked again. */
+/* Applies the suggestion and calls the rule again. */
 static bool answer_user_rule(const StrategyCall *call, const UserStrategy *user,
                              StrategyAnswer *out, Error *err)
 {
@@ -266,7 +266,7 @@ static bool answer_user_rule(const StrategyCall *call, const UserStrategy *user,
         return false;
     const Placement *const *suggestion = (const Placement *const *)ruling.suggestion;
     if (!ruling.output && !suggestion)
-        return error_set(err, "the rule of %s answers neither outputs nor a suggestion", call->op);
+        return error_set(err, "the rule of %s returns neither outputs nor a suggestion", call->op);
     for (int i = 0; i < call->n_inputs; i++) {
         input[i] = call->input[i];
         if (!ruling.output)
@@ -275,7 +275,7 @@ static bool answer_user_rule(const StrategyCall *call, const UserStrategy *user,
     }
     bool asks = !ruling.output && call->profile != STRATEGY_RULES;
     if (asks && (!user->rule(&again, user->context, &ruling, err) || !ruling.output))
-        return error_set(err, "the rule of %s refuses what it suggested", call->op);
+        return error_set(err, "the rule of %s refuses its own suggestion", call->op);
     if (!strategy_answer_as(call, ruling.n_outputs, (const Placement *const *)ruling.output, fed,
                             out, err))
         return false;
@@ -297,13 +297,13 @@ static bool answer_space(const StrategyCall *call, StrategyAnswer *out, Error *e
                          .uneven = call->profile == STRATEGY_VESCALE,
                          .out = -1};
     if (space->n_inputs != call->n_inputs)
-        return error_set(err, "%s has %d inputs", call->op, space->n_inputs);
+        return error_set(err, "%s needs %d inputs", call->op, space->n_inputs);
     strategy_rows_of_space(space, &rows);
     strategy_rows_linear(space, &rows);
     return strategy_choose(call, &rows, false, out, err) && strategy_permit(call, out, err);
 }
 
-/* False with an error where a tensor's placements cannot be. */
+/* Fails if a tensor's placements are not valid. */
 static bool check_tensor(const StrategyCall *call, int i, Error *err)
 {
     const StrategyTensor *tensor = &call->input[i];
@@ -336,7 +336,7 @@ bool strategy_answer(const Strategies *strategies, const StrategyCall *call, Str
         return strategy_answer_op(strategies, call, op, out, err);
     if (call->space && !call->space->no_rule)
         return answer_space(call, out, err);
-    error_kind(err, ERROR_UNSUPPORTED, "no strategy is known for %s", call->op);
+    error_kind(err, ERROR_UNSUPPORTED, "%s has no strategy", call->op);
     error_hint(err, "register_strategy() in a policy file adds one");
     return false;
 }

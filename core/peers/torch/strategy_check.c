@@ -2,7 +2,7 @@
 
 #include "core/peers/torch/explain.h"
 
-enum { QUESTIONS_MAX = 400 };
+enum { INPUTS_TRIED_MAX = 400 };
 
 typedef struct {
     Arena *arena;
@@ -14,11 +14,11 @@ typedef struct {
     Error refusal;    /* the first */
 } Check;
 
-/* ---- what is claimed ---- */
+/* ---- claims ---- */
 
-/* False: a sharding cannot say it, so that it is not tried. */
-static bool lay(const Placement *placement, bool input, const Shape *shape, const Mesh *mesh,
-                Sharding *out)
+/* Returns false if no sharding expresses the placement; it is then not tried. */
+static bool to_sharding(const Placement *placement, bool input, const Shape *shape,
+                        const Mesh *mesh, Sharding *out)
 {
     static const Placement whole = {.kind = PLACE_REPLICATE},
                            sum = {.kind = PLACE_PARTIAL, .reduce = REDUCE_SUM};
@@ -27,8 +27,8 @@ static bool lay(const Placement *placement, bool input, const Shape *shape, cons
     return placements_sharding(said, shape, mesh, out, NULL);
 }
 
-static bool lay_claim(Check *check, const Placement *const *outputs, int n_outputs,
-                      const Placement *const *inputs)
+static bool claim_shardings(Check *check, const Placement *const *outputs, int n_outputs,
+                            const Placement *const *inputs)
 {
     LayoutCheck *layouts = &check->layouts;
     const Mesh *mesh = check->asked.mesh;
@@ -36,23 +36,23 @@ static bool lay_claim(Check *check, const Placement *const *outputs, int n_outpu
     for (int i = 0; i < check->asked.n_inputs; i++) {
         Sharding *sharding = layout_check_input(layouts, i);
         Shape shape = layout_check_input_shape(layouts, i);
-        if (sharding && inputs[i] && !lay(inputs[i], true, &shape, mesh, sharding))
+        if (sharding && inputs[i] && !to_sharding(inputs[i], true, &shape, mesh, sharding))
             return false;
     }
     for (int o = 0; o < n_outputs && o < layouts->call->n_outputs; o++) {
         Sharding *sharding = layout_check_output(layouts, o);
         Shape shape = layout_check_output_shape(layouts, o);
-        if (sharding && outputs[o] && !lay(outputs[o], false, &shape, mesh, sharding))
+        if (sharding && outputs[o] && !to_sharding(outputs[o], false, &shape, mesh, sharding))
             return false;
     }
     return true;
 }
 
-/* False: wrong. */
+/* Returns false if the claim is wrong. */
 static bool try_claim(Check *check, const Placement *const *outputs, int n_outputs,
                       const Placement *const *inputs)
 {
-    if (!lay_claim(check, outputs, n_outputs, inputs) || layout_check_try(&check->layouts))
+    if (!claim_shardings(check, outputs, n_outputs, inputs) || layout_check_try(&check->layouts))
         return true;
     Buf claim = buf_new(check->arena);
     strategy_format(inputs, check->asked.n_inputs, outputs, n_outputs, 1, &claim);
@@ -62,7 +62,7 @@ static bool try_claim(Check *check, const Placement *const *outputs, int n_outpu
 
 /* ---- rows ---- */
 
-/* Whether the row is one for these sizes, whatever the inputs that were asked about. */
+/* True if the row is legal for these sizes, whatever the given inputs. */
 static bool is_claimed(const StrategyCandidate *candidate)
 {
     return candidate->why == CANDIDATE_LEGAL || candidate->why == CANDIDATE_BANNED ||
@@ -113,7 +113,7 @@ static Placement way_of(const StrategyTensor *tensor, int way)
     return (Placement){.kind = PLACE_SHARD, .dim = dim, .factor = 1};
 }
 
-static void pose(Check *check, int64_t question)
+static void set_inputs(Check *check, int64_t question)
 {
     for (int i = 0; i < check->asked.n_inputs; i++) {
         int ways = n_ways(&check->input[i]);
@@ -122,8 +122,8 @@ static void pose(Check *check, int64_t question)
     }
 }
 
-/* False: it refuses. */
-static bool ask(Check *check, StrategyAnswer *answer)
+/* Returns false if it refuses. */
+static bool answer_call(Check *check, StrategyAnswer *answer)
 {
     Error refusal = {0};
     if (strategy_answer(check->strategies, &check->asked, answer, &refusal))
@@ -139,11 +139,11 @@ static bool try_answers(Check *check)
     for (int i = 0; i < check->asked.n_inputs; i++)
         if (__builtin_mul_overflow(n, n_ways(&check->input[i]), &n))
             n = INT64_MAX;
-    int64_t some = n < QUESTIONS_MAX ? n : QUESTIONS_MAX;
+    int64_t some = n < INPUTS_TRIED_MAX ? n : INPUTS_TRIED_MAX;
     for (int64_t q = 0; q < some; q++) {
         StrategyAnswer answer;
-        pose(check, some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n));
-        if (ask(check, &answer) && answer.input && answer.n_parts == 0 &&
+        set_inputs(check, some == n ? q : (int64_t)((uint64_t)q * 2654435761U % (uint64_t)n));
+        if (answer_call(check, &answer) && answer.input && answer.n_parts == 0 &&
             !try_claim(check, answer.output, answer.n_outputs, answer.input))
             return false;
     }
@@ -152,9 +152,9 @@ static bool try_answers(Check *check)
 
 /* ---- all of it ---- */
 
-/* Rows stand for the kinds of shards that some input lies in: those that can are cut into two
- * blocks, and each of these, or just cut. */
-static void pose_shards(Check *check, bool strided)
+/* Rows are expanded for the kinds of shards that inputs have: shards each input, in two blocks if
+ * `strided` and possible, else plainly. */
+static void set_shards(Check *check, bool strided)
 {
     for (int i = 0; i < check->asked.n_inputs; i++) {
         bool can = n_ways(&check->input[i]) > 1 + ADDENDS;
@@ -172,8 +172,8 @@ static bool try_mesh(Check *check, const char *text)
     check->asked.mesh = mesh_parse(check->arena, &source, NULL);
     for (int strided = 0; strided < 2; strided++) {
         StrategyAnswer answer = {0};
-        pose_shards(check, strided);
-        (void)ask(check, &answer); /* rows are there where all are refused too */
+        set_shards(check, strided);
+        (void)answer_call(check, &answer); /* the rows exist even if all are refused */
         if (!answer.rows)
             return try_answers(check);
         if (!try_rows(check, &answer))

@@ -1,9 +1,8 @@
-/* vescale.c - where veScale's rows differ from torch's.
+/* vescale.c - strategies of veScale that differ from torch's.
  *
- * It has a shard in equal blocks, IS(d,k), which joining makes and parting consumes; it lets random
- * operators and `empty_like` see partial tensors otherwise, and answers attention with errors of
- * its own. Its topk cuts the sorted dim like any other, which gives wrong values: shown, not
- * hidden.
+ * veScale has a shard in equal blocks, IS(d,k), which cat produces and split consumes; it treats
+ * partial inputs of random operators and `empty_like` differently, and has its own errors for
+ * attention. Its topk shards the sorted dim like any other, which gives wrong values; this is kept.
  */
 #include "core/peers/torch/family.h"
 
@@ -18,7 +17,7 @@ static bool as_torch(const StrategyCall *call, const char *name, StrategyRows *r
     return op->rows(call, op, rows, err);
 }
 
-/* data: the torch operator whose rows hold; partial: rows beyond them. */
+/* data: the torch operator with the same rows; partial: further rows. */
 static bool like_torch(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows,
                        Error *err)
 {
@@ -28,7 +27,7 @@ static bool like_torch(const StrategyCall *call, const StrategyOp *op, StrategyR
     return true;
 }
 
-/* What depends on values is done on whole tensors. data: the number of outputs. */
+/* Operators that depend on values need whole tensors. data: the number of outputs. */
 static bool whole(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     strategy_rows_begin(call, op->data[0] - '0', rows);
@@ -44,7 +43,7 @@ static StrategyCell cell_blocks(int64_t dim, int64_t blocks)
     return (StrategyCell){CELL_FIXED, {PLACE_INTERLEAVED, (int)dim, blocks, REDUCE_NONE}};
 }
 
-/* In how many blocks input i lies along dim: 1 for a plain shard, 0 for none. */
+/* The number of blocks of input i along dim: 1 for a plain shard, 0 for none. */
 static int64_t n_blocks(const StrategyCall *call, int input, int64_t dim)
 {
     for (int axis = 0; axis < call->mesh->n_axes; axis++) {
@@ -55,7 +54,7 @@ static int64_t n_blocks(const StrategyCall *call, int input, int64_t dim)
     return 0;
 }
 
-/* Joining shards makes blocks: one for each block of each tensor. */
+/* Concatenating shards gives one block for each block of each tensor. */
 static bool cat(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     (void)op;
@@ -77,7 +76,7 @@ static bool cat(const StrategyCall *call, const StrategyOp *op, StrategyRows *ro
     return true;
 }
 
-/* Parts of whole blocks lie in as many as they have. */
+/* Parts that consist of whole blocks keep those blocks. */
 static bool split(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     (void)op;
@@ -125,9 +124,9 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
         }
         if (n_cut == 0 || n_cut == 3)
             continue;
-        error_kind(err, ERROR_CONFLICT, "axis '%s' cuts some of query, key and value, not all",
+        error_kind(err, ERROR_CONFLICT, "axis '%s' shards some of query, key and value but not all",
                    call->mesh->axes[axis].name);
-        error_hint(err, "cut all three by batch, S(0), or by heads, S(1)");
+        error_hint(err, "shard all three by batch, S(0), or by heads, S(1)");
         return false;
     }
     return as_torch(call, op->data, rows, err);

@@ -21,20 +21,20 @@ typedef struct {
     int64_t to_size[DIMS_MAX];
 } Grouping;
 
-static void take_from(Grouping *group)
+static void add_from(Grouping *group)
 {
     group->f *= group->from->dim[group->from_at];
     group->from_dim[group->n_from++] = (int)group->from_at++;
 }
 
-static void take_to(Grouping *group)
+static void add_to(Grouping *group)
 {
     group->t *= group->to->dim[group->to_at];
     group->to_size[group->n_to++] = group->to->dim[group->to_at++];
 }
 
-/* Takes dims on both sides until the products are equal. A dim of size 1 beside a larger one stands
- * alone. */
+/* Adds dims on both sides until the products are equal. A dim of size 1 beside a larger one is its
+ * own group. */
 static void next_group(Grouping *group)
 {
     group->n_from = group->n_to = 0;
@@ -46,9 +46,9 @@ static void next_group(Grouping *group)
     bool from_alone = from_left && to_left && first_from == 1 && first_to != 1;
     bool to_alone = from_left && to_left && first_from != 1 && first_to == 1;
     if (from_left && !to_alone)
-        take_from(group);
+        add_from(group);
     if (to_left && !from_alone)
-        take_to(group);
+        add_to(group);
     if (from_alone || to_alone)
         return;
     while (group->f != group->t) {
@@ -56,15 +56,15 @@ static void next_group(Grouping *group)
         to_left = group->to_at < group->to->n_dims;
         bool divides = group->f != 0 && group->t % group->f == 0;
         if (from_left && (!to_left || divides || group->t > group->f))
-            take_from(group);
+            add_from(group);
         else if (to_left)
-            take_to(group);
+            add_to(group);
         else
             return;
     }
 }
 
-/* Part `id` of the group's input dims: groups of size 1 are left out of the radix. */
+/* Part `id` of the group's input dims: parts of size 1 are left out. */
 static ViewDim group_dim(const Grouping *group, int id)
 {
     ViewDim out = {.kind = group->n_from > 1 ? VIEW_FLATTEN : VIEW_INPUT};
@@ -103,8 +103,8 @@ bool view_reshape(const Shape *from, const Shape *to, View *out, Error *err)
 
 /* ---- the operators ---- */
 
-/* The first of these attributes, as a shape; one -1 is what is left of n_elements, and with
- * n_elements < 0 the size that `kept` has there, counted from the last dim. */
+/* The first of these attributes as a shape; -1 is computed from n_elements, or if n_elements < 0 it
+ * is the size in `kept`, counted from the last dim. */
 static bool read_size(const StrategyCall *call, const char *const *names, int64_t n_elements,
                       const Shape *kept, Shape *out, Error *err)
 {
@@ -140,7 +140,7 @@ static bool view_of_size(const StrategyCall *call, View *out, Shape *shape, Erro
            view_reshape(from, shape, out, err);
 }
 
-/* Dims start..end become one; all when nothing else is asked. */
+/* Merges dims start..end, all by default. */
 static bool view_flatten(const StrategyCall *call, View *out, Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
@@ -204,7 +204,7 @@ static bool view_transpose(const StrategyCall *call, View *out, Shape *shape, Er
     return view_order(from, order, out, shape);
 }
 
-/* Ints of an attribute that is one or a list of them. */
+/* Reads an attribute that is an int or a list. */
 static int read_dims(const StrategyCall *call, const char *name, int64_t *out)
 {
     int n;
@@ -222,7 +222,7 @@ static bool view_movedim(const StrategyCall *call, View *out, Shape *shape, Erro
     int n = read_dims(call, "source", source);
     unsigned moved = 0;
     if (read_dims(call, "destination", target) != n)
-        return error_set(err, "%s moves as many dims as it names places", call->op);
+        return error_set(err, "%s needs as many destinations as sources", call->op);
     for (int64_t d = 0; d < from->n_dims; d++)
         order[d] = -1;
     for (int i = 0; i < n; i++) {
@@ -279,7 +279,7 @@ static bool view_squeeze(const StrategyCall *call, View *out, Shape *shape, Erro
     return true;
 }
 
-/* A dim of size 1 is read again and again, one before the first is new. */
+/* Dims of size 1 are repeated; dims before the first are new. */
 static bool expand_to(const StrategyCall *call, View *out, const Shape *shape, Error *err)
 {
     const Shape *from = strategy_shape_of(call, 0);
@@ -310,7 +310,7 @@ static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error
     if (!times)
         times = strategy_ints(call, "dims", &n);
     if (!times || n < from->n_dims || n > DIMS_MAX)
-        return error_kind(err, ERROR_RANK, "%s says how often for every dim", call->op);
+        return error_kind(err, ERROR_RANK, "%s needs a count for every dim", call->op);
     *shape = (Shape){.n_dims = n};
     *out = (View){0};
     for (int d = 0; d < n; d++) {
@@ -325,12 +325,12 @@ static bool view_repeat(const StrategyCall *call, View *out, Shape *shape, Error
     return shape_check(shape, err);
 }
 
-/* The last dim in two: numbers and their imaginary parts. */
+/* Adds a last dim of size 2: real and imaginary parts. */
 static bool view_real(const StrategyCall *call, View *out, Shape *shape, Error *err)
 {
     *shape = *strategy_shape_of(call, 0);
     if (shape->n_dims == 0 || shape->n_dims == DIMS_MAX)
-        return error_kind(err, ERROR_RANK, "%s needs a dim more", call->op);
+        return error_kind(err, ERROR_RANK, "%s: the result would have too many dims", call->op);
     *out = (View){0};
     for (int64_t d = 0; d < shape->n_dims; d++)
         add_dim(out, VIEW_INPUT, (int)d);

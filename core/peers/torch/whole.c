@@ -7,15 +7,15 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* The call of one op while its steps are written. */
+/* The call of an op being translated. */
 typedef struct {
     Arena *arena;
     RuleCall rule;
     Vec(WholeStep) steps;
 } Writer;
 
-/* Writes the steps; false if torch has no operator for it. theirs: torch's operators, as the column
- * `dtensor` of the row (registry.h) names them after the form. */
+/* Writes the steps; returns false if torch has no operator for it. theirs: torch's operators, which
+ * follow the form in the column `dtensor` (registry.h). */
 typedef bool WriteFn(Writer *writer, const char *theirs);
 
 /* ---- steps ---- */
@@ -71,14 +71,14 @@ static const Shape *shape_of(const Writer *writer, int input)
 
 /* ---- element by element ---- */
 
-/* Numbers known before the run are no tensors there. */
+/* Known numbers are not tensors in torch. */
 static bool is_number(const Writer *writer, int input)
 {
     return has_shape(writer, input) && writer->rule.value[input] &&
            shape_elements(shape_of(writer, input)) == 1;
 }
 
-/* All inputs that are tensors, in our order. */
+/* One step with all inputs that are tensors, in our order. */
 static bool on_tensors(Writer *writer, const char *theirs, const char *attrs)
 {
     int n = 0, *input = arena_array(writer->arena, int, writer->rule.n_inputs);
@@ -94,7 +94,7 @@ static bool plain(Writer *writer, const char *theirs)
     return on_tensors(writer, theirs, "");
 }
 
-/* theirs: the names for a tensor first, and for a number first. */
+/* theirs: the name if the first input is a tensor, and the name if it is a number. */
 static bool ordered(Writer *writer, const char *theirs)
 {
     Str rest = str_from(theirs), first = str_take(&rest, ' ');
@@ -109,7 +109,7 @@ static bool cast(Writer *writer, const char *theirs)
     return true;
 }
 
-/* What alias.h calls the operator, where that is an element-wise one. */
+/* Uses the name from alias.h if that is an elementwise operator. */
 static bool pointwise(Writer *writer, const char *op_type)
 {
     Aliases names = alias_names(writer->arena, op_type);
@@ -168,7 +168,7 @@ static bool split(Writer *writer, const char *theirs)
     return true;
 }
 
-/* One of torch's slices for each dim that is cut short; a backward one is a flip. */
+/* One of torch's slices for each sliced dim; a negative step is a flip. */
 static bool slice(Writer *writer, const char *theirs)
 {
     Span span[DIMS_MAX];
@@ -227,7 +227,7 @@ static bool pool_all(Writer *writer, const char *theirs)
 static bool of_size(Writer *writer, const char *theirs)
 {
     const Shape *made = &writer->rule.out_shape[0];
-    bool scalar = made->n_dims == 0; /* a size of no dims is not said by a list */
+    bool scalar = made->n_dims == 0; /* an empty list cannot be written */
     add_unary(writer, scalar ? "squeeze" : theirs, scalar ? "" : size_attr(writer, "size", made), 0,
               NULL);
     return true;
@@ -255,7 +255,7 @@ static bool tile(Writer *writer, const char *theirs)
     return true;
 }
 
-/* ONNX lists what is added before all dims, then after; torch by dim from the last one. */
+/* ONNX lists the padding before all dims, then after; torch lists both by dim from the last one. */
 static bool pad(Writer *writer, const char *theirs)
 {
     Ints pads, axes;
@@ -306,7 +306,7 @@ static bool gemm(Writer *writer, const char *theirs)
     return true;
 }
 
-/* An operand of a list of matrices, in the list's shape: what it lacks is repeated. */
+/* Expands an operand to the shape of the batch of matrices. */
 static int of_list(Writer *writer, int input, const Shape *list)
 {
     Shape full = *shape_of(writer, input);
@@ -378,7 +378,7 @@ static bool norm(Writer *writer, const char *theirs)
         list_attr(writer->arena, "normalized_shape", shape->dim + axis, shape->n_dims - axis));
 }
 
-/* Lists of as many numbers as the window has dims; pads at both ends must agree. */
+/* Attributes as lists with one number a window dim; pads at both ends must agree. */
 static bool windows(Writer *writer, const char *theirs)
 {
     static const char *const ours[] = {"strides", "dilations"}, *const named[] = {"stride",
@@ -412,7 +412,7 @@ static bool pool(Writer *writer, const char *theirs)
 
 /* ---- by position ---- */
 
-/* By a number: select. In rows of a parameter: embedding. By a list: index_select; else x[:, i]. */
+/* By a scalar: select. Rows of a parameter: embedding. By a list: index_select. Else x[:, i]. */
 static bool gather(Writer *writer, const char *theirs)
 {
     const Shape *data = shape_of(writer, 0), *indices = shape_of(writer, 1);
@@ -443,7 +443,7 @@ static bool gather(Writer *writer, const char *theirs)
     return true;
 }
 
-/* x[i, j]: each coordinate lies as the indices do without their last dim. */
+/* x[i, j]: each coordinate has the shape of the indices without their last dim. */
 static bool gather_nd(Writer *writer, const char *theirs)
 {
     Shape one = *shape_of(writer, 1);
@@ -468,7 +468,7 @@ static bool unary(Writer *writer, const char *theirs)
 
 /* ---- the table ---- */
 
-/* By the first word of the column `dtensor` of an operator's row. */
+/* Forms by the first word of the column `dtensor`. */
 static const struct {
     const char *name;
     WriteFn *write;

@@ -19,7 +19,7 @@ static StrategyTensor tensor_of(const WholeQuestion *question, int input)
                             .view_made = lay->view_made != 0};
 }
 
-/* Adds what an answer cost. An answer of parts has its candidates in them. */
+/* Adds the price of an answer. A composed answer has its candidates in its parts. */
 static void add_choice(const StrategyAnswer *answer, OpChoice *choice)
 {
     for (int i = 0; i < answer->n_parts; i++)
@@ -33,7 +33,7 @@ static void add_choice(const StrategyAnswer *answer, OpChoice *choice)
     choice->us += answer->us;
 }
 
-/* The results of the steps so far are inputs of later ones. */
+/* Answers one step; results of earlier steps are inputs of later ones. */
 static bool ask_step(Arena *arena, const WholeQuestion *question, const WholeStep *step,
                      StrategyTensor *made, WholeReply *reply, StrategyAnswer *answer, Error *err)
 {
@@ -89,7 +89,7 @@ bool whole_ask(Arena *arena, const WholeQuestion *question, WholeReply *out, Err
     return true;
 }
 
-/* axis -1: on all. */
+/* Replicates inputs on an axis; -1: on all. */
 static void replicate(const WholeQuestion *question, int axis, int32_t *out)
 {
     for (int i = 0; i < question->inferred->graph->ops[question->op].n_inputs; i++) {

@@ -1,7 +1,8 @@
-/* whole_ask.h - an op of a model, its operands as they lie, asked: which row is taken.
+/* whole_ask.h - applies strategies to an op of the model with the current placements of its
+ * operands.
  *
- * The operators that the op is (whole.h) are asked one after another. After a refusal it can be
- * asked how the program would go on once the fix is made.
+ * The torch operators of the op (whole.h) are answered one after another. After a refusal,
+ * whole_ask_fixed() tells how the program continues once the fix is made.
  */
 #ifndef CORE_PEERS_TORCH_WHOLE_ASK_H
 #define CORE_PEERS_TORCH_WHOLE_ASK_H
@@ -21,19 +22,19 @@ typedef struct {
     bool no_redistribute;
 } WholeQuestion;
 
-/* By our operands; NULL: no tensor, or not read as one. */
+/* By our operands; NULL for what is no tensor in torch. */
 typedef struct {
-    const Placement **input, **output; /* [operand][axis]; inputs as they are fed */
-    bool view_made;                    /* strided shards of the outputs are */
-    bool composed;                     /* of several operators: only the first is fed as `input` */
-    OpChoice choice;                   /* of several: their sum, the next best with one otherwise */
+    const Placement **input, **output; /* [operand][axis]; inputs as needed */
+    bool view_made;                    /* strided shards of the outputs come from a view */
+    bool composed;                     /* several operators: `input` is that of the first use */
+    OpChoice choice; /* for several operators the sum; the next best differs in one */
 } WholeReply;
 
-/* False with what strategy_answer() refuses. The reply is made in the arena. */
+/* Fails like strategy_answer(). The reply is in the arena. */
 bool whole_ask(Arena *arena, const WholeQuestion *question, WholeReply *out, Error *err);
 
-/* As torch moves inputs; where it would refuse too, with inputs replicated on an axis, from the
- * last one on, and at last on all. False: refused all the same. */
+/* Answers with redistribution allowed; if still refused, with inputs replicated on one axis, from
+ * the last, and finally on all. Returns false if always refused. */
 bool whole_ask_fixed(Arena *arena, const WholeQuestion *question, WholeReply *out);
 
 #endif

@@ -11,8 +11,8 @@ typedef struct {
 
 /* ---- index dims from dims ---- */
 
-/* Joins a cut into an index dim, less the axes that cut another one. */
-static void take_index(Cutter *cutter, int index, const Cut *offered, AtomSet among)
+/* Adds a cut to an index dim, without the axes that shard another one. */
+static void cut_index(Cutter *cutter, int index, const Cut *offered, AtomSet among)
 {
     OpCut *cut = &cutter->out->cut;
     Cut part = cut_without(offered, cuts_used(cut->index, cut->n, index) | ~among, cutter->mesh),
@@ -21,9 +21,9 @@ static void take_index(Cutter *cutter, int index, const Cut *offered, AtomSet am
         cut->index[index] = joined;
 }
 
-/* Index dims of that role take what cuts an operand's dims, as far as `among` has it. */
-static void take_operand(Cutter *cutter, int operand, const Placement *placements, IndexRole role,
-                         AtomSet among)
+/* Index dims of that role get the axes in `among` that shard the operand's dims. */
+static void cut_by_operand(Cutter *cutter, int operand, const Placement *placements, IndexRole role,
+                           AtomSet among)
 {
     const OpSpace *space = cutter->space;
     const Operand *o = &space->operand[operand];
@@ -48,13 +48,13 @@ static void take_operand(Cutter *cutter, int operand, const Placement *placement
         cut_split(&sharding.dim[d], sizes, factors->n, cutter->mesh, part, &lost);
         for (int f = 0; f < factors->n; f++)
             if (space->index[factors->index[f]].role == role)
-                take_index(cutter, factors->index[f], &part[f], among);
+                cut_index(cutter, factors->index[f], &part[f], among);
     }
 }
 
 /* ---- partial outputs, axis by axis ---- */
 
-/* What ranks' addends are combined by; masked ones are added. NONE: no addends, or NormP. */
+/* The reduction of a partial placement; MaskP is a sum. NONE if not partial, or NormP. */
 static ReduceOp reduce_of(const Placement *placement)
 {
     if (placement->kind == PLACE_PARTIAL)
@@ -63,7 +63,7 @@ static ReduceOp reduce_of(const Placement *placement)
     return masked ? REDUCE_SUM : REDUCE_NONE;
 }
 
-/* Inputs that are partial on the axis and no addends. */
+/* The number of partial inputs that are factors of a product. */
 static int n_factors_partial(const Cutter *cutter, int axis)
 {
     int n = 0;
@@ -76,7 +76,7 @@ static int n_factors_partial(const Cutter *cutter, int axis)
     return n;
 }
 
-/* Whether every output is partial so: a cut says nothing of outputs one by one. */
+/* True if every output is partial by this reduction: a cut cannot distinguish outputs. */
 static bool all_outputs_are(const Cutter *cutter, int axis, ReduceOp reduce)
 {
     for (int o = 0; o < cutter->space->n_outputs; o++) {
@@ -89,8 +89,8 @@ static bool all_outputs_are(const Cutter *cutter, int axis, ReduceOp reduce)
     return true;
 }
 
-/* Inputs partial in the output's way stay so, when nothing is cut on the axis. Of several operators
- * run together it is not known which of two factors was reduced on the way. */
+/* Inputs that are partial like the output stay so if the axis shards nothing. For composed
+ * operators it is unknown which of two factors was reduced. */
 static void pass_axis(Cutter *cutter, int axis, ReduceOp reduce)
 {
     WholeCut *out = cutter->out;
@@ -122,7 +122,7 @@ static bool dim_is_reduced(const OpSpace *space, const DimFactors *factors)
     return false;
 }
 
-/* Whether the axis cuts a dim of an input that the op sums over. */
+/* True if the axis shards a summed dim of an input. */
 static bool reduces_input(const Cutter *cutter, int axis)
 {
     for (int i = 0; i < cutter->space->n_inputs; i++) {
@@ -134,26 +134,27 @@ static bool reduces_input(const Cutter *cutter, int axis)
     return false;
 }
 
-/* The reduction by which the row leaves the first output partial on an axis. NONE: by none; *said
- * false: by one that no cut makes. */
-static ReduceOp partial_on(const Cutter *cutter, int axis, bool *said)
+/* The reduction by which the row leaves the first output partial on an axis, or NONE; *expressible
+ * is false if no cut produces it. */
+static ReduceOp partial_on(const Cutter *cutter, int axis, bool *expressible)
 {
     const Placement *made = cutter->space->n_outputs > 0 ? cutter->chosen->output[0] : NULL;
     if (!made || !placement_is_partial(&made[axis]))
         return REDUCE_NONE;
     ReduceOp reduce = reduce_of(&made[axis]);
-    *said &= reduce != REDUCE_NONE;
+    *expressible &= reduce != REDUCE_NONE;
     return reduce;
 }
 
-/* By cut reduce dims, where an input is cut there; else because inputs are partial. */
+/* Makes outputs partial by sharding reduce dims if an input is sharded there, else by passing
+ * partial inputs. */
 static void make_partials(Cutter *cutter)
 {
     WholeCut *out = cutter->out;
     AtomSet partial = 0, reduces = 0;
-    bool said = true;
+    bool expressible = true;
     for (int axis = 0; axis < cutter->mesh->n_axes; axis++) {
-        ReduceOp reduce = partial_on(cutter, axis, &said);
+        ReduceOp reduce = partial_on(cutter, axis, &expressible);
         if (reduce == REDUCE_NONE)
             continue;
         partial |= mesh_axis_atoms(cutter->mesh, axis);
@@ -164,24 +165,24 @@ static void make_partials(Cutter *cutter)
     }
     for (int i = 0; reduces && i < cutter->space->n_inputs; i++)
         if (cutter->chosen->input[i])
-            take_operand(cutter, i, cutter->chosen->input[i], ROLE_REDUCE, reduces);
+            cut_by_operand(cutter, i, cutter->chosen->input[i], ROLE_REDUCE, reduces);
     out->reduced = op_cut_reduced(cutter->space, &out->cut);
-    out->lost |= !said || (partial & ~(out->reduced | out->passes)) != 0;
+    out->lost |= !expressible || (partial & ~(out->reduced | out->passes)) != 0;
 }
 
 /* ---- all of it ---- */
 
-/* Whether an output lies otherwise than the row says; addends aside. */
+/* True if an output's sharding differs from the row's, ignoring partial axes. */
 static bool differs(const Cutter *cutter, int output)
 {
-    const Placement *said = cutter->chosen->output[output];
+    const Placement *expressible = cutter->chosen->output[output];
     int operand = cutter->space->n_inputs + output;
     Placement shards[MESH_AXES_MAX];
     Sharding want, is = op_cut_sharding(cutter->space, &cutter->out->cut, operand, cutter->mesh);
     for (int axis = 0; axis < cutter->mesh->n_axes; axis++)
-        shards[axis] = placement_is_partial(&said[axis])
+        shards[axis] = placement_is_partial(&expressible[axis])
                            ? (Placement){.kind = PLACE_REPLICATE, .factor = 1}
-                           : said[axis];
+                           : expressible[axis];
     is = sharding_without_partial(&is);
     return !placements_sharding(shards, &cutter->space->operand[operand].shape, cutter->mesh, &want,
                                 NULL) ||
@@ -198,7 +199,7 @@ WholeCut whole_cut(Arena *arena, const Mesh *mesh, const OpSpace *space,
         out.cut.index[i] = cut_whole(space->index[i].size);
     for (int o = 0; o < space->n_outputs; o++)
         if (chosen->output[o])
-            take_operand(&cutter, space->n_inputs + o, chosen->output[o], ROLE_MAP, ~(AtomSet)0);
+            cut_by_operand(&cutter, space->n_inputs + o, chosen->output[o], ROLE_MAP, ~(AtomSet)0);
     make_partials(&cutter);
     for (int o = 0; o < space->n_outputs; o++) {
         const Operand *made = &space->operand[space->n_inputs + o];
