@@ -161,6 +161,8 @@ static bool no_sequence(RuleCall *call, Error *err)
 }
 
 #define FAMILY "control"
+#define LIST(name, sequence, min, max)                                                             \
+    OP(name, no_sequence, 0, min, max), SEQUENCE(sequence), .reads = OPERATOR_ANY, .kernel = name
 
 const Operator operators_control[] = {
     {OP("If", branch, 0, 1, 3), SEQUENCE(pass), .flags = OPERATOR_EARLY | OPERATOR_BRANCH,
@@ -180,31 +182,18 @@ const Operator operators_control[] = {
     {OP("LoopSlice", slice, 0, 1, 1), EARLY, .kernel = "LoopSlice", .examples = "5x6x4 axis=1"},
     {OP("LoopStack", stack, 0, 1, 5), EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4,
      .kernel = "LoopStack", .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
-    {OP("SequenceConstruct", no_sequence, 0, 0, OPERATOR_ANY), SEQUENCE(construct),
-     .reads = OPERATOR_ANY, ONNX("", "A+"), .kernel = "SequenceConstruct"},
-    {OP("SequenceEmpty", no_sequence, 0, 0, 0), SEQUENCE(empty), .reads = OPERATOR_ANY,
-     ONNX("dtype", ""), .kernel = "SequenceEmpty"},
-    {OP("SequenceInsert", no_sequence, 0, 2, 3), SEQUENCE(insert), .reads = OPERATOR_ANY,
-     ONNX("", ". . .i"), .kernel = "SequenceInsert"},
-    {OP("SequenceErase", no_sequence, 0, 1, 2), SEQUENCE(erase), .reads = OPERATOR_ANY,
-     ONNX("", ". .i"), .kernel = "SequenceErase"},
-    {OP("SequenceAt", no_sequence, 0, 2, 2), SEQUENCE(at), .reads = OPERATOR_ANY, ONNX("", ". .i"),
-     .kernel = "SequenceAt"},
-    {OP("SequenceLength", no_sequence, 0, 1, 1), SEQUENCE(length), .reads = OPERATOR_ANY,
-     ONNX("", ""), .kernel = "SequenceLength"},
-    {OP("SequenceElement", no_sequence, 0, 1, 1), SEQUENCE(element), .reads = OPERATOR_ANY,
-     .kernel = "SequenceElement"},
-    {OP("SequenceMap", no_sequence, 0, 1, 2), SEQUENCE(map), .reads = OPERATOR_ANY,
-     ONNX("body", ""), .kernel = "SequenceMap"},
-    {OP("SplitToSequence", no_sequence, 0, 1, 2), SEQUENCE(split), .reads = OPERATOR_ANY,
-     ONNX("axis keepdims", ". .i"), .kernel = "SplitToSequence"},
-    {OP("ConcatFromSequence", no_sequence, 0, 1, 1), SEQUENCE(concat), .reads = OPERATOR_ANY,
-     ONNX("axis new_axis", ""), .kernel = "ConcatFromSequence"},
-    {OP("Optional", no_sequence, 0, 0, 1), SEQUENCE(optional), .reads = OPERATOR_ANY,
-     ONNX("type", ""), .kernel = "Optional"},
-    {OP("OptionalHasElement", no_sequence, 0, 0, 1), SEQUENCE(has_element), .reads = OPERATOR_ANY,
-     ONNX("", ""), .kernel = "OptionalHasElement"},
-    {OP("OptionalGetElement", no_sequence, 0, 1, 1), SEQUENCE(get_element), .reads = OPERATOR_ANY,
-     ONNX("", ""), .kernel = "OptionalGetElement"},
+    {LIST("SequenceConstruct", construct, 0, OPERATOR_ANY), ONNX("", "A+")},
+    {LIST("SequenceEmpty", empty, 0, 0), ONNX("dtype", "")},
+    {LIST("SequenceInsert", insert, 2, 3), ONNX("", ". . .i")},
+    {LIST("SequenceErase", erase, 1, 2), ONNX("", ". .i")},
+    {LIST("SequenceAt", at, 2, 2), ONNX("", ". .i")},
+    {LIST("SequenceLength", length, 1, 1), ONNX("", "")},
+    {LIST("SequenceElement", element, 1, 1)},
+    {LIST("SequenceMap", map, 1, 2), ONNX("body", "")},
+    {LIST("SplitToSequence", split, 1, 2), ONNX("axis keepdims", ". .i")},
+    {LIST("ConcatFromSequence", concat, 1, 1), ONNX("axis new_axis", "")},
+    {LIST("Optional", optional, 0, 1), ONNX("type", "")},
+    {LIST("OptionalHasElement", has_element, 0, 1), ONNX("", "")},
+    {LIST("OptionalGetElement", get_element, 1, 1), ONNX("", "")},
     {0},
 };
