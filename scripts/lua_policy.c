@@ -204,12 +204,14 @@ static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision
                 check_barred(L, policy, &it->decision, decision);
             continue;
         }
+        if (decision_pins_dim(it->decision.kind) && decision_pins_dim(decision->kind) &&
+            it->decision.store != decision->store)
+            continue;
         uint64_t bit = (uint64_t)1 << it->decision.dim;
         if (it->decision.dim == decision->dim)
             same = same ? same : it;
         else if (decision_pins_dim(it->decision.kind) && !(hidden & bit) &&
-                 atoms & cut_atoms(decision_cut(&it->decision)) &&
-                 it->decision.store == decision->store)
+                 atoms & cut_atoms(decision_cut(&it->decision)))
             refuse_axis_twice(L, policy, &it->decision, decision);
         hidden |= bit;
     }

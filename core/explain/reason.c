@@ -330,19 +330,13 @@ static int32_t nearest_index(const Plan *plan, const AxisReach *walk, AtomSet at
     return best;
 }
 
-static const Decision *store_pin(const Plan *plan, int32_t tensor, int dim)
-{
-    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
-    return pin && pin->store ? pin : NULL;
-}
-
 static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tensor, int dim,
                          ReasonChain *out)
 {
     const AxisReach *walk = walk_axis(plan, axis);
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
     int32_t site = site_of_tensor(plan->reasons->sites, tensor, dim);
-    const Decision *stored = store_pin(plan, tensor, dim);
+    const Decision *stored = plan_store_pin_of(plan, tensor, dim);
     if (stored) {
         *out = (ReasonChain){.axis = axis};
         add_step(arena, out,

@@ -181,15 +181,18 @@ static const AtomSet *barred_axes(Arena *arena, const Plan *plan, const Decided 
     return axes;
 }
 
-/* Where the pin of a dim stands in pin_of, or the free place where it belongs. */
-static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t place, int dim)
+/* Where the pin of a dim stands in pin_of, or the free place where it belongs. How a parameter is
+ * stored and how it is used are two pins. */
+static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t place, int dim,
+                         bool store)
 {
-    const int32_t key[3] = {(int32_t)kind, place, dim};
+    const int32_t key[4] = {(int32_t)kind, place, dim, store};
     uint32_t mask = decided->n_pin_of - 1;
     for (uint32_t i = (uint32_t)hash_bytes(key, sizeof key) & mask;; i = (i + 1) & mask) {
         const Decision *pin =
             decided->pin_of[i] == 0 ? NULL : decided->pins[decided->pin_of[i] - 1];
-        if (!pin || (pin->kind == kind && pin->place == place && pin->dim == dim))
+        if (!pin ||
+            (pin->kind == kind && pin->place == place && pin->dim == dim && pin->store == store))
             return &decided->pin_of[i];
     }
 }
@@ -229,7 +232,7 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
         }
         used[at] |= cut_atoms(decision_cut(pin));
         out->pins[out->n_pins++] = pin;
-        *find_pin(out, pin->kind, pin->place, pin->dim) = out->n_pins;
+        *find_pin(out, pin->kind, pin->place, pin->dim, pin->store) = out->n_pins;
     }
 }
 
@@ -304,29 +307,82 @@ static void resolve_marks(Plan *plan, Decided *out, const Journal *journal, NotO
     arena_free(scratch);
 }
 
+/* The dim of the only parameter that dim d of the op's output is a view of, or false. */
+static bool seen_through(const Inferred *inferred, int32_t op, int output, int dim, int32_t *tensor,
+                         int *tensor_dim)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    const Operand *in = space ? &space->operand[0] : NULL, *out;
+    if (!space || space->n_inputs < 1 || in->linear != LINEAR_ALONE || in->absent)
+        return false;
+    out = opspace_output(space, output);
+    const DimFactors *made = &out->factors[dim];
+    *tensor = op_inputs(inferred->graph, op)[0];
+    for (int d = 0; d < in->projection.n_dims; d++)
+        if (made->n == 1 && made->exact && in->factors[d].n == 1 && in->factors[d].exact &&
+            in->factors[d].index[0] == made->index[0]) {
+            *tensor_dim = d;
+            return true;
+        }
+    return false;
+}
+
+/* A store pin on a view of a parameter (a Transpose, a Reshape that keeps the dim) is one on the
+ * parameter. Other decisions are returned as they are. */
+static const Decision *on_parameter(Plan *plan, const Decision *decision)
+{
+    const Inferred *inferred = plan->inferred;
+    const Graph *graph = inferred->graph;
+    int32_t tensor = decision->place;
+    int dim = decision->dim;
+    if (decision->kind != PIN_TENSOR_DIM || !decision->store)
+        return decision;
+    while (graph->tensors[tensor].maker >= 0) {
+        int32_t op = graph->tensors[tensor].maker, from;
+        int output = 0;
+        while (op_outputs(graph, op)[output] != tensor)
+            output++;
+        if (!seen_through(inferred, op, output, dim, &from, &dim))
+            break;
+        tensor = from;
+    }
+    if (tensor == decision->place || !tensor_is_parameter(inferred, tensor))
+        return decision;
+    Decision *out = arena_make(plan->arena, Decision);
+    *out = *decision;
+    out->place = tensor;
+    out->dim = dim;
+    return out;
+}
+
 /* Replays the journal: the last pin of a dim holds, and an unpin removes it. */
 static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotObeyedList *refused)
 {
     Arena *scratch = arena_new();
     Intern *dims = intern_new(scratch);
     const Decision **holds = arena_array(scratch, const Decision *, journal->n_done);
-    int *last = arena_array(scratch, int, journal->n_done); /* per dim: index of its last decision
-                                                             */
+    int *last = arena_array(scratch, int, 2 * journal->n_done); /* per dim and use: its last one */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR ||
             decision_is_on_ops(decision->kind))
             continue;
-        int32_t key[3] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim};
-        int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
-        const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
-        if (before && *before && decision_pins_dim(decision->kind) &&
-            !pins_alike(*before, decision))
-            note_replaced(plan, decision, *before);
-        if (before)
-            *before = NULL;
-        holds[i] = decision_pins_dim(decision->kind) ? decision : NULL;
-        last[id] = i;
+        bool pins = decision_pins_dim(decision->kind);
+        decision = on_parameter(plan, decision);
+        for (int store = 0; store < 2; store++) {
+            if (pins && store != decision->store)
+                continue;
+            int32_t key[4] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim,
+                              store};
+            int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
+            const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
+            if (before && *before && pins && !pins_alike(*before, decision))
+                note_replaced(plan, decision, *before);
+            if (before)
+                *before = NULL;
+            last[id] = i;
+        }
+        holds[i] = pins ? decision : NULL;
     }
     keep_pins(plan, out, scratch, holds, journal->n_done, refused);
     arena_free(scratch);
@@ -334,7 +390,15 @@ static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotOb
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
 {
-    int32_t at = *find_pin(plan->decided, kind, place, dim);
+    int32_t at = *find_pin(plan->decided, kind, place, dim, false);
+    if (at > 0)
+        return plan->decided->pins[at - 1];
+    return kind == PIN_TENSOR_DIM ? plan_store_pin_of(plan, place, dim) : NULL;
+}
+
+const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim)
+{
+    int32_t at = *find_pin(plan->decided, PIN_TENSOR_DIM, tensor, dim, true);
     return at == 0 ? NULL : plan->decided->pins[at - 1];
 }
 

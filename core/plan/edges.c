@@ -132,32 +132,57 @@ static void count_reads(Edges *e, int32_t *agreed)
     }
 }
 
-/* Applies `store` pins to parameters. Dims without one are whole, or as they are pinned for use
- * without the axes that store the parameter. */
+/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
+ * gather over those alone gives what is used. As the pin says where it names axes of the use, or
+ * more than axes. */
+static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
+{
+    const Cut *own = decision_cut(pin);
+    Cut out = *used;
+    int last = 0;
+    if (cut_is_whole(used) || own->n != 1 || (cut_atoms(own) & cut_atoms(used)))
+        return *own;
+    for (int i = 0; i < used->n; i++)
+        last = used->digit[i].n > 0 ? i : last;
+    for (int i = cut_is_blocks(used) ? 0 : last; i <= (cut_is_blocks(used) ? used->n - 1 : last);
+         i++)
+        for (int a = 0; a < own->digit[0].n; a++)
+            out.digit[i].atom[out.digit[i].n++] = own->digit[0].atom[a];
+    cut_canonical(&out, plan->mesh);
+    return out;
+}
+
+/* Applies the `store` pins of a parameter to how it is used: dims without one stay so, without the
+ * axes that store it. */
+static int32_t with_store_pins(const Plan *plan, int32_t tensor)
+{
+    Sharding sharding = *plan_sharding(plan, tensor);
+    AtomSet stored = 0;
+    for (int d = 0; d < sharding.n_dims; d++) {
+        const Decision *pin = plan_store_pin_of(plan, tensor, d);
+        stored |= pin ? cut_atoms(decision_cut(pin)) : 0;
+    }
+    for (int d = 0; d < sharding.n_dims; d++) {
+        const Decision *pin = plan_store_pin_of(plan, tensor, d);
+        AtomSet own = pin ? cut_atoms(decision_cut(pin)) : 0;
+        if (cut_atoms(&sharding.dim[d]) & stored & ~own)
+            sharding.dim[d] = cut_without(&sharding.dim[d], stored & ~own, plan->mesh);
+        if (pin)
+            sharding.dim[d] = stored_cut(plan, &sharding.dim[d], pin);
+    }
+    return shardings_put(plan->shardings, &sharding);
+}
+
 static void apply_store_pins(const Edges *e)
 {
     const Plan *plan = e->plan;
-    AtomSet *stored = arena_array(e->scratch, AtomSet, plan->inferred->graph->n_tensors);
-    for (int i = 0; i < plan->decided->n_pins; i++)
-        if (plan->decided->pins[i]->store)
-            stored[plan->decided->pins[i]->place] |=
-                cut_atoms(decision_cut(plan->decided->pins[i]));
+    bool *applied = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
     for (int i = 0; i < plan->decided->n_pins; i++) {
-        const Decision *pin = plan->decided->pins[i];
-        int32_t t = pin->place;
-        if (!pin->store)
+        int32_t t = plan->decided->pins[i]->place;
+        if (!plan->decided->pins[i]->store || applied[t])
             continue;
-        Sharding sharding = *plan_sharding(plan, t);
-        for (int d = 0; d < sharding.n_dims; d++) {
-            const Decision *own = plan_pin_of(plan, PIN_TENSOR_DIM, t, d);
-            if (own && own->store)
-                sharding.dim[d] = *decision_cut(own);
-            else if (plan_pinned(plan, t) >> d & 1)
-                sharding.dim[d] = cut_without(&sharding.dim[d], stored[t], plan->mesh);
-            else
-                sharding.dim[d] = cut_whole(cut_size(&sharding.dim[d]));
-        }
-        e->out->made[t] = e->out->sharding[t] = shardings_put(plan->shardings, &sharding);
+        applied[t] = true;
+        e->out->made[t] = e->out->sharding[t] = with_store_pins(plan, t);
     }
 }
 

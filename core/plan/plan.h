@@ -307,8 +307,12 @@ static inline const Decision *plan_held(const Plan *plan, int i)
                                       : plan->decided->places[i - plan->decided->n_marks];
 }
 
-/* The pin that holds on a dim, or NULL. */
+/* The pin that holds on a dim: how it is used, else how a parameter is stored; NULL if there is
+ * none. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
+/* The pin of how a parameter's dim is stored, which may hold beside one of how it is used; or NULL.
+ */
+const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim);
 
 /* For loops over ops, with the loop's counter: reports progress, and returns false if the work is
  * to stop. */

@@ -80,8 +80,7 @@ static void add_to_group(FindingGroups *g, const FindingGroup *first, const int6
 
 static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
 {
-    const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, tensor, dim);
-    return pin && pin->store;
+    return plan_store_pin_of(plan, tensor, dim) != NULL;
 }
 
 static void look_at_use(FindingGroups *g, int32_t op, int operand)

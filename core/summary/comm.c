@@ -257,11 +257,9 @@ bool comm_is_asked(const Plan *plan, const Reshard *reshard)
     if (reshard->n_uses == 0 && plan_pinned(plan, reshard->tensor))
         return true;
     const Sharding *sharding = plan_sharding(plan, reshard->tensor);
-    for (int d = 0; d < sharding->n_dims; d++) {
-        const Decision *pin = plan_pin_of(plan, PIN_TENSOR_DIM, reshard->tensor, d);
-        if (pin && pin->store)
+    for (int d = 0; d < sharding->n_dims; d++)
+        if (plan_store_pin_of(plan, reshard->tensor, d))
             return true;
-    }
     return false;
 }
 

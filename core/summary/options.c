@@ -326,14 +326,6 @@ PlanOptions options_for_dim(Arena *arena, const Session *session, DecisionKind k
 
 /* ---- of a value ---- */
 
-/* A pin of a parameter's dim says how it is used; one that says how it is stored would replace it.
- */
-static bool may_store(const Session *session, int32_t tensor, int dim)
-{
-    const Decision *pin = plan_pin_of(session->plan, PIN_TENSOR_DIM, tensor, dim);
-    return !pin || pin->store;
-}
-
 static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int dim, int axis)
 {
     const Session *session = listing->session;
@@ -343,7 +335,7 @@ static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int d
         Cut cut;
         Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensors[i], .dim = dim, .store = store};
         pin.cut = &cut;
-        if (dim < sharding->n_dims && (!store || may_store(session, tensors[i], dim)) &&
+        if (dim < sharding->n_dims &&
             cut_further(session, &sharding->dim[dim], mesh_axis_atoms(session->mesh, axis), &cut))
             decide(listing, pin);
     }
@@ -424,9 +416,14 @@ static void store_as_read(Listing *listing, const ReshardPlace *at)
     if (at->summed)
         return;
     for (int i = 0; i < at->n; i++)
-        for (int d = 0; d < at->to->n_dims; d++)
-            if (!cut_equal(&at->from->dim[d], &at->to->dim[d]))
-                decide_cut(listing, PIN_TENSOR_DIM, reshard_of(at, i)->tensor, d, &at->to->dim[d]);
+        for (int d = 0; d < at->to->n_dims; d++) {
+            int32_t tensor = reshard_of(at, i)->tensor;
+            if (cut_equal(&at->from->dim[d], &at->to->dim[d]))
+                continue;
+            if (plan_store_pin_of(at->session->plan, tensor, d))
+                decide(listing, (Decision){.kind = UNPIN_TENSOR_DIM, .place = tensor, .dim = d});
+            decide_cut(listing, PIN_TENSOR_DIM, tensor, d, &at->to->dim[d]);
+        }
     Buf text = buf_marked(listing->arena);
     buf_puts(&text, "as its reader needs it");
     add_option(listing, &text);

@@ -75,9 +75,9 @@ static void put_stored(const Session *session, int32_t tensor, Sheet *out)
     Buf text = buf_new(out->arena);
 
     for (int d = 0; d < sharding->n_dims; d++) {
-        const Decision *pin = plan_pin_of(session->plan, PIN_TENSOR_DIM, tensor, d);
-        if (pin && pin->store)
-            stored |= cut_atoms(&sharding->dim[d]);
+        const Decision *pin = plan_store_pin_of(session->plan, tensor, d);
+        if (pin)
+            stored |= cut_atoms(&sharding->dim[d]) & cut_atoms(decision_cut(pin));
     }
     mesh_format_set(session->mesh, stored, " ", &text);
     sheet_put(out, buf_str(&text));
