@@ -8,7 +8,8 @@ typedef struct {
     const Inferred *inferred; /* of this round, for `round` */
     Arena *round;
     Local **value; /* per tensor: whole value, once computed */
-    bool *bound;    /* per tensor: its elements are bound */
+    bool *bound;   /* per tensor: its elements are bound */
+    pthread_mutex_t blas;
 } Resolving;
 
 static const Kernel *kernel_of(const Resolving *l, int32_t op)
@@ -82,11 +83,13 @@ static bool compute(Resolving *l, int32_t tensor, bool *there, Error *err)
     bool *wanted = arena_array(scratch, bool, l->graph->n_tensors);
     bool *runs = arena_array(scratch, bool, l->graph->n_ops);
     wanted[tensor] = true;
+    /* The run adds in the same order: a size may hang on the last bit of a sum. */
+    pthread_mutex_t *blas = l->given->deterministic ? NULL : &l->blas;
     *there = mark(l, wanted, runs);
     bool ok = !*there || fill_leaves(l, wanted, err);
     for (int i = 0; ok && *there && i < l->inferred->n_program; i++) {
         int32_t op = l->inferred->program[i];
-        ok = !runs[op] || kernel_run_whole(l->inferred, op, kernel_of(l, op), NULL, l->given->seed,
+        ok = !runs[op] || kernel_run_whole(l->inferred, op, kernel_of(l, op), blas, l->given->seed,
                                            0, l->value, err);
     }
     arena_free(scratch);
@@ -255,6 +258,7 @@ bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *gi
     l.value = arena_array(scratch, Local *, graph->n_tensors);
     l.bound = arena_array(scratch, bool, graph->n_tensors);
     l.inferred = inferred;
+    pthread_mutex_init(&l.blas, NULL);
     Found found;
     do {
         Arena *before = l.round;
@@ -266,6 +270,7 @@ bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *gi
         found = l.inferred ? resolve_round(&l, err) : FOUND_ERROR;
     } while (found == FOUND_SOMETHING);
     arena_free(l.round);
+    pthread_mutex_destroy(&l.blas);
     for (int32_t t = 0; t < graph->n_tensors; t++)
         local_free(l.value[t]);
     arena_free(scratch);

@@ -42,6 +42,7 @@ typedef struct {
     uint64_t seed;
     const Vectors *inputs;      /* files of graph inputs, or NULL */
     const SafeTensors *weights; /* or NULL */
+    bool deterministic;         /* RunOptions.deterministic */
 } Given;
 
 /* Makes the feeds of the wanted tensors. End with feeds_close(), also after an error. ERROR_USAGE:

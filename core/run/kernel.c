@@ -42,6 +42,8 @@ const Kernel *kernel_find(const OpSpace *space, const char *op_type)
 {
     if (space && space->own)
         return space->own;
+    if (space && space->kernel && space->kernel[0] == '\0')
+        return NULL;
     const Kernel *named = space && space->kernel ? find_named(space->kernel) : NULL;
     return named ? named : find_named(op_type);
 }
@@ -60,6 +62,8 @@ void kernel_blame(const Graph *graph, int32_t op, const Error *inner, Error *err
 {
     error_kind(err, inner->kind, "op '%s' (%s): %s", op_name(graph, op), op_operator(graph, op),
                inner->text);
+    if (inner->hint[0])
+        error_hint(err, "%s", inner->hint);
 }
 
 bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, int input)
@@ -287,11 +291,15 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
     const Shape *bound = *out ? &(*out)->whole : whole;
     if (shape_equal(bound, whole))
         return true;
-    for (int64_t d = 0; d < whole->n_dims && d < bound->n_dims; d++)
-        if (whole->dim[d] != bound->dim[d])
-            return error_kind(err, ERROR_RUN,
-                              "dim %d of output %d is %" PRId64 ", but was bound to %" PRId64,
-                              (int)d, output, whole->dim[d], bound->dim[d]);
+    for (int64_t d = 0; d < whole->n_dims && d < bound->n_dims; d++) {
+        if (whole->dim[d] == bound->dim[d])
+            continue;
+        error_kind(err, ERROR_RUN, "dim %d of output %d is %" PRId64 ", but was bound to %" PRId64,
+                   (int)d, output, whole->dim[d], bound->dim[d]);
+        error_hint(err, "what the op reads differs in rounding from a run on one device: bind the "
+                        "size found here, with --dim");
+        return false;
+    }
     return error_kind(err, ERROR_RUN, "output %d has another number of dims", output);
 }
 

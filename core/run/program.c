@@ -199,8 +199,9 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
         error_hint(err, "%s", inner.hint);
         return false;
     }
-    error_kind(err, ERROR_USAGE, "op '%s' cannot be run: no kernel for %s", op_name(l->graph, op),
-               op_type);
+    const OpSpace *space = inferred_space(l->plan->inferred, op);
+    error_kind(err, ERROR_USAGE, "op '%s' cannot be run: no kernel for %s%s", op_name(l->graph, op),
+               space && space->kernel && !space->kernel[0] ? "this form of " : "", op_type);
     error_hint(err, "the plan can be looked at without running it");
     return false;
 }

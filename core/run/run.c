@@ -104,7 +104,7 @@ static bool open_feeds(Arena *arena, Team *team, GivenFiles *files, Error *err)
     const Inferred *inferred = team->plan->inferred;
     const Program *program = team->program;
     const RunOptions *options = team->options;
-    Given given = {.seed = options->seed};
+    Given given = {.seed = options->seed, .deterministic = options->deterministic};
     if ((options->inputs && !inputs_open(arena, inferred, options->inputs, &files->inputs, err)) ||
         (options->weights && !safetensors_open(arena, options->weights, &files->weights, err)))
         return false;

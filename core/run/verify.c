@@ -266,13 +266,56 @@ static bool join_parts(Verify *verify, int32_t slot, const Sharding *sharding, J
     return true;
 }
 
-/* A replicated slot: the part of any rank here. */
-static bool join_replicas(const Verify *verify, Joined *out, Error *err)
+/* The collected values of a loop: every rank has its part of each. False: some are addends, or lie
+ * in another process. */
+static bool can_join_list(const Verify *verify, int32_t slot)
+{
+    const Program *program = verify->team->program;
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->kind == INSTR_COLLECT && instr->slot == slot)
+            return verify->team->world->n == 1 && !is_partial(verify->team, instr->from);
+    }
+    return true;
+}
+
+/* Replaces the parts in a list of a rank by wholes. */
+static bool join_items(const Verify *verify, Local *list)
+{
+    for (int i = 0; i < list->items.n; i++) {
+        Local *whole = local_new_whole(list->items.at[i]->dtype, &list->items.at[i]->whole);
+        Joining joining = {.joined = &(Joined){.whole = whole}};
+        for (int r = 0; whole && r < verify->team->n_local; r++)
+            if (verify->posted[r] && i < verify->posted[r]->items.n)
+                add_part(&joining, verify->posted[r]->items.at[i]);
+        local_free(list->items.at[i]);
+        list->items.at[i] = whole;
+        if (!whole)
+            return false;
+    }
+    return true;
+}
+
+static bool has_parts(const Local *list)
+{
+    for (int i = 0; i < list->items.n; i++) {
+        const Local *item = list->items.at[i];
+        if (!item->sequence && !item->nothing && !shape_equal(&item->shape, &item->whole))
+            return true;
+    }
+    return false;
+}
+
+/* A slot without a sharding: the value of any rank here; of a list the parts of all are joined. */
+static bool join_replicas(const Verify *verify, int32_t slot, Joined *out, Error *err)
 {
     *out = (Joined){.n_addends = 1};
+    out->unknown = !can_join_list(verify, slot);
     for (int r = 0; r < verify->team->n_local && !out->whole; r++)
         if (verify->posted[r] && !(out->whole = local_copy(verify->posted[r])))
             return error_kind(err, ERROR_RUN, "out of memory");
+    if (out->whole && !out->unknown && has_parts(out->whole) && !join_items(verify, out->whole))
+        return error_kind(err, ERROR_RUN, "out of memory");
     return true;
 }
 
@@ -290,7 +333,7 @@ static bool join(Rank *rank, int32_t slot, Joined *out)
     const Sharding *sharding = sharding_of(team, slot);
     Error err = {0};
     if (leads(rank) && !(sharding ? join_parts(verify, slot, sharding, out, &err)
-                                  : join_replicas(verify, out, &err)))
+                                  : join_replicas(verify, slot, out, &err)))
         return rank_failed(rank, &err);
     return rank_meet(rank);
 }
@@ -629,16 +672,33 @@ static bool after_load(Rank *rank, int at, int32_t slot)
     return after_move(rank, at, &slot, 1);
 }
 
+/* A part as if it were all: its elements with the indices that they have in it. */
+static Local *alone(const Local *part)
+{
+    Local *out = local_new_whole(part->dtype, &part->shape);
+    if (out)
+        memcpy(out->data, part->data, (size_t)local_bytes(part));
+    return out;
+}
+
 /* The last item of the list against what was added to it. */
 static bool after_collect(Rank *rank, int at, const Instr *instr)
 {
     const Local *list = rank->slot[instr->slot], *item = rank->slot[instr->from];
+    const Local *last = list && list->items.n > 0 ? list->items.at[list->items.n - 1] : NULL;
     Checked c = {.rank = rank, .at = at};
     c.element = (RunElement){.tensor = rank->team->program->slots[instr->slot].tensor,
                              .moved = true,
                              .rounding = ROUNDING_EXACT};
-    if (list && list->items.n > 0)
-        compare(&c, list->items.at[list->items.n - 1], item, NULL);
+    if (last && (last->sequence || last->nothing))
+        compare(&c, last, item, NULL);
+    if (!last || last->sequence || last->nothing)
+        return true;
+    Local *got = alone(last), *want = alone(item);
+    if (got && want)
+        compare(&c, got, want, NULL);
+    local_free(got);
+    local_free(want);
     return true;
 }
 

@@ -95,7 +95,8 @@ typedef struct {
     int n_index, n_inputs, n_outputs;
     IndexDim index[X_MAX];
     Operand *operand;   /* inputs, then outputs */
-    const char *kernel; /* name of the host kernel when it is not the operator's own: "view" */
+    const char *kernel; /* name of the host kernel when it is not the operator's own: "view"; "" if
+                           no kernel computes this form of the operator */
     const struct Kernel *own; /* a user's kernel (core/run/kernel.h), before both; NULL: none */
     bool early;   /* element-wise, view, norm, softmax: axes flow through it before matmuls */
     bool no_rule; /* replicated, because no rule says how to shard it */

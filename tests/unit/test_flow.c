@@ -478,6 +478,10 @@ static FailingRow failing_rows[] = {
      0, "its parts have the size 0"},
     {"an operator on tensors", "s <- SplitToSequence f32[4,2]; y <- Neg s", 0,
      "op 'Neg_1' cannot be run: it reads 's', a sequence or an optional"},
+    {"a graph that changes scores",
+     "y <- ai.onnx.preview::FlexAttention f32[1,1,2,4] f32[1,1,2,4] f32[1,1,2,4] score_mod=1", 0,
+     "op 'ai.onnx.preview::FlexAttention_0' cannot be run: no kernel for this form of "
+     "ai.onnx.preview::"},
     {"results without a loop", "y <- LoopResult f32[2] f32[2]", 0,
      "op 'LoopResult_0' cannot be run: LoopResult belongs to no loop"},
 };

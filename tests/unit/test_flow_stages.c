@@ -146,7 +146,8 @@ static void must_run(const Planning *p, int32_t op)
     if (!run_plan(p->arena, p->plan, &options, &report, &err))
         fail_msg("cut at %s: %s", op_name(p->graph, op), err.text);
     if (!report.ok)
-        fail_msg("cut at %s: values differ", op_name(p->graph, op));
+        fail_msg("cut at %s: %s differs", op_name(p->graph, op),
+                 report.first_bad < 0 ? "an output" : tensor_name(p->graph, report.first_bad));
 }
 
 typedef struct {

@@ -244,6 +244,8 @@ static bool flex_attention(RuleCall *call, Error *err)
     for (int i = 0; rewritten && i < 4; i++)
         if (mixed[i] >= 0)
             call->space->index[mixed[i]].role = ROLE_FROZEN;
+    if (rewritten)
+        call->space->kernel = "";
     return true;
 }
 

@@ -232,8 +232,6 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     if (!kernel_needs(call, 3, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
-    if (args_attr(&rule, "score_mod") || args_attr(&rule, "prob_mod"))
-        return error_kind(err, ERROR_RUN, "a graph that changes its scores is not supported");
     *a = (Attention){.call = call, .form = call->kernel->row};
     a->mask = kernel_input(call, a->form->mask);
     a->present[0] = kernel_output(call, 1);
