@@ -34,7 +34,7 @@ static ScreenRow rows[] = {
     {"help begins with the view", 80, 24, "5?", 2, {"in Comm"}},
     {"tabs where only the shown one has a name", 60, 20, "9", 1, {" 1 2 3 4 5 6 7 8[9 Run]"}},
     {"and those of a page", 40, 10, "w", 1, {" 1 2 3 4 5 6 7 8 9  [Why]"}},
-    {"the keys of a menu", 80, 24, "o", 1, {"Enter choose, or its key  Esc leave"}},
+    {"the keys of a menu", 80, 24, "o", 1, {"Enter choose, or its key  / find  Esc leave"}},
     {"keys that have something to do", 80, 24, "7", 1, {" d compare  Tab pane  Backspace back"}},
     {"and what has no key", 80, 24, "9", 1, {" :run measure  l time"}},
     {"a name copied", 80, 24, "y", 1, {"to copy: transformer.h.0/Add_1"}},
@@ -106,7 +106,7 @@ static const char *const walks[] = {"",
                                     "fnorm<Enter>",
                                     "Z",
                                     "6",
-                                    "df",
+                                    "df<Enter>",
                                     "5x",
                                     "5:links<Enter>",
                                     "pt:journal<Enter>"};
@@ -146,7 +146,7 @@ static const char *const with_rows[] = {
     "5j",
     "6",
     "6<Enter>jj",
-    "dfj",
+    "df<Enter>j",
     "8j",
     "9k",
     "w",
@@ -180,8 +180,8 @@ static const char *const without[] = {
     "Z",
     "Zj",
     "7",
-    "df<Tab>",
-    "df<Tab><Tab>",
+    "df<Enter><Tab>",
+    "df<Enter><Tab><Tab>",
     "5<Tab>",
     "8<Tab>",
     "9<Tab>",
@@ -312,6 +312,8 @@ static void the_mouse_does_what_it_points_to(void **state)
     app_type(app, STR("Y"));
     app_draw(app);
     mouse_event(app, MOUSE_PRESS, app->ui.menu.items.x + 3, app->ui.menu.items.y + 1, 6000);
+    assert_true(app->ui.menu.open); /* the first click moves the cursor, the second chooses */
+    mouse_event(app, MOUSE_PRESS, app->ui.menu.items.x + 3, app->ui.menu.items.y + 1, 6900);
     assert_false(app->ui.menu.open);
     assert_non_null(app->ui.asked.clipboard);
     app->ui.asked.clipboard = NULL;

@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-enum { STATUS_PARTS = 8 };
+enum { STATUS_PARTS = 8, MESSAGE_LINES_MAX = 6 };
 
 /* A part of the status line; the least wanted goes first where there is no room. */
 typedef struct {
@@ -43,20 +43,39 @@ static Str peak_text(const Ui *ui)
     return buf_str(&text);
 }
 
-static Str findings_text(const Ui *ui, Style *style)
+/* "legal, 2 warnings, 3 notes"; brief: "legal 2 warnings", the worst of them. While a file that was
+ * read again is broken, the plan on the screen is not the plan of the files, and is not called
+ * legal. */
+static Str verdict_text(const Ui *ui, bool brief, Style *style)
 {
+    static const struct {
+        int level;
+        const char *name;
+    } levels[] = {{LEVEL_ERROR, "error"}, {LEVEL_WARNING, "warning"}, {LEVEL_NOTE, "note"}};
     const Findings *findings = &ui_plan(ui)->findings;
-    int count[3] = {0};
+    const Error *policy = &ui->changes.policy_failed;
+    bool failed = error_is_set(policy);
+    int count[3] = {0}, line = failed ? policy->line : ui->changes.reload_line;
     Buf text = buf_new(ui->frame);
 
     for (int i = 0; i < findings->n; i++)
         count[findings->at[i].level]++;
     *style = count[LEVEL_ERROR] ? ROLE_ERROR : ROLE_STATUS;
+    if (failed || ui->changes.reload_failed) {
+        *style = ROLE_ERROR;
+        buf_printf(&text, "%s FAILED", failed ? "policy" : ui->changes.reload_failed);
+        if (line > 0)
+            buf_printf(&text, " line %d", line);
+        buf_puts(&text, brief ? "" : ", showing the last good plan");
+        return buf_str(&text);
+    }
     buf_puts(&text, plan_is_legal(ui_plan(ui)) ? "legal" : "ILLEGAL");
-    if (count[LEVEL_ERROR] + count[LEVEL_WARNING])
-        buf_printf(&text, " %d!", count[LEVEL_ERROR] + count[LEVEL_WARNING]);
-    if (count[LEVEL_NOTE])
-        buf_printf(&text, " %di", count[LEVEL_NOTE]);
+    for (int i = 0, shown = 0; i < 3 && !(brief && shown); i++) {
+        int n = count[levels[i].level];
+        if (n > 0)
+            buf_printf(&text, "%s%d %s%s", brief ? " " : ", ", n, levels[i].name, n > 1 ? "s" : "");
+        shown += n > 0;
+    }
     return buf_str(&text);
 }
 
@@ -71,7 +90,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
     bool over = totals->peak_bytes > session->machine->memory_bytes;
     Buf mesh = buf_marked(ui->frame);
     Style style;
-    Str findings = findings_text(ui, &style);
+    Str verdict = verdict_text(ui, false, &style), short_verdict = verdict_text(ui, true, &style);
     const char *full = arena_printf(ui->frame, "%s %.*s, comm %.1f%%", label_pass(ui_plan(ui)),
                                     STR_ARG(step), share);
     const char *brief = arena_printf(ui->frame, "%.*s, comm %.1f%%", STR_ARG(step), share);
@@ -89,7 +108,7 @@ static int status_parts(const Ui *ui, StatusPart *part)
     part[n++] = (StatusPart){text_from(arena_printf(ui->frame, "peak %.*s", STR_ARG(peak))),
                              text_of(peak), over ? ROLE_ERROR : ROLE_STATUS, 8};
     part[n++] = (StatusPart){text_from(full), text_from(brief), ROLE_STATUS, 8};
-    part[n++] = (StatusPart){text_of(findings), text_of(findings), style, 9};
+    part[n++] = (StatusPart){text_of(verdict), text_of(short_verdict), style, 9};
     return n;
 }
 
@@ -296,21 +315,62 @@ static void draw_path(App *app, Pen *pen)
             n_right < left ? n_right : left);
 }
 
+/* Breaks a text between words, a longer word where the line ends; the last line has all the rest.
+ */
+static int wrap(Str text, int columns, Str *line, int most)
+{
+    int n = 0;
+
+    while (text.n > 0 && n < most - 1) {
+        Str rest = text, words = text_take_line(&rest, columns);
+        if (text_columns(words) > columns) {
+            words = text_head(text, columns);
+            rest = (Str){text.s + words.n, text.n - words.n};
+        }
+        if (words.n == 0)
+            break;
+        line[n++] = words;
+        text = rest;
+    }
+    if (text.n > 0)
+        line[n++] = text;
+    return n;
+}
+
+/* A message that is wider than its line takes lines above it too, so that its end is shown. */
+static void draw_message(const App *app, Pen *pen)
+{
+    const Messages *messages = &app->ui.messages;
+    Style style = messages->is_error ? ROLE_ERROR : ROLE_NOTE;
+    Str line[MESSAGE_LINES_MAX];
+    int w = pen->area.w - 2, room = app->layout.body.h / 2;
+    int most = room < MESSAGE_LINES_MAX ? room : MESSAGE_LINES_MAX;
+    int n = wrap(str_from(messages->text), w, line, most > 1 ? most : 1);
+
+    for (int i = 0; i < n; i++) {
+        Rect at = {pen->area.x, pen->area.y - (n - 1 - i), pen->area.w, 1};
+        Pen own = pen_new(pen->grid, at);
+        if (n > 1)
+            grid_blank(pen->grid, at);
+        pen_rune(&own, ROLE_TEXT, ' ');
+        pen_fit(&own, style, line[i], w);
+    }
+}
+
 static void draw_note(App *app, Pen *pen)
 {
     Ui *ui = &app->ui;
     const View *view = views[ui->at.show];
     Buf text = buf_marked(ui->frame);
 
+    if (!job_in_foreground(ui) && ui->messages.text[0]) {
+        draw_message(app, pen);
+        return;
+    }
     pen_rune(pen, ROLE_TEXT, ' ');
     if (job_in_foreground(ui)) {
         job_format(ui, &text);
         pen_fit(pen, ROLE_NOTE, buf_str(&text), pen->area.w - 1);
-        return;
-    }
-    if (ui->messages.text[0]) {
-        pen_fit(pen, ui->messages.is_error ? ROLE_ERROR : ROLE_NOTE, str_from(ui->messages.text),
-                pen->area.w - 1);
         return;
     }
     if (view->note)
@@ -390,8 +450,12 @@ static void draw_keys(const App *app, Pen *pen)
         return;
     }
     if (app->ui.menu.open) {
-        pen_puts(pen, ROLE_DIM, " j k move  Enter choose, or its key");
-        pen_puts(pen, ROLE_DIM, app->ui.menu.moved ? "  < > other dim  Esc leave" : "  Esc leave");
+        const Menu *menu = &app->ui.menu;
+        pen_puts(pen, ROLE_DIM,
+                 menu->given    ? " type a name or part of one  Enter choose  Esc leave"
+                 : menu->typing ? " type part of a name  Enter choose  Esc all again"
+                                : " j k move  Enter choose, or its key  / find  Esc leave");
+        pen_puts(pen, ROLE_DIM, menu->moved && !menu->typing ? "  < > other dim" : "");
         return;
     }
     draw_hints(app, pen);

@@ -26,17 +26,21 @@ static void wheel(App *app, bool up, int x, int y)
             views[pane->show]->act(&app->ui, up ? ACT_UP : ACT_DOWN);
 }
 
+/* The first click puts the cursor on an item, one on the item under the cursor chooses it. */
 static void click_menu(Ui *ui, int x, int y)
 {
     Menu *menu = &ui->menu;
-    int item = menu->top + (y - menu->items.y);
+    int row = menu->top + (y - menu->items.y);
 
-    if (!rect_has(menu->items, x, y) || item >= menu->n) {
-        menu_key(ui, K_ESC);
+    if (!rect_has(menu->items, x, y) || row >= menu->n_listed) {
+        menu->open = false;
         return;
     }
-    menu->at = item;
-    menu_key(ui, K_ENTER);
+    if (menu->at == row && menu->clicked)
+        menu_key(ui, K_ENTER);
+    else
+        menu->clicked = true;
+    menu->at = row;
 }
 
 static void click_pane(App *app, const LayoutPane *pane, int y)

@@ -28,8 +28,11 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
         ui->asked.session = reopening->next;
     else if (err->kind == ERROR_CANCELLED)
         ui_say(ui, "stopped: the model is unchanged");
-    else
+    else {
+        ui->changes.reload_failed = "model";
+        ui->changes.reload_line = err->line;
         ui_error(ui, err);
+    }
     free(reopening);
 }
 

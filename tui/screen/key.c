@@ -86,7 +86,7 @@ bool key_script_next(Str *script, Key *key)
 void key_format(Key key, Buf *out)
 {
     for (int i = 0; i < N_KEY_NAMES; i++) {
-        if (key_names[i].key == key) {
+        if (key_names[i].key == key && key != '<') { /* scripts alone need a name for it */
             buf_puts(out, key_names[i].name);
             return;
         }

@@ -283,21 +283,22 @@ const char *compare_name(const Ui *ui, int side)
 
 /* ---- asking for it ---- */
 
-static void chosen(Ui *ui, int value)
+static void open_typed(Ui *ui, Str text)
 {
     Error err = {0};
-    Str text = str_from(ui->menu.item[value].text);
-    bool ok = true;
-    if (ui->menu.item[value].key == ':')
-        ui->asked.prompt = "compare ";
-    else if (ui->menu.item[value].key == 'b')
-        ok = compare_open(ui, STR("before"), &err);
-    else if (ui->menu.item[value].key == 'o')
-        ok = compare_open(ui, STR("off"), &err);
-    else
-        ok = compare_open(ui, text, &err);
-    if (!ok)
+    if (!compare_open(ui, text, &err))
         ui_error(ui, &err);
+}
+
+static void chosen(Ui *ui, int value)
+{
+    const MenuItem *item = &ui->menu.item[value];
+    if (item->key == ':')
+        ui->asked.prompt = "compare ";
+    else
+        open_typed(ui, item->key == 'b'   ? STR("before")
+                       : item->key == 'o' ? STR("off")
+                                          : str_from(item->text));
 }
 
 static const char *shipped_policies(const Ui *ui)
@@ -306,25 +307,15 @@ static const char *shipped_policies(const Ui *ui)
     return hooks->shipped ? hooks->shipped(hooks->context, ui->frame, "policies") : "";
 }
 
-/* The first letter of a policy where no other entry has it. */
-static char free_key(const Ui *ui, Str name)
-{
-    if (!strchr("jkbo:", name.s[0])) {
-        for (int i = 0; i < ui->menu.n; i++)
-            if (ui->menu.item[i].key == name.s[0])
-                return 0;
-        return name.s[0];
-    }
-    return 0;
-}
-
+/* What is typed is a policy, a file or a mesh, as after `:compare`. */
 void compare_menu(Ui *ui)
 {
     menu_open(ui, "compare with", chosen);
+    ui->menu.given = open_typed;
     for (Str rest = str_from(shipped_policies(ui)); rest.n > 0 && ui->menu.n < 9;) {
         Str name = str_take(&rest, ' ');
         if (name.n > 0)
-            menu_add(ui, free_key(ui, name), name, ui->menu.n);
+            menu_add(ui, 0, name, ui->menu.n);
     }
     if (pins_of_step(&ui->session->journal, -1) > 0)
         menu_add(ui, 'b', STR("before the last change"), ui->menu.n);

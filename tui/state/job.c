@@ -152,14 +152,26 @@ static bool change_work(void *context, Progress *progress, Error *err)
     return job->next != NULL;
 }
 
+/* What the status line says of files that were read again. */
+static void note_reload(Ui *ui, ChangeKind kind, bool ok, const Error *err)
+{
+    bool stopped = !ok && err->kind == ERROR_CANCELLED;
+
+    if (kind == CHANGE_POLICY)
+        ui->changes.n_policy_runs++;
+    if ((kind == CHANGE_POLICY && !stopped) || (kind == CHANGE_MESH && ok))
+        ui->changes.policy_failed = *err;
+    if (kind == CHANGE_MACHINE && !stopped) {
+        ui->changes.reload_failed = ok ? NULL : "machine";
+        ui->changes.reload_line = err->line;
+    }
+}
+
 static void change_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     ChangeJob *job = context;
 
-    if (job->change.kind == CHANGE_POLICY) {
-        ui->changes.n_policy_runs++;
-        ui->changes.policy_failed = *err;
-    }
+    note_reload(ui, job->change.kind, ok, err);
     if (ok) {
         ui_change_to(ui, job->next);
         if (job->said)

@@ -6,7 +6,7 @@
 
 typedef struct Ui Ui;
 
-enum { MESSAGE_MAX = 256, ERRORS_MAX = 100 };
+enum { MESSAGE_MAX = 512, ERRORS_MAX = 100 };
 
 /* An error that was shown. One that comes again is counted and becomes the newest. */
 typedef struct {

@@ -29,12 +29,14 @@
 
 /* What has changed the plan so far. */
 typedef struct {
-    ChangedOps ops;        /* by the last change; its bits are the plan's */
-    const int32_t *before; /* changed ops before each place in groups->order; comm's, or NULL */
-    int n;                 /* number of changes of the plan, by any means */
-    int edits;             /* changes by the user: one number per undo step */
-    int n_policy_runs;     /* and of failed ones */
-    Error policy_failed;   /* of the last run of the policy; not set: it succeeded */
+    ChangedOps ops;            /* by the last change; its bits are the plan's */
+    const int32_t *before;     /* changed ops before each place in groups->order; comm's, or NULL */
+    int n;                     /* number of changes of the plan, by any means */
+    int edits;                 /* changes by the user: one number per undo step */
+    int n_policy_runs;         /* and of failed ones */
+    Error policy_failed;       /* of the last run of the policy; not set: it succeeded */
+    const char *reload_failed; /* "model" or "machine": its file cannot be read again; NULL */
+    int reload_line;           /* where in it; 0 if that is not known */
 } Changes;
 
 /* What a key has asked the loop to do once it is handled; texts are the frame's. */

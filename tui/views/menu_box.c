@@ -73,8 +73,11 @@ static void draw_items(const Ui *ui, const MenuColumns *columns, Grid *grid, Rec
     const Menu *menu = &ui->menu;
     Pen pen = pen_new(grid, area);
 
-    for (int y = 0; y < menu->height && menu->top + y < menu->n; y++) {
-        const MenuItem *item = &menu->item[menu->top + y];
+    if (menu->n_listed == 0)
+        pen_puts(&pen, ROLE_NOTE,
+                 menu->given ? " no item has this text: Enter takes it as it is" : " no item");
+    for (int y = 0; y < menu->height && menu->top + y < menu->n_listed; y++) {
+        const MenuItem *item = &menu->item[menu->listed[menu->top + y]];
         pen_to(&pen, 1, y);
         pen_rune(&pen, ROLE_FOCUS, (unsigned char)item->key);
         pen_puts(&pen, ROLE_TEXT, "  ");
@@ -98,14 +101,18 @@ static int widest_note(const Menu *menu)
     return w;
 }
 
-/* The title, with how far down the list is shown where it does not fit. */
+/* The title, with what was typed, and how far down the list is shown where it does not fit. */
 static const char *box_title(const Ui *ui)
 {
     const Menu *menu = &ui->menu;
+    Buf title = buf_new(ui->frame);
 
-    if (menu->n <= menu->height)
-        return menu->title;
-    return arena_printf(ui->frame, "%s   %d/%d", menu->title, menu->at + 1, menu->n);
+    buf_puts(&title, menu->title);
+    if (menu->typing)
+        buf_printf(&title, "   /%s", menu->typed);
+    if (menu->n_listed > menu->height)
+        buf_printf(&title, "   %d/%d", menu->at + 1, menu->n_listed);
+    return title.s;
 }
 
 void menu_draw(Ui *ui, Grid *grid, Rect body)
@@ -113,24 +120,24 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
     Menu *menu = &ui->menu;
     MenuColumns columns = fit_columns(menu, body.w - 2 - 2 - BEFORE - 1);
     int note = widest_note(menu) + 2, w = columns_width(&columns) + BEFORE + 3;
-    int title = text_columns(str_from(menu->title)) + 6;
     int extra = 2 + (menu->head[0] != 0) + (note > 2);
 
+    int h = menu->n + extra < body.h ? menu->n + extra : body.h;
+    menu->height = h > extra ? h - extra : 1;
+    int title = text_columns(str_from(box_title(ui))) + 6;
     w = title > w ? title : w;
     w = note + 2 > w ? note + 2 : w;
     w = w < 30 ? 30 : w;
     w = w > body.w - 2 ? body.w - 2 : w;
-    int h = menu->n + extra < body.h ? menu->n + extra : body.h;
-    menu->height = h > extra ? h - extra : 1;
-    menu->top = (int)list_scroll(menu->top, menu->at, menu->n, menu->height);
+    menu->top = (int)list_scroll(menu->top, menu->at, menu->n_listed, menu->height);
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
     grid_blank(grid, box);
     grid_box(grid, box, true, box_title(ui));
     Rect inner = {box.x + 1, box.y + 1, w - 2, h - 2};
     Pen pen = pen_new(grid, inner);
-    if (note > 2 && menu->n > 0) {
+    if (note > 2 && menu_at(menu)) {
         pen_to(&pen, 1, inner.h - 1);
-        pen_fit(&pen, ROLE_NOTE, str_from(menu->item[menu->at].note), inner.w - 2);
+        pen_fit(&pen, ROLE_NOTE, str_from(menu_at(menu)->note), inner.w - 2);
     }
     if (menu->head[0]) {
         pen_to(&pen, BEFORE, 0);

@@ -1,0 +1,124 @@
+/* Menus, messages and the verdict in the status line: what is typed, clicked and shown. */
+#include "tests/unit/screen.h"
+
+#include "core/base/file.h"
+#include "tui/state/menu.h"
+
+static ScreenRow rows[] = {
+    {"a letter that is no item's key does nothing", 80, 24, "pQ", 2, {"pin transformer.h.0"}},
+    {"typing lists the items with that text",
+     80,
+     24,
+     "o/mou",
+     5,
+     {"options   /mou", "mouse      on ", "type part of a name"}},
+    {"Enter chooses what is left", 80, 24, "o/mou<Enter>", 6, {"8  mouse      off"}},
+    {"Esc lists all items again", 80, 24, "o/mou<Esc>", 6, {"1  glyphs     auto"}},
+    {"an empty list is left as it was", 80, 24, "o/mouzzz", 8, {"options   /mou"}},
+    {"letters of a path stay in the menu that was opened",
+     80,
+     24,
+     "dscripts/policies/fsdp.lua",
+     -1,
+     {"compare with   /scripts/policies/fsdp.lua", "no item has this text: Enter takes it"}},
+    {"and the path is compared with",
+     80,
+     24,
+     "dscripts/policies/fsdp.lua<Enter>",
+     -1,
+     {"B scripts/policie", "+20.2 ms"}},
+    {"the start of a policy's name is enough", 80, 24, "dfs<Enter>", 4, {"B fsdp"}},
+    {"the keys of the Tensor view name < as it is", 80, 24, "?/previous dim<Enter>", -1, {" < "}},
+    {"a long message shows its end",
+     80,
+     24,
+     ":decide barrier sideways<Enter>",
+     -1,
+     {"decide what about the whole tensor?", "forward|backward|none, tie NAME)"}},
+    {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 20 notes"}},
+};
+
+/* One click puts the cursor on an item, a second one chooses it. */
+static void a_second_click_chooses(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 160, 50);
+    app_type(app, STR("Y"));
+    app_draw(app);
+    const Menu *menu = &app->ui.menu;
+    int x = menu->items.x + 3, y = menu->items.y + 1;
+    mouse_event(app, MOUSE_PRESS, x, y, 1000);
+    assert_true(menu->open);
+    assert_int_equal(menu->at, 1);
+    mouse_event(app, MOUSE_PRESS, x, y + 1, 2000); /* another item: the cursor again */
+    assert_true(menu->open);
+    assert_int_equal(menu->at, 2);
+    mouse_event(app, MOUSE_PRESS, x, y + 1, 3000);
+    assert_false(menu->open);
+    assert_non_null(app->ui.asked.clipboard);
+    app_free(app);
+    session_close(session);
+}
+
+static void screen_misses(App *app, const char *text)
+{
+    Arena *arena = arena_new();
+    Buf screen = buf_new(arena);
+    grid_format(app_draw(app), &screen);
+    assert_null(strstr(screen.s, text));
+    arena_free(arena);
+}
+
+static Session *open_policy(const char *path)
+{
+    SessionOptions options = {
+        .model = "samples/models/tiny-gpt.onnx", .mesh = "tp=2", .policy = path};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    if (!session)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+/* The status says so on every screen until the policy runs again. */
+static void a_broken_policy_stays_in_the_status_until_it_is_mended(void **state)
+{
+    (void)state;
+    static const char good[] = "function PAS(graph, resource) return graph end\n";
+    char path[] = "/tmp/dimscope-menus-XXXXXX.lua";
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(file_write(path, str_from(good), NULL));
+    Session *session = open_policy(path);
+    App *app = app_new(session, &(AppOptions){0}, NULL, 120, 24);
+    assert_true(file_write(path, STR("function PAS(graph, resource)\n  oops()\nend\n"), NULL));
+    app_type(app, STR("r"));
+    for (const char *keys = "j5?"; *keys; keys++) {
+        app_type(app, (Str){keys, 1});
+        screen_says(app, (const char *[]){"policy FAILED line 2", NULL});
+        screen_misses(app, "│ legal");
+    }
+    app_resize(app, 160, 50);
+    screen_says(app, (const char *[]){"policy FAILED line 2, showing the last good plan", NULL});
+    assert_true(file_write(path, str_from(good), NULL));
+    app_type(app, STR("r"));
+    screen_says(app, (const char *[]){"│ legal", NULL});
+    app_free(app);
+    session_close(session);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_click_chooses),
+        cmocka_unit_test(a_broken_policy_stays_in_the_status_until_it_is_mended),
+    };
+    open_scripts(NULL);
+    int failed = run_rows("menus", rows, screen_has);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+    close_scripts(NULL);
+    return failed;
+}
