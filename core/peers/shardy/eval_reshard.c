@@ -6,7 +6,8 @@
  *     all_reduce twice that · permute alpha + s/B
  * Sizes are padded: a dim of size d over m ranks is ceil(d/m), whatever the order of axes. Axes may
  * be split at any divisor: between the borders that source and target use, each order of the prime
- * parts is tried. The two shardings may be on meshes that order the devices differently.
+ * parts is tried. The two shardings may be on meshes that order the devices differently. Between
+ * meshes with different axes the value is gathered on the first and sliced on the second.
  */
 #include "core/peers/shardy/tables.h"
 
@@ -101,8 +102,6 @@ static bool read_request(Arena *arena, const Json *json, Request *out, Error *er
     if (!read_end(arena, json, "from", n_dims, &out->from, err) ||
         !read_end(arena, json, "to", n_dims, &out->to, err) || !read_numbers(json, out, err))
         return false;
-    if (!meshes_same_axes(out->from.mesh, out->to.mesh))
-        return error_kind(err, ERROR_UNSUPPORTED, "the two meshes have different axes");
     if (becomes_partial(&out->from.sharding.unreduced, &out->to.sharding.unreduced))
         return error_kind(err, ERROR_UNSUPPORTED, "a value cannot be made partial");
     return true;
@@ -407,10 +406,9 @@ static Json *step_json(Arena *arena, const Model *model, StepKind kind, AtomSet 
 }
 
 /* Where nothing is sharded, a slice over no axes changes the mesh. */
-static Json *steps_json(Arena *arena, const Request *request, const Model *model,
-                        const Space *space, const Route *route)
+static void add_steps(Arena *arena, const Request *request, const Model *model, const Space *space,
+                      const Route *route, Json *steps)
 {
-    Json *steps = json_array();
     const End *at =
         strcmp(request->from.name, request->to.name) != 0 ? &request->from : &request->to;
     const Layout *last = &space->from;
@@ -426,32 +424,97 @@ static Json *steps_json(Arena *arena, const Request *request, const Model *model
                                   layout_json(arena, request, model, space, &hop->to, at)));
         last = &hop->to;
     }
-    return steps;
+}
+
+/* Appends the cheapest steps between two shardings on meshes with the same axes. */
+static bool search_steps(Arena *arena, const Request *request, Json *steps, Route *best, Error *err)
+{
+    Pieces pieces;
+    if (!find_pieces(request, &pieces, err))
+        return false;
+    Searcher *searcher = searcher_new(arena);
+    Model model = {.request = request}, best_model = model;
+    Space *space = arena_make(arena, Space), *best_space = arena_make(arena, Space);
+    Route route;
+    int n_tried = 0;
+    *best = (Route){.us = INFINITY};
+    do {
+        model.parts = parts_of(&pieces);
+        make_space(&model, space);
+        if (!search_route(searcher, arena, space, best->us * (1 - 1e-9), NULL, 0, &route))
+            continue;
+        *best = route;
+        best_model = model;
+        *best_space = *space;
+    } while (next_pieces(&pieces) && ++n_tried < SPLITS_MAX);
+    add_steps(arena, request, &best_model, best_space, best, steps);
+    return true;
+}
+
+static bool is_replicated(const TensorSharding *sharding)
+{
+    for (int d = 0; d < sharding->n_dims; d++)
+        if (sharding->dim[d].axes.n > 0)
+            return false;
+    return sharding->unreduced.n == 0;
+}
+
+static End replicated(const End *end)
+{
+    End out = *end;
+    out.sharding = tensor_sharding_open(end->sharding.n_dims);
+    for (int d = 0; d < out.sharding.n_dims; d++)
+        out.sharding.dim[d].open = false;
+    return out;
+}
+
+/* Meshes with different axes have no shards in common that could be moved: the value is gathered on
+ * one and sliced on the other. */
+static bool cross_steps(Arena *arena, const Request *request, Json *steps, Route *out, Error *err)
+{
+    const Mesh *from = request->from.mesh, *to = request->to.mesh;
+    Request *gather = arena_make(arena, Request), *slice = arena_make(arena, Request);
+    Route gathered, sliced;
+    bool moves = !is_replicated(&request->from.sharding) || !is_replicated(&request->to.sharding);
+    if (moves && from->n_devices != to->n_devices)
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "the two meshes have %" PRId64 " and %" PRId64 " devices",
+                          from->n_devices, to->n_devices);
+    if (request->to.sharding.unreduced.n > 0)
+        return error_kind(err, ERROR_UNSUPPORTED, "a value cannot be made partial");
+    *gather = *slice = *request;
+    gather->to = replicated(&request->from);
+    slice->from = replicated(&request->to);
+    if (!search_steps(arena, gather, steps, &gathered, err))
+        return false;
+    Json *onto = json_object(), *none = json_array();
+    Json *lies = tensor_sharding_to_json(arena, to, &slice->from.sharding);
+    json_set_str(lies, "mesh", request->to.name);
+    json_set_str(onto, "kind", step_kind_name(STEP_SLICE));
+    json_set(onto, "axes", none);
+    json_set(onto, "to", lies);
+    json_add(steps, onto);
+    bool ok = search_steps(arena, slice, steps, &sliced, err);
+    *out = (Route){.us = gathered.us + sliced.us, .bound_us = gathered.bound_us};
+    return ok;
 }
 
 bool eval_reshard(const char *verb, Arena *arena, const Json *json, Json *answer, Error *err)
 {
     (void)verb;
     Request *request = arena_make(arena, Request);
-    Pieces pieces;
-    if (!read_request(arena, json, request, err) || !find_pieces(request, &pieces, err))
+    Route route;
+    Json *steps = json_array();
+    bool ok = read_request(arena, json, request, err) &&
+              (meshes_same_axes(request->from.mesh, request->to.mesh)
+                   ? search_steps(arena, request, steps, &route, err)
+                   : cross_steps(arena, request, steps, &route, err));
+    if (!ok) {
+        json_free(steps);
         return false;
-    Searcher *searcher = searcher_new(arena);
-    Model model = {.request = request}, best_model = model;
-    Space *space = arena_make(arena, Space), *best_space = arena_make(arena, Space);
-    Route route, best = {.us = INFINITY};
-    int n_tried = 0;
-    do {
-        model.parts = parts_of(&pieces);
-        make_space(&model, space);
-        if (!search_route(searcher, arena, space, best.us * (1 - 1e-9), NULL, 0, &route))
-            continue;
-        best = route;
-        best_model = model;
-        *best_space = *space;
-    } while (next_pieces(&pieces) && ++n_tried < SPLITS_MAX);
-    json_set(answer, "steps", steps_json(arena, request, &best_model, best_space, &best));
-    json_set_real(answer, "us", best.us);
-    json_set_real(answer, "bound_us", best.bound_us);
+    }
+    json_set(answer, "steps", steps);
+    json_set_real(answer, "us", route.us);
+    json_set_real(answer, "bound_us", route.bound_us);
     return true;
 }

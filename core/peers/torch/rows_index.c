@@ -230,9 +230,13 @@ static bool embedding(const StrategyCall *call, const StrategyOp *op, StrategyRo
         return false;
     strategy_rows_begin(call, 1, rows);
     int64_t n_dims = strategy_shape_of(call, 1)->n_dims;
-    StrategyCell *row = strategy_row(rows);
-    row[0] = cell_plain_shard(n_dims);
-    row[1] = cell_plain_shard(1);
+    StrategyCell *row;
+    if (!op_attr(call->graph, call->graph_op,
+                 "max_norm")) { /* else a rank needs whole rows for their norms */
+        row = strategy_row(rows);
+        row[0] = cell_plain_shard(n_dims);
+        row[1] = cell_plain_shard(1);
+    }
     row = strategy_row(rows);
     row[0] = row[2] = cell_mask();
     row[1] = cell_plain_shard(0);

@@ -133,6 +133,8 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
 }
 
 #define PASS "P(sum)->P(sum); P(avg)->P(avg); P(min)->P(min); P(max)->P(max)"
+/* Of two inputs only the shape of the second counts. */
+#define PASS_FIRST "P(sum),R->P(sum); P(avg),R->P(avg); P(min),R->P(min); P(max),R->P(max)"
 
 const StrategyOp ops_vescale[] = {
     {"empty_like", like_torch, "zeros_like", NULL, 0, NULL},
@@ -140,7 +142,7 @@ const StrategyOp ops_vescale[] = {
     {"one_hot", strategy_every_dim, "1", NULL, 0, NULL},
     {"normal_ uniform_ bernoulli_ rand_like randn_like", strategy_every_dim, "1", PASS, 0, NULL},
     {"all any", like_torch, "nansum", NULL, 0, NULL},
-    {"expand_as", like_torch, "where", NULL, 0, NULL},
+    {"expand_as", like_torch, "where", PASS_FIRST, 0, NULL},
     {"nonzero item masked_select bincount _local_scalar_dense", whole, "1", NULL, 0, NULL},
     {"_unique2 unique", whole, "3", NULL, 0, NULL},
     {"cat", cat, NULL, NULL, 0, NULL},

@@ -306,6 +306,30 @@ static int find_strided_target(const ViewRun *run, const int *open, int n,
     return -1;
 }
 
+/* A part of a split that holds whole groups of the blocks of an interleaved shard: 4 blocks over
+ * (2, 96) are 2 blocks in each 96. Changes output, or returns false. */
+static bool send_blocks(ViewRun *run, const int *open, int n, const Placement *input, int axis,
+                        Placement *output)
+{
+    const Placement *placement = &input[axis];
+    for (int i = 0; run->blocks && i < n; i++) {
+        const ViewDim *view = &run->view->at[open[i]];
+        int64_t before =
+            view->kind == VIEW_SPLIT ? pieces_of_split(run, view, placement->dim, axis, input) : -1;
+        if (before <= 1 || placement->factor % before != 0)
+            continue;
+        int64_t blocks = placement->factor / before, parts = blocks * axis_size(run, axis);
+        if (view->group[view->id] % parts != 0)
+            continue;
+        run->claimed[placement->dim][open[i]] = true;
+        run->local[placement->dim] /= axis_size(run, axis);
+        output->dim = open[i];
+        output->factor = blocks;
+        return true;
+    }
+    return false;
+}
+
 static bool send_strided(ViewRun *run, const Placement *input, int axis, Placement *output)
 {
     const Placement *placement = &input[axis];
@@ -323,6 +347,8 @@ static bool send_strided(ViewRun *run, const Placement *input, int axis, Placeme
         *output = (Placement){.kind = PLACE_SHARD, .dim = open[i], .factor = 1};
         return true;
     }
+    if (send_blocks(run, open, n, input, axis, output))
+        return true;
     output->dim = find_strided_target(run, open, n, placement, axis);
     if (output->dim < 0 && ((run->strict && splits) || n == 0))
         return refuse(run, axis, "no dim of the result has the pieces of this shard", dim,
