@@ -1,0 +1,127 @@
+#include "core/rules/role_weight.h"
+
+static bool is_weight(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = tensor < 0 ? -1 : inferred->graph->tensors[tensor].maker;
+    return tensor >= 0 && (tensor_is_parameter(inferred, tensor) ||
+                           (maker >= 0 && inferred->on_parameters[maker]));
+}
+
+bool role_is_activation(const Inferred *inferred, int32_t tensor)
+{
+    return tensor >= 0 && !is_weight(inferred, tensor) && !tensor_is_known(inferred, tensor);
+}
+
+/* Whether an activation among the inputs has the index dim. */
+static bool activation_has(const Inferred *inferred, int32_t op, const OpSpace *space, int index)
+{
+    for (int i = 0; i < space->n_inputs; i++)
+        if (role_is_activation(inferred, op_inputs(inferred->graph, op)[i]) &&
+            operand_has_index(&space->operand[i], index))
+            return true;
+    return false;
+}
+
+static bool output_has(const OpSpace *space, int index)
+{
+    return space->n_outputs > 0 && operand_has_index(opspace_output(space, 0), index);
+}
+
+/* Whether an activation reads the summed dim as a window: in one dim with an index that is not
+ * summed, as patches of an image. */
+static bool is_window(const Inferred *inferred, int32_t op, const OpSpace *space, int index)
+{
+    for (int i = 0; i < space->n_inputs; i++)
+        for (int d = 0; d < space->operand[i].projection.n_dims; d++) {
+            const DimFactors *factors = &space->operand[i].factors[d];
+            bool has = false, maps = false;
+            for (int j = 0; j < factors->n; j++) {
+                has |= factors->index[j] == index;
+                maps |= space->index[factors->index[j]].role == ROLE_MAP;
+            }
+            if (has && maps && role_is_activation(inferred, op_inputs(inferred->graph, op)[i]))
+                return true;
+        }
+    return false;
+}
+
+/* Sorts an index dim of the weight into rows, columns or experts. Returns false if it is none of
+ * them: a window, which the activation reads shifted. */
+static bool sort_index(const Inferred *inferred, const OpSpace *space, int index, Role *role)
+{
+    const IndexDim *dim = &space->index[index];
+    bool given = activation_has(inferred, role->op, space, index), made = output_has(space, index);
+    if (dim->size <= 1)
+        return true;
+    if (dim->role == ROLE_REDUCE && dim->reduce == REDUCE_SUM && !made) {
+        bool first = role->k < 0;
+        role->k = first ? index : role->k;
+        if (is_window(inferred, role->op, space, index))
+            return false;
+        return first || (given && activation_has(inferred, role->op, space, role->k));
+    }
+    if (dim->role != ROLE_MAP || !made)
+        return false;
+    int *place = given ? &role->expert : &role->n;
+    *place = *place < 0 ? index : *place;
+    return true;
+}
+
+/* Reads input i as the weight of a matmul or the table of a lookup. */
+static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, Role *role)
+{
+    const Operand *weight = &space->operand[i];
+    role->weight = i;
+    role->k = role->n = role->expert = -1;
+    for (int d = 0; d < weight->projection.n_dims; d++) {
+        const DimFactors *factors = &weight->factors[d];
+        if (!factors->exact || (factors->n == 0 && weight->projection.n_dims > 2))
+            return false; /* a window, of one element too: a convolution */
+        for (int j = 0; j < factors->n; j++)
+            if (!sort_index(inferred, space, factors->index[j], role))
+                return false;
+    }
+    return role->k >= 0 && role->n >= 0;
+}
+
+/* The index dim that is dim 0 of the activation, if it is the batch. */
+static int batch_of(const Inferred *inferred, const OpSpace *space, const Role *role)
+{
+    for (int i = 0; i < space->n_inputs; i++) {
+        const Operand *operand = &space->operand[i];
+        if (!role_is_activation(inferred, op_inputs(inferred->graph, role->op)[i]) ||
+            operand->projection.n_dims == 0 || operand->factors[0].n != 1)
+            continue;
+        int index = operand->factors[0].index[0];
+        return index == role->k || index == role->expert ? -1 : index;
+    }
+    return -1;
+}
+
+bool role_read(const Inferred *inferred, int32_t op, Role *out)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    bool acts = false;
+    if (!space || space->no_rule || space->n_outputs == 0)
+        return false;
+    for (int i = 0; i < space->n_inputs; i++)
+        acts |= role_is_activation(inferred, op_inputs(inferred->graph, op)[i]);
+    for (int i = 0; acts && i < space->n_inputs; i++) {
+        Role role = {.op = op, .reader = -1, .stream = -1, .n_parts = 1, .unit = 1};
+        if (space->operand[i].absent || space->operand[i].projection.n_dims < 2 ||
+            !is_weight(inferred, op_inputs(inferred->graph, op)[i]) ||
+            !read_weight(inferred, space, i, &role))
+            continue;
+        if (!role_sums_activation(inferred, &role))
+            role.role = WEIGHT_EMBEDDING;
+        role.batch = batch_of(inferred, space, &role);
+        *out = role;
+        return true;
+    }
+    return false;
+}
+
+bool role_sums_activation(const Inferred *inferred, const Role *role)
+{
+    return activation_has(inferred, role->op, program_space(inferred, role->op), role->k);
+}

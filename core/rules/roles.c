@@ -1,0 +1,629 @@
+#include "core/rules/roles.h"
+
+#include "core/rules/role_weight.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A digit of dim `dim` of a tensor: (x - offset) / inner % size, for x in the piece. */
+typedef struct {
+    int32_t tensor;
+    int dim;
+    int64_t inner, size, offset, length;
+} Place;
+
+/* A digit that an op needs whole, or that was looked at, in a list per tensor dim. */
+typedef struct {
+    Place place;
+    int32_t op; /* the reader; the matmul whose rows are followed */
+    int32_t next;
+} Mark;
+
+typedef Vec(Mark) Marks;
+typedef Vec(Place) Places;
+
+/* Where the columns of a matmul were met on the way from the rows of another. */
+typedef struct {
+    int matmul;
+    Place place; /* dim and tensor are of no use: the digit is one of index dim n */
+} Met;
+
+typedef Vec(Met) Mets;
+
+typedef struct {
+    Arena *arena;
+    const Inferred *inferred;
+    const Graph *graph;
+    Vec(Role) roles;
+    int32_t *role_of; /* per op, -1 */
+    int32_t *slot;    /* per tensor: the first of its dims in the next two */
+    int32_t *whole;   /* per slot: the first mark of digits that are needed whole, or -1 */
+    int32_t *seen;    /* of digits that were looked at for `tracing` */
+    Marks marks;
+    Places stack;
+    Mets met;       /* columns that the walk reached */
+    Mets *pieces;   /* per role: digits of its columns that make rows of others */
+    int32_t reader; /* the op whose needs are followed; -1: rows of `tracing` are */
+    int32_t tracing;
+    bool merged;    /* the walk met what another reader needs, or the model's inputs */
+    int32_t stream; /* where the walk ended at what is needed whole; -1 */
+} Finder;
+
+const char *weight_role_name(WeightRole role)
+{
+    static const char *const texts[] = {"whole",  "column", "row",      "head",
+                                        "router", "latent", "embedding"}; /* ORDER WEIGHT ROLE */
+    return texts[role];
+}
+
+/* ---- matmuls and lookups ---- */
+
+static void add_role(Finder *f, int32_t op)
+{
+    Role role;
+    if (!role_read(f->inferred, op, &role))
+        return;
+    f->role_of[op] = f->roles.n;
+    vec_push(f->arena, &f->roles, role);
+}
+
+/* ---- marks ---- */
+
+static int32_t *list_at(Finder *f, int32_t *lists, const Place *place)
+{
+    return &lists[f->slot[place->tensor] + place->dim];
+}
+
+static bool pieces_meet(const Place *a, const Place *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+static bool covers(const Place *a, const Place *b)
+{
+    return a->inner <= b->inner && a->inner * a->size >= b->inner * b->size &&
+           a->offset <= b->offset && a->offset + a->length >= b->offset + b->length;
+}
+
+static void add_mark(Finder *f, int32_t *list, const Place *place, int32_t op)
+{
+    Mark mark = {*place, op, *list};
+    *list = f->marks.n;
+    vec_push_own(f->arena, &f->marks, mark);
+}
+
+/* Whether the digit was reached before; if not, it is now. */
+static bool reached_before(Finder *f, const Place *place)
+{
+    bool needs = f->reader >= 0;
+    int32_t *list = list_at(f, needs ? f->whole : f->seen, place);
+    for (int32_t i = *list; i >= 0; i = f->marks.at[i].next) {
+        const Mark *mark = &f->marks.at[i];
+        if (!needs && mark->op != f->tracing)
+            break; /* of an earlier trace, as all behind it */
+        if (needs && mark->op != f->reader && pieces_meet(&mark->place, place))
+            f->merged = true;
+        if (covers(&mark->place, place))
+            return true;
+    }
+    add_mark(f, list, place, needs ? f->reader : f->tracing);
+    return false;
+}
+
+/* Takes away from a digit the minor part that some op needs whole. Returns false if nothing is left
+ * to shard. */
+static bool trim_whole(Finder *f, Place *place)
+{
+    for (int32_t i = *list_at(f, f->whole, place); i >= 0; i = f->marks.at[i].next) {
+        const Place *whole = &f->marks.at[i].place;
+        int64_t top = place->inner * place->size, reach = whole->inner * whole->size;
+        if (!pieces_meet(whole, place) || reach <= place->inner || whole->inner >= top)
+            continue;
+        if (reach >= top || top % reach != 0)
+            return false;
+        place->inner = reach;
+        place->size = top / reach;
+    }
+    return true;
+}
+
+/* Puts a place on the stack, unless it was there, or a trace ends here. */
+static void visit(Finder *f, Place place)
+{
+    if (f->reader < 0 && !trim_whole(f, &place)) {
+        f->stream = f->stream < 0 ? place.tensor : f->stream;
+        return;
+    }
+    if (place.size > 1 && !reached_before(f, &place))
+        vec_push_own(f->arena, &f->stack, place);
+}
+
+/* ---- one step back ---- */
+
+/* The digit within the index dim that is its major part; *index is that index dim. False if the
+ * digit cannot be followed. */
+static bool enter_index(const OpSpace *space, const DimFactors *factors, const Place *place,
+                        int *index, Place *out)
+{
+    int64_t stride = 1, total = 1, top = place->inner * place->size;
+    int chosen = -1;
+    int64_t chosen_stride = 1;
+    if (!factors->exact)
+        return false;
+    for (int j = factors->n - 1; j >= 0; j--) {
+        int64_t size = space->index[factors->index[j]].size;
+        if (size > 1 && stride < top && stride * size > place->inner) {
+            chosen = j;
+            chosen_stride = stride;
+        }
+        stride *= size;
+    }
+    total = stride;
+    if (chosen < 0)
+        return false;
+    *index = factors->index[chosen];
+    int64_t size = space->index[*index].size, s = chosen_stride;
+    bool full = place->offset == 0 && place->length == total;
+    bool major = s * size == total;
+    int64_t low = place->inner > s ? place->inner / s : 1, high = top / s < size ? top / s : size;
+    if (high <= low || high % low != 0 || (!full && !major) || place->offset % s ||
+        place->length % s)
+        return false;
+    *out = (Place){.inner = low, .size = high / low, .length = size};
+    if (!full)
+        out->offset = place->offset / s, out->length = place->length / s;
+    return true;
+}
+
+/* The digit of an index dim in dim d of an operand, of which it is factor j. */
+static bool leave_index(const OpSpace *space, const Operand *operand, int d, int j, const Place *in,
+                        int index, Place *out)
+{
+    const DimFactors *factors = &operand->factors[d];
+    int64_t stride = 1, extent = operand->shape.dim[d], size = space->index[index].size;
+    for (int m = j + 1; m < factors->n; m++)
+        stride *= space->index[factors->index[m]].size;
+    bool full = in->offset == 0 && in->length == size;
+    out->inner = in->inner * stride;
+    out->size = in->size;
+    out->offset = full ? 0 : in->offset * stride;
+    out->length = full ? extent : in->length * stride;
+    return full || stride * size == extent;
+}
+
+/* The same where the operand's dim is read shifted: a slice, or one operand of a Concat. */
+static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, int index,
+                          const Place *in, Place *out)
+{
+    const Row *row = &operand->projection.row[d];
+    int64_t extent = operand->shape.dim[d];
+    for (int x = 0; x < space->n_index; x++)
+        if (row->coef[x] != (x == index ? 1 : 0))
+            return false;
+    bool whole = in->inner == 1 && in->size == space->index[index].size;
+    *out = *in;
+    out->offset += row->offset;
+    if (out->offset < 0 || out->offset + out->length > extent) {
+        *out = (Place){.inner = 1, .size = extent, .length = extent};
+        return whole && operand->projection.clip;
+    }
+    return row->window == 1 && in->inner * in->size == in->length;
+}
+
+/* Follows index dim `index` into one input. Returns whether the input has it. */
+static bool step_into(Finder *f, const OpSpace *space, int32_t op, int i, int index,
+                      const Place *in)
+{
+    const Operand *operand = &space->operand[i];
+    bool found = false;
+    for (int d = 0; d < operand->projection.n_dims; d++) {
+        const DimFactors *factors = &operand->factors[d];
+        Place out = {0};
+        bool can = false, has = false;
+        for (int j = 0; factors->exact && j < factors->n && !has; j++) {
+            has = factors->index[j] == index;
+            can = has && leave_index(space, operand, d, j, in, index, &out);
+        }
+        if (!factors->exact && operand->projection.row[d].coef[index] != 0) {
+            has = true;
+            can = leave_shifted(space, operand, d, index, in, &out);
+        }
+        out.tensor = op_inputs(f->graph, op)[i];
+        out.dim = d;
+        if (can)
+            visit(f, out);
+        found |= has;
+    }
+    return found;
+}
+
+static const Operand *output_of(const Finder *f, int32_t op, int32_t tensor, const OpSpace *space)
+{
+    for (int o = 0; o < space->n_outputs; o++)
+        if (op_outputs(f->graph, op)[o] == tensor)
+            return opspace_output(space, o);
+    return NULL;
+}
+
+/* The activation from which a norm makes the dim. */
+static int32_t input_of_norm(const Finder *f, int32_t op, const OpSpace *space, int index)
+{
+    for (int i = 0; i < space->n_inputs; i++)
+        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]) &&
+            operand_has_index(&space->operand[i], index))
+            return op_inputs(f->graph, op)[i];
+    return -1;
+}
+
+static void step_back(Finder *f, const Place *place)
+{
+    int32_t op = f->graph->tensors[place->tensor].maker;
+    const OpSpace *space = op < 0 ? NULL : inferred_space(f->inferred, op);
+    const Operand *made = space && !space->no_rule ? output_of(f, op, place->tensor, space) : NULL;
+    int index = -1;
+    Place inside;
+    f->merged |= op < 0;
+    if (!made || place->dim >= made->projection.n_dims ||
+        !enter_index(space, &made->factors[place->dim], place, &index, &inside))
+        return;
+    int32_t matmul = f->role_of[op];
+    if (matmul >= 0 &&
+        (index == f->roles.at[matmul].n || f->roles.at[matmul].role == WEIGHT_EMBEDDING)) {
+        f->merged |= f->roles.at[matmul].role == WEIGHT_EMBEDDING;
+        vec_push_own(f->arena, &f->met, (Met){matmul, inside});
+        return;
+    }
+    if (space->index[index].role == ROLE_FROZEN) {
+        if (f->stream < 0)
+            f->stream = input_of_norm(f, op, space, index);
+        return;
+    }
+    for (int i = 0; i < space->n_inputs; i++)
+        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]))
+            step_into(f, space, op, i, index, &inside);
+}
+
+static void walk(Finder *f)
+{
+    while (f->stack.n > 0) {
+        Place place = f->stack.at[--f->stack.n];
+        step_back(f, &place);
+    }
+}
+
+/* ---- what is needed whole ---- */
+
+/* Starts at each dim of an input that the op cannot read in parts. */
+static void need_operand(Finder *f, const OpSpace *space, const Operand *operand, int32_t tensor,
+                         int skipped)
+{
+    for (int d = 0; d < operand->projection.n_dims; d++) {
+        const DimFactors *factors = &operand->factors[d];
+        int64_t stride = 1;
+        for (int j = factors->n - 1; factors->exact && j >= 0; j--) {
+            const IndexDim *index = &space->index[factors->index[j]];
+            if (index->role != ROLE_MAP && factors->index[j] != skipped)
+                visit(f, (Place){tensor, d, stride, index->size, 0, operand->shape.dim[d]});
+            stride *= index->size;
+        }
+        if (space->no_rule && operand->shape.dim[d] > 1)
+            visit(f, (Place){tensor, d, 1, operand->shape.dim[d], 0, operand->shape.dim[d]});
+    }
+}
+
+static bool is_norm_or_choice(const Finder *f, int32_t op, const char *const *names)
+{
+    for (; *names; names++)
+        if (strstr(op_operator(f->graph, op), *names))
+            return true;
+    return false;
+}
+
+/* All columns of the matmuls that the walk met are needed by its reader. */
+static void note_reader(Finder *f)
+{
+    static const char *const choices[] = {"TopK", "Softmax", "ArgMax", "Hardmax", NULL};
+    bool choice = is_norm_or_choice(f, f->reader, choices);
+    for (int i = 0; i < f->met.n; i++) {
+        Role *role = &f->roles.at[f->met.at[i].matmul];
+        const Place *digit = &f->met.at[i].place;
+        if (role->role != WEIGHT_WHOLE || digit->inner * digit->size != digit->length ||
+            digit->inner > 1)
+            continue;
+        if (role->reader < 0)
+            role->reader = f->reader;
+        if (choice)
+            role->role = WEIGHT_ROUTER;
+        else if (!f->merged && f->met.n == 1)
+            role->role = WEIGHT_LATENT;
+    }
+}
+
+static void follow_needs(Finder *f, int32_t op)
+{
+    const OpSpace *space = inferred_space(f->inferred, op);
+    int32_t matmul = f->role_of[op];
+    if (!space)
+        return;
+    f->reader = op;
+    f->merged = false;
+    f->met.n = 0;
+    for (int i = 0; i < space->n_inputs; i++)
+        if (role_is_activation(f->inferred, op_inputs(f->graph, op)[i]) &&
+            !space->operand[i].absent)
+            need_operand(f, space, &space->operand[i], op_inputs(f->graph, op)[i],
+                         matmul < 0 ? -1 : f->roles.at[matmul].k);
+    walk(f);
+    note_reader(f);
+    f->reader = -1;
+}
+
+/* ---- rows and the columns that make them ---- */
+
+static void follow_rows(Finder *f, int m)
+{
+    const Role *role = &f->roles.at[m];
+    const OpSpace *space = program_space(f->inferred, role->op);
+    Place all = {.inner = 1, .size = space->index[role->k].size};
+    all.length = all.size;
+    f->reader = -1;
+    f->tracing = m;
+    f->stream = -1;
+    f->met.n = 0;
+    for (int i = 0; i < space->n_inputs; i++)
+        if (i != role->weight && role_is_activation(f->inferred, op_inputs(f->graph, role->op)[i]))
+            step_into(f, space, role->op, i, role->k, &all);
+    walk(f);
+}
+
+static bool operand_is_float(const Finder *f, int32_t tensor)
+{
+    return dtype_is_float((Dtype)f->inferred->dtype[tensor]);
+}
+
+/* The only activation with as many elements that the op reads, if the op makes each of its own
+ * from one of them: a view, a scale, a bias; else -1. */
+static int32_t read_alone(const Finder *f, int32_t op, int32_t made)
+{
+    const OpSpace *space = op < 0 || f->role_of[op] >= 0 ? NULL : inferred_space(f->inferred, op);
+    const Shape *shape = inferred_shape(f->inferred, made);
+    int32_t read = -1;
+    if (!space || !shape || space->no_rule)
+        return -1;
+    for (int x = 0; x < space->n_index; x++)
+        if (space->index[x].role != ROLE_MAP)
+            return -1;
+    for (int i = 0; i < space->n_inputs; i++) {
+        int32_t input = op_inputs(f->graph, op)[i];
+        const Shape *size = input < 0 ? NULL : inferred_shape(f->inferred, input);
+        if (!size || size->n_dims < 2 || !operand_is_float(f, input))
+            continue;
+        if (read >= 0 || !role_is_activation(f->inferred, input))
+            return -1; /* a sum of two values, or with a table of positions */
+        read = input;
+    }
+    const Shape *size = read < 0 ? NULL : inferred_shape(f->inferred, read);
+    return size && shape_elements(size) == shape_elements(shape) ? read : -1;
+}
+
+/* Back over such ops to the sum or the lookup that makes the value. */
+static int32_t before_views(const Finder *f, int32_t tensor)
+{
+    enum { STEPS_MAX = 16 };
+    for (int step = 0; tensor >= 0 && step < STEPS_MAX; step++) {
+        int32_t before = read_alone(f, f->graph->tensors[tensor].maker, tensor);
+        if (before < 0)
+            return tensor;
+        tensor = before;
+    }
+    return tensor;
+}
+
+static void decide_row(Finder *f, int m)
+{
+    Role *role = &f->roles.at[m];
+    const OpSpace *space = program_space(f->inferred, role->op);
+    if (role->role == WEIGHT_EMBEDDING)
+        return;
+    follow_rows(f, m);
+    role->stream = before_views(f, f->stream);
+    for (int i = 0; i < f->met.n; i++) {
+        WeightRole source = f->roles.at[f->met.at[i].matmul].role;
+        if (source == WEIGHT_ROW || source == WEIGHT_EMBEDDING)
+            return;
+    }
+    if (f->met.n == 0)
+        return;
+    role->role = WEIGHT_ROW;
+    role->units = 1;
+    for (int i = 0; i < f->met.n; i++) {
+        const Met *met = &f->met.at[i];
+        f->roles.at[met->matmul].role = WEIGHT_COLUMN;
+        vec_push_own(f->arena, &f->pieces[met->matmul], *met);
+        if (met->place.size > role->units)
+            role->units = met->place.size;
+    }
+    int64_t rows = space->index[role->k].size;
+    role->unit = rows % role->units == 0 ? rows / role->units : 1;
+}
+
+/* ---- how columns are sharded ---- */
+
+static int by_offset(const void *a, const void *b)
+{
+    const Place *x = &((const Met *)a)->place, *y = &((const Met *)b)->place;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Parts one behind the other that together are all columns. */
+static bool join_pieces(Role *role, const Met *met, int n, int64_t columns)
+{
+    int64_t end = 0;
+    role->n_parts = 0;
+    role->unit = 1;
+    role->units = columns;
+    for (int i = 0; i < n; i++) {
+        const Place *piece = &met[i].place;
+        int64_t period = piece->inner * piece->size;
+        if (role->unit < piece->inner)
+            role->unit = piece->inner;
+        if (i > 0 && piece->offset == met[i - 1].place.offset &&
+            piece->length == met[i - 1].place.length)
+            continue;
+        if (piece->offset != end || piece->length % period != 0)
+            return false;
+        for (int64_t p = 0; p < piece->length / period; p++) {
+            if (role->n_parts == ROLE_PARTS_MAX)
+                return false;
+            role->part[role->n_parts++] = period;
+        }
+        end += piece->length;
+    }
+    for (int p = 0; p < role->n_parts; p++) {
+        if (role->part[p] % role->unit != 0)
+            return false;
+        if (role->part[p] / role->unit < role->units)
+            role->units = role->part[p] / role->unit;
+    }
+    return end == columns && role->units > 1;
+}
+
+static void shape_columns(Finder *f, int m)
+{
+    Role *role = &f->roles.at[m];
+    int64_t columns = program_space(f->inferred, role->op)->index[role->n].size;
+    if (role->role != WEIGHT_COLUMN)
+        return;
+    qsort(f->pieces[m].at, (size_t)f->pieces[m].n, sizeof(Met), by_offset);
+    role->shared = !join_pieces(role, f->pieces[m].at, f->pieces[m].n, columns);
+}
+
+/* ---- the vocabulary ---- */
+
+/* Columns that leave the model as they are. */
+static void follow_outputs(Finder *f)
+{
+    for (int i = 0; i < f->graph->n_outputs; i++) {
+        int32_t tensor = f->graph->outputs[i];
+        const Shape *shape = inferred_shape(f->inferred, tensor);
+        f->tracing = f->roles.n + i;
+        f->met.n = 0;
+        for (int d = 0; shape && d < shape->n_dims; d++)
+            visit(f, (Place){tensor, d, 1, shape->dim[d], 0, shape->dim[d]});
+        walk(f);
+        for (int m = 0; m < f->met.n; m++) {
+            const Place *digit = &f->met.at[m].place;
+            f->roles.at[f->met.at[m].matmul].output |= digit->inner * digit->size == digit->length;
+        }
+    }
+}
+
+static int64_t size_of(const Finder *f, const Role *role, int index)
+{
+    return program_space(f->inferred, role->op)->index[index].size;
+}
+
+/* A lookup whose ids are computed from the inputs, in a table that names do not call one of
+ * positions. */
+static bool is_vocabulary(const Finder *f, const Role *role)
+{
+    const OpSpace *space = program_space(f->inferred, role->op);
+    int32_t table = op_inputs(f->graph, role->op)[role->weight];
+    return space->index[role->k].size > 2 && !strstr(op_path(f->graph, role->op), "pos") &&
+           !strstr(tensor_name(f->graph, table), "pos") &&
+           !strstr(op_path(f->graph, role->op), "type");
+}
+
+/* The tables whose ids are as many as a head has columns; without a head the largest table. */
+static void decide_vocabulary(Finder *f)
+{
+    int64_t largest = 0;
+    bool has_head = false;
+    for (int h = 0; h < f->roles.n; h++) {
+        Role *head = &f->roles.at[h];
+        for (int i = 0; head->output && head->role == WEIGHT_WHOLE && i < f->roles.n; i++) {
+            const Role *table = &f->roles.at[i];
+            if (table->role != WEIGHT_EMBEDDING ||
+                size_of(f, head, head->n) != size_of(f, table, table->k))
+                continue;
+            head->role = WEIGHT_HEAD;
+            head->units = size_of(f, head, head->n);
+        }
+    }
+    for (int i = 0; i < f->roles.n; i++) {
+        const Role *role = &f->roles.at[i];
+        int64_t size = role->role == WEIGHT_HEAD ? role->units
+                       : role->role == WEIGHT_EMBEDDING && is_vocabulary(f, role)
+                           ? size_of(f, role, role->k)
+                           : 0;
+        bool better = role->role == WEIGHT_HEAD ? !has_head : !has_head && size > largest;
+        has_head |= role->role == WEIGHT_HEAD;
+        largest = better ? size : largest;
+    }
+    for (int i = 0; i < f->roles.n; i++) {
+        Role *role = &f->roles.at[i];
+        if (role->role != WEIGHT_EMBEDDING)
+            continue;
+        role->units = size_of(f, role, role->k);
+        if (role->units != largest || !is_vocabulary(f, role))
+            role->role = WEIGHT_WHOLE;
+    }
+}
+
+/* ---- all ---- */
+
+static Finder new_finder(Arena *arena, const Inferred *inferred)
+{
+    const Graph *graph = inferred->graph;
+    Finder f = {.arena = arena, .inferred = inferred, .graph = graph, .reader = -1, .stream = -1};
+    int32_t n_slots = 0;
+    f.role_of = arena_array(arena, int32_t, graph->n_ops);
+    f.slot = arena_array(arena, int32_t, graph->n_tensors);
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        f.role_of[op] = -1;
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        const Shape *shape = inferred_sizes(inferred, t);
+        f.slot[t] = n_slots;
+        n_slots += shape ? (int32_t)shape->n_dims : 0;
+    }
+    f.whole = arena_array(arena, int32_t, n_slots + 1);
+    f.seen = arena_array(arena, int32_t, n_slots + 1);
+    for (int32_t s = 0; s < n_slots; s++)
+        f.whole[s] = f.seen[s] = -1;
+    return f;
+}
+
+/* Lookups that are not of the vocabulary have no role. */
+static Roles keep_roles(Arena *arena, const Finder *f)
+{
+    Roles roles = {.at = arena_array(arena, Role, f->roles.n)};
+    for (int i = 0; i < f->roles.n; i++) {
+        const Role *role = &f->roles.at[i];
+        if (role->role == WEIGHT_WHOLE && !role_sums_activation(f->inferred, role))
+            continue;
+        roles.at[roles.n++] = *role;
+    }
+    return roles;
+}
+
+Roles roles_find(Arena *arena, const Inferred *inferred)
+{
+    Arena *scratch = arena_new();
+    Finder f = new_finder(scratch, inferred);
+    for (int i = 0; i < inferred->n_program; i++)
+        if (!inferred->on_parameters[inferred->program[i]])
+            add_role(&f, inferred->program[i]);
+    f.pieces = arena_array(scratch, Mets, f.roles.n + 1);
+    for (int i = 0; i < inferred->n_program; i++)
+        if (!inferred->on_parameters[inferred->program[i]])
+            follow_needs(&f, inferred->program[i]);
+    for (int m = 0; m < f.roles.n; m++)
+        decide_row(&f, m);
+    for (int m = 0; m < f.roles.n; m++)
+        shape_columns(&f, m);
+    follow_outputs(&f);
+    decide_vocabulary(&f);
+    Roles roles = keep_roles(arena, &f);
+    arena_free(scratch);
+    return roles;
+}
