@@ -5,6 +5,7 @@
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
+#include "scripts/lua_options.h"
 #include "scripts/lua_policy.h"
 #include "scripts/lua_register.h"
 #include "scripts/lua_registered.h"
@@ -265,8 +266,14 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
         return NULL;
     sandbox->listener = session;
     sandbox->print = print_hook;
+    sandbox->includes_beside = true;
     sandbox->progress = session ? session->progress : NULL;
-    if (!sandbox_read(sandbox, err) || !register_run(sandbox, rules, err)) {
+    PolicyOptions dropped;
+    PolicySettings none = {0};
+    if (!sandbox_read(sandbox, err) || !register_run(sandbox, rules, err) ||
+        !options_read(sandbox, session ? &session->options.settings : &none,
+                      session ? session->journal_arena : scripts->arena,
+                      session ? &session->policy_options : &dropped, err)) {
         sandbox_free(sandbox);
         return NULL;
     }
@@ -537,6 +544,22 @@ static bool console_hook(void *context, Session *session, const char *text, Jour
     return sandbox && console_run(sandbox, session, text, journal, answer, err);
 }
 
+static bool options_hook(void *context, Arena *arena, const char *policy, PolicyOptions *out,
+                         Error *err)
+{
+    Scripts *scripts = context;
+    const char *path = scripts_find(scripts, "policies", policy, err);
+    Sandbox *sandbox = path ? new_state(scripts, path) : NULL;
+    RuleBook rules = rule_book_new(arena);
+    PolicySettings none = {0};
+    if (sandbox)
+        sandbox->includes_beside = true;
+    bool ok = sandbox && sandbox_read(sandbox, err) && register_run(sandbox, &rules, err) &&
+              options_read(sandbox, &none, arena, out, err);
+    sandbox_free(sandbox);
+    return ok;
+}
+
 static const ScriptEntry *rows_hook(void *context, Arena *arena)
 {
     (void)context;
@@ -551,6 +574,7 @@ SessionHooks scripts_hooks(Scripts *scripts)
                           .prepare = prepare_hook,
                           .policy = policy_hook,
                           .console = console_hook,
+                          .options = options_hook,
                           .rows = rows_hook,
                           .shipped = shipped_hook,
                           .data_file = data_file_hook};

@@ -540,6 +540,22 @@ static void unmark_named(lua_State *L, Policy *policy, const NamedTensor *named,
     policy_unmark(L, policy, named->tensor);
 }
 
+static int graph_warn(lua_State *L)
+{
+    enum { TEXT_BYTES_MAX = 2000 };
+    Policy *policy = graph_check(L);
+    const char *hint = luaL_optstring(L, 3, "");
+    Str text = {0};
+    text.s = luaL_checklstring(L, 2, &text.n);
+    text.n = text.n < TEXT_BYTES_MAX ? text.n : TEXT_BYTES_MAX;
+    Buf shown = buf_new(policy->arena), shown_hint = buf_new(policy->arena);
+    text_printable(text, &shown);
+    text_printable(str_from(hint), &shown_hint);
+    policy_note(L, policy, LEVEL_WARNING, "policy-warns", shown.n ? shown.s : "",
+                shown_hint.n ? shown_hint.s : "");
+    return 0;
+}
+
 static int graph_unmark(lua_State *L)
 {
     Policy *policy = graph_check(L);
@@ -592,12 +608,21 @@ const LuaEntry graph_methods[] = {
     {"unmark", graph_unmark, "(what: target)",
      "Removes what graph:replicated, unreduced, tie and barrier decided for the tensor, or for "
      "those that match the pattern. Pins of dims stay."},
+    {"warn", graph_warn, "(text: string, hint?: string)",
+     "Adds a warning to the findings of the plan, with the line of the policy."},
     {"op", graph_op, "(name: string): node",
      "The op of that name, or of that module: the op that reads its weight, else the last op on "
      "its path. An unknown name is an error with the nearest path."},
     {"reshards", graph_reshards, "(wanted?: {axis?: string, kind?: string}): fun(): reshard?",
      "Iterates over the reshards of the current plan in a for loop, optionally only those along an "
-     "axis or of a kind (\"AR\" or \"all_reduce\"). It is an error before there is a plan, for "
-     "example while PAS first runs."},
+     "axis or of a kind (\"AR\" or \"all_reduce\"). While PAS first runs there is no plan before "
+     "graph:propose()."},
+    {"propose", graph_propose, "(): plan_totals",
+     "Makes a trial plan of what is decided so far, and returns what it costs. Until the next "
+     "trial "
+     "graph:reshards(), node.us and tensor.sharding are those of the trial, so that a policy can "
+     "compare: decide, propose, graph:unpin, decide otherwise. Stages and devices are not part of "
+     "a "
+     "trial."},
     {NULL, NULL, NULL, NULL},
 };

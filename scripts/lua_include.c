@@ -1,18 +1,21 @@
-/* lua_include.c - include("NAME"): returns what a shipped Lua file returns.
+/* lua_include.c - include("NAME"): returns what another Lua file returns.
  *
- * The file is in the folder of policies, models or machines; no other file can be read. A file runs
- * once per state. Decisions, notes and errors of its functions get the line of the script that
- * called them (SANDBOX_INCLUDED).
+ * The file is below the folder of the policy, or among the shipped policies, models or machines; no
+ * other file can be read. A file runs once per state. Decisions, notes and errors of its functions
+ * get the line of the script that called them (SANDBOX_INCLUDED).
  */
 #include "core/base/file.h"
 #include "scripts/lua_api.h"
 #include "scripts/lua_state.h"
 
+#include <stdlib.h>
+
 enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
 
 #define REFUSE(...)                                                                                \
     sandbox_refuse(L, ERROR_INVALID,                                                               \
-                   "include \"lib/x\" returns what the shipped file lib/x.lua returns",            \
+                   "include \"lib/x\" returns what the file lib/x.lua returns: one below the "     \
+                   "folder of the policy, or a shipped one",                                       \
                    __VA_ARGS__)
 
 /* No way out of the folder, no hidden file. */
@@ -23,6 +26,36 @@ static bool is_file_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_/-") == n;
 }
 
+/* Whether the file is still in the folder when links are followed. */
+static bool is_below(const char *folder, const char *path)
+{
+    char *real_folder = realpath(folder, NULL), *real_path = realpath(path, NULL);
+    size_t n = real_folder ? strlen(real_folder) : 0;
+    bool below = real_folder && real_path && strncmp(real_folder, real_path, n) == 0 &&
+                 (real_path[n] == '/' || (n > 0 && real_folder[n - 1] == '/'));
+    free(real_folder);
+    free(real_path);
+    return below;
+}
+
+/* The path of the file below the folder of the policy; NULL if there is none. */
+static const char *find_beside(const Sandbox *sandbox, const char *name)
+{
+    if (!sandbox->includes_beside)
+        return NULL;
+    const char *folder = path_dir(sandbox->arena, sandbox->source.name);
+    const char *path =
+        path_join(sandbox->arena, folder, arena_printf(sandbox->arena, "%s.lua", name));
+    return file_exists(path) && is_below(folder, path) ? path : NULL;
+}
+
+/* A policy that returns nothing is included for its PAS. */
+static bool returns_pas(lua_State *L)
+{
+    lua_pop(L, 1);
+    return lua_getglobal(L, "PAS") == LUA_TFUNCTION;
+}
+
 /* Pushes what the file of that name returns. */
 static void run_file(lua_State *L, const char *name)
 {
@@ -31,7 +64,9 @@ static void run_file(lua_State *L, const char *name)
     Source source = {0};
     if (!sandbox->find)
         REFUSE("nothing can be included here");
-    const char *path = sandbox->find(sandbox->finder, name, &err);
+    const char *path = find_beside(sandbox, name);
+    if (!path)
+        path = sandbox->find(sandbox->finder, name, &err);
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
     sandbox_spend(L, (int64_t)source.text.n / BYTES_PER_INSTRUCTION);
@@ -39,7 +74,7 @@ static void run_file(lua_State *L, const char *name)
     if (luaL_loadbufferx(L, source.text.s, source.text.n, chunk, "t") != LUA_OK)
         lua_error(L);
     lua_call(L, 0, 1);
-    if (lua_isnil(L, -1))
+    if (lua_isnil(L, -1) && !returns_pas(L))
         REFUSE("'%s' returns nothing", name);
 }
 
@@ -49,7 +84,8 @@ static int include(lua_State *L)
     lua_settop(L, 1);
     const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
     if (!is_file_name(name))
-        return REFUSE("include needs the name of a shipped file, not '%s'",
+        return REFUSE("include needs the name of a file below the folder of the policy, or of a "
+                      "shipped one, not '%s'",
                       luaL_tolstring(L, 1, NULL));
     luaL_getsubtable(L, LUA_REGISTRYINDEX, "included");
     int type = lua_getfield(L, 2, name);
@@ -67,8 +103,9 @@ static int include(lua_State *L)
 
 const LuaEntry include_globals[] = {
     {"include", include, "(name: string): any",
-     "Returns what a shipped file returns: include \"lib/common\" runs "
-     "scripts/policies/lib/common.lua in a policy, a file of scripts/models in a model file, one "
-     "of "
-     "scripts/machines in a machine file. Other files cannot be read."},
+     "Returns what another file returns: include \"lib/common\" runs lib/common.lua below the "
+     "folder "
+     "of the policy if it is there, else the shipped scripts/policies/lib/common.lua; a file of "
+     "scripts/models in a model file, one of scripts/machines in a machine file. A policy that "
+     "returns nothing gives its PAS. Other files cannot be read."},
     {NULL, NULL, NULL, NULL}};

@@ -69,6 +69,8 @@ int32_t tensor_check(lua_State *L); /* the id of the tensor at 1; raises if it i
 /* Their fields and methods (lua_api.h). */
 extern const LuaEntry graph_methods[]; /* lua_graph.c */
 extern const LuaEntry select_fields[], select_methods[], partition_methods[];
+extern const LuaEntry role_methods[], role_fields[]; /* lua_roles.c */
+extern const LuaEntry plan_totals_fields[];          /* lua_query.c */
 extern const LuaEntry segment_graph_methods[];
 extern const LuaEntry filter_fields[], schedule_block_fields[];
 extern const LuaEntry op_plan_fields[], pas_config_fields[];   /* lua_op_plans.c */
@@ -85,6 +87,7 @@ bool tensor_needs_gradient(Policy *policy, int32_t tensor);
 
 /* ---- lua_query.c: reads the current plan ---- */
 int graph_op(lua_State *L);
+int graph_propose(lua_State *L);
 int graph_reshards(lua_State *L);
 int node_us(lua_State *L);
 int tensor_sharding(lua_State *L);

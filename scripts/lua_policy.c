@@ -1,6 +1,7 @@
 #include "scripts/lua_policy.h"
 
 #include "scripts/lua_objects.h"
+#include "scripts/lua_options.h"
 #include "scripts/lua_place.h"
 #include "scripts/lua_push.h"
 
@@ -300,8 +301,7 @@ void policy_add(lua_State *L, Policy *policy, const Decision *decision)
     vec_push(policy->arena, &policy->pending, pending);
 }
 
-/* By policy_forget_parts, and an unpin stands between it and what was decided since. */
-static bool is_forgotten(const Pending *pending)
+bool pending_is_forgotten(const Pending *pending)
 {
     return pending->from_partition && !pending->decision.cut;
 }
@@ -347,7 +347,8 @@ void policy_note(lua_State *L, Policy *policy, Level level, const char *code, co
 
 /* ---- the run ---- */
 
-/* resource.ngpus; its methods; resource.mesh: a list of {name=, size=} and mesh.tp = 4. */
+/* resource.ngpus; its methods; resource.options; resource.mesh: a list of {name=, size=} and
+ * mesh.tp = 4. */
 void push_resource(lua_State *L, const Mesh *mesh)
 {
     lua_newtable(L);
@@ -362,6 +363,8 @@ void push_resource(lua_State *L, const Mesh *mesh)
         set_integer(L, axis->name, axis->size);
     }
     lua_setfield(L, -2, "mesh");
+    push_options(L);
+    lua_setfield(L, -2, "options");
 }
 
 static int call_pas(lua_State *L)
@@ -414,8 +417,9 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
     sandbox->progress = NULL;
     sandbox->host = NULL;
     for (int i = 0; ok && i < policy.pending.n; i++)
-        if (!is_forgotten(&policy.pending.at[i]))
+        if (!pending_is_forgotten(&policy.pending.at[i]))
             journal_add(journal, session->journal_arena, &policy.pending.at[i].decision);
+    policy_end_trial(&policy);
     arena_free(arena);
     return ok;
 }

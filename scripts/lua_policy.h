@@ -32,6 +32,7 @@ typedef struct {
     int32_t *program_place;               /* per op, -1 of host ops; made when it is asked for */
     Placing *placing;                     /* the same */
     bool *gradient;                       /* per tensor; the same */
+    struct Plan *trial;                   /* of graph:propose(), or NULL */
     const Journal *before;                /* decisions that stand before those of this run */
     bool whole;                           /* a policy runs, not a typed line */
     const char *file;                     /* of origins; in the journal's arena, as the next */
@@ -77,6 +78,11 @@ void policy_forget_parts(Policy *policy, int32_t op);
 /* Calls visit with the stack index of the value at `at`, or of each element of the list there. */
 typedef void ValueFn(lua_State *L, Policy *policy, int at, void *context);
 void policy_each_value(lua_State *L, Policy *policy, int at, ValueFn *visit, void *context);
+
+/* Whether policy_forget_parts() removed it, and an unpin stands between it and later ones. */
+bool pending_is_forgotten(const Pending *pending);
+
+void policy_end_trial(Policy *policy); /* lua_query.c */
 
 /* Its position in inferred->program; -1 for a host op. */
 int policy_program_place(Policy *policy, int32_t op);

@@ -1,17 +1,80 @@
 /* lua_query.c - reads of the current plan: ops by name, times, shardings, reshards.
  *
- * A policy runs before its own plan exists; it then sees the plan before it, or nil.
+ * A policy runs before its own plan exists. It sees the trial plan of graph:propose(), else the
+ * plan that is shown, else nil.
  */
 #include "core/base/nearest.h"
 #include "core/cost/cost.h"
+#include "core/session/make.h"
 #include "core/reshard/price.h"
 #include "scripts/lua_objects.h"
 #include "scripts/lua_push.h"
 
 static const Plan *plan_of(lua_State *L)
 {
-    return policy_of(L)->session->plan;
+    const Policy *policy = policy_of(L);
+    return policy->trial ? policy->trial : policy->session->plan;
 }
+
+/* ---- a trial ---- */
+
+/* What has been decided before this run and in it. */
+static Journal decided_so_far(const Policy *policy)
+{
+    Journal journal = {0};
+    for (int i = 0; i < policy->before->n_done; i++)
+        journal_add(&journal, policy->arena, &policy->before->decisions.at[i]);
+    for (int i = 0; i < policy->pending.n; i++)
+        if (!pending_is_forgotten(&policy->pending.at[i]))
+            journal_add(&journal, policy->arena, &policy->pending.at[i].decision);
+    return journal;
+}
+
+void policy_end_trial(Policy *policy)
+{
+    plan_free(policy->trial);
+    policy->trial = NULL;
+}
+
+static int push_totals(lua_State *L, const Plan *plan)
+{
+    const Totals *totals = &plan->priced->totals;
+    lua_createtable(L, 0, 6);
+    set_number(L, "step_ms", totals->step_us / 1000);
+    set_number(L, "compute_ms", totals->compute_us / 1000);
+    set_number(L, "comm_ms", totals->comm_us / 1000);
+    set_integer(L, "comm_bytes", totals->comm_bytes);
+    set_integer(L, "peak_bytes", totals->peak_bytes);
+    lua_pushboolean(L, plan_is_legal(plan));
+    lua_setfield(L, -2, "legal");
+    return 1;
+}
+
+int graph_propose(lua_State *L)
+{
+    enum { OP_INSTRUCTIONS = 100 };
+    Policy *policy = graph_check(L);
+    const Session *session = policy->session;
+    Journal journal = decided_so_far(policy);
+    PlanRequest request = session_request(session, &journal);
+    Error err = {0};
+    sandbox_spend(L, (int64_t)session->inferred->n_program * OP_INSTRUCTIONS);
+    request.propagation = NULL; /* what plans share is in use by the one that is shown */
+    request.before = NULL;
+    policy_end_trial(policy);
+    policy->trial = plan_make(&request, &err);
+    return policy->trial ? push_totals(L, policy->trial) : sandbox_raise(L, &err);
+}
+
+const LuaEntry plan_totals_fields[] = {
+    {"step_ms", NULL, "number", "Milliseconds of a step."},
+    {"compute_ms", NULL, "number", "Milliseconds of its ops."},
+    {"comm_ms", NULL, "number", "Milliseconds of its collectives."},
+    {"comm_bytes", NULL, "integer", "Bytes that one device sends."},
+    {"peak_bytes", NULL, "integer", "Memory of the device that needs most."},
+    {"legal", NULL, "boolean", "Whether no finding is an error."},
+    {NULL, NULL, NULL, NULL},
+};
 
 /* ---- ops ---- */
 
@@ -121,7 +184,7 @@ static bool is_wanted(const Reshard *reshard, const Wanted *wanted)
 
 static void push_reshard(lua_State *L, const Policy *policy, const Reshard *reshard)
 {
-    const Plan *plan = policy->session->plan;
+    const Plan *plan = plan_of(L);
     double times = reshard_repeat(plan, reshard);
     Buf kind = buf_new(policy->arena);
     int64_t bytes = 0;
@@ -155,7 +218,9 @@ int graph_reshards(lua_State *L)
     const Plan *plan = plan_of(L);
     Error err = {0};
     if (!plan &&
-        !error_set(&err, "there is no plan yet: reshards are known after PAS has returned"))
+        !error_set(
+            &err,
+            "there is no plan yet: graph:propose() makes a trial plan of what is decided so far"))
         return sandbox_raise(L, &err);
     Wanted wanted = read_wanted(L, plan->mesh);
     lua_settop(L, 2);

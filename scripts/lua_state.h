@@ -61,6 +61,7 @@ typedef struct {
     /* Path of the shipped file that include() means. NULL: nothing can be included. */
     const char *(*find)(void *finder, const char *name, Error *err);
     void *finder;
+    bool includes_beside; /* include() looks below the folder of the source first */
     const Arena *grows[SANDBOX_ARENAS_MAX]; /* their memory counts as the script's; or NULL */
     int acting_line; /* the line that stands for what is done when no line is executed; 0: none */
     /* ---- bookkeeping of lua_state.c ---- */

@@ -46,6 +46,8 @@ const LuaEntry type_rows[] = {
     {"partition_table", NULL, "class",
      "Which dim of a node graph:partition partitions, and over what."},
     {"reshard", NULL, "class", "A value that the plan moves from one sharding to another."},
+    {"weight_role", NULL, "class", "What a weight is for, in the list of graph:roles()."},
+    {"plan_totals", NULL, "class", "What a plan costs, as graph:propose() returns it."},
     {"model", NULL, "class", "The graph under construction, the first argument of MODEL."},
     {"value", NULL, "class",
      "A tensor of a model under construction, used as input of ops. Two values for the same tensor "
@@ -73,6 +75,9 @@ const LuaEntry type_rows[] = {
 const LuaEntry resource_fields[] = {
     {"ngpus", NULL, "integer", "The number of devices, as in nnScaler."},
     {"mesh", NULL, "mesh", "The mesh given with -m."},
+    {"options", NULL, "table<string, number|boolean|string>",
+     "The values of the options that the policy declares in OPTIONS, by name: --set NAME=VALUE, or "
+     "the default."},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -170,6 +175,11 @@ const LuaEntry defined_rows[] = {
      "An op without a plan is replicated, in the stage of the op before it. Refused: stages out of "
      "order, recompute groups that are not consecutive or span two stages, a partition that the op "
      "does not have."},
+    {"OPTIONS", NULL, "{[1]: string, [2]: number|boolean|string, [3]: string}[]",
+     "The options of the policy, each {name, default, help}: {{\"micro_batches\", 8, "
+     "\"micro-batches "
+     "a step\"}}. --set micro_batches=16 gives another value, of the same type; PAS reads "
+     "resource.options.micro_batches."},
     {"pas_config", NULL, "pas_settings", "The pipeline settings of POLICY, a table in the file."},
     {NULL, NULL, NULL, NULL},
 };

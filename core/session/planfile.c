@@ -170,6 +170,14 @@ uint64_t planfile_hash(const Session *session)
     return hash;
 }
 
+static Json *settings_json(const PolicySettings *settings)
+{
+    Json *out = json_object();
+    for (int i = 0; i < settings->n; i++)
+        json_set_str(out, settings->at[i].name, settings->at[i].value);
+    return out;
+}
+
 static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
 {
     const SessionOptions *options = &session->options;
@@ -190,6 +198,8 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
     json_set_str(out, "machine", file_or_name(scratch, dir, options->machine));
     json_set(out, "policy",
              json_or_null(options->policy ? file_or_name(scratch, dir, options->policy) : NULL));
+    if (options->settings.n > 0)
+        json_set(out, "policy_options", settings_json(&options->settings));
     json_set_str(out, "propagate", options->propagator->name);
     json_set_str(out, "profile", options->propagator->profile);
     if (options->no_redistribute)

@@ -9,6 +9,7 @@
  *     machine         name of a shipped one, or a path                        "h100x8"
  *     policy          name or path of what decided; null                      none
  *                     (when its file is gone: a warning, the decisions are here)
+ *     policy_options  {"micro_batches":"8"}: values of the policy's options   their defaults
  *     propagate       a propagator (core/propagate/propagators.h)             "factor"
  *     profile         one of the propagator's: "explain", "shardy"            its first
  *     no_redistribute of strategy: what an op would have to move is an error  false

@@ -114,6 +114,23 @@ static bool get_dims(Arena *arena, const Json *root, DimBindings *dims, Error *e
     return true;
 }
 
+static bool get_settings(Arena *arena, const Json *root, PolicySettings *settings, Error *err)
+{
+    const Json *object = json_get(root, "policy_options");
+    enum { SETTINGS_MAX = 1000 };
+    if (object && (!json_is_object(object) || json_size(object) > SETTINGS_MAX))
+        return error_set(err, "\"policy_options\" must be an object of texts");
+    for (int i = 0; i < json_size(object); i++) {
+        const char *name = json_key_at(object, i);
+        if (!json_is_string(json_get(object, name)))
+            return error_set(err, "the policy option \"%s\" must be a text", name);
+        PolicySetting setting = {arena_str(arena, str_from(name)),
+                                 arena_str(arena, json_str(json_get(object, name), ""))};
+        vec_push(arena, settings, setting);
+    }
+    return true;
+}
+
 static bool get_method(Arena *arena, const Json *root, const Propagator **out, Error *err)
 {
     const char *propagate, *profile;
@@ -150,7 +167,8 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
         !get_text(arena, root, "machine", &machine, err) ||
         !get_text(arena, root, "policy", &policy, err) ||
         !get_method(arena, root, &options->propagator, err) ||
-        !get_dims(arena, root, &options->dims, err))
+        !get_dims(arena, root, &options->dims, err) ||
+        !get_settings(arena, root, &options->settings, err))
         return false;
     if (!json_is_array(json_get(root, "decisions")))
         return error_set(err, "has no list of \"decisions\"");
@@ -162,6 +180,8 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
     options->mesh = mesh;
     options->machine = machine ? opened_path(arena, dir, machine) : NULL;
     options->policy = policy ? opened_path(arena, dir, policy) : NULL;
+    if (!policy)
+        options->settings = (PolicySettings){0};
     return true;
 }
 
@@ -222,8 +242,9 @@ static void note(const PlanfileReader *r, Level level, const char *code, const c
 /* ---- fields ---- */
 
 static const char *const root_fields[] = {
-    "dimscope_plan", "model",   "model_hash",      "dims",      "mesh",    "machine", "policy",
-    "propagate",     "profile", "no_redistribute", "decisions", "derived", NULL};
+    "dimscope_plan",   "model",     "model_hash",     "dims",      "mesh",
+    "machine",         "policy",    "policy_options", "propagate", "profile",
+    "no_redistribute", "decisions", "derived",        NULL};
 static const char *const decision_fields[] = {
     "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
     "group", "pass",    "priority", "open",     "store",         "origin", "last",

@@ -351,6 +351,7 @@ static void check_policy(Session *session, const char *plan)
     finding.op = finding.tensor = -1;
     vec_push(session->journal_arena, &session->notes, finding);
     session->options.policy = NULL;
+    session->options.settings = (PolicySettings){0};
 }
 
 /* A .json that is not a plan file is a model's config: it has a "model_type", and not a plan's
@@ -386,21 +387,33 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
         options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
-    session->policy_given = given.policy != NULL;
+    session->policy_given = given.policy || given.settings.n > 0;
     if (given.policy)
         options->policy = given.policy;
     else
         check_policy(session, given.model);
     for (int i = 0; i < given.dims.n; i++)
         vec_push(session->journal_arena, &options->dims, given.dims.at[i]);
+    if (given.policy)
+        options->settings = (PolicySettings){0};
+    for (int i = 0; i < given.settings.n; i++)
+        vec_push(session->journal_arena, &options->settings, given.settings.at[i]);
     return true;
+}
+
+static bool check_settings(const SessionOptions *options, Error *err)
+{
+    if (options->settings.n == 0 || options->policy)
+        return true;
+    error_kind(err, ERROR_USAGE, "there is no policy to set '%s' of", options->settings.at[0].name);
+    return error_hint(err, "name the policy: -p megatron --set vocabulary=false");
 }
 
 static Session *open_or_close(Session *session, bool whole, Error *err)
 {
     PlanFile file = {0};
-    bool ok = read_plan_file(session, &file, err) && open_model(session, !whole, err) &&
-              (!whole || open_plan(session, &file, err)) &&
+    bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err) &&
+              open_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&
               progress_goes_on(session->progress, err);
     session->progress = NULL;
     planfile_close(&file);
@@ -442,6 +455,7 @@ Session *session_reopen(const Session *old, Progress *progress, Error *err)
     options.mesh = old->mesh_file ? NULL : old->options.mesh;
     options.machine = from_plan ? options.machine : old->options.machine;
     options.policy = from_plan && !old->policy_given ? NULL : old->options.policy;
+    options.settings = options.policy ? old->options.settings : (PolicySettings){0};
     Session *session = session_new(&options, &old->hooks);
     SessionOptions *own = &session->options;
     own->model = own_text(session, options.model);
@@ -449,6 +463,7 @@ Session *session_reopen(const Session *old, Progress *progress, Error *err)
     own->policy = own_text(session, options.policy);
     own->machine = own_text(session, options.machine);
     own->pins = own_text(session, options.pins);
+    own->settings = policy_settings_copy(session->model_arena, &options.settings);
     own->dims = (DimBindings){0};
     for (int i = 0; i < options.dims.n; i++) {
         DimBinding dim = options.dims.at[i];
@@ -542,10 +557,25 @@ static bool set_mesh(Session *session, const char *text, Error *err)
            policy_and_remake(session, NULL, err);
 }
 
+/* Another policy has options of its own. */
 static bool change_policy(Session *session, const char *policy, Error *err)
 {
-    if (policy)
+    if (policy) {
         session->options.policy = arena_str(session->journal_arena, str_from(policy));
+        session->options.settings = (PolicySettings){0};
+    }
+    return rerun_policy(session, err);
+}
+
+static bool change_setting(Session *session, const char *text, Error *err)
+{
+    PolicySettings settings;
+    if (!session->options.policy)
+        return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
+    if (!policy_settings_with(session->journal_arena, &session->options.settings, str_from(text),
+                              &settings, err))
+        return false;
+    session->options.settings = settings;
     return rerun_policy(session, err);
 }
 
@@ -577,6 +607,8 @@ static bool make_change(Session *session, const Change *change, Error *err)
         return step(session, change->n, err);
     case CHANGE_POLICY:
         return change_policy(session, change->text, err);
+    case CHANGE_SETTING:
+        return change_setting(session, change->text, err);
     case CHANGE_MESH:
         return set_mesh(session, change->text, err);
     case CHANGE_MACHINE:

@@ -14,6 +14,7 @@
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
 #include "core/rules/rule_book.h"
+#include "core/session/policy_options.h"
 #include "core/session/script_entry.h"
 
 typedef struct Session Session;
@@ -40,6 +41,9 @@ typedef struct {
                     Buf *answer, Error *err);
     /* Everything that scripts can call or use, in the order of help. May be NULL. */
     const ScriptEntry *(*rows)(void *context, Arena *arena);
+    /* The options that a shipped policy, or a policy file, declares. May be NULL. */
+    bool (*options)(void *context, Arena *arena, const char *policy, PolicyOptions *out,
+                    Error *err);
     /* Names of shipped files, separated by blanks: kind is "policies" or "machines". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
     /* Path of a shipped file, such as "samples/models/gpt2.onnx"; NULL if it does not exist. */
@@ -50,6 +54,7 @@ typedef struct {
     const char *model;   /* path of an .onnx, .lua, config.json or plan.json */
     const char *mesh;    /* NULL: from the plan file, else "x=1" */
     const char *policy;  /* NULL: none */
+    PolicySettings settings; /* values of the policy's options; others have their defaults */
     const char *machine; /* NULL: "h100x8" */
     const char *pins;    /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
@@ -68,6 +73,8 @@ struct Session {
     const Session *carried; /* while opening: the user's decisions in that session are kept */
     const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
+    PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
+                                     arena */
     bool policy_given;      /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
@@ -116,6 +123,7 @@ typedef enum {
     CHANGE_APPLY,
     CHANGE_STEP,
     CHANGE_POLICY,
+    CHANGE_SETTING,
     CHANGE_MESH,
     CHANGE_MACHINE,
     CHANGE_CONSOLE
@@ -126,7 +134,8 @@ typedef struct {
     const Decision *decisions; /* CHANGE_APPLY: appended to the journal, as one step */
     int n;              /* their number; CHANGE_STEP: decisions to redo, or if negative to undo, as
                            one step; CHANGE_CONSOLE: the line number of its decisions */
-    const char *text;   /* CHANGE_MESH: the mesh; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
+    const char *text;   /* CHANGE_MESH: the mesh; CHANGE_SETTING: "NAME=VALUE", an option of the
+                           policy, which runs again; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
                            CHANGE_POLICY:
                            another policy, or NULL */
     Buf *answer;        /* CHANGE_CONSOLE: what the line prints, also if it fails */

@@ -122,7 +122,8 @@ void app_run_asked(App *app);         /* what a view or a menu asked for with Ui
 /* Changes the plan under the explorer; errors go to the message line. */
 void app_rerun_policy(App *app);
 
-bool settings_set(Ui *ui, Str args, Error *err); /* "NAME=VALUE"; "NAME" says its value */
+/* "NAME=VALUE", or "NAME", which shows its value; "policy.NAME" is an option of the policy. */
+bool settings_set(Ui *ui, Str args, Error *err);
 void settings_menu(Ui *ui);
 
 enum { DOUBLE_MS = 400 };

@@ -91,6 +91,9 @@ static void offer_settings(Ui *ui, Completions *all, Str stem)
 
     for (int i = 0; !setting && settings_table[i].name; i++)
         offer(ui, all, stem, str_from(arena_printf(ui->frame, "%s=", settings_table[i].name)));
+    const PolicyOptions *options = &ui->session->policy_options;
+    for (int i = 0; !setting && i < options->n; i++)
+        offer(ui, all, stem, str_from(arena_printf(ui->frame, "policy.%s=", options->at[i].name)));
     if (!setting || !setting->values)
         return;
     for (Str rest = str_from(setting->values); rest.n > 0;) {

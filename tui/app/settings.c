@@ -1,6 +1,9 @@
 #include "tui/app/app.h"
 
+#include "core/base/nearest.h"
+#include "tui/state/job.h"
 #include "tui/state/menu.h"
+#include "tui/state/pins.h"
 
 static void say_setting(Ui *ui, const Setting *setting)
 {
@@ -10,8 +13,59 @@ static void say_setting(Ui *ui, const Setting *setting)
     ui_say(ui, "%s = %s: %s", setting->name, value.s, setting->help);
 }
 
+/* ---- options of the policy: "policy.NAME=VALUE" ---- */
+
+static const PolicyOption *find_option(const Ui *ui, Str name)
+{
+    const PolicyOptions *options = &ui->session->policy_options;
+
+    for (int i = 0; i < options->n; i++)
+        if (str_eq(name, str_from(options->at[i].name)))
+            return &options->at[i];
+    return NULL;
+}
+
+static bool no_option(const Ui *ui, Str name, Error *err)
+{
+    const PolicyOptions *options = &ui->session->policy_options;
+    Nearest nearest = {name, INT32_MAX, NULL};
+
+    for (int i = 0; i < options->n; i++)
+        nearest_try(&nearest, options->at[i].name);
+    error_set(err, "the policy has no option '%.*s'", STR_ARG(name));
+    return nearest.name ? error_hint(err, "did you mean 'policy.%s'?", nearest.name)
+                        : error_hint(err, "it declares no options");
+}
+
+static void option_set(Ui *ui, const Totals *before, const char *what)
+{
+    Buf text = buf_new(ui->frame);
+
+    pins_format_change(ui, before, &text);
+    ui_say(ui, "policy.%s%s", what, text.s);
+}
+
+static bool set_option(Ui *ui, Str args, Error *err)
+{
+    Str value = args, name = str_trim(str_take(&value, '='));
+    const PolicyOption *option = find_option(ui, name);
+
+    if (!option)
+        return no_option(ui, name, err);
+    if (!memchr(args.s, '=', args.n)) {
+        ui_say(ui, "policy.%s = %s: %s", option->name, option->value, option->help);
+        return true;
+    }
+    const char *text = arena_str(ui->frame, args);
+    job_change(ui, &(Change){.kind = CHANGE_SETTING, .text = text}, option_set, text);
+    return true;
+}
+
 bool settings_set(Ui *ui, Str args, Error *err)
 {
+    static const Str prefix = {"policy.", sizeof "policy." - 1};
+    if (str_starts(args, prefix))
+        return set_option(ui, (Str){args.s + prefix.n, args.n - prefix.n}, err);
     Str value = args, name = str_trim(str_take(&value, '='));
     const Setting *setting = setting_find(name);
 

@@ -134,6 +134,10 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->allow_native = options->allow_native;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");
     Str profile = str_from(options->profile ? options->profile : "");
+    for (int i = 0; i < options->set.n; i++)
+        if (!policy_settings_with(cli->arena, &out->settings, str_from(options->set.at[i]),
+                                  &out->settings, &cli->err))
+            return false;
     return propagator_find(propagator, profile, &out->propagator, &cli->err) &&
            cli_read_dims(cli, &out->dims);
 }

@@ -34,7 +34,7 @@ typedef struct {
         *size, *script, *screen, *config;
     const char *hops, *table, *to;
     const char *cuts, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
-    Texts dims, attrs;
+    Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
     bool dot, svg, pdf, png, html, md, csv, onnx;

@@ -228,6 +228,23 @@ static const char *about_shipped(const Cli *cli, const char *kind, Str name)
     return colon < 0 ? "" : arena_str(cli->arena, (Str){about.s, sentence_end(about)});
 }
 
+/* The options that a policy declares, below its line. */
+static void write_options(const Cli *cli, Str policy, Buf *out)
+{
+    enum { HELP_AT = 41 };
+    const SessionHooks *hooks = cli->hooks;
+    PolicyOptions options = {0};
+    if (!hooks->options ||
+        !hooks->options(hooks->context, cli->arena, arena_str(cli->arena, policy), &options, NULL))
+        return;
+    for (int i = 0; i < options.n; i++) {
+        const PolicyOption *option = &options.at[i];
+        const char *term =
+            arena_printf(cli->arena, "               --set %s=%s", option->name, option->fallback);
+        text_put_pair(str_from(term), HELP_AT, option->help, out);
+    }
+}
+
 /* Lists the shipped files that belong to a topic, each with the first sentence of its comment. */
 static void write_shipped(Cli *cli, const char *topic, Buf *out)
 {
@@ -243,6 +260,8 @@ static void write_shipped(Cli *cli, const char *topic, Buf *out)
         while (rest.n > 0) {
             Str name = str_take(&rest, ' ');
             text_put_pair(name, ABOUT_AT, about_shipped(cli, kinds[i].kind, name), out);
+            if (strcmp(topic, "policies") == 0)
+                write_options(cli, name, out);
         }
     }
 }

@@ -19,6 +19,8 @@ const Option cli_options[] = {
     TEXT("mesh", 'm', mesh, "MESH", UINT_MAX, "the devices: dp=2,tp=4 or [[0,1],[2,3]]"),
     TEXT("policy", 'p', policy, "FILE", VERBS_ON_PLANS | VERB_INFO | VERB_RULE | VERB_CALIBRATE,
          "a Lua policy: a path, or the name of a shipped one"),
+    LIST("set", set, "NAME=VALUE", VERBS_ON_PLANS,
+         "an option that the policy declares: help policies lists them"),
     LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
     TEXT("machine", 0, machine, "NAME|FILE", UINT_MAX, "the numbers of a device (default h100x8)"),
     TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,

@@ -146,6 +146,24 @@ typedef struct {
     bool trimmed; /* lines between are left out, and so their indents say nothing */
 } Columns;
 
+/* "options  micro_batches 8, vocabulary false": those that :set changed are in another colour. */
+static void draw_options(const Ui *ui, Pen *pen)
+{
+    const PolicyOptions *options = &ui->session->policy_options;
+
+    if (options->n == 0)
+        return;
+    pen_puts(pen, ROLE_DIM, " options");
+    for (int i = 0; i < options->n; i++) {
+        const PolicyOption *option = &options->at[i];
+        bool changed = strcmp(option->value, option->fallback) != 0;
+        pen_printf(pen, ROLE_DIM, "%s%s ", i > 0 ? ", " : "  ", option->name);
+        pen_printf(pen, changed ? ROLE_NOTE : ROLE_TEXT, "%s", option->value);
+    }
+    pen_puts(pen, ROLE_DIM, "   :set policy.NAME=VALUE");
+    pen_line(pen);
+}
+
 static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
 {
     pen_printf(pen, ROLE_HEAD, " %s", path_base(lines->file));
@@ -156,6 +174,7 @@ static void draw_head(Ui *ui, const PolicyLines *lines, Pen *pen)
     if (lines->n_unused > 0)
         pen_printf(pen, ROLE_DIM, ", %d decided nothing", lines->n_unused);
     pen_line(pen);
+    draw_options(ui, pen);
     const Error *failed = &ui->changes.policy_failed;
     if (!error_is_set(failed))
         return;

@@ -1,0 +1,35 @@
+/* policy_options.h - the options that a policy declares, and the values that a request gives them.
+ *
+ * A policy file declares OPTIONS = {{"micro_batches", 8, "micro-batches a step"}, ..}; --set
+ * micro_batches=16 gives another value. Values are texts here: the policy says what type they have.
+ */
+#ifndef CORE_SESSION_POLICY_OPTIONS_H
+#define CORE_SESSION_POLICY_OPTIONS_H
+
+#include "core/base/error.h"
+#include "core/base/vec.h"
+
+typedef struct {
+    const char *name, *value;
+} PolicySetting;
+typedef Vec(PolicySetting) PolicySettings;
+
+typedef struct {
+    const char *name, *value; /* the value in use */
+    const char *fallback;     /* the value without a setting */
+    const char *help;
+} PolicyOption;
+typedef Vec(PolicyOption) PolicyOptions;
+
+/* A copy of the settings with "NAME=VALUE" in it, which replaces an earlier value of that name.
+ * ERROR_USAGE if the text is something else. All is copied to the arena. */
+bool policy_settings_with(Arena *arena, const PolicySettings *settings, Str text,
+                          PolicySettings *out, Error *err);
+
+/* A copy in the arena. */
+PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings);
+
+/* The value given for that option; NULL if there is none. */
+const char *policy_settings_find(const PolicySettings *settings, const char *name);
+
+#endif
