@@ -16,7 +16,7 @@
 --     of Models, arXiv 2407.21783.
 
 local common = include "lib/common"
-local transformer = include "lib/transformer"
+local roles = include "lib/roles"
 
 function PAS(graph, resource)
     common.use_axes("context.lua", resource, {
@@ -26,8 +26,8 @@ function PAS(graph, resource)
     if resource.mesh.dp then
         common.cut_batch(graph, "dp")
     end
-    if resource.mesh.cp and transformer.cut_sequence(graph, "cp") then
-        graph:shard(transformer.heads_to_repeat(graph), {[3] = {}})
+    if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
+        graph:shard(roles.heads_to_repeat(graph), {[3] = {}})
     end
     return graph
 end

@@ -16,13 +16,14 @@
 
 local common = include "lib/common"
 
--- Each matmul of stacked experts, [b, e, c, k] by [e, n, k]: its experts by ep, queues of the batch
--- by dp. How many there are.
+-- Each matmul of stacked experts: its experts by ep, queues of the batch by dp. How many there are.
 local function cut_experts(graph, dp)
     local n_cut = 0
-    for _, node in ipairs(graph:nodes()) do
-        if node.name == "Einsum" and node.path:find("%.experts%.") and node:input(1).is_param then
-            graph:pin(node, {b = dp and "dp" or {}, e = "ep"})
+    for _, role in ipairs(graph:roles()) do
+        if role.experts then
+            local cuts = {[role.experts] = "ep"}
+            if role.batch then cuts[role.batch] = dp and "dp" or {} end
+            graph:pin(role.node, cuts)
             n_cut = n_cut + 1
         end
     end
@@ -40,7 +41,7 @@ function PAS(graph, resource)
     end
     common.cut_batch(graph, axes)
     if mesh.ep and cut_experts(graph, mesh.dp) == 0 then
-        print("no stacked experts (an Einsum below experts): ep cuts the batch alone")
+        print("no matmul of stacked experts was found: ep shards the batch alone")
     end
     return graph
 end

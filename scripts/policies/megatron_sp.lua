@@ -4,17 +4,19 @@
 --     are otherwise whole on each device of tp, and each of them does all of their work.
 -- What: the residual stream is cut by tp along the sequence wherever a norm reads it. Each all-reduce
 --     of megatron.lua becomes a reduce-scatter after the second matmul and an all-gather before the
---     next pair's first: the same bytes on the wire. The head does its part of the sequence too, so
---     that logits are not whole either. Where a model picks one place of the sequence (ViT's class
+--     next pair's first: the same bytes on the wire. The embedding is summed into parts of the
+--     sequence, and the head gathers its input. Where a model picks one place of the sequence (ViT's class
 --     token) one more all-gather stands before it.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron_sp
---     24 all_gather, 24 reduce_scatter; step 11.2 ms, moved 432.0 MiB, peak 575.9 MiB
+--     25 all_gather, 25 reduce_scatter; step 11.3 ms, moved 450.0 MiB, peak 364.0 MiB
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
 -- Paper: Korthikanti et al. 2022, Reducing Activation Recomputation, arXiv 2205.05198.
 
 local common = include "lib/common"
-local transformer = include "lib/transformer"
+local roles = include "lib/roles"
 local megatron = include "megatron"
+
+OPTIONS = {{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
 
 function PAS(graph, resource)
     common.use_axes("megatron_sp.lua", resource, {
@@ -25,8 +27,8 @@ function PAS(graph, resource)
         common.cut_batch(graph, "dp")
     end
     if resource.mesh.tp then
-        megatron.cut_weights(graph, resource.mesh.tp)
-        transformer.cut_sequence(graph, "tp")
+        megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp")
+        roles.cut_sequence(graph, "tp")
     end
     return graph
 end

@@ -6,8 +6,9 @@
 --     as many stages as pp has devices, so that the one with most operations has as few as can be.
 --     Where memory sets the pace and not operations, the finding 'unbalanced' says how far that is
 --     off. What stages share, as a mask, is handed on from stage to stage. The model is one
---     micro-batch; a step does MICRO_BATCHES of them in the order of 1F1B, without training forward
---     alone. A backward slot counts twice its forward.
+--     micro-batch; a step runs micro_batches of them in the order of 1F1B, or, without training,
+--     forward alone. A backward slot counts twice its forward. More micro-batches leave less idle
+--     time: (pp - 1) / (micro_batches + pp - 1) of a step where stages take equally long.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,pp=4 -p pipeline
 --     5 send; step 34.0 ms, moved 68.0 MiB, peak 944.5 MiB
 --     1f1b of 16: 512.5 ms, bubble 20.9%
@@ -17,10 +18,10 @@
 local common = include "lib/common"
 local stages = include "lib/stages"
 
--- false: inference, whose stages work forward alone.
-local TRAINING = true
--- More leave less idle: of a step, (pp - 1) / (MICRO_BATCHES + pp - 1) where stages take alike.
-local MICRO_BATCHES = 16
+OPTIONS = {
+    {"training", true, "false: inference, whose stages run forward alone"},
+    {"micro_batches", 16, "micro-batches a step"},
+}
 
 function PAS(graph, resource)
     common.use_axes("pipeline.lua", resource, {
@@ -30,9 +31,6 @@ function PAS(graph, resource)
     if resource.mesh.dp then
         common.cut_batch(graph, "dp")
     end
-    if resource.mesh.pp then
-        stages.place(graph, "pp", resource.mesh.pp)
-    end
-    graph:schedule(TRAINING and "1f1b" or "infer_pipe", {micro_batches = MICRO_BATCHES})
+    stages.place(graph, "pp", resource)
     return graph
 end

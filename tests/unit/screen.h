@@ -53,7 +53,7 @@ static inline Session *open_gpt2(void)
 {
     SessionOptions options = {.model = "samples/models/gpt2.onnx",
                               .mesh = "dp=2,tp=4",
-                              .policy = "scripts/policies/megatron.lua"};
+                              .policy = "tests/policies/megatron.lua"};
     Error err = {0};
     Session *session = session_open(&options, &hooks, &err);
     if (!session)

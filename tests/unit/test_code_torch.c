@@ -360,14 +360,14 @@ static void assert_same_lines(Arena *arena, Str a, Str b)
 }
 
 static PlanRow plan_rows[] = {
-    {"tiny_gpt_megatron", "tiny-gpt.onnx", "dp=2,tp=2", "megatron"},
+    {"tiny_gpt_megatron", "tiny-gpt.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"},
     {"tiny_gpt_fsdp", "tiny-gpt.onnx", "dp=4", "fsdp"},
-    {"gpt2_megatron", "gpt2.onnx", "dp=2,tp=8", "megatron"},
+    {"gpt2_megatron", "gpt2.onnx", "dp=2,tp=8", "tests/policies/megatron.lua"},
     {"gpt2_dynamo_uneven", "gpt2-dynamo.onnx", "dp=3,tp=5", "tp"},
     {"llama_sp", "llama-tiny.onnx", "dp=2,tp=2", "megatron_sp"},
-    {"llama_70b", "llama-3-70b.json", "a=2,b=2,tp=2", "megatron"},
+    {"llama_70b", "llama-3-70b.json", "a=2,b=2,tp=2", "tests/policies/megatron.lua"},
     {"mixtral", "mixtral-8x7b.json", "dp=2,ep=2,tp=2", "expert"},
-    {"vit", "vit_b_16.onnx", "dp=2,tp=4", "megatron"},
+    {"vit", "vit_b_16.onnx", "dp=2,tp=4", "tests/policies/megatron.lua"},
     {"resnet", "resnet50.onnx", "dp=3", "fsdp"},
     {"no_policy", "tiny-conv.onnx", "x=2", NULL},
 };
@@ -398,10 +398,12 @@ typedef struct {
  * weight is cut in each third, and a part of the sequence is no whole input: then there are none.
  */
 static StyleRow style_rows[] = {
-    {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 10, 4},
-    {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "megatron"}, 10, 4},
+    {{"llama", "llama-tiny.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"}, 10, 4},
+    {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "tests/policies/megatron.lua"},
+     10,
+     4},
     {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"}, 0, 0},
-    {{"interleaved", "tiny-gpt.onnx", "tp=2", "megatron"}, 0, 0},
+    {{"interleaved", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, 0, 0},
     {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, 0, 0},
 };
 
@@ -482,10 +484,10 @@ typedef struct {
 
 /* Megatron's: 4 modules a layer of 2 with c_attn left out of GPT's, and 7 of Llama's. */
 static PolicyRow policy_rows[] = {
-    {{"gpt", "tiny-gpt.onnx", "tp=2", "megatron"}, 6, 0, 0},
-    {{"llama", "llama-tiny.onnx", "tp=2", "megatron"}, 14, 0, 0},
-    {{"data_is_units", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 14, 0, 1},
-    {{"stages", "tiny-gpt.onnx", "pp=2,dp=2,tp=2", "hybrid3d"}, 6, 2, 1},
+    {{"gpt", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, 6, 0, 0},
+    {{"llama", "llama-tiny.onnx", "tp=2", "tests/policies/megatron.lua"}, 14, 0, 0},
+    {{"data_is_units", "llama-tiny.onnx", "dp=2,tp=2", "tests/policies/megatron.lua"}, 14, 0, 1},
+    {{"stages", "tiny-gpt.onnx", "pp=2,dp=2,tp=2", "hybrid3d"}, 8, 2, 1},
     {{"a_dp_alone", "tiny-gpt.onnx", "dp=2", "dp"}, 0, 0, 1},
 };
 

@@ -318,8 +318,10 @@ static void what_moves_is_an_op(void **state)
         const char *op;
         int n;
     } rows[] = {
-        {{"gpt2.onnx", "dp=2,tp=4", "megatron"}, " = sdy.all_reduce {\"tp\"} ", 24},
-        {{"llama-tiny.onnx", "dp=2,tp=4", "megatron_sp"}, " = sdy.reduce_scatter [", 4},
+        {{"gpt2.onnx", "dp=2,tp=4", "tests/policies/megatron.lua"},
+         " = sdy.all_reduce {\"tp\"} ",
+         24},
+        {{"llama-tiny.onnx", "dp=2,tp=4", "megatron_sp"}, " = sdy.reduce_scatter [", 5},
         {{"gpt2.onnx", "dp=4", "dp"}, " = sdy.all_reduce ", 0},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

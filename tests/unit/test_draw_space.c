@@ -19,21 +19,28 @@ typedef struct {
 } SampleRow;
 
 static SampleRow samples[] = {
-    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain},
+    {"tiny-gpt, data and tensor", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_explain},
     {"tiny-gpt, sequence", "tiny-gpt", "dp=2,tp=4", "megatron_sp", &propagator_explain},
     {"tiny-gpt, stages", "tiny-gpt", "pp=2,dp=2,tp=2", "hybrid3d", &propagator_explain},
-    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "megatron", &propagator_explain},
-    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "megatron", &propagator_explain},
+    {"tiny-gpt, one device", "tiny-gpt", "dp=1,tp=1", "tests/policies/megatron.lua",
+     &propagator_explain},
+    {"llama-tiny, data and tensor", "llama-tiny", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_explain},
     {"llama-tiny, stored", "llama-tiny", "dp=8", "fsdp", &propagator_explain},
-    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "megatron", &propagator_explain},
+    {"llama-tiny, 1024 devices", "llama-tiny", "dp=16,tp=64", "tests/policies/megatron.lua",
+     &propagator_explain},
     {"tiny-conv, data", "tiny-conv", "dp=2", "dp", &propagator_explain},
     {"tiny-conv, stored unevenly", "tiny-conv", "dp=5", "fsdp", &propagator_explain},
     {"tiny-conv, moved in two steps", "tiny-conv", "dp=4,cp=2,ep=2,tp=2", "fsdp",
      &propagator_explain},
     {"tiny-conv, tensor", "tiny-conv", "dp=2,tp=3", "tp", &propagator_explain},
-    {"tiny-gpt, as Shardy", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_shardy},
-    {"tiny-gpt, as Paddle", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_spmd},
-    {"llama-tiny, as torch", "llama-tiny", "dp=2,tp=2", "megatron", &propagator_torch},
+    {"tiny-gpt, as Shardy", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_shardy},
+    {"tiny-gpt, as Paddle", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_spmd},
+    {"llama-tiny, as torch", "llama-tiny", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_torch},
     {"tiny-conv, as veScale", "tiny-conv", "dp=2,tp=2", "tp", &propagator_vescale},
 };
 
@@ -514,7 +521,8 @@ static void the_hint_names_what_can_be_drawn(void **state)
 {
     (void)state;
     static const DiagramKind kinds[] = {DIAGRAM_OP, DIAGRAM_SLICES, DIAGRAM_WHY};
-    Opened f = open_with("tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
+    Opened f =
+        open_with("tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua", &propagator_explain);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         Error err = {0};
         assert_null(draw(f.arena, f.session, kinds[i], NULL, &err));
@@ -570,7 +578,7 @@ static OddRow odd[] = {
     {"rank 0",
      MODEL("local x = model:input('x', 'f32', {})\n"
            "model:output(model:op('Add', {x, model:param('w', {})}), 'y')"),
-     "", "dp=2,tp=2", "megatron"},
+     "", "dp=2,tp=2", "tests/policies/megatron.lua"},
     {"sum to a scalar",
      MODEL("local x = model:input('x', 'f32', {4, 4})\n"
            "model:output(model:op('ReduceSum', {x}, {keepdims = 0}), 'y')"),

@@ -162,7 +162,7 @@ int main(void)
     SessionHooks hooks = scripts_hooks(scripts);
     SessionOptions options = {.model = "samples/models/gpt2.onnx",
                               .mesh = "dp=2,tp=4",
-                              .policy = "scripts/policies/megatron.lua"};
+                              .policy = "tests/policies/megatron.lua"};
     session = session_open(&options, &hooks, &(Error){0});
     assert_non_null(session);
     comm = comm_new(session);

@@ -156,23 +156,41 @@ static void parameters_are_those_published(void **state)
     model_text_close(&o);
 }
 
-static void megatron_sums_each_pair_once(void **state)
+static int count_all_reduces(const Plan *plan)
 {
-    const PublishedRow *row = *state;
-    if (row->all_reduces == 0)
-        return;
-    OpenedText o = model_text_open(row->config, "", "dp=1,tp=2", "megatron");
-    if (!o.session)
-        fail_msg("%s", o.err.text);
-    const Plan *plan = o.session->plan;
     int n = 0;
     for (int i = 0; i < plan->moved->n_reshards; i++)
         for (int s = 0; s < plan->moved->reshards[i].path->n_steps; s++, n++)
             assert_int_equal(plan->moved->reshards[i].path->step[s].kind, STEP_ALL_REDUCE);
-    assert_int_equal(n, row->all_reduces);
-    if (plan->findings.n > 0)
-        fail_msg("%s", plan->findings.at[0].text);
-    model_text_close(&o);
+    return n;
+}
+
+/* Lookups in the table of the vocabulary: T5 has one in the encoder and one in the decoder. */
+static int n_lookups(const char *model)
+{
+    if (str_starts(str_from(model), STR("ViT")) || str_starts(str_from(model), STR("Swin")))
+        return 0;
+    return str_starts(str_from(model), STR("t5")) ? 2 : 1;
+}
+
+/* tp.lua leaves the vocabulary whole. What stays whole is a warning. */
+static void megatron_sums_each_pair_once(void **state)
+{
+    const PublishedRow *row = *state;
+    static const char *const policies[] = {"tp", "megatron"};
+    for (int p = 0; row->all_reduces > 0 && p < 2; p++) {
+        OpenedText o = model_text_open(row->config, "", "dp=1,tp=2", policies[p]);
+        if (!o.session)
+            fail_msg("%s", o.err.text);
+        const Plan *plan = o.session->plan;
+        assert_int_equal(count_all_reduces(plan),
+                         row->all_reduces + (p == 1 ? n_lookups(row->name) : 0));
+        for (int i = 0; i < plan->findings.n; i++)
+            if (plan->findings.at[i].level != LEVEL_NOTE &&
+                strcmp(plan->findings.at[i].code, "policy-warns") != 0)
+                fail_msg("%s", plan->findings.at[i].text);
+        model_text_close(&o);
+    }
 }
 
 /* ---- configs that do not do ---- */

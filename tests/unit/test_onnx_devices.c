@@ -31,13 +31,16 @@ static Trip rows[] = {
     {"tiny-gpt megatron", MODELS "tiny-gpt.onnx", "dp=2,tp=2", "megatron", PARTIAL},
     {"tiny-gpt fsdp", MODELS "tiny-gpt.onnx", "dp=2", "fsdp", STORED},
     {"tiny-gpt turned devices", MODELS "tiny-gpt.onnx", "dp,tp=[[3,1],[2,0]]", "megatron", PARTIAL},
-    {"gpt2 megatron", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron", PARTIAL | WEIGHTS},
-    {"gpt2 megatron_sp", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron_sp", PARTIAL | WEIGHTS},
-    {"gpt2-dynamo megatron", MODELS "gpt2-dynamo.onnx", "dp=2,tp=4", "megatron", PARTIAL | WEIGHTS},
+    {"gpt2 megatron", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron", PARTIAL | UNEVEN | WEIGHTS},
+    {"gpt2 megatron_sp", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron_sp",
+     PARTIAL | UNEVEN | WEIGHTS},
+    {"gpt2-dynamo megatron", MODELS "gpt2-dynamo.onnx", "dp=2,tp=4", "megatron",
+     PARTIAL | UNEVEN | WEIGHTS},
     {"llama-tiny megatron", MODELS "llama-tiny.onnx", "dp=2,tp=2", "megatron", PARTIAL},
     {"vit tp of 3", MODELS "vit_b_16.onnx", "dp=2,tp=3", "megatron", PARTIAL | WEIGHTS},
     {"resnet50 dp", MODELS "resnet50.onnx", "dp=4", "dp", WEIGHTS},
-    {"gpt2 stages", MODELS "gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d", PARTIAL | WEIGHTS | SCHEDULE},
+    {"gpt2 stages", MODELS "gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d",
+     PARTIAL | UNEVEN | WEIGHTS | SCHEDULE},
 };
 
 typedef struct {

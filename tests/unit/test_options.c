@@ -20,14 +20,18 @@ typedef struct {
 } TruthRow;
 
 static TruthRow truth_rows[] = {
-    {"gpt2, megatron", "gpt2", "dp=2,tp=4", "megatron", &propagator_explain, 24},
-    {"tiny-gpt, megatron", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain, 3},
+    {"gpt2, megatron", "gpt2", "dp=2,tp=4", "tests/policies/megatron.lua", &propagator_explain, 24},
+    {"tiny-gpt, megatron", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_explain, 3},
     {"tiny-gpt, fsdp", "tiny-gpt", "dp=4", "fsdp", &propagator_explain, 3},
-    {"llama, 3 axes", "llama-tiny", "pp=2,dp=2,tp=2", "megatron", &propagator_explain, 11},
+    {"llama, 3 axes", "llama-tiny", "pp=2,dp=2,tp=2", "tests/policies/megatron.lua",
+     &propagator_explain, 11},
     {"llama, one device", "llama-tiny", "x=1", NULL, &propagator_explain, 40},
-    {"tiny-gpt, shardy", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_shardy, 9},
+    {"tiny-gpt, shardy", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua", &propagator_shardy,
+     9},
     {"tiny-conv, spmd", "tiny-conv", "dp=2,tp=2", "dp", &propagator_spmd, 9},
-    {"tiny-gpt, torch", "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_torch, 9},
+    {"tiny-gpt, torch", "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua", &propagator_torch,
+     9},
 };
 
 static Scripts *scripts;
@@ -199,7 +203,8 @@ static void a_sum_has_the_options_people_know(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session = open_session(arena, "gpt2", "dp=2,tp=4", "megatron", &propagator_explain);
+    Session *session = open_session(arena, "gpt2", "dp=2,tp=4", "tests/policies/megatron.lua",
+                                    &propagator_explain);
     int32_t reshard = a_sum(session->plan);
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
     assert_true(options_try(arena, session, &options, NULL, NULL));
@@ -218,8 +223,8 @@ static void the_best_come_first_and_the_illegal_last(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session =
-        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+                                    &propagator_explain);
     int32_t tensor = naming_find(session->naming, STR("transformer.h.0.mlp.c_fc.weight"), NULL);
     PlanOptions options = options_for_dim(arena, session, PIN_TENSOR_DIM, &tensor, 1, 0);
     assert_true(options_try(arena, session, &options, NULL, NULL));
@@ -243,8 +248,8 @@ static void a_stop_leaves_the_rest_untried(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session =
-        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+                                    &propagator_explain);
     int32_t reshard = a_sum(session->plan);
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
     Progress progress = {0};
@@ -354,8 +359,8 @@ static void lines_of_options_decide_the_same(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Session *session =
-        open_session(arena, "tiny-gpt", "dp=2,tp=2", "megatron", &propagator_explain);
+    Session *session = open_session(arena, "tiny-gpt", "dp=2,tp=2", "tests/policies/megatron.lua",
+                                    &propagator_explain);
     SessionHooks hooks = scripts_hooks(scripts);
     char path[] = "/tmp/dimscope-options-XXXXXX.lua";
     close(mkstemps(path, 4));

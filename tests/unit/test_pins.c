@@ -435,8 +435,8 @@ static void a_large_text_is_read(void **state)
 static const char *const models[] = {"gpt2.onnx",     "gpt2-dynamo.onnx", "llama-tiny.onnx",
                                      "tiny-gpt.onnx", "tiny-conv.onnx",   "resnet50.onnx",
                                      "vit_b_16.onnx", "mixtral-8x7b.json"};
-static const char *const policies[] = {"dp",          "tp",       "fsdp",  "megatron",
-                                       "megatron_sp", "hybrid3d", "expert"};
+static const char *const policies[] = {
+    "dp", "tp", "fsdp", "tests/policies/megatron.lua", "megatron_sp", "hybrid3d", "expert"};
 static const ShardingView views[] = {VIEW_PLACEMENTS, VIEW_PLACEMENTS_LONG, VIEW_PARTITION_SPEC,
                                      VIEW_SHARDY, VIEW_DIMS_MAPPING};
 
@@ -491,6 +491,10 @@ static void every_notation_reads_back(void **state)
                                : strcmp(policies[p], "expert") == 0 ? "dp=2,ep=2"
                                                                     : "dp=2,tp=2";
             Opened opened = open_with(models[m], mesh, policies[p], NULL);
+            if (strstr(opened.err.text, "found no two matmuls")) {
+                close_it(&opened);
+                continue;
+            }
             assert_non_null(opened.session);
             bool *written = arena_array(opened.arena, bool, opened.session->graph->n_tensors);
             for (size_t v = 0; v < COUNT_OF(views); v++) {
@@ -522,7 +526,7 @@ static void exports_read_back(void **state)
     static const char *const names[] = {"gpt2.onnx", "llama-tiny.onnx", "resnet50.onnx"};
     for (size_t m = 0; m < COUNT_OF(names); m++)
         for (size_t s = 0; s < COUNT_OF(systems); s++) {
-            Opened opened = open_with(names[m], "dp=2,tp=4", "megatron", NULL);
+            Opened opened = open_with(names[m], "dp=2,tp=4", "tests/policies/megatron.lua", NULL);
             Session *session = opened.session;
             ExportRequest request = {.drawing = {.session = session}};
             ExportNotes notes = {.arena = opened.arena};
@@ -578,7 +582,7 @@ static void pins_outlive_the_policy(void **state)
     (void)state;
     Opened first = tiny();
     const char *path = write_file(&first, FC ": P('dp', None)\n");
-    Opened opened = open_with("tiny-gpt.onnx", "dp=2,tp=4", "megatron", path);
+    Opened opened = open_with("tiny-gpt.onnx", "dp=2,tp=4", "tests/policies/megatron.lua", path);
     assert_non_null(opened.session);
     assert_string_equal(cut_of(&opened, FC, 0), "64/dp");
     assert_true(session_rerun_policy(opened.session, &opened.err));

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define VOCABULARY "CUT_VOCABULARY = false", "CUT_VOCABULARY = true"
+#define WHOLE_VOCABULARY "\"vocabulary\", true", "\"vocabulary\", false"
+#define BY_NAME "../../tests/policies/megatron"
 #define WITHOUT_INTERLEAVE "{axis = \"tp\", interleave = 3}", "\"tp\""
 
 typedef struct {
@@ -22,23 +23,23 @@ typedef struct {
 } Case;
 
 static Case rows[] = {
-    {"gpt2, megatron", "gpt2", "megatron", "dp=2,tp=4", NULL, NULL, "all_reduce tp 24 12582912\n",
-     "8/dp,1024,50257"},
-    {"gpt2-dynamo, megatron", "gpt2-dynamo", "megatron", "dp=2,tp=4", NULL, NULL,
+    {"gpt2, megatron", "gpt2", "megatron", "dp=2,tp=4", WHOLE_VOCABULARY,
      "all_reduce tp 24 12582912\n", "8/dp,1024,50257"},
-    {"llama-tiny, megatron", "llama-tiny", "megatron", "dp=2,tp=4", NULL, NULL,
+    {"gpt2-dynamo, megatron", "gpt2-dynamo", "megatron", "dp=2,tp=4", WHOLE_VOCABULARY,
+     "all_reduce tp 24 12582912\n", "8/dp,1024,50257"},
+    {"llama-tiny, megatron", "llama-tiny", "megatron", "dp=2,tp=4", WHOLE_VOCABULARY,
      "all_reduce tp 4 2097152\n", "8/dp,1024,512"},
-    {"gpt2, megatron, vocabulary cut", "gpt2", "megatron", "dp=2,tp=4", VOCABULARY,
+    {"gpt2, megatron, vocabulary cut", "gpt2", "megatron", "dp=2,tp=4", NULL, NULL,
      "all_reduce tp 25 12582912\n", "8/dp,1024,50257/tp"},
-    {"gpt2-dynamo, megatron, vocabulary cut", "gpt2-dynamo", "megatron", "dp=2,tp=4", VOCABULARY,
+    {"gpt2-dynamo, megatron, vocabulary cut", "gpt2-dynamo", "megatron", "dp=2,tp=4", NULL, NULL,
      "all_reduce tp 25 12582912\n", "8/dp,1024,50257/tp"},
-    {"llama-tiny, megatron, vocabulary cut", "llama-tiny", "megatron", "dp=2,tp=4", VOCABULARY,
+    {"llama-tiny, megatron, vocabulary cut", "llama-tiny", "megatron", "dp=2,tp=4", NULL, NULL,
      "all_reduce tp 5 2097152\n", "8/dp,1024,512/tp"},
-    {"gpt2, c_attn without interleave", "gpt2", "megatron", "dp=2,tp=4", WITHOUT_INTERLEAVE,
+    {"gpt2, c_attn without interleave", "gpt2", BY_NAME, "dp=2,tp=4", WITHOUT_INTERLEAVE,
      "all_reduce tp 24 12582912\n"
      "all_to_all tp 12 9437184\n",
      "8/dp,1024,50257"},
-    {"gpt2, 12 heads over tp=8", "gpt2", "megatron", "tp=8", NULL, NULL,
+    {"gpt2, 12 heads over tp=8", "gpt2", "megatron", "tp=8", WHOLE_VOCABULARY,
      "all_gather tp:(4)2 36 6291456\n"
      "all_reduce tp 24 25165824\n",
      "8,1024,50257"},
@@ -46,7 +47,6 @@ static Case rows[] = {
     {"gpt2-dynamo, dp", "gpt2-dynamo", "dp", "dp=2,tp=4", NULL, NULL, "", "8/dp,1024,50257"},
     {"llama-tiny, dp", "llama-tiny", "dp", "dp=2,tp=4", NULL, NULL, "", "8/dp,1024,512"},
     {"resnet50, dp", "resnet50", "dp", "dp=4,tp=2", NULL, NULL, "", "8/dp,1000"},
-    {"resnet50, tp", "resnet50", "tp", "tp=2", NULL, NULL, "", "8,1000/tp"},
     {"vit, dp", "vit_b_16", "dp", "dp=2,tp=4", NULL, NULL, "", "8/dp,1000"},
     {"vit, megatron", "vit_b_16", "megatron", "dp=2,tp=4", NULL, NULL, "all_reduce tp 24 2420736\n",
      "8/dp,1000"},

@@ -21,16 +21,16 @@ typedef struct {
 } SampleRow;
 
 static SampleRow samples[] = {
-    {"gpt2, data and tensor", "gpt2.onnx", "dp=2,tp=4", "megatron"},
+    {"gpt2, data and tensor", "gpt2.onnx", "dp=2,tp=4", "tests/policies/megatron.lua"},
     {"gpt2, sequence", "gpt2.onnx", "dp=2,tp=4", "megatron_sp"},
     {"gpt2, stages", "gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d"},
     {"gpt2-dynamo, stored", "gpt2-dynamo.onnx", "dp=8", "fsdp"},
     {"tiny-gpt, one device", "tiny-gpt.onnx", "dp=1", "dp"},
-    {"llama-tiny, 1024 devices", "llama-tiny.onnx", "dp=16,tp=64", "megatron"},
+    {"llama-tiny, 1024 devices", "llama-tiny.onnx", "dp=16,tp=64", "tests/policies/megatron.lua"},
     {"tiny-conv, unevenly", "tiny-conv.onnx", "dp=5", "fsdp"},
     {"resnet50", "resnet50.onnx", "dp=4", "dp"},
     {"mixtral", "mixtral-8x7b.json", "ep=8", "expert"},
-    {"deepseek", "deepseek-v3.json", "dp=2,tp=4", "megatron"},
+    {"deepseek", "deepseek-v3.json", "dp=2,tp=4", "tests/policies/megatron.lua"},
 };
 
 typedef struct {
@@ -266,7 +266,7 @@ static void a_review_is_short_and_whole(void **state)
 static void two_plans_stand_side_by_side(void **state)
 {
     (void)state;
-    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "megatron");
+    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "tests/policies/megatron.lua");
     Session *other = open_session(&f, "samples/models/gpt2.onnx", "dp=2,tp=4", "fsdp");
     const PlanDiff *diff = plan_diff(f.arena, f.session, other);
     Markup m = markup_read(f.arena, report(f.arena, f.session, other, "html", NULL));
@@ -287,8 +287,9 @@ static void two_plans_stand_side_by_side(void **state)
 static void equal_plans_are_said_to_be(void **state)
 {
     (void)state;
-    Fixture f = open_with("tiny-gpt.onnx", "dp=2,tp=2", "megatron");
-    Session *other = open_session(&f, "samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron");
+    Fixture f = open_with("tiny-gpt.onnx", "dp=2,tp=2", "tests/policies/megatron.lua");
+    Session *other = open_session(&f, "samples/models/tiny-gpt.onnx", "dp=2,tp=2",
+                                  "tests/policies/megatron.lua");
     Markup m = markup_read(f.arena, report(f.arena, f.session, other, "html", NULL));
 
     says(m.all.s, "The plans are the same.");
@@ -301,7 +302,7 @@ static void equal_plans_are_said_to_be(void **state)
 static void a_saved_plan_has_the_hash_of_its_plan(void **state)
 {
     (void)state;
-    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "megatron");
+    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "tests/policies/megatron.lua");
     char name[] = "/tmp/dimscope-report-XXXXXX";
     int fd = mkstemp(name);
     Error err = {0};
@@ -331,7 +332,7 @@ static SampleRow odd[] = {
     {"rank 0",
      MODEL("local x = model:input('x', 'f32', {})\n"
            "model:output(model:op('Add', {x, model:param('w', {})}), 'y')"),
-     "dp=2,tp=2", "megatron"},
+     "dp=2,tp=2", "tests/policies/megatron.lua"},
     {"no elements",
      MODEL("local x = model:input('x', 'f32', {0, 4})\n"
            "model:output(model:op('Relu', {x}), 'y')"),
@@ -446,7 +447,7 @@ static void a_model_without_ops_is_reported(void **state)
 static void without_dot_the_graph_is_a_table(void **state)
 {
     (void)state;
-    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "megatron");
+    Fixture f = open_with("gpt2.onnx", "dp=2,tp=4", "tests/policies/megatron.lua");
     ExportNotes notes = {.arena = f.arena};
     const char *path = arena_str(f.arena, str_from(getenv("PATH")));
     setenv("PATH", "/nowhere", 1);
@@ -478,7 +479,7 @@ static void a_hundred_layers_fit_a_small_page(void **state)
     buf_puts(&config, "\"num_hidden_layers\": 100");
     buf_add(&config, (Str){text.s + at + layers.n, text.n - (size_t)at - layers.n});
     file_unmap(&map);
-    OpenedText o = model_text_open(config.s, "", "dp=2,tp=4", "megatron");
+    OpenedText o = model_text_open(config.s, "", "dp=2,tp=4", "tests/policies/megatron.lua");
     if (!o.session) {
         print_error("%s\n", o.err.text);
         abort();

@@ -398,7 +398,7 @@ static void random_keys_do_no_harm(void **state)
     (void)state;
     SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
                               .mesh = "dp=2,tp=2",
-                              .policy = "scripts/policies/megatron.lua"};
+                              .policy = "tests/policies/megatron.lua"};
     Session *session = session_open(&options, &hooks, &(Error){0});
     assert_non_null(session);
     type_at_random(session, 1500);

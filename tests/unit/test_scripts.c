@@ -880,21 +880,21 @@ typedef struct {
 
 static PlanRow plan_rows[] = {
     {"gpt2_megatron", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
-     "24 all_reduce tp 12582912\n"},
+     "25 all_reduce tp 12582912\n"},
     {"gpt2_dynamo_megatron", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
-     "24 all_reduce tp 12582912\n"},
+     "25 all_reduce tp 12582912\n"},
     {"llama_megatron", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "megatron",
-     "4 all_reduce tp 2097152\n"},
-    {"llama_megatron_fewer_kv_heads", "llama-tiny", "batch=8,seq=1024", "tp=8", "megatron",
-     "4 all_reduce tp 4194304\n"},
-    {"tiny_gpt_megatron", "tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", "megatron",
-     "4 all_reduce tp 16384\n"},
-    {"gpt2_megatron_vocabulary", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
-     "25 all_reduce tp 12582912\n"},
-    {"gpt2_dynamo_megatron_vocabulary", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
-     "25 all_reduce tp 12582912\n"},
-    {"llama_megatron_vocabulary", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
      "5 all_reduce tp 2097152\n"},
+    {"llama_megatron_fewer_kv_heads", "llama-tiny", "batch=8,seq=1024", "tp=8", "megatron",
+     "5 all_reduce tp 4194304\n"},
+    {"tiny_gpt_megatron", "tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", "megatron",
+     "5 all_reduce tp 16384\n"},
+    {"gpt2_megatron_whole_vocabulary", "gpt2", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
+     "24 all_reduce tp 12582912\n"},
+    {"gpt2_dynamo_megatron_whole_vocabulary", "gpt2-dynamo", "batch=8,seq=1024", "dp=2,tp=4",
+     "+megatron", "24 all_reduce tp 12582912\n"},
+    {"llama_megatron_whole_vocabulary", "llama-tiny", "batch=8,seq=1024", "dp=2,tp=4", "+megatron",
+     "4 all_reduce tp 2097152\n"},
     {"gpt2_megatron_dp_alone", "gpt2", "batch=8,seq=1024", "dp=8", "megatron", ""},
     {"gpt2_tp", "gpt2", "batch=8,seq=1024", "tp=4", "tp", "24 all_reduce tp 25165824\n"},
     {"gpt2_dynamo_tp", "gpt2-dynamo", "batch=8,seq=1024", "tp=4", "tp",
@@ -962,19 +962,19 @@ static void format_collectives(const Plan *plan, Buf *out)
     }
 }
 
-/* A copy of a shipped policy with CUT_VOCABULARY = true; the caller removes it. */
+/* A copy of a shipped policy that leaves the vocabulary whole; the caller removes it. */
 static void write_vocabulary_policy(Arena *arena, const char *name, const char *path)
 {
     Source source;
     Error err = {0};
     const char *shipped = arena_printf(arena, "scripts/policies/%s.lua", name);
     assert_true(file_read(arena, shipped, SCRIPT_BYTES_MAX, &source, &err));
-    Str find = STR("CUT_VOCABULARY = false");
+    Str find = STR("\"vocabulary\", true");
     int64_t at = str_find(source.text, find);
     assert_true(at > 0);
     Buf text = buf_new(arena);
     buf_add(&text, (Str){source.text.s, (size_t)at});
-    buf_puts(&text, "CUT_VOCABULARY = true");
+    buf_puts(&text, "\"vocabulary\", false");
     buf_add(&text, (Str){source.text.s + at + find.n, source.text.n - (size_t)at - find.n});
     assert_true(file_write(path, buf_str(&text), &err));
 }
@@ -1019,7 +1019,8 @@ static void megatron_cuts_the_fused_weight_by_heads(void **state)
     Buf out = buf_new(opened.arena);
     cut_format(&plan_sharding(session->plan, weight)->dim[1], session->mesh, &out);
     assert_string_equal(out.s, "(3)(768/tp)");
-    assert_int_equal(session->notes.n, 0);
+    assert_int_equal(session->notes.n, 6); /* the table of what was found */
+    assert_null(find_note(session, "policy-warns"));
     close_session(&opened);
 }
 
@@ -1033,7 +1034,7 @@ static void a_missing_axis_is_noted(void **state)
     assert_string_equal(note->text, "megatron.lua does not use the axis pp");
     assert_string_equal(note->file, "./scripts/policies/megatron.lua");
     assert_true(note->line > 0);
-    assert_int_equal(opened.session->notes.n, 2); /* and that there is no dp */
+    assert_int_equal(opened.session->notes.n, 2 + 6); /* no dp; the table of what was found */
     close_session(&opened);
 }
 

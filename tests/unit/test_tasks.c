@@ -20,7 +20,7 @@ typedef struct {
     int n_keys; /* the budget */
     const char *facts[FACTS_MAX];
     bool tiny;          /* on tiny-gpt, which has weights to run */
-    const char *policy; /* lines of PAS(graph); NULL: megatron */
+    const char *policy; /* lines of PAS(graph); NULL: tests/policies/megatron.lua */
     const char *file;   /* that it leaves in the current folder, having the last of the facts */
 } TaskRow;
 
@@ -119,7 +119,7 @@ static Session *open_for(Arena *arena, const TaskRow *row, const char *folder)
 {
     SessionOptions options = {.model = "samples/models/gpt2.onnx",
                               .mesh = row->tiny ? "dp=2,tp=2" : "dp=2,tp=4",
-                              .policy = "megatron"};
+                              .policy = "tests/policies/megatron.lua"};
     Error err = {0};
     if (row->tiny)
         options.model = "samples/models/tiny-gpt.onnx";

@@ -60,8 +60,13 @@ local function even_runs(list, n)
     return runs_of(list, n, high)
 end
 
--- A stage for each coordinate of the axis, of layers in a row and nearly equal flops.
-local function place(graph, axis, n)
+-- A stage for each coordinate of the axis, if the mesh has it, of layers in a row and nearly equal
+-- flops; and the schedule that the options training and micro_batches ask for.
+local function place(graph, axis, resource)
+    local n, options = resource.mesh[axis], resource.options
+    graph:schedule(options.training and "1f1b" or "infer_pipe",
+        {micro_batches = options.micro_batches})
+    if not n then return end
     local list = layers(graph)
     if #list < n then
         print(("%d stages, and %d parts of the model: layers are parted"):format(n, #list))

@@ -1,0 +1,197 @@
+-- lib/roles.lua: shards the weights of a model by their roles, which graph:roles() finds from the
+-- structure of the graph: no module has to have a certain name.
+
+-- "h.3.mlp.c_fc.weight": "h.*.mlp.c_fc.weight". A number that is a module by itself, "mlp.3.weight",
+-- stays.
+local function pattern_of(name)
+    local front, last = name:match("^(.*)(%.%d+%.[^.]*)$")
+    return (front or name):gsub("([._])%d+%f[%W]", "%1*") .. (last or "")
+end
+
+-- The axis, or the major part of it, that gives each of `units` heads one device at least; nil if
+-- heads cannot be shared evenly.
+local function axis_for(axis, size, units)
+    if units >= size then return axis end
+    if units > 1 and size % units == 0 then return axis .. ":(1)" .. units end
+end
+
+-- How the columns of a role are sharded, as a cut; nil if they cannot be.
+local function column_cut(role, axis, size)
+    local parts, equal = role.parts, true
+    axis = parts and axis_for(axis, size, role.units)
+    if not axis then return end
+    for _, part in ipairs(parts) do equal = equal and part == parts[1] end
+    if equal then return {axis = axis, interleave = #parts} end
+    for _, part in ipairs(parts) do
+        if part // role.unit % size ~= 0 then return end
+    end
+    return {axis = axis, blocks = parts}
+end
+
+local function row_cut(role, axis, size)
+    axis = axis_for(axis, size, role.units)
+    return axis and {axis = axis}
+end
+
+-- By role: the index dim that is sharded, and how.
+local CUTS = {
+    column = function(role, ...) return role.columns, column_cut(role, ...) end,
+    row = function(role, ...) return role.rows, row_cut(role, ...) end,
+    head = function(role, axis) return role.columns, {axis = axis} end,
+    whole = function(role, axis) return role.columns, {axis = axis} end,
+    embedding = function(role, axis) return role.rows, {axis = axis} end,
+}
+
+-- "n by tp in 3 parts, 12 heads of 64": of a cut.
+local function describe(role, dim, cut)
+    local text = dim .. " by " .. cut.axis
+    if cut.blocks then
+        text = text .. " in parts of " .. table.concat(cut.blocks, ", ")
+    elseif cut.interleave and cut.interleave > 1 then
+        text = text .. (" in %d parts"):format(cut.interleave)
+    end
+    if role.unit == 1 then return text end
+    return text .. (", %d heads of %d"):format(role.units, role.unit)
+end
+
+-- Why a weight stays whole.
+local function why_whole(role)
+    if role.role == "column" and not role.parts then
+        return "all heads need some of its columns"
+    end
+    if role.units > 0 then return ("%d heads do not divide"):format(role.units) end
+    if role.reader then return role.reader.name .. " reads all its columns" end
+    return "its columns make the rows of no other matmul"
+end
+
+-- Rows of a table, of equal ones one with a count, in the order in which they came.
+local function new_table()
+    local rows, place = {}, {}
+    return rows, function(...)
+        local key = table.concat({...}, "\n")
+        if not place[key] then
+            rows[#rows + 1] = {0, ...}
+            place[key] = rows[#rows]
+        end
+        place[key][1] = place[key][1] + 1
+    end
+end
+
+local function print_table(rows)
+    local widest = 0
+    for _, row in ipairs(rows) do widest = math.max(widest, #row[3]) end
+    for _, row in ipairs(rows) do
+        print(("%-9s %3d  %-" .. math.min(widest, 60) .. "s  %s"):format(row[2], row[1], row[3],
+            row[4]))
+    end
+end
+
+-- What graph:roles() says is whole and must be: a router, a narrow value between two matmuls.
+local EXPECTED = {router = true, latent = true}
+
+local function warn_whole(graph, rows)
+    local n, texts = 0, {}
+    for _, row in ipairs(rows) do
+        n = n + row[1]
+        texts[#texts + 1] = ("%s (%s)"):format(row[2], row[3])
+    end
+    if n > 0 then
+        graph:warn(("%d matmul%s whole: %s"):format(n, n > 1 and "s stay" or " stays",
+            table.concat(texts, "; ")), "pin them in a policy of your own, if they are large")
+    end
+end
+
+-- What graph:roles() finds, as one list and by role. A graph without any pair of matmuls is an error;
+-- without matmuls whose columns are an output too, if `alone` is true.
+local function find(graph, policy, alone)
+    local found = {column = {}, row = {}, head = {}, embedding = {}, output = {}}
+    for _, role in ipairs(graph:roles()) do
+        local list = found[role.role == "whole" and role.output and "output" or role.role]
+        if list then list[#list + 1] = role end
+        found[#found + 1] = role
+    end
+    if #found.row == 0 and not (alone and #found.output > 0) then
+        error(policy .. " found no two matmuls of which one makes the rows of the other", 0)
+    end
+    return found
+end
+
+-- Shards the weights of a list by an axis of that size, where they can be; report() says which.
+local function shard(graph, list, axis, size)
+    for _, role in ipairs(list) do
+        local dim, cut = CUTS[role.role](role, axis, size)
+        if cut then
+            graph:shard(role.weight, {[dim] = cut})
+            role.sharded = describe(role, dim, cut)
+        end
+    end
+end
+
+-- What was found and how it is sharded as a table of notes; what stays whole as a warning.
+local function report(graph, found)
+    local rows, add_row = new_table()
+    local whole, add_whole = new_table()
+    for _, role in ipairs(found) do
+        local name = pattern_of(tostring(role.weight))
+        if role.sharded then
+            add_row(role.role == "whole" and "output" or role.role, name, role.sharded)
+        elseif role.role == "embedding" or role.role == "head" then
+            add_row(role.role, name, "whole")
+        elseif EXPECTED[role.role] then
+            add_row(role.role, name, "whole: " .. why_whole(role))
+        else
+            add_whole(name, why_whole(role))
+        end
+    end
+    print_table(rows)
+    warn_whole(graph, whole)
+end
+
+-- The values of the residual stream, [batch, sequence, width], that norms read before matmuls.
+local function streams(graph)
+    local found, seen = {}, {}
+    for _, role in ipairs(graph:roles()) do
+        local stream = role.stream
+        if stream and not seen[stream.name] and #(stream.shape or {}) == 3 then
+            found[#found + 1], seen[stream.name] = stream, true
+        end
+    end
+    return found
+end
+
+-- Shards it along the sequence. All that works on one place of the sequence at a time follows: norms,
+-- residual sums, the embedding, the ids. False, with a note, where there is nothing to shard.
+local function cut_sequence(graph, axis)
+    local found = streams(graph)
+    if #found == 0 then
+        print("no norm of [batch, sequence, width] was found: the sequence stays whole")
+    elseif found[1].shape[2] == 1 then
+        print("a sequence of 1 stays whole")
+    else
+        graph:shard(found, {[1] = axis})
+        return true
+    end
+    return false
+end
+
+-- Keys and values of few heads, [batch, heads, 1, sequence, head size], that an Expand repeats for
+-- the query heads of each.
+local function heads_to_repeat(graph)
+    local found = {}
+    for _, node in ipairs(graph:nodes()) do
+        local few = node.name == "Expand" and node:input(0)
+        local shape, repeated = few and few.shape or {}, node:output(0).shape or {}
+        if #shape == 5 and #repeated == 5 and shape[3] == 1 and repeated[3] > 1 then
+            found[#found + 1] = few
+        end
+    end
+    return found
+end
+
+return {
+    find = find,
+    shard = shard,
+    report = report,
+    cut_sequence = cut_sequence,
+    heads_to_repeat = heads_to_repeat,
+}
