@@ -28,6 +28,8 @@ typedef struct {
 typedef bool FactorFn(FactorBuild *build);
 
 /* factor_windows.c, factor_sums.c */
+/* The reduction of a reducer: "stablehlo.add". Returns false if it has another name. */
+bool stablehlo_reducer(Str name, ReduceOp *out);
 extern FactorFn factor_convolution, factor_gather, factor_scatter, factor_reshape;
 extern FactorFn factor_dot, factor_dot_general, factor_reduce;
 

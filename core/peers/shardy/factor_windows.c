@@ -205,8 +205,41 @@ bool factor_gather(FactorBuild *build)
 
 /* ---- scatter: n operands, indices, n updates, n results ---- */
 
+bool stablehlo_reducer(Str name, ReduceOp *out)
+{
+    static const struct {
+        const char *name;
+        ReduceOp reduce;
+    } rows[] = {{"stablehlo.add", REDUCE_SUM},     {"stablehlo.maximum", REDUCE_MAX},
+                {"stablehlo.minimum", REDUCE_MIN}, {"stablehlo.multiply", REDUCE_PROD},
+                {"stablehlo.and", REDUCE_ALL},     {"stablehlo.or", REDUCE_ANY}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(name, str_from(rows[i].name))) {
+            *out = rows[i].reduce;
+            return true;
+        }
+    return false;
+}
+
+/* Whether all results are reduced in one way, which is known: else updates on several devices have
+ * no reduction that joins them. */
+static bool reduces_alike(const FactorBuild *build)
+{
+    const Attr *attr = op_attr(build->call->graph, build->call->graph_op, "reducers");
+    ReduceOp first, other;
+    if (!attr || attr->type != ATTR_STRINGS || attr->n == 0)
+        return true;
+    if (!stablehlo_reducer(attr->strings[0], &first))
+        return false;
+    for (int i = 1; i < attr->n; i++)
+        if (!stablehlo_reducer(attr->strings[i], &other) || other != first)
+            return false;
+    return true;
+}
+
 typedef struct {
     int n;
+    FactorType scattered; /* of the dims of the updates that are no window */
     FactorInts window, inserted, batch, index_batch;
     int64_t vector;
 } Scatter;
@@ -239,8 +272,8 @@ static void add_scatter_dim(FactorBuild *build, const Scatter *s, int index, int
     int paired = factor_find(s->index_batch, index);
     bool batched = paired >= 0 && paired < s->batch.n;
     start_scatter(build, s, batched ? (int)s->batch.at[paired] : NO_DIM, index, update);
-    factor_add(build, factor_size(build, s->n, index),
-               batched ? FACTOR_PASS_THROUGH : FACTOR_REDUCTION, false);
+    factor_add(build, factor_size(build, s->n, index), batched ? FACTOR_PASS_THROUGH : s->scattered,
+               false);
 }
 
 static bool check_scatter(FactorBuild *build, const Scatter *s)
@@ -264,6 +297,7 @@ bool factor_scatter(FactorBuild *build)
     if (s.n < 1 || build->call->n_operands != 2 * s.n + 1)
         return factor_refuse(build, ERROR_INVALID,
                              "it needs operands, indices, updates and results");
+    s.scattered = reduces_alike(build) ? FACTOR_REDUCTION : FACTOR_NEED_REPLICATION;
     s.window = factor_ints(build, "update_window_dims");
     s.inserted = factor_ints(build, "inserted_window_dims");
     s.batch = factor_ints(build, "input_batching_dims");

@@ -6,6 +6,7 @@
  */
 #include "core/peers/shardy/tables.h"
 
+#include "core/peers/shardy/factor_build.h"
 #include "core/peers/shardy/factor_ops.h"
 #include "core/rules/args.h"
 
@@ -65,19 +66,11 @@ static bool is_product(const FactorRule *rule, const FactorDim *dim, int64_t siz
 /* The reduction over a reduced factor. */
 static ReduceOp reduce_of(const RuleCall *call)
 {
-    static const struct {
-        const char *name;
-        ReduceOp reduce;
-    } rows[] = {{"stablehlo.maximum", REDUCE_MAX},
-                {"stablehlo.minimum", REDUCE_MIN},
-                {"stablehlo.multiply", REDUCE_PROD},
-                {"stablehlo.and", REDUCE_ALL},
-                {"stablehlo.or", REDUCE_ANY}};
     const Attr *attr = args_attr(call, "reducers");
-    for (size_t i = 0;
-         attr && attr->type == ATTR_STRINGS && attr->n > 0 && i < sizeof rows / sizeof *rows; i++)
-        if (str_eq(attr->strings[0], str_from(rows[i].name)))
-            return rows[i].reduce;
+    ReduceOp reduce;
+    if (attr && attr->type == ATTR_STRINGS && attr->n > 0 &&
+        stablehlo_reducer(attr->strings[0], &reduce))
+        return reduce;
     return REDUCE_SUM;
 }
 
