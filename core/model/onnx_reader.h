@@ -35,6 +35,7 @@ typedef struct {
     Wire wire;
     int64_t opset; /* of ai.onnx; 0: it imports none */
     bool open;     /* being inlined */
+    int64_t bytes; /* least memory that a call takes, with all that it calls; 0: not counted yet */
 } Function;
 
 typedef struct OnnxScope OnnxScope;

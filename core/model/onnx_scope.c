@@ -69,17 +69,24 @@ static Str last_part(Str label)
     return (Str){label.s + n, label.n - n};
 }
 
+enum { SCOPE_BYTES = 256 };
+
+static void fail_too_large(const InlinedCall *call)
+{
+    Wire wire = call->wire;
+    wire_fail(&wire, call->node.start, "the graph is too large with its local functions inlined");
+}
+
 static bool is_too_much(OnnxReader *reader, const InlinedCall *call)
 {
     int depth = reader->scope ? reader->scope->depth : 0;
     Wire wire = call->wire;
-    reader->bytes_left -= (int64_t)(256 + call->label.n + call->node.path.n);
+    reader->bytes_left -= (int64_t)(SCOPE_BYTES + call->label.n + call->node.path.n);
     if (depth == SCOPES_MAX)
         wire_fail(&wire, call->node.start, "functions and bodies are nested deeper than %d",
                   SCOPES_MAX);
     else if (reader->bytes_left < 0)
-        wire_fail(&wire, call->node.start,
-                  "the graph is too large with its local functions inlined");
+        fail_too_large(call);
     return wire.file->failed;
 }
 
@@ -244,6 +251,40 @@ static void read_function(OnnxReader *reader, const InlinedCall *call)
                copies.at[i].to, 0);
 }
 
+static int64_t count_function(OnnxReader *reader, Function *function, int depth);
+
+/* The least memory that a node takes: an op, or the call of a function. */
+static int64_t count_node(OnnxReader *reader, Wire wire, int depth)
+{
+    OnnxNode node = {.op_type = STR(""), .domain = STR(""), .overload = STR("")};
+    for (WireField field; wire_next(&wire, &field);)
+        if (field.number == 4)
+            node.op_type = wire_bytes(&wire, &field);
+        else if (field.number == 7)
+            node.domain = wire_bytes(&wire, &field);
+        else if (field.number == 8)
+            node.overload = wire_bytes(&wire, &field);
+    Function *called = called_function(reader, &node);
+    return called ? SCOPE_BYTES + count_function(reader, called, depth + 1)
+                  : (int64_t)sizeof(GraphOp);
+}
+
+/* Each function is counted once, before any call is read. What a branch inside calls is left out,
+ * and what is nested too deeply. */
+static int64_t count_function(OnnxReader *reader, Function *function, int depth)
+{
+    if (function->bytes > 0 || depth > SCOPES_MAX)
+        return function->bytes;
+    Wire wire = function->wire;
+    int64_t bytes = wire.end - wire.at;
+    function->bytes = bytes; /* of a function that calls itself */
+    for (WireField field; bytes <= INLINED_BYTES_MAX && wire_next(&wire, &field);)
+        if (field.number == 7)
+            bytes += count_node(reader, wire_message(&wire, &field, "NodeProto"), depth);
+    function->bytes = bytes;
+    return function->bytes;
+}
+
 void inline_function(OnnxReader *reader, const InlinedCall *call, Function *function)
 {
     OnnxScope scope;
@@ -251,6 +292,10 @@ void inline_function(OnnxReader *reader, const InlinedCall *call, Function *func
     if (function->open) {
         wire_fail(&wire, call->node.start, "local function '%s' calls itself",
                   arena_str(reader->arena, call->node.op_type));
+        return;
+    }
+    if (count_function(reader, function, 0) > reader->bytes_left) {
+        fail_too_large(call);
         return;
     }
     if (!scope_open(reader, &scope, call, function->wire, ""))

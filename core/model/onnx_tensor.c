@@ -79,7 +79,11 @@ static void read_external(TensorReader *reader, Wire wire)
 
 Dtype tensor_dtype(Wire *wire, const WireField *field)
 {
-    return dtype_from_onnx(wire_int(wire, field));
+    int64_t number = wire_int(wire, field);
+    Dtype dtype = dtype_from_onnx(number);
+    if (number != 0 && dtype == DT_NONE)
+        wire_fail(wire, wire->at, "element type %" PRId64 " is not one of ONNX's", number);
+    return dtype;
 }
 
 static void read_field(TensorReader *reader, Wire *wire, const WireField *field)
@@ -283,10 +287,6 @@ bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
         return fail(&reader, &wire, "%s", why.text);
     if (!reader.has_type)
         return fail(&reader, &wire, "it has no element type");
-    if (out->dtype == DT_NONE) { /* a type of a later opset: its elements cannot be read */
-        out->data.form = DATA_ABSENT;
-        return true;
-    }
     int64_t n_elements = shape_elements(&out->shape);
     int64_t n_bytes = dtype_bytes(out->dtype, n_elements);
     if (reader.external)
