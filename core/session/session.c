@@ -261,8 +261,10 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
-/* Running a policy starts with empty notes; if it fails, the old notes stay. */
-static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
+/* Running a policy starts with empty notes; if it fails, the old notes stay. The user's decisions
+ * come after it: those of `kept`, or those of `from`, a session with another mesh, by name. */
+static bool policy_and_remake(Session *session, const Journal *kept, const Session *from,
+                              Error *err)
 {
     Findings old = session->notes;
     Journal journal = {0};
@@ -272,6 +274,8 @@ static bool policy_and_remake(Session *session, const Journal *kept, Error *err)
         session_read_pins_again(session, &journal);
     if (ok && kept)
         keep_decisions(session, kept, true, &journal);
+    else if (ok)
+        planfile_carry(from, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
     ok = ok && remake(session, &journal, &notes, err);
@@ -531,7 +535,7 @@ static bool step(Session *session, int by, Error *err)
 static bool rerun_policy(Session *session, Error *err)
 {
     Journal kept = session->journal;
-    return policy_and_remake(session, &kept, err);
+    return policy_and_remake(session, &kept, NULL, err);
 }
 
 /* Another machine, or with NULL the same one read again. */
@@ -549,12 +553,13 @@ static bool set_machine(Session *session, const char *text, Error *err)
     return remake(session, &journal, &notes, err);
 }
 
-static bool set_mesh(Session *session, const char *text, Error *err)
+static bool set_mesh(Session *session, const char *text, const Journal *kept, Error *err)
 {
+    const Session from = *session;
     session->options.mesh = arena_str(session->journal_arena, str_from(text));
     session->mesh_file = NULL;
     return read_mesh(session, session->options.mesh, &session->mesh, err) &&
-           policy_and_remake(session, NULL, err);
+           policy_and_remake(session, kept, &from, err);
 }
 
 /* Another policy has options of its own. */
@@ -610,7 +615,7 @@ static bool make_change(Session *session, const Change *change, Error *err)
     case CHANGE_SETTING:
         return change_setting(session, change->text, err);
     case CHANGE_MESH:
-        return set_mesh(session, change->text, err);
+        return set_mesh(session, change->text, change->kept, err);
     case CHANGE_MACHINE:
         return set_machine(session, change->text, err);
     case CHANGE_CONSOLE:

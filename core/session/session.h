@@ -51,12 +51,12 @@ typedef struct {
 } SessionHooks;
 
 typedef struct {
-    const char *model;   /* path of an .onnx, .lua, config.json or plan.json */
-    const char *mesh;    /* NULL: from the plan file, else "x=1" */
-    const char *policy;  /* NULL: none */
+    const char *model;       /* path of an .onnx, .lua, config.json or plan.json */
+    const char *mesh;        /* NULL: from the plan file, else "x=1" */
+    const char *policy;      /* NULL: none */
     PolicySettings settings; /* values of the policy's options; others have their defaults */
-    const char *machine; /* NULL: "h100x8" */
-    const char *pins;    /* file of pins (session_pins.h), or NULL */
+    const char *machine;     /* NULL: "h100x8" */
+    const char *pins;        /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
     bool no_redistribute;     /* PlanRequest */
     bool method_given;        /* a plan file's is not asked then */
@@ -75,7 +75,7 @@ struct Session {
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
     PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
                                      arena */
-    bool policy_given;      /* beside a plan file: run it in place of the file's own policy */
+    bool policy_given;            /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
     Graph *graph;
@@ -132,14 +132,16 @@ typedef enum {
 typedef struct {
     ChangeKind kind;
     const Decision *decisions; /* CHANGE_APPLY: appended to the journal, as one step */
-    int n;              /* their number; CHANGE_STEP: decisions to redo, or if negative to undo, as
-                           one step; CHANGE_CONSOLE: the line number of its decisions */
-    const char *text;   /* CHANGE_MESH: the mesh; CHANGE_SETTING: "NAME=VALUE", an option of the
-                           policy, which runs again; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
-                           CHANGE_POLICY:
-                           another policy, or NULL */
-    Buf *answer;        /* CHANGE_CONSOLE: what the line prints, also if it fails */
-    Progress *progress; /* NULL if nobody waits */
+    int n;               /* their number; CHANGE_STEP: decisions to redo, or if negative to undo, as
+                            one step; CHANGE_CONSOLE: the line number of its decisions */
+    const char *text;    /* CHANGE_MESH: the mesh; CHANGE_SETTING: "NAME=VALUE", an option of the
+                            policy, which runs again; CHANGE_CONSOLE: the line of Lua; CHANGE_MACHINE,
+                            CHANGE_POLICY:
+                            another policy, or NULL */
+    const Journal *kept; /* CHANGE_MESH: the user's decisions on that mesh; NULL: the present ones,
+                            by name, and a warning for each that the mesh has no place for */
+    Buf *answer;         /* CHANGE_CONSOLE: what the line prints, also if it fails */
+    Progress *progress;  /* NULL if nobody waits */
 } Change;
 
 /* The session after the change; with the same plan if a line of Lua decided nothing. It shares

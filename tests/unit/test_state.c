@@ -53,7 +53,6 @@ static StateRow rows[] = {
     {"a rank", "3:rank 5<Enter>", "d5"},
     {"a mark", "/h.3.mlp.c_fc.weight<Enter>ma1'a", "768,3072/tp"},
     {"tags", "<Space>", "468 tagged"},
-    {"a filter", "fop:Gemm<Enter>", "op:Gemm"},
 };
 
 /* Two sessions one after the other show the same, but for the message. */

@@ -385,7 +385,7 @@ static void a_day_of_a_user(void **state)
     wait_for("pinned to whole: step");
     press("u");
     wait_for("undone: step");
-    press("df");
+    press("df\r");
     wait_for("[7 Diff]");
     wait_for("fsdp");
     resize(160, 50);
@@ -610,7 +610,7 @@ static void an_edited_policy_is_run_again(void **state)
     write_policy(path, "function PAS(graph, resource)\n  oops()\nend\n");
     wait_for("oops");
     wait_for(":2:");
-    wait_for("legal");
+    wait_for("FAILED line 2");
     press("qQ");
     assert_int_equal(WEXITSTATUS(end_of_child()), 0);
     unlink(path);

@@ -11,9 +11,11 @@
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
 #include "tui/app/go.h"
+#include "tui/app/leave.h"
 #include "tui/state/listing.h"
 #include "tui/state/lua_help.h"
 #include "tui/state/menu.h"
+#include "tui/state/mesh_change.h"
 #include "tui/state/places.h"
 #include "tui/views/graph/graph_row.h"
 #include "tui/views/page.h"
@@ -88,24 +90,6 @@ void app_rerun_policy(App *app)
     job_change(&app->ui, &(Change){.kind = CHANGE_POLICY}, policy_ran, NULL);
 }
 
-static void mesh_set(Ui *ui, const Totals *before, const char *what)
-{
-    (void)before;
-    ui_say(ui, "mesh %s: %s %.*s%s", what, label_pass(ui_plan(ui)),
-           STR_ARG(label_us(ui, ui_plan(ui)->priced->totals.step_us)),
-           ui->changes.edits > 0 ? "; pins made here are dropped" : "");
-    ui->changes.edits = 0;
-}
-
-static bool set_mesh(Ui *ui, Str args, Error *err)
-{
-    if (args.n == 0)
-        return error_set(err, "which mesh? :mesh dp=2,tp=4");
-    const char *text = arena_str(ui->frame, args);
-    job_change(ui, &(Change){.kind = CHANGE_MESH, .text = text}, mesh_set, text);
-    return true;
-}
-
 static bool set_rank(Ui *ui, Str args, Error *err)
 {
     int64_t rank;
@@ -125,6 +109,7 @@ static bool save_plan(Ui *ui, Str args, Error *err)
         return error_set(err, "save to which file? :save plan.json");
     if (!planfile_save(ui->session, path, false, err))
         return false;
+    pins_are_written(ui);
     ui_say(ui, "saved %s", path);
     return true;
 }
@@ -260,7 +245,7 @@ static void close_view(App *app)
     if (ui->look.zoomed)
         ui->look.zoomed = false;
     else if (ui->at.show == SHOW_GRAPH)
-        app->quit = true;
+        leave(app);
     else if (!places_back(ui))
         ui->at.show = SHOW_GRAPH;
 }
@@ -411,7 +396,7 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
     else if (act == ACT_POLICY)
         app_rerun_policy(app);
     else if (act == ACT_MESH)
-        *ok = set_mesh(ui, args, err);
+        *ok = mesh_change(ui, args, err);
     else if (act == ACT_RANK)
         *ok = set_rank(ui, args, err);
     else if (act == ACT_WRITE)
@@ -539,7 +524,7 @@ static void act_on_program(App *app, ActId act)
     } else if (act == ACT_CLOSE) {
         close_view(app);
     } else if (act == ACT_QUIT) {
-        app->quit = true;
+        leave(app);
     } else {
         ui_say(ui, "':%s' does nothing here", action_by_id(act)->name);
     }
@@ -577,6 +562,7 @@ void app_run_asked(App *app)
 {
     const char *next = app->ui.asked.command;
     app->ui.asked.command = NULL;
+    app->quit = app->quit || app->ui.asked.quit;
     if (next)
         app_command(app, str_from(next));
 }

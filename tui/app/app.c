@@ -345,8 +345,13 @@ static Key next_key(App *app, Watch *watch)
 static App *loop(App *app)
 {
     Watch *watch = reload_watch(app);
+    bool keeps = app->options.restore && !app->options.tour;
+    int n_kept = app->ui.changes.n;
 
     while (!app->quit) {
+        if (keeps && app->ui.changes.n != n_kept)
+            pins_keep(app);
+        n_kept = app->ui.changes.n;
         take_size(app);
         term_show(app->term, app_draw(app));
         Key key = next_key(app, watch);

@@ -5,6 +5,8 @@
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
 #include "tui/state/menu.h"
+#include "tui/state/mesh_change.h"
+#include "tui/state/pins.h"
 #include "tui/views/mem.h"
 #include "tui/views/menu_box.h"
 #include "tui/views/page.h"
@@ -397,10 +399,9 @@ static bool is_of_use(const App *app, ActId act)
     if (act == ACT_CANCEL)
         return ui->jobs.running != NULL;
     if (act == ACT_UNDO)
-        return journal->n_done > 0 &&
-               journal->decisions.at[journal->n_done - 1].origin.kind != ORIGIN_POLICY;
+        return mesh_change_can(ui, -1) || pins_of_step(journal, -1) > 0;
     if (act == ACT_REDO)
-        return journal->n_done < journal->decisions.n;
+        return mesh_change_can(ui, 1) || journal->n_done < journal->decisions.n;
     if (act == ACT_BACK)
         return ui->history.at > 0;
     return act != ACT_NEXT_PANE || app->layout.n_panes > 1;

@@ -1,6 +1,7 @@
 #include "tui/app/reload.h"
 
 #include "core/base/file.h"
+#include "tui/state/pins.h"
 #include "tui/views/label.h"
 
 #include <stdlib.h>
@@ -51,17 +52,6 @@ static void reload_model(App *app)
         free(reopening);
 }
 
-static int count_edits(const Session *session)
-{
-    int n = 0;
-
-    for (int i = 0; i < session->journal.n_done; i++) {
-        const Origin *origin = &session->journal.decisions.at[i].origin;
-        n += origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);
-    }
-    return n;
-}
-
 /* The op of that name, or else the first on its path; -1: neither. */
 static int32_t same_op(const Session *from, const Session *to, int32_t op)
 {
@@ -100,6 +90,8 @@ static void keep_state(App *from, App *to)
 {
     to->ui.look.settings = from->ui.look.settings;
     to->ui.changes.edits = from->ui.changes.edits;
+    to->ui.changes.written_edits = from->ui.changes.written_edits;
+    to->ui.changes.written = from->ui.changes.written;
     to->ui.jobs.quiet_ms = from->ui.jobs.quiet_ms;
     to->ui.look.ascii = from->ui.look.ascii;
     memcpy(to->ui.messages.error, from->ui.messages.error, sizeof to->ui.messages.error);
@@ -111,7 +103,7 @@ static void keep_state(App *from, App *to)
 
 static void say_reopened(Ui *ui, int n_edits)
 {
-    int n_lost = n_edits - count_edits(ui->session), n_dropped = 0;
+    int n_lost = n_edits - pins_made_here(ui->session), n_dropped = 0;
     Buf text = buf_new(ui->frame);
 
     for (int i = 0; i < ui->session->notes.n; i++)
@@ -135,7 +127,7 @@ App *app_reopened(App *app)
     App *to = app_new(next, &app->options, app->term, app->grid->w, app->grid->h);
     keep_state(app, to);
     keep_place(&app->ui, &to->ui);
-    say_reopened(&to->ui, count_edits(old));
+    say_reopened(&to->ui, pins_made_here(old));
     app_apply_settings(to);
     app_free(app);
     session_close(old);

@@ -2,7 +2,9 @@
 
 #include "core/base/file.h"
 #include "core/base/intern.h"
+#include "core/session/planfile.h"
 #include "tui/state/listing.h"
+#include "tui/state/pins.h"
 #include "tui/state/places.h"
 
 #include <inttypes.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { STATE_BYTES_MAX = 16 << 20, TAGS_MAX = 1000 };
 
@@ -116,8 +119,6 @@ void state_format(App *app, Buf *out)
 
     buf_printf(out, "%s\ngraph %016" PRIx64 "\n", first_line, graph_hash(ui_graph(ui)));
     put_open(ui, out);
-    if (ui->listing.filter)
-        put("filter", str_from(filter_text(ui->listing.filter)), out);
     put_place(ui, "at", &ui->at, out);
     buf_printf(out, "rank %" PRId64 "\n", ui->rank);
     put_columns(app, out);
@@ -153,13 +154,6 @@ static void read_open(App *app, Str value)
         marks[g] = (uint8_t)(high << 4 | low);
     }
     outline_set_marks(ui->outline, marks);
-}
-
-static void read_filter(App *app, Str value)
-{
-    Error none = {0};
-
-    listing_filter(&app->ui, value, &none);
 }
 
 static void read_at(App *app, Str value)
@@ -219,8 +213,8 @@ static const struct {
     const char *key;
     void (*read)(App *app, Str value);
 } readers[] = {
-    {"open", read_open},       {"filter", read_filter}, {"at", read_at},   {"rank", read_rank},
-    {"columns", read_columns}, {"mark", read_mark},     {"tag", read_tag}, {"typed", read_typed},
+    {"open", read_open}, {"at", read_at},   {"rank", read_rank},   {"columns", read_columns},
+    {"mark", read_mark}, {"tag", read_tag}, {"typed", read_typed},
 };
 
 bool state_apply(App *app, const Source *source, Error *err)
@@ -244,21 +238,109 @@ bool state_apply(App *app, const Source *source, Error *err)
 
 /* ---- the model's own file ---- */
 
-void state_load(App *app)
+/* ---- pins ---- */
+
+/* Pins are for one mesh, policy and plan file: a file for each. */
+static const char *pins_path(Ui *ui)
+{
+    const SessionOptions *options = &ui->session->options;
+    const char *model = options->model ? state_path(ui->frame, options->model) : NULL;
+    const char *of[] = {options->mesh, options->policy, ui->session->plan_file};
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        hash = hash * 31 + (of[i] ? hash_bytes(of[i], strlen(of[i])) : 1);
+    return model ? arena_printf(ui->frame, "%s-%016" PRIx64 ".json", model, hash) : NULL;
+}
+
+/* The decisions of the plan file that were made in the explorer. */
+static Journal read_pins(Ui *ui, const char *path, Error *err)
+{
+    Session *session = ui->session;
+    SessionOptions options = {.model = session->options.model};
+    PlanFile file;
+    Journal all = {0}, own = {0};
+
+    if (!planfile_open(session->journal_arena, path, &options, &file, err))
+        return own;
+    planfile_decisions(session, &file, &all);
+    planfile_close(&file);
+    for (int i = 0; i < all.n_done; i++) {
+        Decision *decision = &all.decisions.at[i];
+        if (decision->origin.kind != ORIGIN_USER)
+            continue;
+        decision->origin.file = "";
+        if (decision->origin.line > ui->changes.edits)
+            ui->changes.edits = decision->origin.line;
+        journal_add(&own, session->journal_arena, decision);
+    }
+    return own;
+}
+
+/* Returns how many pins the last session had and this one has now. */
+static int load_pins(App *app, Error *err)
+{
+    Ui *ui = &app->ui;
+    const char *path = pins_path(ui);
+
+    if (!path || !file_exists(path))
+        return 0;
+    Journal own = read_pins(ui, path, err);
+    if (own.n_done == 0)
+        return 0;
+    ui_change_begin(ui);
+    bool applied = session_apply(ui->session, own.decisions.at, own.n_done, err);
+    ui_change_end(ui);
+    pins_are_written(ui);
+    return applied ? own.n_done : 0;
+}
+
+static void make_folders(Arena *arena, const char *path);
+
+void pins_keep(App *app)
+{
+    Ui *ui = &app->ui;
+    const char *path = pins_path(ui);
+    Error none = {0};
+
+    if (!path)
+        return;
+    if (pins_made_here(ui->session) == 0 || ui->asked.drop_pins) {
+        unlink(path);
+        return;
+    }
+    make_folders(ui->frame, path);
+    planfile_save(ui->session, path, false, &none);
+}
+
+/* ---- both ---- */
+
+static bool load_state(App *app, Error *err)
 {
     Ui *ui = &app->ui;
     const char *model = ui->session->options.model;
     const char *path = model ? state_path(ui->frame, model) : NULL;
     Source source;
-    Error err = {0};
 
-    if (!path || !file_exists(path))
-        return;
-    if (file_read(ui->frame, path, STATE_BYTES_MAX, &source, &err) &&
-        state_apply(app, &source, &err))
-        ui_say(ui, "restored from the last session; --fresh starts anew");
-    else
+    return path && file_exists(path) && file_read(ui->frame, path, STATE_BYTES_MAX, &source, err) &&
+           state_apply(app, &source, err);
+}
+
+void state_load(App *app)
+{
+    Ui *ui = &app->ui;
+    Error err = {0};
+    int n_pins = load_pins(app, &err);
+    bool restored = load_state(app, &err);
+    Buf pins = buf_new(ui->frame);
+
+    if (n_pins > 0)
+        buf_printf(&pins, ", with the %d pin%s made there", n_pins, n_pins > 1 ? "s" : "");
+    if (error_is_set(&err))
         ui_say(ui, "%s", err.text);
+    else if (restored || n_pins > 0)
+        ui_say(ui, "restored from the last session%s; --fresh starts anew",
+               pins.n > 0 ? pins.s : "");
 }
 
 /* Every folder on the way; what fails is seen when the file is written. */
@@ -281,4 +363,5 @@ void state_save(App *app)
     make_folders(ui->frame, path);
     state_format(app, &text);
     file_write(path, buf_str(&text), &none);
+    pins_keep(app);
 }

@@ -6,14 +6,17 @@
  *     rank 5
  *     columns 3               of the graph, by bit
  *     open 81f2.. 0102..        groups, and which of them are open: for these groups only
- *     filter kind:AR
  *     mark a Tensor tensor h.0.mlp.c_fc.weight
  *     tag /h.0/attn/Add
  *     typed :rank 5             the prompt's history
  *
  * One file a model, in $XDG_STATE_HOME/dimscope, by default ~/.local/state/dimscope, named by the
  * hash of its path. A line that cannot be used is left out, a file that is not ours is not read:
- * nothing of it is worth more than a note.
+ * nothing of it is worth more than a note. A filter does not come back: rows that are missing would
+ * surprise.
+ *
+ * Pins made in the explorer are in a plan file beside it (planfile.h), one for each mesh, policy
+ * and plan file. It is written after every change, so that pins outlive a session that is killed.
  */
 #ifndef TUI_APP_RESUME_H
 #define TUI_APP_RESUME_H
@@ -28,5 +31,6 @@ bool state_apply(App *app, const Source *source, Error *err); /* false: of anoth
 /* The same with the model's own file. What fails is said on the message line, or not at all. */
 void state_load(App *app);
 void state_save(App *app);
+void pins_keep(App *app); /* the pins alone; with none, or where the user drops them, no file */
 
 #endif

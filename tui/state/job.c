@@ -159,7 +159,8 @@ static void note_reload(Ui *ui, ChangeKind kind, bool ok, const Error *err)
 
     if (kind == CHANGE_POLICY)
         ui->changes.n_policy_runs++;
-    if ((kind == CHANGE_POLICY && !stopped) || (kind == CHANGE_MESH && ok))
+    if ((kind == CHANGE_POLICY && !stopped) ||
+        ((kind == CHANGE_MESH || kind == CHANGE_SETTING) && ok))
         ui->changes.policy_failed = *err;
     if (kind == CHANGE_MACHINE && !stopped) {
         ui->changes.reload_failed = ok ? NULL : "machine";

@@ -43,4 +43,10 @@ bool pins_redo(Ui *ui, Error *err);
  * folder. A file that was not written by this is not overwritten. */
 bool pins_write(Ui *ui, Str path, Error *err);
 
+/* Decisions made in the explorer that hold; those of a plan file or of a file of pins are not. */
+int pins_made_here(const Session *session);
+/* The same if they are others than when they were last in a file; else 0. */
+int pins_unwritten(const Ui *ui);
+void pins_are_written(Ui *ui); /* a file has them now */
+
 #endif

@@ -37,6 +37,7 @@ typedef struct {
     Error policy_failed;       /* of the last run of the policy; not set: it succeeded */
     const char *reload_failed; /* "model" or "machine": its file cannot be read again; NULL */
     int reload_line;           /* where in it; 0 if that is not known */
+    int written_edits, written; /* of the last :write or :save: `edits`, and pins made here then */
 } Changes;
 
 /* What a key has asked the loop to do once it is handled; texts are the frame's. */
@@ -44,6 +45,7 @@ typedef struct {
     const char *command;   /* run this `:` command */
     const char *prompt;    /* open the prompt with this text */
     const char *clipboard; /* copy this */
+    bool quit, drop_pins;  /* leave the explorer; and forget the pins made here */
     ActId letter;          /* take the next key as the argument of this action; ACT_NONE */
     Session *session;      /* go on with this one: the same files read again */
 } Asked;
@@ -77,11 +79,12 @@ struct Ui {
     Parameters parameters;
     Find find;
 
-    Comm *comm;              /* of the session's plan */
-    CommSort comm_sort;      /* of the table of reshards */
-    struct Compare *compare; /* another plan beside it; NULL: none */
-    struct WhatIf *whatif;   /* what-if options being shown, or NULL */
-    struct Console *console; /* lines of Lua typed so far */
+    Comm *comm;                   /* of the session's plan */
+    CommSort comm_sort;           /* of the table of reshards */
+    struct Compare *compare;      /* another plan beside it; NULL: none */
+    struct WhatIf *whatif;        /* what-if options being shown, or NULL */
+    struct Console *console;      /* lines of Lua typed so far */
+    struct MeshSteps *mesh_steps; /* changes of the mesh, for undo; NULL: none */
     Changes changes;
     Jobs jobs;
 
