@@ -109,6 +109,19 @@ static void put_given(Jax *jax, const char *table, const char *says, const int32
     put_rows(jax, table, says, &rows);
 }
 
+/* Parameters that all their readers need otherwise than they are stored. */
+static void put_used(Jax *jax)
+{
+    PythonEntries rows = {0};
+    for (int i = 0; i < jax->values.n_parameters; i++) {
+        int32_t t = jax->values.parameter[i], used = values_read_as(jax->session, t);
+        if (jax->values.name[t] && used >= 0 && used != jax->plan->moved->sharding[t])
+            add_row(jax, &rows, t, shardings_at(jax->plan->shardings, used), TABLE_GIVEN);
+    }
+    if (rows.n > 0)
+        put_rows(jax, "USED", "How parameters are used that are stored otherwise.", &rows);
+}
+
 static void put_made(Jax *jax)
 {
     PythonEntries rows = {0}, reduced = {0};
@@ -278,6 +291,7 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_mesh(&jax);
     put_given(&jax, "PARAMETERS", "Where parameters lie.", jax.values.parameter,
               jax.values.n_parameters);
+    put_used(&jax);
     put_given(&jax, "INPUTS", "What the model is given.", session->graph->inputs,
               session->graph->n_inputs);
     put_given(&jax, "OUTPUTS", "What it hands out.", session->graph->outputs,

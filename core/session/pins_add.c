@@ -92,6 +92,20 @@ void pins_summary(PinsText *text)
                   NULL);
 }
 
+bool pins_need_stages(const PinsText *text, Scan *scan, size_t at)
+{
+    const Journal *journal = text->journal;
+    for (int i = 0; i < journal->n_done; i++)
+        if (journal->decisions.at[i].kind == PIN_DEVICES ||
+            journal->decisions.at[i].kind == PIN_STAGE)
+            return true;
+    error_kind(scan->err, ERROR_UNSUPPORTED,
+               "the text is of a plan with stages, but pins do not say which ops a stage runs");
+    error_hint(scan->err, "give the policy that makes the stages too: -p FILE");
+    error_at(scan->err, scan->source, at);
+    return false;
+}
+
 /* ---- the tensor of a name ---- */
 
 static int32_t find_tensor(PinsText *text, const Str *names, int n, int *which)
@@ -211,15 +225,47 @@ static void decide_mark(PinsText *text, int32_t tensor, DecisionKind kind, AtomS
         journal_add(text->journal, text->session->journal_arena, &decision);
 }
 
+/* The pin of a dim that the text gave before, or NULL. */
+static Decision *earlier_pin(const PinsText *text, int32_t tensor, int dim)
+{
+    int at = text->pinned ? text->pinned[tensor] - 1 : -1;
+    for (; at >= 0 && at < text->journal->decisions.n; at++) {
+        Decision *pin = &text->journal->decisions.at[at];
+        if (pin->place != tensor)
+            break;
+        if (pin->kind == PIN_TENSOR_DIM && pin->dim == dim && !pin->store)
+            return pin;
+    }
+    return NULL;
+}
+
+/* A dim that is used with another cut than it was given: what was given says how it is stored.
+ * Returns whether the use is still to be pinned. */
+static bool make_stored(const PinsText *text, int32_t tensor, int dim, const Cut *used)
+{
+    Decision *given = earlier_pin(text, tensor, dim);
+    if (given && cut_equal(decision_cut(given), used))
+        return false;
+    if (given)
+        given->store = true;
+    return true;
+}
+
 static void decide(PinsText *text, int32_t tensor, const PinsValue *value, const int *order,
                    const Origin *origin)
 {
     const Sharding *sharding = &value->sharding;
+    if (!text->pinned)
+        text->pinned = arena_array(text->scratch, int32_t, text->session->graph->n_tensors);
+    if (!text->used)
+        text->pinned[tensor] = text->journal->decisions.n + 1;
     for (int d = 0; d < sharding->n_dims; d++) {
         Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = d, .origin = *origin};
         if (value->free >> order[d] & 1)
             continue;
         decision.cut = &sharding->dim[order[d]];
+        if (text->used && !make_stored(text, tensor, d, decision.cut))
+            continue;
         decision.open = value->open >> order[d] & 1;
         decision.priority = value->priority[order[d]];
         journal_add(text->journal, text->session->journal_arena, &decision);

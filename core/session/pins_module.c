@@ -86,6 +86,26 @@ static bool keep_placed(PythonModule *m, size_t at)
     return true;
 }
 
+/* STAGE_DIMS: empty without stages. */
+static bool read_stages(PythonModule *m, size_t at)
+{
+    Str stage[PINS_AXES_MAX];
+    int n;
+    return read_texts(m, stage, &n) && (n == 0 || pins_need_stages(m->text, m->scan, at));
+}
+
+/* PARTS: the parts of the mesh that ops run on, by name; one without stages. */
+static bool read_parts(PythonModule *m, size_t at)
+{
+    int n = 0;
+    if (!pins_expect(m->scan, '{'))
+        return false;
+    for (; !pins_accept(m->scan, '}'); n++)
+        if (!pins_skip(m->scan, ",") || (!pins_accept(m->scan, ',') && pins_peek(m->scan) != '}'))
+            return pins_expect(m->scan, '}');
+    return n < 2 || pins_need_stages(m->text, m->scan, at);
+}
+
 /* What a constant in capitals gives of the mesh; *is tells whether it does. */
 static bool read_mesh(PythonModule *m, Str name, bool *is)
 {
@@ -99,6 +119,10 @@ static bool read_mesh(PythonModule *m, Str name, bool *is)
             return false;
     } else if (str_eq(name, STR("PLACED_DIMS"))) {
         return read_texts(m, m->placed, &m->n_placed) && keep_placed(m, at);
+    } else if (str_eq(name, STR("STAGE_DIMS"))) {
+        return read_stages(m, at);
+    } else if (str_eq(name, STR("PARTS"))) {
+        return read_parts(m, at);
     } else if (str_eq(name, STR("AXES")) || str_eq(name, STR("MESH"))) {
         char c = pins_peek(m->scan);
         return c == '{' || c == '(' || c == '[' || pins_is_mesh(pins_word(m->scan))
@@ -206,8 +230,17 @@ static bool read_dict(PythonModule *m)
 static bool is_wanted(const PythonModule *m, Str name)
 {
     if (m->named)
-        return str_eq(name, STR("PARAMETERS")) || str_eq(name, STR("INPUTS"));
+        return str_eq(name, STR("PARAMETERS")) || str_eq(name, STR("USED")) ||
+               str_eq(name, STR("INPUTS"));
     return m->text->n_read == 0;
+}
+
+static bool read_dict_of(PythonModule *m, Str name)
+{
+    m->text->used = m->named && str_eq(name, STR("USED"));
+    bool ok = read_dict(m);
+    m->text->used = false;
+    return ok;
 }
 
 /* NAME = {, NAME |= {, for i in ..; every other statement is skipped. */
@@ -225,7 +258,7 @@ static bool read_statement(PythonModule *m, size_t indent)
     if (!joins && indent == 0 && (!read_mesh(m, word, &is_mesh) || is_mesh))
         return is_mesh && !error_is_set(m->scan->err);
     if (pins_peek(m->scan) == '{' && (indent == 0 || m->n_loops > 0) && is_wanted(m, word))
-        return read_dict(m);
+        return read_dict_of(m, word);
     return true;
 }
 

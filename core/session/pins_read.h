@@ -61,7 +61,9 @@ typedef struct {
     bool has_mesh;  /* the text gives a mesh */
     Names *aliases; /* MLIR: "mesh" of @mesh, "loc1" of #loc1 */
     Vec(PinsMesh) meshes;
-    bool fatal; /* the error is about the whole text */
+    bool fatal;      /* the error is about the whole text */
+    bool used;       /* what is read says how parameters are used; before, how they are stored */
+    int32_t *pinned; /* per tensor: 1 + the place in the journal of its first pin; NULL: none yet */
     PinsNames *names;
     size_t line_at; /* `line` was counted up to here */
     int line;
@@ -147,6 +149,9 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
 bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
               size_t to);
 void pins_summary(PinsText *text);
+/* For the text of a plan with stages. Pins do not say which devices ops run on: false, with
+ * ERROR_UNSUPPORTED, unless other decisions do. */
+bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);
 
 /* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */
 bool pins_dict_read(PinsText *text, Scan *scan);

@@ -397,8 +397,45 @@ def check_ends():
         check(f"no file after {number.name}", os.listdir(place) == [], os.listdir(place))
 
 
+def totals(model, mesh, *args):
+    """Step, peak and bytes of a plan; None and the error if there is none."""
+    done = run("plan", model, "-m", mesh, "--dim", "batch=4,seq=8", "--json", *args)
+    if not done.stdout:
+        return None, done
+    plan = json.loads(done.stdout)["totals"]
+    return [plan[key] for key in ("step_us", "peak_bytes", "comm_bytes")], done
+
+
+def check_read_back():
+    """A plan written for another system and read back as pins is the same plan, or is refused."""
+    model = "samples/models/tiny-gpt.onnx"
+    stored_and_used = os.path.join(SCRATCH, "stored-and-used.lua")
+    with open(stored_and_used, "w") as policy:
+        policy.write("""function PAS(graph)
+            graph:shard("input_ids", {[0] = "dp"})
+            graph:shard("*.mlp.c_fc.weight", {n = "tp"})
+            graph:shard("*.mlp.c_fc.weight", {n = {axis = "dp", store = true}})
+            return graph
+        end""")
+    for policy, mesh, stages in [("fsdp", "dp=4", False), ("megatron", "dp=2,tp=2", False),
+                                 (stored_and_used, "dp=2,tp=2", False), ("hybrid3d", "dp=2,pp=2", True)]:
+        want, _ = totals(model, mesh, "-p", policy)
+        for system in "dtensor", "jax", "shardy", "paddle":
+            what = f"{os.path.basename(policy)} by {system}"
+            place = os.path.join(SCRATCH, f"back.{system}")
+            made = run("export", model, "-m", mesh, "-p", policy, "--dim", "batch=4,seq=8", "--to", system, "-o", place)
+            got, done = totals(model, mesh, "--pins", place)
+            if stages:
+                check(f"{what}: refused", got is None and done.returncode == 3 and b"stages" in done.stderr, done)
+                got, done = totals(model, mesh, "-p", policy, "--pins", place)
+            said_less = re.search(rb"(cut|sharded) less", made.stderr)  # a fused weight: the export has said so
+            check(f"{what}: read back", said_less or got == want, f"{got} for {want}: {done.stderr}")
+            check(f"{what}: as expected", bool(said_less) == (policy == "megatron" and system in ("jax", "shardy")))
+
+
 check_dot()
 check_ends()
+check_read_back()
 check_second_plan()
 check_hostile()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)

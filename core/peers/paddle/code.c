@@ -242,12 +242,28 @@ static void put_made(Writing *w, Buf *out)
     python_dict("READ_AS", &read, 0, out);
 }
 
+/* Parameters that all their readers need otherwise than they are stored. */
+static void put_used(Writing *w, Buf *out)
+{
+    PythonEntries used = {0};
+    for (int i = 0; i < w->values.n_parameters; i++) {
+        int32_t t = w->values.parameter[i], as = values_read_as(w->session, t);
+        if (as >= 0 && as != w->plan->moved->sharding[t])
+            add(w, t, as, &used);
+    }
+    if (used.n == 0)
+        return;
+    buf_puts(out, "\n# How parameters are used that are stored in other placements.\n");
+    python_dict("USED", &used, 0, out);
+}
+
 static void put_tables(Writing *w, Buf *out)
 {
     const Graph *graph = w->session->graph;
     buf_puts(out,
              "\n# Shape in the exported file, and placements; the comment is the dims_mapping.\n");
     put_table(w, "PARAMETERS", w->values.parameter, w->values.n_parameters, out);
+    put_used(w, out);
     buf_puts(out,
              "\n# Square matrices that the file stores as [out, in]; a Linear has [in, out].\n");
     put_out_in(w, out);

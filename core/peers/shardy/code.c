@@ -429,6 +429,12 @@ static void put_argument(Module *m, int32_t tensor, int i)
         buf_puts(m->out, ", dimscope.pinned = ");
         put_dims(pinned_dims(m, tensor), m->out);
     }
+    int32_t used = values_read_as(m->session, tensor);
+    if (tensor_is_parameter(m->session->inferred, tensor) && used >= 0 &&
+        used != m->plan->moved->sharding[tensor]) {
+        buf_puts(m->out, ", dimscope.used = #sdy.sharding");
+        put_sharding(m, used, m->out);
+    }
     buf_putc(m->out, '}');
     put_location(name_of(m, tensor), m->out);
 }
@@ -488,7 +494,12 @@ static void put_head(Module *m)
         m->out,
         "// Each op is a custom call with its sharding rule, each value has its sharding, each\n"
         "// reshard is an op. dimscope.pinned: the dims that a person decided on.\n"
-        "module {\n");
+        "// dimscope.used: how a parameter is used that is stored with another sharding.\n"
+        "module ");
+    if (m->plan->decided->n_submeshes > 1)
+        buf_printf(m->out, "attributes {dimscope.stages = %d : i64} ",
+                   m->plan->decided->n_submeshes);
+    buf_puts(m->out, "{\n");
     put_mesh(m);
     buf_puts(m->out, "  func.func public @main(");
 }

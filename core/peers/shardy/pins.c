@@ -10,6 +10,7 @@ typedef struct {
     Shape shape;
     bool shaped, op, pending, constrained; /* pending: a sharding was read */
     size_t from, to;                       /* of the sharding */
+    size_t used_from, used_to;             /* of dimscope.used; 0: none */
 } MlirValue;
 
 static Str rest(const MlirValue *w)
@@ -29,6 +30,11 @@ static Str read_name(MlirValue *w)
     return (Str){left.s, n};
 }
 
+static bool add(MlirValue *w, const Str *names, int n, size_t from, size_t to)
+{
+    return pins_add(w->text, w->scan, names, n, w->shaped ? &w->shape : NULL, from, to);
+}
+
 /* Finishes a value: adds its sharding under the best name. */
 static bool flush(MlirValue *w)
 {
@@ -43,7 +49,12 @@ static bool flush(MlirValue *w)
         if ((w->op && !w->constrained) || n == 0) /* results of a function have no names */
             w->text->n_follow++;
         else
-            ok = pins_add(w->text, w->scan, known, n, w->shaped ? &w->shape : NULL, w->from, w->to);
+            ok = add(w, known, n, w->from, w->to);
+        if (ok && n > 0 && !w->op && w->used_to > 0) {
+            w->text->used = true;
+            ok = add(w, known, n, w->used_from, w->used_to);
+            w->text->used = false;
+        }
     }
     *w = (MlirValue){.text = w->text, .scan = w->scan};
     return ok;
@@ -150,6 +161,15 @@ static bool read_word(MlirValue *w)
     }
     if (str_eq(word, STR("sdy.sharding")) && pins_accept(w->scan, '='))
         return read_sharding(w, ",");
+    if (str_eq(word, STR("dimscope.stages")))
+        return pins_need_stages(w->text, w->scan, w->scan->at - word.n);
+    if (str_eq(word, STR("dimscope.used")) && pins_accept(w->scan, '=')) {
+        pins_peek(w->scan);
+        w->used_from = w->scan->at;
+        bool ok = pins_skip(w->scan, ",");
+        w->used_to = w->scan->at;
+        return ok;
+    }
     if (str_eq(word, STR("sdy.sharding_constraint"))) {
         pins_peek(w->scan);
         w->constrained = true;

@@ -193,6 +193,17 @@ static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
+/* A parameter that all its readers need otherwise than it is stored. */
+static void add_used(Writing *w, Str key, int32_t tensor, PythonEntries *out)
+{
+    Buf value = buf_new(w->arena), comment = buf_new(w->arena);
+    int32_t used = values_read_as(w->session, tensor);
+    if (used < 0 || used == w->plan->moved->sharding[tensor])
+        return;
+    put_tensor(w, tensor, shardings_at(w->plan->shardings, used), &value, &comment);
+    vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
+}
+
 static void add_stages(const Writing *w, Str key, int32_t tensor, PythonEntries *out)
 {
     const char *stages = stages_of(w, tensor, -1);
@@ -212,12 +223,14 @@ static void add_copied(const Writing *w, Str key, int32_t tensor, PythonEntries 
 
 static void write_tensors(Writing *w, Buf *out)
 {
-    PythonEntries parameters = {0}, inputs = {0}, outputs = {0}, copied = {0}, stages = {0};
+    PythonEntries parameters = {0}, inputs = {0}, outputs = {0}, copied = {0}, stages = {0},
+                  used = {0};
     for (int32_t t = 0; t < w->graph->n_tensors; t++) {
         if (!tensor_is_parameter(w->session->inferred, t) || !has_shape(w, t))
             continue;
         Str key = module_name(w, t);
         add_tensor(w, key, t, &parameters);
+        add_used(w, key, t, &used);
         add_copied(w, key, t, &copied);
         add_stages(w, key, t, &stages);
     }
@@ -235,6 +248,10 @@ static void write_tensors(Writing *w, Buf *out)
                        w->graph->outputs[i], &outputs);
     buf_puts(out, "\n# Shape in the exported file, and placements.\n");
     python_dict("PARAMETERS", &parameters, 0, out);
+    if (used.n > 0) {
+        buf_puts(out, "\n# How parameters are used that are stored in other placements.\n");
+        python_dict("USED", &used, 0, out);
+    }
     buf_puts(out, "\n# Names in the exported file, where the exporter renamed a parameter.\n");
     python_dict("COPIED", &copied, 0, out);
     buf_puts(
