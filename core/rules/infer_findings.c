@@ -274,14 +274,38 @@ static void find_contradictions(InferState *state)
                 "the shapes in the file are old: what follows goes by the inferred ones", &text);
 }
 
+/* The name of the size that the rows have which a loop stacks: the number of its iterations. NULL
+ * if it stacks nothing, or the size is bound. */
+static const char *stacked_size(const InferState *state, int32_t first_result)
+{
+    const Graph *graph = state->graph;
+    for (int32_t op = first_result; op < graph->n_ops; op++) {
+        bool stacks = strcmp(op_operator(graph, op), "LoopStack") == 0;
+        if (!stacks && strcmp(op_operator(graph, op), "LoopResult") != 0)
+            break;
+        int32_t t = stacks ? op_outputs(graph, op)[0] : -1;
+        const Shape *sizes = t < 0 ? NULL : inferred_sizes(state->result, t);
+        for (int d = 0; sizes && d < sizes->n_dims; d++)
+            if (sizes->dim[d] < SIZE_UNNAMED && !sizes_at(state->sizes, sizes->dim[d])->computed)
+                return sizes_at(state->sizes, sizes->dim[d])->name;
+    }
+    return NULL;
+}
+
 static void find_unknown_trips(InferState *state)
 {
     Buf text = buf_new(state->arena);
+    const char *size = stacked_size(state, state->unknown_loop), *hint = "";
     put_op(state, state->unknown_loop, &text);
     buf_printf(&text, ": %d loop%s a number of times known only at run time, and %s counted once",
                state->unknown_trips, state->unknown_trips == 1 ? " runs" : "s run",
                state->unknown_trips == 1 ? "is" : "are");
-    add_finding(state, LEVEL_NOTE, "unknown-trips", state->unknown_loop, "", &text);
+    if (size) {
+        buf_puts(&text, "; the rows that it stacks, and what is made of them, have no size");
+        hint =
+            arena_printf(state->arena, "give the number of its iterations: --dim '%s=100'", size);
+    }
+    add_finding(state, LEVEL_NOTE, "unknown-trips", state->unknown_loop, hint, &text);
 }
 
 void infer_add_findings(InferState *state)

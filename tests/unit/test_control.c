@@ -220,9 +220,13 @@ static void a_loop_that_may_end_before_is_counted_once(void **state)
     const char *text = text_of(&body, "");
     assert_non_null(strstr(text, "MatMul loop/v2 f32[4,8] rule\n"));
     assert_non_null(strstr(text, "LoopStack all f32[loop_1.0,4,8] whole\n"));
-    assert_non_null(
-        strstr(text, "unknown-trips: LoopResult 'loop': 1 loop runs a number of times known only "
-                     "at run time, and is counted once\n"));
+    assert_non_null(strstr(
+        text, "unknown-trips: LoopResult 'loop': 1 loop runs a number of times known only "
+              "at run time, and is counted once; the rows that it stacks, and what is made of "
+              "them, have no size\n"));
+    text = text_of(&body, "loop_1.0=7");
+    assert_non_null(strstr(text, "LoopStack all f32[7,4,8] whole\n"));
+    assert_non_null(strstr(text, "at run time, and is counted once\n"));
     arena_free(arena);
 
     arena = arena_new();
