@@ -1,6 +1,5 @@
 #include "scripts/lua_options.h"
 
-#include "core/base/nearest.h"
 #include "core/base/file.h"
 
 #include <lauxlib.h>
@@ -151,18 +150,16 @@ static bool check_names(const Sandbox *sandbox, const Reader *reader, Error *err
 {
     for (int s = 0; s < reader->settings->n; s++) {
         const char *name = reader->settings->at[s].name;
-        Nearest nearest = {str_from(name), INT32_MAX, NULL};
+        const char *nearest = policy_options_nearest(reader->out, str_from(name));
         bool known = false;
-        for (int i = 0; i < reader->out->n; i++) {
+        for (int i = 0; i < reader->out->n; i++)
             known |= strcmp(reader->out->at[i].name, name) == 0;
-            nearest_try(&nearest, reader->out->at[i].name);
-        }
         if (known)
             continue;
         error_kind(err, ERROR_USAGE, "%s has no option '%s'", path_base(sandbox->source.name),
                    name);
-        return error_hint(err, "%s%s%s", nearest.name ? "did you mean '" : "it declares no options",
-                          nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
+        return error_hint(err, "%s%s%s", nearest ? "did you mean '" : "it declares no options",
+                          nearest ? nearest : "", nearest ? "'?" : "");
     }
     return true;
 }

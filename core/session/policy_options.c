@@ -1,5 +1,7 @@
 #include "core/session/policy_options.h"
 
+#include "core/base/nearest.h"
+
 #include <string.h>
 
 static void put(Arena *arena, PolicySettings *settings, Str name, Str value)
@@ -40,4 +42,15 @@ const char *policy_settings_find(const PolicySettings *settings, const char *nam
         if (strcmp(settings->at[i].name, name) == 0)
             return settings->at[i].value;
     return NULL;
+}
+
+const char *policy_options_nearest(const PolicyOptions *options, Str name)
+{
+    Nearest nearest = {name, INT32_MAX, NULL};
+    for (int i = 0; i < options->n; i++) {
+        if (str_starts(str_from(options->at[i].name), name))
+            return options->at[i].name;
+        nearest_try(&nearest, options->at[i].name);
+    }
+    return nearest.name;
 }

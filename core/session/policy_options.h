@@ -32,4 +32,7 @@ PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings
 /* The value given for that option; NULL if there is none. */
 const char *policy_settings_find(const PolicySettings *settings, const char *name);
 
+/* The option whose name begins with that text, else the one most like it; NULL: there are none. */
+const char *policy_options_nearest(const PolicyOptions *options, Str name);
+
 #endif

@@ -269,6 +269,10 @@ static const char stubs[] =
     "             'nnscaler.graph.function.dimops', 'nnscaler.graph.segment',\n"
     "             'nnscaler.ir.operator', 'nnscaler.ir.tensor', 'nnscaler.policies'):\n"
     "    stub(name)\n"
+    "class Style:\n"
+    "    def __init__(self, **layouts): self.layouts = layouts\n"
+    "for name in 'ColwiseParallel', 'RowwiseParallel':\n"
+    "    setattr(stub('torch.distributed.tensor.parallel'), name, type(name, (Style,), {}))\n"
     "def hexed(text): return text.encode().hex()\n"
     "def said(lies):\n"
     "    shape, placements = lies\n"
@@ -402,6 +406,7 @@ static StyleRow style_rows[] = {
     {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "tests/policies/megatron.lua"},
      10,
      4},
+    {{"vocabulary", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 11, 5},
     {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"}, 0, 0},
     {{"interleaved", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, 0, 0},
     {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, 0, 0},

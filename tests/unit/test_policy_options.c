@@ -96,6 +96,8 @@ static OptionRow option_rows[] = {
      ERROR_USAGE},
     {"unknown", DECLARED SHOWN, "cuont=3", "mine.lua has no option 'cuont'; did you mean 'count'?",
      ERROR_USAGE},
+    {"a beginning", DECLARED SHOWN, "wh=3", "mine.lua has no option 'wh'; did you mean 'whole'?",
+     ERROR_USAGE},
     {"no number", DECLARED SHOWN, "count=many",
      "option 'count' is a whole number, not 'many'; how many (default 8)", ERROR_USAGE},
     {"no whole number", DECLARED SHOWN, "count=1.5",

@@ -431,6 +431,24 @@ static void a_line_of_another_policy_is_not_marked_here(void **state)
     unlink(path);
 }
 
+static void an_option_of_the_policy_is_set_here(void **state)
+{
+    (void)state;
+    Session *session = open_tiny();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 100, 24);
+    app_type(app, STR(":set policy.vocabulary=false<Enter>"));
+    screen_says(app, (const char *const[]){"policy.vocabulary=false: step ", NULL});
+    app_type(app, STR("8"));
+    screen_says(app,
+                (const char *const[]){"options  vocabulary false   :set policy.NAME=VALUE", NULL});
+    app_type(app, STR(":set policy.vocab<Enter>"));
+    screen_says(app, (const char *const[]){"did you mean 'policy.vocabulary'?", NULL});
+    app_type(app, STR(":set policy.vocabulary<Enter>"));
+    screen_says(app, (const char *const[]){"policy.vocabulary = false: shard the", NULL});
+    app_free(app);
+    session_close(session);
+}
+
 static void a_run_says_whether_it_computes_the_same(void **state)
 {
     (void)state;
@@ -439,7 +457,7 @@ static void a_run_says_whether_it_computes_the_same(void **state)
     App *app = app_new(session, &options, NULL, 80, 24);
     assert_in_range(count_keys("9:run<Enter>"), 0, 3);
     app_type(app, STR("9:run<Enter>"));
-    screen_says(app, (const char *const[]){"PASS: 152 values, each compared on every rank",
+    screen_says(app, (const char *const[]){"PASS: 153 values, each compared on every rank",
                                            "of what rounding explains",
                                            "3 passes timed on the host, seed 0", ", measured ",
                                            "OP, worst estimate first", "CHANGE", " d0 ",
@@ -561,6 +579,7 @@ int main(void)
         cmocka_unit_test(the_cursor_stays_on_its_op_through_a_new_plan),
         cmocka_unit_test(a_policy_is_edited_and_run_again),
         cmocka_unit_test(a_line_of_another_policy_is_not_marked_here),
+        cmocka_unit_test(an_option_of_the_policy_is_set_here),
         cmocka_unit_test(a_run_says_whether_it_computes_the_same),
         cmocka_unit_test(a_run_names_the_first_value_that_differs),
         cmocka_unit_test(a_failing_policy_leaves_the_last_plan),

@@ -1,6 +1,5 @@
 #include "tui/app/app.h"
 
-#include "core/base/nearest.h"
 #include "tui/state/job.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
@@ -27,14 +26,11 @@ static const PolicyOption *find_option(const Ui *ui, Str name)
 
 static bool no_option(const Ui *ui, Str name, Error *err)
 {
-    const PolicyOptions *options = &ui->session->policy_options;
-    Nearest nearest = {name, INT32_MAX, NULL};
+    const char *nearest = policy_options_nearest(&ui->session->policy_options, name);
 
-    for (int i = 0; i < options->n; i++)
-        nearest_try(&nearest, options->at[i].name);
     error_set(err, "the policy has no option '%.*s'", STR_ARG(name));
-    return nearest.name ? error_hint(err, "did you mean 'policy.%s'?", nearest.name)
-                        : error_hint(err, "it declares no options");
+    return nearest ? error_hint(err, "did you mean 'policy.%s'?", nearest)
+                   : error_hint(err, "it declares no options");
 }
 
 static void option_set(Ui *ui, const Totals *before, const char *what)

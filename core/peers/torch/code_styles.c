@@ -10,6 +10,7 @@ typedef struct {
     AtomSet atoms; /* of the axis */
     bool *covered; /* per tensor: parameters that the styles shard */
     bool *summed;  /* per Names id of a path: sharded by rows */
+    bool looks_up; /* an Embedding is among them */
 } Axis;
 
 /* The dim of a sharding that the axis shards, whole and alone; -1: none, -2: anything else. */
@@ -48,6 +49,28 @@ static bool reads_matmul(const Session *session, const CodeModule *module)
            op_inputs(graph, module->reader)[1] == module->weight;
 }
 
+/* Whether the module looks rows up in its weight: torch's Embedding. */
+static bool looks_up(const Session *session, const CodeModule *module)
+{
+    const Graph *graph = session->graph;
+    return module->reader >= 0 && strcmp(op_operator(graph, module->reader), "Gather") == 0 &&
+           op_inputs(graph, module->reader)[0] == module->weight &&
+           op_attr_int(graph, module->reader, "axis", 0) == 0 &&
+           tensor_is_parameter(session->inferred, module->weight);
+}
+
+/* NULL if the axis does not shard the rows of an Embedding, of which the sum is the result. */
+static const char *style_of_lookup(const Axis *axis, int32_t op, int cut)
+{
+    int32_t ids = op_inputs(axis->session->graph, op)[1];
+    int32_t out = op_outputs(axis->session->graph, op)[0];
+    int32_t read = code_read_as(axis->plan, ids, op);
+    bool whole = read < 0 || dim_of(axis, read) == -1;
+    return cut == 0 && whole && dim_of(axis, axis->plan->moved->made[out]) == -1
+               ? "RowwiseParallel(input_layouts=Replicate())"
+               : NULL;
+}
+
 /* NULL if the axis does not shard the module like a style. */
 static const char *style_of(const Axis *axis, const CodeModule *module, int cut)
 {
@@ -71,13 +94,16 @@ static bool add_style(Axis *axis, const CodeModule *module, PythonEntries *out)
         module->weight < 0 || module->weight_reads < 0 ? -1 : dim_of(axis, module->weight_reads);
     if (cut == -1)
         return true;
-    int32_t parameter = linear_parameter(session, module->weight);
-    if (cut < 0 || parameter < 0 || module->reads < 0 || module->out < 0 ||
-        !reads_matmul(session, module))
+    bool lookup = looks_up(session, module);
+    int32_t parameter = lookup ? module->weight : linear_parameter(session, module->weight);
+    if (cut < 0 || parameter < 0 ||
+        (!lookup && (module->reads < 0 || module->out < 0 || !reads_matmul(session, module))))
         return false;
-    const char *style = style_of(axis, module, cut);
+    const char *style =
+        lookup ? style_of_lookup(axis, module->reader, cut) : style_of(axis, module, cut);
     if (!style)
         return false;
+    axis->looks_up |= lookup;
     int32_t bias = naming_part(session->naming, module->path, PART_BIAS, NULL);
     axis->covered[parameter] = true;
     if (bias >= 0)
@@ -144,6 +170,8 @@ void dtensor_styles(const Session *session, Buf *out)
         buf_puts(out, "    if axis == ");
         python_string(str_from(session->mesh->axes[a].name), out);
         buf_puts(out, ":\n");
+        if (axis.looks_up)
+            buf_puts(out, "        from torch.distributed.tensor import Replicate\n\n");
         python_dict("plan", &styles, 8, out);
         buf_puts(out, "        return plan\n");
     }
