@@ -62,11 +62,13 @@ static Str whole_name(const ModelBuild *build, Str name)
 }
 
 /* PATH/Operator, numbered from the second one on. */
-Str model_new_name(ModelBuild *build, Str operator)
+Str model_new_name(ModelBuild *build, Str op_type)
 {
     Str path = buf_str(&build->path);
-    Str base = path.n == 0 ? operator
-        : str_from(arena_printf(build->scratch, "%.*s/%.*s", STR_ARG(path), STR_ARG(operator)));
+    Str base =
+        path.n == 0
+            ? op_type
+            : str_from(arena_printf(build->scratch, "%.*s/%.*s", STR_ARG(path), STR_ARG(op_type)));
     int32_t id = intern_put(build->bases, base.s, base.n);
     while (build->n_of_base.n <= id)
         vec_push(build->scratch, &build->n_of_base, 0);
@@ -306,7 +308,7 @@ static int model_constant(lua_State *L)
 }
 
 /* {0, 0, 8, 64} or 0.5 in place of a value: the constant of those elements, made once. */
-int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str operator)
+int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str op_type)
 {
     bool list = lua_istable(L, at);
     Dtype dtype = list ? DT_I64 : build->dtype;
@@ -319,7 +321,7 @@ int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str operator)
         lua_rawseti(L, -2, 1);
         at = lua_gettop(L);
     }
-    Str bytes = read_elements(L, at, build, dtype, n, operator);
+    Str bytes = read_elements(L, at, build, dtype, n, op_type);
     Buf name = buf_new(build->scratch);
     buf_puts(&name, dtype_name(dtype));
     for (int64_t i = 0; i < n; i++) {

@@ -58,7 +58,7 @@ void model_op_added(lua_State *L, ModelBuild *build);
 /* The text at that place as the name of `what`, in the Lua stack. */
 Str model_check_name(lua_State *L, int at, const char *what);
 /* "PATH/Operator", numbered from the second one on: a name that no tensor has. */
-Str model_new_name(ModelBuild *build, Str operator);
+Str model_new_name(ModelBuild *build, Str op_type);
 /* A tensor of that name, which none may have. */
 int32_t model_new_tensor(lua_State *L, const ModelBuild *build, Str name);
 
@@ -67,7 +67,7 @@ bool value_is(lua_State *L, int at);
 int32_t value_check(lua_State *L, int at, const char *what);
 
 /* {0, 0, 8, 64} or 0.5 in place of a value: the constant of those elements, made once. */
-int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str operator);
+int32_t constant_of_list(lua_State *L, int at, ModelBuild *build, Str op_type);
 
 int model_op(lua_State *L); /* lua_model_op.c */
 

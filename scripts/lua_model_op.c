@@ -11,19 +11,19 @@ enum { OUTPUTS_MAX = 256, ATTRS_MAX = 64 };
 /* ---- inputs ---- */
 
 /* The current op for messages: "MatMul in 'layers.0.mlp'". */
-static const char *op_words(const ModelBuild *build, Str operator)
+static const char *op_words(const ModelBuild *build, Str op_type)
 {
     return build->path.n == 0
-               ? arena_printf(build->scratch, "%.*s", STR_ARG(operator))
-               : arena_printf(build->scratch, "%.*s in '%s'", STR_ARG(operator), build->path.s);
+               ? arena_printf(build->scratch, "%.*s", STR_ARG(op_type))
+               : arena_printf(build->scratch, "%.*s in '%s'", STR_ARG(op_type), build->path.s);
 }
 
 static const Operator *check_operator(lua_State *L, const ModelBuild *build, Str name)
 {
     const Registry *registry = build->request->registry;
-    const Operator *operator= registry_find(registry, name);
-    if (operator)
-        return operator;
+    const Operator *op_type = registry_find(registry, name);
+    if (op_type)
+        return op_type;
     Nearest nearest = {name, INT_MAX, ""};
     for (int i = 0; i < registry_count(registry); i++)
         nearest_try(&nearest, registry_at(registry, i)->name);
@@ -45,7 +45,7 @@ static int list_end(lua_State *L, int at)
     return (int)end;
 }
 
-static int32_t read_input(lua_State *L, int i, ModelBuild *build, Str operator)
+static int32_t read_input(lua_State *L, int i, ModelBuild *build, Str op_type)
 {
     if (value_is(L, -1))
         return value_check(L, -1, "an input");
@@ -53,25 +53,25 @@ static int32_t read_input(lua_State *L, int i, ModelBuild *build, Str operator)
     if (type == LUA_TNIL || (type == LUA_TBOOLEAN && !lua_toboolean(L, -1)))
         return -1;
     if (type == LUA_TNUMBER || type == LUA_TTABLE)
-        return constant_of_list(L, lua_gettop(L), build, operator);
+        return constant_of_list(L, lua_gettop(L), build, op_type);
     return model_refuse(
         L, "an input must be a value, a list of integers, a number, or false if it is absent",
-        "%s: its input %d is %s", op_words(build, operator), i, luaL_typename(L, -1));
+        "%s: its input %d is %s", op_words(build, op_type), i, luaL_typename(L, -1));
 }
 
 /* Reads the inputs at 3, a list or one value; returns their number. */
-static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str operator,
-                       int32_t ** out)
+static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str op_type,
+                       int32_t **out)
 {
     bool one = value_is(L, 3);
     int n = one ? 1 : lua_istable(L, 3) ? list_end(L, 3) : -1;
     if (n < 0)
         model_refuse(L, "model:op(\"Add\", {a, b})",
-                     "%s: its inputs must be a list of values, not %s", op_words(build, operator),
+                     "%s: its inputs must be a list of values, not %s", op_words(build, op_type),
                      luaL_typename(L, 3));
-    bool known = row->inputs_max > 0 && !registry_alias(build->request->registry, operator);
+    bool known = row->inputs_max > 0 && !registry_alias(build->request->registry, op_type);
     if (known && (n < row->inputs_min || n > row->inputs_max))
-        model_refuse(L, "", "%s has %d input%s, but takes %d%s", op_words(build, operator), n,
+        model_refuse(L, "", "%s has %d input%s, but takes %d%s", op_words(build, op_type), n,
                      n == 1 ? "" : "s", n < row->inputs_min ? row->inputs_min : row->inputs_max,
                      row->inputs_min == row->inputs_max ? ""
                      : n < row->inputs_min              ? " or more"
@@ -83,11 +83,11 @@ static int read_inputs(lua_State *L, ModelBuild *build, const Operator *row, Str
             lua_pushvalue(L, 3);
         else
             lua_rawgeti(L, 3, i + 1);
-        (*out)[i] = read_input(L, i, build, operator);
+        (*out)[i] = read_input(L, i, build, op_type);
         lua_pop(L, 1);
         if (known && i < row->inputs_min && (*out)[i] < 0)
             model_refuse(L, "", "%s: its input %d is absent, but required",
-                         op_words(build, operator), i);
+                         op_words(build, op_type), i);
     }
     return n;
 }
@@ -158,13 +158,13 @@ static bool read_attr(lua_State *L, const ModelBuild *build, Attr *out)
 }
 
 /* The attributes at 4, in the order of their names. */
-static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str operator)
+static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str op_type)
 {
     if (lua_isnil(L, 4))
         return 0;
     if (!lua_istable(L, 4))
         model_refuse(L, "model:op(\"Softmax\", {x}, {axis = -1})",
-                     "%s: its attributes must be a table, not %s", op_words(build, operator),
+                     "%s: its attributes must be a table, not %s", op_words(build, op_type),
                      luaL_typename(L, 4));
     sandbox_push_keys(L, 4);
     int keys = lua_gettop(L), n = (int)lua_rawlen(L, keys);
@@ -180,7 +180,7 @@ static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str operator)
         if (!named || !read_attr(L, build, &attrs[i]))
             model_refuse(
                 L, "an attribute must be a number, a string, a boolean, or a list of one of these",
-                "%s: its attribute '%s' is %s", op_words(build, operator), named ? name : "1",
+                "%s: its attribute '%s' is %s", op_words(build, op_type), named ? name : "1",
                 luaL_typename(L, -1));
     }
     int32_t list = graph_add_attrs(build->builder, attrs, n);
@@ -191,17 +191,17 @@ static int32_t read_attrs(lua_State *L, const ModelBuild *build, Str operator)
 /* ---- the op ---- */
 
 /* The number of outputs at 5. */
-static int read_n_outputs(lua_State *L, const ModelBuild *build, const Operator *row, Str operator)
+static int read_n_outputs(lua_State *L, const ModelBuild *build, const Operator *row, Str op_type)
 {
     int max = row->outputs_max == 0              ? 1
               : row->outputs_max == OPERATOR_ANY ? OUTPUTS_MAX
                                                  : row->outputs_max;
-    if (!row->rule || registry_alias(build->request->registry, operator))
+    if (!row->rule || registry_alias(build->request->registry, op_type))
         max = OUTPUTS_MAX; /* the annotation defines it */
     lua_Integer n = lua_isnil(L, 5) ? 1 : lua_isinteger(L, 5) ? lua_tointeger(L, 5) : 0;
     if (n < 1 || n > max)
         model_refuse(L, "", "%s has at most %d output%s, but '%s' are requested",
-                     op_words(build, operator), max, max == 1 ? "" : "s",
+                     op_words(build, op_type), max, max == 1 ? "" : "s",
                      luaL_tolstring(L, 5, NULL));
     return (int)n;
 }
@@ -210,23 +210,23 @@ int model_op(lua_State *L)
 {
     ModelBuild *build = model_of(L);
     lua_settop(L, 5);
-    Str operator= model_check_name(L, 2, "an operator");
-    const Operator *row = check_operator(L, build, operator);
+    Str op_type = model_check_name(L, 2, "an operator");
+    const Operator *row = check_operator(L, build, op_type);
     if (!row)
         return 0;
     int32_t *inputs, outputs[OUTPUTS_MAX];
-    int n_inputs = read_inputs(L, build, row, operator, & inputs);
-    int32_t attrs = read_attrs(L, build, operator);
-    int n_outputs = read_n_outputs(L, build, row, operator);
+    int n_inputs = read_inputs(L, build, row, op_type, &inputs);
+    int32_t attrs = read_attrs(L, build, op_type);
+    int n_outputs = read_n_outputs(L, build, row, op_type);
     sandbox_spend(L, COST_OP);
     luaL_checkstack(L, n_outputs, "outputs");
-    Str name = model_new_name(build, operator);
+    Str name = model_new_name(build, op_type);
     for (int i = 0; i < n_outputs; i++)
         outputs[i] = model_new_tensor(
             L, build,
             n_outputs == 1 ? name
                            : str_from(arena_printf(build->scratch, "%.*s#%d", STR_ARG(name), i)));
-    graph_add_op(build->builder, operator, name, buf_str(&build->path), inputs, n_inputs, outputs,
+    graph_add_op(build->builder, op_type, name, buf_str(&build->path), inputs, n_inputs, outputs,
                  n_outputs, attrs);
     model_op_added(L, build);
     for (int i = 0; i < n_outputs; i++)

@@ -86,7 +86,7 @@ typedef enum {
 typedef struct {
     BoxLook look;
     const char *title;    /* "mlp.c_fc", "h[0..11] x12"; "": a table of cells only */
-    const char *operator; /* "Gemm", "38 ops" */
+    const char *subtitle; /* "Gemm", "38 ops" */
     Text flow;            /* shardings: "8/dp,1024,768 -> 8/dp,1024,3072/tp" */
     const char *figures;  /* "0.12 ms  24.0 MiB"; for groups also "2 AR tp" */
     const char *why;      /* tooltip: the policy line that causes it; NULL: the title */

@@ -165,12 +165,12 @@ static const char *box_label(const Dot *dot, const DiagramBox *box)
     const char *row = "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">";
 
     buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
-    if (*box->title || *box->operator|| box->n_cells == 0) {
+    if (*box->title || *box->subtitle || box->n_cells == 0) {
         buf_puts(&label, "<TR><TD ALIGN=\"LEFT\"><B>");
         add_escaped(&label, str_from(box->title));
         buf_puts(&label, "</B></TD><TD ALIGN=\"RIGHT\">");
-        buf_puts(&label, *box->operator? "&#160;" : "");
-        add_escaped(&label, str_from(box->operator));
+        buf_puts(&label, *box->subtitle ? "&#160;" : "");
+        add_escaped(&label, str_from(box->subtitle));
         buf_puts(&label, "</TD></TR>");
     }
     if (box->flow.str.n > 0) {

@@ -15,7 +15,7 @@ const char *memory_class_name(MemoryClass class)
  * `fixed` inputs come first; with `lists`, a letter stands for as many tensors as there are
  * parameters. */
 static const struct {
-    const char *operator;
+    const char *op_type;
     int fixed;
     bool lists;
     const char *reads, *makes;
@@ -74,13 +74,13 @@ static void read_optimizers(OptimizerRoles *roles)
     int32_t name[N_ROWS];
     bool any = false;
     for (size_t row = 0; row < N_ROWS; row++) {
-        name[row] = names_find(graph->names, str_from(optimizers[row].operator));
+        name[row] = names_find(graph->names, str_from(optimizers[row].op_type));
         any |= name[row] >= 0;
     }
     for (int i = 0; any && i < roles->inferred->n_program; i++) {
         int32_t op = roles->inferred->program[i];
         for (size_t row = 0; row < N_ROWS; row++)
-            if (graph->ops[op].operator== name[row])
+            if (graph->ops[op].op_type == name[row])
                 read_optimizer(roles, op, row);
     }
 }

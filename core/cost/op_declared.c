@@ -119,7 +119,7 @@ static const OpDeclared *ask(const Asking *a, int32_t op, const UserOp *user)
 static bool is_asked(const Asking *a, int32_t op)
 {
     const Inferred *inferred = a->plan->inferred;
-    int32_t name = inferred->graph->ops[op].operator;
+    int32_t name = inferred->graph->ops[op].op_type;
     if (!a->seen[name]) {
         const Operator *row =
             registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)));
@@ -150,7 +150,7 @@ const OpDeclared *const *op_declared_make(Plan *plan)
         int32_t key[2] = {inferred->space[op], plan->propagated->cut[op]};
         int32_t id = intern_put(a.asked, key, sizeof key);
         if (id == a.declared.n)
-            vec_push(scratch, &a.declared, ask(&a, op, a.user[graph->ops[op].operator]));
+            vec_push(scratch, &a.declared, ask(&a, op, a.user[graph->ops[op].op_type]));
         if (!declared)
             declared = arena_array(plan->arena, const OpDeclared *, graph->n_ops);
         assert(a.declared.at);

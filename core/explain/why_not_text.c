@@ -162,15 +162,15 @@ static void say_place(const Plan *plan, const WhyNotStop *stop, int axis, Buf *o
         buf_printf(out, "  stops where a loop carries %s", tensor_name(graph, stop->tensor));
         return;
     }
-    const char *operator= op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
+    const char *op_type = op_operator(graph, at->op), *label = op_path_or_name(graph, at->op);
     if (stop->beside) {
-        buf_printf(out, " is not near; at %s %s, %s", operator, label,
+        buf_printf(out, " is not near; at %s %s, %s", op_type, label,
                    at->leaving ? "which reads it" : "which makes it");
         if (at->index >= 0)
             buf_printf(out, " along %s", index_name(plan, at));
         return;
     }
-    buf_printf(out, " stops at %s %s", operator, label);
+    buf_printf(out, " stops at %s %s", op_type, label);
     if (at->leaving)
         buf_printf(out, ", which does not take it from dim %d of %s", at->dim,
                    tensor_name(graph, stop->tensor));

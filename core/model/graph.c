@@ -99,7 +99,7 @@ static const char *maker_text(const GraphBuilder *builder, const GraphTensor *te
     }
     const GraphOp *op = &builder->ops.at[tensor->maker];
     return arena_printf(builder->graph->arena, "is made by op '%s'",
-                        text_of(builder, op->name != 0 ? op->name : op->operator));
+                        text_of(builder, op->name != 0 ? op->name : op->op_type));
 }
 
 /* The tensor has a maker already: an op, or being an input or initializer. */
@@ -291,12 +291,12 @@ static void set_maker(GraphBuilder *builder, int32_t tensor, int32_t op)
         return;
     }
     const GraphOp *maker = &builder->ops.at[op];
-    const char *name = text_of(builder, maker->name != 0 ? maker->name : maker->operator);
+    const char *name = text_of(builder, maker->name != 0 ? maker->name : maker->op_type);
     fail_twice(builder, tensor,
                arena_printf(builder->graph->arena, "is made by op '%s' too", name));
 }
 
-int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
+int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs)
 {
     if (is_stopped(builder))
@@ -309,7 +309,7 @@ int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, co
     Names *names = builder->graph->names;
     GraphOp op = {names_intern(names, name),
                   names_intern(names, path),
-                  names_intern(names, operator),
+                  names_intern(names, op_type),
                   attrs,
                   0,
                   (uint16_t)n_inputs,
@@ -465,7 +465,7 @@ const char *op_path_or_name(const Graph *graph, int32_t op)
 
 const char *op_operator(const Graph *graph, int32_t op)
 {
-    return names_text(graph->names, graph->ops[op].operator);
+    return names_text(graph->names, graph->ops[op].op_type);
 }
 
 const char *tensor_name(const Graph *graph, int32_t tensor)

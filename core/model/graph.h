@@ -97,9 +97,9 @@ typedef struct {
 } AttrList;
 
 typedef struct {
-    int32_t name, path, operator; /* Names ids */
-    int32_t attrs;                /* AttrList id */
-    int32_t input;                /* first place in graph->operands; outputs follow inputs */
+    int32_t name, path, op_type; /* Names ids */
+    int32_t attrs;               /* AttrList id */
+    int32_t input;               /* first place in graph->operands; outputs follow inputs */
     uint16_t n_inputs, n_outputs;
 } GraphOp;
 
@@ -188,7 +188,7 @@ void graph_mark(GraphBuilder *builder, int32_t tensor, bool sequence, bool optio
 /* AttrList id; 0 is the empty list. Lists and texts are copied, TensorData is not. */
 int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
-int32_t graph_add_op(GraphBuilder *builder, Str operator, Str name, Str path, const int32_t *inputs,
+int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
 /* A body whose ops are added, from `first` on: called before its carries, after the bodies inside
  * it. */

@@ -204,8 +204,8 @@ static bool ops_match(const Folding *folding, const int32_t *key, const Group *a
     int32_t op_a = folding->groups->order[a->first + i],
             op_b = folding->groups->order[b->first + i];
     const GraphOp *row_a = &graph->ops[op_a], *row_b = &graph->ops[op_b];
-    if (key[op_a] != key[op_b] || row_a->operator!= row_b->operator|| row_a->n_inputs !=
-                                  row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
+    if (key[op_a] != key[op_b] || row_a->op_type != row_b->op_type ||
+        row_a->n_inputs != row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
         return false;
     for (int operand = 0; operand < row_a->n_inputs; operand++) {
         OperandOrigin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);

@@ -36,16 +36,17 @@ static void reserve(OnnxReader *reader, Wire wire)
     graph_reserve(reader->builder, n_nodes, n_tensors, 3 * n_nodes, n_nodes + n_tensors + n_paths);
 }
 
-enum { TELL_BYTES = 1 << 18 };
+enum { REPORT_BYTES = 1 << 18 };
 
-/* How far the reading is; false, as a fault, when somebody wants it to stop. */
-static bool tell(OnnxReader *reader, Wire *wire)
+/* Reports progress. Returns false, with the file marked as failed, if the user cancels the reading.
+ */
+static bool report_progress(OnnxReader *reader, Wire *wire)
 {
     Progress *progress = reader->keep.progress;
-    if (!progress || wire->at - reader->told < TELL_BYTES)
+    if (!progress || wire->at - reader->reported < REPORT_BYTES)
         return true;
-    progress_add(progress, wire->at - reader->told);
-    reader->told = wire->at;
+    progress_add(progress, wire->at - reader->reported);
+    reader->reported = wire->at;
     if (!progress_goes_on(progress, wire->file->err))
         wire->file->failed = true;
     return !wire->file->failed;
@@ -56,7 +57,7 @@ static void read_graph(OnnxReader *reader, Wire wire)
     if (!reader->has_graph)
         reserve(reader, wire);
     reader->has_graph = true;
-    for (WireField field; tell(reader, &wire) && wire_next(&wire, &field);)
+    for (WireField field; report_progress(reader, &wire) && wire_next(&wire, &field);)
         switch (field.number) {
         case FIELD_NODE:
             read_node(reader, wire_message(&wire, &field, "NodeProto"));
@@ -162,7 +163,7 @@ Graph *onnx_read_keeping(Arena *arena, const char *file, Str bytes, OnnxKeep kee
     OnnxReader reader = new_reader(arena, scratch, file, keep);
     WireFile wire = wire_file(file, bytes, err);
     progress_stage(keep.progress, "reading", (int64_t)bytes.n);
-    reader.told = bytes.s;
+    reader.reported = bytes.s;
     bool read = read_model(&reader, &wire);
     arena_free(scratch);
     if (!read) {

@@ -24,7 +24,7 @@
 
 /* Operators that have rules of their own: a local function of such a name is not inlined. */
 typedef struct {
-    bool (*has)(const void *context, Str operator); /* NULL if there are none */
+    bool (*has)(const void *context, Str op_type); /* NULL if there are none */
     const void *context;
     Progress *progress; /* bytes of the file, and its first ops as lines; or NULL */
 } OnnxKeep;

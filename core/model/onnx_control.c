@@ -163,15 +163,15 @@ static bool looping_open(Looping *looping, OnnxReader *reader, const InlinedCall
 }
 
 /* Input i of the body, made by an op before it. */
-static void give(Looping *looping, int i, const char *operator, int32_t from, int32_t attrs)
+static void give(Looping *looping, int i, const char *op_type, int32_t from, int32_t attrs)
 {
     InlinedCall call = *looping->call;
     char name[32];
-    snprintf(name, sizeof name, "/%s_%d", operator, i);
+    snprintf(name, sizeof name, "/%s_%d", op_type, i);
     call.node.path = looping->scope.path;
     Str whole = str_from(arena_printf(looping->arena, "%.*s%d", STR_ARG(looping->scope.prefix), i));
     looping->inputs[i] = graph_new_tensor(looping->reader->builder, whole);
-    add_op(looping->reader, operator, & call, name, &from, from >= 0, looping->inputs[i], attrs);
+    add_op(looping->reader, op_type, &call, name, &from, from >= 0, looping->inputs[i], attrs);
 }
 
 static void carry(Looping *looping, int i, int32_t from)
@@ -196,12 +196,12 @@ static bool looping_read(Looping *looping)
 }
 
 /* Output o of the node. */
-static void yield(Looping *looping, int o, const char *operator, const int32_t * inputs,
-                  int n_inputs, int32_t attrs)
+static void yield(Looping *looping, int o, const char *op_type, const int32_t *inputs, int n_inputs,
+                  int32_t attrs)
 {
     const InlinedCall *call = looping->call;
     if (o < call->n_outputs && call->outputs[o] >= 0)
-        add_op(looping->reader, operator, call, suffix(looping->arena, o), inputs, n_inputs,
+        add_op(looping->reader, op_type, call, suffix(looping->arena, o), inputs, n_inputs,
                call->outputs[o], attrs);
 }
 
@@ -323,14 +323,14 @@ static bool read_sequence_map(OnnxReader *reader, const InlinedCall *call)
 bool read_control(OnnxReader *reader, const InlinedCall *call)
 {
     static const struct {
-        const char *operator;
+        const char *op_type;
         bool (*read)(OnnxReader *reader, const InlinedCall *call);
     } rows[] = {{"If", read_if},
                 {"Loop", read_loop},
                 {"Scan", read_scan},
                 {"SequenceMap", read_sequence_map}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows && is_plain_domain(call->node.domain); i++)
-        if (str_eq(call->node.op_type, str_from(rows[i].operator)))
+        if (str_eq(call->node.op_type, str_from(rows[i].op_type)))
             return rows[i].read(reader, call);
     return false;
 }

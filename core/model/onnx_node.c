@@ -157,14 +157,13 @@ static Str whole_name(OnnxReader *reader, const OnnxNode *node)
 
 /* ---- ops ---- */
 
-int32_t add_op(OnnxReader *reader, const char *operator, const InlinedCall * call,
-               const char *suffix, const int32_t *inputs, int n_inputs, int32_t output,
-               int32_t attrs)
+int32_t add_op(OnnxReader *reader, const char *op_type, const InlinedCall *call, const char *suffix,
+               const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs)
 {
     reader->whole_name.n = 0;
     buf_add(&reader->whole_name, call->label);
     buf_puts(&reader->whole_name, suffix);
-    return graph_add_op(reader->builder, str_from(operator), buf_str(&reader->whole_name),
+    return graph_add_op(reader->builder, str_from(op_type), buf_str(&reader->whole_name),
                         call->node.path, inputs, n_inputs, &output, 1, attrs);
 }
 

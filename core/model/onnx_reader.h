@@ -75,7 +75,7 @@ typedef struct {
     Buf path, whole_name, whole_path, kind;
     int64_t ir_version;
     bool has_graph, has_opset, has_output;
-    const char *told; /* up to there the progress knows */
+    const char *reported; /* progress is reported up to here */
 } OnnxReader;
 
 /* A node as far as it is read. Name and path are whole: with what the scope puts before. */
@@ -118,9 +118,8 @@ Str initializer_name(Wire wire, bool sparse);
 void read_node(OnnxReader *reader, Wire wire);
 Str operator_name(OnnxReader *reader, const OnnxNode *node);
 /* An op of the call itself, with one output; its name is the call's and the suffix. */
-int32_t add_op(OnnxReader *reader, const char *operator, const InlinedCall * call,
-               const char *suffix, const int32_t *inputs, int n_inputs, int32_t output,
-               int32_t attrs);
+int32_t add_op(OnnxReader *reader, const char *op_type, const InlinedCall *call, const char *suffix,
+               const int32_t *inputs, int n_inputs, int32_t output, int32_t attrs);
 
 /* ---- scopes: onnx_scope.c ---- */
 int32_t reader_tensor(OnnxReader *reader, Str name); /* -1: an absent operand */

@@ -8,7 +8,7 @@
 static const char *op_label(const Graph *graph, int32_t op)
 {
     return names_text(graph->names,
-                      graph->ops[op].name != 0 ? graph->ops[op].name : graph->ops[op].operator);
+                      graph->ops[op].name != 0 ? graph->ops[op].name : graph->ops[op].op_type);
 }
 
 static bool is_dangling(const Graph *graph, int32_t tensor)

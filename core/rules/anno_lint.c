@@ -160,15 +160,15 @@ static const char *bracket_text(const Linter *l, const AnnoDim *dim)
     return text.s;
 }
 
-/* Identifiers that only a bracket freezes, where it first does. */
-static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *told)
+/* Warns once about an identifier that is frozen only because of its place in a bracket. */
+static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *reported)
 {
     const AnnoDim *dim = &l->anno->tensor[t].dim[d];
-    if (told[atom->id] || atom->kind != ATOM_FROZEN || atom->written == ATOM_FROZEN ||
+    if (reported[atom->id] || atom->kind != ATOM_FROZEN || atom->written == ATOM_FROZEN ||
         atom <= &dim->atom[leading_of(dim)])
         return;
     bool output = t >= l->anno->n_inputs;
-    told[atom->id] = true;
+    reported[atom->id] = true;
     add(l, (size_t)atom->at, LEVEL_NOTE, "forced-freeze",
         arena_printf(l->arena,
                      "'%.*s' is not the first of the bracket %s of %s %d: nnScaler freezes it "
@@ -180,13 +180,13 @@ static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *tol
 
 static void lint_brackets(Linter *l)
 {
-    bool *told = arena_array(l->arena, bool, l->anno->n_names);
+    bool *reported = arena_array(l->arena, bool, l->anno->n_names);
     for (int t = 0; t < l->anno->n_inputs + l->anno->n_outputs; t++) {
         const AnnoTensor *tensor = &l->anno->tensor[t];
         for (int d = 0; d < tensor->n_dims && !tensor->ignored; d++)
             for (int a = 0; a < tensor->dim[d].n; a++)
                 if (is_identifier(&tensor->dim[d].atom[a]))
-                    lint_forced(l, t, d, &tensor->dim[d].atom[a], told);
+                    lint_forced(l, t, d, &tensor->dim[d].atom[a], reported);
     }
 }
 

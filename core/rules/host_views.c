@@ -13,17 +13,17 @@ static bool add_times(int64_t *to, int64_t factor, int64_t times)
            !__builtin_add_overflow(*to, product, to);
 }
 
-/* ---- walks: transpose, slice, split, expand ---- */
+/* ---- strided views: transpose, slice, split, expand ---- */
 
 /* Output dim d goes along input dim along[d] (-1: repeats) in steps of step[d]; along input dim i
- * the walk begins at start[i]. */
+ * the view starts at start[i]. */
 typedef struct {
     Shape out;
     int along[DIMS_MAX];
     int64_t step[DIMS_MAX], start[DIMS_MAX];
-} Walk;
+} StridedView;
 
-static void walk_cells(const Walk *walk, const Value *in, int64_t n, char *cells)
+static void view_cells(const StridedView *view, const Value *in, int64_t n, char *cells)
 {
     int64_t stride[DIMS_MAX], x[DIMS_MAX] = {0};
     const char *from = host_cells(in);
@@ -31,93 +31,93 @@ static void walk_cells(const Walk *walk, const Value *in, int64_t n, char *cells
     for (int64_t i = 0; i < n; i++) {
         int64_t at = 0;
         for (int64_t d = 0; d < in->shape.n_dims; d++)
-            at += walk->start[d] * stride[d];
-        for (int64_t d = 0; d < walk->out.n_dims; d++)
-            if (walk->along[d] >= 0)
-                at += x[d] * walk->step[d] * stride[walk->along[d]];
+            at += view->start[d] * stride[d];
+        for (int64_t d = 0; d < view->out.n_dims; d++)
+            if (view->along[d] >= 0)
+                at += x[d] * view->step[d] * stride[view->along[d]];
         memcpy(cells + 8 * i, from + 8 * at, 8);
-        shape_next(&walk->out, x);
+        shape_next(&view->out, x);
     }
 }
 
-static bool walk_row(const Walk *walk, const Value *in, Affine *row)
+static bool view_row(const StridedView *view, const Value *in, Affine *row)
 {
     *row = (Affine){.offset = in->offset};
     for (int64_t d = 0; d < in->shape.n_dims; d++)
-        if (!add_times(&row->offset, in->coef[d], walk->start[d]))
+        if (!add_times(&row->offset, in->coef[d], view->start[d]))
             return false;
-    for (int64_t d = 0; d < walk->out.n_dims; d++)
-        if (walk->along[d] >= 0 && walk->out.dim[d] > 1 &&
-            !add_times(&row->coef[d], in->coef[walk->along[d]], walk->step[d]))
+    for (int64_t d = 0; d < view->out.n_dims; d++)
+        if (view->along[d] >= 0 && view->out.dim[d] > 1 &&
+            !add_times(&row->coef[d], in->coef[view->along[d]], view->step[d]))
             return false;
     return true;
 }
 
-static bool put_walk(Host *host, int output, const Walk *walk, Error *err)
+static bool put_view(Host *host, int output, const StridedView *view, Error *err)
 {
     const Value *in = host->call->value[0];
-    Value made = {.dtype = in->dtype, .shape = walk->out};
-    if (host_is_held(in) && host_fits(host, &walk->out)) {
-        int64_t n = shape_elements(&walk->out);
+    Value made = {.dtype = in->dtype, .shape = view->out};
+    if (host_is_held(in) && host_fits(host, &view->out)) {
+        int64_t n = shape_elements(&view->out);
         char *cells = arena_alloc(host->arena, (size_t)n * 8);
-        walk_cells(walk, in, n, cells);
+        view_cells(view, in, n, cells);
         host_set_cells(&made, in->dtype, cells);
     } else if (in->affine) {
-        made.affine = walk_row(walk, in, &made.row);
+        made.affine = view_row(view, in, &made.row);
     }
     return host_put(host, output, &made, err);
 }
 
-/* The walk that gives the input itself. */
-static Walk walk_all(const Shape *shape)
+/* The view that equals the input. */
+static StridedView view_all(const Shape *shape)
 {
-    Walk walk = {.out = *shape};
+    StridedView view = {.out = *shape};
     for (int d = 0; d < shape->n_dims; d++) {
-        walk.along[d] = d;
-        walk.step[d] = 1;
+        view.along[d] = d;
+        view.step[d] = 1;
     }
-    return walk;
+    return view;
 }
 
 static bool transpose(Host *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
-    Walk walk = walk_all(from);
-    if (!args_permutation(host->call, walk.along, err))
+    StridedView view = view_all(from);
+    if (!args_permutation(host->call, view.along, err))
         return false;
     for (int64_t d = 0; d < from->n_dims; d++)
-        walk.out.dim[d] = from->dim[walk.along[d]];
-    return put_walk(host, 0, &walk, err);
+        view.out.dim[d] = from->dim[view.along[d]];
+    return put_view(host, 0, &view, err);
 }
 
 static bool slice(Host *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
-    Walk walk = walk_all(from);
+    StridedView view = view_all(from);
     Span spans[DIMS_MAX];
     if (!args_slice(host->call, spans, err))
         return false;
     for (int64_t d = 0; d < from->n_dims; d++) {
-        walk.out.dim[d] = spans[d].n;
-        walk.start[d] = spans[d].n > 0 ? spans[d].start : 0;
-        walk.step[d] = spans[d].n > 1 ? spans[d].step : 1;
+        view.out.dim[d] = spans[d].n;
+        view.start[d] = spans[d].n > 0 ? spans[d].start : 0;
+        view.step[d] = spans[d].n > 1 ? spans[d].step : 1;
     }
-    return put_walk(host, 0, &walk, err);
+    return put_view(host, 0, &view, err);
 }
 
 static bool split(Host *host, Error *err)
 {
     const RuleCall *call = host->call;
     int64_t *sizes = arena_array(host->arena, int64_t, call->n_outputs);
-    Walk walk = walk_all(call->shape[0]);
+    StridedView view = view_all(call->shape[0]);
     int axis;
     if (!args_split(call, &axis, sizes, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
-        walk.out.dim[axis] = sizes[o];
-        if (!put_walk(host, o, &walk, err))
+        view.out.dim[axis] = sizes[o];
+        if (!put_view(host, o, &view, err))
             return false;
-        walk.start[axis] += sizes[o];
+        view.start[axis] += sizes[o];
     }
     return true;
 }
@@ -125,16 +125,16 @@ static bool split(Host *host, Error *err)
 static bool expand(Host *host, Error *err)
 {
     const Shape *from = host->call->shape[0];
-    Walk walk = {0};
-    if (!args_expand(host->call, &walk.out, err))
+    StridedView view = {0};
+    if (!args_expand(host->call, &view.out, err))
         return false;
-    int64_t skip = walk.out.n_dims - from->n_dims;
-    for (int64_t d = 0; d < walk.out.n_dims; d++) {
-        bool repeats = d < skip || from->dim[d - skip] != walk.out.dim[d];
-        walk.along[d] = repeats ? -1 : (int)(d - skip);
-        walk.step[d] = 1;
+    int64_t skip = view.out.n_dims - from->n_dims;
+    for (int64_t d = 0; d < view.out.n_dims; d++) {
+        bool repeats = d < skip || from->dim[d - skip] != view.out.dim[d];
+        view.along[d] = repeats ? -1 : (int)(d - skip);
+        view.step[d] = 1;
     }
-    return put_walk(host, 0, &walk, err);
+    return put_view(host, 0, &view, err);
 }
 
 /* ---- reshapes ---- */

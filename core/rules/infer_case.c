@@ -41,7 +41,7 @@ static size_t case_key(const InferState *state, int32_t op, const InferKind *kin
     const int32_t *inputs = op_inputs(state->graph, op), *outputs = op_outputs(state->graph, op);
     const Inferred *result = state->result;
     int32_t *key = state->key;
-    *key++ = node->operator;
+    *key++ = node->op_type;
     *key++ = node->attrs;
     *key++ = (int32_t)wanted;
     *key++ = node->n_inputs | node->n_outputs << 16; /* OPERANDS_MAX at most */
@@ -339,7 +339,7 @@ bool inferred_reads(const Inferred *inferred, int32_t op, int input)
 
 void infer_see_kind(InferState *state, int32_t op)
 {
-    InferKind *kind = &state->kinds[state->graph->ops[op].operator];
+    InferKind *kind = &state->kinds[state->graph->ops[op].op_type];
     const char *name = op_operator(state->graph, op);
     *kind = kind_of(state->registry, name);
     kind->host = host_knows(name);

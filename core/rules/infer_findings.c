@@ -98,7 +98,7 @@ static void put_op(const InferState *state, int32_t op, Buf *text)
 
 static void find_unknown_attr(InferState *state, const InferCase *found)
 {
-    const InferKind *kind = &state->kinds[state->graph->ops[found->op].operator];
+    const InferKind *kind = &state->kinds[state->graph->ops[found->op].op_type];
     const char *has = kind->row->attrs;
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
     put_op(state, found->op, &text);
@@ -333,8 +333,8 @@ void infer_add_findings(InferState *state)
         if (found->sequence) {
             first_sequence = n_sequences == 0 ? found->op : first_sequence;
             n_sequences += found->n_ops;
-        } else if (!state->kinds[op->operator].row) {
-            n_without[op->operator] += found->n_ops;
+        } else if (!state->kinds[op->op_type].row) {
+            n_without[op->op_type] += found->n_ops;
         } else if (found->unknown_input) {
             first_unknown = n_unknown == 0 ? found->op : first_unknown;
             n_unknown += found->n_ops;
@@ -344,7 +344,7 @@ void infer_add_findings(InferState *state)
         }
     }
     for (int i = 0; i < state->cases.n; i++) {
-        int32_t op = state->cases.at[i].op, name = state->graph->ops[op].operator;
+        int32_t op = state->cases.at[i].op, name = state->graph->ops[op].op_type;
         if (n_without[name] > 0)
             find_no_rule(state, op, n_without[name]);
         n_without[name] = 0;

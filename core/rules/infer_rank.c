@@ -41,10 +41,10 @@ static void find_kept(const RuleCall *call, OutputRank rank, int64_t n_dims, int
         kept[axis] = false;
     if (rank != RANK_AXES)
         return;
-    bool told = args_ints(call, 3, "axes", &axes, NULL);
+    bool known = args_ints(call, 3, "axes", &axes, NULL);
     for (int64_t d = 0; d < n_dims; d++)
-        kept[d] = told && (axes.given || (length >= 0 && d >= length));
-    for (int i = 0; told && i < axes.n; i++)
+        kept[d] = known && (axes.given || (length >= 0 && d >= length));
+    for (int i = 0; known && i < axes.n; i++)
         if (args_axis(axes.at[i], n_dims, &axis, NULL))
             kept[axis] = false;
 }
@@ -73,14 +73,14 @@ bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswe
     const Operator *row = operator_find(kind->row->name);
     if (!from || !row || row->rank == RANK_BY_RULE)
         return false;
-    bool told = true, kept[DIMS_MAX] = {false};
+    bool known = true, kept[DIMS_MAX] = {false};
     for (int i = 0; i < call.n_inputs; i++) {
         int32_t t = op_inputs(state->graph, op)[i];
-        told &=
+        known &=
             t < 0 || (!code_is_partly(state->result->shape[t]) &&
                       (!infer_reads_value(kind, i) || (call.value[i] && !call.value[i]->partly)));
     }
-    if (told && kind->row->reads != 0)
+    if (known && kind->row->reads != 0)
         return false;
 
     int64_t length = length_of(state, &call, row->rank_operand);

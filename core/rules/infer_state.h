@@ -114,7 +114,7 @@ void infer_see_kind(InferState *state, int32_t op); /* fills the kind of a new o
 
 static inline const InferKind *infer_kind(InferState *state, int32_t op)
 {
-    const InferKind *kind = &state->kinds[state->graph->ops[op].operator];
+    const InferKind *kind = &state->kinds[state->graph->ops[op].op_type];
     if (!kind->seen)
         infer_see_kind(state, op);
     return kind;

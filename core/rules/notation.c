@@ -25,7 +25,7 @@ static int n_operands(const OpSpace *space)
     return space->n_inputs + space->n_outputs;
 }
 
-/* Whether the op's having the trait is to be told; then the line is begun. */
+/* Whether to list the trait as lost; if so, starts its line. */
 static bool lose(Losses *losses, Trait trait)
 {
     if (losses->carried & trait)
@@ -98,20 +98,20 @@ static void lose_dims(Losses *losses, int i)
     }
 }
 
-/* Index dims that stand minor in a bracket, and are cut all the same: once each. */
+/* Lists, once each, index dims that can be sharded although they are not the first of a bracket. */
 static void lose_minor(Losses *losses)
 {
     const OpSpace *space = losses->space;
-    uint32_t told = 0;
+    uint32_t listed = 0;
     for (int i = 0; i < n_operands(space); i++)
         for (int d = 0; d < space->operand[i].projection.n_dims; d++) {
             const DimFactors *factors = &space->operand[i].factors[d];
             for (int k = 1; k < factors->n && factors->exact; k++) {
                 const IndexDim *index = &space->index[factors->index[k]];
                 uint32_t bit = UINT32_C(1) << factors->index[k];
-                if (told & bit || index->role == ROLE_FROZEN || !lose(losses, TRAIT_MINOR))
+                if (listed & bit || index->role == ROLE_FROZEN || !lose(losses, TRAIT_MINOR))
                     continue;
-                told |= bit;
+                listed |= bit;
                 buf_printf(losses->lost, "a cut of %s, minor in ", index->name);
                 put_radix(space, factors, losses->lost);
             }

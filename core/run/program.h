@@ -12,8 +12,8 @@
  *     FREE h
  *
  * A branch of an If and the body of a loop are in the list once. With stages, all their ops are on
- * one part of the mesh (core/plan/control.h). Conditions are replicated there, and other ranks are
- * told the outcome, so that all ranks take the same way:
+ * one part of the mesh (core/plan/control.h). Conditions are replicated there and their outcome is
+ * sent to the other ranks, so that all ranks follow the same path:
  *
  *     BRANCH chosen .. -> A         on at A unless `chosen` is `when`
  *       OP ..                       the branch taken

@@ -157,7 +157,7 @@ void rank_unmake(Rank *rank, int32_t slot)
 }
 
 /* Stores shapes of outputs that are known only now. */
-static bool tell_shapes(Rank *rank, const KernelCall *call)
+static bool store_shapes(Rank *rank, const KernelCall *call)
 {
     const Program *program = rank->team->program;
     const Inferred *inferred = call->inferred;
@@ -223,7 +223,7 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
     out->seed = team->feeds.seed;
     out->iteration = loop < 0 ? 0 : rank->iteration[loop];
     out->scratch = scratch;
-    return tell_shapes(rank, out) && make_outputs(rank, out, make, output);
+    return store_shapes(rank, out) && make_outputs(rank, out, make, output);
 }
 
 void rank_keep_made(Rank *rank, const KernelCall *call)

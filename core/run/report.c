@@ -202,7 +202,7 @@ static bool is_copied(const Team *team, int32_t op)
     return false;
 }
 
-static bool is_told(const RunReport *report, const char *op_type)
+static bool is_listed(const RunReport *report, const char *op_type)
 {
     for (int i = 0; i < report->n_copied_operators; i++)
         if (strcmp(report->copied_operator[i], op_type) == 0)
@@ -218,7 +218,7 @@ static void add_copied(Arena *arena, const Team *team, RunReport *out)
         if (!is_copied(team, op))
             continue;
         out->n_copied_ops++;
-        if (!is_told(out, op_operator(graph, op)))
+        if (!is_listed(out, op_operator(graph, op)))
             out->copied_operator[out->n_copied_operators++] = op_operator(graph, op);
     }
 }

@@ -10,11 +10,11 @@ enum { SHARDS_MAX = MESH_DEVICES_MAX, NOTES_MAX = 20 };
 
 /* The annotation of one node. */
 typedef struct {
-    bool spoken, placed;
+    bool annotated, placed;
     SubMesh part;
     int stage;    /* -1 if not given */
     AtomSet used; /* that shard an operand of it */
-    bool told[X_MAX];
+    bool given[X_MAX];
     Cut cut[X_MAX];
 } OpDevices;
 
@@ -332,11 +332,11 @@ static void tell_dim(DevicesReader *r, int32_t op, const OpSpace *space, const D
     cut_split(cut, sizes, factors->n, r->mesh, parts, &lost);
     for (int i = 0; i < factors->n; i++) {
         int x = factors->index[i];
-        if (!devices->told[x])
+        if (!devices->given[x])
             devices->cut[x] = parts[i];
         else if (cut_join(&devices->cut[x], &parts[i], r->mesh, &joined))
             devices->cut[x] = joined;
-        devices->told[x] = true;
+        devices->given[x] = true;
     }
 }
 
@@ -377,7 +377,7 @@ static void read_devices(DevicesReader *r, int32_t op, Wire wire)
             meant = str_eq(wire_bytes(&wire, &field), str_from(r->name));
     if (!meant)
         return;
-    r->op[op].spoken = true;
+    r->op[op].annotated = true;
     for (WireField field; wire_next(&whole, &field);)
         if (field.number == NODE_STAGE) {
             int64_t stage = wire_int(&whole, &field);
@@ -445,7 +445,7 @@ static void add_places(DevicesReader *r, Journal *journal)
         if (!goes_on)
             first = at && at->placed && at->part.fixed != 0 ? op : -1;
         last = op;
-        if (at && at->spoken && at->stage >= 0 && at->stage != stage) {
+        if (at && at->annotated && at->stage >= 0 && at->stage != stage) {
             if (stage >= 0)
                 add(r, journal, (Decision){.kind = PIN_STAGE, .place = op, .dim = -1});
             stage = at->stage;
@@ -459,7 +459,7 @@ static void add_cuts(DevicesReader *r, int32_t op, Journal *journal)
     AtomSet kept = 0;
 
     for (int x = 0; x < space->n_index; x++) {
-        if (!r->op[op].told[x] || space->index[x].role == ROLE_FROZEN)
+        if (!r->op[op].given[x] || space->index[x].role == ROLE_FROZEN)
             continue;
         kept |= cut_atoms(&r->op[op].cut[x]);
         add(r, journal,
@@ -580,7 +580,7 @@ bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *j
     if (ok) {
         add_places(&r, journal);
         for (int i = 0; i < session->inferred->n_program; i++)
-            if (r.op[session->inferred->program[i]].spoken)
+            if (r.op[session->inferred->program[i]].annotated)
                 add_cuts(&r, session->inferred->program[i], journal);
         int more = r.n_notes - NOTES_MAX;
         r.n_notes = 0;

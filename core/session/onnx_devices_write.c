@@ -226,7 +226,7 @@ static bool is_own(const DevicesWriter *w, Wire devices)
     return false;
 }
 
-static void put_node(DevicesWriter *w, Wire node, bool *spoken, Buf *out)
+static void put_node(DevicesWriter *w, Wire node, bool *written, Buf *out)
 {
     int32_t op = op_of(w, node);
     Buf copy = buf_new(w->arena);
@@ -238,12 +238,12 @@ static void put_node(DevicesWriter *w, Wire node, bool *spoken, Buf *out)
             put_field(&copy, &field);
     if (op >= 0 && plan_cut(w->plan, op) && is_the_node(w, node, op)) {
         put_op(w, op, &copy);
-        spoken[op] = true;
+        written[op] = true;
     }
     put_bytes(out, FIELD_GRAPH_NODE, buf_str(&copy));
 }
 
-static void put_graph(DevicesWriter *w, Wire graph, bool *spoken, Buf *out)
+static void put_graph(DevicesWriter *w, Wire graph, bool *written, Buf *out)
 {
     for (WireField field; wire_next(&graph, &field);) {
         if (field.number != FIELD_GRAPH_NODE) {
@@ -252,7 +252,7 @@ static void put_graph(DevicesWriter *w, Wire graph, bool *spoken, Buf *out)
         }
         Arena *outer = w->arena;
         w->arena = arena_new(); /* of one node */
-        put_node(w, wire_message(&graph, &field, "NodeProto"), spoken, out);
+        put_node(w, wire_message(&graph, &field, "NodeProto"), written, out);
         arena_free(w->arena);
         w->arena = outer;
     }
@@ -277,7 +277,7 @@ static bool is_own_configuration(const DevicesWriter *w, Wire configuration)
     return false;
 }
 
-static void put_model(DevicesWriter *w, Wire model, bool *spoken, Buf *out)
+static void put_model(DevicesWriter *w, Wire model, bool *written, Buf *out)
 {
     Buf graph = buf_new(w->arena);
 
@@ -287,7 +287,7 @@ static void put_model(DevicesWriter *w, Wire model, bool *spoken, Buf *out)
             put_int(out, FIELD_MODEL_IR, ir < IR_WITH_DEVICES ? IR_WITH_DEVICES : ir);
         } else if (field.number == FIELD_MODEL_GRAPH) {
             graph.n = 0;
-            put_graph(w, wire_message(&model, &field, "GraphProto"), spoken, &graph);
+            put_graph(w, wire_message(&model, &field, "GraphProto"), written, &graph);
             put_bytes(out, FIELD_MODEL_GRAPH, buf_str(&graph));
         } else if (field.number != FIELD_MODEL_CONFIGURATION ||
                    !is_own_configuration(
@@ -297,12 +297,12 @@ static void put_model(DevicesWriter *w, Wire model, bool *spoken, Buf *out)
     put_configuration(w, out);
 }
 
-static void count_unsaid(DevicesWriter *w, const bool *spoken)
+static void count_left_out(DevicesWriter *w, const bool *written)
 {
     const Inferred *inferred = w->session->inferred;
 
     for (int i = 0; i < inferred->n_program; i++)
-        if (!spoken[inferred->program[i]])
+        if (!written[inferred->program[i]])
             lose(w, LOSS_INNER, op_name(w->graph, inferred->program[i]));
     for (int32_t t = 0; t < w->graph->n_tensors; t++) {
         const GraphTensor *tensor = &w->graph->tensors[t];
@@ -346,14 +346,14 @@ bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Er
                        .name = name.s,
                        .losses = losses,
                        .arena = scratch};
-    bool *spoken = arena_array(scratch, bool, session->graph->n_ops + 1);
+    bool *written = arena_array(scratch, bool, session->graph->n_ops + 1);
     WireFile file = wire_file(session->graph->file, map->text, err);
     size_t before = out->n;
-    put_model(&w, wire_begin(&file, "ModelProto"), spoken, out);
+    put_model(&w, wire_begin(&file, "ModelProto"), written, out);
     if (file.failed)
         out->n = before;
     else
-        count_unsaid(&w, spoken);
+        count_left_out(&w, written);
     arena_free(scratch);
     return !file.failed;
 }

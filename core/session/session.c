@@ -47,9 +47,9 @@ static bool read_dims(Session *session, DimBindings *dims, Error *err)
     return true;
 }
 
-static bool has_operator(const void *registry, Str operator)
+static bool has_operator(const void *registry, Str op_type)
 {
-    return registry_find(registry, operator) != NULL;
+    return registry_find(registry, op_type) != NULL;
 }
 
 /* The shipped operators, then those of the policy. */
@@ -70,9 +70,9 @@ static void lint_operators(Session *session)
     bool *seen = arena_array(session->model_arena, bool, names_count(graph->names));
     for (int32_t op = 0; op < graph->n_ops; op++) {
         const char *name = op_operator(graph, op);
-        if (seen[graph->ops[op].operator])
+        if (seen[graph->ops[op].op_type])
             continue;
-        seen[graph->ops[op].operator] = true;
+        seen[graph->ops[op].op_type] = true;
         const Operator *row = registry_find(session->rules.registry, str_from(name));
         if (row)
             anno_lint_operator(session->model_arena, row, &session->inferred->findings);
@@ -174,10 +174,13 @@ static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *sessi
         int32_t op = session->inferred->program[i];
         const GraphOp *node = &graph->ops[op];
         enum { HEAD = 7, OPERANDS = 27 };
-        int32_t key[HEAD + OPERANDS] = {
-            node->operator, node->attrs, session->inferred->space[op],
-            plan->propagated->cut[op],   times_key(session->inferred, op),
-            stage_of(plan, op),          plan_devices(plan, op)};
+        int32_t key[HEAD + OPERANDS] = {node->op_type,
+                                        node->attrs,
+                                        session->inferred->space[op],
+                                        plan->propagated->cut[op],
+                                        times_key(session->inferred, op),
+                                        stage_of(plan, op),
+                                        plan_devices(plan, op)};
         int n = HEAD;
         for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
             int32_t tensor = op_inputs(graph, op)[o];

@@ -269,78 +269,78 @@ OpSpace *einsum_opspace(Arena *arena, const Source *equation, const Shape *const
 
 /* ---- reshape ---- */
 
-/* One shape being walked from its major end. */
+/* A position in a shape, which is read from its major end. */
 typedef struct {
     Operand *operand;
     int dim;      /* the dim being taken apart; n_dims at the end */
     int64_t left; /* its size without the digits taken so far */
     int n;
     int digit[FACTORS_MAX];
-} Walk;
+} ShapeCursor;
 
 /* Goes to the next dim that is not of size 1. */
-static void enter_dim(Walk *walk)
+static void enter_dim(ShapeCursor *cursor)
 {
-    const Shape *shape = &walk->operand->shape;
-    for (; walk->dim < shape->n_dims && shape->dim[walk->dim] == 1; walk->dim++)
-        row_one(&walk->operand->projection.row[walk->dim]);
-    walk->left = walk->dim < shape->n_dims ? shape->dim[walk->dim] : 1;
-    walk->n = 0;
+    const Shape *shape = &cursor->operand->shape;
+    for (; cursor->dim < shape->n_dims && shape->dim[cursor->dim] == 1; cursor->dim++)
+        row_one(&cursor->operand->projection.row[cursor->dim]);
+    cursor->left = cursor->dim < shape->n_dims ? shape->dim[cursor->dim] : 1;
+    cursor->n = 0;
 }
 
-static void leave_dim(Walk *walk, const OpSpace *space)
+static void leave_dim(ShapeCursor *cursor, const OpSpace *space)
 {
-    row_radix(&walk->operand->projection.row[walk->dim++], space, walk->digit, walk->n);
-    enter_dim(walk);
+    row_radix(&cursor->operand->projection.row[cursor->dim++], space, cursor->digit, cursor->n);
+    enter_dim(cursor);
 }
 
 /* How many digits of this dim so far make up the number. */
-static int count_number(const Walk *walk, const OpSpace *space, int64_t number)
+static int count_number(const ShapeCursor *cursor, const OpSpace *space, int64_t number)
 {
     int n = 0;
-    for (int d = 0; d < walk->dim; d++)
+    for (int d = 0; d < cursor->dim; d++)
         for (int j = 0; j < space->n_index; j++)
-            n += walk->operand->projection.row[d].coef[j] != 0 &&
+            n += cursor->operand->projection.row[d].coef[j] != 0 &&
                  space->index[j].role == ROLE_FROZEN && space->index[j].size == number;
     return n;
 }
 
 /* Ends a dim whose rest shares nothing with the other side: a frozen digit, or the whole dim. */
-static void leave_rest(Arena *arena, Walk *walk, OpSpace *space)
+static void leave_rest(Arena *arena, ShapeCursor *cursor, OpSpace *space)
 {
-    if (walk->n == 0) {
-        row_whole(&walk->operand->projection.row[walk->dim++], walk->left);
-        enter_dim(walk);
+    if (cursor->n == 0) {
+        row_whole(&cursor->operand->projection.row[cursor->dim++], cursor->left);
+        enter_dim(cursor);
         return;
     }
-    int nth = count_number(walk, space, walk->left);
-    int number = opspace_add_number(arena, space, walk->left, nth);
+    int nth = count_number(cursor, space, cursor->left);
+    int number = opspace_add_number(arena, space, cursor->left, nth);
     assert(number >= 0); /* has_room() kept a place */
-    walk->digit[walk->n++] = number;
-    leave_dim(walk, space);
+    cursor->digit[cursor->n++] = number;
+    leave_dim(cursor, space);
 }
 
 /* The dims up to the next common border of both sides share no more digits. */
-static void leave_run(Arena *arena, OpSpace *space, Walk *from, Walk *to)
+static void leave_run(Arena *arena, OpSpace *space, ShapeCursor *from, ShapeCursor *to)
 {
     int64_t p = from->left, q = to->left;
     leave_rest(arena, from, space);
     leave_rest(arena, to, space);
     while (p != q) {
-        Walk *shorter = p < q ? from : to;
+        ShapeCursor *shorter = p < q ? from : to;
         *(p < q ? &p : &q) *= shorter->left;
         leave_rest(arena, shorter, space);
     }
 }
 
 /* Room for one digit more, and for what may then be left of both dims. */
-static bool has_room(const OpSpace *space, const Walk *from, const Walk *to)
+static bool has_room(const OpSpace *space, const ShapeCursor *from, const ShapeCursor *to)
 {
     return space->n_index + 3 <= X_MAX && from->n + 2 <= FACTORS_MAX && to->n + 2 <= FACTORS_MAX;
 }
 
 /* The next digit that both sides have: the common divisor of what is left of their dims. */
-static void share_digit(Arena *arena, OpSpace *space, Walk *from, Walk *to)
+static void share_digit(Arena *arena, OpSpace *space, ShapeCursor *from, ShapeCursor *to)
 {
     int64_t size = common_divisor(from->left, to->left);
     bool last = from->left == size && to->left == size;
@@ -378,7 +378,7 @@ OpSpace *reshape_opspace(Arena *arena, const Shape *from, const Shape *to, Error
     }
     OpSpace *space = opspace_new(arena, 1, 1);
     space->early = true;
-    Walk source = {.operand = &space->operand[0]}, target = {.operand = &space->operand[1]};
+    ShapeCursor source = {.operand = &space->operand[0]}, target = {.operand = &space->operand[1]};
     source.operand->shape = *from;
     source.operand->projection.n_dims = (uint8_t)from->n_dims;
     source.operand->linear = LINEAR_ALONE;

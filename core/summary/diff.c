@@ -68,7 +68,7 @@ static const Groups *structure_of(Differ *d, const Side *side)
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
         const GraphOp *node = &side->graph->ops[op];
-        int32_t key[3] = {node->operator, node->attrs, inferred->space[op]};
+        int32_t key[3] = {node->op_type, node->attrs, inferred->space[op]};
         signature[op] = intern_put(alike, key, sizeof key);
     }
     return groups_build(d->scratch, side->graph, inferred->program, inferred->n_program, signature,
@@ -137,7 +137,7 @@ static void list_ops(Differ *d, Side *side, Things *out)
     Vec(int32_t) like = {0};
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        int32_t key[3] = {side->graph->ops[op].operator, inferred->space[op],
+        int32_t key[3] = {side->graph->ops[op].op_type, inferred->space[op],
                           side->plan->propagated->cut[op]};
         int32_t id = intern_put(seen, key, sizeof key);
         if (id == like.n)

@@ -84,7 +84,7 @@ static bool is_refused(const Session *session, int32_t op)
 
     for (int i = 0; i < findings->n; i++)
         if (strcmp(findings->at[i].code, "rule-refused") == 0 &&
-            session->graph->ops[findings->at[i].op].operator== session->graph->ops[op].operator)
+            session->graph->ops[findings->at[i].op].op_type == session->graph->ops[op].op_type)
             return true;
     return false;
 }

@@ -41,7 +41,7 @@ static void check_groups(Arena *arena, const Graph *graph)
     int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         shown[op] = op;
-        signature[op] = graph->ops[op].operator;
+        signature[op] = graph->ops[op].op_type;
     }
     const Groups *groups = groups_build(arena, graph, shown, graph->n_ops, signature, signature);
     assert(groups->n_order == graph->n_ops);

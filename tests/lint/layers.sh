@@ -20,6 +20,7 @@ listed='^(built|known)_peers$'
 # The files of tui that may also use viz and scripts.
 meeting='^tui/(main[.]c|cli/)'
 
+[ $# -ge 2 ] || { echo "usage: $0 BUILD_DIR SOURCE..." >&2 && exit 2; }
 build=$1
 shift
 facts=$(mktemp) || exit 1

@@ -188,7 +188,7 @@ static inline void read_statement(GraphText *made, Str text)
     Str token;
     while ((token = next_token(&text, " ")).n > 0 && !str_eq(token, STR("<-")))
         out[n_out++] = str_eq(token, STR("-")) ? -1 : graph_tensor(made->builder, token);
-    Str operator= next_token(&text, " ");
+    Str op_type = next_token(&text, " ");
     while ((token = next_token(&text, " ")).n > 0)
         if (is_attr(token))
             attrs[n_attrs++] = read_attr(made, token);
@@ -198,7 +198,7 @@ static inline void read_statement(GraphText *made, Str text)
         vec_push(made->arena, &made->read, in[i]);
     for (int i = 0; i < n_out; i++)
         vec_push(made->arena, &made->written, out[i]);
-    graph_add_op(made->builder, operator,(Str){"", 0}, (Str){"", 0}, in, n_in, out, n_out,
+    graph_add_op(made->builder, op_type, (Str){"", 0}, (Str){"", 0}, in, n_in, out, n_out,
                  graph_add_attrs(made->builder, attrs, n_attrs));
 }
 

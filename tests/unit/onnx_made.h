@@ -55,13 +55,13 @@ static inline Buf node_begin(Arena *arena, const char *text)
         proto_bytes(&node, 7, head);
         head = take_word(&rest, ':');
     }
-    Str operator= take_word(&head, ' ');
+    Str op_type = take_word(&head, ' ');
     int64_t arrow = str_find(rest, STR("->"));
     put_words(&node, 1, (Str){rest.s, (size_t)arrow});
     put_words(&node, 2, (Str){rest.s + arrow + 2, rest.n - (size_t)arrow - 2});
     if (!str_eq(str_trim(head), STR("-")))
         proto_bytes(&node, 3, str_trim(head));
-    proto_bytes(&node, 4, operator);
+    proto_bytes(&node, 4, op_type);
     return node;
 }
 

@@ -67,11 +67,11 @@ static bool is_moved(const Reshard *reshard)
 
 /* ---- made graphs ---- */
 
-static int32_t add_op(GraphBuilder *b, const char *operator, const char * name, const char *path,
+static int32_t add_op(GraphBuilder *b, const char *op_type, const char *name, const char *path,
                       const int32_t *in, int n_in)
 {
     int32_t out = graph_new_tensor(b, str_from(""));
-    graph_add_op(b, str_from(operator), str_from(name), str_from(path), in, n_in, &out, 1, 0);
+    graph_add_op(b, str_from(op_type), str_from(name), str_from(path), in, n_in, &out, 1, 0);
     return out;
 }
 
@@ -408,7 +408,7 @@ static void a_value_read_by_very_many_is_named_beside_them(void **state)
         degree[diagram->lines[i].to]++;
     }
     for (int i = 0; i < diagram->n_boxes; i++) {
-        bool is_name = strcmp(diagram->boxes[i].operator, "read by 100") == 0;
+        bool is_name = strcmp(diagram->boxes[i].subtitle, "read by 100") == 0;
         assert_in_range(degree[i], 1, DRAW_READERS_MAX);
         n += diagram->boxes[i].look == BOX_OP;
         names += is_name;
@@ -498,7 +498,7 @@ static void a_module_is_its_last_op_that_takes_time(void **state)
     assert_non_null(diagram);
     for (int i = 0; i < diagram->n_boxes; i++) {
         if (diagram->boxes[i].marked)
-            assert_string_equal(diagram->boxes[i].operator, "Gemm");
+            assert_string_equal(diagram->boxes[i].subtitle, "Gemm");
     }
     diagram = draw_of(&f, DIAGRAM_NEIGHBOURHOOD, "transformer.h.0.mlp.act", 1, NULL);
     for (int i = 0; i < diagram->n_boxes; i++)

@@ -36,7 +36,7 @@ static bool says(const DiagramBox *box, const char *text)
     for (int i = 0; i < box->n_cells; i++)
         if (strstr(box->cells[i].text.str.s, text))
             return true;
-    return strstr(box->title, text) || strstr(box->operator, text) || strstr(box->figures, text);
+    return strstr(box->title, text) || strstr(box->subtitle, text) || strstr(box->figures, text);
 }
 
 static const char *bytes_text(const Opened *f, int64_t bytes)

@@ -468,7 +468,7 @@ static void equal_layers_of_a_long_chain_are_folded(void **state)
             if (diagram->boxes[b].look == BOX_GROUP) {
                 folds++;
                 assert_string_equal(diagram->boxes[b].title, ".. 18 more equal layers ..");
-                assert_string_equal(diagram->boxes[b].operator, rows[i].folded);
+                assert_string_equal(diagram->boxes[b].subtitle, rows[i].folded);
             }
         assert_int_equal(folds, 1); /* beside it y, the pin, the first and the last layer */
         assert_int_equal(diagram->n_boxes, 3 + 2 * rows[i].n_ops);

@@ -228,9 +228,9 @@ static SampleRow same_numbers[] = {
     {"tiny-gpt", TINY_GPT2, "tiny-gpt", "batch=1,seq=16"},
 };
 
-static bool is_read_by(const Graph *graph, int32_t tensor, const char *operator)
+static bool is_read_by(const Graph *graph, int32_t tensor, const char *op_type)
 {
-    return strcmp(op_operator(graph, graph->uses[graph->tensors[tensor].use]), operator) == 0;
+    return strcmp(op_operator(graph, graph->uses[graph->tensors[tensor].use]), op_type) == 0;
 }
 
 /* Elements of the sample's tensor for ours: exporters have turned the weights of linears. */

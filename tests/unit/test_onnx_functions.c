@@ -95,10 +95,10 @@ static void functions_are_inlined_where_they_are_called(void **state)
     arena_free(arena);
 }
 
-static bool is_scale(const void *context, Str operator)
+static bool is_scale(const void *context, Str op_type)
 {
     (void)context;
-    return str_eq(operator, STR("local::Scale"));
+    return str_eq(op_type, STR("local::Scale"));
 }
 
 static void a_function_with_a_rule_stays_one_op(void **state)

@@ -35,7 +35,7 @@ static Groups *group_ops(Arena *arena, const Graph *graph, const char *odd)
     int32_t *structure = arena_array(arena, int32_t, graph->n_ops);
     for (int32_t op = 0; op < graph->n_ops; op++) {
         shown[op] = op;
-        structure[op] = signature[op] = graph->ops[op].operator;
+        structure[op] = signature[op] = graph->ops[op].op_type;
         if (odd && strcmp(op_name(graph, op), odd) == 0)
             signature[op] = -1;
     }

@@ -9,7 +9,7 @@
 /* ---- made graphs: "operator out = in, in" lines over inputs and weights ---- */
 
 typedef struct {
-    const char *operator, * out, *in[4];
+    const char *op_type, *out, *in[4];
 } Line;
 
 typedef struct {
@@ -39,15 +39,15 @@ static Planning *made(const Tensor *tensors, const Line *lines, const char *outp
         else
             graph_add_input(builder, id, DT_F32, dims, (int)shape.n_dims);
     }
-    for (const Line *line = lines; line->operator; line++) {
+    for (const Line *line = lines; line->op_type; line++) {
         int32_t in[4], out = graph_tensor(builder, str_from(line->out));
         int n = 0;
         while (n < 4 && line->in[n]) {
             in[n] = graph_tensor(builder, str_from(line->in[n]));
             n++;
         }
-        graph_add_op(builder, str_from(line->operator), str_from(line->out), STR(""), in, n, &out,
-                     1, graph_add_attrs(builder, NULL, 0));
+        graph_add_op(builder, str_from(line->op_type), str_from(line->out), STR(""), in, n, &out, 1,
+                     graph_add_attrs(builder, NULL, 0));
     }
     graph_add_output(builder, graph_tensor(builder, str_from(output)));
     Error err = {0};

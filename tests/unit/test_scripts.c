@@ -213,13 +213,13 @@ static int32_t add_weight(GraphBuilder *builder, const char *name, int64_t rows,
     return tensor;
 }
 
-static int32_t add_op(GraphBuilder *builder, const char *operator, const char * path,
+static int32_t add_op(GraphBuilder *builder, const char *op_type, const char *path,
                       const int32_t *inputs, int n_inputs, const char *output)
 {
     int32_t out = graph_tensor(builder, str_from(output));
-    const char *name = arena_printf(graph_builder_graph(builder)->arena, "%s_%s", path, operator);
-    graph_add_op(builder, str_from(operator), str_from(name), str_from(path), inputs, n_inputs,
-                 &out, 1, 0);
+    const char *name = arena_printf(graph_builder_graph(builder)->arena, "%s_%s", path, op_type);
+    graph_add_op(builder, str_from(op_type), str_from(name), str_from(path), inputs, n_inputs, &out,
+                 1, 0);
     return out;
 }
 
@@ -1138,10 +1138,10 @@ static void registered_operators_outlive_a_rerun(void **state)
     (void)state;
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_scripts_op_%d.lua", (int)getpid());
-    static const char operator[] =
+    static const char op_type[] =
         "register_op(function(inputs) return 'b s d, d^, d^ -> b s d' end,\n"
         "{name = 'LayerNormalization'})\n" PAS("");
-    write_file(path, operator);
+    write_file(path, op_type);
     Opened opened = open_session("tiny-gpt", "batch=8,seq=16", "dp=2,tp=4", path);
     Error err = {0};
     assert_non_null(opened.session);

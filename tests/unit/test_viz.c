@@ -178,13 +178,13 @@ static void names_cannot_break_the_text(void **state)
     Arena *arena = arena_new();
     DiagramBox boxes[2] = {
         {.title = "a<b>&\"\\\x1b[31m\xff",
-         .operator= "]>",
+         .subtitle = "]>",
          .flow = text_from("8/dp\xce\xa3"),
          .figures = "<",
          .why = "\"x\\",
          .frame = -1,
          .level = -1},
-        {.title = "", .operator= "", .figures = "", .why = "", .frame = -1, .level = -1}};
+        {.title = "", .op_type = "", .figures = "", .why = "", .frame = -1, .level = -1}};
     DiagramLine line = {.from = 0,
                         .to = 1,
                         .axis = 0,

@@ -213,11 +213,11 @@ static bool check_terminal(Error *err)
     return true;
 }
 
-/* "15;0": foreground and background that some terminals tell. */
+/* Some terminals set COLORFGBG to their foreground and background colours, as in "15;0". */
 static bool background_is_light(void)
 {
-    const char *told = getenv("COLORFGBG");
-    const char *last = told ? strrchr(told, ';') : NULL;
+    const char *value = getenv("COLORFGBG");
+    const char *last = value ? strrchr(value, ';') : NULL;
     int number = last ? atoi(last + 1) : 0;
 
     return number == 7 || number == 15;

@@ -282,7 +282,7 @@ static void offer_operators(Completion *completion, const Session *session)
     uint8_t *seen = arena_array(scratch, uint8_t, graph->n_names);
 
     for (int i = 0; i < session->inferred->n_program; i++) {
-        int32_t name = graph->ops[session->inferred->program[i]].operator;
+        int32_t name = graph->ops[session->inferred->program[i]].op_type;
         if (!seen[name])
             offer(completion, names_text(graph->names, name));
         seen[name] = 1;

@@ -21,23 +21,23 @@ static bool has_text(const char *text, const Choice *value)
     return false;
 }
 
-static bool is_operator(const char *operator, const Choice * value)
+static bool is_operator(const char *op_type, const Choice *value)
 {
-    if (has_text(operator, value))
+    if (has_text(op_type, value))
         return true;
     for (size_t i = 0; value->matmul && i < sizeof matmuls / sizeof matmuls[0]; i++)
-        if (strcmp(operator, matmuls[i]) == 0)
+        if (strcmp(op_type, matmuls[i]) == 0)
             return true;
     return false;
 }
 
 /* A name of an op, a path or an operator, by its id. */
-static bool name_fits(const Term *term, const Graph *graph, int32_t name, bool operator)
+static bool name_fits(const Term *term, const Graph *graph, int32_t name, bool op_type)
 {
     uint8_t *known = &term->by_name[name];
 
     for (int i = 0; *known == 0 && i < term->n; i++)
-        if (operator? is_operator(names_text(graph->names, name), &term->value[i])
+        if (op_type ? is_operator(names_text(graph->names, name), &term->value[i])
                     : has_text(names_text(graph->names, name), &term->value[i]))
             *known = 2;
     if (*known == 0)
@@ -214,11 +214,11 @@ static bool op_fits(const Filter *filter, const Term *term, int32_t op)
     case KEY_WORD:
         return name_fits(term, graph, row->path, false) ||
                name_fits(term, graph, row->name, false) ||
-               name_fits(term, graph, row->operator, true);
+               name_fits(term, graph, row->op_type, true);
     case KEY_NAME:
         return name_fits(term, graph, row->path, false) || name_fits(term, graph, row->name, false);
     case KEY_OP:
-        return name_fits(term, graph, row->operator, true);
+        return name_fits(term, graph, row->op_type, true);
     case KEY_DTYPE:
     case KEY_SHAPE:
     case KEY_PARTIAL:

@@ -1,6 +1,6 @@
 #include "tui/state/outline_state.h"
 
-/* Where a walk is in one open group. */
+/* The position of a cursor in one open group. */
 typedef struct {
     int32_t base, child, at, end; /* child: the next to come, -1 when none is left */
     int depth;
@@ -15,7 +15,7 @@ typedef struct {
     Frame frame[OUTLINE_DEPTH_MAX + 2];
     int64_t input;     /* the next graph input to list */
     int64_t parameter; /* the next row of the parameters */
-} Walk;
+} OutlineCursor;
 
 Outline *outline_new(Arena *arena)
 {
@@ -229,11 +229,11 @@ static bool frame_ended(const Frame *frame)
     return frame->item ? frame->n_items == 0 : frame->at == frame->end;
 }
 
-static Walk walk_start(Outline *outline)
+static OutlineCursor cursor_start(Outline *outline)
 {
-    Walk walk = {.outline = outline, .n = 1};
-    walk.frame[0] = frame_of(outline, 0, 0, 0, 1);
-    return walk;
+    OutlineCursor cursor = {.outline = outline, .n = 1};
+    cursor.frame[0] = frame_of(outline, 0, 0, 0, 1);
+    return cursor;
 }
 
 static OutlineRow op_row(const Outline *outline, const Frame *frame, int32_t head, int fold_n)
@@ -387,23 +387,23 @@ void outline_sort(Outline *outline, double (*key)(const void *context, const Out
 }
 
 /* The next row; opens groups on the way. False at the end. */
-static bool walk_next(Walk *walk, OutlineRow *row)
+static bool cursor_next(OutlineCursor *cursor, OutlineRow *row)
 {
-    Outline *outline = walk->outline;
+    Outline *outline = cursor->outline;
 
-    if (walk->input < outline->n_inputs) {
+    if (cursor->input < outline->n_inputs) {
         *row = (OutlineRow){.kind = ROW_INPUT,
-                            .id = outline->inputs[walk->input++],
+                            .id = outline->inputs[cursor->input++],
                             .op = -1,
                             .head = -1,
                             .fold_n = 1,
                             .times = 1};
         return true;
     }
-    while (walk->n > 0) {
-        Frame *frame = &walk->frame[walk->n - 1];
+    while (cursor->n > 0) {
+        Frame *frame = &cursor->frame[cursor->n - 1];
         if (frame_ended(frame)) {
-            walk->n--;
+            cursor->n--;
             continue;
         }
         bool at_child = frame->item && frame_take(outline, frame);
@@ -420,14 +420,14 @@ static bool walk_next(Walk *walk, OutlineRow *row)
         bool passes = child_passing(outline, frame->child) > 0;
         bool has_row = child_row(outline, frame, row, &in);
         if (passes && row->kind == ROW_GROUP && row->open)
-            walk->frame[walk->n++] = frame_of(outline, in, has_row ? in : frame->base,
-                                              frame->depth + (has_row ? 1 : 0), row->times);
+            cursor->frame[cursor->n++] = frame_of(outline, in, has_row ? in : frame->base,
+                                                  frame->depth + (has_row ? 1 : 0), row->times);
         if (passes && has_row)
             return true;
     }
-    if (walk->parameter >= parameter_rows(outline))
+    if (cursor->parameter >= parameter_rows(outline))
         return false;
-    *row = outline_parameter_row(outline, walk->parameter++);
+    *row = outline_parameter_row(outline, cursor->parameter++);
     return true;
 }
 
@@ -461,41 +461,41 @@ static int64_t frame_skip(Outline *outline, Frame *frame, int64_t skip)
     return skip;
 }
 
-static Walk walk_from(Outline *outline, int64_t i)
+static OutlineCursor cursor_from(Outline *outline, int64_t i)
 {
-    Walk walk = walk_start(outline);
+    OutlineCursor cursor = cursor_start(outline);
     int64_t n_inputs = outline->n_inputs;
 
-    walk.input = i < n_inputs ? i : n_inputs;
-    int64_t skip = i - walk.input;
-    while (skip > 0 && walk.n > 0) {
-        Frame *frame = &walk.frame[walk.n - 1];
+    cursor.input = i < n_inputs ? i : n_inputs;
+    int64_t skip = i - cursor.input;
+    while (skip > 0 && cursor.n > 0) {
+        Frame *frame = &cursor.frame[cursor.n - 1];
         OutlineRow row;
         int32_t in;
         skip = frame_skip(outline, frame, skip);
         if (skip == 0)
             break;
         if (frame_ended(frame)) {
-            walk.n--;
+            cursor.n--;
             continue;
         }
         if (frame->item)
             frame_take(outline, frame);
         bool has_row = child_row(outline, frame, &row, &in);
-        walk.frame[walk.n++] = frame_of(outline, in, has_row ? in : frame->base,
-                                        frame->depth + (has_row ? 1 : 0), row.times);
+        cursor.frame[cursor.n++] = frame_of(outline, in, has_row ? in : frame->base,
+                                            frame->depth + (has_row ? 1 : 0), row.times);
         skip -= has_row ? 1 : 0;
     }
-    walk.parameter = skip;
-    return walk;
+    cursor.parameter = skip;
+    return cursor;
 }
 
 int outline_rows(Outline *outline, int64_t i, int n, OutlineRow *rows)
 {
-    Walk walk = walk_from(outline, i);
+    OutlineCursor cursor = cursor_from(outline, i);
     int have = 0;
 
-    while (have < n && walk_next(&walk, &rows[have]))
+    while (have < n && cursor_next(&cursor, &rows[have]))
         have++;
     return have;
 }

@@ -350,7 +350,7 @@ static void look_at_op(const Look *look, int32_t place)
     int32_t op = look->session->groups->order[place];
     int before = look->found->hits.n;
 
-    if (name_matches(look, graph->ops[op].operator) || name_matches(look, graph->ops[op].name) ||
+    if (name_matches(look, graph->ops[op].op_type) || name_matches(look, graph->ops[op].name) ||
         matches_label(look->search, graph, op))
         add_hit(look, HIT_OP, op, op, place);
     if (look->found->hits.n == before)

@@ -42,7 +42,7 @@ typedef struct {
     Progress *progress;
 } RunJob;
 
-static bool told(void *context, int done, int total)
+static bool report_progress(void *context, int done, int total)
 {
     RunJob *job = context;
 
@@ -56,7 +56,7 @@ static bool work(void *context, Progress *progress, Error *err)
     RunJob *job = context;
 
     job->progress = progress;
-    job->options.progress = told;
+    job->options.progress = report_progress;
     job->options.context = job;
     progress_stage(progress, "running", 0);
     return run_plan(job->arena, job->plan, &job->options, &job->report, err);

@@ -283,7 +283,7 @@ static void draw_next(Block *block)
                         : beside > 0
                             ? block->groups->groups[beside].path
                             : arena_str(draw->arena, label_op(draw->session, draw->arena, op)));
-                    next.operator= "reads it";
+                    next.subtitle = "reads it";
                     box[at] = 1 + draw_box(draw, next);
                 }
                 draw->box_of[op] = box[at] - 1;

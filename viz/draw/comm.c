@@ -106,7 +106,7 @@ static int draw_move(Picture *picture, int i, int frame)
     move_format_name(picture->plan->mesh, move, &title);
     move_format_bytes(move, &bytes);
     DiagramBox box = draw_new_box(BOX_OP, title.s);
-    box.operator= arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
+    box.subtitle = arena_printf(draw->arena, "%.10g per %s", move->n, label_pass(picture->plan));
     box.figures = arena_printf(draw->arena, "%s each\n%s, %.1f%% of what is moved", bytes.s,
                                draw_us(draw, move->us), all_us > 0 ? 100 * move->us / all_us : 0);
     box.frame = frame;
@@ -158,7 +158,7 @@ static void draw_groups(Picture *picture, AtomSet atoms, const int *boxes, const
                        (DiagramCell){.text = text_from(positions_text(draw, position, size)),
                                      .shade = 1 + (int)(group % 8)});
     }
-    box.operator= arena_printf(draw->arena, "of %" PRId64, size);
+    box.subtitle = arena_printf(draw->arena, "of %" PRId64, size);
     box.frame = frame;
     cells_give(&cells, &box);
     int made = draw_box(draw, box);
@@ -201,9 +201,9 @@ static void draw_parts(Picture *picture, int frame, int *box_of)
         DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
         if (at >= 0) {
             box = draw_new_box(BOX_DEVICE, part_name_text(draw, part[at]));
-            box.operator= part_text(draw, plan->decided->submeshes[part[at]]);
+            box.subtitle = part_text(draw, plan->decided->submeshes[part[at]]);
         } else {
-            box.operator= count_text(draw, n - shown.n + 1, "more part");
+            box.subtitle = count_text(draw, n - shown.n + 1, "more part");
         }
         box.frame = frame;
         int made = draw_box(draw, box);
@@ -346,7 +346,7 @@ static void draw_table(Picture *picture)
     comm_free(comm);
     if (n == 0)
         return;
-    box.operator= arena_printf(draw->arena, "in a %s", label_pass(picture->plan));
+    box.subtitle = arena_printf(draw->arena, "in a %s", label_pass(picture->plan));
     if (left_out > 0)
         cells_put_row(
             &cells, CELL_FAINT,
@@ -385,7 +385,7 @@ static void draw_alone(Picture *picture)
     int64_t n = picture->plan->mesh->n_devices;
     DiagramBox box = draw_new_box(BOX_DEVICE, part_text(draw, (SubMesh){0}));
 
-    box.operator= count_text(draw, n, "device");
+    box.subtitle = count_text(draw, n, "device");
     box.figures = "no collectives";
     draw_box(draw, box);
 }

@@ -250,7 +250,7 @@ static void device_draw_holds(DevicePicture *picture, Team *team)
     DiagramBox box = draw_new_box(BOX_DEVICE, "holds at its peak");
     Cells cells = cells_new(draw->arena, 3);
 
-    box.operator= peak_text(draw, memory->use.peak_bytes);
+    box.subtitle = peak_text(draw, memory->use.peak_bytes);
     box.figures = peak_place_text(picture, memory->use.peak_place);
     box.frame = team->frame;
     for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
@@ -298,7 +298,7 @@ static void draw_hidden(DevicePicture *picture, int n)
     Draw *draw = picture->draw;
     DiagramBox box = draw_new_box(BOX_GROUP, "further devices");
 
-    box.operator= count_text(draw, n, "group");
+    box.subtitle = count_text(draw, n, "group");
     box.figures = "'device N' draws a single device";
     picture->hidden_box = draw_box(draw, box);
 }

@@ -204,8 +204,8 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
         if (!box.why)
             box.why = draw_cause(draw, op);
     }
-    box.operator= segment->n == 1 ? label_operator(draw->graph, head)
-                                  : count_text(draw, segment->n, "op");
+    box.subtitle =
+        segment->n == 1 ? label_operator(draw->graph, head) : count_text(draw, segment->n, "op");
     if (picture->only >= 0)
         add_ops(picture, team, s, &box);
     if (box.n_cells == 0)
@@ -332,7 +332,7 @@ static int outside_box(Ways *ways, int devices)
         const Mesh *mesh = ways->picture->plan->mesh;
         SubMesh part = ways->picture->plan->decided->submeshes[devices];
         int64_t twin = submesh_twin(mesh, part, ways->picture->only);
-        box.operator= arena_printf(draw->arena, "d%" PRId64, mesh_device(mesh, twin));
+        box.subtitle = arena_printf(draw->arena, "d%" PRId64, mesh_device(mesh, twin));
         ways->outside[devices] = 1 + draw_box(draw, box);
     }
     return ways->outside[devices] - 1;
@@ -403,7 +403,7 @@ static int parameters_box(DevicePicture *picture, int beside, const Moves *moves
 
     for (int i = 0; i < moves->at.n; i++)
         n += moves->at.at[i].n;
-    box.operator= arena_printf(draw->arena, "\xc3\x97%.10g", n);
+    box.subtitle = arena_printf(draw->arena, "\xc3\x97%.10g", n);
     box.figures = "as stored";
     box.frame = draw->boxes.at[beside].frame;
     return draw_box(draw, box);

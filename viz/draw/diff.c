@@ -309,7 +309,7 @@ static int draw_differing(Diff *d, int i)
     int s = line->id[0] >= 0 ? 0 : 1;
     DiagramBox box = draw_new_box(BOX_OP, title_of(d, line));
 
-    box.operator= label_operator(d->side[s].graph, line->id[s]);
+    box.subtitle = label_operator(d->side[s].graph, line->id[s]);
     box.why = why_of(d, line);
     box.link = s == 0 ? arena_printf(d->draw->arena, "#op-%d", line->id[0]) : NULL;
     box.side = side_of(line);
@@ -341,9 +341,9 @@ static void draw_run(Diff *d, int first, int n, int n_lines)
     }
     const char *from = title_of(d, line_at(d, first)), *to = title_of(d, line_at(d, last));
     box.title = strcmp(from, to) == 0 ? from : arena_printf(draw->arena, "%s .. %s", from, to);
-    box.operator= n_differ == 0 ? arena_printf(draw->arena, "%d equal ops", n)
-    : n_differ == n             ? arena_printf(draw->arena, "%d ops differ", n)
-                                : arena_printf(draw->arena, "%d of %d ops differ", n_differ, n);
+    box.subtitle = n_differ == 0   ? arena_printf(draw->arena, "%d equal ops", n)
+                   : n_differ == n ? arena_printf(draw->arena, "%d ops differ", n)
+                                   : arena_printf(draw->arena, "%d of %d ops differ", n_differ, n);
     if (differing >= 0)
         box.flow = flow_of(d, line_at(d, differing));
     draw_box(draw, box);

@@ -9,7 +9,7 @@ DiagramBox draw_new_box(BoxLook look, const char *title)
 {
     return (DiagramBox){.look = look,
                         .title = title,
-                        .operator= "",
+                        .subtitle = "",
                         .flow = text_from(""),
                         .figures = "",
                         .frame = -1,
@@ -317,7 +317,7 @@ int draw_op(Draw *draw, int32_t op, const char *inside, int frame)
 
     Text parameters = draw_parameters(draw, op);
 
-    box.operator= label_operator(draw->graph, op);
+    box.subtitle = label_operator(draw->graph, op);
     box.flow = draw_flow(draw, op);
     if (parameters.str.n > 0)
         box.flow = text_join(draw->arena, "@\n@", box.flow, parameters);
@@ -342,7 +342,7 @@ int draw_outside(Draw *draw, int32_t tensor)
                                   parameter ? naming_label(draw->session->naming, tensor)
                                             : draw_tensor_name(draw, tensor));
 
-    box.operator= label_tensor_kind(draw->session, tensor);
+    box.subtitle = label_tensor_kind(draw->session, tensor);
     box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);
     if (parameter) {
         Buf held = buf_new(draw->arena);

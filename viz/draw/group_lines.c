@@ -50,7 +50,7 @@ static int outside_box(GroupLines *g, int32_t tensor, int n, int n_all, const ch
         draw_new_box(BOX_OUTSIDE, rest ? arena_printf(draw->arena, "%d %ss more", n_all - n, what)
                                        : tensor_name(draw->graph, tensor));
 
-    box.operator= what;
+    box.subtitle = what;
     if (!rest)
         box.flow = draw_value(draw, tensor, draw->plan->moved->sharding[tensor]);
     return draw_box(draw, box);

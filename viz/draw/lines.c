@@ -126,7 +126,7 @@ static DiagramBox name_box(const Branching *value, const State *state)
                                                             : draw->plan->moved->sharding[t];
     DiagramBox box = draw_new_box(BOX_OUTSIDE, draw_tensor_name(draw, t));
 
-    box.operator= arena_printf(draw->arena, "read by %d", state->n_readers);
+    box.subtitle = arena_printf(draw->arena, "read by %d", state->n_readers);
     box.flow = draw_value(draw, t, sharding);
     return box;
 }
@@ -260,7 +260,7 @@ static void add_output(Branching *value)
     if (state < 0 && value->readers.n > 0)
         return;
     DiagramBox box = draw_new_box(BOX_OUTSIDE, tensor_name(draw->graph, t));
-    box.operator= "output";
+    box.subtitle = "output";
     box.flow = draw_value(draw, t, draw->plan->moved->sharding[t]);
     int at = draw_box(draw, box);
     add_reader(value, at, state, false);

@@ -296,7 +296,7 @@ static void draw_gap(Grid *grid, const char *text, int frame)
 {
     DiagramBox box = draw_new_box(BOX_OUTSIDE, "..");
 
-    box.operator= text;
+    box.subtitle = text;
     box.frame = frame;
     int made = draw_box(grid->draw, box);
     if (grid->last_box >= 0)
@@ -428,7 +428,7 @@ static void draw_axes(Grid *grid)
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cells_put(&cells, CELL_HEAD, heads[i]);
     put_axes(grid, &moves, &cells);
-    box.operator= arena_printf(draw->arena, "in a %s", label_pass(grid->plan));
+    box.subtitle = arena_printf(draw->arena, "in a %s", label_pass(grid->plan));
     if (cells.at.n > 4)
         cells_give(&cells, &box);
     else

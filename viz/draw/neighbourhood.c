@@ -179,7 +179,7 @@ static void draw_beyond(Draw *draw, int32_t op, const char *inside)
 {
     DiagramBox box = draw_new_box(BOX_OUTSIDE, name_inside(draw, op, inside));
 
-    box.operator= label_operator(draw->graph, op);
+    box.subtitle = label_operator(draw->graph, op);
     box.link = arena_printf(draw->arena, "#op-%d", op);
     draw->box_of[op] = draw_box(draw, box);
 }

@@ -350,9 +350,9 @@ static void draw_part(Overview *o, const Piece *part, bool dearest)
         turns > 1 ? arena_printf(draw->arena, "%s \xe2\x86\xbb%.10g", part->title, turns)
                   : part->title);
 
-    box.operator= part->n == 1 ? label_operator(draw->graph, head)
-    : part->repeats> 1         ? arena_printf(draw->arena, "%d ops each", part->n)
-                               : arena_printf(draw->arena, "%d ops", part->n);
+    box.subtitle = part->n == 1        ? label_operator(draw->graph, head)
+                   : part->repeats > 1 ? arena_printf(draw->arena, "%d ops each", part->n)
+                                       : arena_printf(draw->arena, "%d ops", part->n);
     box.flow = flow_of(o, part);
     box.figures = figures_of(o, part, dearest);
     box.why = draw_cause(draw, head);

@@ -125,7 +125,7 @@ static int draw_step(const Move *move, int i)
         put_price(move, step, &box);
     }
     box.title = title.s;
-    box.operator= step_kind_mark(step->kind);
+    box.subtitle = step_kind_mark(step->kind);
     box.frame = move->frame;
     return draw_box(move->draw, box);
 }
@@ -225,8 +225,8 @@ static int draw_maker(const Move *move)
     int32_t summer =
         move->why.summed ? why_summed_by(draw->plan, tensor, move->why.summed, &index) : -1;
 
-    box.operator= computed ? label_operator(draw->graph, maker)
-                           : label_tensor_kind(draw->session, tensor);
+    box.subtitle =
+        computed ? label_operator(draw->graph, maker) : label_tensor_kind(draw->session, tensor);
     if (summer >= 0) {
         Buf text = buf_marked(move->arena);
         Str at = label_op(draw->session, move->arena, summer);
@@ -302,7 +302,7 @@ static int draw_reader(const Move *move)
 
     if (op < 0 && move->reshard->from_devices != move->reshard->to_devices)
         box.title = "a stage that relays it";
-    box.operator= op<0 ? "" : label_operator(draw->graph, op);
+    box.subtitle = op < 0 ? "" : label_operator(draw->graph, op);
     box.flow = dropped_text(move);
     if (move->reshard->n_uses > 1)
         box.figures = arena_printf(move->arena, "%d more readers", move->reshard->n_uses - 1);

@@ -4,23 +4,23 @@ typedef struct {
     const Draw *draw;
     const bool *member;
     Vec(RunItem) items;
-} Walk;
+} RunBuilder;
 
 typedef enum { NONE, SOME, ALL } Share;
 
 /* Whether all, some or none of order[first..first+n) are members. */
-static Share share_of(const Walk *walk, int32_t first, int32_t n)
+static Share share_of(const RunBuilder *builder, int32_t first, int32_t n)
 {
     int32_t found = 0;
 
     for (int32_t i = first; i < first + n; i++)
-        found += walk->member[walk->draw->groups->order[i]];
+        found += builder->member[builder->draw->groups->order[i]];
     return found == 0 ? NONE : found == n ? ALL : SOME;
 }
 
-static void add_item(Walk *walk, int32_t group, int32_t first, int32_t n, int repeats)
+static void add_item(RunBuilder *builder, int32_t group, int32_t first, int32_t n, int repeats)
 {
-    const Draw *draw = walk->draw;
+    const Draw *draw = builder->draw;
     RunItem item = {.group = group, .first = first, .n = n, .repeats = repeats};
 
     if (group >= 0) {
@@ -34,68 +34,68 @@ static void add_item(Walk *walk, int32_t group, int32_t first, int32_t n, int re
         Str name = str_from(op_path_or_name(draw->graph, draw->groups->order[first]));
         item.title = arena_str(draw->arena, name);
     }
-    vec_push(draw->arena, &walk->items, item);
+    vec_push(draw->arena, &builder->items, item);
 }
 
 /* Ops of a group outside its children, as runs of members. */
-static void add_direct(Walk *walk, int32_t first, int32_t n)
+static void add_direct(RunBuilder *builder, int32_t first, int32_t n)
 {
     for (int32_t i = first, run; i < first + n; i += run + 1) {
         run = 0;
-        while (i + run < first + n && walk->member[walk->draw->groups->order[i + run]])
+        while (i + run < first + n && builder->member[builder->draw->groups->order[i + run]])
             run++;
         if (run > 0)
-            add_item(walk, -1, i, run, 1);
+            add_item(builder, -1, i, run, 1);
     }
 }
 
 /* Counts consecutive members of the fold, from c on, all of whose ops are there; at least c
  * itself. */
-static int run_of_fold(const Walk *walk, int32_t c)
+static int run_of_fold(const RunBuilder *builder, int32_t c)
 {
-    const Group *groups = walk->draw->groups->groups;
+    const Group *groups = builder->draw->groups->groups;
     int n = 1;
 
     for (int32_t next = groups[c].next; next >= 0 && groups[next].fold == groups[c].fold;
          next = groups[next].next) {
-        if (share_of(walk, groups[next].first, groups[next].n) != ALL)
+        if (share_of(builder, groups[next].first, groups[next].n) != ALL)
             break;
         n++;
     }
     return n;
 }
 
-static void add_group(Walk *walk, int32_t group)
+static void add_group(RunBuilder *builder, int32_t group)
 {
-    const Group *groups = walk->draw->groups->groups;
+    const Group *groups = builder->draw->groups->groups;
     int32_t at = groups[group].first, end = at + groups[group].n;
 
     for (int32_t c = groups[group].child; c >= 0; c = groups[c].next) {
-        add_direct(walk, at, groups[c].first - at);
+        add_direct(builder, at, groups[c].first - at);
         at = groups[c].first + groups[c].n;
-        Share share = share_of(walk, groups[c].first, groups[c].n);
+        Share share = share_of(builder, groups[c].first, groups[c].n);
         if (share == NONE)
             continue;
         bool folded = groups[groups[c].fold].fold_n > 1;
-        if (share == SOME || (!folded && groups_have_fold(walk->draw->groups, c))) {
-            add_group(walk, c);
+        if (share == SOME || (!folded && groups_have_fold(builder->draw->groups, c))) {
+            add_group(builder, c);
             continue;
         }
-        int run = folded ? run_of_fold(walk, c) : 1;
-        add_item(walk, c, groups[c].first, groups[c].n, run);
+        int run = folded ? run_of_fold(builder, c) : 1;
+        add_item(builder, c, groups[c].first, groups[c].n, run);
         for (int i = 1; i < run; i++)
             c = groups[c].next;
         at = groups[c].first + groups[c].n;
     }
-    add_direct(walk, at, end - at);
+    add_direct(builder, at, end - at);
 }
 
 RunList runs_of(const Draw *draw, const bool *member)
 {
-    Walk walk = {.draw = draw, .member = member};
+    RunBuilder builder = {.draw = draw, .member = member};
 
-    add_group(&walk, 0);
-    return (RunList){.n = walk.items.n, .at = walk.items.at};
+    add_group(&builder, 0);
+    return (RunList){.n = builder.items.n, .at = builder.items.at};
 }
 
 bool runs_alike(const Draw *draw, const RunList *a, const RunList *b)

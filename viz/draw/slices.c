@@ -283,7 +283,7 @@ static void draw_unknown(Draw *draw, int32_t tensor)
     cells_put(&cells, CELL_HEAD, draw_value(draw, tensor, -1).str.s);
     cells_put(&cells, CELL_PLAIN, "all of it, on every device");
     cells_give(&cells, &box);
-    box.operator= label_tensor_kind(draw->session, tensor);
+    box.subtitle = label_tensor_kind(draw->session, tensor);
     draw_box(draw, box);
     draw->diagram->caption =
         text_from("part of its shape is unknown: every device holds all of it");
@@ -300,8 +300,8 @@ static void draw_tensor(Draw *draw, int32_t tensor)
     }
     picture.parts.slices = slices_of_tensor(draw->plan, tensor, 0);
     DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
-    box.operator= arena_printf(draw->arena, "%s %s", label_tensor_kind(draw->session, tensor),
-                               dtype_name((Dtype)draw->plan->inferred->dtype[tensor]));
+    box.subtitle = arena_printf(draw->arena, "%s %s", label_tensor_kind(draw->session, tensor),
+                                dtype_name((Dtype)draw->plan->inferred->dtype[tensor]));
     parts_picture(draw->arena, &picture.parts, &box);
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));
     draw_line(draw, draw_new_line(LINE_ORDER, at, table));
@@ -382,7 +382,7 @@ static void draw_work(Draw *draw, int32_t op)
                                      draw->plan->decided->submeshes[plan_devices(draw->plan, op)]);
     draw->diagram->title = arena_str(draw->arena, label_op(draw->session, draw->arena, op));
     DiagramBox box = draw_new_box(BOX_TABLE, draw->diagram->title);
-    box.operator= label_operator(draw->graph, op);
+    box.subtitle = label_operator(draw->graph, op);
     parts_picture(draw->arena, &picture.parts, &box);
     int at = draw_box(draw, box), table = draw_box(draw, table_box(&picture));
     draw_line(draw, draw_new_line(LINE_ORDER, at, table));

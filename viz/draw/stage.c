@@ -207,10 +207,10 @@ static void draw_row(StagePicture *picture, const StageRow *row)
     bool alone = row->end == row->first + 1;
     DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, part_text(draw, part));
 
-    box.operator= count_text(draw, submesh_size(picture->plan->mesh, part), "device");
+    box.subtitle = count_text(draw, submesh_size(picture->plan->mesh, part), "device");
     if (!alone) {
         box.title = arena_printf(draw->arena, "%d stages", row->end - row->first);
-        box.operator= arena_printf(draw->arena, "%s each", box.operator);
+        box.subtitle = arena_printf(draw->arena, "%s each", box.subtitle);
     }
     box.frame = draw_frame(draw, frame);
     box.why = frame.why;

@@ -108,7 +108,7 @@ int stage_draw_schedule(const StagePicture *picture)
     make_cells(&chart);
     for (int i = 0; i < table->n_blocks; i++)
         mark_block(&chart, &table->block[i]);
-    box.operator= count_text(draw, table->n_micro_batches, "micro-batch");
+    box.subtitle = count_text(draw, table->n_micro_batches, "micro-batch");
     box.figures = table->trains ? "F0: forward of micro-batch 0\nB0: its backward; empty: idle"
                                 : "F0: forward of micro-batch 0\nempty: idle";
     box.n_columns = chart.lanes.n + 1;

@@ -122,7 +122,7 @@ static int step_box(Why *why, const ReasonStep *step)
     DiagramBox box = draw_new_box(step->kind == REASON_CHOSEN ? BOX_CAUSE : BOX_OP, "a loop");
     if (step->op >= 0) {
         box.title = arena_str(why->arena, label_op(draw->session, why->arena, step->op));
-        box.operator= label_operator(draw->graph, step->op);
+        box.subtitle = label_operator(draw->graph, step->op);
         box.link = arena_printf(why->arena, "#op-%d", step->op);
     }
     box.flow = step_flow(why, step);
@@ -257,7 +257,7 @@ static int folded_box(Why *why, const ReasonChain *chain, const Stretch *stretch
     if (known >= 0)
         return known;
     DiagramBox box = draw_new_box(stretch->layers ? BOX_GROUP : BOX_OP, stretch->title);
-    box.operator= arena_printf(why->arena, "%" PRId64 " ops", stretch->left_out);
+    box.subtitle = arena_printf(why->arena, "%" PRId64 " ops", stretch->left_out);
     return add_box(why, box);
 }
 
@@ -523,7 +523,7 @@ static void draw_moves(Why *why)
             draw_new_box(moved.op < 0 ? BOX_OUTSIDE : BOX_OP, "a pin asks for this sharding");
         if (moved.op >= 0) {
             box.title = arena_str(why->arena, label_op(draw->session, why->arena, moved.op));
-            box.operator= label_operator(draw->graph, moved.op);
+            box.subtitle = label_operator(draw->graph, moved.op);
         }
         box.flow =
             text_join(why->arena, "reads it as @", draw_value(draw, why->tensor, reshard->to));

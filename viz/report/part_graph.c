@@ -29,7 +29,7 @@ static void add_boxes(Page *page, const Diagram *diagram, const char *id)
                        line->label.str.n > 0 ? line->label.str.s : "");
         }
         table_link(table, box->title, box->link);
-        table_text(table, box->operator);
+        table_text(table, box->subtitle);
         table_marked(table, box->flow);
         table_text(table, box->figures);
         table_text(table, to.s);

@@ -90,7 +90,7 @@ static int32_t put_call(Completion *c, int32_t op)
     const GraphOp *node = &graph->ops[op];
     int32_t n = 0;
     c->key[n++] = c->inferred->space[op];
-    c->key[n++] = node->operator;
+    c->key[n++] = node->op_type;
     c->key[n++] = node->attrs;
     for (int i = 0; i < node->n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i];

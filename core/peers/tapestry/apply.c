@@ -56,7 +56,7 @@ static bool check_perm(Apply *apply, const LoadedParam *param, int64_t rank, Dat
     }
     Buf text = buf_new(apply->arena);
     datum_format(value, &text);
-    return node_fail(&apply->scope, node, E_PERM, "%.100s is no permutation of %" PRId64 " dims",
+    return node_fail(&apply->scope, node, E_PERM, "%.100s is not a permutation of %" PRId64 " dims",
                      text.s, rank);
 }
 
@@ -87,7 +87,7 @@ static bool bind_param(Apply *apply, const LoadedParam *param, Datum value)
     return true;
 }
 
-/* A default may use other params, whose values are then needed first. */
+/* Whether the params that the default refers to all have values. */
 static bool is_ready(const Apply *apply, const LoadedParam *param)
 {
     const Template *template = apply->template;
@@ -111,7 +111,7 @@ static bool fail_missing(Apply *apply, const LoadedParam *param)
                      STR_ARG(param->name));
 }
 
-/* Until a round adds none. */
+/* Repeats until a pass binds no further param. */
 static bool bind_defaults(Apply *apply)
 {
     const Template *template = apply->template;
@@ -258,8 +258,8 @@ static bool apply_require(Apply *apply, const Phrase *require)
     datum_format(&side[0], &left);
     datum_format(&side[1], &right);
     return node_fail(&apply->scope, require->root, E_REQUIRE,
-                     "%.*s does not hold: %.60s on the left, %.60s on the right",
-                     STR_ARG(require->text), left.s, right.s);
+                     "%.*s is false: %.60s on the left, %.60s on the right", STR_ARG(require->text),
+                     left.s, right.s);
 }
 
 static bool apply_conditions(Apply *apply)

@@ -1,4 +1,4 @@
-/* apply.h - the two halves of an application: names and index dims, then operands. */
+/* apply.h - applies a template to shapes: first names and index dims, then the operands. */
 #ifndef CORE_PEERS_TAPESTRY_APPLY_H
 #define CORE_PEERS_TAPESTRY_APPLY_H
 
@@ -18,7 +18,7 @@ typedef struct {
 /* index.c: index, then reduce. */
 bool apply_index(Apply *apply);
 
-/* operands.c: outputs' shapes; projections of all; what a legal op space needs. */
+/* operands.c: shapes of outputs, projections of all operands, checks that the op space is legal. */
 bool apply_outputs(Apply *apply);
 OpSpace *apply_space(Apply *apply);
 bool apply_check(const Apply *apply, const OpSpace *space);

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* A result as it is answered: index dims may be folded into the windows of all operands. */
+/* A result as the answer shows it: index dims may be folded into the windows of all operands. */
 typedef struct {
     Arena *arena;
     const Json *request;
@@ -14,7 +14,7 @@ typedef struct {
     const char **slot; /* per operand */
     const TemplateOperand *operand;
     bool folded[X_MAX];
-    int n_shown, shown[X_MAX]; /* index dims as the request counts them */
+    int n_shown, shown[X_MAX]; /* the index dims that are not folded */
     int64_t chunk[X_MAX];
     Error *err;
 } Applied;
@@ -27,17 +27,17 @@ static bool read_tensor(Arena *arena, const Json *json, TemplateTensor *out, Err
     int n = 0;
     *out = (TemplateTensor){0};
     if (!json_is_object(json))
-        return error_set(err, "a tensor is an object with a shape");
+        return error_set(err, "a tensor must be an object with a shape");
     if (!form_shape(json_get(json, "shape"), &out->shape, err))
         return false;
     if (start && !form_ints(start, "start", DIMS_MAX, out->start, &n, err))
         return false;
     if (start && n != out->shape.n_dims)
-        return error_kind(err, ERROR_RANK, "a shape of %d dims that starts at %d coordinates",
+        return error_kind(err, ERROR_RANK, "the shape has %d dims, its start %d coordinates",
                           (int)out->shape.n_dims, n);
     for (int d = 0; d < n; d++)
         if (out->start[d] < -(INT64_C(1) << 60) || out->start[d] > INT64_C(1) << 60)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "a start is past 2^60");
+            return error_kind(err, ERROR_OUT_OF_RANGE, "a start is larger than 2^60");
     out->dtype = str_from(arena_str(arena, json_str(json_get(json, "dtype"), "f32")));
     return true;
 }
@@ -51,7 +51,7 @@ static bool read_tensors(Arena *arena, const Json *json, const TemplateTensor **
     *out = tensor;
     *n = 0;
     if (json && !json_is_array(json) && !json_is_object(json) && !json_is_null(json))
-        return error_set(err, "a slot has a list of tensors");
+        return error_set(err, "a slot must be a list of tensors");
     if (n_given > OPERANDS_MAX)
         return error_kind(err, ERROR_UNSUPPORTED, "more than %d tensors", OPERANDS_MAX);
     for (int i = 0; i < n_given; i++) {
@@ -77,7 +77,7 @@ static bool read_arg(Arena *arena, const char *name, const Json *value, Template
     if (out->is_list && !form_ints(value, name, LIST_MAX, ints, &n, err))
         return false;
     if (!out->is_list && !json_is_int(value) && !json_is_bool(value))
-        return error_set(err, "attribute '%s' is a whole number, a text or a list", name);
+        return error_set(err, "attribute '%s' must be an integer, a string or a list", name);
     if (!out->is_list)
         ints[0] = json_is_bool(value) ? json_bool(value, false) : json_int(value, 0);
     out->n = n;
@@ -88,7 +88,7 @@ static bool read_args(Arena *arena, const Json *attrs, TemplateCall *call, Error
 {
     TemplateArg *args = arena_array(arena, TemplateArg, json_size(attrs));
     if (attrs && !json_is_object(attrs))
-        return error_set(err, "`attrs` is an object");
+        return error_set(err, "`attrs` must be an object");
     for (int i = 0; i < json_size(attrs); i++) {
         const char *name = json_key_at(attrs, i);
         const Json *value = json_get(attrs, name);
@@ -102,7 +102,7 @@ static bool read_args(Arena *arena, const Json *attrs, TemplateCall *call, Error
 static bool check_slots(const TemplateText *text, const Json *inputs, Error *err)
 {
     if (!json_is_object(inputs))
-        return error_set(err, "`inputs` is an object: a list of tensors per slot");
+        return error_set(err, "`inputs` must be an object with a list of tensors per slot");
     for (int i = 0; i < json_size(inputs); i++) {
         int k = 0;
         while (k < text->n_inputs && strcmp(text->inputs[k].name, json_key_at(inputs, i)) != 0)
@@ -159,13 +159,13 @@ static bool read_target(const Json *attrs, const Shape *from, Shape *out, Error 
             continue;
         }
         if (out->dim[d] < 0)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "size %d of the target is %" PRId64, d,
+            return error_kind(err, ERROR_OUT_OF_RANGE, "size %d of the target shape is %" PRId64, d,
                               out->dim[d]);
         if (__builtin_mul_overflow(known, out->dim[d], &known))
-            return error_kind(err, ERROR_OUT_OF_RANGE, "the target has too many elements");
+            return error_kind(err, ERROR_OUT_OF_RANGE, "the target shape has too many elements");
     }
     if (open >= 0 && (known == 0 || elements % known != 0))
-        return error_kind(err, ERROR_NOT_DIVISIBLE, "no size of dim %d gives %" PRId64 " elements",
+        return error_kind(err, ERROR_NOT_DIVISIBLE, "no size for dim %d gives %" PRId64 " elements",
                           open, elements);
     if (open >= 0)
         out->dim[open] = elements / known;
@@ -191,7 +191,7 @@ static bool run_reshape(Applied *applied)
         json_is_object(inputs) && json_size(inputs) == 1 ? json_key_at(inputs, 0) : NULL;
     int n = 0;
     if (!name || !read_tensors(arena, json_get(inputs, name), &from, &n, applied->err) || n != 1)
-        return error_set(applied->err, "reshape has one input, a tensor");
+        return error_set(applied->err, "reshape needs exactly one input tensor");
     if (!read_target(json_get(applied->request, "attrs"), &from->shape, &to->shape, applied->err))
         return false;
     applied->space = reshape_opspace(arena, &from->shape, &to->shape, applied->err);
@@ -211,7 +211,7 @@ static bool run_reshape(Applied *applied)
 
 /* ---- absorb and split ---- */
 
-/* By name, or by place: some have no name of their own. */
+/* Finds an index dim by its name or by its position, since some are anonymous. */
 static bool find_index(const Applied *applied, const char *name, int *out)
 {
     const OpSpace *space = applied->space;
@@ -227,7 +227,7 @@ static bool read_absorb(Applied *applied)
 {
     const Json *names = json_get(applied->request, "absorb");
     if (names && !json_is_array(names))
-        return error_set(applied->err, "`absorb` is a list of index dims");
+        return error_set(applied->err, "`absorb` must be a list of index dims");
     for (int i = 0; i < json_size(names); i++) {
         int index;
         const char *name = arena_str(applied->arena, json_str(json_at(names, i), ""));
@@ -244,7 +244,8 @@ static bool read_split(Applied *applied)
 {
     const Json *split = json_get(applied->request, "split");
     if (split && !json_is_object(split))
-        return error_set(applied->err, "`split` is an object: index dim to chunk");
+        return error_set(applied->err,
+                         "`split` must be an object that maps index dims to chunk sizes");
     for (int j = 0; j < applied->space->n_index; j++)
         applied->chunk[j] = applied->space->index[j].size;
     for (int i = 0; i < json_size(split); i++) {
@@ -254,7 +255,8 @@ static bool read_split(Applied *applied)
         if (!find_index(applied, name, &index))
             return false;
         if (chunk <= 0)
-            return error_kind(applied->err, ERROR_INVALID, "a chunk of '%s' has 1 or more", name);
+            return error_kind(applied->err, ERROR_INVALID,
+                              "the chunk size of '%s' must be at least 1", name);
         if (chunk < applied->chunk[index])
             applied->chunk[index] = chunk;
     }
@@ -283,7 +285,7 @@ static bool fail_split(const Applied *applied, int output, int d, const int64_t 
                       major < 0 ? "the others" : space->index[major].name);
 }
 
-/* A shard writes a box of each output, not a comb. */
+/* Checks that the shard writes a contiguous box of each output, without gaps. */
 static bool check_shard(const Applied *applied, const Box *index)
 {
     const OpSpace *space = applied->space;
@@ -301,7 +303,7 @@ static bool check_shard(const Applied *applied, const Box *index)
     return true;
 }
 
-/* Without the folded dims. */
+/* The box of the index dims that are not folded. */
 static Box shown_part(const Applied *applied, const Box *index)
 {
     Box out = {0};
@@ -420,7 +422,7 @@ bool eval_template_apply(Arena *arena, const Template *template, const Json *req
     Applied applied = {.arena = arena, .request = request, .err = err ? err : &own};
     Str op = json_str(json_get(request, "op"), "");
     if (!template && !str_eq(op, STR("reshape")))
-        return error_kind(applied.err, ERROR_UNKNOWN_OP, "'%.*s' generates no template",
+        return error_kind(applied.err, ERROR_UNKNOWN_OP, "there is no template generator '%.*s'",
                           STR_ARG(op));
     if (template ? !run_template(&applied, template) : !run_reshape(&applied))
         return false;

@@ -3,13 +3,13 @@
 bool form_ints(const Json *list, const char *what, int most, int64_t *out, int *n, Error *err)
 {
     if (!json_is_array(list))
-        return error_set(err, "`%s` is a list of whole numbers", what);
+        return error_set(err, "`%s` must be a list of integers", what);
     if (json_size(list) > most)
         return error_kind(err, ERROR_RANK, "`%s` has at most %d numbers", what, most);
     *n = json_size(list);
     for (int i = 0; i < *n; i++) {
         if (!json_is_int(json_at(list, i)))
-            return error_set(err, "`%s` is a list of whole numbers", what);
+            return error_set(err, "`%s` must be a list of integers", what);
         out[i] = json_int(json_at(list, i), 0);
     }
     return true;
@@ -32,11 +32,12 @@ bool form_range(const Json *value, Box *out, Error *err)
     int n_ends = 0;
     *out = (Box){0};
     if (!json_is_object(value))
-        return error_set(err, "a range is an object with `start` and `end`");
+        return error_set(err, "a range must be an object with `start` and `end`");
     if (!form_ints(json_get(value, "start"), "start", X_MAX, out->lo, &out->n, err) ||
         !form_ints(json_get(value, "end"), "end", X_MAX, out->hi, &n_ends, err))
         return false;
-    return n_ends == out->n || error_kind(err, ERROR_RANK, "%d starts and %d ends", out->n, n_ends);
+    return n_ends == out->n ||
+           error_kind(err, ERROR_RANK, "`start` has %d numbers, `end` has %d", out->n, n_ends);
 }
 
 Json *json_range(const Box *range)
@@ -53,7 +54,8 @@ static bool form_small(const int64_t *numbers, int n, const char *what, Error *e
 {
     for (int i = 0; i < n; i++)
         if (numbers[i] < -(INT64_C(1) << 60) || numbers[i] > INT64_C(1) << 60)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "a number of `%s` is past 2^60", what);
+            return error_kind(err, ERROR_OUT_OF_RANGE, "a number in `%s` is larger than 2^60",
+                              what);
     return true;
 }
 
@@ -78,7 +80,7 @@ bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err)
     int64_t offset[DIMS_MAX] = {0}, window[DIMS_MAX] = {0};
     *n_index = -1;
     if (!json_is_array(rows))
-        return error_set(err, "an ipf is an object with `projection`, a list of rows");
+        return error_set(err, "an ipf must be an object with `projection`, a list of rows");
     if (json_size(rows) > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "an ipf has at most %d rows", DIMS_MAX);
     *out = (Projection){.n_dims = (uint8_t)json_size(rows)};
@@ -91,7 +93,7 @@ bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err)
             !form_small(out->row[d].coef, n, "projection", err))
             return false;
         if (*n_index >= 0 && n != *n_index)
-            return error_kind(err, ERROR_RANK, "rows of %d and of %d numbers", *n_index, n);
+            return error_kind(err, ERROR_RANK, "one row has %d numbers, another %d", *n_index, n);
         if (window[d] < 0)
             return error_kind(err, ERROR_OUT_OF_RANGE, "the window of row %d is negative", d);
         *n_index = n;
@@ -127,7 +129,7 @@ bool form_datum(Arena *arena, const Json *value, Datum *out, Error *err)
     }
     if (!json_is_array(value))
         return json_is_int(value) || json_is_bool(value) || json_is_string(value) ||
-               error_set(err, "a value is a whole number, a text or a list of values");
+               error_set(err, "a value must be an integer, a string or a list of values");
     int n = json_size(value);
     if (n > LIST_MAX)
         return error_kind(err, ERROR_UNSUPPORTED, "a list has at most %d items", LIST_MAX);

@@ -6,7 +6,7 @@
 #include "core/space/opspace.h"
 #include "core/peers/tapestry/scope.h"
 
-/* A list of whole numbers, at most `most` of them; `what` names it. */
+/* Reads a list of at most `most` integers; `what` names the list in errors. */
 bool form_ints(const Json *list, const char *what, int most, int64_t *out, int *n, Error *err);
 bool form_shape(const Json *list, Shape *out, Error *err);
 
@@ -14,12 +14,12 @@ bool form_shape(const Json *list, Shape *out, Error *err);
 bool form_range(const Json *value, Box *out, Error *err);
 Json *json_range(const Box *range);
 
-/* {"projection": [[..]], "offset": [..], "window": [..]}; absent offsets are 0, windows 1. How many
- * index dims an ipf without rows has is not known: n_index is then -1. */
+/* {"projection": [[..]], "offset": [..], "window": [..]}; offsets default to 0, windows to 1.
+ * *n_index is -1 for an ipf without rows, whose number of index dims is unknown. */
 bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err);
 Json *json_ipf(const Projection *projection, int n_index);
 
-/* Numbers, lists of what is a value, texts; bools are 0 and 1. */
+/* Reads an integer, a string or a list of values; a bool becomes 0 or 1. */
 bool form_datum(Arena *arena, const Json *value, Datum *out, Error *err);
 Json *json_datum(const Datum *datum);
 

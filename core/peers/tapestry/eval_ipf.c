@@ -9,7 +9,7 @@
 
 /* ---- ranges ---- */
 
-/* What the index box reads or writes. */
+/* The range of the tensor that the points of the index box read or write. */
 static bool range_of(const Projection *projection, int n_index, const Box *index, Box *out,
                      Error *err)
 {
@@ -22,12 +22,12 @@ static bool range_of(const Projection *projection, int n_index, const Box *index
         extent[j] = (lo > hi ? lo : hi) + 1;
     }
     if (!ipf_is_small(projection, extent, index->n))
-        return error_kind(err, ERROR_OUT_OF_RANGE, "the range reaches past 2^60");
+        return error_kind(err, ERROR_OUT_OF_RANGE, "the range extends beyond 2^60");
     projection_range(projection, NULL, index, out);
     return true;
 }
 
-/* With `broadcast` true, coordinates before those of the ipf go through as they are. */
+/* With `broadcast`, coordinates in front of those of the ipf are copied unchanged. */
 static bool answer_range(const Json *request, const Projection *projection, int n_index,
                          const Box *index, Json *answer, Error *err)
 {
@@ -52,7 +52,7 @@ static bool answer_point(const Json *request, const Projection *projection, int 
         return false;
     for (int j = 0; j < index.n; j++)
         if (__builtin_add_overflow(index.lo[j], 1, &index.hi[j]))
-            return error_kind(err, ERROR_OUT_OF_RANGE, "coordinate %d reaches past 2^60", j);
+            return error_kind(err, ERROR_OUT_OF_RANGE, "coordinate %d is larger than 2^60", j);
     return range_check(&index, err) &&
            answer_range(request, projection, n_index, &index, answer, err);
 }
@@ -72,7 +72,7 @@ static bool answer_shard(const Json *request, Json *answer, Error *err)
     Box index, out;
     json_set(answer, "operands", ranges);
     if (!json_is_object(operands))
-        return error_set(err, "`operands` is an object of ipfs");
+        return error_set(err, "`operands` must be an object of ipfs");
     if (!form_range(json_get(request, "range"), &index, err) || !range_check(&index, err))
         return false;
     for (int i = 0; i < json_size(operands); i++) {
@@ -105,7 +105,7 @@ static bool answer_translate(const Json *request, Projection *projection, int n_
     return true;
 }
 
-/* Side "out": row k is the old row perm[k]; "in": column k the old column perm[k]. */
+/* Side "out": row k becomes the old row perm[k]; side "in": column k the old column perm[k]. */
 static bool answer_permute(const Json *request, const Projection *projection, int n_index,
                            Json *answer, Error *err)
 {
@@ -116,7 +116,7 @@ static bool answer_permute(const Json *request, const Projection *projection, in
     Projection out = *projection;
     int n;
     if (!rows && !str_eq(side, STR("in")))
-        return error_set(err, "`side` is in or out");
+        return error_set(err, "`side` must be \"in\" or \"out\"");
     if (!form_ints(json_get(request, "perm"), "perm", X_MAX, perm, &n, err) ||
         !range_permute(&places, perm, n, &checked, err))
         return false;
@@ -179,7 +179,7 @@ static bool read_row(Str text, Row *row, int *n_index, Error *err)
         !scan_int(&scan, &row->window) || !scan_end(&scan))
         return false;
     if (*n_index >= 0 && n != *n_index)
-        return error_kind(err, ERROR_RANK, "rows of %d and of %d numbers", *n_index, n);
+        return error_kind(err, ERROR_RANK, "one row has %d numbers, another %d", *n_index, n);
     *n_index = n;
     return row->window >= 0 || error_kind(err, ERROR_OUT_OF_RANGE, "a window is negative");
 }
@@ -189,7 +189,7 @@ static bool read_rows(const Json *rows, Json *answer, Error *err)
     Projection projection = {.n_dims = (uint8_t)json_size(rows)};
     int n_index = -1;
     if (!json_is_array(rows) || json_size(rows) > DIMS_MAX)
-        return error_set(err, "`rows` is a list of at most %d texts", DIMS_MAX);
+        return error_set(err, "`rows` must be a list of at most %d strings", DIMS_MAX);
     for (int d = 0; d < projection.n_dims; d++)
         if (!read_row(json_str(json_at(rows, d), ""), &projection.row[d], &n_index, err))
             return false;

@@ -3,7 +3,7 @@
 #include "core/peers/tapestry/eval_forms.h"
 #include "core/peers/tapestry/range.h"
 
-/* A request, with what most of the verbs ask of it read. */
+/* A request, with the fields that most verbs need already read. */
 typedef struct {
     Arena *arena;
     const Json *json;
@@ -24,7 +24,7 @@ static bool read_ranges(Request *request)
 {
     const Json *list = json_get(request->json, "ranges");
     if (!json_is_array(list))
-        return error_set(request->err, "`ranges` is a list of ranges");
+        return error_set(request->err, "`ranges` must be a list of ranges");
     request->n = json_size(list);
     if (request->n > LIST_MAX)
         return error_kind(request->err, ERROR_UNSUPPORTED, "more than %d ranges", LIST_MAX);
@@ -53,7 +53,7 @@ static bool answer_ranges(Request *request, const Box *ranges, int n)
 
 /* ---- range.make ---- */
 
-/* Two of start, shape and end, or shape alone: then it begins at 0. */
+/* From two of start, shape and end; from shape alone the range starts at 0. */
 static bool make_range(Request *request, Box *out)
 {
     const Json *start = json_get(request->json, "start"), *end = json_get(request->json, "end");
@@ -62,7 +62,7 @@ static bool make_range(Request *request, Box *out)
     int n_starts = 0, n_ends = 0, n_sizes = 0;
     *out = (Box){0};
     if (!shape && !(start && end))
-        return error_set(request->err, "a range has a start and an end, or a shape");
+        return error_set(request->err, "a range needs a start and an end, or a shape");
     if ((start && !form_ints(start, "start", X_MAX, out->lo, &n_starts, request->err)) ||
         (end && !form_ints(end, "end", X_MAX, out->hi, &n_ends, request->err)) ||
         (shape && !form_ints(shape, "shape", X_MAX, size, &n_sizes, request->err)))
@@ -75,7 +75,7 @@ static bool make_range(Request *request, Box *out)
         bool over = start || !end ? __builtin_add_overflow(out->lo[d], size[d], &at)
                                   : __builtin_sub_overflow(out->hi[d], size[d], &at);
         if (over)
-            return error_kind(request->err, ERROR_OUT_OF_RANGE, "axis %d reaches past 2^60", d);
+            return error_kind(request->err, ERROR_OUT_OF_RANGE, "axis %d extends beyond 2^60", d);
         if (start && end && at != out->hi[d])
             return error_kind(request->err, ERROR_INVALID, "start, shape and end disagree");
         *(start || !end ? &out->hi[d] : &out->lo[d]) = at;
@@ -88,7 +88,7 @@ static bool range_make(Request *request)
     const Json *text = json_get(request->json, "text");
     int64_t size;
     if (text && !json_is_string(text))
-        return error_set(request->err, "`text` is a text");
+        return error_set(request->err, "`text` must be a string");
     if (text ? !range_parse(json_str(text, ""), &request->range, request->err)
              : !make_range(request, &request->range))
         return false;
@@ -147,7 +147,7 @@ static bool split(Request *request)
     if (!read_range(request, "range", &request->range))
         return false;
     if (!json_is_int(dim) || (chunk && !json_is_int(chunk)) || (!chunk == !chunks))
-        return error_set(request->err, "a split has `dim`, and either `chunk` or `chunks`");
+        return error_set(request->err, "a split needs `dim`, and either `chunk` or `chunks`");
     if (chunk)
         return range_split(request->arena, &request->range, json_int(dim, 0), json_int(chunk, 0),
                            &out, &n, request->err) &&
@@ -159,7 +159,7 @@ static bool split(Request *request)
            answer_ranges(request, out, n);
 }
 
-/* Row-major, as an odometer. */
+/* Lists all points in row-major order. */
 static bool coords(Request *request)
 {
     int64_t size;

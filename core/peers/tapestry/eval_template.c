@@ -4,12 +4,12 @@
 #include "core/peers/tapestry/ipf.h"
 #include "core/peers/tapestry/pattern.h"
 
-/* Binds what the request gives names: `vars`. */
+/* Binds the names that the request lists under `vars`. */
 static bool bind_vars(Scope *scope, const Json *request)
 {
     const Json *vars = json_get(request, "vars");
     if (vars && !json_is_object(vars))
-        return error_set(scope->err, "`vars` is an object");
+        return error_set(scope->err, "`vars` must be an object");
     for (int i = 0; i < json_size(vars); i++) {
         const char *name = json_key_at(vars, i);
         Datum value;
@@ -37,16 +37,16 @@ static Json *json_bindings(const Scope *scope, int first)
     return out;
 }
 
-/* Where the names are: a dim, or [start, end) of a run or a group. */
+/* Answers the position of each name: a dim, or the dims [start, end) of a run or a group. */
 static bool answer_positions(Scope *scope, const Pattern *pattern, const Shape *shape, Json *answer)
 {
-    Placement placement = {0};
+    ItemSpans placement = {0};
     Json *out = json_object();
     json_set(answer, "positions", out);
     if (!pattern_place(scope, pattern, shape, "the shape", &placement))
         return false;
     for (int i = 0; i < placement.n; i++) {
-        const Placed *at = &placement.at[i];
+        const ItemSpan *at = &placement.at[i];
         if (at->item->name.n == 0)
             continue;
         json_set(out, arena_str(scope->arena, at->item->name),
@@ -59,7 +59,7 @@ static bool answer_positions(Scope *scope, const Pattern *pattern, const Shape *
 static bool match_shapes(Scope *scope, const Pattern *pattern, const char *slot, const Json *list)
 {
     if (!json_is_array(list))
-        return error_set(scope->err, "`shapes` is a list of shapes");
+        return error_set(scope->err, "`shapes` must be a list of shapes");
     int n = json_size(list);
     if (n > LIST_MAX)
         return error_kind(scope->err, ERROR_UNSUPPORTED, "more than %d shapes", LIST_MAX);
@@ -107,7 +107,7 @@ static bool match_slots(Scope *scope, const Json *slots, Json *answer)
 {
     int first = scope->bound.n;
     if (!json_is_array(slots))
-        return error_set(scope->err, "`slots` is a list");
+        return error_set(scope->err, "`slots` must be a list");
     for (int i = 0; i < json_size(slots); i++) {
         const Json *slot = json_at(slots, i);
         Str text, name = json_str(json_get(slot, "name"), "slot");
@@ -160,7 +160,7 @@ static bool read_ipf(Scope *scope, const Json *request, Ipf *ipf)
         return read_phrase(scope, request, "text", FORM_IPF, &ipf->map);
     if (json_get(transform, "transform") &&
         !str_eq(json_str(json_get(transform, "transform"), ""), STR("insertRow")))
-        return error_kind(scope->err, ERROR_UNSUPPORTED, "the only transform is insertRow");
+        return error_kind(scope->err, ERROR_UNSUPPORTED, "the only known transform is insertRow");
     if (!read_phrase(scope, transform, "map", FORM_MAP, &ipf->map) ||
         !read_phrase(scope, transform, "offset", FORM_EXPR, &ipf->offset) ||
         !read_phrase(scope, transform, "shape", FORM_EXPR, &ipf->window) ||
@@ -169,10 +169,10 @@ static bool read_ipf(Scope *scope, const Json *request, Ipf *ipf)
         !read_phrase(scope, transform, "row", FORM_ROW, &ipf->row))
         return false;
     return !(ipf->source || ipf->at || ipf->row) || (ipf->source && ipf->at && ipf->row) ||
-           error_kind(scope->err, ERROR_SYNTAX, "insertRow has source, index and row");
+           error_kind(scope->err, ERROR_SYNTAX, "insertRow needs source, index and row");
 }
 
-/* The tensor's shape: `shape`, or else the var of that name when it has the rank. */
+/* The tensor's shape: `shape` of the request, else the variable `$shape` if its rank fits. */
 static bool read_sizes(Scope *scope, const Json *request, int rank, Shape *shape, bool *known)
 {
     const Binding *bound = scope_find(scope, STR("shape"));
@@ -180,7 +180,7 @@ static bool read_sizes(Scope *scope, const Json *request, int rank, Shape *shape
     if (*known)
         return form_shape(json_get(request, "shape"), shape, scope->err) &&
                (shape->n_dims == rank ||
-                error_kind(scope->err, ERROR_RANK, "`shape` has another rank than `rank`"));
+                error_kind(scope->err, ERROR_RANK, "the rank of `shape` differs from `rank`"));
     *shape = (Shape){.n_dims = rank};
     *known = bound && bound->value.kind == DATUM_LIST && bound->value.n == rank;
     for (int d = 0; *known && d < rank; d++) {
@@ -190,7 +190,7 @@ static bool read_sizes(Scope *scope, const Json *request, int rank, Shape *shape
     return true;
 }
 
-/* `$index` has as many sizes as there are index dims, which are not known here. */
+/* Binds `$index` to n placeholder sizes, since the sizes of index dims are unknown here. */
 static void bind_index(Scope *scope, int n)
 {
     Datum *item = arena_array(scope->arena, Datum, n);
@@ -211,7 +211,7 @@ static bool expand(Scope *scope, const Json *request, Json *answer)
     Projection projection;
     bool known;
     if (rank < 0 || rank > DIMS_MAX || n_main < 0 || n_main > X_MAX)
-        return error_kind(scope->err, ERROR_RANK, "`rank` is 0 to %d, `index_rank` 0 to %d",
+        return error_kind(scope->err, ERROR_RANK, "`rank` must be 0 to %d, `index_rank` 0 to %d",
                           DIMS_MAX, X_MAX);
     index->n = index->n_main = (int)n_main;
     scope->index = index;

@@ -5,14 +5,14 @@
 #include "core/base/eval.h"
 #include "core/peers/tapestry/template.h"
 
-/* Each answers one request of its family: fills `answer`, an object. False, with the kind of the
- * protocol in *err, for a refusal; `answer` may then be half filled. */
+/* Each answers one request of its family by filling the object `answer`. Returns false with *err
+ * set, kind included, if the request is refused; `answer` may then be incomplete. */
 EvalFn eval_template;
 EvalFn eval_ipf;
 EvalFn eval_range;
 
-/* template.apply. The template was read from the request's text, by who knows Lua; NULL: the
- * request names a built-in generator by `op`. */
+/* Answers template.apply. `template` was read from the request's text (scripts/peers/tapestry.c);
+ * NULL if the request names a built-in generator by `op`. */
 bool eval_template_apply(Arena *arena, const Template *template, const Json *request, Json *answer,
                          Error *err);
 

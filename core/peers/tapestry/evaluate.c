@@ -154,7 +154,7 @@ static bool int_binary(Scope *scope, const Node *node, int op, int64_t a, int64_
     if ((op == '/' || op == '%') && b == 0)
         return node_fail(scope, node, E_DIV0, "%" PRId64 " %c 0", a, op);
     if (op == '^' && b < 0)
-        return node_fail(scope, node, E_POW, "%" PRId64 " ^ %" PRId64 " is no whole number", a, b);
+        return node_fail(scope, node, E_POW, "%" PRId64 " ^ %" PRId64 " is not an integer", a, b);
     if (op == '+')
         over = __builtin_add_overflow(a, b, out);
     else if (op == '-')
@@ -178,14 +178,14 @@ static Row as_row(const Datum *datum)
     return datum->kind == DATUM_COORD ? *datum->row : (Row){.offset = datum->number, .window = 1};
 }
 
-/* Sums of coordinates, and products with a number. */
+/* Coordinates may be added, subtracted and multiplied by a number. */
 static bool coord_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
                          Datum *out)
 {
     bool scale = op == '*' && (a->kind == DATUM_INT || b->kind == DATUM_INT);
     if (op != '+' && op != '-' && !scale)
         return node_fail(scope, node, E_AFFINE,
-                         "coordinates are added, subtracted, and multiplied by numbers");
+                         "coordinates can only be added, subtracted, and multiplied by numbers");
     Row left = as_row(a), right = as_row(b), *row = arena_make(scope->arena, Row);
     if (scale && a->kind == DATUM_INT) {
         right = left;
@@ -206,7 +206,7 @@ bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const 
     const Datum *sides[] = {a, b};
     for (int i = 0; i < 2; i++)
         if (sides[i]->kind != DATUM_INT && sides[i]->kind != DATUM_COORD)
-            return node_fail(scope, node, E_TYPE, "'%c' needs numbers, and got %s", op,
+            return node_fail(scope, node, E_TYPE, "'%c' needs numbers, but got %s", op,
                              kind_name(sides[i]->kind));
     if (a->kind == DATUM_COORD || b->kind == DATUM_COORD)
         return coord_binary(scope, node, op, a, b, out);
@@ -235,7 +235,7 @@ bool evaluate_int(Scope *scope, const Node *node, int64_t *out)
         return false;
     *out = value.number;
     return value.kind == DATUM_INT ||
-           node_fail(scope, node, E_TYPE, "a number is needed, not %s", kind_name(value.kind));
+           node_fail(scope, node, E_TYPE, "expected a number, not %s", kind_name(value.kind));
 }
 
 static bool compare_ints(int op, int64_t a, int64_t b)
@@ -267,7 +267,7 @@ bool evaluate_condition(Scope *scope, const Node *node, bool *out, Datum sides[2
     }
     for (int i = 0; i < 2; i++)
         if (sides[i].kind != DATUM_INT)
-            return node_fail(scope, node, E_TYPE, "%s has no order", kind_name(sides[i].kind));
+            return node_fail(scope, node, E_TYPE, "%s cannot be ordered", kind_name(sides[i].kind));
     *out = compare_ints(node->op, sides[0].number, sides[1].number);
     return true;
 }
@@ -286,7 +286,7 @@ static bool evaluate_coord(Scope *scope, const Node *node, Datum *out)
     const IndexSpace *index = scope->index;
     IndexName all = {.group = true}, *name = NULL;
     if (!index)
-        return node_fail(scope, node, E_CONTEXT, "there are no coordinates here");
+        return node_fail(scope, node, E_CONTEXT, "coordinates cannot be used here");
     all.n = index->n_main;
     for (int i = 0; i < index->names.n; i++)
         if (str_eq(index->names.at[i].name, node->name))
@@ -313,14 +313,15 @@ static bool is_written_negative(const Node *node)
     return node->kind == NODE_NEGATE;
 }
 
-/* A bound written with a minus counts from the end; one that only turns out negative does not. */
+/* A bound written with a minus sign counts from the end; a computed negative bound is an error. */
 static bool evaluate_bound(Scope *scope, const Node *node, int n, int64_t *out)
 {
     if (!evaluate_int(scope, node, out))
         return false;
     int64_t at = is_written_negative(node) ? n + *out : *out;
     if (at < 0 || at > n)
-        return node_fail(scope, node, E_SLICE, "%" PRId64 " is outside of a list of %d", *out, n);
+        return node_fail(scope, node, E_SLICE, "%" PRId64 " is out of range for a list of %d", *out,
+                         n);
     *out = at;
     return true;
 }
@@ -334,10 +335,10 @@ static bool evaluate_gather(Scope *scope, const Node *node, const Datum *from, c
     for (int i = 0; i < places->n; i++) {
         const Datum *place = &places->item[i];
         if (place->kind != DATUM_INT)
-            return node_fail(scope, node, E_TYPE, "a place is a number, not %s",
+            return node_fail(scope, node, E_TYPE, "a list index must be a number, not %s",
                              kind_name(place->kind));
         if (place->number < 0 || place->number >= from->n)
-            return node_fail(scope, node, E_SLICE, "%" PRId64 " is outside of a list of %d",
+            return node_fail(scope, node, E_SLICE, "%" PRId64 " is out of range for a list of %d",
                              place->number, from->n);
         item[i] = from->item[place->number];
     }
@@ -349,7 +350,7 @@ static bool evaluate_whole_list(Scope *scope, const Node *node, Datum *out)
 {
     return evaluate(scope, node, out) &&
            (out->kind == DATUM_LIST ||
-            node_fail(scope, node, E_TYPE, "a list is needed, not %s", kind_name(out->kind)));
+            node_fail(scope, node, E_TYPE, "expected a list, not %s", kind_name(out->kind)));
 }
 
 static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
@@ -360,12 +361,12 @@ static bool evaluate_at(Scope *scope, const Node *node, Datum *out)
     if (place.kind == DATUM_LIST)
         return evaluate_gather(scope, node->arg[1], &from, &place, out);
     if (place.kind != DATUM_INT)
-        return node_fail(scope, node->arg[1], E_TYPE, "a place is a number, not %s",
+        return node_fail(scope, node->arg[1], E_TYPE, "a list index must be a number, not %s",
                          kind_name(place.kind));
     int64_t at = is_written_negative(node->arg[1]) ? from.n + place.number : place.number;
     if (at < 0 || at >= from.n)
-        return node_fail(scope, node->arg[1], E_SLICE, "%" PRId64 " is outside of a list of %d",
-                         place.number, from.n);
+        return node_fail(scope, node->arg[1], E_SLICE,
+                         "%" PRId64 " is out of range for a list of %d", place.number, from.n);
     *out = from.item[at];
     return true;
 }
@@ -384,7 +385,7 @@ static bool evaluate_slice(Scope *scope, const Node *node, Datum *out)
     return true;
 }
 
-/* `e...` that is no element of a list, as in `1...[:2]`: as long as the context. */
+/* `e...` outside of a list, as in `1...[:2]`, repeats e up to the length of the context. */
 static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
 {
     Datum value = {0};
@@ -395,10 +396,11 @@ static bool evaluate_run(Scope *scope, const Node *node, Datum *out)
         return true;
     }
     if (value.kind != DATUM_INT)
-        return node_fail(scope, node, E_SPREAD, "'...' follows a list or a number, not %s",
+        return node_fail(scope, node, E_SPREAD, "'...' must follow a list or a number, not %s",
                          kind_name(value.kind));
     if (scope->rank < 0)
-        return node_fail(scope, node, E_CONTEXT, "nothing here says how often a number repeats");
+        return node_fail(scope, node, E_CONTEXT,
+                         "how often the number repeats cannot be derived here");
     Datum *item = arena_array(scope->arena, Datum, scope->rank);
     for (int i = 0; i < scope->rank; i++)
         item[i] = value;
@@ -424,7 +426,7 @@ static bool push_element(Scope *scope, const Node *node, Element element, Elemen
         for (int i = 0; i < out->n; i++)
             if (out->at[i].repeat)
                 return node_fail(scope, node, E_FILL,
-                                 "two repeats in one list, each of any length");
+                                 "a list may hold only one repeat of unknown length");
     if (!scope_work(scope, node, out->n + 1 > LIST_MAX ? out->n + 1 : 1))
         return false;
     vec_push(scope->arena, out, element);
@@ -442,7 +444,7 @@ static bool push_run(Scope *scope, const Node *node, Elements *out)
     if (value.kind == DATUM_INT)
         return push_element(scope, node, (Element){.repeat = true, .value = value}, out);
     if (value.kind != DATUM_LIST)
-        return node_fail(scope, node, E_SPREAD, "'...' follows a list or a number, not %s",
+        return node_fail(scope, node, E_SPREAD, "'...' must follow a list or a number, not %s",
                          kind_name(value.kind));
     for (int i = 0; i < value.n; i++)
         if (!push_element(scope, node, (Element){.value = value.item[i]}, out))
@@ -496,7 +498,7 @@ static bool plain_value(Scope *scope, const Element *element, const int64_t *res
     }
     *out = element->value;
     return (element->mark == NODE_INT && !element->has_window) ||
-           node_fail(scope, element->node, E_CONTEXT, "this is an element of maps alone");
+           node_fail(scope, element->node, E_CONTEXT, "this element is only allowed in maps");
 }
 
 bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t *rest, Datum *out)
@@ -510,7 +512,7 @@ bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t
             fill = length - (elements.n - 1);
             if (length < 0)
                 return node_fail(scope, elements.at[i].node, E_CONTEXT,
-                                 "nothing here says how often a number repeats");
+                                 "how often the number repeats cannot be derived here");
         }
     fill = fill < 0 ? 0 : fill;
     if (!scope_work(scope, list, elements.n + fill))
@@ -565,5 +567,5 @@ bool evaluate(Scope *scope, const Node *node, Datum *out)
     case NODE_PARAM:
         break;
     }
-    return node_fail(scope, node, E_CONTEXT, "this has no value of its own");
+    return node_fail(scope, node, E_CONTEXT, "this cannot be evaluated on its own");
 }

@@ -18,7 +18,8 @@ static bool int_at(const Call *call, int i, int64_t *out)
 {
     *out = call->arg[i].number;
     return call->arg[i].kind == DATUM_INT ||
-           fail(call, E_TYPE, "argument %d of %.*s is a number", i + 1, STR_ARG(call->node->name));
+           fail(call, E_TYPE, "argument %d of %.*s must be a number", i + 1,
+                STR_ARG(call->node->name));
 }
 
 static bool list_at(const Call *call, int i, DatumKind of, Datum *out)
@@ -27,7 +28,7 @@ static bool list_at(const Call *call, int i, DatumKind of, Datum *out)
     bool fits = out->kind == DATUM_LIST;
     for (int k = 0; fits && k < out->n; k++)
         fits = out->item[k].kind == of;
-    return fits || fail(call, E_TYPE, "argument %d of %.*s is a list of %s", i + 1,
+    return fits || fail(call, E_TYPE, "argument %d of %.*s must be a list of %s", i + 1,
                         STR_ARG(call->node->name), of == DATUM_INT ? "numbers" : "lists");
 }
 
@@ -40,7 +41,7 @@ static bool length_at(const Call *call, int i, int64_t *out)
     return scope_work(call->scope, call->node, *out);
 }
 
-/* Numbers given one by one, or as one list. */
+/* The arguments as one list: numbers, or a single list of numbers. */
 static bool numbers(const Call *call, Datum *out)
 {
     if (call->n == 1 && call->arg[0].kind == DATUM_LIST)
@@ -53,7 +54,7 @@ static bool numbers(const Call *call, Datum *out)
     return true;
 }
 
-/* ---- lists made ---- */
+/* ---- making lists ---- */
 
 static bool repeat(const Call *call, int64_t n, Datum value, Datum *out)
 {
@@ -153,7 +154,7 @@ static bool fn_max(const Call *call, Datum *out)
     return extreme(call, 1, out);
 }
 
-/* How many pieces of size b cover a: division rounded up. */
+/* Division rounded up: the number of pieces of size b that cover a. */
 static bool fn_cdiv(const Call *call, Datum *out)
 {
     int64_t a, b;
@@ -180,7 +181,8 @@ static bool fn_inv(const Call *call, Datum *out)
     for (int i = 0; i < perm.n; i++) {
         int64_t to = perm.item[i].number;
         if (to < 0 || to >= perm.n || seen[to])
-            return fail(call, E_PERM, "%" PRId64 " at %d of what is to be a permutation", to, i);
+            return fail(call, E_PERM, "%" PRId64 " at position %d does not belong to a permutation",
+                        to, i);
         seen[to] = true;
         item[to] = datum_int(i);
     }
@@ -188,7 +190,7 @@ static bool fn_inv(const Call *call, Datum *out)
     return true;
 }
 
-/* Exclusive: where each of the pieces begins. */
+/* Exclusive sum: the start of each piece. */
 static bool fn_cumsum(const Call *call, Datum *out)
 {
     Datum list, sum = datum_int(0);
@@ -213,7 +215,7 @@ static bool join_shape(const Call *call, const Datum *shape, Datum *joined, int 
         const Datum *size = &shape->item[d];
         Datum *at = &joined[n - shape->n + d];
         if (size->kind != DATUM_INT)
-            return fail(call, E_TYPE, "a shape is a list of numbers");
+            return fail(call, E_TYPE, "a shape must be a list of numbers");
         if (at->number != size->number && at->number != 1 && size->number != 1)
             return fail(call, E_BROADCAST,
                         "dim %d from the end is %" PRId64 " in one and %" PRId64 " in another",
@@ -258,17 +260,19 @@ static bool fn_broadcast(const Call *call, Datum *out)
     return true;
 }
 
-/* bcast(coordinates, shape): those of the shape's dims, right-aligned; 0 where a dim is 1. */
+/* bcast(coordinates, shape): the last coordinates, one for each dim of the shape; 0 where the dim
+ * has size 1. */
 static bool fn_bcast(const Call *call, Datum *out)
 {
     Datum shape;
     const Datum *from = &call->arg[0];
     if (from->kind != DATUM_LIST)
-        return fail(call, E_TYPE, "argument 1 of bcast is a list of coordinates");
+        return fail(call, E_TYPE, "argument 1 of bcast must be a list of coordinates");
     if (!list_at(call, 1, DATUM_INT, &shape))
         return false;
     if (shape.n > from->n)
-        return fail(call, E_BROADCAST, "a shape of %d dims onto %d", shape.n, from->n);
+        return fail(call, E_BROADCAST, "a shape of %d dims cannot be broadcast to %d", shape.n,
+                    from->n);
     Datum *item = arena_array(call->scope->arena, Datum, shape.n);
     for (int d = 0; d < shape.n; d++)
         item[d] = shape.item[d].number == 1 ? datum_int(0) : from->item[from->n - shape.n + d];

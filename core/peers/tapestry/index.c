@@ -26,7 +26,7 @@ static bool add_name(Apply *apply, const Node *node, IndexName name)
     return true;
 }
 
-/* The dims of a list; name: of the group, or empty. */
+/* Adds the dims of a list as a group, whose name may be empty. */
 static bool add_group(Apply *apply, const Node *node, Str name, const Datum *sizes)
 {
     IndexName group = {name, apply->index.n, sizes->n, true};
@@ -36,7 +36,8 @@ static bool add_group(Apply *apply, const Node *node, Str name, const Datum *siz
         const char *display =
             name.n > 0 ? arena_printf(apply->arena, "%.*s.%d", STR_ARG(name), i) : NULL;
         if (sizes->item[i].kind != DATUM_INT)
-            return node_fail(&apply->scope, node, E_TYPE, "the size of an index dim is a number");
+            return node_fail(&apply->scope, node, E_TYPE,
+                             "the size of an index dim must be a number");
         if (!add_dim(apply, node, sizes->item[i].number, display))
             return false;
     }
@@ -46,8 +47,8 @@ static bool add_group(Apply *apply, const Node *node, Str name, const Datum *siz
 static bool add_single(Apply *apply, const Node *node, Str name, const Datum *size)
 {
     if (size->kind != DATUM_INT) {
-        node_fail(&apply->scope, node, E_TYPE, "the size of an index dim is a number");
-        error_hint(apply->err, "a list is spread out by '...'");
+        node_fail(&apply->scope, node, E_TYPE, "the size of an index dim must be a number");
+        error_hint(apply->err, "write '...' after a list to spread it out");
         return false;
     }
     IndexName single = {name, apply->index.n, 1, false};
@@ -70,7 +71,7 @@ static bool add_entry(Apply *apply, const Node *node)
         return false;
     if (run && value.kind != DATUM_LIST)
         return node_fail(&apply->scope, node, E_CONTEXT,
-                         "nothing here says how often a number repeats");
+                         "how often the number repeats cannot be derived here");
     if (node->kind == NODE_BIND) {
         if (scope_find(&apply->scope, name))
             return node_fail(&apply->scope, node, E_DUP, "$%.*s has a value already",
@@ -96,7 +97,7 @@ static bool is_taken(const IndexSpace *index, const char *display)
     return false;
 }
 
-/* d0, d1, ..: for people, who must call them something. */
+/* Gives anonymous index dims the names d0, d1, .. for display. */
 static void name_anonymous(Apply *apply)
 {
     for (int j = 0; j < apply->index.n; j++) {

@@ -18,8 +18,8 @@ static bool fail_rank(Build *build, const char *what, int64_t has, int64_t wants
 
 /* ---- D maps ---- */
 
-/* Tensor dims and index dims that the elements take, without the repeat. */
-static void count_taken(const Elements *elements, int64_t *dims, int64_t *indices)
+/* Counts the tensor dims and index dims that the elements use, without the repeat. */
+static void count_used(const Elements *elements, int64_t *dims, int64_t *indices)
 {
     *dims = *indices = 0;
     for (int i = 0; i < elements->n; i++) {
@@ -30,11 +30,11 @@ static void count_taken(const Elements *elements, int64_t *dims, int64_t *indice
     }
 }
 
-/* How often the repeat stands: what is missing of the dims it takes. */
+/* How often the repeat is written out, so that all of its dims are used. */
 static int64_t repeat_count(const Build *build, const Elements *elements)
 {
     int64_t dims, indices;
-    count_taken(elements, &dims, &indices);
+    count_used(elements, &dims, &indices);
     for (int i = 0; i < elements->n; i++)
         if (elements->at[i].repeat)
             return elements->at[i].mark == NODE_UNUSED ? build->scope->index->n_main - indices
@@ -42,7 +42,7 @@ static int64_t repeat_count(const Build *build, const Elements *elements)
     return 0;
 }
 
-/* The elements with the repeat written out; bare `...` is a run of ones. */
+/* Writes out the repeat; a bare `...` repeats 1. */
 static bool write_out(Build *build, const Elements *from, Elements *out)
 {
     int64_t n = repeat_count(build, from);
@@ -54,7 +54,7 @@ static bool write_out(Build *build, const Elements *from, Elements *out)
             element.value = datum_int(1);
         }
         if (element.mark == NODE_INT && element.value.kind != DATUM_INT)
-            return node_fail(build->scope, element.node, E_TYPE, "a coefficient is a number");
+            return node_fail(build->scope, element.node, E_TYPE, "a coefficient must be a number");
         int64_t times = element.repeat ? n : 1;
         element.repeat = false;
         if (times > 0 && !scope_work(build->scope, element.node, times))
@@ -65,8 +65,8 @@ static bool write_out(Build *build, const Elements *from, Elements *out)
     return true;
 }
 
-/* The shorthand of the language's draft: a number per tensor dim, and as many zeros as there are
- * index dims too few. */
+/* The shorthand of the language's draft: one number per tensor dim; where there are fewer index
+ * dims than tensor dims, each zero stands for `_`. */
 static void read_zeros(const Build *build, Elements *elements)
 {
     int64_t surplus = build->tensor->rank - build->scope->index->n_main, zeros = 0;
@@ -90,12 +90,13 @@ static bool build_diagonal(Build *build, const Elements *written)
     if (!write_out(build, written, &elements))
         return false;
     read_zeros(build, &elements);
-    count_taken(&elements, &dims, &indices);
+    count_used(&elements, &dims, &indices);
     if (dims != build->tensor->rank)
         return fail_rank(build, "entries for tensor dims", dims, build->tensor->rank);
     if (indices != n_main) {
         fail_rank(build, "entries for index dims", indices, n_main);
-        error_hint(build->scope->err, "'_' is a tensor dim without an index dim, '~' the reverse");
+        error_hint(build->scope->err,
+                   "'_' stands for a tensor dim without an index dim, '~' for the reverse");
         return false;
     }
     for (int i = 0; i < elements.n; i++) {
@@ -115,7 +116,8 @@ static bool build_diagonal(Build *build, const Elements *written)
 static bool whole_row(Build *build, const Node *node, int d)
 {
     if (!build->tensor->shape)
-        return node_fail(build->scope, node, E_CONTEXT, "':' needs the tensor's shape");
+        return node_fail(build->scope, node, E_CONTEXT,
+                         "':' can be used only where the tensor's shape is known");
     row_whole(&build->out->row[d], build->tensor->shape->dim[d]);
     return true;
 }
@@ -128,12 +130,13 @@ static bool start_row(Build *build, const Element *element, int d)
     else if (element->value.kind == DATUM_INT)
         *row = (Row){.offset = element->value.number};
     else
-        return node_fail(build->scope, element->node, E_TYPE, "a start is a number or coordinates");
+        return node_fail(build->scope, element->node, E_TYPE,
+                         "a start must be a number or an expression over coordinates");
     row->window = 1;
     if (!element->has_window)
         return true;
     if (element->window.kind != DATUM_INT)
-        return node_fail(build->scope, element->node, E_TYPE, "a window is a number");
+        return node_fail(build->scope, element->node, E_TYPE, "a window must be a number");
     row->window = element->window.number;
     return true;
 }
@@ -154,7 +157,7 @@ static bool build_coordinates(Build *build, const Elements *elements)
         int times = element->repeat ? rank - (elements->n - 1) : 1;
         if (element->mark == NODE_FIXED || element->mark == NODE_UNUSED)
             return node_fail(build->scope, element->node, E_CONTEXT,
-                             "this is an element of D maps alone");
+                             "this element is only allowed in D maps");
         for (; times > 0; times--, d++) {
             if (d >= rank)
                 return fail_rank(build, "entries for tensor dims", elements->n, rank);
@@ -178,13 +181,13 @@ static bool read_numbers(Build *build, const Node *list, int64_t rest, int64_t *
                                 : !evaluate(build->scope, list, &numbers))
         return false;
     if (numbers.kind != DATUM_LIST)
-        return node_fail(build->scope, list, E_TYPE, "a list is needed");
+        return node_fail(build->scope, list, E_TYPE, "expected a list");
     if (numbers.n != rank)
         return node_fail(build->scope, list, E_RANK, "%d numbers for %d dims", numbers.n, rank);
     for (int d = 0; d < rank; d++) {
         out[d] = numbers.item[d].number;
         if (numbers.item[d].kind != DATUM_INT)
-            return node_fail(build->scope, list, E_TYPE, "entry %d is no number", d);
+            return node_fail(build->scope, list, E_TYPE, "entry %d is not a number", d);
     }
     return true;
 }
@@ -243,7 +246,7 @@ static bool build_map(Build *build, const Phrase *map)
            (!ipf->arg[2] || set_window(build, ipf->arg[2])) && check_windows(build);
 }
 
-/* insertRow: a row with the coefficients, offset and window that the text gives. */
+/* insertRow: a row of the given coefficients, offset and window. */
 static bool build_row(Scope *scope, const Node *text, Row *row)
 {
     Datum coefficients;
@@ -260,7 +263,7 @@ static bool build_row(Scope *scope, const Node *text, Row *row)
     for (int j = 0; j < n_main; j++) {
         row->coef[j] = coefficients.item[j].number;
         if (coefficients.item[j].kind != DATUM_INT)
-            return node_fail(scope, text, E_TYPE, "a coefficient is a number");
+            return node_fail(scope, text, E_TYPE, "a coefficient must be a number");
     }
     return row->window >= 0 || node_fail(scope, text, E_SHAPE, "a window of %" PRId64, row->window);
 }

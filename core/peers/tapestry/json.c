@@ -143,9 +143,9 @@ static Json *resolved_json(Arena *arena, const Template *template, const OpSpace
     json_set(out, "index", index_json(space));
     json_set(out, "operands", operands);
     json_set(out, "lints", template_lints(arena, space));
-    if (!template_share(template, space->n_inputs, n, NULL))
+    if (!template_divide_inputs(template, space->n_inputs, n, NULL))
         return out;
-    template_share_outputs(template, space->n_outputs, n + text->n_inputs);
+    template_divide_outputs(template, space->n_outputs, n + text->n_inputs);
     for (int i = 0; i < text->n_inputs && at < space->n_inputs; i++)
         add_operands(operands, space, &text->inputs[i], (int)clamp(n[i], 0, space->n_inputs - at),
                      &at);

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* What is legal, and often a slip of the author. */
+/* Warnings about what is legal but often a mistake of the author. */
 typedef struct {
     Arena *arena;
     const OpSpace *space;
@@ -22,8 +22,8 @@ static bool is_present(const Operand *operand)
     return !operand->absent && !operand->ignored;
 }
 
-/* An input beside a sum that is added once per shard of it: a bias. Right for the ids of an
- * embedding, which choose and are not added. */
+/* Warns about an input that does not depend on a reduce dim, such as a bias: if the dim is sharded,
+ * every shard adds it. Correct for the ids of an embedding, which select and are not added. */
 static void lint_reduced(Lint *lint, int index)
 {
     const OpSpace *space = lint->space;
@@ -37,7 +37,7 @@ static void lint_reduced(Lint *lint, int index)
         const char *text =
             arena_printf(lint->arena,
                          "input %d does not follow the reduce dim %s, as input %d does: every "
-                         "shard of it takes the input in again",
+                         "shard of the dim uses the whole input again",
                          i, space->index[index].name, carrier);
         json_add(lint->out, json_from_str(str_from(text)));
     }

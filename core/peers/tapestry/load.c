@@ -91,8 +91,8 @@ static TemplateText copy_text(Arena *arena, const TemplateText *text)
 
 /* ---- phrases ---- */
 
-/* text NULL gives a phrase of nothing, which errors can name. */
-static const Phrase *stand_in(Load *load, const char *where)
+/* An empty phrase for errors that no text causes. */
+static const Phrase *empty_phrase(Load *load, const char *where)
 {
     Phrase *phrase = arena_make(load->arena, Phrase);
     *phrase = (Phrase){.owner = load->template->text.name, .where = where};
@@ -101,10 +101,10 @@ static const Phrase *stand_in(Load *load, const char *where)
 
 static bool fail(Load *load, TemplateCode code, const char *where, const char *what)
 {
-    return phrase_fail(stand_in(load, where), 0, code, load->err, "%s", what);
+    return phrase_fail(empty_phrase(load, where), 0, code, load->err, "%s", what);
 }
 
-/* True for an absent text, which leaves *out NULL. */
+/* Returns true and leaves *out NULL if text is NULL. */
 static bool read(Load *load, const char *text, const char *where, PhraseForm form,
                  const Phrase **out)
 {
@@ -139,9 +139,10 @@ static bool read_ipf(Load *load, LoadedSlot *slot)
     int forms = (text->ipf != NULL) + (text->map || text->offset || text->window) +
                 (text->source || text->at || text->row);
     if (forms > 1)
-        return fail(load, E_EXTRA, ipf, "an ipf is a text, {map, offset, shape} or insertRow");
+        return fail(load, E_EXTRA, ipf,
+                    "an ipf must be a string, {map, offset, shape} or insertRow");
     if ((text->source || text->at || text->row) && !(text->source && text->at && text->row))
-        return fail(load, E_SYNTAX, ipf, "insertRow has source, index and row");
+        return fail(load, E_SYNTAX, ipf, "insertRow needs source, index and row");
     return read(load, text->ipf, ipf, FORM_IPF, &slot->ipf.map) &&
            read(load, text->map, field_of(load, text->name, "ipf.map"), FORM_MAP, &slot->ipf.map) &&
            read(load, text->offset, field_of(load, text->name, "ipf.offset"), FORM_EXPR,
@@ -158,7 +159,7 @@ static bool read_ipf(Load *load, LoadedSlot *slot)
 static bool read_slot(Load *load, const TemplateSlot *text, LoadedSlot *slot)
 {
     *slot = (LoadedSlot){.text = text};
-    slot->own = stand_in(load, text->name);
+    slot->own = empty_phrase(load, text->name);
     if (text->dtype) {
         Str dtype = str_trim(str_from(text->dtype));
         slot->dtype_is_name = str_starts(dtype, STR("$"));
@@ -179,9 +180,9 @@ static bool read_inputs(Load *load)
         if (!read_slot(load, input, &slot[i]))
             return false;
         if (!input->shape)
-            return fail(load, E_SYNTAX, input->name, "an input has a shape");
+            return fail(load, E_SYNTAX, input->name, "an input needs a shape");
         if (input->each)
-            return fail(load, E_EXTRA, input->name, "only outputs have 'each'");
+            return fail(load, E_EXTRA, input->name, "only outputs can have 'each'");
         slot[i].pattern =
             pattern_read(load->arena, text->name, field_of(load, input->name, "shape"),
                          str_from(input->shape), load->err);
@@ -206,10 +207,10 @@ static bool read_outputs(Load *load)
                   &slot[i].each))
             return false;
         if (output->optional)
-            return fail(load, E_EXTRA, output->name, "only inputs are optional");
+            return fail(load, E_EXTRA, output->name, "only inputs can be optional");
         n_each += output->each != NULL;
         if (n_each > 1)
-            return fail(load, E_EXTRA, output->name, "one output slot may have 'each'");
+            return fail(load, E_EXTRA, output->name, "only one output slot can have 'each'");
     }
     return true;
 }
@@ -236,7 +237,7 @@ static bool mixes(Load *load, const Pattern *pattern, const PatternItem *item, c
         if (str_eq(other->named[i]->name, item->name) &&
             !str_eq(other->named[i]->index, item->index))
             return !phrase_fail(pattern->phrase, item->at, E_INDEX_MIX, load->err,
-                                "$%.*s has an index here and another, or none, in %s",
+                                "$%.*s has an index here, but another or none in %s",
                                 STR_ARG(item->name), other->phrase->where);
     return false;
 }
@@ -276,14 +277,15 @@ static bool read_params(Load *load)
         if (!read(load, text->params[i].text, where, FORM_PARAM, &param[i].phrase))
             return false;
         if (!param[i].phrase)
-            return fail(load, E_SYNTAX, where, "a param has a type");
+            return fail(load, E_SYNTAX, where, "a param needs a type");
         const Node *root = param[i].phrase->root;
         bool about_slot = root->op >= PARAM_AXIS;
         if (root->name.n > 0)
             param[i].slot = find_input(text, root->name);
         if (root->name.n > 0 && (param[i].slot < 0 || !about_slot))
             return fail(load, E_SYNTAX, where,
-                        about_slot ? "it is of a slot that is not there" : "it is of no slot");
+                        about_slot ? "it refers to an unknown slot"
+                                   : "it needs a slot, as in 'axis of x'");
     }
     return true;
 }
@@ -300,8 +302,8 @@ static bool read_reduce(Load *load)
             load->template->reduce_op = monoids[i];
     if (load->template->reduce_op == REDUCE_NONE) {
         fail(load, E_EXTRA, "reduce",
-             arena_printf(load->arena, "%s is no monoid", text->reduce_op));
-        error_hint(load->err, "sum, max, min, prod, any or all; a mean is a sum that is scaled");
+             arena_printf(load->arena, "%s is not an associative reduction", text->reduce_op));
+        error_hint(load->err, "use sum, max, min, prod, any or all; write a mean as a scaled sum");
         return false;
     }
     return read(load, text->reduce, "reduce", FORM_INDEX, &load->template->reduce);
@@ -316,8 +318,8 @@ static bool check_counts(Load *load)
         text->n_let > TEMPLATE_FIELDS_MAX || text->n_require > TEMPLATE_FIELDS_MAX)
         return fail(load, E_LIMIT, "params", "too many params, constraints, let or require");
     if (!text->index)
-        return fail(load, E_SYNTAX, "index", "a template has an index");
-    return text->n_outputs > 0 || fail(load, E_SYNTAX, "outputs", "a template has an output");
+        return fail(load, E_SYNTAX, "index", "a template needs an index");
+    return text->n_outputs > 0 || fail(load, E_SYNTAX, "outputs", "a template needs an output");
 }
 
 const Template *template_load(Arena *arena, const TemplateText *text, Error *err)
@@ -327,7 +329,7 @@ const Template *template_load(Arena *arena, const TemplateText *text, Error *err
     Load load = {arena, template, err ? err : &own};
     template->text = copy_text(arena, text);
     text = &template->text;
-    template->own = stand_in(&load, "template");
+    template->own = empty_phrase(&load, "template");
     if (!check_counts(&load) || !check_slot_names(&load, text->inputs, text->n_inputs) ||
         !check_slot_names(&load, text->outputs, text->n_outputs) || !read_inputs(&load) ||
         !read_outputs(&load) || !check_indices(&load) || !read_params(&load) ||

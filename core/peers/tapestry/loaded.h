@@ -1,4 +1,4 @@
-/* loaded.h - a template with its texts read: what load.c makes and apply.c uses. */
+/* loaded.h - a template with its texts parsed: made by load.c, used by apply.c. */
 #ifndef CORE_PEERS_TAPESTRY_LOADED_H
 #define CORE_PEERS_TAPESTRY_LOADED_H
 
@@ -12,7 +12,7 @@ typedef struct {
     const Pattern *pattern; /* inputs */
     const Phrase *shape;    /* outputs; NULL: [$index...] */
     const Phrase *each;     /* outputs; NULL: one */
-    Str dtype;              /* without the '$'; empty: any (inputs), that of the first input */
+    Str dtype;              /* without the '$'; empty: any (inputs), as the first input (outputs) */
     bool dtype_is_name;     /* "$dtype", not "float32" */
     Ipf ipf;
 } LoadedSlot;
@@ -33,13 +33,14 @@ struct Template {
     const Phrase *const *let, *const *require;
 };
 
-/* "float32" -> "f32": NumPy's names of element types are ours too. */
+/* NumPy's name of an element type as ours: "float32" -> "f32". Other names stay. */
 Str template_dtype(Str name);
 
-/* How many of an op's n inputs each slot takes: one, and slots of many share what is left. Trailing
- * slots may get more than there are. False: they cannot be shared. */
-bool template_share(const Template *template, int n, int *n_of_slot, Error *err);
-/* The same for outputs, where a slot with `each` takes what is left. */
-void template_share_outputs(const Template *template, int n, int *n_of_slot);
+/* Assigns an op's n inputs to slots: one each; slots of several tensors share the remaining ones
+ * equally. Trailing slots of one tensor count 1 even if the op leaves them out. Returns false if n
+ * does not fit. */
+bool template_divide_inputs(const Template *template, int n, int *n_of_slot, Error *err);
+/* The same for outputs; a slot with `each` gets the remaining ones. */
+void template_divide_outputs(const Template *template, int n, int *n_of_slot);
 
 #endif

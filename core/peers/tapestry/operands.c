@@ -14,14 +14,14 @@ static bool read_shape(Apply *apply, const LoadedSlot *slot, Shape *out)
         return false;
     *out = (Shape){.n_dims = sizes.n};
     if (sizes.kind != DATUM_LIST)
-        return phrase_fail(phrase, 0, E_TYPE, apply->err, "a shape is a list of sizes");
+        return phrase_fail(phrase, 0, E_TYPE, apply->err, "a shape must be a list of sizes");
     if (sizes.n > DIMS_MAX)
         return phrase_fail(phrase, 0, E_LIMIT, apply->err, "a tensor has at most %d dims, not %d",
                            DIMS_MAX, sizes.n);
     for (int d = 0; d < sizes.n; d++) {
         out->dim[d] = sizes.item[d].number;
         if (sizes.item[d].kind != DATUM_INT)
-            return phrase_fail(phrase, 0, E_TYPE, apply->err, "size %d is no number", d);
+            return phrase_fail(phrase, 0, E_TYPE, apply->err, "size %d is not a number", d);
         if (out->dim[d] < 0)
             return phrase_fail(phrase, 0, E_SHAPE, apply->err, "size %d is %" PRId64, d,
                                out->dim[d]);
@@ -52,7 +52,7 @@ static bool add_output(Apply *apply, int slot, int place)
     return true;
 }
 
-/* Lets `$i` be the position among the tensors of the slot. */
+/* Binds `$i` to the position among the tensors of the slot. */
 static void enter_output(Apply *apply, const LoadedSlot *slot)
 {
     apply->scope.position_name = slot->each ? &slot->each->root->name : NULL;
@@ -111,7 +111,7 @@ static bool set_operand(Apply *apply, int i, Operand *operand)
         return false;
     operand->projection.clip = slot->text->clip;
     return ipf_is_small(&operand->projection, apply->index.size, apply->index.n) ||
-           phrase_fail(slot->own, 0, E_OVERFLOW, apply->err, "its projection reaches too far");
+           phrase_fail(slot->own, 0, E_OVERFLOW, apply->err, "its projection extends beyond 2^60");
 }
 
 OpSpace *apply_space(Apply *apply)
@@ -173,7 +173,7 @@ static bool uses(const Projection *projection, int index)
     return false;
 }
 
-/* Each main dim moves the output, and no reduce dim does. */
+/* Checks that the output's projection depends on every main dim and on no reduce dim. */
 static bool check_dims_used(const Apply *apply, const OpSpace *space, int i)
 {
     const Projection *projection = &space->operand[i].projection;
@@ -184,15 +184,15 @@ static bool check_dims_used(const Apply *apply, const OpSpace *space, int i)
             buf_printf(&missing, "%s%s", missing.n > 0 ? ", " : "", space->index[j].name);
         if (space->index[j].size > 1 && !main && used)
             return phrase_fail(phrase_of(apply, i), 0, E_OVERLAP, apply->err,
-                               "output %s moves with the reduce dim %s",
+                               "output %s depends on the reduce dim %s",
                                slot_of(apply, i)->text->name, space->index[j].name);
     }
     if (missing.n == 0)
         return true;
     phrase_fail(phrase_of(apply, i), 0, E_OVERLAP, apply->err,
-                "output %s is written again for each of the index dims %.100s",
+                "output %s is written more than once, along the index dims %.100s",
                 slot_of(apply, i)->text->name, missing.s);
-    error_hint(apply->err, "list them under reduce");
+    error_hint(apply->err, "list them under `reduce`");
     return false;
 }
 

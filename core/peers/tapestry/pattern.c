@@ -30,15 +30,15 @@ static bool read_group(Reader *reader, PatternItem *item)
     reader->depth--;
     item->n = members.n;
     item->member = members.at;
-    return members.n > 0 || reader_fail(reader, E_SYNTAX, "a group has members");
+    return members.n > 0 || reader_fail(reader, E_SYNTAX, "a group needs members");
 }
 
-/* "..." has been seen; perhaps "(expr)" follows. */
+/* Reads what may follow "...": "(expr)". */
 static bool read_run(Reader *reader, PatternItem *item)
 {
     bool sized;
     item->kind = ITEM_RUN;
-    if (!reader_next(reader) || !reader_take(reader, '(', &sized))
+    if (!reader_next(reader) || !reader_accept(reader, '(', &sized))
         return false;
     if (!sized)
         return true;
@@ -76,7 +76,7 @@ static bool read_items(Reader *reader, char close, Items *items)
         if (!read_item(reader, &item))
             return false;
         vec_push(reader->arena, items, item);
-        if (!reader_take(reader, ',', &more))
+        if (!reader_accept(reader, ',', &more))
             return false;
     }
     return reader_expect(reader, close, "the dims");
@@ -120,7 +120,7 @@ static bool check_item(Check *check, const PatternItem *item, const PatternItem 
         note_index(check, item);
     if (group && item->index.n > 0 && !str_eq(group->index, item->index))
         return phrase_fail(check->phrase, item->at, E_INDEX_GROUP, check->err,
-                           "$%.*s has the index $%.*s, so its group has it too",
+                           "$%.*s has the index $%.*s, so its group needs it too",
                            STR_ARG(item->name), STR_ARG(item->index));
     for (int i = 0; i < item->n; i++)
         if (!check_item(check, &item->member[i], item))
@@ -147,8 +147,8 @@ const Pattern *pattern_read(Arena *arena, const char *owner, const char *where, 
     Items items = {0};
     err = err ? err : &own;
     if (!reader_begin(&reader, arena, owner, where, text, err) ||
-        !reader_expect(&reader, '[', "the text's begin") || !read_items(&reader, ']', &items) ||
-        !reader_end(&reader))
+        !reader_expect(&reader, '[', "the start of the text") ||
+        !read_items(&reader, ']', &items) || !reader_end(&reader))
         return NULL;
     Check check = {.arena = arena, .phrase = reader.phrase, .err = err};
     for (int i = 0; i < items.n; i++)
@@ -164,7 +164,7 @@ const Pattern *pattern_read(Arena *arena, const char *owner, const char *where, 
 
 /* ---- writing ---- */
 
-/* Where the expression of a run's length begins and ends in the text: up to its bracket. */
+/* The part of the text between the brackets that holds a run's length. */
 static Str length_text(const Pattern *pattern, const PatternItem *item)
 {
     Str text = pattern->phrase->text;
@@ -209,20 +209,21 @@ void pattern_format(const Pattern *pattern, Buf *out)
     buf_putc(out, ']');
 }
 
-/* ---- placing on a shape ---- */
+/* ---- matching items with the dims of a shape ---- */
 
 typedef struct {
     Scope *scope;
     const Pattern *pattern;
     const Shape *shape;
     const char *where;
-    int dim;  /* next of the shape */
+    int dim;  /* the next dim of the shape */
     int rest; /* dims of the open run */
-    Placement *out;
-} Place;
+    ItemSpans *out;
+} Matching;
 
-/* Dims that the items ask for; the open run counts none. False with a length that is no length. */
-static bool count_dims(Place *place, const PatternItem *item, int n, int64_t *count, bool *open)
+/* Counts the dims that the items cover, without the open run. Returns false for an invalid length.
+ */
+static bool count_dims(Matching *place, const PatternItem *item, int n, int64_t *count, bool *open)
 {
     for (int i = 0; i < n; i++, item++) {
         int64_t length = 1;
@@ -236,20 +237,20 @@ static bool count_dims(Place *place, const PatternItem *item, int n, int64_t *co
             if (item->size && !evaluate_int(place->scope, item->size, &length))
                 return false;
             if (length < 0 || length > DIMS_MAX)
-                return node_fail(place->scope, item->size, E_RANK, "a run of %" PRId64 " dims",
-                                 length);
+                return node_fail(place->scope, item->size, E_RANK,
+                                 "a run cannot have %" PRId64 " dims", length);
         }
         *count += length;
     }
     return true;
 }
 
-static bool place_items(Place *place, const PatternItem *item, int n)
+static bool place_items(Matching *place, const PatternItem *item, int n)
 {
     for (int i = 0; i < n; i++, item++) {
         int at = place->out->n, start = place->dim;
         int64_t length = item->kind == ITEM_GROUP ? 0 : item->kind == ITEM_RUN ? place->rest : 1;
-        vec_push(place->scope->arena, place->out, (Placed){.item = item});
+        vec_push(place->scope->arena, place->out, (ItemSpan){.item = item});
         if (item->kind == ITEM_GROUP && !place_items(place, item->member, item->n))
             return false;
         if (item->size && !evaluate_int(place->scope, item->size, &length))
@@ -266,16 +267,17 @@ static bool place_items(Place *place, const PatternItem *item, int n)
 }
 
 bool pattern_place(Scope *scope, const Pattern *pattern, const Shape *shape, const char *where,
-                   Placement *out)
+                   ItemSpans *out)
 {
-    Place place = {.scope = scope, .pattern = pattern, .shape = shape, .where = where, .out = out};
+    Matching place = {
+        .scope = scope, .pattern = pattern, .shape = shape, .where = where, .out = out};
     int64_t count = 0;
     bool open = false;
     if (!count_dims(&place, pattern->item, pattern->n, &count, &open))
         return false;
     if (count > shape->n_dims || (!open && count != shape->n_dims))
         return phrase_fail(pattern->phrase, 0, E_RANK, scope->err,
-                           "%s has %d dims, its pattern %d%s", where, (int)shape->n_dims,
+                           "%s has %d dims, but its pattern has %d%s", where, (int)shape->n_dims,
                            (int)count, open ? " or more" : "");
     place.rest = (int)(shape->n_dims - count);
     return place_items(&place, pattern->item, pattern->n);
@@ -300,7 +302,7 @@ bool pattern_bind(Scope *scope, const Phrase *phrase, int at, Str name, Datum va
                        STR_ARG(name), was.s, old->where, is.s, where);
 }
 
-static Datum placed_value(Arena *arena, const Placed *placed, const Shape *shape)
+static Datum placed_value(Arena *arena, const ItemSpan *placed, const Shape *shape)
 {
     if (placed->item->kind == ITEM_DIM)
         return datum_int(shape->dim[placed->start]);
@@ -309,7 +311,7 @@ static Datum placed_value(Arena *arena, const Placed *placed, const Shape *shape
 
 /* The values of an indexed name, one per tensor, and the index itself. */
 static bool bind_indexed(Scope *scope, const Pattern *pattern, const char *slot,
-                         const Placement *placement, const Shape *const *shapes, int n_tensors,
+                         const ItemSpans *placement, const Shape *const *shapes, int n_tensors,
                          int at)
 {
     const PatternItem *item = placement[0].at[at].item;
@@ -325,13 +327,13 @@ static bool bind_indexed(Scope *scope, const Pattern *pattern, const char *slot,
 bool pattern_match(Scope *scope, const Pattern *pattern, const char *slot,
                    const Shape *const *shapes, int n_tensors)
 {
-    Placement *placement = arena_array(scope->arena, Placement, n_tensors);
+    ItemSpans *placement = arena_array(scope->arena, ItemSpans, n_tensors);
     for (int k = 0; k < n_tensors; k++) {
         const char *where = arena_printf(scope->arena, "%s[%d]", slot, k);
         if (!pattern_place(scope, pattern, shapes[k], where, &placement[k]))
             return false;
         for (int i = 0; i < placement[k].n; i++) {
-            const Placed *placed = &placement[k].at[i];
+            const ItemSpan *placed = &placement[k].at[i];
             const PatternItem *item = placed->item;
             if (item->name.n > 0 && item->index.n == 0 &&
                 !pattern_bind(scope, pattern->phrase, item->at, item->name,

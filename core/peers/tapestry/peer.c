@@ -1,10 +1,11 @@
-/* peer.c - what Tapestry adds: metakernel templates as a notation and as verbs of eval. */
+/* peer.c - the room of Tapestry: metakernel templates as a notation and as verbs of eval. */
 #include "core/peers/peers.h"
 
 #include "core/peers/tapestry/eval_template.h"
 #include "core/rules/notation.h"
 
-/* Whether the template says where every cut goes is judged without how partial values pass. */
+/* Prints the template. Returns whether it expresses every cut; what it cannot say about partial
+ * values does not count. */
 static bool print_template(const OpSpace *space, Buf *out, Buf *lost)
 {
     OpSpace plain = *space;

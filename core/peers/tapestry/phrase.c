@@ -30,7 +30,7 @@ static bool next_is_open(const Reader *reader)
 
 typedef const Node *ItemFn(Reader *reader);
 
-/* item {"," item} up to the closing sign, which is taken. */
+/* Reads item {"," item} and the closing sign. */
 static bool read_items(Reader *reader, Node *list, char close, ItemFn *item)
 {
     Vec(const Node *) items = {0};
@@ -40,7 +40,7 @@ static bool read_items(Reader *reader, Node *list, char close, ItemFn *item)
         if (!node)
             return false;
         vec_push(reader->arena, &items, node);
-        if (!reader_take(reader, ',', &more))
+        if (!reader_accept(reader, ',', &more))
             return false;
     }
     list->arg = items.at;
@@ -53,7 +53,7 @@ static const Node *read_elem(Reader *reader);
 static Node *read_list(Reader *reader, ItemFn *item)
 {
     Node *list = node_new(reader, NODE_LIST, reader->token.at);
-    bool ok = reader_enter(reader) && reader_expect(reader, '[', "the text's begin") &&
+    bool ok = reader_enter(reader) && reader_expect(reader, '[', "the start of the text") &&
               read_items(reader, list, ']', item);
     reader->depth--;
     return ok ? list : NULL;
@@ -102,7 +102,7 @@ static const Node *read_prim(Reader *reader)
     return reader_next(reader) ? node : NULL;
 }
 
-/* "[" has been seen: an index or a slice of `of`. */
+/* Reads an index or a slice of `of`, after its "[". */
 static const Node *read_select(Reader *reader, const Node *of)
 {
     Node *node = node_of(reader, NODE_AT, reader->token.at, of, NULL);
@@ -111,7 +111,7 @@ static const Node *read_select(Reader *reader, const Node *of)
         return NULL;
     if (!reader_is(reader, ':') && !(node->arg[1] = reader_expr(reader)))
         return NULL;
-    if (!reader_take(reader, ':', &slice))
+    if (!reader_accept(reader, ':', &slice))
         return NULL;
     if (slice && !reader_is(reader, ']') && !(node->arg[2] = reader_expr(reader)))
         return NULL;
@@ -203,7 +203,7 @@ const Node *reader_expr(Reader *reader)
 
 /* ---- elements of lists ---- */
 
-/* A mark, `:`, `_` or `~`, and perhaps `...` after it. */
+/* Reads a mark, `:`, `_` or `~`, and an optional `...` after it. */
 static const Node *read_mark(Reader *reader, NodeKind kind)
 {
     Node *mark = node_new(reader, kind, reader->token.at);
@@ -251,7 +251,7 @@ static const Node *read_bind(Reader *reader)
     return bind->arg[0] ? bind : NULL;
 }
 
-/* An element of `index` and `reduce`: `$x = expr`, or an expression. */
+/* Reads an element of `index` or `reduce`: `$x = expr`, or an expression. */
 static const Node *read_index_elem(Reader *reader)
 {
     Reader before = *reader;
@@ -284,7 +284,7 @@ static const Node *read_map(Reader *reader)
                           node_has(ipf->arg[0], NODE_WINDOW, (Str){0});
     if (ipf->op == 'D' && in_coordinates) {
         phrase_fail(reader->phrase, ipf->at, E_SYNTAX, reader->err,
-                    "a D map has coefficients, not coordinates");
+                    "a D map holds coefficients, not coordinates");
         return NULL;
     }
     if (!letter)
@@ -296,7 +296,7 @@ static const Node *read_ipf(Reader *reader)
 {
     bool offset;
     const Node *ipf = read_map(reader);
-    if (!ipf || !reader_take(reader, '+', &offset))
+    if (!ipf || !reader_accept(reader, '+', &offset))
         return NULL;
     if (offset && !(ipf->arg[1] = read_list(reader, read_elem)))
         return NULL;
@@ -319,7 +319,7 @@ static const Node *read_row(Reader *reader)
     Node *list = node_new(reader, NODE_LIST, reader->token.at);
     row->arg[0] = list;
     row->n = ARGS_MAX;
-    if (!reader_expect(reader, '[', "the text's begin") ||
+    if (!reader_expect(reader, '[', "the start of the text") ||
         !read_items(reader, list, '|', read_elem) || !(row->arg[1] = reader_expr(reader)) ||
         !reader_expect(reader, '|', "the offset") || !(row->arg[2] = reader_expr(reader)))
         return NULL;
@@ -354,7 +354,7 @@ static bool read_param_type(Reader *reader, int *type)
             *type = i;
             if (!reader_next(reader) || i != PARAM_AXIS)
                 return !error_is_set(reader->err);
-            if (!reader_take(reader, '+', &plus))
+            if (!reader_accept(reader, '+', &plus))
                 return false;
             *type = plus ? PARAM_AXIS_END : PARAM_AXIS;
             return true;
@@ -379,7 +379,7 @@ static const Node *read_param(Reader *reader)
         if (!reader_next(reader))
             return NULL;
     }
-    if (!reader_take(reader, '=', &given))
+    if (!reader_accept(reader, '=', &given))
         return NULL;
     param->n = given ? 1 : 0;
     return !given || (param->arg[0] = reader_expr(reader)) ? param : NULL;

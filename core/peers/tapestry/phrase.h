@@ -1,7 +1,7 @@
-/* phrase.h - a text of a template, read into nodes.
+/* phrase.h - the syntax tree of one text of a template.
  *
- * One recursive-descent parser for all forms; what may stand where is decided while reading, so
- * evaluation meets no node in a wrong place. Limits: TEMPLATE_TEXT_MAX bytes, NESTING_MAX brackets.
+ * One recursive-descent parser reads all forms and rejects elements in the wrong place, so that
+ * evaluation need not check. Limits: TEMPLATE_TEXT_MAX bytes, NESTING_MAX nested brackets.
  *
  *     list  = "[" [ elem { "," elem } ] "]"
  *     elem  = "..." | expr [ ":+" expr ] | ( "_" | "~" | ":" ) [ "..." ] | var "=" expr
@@ -39,7 +39,7 @@ typedef enum {
     /* whole phrases */
     NODE_IPF,   /* op 'D' or 'R'; arg: map, offset or NULL, window or NULL */
     NODE_ROW,   /* insertRow: arg: list of coefficients, offset, window */
-    NODE_PARAM, /* op: ParamType; name: the slot it is of, or empty; arg[0]: default or NULL */
+    NODE_PARAM, /* op: ParamType; name: the slot it refers to, or empty; arg[0]: default or NULL */
 } NodeKind;
 
 typedef enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE } Comparison; /* ORDER COMPARISON */
@@ -50,7 +50,7 @@ typedef enum {
     PARAM_BOOL,
     PARAM_STR,
     PARAM_AXIS,
-    PARAM_AXIS_END, /* axis+: the rank is allowed */
+    PARAM_AXIS_END, /* axis+: may equal the rank */
     PARAM_PERM
 } ParamType; /* ORDER PARAM_TYPE */
 
@@ -60,7 +60,7 @@ typedef struct Node Node;
 struct Node {
     NodeKind kind;
     int op;
-    int at; /* bytes before it in the phrase's text */
+    int at; /* offset in the phrase's text, in bytes */
     int n;
     const Phrase *phrase;
     Str name;
@@ -75,7 +75,7 @@ struct Phrase {
     const Node *root;
 };
 
-/* What a text is to be. */
+/* The form that a text must have. */
 typedef enum {
     FORM_EXPR,
     FORM_INDEX,   /* a list whose elements may be `$x = expr` */
@@ -87,17 +87,17 @@ typedef enum {
     FORM_PARAM    /* type ["of" SLOT] ["=" expr] */
 } PhraseForm;
 
-/* NULL: E_LEX, E_SYNTAX with the column. The texts are kept, not copied. */
+/* Returns NULL with E_LEX or E_SYNTAX and the column. The texts are not copied. */
 const Phrase *phrase_read(Arena *arena, const char *owner, const char *where, Str text,
                           PhraseForm form, Error *err);
 
-/* "E_RANK: .. (matmul, X.ipf, column 4)". Returns false. */
+/* Sets *err to "E_RANK: .. (matmul, X.ipf, column 4)" and returns false. */
 bool phrase_fail(const Phrase *phrase, int at, TemplateCode code, Error *err, const char *format,
                  ...) __attribute__((format(printf, 5, 6)));
 bool phrase_vfail(const Phrase *phrase, int at, TemplateCode code, Error *err, const char *format,
                   va_list args) __attribute__((format(printf, 5, 0)));
 
-/* Does the node, or one below it, have that kind (and, with a name, that name)? */
+/* Whether the node or one below it has that kind and, unless `name` is empty, that name. */
 bool node_has(const Node *node, NodeKind kind, Str name);
 
 #endif

@@ -2,14 +2,14 @@
 
 #include <inttypes.h>
 
-/* An op space being written. Index dims that are frozen are folded into the windows first: a
- * template cuts all it names. */
+/* An op space being written. Frozen index dims are folded into the windows first, because every
+ * index dim that a template names may be sharded. */
 typedef struct {
     Arena *arena;
     const OpSpace *space;
     Buf *out, *lost;
     const char *name[X_MAX]; /* of each index dim, as an identifier; NULL: folded */
-    bool bound[X_MAX];       /* the pattern of an input binds its name */
+    bool bound[X_MAX];       /* its name is bound by the pattern of an input */
     Projection *projection;  /* per operand, with the frozen dims folded */
 } Printer;
 
@@ -26,7 +26,8 @@ static bool name_is_taken(const Printer *printer, const char *name)
     return false;
 }
 
-/* The index dim's name with what no identifier has replaced, and unlike those before it. */
+/* The index dim's name made a valid identifier, different from those of the index dims before it.
+ */
 static const char *identifier(const Printer *printer, const char *from)
 {
     Buf name = buf_new(printer->arena);
@@ -70,7 +71,7 @@ static void fold_frozen(Printer *printer)
             printer->name[j] = identifier(printer, space->index[j].name);
 }
 
-/* The index dim that the tensor dim simply is, or -1. */
+/* The index dim that the tensor dim equals, with coefficient 1, offset 0 and no window, or -1. */
 static int unit_index(const Printer *printer, int i, int d)
 {
     const Row *row = &printer->projection[i].row[d];
@@ -87,8 +88,8 @@ static int unit_index(const Printer *printer, int i, int d)
     return whole ? found : -1;
 }
 
-/* The index dim whose name stands at that place of the input's pattern, or -1: a name stands once
- * in a pattern. */
+/* The index dim whose name the input's pattern has for dim d, or -1. A pattern has each name once.
+ */
 static int pattern_index(const Printer *printer, int i, int d)
 {
     int index = unit_index(printer, i, d);
@@ -109,47 +110,50 @@ static void note_bound(Printer *printer)
         }
 }
 
-/* ---- what is lost ---- */
+/* ---- what a template cannot express ---- */
 
-static void lose_operand(Printer *printer, int i)
+static void list_operand_losses(Printer *printer, int i)
 {
     const Operand *operand = &printer->space->operand[i];
     int place;
     const char *kind = operand_kind(printer, i, &place);
     if (operand->absent)
-        buf_printf(printer->lost, "%s %d is absent, and is not written\n", kind, place);
+        buf_printf(printer->lost, "%s %d is absent and is left out\n", kind, place);
     if (operand->ignored)
-        buf_printf(printer->lost, "%s %d is not analysed, and is not written\n", kind, place);
+        buf_printf(printer->lost, "%s %d is not analysed and is left out\n", kind, place);
     if (operand->linear != LINEAR_NO)
-        buf_printf(printer->lost, "%s %d may stay partial: a template does not say linear\n", kind,
+        buf_printf(printer->lost, "%s %d may stay partial, which a template cannot express\n", kind,
                    place);
     if (operand->once)
-        buf_printf(printer->lost, "%s %d is added once beside a cut sum\n", kind, place);
+        buf_printf(printer->lost, "%s %d is added on one shard only when the sum is sharded\n",
+                   kind, place);
 }
 
-static void lose_index(Printer *printer)
+static void list_index_losses(Printer *printer)
 {
     const OpSpace *space = printer->space;
     ReduceOp first = REDUCE_NONE;
     for (int j = 0; j < space->n_index; j++) {
         const IndexDim *index = &space->index[j];
         if (index->role == ROLE_FROZEN)
-            buf_printf(printer->lost, "index dim %s is frozen, here a window\n", index->name);
+            buf_printf(printer->lost, "index dim %s is frozen and becomes a window\n", index->name);
         if (index->role != ROLE_REDUCE)
             continue;
         if (first == REDUCE_NONE)
             first = index->reduce;
         if (index->reduce != first)
-            buf_printf(printer->lost, "index dim %s is reduced otherwise than the first\n",
+            buf_printf(printer->lost,
+                       "index dim %s is reduced by another operation than the first one\n",
                        index->name);
         if (index->reduce == REDUCE_AVG)
-            buf_printf(printer->lost, "index dim %s is averaged, which is no monoid\n",
+            buf_printf(printer->lost,
+                       "index dim %s is reduced by a mean, which a template cannot express\n",
                        index->name);
     }
 }
 
-/* A template writes each output once for every point of its index. */
-static void lose_outputs(Printer *printer)
+/* A template writes each element of an output once, so an output must depend on all map dims. */
+static void list_output_losses(Printer *printer)
 {
     const OpSpace *space = printer->space;
     for (int j = 0; j < space->n_index; j++)
@@ -159,7 +163,7 @@ static void lose_outputs(Printer *printer)
             for (int d = 0; d < output->projection.n_dims; d++)
                 used |= output->projection.row[d].coef[j] != 0;
             if (space->index[j].role == ROLE_MAP && is_present(output) && !used)
-                buf_printf(printer->lost, "output %d is made again for each place of %s\n", o,
+                buf_printf(printer->lost, "output %d is computed once for each index of %s\n", o,
                            space->index[j].name);
         }
 }
@@ -239,7 +243,7 @@ static void write_operands(Printer *printer, const char *field, int first, int n
     buf_puts(printer->out, "  },\n");
 }
 
-/* "[$m, $n=16]": the index dims of one kind. */
+/* Writes the index dims of one kind: "[$m, $n=16]". */
 static void write_index(Printer *printer, bool reduced)
 {
     const char *comma = "";
@@ -270,10 +274,10 @@ bool template_print(const OpSpace *space, Buf *out, Buf *lost)
     size_t before = lost->n;
     fold_frozen(&printer);
     note_bound(&printer);
-    lose_index(&printer);
+    list_index_losses(&printer);
     for (int i = 0; i < space->n_inputs + space->n_outputs; i++)
-        lose_operand(&printer, i);
-    lose_outputs(&printer);
+        list_operand_losses(&printer, i);
+    list_output_losses(&printer);
 
     const char *reduction = first_reduction(space);
     buf_puts(out, "template \"op\" {\n");

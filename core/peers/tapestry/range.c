@@ -10,11 +10,11 @@ bool range_check(const Box *range, Error *err)
 {
     for (int d = 0; d < range->n; d++) {
         if (range->lo[d] < -coordinate_max || range->hi[d] > coordinate_max)
-            return error_kind(err, ERROR_OUT_OF_RANGE, "axis %d reaches past 2^60", d);
+            return error_kind(err, ERROR_OUT_OF_RANGE, "axis %d extends beyond 2^60", d);
         if (range->lo[d] > range->hi[d])
             return error_kind(err, ERROR_INVALID,
-                              "axis %d ends at %" PRId64 ", before its start %" PRId64, d,
-                              range->hi[d], range->lo[d]);
+                              "axis %d ends at %" PRId64 ", which is less than its start %" PRId64,
+                              d, range->hi[d], range->lo[d]);
     }
     return true;
 }
@@ -60,13 +60,13 @@ bool range_size(const Box *range, int64_t *out, Error *err)
 static bool same_rank(const Box *a, const Box *b, Error *err)
 {
     return a->n == b->n ||
-           error_kind(err, ERROR_RANK, "a range of %d axes and one of %d", a->n, b->n);
+           error_kind(err, ERROR_RANK, "one range has %d axes, another %d", a->n, b->n);
 }
 
 static bool some_ranges(const Box *ranges, int n, Error *err)
 {
     if (n == 0)
-        return error_kind(err, ERROR_INVALID, "of no ranges there is none");
+        return error_kind(err, ERROR_INVALID, "the list of ranges is empty");
     for (int i = 1; i < n; i++)
         if (!same_rank(&ranges[0], &ranges[i], err))
             return false;
@@ -132,8 +132,9 @@ bool range_permute(const Box *range, const int64_t *perm, int n, Box *out, Error
     *out = (Box){.n = n};
     for (int d = 0; d < n; d++) {
         if (perm[d] < 0 || perm[d] >= n || seen[perm[d]])
-            return error_kind(err, ERROR_INVALID, "%" PRId64 " at %d makes no permutation", perm[d],
-                              d);
+            return error_kind(err, ERROR_INVALID,
+                              "%" PRId64 " at position %d does not belong to a permutation",
+                              perm[d], d);
         seen[perm[d]] = true;
         out->lo[d] = range->lo[perm[d]];
         out->hi[d] = range->hi[perm[d]];
@@ -144,7 +145,7 @@ bool range_permute(const Box *range, const int64_t *perm, int n, Box *out, Error
 bool range_contains_point(const Box *range, const int64_t *point, int n, bool *out, Error *err)
 {
     if (n != range->n)
-        return error_kind(err, ERROR_RANK, "a point of %d coordinates, a range of %d axes", n,
+        return error_kind(err, ERROR_RANK, "the point has %d coordinates, the range %d axes", n,
                           range->n);
     *out = true;
     for (int d = 0; d < n; d++)
@@ -197,7 +198,7 @@ bool range_split_sizes(Arena *arena, const Box *range, int64_t axis, const int64
         (*out)[i].hi[axis] = at += sizes[i];
     }
     return at == range->hi[axis] ||
-           error_kind(err, ERROR_INVALID, "the pieces leave out %" PRId64, range->hi[axis] - at);
+           error_kind(err, ERROR_INVALID, "the pieces do not cover %" PRId64, range->hi[axis] - at);
 }
 
 bool range_split(Arena *arena, const Box *range, int64_t axis, int64_t chunk, Box **out, int *n,
@@ -235,7 +236,7 @@ bool range_cover(const Box *range, const Box *ranges, int n, Error *err)
 {
     int64_t whole, sum = 0;
     if (n == 0)
-        return error_kind(err, ERROR_INVALID, "no ranges cover nothing");
+        return error_kind(err, ERROR_INVALID, "the list of ranges is empty");
     if (!range_size(range, &whole, err))
         return false;
     for (int i = 0; i < n; i++) {
@@ -243,15 +244,15 @@ bool range_cover(const Box *range, const Box *ranges, int n, Error *err)
         if (!same_rank(range, &ranges[i], err))
             return false;
         if (!is_inside(range, &ranges[i]))
-            return error_kind(err, ERROR_INVALID, "range %d reaches outside", i);
+            return error_kind(err, ERROR_INVALID, "range %d extends beyond the whole", i);
         for (int k = 0; k < i; k++)
             if (overlap(&ranges[i], &ranges[k]))
                 return error_kind(err, ERROR_INVALID, "ranges %d and %d overlap", k, i);
         if (!range_size(&ranges[i], &size, err))
             return false;
-        sum += size; /* disjoint and inside, so never more than the whole */
+        sum += size; /* cannot overflow: the ranges are disjoint and inside the whole */
     }
     return sum == whole ||
-           error_kind(err, ERROR_INVALID, "%" PRId64 " of %" PRId64 " points are left out",
+           error_kind(err, ERROR_INVALID, "%" PRId64 " of %" PRId64 " points are not covered",
                       whole - sum, whole);
 }

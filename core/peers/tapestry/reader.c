@@ -81,8 +81,8 @@ static Str take_word(Reader *reader)
     return word;
 }
 
-/* a.b.c, but not the last word of `x.size`, which asks for a number of dims. */
-static Str take_qualified(Reader *reader)
+/* Reads a.b.c, but not the `.size` of `x.size`, which is the number of dims. */
+static Str read_qualified(Reader *reader)
 {
     Str name = take_word(reader);
     while (name.n > 0 && peek(reader, 0) == '.' && is_letter(peek(reader, 1))) {
@@ -115,13 +115,13 @@ static bool take_name(Reader *reader, TokenKind kind)
     if (kind == TOKEN_VAR && peek(reader, 0) == '.')
         reader->pos++;
     reader->token.kind = kind;
-    reader->token.name = kind == TOKEN_VAR ? take_qualified(reader) : take_word(reader);
+    reader->token.name = kind == TOKEN_VAR ? read_qualified(reader) : take_word(reader);
     return kind == TOKEN_COORD || reader->token.name.n > 0 ||
            reader_fail(reader, E_LEX, "a name follows '$'");
 }
 
 /* Signs of more than one character, longest first. */
-static bool take_sign(Reader *reader)
+static bool read_sign(Reader *reader)
 {
     static const struct {
         const char *text;
@@ -134,8 +134,8 @@ static bool take_sign(Reader *reader)
     };
     Str rest = {reader->phrase->text.s + reader->pos, reader->phrase->text.n - reader->pos};
     if (str_starts(rest, STR(">:"))) {
-        reader_fail(reader, E_SYNTAX, "'>:' is no sign");
-        error_hint(reader->err, "a window is written ':>'");
+        reader_fail(reader, E_SYNTAX, "'>:' is not an operator");
+        error_hint(reader->err, "write ':>' before a window");
         return false;
     }
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
@@ -146,7 +146,7 @@ static bool take_sign(Reader *reader)
             return true;
         }
     if (!strchr("[](),:+-*/%^=|.~", rest.s[0]) || rest.s[0] == '\0')
-        return reader_fail(reader, E_LEX, "'%.1s' has no meaning here", rest.s);
+        return reader_fail(reader, E_LEX, "unexpected '%.1s'", rest.s);
     reader->token.kind = TOKEN_CHAR;
     reader->token.op = (unsigned char)rest.s[0];
     reader->pos++;
@@ -169,14 +169,14 @@ bool reader_next(Reader *reader)
     if (c == '@')
         return take_name(reader, TOKEN_COORD);
     if (!is_letter(c))
-        return take_sign(reader);
+        return read_sign(reader);
     reader->token.name = take_word(reader);
     reader->token.kind = str_eq(reader->token.name, STR("_")) ? TOKEN_CHAR : TOKEN_ID;
     reader->token.op = '_';
     return true;
 }
 
-/* ---- what readers share ---- */
+/* ---- for phrases and patterns ---- */
 
 bool reader_begin(Reader *reader, Arena *arena, const char *owner, const char *where, Str text,
                   Error *err)
@@ -185,7 +185,7 @@ bool reader_begin(Reader *reader, Arena *arena, const char *owner, const char *w
     reader->phrase = arena_make(arena, Phrase);
     *reader->phrase = (Phrase){.owner = owner, .where = where, .text = text};
     if (text.n > TEMPLATE_TEXT_MAX)
-        return reader_fail(reader, E_LIMIT, "a text has %d bytes at most", TEMPLATE_TEXT_MAX);
+        return reader_fail(reader, E_LIMIT, "a text has at most %d bytes", TEMPLATE_TEXT_MAX);
     return reader_next(reader);
 }
 
@@ -194,7 +194,7 @@ bool reader_is(const Reader *reader, char c)
     return reader->token.kind == TOKEN_CHAR && reader->token.op == c;
 }
 
-bool reader_take(Reader *reader, char c, bool *taken)
+bool reader_accept(Reader *reader, char c, bool *taken)
 {
     *taken = reader_is(reader, c);
     return !*taken || reader_next(reader);
@@ -227,5 +227,5 @@ bool reader_end(Reader *reader)
 bool reader_enter(Reader *reader)
 {
     return ++reader->depth <= NESTING_MAX ||
-           reader_fail(reader, E_LIMIT, "brackets nest at most %d deep", NESTING_MAX);
+           reader_fail(reader, E_LIMIT, "brackets may nest at most %d deep", NESTING_MAX);
 }

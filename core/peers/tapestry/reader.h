@@ -1,4 +1,4 @@
-/* reader.h - tokens of a template's texts, and what the readers of phrases and patterns share. */
+/* reader.h - the tokenizer of a template's texts, shared by the parsers of phrases and patterns. */
 #ifndef CORE_PEERS_TAPESTRY_READER_H
 #define CORE_PEERS_TAPESTRY_READER_H
 
@@ -36,20 +36,21 @@ typedef struct {
     Token token; /* the next one */
 } Reader;
 
-/* Begins at the first token. False: E_LEX, or a text that is too long. */
+/* Starts at the first token. Returns false with E_LEX, or if the text is too long. */
 bool reader_begin(Reader *reader, Arena *arena, const char *owner, const char *where, Str text,
                   Error *err);
 bool reader_next(Reader *reader); /* false: E_LEX, E_OVERFLOW */
 bool reader_is(const Reader *reader, char c);
-bool reader_take(Reader *reader, char c, bool *taken); /* when it is there; false: E_LEX after it */
+bool reader_accept(Reader *reader, char c,
+                   bool *taken); /* *taken: it was there; false: E_LEX after it */
 bool reader_expect(Reader *reader, char c, const char *after);
 bool reader_fail(Reader *reader, TemplateCode code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));              /* at the next token */
-bool reader_expected(Reader *reader, const char *what); /* E_SYNTAX: expected .. before .. */
-bool reader_end(Reader *reader);                        /* nothing may be left */
-bool reader_enter(Reader *reader);                      /* a bracket deeper, down to NESTING_MAX */
+    __attribute__((format(printf, 3, 4)));              /* at the current token */
+bool reader_expected(Reader *reader, const char *what); /* E_SYNTAX: "expected .. before .." */
+bool reader_end(Reader *reader);                        /* fails unless all is read */
+bool reader_enter(Reader *reader); /* one bracket deeper; fails beyond NESTING_MAX */
 
-/* An expression; NULL with the error set. For the sizes in patterns. */
+/* Reads an expression, for sizes in patterns. Returns NULL with the error set. */
 const Node *reader_expr(Reader *reader);
 
 #endif

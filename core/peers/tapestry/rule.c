@@ -1,18 +1,18 @@
 #include "core/peers/tapestry/loaded.h"
 
-/* ---- what an op gives ---- */
+/* ---- from an op to a template's arguments ---- */
 
-bool template_share(const Template *template, int n, int *n_of_slot, Error *err)
+bool template_divide_inputs(const Template *template, int n, int *n_of_slot, Error *err)
 {
     int n_slots = template->text.n_inputs, n_many = 0;
     for (int i = 0; i < n_slots; i++)
         n_many += template_is_variadic(template, i);
     int rest = n - (n_slots - n_many);
     if (n_many > 0 && (rest < 0 || rest % n_many != 0))
-        return error_kind(err, ERROR_RANK, "%d inputs do not fill the %d slots of %s", n, n_slots,
-                          template->text.name);
+        return error_kind(err, ERROR_RANK, "%d inputs cannot be divided among the %d slots of %s",
+                          n, n_slots, template->text.name);
     if (n_many == 0 && rest > 0)
-        return error_kind(err, ERROR_RANK, "it has %d inputs, and template %s has %d", n,
+        return error_kind(err, ERROR_RANK, "it has %d inputs, but template %s has %d", n,
                           template->text.name, n_slots);
     int share = n_many > 0 ? rest / n_many : 0;
     for (int i = 0; i < n_slots; i++)
@@ -20,7 +20,7 @@ bool template_share(const Template *template, int n, int *n_of_slot, Error *err)
     return true;
 }
 
-void template_share_outputs(const Template *template, int n, int *n_of_slot)
+void template_divide_outputs(const Template *template, int n, int *n_of_slot)
 {
     int left = n;
     for (int i = 0; i < template->text.n_outputs; i++) {
@@ -31,9 +31,9 @@ void template_share_outputs(const Template *template, int n, int *n_of_slot)
     }
 }
 
-/* The op's operands as tensors of slots; `taken` says which operand each tensor is. */
-static void gather_tensors(const Template *template, const RuleCall *call, int *n_of_slot,
-                           const TemplateTensor **tensor, int *taken)
+/* Lists the op's inputs as tensors of slots; `taken` maps each tensor to its operand. */
+static void collect_tensors(const Template *template, const RuleCall *call, int *n_of_slot,
+                            const TemplateTensor **tensor, int *taken)
 {
     int at = 0, n_taken = 0;
     for (int i = 0; i < template->text.n_inputs; i++) {
@@ -60,8 +60,8 @@ static TemplateArg attr_arg(const char *name, const Attr *attr)
     return (TemplateArg){name, false, false, 1, &attr->i, {0}};
 }
 
-/* Attributes that are params; others are none of the template's business. */
-static int gather_args(const Template *template, const RuleCall *call, TemplateArg *args)
+/* Lists the attributes that are params of the template; others are ignored. */
+static int collect_args(const Template *template, const RuleCall *call, TemplateArg *args)
 {
     int n = 0;
     for (int i = 0; i < template->text.n_params; i++) {
@@ -74,9 +74,9 @@ static int gather_args(const Template *template, const RuleCall *call, TemplateA
     return n;
 }
 
-/* ---- what it gets ---- */
+/* ---- from the result to the op's space ---- */
 
-/* "pre.0" as an annotation and a pin can name it: "pre0". */
+/* The name as an identifier that annotations and pins accept: "pre0" for "pre.0". */
 static const char *plain_name(Arena *arena, const OpSpace *space, const char *name)
 {
     Buf plain = buf_new(arena);
@@ -88,7 +88,7 @@ static const char *plain_name(Arena *arena, const OpSpace *space, const char *na
     return plain.s;
 }
 
-/* The op space with the operands where the op has them; outputs nobody asks for are left out. */
+/* The op space with operands in the op's order, without outputs that the op does not have. */
 static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int *taken)
 {
     OpSpace *space = opspace_new(call->arena, call->n_inputs, call->n_outputs);
@@ -109,8 +109,8 @@ static OpSpace *space_of_op(const RuleCall *call, const OpSpace *from, const int
     return space;
 }
 
-/* A cut has to go along dims of each output: main dims that move an output otherwise (backwards, or
- * across parts of uneven sizes) stay whole. opspace_finish() derives the factors. */
+/* Freezes main dims along which an output cannot be sharded: those that it is projected from
+ * backwards or across parts of uneven sizes. opspace_finish() derives the factors. */
 static void freeze_uncuttable(OpSpace *space)
 {
     if (opspace_finish(space, NULL))
@@ -121,8 +121,9 @@ static void freeze_uncuttable(OpSpace *space)
                 space->index[j].role = ROLE_FROZEN;
 }
 
-/* The rule of that row. Params are the op's attributes, slots its inputs in order; a slot of many
- * tensors takes what the others leave. Optional slots come last, or are absent operands. */
+/* The rule of the template's row. Params are the op's attributes, slots its inputs in order; a slot
+ * of several tensors gets the inputs that the others leave. Optional slots come last or are absent.
+ */
 static bool apply_data(const void *data, RuleCall *call, Error *err)
 {
     const Template *template = data;
@@ -131,15 +132,15 @@ static bool apply_data(const void *data, RuleCall *call, Error *err)
     const TemplateTensor **tensor =
         arena_array(call->arena, const TemplateTensor *, template->text.n_inputs);
     TemplateArg *args = arena_array(call->arena, TemplateArg, template->text.n_params);
-    if (!template_share(template, call->n_inputs, n_of_slot, err))
+    if (!template_divide_inputs(template, call->n_inputs, n_of_slot, err))
         return false;
-    gather_tensors(template, call, n_of_slot, tensor, taken);
-    TemplateCall given = {n_of_slot, tensor, gather_args(template, call, args), args};
+    collect_tensors(template, call, n_of_slot, tensor, taken);
+    TemplateCall given = {n_of_slot, tensor, collect_args(template, call, args), args};
     TemplateResult result;
     if (!template_apply(call->arena, template, &given, &result, err))
         return false;
     if (call->n_outputs > result.space->n_outputs)
-        return error_kind(err, ERROR_RANK, "it has %d outputs, and template %s gives %d",
+        return error_kind(err, ERROR_RANK, "it has %d outputs, but template %s has %d",
                           call->n_outputs, template->text.name, result.space->n_outputs);
     for (int o = 0; o < call->n_outputs; o++) {
         const TemplateTensor *output = result.operand[result.space->n_inputs + o].tensor;

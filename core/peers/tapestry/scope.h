@@ -1,7 +1,7 @@
-/* scope.h - what the expressions of a template mean: values, the names bound so far, coordinates.
+/* scope.h - evaluates the expressions of a template: values, bound names, coordinates.
  *
- * Numbers are 64-bit and checked; lists have at most LIST_MAX items; one application may look
- * at WORK_MAX items in all. So every expression ends soon, whatever it says.
+ * Numbers are 64-bit and checked for overflow; lists have at most LIST_MAX items; one application
+ * may process WORK_MAX items in all. So evaluation of every expression ends.
  */
 #ifndef CORE_PEERS_TAPESTRY_SCOPE_H
 #define CORE_PEERS_TAPESTRY_SCOPE_H
@@ -30,14 +30,14 @@ typedef struct {
     const char *where; /* "X[0]" */
 } Binding;
 
-/* Index dims that a name stands for. */
+/* The index dims that a name refers to. */
 typedef struct {
     Str name;
     int first, n;
     bool group; /* @name is a list */
 } IndexName;
 
-/* The op's index dims: main ones, then those reduced. */
+/* The op's index dims: main ones, then reduced ones. */
 typedef struct {
     int n, n_main;
     int64_t size[X_MAX];
@@ -50,16 +50,16 @@ typedef struct {
     Arena *arena;
     Error *err;
     Vec(Binding) bound;
-    const IndexSpace *index;  /* NULL: no coordinates here */
-    int64_t rank;             /* length of a repeat, `1...`; -1: not known here */
-    const Str *position_name; /* $i of a tensor's own expressions */
+    const IndexSpace *index;  /* NULL: coordinates may not be used */
+    int64_t rank;             /* length of a repeat, `1...`; -1: unknown */
+    const Str *position_name; /* $i in the expressions of one tensor */
     int n_positions;
     int64_t position;
     int64_t work; /* items left */
 } Scope;
 
 Scope scope_new(Arena *arena, Error *err);
-bool scope_work(Scope *scope, const Node *node, int64_t n); /* E_LIMIT when that was too much */
+bool scope_work(Scope *scope, const Node *node, int64_t n); /* E_LIMIT beyond WORK_MAX */
 
 const Binding *scope_find(const Scope *scope, Str name); /* NULL */
 void scope_bind(Scope *scope, Str name, Datum value, const char *where);
@@ -69,7 +69,7 @@ Datum datum_ints(Arena *arena, const int64_t *numbers, int n);
 bool datum_equal(const Datum *a, const Datum *b);
 void datum_format(const Datum *datum, Buf *out); /* "[2, 3]" */
 
-/* At the node's place. Returns false. */
+/* Sets the error at the node's column and returns false. */
 bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -79,9 +79,9 @@ bool evaluate_condition(Scope *scope, const Node *node, bool *out, Datum sides[2
 
 /* ---- lists ---- */
 
-/* An element, with splices spread out; a repeat is one element still. */
+/* An element of a list after splices are spread out; a repeat stays one element. */
 typedef struct {
-    NodeKind mark; /* NODE_REST, _WHOLE, _FIXED, _UNUSED; NODE_INT for all with a value */
+    NodeKind mark; /* NODE_REST, _WHOLE, _FIXED, _UNUSED; NODE_INT if it has a value */
     bool repeat, has_window;
     Datum value, window;
     const Node *node;
@@ -89,18 +89,18 @@ typedef struct {
 
 typedef Vec(Element) Elements;
 
-/* E_FILL: two repeats. */
+/* Fails with E_FILL if there are two repeats. */
 bool evaluate_elements(Scope *scope, const Node *list, Elements *out);
 
-/* Plain lists: a repeat fills up to `length` (-1: E_CONTEXT), bare `...` stands for *rest (NULL:
- * E_CONTEXT). A list without a repeat has the length it has. */
+/* Evaluates a plain list. A repeat fills it up to `length` (-1: E_CONTEXT), a bare `...` is
+ * replaced by *rest (NULL: E_CONTEXT). A list without a repeat keeps its length. */
 bool evaluate_list(Scope *scope, const Node *list, int64_t length, const int64_t *rest, Datum *out);
 
 /* ---- functions ---- */
 
 bool evaluate_call(Scope *scope, const Node *call, Datum *out);
 
-/* Checked arithmetic on numbers and coordinates; op as in NODE_BINARY. */
+/* Arithmetic on numbers and coordinates, checked for overflow; op as in NODE_BINARY. */
 bool datum_binary(Scope *scope, const Node *node, int op, const Datum *a, const Datum *b,
                   Datum *out);
 

@@ -1,4 +1,4 @@
-/* template.h - a metakernel template: the op space of an operator, written as texts.
+/* template.h - a metakernel template: the op space of an operator, written in Tapestry's language.
  *
  *     template "matmul" {
  *       index   = "[$batch..., $row, $col]",
@@ -10,16 +10,16 @@
  *       outputs = { { "result" } },
  *     }
  *
- * Shapes of inputs are patterns, which bind `$names`; all else are expressions over them. An ipf
- * (index projection function) says where an index point lands in a tensor: an R map writes each
- * dim's start in index coordinates `@name` (`:+ w` a window, `:` the whole dim), a D map the
- * coefficients of a walk along the diagonal. Texts are read once, at loading; every application to
- * shapes ends, since there are no loops and no functions of a user.
+ * Shapes of inputs are patterns, which bind `$names`; all other texts are expressions over them.
+ * An ipf (index projection function) maps an index point to a box of a tensor: an R map gives the
+ * start of each dim in index coordinates `@name` (`:+ w` a window, `:` the whole dim), a D map the
+ * coefficients along the diagonal of the matrix. Texts are parsed once, at loading. Applying a
+ * template to shapes always ends, since there are no loops and no user-defined functions.
  *
- * The order of an application: params, patterns of all inputs, let, require, index, reduce,
- * outputs, projections, and the check that outputs are written once and whole and inputs are read
- * inside. Errors carry a code of the language (E_RANK), the template, the text and the column in
- * it. Language after the draft of crutcher/tapestry, issue 2.
+ * An application evaluates, in this order: params, patterns of all inputs, let, require, index,
+ * reduce, outputs, projections; then it checks that each element of an output is written exactly
+ * once and that inputs are read within bounds. Errors name a code of the language (E_RANK), the
+ * template, the text and the column. The language follows the draft of crutcher/tapestry, issue 2.
  */
 #ifndef CORE_PEERS_TAPESTRY_TEMPLATE_H
 #define CORE_PEERS_TAPESTRY_TEMPLATE_H
@@ -30,7 +30,7 @@
 enum {
     TEMPLATE_TEXT_MAX = 4096, /* bytes of one text */
     TEMPLATE_SLOTS_MAX = 64,  /* inputs, and outputs */
-    TEMPLATE_FIELDS_MAX = 64  /* of params, constraints, an enum, let and require each */
+    TEMPLATE_FIELDS_MAX = 64  /* of each of params, constraints, an enum, let, require */
 };
 
 /* ---- as written ---- */
@@ -45,20 +45,20 @@ typedef struct {
     const char *const *allowed;
 } TemplateEnum;
 
-/* A tensor, or a list of tensors. What is absent is NULL. */
+/* A tensor or a list of tensors. Absent texts are NULL. */
 typedef struct {
     const char *name, *shape, *dtype;
     const char *ipf;                   /* one text, */
     const char *map, *offset, *window; /* or its three parts, `{map, offset, shape}`, */
     const char *source, *at, *row;     /* or insertRow: row `row` put at `at` into `source` */
-    const char *each;                  /* outputs: "$i = expr", how many there are */
+    const char *each;                  /* outputs: "$i = expr", the number of tensors */
     bool clip, optional;
 } TemplateSlot;
 
 typedef struct {
     const char *name;
-    const char *kernel;  /* a built-in operator whose kernel runs it; NULL: none */
-    const char *example; /* operands to prove it on (one_op.h), "4x6,6x5 axis=1"; NULL: none */
+    const char *kernel;  /* the built-in operator whose kernel runs it, or NULL */
+    const char *example; /* operands to prove it on (one_op.h), "4x6,6x5 axis=1", or NULL */
     const char *index, *reduce;
     const char *reduce_op; /* "sum"; NULL without `reduce` */
     int n_params, n_enums, n_let, n_require, n_inputs, n_outputs;
@@ -72,8 +72,8 @@ typedef struct {
 
 typedef struct Template Template;
 
-/* Reads all texts; everything is copied into the arena. NULL: a syntax error, or what no shapes can
- * make right (E_DUP, E_ELLIPSIS, E_INDEX_NAME, E_INDEX_GROUP, E_INDEX_MIX). */
+/* Parses all texts and copies everything into the arena. Returns NULL for a syntax error, or an
+ * error for all shapes (E_DUP, E_ELLIPSIS, E_INDEX_NAME, E_INDEX_GROUP, E_INDEX_MIX). */
 const Template *template_load(Arena *arena, const TemplateText *text, Error *err);
 const TemplateText *template_text(const Template *template);
 bool template_is_variadic(const Template *template, int input); /* its pattern has an index */
@@ -82,8 +82,8 @@ bool template_is_variadic(const Template *template, int input); /* its pattern h
 
 typedef struct {
     Shape shape;
-    int64_t start[DIMS_MAX]; /* of the tensor's coordinates, mostly 0 */
-    Str dtype;               /* "float32" and "f32" are the same */
+    int64_t start[DIMS_MAX]; /* first coordinate of each dim, mostly 0 */
+    Str dtype;               /* "float32" or "f32" */
 } TemplateTensor;
 
 /* The value given for a param. */
@@ -95,7 +95,7 @@ typedef struct {
     Str text;
 } TemplateArg;
 
-/* Per input slot of the template its tensors; none: an optional slot left out. */
+/* The tensors of each input slot of the template; none for an optional slot that is left out. */
 typedef struct {
     const int *n_tensors;
     const TemplateTensor *const *tensor;
@@ -105,7 +105,7 @@ typedef struct {
 
 /* One operand of the result, in the op space's order. */
 typedef struct {
-    int slot, place; /* slot of the template, and which of its tensors */
+    int slot, place; /* slot of the template, position among its tensors */
     const TemplateTensor *tensor;
 } TemplateOperand;
 
@@ -114,26 +114,27 @@ typedef struct {
     TemplateOperand *operand;
 } TemplateResult;
 
-/* False with a code of the language at the head of *err's text. The op space is not finished:
- * opspace_finish() may still refuse it, for what only cuts need. */
+/* Returns false with *err, whose text starts with a code of the language. opspace_finish() has not
+ * been called on the op space yet and may still reject it for what sharding requires. */
 bool template_apply(Arena *arena, const Template *template, const TemplateCall *call,
                     TemplateResult *out, Error *err);
 
-/* The operator that a template is: its row, to be added to a registry. */
+/* The template as an operator's row, to be added to a registry. */
 Operator template_operator(Arena *arena, const Template *template);
 
-/* ---- shown ---- */
+/* ---- output ---- */
 
-/* A list of texts: what is legal, and often a slip. An input that does not follow a reduce dim
- * which another follows; one that is not read whole; one that is read with gaps. */
+/* Warnings about what is legal but often a mistake, as a list of strings: an input that does not
+ * depend on a reduce dim while another does, is not read completely, or is read with gaps. */
 Json *template_lints(Arena *arena, const OpSpace *space);
 
-/* {"template": the texts as written, "resolved": the index and per operand its augmented matrix, in
- * Tapestry's schema}. space: what its rule made of an op; NULL: no "resolved". */
+/* {"template": the texts as written, "resolved": the index and the augmented matrix of each
+ * operand, in Tapestry's schema}. Without "resolved" if `space`, its rule's result for an op, is
+ * NULL. */
 Json *template_json(Arena *arena, const Template *template, const OpSpace *space);
 
-/* Any op space as the text of a template for just these sizes. False when the language cannot say
- * all of it: `lost` then has what it does not say, a line each. */
+/* Writes an op space as a template for these sizes only. Returns false if the language cannot
+ * express all of it; `lost` then lists what is missing, one line each. */
 bool template_print(const OpSpace *space, Buf *out, Buf *lost);
 
 #endif

@@ -100,10 +100,10 @@ static bool slice(RuleCall *call, Error *err)
 int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on)
 {
     int64_t n, begun, more;
-    bool counted = value_one_int(most, &n), told = value_one_int(begins, &begun);
-    if ((counted && n <= 0) || (told && !begun))
+    bool counted = value_one_int(most, &n), known = value_one_int(begins, &begun);
+    if ((counted && n <= 0) || (known && !begun))
         return 0;
-    if (!counted || !told || !value_one_int(goes_on, &more))
+    if (!counted || !known || !value_one_int(goes_on, &more))
         return -1;
     return more ? n : 1;
 }

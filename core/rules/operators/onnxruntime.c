@@ -67,10 +67,10 @@ static bool skip_norm(RuleCall *call, Error *err)
         return error_set(err, "an input is larger than its input 0");
     use[x->n_dims - 1] = DIM_FROZEN;
     for (int o = 0; o < call->n_outputs; o++) {
-        bool told = o == 1 || o == 2;
+        bool is_statistic = o == 1 || o == 2;
         call->out_shape[o] = *x;
-        call->out_dtype[o] = told ? DT_F32 : call->dtype[0];
-        if (told)
+        call->out_dtype[o] = is_statistic ? DT_F32 : call->dtype[0];
+        if (is_statistic)
             call->out_shape[o].dim[x->n_dims - 1] = 1;
     }
     return dims_space(call, x, use, NULL, err) != NULL;

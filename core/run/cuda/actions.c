@@ -4,10 +4,10 @@
 
 Address scratch_address(GpuRank *gpu, int at, int64_t n_bytes)
 {
-    Touch *touch = &gpu->touch[at];
-    Address address = {.kind = ADDRESS_SCRATCH, .offset_bytes = touch->scratch_bytes};
+    InstrUse *use = &gpu->use[at];
+    Address address = {.kind = ADDRESS_SCRATCH, .offset_bytes = use->scratch_bytes};
     int64_t n = n_bytes > 0 ? n_bytes : 1;
-    touch->scratch_bytes += (n + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+    use->scratch_bytes += (n + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
     return address;
 }
 
@@ -16,11 +16,11 @@ Address slot_address(int32_t slot, int64_t offset_bytes)
     return (Address){.kind = ADDRESS_SLOT, .slot = slot, .offset_bytes = offset_bytes};
 }
 
-void touch_slot(GpuRank *gpu, int at, int32_t slot, bool writes)
+void use_slot(GpuRank *gpu, int at, int32_t slot, bool writes)
 {
-    Touch *touch = &gpu->touch[at];
-    int n = writes ? touch->n_writes : touch->n_reads;
-    const int32_t *old = writes ? touch->write : touch->read;
+    InstrUse *use = &gpu->use[at];
+    int n = writes ? use->n_writes : use->n_reads;
+    const int32_t *old = writes ? use->write : use->read;
     for (int i = 0; i < n; i++)
         if (old[i] == slot)
             return;
@@ -29,11 +29,11 @@ void touch_slot(GpuRank *gpu, int at, int32_t slot, bool writes)
         memcpy(list, old, sizeof *list * (size_t)n);
     list[n] = slot;
     if (writes) {
-        touch->write = list;
-        touch->n_writes = n + 1;
+        use->write = list;
+        use->n_writes = n + 1;
     } else {
-        touch->read = list;
-        touch->n_reads = n + 1;
+        use->read = list;
+        use->n_reads = n + 1;
     }
 }
 
@@ -80,14 +80,14 @@ static char *address_of(const GpuRank *gpu, int at, Address address)
     char *base = gpu->memory;
     switch (address.kind) {
     case ADDRESS_SLOT:
-        base += gpu->turns.place[address.slot];
+        base += gpu->schedule.place[address.slot];
         break;
     case ADDRESS_PEER:
         base = peer_of(gpu, address.peer)->memory +
-               peer_of(gpu, address.peer)->turns.place[address.slot];
+               peer_of(gpu, address.peer)->schedule.place[address.slot];
         break;
     case ADDRESS_SCRATCH:
-        base += gpu->turns.turn[at].scratch;
+        base += gpu->schedule.instr[at].scratch;
         break;
     }
     return base + address.offset_bytes;
@@ -115,7 +115,7 @@ static char *place_of(const GpuRank *gpu, int at, const WorkPlaces *places, Devi
             base = address_of(gpu, at, place.kind == AT_INPUT ? places->from : places->to);
         break;
     case AT_WORKSPACE:
-        base = gpu->memory + gpu->turns.turn[at].scratch + places->workspace[place.index];
+        base = gpu->memory + gpu->schedule.instr[at].scratch + places->workspace[place.index];
         break;
     case AT_TABLE:
         base = gpu->table_memory + places->table[place.index];

@@ -50,7 +50,7 @@ static void make_lists(GpuRank *gpu)
 {
     const Program *program = gpu_program(gpu);
     int n = program->n_instrs;
-    gpu->touch = arena_array(gpu->arena, Touch, n);
+    gpu->use = arena_array(gpu->arena, InstrUse, n);
     gpu->actions = arena_array(gpu->arena, Actions, n);
     gpu->covered = arena_array(gpu->arena, bool, n);
     gpu->timed = arena_array(gpu->arena, bool, n);
@@ -100,10 +100,10 @@ static bool make_actions(GpuRank *gpu, Error *err)
             (kind == INSTR_STEP && !step_actions(gpu, at, &inner)))
             return instr_blame(gpu, at, &inner, err);
     }
-    turns_make(gpu->arena, program, gpu->touch, gpu->slot_bytes, gpu_graph(gpu)->n_outputs,
-               &gpu->turns);
+    stream_schedule_make(gpu->arena, program, gpu->use, gpu->slot_bytes, gpu_graph(gpu)->n_outputs,
+                         &gpu->schedule);
     RankHead *head = gpu->rank->result->head;
-    head->live_bytes = head->peak_bytes = gpu->turns.peak_bytes;
+    head->live_bytes = head->peak_bytes = gpu->schedule.peak_bytes;
     return true;
 }
 

@@ -49,7 +49,7 @@ static bool op_on_host(GpuRank *gpu, int32_t op, Error *err)
     for (int i = 0; ok && i < at->n_outputs; i++)
         if (copy[i]) {
             int32_t slot = gpu_program(gpu)->operand[op_output_place(at) + i];
-            ok = memory_put(gpu, gpu->memory + gpu->turns.place[slot], copy[i]->data,
+            ok = memory_put(gpu, gpu->memory + gpu->schedule.place[slot], copy[i]->data,
                             local_bytes(copy[i]), err);
         }
     for (int i = 0; i < at->n_outputs + at->n_inputs; i++)
@@ -159,27 +159,27 @@ static bool do_actions(GpuRank *gpu, int at, cudaStream_t stream, Error *err)
  * what capturing saves. */
 static bool is_marked(const GpuRank *gpu, int at)
 {
-    return !gpu->capturing || gpu->touch[at].lane == LANE_COMM || gpu->turns.turn[at].awaited;
+    return !gpu->capturing || gpu->use[at].lane == LANE_COMM || gpu->schedule.instr[at].awaited;
 }
 
 static bool enqueue(GpuRank *gpu, int at, bool timed, Error *err)
 {
-    const Turn *turn = &gpu->turns.turn[at];
-    Lane lane = gpu->touch[at].lane;
+    const StreamInstr *sync = &gpu->schedule.instr[at];
+    Lane lane = gpu->use[at].lane;
     cudaStream_t stream = gpu->stream[lane];
     gpu->pass_enqueued[lane] = at;
     gpu->timed[at] = timed;
-    if (turn->wait >= 0 && !CUDA_CALL(err, cudaStreamWaitEvent, stream, gpu->done[turn->wait], 0))
+    if (sync->wait >= 0 && !CUDA_CALL(err, cudaStreamWaitEvent, stream, gpu->done[sync->wait], 0))
         return false;
     return (!timed || record(&gpu->begin[at], 0, stream, err)) &&
            do_actions(gpu, at, stream, err) && (!timed || record(&gpu->end[at], 0, stream, err)) &&
            (!is_marked(gpu, at) || mark(gpu, at, lane, err)) &&
-           (!turn->awaited || record(&gpu->done[at], cudaEventDisableTiming, stream, err));
+           (!sync->awaited || record(&gpu->done[at], cudaEventDisableTiming, stream, err));
 }
 
 bool enqueue_instr(GpuRank *gpu, int at, bool timed, Error *err)
 {
-    if (gpu->actions[at].n == 0 && !gpu->turns.turn[at].awaited)
+    if (gpu->actions[at].n == 0 && !gpu->schedule.instr[at].awaited)
         return true;
     Error inner = {.kind = ERROR_RUN};
     double start = run_now_us();

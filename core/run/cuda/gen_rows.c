@@ -125,7 +125,7 @@ static const char column_body[] =
 static const char norm_body[] =
     "typedef struct {\n"
     "    const T *x;\n    T *y;\n    const S *scale;\n    const B *bias;\n"
-    "    TOLD_1 *mean;\n    TOLD_2 *inverse;\n"
+    "    MEAN_TYPE *mean;\n    INVERSE_TYPE *inverse;\n"
     "    i64 n, n_rows, rows_each, row_step, each;\n    double epsilon;\n"
     "} Args;\n"
     "KERNEL(ROWS * LANES, NAME, Args)\n"
@@ -151,7 +151,7 @@ static const char norm_body[] =
     "        EACH(1, PUT((x - mean) * inverse * SCALE(side + PLACE(i)) + BIAS(side + PLACE(i))))\n"
     "#undef WRITTEN\n"
     "        if (lane == 0) {\n"
-    "            TELL\n"
+    "            STORE_STATISTICS\n"
     "        }\n"
     "    }\n"
     "}\n";
@@ -258,18 +258,20 @@ static void put_side(Buf *text, const char *macro, const char *field, const Loca
 }
 
 /* Optional outputs: 1 is the mean (for RMS the inverse), 2 the inverse deviation. */
-static void put_told(const KernelCall *call, const Norm *norm, const Local *told[3], Buf *text)
+static void put_statistics(const KernelCall *call, const Norm *norm, const Local *statistics[3],
+                           Buf *text)
 {
     const char *class = number_name(dtype_number(call->input[0]->dtype));
     for (int q = 1; q < 3; q++)
-        told[q] = kernel_output(call, q);
-    buf_printf(text, "typedef t_%s TOLD_1;\ntypedef t_%s TOLD_2;\n#define TELL \\\n",
-               type_of(told[1]), type_of(told[2]));
-    if (told[1])
-        buf_printf(text, "    a.mean[row] = store_%s_%s(%s); \\\n", type_of(told[1]), class,
+        statistics[q] = kernel_output(call, q);
+    buf_printf(text,
+               "typedef t_%s MEAN_TYPE;\ntypedef t_%s INVERSE_TYPE;\n#define STORE_STATISTICS \\\n",
+               type_of(statistics[1]), type_of(statistics[2]));
+    if (statistics[1])
+        buf_printf(text, "    a.mean[row] = store_%s_%s(%s); \\\n", type_of(statistics[1]), class,
                    norm->centre ? "mean" : "inverse");
-    if (told[2])
-        buf_printf(text, "    a.inverse[row] = store_%s_%s(inverse); \\\n", type_of(told[2]),
+    if (statistics[2])
+        buf_printf(text, "    a.inverse[row] = store_%s_%s(inverse); \\\n", type_of(statistics[2]),
                    class);
     buf_puts(text, "    ;\n");
 }
@@ -277,7 +279,7 @@ static void put_told(const KernelCall *call, const Norm *norm, const Local *told
 static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *norm)
 {
     const Local *in = call->input[0], *scale = kernel_input(call, 1), *bias = kernel_input(call, 2);
-    const Local *told[3];
+    const Local *statistics[3];
     if ((scale && !is_real(scale)) || (bias && !is_real(bias)) || norm->n == 0)
         return false;
     KernelText k = kernel_text(build, "norm_%s", dtype_name(in->dtype));
@@ -288,14 +290,14 @@ static bool build_norm(DeviceBuild *build, const KernelCall *call, const Norm *n
     buf_printf(&k.text, "#define PLACE(i) %s\n", norm->each == 1 ? "(i)" : "((i) / a.each)");
     put_side(&k.text, "SCALE", "scale", scale, norm->scalar_scale, in->dtype, "1");
     put_side(&k.text, "BIAS", "bias", bias, norm->scalar_bias, in->dtype, "0");
-    put_told(call, norm, told, &k.text);
+    put_statistics(call, norm, statistics, &k.text);
     buf_puts(&k.text, row_head);
     buf_puts(&k.text, norm_body);
     ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
     arg_place_if(&k, scale, place_input(0, 1));
     arg_place_if(&k, bias, place_input(0, 2));
-    arg_place_if(&k, told[1], place_output(0, 1));
-    arg_place_if(&k, told[2], place_output(0, 2));
+    arg_place_if(&k, statistics[1], place_output(0, 1));
+    arg_place_if(&k, statistics[2], place_output(0, 2));
     ARGS_I64(&k, norm->n, norm->n_rows, norm->rows_each, norm->row_step, norm->each);
     arg_f64(&k, norm->epsilon);
     build_launch(&k, row_size(form, norm->n_rows));

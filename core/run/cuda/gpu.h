@@ -1,11 +1,11 @@
 /* gpu.h - a rank on a device: its memory, streams and actions.
  *
  * Everything is decided before the first pass: the stream of each instruction and the places of its
- * buffers (turns.h), its kernels and products (device_work.h), its messages (step_actions.c). A
- * pass is then a list of asynchronous actions per instruction:
+ * buffers (stream_schedule.h), its kernels and products (device_work.h), its messages
+ * (step_actions.c). A pass is then a list of asynchronous actions per instruction:
  *
- *     the program --op_actions, step_actions--> actions with Addresses, what they touch
- *                 --turns_make--> places --memory_open--> one piece of device memory
+ *     the program --op_actions, step_actions--> actions with Addresses, the slots they use
+ *                 --stream_schedule_make--> places --memory_open--> one piece of device memory
  *                 --actions_resolve--> the same actions with pointers and kernels
  *                 --enqueue_instr--> streams, a pass at a time; or captured and replayed (graph.c)
  *
@@ -21,7 +21,7 @@
 #include "core/run/cuda/blas.h"
 #include "core/run/cuda/compile.h"
 #include "core/run/cuda/device.h"
-#include "core/run/cuda/turns.h"
+#include "core/run/cuda/stream_schedule.h"
 #include "core/run/runner.h"
 
 /* ---- actions ---- */
@@ -128,12 +128,12 @@ struct GpuRank {
     const Device *device;
     cudaStream_t stream[LANES];
 
-    Touch *touch; /* per instruction, as the next two */
+    InstrUse *use; /* per instruction, as the next two */
     Actions *actions;
     bool *covered;       /* per instruction: an op fused into an earlier one */
     int *n_readers;      /* per slot */
     int64_t *slot_bytes; /* per slot; -1: not stored */
-    Turns turns;
+    StreamSchedule schedule;
     DeviceTexts *texts;
     int64_t table_bytes;
     Vec(DeviceTable) tables;
@@ -188,7 +188,7 @@ bool step_actions(GpuRank *gpu, int at, Error *err);
 /* Allocates scratch of instruction `at`. */
 Address scratch_address(GpuRank *gpu, int at, int64_t n_bytes);
 Address slot_address(int32_t slot, int64_t offset_bytes);
-void touch_slot(GpuRank *gpu, int at, int32_t slot, bool writes);
+void use_slot(GpuRank *gpu, int at, int32_t slot, bool writes);
 /* Adds the items of a work; places its workspaces and tables. */
 void add_work(GpuRank *gpu, int at, const DeviceWork *work, const WorkPlaces *places);
 

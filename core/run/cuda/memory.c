@@ -9,22 +9,22 @@ static bool out_of_memory(GpuRank *gpu, Error *err)
     size_t free_bytes = 0, bytes = 0;
     cuda_give_up(cudaGetLastError());
     cuda_give_up(cudaMemGetInfo(&free_bytes, &bytes));
-    const Turns *turns = &gpu->turns;
+    const StreamSchedule *schedule = &gpu->schedule;
     Error inner = {0};
     const char *name = "its scratch";
     double largest = 0;
-    if (turns->peak_slot >= 0) {
-        name = tensor_name(gpu_graph(gpu), gpu_program(gpu)->slots[turns->peak_slot].tensor);
-        largest = (double)gpu->slot_bytes[turns->peak_slot];
+    if (schedule->peak_slot >= 0) {
+        name = tensor_name(gpu_graph(gpu), gpu_program(gpu)->slots[schedule->peak_slot].tensor);
+        largest = (double)gpu->slot_bytes[schedule->peak_slot];
     }
     error_kind(
         &inner, ERROR_RUN,
         "out of memory on %s: %.3f GiB are needed at once, %.3f of %.3f are free; the largest "
         "is '%s' with %.3f GiB",
-        gpu->device->name, (double)turns->bytes / 0x1p30, (double)free_bytes / 0x1p30,
+        gpu->device->name, (double)schedule->bytes / 0x1p30, (double)free_bytes / 0x1p30,
         (double)bytes / 0x1p30, name, largest / 0x1p30);
     error_hint(&inner, "more devices, or smaller dims: --dim batch=1");
-    return instr_blame(gpu, turns->peak_at, &inner, err);
+    return instr_blame(gpu, schedule->peak_at, &inner, err);
 }
 
 static bool take(GpuRank *gpu, void **out, int64_t n_bytes, Error *err)
@@ -89,7 +89,7 @@ static bool open_marks(GpuRank *gpu, Error *err)
 bool memory_open(GpuRank *gpu, Error *err)
 {
     void *memory = NULL, *tables = NULL, *staging = NULL, *workspace = NULL;
-    bool ok = take(gpu, &memory, gpu->turns.bytes, err) &&
+    bool ok = take(gpu, &memory, gpu->schedule.bytes, err) &&
               take(gpu, &tables, gpu->table_bytes, err) &&
               (!has_products(gpu) || take(gpu, &workspace, BLAS_WORKSPACE_BYTES, err)) &&
               take_pinned(&staging, STAGING_BYTES, err);
@@ -147,7 +147,7 @@ static bool memory_get(GpuRank *gpu, void *to, const void *from, int64_t n_bytes
 
 static void *slot_at(const GpuRank *gpu, int32_t slot)
 {
-    return gpu->memory + gpu->turns.place[slot];
+    return gpu->memory + gpu->schedule.place[slot];
 }
 
 Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err)
@@ -168,7 +168,7 @@ Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err)
 
 bool memory_load(GpuRank *gpu, int32_t slot, Error *err)
 {
-    if (!gpu->rank->slot[slot] || gpu->turns.place[slot] < 0)
+    if (!gpu->rank->slot[slot] || gpu->schedule.place[slot] < 0)
         return true;
     Local *part = memory_host_local(gpu, slot, err);
     if (!part)
@@ -183,7 +183,7 @@ bool memory_load(GpuRank *gpu, int32_t slot, Error *err)
 
 bool memory_fetch(GpuRank *gpu, int32_t slot, Local *to, Error *err)
 {
-    if (gpu->turns.place[slot] < 0)
+    if (gpu->schedule.place[slot] < 0)
         return error_kind(err, ERROR_RUN, "'%s' is nowhere on the device",
                           tensor_name(gpu_graph(gpu), gpu_program(gpu)->slots[slot].tensor));
     return memory_get(gpu, to->data, slot_at(gpu, slot), local_bytes(to), err);

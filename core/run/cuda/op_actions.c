@@ -77,7 +77,7 @@ static bool find_run(GpuRank *gpu, int at, OpRun *run, Error *err)
 
 /* Records reads and writes of the first n ops of the run. Slots used only inside of a fused launch
  * are not stored. */
-static void touch_run(GpuRank *gpu, int at, const OpRun *run, int n)
+static void use_run_slots(GpuRank *gpu, int at, const OpRun *run, int n)
 {
     for (int i = 0; i < n; i++) {
         const GraphOp *op = &gpu_graph(gpu)->ops[run->op[i]];
@@ -87,7 +87,7 @@ static void touch_run(GpuRank *gpu, int at, const OpRun *run, int n)
                 continue;
             bool written = run->kept[i] || n == 1 || reads_in_run(gpu, run, n, run->n, slot) > 0;
             if (written)
-                touch_slot(gpu, at, slot, true);
+                use_slot(gpu, at, slot, true);
             else
                 gpu->slot_bytes[slot] = -1;
         }
@@ -97,7 +97,7 @@ static void touch_run(GpuRank *gpu, int at, const OpRun *run, int n)
         for (int k = 0; k < op->n_inputs; k++) {
             int32_t slot = slot_of(gpu, op->input + k);
             if (slot >= 0 && gpu->slot_bytes[slot] >= 0)
-                touch_slot(gpu, at, slot, false);
+                use_slot(gpu, at, slot, false);
         }
     }
 }
@@ -108,7 +108,7 @@ static void act_on_host(GpuRank *gpu, int at, const OpRun *run)
     vec_push(gpu->arena, &gpu->actions[at], action);
     gpu->n_host_ops++;
     gpu->rank->result->copied[run->op[0]] = true;
-    touch_run(gpu, at, run, 1);
+    use_run_slots(gpu, at, run, 1);
 }
 
 bool op_actions(GpuRank *gpu, int at, Error *err)
@@ -124,7 +124,7 @@ bool op_actions(GpuRank *gpu, int at, Error *err)
         return true;
     }
     add_work(gpu, at, work, &(WorkPlaces){.ops = run->op});
-    touch_run(gpu, at, run, work->n_ops);
+    use_run_slots(gpu, at, run, work->n_ops);
     for (int i = 1; i < work->n_ops; i++)
         gpu->covered[run->at[i]] = true;
     return true;

@@ -404,10 +404,10 @@ bool step_actions(GpuRank *gpu, int at, Error *err)
     if (!exchange_make(gpu->arena, &collective, m.makers, m.readers, gpu->rank->position,
                        &m.exchange, err))
         return false;
-    gpu->touch[at].lane = instr->step->atoms ? LANE_COMM : LANE_COMPUTE;
+    gpu->use[at].lane = instr->step->atoms ? LANE_COMM : LANE_COMPUTE;
     if (m.from)
-        touch_slot(gpu, at, instr->from, false);
+        use_slot(gpu, at, instr->from, false);
     if (m.to)
-        touch_slot(gpu, at, instr->slot, true);
+        use_slot(gpu, at, instr->slot, true);
     return make(&m, err);
 }

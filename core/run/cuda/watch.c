@@ -42,7 +42,7 @@ static int pending(const GpuRank *gpu, Lane lane)
         return -1;
     const volatile int32_t *mark = gpu->mark; /* written by the device */
     for (int at = mark[lane] + 1; at <= gpu->pass_enqueued[lane]; at++)
-        if (gpu->touch[at].lane == lane && gpu->actions[at].n > 0)
+        if (gpu->use[at].lane == lane && gpu->actions[at].n > 0)
             return at;
     return -1;
 }
@@ -50,9 +50,9 @@ static int pending(const GpuRank *gpu, Lane lane)
 /* Whether the stream has reached the instruction: its waits are over. */
 static bool has_come_to(const GpuRank *gpu, int at)
 {
-    Lane lane = gpu->touch[at].lane, other = lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM;
+    Lane lane = gpu->use[at].lane, other = lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM;
     const volatile int32_t *mark = gpu->mark;
-    return pending(gpu, lane) == at && gpu->turns.turn[at].wait <= mark[other];
+    return pending(gpu, lane) == at && gpu->schedule.instr[at].wait <= mark[other];
 }
 
 /* The running instruction: of the lane that was not waiting. */

@@ -41,10 +41,10 @@ typedef struct {
     const KernelCall *call;
     const AttentionForm *form;
     HeldHeads q, k, v, past_k, past_v, y;
-    Local *present[2], *told; /* NULL: not used */
-    ScoresStage stage;        /* of told */
-    int64_t group;            /* heads of queries that share one of keys */
-    double scale, cap;        /* cap 0: none */
+    Local *present[2], *scores_out; /* NULL: not used */
+    ScoresStage stage;              /* of scores_out */
+    int64_t group;                  /* heads of queries that share one of keys */
+    double scale, cap;              /* cap 0: none */
     bool causal;
     int64_t left, right;    /* of the window; -1: unbounded */
     const Local *mask;      /* NULL: none */
@@ -108,8 +108,8 @@ static bool check_sizes(const Attention *a, Error *err)
         fits = fits && (none || !kept[i]->local || shape_equal(&kept[i]->local->shape, &past)) &&
                (none || !a->present[i] || shape_equal(&a->present[i]->shape, &want));
     }
-    const Shape told = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
-    fits = fits && (!a->told || shape_equal(&a->told->shape, &told)) &&
+    const Shape scores_out = {.n_dims = 4, .dim = {a->q.b, a->q.h, a->q.s, a->n_keys}};
+    fits = fits && (!a->scores_out || shape_equal(&a->scores_out->shape, &scores_out)) &&
            (!a->past_k.local == !a->past_v.local);
     const Local *lengths = kernel_input(call, a->form->lengths);
     fits = fits && (!lengths || shape_elements(&lengths->shape) == a->q.b);
@@ -236,7 +236,7 @@ static bool open_attention(const KernelCall *call, Attention *a, Error *err)
     a->mask = kernel_input(call, a->form->mask);
     a->present[0] = kernel_output(call, 1);
     a->present[1] = kernel_output(call, 2);
-    a->told = kernel_output(call, 3);
+    a->scores_out = kernel_output(call, 3);
     if (!open_heads(a, &rule, err))
         return false;
     a->number = dtype_number(call->input[0]->dtype);
@@ -302,8 +302,8 @@ static void softmax_row(double *x, int64_t n)
 
 static void tell(const Attention *a, ScoresStage stage, int64_t row, const double *scores)
 {
-    if (a->told && a->stage == stage)
-        local_store(a->told, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
+    if (a->scores_out && a->stage == stage)
+        local_store(a->scores_out, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
 }
 
 /* Replaces the scores of a query by their softmax. */

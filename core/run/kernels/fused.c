@@ -2,11 +2,11 @@
  * a norm, a product with a bias.
  *
  *     BiasGelu       y = gelu(x + bias)                  bias: of the last dim
- *     BiasSplitGelu  y = (x + bias)[first half] * gelu of the other
+ *     BiasSplitGelu  y = (x + bias)[first half] * gelu((x + bias)[second half])
  *     SkipLayerNormalization   y = norm of (x + skip + bias) * scale + shift
  *     Linear         y[.. n] = x[.. k] * w[n k]' + bias
  *
- * Computed in double and rounded once, but for the product. Rows that are normalized are never cut.
+ * Computed in double and rounded once, except the product. Normalized rows are never sharded.
  * Source: onnxruntime's published schemas of contributed operators.
  */
 #include "core/run/kernel.h"
@@ -94,7 +94,7 @@ static bool bias_split_gelu(const KernelCall *call, Error *err)
     return true;
 }
 
-/* x / (1 + exp(-x)) * y; y is the other half of x where it is no input. */
+/* x / (1 + exp(-x)) * y; without the input y, x and y are the halves of input 0. */
 static bool swiglu(const KernelCall *call, Error *err)
 {
     if (!kernel_numeric(call, 1, err))

@@ -87,8 +87,8 @@ static bool is_training(const KernelCall *call, const RuleCall *rule)
 
 /* Outputs of a training step: running mean and variance and, before opset 14, those of the input.
  */
-static bool tell_statistics(const KernelCall *call, const RuleCall *rule, int64_t n,
-                            const double *const given[2], const double *const found[2], Error *err)
+static bool store_statistics(const KernelCall *call, const RuleCall *rule, int64_t n,
+                             const double *const given[2], const double *const found[2], Error *err)
 {
     double keep = args_float(rule, "momentum", 0.9);
     for (int o = 1; o < call->n_outputs; o++) {
@@ -142,8 +142,8 @@ static bool batch_norm(const KernelCall *call, Error *err)
         int64_t c = row % rows.channels;
         scale_row(&rows, row, x, found[0][c], scale[c] / sqrt(found[1][c] + epsilon), bias[c]);
     }
-    return !training || tell_statistics(call, &rule, rows.channels, (const double *const *)given,
-                                        (const double *const *)found, err);
+    return !training || store_statistics(call, &rule, rows.channels, (const double *const *)given,
+                                         (const double *const *)found, err);
 }
 
 /* ---- by their own mean ---- */

@@ -73,9 +73,9 @@ static bool read_weights(const KernelCall *call, Loss *loss, Error *err)
     return true;
 }
 
-/* The log probability of class `at` for label i, 0 when ignored (negative). `told` gets those of
- * all classes. */
-static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *told)
+/* The log probability of class `at` for label i, 0 when ignored (negative). `log_probs` gets those
+ * of all classes. */
+static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *log_probs)
 {
     int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
     double most = -INFINITY, sum = 0, *row = loss->row;
@@ -91,8 +91,8 @@ static double log_probability(const Loss *loss, int64_t i, int64_t at, Local *to
     double log_sum = log(sum);
     for (int64_t c = 0; c < n; c++)
         row[c] = row[c] - most - log_sum;
-    for (int64_t c = 0; told && c < n; c++)
-        local_store(told, first + c * loss->step, 1, NUMBER_F64, &row[c]);
+    for (int64_t c = 0; log_probs && c < n; c++)
+        local_store(log_probs, first + c * loss->step, 1, NUMBER_F64, &row[c]);
     return at < 0 ? 0 : row[at];
 }
 
@@ -132,9 +132,9 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 2, err) || !read_form(call, &loss, err) ||
         !read_operands(call, &loss, err) || !read_weights(call, &loss, err))
         return false;
-    Local *out = call->output[0], *told = loss.takes_log ? kernel_output(call, 1) : NULL;
+    Local *out = call->output[0], *log_probs = loss.takes_log ? kernel_output(call, 1) : NULL;
     if (shape_elements(&out->shape) != (loss.scalar ? 1 : loss.n) ||
-        (told && !shape_equal(&told->shape, &loss.scores->shape)))
+        (log_probs && !shape_equal(&log_probs->shape, &loss.scores->shape)))
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     double sum = 0, weights = 0;
     for (int64_t i = 0; i < loss.n; i++) {
@@ -142,7 +142,7 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
         int64_t at;
         if (!read_label(&loss, i, &at, &weight, err))
             return false;
-        double one = 0 - weight * log_probability(&loss, i, at, told);
+        double one = 0 - weight * log_probability(&loss, i, at, log_probs);
         if (!loss.scalar)
             local_store(out, i, 1, NUMBER_F64, &one);
         sum += one;

@@ -158,7 +158,7 @@ static const double *side_row(Side *side, const Local *out, int64_t axis, int64_
 }
 
 /* Checks the sizes of the optional outputs, one number per row. */
-static bool told_fits(const KernelCall *call, int64_t n_rows, Error *err)
+static bool statistics_fit(const KernelCall *call, int64_t n_rows, Error *err)
 {
     for (int q = 1; q < 3 && q < call->n_outputs; q++)
         if (call->output[q] && shape_elements(&call->output[q]->shape) != n_rows)
@@ -183,14 +183,14 @@ static bool layer_norm(const KernelCall *call, Error *err)
     double *row = arena_array(call->scratch, double, n);
     double epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
     int64_t n_elements = shape_elements(&in->shape);
-    if (!told_fits(call, n > 0 ? n_elements / n : 0, err))
+    if (!statistics_fit(call, n > 0 ? n_elements / n : 0, err))
         return false;
     for (int64_t at = 0; at < n_elements; at += n) {
-        double told[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
+        double statistics[3] = {0}; /* output 1: mean, output 2: inverse of the deviation */
         local_load(in, at, 1, n, NUMBER_F64, row);
-        normalize(row, n, call->kernel->row == NULL, epsilon, &told[1], &told[2]);
+        normalize(row, n, call->kernel->row == NULL, epsilon, &statistics[1], &statistics[2]);
         if (call->kernel->row)
-            told[1] = told[2]; /* RMS has no mean */
+            statistics[1] = statistics[2]; /* RMS has no mean */
         const double *factor = side_row(&scale, out, axis, n, at);
         const double *addend = side_row(&bias, out, axis, n, at);
         for (int64_t i = 0; i < n; i++)
@@ -198,7 +198,7 @@ static bool layer_norm(const KernelCall *call, Error *err)
         elements_store(in->dtype, local_at(out, at), n, NUMBER_F64, row);
         for (int q = 1; q < 3 && q < call->n_outputs; q++)
             if (call->output[q])
-                local_store(call->output[q], at / n, 1, NUMBER_F64, &told[q]);
+                local_store(call->output[q], at / n, 1, NUMBER_F64, &statistics[q]);
     }
     return true;
 }

@@ -154,10 +154,10 @@ static bool dynamic(const KernelCall *call, Error *err)
         double y = by > 0 ? fmin(fmax(quotient(number_at(x, i), by) + zero, 0), 255) : zero;
         elements_store(DT_U8, local_at(call->output[0], i), 1, NUMBER_F64, &y);
     }
-    const double told[3] = {0, by, zero};
+    const double stored[3] = {0, by, zero};
     for (int o = 1; o < call->n_outputs && o < 3; o++)
         if (call->output[o])
-            local_store(call->output[o], 0, 1, NUMBER_F64, &told[o]);
+            local_store(call->output[o], 0, 1, NUMBER_F64, &stored[o]);
     return true;
 }
 

@@ -20,9 +20,9 @@ typedef struct {
     int64_t n_decay, n_beta;    /* numbers of a position */
     int64_t group;
     double scale;
-} Recall;
+} LinearAttention;
 
-static bool gate_fits(const Recall *n, const Local *gate, int64_t *n_numbers, Error *err)
+static bool gate_fits(const LinearAttention *n, const Local *gate, int64_t *n_numbers, Error *err)
 {
     if (!gate)
         return true;
@@ -34,7 +34,7 @@ static bool gate_fits(const Recall *n, const Local *gate, int64_t *n_numbers, Er
     return fits || error_kind(err, ERROR_RUN, "a gate has another size");
 }
 
-static bool open_linear(const KernelCall *call, Recall *n, Error *err)
+static bool open_linear(const KernelCall *call, LinearAttention *n, Error *err)
 {
     if (!kernel_needs(call, 3, err))
         return false;
@@ -44,7 +44,7 @@ static bool open_linear(const KernelCall *call, Recall *n, Error *err)
     const Local *state = kernel_input(call, 3);
     if (k_heads < 1 || q_heads % k_heads != 0)
         return error_kind(err, ERROR_RUN, "its heads of queries do not share those of keys");
-    *n = (Recall){.group = q_heads / k_heads};
+    *n = (LinearAttention){.group = q_heads / k_heads};
     if (!held_heads(call, call->input[0], q_heads, &n->q, err) ||
         !held_heads(call, call->input[1], k_heads, &n->k, err) ||
         !held_heads(call, call->input[2], k_heads, &n->v, err) ||
@@ -76,7 +76,8 @@ typedef struct {
 } LinearWork;
 
 /* One position: decays the state and adds the key's update. */
-static void update_state(const Recall *n, const LinearWork *w, int64_t b, int64_t head, int64_t s)
+static void update_state(const LinearAttention *n, const LinearWork *w, int64_t b, int64_t head,
+                         int64_t s)
 {
     int64_t d = n->k.d, e = n->v.d, at = b * n->k.s + s;
     const double *k = w->k + s * d;
@@ -98,7 +99,7 @@ static void update_state(const Recall *n, const LinearWork *w, int64_t b, int64_
             w->state[i * e + j] += k[i] * w->fresh[j];
 }
 
-static void read_state(const Recall *n, const LinearWork *w, const double *q, double *y)
+static void read_state(const LinearAttention *n, const LinearWork *w, const double *q, double *y)
 {
     for (int64_t j = 0; j < n->v.d; j++) {
         double sum = 0;
@@ -109,8 +110,8 @@ static void read_state(const Recall *n, const LinearWork *w, const double *q, do
 }
 
 /* A key head and the local query heads of its group. */
-static void walk_head(const Recall *n, const LinearWork *w, int64_t b, int64_t head, int64_t first,
-                      int64_t n_queries)
+static void run_head(const LinearAttention *n, const LinearWork *w, int64_t b, int64_t head,
+                     int64_t first, int64_t n_queries)
 {
     int64_t d = n->k.d, e = n->v.d, s_all = n->k.s;
     held_heads_load(&n->k, b, head, NUMBER_F64, w->k);
@@ -133,7 +134,7 @@ static void walk_head(const Recall *n, const LinearWork *w, int64_t b, int64_t h
 
 static bool linear_attention(const KernelCall *call, Error *err)
 {
-    Recall n = {.group = 0};
+    LinearAttention n = {.group = 0};
     if (!open_linear(call, &n, err))
         return false;
     int64_t rows = n.q.h * n.k.s, d = n.k.d, e = n.v.d;
@@ -151,7 +152,7 @@ static bool linear_attention(const KernelCall *call, Error *err)
             end = first;
             while (end < n.q.h && n.q.head[end] / n.group == n.k.head[head])
                 end++;
-            walk_head(&n, &w, b, head, first, end - first);
+            run_head(&n, &w, b, head, first, end - first);
         }
     return true;
 }

@@ -154,7 +154,7 @@ static void name_kinds(Timeline *timeline, const Session *session)
     memset(kind_of, 0xff, sizeof *kind_of * (size_t)(n_names + 1));
     for (int i = 0; i < timeline->n; i++) {
         const TimeSpan *span = &timeline->span[i];
-        int32_t *id = &kind_of[span->op < 0 ? n_names : graph->ops[span->op].operator];
+        int32_t *id = &kind_of[span->op < 0 ? n_names : graph->ops[span->op].op_type];
         if (*id < 0) {
             const char *name = span->op < 0 ? "reshard" : label_operator(graph, span->op);
             *id = intern_put(names, name, strlen(name));
@@ -185,7 +185,7 @@ static void name_kinds(Timeline *timeline, const Session *session)
     timeline->kind[0].us = 0;
     for (int i = 0; i < timeline->n; i++) {
         TimeSpan *span = &timeline->span[i];
-        span->kind = place[kind_of[span->op < 0 ? n_names : graph->ops[span->op].operator]];
+        span->kind = place[kind_of[span->op < 0 ? n_names : graph->ops[span->op].op_type]];
         timeline->kind[0].n += span->op < 0;
         timeline->kind[0].us += span->op < 0 ? span->us : 0;
     }

@@ -1,4 +1,4 @@
-#include "core/run/cuda/turns.h"
+#include "core/run/cuda/stream_schedule.h"
 
 #include "core/base/vec.h"
 
@@ -9,15 +9,15 @@ typedef struct {
     int first, last;
     int32_t slot; /* -1: scratch */
     int64_t bytes, place;
-    int touched[LANES]; /* per lane: last instruction that used it; -1 */
-    int written;        /* last write per lane; -1 */
+    int last_use[LANES]; /* per lane: last instruction that used it; -1 */
+    int written;         /* last write per lane; -1 */
     Lane writer_lane;
 } Buffer;
 
 typedef struct {
     Arena *arena;
     const Program *program;
-    const Touch *touch;
+    const InstrUse *use;
     int n;
     Buffer *buffer;          /* of used slots, then of scratch */
     int *of_slot, *of_instr; /* places in buffer; -1 */
@@ -38,19 +38,19 @@ static void hold(Buffer *buffer, int from, int to)
         buffer->last = to;
 }
 
-static void hold_touched(Planner *p, int at)
+static void hold_used(Planner *p, int at)
 {
-    const Touch *touch = &p->touch[at];
-    int slack = touch->lane == LANE_COMM ? AHEAD_MAX : 0;
+    const InstrUse *use = &p->use[at];
+    int slack = use->lane == LANE_COMM ? AHEAD_MAX : 0;
     int from = at - slack, to = at + slack, end = p->program->n_instrs;
     if (from < p->program->n_once)
         from = p->program->n_once < at ? p->program->n_once : at;
-    for (int i = 0; i < touch->n_writes; i++)
-        if (p->of_slot[touch->write[i]] >= 0)
-            hold(&p->buffer[p->of_slot[touch->write[i]]], from, at);
-    for (int i = 0; i < touch->n_reads; i++)
-        if (p->of_slot[touch->read[i]] >= 0)
-            hold(&p->buffer[p->of_slot[touch->read[i]]], at, to < end ? to : end);
+    for (int i = 0; i < use->n_writes; i++)
+        if (p->of_slot[use->write[i]] >= 0)
+            hold(&p->buffer[p->of_slot[use->write[i]]], from, at);
+    for (int i = 0; i < use->n_reads; i++)
+        if (p->of_slot[use->read[i]] >= 0)
+            hold(&p->buffer[p->of_slot[use->read[i]]], at, to < end ? to : end);
     if (p->of_instr[at] >= 0)
         hold(&p->buffer[p->of_instr[at]], from, to < end ? to : end);
 }
@@ -60,7 +60,7 @@ static void hold_all(Planner *p)
     const Program *program = p->program;
     for (int i = 0; i < program->n_instrs; i++) {
         const Instr *instr = &program->instrs[i];
-        hold_touched(p, i);
+        hold_used(p, i);
         int b = instr->slot < 0 ? -1 : p->of_slot[instr->slot];
         if (b < 0)
             continue;
@@ -79,7 +79,7 @@ static void make_buffers(Planner *p, const int64_t *slot_bytes, const int32_t *o
     p->of_slot = arena_array(p->arena, int, program->n_slots);
     p->of_instr = arena_array(p->arena, int, program->n_instrs);
     Buffer none = {.first = program->n_instrs, .last = -1, .slot = -1, .place = -1};
-    none.touched[LANE_COMPUTE] = none.touched[LANE_COMM] = none.written = -1;
+    none.last_use[LANE_COMPUTE] = none.last_use[LANE_COMM] = none.written = -1;
     for (int32_t s = 0; s < program->n_slots; s++) {
         p->of_slot[s] = slot_bytes[s] < 0 ? -1 : p->n;
         if (slot_bytes[s] < 0)
@@ -89,11 +89,11 @@ static void make_buffers(Planner *p, const int64_t *slot_bytes, const int32_t *o
         p->buffer[p->n++].bytes = aligned(slot_bytes[s]);
     }
     for (int i = 0; i < program->n_instrs; i++) {
-        p->of_instr[i] = p->touch[i].scratch_bytes > 0 ? p->n : -1;
-        if (p->touch[i].scratch_bytes <= 0)
+        p->of_instr[i] = p->use[i].scratch_bytes > 0 ? p->n : -1;
+        if (p->use[i].scratch_bytes <= 0)
             continue;
         p->buffer[p->n] = none;
-        p->buffer[p->n++].bytes = aligned(p->touch[i].scratch_bytes);
+        p->buffer[p->n++].bytes = aligned(p->use[i].scratch_bytes);
     }
     hold_all(p);
     for (int i = 0; i < n_outputs; i++)
@@ -157,11 +157,11 @@ typedef struct {
     int need[LANES]; /* per lane: last instruction to wait for */
 } Needs;
 
-static void need_touched(Needs *needs, const Buffer *buffer)
+static void need_last_use(Needs *needs, const Buffer *buffer)
 {
     for (int lane = 0; lane < LANES; lane++)
-        if (buffer->touched[lane] > needs->need[lane])
-            needs->need[lane] = buffer->touched[lane];
+        if (buffer->last_use[lane] > needs->need[lane])
+            needs->need[lane] = buffer->last_use[lane];
 }
 
 /* Waits for previous users of the place. */
@@ -172,7 +172,7 @@ static void need_place(const Planner *p, Needs *needs, const Buffer *buffer)
         if (other != buffer && other->place >= 0 && other->last < buffer->first &&
             other->place < buffer->place + buffer->bytes &&
             buffer->place < other->place + other->bytes)
-            need_touched(needs, other);
+            need_last_use(needs, other);
     }
 }
 
@@ -182,14 +182,14 @@ static void need_write(const Planner *p, Needs *needs, int b)
         return;
     if (p->buffer[b].written < 0)
         need_place(p, needs, &p->buffer[b]);
-    need_touched(needs, &p->buffer[b]);
+    need_last_use(needs, &p->buffer[b]);
 }
 
-static void note_touch(Planner *p, int b, Lane lane, int at, bool writes)
+static void note_use(Planner *p, int b, Lane lane, int at, bool writes)
 {
     if (b < 0)
         return;
-    p->buffer[b].touched[lane] = at;
+    p->buffer[b].last_use[lane] = at;
     if (writes) {
         p->buffer[b].written = at;
         p->buffer[b].writer_lane = lane;
@@ -198,27 +198,27 @@ static void note_touch(Planner *p, int b, Lane lane, int at, bool writes)
 
 static int waits_for(Planner *p, int at)
 {
-    const Touch *touch = &p->touch[at];
+    const InstrUse *use = &p->use[at];
     Needs needs = {.need = {-1, -1}};
-    for (int i = 0; i < touch->n_reads; i++) {
-        int b = p->of_slot[touch->read[i]];
+    for (int i = 0; i < use->n_reads; i++) {
+        int b = p->of_slot[use->read[i]];
         if (b >= 0 && p->buffer[b].written > needs.need[p->buffer[b].writer_lane])
             needs.need[p->buffer[b].writer_lane] = p->buffer[b].written;
     }
-    for (int i = 0; i < touch->n_writes; i++)
-        need_write(p, &needs, p->of_slot[touch->write[i]]);
+    for (int i = 0; i < use->n_writes; i++)
+        need_write(p, &needs, p->of_slot[use->write[i]]);
     need_write(p, &needs, p->of_instr[at]);
-    for (int i = 0; i < touch->n_reads; i++)
-        note_touch(p, p->of_slot[touch->read[i]], touch->lane, at, false);
-    for (int i = 0; i < touch->n_writes; i++)
-        note_touch(p, p->of_slot[touch->write[i]], touch->lane, at, true);
-    note_touch(p, p->of_instr[at], touch->lane, at, true);
-    return needs.need[touch->lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM];
+    for (int i = 0; i < use->n_reads; i++)
+        note_use(p, p->of_slot[use->read[i]], use->lane, at, false);
+    for (int i = 0; i < use->n_writes; i++)
+        note_use(p, p->of_slot[use->write[i]], use->lane, at, true);
+    note_use(p, p->of_instr[at], use->lane, at, true);
+    return needs.need[use->lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM];
 }
 
 /* ---- all of it ---- */
 
-static void find_peak(Arena *arena, const Planner *p, Turns *out)
+static void find_peak(Arena *arena, const Planner *p, StreamSchedule *out)
 {
     int n = p->program->n_instrs;
     int64_t *change = arena_array(arena, int64_t, n + 2), held = 0;
@@ -245,29 +245,29 @@ static void find_peak(Arena *arena, const Planner *p, Turns *out)
     }
 }
 
-void turns_make(Arena *arena, const Program *program, const Touch *touch, const int64_t *slot_bytes,
-                int n_outputs, Turns *out)
+void stream_schedule_make(Arena *arena, const Program *program, const InstrUse *use,
+                          const int64_t *slot_bytes, int n_outputs, StreamSchedule *out)
 {
     Arena *scratch = arena_new();
-    Planner p = {.arena = scratch, .program = program, .touch = touch};
-    *out = (Turns){.peak_slot = -1};
+    Planner p = {.arena = scratch, .program = program, .use = use};
+    *out = (StreamSchedule){.peak_slot = -1};
     out->place = arena_array(arena, int64_t, program->n_slots);
-    out->turn = arena_array(arena, Turn, program->n_instrs);
+    out->instr = arena_array(arena, StreamInstr, program->n_instrs);
     make_buffers(&p, slot_bytes, program->output, n_outputs);
     out->bytes = place_all(&p);
     find_peak(scratch, &p, out);
 
     int known[LANES] = {-1, -1};
     for (int i = 0; i < program->n_instrs; i++) {
-        Turn *turn = &out->turn[i];
-        Lane lane = touch[i].lane;
+        StreamInstr *sync = &out->instr[i];
+        Lane lane = use[i].lane;
         int need = waits_for(&p, i);
-        *turn = (Turn){.wait = -1};
-        turn->scratch = p.of_instr[i] < 0 ? 0 : p.buffer[p.of_instr[i]].place;
+        *sync = (StreamInstr){.wait = -1};
+        sync->scratch = p.of_instr[i] < 0 ? 0 : p.buffer[p.of_instr[i]].place;
         if (i < program->n_once || need < program->n_once || need <= known[lane])
             continue;
-        known[lane] = turn->wait = need;
-        out->turn[need].awaited = true;
+        known[lane] = sync->wait = need;
+        out->instr[need].awaited = true;
     }
     for (int32_t s = 0; s < program->n_slots; s++)
         out->place[s] = p.of_slot[s] < 0 ? -1 : p.buffer[p.of_slot[s]].place;
