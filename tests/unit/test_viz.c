@@ -184,7 +184,7 @@ static void names_cannot_break_the_text(void **state)
          .why = "\"x\\",
          .frame = -1,
          .level = -1},
-        {.title = "", .op_type = "", .figures = "", .why = "", .frame = -1, .level = -1}};
+        {.title = "", .subtitle = "", .figures = "", .why = "", .frame = -1, .level = -1}};
     DiagramLine line = {.from = 0,
                         .to = 1,
                         .axis = 0,
