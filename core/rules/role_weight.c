@@ -60,6 +60,8 @@ static bool sort_index(const Inferred *inferred, const OpSpace *space, int index
             return false;
         return first || (given && activation_has(inferred, role->op, space, role->k));
     }
+    if (dim->role == ROLE_FROZEN && given && !made)
+        return true; /* the minor part of the rows */
     if (dim->role != ROLE_MAP || !made)
         return false;
     int *place = given ? &role->expert : &role->n;
@@ -75,7 +77,8 @@ static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, R
     role->k = role->n = role->expert = -1;
     for (int d = 0; d < weight->projection.n_dims; d++) {
         const DimFactors *factors = &weight->factors[d];
-        if (!factors->exact || (factors->n == 0 && weight->projection.n_dims > 2))
+        bool packed = factors->n == 0 && weight->shape.dim[d] > 1; /* 4-bit numbers of a block */
+        if (!packed && (!factors->exact || (factors->n == 0 && weight->projection.n_dims > 2)))
             return false; /* a window, of one element too: a convolution */
         for (int j = 0; j < factors->n; j++)
             if (!sort_index(inferred, space, factors->index[j], role))

@@ -100,6 +100,23 @@ for profile in torch vescale; do
         "$(awk -F' *[|] *' -v p=$profile '$2 == p {print $3}' tests/conformance/deviations.md)"
 done
 
+# ---- weights of four bits: columns and rows as of any other matmul
+
+cat >"$dir/int4.lua" <<'END'
+function MODEL(model, config)
+    local function linear(x, k, n)
+        return model:op("com.microsoft::MatMulNBits",
+            {x, model:param("w" .. k, {n, k // 32, 16}, "u8"), model:param("s" .. k, {n, k // 32}),
+             model:param("z" .. k, {n, k // 64}, "u8")},
+            {K = k, N = n, bits = 4, block_size = 32})
+    end
+    local x = model:input("x", "f32", {2, 16, 256})
+    model:output(linear(model:op("Gelu", {linear(x, 256, 512)}), 512, 256), "y")
+end
+END
+same "megatron cuts weights of four bits" "$("$DIMSCOPE" plan "$dir/int4.lua" -m tp=2 -p megatron 2>&1 |
+    awk '/^all_reduce/{print $1, $2, $3}')" "all_reduce tp 1"
+
 # ---- manual pages
 
 for section in 1 5 7; do

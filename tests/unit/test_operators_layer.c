@@ -138,6 +138,10 @@ static RuleCase rows[] = {
      "y <- com.microsoft::MatMulNBits f32[2,3,64] u8[10,2,16] f32[20] K=64 N=10 bits=4 "
      "block_size=32",
      "d0 d1 (kb+ kk^), n kb+ 16, (n kb+) -> d0 d1 n | f32[2,3,10]", 0},
+    {"weights of few bits, with zero points",
+     "y <- com.microsoft::MatMulNBits f32[2,3,128] u8[10,4,16] f32[40] u8[20] K=128 N=10 bits=4 "
+     "block_size=32",
+     "d0 d1 (kb+ kz^ kk^), n (kb+ kz^) 16, (n kb+ kz^), (n kb+) -> d0 d1 n | f32[2,3,10]", 0},
 };
 
 /* A product over frozen dims is no multiple of the points of its index space. */

@@ -337,8 +337,28 @@ static bool rotary(RuleCall *call, Error *err)
 
 /* ---- MatMulNBits ---- */
 
-/* A weight of n columns, each in blocks of k that share a scale. Zero points of a column are packed
- * in bytes, which no cut of the blocks follows. */
+/* How many blocks share a byte of zero points, which is not split. */
+static int64_t blocks_together(const RuleCall *call)
+{
+    int64_t bits = args_int(call, "bits", 4);
+    bool packed = args_has(call, 3) && call->dtype[3] == DT_U8;
+    return packed && bits > 0 && bits < 8 ? 8 / bits : 1;
+}
+
+/* A number for each block of each column, in one dim or in two. */
+static void put_blocks(const OpSpace *space, Operand *operand, int64_t n_dims, const int *blocks,
+                       int n_digits)
+{
+    if (n_dims == 1) {
+        rule_radix(space, operand, 0, blocks, n_digits);
+        return;
+    }
+    rule_unit(operand, 0, blocks[0]);
+    rule_radix(space, operand, 1, blocks + 1, n_digits - 1);
+}
+
+/* A weight of n columns, each in blocks of k that share a scale, and a zero point if there are any.
+ */
 static bool matmul_nbits(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *w = call->shape[1], *scale = call->shape[2];
@@ -369,7 +389,8 @@ static bool matmul_nbits(RuleCall *call, Error *err)
         return false;
 
     int64_t last = a->n_dims - 1;
-    bool adds = k % block == 0 && !args_has(call, 3) && !args_has(call, 4);
+    int64_t together = blocks_together(call);
+    bool adds = k % block == 0 && !args_has(call, 4) && n_blocks % together == 0;
     IndexRole role = adds ? ROLE_REDUCE : ROLE_FROZEN;
     ReduceOp how = adds ? REDUCE_SUM : REDUCE_NONE;
     for (int d = 0; d < last; d++) {
@@ -377,18 +398,23 @@ static bool matmul_nbits(RuleCall *call, Error *err)
         rule_unit(&space->operand[0], d, index);
         rule_unit(rule_output(space, 0), d, index);
     }
+    together = adds ? together : 1;
     int column = rule_index(space, "n", n, ROLE_MAP, REDUCE_NONE);
-    int kb = rule_index(space, "kb", n_blocks, role, how);
-    if (adds)
-        rule_radix(space, &space->operand[0], last,
-                   (int[]){kb, rule_index(space, "kk", block, ROLE_FROZEN, REDUCE_NONE)}, 2);
+    int kb = rule_index(space, "kb", n_blocks / together, role, how);
+    /* n, then the blocks of a column */
+    int blocks[4] = {column, kb}, n_digits = 2;
+    if (together > 1)
+        blocks[n_digits++] = rule_index(space, "kz", together, ROLE_FROZEN, REDUCE_NONE);
+    if (adds) {
+        blocks[n_digits] = rule_index(space, "kk", block, ROLE_FROZEN, REDUCE_NONE);
+        rule_radix(space, &space->operand[0], last, blocks + 1, n_digits);
+    }
     rule_unit(rule_output(space, 0), last, column);
     rule_unit(&space->operand[1], 0, column);
-    rule_unit(&space->operand[1], 1, kb);
-    if (scale->n_dims == 1)
-        rule_radix(space, &space->operand[2], 0, (int[]){column, kb}, 2);
-    else
-        rule_align(&space->operand[2], (int[]){column, kb}, 2);
+    rule_radix(space, &space->operand[1], 1, blocks + 1, n_digits - 1);
+    put_blocks(space, &space->operand[2], scale->n_dims, blocks, n_digits);
+    if (adds && args_has(call, 3))
+        put_blocks(space, &space->operand[3], call->shape[3]->n_dims, blocks, 2);
     if (args_has(call, 5)) {
         rule_unit(&space->operand[5], 0, column);
         space->operand[5].once = true;
@@ -443,6 +469,7 @@ const Operator operators_onnxruntime[] = {
      .kernel = "com.microsoft::MatMulNBits",
      .examples =
          "3x5x32,7x2x8:u8,14 K=32 N=7 bits=4 block_size=16; 5x40,7x3x8:u8,7x3 K=40 N=7 bits=4 "
-         "block_size=16; 5x32,7x2x8:u8,7x2,7x1:u8,-,7 K=32 N=7 bits=4 block_size=16"},
+         "block_size=16; 5x32,7x2x8:u8,7x2,7x1:u8,-,7 K=32 N=7 bits=4 block_size=16; "
+         "5x96,7x6x8:u8,42,21:u8 K=96 N=7 bits=4 block_size=16"},
     {0},
 };
