@@ -4,6 +4,7 @@
 #include "core/base/str.h"
 #include "core/base/units.h"
 #include "core/plan/edges.h"
+#include "core/cost/absorbed.h"
 #include "core/cost/op_declared.h"
 #include "core/rules/registry.h"
 
@@ -85,7 +86,7 @@ static Work work_of_family(const OpSpace *space, const char *family)
     return WORK_VECTOR;
 }
 
-Work op_work(const Plan *plan, int32_t op)
+static Work space_work(const Plan *plan, int32_t op)
 {
     const Inferred *inferred = plan->inferred;
     const OpSpace *space = inferred_space(inferred, op);
@@ -98,6 +99,11 @@ Work op_work(const Plan *plan, int32_t op)
             ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
             : NULL;
     return row && row->family ? work_of_family(space, row->family) : WORK_VECTOR;
+}
+
+Work op_work(const Plan *plan, int32_t op)
+{
+    return op_absorbed_by(plan->inferred, op) >= 0 ? WORK_VIEW : space_work(plan, op);
 }
 
 /* ---- how much work, and how fast ---- */
@@ -142,9 +148,11 @@ static KnownWork known_new(Arena *scratch, const Plan *plan)
 
 static Work known_work(const KnownWork *known, int32_t op)
 {
+    if (op_absorbed_by(known->plan->inferred, op) >= 0)
+        return WORK_VIEW;
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
     if (space->work < 0)
-        space->work = (int32_t)op_work(known->plan, op);
+        space->work = (int32_t)space_work(known->plan, op);
     return (Work)space->work;
 }
 
@@ -170,6 +178,14 @@ static int64_t known_bytes(const KnownWork *known, int32_t tensor, int32_t shard
     return dtype_bytes((Dtype)plan->inferred->dtype[tensor], *elements);
 }
 
+/* The bytes that rank 0 reads or writes of a value that is `bytes` long. */
+static int64_t touched_bytes(const Operand *operand, int64_t bytes)
+{
+    return operand->untouched > 0
+               ? (int64_t)((double)bytes * (1 - (double)operand->untouched) + 0.5)
+               : bytes;
+}
+
 /* The bytes that rank 0 reads and writes: every operand once, in the sharding it is read or made
  * with. */
 static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
@@ -177,17 +193,19 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
     const Plan *plan = known->plan;
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
+    const Operand *operand = inferred_space(plan->inferred, op)->operand;
     int64_t first = 0, read = 0, written = 0;
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
         int32_t tensor = graph->operands[i];
         int64_t bytes = tensor < 0 ? 0 : known_bytes(known, tensor, plan->moved->need[i]);
-        read += bytes;
+        read += touched_bytes(&operand[i - at->input], bytes);
         first = i == at->input ? bytes : first;
     }
     for (int32_t i = op_output_place(at); i < op_output_place(at) + at->n_outputs; i++)
         if (graph->operands[i] >= 0)
-            written +=
-                known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]);
+            written += touched_bytes(
+                &operand[i - at->input],
+                known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]));
     if (work == WORK_GATHER && first > written)
         read -= first - written;
     return read + written;
@@ -292,7 +310,12 @@ void op_cost_explain(const Plan *plan, int32_t op, Buf *out)
 {
     OpCost cost = op_cost(plan, op);
     if (cost.work == WORK_VIEW) {
-        buf_puts(out, "view: moves nothing, takes no time");
+        int32_t by = op_absorbed_by(plan->inferred, op);
+        if (by >= 0)
+            buf_printf(out, "absorbed by %s: moves nothing, takes no time",
+                       op_operator(plan->inferred->graph, by));
+        else
+            buf_puts(out, "view: moves nothing, takes no time");
         return;
     }
     const OpDeclared *declared = op_declared(plan, op);

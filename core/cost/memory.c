@@ -1,6 +1,7 @@
 #include "core/cost/memory.h"
 
 #include "core/base/intern.h"
+#include "core/cost/absorbed.h"
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
 
@@ -16,6 +17,8 @@ typedef struct {
     int32_t tensor, sharding;
     int first, last;
     int32_t next;        /* the next span of the same tensor, or -1 */
+    int32_t whose;       /* the span whose bytes it has, of a layout change that is absorbed, or -1
+                          */
     int16_t devices;     /* the part of the mesh that holds it: index into plan->submeshes */
     bool filled : 1;     /* made by a step of a reshard, at moment `first` */
     bool in_between : 1; /* between two steps of a reshard: no op reads it */
@@ -29,7 +32,8 @@ typedef struct MemoryAccount {
     Vec(LiveSpan) spans;
     int32_t *of_tensor; /* its first span, or -1 */
     int now;
-    int *end; /* per op of the program: its last moment */
+    int *end;    /* per op of the program: its last moment */
+    bool copies; /* layout changes that could be absorbed are made, as in the run */
     ReshardIndex reshards;
 } Account;
 
@@ -52,10 +56,18 @@ static int32_t begin_span(Account *a, HeldValue value)
                      .devices = (int16_t)value.devices,
                      .first = a->now,
                      .last = a->now,
-                     .next = a->of_tensor[value.tensor]};
+                     .next = a->of_tensor[value.tensor],
+                     .whose = -1};
     vec_push_own(a->arena, &a->spans, span);
     a->of_tensor[value.tensor] = a->spans.n - 1;
     return a->spans.n - 1;
+}
+
+/* It is alive now, and so is the span whose bytes it has. */
+static void use_span(const Account *a, int32_t at)
+{
+    for (; at >= 0; at = span_at(a, at)->whose)
+        span_at(a, at)->last = a->now;
 }
 
 static int32_t find_span(const Account *a, HeldValue value)
@@ -82,7 +94,7 @@ static int32_t move_span(Account *a, HeldValue value)
         at = move_span(a, from);
     for (int i = 0; at >= 0 && i < path->n_steps; i++) {
         a->now++;
-        span_at(a, at)->last = a->now;
+        use_span(a, at);
         at = begin_span(
             a, (HeldValue){value.tensor, path->step[i].to, reshard_step_devices(reshard, i)});
         span_at(a, at)->filled = true;
@@ -134,12 +146,14 @@ static void add_op(Account *a, int32_t op)
                                            a->plan->moved->need[at->input + i], devices});
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
-        if (read[i] >= 0)
-            span_at(a, read[i])->last = a->now;
+        use_span(a, read[i]);
+    bool absorbed = !a->copies && op_absorbed_by(a->plan->inferred, op) >= 0;
     for (int i = 0; i < at->n_outputs; i++) {
-        int32_t tensor = op_outputs(a->graph, op)[i];
-        if (tensor >= 0 && a->plan->moved->made[tensor] >= 0)
-            begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices});
+        int32_t tensor = op_outputs(a->graph, op)[i], span;
+        if (tensor < 0 || a->plan->moved->made[tensor] < 0)
+            continue;
+        span = begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices});
+        span_at(a, span)->whose = absorbed ? read[0] : -1;
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
@@ -160,19 +174,18 @@ static void keep_to_end(Account *a)
             span_at(a, at)->kept = true;
     }
     for (int i = 0; i < a->spans.n; i++) {
-        LiveSpan *span = span_at(a, i);
-        span->kept |= span->first == 0;
-        if (span->kept)
-            span->last = a->now;
+        span_at(a, i)->kept |= span_at(a, i)->first == 0;
+        if (span_at(a, i)->kept)
+            use_span(a, i);
     }
 }
 
-Account *memory_account_make(const Plan *plan, Progress *progress)
+static Account *make_account(const Plan *plan, bool copies, Progress *progress)
 {
     const Inferred *inferred = plan->inferred;
     Arena *arena = arena_new();
     Account *a = arena_make(arena, Account);
-    *a = (Account){.arena = arena, .plan = plan, .graph = inferred->graph};
+    *a = (Account){.arena = arena, .plan = plan, .graph = inferred->graph, .copies = copies};
     a->of_tensor = arena_array(arena, int32_t, a->graph->n_tensors);
     for (int t = 0; t < a->graph->n_tensors; t++)
         a->of_tensor[t] = -1;
@@ -191,6 +204,11 @@ Account *memory_account_make(const Plan *plan, Progress *progress)
     if (inferred->n_program > 0)
         a->end[inferred->n_program - 1] = a->now;
     return a;
+}
+
+Account *memory_account_make(const Plan *plan, Progress *progress)
+{
+    return make_account(plan, false, progress);
 }
 
 Account *memory_account_new(const Plan *plan)
@@ -227,6 +245,8 @@ static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
 {
     const Plan *plan = parts->plan;
     int64_t *elements = &parts->elements[span->sharding];
+    if (span->whose >= 0)
+        return 0;
     if (*elements < 0)
         *elements = sharding_local_elements(shardings_at(plan->shardings, span->sharding),
                                             plan->mesh, parts->rank);
@@ -337,14 +357,23 @@ static int64_t fullest_rank(const Account *a)
     return fullest;
 }
 
-MemoryUse memory_use(Arena *arena, const Plan *plan)
+static MemoryUse fullest_use(Arena *arena, Account *account)
 {
-    Account *account = memory_account_make(plan, plan->progress);
     if (!account)
         return (MemoryUse){.peak_place = -1};
     MemoryUse use = memory_use_of(arena, account, fullest_rank(account));
     memory_account_free(account);
     return use;
+}
+
+MemoryUse memory_use(Arena *arena, const Plan *plan)
+{
+    return fullest_use(arena, memory_account_make(plan, plan->progress));
+}
+
+MemoryUse memory_use_in_run(Arena *arena, const Plan *plan)
+{
+    return fullest_use(arena, make_account(plan, true, NULL));
 }
 
 /* ---- what is alive ---- */

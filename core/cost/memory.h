@@ -7,8 +7,10 @@
  * graph outputs from when they are made. A value is alive from its maker to its last reader, or to
  * the reshard step that moves it if nobody reads it later; a resharded copy from its step to its
  * last reader; what is between two steps of a reshard while they run. Views are copies, as in the
- * run. A constant is alive from its first reader to its last; the run holds a little less, since
- * kernels take axes and sizes as numbers. Scratch memory inside an op is not counted.
+ * run, but a layout change that the op beside it absorbs (absorbed.h) has no bytes of its own: its
+ * source stays alive instead. A constant is alive from its first reader to its last; the run holds
+ * a little less, since kernels take axes and sizes as numbers. Scratch memory inside an op is not
+ * counted.
  *
  * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, if the
  * source has s bytes and a group n ranks:
@@ -42,6 +44,8 @@ typedef struct {
  * Needs sharding, made and need. live_bytes is in the arena. Empty if a plan that is being made
  * was cancelled. */
 MemoryUse memory_use(Arena *arena, const Plan *plan);
+/* The same for the runners, which make a copy where a layout change could be absorbed. */
+MemoryUse memory_use_in_run(Arena *arena, const Plan *plan);
 
 typedef struct {
     int32_t tensor, sharding; /* as it is held: Shardings id */

@@ -1,5 +1,7 @@
 #include "core/run/runner.h"
 
+#include "core/cost/memory.h"
+
 #include <limits.h>
 #include <stdlib.h>
 
@@ -103,7 +105,7 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     out->reshard_move_us =
         median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
     out->predicted_us = plan->priced->totals.step_us;
-    out->predicted_peak_bytes = plan->priced->totals.peak_bytes;
+    out->predicted_peak_bytes = memory_use_in_run(arena, plan).peak_bytes;
 
     out->median_us = median_of_slowest(team, n_passes, times_of_passes);
     out->begin_us = median_of_slowest(team, n_passes, times_of_beginning);

@@ -67,7 +67,9 @@ static bool check_size(const Plan *plan, Error *err)
         return false;
     }
     double has_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    double needs_bytes = (double)plan->priced->totals.peak_bytes * (double)n_ranks;
+    Arena *scratch = arena_new();
+    double needs_bytes = (double)memory_use_in_run(scratch, plan).peak_bytes * (double)n_ranks;
+    arena_free(scratch);
     if (has_bytes <= 0 || needs_bytes < has_bytes)
         return true;
     error_kind(err, ERROR_USAGE, "the ranks need %.1f GiB, this machine has %.1f",

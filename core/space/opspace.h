@@ -87,7 +87,9 @@ typedef struct {
     bool ignored;            /* `?`: not analysed, always replicated */
     uint16_t no_grad_reduce; /* inputs: a set of index dims whose cut leaves its gradient whole,
                                 `: /m`; all bits: `: /` */
-    uint16_t updates;        /* outputs: 1 + the input that it is the new value of; 0: none */
+    float untouched;  /* share of the elements that the op neither reads nor writes: keys outside
+                         every query's window */
+    uint16_t updates; /* outputs: 1 + the input that it is the new value of; 0: none */
 } Operand;
 
 typedef struct {

@@ -2,7 +2,6 @@
  *
  *     Attention        b (h g) s d^, b h t^ d^, b h t^ e -> b (h g) s e
  *                      b s (h g d^), b t^ (h d^), b t^ (h e) -> b s (h g e)      packed
- *                      s frozen where it is causal
  *     LinearAttention  b t^ (h g d^), b t^ (h d^), b t^ (h e) -> b t^ (h g e), b h d^ e
  *     RotaryEmbedding  b h s d^, b s 32, b s 32 -> b h s d^
  *
@@ -79,7 +78,33 @@ bool attention_fits(const AttentionSizes *n, Error *err)
     return true;
 }
 
-AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n)
+/* The sum of clamp(first + i, 0, most) over i = 0 .. n - 1. */
+static double sum_clamped(int64_t n, int64_t first, int64_t most)
+{
+    int64_t rises = clamp(-first, 0, n), full = clamp(most - first, rises, n);
+    double terms = (double)(full - rises);
+    return terms * (double)(first + rises) + terms * (terms - 1) / 2 +
+           (double)(n - full) * (double)most;
+}
+
+double attention_flops(const AttentionSizes *n, AttentionWindow window)
+{
+    int64_t keys = n->k.s + n->past;
+    double before_end = window.right < 0 ? (double)n->q.s * (double)keys
+                                         : sum_clamped(n->q.s, n->past + 1 + window.right, keys);
+    double before_begin = window.left < 0 ? 0 : sum_clamped(n->q.s, n->past - window.left, keys);
+    return 2.0 * (double)(n->q.b * n->q.h) * (before_end - before_begin) *
+           (double)(n->q.d + n->v.d);
+}
+
+float attention_unseen(const AttentionSizes *n, AttentionWindow window, int64_t from, int64_t to)
+{
+    int64_t begin = window.left < 0 ? from : clamp(n->past - window.left, from, to);
+    int64_t end = window.right < 0 ? to : clamp(n->past + n->q.s + window.right, begin, to);
+    return to > from ? 1 - (float)(end - begin) / (float)(to - from) : 0;
+}
+
+AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n, AttentionWindow window)
 {
     OpSpace *space = call->space;
     AttentionIndex index;
@@ -90,8 +115,7 @@ AttentionIndex attention_index(RuleCall *call, const AttentionSizes *n)
     index.t = rule_index(space, "t", n->k.s, ROLE_FROZEN, REDUCE_NONE);
     index.d = rule_index(space, "d", n->q.d, ROLE_FROZEN, REDUCE_NONE);
     index.e = rule_index(space, "e", n->v.d, ROLE_MAP, REDUCE_NONE);
-    space->flops = 2.0 * (double)(n->q.b * n->q.h) * (double)n->q.s * (double)(n->k.s + n->past) *
-                   (double)(n->q.d + n->v.d);
+    space->flops = attention_flops(n, window);
     return index;
 }
 
@@ -193,11 +217,24 @@ static void attention_rows(RuleCall *call, const AttentionSizes *n, const Attent
         attention_mask(space, rule_output(space, 3), index);
 }
 
-/* Which keys a query looks at depends on its place in the whole. */
-static bool by_place(const RuleCall *call)
+static AttentionWindow read_window(const RuleCall *call)
 {
-    return args_int(call, "is_causal", 0) != 0 || args_int(call, "left_window_size", -1) >= 0 ||
-           args_int(call, "right_window_size", -1) >= 0;
+    AttentionWindow window = {args_int(call, "left_window_size", -1),
+                              args_int(call, "right_window_size", -1)};
+    if (args_int(call, "is_causal", 0) != 0)
+        window.right = 0;
+    return window;
+}
+
+/* Keys and values outside every window are not read, unless they are copied to `present`. */
+static void skip_unseen(const RuleCall *call, const AttentionSizes *n, AttentionWindow window)
+{
+    Operand *operand = call->space->operand;
+    for (int i = 0; i < 2 && call->n_outputs == 1; i++) {
+        operand[1 + i].untouched = attention_unseen(n, window, n->past, n->past + n->k.s);
+        if (args_has(call, 4 + i))
+            operand[4 + i].untouched = attention_unseen(n, window, 0, n->past);
+    }
 }
 
 static bool attention(RuleCall *call, Error *err)
@@ -212,11 +249,11 @@ static bool attention(RuleCall *call, Error *err)
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
-    AttentionIndex index = attention_index(call, &n);
+    AttentionWindow window = read_window(call);
+    AttentionIndex index = attention_index(call, &n, window);
     const int heads[1] = {index.h};
-    if (by_place(call) && index.s >= 0)
-        space->index[index.s].role = ROLE_FROZEN;
     attention_rows(call, &n, &index);
+    skip_unseen(call, &n, window);
     if (args_has(call, 3))
         attention_mask(space, &space->operand[3], &index);
     for (int i = 4; i < 6; i++)
@@ -237,7 +274,7 @@ static bool flex_attention(RuleCall *call, Error *err)
     attention_shapes(call, &n);
     if (!rule_space(call, err))
         return false;
-    AttentionIndex index = attention_index(call, &n);
+    AttentionIndex index = attention_index(call, &n, (AttentionWindow){-1, -1});
     attention_rows(call, &n, &index);
     bool rewritten = args_attr(call, "score_mod") || args_attr(call, "prob_mod");
     const int mixed[4] = {index.b, index.h, index.g, index.s};

@@ -36,9 +36,24 @@ typedef struct {
     int64_t past; /* positions of keys that are kept from calls before */
 } AttentionSizes;
 
+/* The keys that a query at position p sees: p - left .. p + right; -1: unbounded on that side. The
+ * queries are at the last positions: query i is at past + i. Causal: right is 0. */
+typedef struct {
+    int64_t left, right;
+} AttentionWindow;
+
+/* Products of the visible pairs alone: 2 flops for each of the d numbers of a score and the e
+ * numbers of a value. Source: Dao 2023, FlashAttention-2, section 4.1, which counts 4 s^2 d h for
+ * full attention and half of it for causal; here the pairs are counted one by one. */
+double attention_flops(const AttentionSizes *sizes, AttentionWindow window);
+/* The share of the positions from .. to (of past + new ones) that no query sees. */
+float attention_unseen(const AttentionSizes *sizes, AttentionWindow window, int64_t from,
+                       int64_t to);
+
 /* Keys and values fit the queries. */
 bool attention_fits(const AttentionSizes *sizes, Error *err);
-AttentionIndex attention_index(RuleCall *call, const AttentionSizes *sizes);
+/* Sets the flops of the op space too. */
+AttentionIndex attention_index(RuleCall *call, const AttentionSizes *sizes, AttentionWindow window);
 /* An operand that broadcasts to batch, query heads, queries, keys. */
 void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index);
 

@@ -7,6 +7,7 @@
  * the position of a query in the whole counts. With fewer key heads than query heads, the heads of
  * queries are (g r): g groups, one a key head, of r.
  */
+#include "core/rules/operators/attention.h"
 #include "core/rules/operators/dims.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@ typedef struct {
     int batch[DIMS_MAX], group, per_group, query, key, inner, value; /* index dims */
 } Attention;
 
-static bool attention_fits(const RuleCall *call, const Layout *at, Error *err)
+static bool layout_fits(const RuleCall *call, const Layout *at, Error *err)
 {
     const Shape *q = call->shape[0], *k = call->shape[1];
     if (!args_rank(call, 0, 2, DIMS_MAX, err) || !args_rank(call, 1, at->n_dims, at->n_dims, err) ||
@@ -36,7 +37,7 @@ static bool attention_fits(const RuleCall *call, const Layout *at, Error *err)
     return true;
 }
 
-static void attention_index(RuleCall *call, bool causal, Attention *out)
+static void make_index(RuleCall *call, bool causal, Attention *out)
 {
     const Shape *q = call->shape[0], *k = call->shape[1], *v = call->shape[2];
     const Layout *at = &out->at;
@@ -58,8 +59,8 @@ static void attention_index(RuleCall *call, bool causal, Attention *out)
 }
 
 /* Rows of an operand laid out as queries or keys are. */
-static void attention_rows(RuleCall *call, const Attention *a, Operand *operand, bool of_query,
-                           int places, int width)
+static void layout_rows(RuleCall *call, const Attention *a, Operand *operand, bool of_query,
+                        int places, int width)
 {
     for (int64_t d = 0; d < a->at.n_dims; d++) {
         int heads[2] = {a->group, of_query ? a->per_group : -1};
@@ -71,6 +72,21 @@ static void attention_rows(RuleCall *call, const Attention *a, Operand *operand,
                       : d == a->at.width ? width
                                          : a->batch[d]);
     }
+}
+
+/* Of all heads of all batches, which are every dim but positions and width. */
+static double flops_of(const RuleCall *call, const Layout *at, bool causal)
+{
+    const Shape *q = call->shape[0];
+    const Heads keys = {.b = 1, .h = 1, .s = call->shape[1]->dim[at->places]};
+    AttentionSizes n = {.q = keys, .k = keys, .v = keys};
+    n.q.s = q->dim[at->places];
+    n.q.d = q->dim[at->width];
+    n.v.d = call->shape[2]->dim[at->width];
+    for (int64_t d = 0; d < at->n_dims; d++)
+        if (d != at->places && d != at->width)
+            n.q.b *= q->dim[d];
+    return attention_flops(&n, (AttentionWindow){-1, causal ? 0 : -1});
 }
 
 /* Scores, [.. h, f, c] whatever the layout, or what broadcasts to them: masks, the softmax; without
@@ -117,7 +133,7 @@ static bool attend(RuleCall *call, Layout at, Places places, Error *err)
 {
     bool causal = args_int(call, "is_causal", 0) != 0;
     Attention a = {.at = at};
-    if (!attention_fits(call, &at, err))
+    if (!layout_fits(call, &at, err))
         return false;
     for (int o = 0; o < call->n_outputs; o++) {
         bool state = o > 0 && o != places.scores && o != places.sums;
@@ -131,11 +147,12 @@ static bool attend(RuleCall *call, Layout at, Places places, Error *err)
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
-    attention_index(call, causal, &a);
-    attention_rows(call, &a, &space->operand[0], true, a.query, a.inner);
-    attention_rows(call, &a, &space->operand[1], false, a.key, a.inner);
-    attention_rows(call, &a, &space->operand[2], false, a.key, a.value);
-    attention_rows(call, &a, rule_output(space, 0), true, a.query, a.value);
+    make_index(call, causal, &a);
+    space->flops = flops_of(call, &at, causal);
+    layout_rows(call, &a, &space->operand[0], true, a.query, a.inner);
+    layout_rows(call, &a, &space->operand[1], false, a.key, a.inner);
+    layout_rows(call, &a, &space->operand[2], false, a.key, a.value);
+    layout_rows(call, &a, rule_output(space, 0), true, a.query, a.value);
     if (args_has(call, places.mask) && call->shape[places.mask]->n_dims <= at.n_dims)
         score_rows(call, &a, &space->operand[places.mask], true);
     for (int o = 1; o < call->n_outputs; o++)
@@ -207,13 +224,13 @@ static bool fused_rope(RuleCall *call, Error *err)
 #define FAMILY "fused_attention"
 
 const Operator operators_fused_attention[] = {
-    {OP("ScaledDotProductAttention", scaled_dot_product, 4, 3, 4), .outputs_max = 9,
+    {OP("ScaledDotProductAttention", scaled_dot_product, 0, 3, 4), .outputs_max = 9,
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8 -> 2; 3x4x5x6,3x4x7x6,3x4x7x8,5x7 is_causal=1",
      NNSCALER("scaled_dot_product_attention"),
      TORCH("scaled_dot_product_attention _scaled_dot_product_flash_attention "
            "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
            "_scaled_dot_product_attention_math")},
-    {OP("FlashAttention", flash_attention, 4, 3, 6), .outputs_max = 4,
+    {OP("FlashAttention", flash_attention, 0, 3, 6), .outputs_max = 4,
      .examples = "3x5x4x6,3x7x2x6,3x7x2x8 -> 4",
      PADDLE("flash_attention(causal=is_causal) flashmask_attention(causal=is_causal; 0,1,2,4)")},
     {OP("FusedRotaryEmbedding", fused_rope, 6, 1, 6), EARLY, .outputs_max = 3,

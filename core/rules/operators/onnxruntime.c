@@ -193,9 +193,10 @@ static bool multi_head_attention(RuleCall *call, Error *err)
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
-    AttentionIndex index = attention_index(call, &n);
+    bool causal = args_int(call, "unidirectional", 0) != 0;
+    AttentionIndex index = attention_index(call, &n, (AttentionWindow){-1, causal ? 0 : -1});
     const int all[1] = {index.h};
-    if (args_int(call, "unidirectional", 0) != 0 && index.s >= 0)
+    if (causal && index.s >= 0)
         space->index[index.s].role = ROLE_FROZEN; /* a query's place in the whole counts */
     heads_rows(space, &space->operand[0], true, index.b, all, 1, index.s, index.d);
     heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
@@ -221,6 +222,21 @@ static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
     return n->past > 0 ? -1 : n->k.s;
 }
 
+/* Where `present` is the buffer that was given, the new rows are written in place and keys outside
+ * every window stay unread. Counted for a full buffer, unless the total length is known. */
+static void skip_buffer(RuleCall *call, const AttentionSizes *n, AttentionWindow window)
+{
+    OpSpace *space = call->space;
+    int64_t length = call->n_outputs > 1 ? call->out_shape[1].dim[2] : -1;
+    for (int i = 0; i < 2 && length > 0 && args_has(call, 3 + i); i++) {
+        if (call->shape[3 + i]->dim[2] != length)
+            return;
+        space->operand[3 + i].untouched = attention_unseen(n, window, 0, length);
+        if (call->n_outputs > 1 + i)
+            rule_output(space, 1 + i)->untouched = 1 - (float)n->k.s / (float)length;
+    }
+}
+
 /* query, key, value, kept keys and values, lengths, total length, cosines, sines. */
 static bool group_query_attention(RuleCall *call, Error *err)
 {
@@ -240,7 +256,12 @@ static bool group_query_attention(RuleCall *call, Error *err)
     OpSpace *space = rule_space(call, err);
     if (!space)
         return false;
-    AttentionIndex index = attention_index(call, &n);
+    int64_t width = args_int(call, "local_window_size", -1);
+    AttentionWindow window = {width < 0 ? -1 : width - 1, 0};
+    int64_t total;
+    if (args_has(call, 6) && value_one_int(call->value[6], &total) && total >= n.k.s)
+        n.past = total - n.k.s;
+    AttentionIndex index = attention_index(call, &n, window);
     const int all[2] = {index.h, index.g};
     if (index.s >= 0) /* keys are positions of the same sequence, and their order counts */
         space->index[index.s].role = ROLE_FROZEN;
@@ -251,6 +272,7 @@ static bool group_query_attention(RuleCall *call, Error *err)
     if (args_has(call, 5) && call->shape[5]->n_dims >= 1 && call->shape[5]->dim[0] == n.q.b)
         rule_unit(&space->operand[5], 0, index.b);
     kept_rows(call, &index, 3);
+    skip_buffer(call, &n, window);
     return true;
 }
 
@@ -302,9 +324,11 @@ static bool fused_attention(RuleCall *call, Error *err)
         rule_unit(kept, 1, b);
         rule_unit(kept, 2, h);
     }
+    const Heads own = {x->dim[0], heads, x->dim[1], d, true};
+    const AttentionSizes n = {.q = own, .k = own, .v = own, .past = past};
     space->flops =
         2.0 * (double)(x->dim[0] * x->dim[1]) * (double)w->dim[0] * (double)w->dim[1] +
-        4.0 * (double)(x->dim[0] * x->dim[1]) * (double)(past + x->dim[1]) * (double)(heads * d);
+        attention_flops(&n, (AttentionWindow){-1, args_int(call, "unidirectional", 0) ? 0 : -1});
     return true;
 }
 

@@ -1,0 +1,17 @@
+/* absorbed.h - layout changes that the op beside them absorbs, so that they cost nothing.
+ *
+ * A GEMM takes each matrix as it is or transposed (transa and transb of BLAS and cuBLAS), and fused
+ * attention takes the strides of batch, heads and positions (flash_attn_func and PyTorch's
+ * scaled_dot_product_attention need only the last dim to be contiguous). A Transpose of that kind
+ * becomes an argument of the op: it takes no time, and its output no memory of its own.
+ */
+#ifndef CORE_COST_ABSORBED_H
+#define CORE_COST_ABSORBED_H
+
+#include "core/rules/infer.h"
+
+/* The op that absorbs this one: the first reader of its output, or the maker of its input. -1 if
+ * the op is not a Transpose, or moves data. */
+int32_t op_absorbed_by(const Inferred *inferred, int32_t op);
+
+#endif
