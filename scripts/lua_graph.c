@@ -2,6 +2,7 @@
  *
  * Nodes are selected in lua_select.c, partitioned in lua_partition.c, placed in lua_place.c.
  */
+#include "core/rules/fuse.h"
 #include "scripts/lua_cut.h"
 #include "scripts/lua_legal.h"
 #include "scripts/lua_objects.h"
@@ -567,6 +568,23 @@ static int graph_unmark(lua_State *L)
     return 0;
 }
 
+static int graph_fuse(lua_State *L)
+{
+    Session *session = graph_check(L)->session;
+    Error err = {0};
+    unsigned wanted;
+    if (!fusions_parse(str_from(luaL_checkstring(L, 2)), &wanted, &err))
+        return sandbox_raise(L, &err);
+    if ((session->options.fuse & wanted) == wanted)
+        return 0;
+    if (session->fusible)
+        session->fuse_wanted |= wanted;
+    error_kind(&err, ERROR_SCRIPT,
+               "a model is fused while it is opened, before anything is planned");
+    error_hint(&err, "open it with --fuse %s, or with -p and this policy", lua_tostring(L, 2));
+    return sandbox_raise(L, &err);
+}
+
 const LuaEntry graph_methods[] = {
     {"inputs", graph_inputs, "(): tensor[]",
      "The inputs of the graph, in the order of the model file."},
@@ -617,6 +635,10 @@ const LuaEntry graph_methods[] = {
      "Iterates over the reshards of the current plan in a for loop, optionally only those along an "
      "axis or of a kind (\"AR\" or \"all_reduce\"). While PAS first runs there is no plan before "
      "graph:propose()."},
+    {"fuse", graph_fuse, "(name: \"attention\")",
+     "Recognises attention that ops spell out, MatMul, scale, mask, Softmax, MatMul, and plans the "
+     "one op Attention in their place: PAS begins again on the fused graph. A note counts what was "
+     "fused. Only while the model is opened; the option --fuse does the same."},
     {"propose", graph_propose, "(): plan_totals",
      "Makes a trial plan of what is decided so far, and returns what it costs. Until the next "
      "trial "

@@ -1,6 +1,7 @@
 #include "core/session/planfile.h"
 
 #include "core/base/intern.h"
+#include "core/rules/fuse.h"
 #include "core/plan/json_forms.h"
 
 #include <inttypes.h>
@@ -160,6 +161,8 @@ uint64_t planfile_hash(const Session *session)
     buf_printf(&text, "\n%016" PRIx64 " %s %s %s %d", session->graph->hash, session->machine->name,
                session->options.propagator->name, session->options.propagator->profile,
                session->options.no_redistribute);
+    if (session->options.fuse)
+        buf_printf(&text, " fuse %x", session->options.fuse);
     hash_dims(&session->options.dims, &text);
     for (int i = 0; i < session->journal.n_done; i++)
         json_add(root, write_decided(scratch, session, &session->journal.decisions.at[i]));
@@ -204,6 +207,11 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
     json_set_str(out, "profile", options->propagator->profile);
     if (options->no_redistribute)
         json_set_bool(out, "no_redistribute", true);
+    if (options->fuse) {
+        Buf fuse = buf_new(scratch);
+        fusions_format(options->fuse, &fuse);
+        json_set_str(out, "fuse", fuse.s);
+    }
     json_set(out, "decisions", decisions);
     return out;
 }

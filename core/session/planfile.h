@@ -12,6 +12,7 @@
  *     policy_options  {"micro_batches":"8"}: values of the policy's options   their defaults
  *     propagate       a propagator (core/propagate/propagators.h)             "factor"
  *     profile         one of the propagator's: "explain", "shardy"            its first
+ *     fuse            "attention": fused before planning (core/rules/fuse.h)  nothing
  *     no_redistribute of strategy: what an op would have to move is an error  false
  *     decisions       a list, in the order in which they were made            an error
  *     derived         with --full only: plan_json(); not read

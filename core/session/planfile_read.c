@@ -2,6 +2,7 @@
 
 #include "core/propagate/propagators.h"
 #include "core/base/intern.h"
+#include "core/rules/fuse.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -175,6 +176,8 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
     if (!model && options->model)
         return error_set(err, "names no model");
     resolve_origins(arena, dir, root);
+    if (!fusions_parse(json_str(json_get(root, "fuse"), ""), &options->fuse, err))
+        return false;
     options->no_redistribute = json_bool(json_get(root, "no_redistribute"), false);
     options->model = model ? path_join(arena, dir, model) : NULL;
     options->mesh = mesh;
@@ -242,9 +245,9 @@ static void note(const PlanfileReader *r, Level level, const char *code, const c
 /* ---- fields ---- */
 
 static const char *const root_fields[] = {
-    "dimscope_plan",   "model",     "model_hash",     "dims",      "mesh",
-    "machine",         "policy",    "policy_options", "propagate", "profile",
-    "no_redistribute", "decisions", "derived",        NULL};
+    "dimscope_plan",   "model",  "model_hash",     "dims",      "mesh",
+    "machine",         "policy", "policy_options", "propagate", "profile",
+    "no_redistribute", "fuse",   "decisions",      "derived",   NULL};
 static const char *const decision_fields[] = {
     "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
     "group", "pass",    "priority", "open",     "store",         "origin", "last",

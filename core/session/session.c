@@ -4,6 +4,7 @@
 #include "core/base/intern.h"
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
+#include "core/rules/fuse.h"
 #include "core/rules/user_op.h"
 #include "core/session/onnx_devices.h"
 #include "core/session/planfile.h"
@@ -101,6 +102,44 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
     return session->graph != NULL;
 }
 
+static bool infer_model(Session *session, bool allow_free, Error *err)
+{
+    const SessionOptions *options = &session->options;
+    session->inferred =
+        infer_watched(session->model_arena, session->graph, session->rules.registry, &options->dims,
+                      options->given, allow_free, session->progress, err);
+    return session->inferred != NULL;
+}
+
+/* What is recognised depends on shapes, so the graph is inferred before and after. */
+static bool fuse_model(Session *session, unsigned set, bool allow_free, Error *err)
+{
+    for (int i = 0; fusions[i].name; i++) {
+        Graph *graph = NULL;
+        Findings notes = {0};
+        if (!(set & 1u << i))
+            continue;
+        if (!fusions[i].fuse(session->inferred, &notes, &graph, err))
+            return false;
+        if (graph) {
+            session->graph = graph;
+            if (!infer_model(session, allow_free, err))
+                return false;
+        }
+        for (int n = 0; n < notes.n; n++)
+            vec_push(session->model_arena, &session->inferred->findings, notes.at[n]);
+    }
+    return true;
+}
+
+static void name_model(Session *session)
+{
+    progress_findings(session->progress, session->inferred->findings.n);
+    progress_stage(session->progress, "naming tensors", 0);
+    lint_operators(session);
+    session->naming = naming_new(session->model_arena, session->inferred);
+}
+
 static bool open_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -112,14 +151,10 @@ static bool open_model(Session *session, bool allow_free, Error *err)
         (!session->graph && !open_graph(session, &dims, err)))
         return false;
     session->options.dims = dims;
-    session->inferred = infer_watched(arena, session->graph, session->rules.registry, &dims,
-                                      session->options.given, allow_free, session->progress, err);
-    if (!session->inferred)
+    if (!infer_model(session, allow_free, err) ||
+        !fuse_model(session, session->options.fuse, allow_free, err))
         return false;
-    progress_findings(session->progress, session->inferred->findings.n);
-    progress_stage(session->progress, "naming tensors", 0);
-    lint_operators(session);
-    session->naming = naming_new(arena, session->inferred);
+    name_model(session);
     return true;
 }
 
@@ -264,6 +299,27 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
+/* The same while a model is opened: a policy that asks for a fusion is run again on the fused
+ * graph. */
+static bool run_first_policy(Session *session, Journal *journal, Error *err)
+{
+    session->fusible = true;
+    bool ok = run_policy(session, journal, err);
+    unsigned more = session->fuse_wanted & ~session->options.fuse;
+    if (!ok && more) {
+        *err = (Error){0};
+        *journal = (Journal){0};
+        session->notes = (Findings){0};
+        session->options.fuse |= more;
+        ok = fuse_model(session, more, false, err);
+        if (ok)
+            name_model(session);
+        ok = ok && run_policy(session, journal, err);
+    }
+    session->fusible = false;
+    return ok;
+}
+
 /* Running a policy starts with empty notes; if it fails, the old notes stay. The user's decisions
  * come after it: those of `kept`, or those of `from`, a session with another mesh, by name. */
 static bool policy_and_remake(Session *session, const Journal *kept, const Session *from,
@@ -292,7 +348,7 @@ static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
 {
     Journal journal = {0}, kept = {0};
     bool rerun = !file->root || session->policy_given;
-    if (rerun && !run_policy(session, &journal, err))
+    if (rerun && !run_first_policy(session, &journal, err))
         return false;
     if (file->root)
         planfile_decisions(session, file, &kept);
@@ -393,6 +449,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     if (given.method_given)
         options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
+    options->fuse |= given.fuse;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy || given.settings.n > 0;
     if (given.policy)

@@ -61,6 +61,7 @@ typedef struct {
     bool no_redistribute;     /* PlanRequest */
     bool method_given;        /* a plan file's is not asked then */
     bool allow_native;        /* RuleBook */
+    unsigned fuse;            /* fusions (core/rules/fuse.h) of the graph, by bit */
     DimBindings dims;         /* on top of MODEL.dims */
     const GivenValues *given; /* elements known only at run time, as given; NULL if none. They
                                  outlive every session that is opened from these options */
@@ -75,6 +76,8 @@ struct Session {
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
     PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
                                      arena */
+    bool fusible;                 /* the model is being opened, so that its policy may fuse it */
+    unsigned fuse_wanted;         /* fusions that the policy asks for and the graph lacks */
     bool policy_given;            /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;

@@ -1,6 +1,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/propagate/propagators.h"
+#include "core/rules/fuse.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
 
@@ -132,6 +133,8 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->method_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
     out->allow_native = options->allow_native;
+    if (options->fuse && !fusions_parse(str_from(options->fuse), &out->fuse, &cli->err))
+        return false;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");
     Str profile = str_from(options->profile ? options->profile : "");
     for (int i = 0; i < options->set.n; i++)

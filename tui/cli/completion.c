@@ -68,6 +68,7 @@ static const ArgWords values[] = {
     {"to", NULL, NULL, list_systems},
     {"backend", "host mpi cuda auto", NULL, NULL},
     {"color", "auto never", NULL, NULL},
+    {"fuse", "attention", NULL, NULL},
     {"completion", "bash zsh fish", NULL, NULL},
     {"dtype", "f32 f64 f16 bf16 i64 i32 i8 u8 bool", NULL, NULL},
 };

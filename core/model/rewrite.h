@@ -1,0 +1,41 @@
+/* rewrite.h - a graph in which some ops are replaced by others; everything that stays keeps its
+ * name.
+ *
+ *     Rewrite *rewrite = rewrite_new(graph);
+ *     int32_t k = rewrite_add(rewrite, (NewOp){.before = matmul, "Transpose", ..});
+ *     rewrite_add(rewrite, (NewOp){.before = matmul, "Attention", .replaces = matmul, ..});
+ *     Graph *result = rewrite_seal(rewrite, &err);
+ *
+ * Ops and constants that only replaced ops needed are left out. The result shares names, shapes,
+ * texts and data with the old graph and is in its arena.
+ */
+#ifndef CORE_MODEL_REWRITE_H
+#define CORE_MODEL_REWRITE_H
+
+#include "core/model/graph.h"
+
+typedef struct Rewrite Rewrite;
+
+enum { NEW_OP_INPUTS = 4, NEW_OP_ATTRS = 4 };
+typedef struct {
+    int32_t before; /* op of the old graph: the new one runs just before it and has its path */
+    bool replaces;  /* it makes that op's first output, and has its name */
+    const char *operator;
+    int n_inputs, n_attrs;
+    int32_t input[NEW_OP_INPUTS]; /* old tensors, or what rewrite_add() returned; -1: absent */
+    Attr attr[NEW_OP_ATTRS];      /* by rewrite_int() and the like */
+} NewOp;
+
+Rewrite *rewrite_new(const Graph *graph);
+/* The tensor that the op makes. An op equal to one that was added before is not added again. */
+int32_t rewrite_add(Rewrite *rewrite, NewOp op);
+/* A constant of one element, n_dims 0 or 1; the bytes are those of the element. */
+int32_t rewrite_constant(Rewrite *rewrite, Dtype dtype, int n_dims, const void *bytes,
+                         size_t n_bytes);
+Attr rewrite_int(const Rewrite *rewrite, const char *name, int64_t value);
+Attr rewrite_float(const Rewrite *rewrite, const char *name, double value);
+Attr rewrite_ints(const Rewrite *rewrite, const char *name, const int64_t *values, int n);
+/* NULL with *err if a name that is needed is taken. */
+Graph *rewrite_seal(Rewrite *rewrite, Error *err);
+
+#endif

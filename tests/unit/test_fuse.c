@@ -1,0 +1,168 @@
+/* Attention that is spelled out becomes one op: the spellings of exporters, and what must stay. */
+#include "core/rules/fuse.h"
+
+#include "tests/unit/planning.h"
+
+#include "tests/unit/graph_text.h"
+
+typedef struct {
+    const char *name, *graph, *want; /* want: the ops after it, with the attributes of Attention */
+} Spelled;
+
+#define Q "q <- Relu f32[2,8,16,4]; "
+#define KT "k <- Transpose f32[2,8,16,4] perm=[0,1,3,2]; "
+#define END "y <- MatMul w f32[2,8,16,4]"
+
+static Spelled spelled[] = {
+    {"the plain one", Q KT "s <- MatMul q k; w <- Softmax s; " END, "Relu Attention(scale=1)"},
+    {"scaled, with a mask",
+     Q KT "s <- MatMul q k; t <- Mul s f32[]{0.5}; u <- Add t f32[2,1,16,16]; w <- Softmax u; " END,
+     "Relu Attention(scale=0.5)"},
+    {"queries and keys scaled, the mask before the scores",
+     Q "k <- Transpose f32[2,8,16,4] perm=[0,1,3,2]; j <- Mul k f32[]{0.5}; p <- Div q f32[]{2}; "
+       "s <- MatMul p j; u <- Add f32[16,16] s; w <- Softmax u; " END,
+     "Relu Attention(scale=0.25)"},
+    {"hidden scores over a bias of heads",
+     Q KT "s <- MatMul q k; t <- Add s f32[8,1,16]; u <- Where bool[2,1,16,16] f32[]{-3e38} t; "
+          "w <- Softmax u; " END,
+     "Relu Where Attention(scale=1)"},
+    {"scores that are capped",
+     Q KT "s <- MatMul q k; a <- Div s f32[]{50}; b <- Tanh a; c <- Mul b f32[]{50}; "
+          "w <- Softmax c; " END,
+     "Relu Attention(scale=1 softcap=50)"},
+    {"rows without a key made 0",
+     Q KT "s <- MatMul q k; v <- Softmax s; n <- IsNaN v; w <- Where n f32[]{0} v; " END,
+     "Relu Attention(scale=1)"},
+    {"keys and values repeated for the heads of a group",
+     Q "a <- Unsqueeze f32[2,2,16,4] i64[1]{2}; b <- Expand a i64[5]{2,2,4,16,4}; "
+       "c <- Reshape b i64[4]{2,8,16,4}; k <- Transpose c perm=[0,1,3,2]; "
+       "d <- Unsqueeze f32[2,2,16,4] i64[1]{2}; e <- Expand d i64[5]{2,2,4,16,4}; "
+       "f <- Reshape e i64[4]{2,8,16,4}; s <- MatMul q k; w <- Softmax s; y <- MatMul w f",
+     "Relu Attention(scale=1)"},
+    {"keys that no Transpose makes",
+     Q "k <- Relu f32[2,8,4,16]; s <- MatMul q k; w <- Softmax s; " END,
+     "Relu Relu Transpose Attention(scale=1)"},
+    {"heads as a batch",
+     "k <- Transpose f32[16,8,4] perm=[0,2,1]; s <- MatMul f32[16,8,4] k; w <- Softmax s; "
+     "y <- MatMul w f32[16,8,4]",
+     "Attention(scale=1 q_num_heads=1 kv_num_heads=1)"},
+    {"weights that are an output too", Q KT "s <- MatMul q k; w <- Softmax s; z <- Relu w; " END,
+     "Relu Transpose MatMul Softmax Relu MatMul"},
+    {"an op between that nothing is known of",
+     Q KT "s <- MatMul q k; t <- Sin s; w <- Softmax t; " END,
+     "Relu Transpose MatMul Sin Softmax MatMul"},
+    {"a mask that is multiplied",
+     Q KT "s <- MatMul q k; t <- Add s f32[16,16]; u <- Mul t f32[]{2}; w <- Softmax u; " END,
+     "Relu Transpose MatMul Add Mul Softmax MatMul"},
+    {"a softmax over queries", Q KT "s <- MatMul q k; w <- Softmax s axis=2; " END,
+     "Relu Transpose MatMul Softmax MatMul"},
+};
+
+static void put_ops(const Graph *graph, Buf *out)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        buf_printf(out, "%s%s", op > 0 ? " " : "", op_operator(graph, op));
+        const AttrList *list = &graph->attr_lists[graph->ops[op].attrs];
+        if (strcmp(op_operator(graph, op), "Attention") != 0)
+            continue;
+        for (int i = 0; i < list->n; i++)
+            buf_printf(out, "%s%s=%g", i > 0 ? " " : "(",
+                       names_text(graph->names, list->at[i].name),
+                       list->at[i].type == ATTR_INT ? (double)list->at[i].i : list->at[i].f);
+        buf_putc(out, ')');
+    }
+}
+
+static Inferred *inferred_of(Arena *arena, const Graph *graph, const char *dims)
+{
+    Error err = {0};
+    DimBindings bindings = {0};
+    Source source = {.name = "--dim", .text = str_from(dims)};
+    if (*dims && !dims_parse(arena, &source, &bindings, &err))
+        planning_fail(&err);
+    Inferred *out = infer(arena, graph, registry_new(arena), &bindings, false, &err);
+    if (!out)
+        planning_fail(&err);
+    return out;
+}
+
+static void recognises(void **state)
+{
+    const Spelled *row = *state;
+    Arena *arena = arena_new();
+    Graph *graph = graph_from_text(arena, row->graph, 13), *fused = NULL;
+    Findings notes = {0};
+    Error err = {0};
+    Inferred *inferred = inferred_of(arena, graph, "");
+    if (!fuse_attention(inferred, &notes, &fused, &err))
+        planning_fail(&err);
+    Buf text = buf_new(arena);
+    put_ops(fused ? fused : graph, &text);
+    assert_string_equal(text.s, row->want);
+    assert_true(notes.n >= 1);
+    arena_free(arena);
+}
+
+typedef struct {
+    const char *name, *dims;
+    int n;
+} Exported;
+
+static Exported exported[] = {
+    {"gpt2", "batch=2,seq=16", 12},      {"gpt2-dynamo", "batch=2,seq=16", 12},
+    {"llama-tiny", "batch=2,seq=16", 2}, {"tiny-gpt", "batch=2,seq=16", 2},
+    {"vit_b_16", "batch=2", 12},
+};
+
+/* Every layer, and each tensor that stays has its name, shape and type. */
+static void fuses_what_exporters_write(void **state)
+{
+    const Exported *row = *state;
+    Planning *p = planning_open(row->name, row->dims, "x=1");
+    Graph *fused = NULL;
+    Findings notes = {0};
+    Error err = {0};
+    if (!fuse_attention(p->inferred, &notes, &fused, &err))
+        planning_fail(&err);
+    assert_non_null(fused);
+    Inferred *after = inferred_of(p->arena, fused, row->dims);
+    int n = 0, n_new = 0;
+    for (int32_t op = 0; op < fused->n_ops; op++)
+        n += strcmp(op_operator(fused, op), "Attention") == 0;
+    assert_int_equal(n, row->n);
+    for (int32_t t = 0; t < fused->n_tensors; t++) {
+        int32_t old = graph_find_tensor(p->graph, str_from(tensor_name(fused, t)));
+        n_new += old < 0;
+        if (old < 0)
+            continue;
+        assert_int_equal(after->shape[t], p->inferred->shape[old]);
+        assert_int_equal(after->dtype[t], p->inferred->dtype[old]);
+    }
+    assert_true(n_new <= row->n);
+    assert_true(fused->n_tensors < p->graph->n_tensors);
+    assert_int_equal(fused->n_inputs, p->graph->n_inputs);
+    assert_non_null(strstr(notes.at[0].text, "fused into Attention"));
+    planning_close(p);
+}
+
+static void names_the_nearest_fusion(void **state)
+{
+    (void)state;
+    Error err = {0};
+    unsigned set = 0;
+    assert_true(fusions_parse(STR("attention"), &set, &err));
+    assert_int_equal(set, 1);
+    assert_false(fusions_parse(STR("atention"), &set, &err));
+    assert_string_equal(err.hint, "did you mean 'attention'?");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_the_nearest_fusion),
+};
+
+int main(void)
+{
+    return run_rows("spellings", spelled, recognises) +
+           run_rows("exports", exported, fuses_what_exporters_write) +
+           cmocka_run_group_tests(tests, NULL, NULL);
+}
