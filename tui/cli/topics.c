@@ -118,6 +118,7 @@ const Topic cli_topics[] = {
      "policy_options {\"micro_batches\": \"16\"}: what --set gave\n"
      "propagate      default \"factor\"; help propagators lists all, with their profiles\n"
      "profile        of the propagator; default: its first profile\n"
+     "fuse           \"attention\": what was fused before planning\n"
      "no_redistribute  true: with strategy, an op that needs a reshard is an error\n"
      "decisions      in the order in which they were made\n"
      "derived        with --full: the same as plan --json; it is not read back\n"
