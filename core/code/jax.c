@@ -85,7 +85,7 @@ static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Shardin
     python_comment(buf_str(&ours), &says);
     buf_puts(&says, !sums                 ? ": left to XLA"
                     : all                 ? ""
-                    : kind == TABLE_GIVEN ? ": cut less"
+                    : kind == TABLE_GIVEN ? ": sharded less"
                                           : ": U is left to XLA");
     vec_push(jax->arena, rows,
              (PythonEntry){str_from(jax->values.name[tensor]), sums ? spec.s : "None", says.s});
@@ -133,8 +133,9 @@ static void put_made(Jax *jax)
         if (sharding_partials(sharding) && as && !sharding_partials(as))
             add_row(jax, &reduced, t, as, TABLE_REDUCED);
     }
-    put_rows(jax, "ACTIVATIONS", "What ops make. None: left to XLA.", &rows);
-    put_rows(jax, "REDUCED", "What is made unreduced, as all that read it take it.", &reduced);
+    put_rows(jax, "ACTIVATIONS", "Outputs of ops. None: XLA decides.", &rows);
+    put_rows(jax, "REDUCED", "Unreduced outputs, with the sharding that all of their readers need.",
+             &reduced);
 }
 
 /* ---- parts of the mesh ---- */
@@ -190,9 +191,9 @@ static void put_head(Jax *jax)
              "#\n"
              "#     x = plan.constrain(x, NAME, mesh)\n"
              "#\n"
-             "# A comment behind a line is the sharding: sizes, / by which axes, + what is still\n"
-             "# to be summed. Where no PartitionSpec says it, what is given is cut less, and U "
-             "leaves a\n# dim of what is made to XLA.\n"
+             "# The comment on a line is the sharding: sizes, / axes that shard them, + axes to\n"
+             "# reduce over. Where no PartitionSpec expresses it, inputs and parameters are "
+             "sharded\n# less, and U lets XLA choose the sharding of an output's dim.\n"
              "import jax\n"
              "import numpy as np\n"
              "from jax.sharding import Mesh, NamedSharding, PartitionSpec as P\n\n"
@@ -203,7 +204,9 @@ static void put_axes(Jax *jax)
 {
     Buf *out = jax->out;
     if (jax->axes.split)
-        buf_puts(out, "\n# A part of an axis cuts something, so these are the parts, major first.");
+        buf_puts(
+            out,
+            "\n# Some dims are sharded by a part of an axis, so these are the parts, major first.");
     buf_puts(out, "\nAXES = {");
     for (int a = 0; a < jax->axes.n; a++) {
         buf_puts(out, a ? ", " : "");
@@ -220,8 +223,8 @@ static void put_mesh(Jax *jax)
         put_parts(jax);
         buf_puts(out,
                  "\n\ndef make_mesh(part=\"\", devices=None):\n"
-                 "    \"\"\"The devices of a part as a mesh; of all of them. A program runs on "
-                 "one part.\"\"\"\n"
+                 "    \"\"\"The devices of one part as a mesh. A program runs on one "
+                 "part.\"\"\"\n"
                  "    numbers, sizes = PARTS[part]\n"
                  "    devices = np.array(jax.devices() if devices is None else devices)\n"
                  "    return Mesh(devices[np.array(numbers)].reshape(sizes), tuple(AXES))\n\n");
@@ -252,7 +255,7 @@ static void put_tail(Jax *jax)
              "def constrain(x, name, mesh):\n"
              "    \"\"\"x as the plan has it. Only a mesh of explicit axes knows values that are "
              "unreduced:\n"
-             "    they are taken as their readers take them, or left to XLA where those "
+             "    they are constrained to what their readers need, or not at all if those "
              "differ.\"\"\"\n"
              "    spec = ACTIVATIONS[name]\n"
              "    if spec is not None and spec.unreduced:\n"
@@ -265,19 +268,24 @@ static void put_tail(Jax *jax)
 static void add_notes(const Jax *jax, ExportNotes *notes)
 {
     if (jax->n_simplified)
-        export_note(notes,
-                    "%d shardings are uneven, or cut each of several parts of a dim, which no "
-                    "PartitionSpec says: what is given is cut less, what is made is left to XLA in "
-                    "that dim (a weight of 3 parts can be kept with a dim of 3, and cut behind it)",
-                    jax->n_simplified);
+        export_note(
+            notes,
+            "%d shardings are uneven, or shard each of several parts of a dim, which no "
+            "PartitionSpec expresses: inputs and parameters are sharded less, and XLA chooses "
+            "that dim of outputs (a weight of 3 parts can be stored with a dim of 3, and "
+            "sharded on the next dim)",
+            jax->n_simplified);
     if (jax->n_left)
-        export_note(notes, "%d values are partial, but not by a sum: they are left to XLA",
-                    jax->n_left);
+        export_note(
+            notes,
+            "%d values are partial by another reduction than a sum: XLA chooses their sharding",
+            jax->n_left);
     if (jax->axes.split)
-        export_note(notes, "a part of an axis cuts something: the mesh has the parts as axes");
+        export_note(notes,
+                    "some dims are sharded by a part of an axis: the mesh has the parts as axes");
     if (jax->plan->decided->n_submeshes > 1)
         export_note(notes, "stages run on parts of the mesh: one jax.jit runs on one of them, so "
-                           "the module has a mesh a part; the schedule is not in it");
+                           "the module has a mesh for each part; it has no schedule");
 }
 
 bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
@@ -289,12 +297,12 @@ bool code_jax(const Session *session, Buf *out, ExportNotes *notes, Error *err)
     put_head(&jax);
     put_axes(&jax);
     put_mesh(&jax);
-    put_given(&jax, "PARAMETERS", "Where parameters lie.", jax.values.parameter,
+    put_given(&jax, "PARAMETERS", "Shardings of parameters.", jax.values.parameter,
               jax.values.n_parameters);
     put_used(&jax);
-    put_given(&jax, "INPUTS", "What the model is given.", session->graph->inputs,
+    put_given(&jax, "INPUTS", "Shardings of inputs.", session->graph->inputs,
               session->graph->n_inputs);
-    put_given(&jax, "OUTPUTS", "What it hands out.", session->graph->outputs,
+    put_given(&jax, "OUTPUTS", "Shardings of outputs.", session->graph->outputs,
               session->graph->n_outputs);
     put_made(&jax);
     put_on(&jax);

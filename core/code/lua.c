@@ -164,7 +164,8 @@ static void put_head(const Lua *lua)
     else if (propagator != &propagator_explain)
         buf_printf(lua->out, "-- It was made by %s (%s); this is for the default propagator.\n",
                    propagator->name, propagator->profile);
-    buf_puts(lua->out, "-- Comments say who decided; what follows from decisions is not here.\n");
+    buf_puts(lua->out, "-- Comments name where each decision comes from; what follows from "
+                       "decisions is left out.\n");
     buf_puts(lua->out, "function PAS(graph, resource)\n");
 }
 

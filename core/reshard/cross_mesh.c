@@ -285,10 +285,10 @@ static bool check_sides(const CrossMeshSide *from, const CrossMeshSide *to, Erro
     if (from->mesh->n_devices > PAIRS_MAX / to->mesh->n_devices) {
         error_kind(err, ERROR_UNSUPPORTED,
                    "from %" PRId64 " devices to %" PRId64
-                   ": who sends to whom is worked out for at "
+                   ": senders and receivers are matched for at "
                    "most %d pairs",
                    from->mesh->n_devices, to->mesh->n_devices, PAIRS_MAX);
-        error_hint(err, "ask about a part of the meshes: the rest moves the same way");
+        error_hint(err, "use a part of the meshes: the rest moves the same way");
         return false;
     }
     if (from->sharding->n_dims != to->sharding->n_dims)
@@ -298,7 +298,7 @@ static bool check_sides(const CrossMeshSide *from, const CrossMeshSide *to, Erro
         if (cut_size(&from->sharding->dim[d]) != cut_size(&to->sharding->dim[d]))
             return error_kind(err, ERROR_RANK, "dim %d is of two sizes", d);
     return !sharding_partials(to->sharding) ||
-           error_kind(err, ERROR_PARTIAL, "a value is not left partial on another mesh");
+           error_kind(err, ERROR_PARTIAL, "a value sent to another mesh cannot be partial there");
 }
 
 static Tried tried_on(Arena *arena, const Machine *machine, const Mesh *mesh)

@@ -62,7 +62,8 @@ static bool check_link(const char *which, const Link *link, bool tuned, Error *e
     };
     bool ok = !tuned || (link->channels > 0 && link->channel_bytes_per_s > 0);
     if (!ok)
-        error_kind(err, ERROR_OUT_OF_RANGE, "channels of %s are needed beside nccl", which);
+        error_kind(err, ERROR_OUT_OF_RANGE, "a machine with `nccl` also needs the channels of %s",
+                   which);
     ok = ok && check_numbers(numbers, COUNT(numbers), err);
     if (!ok)
         error_hint(err, "the link '%s'", which);

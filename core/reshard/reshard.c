@@ -52,7 +52,7 @@ const char *reshard_bound_formula(void)
     return "a rank holds t of the target, f if all axes cut; n parts must go: least latency + "
            "(n-1)/n * t / fastest link; out of order: + a permute's latency + max(f, t/n) / "
            "fastest link, or n of all of it; partial over m: + a reduction's latency + (m-1) * f / "
-           "fastest link; axes over nodes: at least what they ask alone";
+           "fastest link; axes over nodes: at least the bound for them alone";
 }
 
 Resharder *resharder_new(Arena *arena, const Mesh *mesh, const Machine *machine,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh [AREA] - the required cases of README.md, asked of $DIMSCOPE; prints those that fail.
+# run.sh [AREA] - sends the required cases of README.md to $DIMSCOPE; prints those that fail.
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 set -- tests/conformance/*"$1"*.jsonl

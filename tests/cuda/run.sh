@@ -1,11 +1,11 @@
 #!/bin/sh
-# run.sh [NAME] - holds core/run/cuda/cuda_api.h against the headers of the CUDA toolkit and NCCL, and
-# goes through tests/gpu/run.sh on the CUDA that is none.
+# run.sh [NAME] - compares core/run/cuda/cuda_api.h with the headers of the CUDA toolkit and NCCL, and
+# runs tests/gpu/run.sh on the simulated CUDA of tests/fakecuda.
 #
-# One C file is made that includes theirs and then what ours says: a constant becomes an assertion
+# It compiles one C file that includes their headers and then checks ours: a constant is an assertion
 # on its value, a struct one on its size and the places of its fields (one with an `opaque` field
-# is only at least as large), and each typedef and prototype is declared once more, which C allows
-# only where both are the same.
+# may be larger), and each typedef and prototype is declared again, which C allows only if both are
+# the same.
 # Prints what failed, "skipped: why" where there are no headers, and "N passed, N failed".
 cd "$(dirname "$0")/../.." || exit 1
 passed=0

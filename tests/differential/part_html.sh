@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reports in a real browser: no complaints, no network, narrow and dark screens, with and without
-# scripts, on paper.
+# Reports in a real browser: no errors, no network access, narrow and dark screens, with and without
+# scripts, printed.
 . tests/differential/lib.sh
 for browser in chromium chromium-browser google-chrome; do
     command -v "$browser" >/dev/null && break

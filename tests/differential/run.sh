@@ -1,10 +1,10 @@
 #!/bin/sh
-# run.sh [PART...] - exports held against the real systems: each part is a script beside this one,
-# which exports plans, gives them to the system, and prints "ok WHAT" or "not ok WHAT: why" a line.
+# run.sh [PART...] - checks exports with the real systems: each part is a script in this folder that
+# exports plans, loads them into the system, and prints "ok WHAT" or "not ok WHAT: why" lines.
 #
 # DIMSCOPE   the program (./dimscope)
 # VENVS      where virtual environments are made and kept (build/differential)
-# A part that cannot have its system prints "skipped PART: why", and fails nothing.
+# A part whose system cannot be installed prints "skipped PART: why" and does not fail.
 cd "$(dirname "$0")/../.." || exit 1
 : "${DIMSCOPE:=./dimscope}" "${VENVS:=build/differential}"
 export DIMSCOPE VENVS

@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh - the documents speak of what is there: each file or folder that README.md and
-# ARCHITECTURE.md name in backticks exists, each header begins with its name and what it is (`make map`
-# prints them), and what the tutorial shows is what happens.
+# run.sh - checks the documents: each file or folder that README.md and ARCHITECTURE.md name in
+# backticks exists, each header starts with its name and one sentence (`make map` prints them), and the
+# commands of the tutorial print what it shows.
 cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0

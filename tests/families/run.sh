@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh - policies on families of models: what each plan moves, and that ranks compute what one
-# device does. Closes with "N passed, N failed".
+# run.sh - policies on families of models: checks the collectives of each plan, and that ranks compute
+# the same as one device. Ends with "N passed, N failed".
 #
 # tests/families/table  a line a plan: model, mesh, policy with its options, all-reduces,
 #                       all-gathers, other collectives; "run": it is verified too

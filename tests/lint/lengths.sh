@@ -1,5 +1,5 @@
 #!/bin/sh
-# lengths.sh FILE... - files of at most 700 lines, functions of at most 70, nothing left to do, and
+# lengths.sh FILE... - files have at most 700 lines, functions at most 70, no TODO is left, and
 # each header's guard is its path in capitals.
 failed=0
 wc -l "$@" | awk '$2 != "total" && $1 > 700 { print $2 ": " $1 " lines, more than 700"; bad = 1 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench.sh BENCH_STEPS - figures of two and of four processes; a line that says why where there are none.
+# bench.sh BENCH_STEPS - times with two and with four processes, or one line why they cannot run.
 if ! command -v mpirun >/dev/null || ! [ -x "$1" ]; then
     echo "# no figures of MPI: Open MPI is not here"
     exit 0

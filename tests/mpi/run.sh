@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh - the program under mpirun: what ranks as processes compute is what the host's threads do,
-# bit for bit; and a process that dies, hangs, or does something else ends the run with its name.
+# run.sh - the program under mpirun: ranks as processes compute the same bits as the host's threads;
+# a process that dies, hangs or diverges ends the run, and the error names it.
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 models=samples/models

@@ -1,9 +1,9 @@
 #!/bin/sh
-# run.sh [NAME] - ONNX's own tests, all that Debian has in libonnx-testdata, of $DIMSCOPE: those of
-# its operators (node), of models that PyTorch exported, and simple ones.
+# run.sh [NAME] - runs $DIMSCOPE on ONNX's own tests, as in Debian's libonnx-testdata: node tests of
+# operators, models exported by PyTorch, and simple models.
 #
 # Each runs on one device, then under every cut of its ops on a mesh of 2 devices and on one of 2 by
-# 2, and must give the outputs that are in its folder. list.txt has the tests that do not pass:
+# 2, and must produce the outputs in its folder. list.txt has the tests that do not pass:
 #     refused NAME TEXT    before anything runs, by an error in which TEXT stands
 #     gap NAME             fails today
 # A listed test that passes is a failure too, and so is a name of which there is no test.

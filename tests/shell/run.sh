@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [NAME] - the program in the hands of other programs: completion by three shells, the
+# run.sh [NAME] - tests the program with other programs: completion by three shells, the
 # manual pages by groff, and a real terminal multiplexer, which says what state it was left in.
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C.UTF-8

@@ -190,8 +190,8 @@ static void check_jax(PlanFixture *f, const char *what)
             fail_msg("%s: %s is missing", what, r.values.name[t]);
     assert_int_equal(r.axes.next, f->session->mesh->n_atoms);
     assert_true(r.n > 0);
-    assert_int_equal(r.less > 0, notes_have(&notes, "no PartitionSpec says") ||
-                                     notes_have(&notes, "not by a sum"));
+    assert_int_equal(r.less > 0, notes_have(&notes, "no PartitionSpec expresses") ||
+                                     notes_have(&notes, "another reduction than a sum"));
     unlink(plan);
     unlink(read);
     rmdir(folder);

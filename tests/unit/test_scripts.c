@@ -763,7 +763,7 @@ static ScriptRow machine_rows[] = {
     {"nccl_without_channels",
      "local t = {} for i = 1, 23 do t[i] = 1 end " MACHINE(
          "flops_per_s = {f32 = 1}, nccl = {\n" NCCL "},"),
-     "10: channels of inside are needed beside nccl"},
+     "10: a machine with `nccl` also needs the channels of inside"},
     {"nccl_that_lacks", MACHINE("flops_per_s = {f32 = 1}, nccl = {plateau = 1.4},"),
      "3: nccl lacks 'base_us'"},
     {"nccl_short_list", MACHINE("flops_per_s = {f32 = 1}, nccl = {\nbase_us = {ring = {1, 2}}},"),

@@ -209,7 +209,8 @@ static Different find_different(Arena *arena, Item *items, int64_t n, bool sorte
 }
 
 /* Outputs a list of numbers. */
-static bool tell(const KernelCall *call, int output, const int64_t *list, int64_t n, Error *err)
+static bool store_list(const KernelCall *call, int output, const int64_t *list, int64_t n,
+                       Error *err)
 {
     Local *out;
     if (!kernel_decide(call, output, &(Shape){.n_dims = 1, .dim = {n}}, &out, err))
@@ -237,8 +238,9 @@ static bool unique(const KernelCall *call, Error *err)
         return false;
     if (out)
         take_blocks(in, &blocks, found.first, found.n, out);
-    return tell(call, 1, found.first, found.n, err) && tell(call, 2, found.which, blocks.n, err) &&
-           tell(call, 3, found.count, found.n, err);
+    return store_list(call, 1, found.first, found.n, err) &&
+           store_list(call, 2, found.which, blocks.n, err) &&
+           store_list(call, 3, found.count, found.n, err);
 }
 
 const Kernel kernels_decide[] = {
