@@ -39,7 +39,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Bytes of the well-formed and printable character that text opens with; 0 when it is none. */
+/* Bytes of the character at the start of text; 0 if it is malformed or not printable. */
 static size_t printable_bytes(Str text)
 {
     uint32_t rune = 0;
@@ -150,7 +150,7 @@ static int count_chars(const char *s, size_t n)
     return count;
 }
 
-/* What is shown of a long line before the place; the rest as far as it fits. */
+/* Bytes of a long line that are shown before the place of the error. */
 enum { BEFORE_BYTES = 80, BEFORE_ROOM = 160 };
 
 /* Keeps what stands around offset `at` of the line, whose length may be anything. */

@@ -174,7 +174,7 @@ static bool write_temp(const char *temp, mode_t mode, Str text)
     return ok;
 }
 
-/* Who was killed on the way may have left a file of our number behind. */
+/* A killed process with our process id may have left temporary files. */
 enum { TEMPS_MAX = 100 };
 
 static bool write_temp_and_rename(const char *target, mode_t mode, Str text)
@@ -194,7 +194,7 @@ static bool write_temp_and_rename(const char *target, mode_t mode, Str text)
     return false;
 }
 
-/* Signals that end us wait until nothing half done is left. */
+/* Blocks signals that would end the program until the write is complete. */
 static bool write_over(const char *target, mode_t mode, Str text)
 {
     sigset_t ends, before;

@@ -1,5 +1,5 @@
-/* jansson's header comes first: it gives other meanings to names of json.h, which are taken back
- * here, and what is needed of them is kept under names of its own. */
+/* jansson's header comes first: it defines some names of json.h differently. They are undefined
+ * here, and the needed ones are kept under other names. */
 #include <jansson.h>
 
 static json_t *jansson_object(void)

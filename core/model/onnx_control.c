@@ -205,7 +205,7 @@ static void yield(Looping *looping, int o, const char *op_type, const int32_t *i
                call->outputs[o], attrs);
 }
 
-/* A condition that nobody gave is true. */
+/* An absent condition is true. */
 static int32_t always(OnnxReader *reader, const InlinedCall *call)
 {
     const Shape scalar = {0};

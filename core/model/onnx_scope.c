@@ -51,7 +51,7 @@ int32_t reader_tensor(OnnxReader *reader, Str name)
             return scope->tensors.at[id];
         if (!scope->function)
             continue;
-        scope_define(scope, name, graph_new_tensor(reader->builder, name)); /* made by nobody */
+        scope_define(scope, name, graph_new_tensor(reader->builder, name)); /* no op makes it */
         return scope->tensors.at[scope->tensors.n - 1];
     }
     return graph_tensor(reader->builder, name);
@@ -133,7 +133,7 @@ static void read_opset(Wire wire, int64_t *opset)
         *opset = version;
 }
 
-/* What tells functions apart. */
+/* The key of a function: functions with the same key are the same. */
 static int32_t function_key(OnnxReader *reader, Str domain, Str name, Str overload, bool add)
 {
     Buf *key = &reader->kind;

@@ -14,7 +14,7 @@
 typedef struct {
     int32_t start, size; /* the stretch is count words of size symbols, from start */
     int32_t count;       /* 0: nothing repeats */
-    int32_t spare;       /* start may be moved on by up to so much: the run goes on */
+    int32_t spare;       /* start may move forward by up to this much within the run */
 } Period;
 
 /* The run whose whole words cover most; of equals the one with the shortest word, then the first

@@ -36,7 +36,7 @@ typedef struct {
     double way_us[CROSS_WAY_COUNT]; /* the cheapest path of each kind; INFINITY if none was tried */
 } CrossMeshPath;
 
-const char *cross_way_name(CrossWay way); /* "scatter, then gather" */
+const char *cross_way_name(CrossWay way); /* for example "scatter, then gather" */
 
 /* ERROR_RANK: the shapes differ; ERROR_PARTIAL: the target is partial, or the source is partial by
  * several reductions; ERROR_UNSUPPORTED: see crossing_plan(). */

@@ -243,7 +243,7 @@ bool lower_input(Lowering *l, int32_t op, int input, Error *err)
     return l->out->operand[place] >= 0;
 }
 
-/* A loop defines its results; elsewhere such an op has none. */
+/* Such an op has a result only inside a loop, which defines it. */
 static bool check_loop(const Lowering *l, int32_t op, Error *err)
 {
     static const char *const results[] = {"LoopResult", "LoopStack", "SequenceMap"};

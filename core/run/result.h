@@ -54,7 +54,7 @@ typedef struct {
     atomic_int crashed; /* 1 + the rank killed by a signal; 0: none */
     atomic_bool ended;  /* the child has ended, well or not */
     bool ok, cancelled;
-    int n_drawn; /* weights drawn since the model has none */
+    int n_drawn; /* weights drawn because the model file lacks them */
     Error err;   /* when not ok */
 } RunOutcome;
 

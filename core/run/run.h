@@ -36,7 +36,7 @@ typedef struct {
     double max_abs, max_rel;
     int64_t max_ulp;
     uint64_t bits; /* checksum of its elements on all ranks: equal for equal bits */
-    bool ok; /* within the tolerance of the given one; verify: no value before it was wrong */
+    bool ok;       /* within the tolerance of the given one; verify: no value before it was wrong */
 } RunOutput;
 
 /* An element of a value on a rank. */
@@ -64,7 +64,7 @@ typedef struct {
     RunOutput *outputs;  /* against the given ones; else their drift from one device (verify) */
     int32_t first_bad;   /* tensor: first wrong value in program order; -1 */
     RunElement wrong;    /* when first_bad >= 0 */
-    double closest;      /* of right elements, the largest share of its bound a difference takes */
+    double closest;      /* largest ratio of a difference to its bound among right elements */
     RunElement close;    /* when closest > 0 */
     double median_us, predicted_us;
     double begin_us;                          /* median time to enqueue a pass on a device */

@@ -24,7 +24,7 @@ typedef struct {
 
 /* ---- lists ---- */
 
-/* (2, 4): what stands in brackets. */
+/* Reads the numbers of a list in brackets, as in (2, 4). */
 static bool read_numbers(PythonModule *m, int64_t *out, int room, int *n)
 {
     char open = pins_peek(m->scan), close = open == '(' ? ')' : ']';
@@ -106,7 +106,7 @@ static bool read_parts(PythonModule *m, size_t at)
     return n < 2 || pins_need_stages(m->text, m->scan, at);
 }
 
-/* What a constant in capitals gives of the mesh; *is tells whether it does. */
+/* Reads a constant in capitals that describes the mesh; *is: whether it is one. */
 static bool read_mesh(PythonModule *m, Str name, bool *is)
 {
     size_t at = m->scan->at;

@@ -189,7 +189,7 @@ static int32_t times_key(const Inferred *inferred, int32_t op)
     return times < INT32_MAX ? (int32_t)times : INT32_MAX;
 }
 
-/* Its sharding or, if it has none, a negative id of what is known of its shape. */
+/* Its sharding or, if it is not sharded, a negative id of what is known of its shape. */
 static int32_t made_key(const Plan *plan, int32_t tensor)
 {
     return tensor < 0                       ? -1

@@ -1,6 +1,6 @@
 #include "core/space/anno.h"
 
-/* What an annotation says about each name, gathered over the tensors that are there. */
+/* What an annotation says about each name, collected over the tensors that are present. */
 typedef struct {
     bool in_output;
     bool diagonal; /* in a dim of which only a diagonal is meant */

@@ -333,7 +333,7 @@ static void leave_run(Arena *arena, OpSpace *space, ShapeCursor *from, ShapeCurs
     }
 }
 
-/* Room for one digit more, and for what may then be left of both dims. */
+/* Whether there is room for one more digit and for the rests of both dims. */
 static bool has_room(const OpSpace *space, const ShapeCursor *from, const ShapeCursor *to)
 {
     return space->n_index + 3 <= X_MAX && from->n + 2 <= FACTORS_MAX && to->n + 2 <= FACTORS_MAX;

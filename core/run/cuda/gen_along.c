@@ -13,7 +13,7 @@ static const char best_body[] =
     "    const T *x;\n    T *values;\n    i64 *places;\n"
     "    i64 n, step, n_rows, n_best, least, nan_first, later;\n"
     "} Args;\n"
-    "/* Element x at place i comes before y at j; a place of -1 is none. */\n"
+    "/* Element x at place i comes before y at j; place -1 is no element. */\n"
     "DEVICE int before(const Args *a, C x, i64 i, C y, i64 j)\n"
     "{\n"
     "    if (i < 0 || j < 0)\n"

@@ -36,8 +36,8 @@ static inline void window_split(int64_t index, const int64_t *size, int n, int64
         out[d] = index % size[d];
 }
 
-/* The place in the local image of element k of window o, over the first n dims; negative when there
- * is none. */
+/* The place in the local image of element k of window o, over the first n dims; negative if this
+ * rank does not hold it. */
 static inline int64_t window_place(const LocalWindow *window, int n, const int64_t *o,
                                    const int64_t *k)
 {

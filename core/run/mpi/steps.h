@@ -80,7 +80,7 @@ void mpi_steps_close(MpiSteps *steps);
 /* Called by all ranks of the step, in the same order of steps. */
 MpiStep *mpi_step_prepare(MpiSteps *steps, const MpiStepCall *call, Error *err);
 
-/* source, target: NULL when this rank has none. */
+/* source, target: NULL if this rank holds no such part. */
 bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Local *target,
                  Error *err);
 
