@@ -216,6 +216,16 @@ void price_explain(const Machine *machine, const Mesh *mesh, StepKind kind, Atom
     units_format_us(us, out);
 }
 
+LinkUse price_link_use(const Machine *machine, const Mesh *mesh, AtomSet atoms)
+{
+    enum { LARGE_BYTES = 1 << 28 };
+    Way way;
+    double us;
+    if (!choose(machine, mesh, STEP_ALL_REDUCE, atoms, LARGE_BYTES, &way, &us))
+        return (LinkUse){.algorithm = ""};
+    return (LinkUse){way.name, way.inside_us, way.between_us, pass_bytes_per_s(&way.pass[0])};
+}
+
 void price_terms(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSet atoms,
                  int64_t bytes, Buf *out)
 {

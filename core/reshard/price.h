@@ -63,6 +63,15 @@ void price_terms(const Machine *machine, const Mesh *mesh, StepKind kind, AtomSe
                  int64_t bytes, Buf *out);
 
 /* Prices of one mesh for searches: what depends on kind and atoms alone is computed once. */
+/* What a large all-reduce over the atoms gets of its links: the way that is chosen, and per step of
+ * it the latency inside a node or between nodes. */
+typedef struct {
+    const char *algorithm; /* "ring Simple"; "" if nothing moves */
+    double inside_us, between_us, bytes_per_s;
+} LinkUse;
+
+LinkUse price_link_use(const Machine *machine, const Mesh *mesh, AtomSet atoms);
+
 typedef struct Pricer Pricer;
 
 Pricer *pricer_new(Arena *arena, const Machine *machine, const Mesh *mesh);

@@ -154,9 +154,10 @@ static bool has_name(const Session *session, const Decision *decision)
     return decision_is_on_tensor(decision->kind) || is_named(session->graph, decision->place);
 }
 
-/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. */
-static void put_place(const Session *session, const Decision *decision, const char *tensor_method,
-                      const char *node_method, Buf *out)
+/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. pattern: in place of the
+ * tensor's name; or NULL. */
+static void put_place(const Session *session, const Decision *decision, const char *pattern,
+                      const char *tensor_method, const char *node_method, Buf *out)
 {
     if (!decision_is_on_tensor(decision->kind)) {
         buf_printf(out, "graph:%s(graph:op(", node_method);
@@ -164,14 +165,14 @@ static void put_place(const Session *session, const Decision *decision, const ch
         buf_putc(out, ')');
         return;
     }
-    const char *name = name_of(session, decision->place);
-    bool pattern = strpbrk(name, "*?{}") != NULL;
+    const char *name = pattern ? pattern : name_of(session, decision->place);
+    bool exact = !pattern && strpbrk(name, "*?{}") != NULL;
     bool shard = strcmp(tensor_method, "shard") == 0;
-    buf_printf(out, "graph:%s(", shard && pattern ? "pin" : tensor_method);
+    buf_printf(out, "graph:%s(", shard && exact ? "pin" : tensor_method);
     put_string(name, out);
 }
 
-static void put_pin(const Session *session, const Decision *pin, Buf *out)
+static void put_pin(const Session *session, const Decision *pin, const char *pattern, Buf *out)
 {
     LuaCut read;
     if (!read_cut(decision_cut(pin), &read)) {
@@ -179,7 +180,7 @@ static void put_pin(const Session *session, const Decision *pin, Buf *out)
         decision_format(session, pin, out);
         return;
     }
-    put_place(session, pin, "shard", "pin", out);
+    put_place(session, pin, pattern, "shard", "pin", out);
     if (pin->kind == PIN_TENSOR_DIM)
         buf_printf(out, ", {[%d] = ", pin->dim);
     else if (is_identifier(index_name(session, pin)))
@@ -193,9 +194,17 @@ static void put_pin(const Session *session, const Decision *pin, Buf *out)
     buf_puts(out, "})");
 }
 
-static void put_unpin(const Session *session, const Decision *decision, Buf *out)
+/* A pattern is not a name that unpin takes: each of its tensors is. */
+static void put_unpin(const Session *session, const Decision *decision, const char *pattern,
+                      Buf *out)
 {
-    put_place(session, decision, "unpin", "unpin", out);
+    if (pattern) {
+        buf_puts(out, "for _, tensor in ipairs(graph:tensors(");
+        put_string(pattern, out);
+        buf_printf(out, ")) do graph:unpin(tensor, %d) end", decision->dim);
+        return;
+    }
+    put_place(session, decision, NULL, "unpin", "unpin", out);
     buf_puts(out, ", ");
     if (decision->kind == UNPIN_TENSOR_DIM)
         buf_printf(out, "%d", decision->dim);
@@ -204,7 +213,7 @@ static void put_unpin(const Session *session, const Decision *decision, Buf *out
     buf_putc(out, ')');
 }
 
-static void put_mark(const Session *session, const Decision *mark, Buf *out)
+static void put_mark(const Session *session, const Decision *mark, const char *pattern, Buf *out)
 {
     uint8_t atom[ATOMS_MAX];
     int n = mesh_list_set(session->mesh, mark->axes, atom);
@@ -212,11 +221,11 @@ static void put_mark(const Session *session, const Decision *mark, Buf *out)
         buf_puts(out, "graph:tie(");
         put_string(mark->group, out);
         buf_puts(out, ", ");
-        put_string(name_of(session, mark->place), out);
+        put_string(pattern ? pattern : name_of(session, mark->place), out);
         buf_putc(out, ')');
         return;
     }
-    put_place(session, mark,
+    put_place(session, mark, pattern,
               mark->kind == PIN_REPLICATED  ? "replicated"
               : mark->kind == PIN_UNREDUCED ? "unreduced"
               : mark->kind == PIN_BARRIER   ? "barrier"
@@ -289,7 +298,8 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     buf_putc(out, ')');
 }
 
-void decision_lua(const Session *session, const Decision *decision, Buf *out)
+static void put_decision(const Session *session, const Decision *decision, const char *pattern,
+                         Buf *out)
 {
     if (decision_is_on_ops(decision->kind)) {
         if (decision->kind != PIN_SCHEDULE && (!is_named(session->graph, decision->place) ||
@@ -302,9 +312,130 @@ void decision_lua(const Session *session, const Decision *decision, Buf *out)
         buf_puts(out, "-- another op has the same name: ");
         decision_format(session, decision, out);
     } else if (decision_pins_dim(decision->kind))
-        put_pin(session, decision, out);
+        put_pin(session, decision, pattern, out);
     else if (decision->kind == UNPIN_TENSOR_DIM || decision->kind == UNPIN_INDEX_DIM)
-        put_unpin(session, decision, out);
+        put_unpin(session, decision, pattern, out);
     else
-        put_mark(session, decision, out);
+        put_mark(session, decision, pattern, out);
+}
+
+void decision_lua(const Session *session, const Decision *decision, Buf *out)
+{
+    put_decision(session, decision, NULL, out);
+}
+
+/* ---- patterns ---- */
+
+enum { PATTERN_BYTES_MAX = 200 };
+
+/* The names from the first on that are `head`, digits, `tail`: how many, with the digits. */
+typedef struct {
+    Str head, tail;
+    Str *digits;
+    int n;
+} Series;
+
+static Str middle_of(const Series *series, const char *name)
+{
+    Str text = str_from(name);
+    size_t around = series->head.n + series->tail.n;
+    if (text.n <= around || !str_starts(text, series->head) || !str_ends(text, series->tail))
+        return (Str){0};
+    Str middle = {text.s + series->head.n, text.n - around};
+    for (size_t i = 0; i < middle.n; i++)
+        if (!isdigit((unsigned char)middle.s[i]))
+            return (Str){0};
+    return middle;
+}
+
+/* The number that differs between the first two names. */
+static bool begin_series(const char *a, const char *b, Series *series)
+{
+    size_t n = strlen(a), from = 0, to = 0;
+    while (a[from] && a[from] == b[from])
+        from++;
+    while (from > 0 && isdigit((unsigned char)a[from - 1]))
+        from--;
+    for (to = from; isdigit((unsigned char)a[to]);)
+        to++;
+    series->head = (Str){a, from};
+    series->tail = (Str){a + to, n - to};
+    return to > from && middle_of(series, a).n > 0 && middle_of(series, b).n > 0;
+}
+
+/* Whether all tensors that the pattern matches, by any name, are among the n places. */
+static bool matches_only(const Session *session, Str pattern, const bool *among)
+{
+    const Graph *graph = session->graph;
+    Arena *scratch = arena_new();
+    bool only = true;
+    for (int32_t t = 0; t < graph->n_tensors && only; t++)
+        only = among[t] || !str_glob(pattern, str_from(tensor_name(graph, t)));
+    for (int p = 0; p < naming_n_paths(session->naming) && only; p++)
+        for (int part = 0; part < PART_COUNT && only; part++) {
+            int32_t t = naming_part_at(session->naming, p, (Part)part);
+            if (t < 0 || among[t])
+                continue;
+            Buf name = buf_new(scratch);
+            buf_printf(&name, "%s.%s", naming_path(session->naming, p), part_name((Part)part));
+            only = !str_glob(pattern, buf_str(&name));
+        }
+    arena_free(scratch);
+    return only;
+}
+
+/* h.*.weight if that matches no other tensor, else h.{0,1,5}.weight; NULL if neither does. */
+static const char *pattern_of(Arena *arena, const Session *session, const Series *series,
+                              const bool *among)
+{
+    const char *all =
+        arena_printf(arena, "%.*s*%.*s", STR_ARG(series->head), STR_ARG(series->tail));
+    if (matches_only(session, str_from(all), among))
+        return all;
+    Buf some = buf_new(arena);
+    buf_printf(&some, "%.*s{", STR_ARG(series->head));
+    for (int i = 0; i < series->n; i++)
+        buf_printf(&some, "%s%.*s", i ? "," : "", STR_ARG(series->digits[i]));
+    buf_printf(&some, "}%.*s", STR_ARG(series->tail));
+    bool fits = some.n <= PATTERN_BYTES_MAX && matches_only(session, buf_str(&some), among);
+    return fits ? some.s : NULL;
+}
+
+static bool same_but_for_place(Arena *scratch, const Session *session, const Decision *a,
+                               const Decision *b)
+{
+    Buf one = buf_new(scratch), other = buf_new(scratch);
+    if (a->kind != b->kind || !decision_is_on_tensor(a->kind))
+        return false;
+    put_decision(session, a, "*", &one);
+    put_decision(session, b, "*", &other);
+    return str_eq(buf_str(&one), buf_str(&other)) && !str_starts(buf_str(&one), STR("--"));
+}
+
+int decisions_lua(const Session *session, const Decision *const *decisions, int n, Buf *out)
+{
+    Arena *scratch = arena_new();
+    Series series = {.digits = arena_array(scratch, Str, n)};
+    bool *among = arena_array(scratch, bool, session->graph->n_tensors);
+    const char *pattern = NULL, *first = "";
+    bool begun = n > 1 && same_but_for_place(scratch, session, decisions[0], decisions[1]);
+    if (begun) {
+        first = name_of(session, decisions[0]->place);
+        begun = !strpbrk(first, "*?{},") &&
+                begin_series(first, name_of(session, decisions[1]->place), &series);
+    }
+    for (int i = 0; begun && i < n; i++) {
+        Str digits = {0};
+        if (same_but_for_place(scratch, session, decisions[0], decisions[i]))
+            digits = middle_of(&series, name_of(session, decisions[i]->place));
+        if (digits.n == 0)
+            break;
+        series.digits[series.n++] = digits;
+        among[decisions[i]->place] = true;
+    }
+    if (series.n > 1)
+        pattern = pattern_of(scratch, session, &series, among);
+    put_decision(session, decisions[0], pattern, out);
+    arena_free(scratch);
+    return pattern ? series.n : 1;
 }

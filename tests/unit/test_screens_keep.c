@@ -183,6 +183,51 @@ static void a_filter_does_not_come_back(void **state)
     clean(&kept);
 }
 
+/* A policy that gives the plan on the screen by itself, with a line for all layers that agree. */
+static void what_is_written_gives_the_same_plan(void **state)
+{
+    static const struct {
+        const char *policy, *keys, *line, *head;
+    } cases[] = {
+        {"megatron", "/c_fc.weight<Enter>:pin dp<Enter>",
+         "graph:shard(\"transformer.h.*.mlp.c_fc.weight\", {[0] = {\"dp\"}})",
+         "include \"megatron\""},
+        {"megatron", ":tensor transformer.wpe.weight<Enter>:pin dp<Enter>",
+         "graph:shard(\"transformer.wpe.weight\"", "include \"megatron\""},
+        {NULL, "/c_fc.weight<Enter>:pin tp<Enter>", "{[0] = {\"tp\"}}", "gives the same plan.\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char path[] = "/tmp/dimscope-keep-XXXXXX.lua";
+        close(mkstemps(path, 4));
+        unlink(path);
+        Arena *arena = arena_new();
+        SessionOptions options = {.model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4"};
+        options.policy = cases[i].policy;
+        Session *made = session_open(&options, &hooks, &(Error){0});
+        assert_non_null(made);
+        const char *keys = arena_printf(arena, "%s:write %s<Enter>", cases[i].keys, path);
+        const char *screen = screen_after(arena, made, 160, 50, keys);
+        if (!strstr(screen, "1 line to /tmp/dimscope-keep-"))
+            screen_lacks(screen, "1 line to");
+        Source source;
+        assert_true(file_read(arena, path, 1 << 16, &source, NULL));
+        assert_true(str_find(source.text, str_from(cases[i].line)) > 0);
+        assert_true(str_find(source.text, str_from(cases[i].head)) > 0);
+        Error err = {0};
+        options.policy = path;
+        Session *run = session_open(&options, &hooks, &err);
+        if (!run)
+            fail_msg("%s:%d: %s", err.file, err.line, err.text);
+        assert_memory_equal(&run->plan->priced->totals, &made->plan->priced->totals,
+                            sizeof run->plan->priced->totals);
+        session_close(run);
+        session_close(made);
+        unlink(path);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +236,7 @@ int main(void)
         cmocka_unit_test(pins_that_the_user_drops_are_gone),
         cmocka_unit_test(pins_that_were_written_are_not_asked_about),
         cmocka_unit_test(a_filter_does_not_come_back),
+        cmocka_unit_test(what_is_written_gives_the_same_plan),
     };
     open_scripts(NULL);
     int failed = run_rows("keep", rows, screen_has);

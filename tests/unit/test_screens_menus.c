@@ -35,6 +35,28 @@ static ScreenRow rows[] = {
      ":decide barrier sideways<Enter>",
      -1,
      {"decide what about the whole tensor?", "forward|backward|none, tie NAME)"}},
+    {"a list says which of its rows are shown", 80, 24, "zRG", 3, {"-84/84"}},
+    {"Enter's hint is what Enter does: on a fold", 80, 24, "", 0, {"Enter members"}},
+    {"on an op", 80, 24, "/lm_head/MatMul<Enter>", -1, {"Enter details"}},
+    {"on an index dim", 80, 24, "/lm_head/MatMul<Enter>2", -1, {"Enter why"}},
+    {"links say what formulas have of them",
+     160,
+     50,
+     "4",
+     1,
+     {"nvlink inside, 450 GB/s (", " 360 GB/s 3.4 us)"}},
+    {"a matrix that does not fit says so",
+     80,
+     24,
+     ":mesh dp=8,tp=2<Enter>5:links<Enter>",
+     -1,
+     {"(cropped: ", "of 16 "}},
+    {"what-ifs keep the names apart",
+     80,
+     24,
+     "6x",
+     2,
+     {"c_fc.weight ×12 dim 0", "c_proj.weight ×12 dim 0", "c_attn.weight ×12 dim 0"}},
     {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 20 notes"}},
 };
 
@@ -57,6 +79,35 @@ static void a_second_click_chooses(void **state)
     mouse_event(app, MOUSE_PRESS, x, y + 1, 3000);
     assert_false(menu->open);
     assert_non_null(app->ui.asked.clipboard);
+    app_free(app);
+    session_close(session);
+}
+
+/* Folds, heads of columns and `? help` are clicked at. */
+static void marks_heads_and_help_take_the_mouse(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    app_type(app, STR("zM"));
+    app_draw(app);
+    int64_t before = outline_n_rows(app->ui.outline);
+    const Rect *area = &app->layout.pane[0].area;
+    for (int y = area->y + 1, clicked = 0; y < area->y + area->h && !clicked; y++)
+        for (int x = 0; x < area->w && !clicked; x++)
+            if (app->grid->cells[y * app->grid->w + x].rune == 0x25b8) {
+                mouse_event(app, MOUSE_PRESS, x, y, 1000);
+                clicked = 1;
+            }
+    assert_true(outline_n_rows(app->ui.outline) > before);
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 20, area->y, 2000);
+    assert_true(app->ui.menu.open);
+    screen_says(app, (const char *[]){"sort the rows of each group by", NULL});
+    app_type(app, STR("<Esc>"));
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 76, 1, 3000);
+    assert_int_equal(app->ui.at.show, SHOW_HELP);
     app_free(app);
     session_close(session);
 }
@@ -114,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_click_chooses),
+        cmocka_unit_test(marks_heads_and_help_take_the_mouse),
         cmocka_unit_test(a_broken_policy_stays_in_the_status_until_it_is_mended),
     };
     open_scripts(NULL);

@@ -74,7 +74,7 @@ static TaskRow rows[] = {
      .facts = {"undone: step 17.1→15.8 ms, comm 3.40→1.95 ms", "8/dp,1024,768",
                "15.8 ms, comm 12.4%"}},
     {"pin a dim, keep it as a policy line", "", "pt:write<Enter>", 4,
-     .facts = {"12 lines to megatron.edits.lua", "graph:shard("}, .file = "megatron.edits.lua"},
+     .facts = {"1 line to megatron.edits.lua", "graph:shard("}, .file = "megatron.edits.lua"},
     {"compare with fsdp: what differs first, what in total", "", "df<Enter>", 3,
      .facts = {"+20.2 ms", "+79.5 MiB", "149 AG", "B is worse", ">~ transformer.wte.weight",
                "pin transformer.wte.weight dim 0", "fsdp.lua:21"}},

@@ -126,7 +126,7 @@ void app_rerun_policy(App *app);
 bool settings_set(Ui *ui, Str args, Error *err);
 void settings_menu(Ui *ui);
 
-enum { DOUBLE_MS = 400 };
+enum { DOUBLE_MS = 400, HELP_COLUMNS = 8 }; /* of "? help" at the right of the tabs */
 
 void mouse_event(App *app, MouseKind kind, int x, int y, int64_t now_ms);
 

@@ -230,9 +230,9 @@ static void draw_tabs(const App *app, Pen *pen)
     }
     if (page && pen->area.w - pen->x > (int)strlen(page) + 4)
         pen_printf(pen, ROLE_FOCUS, "  [%s]", page);
-    if (pen->area.w - pen->x < 8)
+    if (pen->area.w - pen->x < HELP_COLUMNS)
         return;
-    pen_to(pen, pen->area.w - 8, 0);
+    pen_to(pen, pen->area.w - HELP_COLUMNS, 0);
     pen_puts(pen, ROLE_TEXT, " ? help ");
 }
 
@@ -359,6 +359,18 @@ static void draw_message(const App *app, Pen *pen)
     }
 }
 
+/* "12-30/486" of a list that does not fit; "" of others. */
+static Str list_position(const Ui *ui, ShowId show)
+{
+    const List *list = &ui->list[show];
+    int64_t end = list->top + list->height;
+
+    if (list->n <= list->height || list->height <= 0)
+        return STR("");
+    return str_from(arena_printf(ui->frame, "%" PRId64 "-%" PRId64 "/%" PRId64, list->top + 1,
+                                 end < list->n ? end : list->n, list->n));
+}
+
 static void draw_note(App *app, Pen *pen)
 {
     Ui *ui = &app->ui;
@@ -377,7 +389,15 @@ static void draw_note(App *app, Pen *pen)
     }
     if (view->note)
         view->note(ui, &text);
+    Str position = app->layout.n_panes > 0 && app->layout.pane[0].frame.w > 0
+                       ? STR("")
+                       : list_position(ui, ui->at.show);
+    bool fits = text_columns(buf_str(&text)) + (int)position.n + 4 <= pen->area.w;
     pen_text(pen, buf_text(&text), -1, pen->area.w - 1);
+    if (position.n > 0 && fits) {
+        pen_to(pen, pen->area.w - 1 - (int)position.n, 0);
+        pen_put(pen, ROLE_DIM, position);
+    }
 }
 
 /* Whether it has something to do: a key that has not is no help. */
@@ -415,9 +435,17 @@ static Str hint_key(const Ui *ui, ActId act)
     return key.n > 0 ? key : str_from(arena_printf(ui->frame, ":%s", action_by_id(act)->name));
 }
 
+/* What Enter does depends on the selected row. */
+static const char *hint_label(const Ui *ui, const Hint *hint)
+{
+    const View *view = views[ui->at.show];
+
+    return hint->act == ACT_OPEN && view->open_hint ? view->open_hint(ui) : hint->label;
+}
+
 static int hint_columns(const Ui *ui, const Hint *hint)
 {
-    return (int)(hint_key(ui, hint->act).n + strlen(hint->label)) + 3;
+    return (int)(hint_key(ui, hint->act).n + strlen(hint_label(ui, hint))) + 3;
 }
 
 /* The view's hints, as many as there is room for; help and the way out are never left out. */
@@ -432,11 +460,12 @@ static void draw_hints(const App *app, Pen *pen)
     int reserved = hint_columns(ui, &hints[last - 2]) + hint_columns(ui, &hints[last - 1]);
     for (int i = 0; i < last; i++) {
         bool fits = pen->x + hint_columns(ui, &hints[i]) + reserved <= pen->area.w;
-        if (i < last - 2 && (!fits || !is_of_use(app, hints[i].act)))
+        const char *label = hint_label(ui, &hints[i]);
+        if (i < last - 2 && (!fits || !*label || !is_of_use(app, hints[i].act)))
             continue;
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_put(pen, ROLE_FOCUS, hint_key(ui, hints[i].act));
-        pen_printf(pen, ROLE_DIM, " %s ", hints[i].label);
+        pen_printf(pen, ROLE_DIM, " %s ", label);
     }
 }
 
@@ -495,6 +524,19 @@ static void draw_numbers(App *app, const LayoutPane *pane, int columns)
     }
 }
 
+/* At the right end of the pane's frame, a pane without one has it in the note line. */
+static void draw_position(const App *app, const LayoutPane *pane)
+{
+    Str text = list_position(&app->ui, pane->show);
+    Rect line = pane->frame;
+
+    if (text.n == 0 || line.w < (int)text.n + 20)
+        return;
+    Pen pen = pen_new(app->grid, (Rect){line.x, line.y, line.w, 1});
+    pen_to(&pen, line.w - (int)text.n - 4, 0);
+    pen_printf(&pen, ROLE_DIM, " %.*s ", STR_ARG(text));
+}
+
 static void draw_pane(App *app, const LayoutPane *pane)
 {
     Ui *ui = &app->ui;
@@ -510,6 +552,7 @@ static void draw_pane(App *app, const LayoutPane *pane)
     if (pane->show == ui->at.show)
         pen_cursor(&pen); /* where the view begins, unless it has a selected row */
     views[pane->show]->draw(ui, &pen);
+    draw_position(app, pane);
     if (gutter > 0)
         draw_numbers(app, pane, gutter);
 }

@@ -43,14 +43,30 @@ static void click_menu(Ui *ui, int x, int y)
     menu->at = row;
 }
 
-static void click_pane(App *app, const LayoutPane *pane, int y)
+/* Whether the cell shows the mark of a group, which a click opens or closes. */
+static bool is_fold_mark(const Grid *grid, int x, int y)
+{
+    uint32_t rune = grid->cells[y * grid->w + x].rune;
+
+    return rune == 0x25b8 || rune == 0x25be;
+}
+
+/* A row is selected, and opened or closed on its mark; the heads of columns open the menu of
+ * sorting. */
+static void click_pane(App *app, const LayoutPane *pane, int x, int y)
 {
     const View *view = views[pane->show];
     int row = y - pane->area.y - view->list_at;
+    bool folds = is_fold_mark(app->grid, x, y);
 
     app->ui.at.show = pane->show;
-    if (view->list_at >= 0 && row >= 0 && row < pane->area.h)
-        view->go(&app->ui, app->ui.list[pane->show].top + row);
+    if (view->list_at > 0 && row == -1)
+        app_act(app, action_by_id(ACT_SORT), 0);
+    if (view->list_at < 0 || row < 0 || row >= pane->area.h)
+        return;
+    view->go(&app->ui, app->ui.list[pane->show].top + row);
+    if (folds)
+        view->act(&app->ui, ACT_FOLD);
 }
 
 static void click(App *app, int x, int y, bool twice)
@@ -64,7 +80,9 @@ static void click(App *app, int x, int y, bool twice)
     else if (twice && pane)
         app_act(app, action_by_id(ACT_OPEN), K_ENTER);
     else if (pane && rect_has(pane->area, x, y))
-        click_pane(app, pane, y);
+        click_pane(app, pane, x, y);
+    else if (rect_has(layout->tabs, x, y) && x >= layout->tabs.w - HELP_COLUMNS)
+        app_act(app, action_by_id(ACT_HELP), 0);
     for (int i = 0; rect_has(layout->path, x, y) && i < app->n_crumbs; i++)
         if (x >= app->crumb[i].x && x < app->crumb[i].end)
             go_group(&app->ui, app->crumb[i].group);

@@ -39,8 +39,10 @@ int pins_of_step(const Journal *journal, int by);
 bool pins_undo(Ui *ui, Error *err);
 bool pins_redo(Ui *ui, Error *err);
 
-/* Writes the pins made here as lines of a policy: to `path`, or POLICY.edits.lua in the current
- * folder. A file that was not written by this is not overwritten. */
+/* Writes a policy that gives this plan by itself: it includes the policy in use, or has its
+ * decisions where include() cannot reach that, and then the pins made here, with a pattern where
+ * layers agree. To `path`, or POLICY.edits.lua in the current folder. A file that was not written
+ * by this is not overwritten. */
 bool pins_write(Ui *ui, Str path, Error *err);
 
 /* Decisions made in the explorer that hold; those of a plan file or of a file of pins are not. */

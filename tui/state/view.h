@@ -54,15 +54,17 @@ typedef struct {
 } Hint;
 
 typedef struct {
-    const char *name;                   /* "Graph": tab and frame */
-    void (*draw)(Ui *ui, Pen *pen);     /* into the pen's area, from its corner */
-    bool (*act)(Ui *ui, ActId act);     /* Ui.key is the key that ended the sequence */
-    void (*note)(Ui *ui, Buf *out);     /* the line about what is selected; NULL: none */
-    void (*go)(Ui *ui, int64_t row);    /* puts the cursor of its list there, held inside */
-    int list_at;                        /* the line its list begins on; -1 without a list */
-    const Hint *hints;                  /* ended by ACT_NONE; most wanted first */
-    void (*table)(Ui *ui, Sheet *out);  /* for exports as data; NULL: a picture, or a page
-                                           whose lines are its table */
+    const char *name;                       /* "Graph": tab and frame */
+    void (*draw)(Ui *ui, Pen *pen);         /* into the pen's area, from its corner */
+    bool (*act)(Ui *ui, ActId act);         /* Ui.key is the key that ended the sequence */
+    void (*note)(Ui *ui, Buf *out);         /* the line about what is selected; NULL: none */
+    void (*go)(Ui *ui, int64_t row);        /* puts the cursor of its list there, held inside */
+    int list_at;                            /* the line its list begins on; -1 without a list */
+    const Hint *hints;                      /* ended by ACT_NONE; most wanted first */
+    const char *(*open_hint)(const Ui *ui); /* what Enter does to the selected row, "" if nothing;
+                                               NULL where `hints` says it for all rows */
+    void (*table)(Ui *ui, Sheet *out);      /* for exports as data; NULL: a picture, or a page
+                                               whose lines are its table */
     void (*enter)(Ui *ui, ShowId from); /* called when the user opens it from that view; or NULL */
     ActId enter_act;                    /* or the action that is done then; ACT_NONE */
     size_t own_size;                    /* bytes of what it keeps */

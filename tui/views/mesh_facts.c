@@ -6,7 +6,6 @@
 
 enum { FIELD = 9 };
 
-/* The selected tensor's reshard: the one under the Comm cursor, else the first. NULL: none. */
 /* The selected tensor's reshard: the one under the Comm cursor, else the first; or NULL. */
 static const Reshard *mesh_next_reshard(const Ui *ui)
 {
@@ -41,7 +40,8 @@ const Step *mesh_next_step(const Ui *ui)
     return NULL;
 }
 
-/* "dp.tp nvlink inside, 450 GB/s 1.9 us": axes that go over one kind of link together. */
+/* "dp.tp nvlink inside, 450 GB/s (ring 360 GB/s 3.4 us)": axes that go over one kind of link
+ * together, what the wire carries, and what formulas of a large collective have of it. */
 void mesh_draw_links(const Ui *ui, Pen *pen)
 {
     const Machine *machine = ui->session->machine;
@@ -51,16 +51,20 @@ void mesh_draw_links(const Ui *ui, Pen *pen)
     draw_field(pen, " LINKS", FIELD);
     for (int i = 0; i < 2; i++) {
         Buf text = buf_marked(ui->frame);
+        AtomSet atoms = 0;
         for (int a = 0; a < mesh->n_axes; a++)
             if (mesh->axes[a].size > 1 &&
                 machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i]) {
                 buf_puts(&text, text.n ? "." : "");
                 mesh_put_axis(mesh, a, &text);
+                atoms = mesh_axis_atoms(mesh, a);
             }
         if (text.n == 0)
             continue;
-        buf_printf(&text, " %s %s, %.4g GB/s %.3g us", links[i]->name, i ? "across" : "inside",
-                   links[i]->bytes_per_s / 1e9, links[i]->latency_us);
+        LinkUse use = price_link_use(machine, mesh, atoms);
+        buf_printf(&text, " %s %s, %.4g GB/s (%s %.3g GB/s %.2g us)", links[i]->name,
+                   i ? "across" : "inside", links[i]->bytes_per_s / 1e9, use.algorithm,
+                   use.bytes_per_s / 1e9, i ? use.between_us : use.inside_us);
         pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
         int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
         pen_text(pen, buf_text(&text), -1, n < room ? n : room);

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { NUMBERS_MAX = 8, BUCKETS_MAX = 16, RING_MAX = 8, DEVICES_MAX = 1 << 14, BAR = 16 };
+enum { NUMBERS_MAX = 8, BUCKETS_MAX = 16, RING_MAX = 8, DEVICES_MAX = 1 << 14, BAR = 16, HEAD = 9 };
 
 static const char right_arrow[] = "─▸", both_arrows[] = "◂─▸";
 
@@ -241,11 +241,16 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
         buf_puts(&head, ", MiB; a row sends");
     else
         buf_printf(&head, "; a row sends; full is %.*s", STR_ARG(label_bytes(ui, (int64_t)most)));
-    pen_fit(pen, ROLE_HEAD, buf_str(&head), pen->area.w);
+    int columns = (pen->area.w - HEAD) / width, rows = pen->area.h - pen->y - 2;
+    columns = columns < 0 ? 0 : columns < n ? columns : n;
+    rows = rows < 0 ? 0 : rows < n ? rows : n;
+    if (columns < n || rows < n)
+        buf_printf(&head, " (cropped: %d of %d rows, %d of %d columns)", rows, n, columns, n);
+    pen_put(pen, ROLE_HEAD, text_head(buf_str(&head), pen->area.w));
     pen_line(pen);
     for (int i = -1; i < n && !pen_full(pen); i++) {
-        pen_right(pen, ROLE_HEAD, i < 0 ? STR("") : bucket_name(ui, traffic, i, false), 9);
-        for (int j = 0; j < n && pen->x + width <= pen->area.w; j++) {
+        pen_right(pen, ROLE_HEAD, i < 0 ? STR("") : bucket_name(ui, traffic, i, false), HEAD);
+        for (int j = 0; j < columns; j++) {
             if (i < 0)
                 pen_right(pen, ROLE_HEAD, bucket_name(ui, traffic, j, true), width);
             else

@@ -249,6 +249,16 @@ static bool act(Ui *ui, ActId act)
     return true;
 }
 
+static const char *open_hint(const Ui *ui)
+{
+    const Mem *mem = ui->own[SHOW_MEM];
+    int64_t at = ui->list[SHOW_LIVE].at;
+
+    if (!mem || at < 0 || at >= mem->n_rows)
+        return "";
+    return mem->row[at].leaf ? "tensor" : mem->row[at].open ? "close" : "open";
+}
+
 static void go(Ui *ui, int64_t row)
 {
     select_row(ui, row);
@@ -299,5 +309,6 @@ const View view_live = {
     .go = go,
     .list_at = HEAD_ROWS,
     .hints = hints,
+    .open_hint = open_hint,
     .table = table,
 };

@@ -333,13 +333,15 @@ static int time_step(const Ui *ui)
     return n > 0 ? n : 1;
 }
 
-/* "…h.0.mlp.c_fc.weight ×12": the end of the name says most. */
+/* "…gate_proj.weight ×12": the last two parts of a name tell it from the others of a layer. */
 static const char *brief_name(const Ui *ui, Arena *arena, const MemAlike *alike)
 {
-    enum { MOST = 12 };
     Str name = label_tensor(ui->session, arena, alike->tensor[0]);
-    Str end = text_tail(name, MOST);
-    const char *text = arena_printf(arena, "%s%.*s", end.n < name.n ? "…" : "", STR_ARG(end));
+    size_t at = name.n;
+    for (int dots = 0; at > 0 && (name.s[at - 1] != '.' || ++dots < 2);)
+        at--;
+    const char *text =
+        arena_printf(arena, "%s%.*s", at > 0 ? "…" : "", (int)(name.n - at), name.s + at);
     return alike->n > 1 ? arena_printf(arena, "%s ×%d", text, alike->n) : text;
 }
 

@@ -532,6 +532,15 @@ static bool act(Ui *ui, ActId act)
     return false;
 }
 
+static const char *open_hint(const Ui *ui)
+{
+    if (ui->at.op < 0)
+        return "";
+    if (selected_operand(ui).tensor >= 0)
+        return "tensor";
+    return selected_notation(ui, inferred_space(ui->session->inferred, ui->at.op)) < 0 ? "why" : "";
+}
+
 static void note(Ui *ui, Buf *out)
 {
     const OpSpace *space = ui->at.op < 0 ? NULL : inferred_space(ui->session->inferred, ui->at.op);
@@ -609,5 +618,6 @@ const View view_op = {
     .note = note,
     .list_at = -1,
     .hints = hints,
+    .open_hint = open_hint,
     .table = table,
 };

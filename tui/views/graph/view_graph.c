@@ -160,6 +160,17 @@ static bool act(Ui *ui, ActId act)
     return false;
 }
 
+static const char *open_hint(const Ui *ui)
+{
+    const OutlineRow *row = &ui->at.row;
+
+    if (row->fold_n > 1)
+        return "members";
+    if (row->kind == ROW_PARAMETERS || row->kind == ROW_GROUP)
+        return row->open ? "close" : "open";
+    return row->kind == ROW_OP ? "details" : "tensor";
+}
+
 /* The parameter that an op reads, if any: what people ask for when they stand on a matmul. */
 static int32_t weight_of(const Ui *ui, int32_t op)
 {
@@ -299,6 +310,7 @@ const View view_graph = {
     .go = ui_select_row,
     .list_at = 1,
     .hints = hints,
+    .open_hint = open_hint,
     .table = graph_table,
     .enter = enter,
     .own_size = sizeof(GraphState),
