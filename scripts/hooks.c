@@ -1,6 +1,7 @@
 #include "scripts/hooks.h"
 
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "scripts/lua_api.h"
 #include "scripts/lua_console.h"
 #include "scripts/lua_machine.h"
@@ -191,6 +192,18 @@ static void add_note(Session *session, const char *file, int line, const char *c
     vec_push(arena, &session->notes, note);
 }
 
+/* Tabs become blanks up to the next multiple of 8 columns, as on a terminal. */
+static Str with_blanks(Arena *arena, const char *text)
+{
+    Buf out = buf_new(arena);
+    for (const char *at = text; *at; at++)
+        if (*at == '\t')
+            buf_printf(&out, "%*s", 8 - text_columns(buf_str(&out)) % 8, "");
+        else
+            buf_putc(&out, *at);
+    return buf_str(&out);
+}
+
 /* Sandbox.print: what a script prints is a note of its session. */
 static void print_hook(void *listener, const char *file, int line, const char *text)
 {
@@ -198,7 +211,7 @@ static void print_hook(void *listener, const char *file, int line, const char *t
     if (!session || session->notes.n >= NOTES_MAX)
         return;
     Buf shown = buf_new(session->journal_arena);
-    text_printable(str_from(text), &shown);
+    text_printable(with_blanks(session->journal_arena, text), &shown);
     add_note(session, file, line, "printed", shown.s);
 }
 
@@ -295,6 +308,25 @@ static bool is_type_name(Str type)
     return good;
 }
 
+/* A builder of the user, NAME.lua beside the config or in the user's folder; NULL if there is none.
+ */
+static const char *find_own_builder(Scripts *scripts, const char *config, const char *name)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *file = arena_printf(scripts->arena, "%s.lua", name), *own = NULL;
+    if (folder && folder[0] == '/')
+        own = path_join(scripts->arena, folder, "dimscope/models");
+    else if (home && *home)
+        own = path_join(scripts->arena, home, ".config/dimscope/models");
+    const char *folders[] = {path_dir(scripts->arena, config), own};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *path = folders[i] ? path_join(scripts->arena, folders[i], file) : NULL;
+        if (path && file_exists(path))
+            return path;
+    }
+    return NULL;
+}
+
 /* The file that builds the models of a config. */
 static const char *find_builder(Scripts *scripts, const Source *config, const Json *values,
                                 Error *err)
@@ -308,14 +340,18 @@ static const char *find_builder(Scripts *scripts, const Source *config, const Js
         error_in_file(err, config->name);
         return NULL;
     }
-    const char *name = arena_printf(scripts->arena, "%.*s", STR_ARG(type));
-    const char *path = is_type_name(type) ? find_shipped(scripts, "models", name, &why) : NULL;
+    const char *name = arena_printf(scripts->arena, "%.*s", STR_ARG(type)), *path = NULL;
+    if (is_type_name(type)) {
+        path = find_own_builder(scripts, config->name, name);
+        path = path ? path : find_shipped(scripts, "models", name, &why);
+    }
     if (path)
         return path;
     error_kind(err, ERROR_UNREADABLE, "there is no builder for models of type '%s'", name);
-    error_hint(
-        err,
-        "'dimscope help models' lists the builders; a .lua file with MODEL can build any model");
+    error_hint(err,
+               "'dimscope help models' lists the builders; %s.lua beside the config, or in "
+               "~/.config/dimscope/models, would be yours",
+               is_type_name(type) ? name : "NAME");
     int64_t at = str_find(config->text, STR("\"model_type\""));
     error_at(err, config, at < 0 ? 0 : (size_t)at);
     return NULL;
@@ -344,20 +380,48 @@ static Graph *run_model(Scripts *scripts, Session *session, const char *script,
     return graph;
 }
 
+/* --dtype; true if there is none. */
+static bool read_dtype(const char *name, Dtype *out, Error *err)
+{
+    *out = name ? dtype_from_name(str_from(name)) : DT_NONE;
+    if (!name || dtype_is_float(*out))
+        return true;
+    error_kind(err, ERROR_USAGE, "parameters cannot be of type '%s'", name);
+    return error_hint(err, "types: f32 bf16 f16 f64");
+}
+
+/* The config of a .lua model is --config, if given; a .json is its own. */
 static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
                          DimBindings *defaults, Error *err)
 {
     ModelRequest request = {.file = path, .dims = dims};
-    if (!str_ends(str_from(path), STR(".json")))
-        return run_model(context, session, path, &request, defaults, err);
+    const char *script = str_ends(str_from(path), STR(".json")) ? NULL : path;
+    const char *given = session->options.config;
+    if (!read_dtype(session->options.dtype, &request.dtype, err))
+        return NULL;
+    if (!script && given) {
+        error_kind(err, ERROR_USAGE, "'%s' is a config itself, so it takes no other", path);
+        error_hint(err, "--config goes with a .lua model");
+        return NULL;
+    }
+    if (script && !given)
+        return run_model(context, session, script, &request, defaults, err);
     Arena *scratch = arena_new();
     Source config;
-    Json *values =
-        file_read(scratch, path, CONFIG_BYTES_MAX, &config, err) ? json_parse(&config, err) : NULL;
-    const char *script = values ? find_builder(context, &config, values, err) : NULL;
+    Json *values = file_read(scratch, script ? given : path, CONFIG_BYTES_MAX, &config, err)
+                       ? json_parse(&config, err)
+                       : NULL;
+    if (values && script && !json_is_object(values)) {
+        error_kind(err, ERROR_UNREADABLE, "a config must be a JSON object");
+        error_in_file(err, config.name);
+        script = NULL;
+    } else if (values && !script) {
+        script = find_builder(context, &config, values, err);
+    }
     request.config = &config;
     request.values = values;
-    Graph *graph = script ? run_model(context, session, script, &request, defaults, err) : NULL;
+    Graph *graph =
+        values && script ? run_model(context, session, script, &request, defaults, err) : NULL;
     json_free(values);
     arena_free(scratch);
     return graph;

@@ -209,15 +209,35 @@ static int model_input(lua_State *L)
     return value_push(L, tensor);
 }
 
+/* {parts = "*.w1.weight"} at 5: the names below the module of what checkpoints hold one by one. */
+static const char *check_parts(lua_State *L, ModelBuild *build, Str name, const Shape *shape)
+{
+    if (lua_isnil(L, 5))
+        return NULL;
+    if (!lua_istable(L, 5))
+        model_refuse(L, "model:param(\"weight\", {8, 64, 64}, nil, {parts = \"*.weight\"})",
+                     "parameter '%.*s': its options must be a table, not %s", STR_ARG(name),
+                     luaL_typename(L, 5));
+    if (lua_getfield(L, 5, "parts") == LUA_TNIL)
+        return NULL;
+    Str pattern = whole_name(build, model_check_name(L, -1, "parts"));
+    if (shape->n_dims == 0 || str_find(pattern, STR("*")) < 0)
+        model_refuse(L, "one * stands for the index along dim 0",
+                     "parameter '%.*s': '%.*s' does not name parts of it", STR_ARG(name),
+                     STR_ARG(pattern));
+    return arena_str(build->arena, pattern);
+}
+
 static int model_param(lua_State *L)
 {
     ModelBuild *build = model_of(L);
-    lua_settop(L, 4);
+    lua_settop(L, 5);
     Str name = whole_name(build, model_check_name(L, 2, "a parameter"));
     Shape shape = check_shape(L, 3, "parameter", name);
     Dtype dtype = lua_isnil(L, 4) ? build->dtype : check_dtype(L, 4, "parameter", name);
+    TensorData data = {.form = DATA_ABSENT, .parts = check_parts(L, build, name, &shape)};
     int32_t tensor = model_new_tensor(L, build, name);
-    graph_add_initializer(build->builder, tensor, dtype, &shape, (TensorData){.form = DATA_ABSENT});
+    graph_add_initializer(build->builder, tensor, dtype, &shape, data);
     model_check(L, build);
     return value_push(L, tensor);
 }
@@ -435,9 +455,11 @@ const LuaEntry model_methods[] = {
     {"input", model_input, "(name: string, dtype: string, sizes: (integer|string)[]): value",
      "An input of the graph. Each size is a number, or the name of a free dim whose size is given "
      "when the model is opened: {\"batch\", \"seq\", 768}."},
-    {"param", model_param, "(name: string, sizes: integer[], dtype?: string): value",
+    {"param", model_param,
+     "(name: string, sizes: integer[], dtype?: string, options?: table): value",
      "A parameter, named below the current module. It has no values: they are random when the "
-     "model runs. Refused: a name that is already used."},
+     "model runs. {parts = \"*.w1.weight\"}: checkpoints hold each slice of dim 0 as a tensor of "
+     "that name below the module, * its index. Refused: a name that is already used."},
     {"constant", model_constant,
      "(name: string, dtype: string, sizes: integer[], elements: (number|boolean)[]): value",
      "A constant. Its elements are a flat list, the last dim fastest. Refused: a list whose length "
@@ -447,7 +469,8 @@ const LuaEntry model_methods[] = {
      "n_outputs?: integer): value, ...",
      "An op of any known operator, also \"domain::Name\"; returns its outputs. An input may be "
      "false if it is optional, a list of integers for an i64 constant ({0, -1, 64}), or a number "
-     "for one element of model.dtype. Attributes are numbers, strings, booleans or lists."},
+     "for one element of model.dtype. Attributes are numbers, strings, "
+     "booleans or lists."},
     {"module", model_module, "(name: string, build: fun(): any): any",
      "Calls build; the paths of the ops and the names of the parameters made in it begin with the "
      "name of the module. Modules nest. Returns what build returns."},

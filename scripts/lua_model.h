@@ -18,6 +18,7 @@ typedef struct {
     const Source *config;     /* text of a config.json, or NULL: */
     const Json *values;       /* its object */
     const DimBindings *dims;  /* sizes that free dims have been given */
+    Dtype dtype;              /* of parameters; DT_NONE: the config's, else f32 */
     const Registry *registry; /* the operators there are */
 } ModelRequest;
 

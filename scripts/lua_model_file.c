@@ -52,7 +52,8 @@ static Graph *seal(const ModelBuild *build, const Sandbox *sandbox, Error *err)
     graph->script = arena_str(build->arena, str_from(sandbox->source.name));
     Str text = sandbox->source.text;
     const uint64_t parts[] = {hash_bytes(text.s, text.n),
-                              config ? hash_bytes(config->text.s, config->text.n) : 0};
+                              (config ? hash_bytes(config->text.s, config->text.n) : 0) ^
+                                  (uint64_t)build->request->dtype};
     graph->hash = hash_bytes(parts, sizeof parts);
     return graph;
 }
@@ -66,7 +67,7 @@ Graph *model_build(Arena *arena, Sandbox *sandbox, const ModelRequest *request, 
     ModelBuild build = {.request = request, .arena = arena, .scratch = scratch, .dims = dims};
     build.builder = graph_builder_new(arena, request->file);
     build.graph = graph_builder_graph(build.builder);
-    build.dtype = config_dtype(request->values);
+    build.dtype = request->dtype != DT_NONE ? request->dtype : config_dtype(request->values);
     build.graph->opset = MODEL_OPSET;
     build.path = buf_new(scratch);
     build.constants = intern_new(scratch);

@@ -34,6 +34,8 @@ typedef struct {
     Str bytes;            /* of weights in the mapped file; {NULL,0} if absent */
     const char *location; /* external data: path as in the file; NULL if inline */
     int64_t offset, length;
+    const char *parts; /* names of the tensors in checkpoints that are stacked on dim 0 here:
+                          "experts.*.w1.weight", * an index; NULL if it is not a stack */
 } TensorData;
 
 typedef enum { TENSOR_INPUT, TENSOR_INITIALIZER, TENSOR_MADE } TensorKind;

@@ -261,6 +261,35 @@ int32_t naming_part_at(const Naming *naming, int i, Part part)
     return naming->parts[i + naming->hidden].tensor[part];
 }
 
+/* The stack that holds "experts.3.w1.weight" of a checkpoint, "experts.w1.weight"; -1 if none. */
+static int32_t find_stack(const Naming *naming, Str name)
+{
+    const Graph *graph = naming->inferred->graph;
+    int32_t found = -1;
+    Arena *scratch = arena_new();
+    for (size_t at = 0, end; at < name.n && found < 0; at = end + 1) {
+        for (end = at; end < name.n && name.s[end] != '.';)
+            end++;
+        Str digits = {name.s + at, end - at}, head = {name.s, at};
+        int64_t index;
+        if (end == name.n || digits.s[0] < '0' || (digits.s[0] == '0' && digits.n > 1) ||
+            !str_to_int(digits, &index))
+            continue;
+        Str tail = {name.s + end, name.n - end};
+        int32_t stack =
+            graph_find_tensor(graph, str_from(arena_printf(scratch, "%.*s%.*s", STR_ARG(head),
+                                                           (int)tail.n - 1, tail.s + 1)));
+        int32_t data = stack < 0 ? -1 : graph->tensors[stack].data;
+        const char *parts = data < 0 ? NULL : graph->data[data].parts;
+        const Shape *shape = stack < 0 ? NULL : inferred_shape(naming->inferred, stack);
+        if (parts && shape && index < shape->dim[0] &&
+            strcmp(parts, arena_printf(scratch, "%.*s*%.*s", STR_ARG(head), STR_ARG(tail))) == 0)
+            found = stack;
+    }
+    arena_free(scratch);
+    return found;
+}
+
 static int32_t find_exactly(const Naming *naming, Str name)
 {
     int32_t tensor = graph_find_tensor(naming->inferred->graph, name);
@@ -269,7 +298,7 @@ static int32_t find_exactly(const Naming *naming, Str name)
         if (str_ends(name, tail))
             tensor = naming_part(naming, (Str){name.s, name.n - tail.n}, (Part)p, NULL);
     }
-    return tensor;
+    return tensor < 0 ? find_stack(naming, name) : tensor;
 }
 
 static void consider(Str name, const char *candidate, int *best, const char **nearest)

@@ -1,6 +1,7 @@
 #include "core/run/feed.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 /* ---- filling a part ---- */
 
@@ -160,6 +161,8 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
     const char *folder = data->location ? path_dir(feeds->arena, graph->file) : NULL;
     if (!folder || !file_exists(path_join(feeds->arena, folder, data->location))) {
         feeds->at[tensor] = drawn(feeds, tensor, seed);
+        if (feeds->n_missing++ == 0)
+            feeds->missing = data->parts ? data->parts : tensor_name(graph, tensor);
         return true;
     }
     FileMap map;
@@ -170,11 +173,10 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
     return feed_data(feeds, tensor, &found, err);
 }
 
-/* Float types are converted; other types must match the model. */
-static bool weight_fits(const Inferred *inferred, int32_t tensor, const SafeTensor *weight,
-                        const char *path, Error *err)
+/* Float types are converted; other types must match the model. shape: what the model needs. */
+static bool weight_fits(const Inferred *inferred, int32_t tensor, const Shape *shape,
+                        const SafeTensor *weight, const char *path, Error *err)
 {
-    const Shape *shape = inferred_shape(inferred, tensor);
     Dtype dtype = (Dtype)inferred->dtype[tensor];
     bool converts = dtype_is_float(dtype) && dtype_is_float(weight->dtype) &&
                     dtype_is_computed(dtype) && dtype_is_computed(weight->dtype);
@@ -184,9 +186,9 @@ static bool weight_fits(const Inferred *inferred, int32_t tensor, const SafeTens
     Buf want = buf_new(scratch), have = buf_new(scratch);
     shape_format(shape, &want);
     shape_format(&weight->shape, &have);
-    error_kind(err, ERROR_USAGE, "'%s' is %s %.*s in the model, %s %.*s in '%s'",
-               tensor_name(inferred->graph, tensor), dtype_name(dtype), STR_ARG(buf_str(&want)),
-               dtype_name(weight->dtype), STR_ARG(buf_str(&have)), path);
+    error_kind(err, ERROR_USAGE, "'%s' is %s %.*s in the model, %s %.*s in '%s'", weight->name,
+               dtype_name(dtype), STR_ARG(buf_str(&want)), dtype_name(weight->dtype),
+               STR_ARG(buf_str(&have)), path);
     error_hint(err, "the weights are of another model");
     arena_free(scratch);
     return false;
@@ -197,7 +199,50 @@ static bool feed_weight(Feeds *feeds, int32_t tensor, const SafeTensor *weight, 
 {
     feeds->at[tensor] = (Feed){.kind = FEED_BYTES, .held = weight->dtype, .bytes = weight->bytes.s};
     feeds->n_weights++;
-    return weight_fits(feeds->inferred, tensor, weight, path, err);
+    return weight_fits(feeds->inferred, tensor, inferred_shape(feeds->inferred, tensor), weight,
+                       path, err);
+}
+
+/* "experts.3.w1.weight" of "experts.*.w1.weight"; NULL if the checkpoint has none. */
+static const SafeTensor *find_part(Arena *scratch, const SafeTensors *weights, const char *parts,
+                                   int64_t i)
+{
+    Str tail = str_from(parts), head = str_take(&tail, '*');
+    return safetensors_find(
+        weights, arena_printf(scratch, "%.*s%" PRId64 "%.*s", STR_ARG(head), i, STR_ARG(tail)));
+}
+
+/* Stacks the tensors of a checkpoint that `parts` names. *found is false if it has not all. */
+static bool feed_parts(Feeds *feeds, int32_t tensor, const char *parts, const SafeTensors *weights,
+                       bool *found, Error *err)
+{
+    Shape part = *inferred_shape(feeds->inferred, tensor);
+    int64_t n = part.dim[0];
+    for (int64_t d = 1; d < part.n_dims; d++)
+        part.dim[d - 1] = part.dim[d];
+    part.n_dims--;
+    const SafeTensor *first = find_part(feeds->arena, weights, parts, 0);
+    size_t n_bytes = first ? first->bytes.n : 0;
+    *found = first != NULL;
+    if (!first || n == 0)
+        return true;
+    char *bytes = arena_alloc(feeds->arena, arena_array_bytes((size_t)n, n_bytes));
+    for (int64_t i = 0; i < n; i++) {
+        const SafeTensor *weight = find_part(feeds->arena, weights, parts, i);
+        *found = weight != NULL;
+        if (!weight)
+            return true;
+        if (!weight_fits(feeds->inferred, tensor, &part, weight, weights->path, err))
+            return false;
+        if (weight->dtype != first->dtype)
+            return error_kind(err, ERROR_USAGE, "'%s' is %s, but '%s' is %s in '%s'", weight->name,
+                              dtype_name(weight->dtype), first->name, dtype_name(first->dtype),
+                              weights->path);
+        memcpy(bytes + (size_t)i * n_bytes, weight->bytes.s, n_bytes);
+    }
+    feeds->at[tensor] = (Feed){.kind = FEED_BYTES, .held = first->dtype, .bytes = bytes};
+    feeds->n_weights++;
+    return true;
 }
 
 static bool is_listed(const Graph *graph, int32_t tensor)
@@ -325,8 +370,13 @@ static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *
             given->weights ? safetensors_find(given->weights, tensor_name(graph, tensor)) : NULL;
         if (weight)
             return feed_weight(feeds, tensor, weight, given->weights->path, err);
-        return data->form == DATA_ABSENT ? feed_external(feeds, tensor, data, given->seed, err)
-                                         : feed_data(feeds, tensor, data, err);
+        if (data->form != DATA_ABSENT)
+            return feed_data(feeds, tensor, data, err);
+        bool found = false;
+        if (given->weights && data->parts &&
+            !feed_parts(feeds, tensor, data->parts, given->weights, &found, err))
+            return false;
+        return found || feed_external(feeds, tensor, data, given->seed, err);
     }
     return at->maker >= 0 || feed_input(feeds, tensor, given->seed, given->inputs, err);
 }
@@ -402,16 +452,22 @@ static bool compute_constants(Feeds *feeds, const bool *wanted, Error *err)
     return true;
 }
 
-/* A checkpoint without any matching name belongs to another model. */
+/* Weights that a checkpoint lacks would be drawn, so that the outputs mean nothing. */
 static bool check_weights(const Feeds *feeds, const Given *given, Error *err)
 {
-    if (!given->weights || feeds->n_weights > 0)
+    const SafeTensors *weights = given->weights;
+    if (!weights || (feeds->n_weights > 0 && (feeds->n_missing == 0 || given->draw_missing)))
         return true;
-    error_kind(err, ERROR_USAGE, "no weight of the model is in '%s'", given->weights->path);
-    if (given->weights->tensors.n > 0)
-        error_hint(err, "names must be the same; there is '%s'",
-                   given->weights->tensors.at[0].name);
-    return false;
+    if (feeds->n_weights == 0) {
+        error_kind(err, ERROR_USAGE, "no weight of the model is in '%s'", weights->path);
+        if (weights->tensors.n > 0)
+            error_hint(err, "names must be the same; there is '%s'", weights->tensors.at[0].name);
+        return false;
+    }
+    error_kind(err, ERROR_USAGE, "%d weight%s of the model %s not in '%s'; the first is '%s'",
+               feeds->n_missing, feeds->n_missing == 1 ? "" : "s",
+               feeds->n_missing == 1 ? "is" : "are", weights->path, feeds->missing);
+    return error_hint(err, "--draw-missing draws them at random");
 }
 
 bool feeds_open(Arena *arena, const Inferred *inferred, const bool *wanted, const Given *given,

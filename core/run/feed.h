@@ -34,7 +34,9 @@ typedef struct {
     Local **computed;           /* per tensor: the whole value of a computed constant or a sequence;
                                  * NULL */
     Vec(FileMap) maps;
-    int n_weights; /* of the given checkpoint */
+    int n_weights;       /* of the given checkpoint */
+    int n_missing;       /* weights that are neither in it nor in the model; the first: */
+    const char *missing; /* NULL if n_missing is 0 */
 } Feeds;
 
 /* What the user gave beside the model. */
@@ -43,6 +45,7 @@ typedef struct {
     const Vectors *inputs;      /* files of graph inputs, or NULL */
     const SafeTensors *weights; /* or NULL */
     bool deterministic;         /* RunOptions.deterministic */
+    bool draw_missing;          /* weights that are not in `weights` are drawn, not an error */
 } Given;
 
 /* Makes the feeds of the wanted tensors. End with feeds_close(), also after an error. ERROR_USAGE:

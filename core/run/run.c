@@ -112,6 +112,7 @@ static bool open_feeds(Arena *arena, Team *team, GivenFiles *files, Error *err)
         return false;
     given.inputs = options->inputs ? &files->inputs : NULL;
     given.weights = options->weights ? &files->weights : NULL;
+    given.draw_missing = options->draw_missing;
     bool *wanted = arena_array(arena, bool, inferred->graph->n_tensors);
     for (int i = 0; i < program->n_instrs; i++)
         if (program->instrs[i].kind == INSTR_LOAD)

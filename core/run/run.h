@@ -22,6 +22,7 @@ typedef struct {
     double rtol, atol;   /* 0: depends on the element type */
     const char *inputs;  /* folder with input_*.pb, or NULL */
     const char *weights; /* a checkpoint: safetensors.h; or NULL */
+    bool draw_missing;   /* weights that are not in the checkpoint are drawn, not an error */
     bool trace;          /* fill RunReport.trace */
     const char *backend; /* "host", "mpi", "cuda", "auto"; NULL: host */
     bool isolated;       /* in a child process: a crash or hang ends only the run (supervise.h) */

@@ -197,6 +197,10 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
     json_set_str(out, "model", path_between(scratch, dir, options->model));
     json_set_str(out, "model_hash", arena_printf(scratch, "%016" PRIx64, session->graph->hash));
     json_set(out, "dims", dims);
+    if (options->config)
+        json_set_str(out, "config", path_between(scratch, dir, options->config));
+    if (options->dtype)
+        json_set_str(out, "dtype", options->dtype);
     json_set(out, "mesh", json_from_str(buf_str(&mesh)));
     json_set_str(out, "machine", file_or_name(scratch, dir, options->machine));
     json_set(out, "policy",

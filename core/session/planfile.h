@@ -5,6 +5,8 @@
  *     model           path of the .onnx                                       an error, but in pins
  *     model_hash      of its bytes, 16 hex digits                             not compared
  *     dims            {"batch":8}: sizes, in elements, of free dims           those of MODEL.dims
+ *     config          path of the .json that a .lua model gets                none
+ *     dtype           "bf16": type of parameters that the model gives none    that of the config
  *     mesh            "dp=2,tp=4"                                             "x=1"
  *     machine         name of a shipped one, or a path                        "h100x8"
  *     policy          name or path of what decided; null                      none

@@ -162,8 +162,10 @@ static void resolve_origins(Arena *arena, const char *dir, const Json *root)
 static bool get_options(Arena *arena, const char *path, const Json *root, SessionOptions *options,
                         Error *err)
 {
-    const char *model, *mesh, *machine, *policy, *dir = path_dir(arena, path);
+    const char *model, *config, *mesh, *machine, *policy, *dir = path_dir(arena, path);
     if (!check_version(root, err) || !get_text(arena, root, "model", &model, err) ||
+        !get_text(arena, root, "config", &config, err) ||
+        !get_text(arena, root, "dtype", &options->dtype, err) ||
         !get_text(arena, root, "mesh", &mesh, err) ||
         !get_text(arena, root, "machine", &machine, err) ||
         !get_text(arena, root, "policy", &policy, err) ||
@@ -180,6 +182,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
         return false;
     options->no_redistribute = json_bool(json_get(root, "no_redistribute"), false);
     options->model = model ? path_join(arena, dir, model) : NULL;
+    options->config = config ? path_join(arena, dir, config) : NULL;
     options->mesh = mesh;
     options->machine = machine ? opened_path(arena, dir, machine) : NULL;
     options->policy = policy ? opened_path(arena, dir, policy) : NULL;
@@ -245,9 +248,10 @@ static void note(const PlanfileReader *r, Level level, const char *code, const c
 /* ---- fields ---- */
 
 static const char *const root_fields[] = {
-    "dimscope_plan",   "model",  "model_hash",     "dims",      "mesh",
-    "machine",         "policy", "policy_options", "propagate", "profile",
-    "no_redistribute", "fuse",   "decisions",      "derived",   NULL};
+    "dimscope_plan", "model",   "model_hash",      "config", "dtype",
+    "dims",          "mesh",    "machine",         "policy", "policy_options",
+    "propagate",     "profile", "no_redistribute", "fuse",   "decisions",
+    "derived",       NULL};
 static const char *const decision_fields[] = {
     "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
     "group", "pass",    "priority", "open",     "store",         "origin", "last",

@@ -97,6 +97,12 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
         *dims = all;
         return session->graph != NULL;
     }
+    if (session->options.config || session->options.dtype) {
+        error_kind(err, ERROR_USAGE, "'%s' is built by no script, so it takes no %s", path,
+                   session->options.config ? "config" : "element type");
+        return error_hint(err,
+                          "--config goes with a .lua file, --dtype with that or a config.json");
+    }
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
     return session->graph != NULL;
@@ -446,6 +452,8 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     options->mesh = given.mesh ? given.mesh : options->mesh;
     options->machine = given.machine ? given.machine : options->machine;
     options->pins = given.pins;
+    options->config = given.config ? given.config : options->config;
+    options->dtype = given.dtype ? given.dtype : options->dtype;
     if (given.method_given)
         options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
@@ -528,6 +536,8 @@ Session *session_reopen(const Session *old, Progress *progress, Error *err)
     own->machine = own_text(session, options.machine);
     own->pins = own_text(session, options.pins);
     own->settings = policy_settings_copy(session->model_arena, &options.settings);
+    own->config = own_text(session, options.config);
+    own->dtype = own_text(session, options.dtype);
     own->dims = (DimBindings){0};
     for (int i = 0; i < options.dims.n; i++) {
         DimBinding dim = options.dims.at[i];

@@ -63,6 +63,9 @@ typedef struct {
     bool allow_native;        /* RuleBook */
     unsigned fuse;            /* fusions (core/rules/fuse.h) of the graph, by bit */
     DimBindings dims;         /* on top of MODEL.dims */
+    const char *config;       /* of a .lua model: the .json file that MODEL gets; NULL: none */
+    const char *dtype;        /* "bf16", of parameters that a model file gives no type; NULL: the
+                                 config's, else "f32" */
     const GivenValues *given; /* elements known only at run time, as given; NULL if none. They
                                  outlive every session that is opened from these options */
     Progress *progress;       /* while opening; NULL if nobody watches */

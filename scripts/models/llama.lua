@@ -6,5 +6,5 @@ local decoder = include "lib/decoder"
 function MODEL(model, config)
     local bias = model:flag("attention_bias", false)
     decoder.build(model, config,
-        {bias = bias, out_bias = bias, mlp_bias = model:flag("mlp_bias", false)})
+        {heads = {bias = bias, out_bias = bias}, mlp_bias = model:flag("mlp_bias", false)})
 end

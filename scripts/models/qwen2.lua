@@ -2,9 +2,8 @@
 -- whose q, k and v have biases. Qwen2-7B has 7,615,616,512 parameters.
 
 local decoder = include "lib/decoder"
+local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    local slides = model:flag("use_sliding_window", false)
-    local window = slides and model:size("sliding_window") or nil
-    decoder.build(model, config, {bias = true, window = window})
+    decoder.build(model, config, {heads = {bias = true}, window = qwen.window(model)})
 end

@@ -2,10 +2,9 @@
 -- heads of q and k have an rms norm each. Qwen3-8B has 8,190,735,360 parameters.
 
 local decoder = include "lib/decoder"
+local qwen = include "lib/qwen"
 
 function MODEL(model, config)
-    local slides = model:flag("use_sliding_window", false)
-    local window = slides and model:size("sliding_window") or nil
-    local bias = model:flag("attention_bias", false)
-    decoder.build(model, config, {norm = true, bias = bias, out_bias = bias, window = window})
+    decoder.build(model, config,
+        {heads = qwen.heads_with_norms(model), window = qwen.window(model)})
 end

@@ -8,10 +8,7 @@ local encoder = include "lib/encoder"
 local function embeddings(model, n, pixels)
     return model:module("embeddings", function()
         local x = encoder.patches(model, "patch_embeddings", pixels, n.channels, n.patch, n.width)
-        local batch = model:op("Slice", {model:op("Shape", {x}), {0}, {1}})
-        local class = model:op("Expand", {model:param("cls_token", {1, 1, n.width}),
-            model:op("Concat", {batch, {1, n.width}}, {axis = 0})})
-        x = model:op("Concat", {class, x}, {axis = 1})
+        x = encoder.with_class(model, x, model:param("cls_token", {1, 1, n.width}), n.width)
         local n_places = n.side * n.side + 1
         return model:op("Add", {x, model:param("position_embeddings", {1, n_places, n.width})})
     end)

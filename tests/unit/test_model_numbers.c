@@ -56,7 +56,8 @@ static const char *write_vectors(Arena *arena, const Session *session, const Jso
 {
     const Graph *graph = session->graph;
     const char *folder = vectors_folder(arena);
-    int64_t vocabulary = json_int(json_get(json_get(row, "config"), "vocab_size"), 0);
+    const Json *config = json_get(row, "config"), *text = json_get(config, "text_config");
+    int64_t vocabulary = json_int(json_get(text ? text : config, "vocab_size"), 0);
     for (int i = 0; i < graph->n_inputs; i++) {
         const Shape *shape = inferred_shape(session->inferred, graph->inputs[i]);
         const char *name = tensor_name(graph, graph->inputs[i]);
@@ -95,6 +96,7 @@ static void compute(const char *name, const Json *row, const char *mesh, const c
     const char *dims = image                     ? "batch=2"
                        : strcmp(kind, "t5") == 0 ? "batch=2,seq=6,target_seq=5"
                                                  : "batch=2,seq=6";
+    dims = json_str(json_get(row, "dims"), dims).s;
     OpenedText o = model_text_open(config.s, dims, mesh, policy);
     if (!o.session)
         fail_msg("%s: %s", name, o.err.text);
@@ -116,11 +118,40 @@ static void compute(const char *name, const Json *row, const char *mesh, const c
 }
 
 typedef struct {
-    const char *name;
+    const char *name, *policy;
 } NumbersRow;
 
-static NumbersRow rows[] = {{"mixtral"},   {"deepseek v2"}, {"deepseek v3"}, {"t5"},
-                            {"t5, gated"}, {"bert"},        {"vit"},         {"swin"}};
+static NumbersRow rows[] = {
+    {"mixtral", "megatron"},
+    {"deepseek v2", "megatron"},
+    {"deepseek v3", "megatron"},
+    {"t5", "megatron"},
+    {"t5, gated", "megatron"},
+    {"bert", "megatron"},
+    {"vit", "megatron"},
+    {"swin", "megatron"},
+    {"gemma", "megatron"},
+    {"gemma2", "megatron"},
+    {"phi", "megatron"},
+    {"phi, norms of heads", "megatron"},
+    {"phi3", "megatron"},
+    {"falcon", "megatron"},
+    {"falcon, groups", "megatron"},
+    {"falcon, alibi", "megatron"},
+    {"opt", "megatron"},
+    {"opt, narrow", "megatron"},
+    {"gpt_neox", "megatron"},
+    {"mpt", "megatron"},
+    {"qwen2_moe", "megatron"},
+    {"qwen3_moe", "megatron"},
+    {"gpt_oss", "megatron"},
+    {"olmo2", "megatron"},
+    {"whisper", "megatron"},
+    {"clip", "megatron"},
+    {"mamba", "tp"},
+    {"mamba2", "tp"},
+    {"megatron_gpt", "megatron"},
+};
 
 static void numbers_are_those_of_transformers(void **state)
 {
@@ -141,7 +172,7 @@ static void numbers_are_those_of_transformers(void **state)
     }
     assert_non_null(found);
     compute(row->name, found, "x=1", NULL);
-    compute(row->name, found, "dp=2,tp=2", "megatron");
+    compute(row->name, found, "dp=2,tp=2", row->policy);
     json_free(found);
     arena_free(arena);
 }

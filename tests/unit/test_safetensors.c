@@ -1,4 +1,5 @@
 /* Checkpoints: what is read of them, what is refused, and a run with their weights. */
+#include "tests/unit/model_text.h"
 #include "tests/unit/opened_op.h"
 
 #include "core/model/safetensors.h"
@@ -183,6 +184,73 @@ static void a_run_takes_them(void **state)
     arena_free(arena);
 }
 
+/* ---- weights that a checkpoint lacks, and those that are stacked in the model ---- */
+
+#define TWO                                                                                        \
+    "function MODEL(model)\n"                                                                      \
+    "  local x = model:input('x', 'f32', {3, 4})\n"                                                \
+    "  x = model:op('MatMul', {x, model:param('w', {4, 2}, 'f32')})\n"                             \
+    "  model:output(model:op('Add', {x, model:param('v', {2}, 'f32')}), 'y')\n"                    \
+    "end\n"
+/* Two matrices that a checkpoint holds one by one: e.0.w and e.1.w. */
+#define STACK                                                                                      \
+    "function MODEL(model)\n"                                                                      \
+    "  local x = model:input('x', 'f32', {2, 3, 4})\n"                                             \
+    "  model:module('e', function()\n"                                                             \
+    "    local w = model:param('w', {2, 4, 2}, 'f32', {parts = '*.w'})\n"                          \
+    "    model:output(model:op('MatMul', {x, w}), 'y')\n"                                          \
+    "  end)\n"                                                                                     \
+    "end\n"
+
+typedef struct {
+    const char *name, *model, *first, *second; /* tensors of the checkpoint, of 4,2; "" if one */
+    bool draw;
+    int n_drawn;
+    const char *text; /* of the error; NULL if it runs */
+} LackRow;
+
+static LackRow lacks[] = {
+    {"a weight is missing", TWO, "w", "", false, 0, "1 weight of the model is not in"},
+    {"a missing weight may be drawn", TWO, "w", "", true, 1, NULL},
+    {"a stack is read from its parts", STACK, "e.0.w", "e.1.w", false, 0, NULL},
+    {"a stack is read by its own name too", STACK, "e.w", "", false, 0,
+     "'e.w' is f32 2,4,2 in the model, bf16 4,2 in"},
+    {"a part of a stack is missing", STACK, "e.0.w", "z", false, 0, "no weight of the model is in"},
+};
+
+/* A folder with one file for each tensor. */
+static const char *write_folder(Arena *arena, const LackRow *row)
+{
+    char *folder = arena_printf(arena, "/tmp/test_weights_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    const char *names[] = {row->first, row->second};
+    for (int i = 0; i < 2 && names[i][0]; i++) {
+        const char *path = write_weight(arena, names[i], "4,2");
+        assert_int_equal(rename(path, arena_printf(arena, "%s/%d.safetensors", folder, i)), 0);
+    }
+    return folder;
+}
+
+static void missing_weights_are_not_made_up(void **state)
+{
+    const LackRow *row = *state;
+    OpenedText o = model_text_open(row->model, "", "tp=2", NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    const char *folder = write_folder(o.arena, row);
+    RunOptions run = {.weights = folder, .draw_missing = row->draw, .verify = true, .repeat = 1};
+    RunReport report;
+    bool ok = run_plan(o.arena, o.session->plan, &run, &report, &o.err);
+    if (ok != (row->text == NULL) || (row->text && !strstr(o.err.text, row->text)))
+        fail_msg("%d: %s", ok, o.err.text);
+    if (ok)
+        assert_int_equal(report.n_drawn, row->n_drawn);
+    for (int i = 0; i < 2; i++)
+        unlink(arena_printf(o.arena, "%s/%d.safetensors", folder, i));
+    rmdir(folder);
+    model_text_close(&o);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[COUNT_OF(files) + COUNT_OF(weights)];
@@ -195,5 +263,6 @@ int main(void)
         tests[n++] = (struct CMUnitTest){.name = weights[i].name,
                                          .test_func = a_run_takes_them,
                                          .initial_state = (void *)(uintptr_t)&weights[i]};
-    return _cmocka_run_group_tests("safetensors", tests, n, NULL, NULL);
+    return _cmocka_run_group_tests("safetensors", tests, n, NULL, NULL) +
+           run_rows("missing", lacks, missing_weights_are_not_made_up);
 }

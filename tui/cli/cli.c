@@ -130,6 +130,12 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->policy = options->policy;
     out->machine = options->machine;
     out->pins = options->pins;
+    out->dtype = options->dtype;
+    if (options->config && str_ends(str_from(options->config), STR(".json")))
+        out->config = options->config;
+    else if (options->config && cli->verb->bit & ~(VERB_EXPLORE | VERB_TOUR))
+        return error_kind(&cli->err, ERROR_USAGE, "the config of a model is a .json file, not '%s'",
+                          options->config);
     out->method_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
     out->allow_native = options->allow_native;

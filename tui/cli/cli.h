@@ -37,6 +37,7 @@ typedef struct {
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
+    bool draw_missing;
     bool dot, svg, pdf, png, html, md, csv, onnx;
     bool onnx_test, trace, backward, exact, no_redistribute, check, allow_native;
     bool help, version;

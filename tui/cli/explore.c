@@ -81,8 +81,10 @@ static int explore(Cli *cli, bool tour)
     options.tour = tour;
     options.script = given->script;
     options.screen = given->screen;
-    if (given->config || !(given->script || given->screen))
-        options.config = config_read(cli->arena, given->config);
+    bool for_model = given->config && str_ends(str_from(given->config), STR(".json"));
+    const char *settings = for_model ? NULL : given->config;
+    if (settings || !(given->script || given->screen))
+        options.config = config_read(cli->arena, settings);
     options.watch = true;
     options.restore = options.config && options.config->settings.restore;
     options.fresh = given->fresh;

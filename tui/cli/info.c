@@ -1,5 +1,6 @@
 #include "tui/cli/cli.h"
 
+#include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/base/table.h"
 
@@ -93,27 +94,7 @@ static int all_values(const Session *session, Arena *arena, int32_t **out)
     return n;
 }
 
-/* ---- the two forms ---- */
-
-static Json *info_json(const Cli *cli, const Session *session)
-{
-    const Graph *graph = session->graph;
-    Json *out = json_object();
-    json_set_int(out, "ops", session->inferred->n_program);
-    json_set_int(out, "host_ops", graph->n_ops - session->inferred->n_program);
-    json_set_int(out, "nodes", graph->n_nodes);
-    json_set_int(out, "tensors", graph->n_tensors);
-    json_set_int(out, "params", inferred_params(session->inferred));
-    json_set_int(out, "opset", graph->opset);
-    json_set(out, "inputs", values_json(session, graph->inputs, graph->n_inputs));
-    json_set(out, "outputs", values_json(session, graph->outputs, graph->n_outputs));
-    if (cli->options.values) {
-        int32_t *values;
-        int n = all_values(session, cli->arena, &values);
-        json_set(out, "values", values_json(session, values, n));
-    }
-    return out;
-}
+/* ---- parameters ---- */
 
 static void shape_text(const Json *shape, Buf *out)
 {
@@ -129,6 +110,112 @@ static void shape_text(const Json *shape, Buf *out)
         else
             buf_add(out, json_str(dim, "?"));
     }
+}
+
+/* {"name","dtype","shape"} of each; of a stack also "parts": the names that checkpoints have. */
+static Json *parameters_json(const Session *session)
+{
+    const Graph *graph = session->graph;
+    Json *out = json_array();
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        const GraphTensor *tensor = &graph->tensors[t];
+        if (tensor->kind != TENSOR_INITIALIZER || !tensor_is_parameter(session->inferred, t))
+            continue;
+        Json *row = value_json(session, t);
+        json_set_str(row, "name", naming_label(session->naming, t));
+        const char *parts = tensor->data >= 0 ? graph->data[tensor->data].parts : NULL;
+        if (parts)
+            json_set_str(row, "parts", parts);
+        json_add(out, row);
+    }
+    return out;
+}
+
+/* "h.*.attn.weight" of "h.3.attn.weight": numbers between dots become stars. */
+static void put_pattern(Str name, Buf *out)
+{
+    for (bool first = true; name.n > 0; first = false) {
+        Str part = str_take(&name, '.');
+        int64_t number;
+        buf_puts(out, first ? "" : ".");
+        buf_add(out, str_to_int(part, &number) ? STR("*") : part);
+    }
+}
+
+typedef struct {
+    Str name, pattern, dtype, shape, parts;
+    int n;
+} ParameterRow;
+
+static ParameterRow parameter_row(Arena *arena, const Json *value)
+{
+    Buf name = buf_new(arena), parts = buf_new(arena), shape = buf_new(arena);
+    put_pattern(json_str(json_get(value, "name"), ""), &name);
+    put_pattern(json_str(json_get(value, "parts"), ""), &parts);
+    shape_text(json_get(value, "shape"), &shape);
+    return (ParameterRow){.name = json_str(json_get(value, "name"), ""),
+                          .pattern = buf_str(&name),
+                          .dtype = json_str(json_get(value, "dtype"), "?"),
+                          .shape = buf_str(&shape),
+                          .parts = buf_str(&parts)};
+}
+
+/* A row for those of one type and shape whose names differ in numbers alone. */
+static void parameters_table(const Json *values, Buf *out)
+{
+    Arena *arena = out->arena;
+    ParameterRow *rows = arena_array(arena, ParameterRow, json_size(values));
+    Intern *keys = intern_new(arena);
+    int n_rows = 0;
+    bool stacked = false;
+    for (int i = 0; i < json_size(values); i++) {
+        ParameterRow row = parameter_row(arena, json_at(values, i));
+        const char *key = arena_printf(arena, "%.*s %.*s %.*s", STR_ARG(row.pattern),
+                                       STR_ARG(row.dtype), STR_ARG(row.shape));
+        int at = intern_put(keys, key, strlen(key));
+        if (at == n_rows)
+            rows[n_rows++] = row;
+        rows[at].n++;
+        stacked |= row.parts.n > 0;
+    }
+    TableColumn columns[] = {
+        {"PARAMETERS", 0}, {"TYPE", 0}, {"SHAPE", 0}, {"TENSORS", -9}, {"IN CHECKPOINTS", 0}};
+    Table *table = table_new(arena, columns, stacked ? 5 : 4);
+    for (int i = 0; i < n_rows; i++) {
+        table_cell(table, rows[i].n > 1 ? rows[i].pattern : rows[i].name);
+        table_cell(table, rows[i].dtype);
+        table_cell(table, rows[i].shape);
+        table_cell(table, str_from(arena_printf(arena, "%d", rows[i].n)));
+        if (stacked)
+            table_cell(table, rows[i].parts);
+    }
+    if (n_rows > 0) {
+        buf_putc(out, '\n');
+        table_format(table, "", out);
+    }
+}
+
+/* ---- the two forms ---- */
+
+static Json *info_json(const Cli *cli, const Session *session)
+{
+    const Graph *graph = session->graph;
+    Json *out = json_object();
+    json_set_int(out, "ops", session->inferred->n_program);
+    json_set_int(out, "host_ops", graph->n_ops - session->inferred->n_program);
+    json_set_int(out, "nodes", graph->n_nodes);
+    json_set_int(out, "tensors", graph->n_tensors);
+    json_set_int(out, "params", inferred_params(session->inferred));
+    json_set_int(out, "opset", graph->opset);
+    json_set(out, "parameters", parameters_json(session));
+    json_set(out, "inputs", values_json(session, graph->inputs, graph->n_inputs));
+    json_set(out, "outputs", values_json(session, graph->outputs, graph->n_outputs));
+    if (cli->options.values) {
+        int32_t *values;
+        int n = all_values(session, cli->arena, &values);
+        json_set(out, "values", values_json(session, values, n));
+    }
+    return out;
 }
 
 static void values_table(const Json *values, const char *what, Buf *out)
@@ -161,6 +248,7 @@ static void info_text(const Session *session, const Json *info, Buf *out)
     }
     values_table(json_get(info, "inputs"), "INPUTS", out);
     values_table(json_get(info, "outputs"), "OUTPUTS", out);
+    parameters_table(json_get(info, "parameters"), out);
     if (json_get(info, "values"))
         values_table(json_get(info, "values"), "VALUES", out);
 }

@@ -32,6 +32,7 @@ bool cli_run_options(Cli *cli, RunOptions *out)
     *out = (RunOptions){.verify = cli->options.verify, .seed = (uint64_t)seed, .isolated = true};
     out->backend = cli->options.backend;
     out->weights = cli->options.weights;
+    out->draw_missing = cli->options.draw_missing;
     out->inputs = cli->options.inputs;
     out->stall_s = (double)stall;
     out->deterministic = cli->options.deterministic;

@@ -43,7 +43,9 @@ static void bind_inputs(Arena *arena, const Graph *graph, const Vectors *inputs,
 static bool open_files(Cli *cli, Arena *arena, const SessionOptions *options, const RunOptions *run,
                        Files *out, DataShapes *data_shapes, Error *err)
 {
-    *out = (Files){.given = {.seed = run->seed, .deterministic = run->deterministic}};
+    *out = (Files){.given = {.seed = run->seed,
+                             .deterministic = run->deterministic,
+                             .draw_missing = run->draw_missing}};
     if (run->weights && !safetensors_open(arena, run->weights, &out->weights, err))
         return false;
     out->given.weights = run->weights ? &out->weights : NULL;

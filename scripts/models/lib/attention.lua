@@ -28,19 +28,40 @@ function attention.causal_mask(model, positions, window)
     return model:op("Where", {seen, 0.0, -1e30})
 end
 
--- The tables of rotary positions (Su et al. 2021): cosine and sine, each [s, d]. positions: [s].
--- inverse: d / 2 frequencies in place of theta^(-2i/d).
-function attention.rope_tables(model, positions, d, theta, inverse)
-    local frequencies = inverse or {}
-    for i = #frequencies + 1, d // 2 do frequencies[i] = theta ^ (-2 * (i - 1) / d) end
-    local half = model:constant("inv_freq", "f32", {1, d // 2}, frequencies)
+-- ALiBi (Press et al. 2022): slope * key position, added to the scores of each head: [1, h, 1, s].
+-- The slopes are 2^(-8 i / p) for p heads, a power of two; other numbers of heads take every second
+-- slope of the next power first. positions: [s].
+function attention.alibi(model, positions, n_heads, scale)
+    local power, slopes = 1, {}
+    while power < n_heads do power = 2 * power end
+    local function add(first, step)
+        for i = first, power, step do
+            if #slopes < n_heads then slopes[#slopes + 1] = (scale or 1) * 2 ^ (-8 * i / power) end
+        end
+    end
+    if power == n_heads then
+        add(1, 1)
+    else
+        add(2, 2)
+        add(1, 2)
+    end
+    local slope = model:constant("alibi_slopes", model.dtype, {1, n_heads, 1, 1}, slopes)
+    return model:op("Mul", {slope, attention.cast(model, positions, model.dtype)})
+end
+
+-- The tables of rotary positions (Su et al. 2021): cosine and sine of position * frequency, times
+-- scale, each [s, d]. positions: [s]; frequencies: d / 2 numbers.
+function attention.rope_tables(model, positions, frequencies, scale)
+    local half = model:constant("inv_freq", "f32", {1, #frequencies}, frequencies)
     local at = model:op("Cast", {model:op("Unsqueeze", {positions, {1}})}, {to = 1})
     local angle = model:op("Mul", {at, half})
     angle = model:op("Concat", {angle, angle}, {axis = -1})
-    local function cast(x)
-        return model.dtype == "f32" and x or attention.cast(model, x, model.dtype)
+    local function finish(x)
+        if model.dtype ~= "f32" then x = attention.cast(model, x, model.dtype) end
+        return scale and scale ~= 1 and model:op("Mul", {x, scale}) or x
     end
-    return {cos = cast(model:op("Cos", {angle})), sin = cast(model:op("Sin", {angle}))}
+    return {cos = finish(model:op("Cos", {angle})), sin = finish(model:op("Sin", {angle})),
+            d = 2 * #frequencies}
 end
 
 local onnx_types = {f32 = 1, f16 = 10, f64 = 11, bf16 = 16, i64 = 7}
@@ -49,12 +70,18 @@ function attention.cast(model, x, dtype)
     return model:op("Cast", {x}, {to = onnx_types[dtype]})
 end
 
--- x turned by its position: x * cos + (-x2, x1) * sin. x: [b, h, s, d].
-function attention.rope(model, x, tables)
+-- x rotated by its position: x * cos + (-x2, x1) * sin. x: [b, h, s, d]; numbers of a head beyond
+-- those in the tables stay as they are.
+function attention.rope(model, x, tables, d)
+    local rest
+    if d and d > tables.d then
+        x, rest = model:op("Split", {x, {tables.d, d - tables.d}}, {axis = -1}, 2)
+    end
     local first, second = model:op("Split", {x}, {axis = -1, num_outputs = 2}, 2)
-    local turned = model:op("Concat", {model:op("Neg", {second}), first}, {axis = -1})
-    return model:op("Add",
-        {model:op("Mul", {x, tables.cos}), model:op("Mul", {turned, tables.sin})})
+    local rotated = model:op("Concat", {model:op("Neg", {second}), first}, {axis = -1})
+    x = model:op("Add",
+        {model:op("Mul", {x, tables.cos}), model:op("Mul", {rotated, tables.sin})})
+    return rest and model:op("Concat", {x, rest}, {axis = -1}) or x
 end
 
 -- [b, s, h d] -> [b, h, s, d]; norm(x), if given, is of [b, s, h, d] on the way.
@@ -82,46 +109,97 @@ function attention.repeat_heads(model, x, n_heads, n_kv_heads, d)
     return model:op("Reshape", {x, {0, n_heads, -1, d}})
 end
 
+-- A column of scores that no key has, so that a head may attend to nothing: weight [h].
+local function with_sink(model, scores, sinks, n_heads)
+    local rows = model:op("Slice", {model:op("Shape", {scores}), {0}, {3}})
+    local shape = model:op("Concat", {rows, {1}}, {axis = 0})
+    local sink = model:op("Reshape", {sinks, {1, n_heads, 1, 1}})
+    return model:op("Concat", {scores, model:op("Expand", {sink, shape})}, {axis = -1})
+end
+
 -- softmax(q k^T scale + mask) v, computed in f32 where softmax is: q [b, h, s, d], k [b, h, t, d],
--- v [b, h, t, e] -> [b, h, s, e]. options: scale; mask, added to [b, h, s, t].
+-- v [b, h, t, e] -> [b, h, s, e]. options:
+--     scale
+--     mask     added to [b, h, s, t]
+--     cap      scores become cap * tanh(scores / cap)
+--     sinks    a score of each head that takes weight from the keys; heads: how many
+--     dropout  of the weights, in training
 function attention.attend(model, q, k, v, options)
     local scores = model:op("MatMul", {q, model:op("Transpose", {k}, {perm = {0, 1, 3, 2}})})
     if options.scale then scores = model:op("Mul", {scores, options.scale + 0.0}) end
+    if options.cap then scores = layers.soft_cap(model, scores, options.cap) end
     if options.mask then scores = model:op("Add", {scores, options.mask}) end
+    if options.sinks then scores = with_sink(model, scores, options.sinks, options.heads) end
     if model.dtype ~= "f32" then scores = attention.cast(model, scores, "f32") end
     scores = model:op("Softmax", {scores}, {axis = -1})
     if model.dtype ~= "f32" then scores = attention.cast(model, scores, model.dtype) end
+    if options.sinks then scores = model:op("Slice", {scores, {0}, {-1}, {3}}) end
+    if options.dropout then scores = layers.dropout(model, scores, options.dropout) end
     return model:op("MatMul", {scores, v})
 end
 
--- Attention of Llama and its kin: q_proj, k_proj, v_proj, o_proj; groups of heads share keys and
--- values (Ainslie et al. 2023). x: [b, s, width]. options:
---     width, heads, kv_heads, head_dim    sizes
---     rope, mask                          tables, and what is added to scores, or nil
---     bias, out_bias                      of q, k and v; of o_proj
---     norm                                epsilon of an rms norm of each head of q and k, or nil
-function attention.grouped(model, name, x, options)
-    local h, g, d, width = options.heads, options.kv_heads, options.head_dim, options.width
-    local function project(part, n)
-        return layers.linear(model, part .. "_proj", x, width, n * d, {bias = options.bias})
+-- q, k and v of one linear layer; o.packed says how they lie in it:
+--     "row"    all of q, all of k, all of v
+--     "group"  for each group of heads: its queries, its key, its value (Falcon, GPT-NeoX, Megatron)
+local function packed(model, x, o)
+    local h, g, d = o.heads, o.kv_heads, o.head_dim
+    local y = layers.linear(model, o.names[1], x, o.width, (h + 2 * g) * d, {bias = o.bias})
+    if o.clip then y = model:op("Clip", {y, -o.clip, o.clip + 0.0}) end
+    if o.packed == "row" and h == g then
+        return model:op("Split", {y}, {axis = -1, num_outputs = 3}, 3)
+    elseif o.packed == "row" then
+        return model:op("Split", {y, {h * d, g * d, g * d}}, {axis = -1}, 3)
     end
-    local function norm(part)
-        return options.norm and function(x)
-            return layers.rms_norm(model, part .. "_norm", x, d, options.norm)
-        end
+    y = model:op("Reshape", {y, {0, 0, g, h // g + 2, d}})
+    return model:op("Split", {y, {h // g, 1, 1}}, {axis = 3}, 3)
+end
+
+local function projections(model, x, o)
+    if o.packed then return packed(model, x, o) end
+    local keys = o.memory or x
+    local function project(i, from, n, bias)
+        return layers.linear(model, o.names[i], from, o.width, n * o.head_dim, {bias = bias})
+    end
+    local k_bias = o.k_bias
+    if k_bias == nil then k_bias = o.bias end
+    return project(1, x, o.heads, o.bias), project(2, keys, o.kv_heads, k_bias),
+        project(3, keys, o.kv_heads, o.bias)
+end
+
+-- Attention in which groups of heads share keys and values (Ainslie et al. 2023).
+-- x: [b, s, width]. options:
+--     width, heads, kv_heads, head_dim    sizes; kv_heads: heads, head_dim: width / heads
+--     names                               of the projections of q, k, v and the output, or of the
+--                                         packed one and the output; default Llama's
+--     packed                              "row", "group": q, k and v are one linear layer
+--     bias, k_bias, out_bias              of q, k and v; of k if it differs; of the output
+--     memory                              what k and v are made from, if not x
+--     rope, mask, scale, cap, dropout     as in attention.attend; rope: tables; scale: d^-0.5
+--     sinks                               whether each head has a sink
+--     norm                                norm(part, x, n) of each head of q and k, parts "q", "k"
+--     norm_all                            the same of all heads together
+function attention.grouped(model, name, x, options)
+    local o = setmetatable({}, {__index = options})
+    o.names = options.names or {"q_proj", "k_proj", "v_proj", "o_proj"}
+    o.kv_heads = options.kv_heads or options.heads
+    o.head_dim = options.head_dim or options.width // options.heads
+    local h, g, d = o.heads, o.kv_heads, o.head_dim
+    local function split(part, y, n)
+        if o.norm_all then y = o.norm_all(part, y, n * d) end
+        local norm = o.norm and function(y) return o.norm(part, y, d) end
+        y = attention.split_heads(model, y, n, d, norm)
+        return o.rope and attention.rope(model, y, o.rope, d) or y
     end
     return model:module(name, function()
-        local q = attention.split_heads(model, project("q", h), h, d, norm("q"))
-        local k = attention.split_heads(model, project("k", g), g, d, norm("k"))
-        local v = attention.split_heads(model, project("v", g), g, d)
-        if options.rope then
-            q, k = attention.rope(model, q, options.rope), attention.rope(model, k, options.rope)
-        end
+        local q, k, v = projections(model, x, o)
+        q, k, v = split("q", q, h), split("k", k, g), attention.split_heads(model, v, g, d)
         k = attention.repeat_heads(model, k, h, g, d)
         v = attention.repeat_heads(model, v, h, g, d)
-        local y = attention.attend(model, q, k, v, {scale = d ^ -0.5, mask = options.mask})
+        local y = attention.attend(model, q, k, v, {
+            scale = o.scale or d ^ -0.5, mask = o.mask, cap = o.cap, dropout = o.dropout,
+            sinks = o.sinks and model:param("sinks", {h}), heads = h})
         y = attention.merge_heads(model, y, h, d)
-        return layers.linear(model, "o_proj", y, h * d, width, {bias = options.out_bias})
+        return layers.linear(model, o.names[#o.names], y, h * d, o.width, {bias = o.out_bias})
     end)
 end
 

@@ -1,99 +1,165 @@
--- decoder.lua: the decoder-only transformer of Llama, Qwen and Mistral, out of their configs.
+-- decoder.lua: decoder-only transformers, out of their configs. Llama is the default; a family says
+-- what it has otherwise.
 
 local layers = include "lib/layers"
 local attention = include "lib/attention"
+local rope = include "lib/rope"
 
 local decoder = {}
 
--- Llama 3.1 and later stretch the low frequencies of rotary positions, smoothly between the two
--- wavelengths (config.rope_scaling of type "llama3").
-local function stretched(model, d, theta, field)
-    local function number(name) return model:number(field .. "." .. name) end
-    local old, factor = number("original_max_position_embeddings"), number("factor")
-    local low, high = number("low_freq_factor"), number("high_freq_factor")
-    local frequencies = {}
-    for i = 1, d // 2 do
-        local f = theta ^ (-2 * (i - 1) / d)
-        local share = (old * f / (2 * math.pi) - low) / (high - low)
-        share = math.max(0.0, math.min(1.0, share))
-        frequencies[i] = f / factor * (1 - share) + f * share
-    end
-    return frequencies
-end
-
-local function rope_tables(model, config, positions, d)
-    local field = config.rope_scaling and "rope_scaling" or "rope_parameters"
-    local theta = model:number("rope_theta", model:number(field .. ".rope_theta", 10000.0))
-    local kind = model:text(field .. ".rope_type", model:text(field .. ".type", "default"))
-    local inverse = kind == "llama3" and stretched(model, d, theta, field) or nil
-    if kind ~= "llama3" and kind ~= "default" then
-        print("rope_scaling of type " .. kind .. " is left out: it changes numbers, no shape")
-    end
-    return attention.rope_tables(model, positions, d, theta, inverse)
-end
-
--- The sizes of the config that all of them have.
-function decoder.sizes(model, config)
-    local heads = model:size("num_attention_heads")
-    local width = model:size("hidden_size")
+-- The sizes that a config names; those in `given` come first.
+function decoder.sizes(model, config, given)
+    given = given or {}
+    local heads = given.heads or model:size("num_attention_heads")
+    local width = given.width or model:size("hidden_size")
     if width % heads ~= 0 and not config.head_dim then
         model:refuse("num_attention_heads", "is " .. heads .. ", which does not divide "
             .. width .. ", the hidden_size")
     end
     return {
         width = width, heads = heads,
-        hidden = model:size("intermediate_size"),
-        n_layers = model:size("num_hidden_layers"),
-        vocabulary = model:size("vocab_size"),
-        kv_heads = model:size("num_key_value_heads", heads),
+        hidden = given.hidden or model:size("intermediate_size"),
+        n_layers = given.n_layers or model:size("num_hidden_layers"),
+        vocabulary = given.vocabulary or model:size("vocab_size"),
+        kv_heads = given.kv_heads or model:size("num_key_value_heads", heads),
         head_dim = model:size("head_dim", math.max(width // heads, 1)),
-        epsilon = model:number("rms_norm_eps", 1e-6),
+        epsilon = given.epsilon or model:number("rms_norm_eps", 1e-6),
+        length = given.length or model:size("max_position_embeddings", 4096),
     }
 end
 
--- options: bias, out_bias, norm as in attention.grouped; window, of keys that are seen, or nil;
--- mlp(x, i), which builds what stands in place of the gated MLP of layer i; mlp_bias; attention(x,
--- rope, mask), in place of grouped attention; rope(positions), in place of its tables.
-function decoder.build(model, config, options)
-    local n = decoder.sizes(model, config)
-    model:dims{batch = 8, seq = math.min(4096, model:size("max_position_embeddings", 4096))}
+-- Numbers of a head that rotate: head_dim times a factor of the config, an even number.
+function decoder.rotated(model, head_dim, field, default)
+    local n = math.floor(head_dim * model:number(field, default))
+    if n % 2 ~= 0 then
+        model:refuse(field, "makes " .. n .. " numbers of a head rotate, and they rotate in pairs")
+    end
+    return n
+end
+
+-- Which of two kinds of attention each layer has: config.layer_types, else sliding first and
+-- alternating where `every` is 2. Gives window(i), nil for layers that see all keys.
+function decoder.windows(model, config, every)
+    local width = model:size("sliding_window", false)
+    local kinds = type(config.layer_types) == "table" and config.layer_types
+    return function(i)
+        if not width then return nil end
+        local slides
+        if kinds then
+            slides = kinds[i + 1] == "sliding_attention"
+        else
+            slides = every == nil or i % every == 0
+        end
+        return slides and width or nil
+    end
+end
+
+-- The mask of each layer; layers of one window share it.
+local function masks_of(model, n, positions, family)
+    local alibi = family.alibi and attention.alibi(model, positions, n.heads, family.alibi)
+    local of_window, masks = {}, {}
+    for i = 0, n.n_layers - 1 do
+        local window = family.window
+        if type(window) == "function" then window = window(i) end
+        local mask = of_window[window or 0]
+        if not mask then
+            mask = attention.causal_mask(model, positions, window)
+            if alibi then mask = model:op("Add", {mask, alibi}) end
+            of_window[window or 0] = mask
+        end
+        masks[i] = mask
+    end
+    return masks
+end
+
+-- One layer: attention, then the MLP, each added to x; of one x with family.parallel.
+local function block(model, n, family, x, i, tables, mask)
+    local names = family.norms or {{before = "input_layernorm"},
+                                   {before = "post_attention_layernorm"}}
+    local function norm(name, y) return family.norm(model, name, y, n.width, n.epsilon) end
+    local function dropped(y) return layers.dropout(model, y, family.dropout or 0) end
+    local function attend(y)
+        if family.attention then return family.attention(y, tables, mask, i) end
+        local options = {width = n.width, heads = n.heads, kv_heads = n.kv_heads,
+                         head_dim = n.head_dim, rope = tables, mask = mask}
+        for key, value in pairs(family.heads or {}) do options[key] = value end
+        return dropped(attention.grouped(model, family.names.attention, y, options))
+    end
+    local function mlp(y)
+        if family.mlp then return dropped(family.mlp(y, i)) end
+        return layers.gated_mlp(model, "mlp", y, n.width, n.hidden,
+            {act = family.act or model:text("hidden_act", "silu"), bias = family.mlp_bias})
+    end
+    if not family.parallel then
+        x = layers.residual(model, x, norm, names[1], attend)
+        return layers.residual(model, x, norm, names[2], mlp)
+    end
+    local first = norm(names[1].before, x)
+    local second = names[2] and norm(names[2].before, x) or first
+    return model:op("Add", {x, model:op("Add", {attend(first), mlp(second)})})
+end
+
+local names = {__index = {root = "model", embed = "embed_tokens", layers = "layers",
+                          attention = "self_attn", norm = "norm", head = "lm_head"}}
+
+-- Builds the model. family:
+--     sizes       in place of what decoder.sizes reads
+--     names       of modules: root, embed, layers, attention, norm, head; outer_embed: the embedding
+--                 is beside root, not in it
+--     norm        layers.rms_norm or another
+--     norms       of attention and MLP, {before, after, last} each: layers.residual
+--     parallel    attention and MLP are added to one x; one norm serves both if there is one
+--     heads       more options of attention.grouped
+--     attention   attention(x, rope, mask, i), in place of attention.grouped
+--     act, mlp_bias    of the gated MLP
+--     mlp         mlp(x, i), in place of the gated MLP of layer i
+--     window      of keys that are seen, or window(i)
+--     rotated     numbers of a head that rotate; 0: none. theta: their base, if the config has no
+--                 rope_theta
+--     rope        rope(positions), in place of the tables that the config says
+--     alibi       the scale of ALiBi, added to scores
+--     embed       embed(x, positions), what is made of the embeddings
+--     dropout     of what attention and MLP add to x, in training
+--     head_bias, cap    of the logits
+--     tied        whether the head is the embedding, if the config does not say; false
+function decoder.build(model, config, family)
+    local n = family.sizes or decoder.sizes(model, config)
+    family.names = setmetatable(family.names or {}, names)
+    family.norm = family.norm or layers.rms_norm
+    local name = family.names
+    model:dims{batch = 8, seq = math.min(4096, n.length)}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
     local x, table
-    local function block(i, rope, mask)
-        local y = layers.rms_norm(model, "input_layernorm", x, n.width, n.epsilon)
-        if options.attention then
-            y = options.attention(y, rope, mask)
-        else
-            y = attention.grouped(model, "self_attn", y, {
-                width = n.width, heads = n.heads, kv_heads = n.kv_heads, head_dim = n.head_dim,
-                rope = rope, mask = mask, bias = options.bias, out_bias = options.out_bias,
-                norm = options.norm and n.epsilon})
-        end
-        x = model:op("Add", {x, y})
-        y = layers.rms_norm(model, "post_attention_layernorm", x, n.width, n.epsilon)
-        if options.mlp then
-            y = options.mlp(y, i)
-        else
-            y = layers.gated_mlp(model, "mlp", y, n.width, n.hidden,
-                {act = model:text("hidden_act", "silu"), bias = options.mlp_bias})
-        end
-        x = model:op("Add", {x, y})
-    end
-    model:module("model", function()
-        x, table = layers.embedding(model, "embed_tokens", ids, n.vocabulary, n.width)
-        local rope, mask = model:module("rotary_emb", function()
-            local positions = attention.positions(model, ids, 1)
-            local rope = options.rope and options.rope(positions)
-                or rope_tables(model, config, positions, n.head_dim)
-            return rope, attention.causal_mask(model, positions, options.window)
+    local positions, masks, tables
+    local function embed()
+        x, table = layers.embedding(model, name.embed, ids, n.vocabulary, n.width)
+        model:module("rotary_emb", function()
+            positions = attention.positions(model, ids, 1)
+            if family.rope then
+                tables = family.rope(positions)
+            elseif family.rotated ~= 0 then
+                tables = rope.tables(model, config, positions, family.rotated or n.head_dim,
+                    family.theta)
+            end
+            masks = masks_of(model, n, positions, family)
         end)
+        if family.embed then x = family.embed(x, positions) end
+    end
+    local function body()
+        if not name.outer_embed then embed() end
         for i = 0, n.n_layers - 1 do
-            model:module("layers." .. i, function() block(i, rope, mask) end)
+            model:module(name.layers .. "." .. i, function()
+                x = block(model, n, family, x, i, tables, masks[i])
+            end)
         end
-        x = layers.rms_norm(model, "norm", x, n.width, n.epsilon)
-    end)
-    local logits = layers.linear(model, "lm_head", x, n.width, n.vocabulary,
-        {weight = model:flag("tie_word_embeddings", false) and table or nil})
+        x = family.norm(model, name.norm, x, n.width, n.epsilon)
+    end
+    if name.outer_embed then embed() end
+    model:module(name.root, body)
+    local tied = model:flag("tie_word_embeddings", family.tied or false)
+    local logits = layers.linear(model, name.head, x, n.width, n.vocabulary,
+        {weight = tied and table or nil, bias = family.head_bias})
+    if family.cap then logits = layers.soft_cap(model, logits, family.cap) end
     model:output(logits, "logits")
 end
 

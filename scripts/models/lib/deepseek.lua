@@ -4,53 +4,9 @@ local layers = include "lib/layers"
 local attention = include "lib/attention"
 local decoder = include "lib/decoder"
 local moe = include "lib/moe"
+local positions_of = include "lib/rope"
 
 local deepseek = {}
-
--- ---- rotary positions: YaRN (Peng et al. 2023) ----
-
-local function mscale(factor, by)
-    return factor > 1 and 0.1 * by * math.log(factor) + 1 or 1.0
-end
-
--- Where a frequency turns `turns` times over the old length, of d / 2 frequencies.
-local function turning_at(turns, d, theta, length)
-    return d * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(theta))
-end
-
--- Low frequencies are divided by the factor, high ones kept, those between are blended.
-local function yarn_frequencies(d, theta, yarn)
-    local length = yarn("original_max_position_embeddings")
-    local low = math.floor(turning_at(yarn("beta_fast", 32), d, theta, length))
-    local high = math.ceil(turning_at(yarn("beta_slow", 1), d, theta, length))
-    low, high = math.max(low, 0), math.min(high, d - 1)
-    local frequencies = {}
-    for i = 0, d // 2 - 1 do
-        local slow = math.max(0, math.min(1, (i - low) / math.max(high - low, 0.001)))
-        local f = theta ^ (-2 * i / d)
-        frequencies[i + 1] = f / yarn("factor") * slow + f * (1 - slow)
-    end
-    return frequencies
-end
-
--- Tables for the numbers of a head that are turned, and the scale of scores.
-local function rope_of(model, positions, n)
-    local theta, scale = model:number("rope_theta", 10000.0), n.head ^ -0.5
-    local kind = model:text("rope_scaling.type", model:text("rope_scaling.rope_type", "default"))
-    if kind ~= "yarn" then return attention.rope_tables(model, positions, n.rope, theta), scale end
-    local function yarn(name, default)
-        return model:number("rope_scaling." .. name, default)
-    end
-    local all = mscale(yarn("factor"), yarn("mscale_all_dim", 0))
-    local tables = attention.rope_tables(model, positions, n.rope, theta,
-        yarn_frequencies(n.rope, theta, yarn))
-    local ratio = mscale(yarn("factor"), yarn("mscale", 1)) / all
-    if ratio ~= 1 then
-        tables = {cos = model:op("Mul", {tables.cos, ratio}),
-                  sin = model:op("Mul", {tables.sin, ratio})}
-    end
-    return tables, scale * all * all
-end
 
 -- ---- latent attention (MLA) ----
 
@@ -126,7 +82,8 @@ local function choose_by_softmax(model, x, options)
     local limited = limit_groups(model, scores, options, function(parts)
         return model:op("ReduceMax", {parts, {3}}, {keepdims = 0})
     end)
-    return model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
+    local weights, chosen = model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
+    return moe.weigh(model, weights, options), chosen
 end
 
 -- V3: sigmoid; a bias that evens the load out takes part in the choice, not in the weights; a group
@@ -142,34 +99,8 @@ local function choose_by_sigmoid(model, x, options)
         return model:op("ReduceSum", {best, {3}}, {keepdims = 0})
     end)
     local _, chosen = model:op("TopK", {limited, {options.top_k}}, {axis = -1}, 2)
-    return model:op("GatherElements", {scores, chosen}, {axis = -1}), chosen
-end
-
-local function weigh(model, weights, options)
-    if options.normed then
-        local sum = model:op("ReduceSum", {weights, {2}}, {keepdims = 1})
-        weights = model:op("Div", {weights, sum})
-    end
-    if options.scale ~= 1 then
-        weights = model:op("Mul",
-            {weights, model:constant("scale", "f32", {}, {options.scale})})
-    end
-    return model.dtype == "f32" and weights or attention.cast(model, weights, model.dtype)
-end
-
-local function mixture(model, x, options)
-    return model:module("mlp", function()
-        local weights, chosen = options.choose(model, x, options)
-        weights = weigh(model, weights, options)
-        local y = moe.exchange(model, x, weights, chosen, options, function(sent)
-            return moe.gated_experts(model, "experts", sent,
-                {"gate_proj", "up_proj", "down_proj"}, options)
-        end)
-        if options.shared == 0 then return y end
-        local shared = layers.gated_mlp(model, "shared_experts", x, options.width,
-            options.shared * options.hidden, {act = options.act})
-        return model:op("Add", {y, shared})
-    end)
+    local weights = model:op("GatherElements", {scores, chosen}, {axis = -1})
+    return moe.weigh(model, weights, options), chosen
 end
 
 -- Groups of experts, and how many of them a token may choose from.
@@ -190,17 +121,16 @@ end
 
 local function moe_options(model, config)
     local sigmoid = model:text("scoring_func", "softmax") == "sigmoid"
-    local experts, top_k = model:size("n_routed_experts"), model:size("num_experts_per_tok")
-    local groups, kept = groups_of(model, experts, top_k, sigmoid)
-    return {
-        width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
-        experts = experts, top_k = top_k, groups = groups, top_groups = kept,
-        shared = config.n_shared_experts == 0 and 0 or model:size("n_shared_experts", 0),
-        act = model:text("hidden_act", "silu"),
-        normed = model:flag("norm_topk_prob", false),
-        scale = model:number("routed_scaling_factor", 1),
-        capacity_factor = model:number("capacity_factor", 1),
-        choose = sigmoid and choose_by_sigmoid or choose_by_softmax}
+    local options = moe.options(model, "n_routed_experts")
+    options.groups, options.top_groups = groups_of(model, options.experts, options.top_k, sigmoid)
+    options.scale = model:number("routed_scaling_factor", 1)
+    options.choose = sigmoid and choose_by_sigmoid or choose_by_softmax
+    local shared = config.n_shared_experts == 0 and 0 or model:size("n_shared_experts", 0)
+    options.shared = shared > 0 and function(x)
+        return layers.gated_mlp(model, "shared_experts", x, options.width, shared * options.hidden,
+            {act = options.act})
+    end
+    return options
 end
 
 function deepseek.build(model, config)
@@ -219,15 +149,14 @@ function deepseek.build(model, config)
     local scale
     decoder.build(model, config, {
         rope = function(positions)
-            local tables
-            tables, scale = rope_of(model, positions, n)
-            return tables
+            scale = n.head ^ -0.5 * positions_of.score_scale(model)
+            return positions_of.tables(model, config, positions, n.rope)
         end,
         attention = function(x, tables, mask)
             return deepseek.attention(model, x, n, tables, scale, mask)
         end,
         mlp = function(x, i)
-            if i >= n_dense and i % every == 0 then return mixture(model, x, options) end
+            if i >= n_dense and i % every == 0 then return moe.mixture(model, "mlp", x, options) end
             return layers.gated_mlp(model, "mlp", x, n.width, model:size("intermediate_size"),
                 {act = options.act})
         end})

@@ -46,19 +46,26 @@ function encoder.sides(model, default)
     return size // patch, size, patch
 end
 
--- Patches of an image side by side, as a convolution whose windows do not overlap.
+-- Patches of an image side by side, as a convolution whose windows do not overlap. options.bare: its
+-- weight is of that module itself, without a bias (CLIP), not of a module "projection" in it.
 -- pixels: [b, channels, size, size] -> [b, patches, width]
-function encoder.patches(model, name, pixels, channels, patch, width)
-    local y = model:module(name, function()
-        return model:module("projection", function()
-            local weight = model:param("weight", {width, channels, patch, patch})
-            local bias = model:param("bias", {width})
-            return model:op("Conv", {pixels, weight, bias},
-                {kernel_shape = {patch, patch}, strides = {patch, patch}})
-        end)
-    end)
+function encoder.patches(model, name, pixels, channels, patch, width, options)
+    local bare = options and options.bare
+    local function convolve()
+        local inputs = {pixels, model:param("weight", {width, channels, patch, patch})}
+        if not bare then inputs[3] = model:param("bias", {width}) end
+        return model:op("Conv", inputs, {kernel_shape = {patch, patch}, strides = {patch, patch}})
+    end
+    local y = model:module(bare and name or name .. ".projection", convolve)
     y = model:op("Reshape", {y, {0, 0, -1}})
     return model:op("Transpose", {y}, {perm = {0, 2, 1}})
+end
+
+-- A class token before the patches. class: [1, 1, width]; x: [b, patches, width].
+function encoder.with_class(model, x, class, width)
+    local batch = model:op("Slice", {model:op("Shape", {x}), {0}, {1}})
+    class = model:op("Expand", {class, model:op("Concat", {batch, {1, width}}, {axis = 0})})
+    return model:op("Concat", {class, x}, {axis = 1})
 end
 
 -- How many classes a config names: num_labels, else its id2label; 1000 where it has neither.

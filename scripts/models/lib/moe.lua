@@ -65,10 +65,12 @@ local function queues(model, x, chosen, options)
     return source, model:op("Where", {kept, place, {0}}), kept
 end
 
--- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in].
+-- Linear layers of e experts, their weights stacked: weight [e, n_out, n_in]. Checkpoints hold each
+-- expert by itself: that of expert i is "i.NAME.weight" there.
 function moe.linear(model, name, x, n_experts, n_in, n_out)
+    local parts = "*." .. name .. ".weight"
+    local weight = model:param(name .. ".weight", {n_experts, n_out, n_in}, nil, {parts = parts})
     return model:module(name, function()
-        local weight = model:param("weight", {n_experts, n_out, n_in})
         return model:op("Einsum", {x, weight}, {equation = "beck,enk->becn"})
     end)
 end
@@ -106,10 +108,72 @@ function moe.gated_experts(model, name, x, names, options)
     end)
 end
 
--- Scores of all experts in f32, [b, s, e]: x W^T, with W [e, width].
+-- Scores of all experts in f32, [b, s, e]: x W^T, with W [e, width]. options: router: the name of
+-- the layer, "gate"; router_bias.
 function moe.scores(model, x, options)
-    local y = layers.linear(model, "gate", x, options.width, options.experts)
+    local y = layers.linear(model, options.router or "gate", x, options.width, options.experts,
+        {bias = options.router_bias})
     return model.dtype == "f32" and y or attention.cast(model, y, "f32")
+end
+
+-- Weights of the chosen experts as x has its elements. options: normed: their sum is 1; scale.
+function moe.weigh(model, weights, options)
+    if options.normed then
+        local sum = model:op("ReduceSum", {weights, {2}}, {keepdims = 1})
+        weights = model:op("Div", {weights, sum})
+    end
+    if (options.scale or 1) ~= 1 then
+        weights = model:op("Mul",
+            {weights, model:constant("scale", "f32", {}, {options.scale})})
+    end
+    return model.dtype == "f32" and weights or attention.cast(model, weights, model.dtype)
+end
+
+-- The best k experts of each token: their softmax over all experts.
+function moe.softmax_then_choose(model, x, options)
+    local scores = model:op("Softmax", {moe.scores(model, x, options)}, {axis = -1})
+    local weights, chosen = model:op("TopK", {scores, {options.top_k}}, {axis = -1}, 2)
+    return moe.weigh(model, weights, options), chosen
+end
+
+-- The same by softmax over the scores of those chosen, which is that over all, scaled to sum 1.
+function moe.choose_then_softmax(model, x, options)
+    local scores, chosen = model:op("TopK", {moe.scores(model, x, options), {options.top_k}},
+        {axis = -1}, 2)
+    local weights = model:op("Softmax", {scores}, {axis = -1})
+    return moe.weigh(model, weights, {}), chosen
+end
+
+-- What stands in place of a gated MLP. options: as above; choose(model, x, options); names: of gate,
+-- up and down; shared(x), added to what experts compute, or nil.
+function moe.mixture(model, name, x, options)
+    return model:module(name, function()
+        local weights, chosen = options.choose(model, x, options)
+        local y = moe.exchange(model, x, weights, chosen, options, options.expert or function(sent)
+            return moe.gated_experts(model, "experts", sent,
+                options.names or {"gate_proj", "up_proj", "down_proj"}, options)
+        end)
+        return options.shared and model:op("Add", {y, options.shared(x)}) or y
+    end)
+end
+
+-- What Qwen's configs and their kin say of experts.
+function moe.options(model, experts)
+    return {
+        width = model:size("hidden_size"), hidden = model:size("moe_intermediate_size"),
+        experts = model:size(experts), top_k = model:size("num_experts_per_tok"),
+        capacity_factor = model:number("capacity_factor", 1),
+        act = model:text("hidden_act", "silu"), normed = model:flag("norm_topk_prob", false),
+        choose = moe.softmax_then_choose}
+end
+
+-- Whether layer i has experts: every decoder_sparse_step-th one, but those of mlp_only_layers.
+function moe.is_sparse(model, config)
+    local step, dense = model:size("decoder_sparse_step", 1), {}
+    if type(config.mlp_only_layers) == "table" then
+        for _, i in ipairs(config.mlp_only_layers) do dense[i] = true end
+    end
+    return function(i) return not dense[i] and (i + 1) % step == 0 end
 end
 
 return moe

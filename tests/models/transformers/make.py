@@ -1,6 +1,7 @@
 """What transformers computes for small configs, for tests/unit/test_model_numbers.c.
 
-    python make.py > numbers.jsonl      needs torch and transformers (5.23)
+    python make.py > numbers.jsonl             needs torch and transformers (5.23)
+    python make.py gemma opt >> numbers.jsonl  some of them
 
 A line a model: its config, its free dims, and the elements of each output. Parameters and inputs
 are no file: element i of a tensor is a hash of its name and i (`numbers` below, and the test).
@@ -94,6 +95,29 @@ def image(attention):
     return rename
 
 
+def tied(table):
+    """The head is the embedding."""
+    return lambda name: table if name in ("lm_head.weight", "proj_out.weight") else name
+
+
+def neox(name):
+    return name.replace("lm_head", "embed_out")
+
+
+def megatron(name):
+    """A GPT-NeoX without parallel residuals is a GPT of Megatron-LM."""
+    names = {"gpt_neox.embed_in": "embedding.word_embeddings", "gpt_neox.layers": "decoder.layers",
+             "gpt_neox.final_layer_norm": "decoder.final_layernorm", "lm_head": "output_layer",
+             "post_attention_layernorm.": "mlp.linear_fc1.layer_norm_",
+             "input_layernorm.": "self_attention.linear_qkv.layer_norm_",
+             "attention.query_key_value": "self_attention.linear_qkv",
+             "attention.dense": "self_attention.linear_proj",
+             "dense_h_to_4h": "linear_fc1", "dense_4h_to_h": "linear_fc2"}
+    for theirs, ours in names.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
 LATENT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
           "num_key_value_heads": 2, "intermediate_size": 24, "vocab_size": 12,
           "max_position_embeddings": 64, "moe_intermediate_size": 8, "first_k_dense_replace": 1,
@@ -104,7 +128,83 @@ LATENT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
 YARN = {"type": "yarn", "factor": 4.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
         "mscale_all_dim": 1.0, "original_max_position_embeddings": 16}
 
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 24, "vocab_size": 12, "max_position_embeddings": 64,
+         "tie_word_embeddings": False}
+GROUPED = dict(SMALL, num_key_value_heads=2)
+EXPERTS = dict(GROUPED, moe_intermediate_size=8, num_experts=4, num_experts_per_tok=2,
+               decoder_sparse_step=1, capacity_factor=2)
+SCALED = {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
+          "truncate": False, "original_max_position_embeddings": 16}
+GEMMA = dict(GROUPED, head_dim=8, tie_word_embeddings=True)
+OPT = {"model_type": "opt", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
+       "ffn_dim": 24, "vocab_size": 12, "max_position_embeddings": 16, "word_embed_proj_dim": 16}
+NEOX = dict(SMALL, rotary_pct=0.5, hidden_act="gelu")
+TOWER = {"num_attention_heads": 4, "intermediate_size": 24, "num_hidden_layers": 2}
+EMBED = tied("model.embed_tokens.weight")
+
+# Name: config, architecture, renaming; then free dims and, of ours for another's, its config.
 CONFIGS = {
+    "gemma": (dict(GEMMA, model_type="gemma"), "GemmaForCausalLM", EMBED),
+    "gemma2": (dict(GEMMA, model_type="gemma2", sliding_window=3, query_pre_attn_scalar=16,
+                    attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
+               "Gemma2ForCausalLM", EMBED),
+    "phi": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5, hidden_act="gelu_new"),
+            "PhiForCausalLM", str),
+    "phi, norms of heads": (dict(SMALL, model_type="phi", partial_rotary_factor=0.5,
+                                 qk_layernorm=True), "PhiForCausalLM", str),
+    "phi3": (dict(GROUPED, model_type="phi3", sliding_window=4, pad_token_id=0), "Phi3ForCausalLM",
+             str),
+    "falcon": (dict(SMALL, model_type="falcon", multi_query=True, parallel_attn=True, bias=False,
+                    alibi=False, new_decoder_architecture=False, tie_word_embeddings=True),
+               "FalconForCausalLM", tied("transformer.word_embeddings.weight")),
+    "falcon, groups": (dict(SMALL, model_type="falcon", num_kv_heads=2, parallel_attn=True,
+                            bias=False, new_decoder_architecture=True, tie_word_embeddings=True),
+                       "FalconForCausalLM", tied("transformer.word_embeddings.weight")),
+    "falcon, alibi": (dict(SMALL, model_type="falcon", multi_query=False, parallel_attn=False,
+                           bias=True, alibi=True, new_decoder_architecture=False,
+                           num_attention_heads=4, tie_word_embeddings=True),
+                      "FalconForCausalLM", tied("transformer.word_embeddings.weight")),
+    "opt": (OPT, "OPTForCausalLM", tied("model.decoder.embed_tokens.weight")),
+    "opt, narrow": (dict(OPT, word_embed_proj_dim=8, do_layer_norm_before=False),
+                    "OPTForCausalLM", tied("model.decoder.embed_tokens.weight")),
+    "gpt_neox": (dict(NEOX, model_type="gpt_neox"), "GPTNeoXForCausalLM", neox),
+    "mpt": ({"model_type": "mpt", "d_model": 24, "n_heads": 6, "n_layers": 2, "expansion_ratio": 4,
+             "max_seq_len": 16, "vocab_size": 12}, "MptForCausalLM", tied("transformer.wte.weight")),
+    "qwen2_moe": (dict(EXPERTS, model_type="qwen2_moe", shared_expert_intermediate_size=12,
+                       norm_topk_prob=False, mlp_only_layers=[1]), "Qwen2MoeForCausalLM", deepseek),
+    "qwen3_moe": (dict(EXPERTS, model_type="qwen3_moe", head_dim=8, norm_topk_prob=True),
+                  "Qwen3MoeForCausalLM", deepseek),
+    "gpt_oss": (dict(GROUPED, model_type="gpt_oss", head_dim=8, num_local_experts=4,
+                     num_experts_per_tok=2, sliding_window=3, attention_bias=True,
+                     capacity_factor=2, rope_theta=150000.0, rope_scaling=SCALED),
+                "GptOssForCausalLM", str),
+    "olmo2": (dict(GROUPED, model_type="olmo2"), "Olmo2ForCausalLM", str),
+    "whisper": ({"model_type": "whisper", "d_model": 16, "encoder_layers": 2, "decoder_layers": 2,
+                 "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 24,
+                 "decoder_ffn_dim": 24, "vocab_size": 12, "num_mel_bins": 6,
+                 "max_source_positions": 5, "max_target_positions": 8, "pad_token_id": 0,
+                 "decoder_start_token_id": 1, "bos_token_id": 1, "eos_token_id": 2},
+                "WhisperForConditionalGeneration", tied("model.decoder.embed_tokens.weight"),
+                "batch=2,target_seq=5"),
+    "clip": ({"model_type": "clip", "projection_dim": 8,
+              "text_config": dict(TOWER, hidden_size=16, vocab_size=12, eos_token_id=2,
+                                  max_position_embeddings=8),
+              "vision_config": dict(TOWER, hidden_size=24, image_size=8, patch_size=4)},
+             "CLIPModel", str, "texts=2,seq=6,images=2"),
+    "mamba": ({"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 12,
+               "state_size": 4, "time_step_rank": 3}, "MambaForCausalLM",
+              tied("backbone.embeddings.weight")),
+    "mamba2": ({"model_type": "mamba2", "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 12,
+                "state_size": 4, "num_heads": 8, "head_dim": 4, "n_groups": 2, "chunk_size": 4,
+                "tie_word_embeddings": False}, "Mamba2ForCausalLM", str),
+    "megatron_gpt": ({"model_type": "megatron_gpt", "num_layers": 2, "hidden_size": 16,
+                      "num_attention_heads": 4, "ffn_hidden_size": 24,
+                      "max_position_embeddings": 64, "vocab_size": 12,
+                      "make_vocab_size_divisible_by": 4, "position_embedding_type": "rope",
+                      "rotary_percent": 0.5, "hidden_dropout": 0, "attention_dropout": 0,
+                      "untie_embeddings_and_output_weights": True},
+                     "GPTNeoXForCausalLM", megatron, None, dict(NEOX, use_parallel_residual=False)),
     "mixtral": ({"model_type": "mixtral", "hidden_size": 16, "num_hidden_layers": 2,
                  "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 24,
                  "vocab_size": 12, "num_local_experts": 4, "num_experts_per_tok": 2,
@@ -149,7 +249,15 @@ def inputs_of(config):
     if kind in ("vit", "swin"):
         size = config["image_size"]
         return {"pixel_values": torch.tensor(numbers("pixel_values", (BATCH, 3, size, size)))}
+    if kind == "clip":
+        size = config["vision_config"]["image_size"]
+        return {"input_ids": ids("input_ids", (BATCH, SEQ), config["text_config"]["vocab_size"]),
+                "pixel_values": torch.tensor(numbers("pixel_values", (BATCH, 3, size, size)))}
     vocabulary = config["vocab_size"]
+    if kind == "whisper":
+        shape = (BATCH, config["num_mel_bins"], 2 * config["max_source_positions"])
+        return {"input_features": torch.tensor(numbers("input_features", shape)),
+                "decoder_input_ids": ids("decoder_input_ids", (BATCH, TARGET), vocabulary)}
     if kind == "t5":
         return {"input_ids": ids("input_ids", (BATCH, SEQ), vocabulary),
                 "decoder_input_ids": ids("decoder_input_ids", (BATCH, TARGET), vocabulary)}
@@ -159,19 +267,31 @@ def inputs_of(config):
     return given
 
 
+def outputs_of(kind, out):
+    if kind == "bert":
+        return [out.last_hidden_state, out.pooler_output]
+    return [out.logits_per_image, out.logits_per_text] if kind == "clip" else [out.logits]
+
+
 def main():
-    for name, (config, architecture, rename) in CONFIGS.items():
-        values = {k: v for k, v in config.items() if k not in ("model_type", "capacity_factor")}
+    for name, (config, architecture, rename, *rest) in CONFIGS.items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        theirs = rest[1] if len(rest) > 1 else config
+        values = {k: v for k, v in theirs.items() if k not in ("model_type", "capacity_factor")}
         config_class = getattr(transformers, architecture).config_class
         made = config_class(**values)
-        made._attn_implementation = "eager"
+        # Eager attention of Falcon adds ALiBi twice, once of them in its mask.
+        made._attn_implementation = "sdpa" if config.get("alibi") else "eager"
         model = fill(getattr(transformers, architecture)(made), rename)
         with torch.no_grad():
             out = model(**inputs_of(config))
-        bert = config["model_type"] == "bert"
-        outputs = [out.last_hidden_state, out.pooler_output] if bert else [out.logits]
+        outputs = outputs_of(config["model_type"], out)
         outputs = [[float(f"{x:.7g}") for x in y.flatten().tolist()] for y in outputs]
-        print(json.dumps({"name": name, "config": config, "outputs": outputs}))
+        row = {"name": name, "config": config}
+        if rest and rest[0]:
+            row["dims"] = rest[0]
+        print(json.dumps(dict(row, outputs=outputs)))
 
 
 if __name__ == "__main__":

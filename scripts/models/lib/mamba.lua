@@ -1,0 +1,61 @@
+-- mamba.lua: state-space models (Gu and Dao 2023, Dao and Gu 2024): what Mamba 1 and 2 share.
+--
+-- A state of d x e numbers a head is carried along the sequence: ONNX's LinearAttention with the
+-- rule "gated". exp(decay) fades it, key and value are added to it, the query reads it.
+
+local layers = include "lib/layers"
+local attention = include "lib/attention"
+
+local mamba = {}
+
+-- A kernel of k positions for each channel, then Silu. x: [b, s, channels] -> the same.
+function mamba.conv1d(model, x, channels)
+    local k = model:size("conv_kernel", 4)
+    return model:module("conv1d", function()
+        local weight = model:param("weight", {channels, 1, k})
+        local bias = model:flag("use_conv_bias", true) and model:param("bias", {channels})
+        local y = model:op("Transpose", {x}, {perm = {0, 2, 1}})
+        y = model:op("CausalConvWithState", {y, weight, bias}, {activation = "silu"})
+        return model:op("Transpose", {y}, {perm = {0, 2, 1}})
+    end)
+end
+
+-- How fast states fade, -exp(A_log), of those sizes; in f32.
+function mamba.rates(model, sizes)
+    local x = model:param("A_log", sizes)
+    if model.dtype ~= "f32" then x = attention.cast(model, x, "f32") end
+    return model:op("Neg", {model:op("Exp", {x})})
+end
+
+-- q, k: [b, s, heads d], v: [b, s, heads e], decay: [b, s, heads] or [b, s, heads d], in f32.
+function mamba.scan(model, q, k, v, decay, heads)
+    if model.dtype ~= "f32" then decay = attention.cast(model, decay, model.dtype) end
+    return model:op("LinearAttention", {q, k, v, false, decay},
+        {q_num_heads = heads, kv_num_heads = heads, update_rule = "gated", scale = 1.0})
+end
+
+-- Embedding, layers of a norm and mixer(x), and the head.
+function mamba.build(model, config, mixer)
+    local width, vocabulary = model:size("hidden_size"), model:size("vocab_size")
+    local epsilon = model:number("layer_norm_epsilon", 1e-5)
+    model:dims{batch = 8, seq = 4096}
+    local ids = model:input("input_ids", "i64", {"batch", "seq"})
+    local x, table
+    local function norm(name, y) return layers.rms_norm(model, name, y, width, epsilon) end
+    model:module("backbone", function()
+        x, table = layers.embedding(model, "embeddings", ids, vocabulary, width)
+        for i = 0, model:size("num_hidden_layers") - 1 do
+            model:module("layers." .. i, function()
+                x = layers.residual(model, x, norm, {before = "norm"}, function(y)
+                    return model:module("mixer", function() return mixer(y) end)
+                end)
+            end)
+        end
+        x = norm("norm_f", x)
+    end)
+    local tied = model:flag("tie_word_embeddings", true)
+    model:output(layers.linear(model, "lm_head", x, width, vocabulary,
+        {weight = tied and table or nil}), "logits")
+end
+
+return mamba

@@ -1,0 +1,31 @@
+-- qwen.lua: what Qwen 2 and 3 share: windows, norms of heads, experts.
+
+local layers = include "lib/layers"
+local moe = include "lib/moe"
+
+local qwen = {}
+
+-- The keys that a query sees, nil for all.
+function qwen.window(model)
+    return model:flag("use_sliding_window", false) and model:size("sliding_window") or nil
+end
+
+-- Options of attention in Qwen 3: an rms norm of each head of q and k.
+function qwen.heads_with_norms(model)
+    local bias, epsilon = model:flag("attention_bias", false), model:number("rms_norm_eps", 1e-6)
+    return {bias = bias, out_bias = bias, norm = function(part, y, d)
+        return layers.rms_norm(model, part .. "_norm", y, d, epsilon)
+    end}
+end
+
+-- The function that builds the MLP of a layer: experts in most of them.
+function qwen.experts_or_mlp(model, config, options)
+    local sparse = moe.is_sparse(model, config)
+    return function(x, i)
+        if sparse(i) then return moe.mixture(model, "mlp", x, options) end
+        return layers.gated_mlp(model, "mlp", x, options.width, model:size("intermediate_size"),
+            {act = options.act})
+    end
+end
+
+return qwen

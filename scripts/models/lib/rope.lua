@@ -1,0 +1,106 @@
+-- rope.lua: rotary positions (Su et al. 2021) and the ways in which configs stretch them.
+
+local attention = include "lib/attention"
+
+local rope = {}
+
+local function plain(theta, d)
+    local frequencies = {}
+    for i = 1, d // 2 do frequencies[i] = theta ^ (-2 * (i - 1) / d) end
+    return frequencies
+end
+
+-- Llama 3.1 and later: low frequencies are divided by the factor, with a smooth passage between two
+-- wavelengths.
+local function llama3(frequencies, field)
+    local old, factor = field("original_max_position_embeddings"), field("factor")
+    local low, high = field("low_freq_factor"), field("high_freq_factor")
+    for i, f in ipairs(frequencies) do
+        local share = (old * f / (2 * math.pi) - low) / (high - low)
+        share = math.max(0.0, math.min(1.0, share))
+        frequencies[i] = f / factor * (1 - share) + f * share
+    end
+    return 1.0
+end
+
+local function mscale(factor, by)
+    return factor > 1 and 0.1 * by * math.log(factor) + 1 or 1.0
+end
+
+-- YaRN (Peng et al. 2023): low frequencies are divided by the factor, high ones kept, those between
+-- are blended. Cosines and sines are scaled by the number returned.
+local function yarn(frequencies, field, n)
+    local d, length = 2 * #frequencies, field("original_max_position_embeddings")
+    -- Index of the frequency that makes `turns` turns over the old length.
+    local function turning_at(turns)
+        return d * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(n.theta))
+    end
+    local low = turning_at(field("beta_fast", 32))
+    local high = turning_at(field("beta_slow", 1))
+    if n.truncate then low, high = math.floor(low), math.ceil(high) end
+    low, high = math.max(low, 0), math.min(high, d - 1)
+    local factor = field("factor")
+    for i, f in ipairs(frequencies) do
+        local slow = math.max(0, math.min(1, (i - 1 - low) / math.max(high - low, 0.001)))
+        frequencies[i] = f / factor * slow + f * (1 - slow)
+    end
+    local scale, all = field("mscale", 0), field("mscale_all_dim", 0)
+    local ratio = scale ~= 0 and all ~= 0 and mscale(factor, scale) / mscale(factor, all)
+    return field("attention_factor", ratio or mscale(factor, 1))
+end
+
+-- LongRoPE (Ding et al. 2024): each frequency is divided by a number of its own, from one of two
+-- lists: one for sequences up to the original length, one for longer ones.
+local function longrope(frequencies, field, n)
+    local model = n.model
+    local old = model:size("original_max_position_embeddings",
+        field("original_max_position_embeddings", false) or 4096)
+    local length = model:size("max_position_embeddings", old)
+    local name = model:dim("seq") > old and "long_factor" or "short_factor"
+    local list = n.config[n.field][name]
+    for i, f in ipairs(frequencies) do
+        local factor = type(list) == "table" and tonumber(list[i])
+            or model:refuse(n.field .. "." .. name, "needs " .. #frequencies .. " numbers")
+        frequencies[i] = f / factor
+    end
+    local scale = length / old
+    return field("attention_factor",
+        scale > 1 and math.sqrt(1 + math.log(scale) / math.log(old)) or 1.0)
+end
+
+local function linear(frequencies, field)
+    for i, f in ipairs(frequencies) do frequencies[i] = f / field("factor") end
+    return 1.0
+end
+
+local kinds = {default = function() return 1.0 end, llama3 = llama3, yarn = yarn, linear = linear,
+               longrope = longrope, su = longrope}
+
+-- Tables of cosines and sines for heads of which d numbers rotate; the config says how.
+-- positions: [s].
+function rope.tables(model, config, positions, d, theta)
+    local n = {model = model, config = config,
+               field = config.rope_scaling and "rope_scaling" or "rope_parameters"}
+    n.theta = model:number("rope_theta", model:number(n.field .. ".rope_theta", theta or 10000.0))
+    n.truncate = model:flag(n.field .. ".truncate", true)
+    local kind = model:text(n.field .. ".rope_type", model:text(n.field .. ".type", "default"))
+    local function field(name, default) return model:number(n.field .. "." .. name, default) end
+    local frequencies = plain(n.theta, d)
+    local scale = 1.0
+    if kinds[kind] then
+        scale = kinds[kind](frequencies, field, n)
+    else
+        print("rope_scaling of type " .. kind .. " is left out: it changes numbers, not shapes")
+    end
+    return attention.rope_tables(model, positions, frequencies, scale)
+end
+
+-- What scores are scaled by beside d^-0.5 where DeepSeek's configs stretch positions by YaRN.
+function rope.score_scale(model)
+    local kind = model:text("rope_scaling.type", model:text("rope_scaling.rope_type", "default"))
+    if kind ~= "yarn" then return 1.0 end
+    local all = model:number("rope_scaling.mscale_all_dim", 0)
+    return mscale(model:number("rope_scaling.factor"), all) ^ 2
+end
+
+return rope

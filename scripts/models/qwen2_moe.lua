@@ -1,0 +1,22 @@
+-- qwen2_moe.lua: Qwen1.5-MoE and Qwen2-57B-A14B (Yang et al. 2024) from a config.json of
+-- "model_type": "qwen2_moe". Parameters are those of Qwen2MoeForCausalLM, the experts of a layer
+-- stacked: 14,315,784,192 in Qwen1.5-MoE-A2.7B.
+-- config.capacity_factor: places of an expert's queue, lib/moe.lua; 1 by default.
+
+local decoder = include "lib/decoder"
+local layers = include "lib/layers"
+local moe = include "lib/moe"
+local qwen = include "lib/qwen"
+
+function MODEL(model, config)
+    local options = moe.options(model, "num_experts")
+    -- An expert that every token uses, weighted by a sigmoid of its own.
+    function options.shared(x)
+        local y = layers.gated_mlp(model, "shared_expert", x, options.width,
+            model:size("shared_expert_intermediate_size"), {act = options.act})
+        local gate = layers.linear(model, "shared_expert_gate", x, options.width, 1)
+        return model:op("Mul", {model:op("Sigmoid", {gate}), y})
+    end
+    decoder.build(model, config, {heads = {bias = model:flag("qkv_bias", true)},
+        window = qwen.window(model), mlp = qwen.experts_or_mlp(model, config, options)})
+end
