@@ -147,7 +147,8 @@ static ModelRow refusals[] = {
     {"a method that is none", IN_MODEL("model:parm('w', {2})"),
      "2:1: script: a model has no 'parm' [did you mean 'param'?]"},
     {"a file that is not shipped", IN_MODEL("include '../../etc/passwd'"),
-     "2:1: script: include needs the name of a shipped file, not '../../etc/passwd'"},
+     "2:1: script: include needs the name of a file below the folder of "
+     "the policy, or of a shipped one, not '../../etc/passwd'"},
     {"a file that is not there", IN_MODEL("include 'lib/none'"),
      "2:1: script: there is no 'lib/none' among the models"},
     {"a model kept for later", "local kept\n" IN_MODEL("kept = model\nerror('over')"),

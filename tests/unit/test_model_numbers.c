@@ -149,7 +149,7 @@ static NumbersRow rows[] = {
     {"whisper", "megatron"},
     {"clip", "megatron"},
     {"mamba", "tp"},
-    {"mamba2", "tp"},
+    {"mamba2", "dp"},
     {"megatron_gpt", "megatron"},
 };
 
