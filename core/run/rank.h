@@ -81,6 +81,12 @@ bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err); /* name
 bool rank_has(const Rank *rank, int32_t slot);
 bool rank_stands_on(const Rank *rank, int devices);
 
+/* Whether it does what is done once in its process. */
+static inline bool rank_leads(const Rank *rank)
+{
+    return rank->position == rank->team->first_rank;
+}
+
 /* Makes the rank's part of a slot without elements (type, shapes, runs), puts it into the slot and
  * counts its bytes; the runner sets `data`. */
 Local *rank_make(Rank *rank, int32_t slot);

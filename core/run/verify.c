@@ -1,24 +1,15 @@
 #include "core/run/verify.h"
 
+#include "core/run/joined.h"
 #include "core/run/rounding.h"
 #include "core/run/runner.h"
 
 #include <math.h>
 
-/* A value put together from the parts of the ranks. */
-typedef struct {
-    Local *whole; /* NULL: no rank of this process has one, or its parts cannot be joined */
-    double *size; /* per element: the sum of its addends' magnitudes; NULL: there are no addends, or
-                   * they reduce without rounding */
-    const double *bound; /* per element: what moving may lose; NULL: nothing */
-    int64_t n_addends;
-    bool of_addends, unknown;
-} Joined;
-
 struct Verify {
     Team *team;
-    Arena *arena, *scratch; /* of the run; of the current instruction */
-    const Local **posted; /* per rank of this process: its part of what is being joined, or NULL */
+    Arena *scratch; /* of the current instruction */
+    Joiner joiner;
     Local **value;        /* per tensor: inputs and results of the current op, whole */
     const double **bound; /* per output of the op */
     Rounding rounding;
@@ -29,8 +20,8 @@ struct Verify {
 Verify *verify_open(Arena *arena, Team *team)
 {
     Verify *verify = arena_make(arena, Verify);
-    *verify = (Verify){.team = team, .arena = arena, .scratch = arena_new()};
-    verify->posted = arena_array(arena, const Local *, team->n_local);
+    *verify = (Verify){.team = team, .scratch = arena_new(), .joiner = {.team = team}};
+    verify->joiner.posted = arena_array(arena, const Local *, team->n_local);
     verify->value = arena_array(arena, Local *, team->plan->inferred->graph->n_tensors);
     return verify;
 }
@@ -44,298 +35,11 @@ void verify_close(Verify *verify)
     arena_free(verify->scratch);
 }
 
-static bool leads(const Rank *rank)
-{
-    return rank->position == rank->team->first_rank;
-}
-
 /* Forgets what the last instruction left. */
 static void begin(Verify *verify)
 {
     arena_free(verify->scratch);
-    verify->scratch = arena_new();
-}
-
-/* ---- joining parts ---- */
-
-static const Sharding *sharding_of(const Team *team, int32_t slot)
-{
-    int32_t sharding = team->program->slots[slot].sharding;
-    return sharding < 0 ? NULL : shardings_at(team->plan->shardings, sharding);
-}
-
-static bool is_partial(const Team *team, int32_t slot)
-{
-    const Sharding *sharding = sharding_of(team, slot);
-    return sharding && sharding_partials(sharding);
-}
-
-/* The one reduction of a partial value; false: it has several. */
-static bool reduction_of(const Sharding *sharding, ReduceOp *out)
-{
-    *out = REDUCE_NONE;
-    for (int a = 0; a < ATOMS_MAX; a++) {
-        ReduceOp reduce = (ReduceOp)sharding->partial[a];
-        if (reduce != REDUCE_NONE && *out != REDUCE_NONE && reduce != *out)
-            return false;
-        *out = reduce != REDUCE_NONE ? reduce : *out;
-    }
-    return true;
-}
-
-/* Elements as they are put together: numbers where parts are addends. */
-typedef struct {
-    Joined *joined;
-    ReduceOp reduce;
-    double *real;
-    int64_t *number;
-    uint8_t *n_seen; /* per element: 0 or more parts have it */
-} Joining;
-
-static double combine(ReduceOp reduce, double a, double b)
-{
-    switch (reduce) {
-    case REDUCE_MAX:
-    case REDUCE_ANY:
-        return isnan(b) || b > a ? b : a;
-    case REDUCE_MIN:
-    case REDUCE_ALL:
-        return isnan(b) || b < a ? b : a;
-    case REDUCE_PROD:
-        return a * b;
-    case REDUCE_NONE:
-    case REDUCE_SUM:
-    case REDUCE_AVG:
-        break;
-    }
-    return a + b;
-}
-
-static int64_t combine_ints(ReduceOp reduce, int64_t a, int64_t b)
-{
-    if (reduce == REDUCE_PROD)
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    if (reduce == REDUCE_MAX || reduce == REDUCE_ANY)
-        return a > b ? a : b;
-    if (reduce == REDUCE_MIN || reduce == REDUCE_ALL)
-        return a < b ? a : b;
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static void add_element(const Joining *j, int64_t place, const Local *part, int64_t i)
-{
-    bool first = j->n_seen[place] == 0;
-    j->n_seen[place] = 1;
-    if (j->number) {
-        int64_t x;
-        local_load(part, i, 1, 1, NUMBER_I64, &x);
-        j->number[place] = first ? x : combine_ints(j->reduce, j->number[place], x);
-        return;
-    }
-    double x;
-    local_load(part, i, 1, 1, NUMBER_F64, &x);
-    j->real[place] = first ? x : combine(j->reduce, j->real[place], x);
-    if (j->joined->size)
-        j->joined->size[place] =
-            j->reduce == REDUCE_PROD ? fabs(j->real[place]) : j->joined->size[place] + fabs(x);
-}
-
-static void add_part(const Joining *j, const Local *part)
-{
-    Local *whole = j->joined->whole;
-    int64_t bytes = element_bytes(whole->dtype);
-    Arena *scratch = arena_new();
-    Picks picks = picks_whole(scratch, part);
-    Stretch s;
-    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);) {
-        if (j->n_seen)
-            for (int64_t i = 0; i < s.n; i++)
-                add_element(j, s.from + i * s.step, part, s.to + i);
-        else if (s.step == 1)
-            memcpy(local_at(whole, s.from), local_at(part, s.to), (size_t)(s.n * bytes));
-        else
-            for (int64_t i = 0; i < s.n; i++)
-                memcpy(local_at(whole, s.from + i * s.step), local_at(part, s.to + i),
-                       (size_t)bytes);
-    }
-    arena_free(scratch);
-}
-
-static Joining begin_joining(Arena *arena, Joined *joined, ReduceOp reduce)
-{
-    Joining out = {.joined = joined, .reduce = reduce};
-    int64_t n = shape_elements(&joined->whole->shape);
-    Dtype dtype = joined->whole->dtype;
-    if (!joined->of_addends)
-        return out;
-    out.n_seen = arena_array(arena, uint8_t, n);
-    if (dtype_number(dtype) == NUMBER_I64) {
-        out.number = arena_array(arena, int64_t, n);
-        return out;
-    }
-    out.real = arena_array(arena, double, n);
-    if (reduce == REDUCE_SUM || reduce == REDUCE_AVG || reduce == REDUCE_PROD)
-        joined->size = arena_array(arena, double, n);
-    return out;
-}
-
-static void end_joining(const Joining *j)
-{
-    Joined *joined = j->joined;
-    int64_t n = shape_elements(&joined->whole->shape);
-    if (!joined->of_addends)
-        return;
-    for (int64_t i = 0; j->reduce == REDUCE_AVG && i < n; i++) {
-        if (j->number) {
-            j->number[i] /= joined->n_addends;
-            continue;
-        }
-        j->real[i] /= (double)joined->n_addends;
-        joined->size[i] /= (double)joined->n_addends;
-    }
-    if (j->number)
-        local_store(joined->whole, 0, n, NUMBER_I64, j->number);
-    else
-        local_store(joined->whole, 0, n, NUMBER_F64, j->real);
-}
-
-/* The part of a rank: posted by it here, else broadcast by its process, into *received. NULL
- * without an error: it has none. */
-static bool part_of(Verify *verify, int32_t slot, int64_t position, const Local **part,
-                    Local **received, Error *err)
-{
-    const Team *team = verify->team;
-    World *world = team->world;
-    int process = (int)(position / team->n_local);
-    const Slot *at = &team->program->slots[slot];
-    *part = process == world->me ? verify->posted[position - team->first_rank] : NULL;
-    *received = NULL;
-    if (world->n == 1)
-        return true;
-    bool there = *part != NULL;
-    if (!world->share(world, &there, sizeof there, process, err) || !there)
-        return !error_is_set(err);
-    if (process != world->me) {
-        const Inferred *inferred = team->plan->inferred;
-        *part = *received =
-            local_new((Dtype)inferred->dtype[at->tensor], inferred_shape(inferred, at->tensor),
-                      sharding_of(team, slot), team->plan->mesh, position);
-    }
-    return *part ? world->share(world, (*part)->data, local_bytes(*part), process, err)
-                 : error_kind(err, ERROR_RUN, "out of memory");
-}
-
-/* Joins the parts of a slot with a sharding; one of each set of replicas is read. */
-static bool join_parts(Verify *verify, int32_t slot, const Sharding *sharding, Joined *out,
-                       Error *err)
-{
-    const Team *team = verify->team;
-    const Mesh *mesh = team->plan->mesh;
-    const Slot *at = &team->program->slots[slot];
-    SubMesh sub = team->plan->decided->submeshes[at->devices];
-    AtomSet addends = sharding_partials(sharding);
-    AtomSet replicas = submesh_free(mesh, sub) & ~(sharding_atoms(sharding) | addends);
-    const Inferred *inferred = team->plan->inferred;
-    ReduceOp reduce;
-    Dtype dtype = (Dtype)inferred->dtype[at->tensor];
-    *out = (Joined){.of_addends = addends != 0, .n_addends = mesh_atoms_size(mesh, addends)};
-    out->unknown = !reduction_of(sharding, &reduce) || (addends && !dtype_is_computed(dtype));
-    out->whole = local_new_whole(dtype, inferred_shape(inferred, at->tensor));
-    if (!out->whole)
-        return error_kind(err, ERROR_RUN, "out of memory");
-    Joining joining = begin_joining(verify->scratch, out, reduce);
-    bool any = false;
-    for (int64_t p = 0; p < team->n_ranks; p++) {
-        const Local *part;
-        Local *received;
-        if (!submesh_has(mesh, sub, p) || !mesh_stands_first(mesh, replicas, p))
-            continue;
-        if (!part_of(verify, slot, p, &part, &received, err))
-            return false;
-        any = any || part;
-        if (part && !out->unknown)
-            add_part(&joining, part);
-        local_free(received);
-    }
-    if (any && !out->unknown)
-        end_joining(&joining);
-    if (!any || out->unknown) {
-        local_free(out->whole);
-        out->whole = NULL;
-    }
-    return true;
-}
-
-/* The collected values of a loop: every rank has its part of each. False: some are addends, or lie
- * in another process. */
-static bool can_join_list(const Verify *verify, int32_t slot)
-{
-    const Program *program = verify->team->program;
-    for (int i = 0; i < program->n_instrs; i++) {
-        const Instr *instr = &program->instrs[i];
-        if (instr->kind == INSTR_COLLECT && instr->slot == slot)
-            return verify->team->world->n == 1 && !is_partial(verify->team, instr->from);
-    }
-    return true;
-}
-
-/* Replaces the parts in a list of a rank by wholes. */
-static bool join_items(const Verify *verify, Local *list)
-{
-    for (int i = 0; i < list->items.n; i++) {
-        Local *whole = local_new_whole(list->items.at[i]->dtype, &list->items.at[i]->whole);
-        Joining joining = {.joined = &(Joined){.whole = whole}};
-        for (int r = 0; whole && r < verify->team->n_local; r++)
-            if (verify->posted[r] && i < verify->posted[r]->items.n)
-                add_part(&joining, verify->posted[r]->items.at[i]);
-        local_free(list->items.at[i]);
-        list->items.at[i] = whole;
-        if (!whole)
-            return false;
-    }
-    return true;
-}
-
-static bool has_parts(const Local *list)
-{
-    for (int i = 0; i < list->items.n; i++) {
-        const Local *item = list->items.at[i];
-        if (!item->sequence && !item->nothing && !shape_equal(&item->shape, &item->whole))
-            return true;
-    }
-    return false;
-}
-
-/* A slot without a sharding: the value of any rank here; of a list the parts of all are joined. */
-static bool join_replicas(const Verify *verify, int32_t slot, Joined *out, Error *err)
-{
-    *out = (Joined){.n_addends = 1};
-    out->unknown = !can_join_list(verify, slot);
-    for (int r = 0; r < verify->team->n_local && !out->whole; r++)
-        if (verify->posted[r] && !(out->whole = local_copy(verify->posted[r])))
-            return error_kind(err, ERROR_RUN, "out of memory");
-    if (out->whole && !out->unknown && has_parts(out->whole) && !join_items(verify, out->whole))
-        return error_kind(err, ERROR_RUN, "out of memory");
-    return true;
-}
-
-/* Puts a slot together, on all ranks at once; the first rank of the process owns the whole. */
-static bool join(Rank *rank, int32_t slot, Joined *out)
-{
-    Team *team = rank->team;
-    Verify *verify = team->verify;
-    const Local **posted = &verify->posted[rank->position - team->first_rank];
-    *posted = NULL;
-    if (rank_has(rank, slot) && rank->slot[slot] && !(*posted = team->runner->fetch(rank, slot)))
-        return false;
-    if (!rank_meet(rank))
-        return false;
-    const Sharding *sharding = sharding_of(team, slot);
-    Error err = {0};
-    if (leads(rank) && !(sharding ? join_parts(verify, slot, sharding, out, &err)
-                                  : join_replicas(verify, slot, out, &err)))
-        return rank_failed(rank, &err);
-    return rank_meet(rank);
+    verify->scratch = verify->joiner.scratch = arena_new();
 }
 
 /* ---- comparing ---- */
@@ -482,17 +186,17 @@ static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
         .tensor = held->tensor, .moved = want->moved, .rounding = (uint8_t)want->rounding};
     RankHead *head = rank->result->head;
     bool counts = position_of_counter(team, held->devices) == rank->position;
-    if (is_partial(team, slot)) {
+    if (slot_is_partial(team, slot)) {
         Joined *joined = &verify->joined[1];
-        if (!join(rank, slot, joined))
+        if (!slot_join(rank, slot, &verify->joiner, joined))
             return false;
-        if (leads(rank) && joined->whole && !want->unknown) {
+        if (rank_leads(rank) && joined->whole && !want->unknown) {
             c.element.rounding = (uint8_t)(joined->size ? ROUNDING_SUM : want->rounding);
             compare(&c, joined->whole, want->whole,
                     with_addends(verify, joined->whole, want->bound, joined));
             head->n_checked += counts;
         }
-        if (leads(rank))
+        if (rank_leads(rank))
             local_free(joined->whole);
         head->n_unchecked += counts && (joined->unknown || want->unknown);
         return true;
@@ -553,7 +257,7 @@ static bool before_op(Rank *rank, int32_t op)
     const Graph *graph = team->plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
     bool of_addends = false, unknown = false;
-    if (leads(rank)) {
+    if (rank_leads(rank)) {
         begin(verify);
         verify->bound = arena_array(verify->scratch, const double *, at->n_outputs);
         verify->joined = arena_array(verify->scratch, Joined, 2);
@@ -562,16 +266,16 @@ static bool before_op(Rank *rank, int32_t op)
         int32_t tensor = op_inputs(graph, op)[i], slot = team->program->operand[at->input + i];
         if (tensor < 0 || slot < 0)
             continue;
-        if (!rank_meet(rank) || !join(rank, slot, &verify->joined[0]))
+        if (!rank_meet(rank) || !slot_join(rank, slot, &verify->joiner, &verify->joined[0]))
             return false;
         of_addends |= verify->joined[0].of_addends;
         unknown |= verify->joined[0].unknown;
-        if (leads(rank)) {
+        if (rank_leads(rank)) {
             local_free(verify->value[tensor]);
             verify->value[tensor] = verify->joined[0].whole;
         }
     }
-    if (!leads(rank))
+    if (!rank_leads(rank))
         return true;
     verify->unknown = unknown || !runs_here(team, op);
     return verify->unknown || run_whole(rank, op, of_addends);
@@ -599,7 +303,7 @@ static bool after_op(Rank *rank, int at, int32_t op)
     }
     if (!rank_meet(rank))
         return false;
-    for (int i = 0; leads(rank) && i < held->n_inputs + held->n_outputs; i++) {
+    for (int i = 0; rank_leads(rank) && i < held->n_inputs + held->n_outputs; i++) {
         int32_t tensor = i < held->n_inputs ? op_inputs(graph, op)[i]
                                             : op_outputs(graph, op)[i - held->n_inputs];
         if (tensor < 0)
@@ -616,15 +320,15 @@ static bool after_op(Rank *rank, int at, int32_t op)
 static bool before_move(Rank *rank, const int32_t *from, int n)
 {
     Verify *verify = rank->team->verify;
-    if (leads(rank)) {
+    if (rank_leads(rank)) {
         begin(verify);
         verify->joined = arena_array(verify->scratch, Joined, n + 2);
     }
     for (int i = 0; i < n; i++) {
-        if (!rank_meet(rank) || !join(rank, from[i], &verify->joined[i + 2]))
+        if (!rank_meet(rank) || !slot_join(rank, from[i], &verify->joiner, &verify->joined[i + 2]))
             return false;
         Joined *joined = &verify->joined[i + 2];
-        if (leads(rank) && joined->whole)
+        if (rank_leads(rank) && joined->whole)
             joined->bound = with_addends(verify, joined->whole, NULL, joined);
     }
     return true;
@@ -647,7 +351,7 @@ static bool after_move(Rank *rank, int at, const int32_t *to, int n)
     }
     if (!rank_meet(rank))
         return false;
-    for (int i = 0; leads(rank) && i < n; i++)
+    for (int i = 0; rank_leads(rank) && i < n; i++)
         local_free(verify->joined[i + 2].whole);
     return true;
 }
@@ -659,7 +363,7 @@ static bool after_load(Rank *rank, int at, int32_t slot)
     const Inferred *inferred = team->plan->inferred;
     int32_t tensor = team->program->slots[slot].tensor;
     const Local *listed = feed_listed(&team->feeds, tensor);
-    if (leads(rank)) {
+    if (rank_leads(rank)) {
         begin(verify);
         verify->joined = arena_array(verify->scratch, Joined, 3);
         Local *whole = listed ? local_copy(listed)

@@ -1,0 +1,283 @@
+#include "core/run/joined.h"
+
+#include "core/run/runner.h"
+
+#include <math.h>
+
+static const Sharding *sharding_of(const Team *team, int32_t slot)
+{
+    int32_t sharding = team->program->slots[slot].sharding;
+    return sharding < 0 ? NULL : shardings_at(team->plan->shardings, sharding);
+}
+
+bool slot_is_partial(const Team *team, int32_t slot)
+{
+    const Sharding *sharding = sharding_of(team, slot);
+    return sharding && sharding_partials(sharding);
+}
+
+/* The one reduction of a partial value; false: it has several. */
+static bool reduction_of(const Sharding *sharding, ReduceOp *out)
+{
+    *out = REDUCE_NONE;
+    for (int a = 0; a < ATOMS_MAX; a++) {
+        ReduceOp reduce = (ReduceOp)sharding->partial[a];
+        if (reduce != REDUCE_NONE && *out != REDUCE_NONE && reduce != *out)
+            return false;
+        *out = reduce != REDUCE_NONE ? reduce : *out;
+    }
+    return true;
+}
+
+/* Elements as they are put together: numbers where parts are addends. */
+typedef struct {
+    Joined *joined;
+    ReduceOp reduce;
+    double *real;
+    int64_t *number;
+    uint8_t *n_seen; /* per element: 0 or more parts have it */
+} Joining;
+
+static double combine(ReduceOp reduce, double a, double b)
+{
+    switch (reduce) {
+    case REDUCE_MAX:
+    case REDUCE_ANY:
+        return isnan(b) || b > a ? b : a;
+    case REDUCE_MIN:
+    case REDUCE_ALL:
+        return isnan(b) || b < a ? b : a;
+    case REDUCE_PROD:
+        return a * b;
+    case REDUCE_NONE:
+    case REDUCE_SUM:
+    case REDUCE_AVG:
+        break;
+    }
+    return a + b;
+}
+
+static int64_t combine_ints(ReduceOp reduce, int64_t a, int64_t b)
+{
+    if (reduce == REDUCE_PROD)
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    if (reduce == REDUCE_MAX || reduce == REDUCE_ANY)
+        return a > b ? a : b;
+    if (reduce == REDUCE_MIN || reduce == REDUCE_ALL)
+        return a < b ? a : b;
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static void add_element(const Joining *j, int64_t place, const Local *part, int64_t i)
+{
+    bool first = j->n_seen[place] == 0;
+    j->n_seen[place] = 1;
+    if (j->number) {
+        int64_t x;
+        local_load(part, i, 1, 1, NUMBER_I64, &x);
+        j->number[place] = first ? x : combine_ints(j->reduce, j->number[place], x);
+        return;
+    }
+    double x;
+    local_load(part, i, 1, 1, NUMBER_F64, &x);
+    j->real[place] = first ? x : combine(j->reduce, j->real[place], x);
+    if (j->joined->size)
+        j->joined->size[place] =
+            j->reduce == REDUCE_PROD ? fabs(j->real[place]) : j->joined->size[place] + fabs(x);
+}
+
+static void add_part(const Joining *j, const Local *part)
+{
+    Local *whole = j->joined->whole;
+    int64_t bytes = element_bytes(whole->dtype);
+    Arena *scratch = arena_new();
+    Picks picks = picks_whole(scratch, part);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);) {
+        if (j->n_seen)
+            for (int64_t i = 0; i < s.n; i++)
+                add_element(j, s.from + i * s.step, part, s.to + i);
+        else if (s.step == 1)
+            memcpy(local_at(whole, s.from), local_at(part, s.to), (size_t)(s.n * bytes));
+        else
+            for (int64_t i = 0; i < s.n; i++)
+                memcpy(local_at(whole, s.from + i * s.step), local_at(part, s.to + i),
+                       (size_t)bytes);
+    }
+    arena_free(scratch);
+}
+
+static Joining begin_joining(Arena *arena, Joined *joined, ReduceOp reduce)
+{
+    Joining out = {.joined = joined, .reduce = reduce};
+    int64_t n = shape_elements(&joined->whole->shape);
+    Dtype dtype = joined->whole->dtype;
+    if (!joined->of_addends)
+        return out;
+    out.n_seen = arena_array(arena, uint8_t, n);
+    if (dtype_number(dtype) == NUMBER_I64) {
+        out.number = arena_array(arena, int64_t, n);
+        return out;
+    }
+    out.real = arena_array(arena, double, n);
+    if (reduce == REDUCE_SUM || reduce == REDUCE_AVG || reduce == REDUCE_PROD)
+        joined->size = arena_array(arena, double, n);
+    return out;
+}
+
+static void end_joining(const Joining *j)
+{
+    Joined *joined = j->joined;
+    int64_t n = shape_elements(&joined->whole->shape);
+    if (!joined->of_addends)
+        return;
+    for (int64_t i = 0; j->reduce == REDUCE_AVG && i < n; i++) {
+        if (j->number) {
+            j->number[i] /= joined->n_addends;
+            continue;
+        }
+        j->real[i] /= (double)joined->n_addends;
+        joined->size[i] /= (double)joined->n_addends;
+    }
+    if (j->number)
+        local_store(joined->whole, 0, n, NUMBER_I64, j->number);
+    else
+        local_store(joined->whole, 0, n, NUMBER_F64, j->real);
+}
+
+/* The part of a rank: posted by it here, else broadcast by its process, into *received. NULL
+ * without an error: it has none. */
+static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local **part,
+                    Local **received, Error *err)
+{
+    const Team *team = joiner->team;
+    World *world = team->world;
+    int process = (int)(position / team->n_local);
+    const Slot *at = &team->program->slots[slot];
+    *part = process == world->me ? joiner->posted[position - team->first_rank] : NULL;
+    *received = NULL;
+    if (world->n == 1)
+        return true;
+    bool there = *part != NULL;
+    if (!world->share(world, &there, sizeof there, process, err) || !there)
+        return !error_is_set(err);
+    if (process != world->me) {
+        const Inferred *inferred = team->plan->inferred;
+        *part = *received =
+            local_new((Dtype)inferred->dtype[at->tensor], inferred_shape(inferred, at->tensor),
+                      sharding_of(team, slot), team->plan->mesh, position);
+    }
+    return *part ? world->share(world, (*part)->data, local_bytes(*part), process, err)
+                 : error_kind(err, ERROR_RUN, "out of memory");
+}
+
+/* Joins the parts of a slot with a sharding; one of each set of replicas is read. */
+static bool join_parts(Joiner *joiner, int32_t slot, const Sharding *sharding, Joined *out,
+                       Error *err)
+{
+    const Team *team = joiner->team;
+    const Mesh *mesh = team->plan->mesh;
+    const Slot *at = &team->program->slots[slot];
+    SubMesh sub = team->plan->decided->submeshes[at->devices];
+    AtomSet addends = sharding_partials(sharding);
+    AtomSet replicas = submesh_free(mesh, sub) & ~(sharding_atoms(sharding) | addends);
+    const Inferred *inferred = team->plan->inferred;
+    ReduceOp reduce;
+    Dtype dtype = (Dtype)inferred->dtype[at->tensor];
+    *out = (Joined){.of_addends = addends != 0, .n_addends = mesh_atoms_size(mesh, addends)};
+    out->unknown = !reduction_of(sharding, &reduce) || (addends && !dtype_is_computed(dtype));
+    out->whole = local_new_whole(dtype, inferred_shape(inferred, at->tensor));
+    if (!out->whole)
+        return error_kind(err, ERROR_RUN, "out of memory");
+    Joining joining = begin_joining(joiner->scratch, out, reduce);
+    bool any = false;
+    for (int64_t p = 0; p < team->n_ranks; p++) {
+        const Local *part;
+        Local *received;
+        if (!submesh_has(mesh, sub, p) || !mesh_stands_first(mesh, replicas, p))
+            continue;
+        if (!part_of(joiner, slot, p, &part, &received, err))
+            return false;
+        any = any || part;
+        if (part && !out->unknown)
+            add_part(&joining, part);
+        local_free(received);
+    }
+    if (any && !out->unknown)
+        end_joining(&joining);
+    if (!any || out->unknown) {
+        local_free(out->whole);
+        out->whole = NULL;
+    }
+    return true;
+}
+
+/* The collected values of a loop: every rank has its part of each. False: some are addends, or lie
+ * in another process. */
+static bool can_join_list(const Joiner *joiner, int32_t slot)
+{
+    const Program *program = joiner->team->program;
+    for (int i = 0; i < program->n_instrs; i++) {
+        const Instr *instr = &program->instrs[i];
+        if (instr->kind == INSTR_COLLECT && instr->slot == slot)
+            return joiner->team->world->n == 1 && !slot_is_partial(joiner->team, instr->from);
+    }
+    return true;
+}
+
+/* Replaces the parts in a list of a rank by wholes. */
+static bool join_items(const Joiner *joiner, Local *list)
+{
+    for (int i = 0; i < list->items.n; i++) {
+        Local *whole = local_new_whole(list->items.at[i]->dtype, &list->items.at[i]->whole);
+        Joining joining = {.joined = &(Joined){.whole = whole}};
+        for (int r = 0; whole && r < joiner->team->n_local; r++)
+            if (joiner->posted[r] && i < joiner->posted[r]->items.n)
+                add_part(&joining, joiner->posted[r]->items.at[i]);
+        local_free(list->items.at[i]);
+        list->items.at[i] = whole;
+        if (!whole)
+            return false;
+    }
+    return true;
+}
+
+static bool has_parts(const Local *list)
+{
+    for (int i = 0; i < list->items.n; i++) {
+        const Local *item = list->items.at[i];
+        if (!item->sequence && !item->nothing && !shape_equal(&item->shape, &item->whole))
+            return true;
+    }
+    return false;
+}
+
+/* A slot without a sharding: the value of any rank here; of a list the parts of all are joined. */
+static bool join_replicas(const Joiner *joiner, int32_t slot, Joined *out, Error *err)
+{
+    *out = (Joined){.n_addends = 1};
+    out->unknown = !can_join_list(joiner, slot);
+    for (int r = 0; r < joiner->team->n_local && !out->whole; r++)
+        if (joiner->posted[r] && !(out->whole = local_copy(joiner->posted[r])))
+            return error_kind(err, ERROR_RUN, "out of memory");
+    if (out->whole && !out->unknown && has_parts(out->whole) && !join_items(joiner, out->whole))
+        return error_kind(err, ERROR_RUN, "out of memory");
+    return true;
+}
+
+bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out)
+{
+    Team *team = rank->team;
+    const Local **posted = &joiner->posted[rank->position - team->first_rank];
+    *posted = NULL;
+    if (rank_has(rank, slot) && rank->slot[slot] && !(*posted = team->runner->fetch(rank, slot)))
+        return false;
+    if (!rank_meet(rank))
+        return false;
+    const Sharding *sharding = sharding_of(team, slot);
+    Error err = {0};
+    if (rank_leads(rank) && !(sharding ? join_parts(joiner, slot, sharding, out, &err)
+                                       : join_replicas(joiner, slot, out, &err)))
+        return rank_failed(rank, &err);
+    return rank_meet(rank);
+}
