@@ -1,5 +1,7 @@
 #include "core/plan/naming.h"
 
+#include "core/rules/registry.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -110,6 +112,48 @@ static void note_label(Naming *naming, int32_t tensor, Str label)
     naming->label[tensor] = names_intern(naming->labels, label);
 }
 
+/* Whether the file gives the parameter a name by its module, "h.0.mixer.A_log", which it keeps on
+ * all paths; "onnx::MatMul_12", "val_3" are an exporter's. */
+static bool has_module_name(const Graph *graph, int32_t tensor)
+{
+    Str name = names_str(graph->names, graph->tensors[tensor].name);
+    return str_find(name, STR(".")) >= 0 && str_find(name, STR("::")) < 0;
+}
+
+/* The initializer that a tensor is a view of, by ops that compute nothing; -1 if ops made it. */
+static int32_t viewed_parameter(const Graph *graph, int32_t tensor)
+{
+    static const char *const views[] = {"Transpose", "Identity", "Reshape", "Squeeze",
+                                        "Unsqueeze", "Cast",     "Flatten"};
+    for (int32_t maker; (maker = graph->tensors[tensor].maker) >= 0;) {
+        bool view = false;
+        for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+            view |= strcmp(op_operator(graph, maker), views[i]) == 0;
+        if (!view || op_inputs(graph, maker)[0] < 0)
+            return -1;
+        tensor = op_inputs(graph, maker)[0];
+    }
+    return graph->tensors[tensor].kind == TENSOR_INITIALIZER ? tensor : -1;
+}
+
+/* The name of a parameter or a view of one, `label` being PATH.weight or PATH.bias as op reads it:
+ * the file's, if that names the module; else the label, unless another tensor has it or the op is
+ * elementwise and the tensor no bias: a mask, a rotary table. "" for what ops compute. */
+static Str known_as(const Inferred *inferred, int32_t tensor, int32_t op, Str label)
+{
+    const Graph *graph = inferred->graph;
+    int32_t parameter = viewed_parameter(graph, tensor);
+    if (parameter < 0)
+        return STR("");
+    if (has_module_name(graph, parameter))
+        return names_str(graph->names, graph->tensors[parameter].name);
+    const Operator *row = registry_find(inferred->registry, str_from(op_operator(graph, op)));
+    bool elementwise =
+        row && (strcmp(row->family, "elementwise") == 0 || strcmp(row->family, "pointwise") == 0);
+    bool table = elementwise && str_ends(label, STR(".weight"));
+    return table || graph_find_tensor(graph, label) >= 0 ? STR("") : label;
+}
+
 /* The first path that has the parameter names it. */
 static void note_labels(Naming *naming, Arena *scratch)
 {
@@ -124,7 +168,10 @@ static void note_labels(Naming *naming, Arena *scratch)
             text.n = 0;
             buf_add(&text, names_str(naming->texts, i));
             buf_puts(&text, part_tails[p]);
-            note_label(naming, tensor, buf_str(&text));
+            Str label =
+                known_as(naming->inferred, tensor, naming->path.at[i].part[p].op, buf_str(&text));
+            if (label.n > 0)
+                note_label(naming, tensor, label);
         }
 }
 

@@ -82,6 +82,33 @@ static void names_are_of_parts_that_there_are(void **state)
     model_text_close(&o);
 }
 
+/* A file's name by module stays; what ops compute is no weight of their module. */
+static void labels_are_not_made_up(void **state)
+{
+    (void)state;
+    OpenedText o = model_text_open(
+        "function MODEL(model)\n"
+        "  local x = model:input('x', 'f32', {2, 4})\n"
+        "  model:module('mixer', function()\n"
+        "    local a = model:param('A_log', {4, 4})\n"
+        "    local rate = model:op('Neg', {model:op('Exp', {a})})\n"
+        "    x = model:op('MatMul', {x, rate})\n"
+        "    x = model:op('MatMul', {x, model:op('Transpose', {a}, {perm = {1, 0}})})\n"
+        "  end)\n"
+        "  model:output(x, 'y')\n"
+        "end\n",
+        "", NULL, NULL);
+    assert_non_null(o.session);
+    static const char *const labels[][2] = {{"mixer.A_log", "mixer.A_log"},
+                                            {"mixer/Neg", "mixer/Neg"}};
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        int32_t tensor = graph_find_tensor(o.session->graph, str_from(labels[i][0]));
+        assert_true(tensor >= 0);
+        assert_string_equal(naming_label(o.session->naming, tensor), labels[i][1]);
+    }
+    model_text_close(&o);
+}
+
 int main(void)
 {
     Arena *arena = arena_new();
@@ -103,6 +130,8 @@ int main(void)
     int failed =
         n_rows == 0 ? 1 : _cmocka_run_group_tests("published", tests, (size_t)n_rows, NULL, NULL);
     failed += run_rows("parts", parts, names_are_of_parts_that_there_are);
+    static PublishedRow labels[] = {{"labels", NULL}};
+    failed += run_rows("labels", labels, labels_are_not_made_up);
     for (int i = 0; i < n_rows; i++)
         json_free(lines[i]);
     arena_free(arena);

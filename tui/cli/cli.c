@@ -133,7 +133,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->dtype = options->dtype;
     if (options->config && str_ends(str_from(options->config), STR(".json")))
         out->config = options->config;
-    else if (options->config && cli->verb->bit & ~(VERB_EXPLORE | VERB_TOUR))
+    else if (options->config && !(cli->verb->bit & (VERB_EXPLORE | VERB_TOUR)))
         return error_kind(&cli->err, ERROR_USAGE, "the config of a model is a .json file, not '%s'",
                           options->config);
     out->method_given = options->propagate || options->profile;
