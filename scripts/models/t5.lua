@@ -92,8 +92,7 @@ local function stack(model, name, n, n_blocks, table, ids, memory)
                             local positions = attention.positions(model, ids, 1)
                             mask = position_bias(model, n, positions, not memory)
                             if memory then
-                                mask = model:op("Add",
-                                    {mask, attention.causal_mask(model, positions)})
+                                mask = attention.causal_mask(model, positions, nil, mask)
                             end
                         end
                         return attend(model, y, y, n, mask)

@@ -314,10 +314,49 @@ static void runs_as_on_one_device(void **state)
     model_text_close(&o);
 }
 
+typedef struct {
+    const char *name, *config;
+    int n_attention, n_softmax; /* routers of experts have a softmax too */
+} AttentionRow;
+
+static const char eager_mixtral[] =
+    "{\"model_type\": \"mixtral\", \"num_key_value_heads\": 2, "
+    "\"attn_implementation\": \"eager\", "
+    "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, " SMALL "}";
+
+static AttentionRow attentions[] = {
+    {"one op a layer", small_mixtral, 2, 2},
+    {"plain ops where the config says eager", eager_mixtral, 0, 4},
+};
+
+static int count_ops(const Graph *graph, const char *op_type)
+{
+    int n = 0;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        n += strcmp(op_operator(graph, op), op_type) == 0;
+    return n;
+}
+
+/* Both forms run, and give what one device gives. */
+static void attention_is_one_op_or_many(void **state)
+{
+    const AttentionRow *row = *state;
+    RanksRow ranks = {row->name, row->config, "batch=4,seq=12", {64, 0}, "dp=2,tp=2", "megatron"};
+    OpenedText o = model_text_open(row->config, ranks.dims, ranks.mesh, ranks.policy);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    assert_int_equal(count_ops(o.session->graph, "Attention"), row->n_attention);
+    assert_int_equal(count_ops(o.session->graph, "Softmax"), row->n_softmax);
+    model_text_close(&o);
+    void *as_state = &ranks;
+    runs_as_on_one_device(&as_state);
+}
+
 int main(void)
 {
     return run_rows("published", published, parameters_are_those_published) +
            run_rows("megatron", published, megatron_sums_each_pair_once) +
            run_rows("refused", refused, is_refused) +
+           run_rows("attention", attentions, attention_is_one_op_or_many) +
            run_rows("ranks", on_ranks, runs_as_on_one_device);
 }

@@ -227,13 +227,16 @@ static void sequence_parallelism_moves_the_bytes_of_megatron(void **state)
 {
     (void)state;
     static const char *const models[] = {"gpt2.onnx", "gpt2-dynamo.onnx", "llama-tiny.onnx",
-                                         "llama-3-8b.json"};
+                                         "llama-3-8b.json"}; /* the last one peaks at its logits */
     for (size_t i = 0; i < COUNT_OF(models); i++) {
         Sums whole = sums_of(models[i], "", "dp=2,tp=4", "megatron");
         Sums parts = sums_of(models[i], "", "dp=2,tp=4", "megatron_sp");
         assert_int_equal(parts.moved, whole.moved);
         assert_true(parts.parameters <= whole.parameters); /* of positions, those of the part */
-        assert_true(parts.peak < whole.peak);
+        if (i + 1 < COUNT_OF(models))
+            assert_true(parts.peak < whole.peak);
+        else
+            assert_int_equal(parts.peak, whole.peak);
     }
 }
 

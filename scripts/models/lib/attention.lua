@@ -1,4 +1,6 @@
--- attention.lua: heads, masks, rotary positions and attention as plain ops, as eager torch runs it.
+-- attention.lua: heads, masks and attention, as one op, as flash attention runs it, or as plain ops,
+-- as eager torch does. The config chooses by "attn_implementation", as in Hugging Face's: "eager" is
+-- plain ops, anything else, and nothing, one op. Sinks and dropout need plain ops.
 --
 -- Shapes: b batch, s queries, t keys, h heads, g key and value heads, d numbers of a head.
 
@@ -14,9 +16,13 @@ function attention.positions(model, x, dim)
         model:constant("step", "i64", {}, {1})})
 end
 
+function attention.is_eager(model)
+    return model:text("attn_implementation", "flash") == "eager"
+end
+
 -- What is added to scores so that a query sees the keys up to its own, of which at most `window`:
 -- 0 or a large negative number, [s, s]. positions: [s].
-function attention.causal_mask(model, positions, window)
+local function mask_values(model, positions, window)
     local rows = model:op("Unsqueeze", {positions, {1}})
     local columns = model:op("Unsqueeze", {positions, {0}})
     local seen = model:op("LessOrEqual", {columns, rows})
@@ -26,6 +32,22 @@ function attention.causal_mask(model, positions, window)
         seen = model:op("And", {seen, model:op("Less", {far, width})})
     end
     return model:op("Where", {seen, 0.0, -1e30})
+end
+
+-- A mask for attention.attend: each query sees the keys up to its own, of which at most `window`;
+-- bias, if given, is added to scores too. positions: [s].
+function attention.causal_mask(model, positions, window, bias)
+    local mask = {window = window, bias = bias}
+    local values
+    function mask.values()
+        if not values then
+            values = mask_values(model, positions, window)
+            if bias then values = model:op("Add", {values, bias}) end
+        end
+        return values
+    end
+    if attention.is_eager(model) then mask.values() end
+    return mask
 end
 
 -- ALiBi (Press et al. 2022): slope * key position, added to the scores of each head: [1, h, 1, s].
@@ -97,13 +119,16 @@ function attention.merge_heads(model, x, n_heads, d)
     return model:op("Reshape", {x, {0, 0, n_heads * d}})
 end
 
--- Keys or values of g heads for h heads of queries: [b, g, t, d] -> [b, h, t, d].
-function attention.repeat_heads(model, x, n_heads, n_kv_heads, d)
-    if n_heads == n_kv_heads then return x end
+local function check_groups(model, n_heads, n_kv_heads)
     if n_heads % n_kv_heads ~= 0 then
         model:refuse("num_key_value_heads",
             "is " .. n_kv_heads .. ", which " .. n_heads .. " heads cannot share evenly")
     end
+end
+
+-- Keys or values of g heads for h heads of queries: [b, g, t, d] -> [b, h, t, d].
+local function repeat_heads(model, x, n_heads, n_kv_heads, d)
+    if n_heads == n_kv_heads then return x end
     x = model:op("Unsqueeze", {x, {2}})
     x = model:op("Expand", {x, {1, 1, n_heads // n_kv_heads, 1, 1}})
     return model:op("Reshape", {x, {0, n_heads, -1, d}})
@@ -117,18 +142,42 @@ local function with_sink(model, scores, sinks, n_heads)
     return model:op("Concat", {scores, model:op("Expand", {sink, shape})}, {axis = -1})
 end
 
--- softmax(q k^T scale + mask) v, computed in f32 where softmax is: q [b, h, s, d], k [b, h, t, d],
--- v [b, h, t, e] -> [b, h, s, e]. options:
+-- softmax(q k^T scale + mask) v as one op, which reads keys and values of g heads for h heads of
+-- queries.
+local function flash(model, q, k, v, options)
+    local attrs, mask = {scale = (options.scale or 1) + 0.0}, options.mask
+    if options.cap then attrs.softcap = options.cap + 0.0 end
+    if type(mask) == "table" then
+        attrs.is_causal = 1
+        if mask.window then attrs.left_window_size = mask.window - 1 end
+        mask = mask.bias
+    end
+    return model:op("Attention", {q, k, v, mask}, attrs)
+end
+
+-- softmax(q k^T scale + mask) v, computed in f32 where softmax is: q [b, h, s, d], k [b, g, t, d],
+-- v [b, g, t, e] -> [b, h, s, e]. options:
 --     scale
---     mask     added to [b, h, s, t]
+--     mask     added to [b, h, s, t], or a causal_mask
+--     heads, kv_heads, head_dim    h, g and d, if keys and values have fewer heads
 --     cap      scores become cap * tanh(scores / cap)
 --     sinks    a score of each head that takes weight from the keys; heads: how many
 --     dropout  of the weights, in training
 function attention.attend(model, q, k, v, options)
+    if options.kv_heads then check_groups(model, options.heads, options.kv_heads) end
+    if not (attention.is_eager(model) or options.sinks or options.dropout) then
+        return flash(model, q, k, v, options)
+    end
+    if options.kv_heads then
+        k = repeat_heads(model, k, options.heads, options.kv_heads, options.head_dim)
+        v = repeat_heads(model, v, options.heads, options.kv_heads, options.head_dim)
+    end
+    local mask = options.mask
+    if type(mask) == "table" then mask = mask.values() end
     local scores = model:op("MatMul", {q, model:op("Transpose", {k}, {perm = {0, 1, 3, 2}})})
     if options.scale then scores = model:op("Mul", {scores, options.scale + 0.0}) end
     if options.cap then scores = layers.soft_cap(model, scores, options.cap) end
-    if options.mask then scores = model:op("Add", {scores, options.mask}) end
+    if mask then scores = model:op("Add", {scores, mask}) end
     if options.sinks then scores = with_sink(model, scores, options.sinks, options.heads) end
     if model.dtype ~= "f32" then scores = attention.cast(model, scores, "f32") end
     scores = model:op("Softmax", {scores}, {axis = -1})
@@ -193,11 +242,10 @@ function attention.grouped(model, name, x, options)
     return model:module(name, function()
         local q, k, v = projections(model, x, o)
         q, k, v = split("q", q, h), split("k", k, g), attention.split_heads(model, v, g, d)
-        k = attention.repeat_heads(model, k, h, g, d)
-        v = attention.repeat_heads(model, v, h, g, d)
         local y = attention.attend(model, q, k, v, {
             scale = o.scale or d ^ -0.5, mask = o.mask, cap = o.cap, dropout = o.dropout,
-            sinks = o.sinks and model:param("sinks", {h}), heads = h})
+            sinks = o.sinks and model:param("sinks", {h}), heads = h, kv_heads = g,
+            head_dim = d})
         y = attention.merge_heads(model, y, h, d)
         return layers.linear(model, o.names[#o.names], y, h * d, o.width, {bias = o.out_bias})
     end)

@@ -63,8 +63,7 @@ local function masks_of(model, n, positions, family)
         if type(window) == "function" then window = window(i) end
         local mask = of_window[window or 0]
         if not mask then
-            mask = attention.causal_mask(model, positions, window)
-            if alibi then mask = model:op("Add", {mask, alibi}) end
+            mask = attention.causal_mask(model, positions, window, alibi)
             of_window[window or 0] = mask
         end
         masks[i] = mask
