@@ -16,9 +16,9 @@ static const char *const inner[] = {"home/dimscope/models", "home/dimscope", "ho
 static Folder open_folder(void)
 {
     Folder f = {.arena = arena_new()};
-    char *path = arena_printf(f.arena, "/tmp/dimscope_config_XXXXXX");
+    char path[] = "/tmp/dimscope_config_XXXXXX";
     assert_non_null(mkdtemp(path));
-    f.path = path;
+    f.path = arena_str(f.arena, str_from(path));
     for (int i = 2; i >= 0; i--)
         assert_int_equal(mkdir(path_join(f.arena, path, inner[i]), 0700), 0);
     f.home = path_join(f.arena, path, "home");

@@ -221,8 +221,9 @@ static LackRow lacks[] = {
 /* A folder with one file for each tensor. */
 static const char *write_folder(Arena *arena, const LackRow *row)
 {
-    char *folder = arena_printf(arena, "/tmp/test_weights_XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    char made[] = "/tmp/test_weights_XXXXXX";
+    assert_non_null(mkdtemp(made));
+    const char *folder = arena_str(arena, str_from(made));
     const char *names[] = {row->first, row->second};
     for (int i = 0; i < 2 && names[i][0]; i++) {
         const char *path = write_weight(arena, names[i], "4,2");
