@@ -87,12 +87,12 @@ typedef struct {
 } OptionRow;
 
 static OptionRow option_rows[] = {
-    {"defaults", DECLARED SHOWN, "", "integer\\x098\\x090.5\\x09true\\x09ring", ERROR_USAGE},
+    {"defaults", DECLARED SHOWN, "", "integer 8       0.5     true    ring", ERROR_USAGE},
     {"values", DECLARED SHOWN, "count=3 share=2 whole=false way=tree",
-     "integer\\x093\\x092\\x09false\\x09tree", ERROR_USAGE},
+     "integer 3       2       false   tree", ERROR_USAGE},
     {"the last one counts", DECLARED SHOWN, "count=3 count=4",
-     "integer\\x094\\x090.5\\x09true\\x09ring", ERROR_USAGE},
-    {"a text may be empty", DECLARED SHOWN, "way=", "integer\\x098\\x090.5\\x09true\\x09",
+     "integer 4       0.5     true    ring", ERROR_USAGE},
+    {"a text may be empty", DECLARED SHOWN, "way=", "integer 8       0.5     true    ",
      ERROR_USAGE},
     {"unknown", DECLARED SHOWN, "cuont=3", "mine.lua has no option 'cuont'; did you mean 'count'?",
      ERROR_USAGE},
@@ -165,11 +165,11 @@ static void a_plan_file_keeps_the_settings(void **state)
     assert_non_null(world.session);
     assert_string_equal(policy_settings_find(&world.session->options.settings, "count"), "3");
     assert_true(session_rerun_policy(world.session, &world.err));
-    assert_string_equal(printed(&world), "integer\\x093\\x090.5\\x09false\\x09ring");
+    assert_string_equal(printed(&world), "integer 3       0.5     false   ring");
     session_close(world.session);
     open_world(&world, plan, NULL, "count=5");
     assert_non_null(world.session);
-    assert_string_equal(printed(&world), "integer\\x095\\x090.5\\x09false\\x09ring");
+    assert_string_equal(printed(&world), "integer 5       0.5     false   ring");
     close_world(&world);
 }
 
@@ -227,7 +227,7 @@ static void a_policy_compares_and_chooses(void **state)
     open_world(&world, MODEL, policy, "");
     if (!world.session)
         fail_msg("%d: %s", world.err.line, world.err.text);
-    assert_string_equal(printed(&world), "true\\x09true\\x09true; 2\\x09true\\x092,16,256/tp; 1");
+    assert_string_equal(printed(&world), "true    true    true; 2       true    2,16,256/tp; 1");
     close_world(&world);
 }
 
@@ -282,7 +282,7 @@ static void a_policy_includes_files_beside_it(void **state)
     open_world(&world, MODEL, policy, "");
     if (!world.session)
         fail_msg("%d: %s", world.err.line, world.err.text);
-    assert_string_equal(printed(&world), "deeper beside\\x09mine");
+    assert_string_equal(printed(&world), "deeper beside   mine");
     close_world(&world);
 }
 
