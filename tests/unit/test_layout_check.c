@@ -242,7 +242,7 @@ static UsersRule users_rules[] = {
     {"a sum of parts",
      "sum",
      {.forward = fold, .inputs = {1, 1}, .reduce = REDUCE_SUM},
-     "another number of dims"},
+     "differ in number of dims"},
     {"an average of uneven averages",
      "mean_all",
      {.forward = fold, .inputs = {1, 1}, .reduce = REDUCE_AVG},

@@ -29,8 +29,10 @@ static const char *rule_text(Arena *arena, const Inferred *inferred)
     const OpSpace *space = inferred_space(inferred, op);
     Buf out = buf_new(arena);
     if (inferred->findings.n > 0) {
-        const char *text = inferred->findings.at[0].text, *colon = strstr(text, ": ");
-        return colon ? colon + 2 : text;
+        const Finding *finding = &inferred->findings.at[0];
+        const char *colon = strstr(finding->text, ": ");
+        bool names_op = strcmp(finding->code, "unknown-size") != 0; /* "Op 'name': what is wrong" */
+        return names_op && colon ? colon + 2 : finding->text;
     }
     assert_non_null(space);
     opspace_format(space, &out);

@@ -435,7 +435,8 @@ static void a_parameter_is_stored_beside_its_use(void **state)
     planning_close(p);
 }
 
-/* The newest pin is refused, however old its dim's first one is; store and open are news too. */
+/* The newest pin is refused, however old its dim's first one is. A store pin replaces an earlier
+ * store pin, but not the pin of the use. */
 static void pins_keep_the_order_of_the_journal(void **state)
 {
     (void)state;
@@ -451,7 +452,11 @@ static void pins_keep_the_order_of_the_journal(void **state)
     assert_int_equal(count_findings(p->plan, "pin-replaced"), 1);
     planning_pin(p, "up", 0, "tp", 1, true);
     planning_make(p);
+    assert_int_equal(count_findings(p->plan, "pin-replaced"), 1);
+    planning_pin(p, "up", 0, "dp", 1, true);
+    planning_make(p);
     assert_int_equal(count_findings(p->plan, "pin-replaced"), 2);
+    assert_non_null(plan_store_pin_of(p->plan, up, 0));
     planning_close(p);
 }
 
