@@ -1,0 +1,162 @@
+#include "core/session/load.h"
+
+#include "core/model/onnx.h"
+#include "core/rules/anno_lint.h"
+#include "core/rules/fuse.h"
+#include "core/rules/user_op.h"
+
+enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
+
+const char *session_dims_path(Arena *arena, const char *model)
+{
+    static const char *const endings[] = {".onnx", ".lua", ".json"};
+    Str stem = str_from(model);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (str_ends(str_from(model), str_from(endings[i])))
+            stem.n = strlen(model) - strlen(endings[i]);
+    return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
+}
+
+static void add_dims(Arena *arena, DimBindings *dims, const DimBindings *more)
+{
+    for (int i = 0; i < more->n; i++)
+        vec_push(arena, dims, more->at[i]);
+}
+
+/* MODEL.dims beside the model gives defaults; what the user binds comes after and wins. */
+static bool read_dims(Session *session, DimBindings *dims, Error *err)
+{
+    Arena *arena = session->model_arena;
+    const char *path = session_dims_path(arena, session->options.model);
+    Source source;
+    if (file_exists(path) && (!file_read(arena, path, DIMS_FILE_BYTES_MAX, &source, err) ||
+                              !dims_parse(arena, &source, dims, err)))
+        return false;
+    add_dims(arena, dims, &session->options.dims);
+    return true;
+}
+
+static bool has_operator(const void *registry, Str op_type)
+{
+    return registry_find(registry, op_type) != NULL;
+}
+
+/* The shipped operators, then those of the policy. */
+static bool prepare_rules(Session *session, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    const char *policy = session->options.policy;
+    return !hooks->prepare ||
+           (hooks->prepare(hooks->context, session, NULL, &session->rules, err) &&
+            (!policy || hooks->prepare(hooks->context, session, policy, &session->rules, err)));
+}
+
+/* Warns of annotations that lose data, where an op of the model follows them. */
+static void lint_operators(Session *session)
+{
+    const Graph *graph = session->graph;
+    bool *seen = arena_array(session->model_arena, bool, names_count(graph->names));
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        const char *name = op_operator(graph, op);
+        if (seen[graph->ops[op].op_type])
+            continue;
+        seen[graph->ops[op].op_type] = true;
+        const Operator *row = registry_find(session->rules.registry, str_from(name));
+        if (row)
+            anno_lint_operator(session->model_arena, row, &session->inferred->findings);
+    }
+    user_op_find_old_values(session->inferred, &session->inferred->findings);
+}
+
+/* The graph of the model's file; sizes of free dims that the file gives come before the user's.
+ * Operators are registered first: a local function that has a rule of its own stays one op. */
+static bool open_graph(Session *session, DimBindings *dims, Error *err)
+{
+    const char *path = session->options.model;
+    const SessionHooks *hooks = &session->hooks;
+    Arena *arena = session->model_arena;
+    if (!path)
+        return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
+    if (hooks->model &&
+        (str_ends(str_from(path), STR(".lua")) || str_ends(str_from(path), STR(".json")))) {
+        DimBindings all = {0};
+        session->graph = hooks->model(hooks->context, session, path, dims, &all, err);
+        add_dims(arena, &all, dims);
+        *dims = all;
+        return session->graph != NULL;
+    }
+    if (session->options.config || session->options.dtype) {
+        error_kind(err, ERROR_USAGE, "'%s' is built by no script, so it takes no %s", path,
+                   session->options.config ? "config" : "element type");
+        return error_hint(err,
+                          "--config goes with a .lua file, --dtype with that or a config.json");
+    }
+    OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
+    session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
+    return session->graph != NULL;
+}
+
+static bool infer_model(Session *session, bool allow_free, Error *err)
+{
+    const SessionOptions *options = &session->options;
+    session->inferred =
+        infer_watched(session->model_arena, session->graph, session->rules.registry, &options->dims,
+                      options->given, allow_free, session->progress, err);
+    return session->inferred != NULL;
+}
+
+/* What is recognised depends on shapes, so the graph is inferred before and after. */
+static bool fuse(Session *session, unsigned set, bool allow_free, Error *err)
+{
+    for (int i = 0; fusions[i].name; i++) {
+        Graph *graph = NULL;
+        Findings notes = {0};
+        if (!(set & 1u << i))
+            continue;
+        if (!fusions[i].fuse(session->inferred, &notes, &graph, err))
+            return false;
+        if (graph) {
+            session->graph = graph;
+            if (!infer_model(session, allow_free, err))
+                return false;
+        }
+        for (int n = 0; n < notes.n; n++)
+            vec_push(session->model_arena, &session->inferred->findings, notes.at[n]);
+    }
+    return true;
+}
+
+static void name_model(Session *session)
+{
+    progress_findings(session->progress, session->inferred->findings.n);
+    progress_stage(session->progress, "naming tensors", 0);
+    lint_operators(session);
+    session->naming = naming_new(session->model_arena, session->inferred);
+}
+
+bool load_model(Session *session, bool allow_free, Error *err)
+{
+    Arena *arena = session->model_arena;
+    session->rules = rule_book_new(arena);
+    session->rules.allow_native = session->options.allow_native;
+    DimBindings dims = {0};
+    if (!prepare_rules(session, err) ||
+        (session->options.model && !read_dims(session, &dims, err)) ||
+        (!session->graph && !open_graph(session, &dims, err)))
+        return false;
+    session->options.dims = dims;
+    if (!infer_model(session, allow_free, err) ||
+        !fuse(session, session->options.fuse, allow_free, err))
+        return false;
+    name_model(session);
+    return true;
+}
+
+bool load_fusions(Session *session, unsigned more, Error *err)
+{
+    session->options.fuse |= more;
+    if (!fuse(session, more, false, err))
+        return false;
+    name_model(session);
+    return true;
+}

@@ -1,0 +1,18 @@
+/* load.h - loads the model of a session: operators, graph, inference, names of tensors.
+ *
+ * Both functions fill the fields of the session that hold these, in its model arena.
+ */
+#ifndef CORE_SESSION_LOAD_H
+#define CORE_SESSION_LOAD_H
+
+#include "core/session/session.h"
+
+/* Reads options.model, unless the session has a graph, and fuses it as options.fuse asks.
+ * allow_free: free dims may stay without a size. */
+bool load_model(Session *session, bool allow_free, Error *err);
+
+/* Fuses the loaded graph further (fusions by bit, core/rules/fuse.h), and adds these to
+ * options.fuse. */
+bool load_fusions(Session *session, unsigned more, Error *err);
+
+#endif
