@@ -399,7 +399,6 @@ static const char *instead_of(const char *key)
     static const struct {
         const char *name, *hint;
     } rows[] = {
-        {"fuse", "fuse operators when exporting the model"},
         {"sequential", "ops run in program order on each device; see graph:schedule"},
         {"bind_schedule", "graph:schedule(\"1f1b\", {micro_batches = 4})"},
         {"insert", "the graph stays as it is"},

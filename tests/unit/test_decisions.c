@@ -261,7 +261,8 @@ static RefuseRow refuse_rows[] = {
      "did you mean"},
     {"a node is no tensor", "graph:replicated(graph:nodes()[1], 'tp')", 3, "not a node", ""},
     {"a group without a name", "graph:tie('', '" FC "')", 3, "a group needs a name", ""},
-    {"nnScaler's fuse", "graph:fuse({})", 3, "there is no graph:fuse", "when exporting the model"},
+    {"nnScaler's fuse", "graph:fuse({})", 3, "bad argument #1 to 'fuse' (string expected", ""},
+    {"nnScaler's reorder", "graph:reorder({})", 3, "there is no graph:reorder", "in program order"},
 };
 
 static void a_policy_that_contradicts_itself_is_an_error(void **state)

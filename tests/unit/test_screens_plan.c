@@ -228,7 +228,7 @@ static void pins_are_written_as_a_policy(void **state)
     keys = arena_printf(arena, ":write %s<Enter>", other);
     assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "is not overwritten"));
     keys = arena_printf(arena, ":write %s<Enter>", path);
-    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), "1 line to"));
+    assert_non_null(strstr(screen_after(arena, session, 200, 24, keys), " lines to /tmp/"));
     unlink(other);
     unlink(path);
     rmdir(folder);

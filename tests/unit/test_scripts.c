@@ -484,9 +484,9 @@ static PolicyRow refusal_rows[] = {
      "2: script: bad argument #1 to 'shard' (graph expected, got string)\n"},
     {"unknown_method", "tp=4", PAS("graph:shards('x', {[0] = 'tp'})"),
      "2: script: a graph has no 'shards' [did you mean 'shard'?]\n"},
-    {"method_that_changes_the_graph", "tp=4", PAS("graph:fuse({})"),
-     "2: script: a plan does not change the graph: there is no graph:fuse [fuse operators when "
-     "exporting the model]\n"},
+    {"method_that_changes_the_graph", "tp=4", PAS("graph:sequential({})"),
+     "2: script: a plan does not change the graph: there is no graph:sequential [ops run in "
+     "program order on each device; see graph:schedule]\n"},
     {"unknown_field", "tp=4", PAS("for _, node in ipairs(graph:nodes()) do print(node.nme) end"),
      "2: script: a node has no 'nme' [did you mean 'name'?]\n"},
     {"frozen_index_dim", "tp=4", FIND PAS("graph:pin(find(graph, 'Softmax'), {d = 'tp'})"),

@@ -28,8 +28,9 @@ const TourStep tour_steps[] = {
     {"What stopped dp, and what would let it through. What if it were sharded another way? Each "
      "choice is planned before you decide. Look, and leave with Esc.",
      "1x<Esc>", "[1 Graph]"},
-    {"Compare with another plan: d asks which, f is fsdp, shipped with the program.", "df",
-     "[7 Diff]"},
+    {"Compare with another plan: d lists them, f leaves fsdp, which is shipped with the program, "
+     "Enter takes it.",
+     "df<Enter>", "[7 Diff]"},
     {"Totals of both plans, every difference in program order, and the first decision that "
      "differs. Next: what is in memory at the peak, and what would lower it.",
      "6", "[6 Mem]"},
