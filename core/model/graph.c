@@ -186,7 +186,8 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
 /* All tensors without elements share an index. */
 static int32_t place_of_data(GraphBuilder *builder, const TensorData *data)
 {
-    bool nowhere = data->form == DATA_ABSENT && data->bytes.n == 0 && !data->location && !data->parts;
+    bool nowhere =
+        data->form == DATA_ABSENT && data->bytes.n == 0 && !data->location && !data->parts;
     if (nowhere && builder->nowhere > 0)
         return builder->nowhere - 1;
     vec_push_own(builder->graph->arena, &builder->data, *data);

@@ -34,7 +34,8 @@ int32_t naming_part_at(const Naming *naming, int i, Part part); /* a part of the
                                                                    tensor, or -1 */
 
 /* Finds a tensor by name, as PATH.part, or as one of the tensors that are stacked in it
- * ("experts.3.w1.weight" of checkpoints: TensorData.parts). Returns -1 with the nearest name as a hint. */
+ * ("experts.3.w1.weight" of checkpoints: TensorData.parts). Returns -1 with the nearest name as a
+ * hint. */
 int32_t naming_find(const Naming *naming, Str name, Error *err);
 
 /* Like naming_find(), but a last ".N" is a dim, returned in *dim; -2 if the text has none. */

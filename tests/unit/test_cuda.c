@@ -299,8 +299,9 @@ static void without_a_device_it_is_said(void **state)
     RunOptions options = {.verify = true, .repeat = 1, .backend = "cuda"};
     RunReport report;
     Error err;
-    static const char *const faults[][2] = {
-        {"driver=35", "no NVIDIA driver"}, {"driver=100", "no GPU"}, {"driver=34", "placeholder libcuda.so.1"}};
+    static const char *const faults[][2] = {{"driver=35", "no NVIDIA driver"},
+                                            {"driver=100", "no GPU"},
+                                            {"driver=34", "placeholder libcuda.so.1"}};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         assert_true(fake.start(1, MEMORY_BYTES, 1, faults[i][0]));
         assert_false(run(p, &options, &report, &err));

@@ -212,7 +212,6 @@ static void stages_anywhere(void **state)
 {
     (void)state;
     static const char *const models[] = {"tiny-gpt", "llama-tiny", "tiny-conv"};
-<<<<<<< HEAD
     static const char *const policies[] = {"megatron", "dp", "fsdp", "tp"};
     static const char *const of_convs[] = {"fsdp", "dp", "fsdp", "dp"}; /* no matmuls that pair */
     static const char *const parts[] = {"pp=0", "pp=1", "", "pp=1,dp=0", "pp=0,tp=1", "dp=1"};
@@ -220,14 +219,6 @@ static void stages_anywhere(void **state)
     for (int i = 0; i < 12; i++) {
         const char *const *of = i % 3 == 2 ? of_convs : policies;
         Fixture f = open_model(models[i % 3], "pp=2,dp=2,tp=2", of[draw(&seed) % 4]);
-=======
-    static const char *const policies[] = {"dp", "fsdp", "tp", "megatron"};
-    static const char *const parts[] = {"pp=0", "pp=1", "", "pp=1,dp=0", "pp=0,tp=1", "dp=1"};
-    uint64_t seed = 7;
-    for (int i = 0; i < 12; i++) {
-        unsigned n_policies = i % 3 == 2 ? 3 : 4; /* megatron refuses tiny-conv */
-        Fixture f = open_model(models[i % 3], "pp=2,dp=2,tp=2", policies[draw(&seed) % n_policies]);
->>>>>>> 8bc0ffa4 (tour, tests: select fsdp with Enter, expect new refusals)
         const char *chosen[4];
         double at[3] = {.1 + .2 * (double)(draw(&seed) % 100) / 100, 0, 0};
         for (int s = 0; s < 4; s++)
