@@ -42,6 +42,13 @@ function PROJECT.by_head(model, x)
     return table.unpack(parts)
 end
 
+-- Keys or values of g heads for h heads of queries: [b, g, t, d] -> [b, h, t, d].
+local function repeat_heads(model, x, n_heads, n_kv_heads, d)
+    x = model:op("Unsqueeze", {x, {2}})
+    x = model:op("Expand", {x, {1, 1, n_heads // n_kv_heads, 1, 1}})
+    return model:op("Reshape", {x, {0, n_heads, -1, d}})
+end
+
 -- One weight, for each group two heads of q, one of k and one of v (Megatron's linear_qkv).
 function PROJECT.by_group(model, x)
     local groups = HEADS // 2
@@ -49,7 +56,7 @@ function PROJECT.by_group(model, x)
     local q = reshape(model, slice(model, y, 0, 2 * SIZE, 3), HEADS, SIZE)
     local function few(from)
         local part = slice(model, y, from, from + SIZE, 3)
-        return attention.repeat_heads(model,
+        return repeat_heads(model,
             model:op("Transpose", {part}, {perm = {0, 2, 1, 3}}), HEADS, groups, SIZE)
     end
     return model:op("Transpose", {q}, {perm = {0, 2, 1, 3}}), few(2 * SIZE), few(3 * SIZE)
