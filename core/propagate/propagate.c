@@ -688,9 +688,8 @@ const Propagator propagator_explain = {
 
 bool propagation_sweep_all(Propagation *propagation)
 {
-    bool moved = engine_sweep_all(
-        propagation->engine,
-        &(FlowPass){.pass = MODE_REDUCE, .takes_part = propagation->takes_part[MODE_REDUCE]});
+    FlowPass all = {.pass = MODE_REDUCE, .takes_part = propagation->takes_part[MODE_REDUCE]};
+    bool moved = engine_sweep_all(propagation->engine, &all);
     engine_end(propagation->engine);
     return moved;
 }

@@ -79,7 +79,8 @@ static int compare_with_session(Session *session, PlanOptions *options)
         Plan *plan = session->plan;
         assert_memory_equal(&options->now, &plan->priced->totals, sizeof plan->priced->totals);
         Session *next = session_prepare(
-            session, &(Change){CHANGE_APPLY, option->decisions, option->n, NULL, NULL}, &err);
+            session,
+            &(Change){.kind = CHANGE_APPLY, .decisions = option->decisions, .n = option->n}, &err);
         assert_non_null(next);
         const Totals *a = &option->trial.totals, *b = &next->plan->priced->totals;
         if (memcmp(a, b, sizeof *a) != 0)
