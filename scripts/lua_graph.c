@@ -434,6 +434,15 @@ static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, 
     unpin_target(L, policy, &target);
 }
 
+/* A name without these finds one tensor, or is an error. */
+static bool is_pattern(Str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (strchr("*?{", name.s[i]))
+            return true;
+    return false;
+}
+
 static void unpin_value(lua_State *L, Policy *policy, int at, void *context)
 {
     (void)context;
@@ -441,7 +450,7 @@ static void unpin_value(lua_State *L, Policy *policy, int at, void *context)
     if (get_object(L, at, &target))
         unpin_target(L, policy, &target);
     else
-        each_named(L, policy, at, true, unpin_named, NULL);
+        each_named(L, policy, at, !is_pattern(check_pattern(L, at)), unpin_named, NULL);
 }
 
 static int graph_unpin(lua_State *L)
