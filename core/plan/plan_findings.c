@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     Plan *plan;
-    Intern *seen;
+    Intern *seen, *cuts;
     Vec(FindingGroup) groups;
 } FindingGroups;
 
@@ -119,8 +119,8 @@ static void look_at_tensor(FindingGroups *g, int32_t t)
         bool empty = cut_local_size(&sharding->dim[d], plan->mesh, plan->mesh->n_devices - 1) == 0;
         FindingGroup first = {.op = -1, .tensor = t, .dim = d};
         first.mismatch = empty ? MISMATCH_EMPTY : MISMATCH_UNEVEN;
-        int64_t key[6] = {
-            first.mismatch, plan->moved->sharding[t], d, plan->inferred->dtype[t], 0, 0};
+        int64_t key[6] = {first.mismatch,
+                          intern_put(g->cuts, &sharding->dim[d], sizeof sharding->dim[d])};
         add_to_group(g, &first, key);
     }
 }
@@ -355,7 +355,9 @@ static void look_at_marks(Plan *plan)
 void plan_add_findings(Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
-    FindingGroups g = {.plan = plan, .seen = intern_new(plan->arena)};
+    FindingGroups g = {.plan = plan};
+    g.seen = intern_new(plan->arena);
+    g.cuts = intern_new(plan->arena);
     for (int i = 0; i < plan->moved->n_reshards; i++)
         for (int u = 0; u < plan->moved->reshards[i].n_uses; u++) {
             int32_t op = plan->moved->reshard_uses[plan->moved->reshards[i].use + u];
