@@ -1,8 +1,7 @@
 /* Branches, loops and sequences lowered to programs, and run: on one device and sharded, against
  * numbers worked out by hand. */
-#include "tests/unit/planning.h"
+#include "tests/unit/planning_text.h"
 
-#include "tests/unit/graph_text.h"
 #include "tests/unit/onnx_made.h"
 #include "tests/unit/program_text.h"
 #include "tests/unit/vectors_made.h"
@@ -419,16 +418,6 @@ static void give_numbers(const Planning *p, const char *folder, int64_t n)
             elements = (Str){(const char *)&n, sizeof n};
         vectors_write(p->arena, folder, "input", i, (Dtype)p->inferred->dtype[t], shape, elements);
     }
-}
-
-static Planning *planning_text(const char *text, const char *mesh)
-{
-    Arena *arena = arena_new();
-    Planning *p = arena_make(arena, Planning);
-    p->arena = arena;
-    p->graph = graph_from_text(arena, text, 18);
-    planning_infer(p, "", mesh);
-    return p;
 }
 
 static void sequence_gives_its_numbers(void **state)

@@ -1,8 +1,7 @@
 /* Plans run and compared with one device: every operator with every index dim cut, the sample
  * models on their vectors, and what happens when a plan, a file or a person stops it. */
-#include "tests/unit/planning.h"
+#include "tests/unit/planning_text.h"
 
-#include "tests/unit/graph_text.h"
 #include "tests/unit/proto.h"
 
 #include "core/run/program.h"
@@ -12,16 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static Planning *planning_text(const char *text, const char *mesh)
-{
-    Arena *arena = arena_new();
-    Planning *p = arena_make(arena, Planning);
-    p->arena = arena;
-    p->graph = graph_from_text(arena, text, 18);
-    planning_infer(p, "", mesh);
-    return p;
-}
 
 static void pin_index(Planning *p, int32_t op, int index, const char *axes)
 {

@@ -1,8 +1,6 @@
 /* How a parameter is stored beside how it is used: both pins hold, and what is gathered is the
  * difference. */
-#include "tests/unit/planning.h"
-
-#include "tests/unit/graph_text.h"
+#include "tests/unit/planning_text.h"
 
 #include "core/plan/edges.h"
 
@@ -55,12 +53,8 @@ static void storing_as_said_replaces_using(void **state)
 static void storing_a_view_stores_the_parameter(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Planning *p = arena_make(arena, Planning);
-    p->arena = arena;
-    p->graph =
-        graph_from_text(arena, "t <- Transpose f32[8,64]! perm=[1,0]; y <- MatMul f32[4,64] t", 18);
-    planning_infer(p, "", "dp=2");
+    Planning *p =
+        planning_text("t <- Transpose f32[8,64]! perm=[1,0]; y <- MatMul f32[4,64] t", "dp=2");
     int32_t view = op_outputs(p->graph, 0)[0], weight = op_inputs(p->graph, 0)[0];
     planning_pin(p, tensor_name(p->graph, view), 0, "dp", 1, true);
     planning_make(p);

@@ -1,8 +1,6 @@
 /* Verification of runs: kernels broken on one rank in ten ways are caught at the op that is broken,
  * beside elements of any size; right plans of every float type pass; NaN proves nothing. */
-#include "tests/unit/planning.h"
-
-#include "tests/unit/graph_text.h"
+#include "tests/unit/planning_text.h"
 
 #include "core/run/run.h"
 #include "core/run/rounding.h"
@@ -10,16 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static Planning *planning_text(const char *text, const char *mesh)
-{
-    Arena *arena = arena_new();
-    Planning *p = arena_make(arena, Planning);
-    p->arena = arena;
-    p->graph = graph_from_text(arena, text, 18);
-    planning_infer(p, "", mesh);
-    return p;
-}
 
 enum { SUMMED = -1 }; /* the index dim that is summed over */
 
