@@ -253,7 +253,7 @@ static void a_stop_leaves_the_rest_untried(void **state)
                                     &propagator_explain);
     int32_t reshard = a_sum(session->plan);
     PlanOptions options = options_for_reshard(arena, session, &reshard, 1);
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     Error err = {0};
     progress_stop(&progress);
     assert_true(options.list.n > 2);

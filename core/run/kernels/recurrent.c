@@ -99,7 +99,7 @@ static bool read_activations(Layer *layer, const RuleCall *rule, int directions,
     for (int k = 0; k < n * directions; k++) {
         Str name = names ? names->strings[k] : str_from(layer->cell->activation[k % n]);
         Activation *to = &layer->activation[k];
-        *to = (Activation){NULL};
+        *to = (Activation){.name = NULL};
         for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
             if (str_eq(name, str_from(activations[i].name)))
                 *to = activations[i];
