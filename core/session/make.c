@@ -2,6 +2,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/memory.h"
+#include "core/cost/mesh_order.h"
 #include "core/cost/pipeline.h"
 #include "core/explain/reason.h"
 #include "core/plan/decide.h"
@@ -65,6 +66,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     plan->priced = priced;
     cost_fill(plan, priced);
     priced->pipeline = pipeline_price(plan);
+    mesh_order_find(plan);
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "counting memory", 0);
