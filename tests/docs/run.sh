@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh - checks the documents: each file or folder that README.md and ARCHITECTURE.md name in
-# backticks exists, each header starts with its name and one sentence (`make map` prints them), and the
-# commands of the tutorial print what it shows.
+# backticks exists, each header starts with its name and one sentence (`make map` prints them), and
+# the examples of README.md and of the pages under samples/ do what these say (pages.py).
 cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
@@ -33,9 +33,9 @@ short=no
 [ "$lines" -le 170 ] && short=yes
 check $short "ARCHITECTURE.md has $lines lines, more than 170"
 
-tutorial=$(python3 tests/docs/tutorial.py samples/tutorial/*.md)
-echo "$tutorial" | sed '$d'
-set -- $(echo "$tutorial" | tail -n 1 | tr -d ,)
+pages=$(python3 tests/docs/pages.py README.md samples/README.md samples/tutorial/*.md)
+echo "$pages" | sed '$d'
+set -- $(echo "$pages" | tail -n 1 | tr -d ,)
 passed=$((passed + ${1:-0}))
 failed=$((failed + ${3:-1}))
 
