@@ -445,3 +445,15 @@ bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t 
     *out = chain_to(arena, plan, axis, site);
     return true;
 }
+
+const Decision *why_pin(const Plan *plan, int axis, int32_t tensor, int32_t op, int dim)
+{
+    const AxisReach *walk = walk_axis(plan, axis);
+    if (!walk->reached)
+        return NULL;
+    const Sites *sites = plan->reasons->sites;
+    int32_t site = op >= 0 ? site_of_op(sites, op, dim) : site_of_tensor(sites, tensor, dim);
+    if (op < 0 && !was_reached(walk, site))
+        site = nearest_index(plan, walk, mesh_axis_atoms(plan->mesh, axis), tensor, dim);
+    return site >= 0 && was_reached(walk, site) ? pin_at(plan, root_of(walk, site)).pin : NULL;
+}

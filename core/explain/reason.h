@@ -73,6 +73,10 @@ int why_index_dim(Arena *arena, const Plan *plan, int32_t op, int index, ReasonC
 bool why_axis(Arena *arena, const Plan *plan, int axis, int32_t tensor, int32_t op, int dim,
               ReasonChain *out);
 
+/* The pin at the beginning of that chain, also where a parameter takes what its uses need. NULL if
+ * no pin leads there, or if the plan's making was cancelled. */
+const Decision *why_pin(const Plan *plan, int axis, int32_t tensor, int32_t op, int dim);
+
 const char *reason_kind_name(ReasonKind kind); /* "forward": the word of JSON answers */
 
 /* "its pin", or the origin of a chain without a pin. */

@@ -67,15 +67,31 @@ bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *
     return true;
 }
 
-/* Reports a pin that cannot hold as a finding and leaves it out of out->pins. */
+/* ": dim 0 is pinned by it (a.lua:3)", ": 'replicated' holds (your pin)": the decision that holds
+ * instead of a pin. */
+static void put_winner(Arena *arena, const Decision *winner, Buf *out)
+{
+    if (decision_pins_dim(winner->kind))
+        buf_printf(out, ": dim %d is pinned by it", winner->dim);
+    else
+        buf_printf(out, ": '%s' holds", decision_kind_name(winner->kind));
+    buf_printf(out, " (%s)", plan_origin_text(arena, &winner->origin));
+}
+
+/* Reports a pin that cannot hold as a finding and leaves it out of out->pins. winner: the decision
+ * that holds instead; NULL if there is none. */
 static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char *code,
-                       const char *why, const char *hint)
+                       const char *why, const char *hint, const Decision *winner)
 {
     const Graph *graph = plan->inferred->graph;
     bool tensor = decision_is_on_tensor(pin->kind);
+    Buf instead = buf_new(plan->arena);
+    if (winner)
+        put_winner(plan->arena, winner, &instead);
     plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
-              "%s: dim %d %s", tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place),
-              pin->dim, why);
+              "%s: dim %d %s%s",
+              tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), pin->dim, why,
+              winner ? instead.s : "");
     plan_found_at(plan, &pin->origin);
 }
 
@@ -151,19 +167,20 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
     if (cut_atoms(decision_cut(pin)) & fixed_there(plan, apart, pin)) {
         refuse_pin(plan, pin, LEVEL_ERROR, "axis-of-stages",
                    "cannot be sharded by an axis that separates the devices of stages",
-                   "shard it by an axis that lies within the stage");
+                   "shard it by an axis that lies within the stage", NULL);
         return false;
     }
     if (pin->kind == PIN_INDEX_DIM && !cut_is_whole(decision_cut(pin)) &&
         program_space(inferred, pin->place)->index[pin->dim].role == ROLE_FROZEN) {
         refuse_pin(plan, pin, LEVEL_ERROR, "frozen-pin",
-                   "is frozen: the op cannot be sharded along it", "shard another dim of the op");
+                   "is frozen: the op cannot be sharded along it", "shard another dim of the op",
+                   NULL);
         return false;
     }
     if (pin->store && (pin->kind != PIN_TENSOR_DIM || !tensor_is_parameter(inferred, pin->place))) {
         refuse_pin(plan, pin, LEVEL_WARNING, "store-ignored",
                    "is pinned with store, but is not a dim of a parameter: the pin has no effect",
-                   "pin the parameter itself, or pin without store");
+                   "pin the parameter itself, or pin without store", NULL);
         return false;
     }
     return true;
@@ -179,6 +196,28 @@ static const AtomSet *barred_axes(Arena *arena, const Plan *plan, const Decided 
     for (int i = 0; i < out->n_marks; i++)
         axes[out->marks[i]->place] |= out->marks[i]->axes;
     return axes;
+}
+
+/* The mark by which a tensor is without one of the pin's axes. */
+static const Decision *mark_over(const Decided *decided, const Decision *pin)
+{
+    for (int i = 0; i < decided->n_marks; i++)
+        if (decided->marks[i]->place == pin->place &&
+            (decided->marks[i]->axes & cut_atoms(decision_cut(pin))))
+            return decided->marks[i];
+    return NULL;
+}
+
+/* The pin of another dim of the same tensor or op that has one of the pin's axes. */
+static const Decision *pin_with_axis(const Decided *decided, const Decision *pin)
+{
+    for (int i = 0; i < decided->n_pins; i++) {
+        const Decision *other = decided->pins[i];
+        if (other->kind == pin->kind && other->place == pin->place && other->store == pin->store &&
+            (cut_atoms(decision_cut(other)) & cut_atoms(decision_cut(pin))))
+            return other;
+    }
+    return NULL;
 }
 
 /* Where the pin of a dim stands in pin_of, or the free place where it belongs. How a parameter is
@@ -219,7 +258,8 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
             refuse_pin(
                 plan, pin, LEVEL_ERROR, "axis-barred",
                 "cannot be sharded by an axis that the tensor is replicated or unreduced over",
-                "shard it by another axis, or leave the axis out of replicated or unreduced");
+                "shard it by another axis, or leave the axis out of replicated or unreduced",
+                mark_over(out, pin));
             continue;
         }
         int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
@@ -227,21 +267,14 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
         if (cut_atoms(decision_cut(pin)) & used[at]) {
             refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
                        "cannot be sharded by an axis that shards another of its dims",
-                       "an axis shards one dim of a tensor; unpin the other dim first");
+                       "an axis shards one dim of a tensor; unpin the other dim first",
+                       pin_with_axis(out, pin));
             continue;
         }
         used[at] |= cut_atoms(decision_cut(pin));
         out->pins[out->n_pins++] = pin;
         *find_pin(out, pin->kind, pin->place, pin->dim, pin->store) = out->n_pins;
     }
-}
-
-/* "megatron.lua:31", "your pin". */
-static const char *who(Arena *arena, const Origin *origin)
-{
-    if (origin->kind == ORIGIN_POLICY)
-        return arena_printf(arena, "%s:%d", path_base(origin->file), origin->line);
-    return origin->kind == ORIGIN_USER ? "your pin" : "a pin of the search";
 }
 
 static const char *const replaced_hint = "the later one holds: leave one of them out";
@@ -253,7 +286,8 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
     plan_find(plan, LEVEL_NOTE, "pin-replaced", tensor ? -1 : new->place, tensor ? new->place : -1,
               replaced_hint, "%s dim %d: %s replaces that of %s",
               tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
-              who(plan->arena, &new->origin), who(plan->arena, &old->origin));
+              plan_origin_text(plan->arena, &new->origin),
+              plan_origin_text(plan->arena, &old->origin));
     plan_found_at(plan, &new->origin);
 }
 
@@ -274,8 +308,8 @@ static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *
 {
     plan_find(plan, LEVEL_NOTE, "pin-replaced", -1, new->place, replaced_hint,
               "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
-              decision_kind_name(new->kind), who(plan->arena, &new->origin),
-              who(plan->arena, &old->origin));
+              decision_kind_name(new->kind), plan_origin_text(plan->arena, &new->origin),
+              plan_origin_text(plan->arena, &old->origin));
     plan_found_at(plan, &new->origin);
 }
 

@@ -4,10 +4,10 @@
 #include "core/cost/memory.h"
 #include "core/cost/mesh_order.h"
 #include "core/cost/pipeline.h"
+#include "core/explain/mismatch.h"
 #include "core/explain/reason.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
-#include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 
@@ -57,7 +57,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     if (!progress_goes_on(progress, err))
         return false;
     progress_stage(progress, "looking for findings", 0);
-    plan_add_findings(plan);
+    mismatch_find(plan);
     progress_findings(progress, plan->findings.n);
     if (!progress_goes_on(progress, err))
         return false;
