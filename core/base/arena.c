@@ -77,8 +77,8 @@ void arena_free(Arena *arena)
     free(arena);
 }
 
-/* A piece that does not fit into the open block. */
-static char *take_from_new_block(Arena *arena, size_t n_bytes)
+/* Allocates a piece that does not fit into the open block. */
+static char *alloc_in_new_block(Arena *arena, size_t n_bytes)
 {
     if (n_bytes > arena->block_bytes / 4)
         return block_add(arena, n_bytes < SIZE_MAX - GUARD_BYTES ? n_bytes + GUARD_BYTES : n_bytes);
@@ -91,7 +91,7 @@ static char *take_from_new_block(Arena *arena, size_t n_bytes)
     return at;
 }
 
-static void *take(Arena *arena, size_t n_bytes, size_t alignment)
+static void *alloc(Arena *arena, size_t n_bytes, size_t alignment)
 {
     size_t skip = -(uintptr_t)arena->at & (alignment - 1);
     size_t left = (size_t)(arena->end - arena->at);
@@ -100,7 +100,7 @@ static void *take(Arena *arena, size_t n_bytes, size_t alignment)
         piece = arena->at + skip;
         arena->at = piece + n_bytes + GUARD_BYTES;
     } else {
-        piece = take_from_new_block(arena, n_bytes);
+        piece = alloc_in_new_block(arena, n_bytes);
     }
     ASAN_UNPOISON_MEMORY_REGION(piece, n_bytes);
     return piece;
@@ -108,10 +108,10 @@ static void *take(Arena *arena, size_t n_bytes, size_t alignment)
 
 void *arena_alloc(Arena *arena, size_t n_bytes)
 {
-    return take(arena, n_bytes, alignof(max_align_t));
+    return alloc(arena, n_bytes, alignof(max_align_t));
 }
 
-/* A large piece has a block of its own, and begins it; the open block never is one. */
+/* A large piece is alone in a block of more than BLOCK_LAST_BYTES; other blocks stay. */
 void arena_release(Arena *arena, void *piece)
 {
     ArenaBlock **link = &arena->blocks;
@@ -132,7 +132,7 @@ size_t arena_bytes(const Arena *arena)
 
 const char *arena_str(Arena *arena, Str text)
 {
-    char *copy = take(arena, text.n + 1, 1);
+    char *copy = alloc(arena, text.n + 1, 1);
     if (text.n > 0)
         memcpy(copy, text.s, text.n);
     return copy;
@@ -145,7 +145,7 @@ const char *arena_printf(Arena *arena, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     assert(n >= 0);
-    char *text = take(arena, (size_t)n + 1, 1);
+    char *text = alloc(arena, (size_t)n + 1, 1);
     vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);

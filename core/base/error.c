@@ -50,8 +50,9 @@ static size_t printable_bytes(Str text)
 
 enum { PIECE_ROOM = 5 };
 
-/* Takes one character off *text and writes it as it may be shown; returns the bytes written. */
-static size_t take_printable(Str *text, char piece[PIECE_ROOM])
+/* Removes one character from the front of *text and writes it in printable form; returns the bytes
+ * written. */
+static size_t next_printable(Str *text, char piece[PIECE_ROOM])
 {
     size_t n = printable_bytes(*text);
     size_t n_written = n;
@@ -70,7 +71,7 @@ void text_printable(Str text, Buf *out)
 {
     char piece[PIECE_ROOM];
     while (text.n > 0) {
-        size_t n = take_printable(&text, piece);
+        size_t n = next_printable(&text, piece);
         buf_add(out, (Str){piece, n});
     }
 }
@@ -81,7 +82,7 @@ static size_t printable_into(Str text, char *out, size_t room)
     char piece[PIECE_ROOM];
     size_t n = 0, n_cut = 0; /* n_cut: the last place where "..." still fits */
     while (text.n > 0) {
-        size_t n_piece = take_printable(&text, piece);
+        size_t n_piece = next_printable(&text, piece);
         if (n + n_piece >= room) {
             n = n_cut;
             memcpy(out + n, "...", 3);
@@ -153,7 +154,7 @@ static int count_chars(const char *s, size_t n)
 /* Bytes of a long line that are shown before the place of the error. */
 enum { BEFORE_BYTES = 80, BEFORE_ROOM = 160 };
 
-/* Keeps what stands around offset `at` of the line, whose length may be anything. */
+/* Keeps the part of the line around offset `at`; the line may have any length. */
 static void keep_line(Error *err, Str line, size_t at)
 {
     size_t from = at > BEFORE_BYTES ? at - BEFORE_BYTES : 0;

@@ -12,8 +12,8 @@ typedef struct EvalVerb {
     EvalFn *answer;
 } EvalVerb;
 
-/* The row that answers the verb, in a table ended by one without a name, and in those of the other
- * systems. NULL: none does. */
+/* The row that answers the verb: in `rows`, which ends with a row without a name, or in the tables
+ * of the peers. NULL if there is none. */
 const EvalVerb *eval_verb_in(const EvalVerb *rows, Str name);
 const EvalVerb *eval_verb_of_peers(Str name);
 

@@ -86,7 +86,7 @@ static ssize_t read_some(int fd, char *into, size_t n)
     return got;
 }
 
-/* Reads to the end of fd: files of /proc say that they have no bytes. */
+/* Reads to the end of fd, since files of /proc report a size of 0. */
 static bool read_all(int fd, const char *path, size_t limit_bytes, Buf *out, Error *err)
 {
     char chunk[1 << 14];
@@ -136,8 +136,8 @@ static bool write_all(int fd, Str text)
     return true;
 }
 
-/* A pipe, a terminal or /dev/null has no old content to keep. A pipe that nobody reads is an error
- * (O_NONBLOCK), but a slow reader is waited for. */
+/* Writes to a pipe, a terminal or /dev/null, which have no old content to keep. A pipe without a
+ * reader is an error (O_NONBLOCK); a slow reader is waited for. */
 static bool write_device(const char *path, Str text, Error *err)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -156,7 +156,8 @@ static bool sync_file(int fd)
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
-/* The temporary file `temp`, complete and on the disk; mode 0: what the umask gives. */
+/* Writes the temporary file `temp` completely to disk; mode 0 means the default that the umask
+ * gives. */
 static bool write_temp(const char *temp, mode_t mode, Str text)
 {
     int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -13,16 +13,17 @@ typedef struct {
 
 bool file_map(const char *path, FileMap *out, Error *err); /* directories and devices are errors */
 void file_unmap(FileMap *map);
-/* Returns whether the file was written since: its text has changed then, and if it is shorter,
- * reading it ends the program. A file put in its place with rename() does no harm. */
+/* Returns whether the file was written to since it was mapped. Its text has changed then; if it has
+ * become shorter, reading the end of the map kills the program. Replacing the file with rename() is
+ * harmless. */
 bool file_map_is_stale(const FileMap *map);
 
 /* Reads a small file of text (at most limit_bytes) into the arena, NUL-terminated, without the byte
  * order mark that some editors put before it. */
 bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, Error *err);
 
-/* Writes to a temporary name in the same folder, syncs and renames: the old file stays whole on any
- * failure. A file that may not be written is not replaced either. */
+/* Writes to a temporary name in the same folder, syncs and renames, so that the old file stays
+ * intact on any failure. A read-only file is not replaced either. */
 bool file_write(const char *path, Str text, Error *err);
 
 bool file_exists(const char *path);

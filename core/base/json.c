@@ -62,7 +62,8 @@ static int append(const char *bytes, size_t n, void *buf)
     return 0;
 }
 
-/* 15 digits: 0.1 is printed as 0.1, not as the 17 digits that tell it from its neighbours. */
+/* 15 digits, so that 0.1 is printed as 0.1; 17 digits would be needed to tell every double from its
+ * neighbours. */
 void json_write(const Json *root, Buf *out)
 {
     json_dump_callback(root, append, out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -129,7 +130,7 @@ const char *json_key_at(const Json *object, int i)
 {
     if (i < 0 || i >= json_size(object) || !json_is_object(object))
         return NULL;
-    Json *unread = (Json *)(uintptr_t)object; /* jansson iterates only what it might write */
+    Json *unread = (Json *)(uintptr_t)object; /* jansson's iterators need a non-const pointer */
     void *at = json_object_iter(unread);
     while (i-- > 0)
         at = json_object_iter_next(unread, at);

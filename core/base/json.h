@@ -37,7 +37,7 @@ Json *json_get(const Json *object, const char *key); /* NULL if absent */
 int json_size(const Json *value);                    /* members or items, 0 for the rest */
 Json *json_at(const Json *array, int i);
 const char *json_key_at(const Json *object, int i); /* i-th key in order; linear */
-/* The key after that one, the first after NULL; NULL if there is none. */
+/* The key after `key`, or the first one if `key` is NULL; NULL after the last. */
 const char *json_key_after(const Json *object, const char *key);
 Str json_str(const Json *value, const char *fallback);
 int64_t json_int(const Json *value, int64_t fallback);

@@ -1,8 +1,8 @@
 /* names.h - interned texts: equal names have equal ids, and ids are small.
  *
  * Id 0 is the empty name. names_text() stays valid as long as the arena. A model of 1e6 ops has
- * more than 2e6 names, so a name costs little beside its text: 4 bytes to find it by its id, a byte
- * or five for its length, 8 for the table that finds it by its text.
+ * more than 2e6 names, so a name takes little memory beside its text: 4 bytes for the index by id,
+ * 1 or 5 for its length, 8 for the hash table by text.
  */
 #ifndef CORE_BASE_NAMES_H
 #define CORE_BASE_NAMES_H

@@ -20,7 +20,8 @@ typedef struct Peer {
     const struct PinsForm *pins;       /* core/session/pins_read.h: texts with shardings */
     const struct RuleReport *reports;  /* core/prove/rule_report.h: of one op, for `rule` */
     const struct ExportFormat *code;   /* core/code/code.h: the plan as the system's program */
-    /* What policies register with the system, kept in the RuleBook; NULL: nothing. */
+    /* Creates the store for what policies register with the system; it is kept in the RuleBook.
+     * NULL if they cannot register anything. */
     void *(*rules_new)(struct Arena *arena);
     int (*n_rules)(const void *rules); /* how many are registered */
 } Peer;
@@ -28,8 +29,8 @@ typedef struct Peer {
 /* The peers that are built in, ended by NULL: core/peers/peers.c. */
 extern const Peer *const built_peers[];
 
-/* What every peer offers, built in or not, so that messages can say what a program was built
- * without. Ended by a row without a name. */
+/* What every peer offers, built in or not, so that an error can name what this program was built
+ * without. The table ends with a row without a name. */
 typedef struct {
     const char *name;
     const char *propagators; /* "strategy:torch strategy:vescale"; "" if it has none */

@@ -1,4 +1,5 @@
-/* progress.h - how far long work is: the working thread reports, the thread that shows it reads.
+/* progress.h - the progress of long work: the working thread writes it, the thread that shows it
+ * reads it.
  *
  * The worker names its stage and counts; the reader may ask it to stop. The first items, such as
  * the ops of a file that is read, are handed over as lines: each is written once, before n_lines
@@ -21,7 +22,7 @@ typedef struct {
     _Atomic(const char *) stage; /* static text: "reading", "planning"; NULL if not begun */
     atomic_llong done, total;    /* of the stage; total is 0 if not known */
     atomic_bool stop;            /* a stop is asked for */
-    atomic_int n_findings;       /* so far */
+    atomic_int n_findings;       /* found so far */
     atomic_int n_lines;
     ProgressLine line[PROGRESS_LINES];
 } Progress;
@@ -38,7 +39,8 @@ static inline bool progress_stopped(const Progress *progress)
     return progress && atomic_load_explicit(&progress->stop, memory_order_relaxed);
 }
 
-/* Returns false with ERROR_CANCELLED if a stop was asked for: `return progress_goes_on(p, err)`. */
+/* Returns false with ERROR_CANCELLED if the work is to stop, for `return progress_goes_on(p,
+ * err)`. */
 bool progress_goes_on(Progress *progress, Error *err);
 void progress_stop(Progress *progress);
 

@@ -1,7 +1,7 @@
 /* scan.h - a reader of small texts: meshes, annotations, shardings.
  *
  * A scanner skips blanks before each token. Every function returns false and sets the error, with
- * its place, if the text is not what was asked for; the *_accept functions set no error.
+ * its place, if the text is not of the expected form; the *_accept functions set no error.
  */
 #ifndef CORE_BASE_SCAN_H
 #define CORE_BASE_SCAN_H

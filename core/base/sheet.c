@@ -28,7 +28,8 @@ void sheet_put(Sheet *sheet, Str text)
     vec_push(sheet->arena, &sheet->cells, text);
 }
 
-/* Whole numbers exactly; of others no digits that only a sum's order decides. */
+/* Prints integers exactly, and other numbers without the last digits, which depend on the order of
+ * a sum. */
 void sheet_number(Sheet *sheet, double value)
 {
     bool whole = value == floor(value) && fabs(value) < 0x1p63;

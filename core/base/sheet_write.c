@@ -42,7 +42,7 @@ void sheet_write_csv(const Sheet *sheet, Buf *out)
 
 /* ---- json ---- */
 
-/* Bytes that stand for themselves in a string. */
+/* Whether no byte of a string needs an escape. */
 static bool is_plain(Str text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -51,7 +51,8 @@ static bool is_plain(Str text)
     return true;
 }
 
-/* A number that JSON writes so: "-12", "0.5", of no more digits than are written again. */
+/* Whether JSON would print the number in the same way: "-12", "0.5", and few enough digits to
+ * survive a round trip. */
 static bool is_plain_number(Str text)
 {
     enum { DIGITS = 15 };

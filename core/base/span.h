@@ -44,7 +44,7 @@ typedef struct {
     uint32_t at; /* where str begins in the text that the spans count from */
 } Text;
 
-/* Bytes of a text that are all of one axis or of none, of one dim or of none. */
+/* A stretch of text whose bytes all belong to one axis or none, and to one dim or none. */
 typedef struct {
     Str str;
     int axis, dim; /* -1: none */
@@ -72,7 +72,7 @@ static inline Text text_from(const char *s)
 Text text_part(Text text, size_t from, size_t n);
 Text text_take(Text *rest, char separator); /* as str_take() */
 Text text_trim(Text text);
-/* The first mark of that role in the text; NULL if there is none. And the bytes of a mark. */
+/* The first mark of that role in the text, or NULL; and the text that a mark covers. */
 const TextSpan *text_find(Text text, SpanRole role);
 Str text_span(Text text, const TextSpan *span);
 bool text_take_run(Text *rest, TextRun *out); /* false at the end of the text */

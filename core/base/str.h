@@ -50,7 +50,7 @@ uint32_t str_take_rune(Str *text);
 /* Writes one as UTF-8; the bytes written. */
 size_t rune_format(uint32_t rune, char bytes[4]);
 
-/* Small edit distance, for "did you mean". */
+/* Edit distance, small ones only, for "did you mean". */
 int str_distance(Str a, Str b);
 
 typedef struct Spans Spans;

@@ -54,7 +54,7 @@ void units_format_us(double us, Buf *out)
     buf_printf(out, " %s", put_us(us, out));
 }
 
-/* The unit once where both have the same. */
+/* Prints the unit once if both values have the same. */
 static void format_pair(const char *(*put)(double, Buf *), double a, double b, const char *between,
                         Buf *out)
 {
@@ -103,8 +103,8 @@ void units_format_flops(double flops, Buf *out)
     buf_printf(out, "%.0f FLOP", flops);
 }
 
-/* Digits with an optional fraction off the front of *text; the same in every locale. */
-static bool take_decimal(Str *text, double *out)
+/* Removes digits with an optional fraction from the front of *text; independent of the locale. */
+static bool next_decimal(Str *text, double *out)
 {
     double value = 0, scale = 1;
     size_t n_digits = 0, i = 0;
@@ -125,7 +125,7 @@ static bool take_decimal(Str *text, double *out)
 static bool parse_scaled(Str text, const UnitRow *units, size_t n_units, double *out)
 {
     text = str_trim(text);
-    if (!take_decimal(&text, out))
+    if (!next_decimal(&text, out))
         return false;
     for (size_t i = 0; i < n_units; i++)
         if (str_eq(text, str_from(units[i].name))) {

@@ -23,7 +23,7 @@
         (vec)->at[(vec)->n++] = __VA_ARGS__;                                                       \
     } while (0)
 
-/* The same for an array that nothing else points into: a large old block is freed. */
+/* The same for an array to which no other pointer exists: a large old block is freed. */
 #define vec_push_own(arena, vec, ...)                                                              \
     do {                                                                                           \
         if ((vec)->n == (vec)->room)                                                               \

@@ -1,9 +1,10 @@
 /* code.h - the plan as a file that its user runs next: one row per format.
  *
- * Whatever a format cannot express of a sharding is a comment in the file and a note beside it; it
- * is never written wrongly. Names are those of the model's parameters and values; if a system uses
- * another form of them, the file has both. Writers for other systems are in their own rooms
- * (core/base/peer.h). Drawings, reports and tables are rows of the same kind, in viz/export.c.
+ * What a format cannot express of a sharding is written as a comment in the file and reported as a
+ * note; it is never written wrongly. Names are those of the model's parameters and values; if a
+ * system uses another form of them, the file has both. Writers for other systems are in their own
+ * rooms (core/base/peer.h). Drawings, reports and tables are rows of the same kind, in
+ * viz/export.c.
  */
 #ifndef CORE_CODE_CODE_H
 #define CORE_CODE_CODE_H
@@ -12,7 +13,7 @@
 
 typedef struct ExportRequest ExportRequest; /* viz/export.h */
 
-/* What the user should know that the file does not express. */
+/* Notes for the user about what the file does not express. */
 typedef struct {
     Arena *arena;
     Vec(const char *) at;
@@ -28,7 +29,7 @@ typedef enum {
     EXPORT_CODE /* selected by --to */
 } ExportGroup;
 
-/* Of a session's plan; appends to `out`. */
+/* Writes the plan of a session; appends to `out`. */
 typedef bool CodeFn(const Session *session, Buf *out, ExportNotes *notes, Error *err);
 
 typedef struct ExportFormat {
@@ -41,7 +42,8 @@ typedef struct ExportFormat {
     bool (*write)(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err);
 } ExportFormat;
 
-/* Those of this room, then the peers': of EXPORT_CODE. NULL past the last. */
+/* The formats of this room, then those of the peers, all of kind EXPORT_CODE; NULL past the
+ * last. */
 const ExportFormat *code_format_at(int i);
 
 CodeFn code_onnx; /* the model's own file with the plan in ONNX's annotations */

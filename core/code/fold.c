@@ -13,7 +13,7 @@ typedef struct {
     int32_t item;
 } LoopMember;
 
-/* Items that one line would stand for. */
+/* Items that one line of a loop could stand for. */
 typedef struct {
     int n;         /* how many could be folded */
     int n_members; /* how many are */
@@ -83,7 +83,7 @@ static int64_t number_at(const char *name, size_t at, size_t n)
     return number;
 }
 
-/* Among the numbers in a name the one in which most others differ. */
+/* Chooses, among the numbers in a name, the one in which most other names differ. */
 static void choose_classes(Folder *f)
 {
     for (int i = 0; i < f->n; i++) {
@@ -129,7 +129,7 @@ static void sort_class(Folder *f, Class *class)
     }
 }
 
-/* A single item is not a loop, nor are two with one number. */
+/* One item is no loop, and neither are two items with the same number. */
 static bool is_loop(const Class *class)
 {
     for (int i = 1; i < class->n_members; i++)

@@ -30,8 +30,8 @@ static void put_names(const Jax *jax, const uint8_t *atom, int n, Buf *out)
     }
 }
 
-/* Returns true if it expresses everything; a dim that it cannot express is left to XLA if
- * possible. */
+/* Writes the PartitionSpec. Returns true if it expresses the whole sharding; a dim that it cannot
+ * express is left to XLA if possible. */
 static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool partials, Buf *out)
 {
     bool says_all = true;
@@ -109,7 +109,7 @@ static void put_given(Jax *jax, const char *table, const char *says, const int32
     put_rows(jax, table, says, &rows);
 }
 
-/* Parameters that all their readers need otherwise than they are stored. */
+/* Writes the parameters that all readers need in another sharding than the stored one. */
 static void put_used(Jax *jax)
 {
     PythonEntries rows = {0};

@@ -20,7 +20,7 @@ static AtomSet set_borders(const Mesh *mesh, AtomSet atoms)
     return borders_of(mesh, atom, mesh_list_set(mesh, atoms, atom));
 }
 
-/* Of every sharding that a value has or is read with, and of stages. */
+/* The borders used by every sharding that a value has or is read in, and by the stages. */
 static AtomSet all_borders(const Plan *plan, Arena *arena)
 {
     const Mesh *mesh = plan->mesh;

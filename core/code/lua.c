@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-/* A decision as its line, in which a mark replaces the inside of its first text in quotes. */
+/* A decision as its line of Lua; `@` stands for the text in its first pair of quotes. */
 typedef struct {
     const char *name, *before, *after;
     const char *origin;
@@ -29,7 +29,7 @@ typedef struct {
 
 /* ---- lines ---- */
 
-/* One line, whatever it contains. */
+/* Appends the text as one comment line, whatever it contains. */
 static void put_comment(Str text, Buf *out)
 {
     while (text.n > 0) {
@@ -84,7 +84,7 @@ static void fold_lines(Lua *lua)
     lua->folded = fold_items(lua->arena, item, lua->pins.n);
 }
 
-/* The decisions in the order in which the loops make them. */
+/* The decisions in the order in which the loops apply them. */
 static const Decision *folded_order(const Lua *lua)
 {
     Decision *out = arena_array(lua->arena, Decision, lua->pins.n + 1);
@@ -176,7 +176,8 @@ static void put_body(const Lua *lua)
     buf_puts(lua->out, "    return graph\nend\n");
 }
 
-/* Operators and rules that the policy's file registers; a model's file has its own. */
+/* How many operators and rules the policy's file registers; those of a model's file are not
+ * counted. */
 static int n_registered(const Session *session)
 {
     const char *policy = session->options.policy;

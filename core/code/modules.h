@@ -16,7 +16,7 @@ typedef struct {
 /* The module of naming_path(i); returns false if it has no path or no parameters. */
 bool code_module(const Session *session, int i, CodeModule *out);
 
-/* The sharding in which an op reads the tensor: a Shardings id; -1 if it does not read it. */
+/* The Shardings id in which an op reads the tensor; -1 if it does not read it. */
 int32_t code_read_as(const Plan *plan, int32_t tensor, int32_t op);
 
 #endif

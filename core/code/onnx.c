@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* Sizes that the plan was made with, and that the file does not have. */
+/* Notes the sizes that the plan was made with and that the file does not contain. */
 static void note_sizes(const Session *session, ExportNotes *notes)
 {
     const DimBindings *dims = &session->options.dims;

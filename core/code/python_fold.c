@@ -5,20 +5,20 @@
 
 enum { LOOPS_MAX = 4, DIGITS_OF_LAYER = 9 };
 
-/* An entry, and the part of its key that no loop around it gives. */
+/* An entry, and the part of its key that differs from the loops around it. */
 typedef struct {
     const PythonEntry *entry;
     Str rest;
 } DictLine;
 
-/* A number in the rest of a line. */
+/* A number in a key, and the text after it. */
 typedef struct {
     Str before, after;
     int64_t number;
     int line, layer; /* layer: index in layers */
 } LineNumber;
 
-/* The lines with the same text before the same number. */
+/* Lines with the same text before the same number. */
 typedef struct {
     int first, n;   /* of `sorted` */
     int run, run_n; /* the first of equal neighbours, and how many they are */
@@ -134,7 +134,8 @@ static DictFold fold_of(Arena *arena, const DictLine *lines, int n)
     return fold;
 }
 
-/* The equal layers that begin with this one save lines, and none of them is written yet. */
+/* Whether the equal layers that start with this one save lines, and none of them has been written
+ * yet. */
 static bool is_worth(const DictFold *fold, const DictLayer *run)
 {
     if (run->run_n < 2 || (run->run_n - 1) * run->n < 3)

@@ -26,7 +26,7 @@ typedef struct {
 
 typedef Vec(PythonEntry) PythonEntries;
 
-/* `indent`: blanks before each line. */
+/* Writes the dict; each line starts with `indent` blanks. */
 void python_dict(const char *name, const PythonEntries *entries, int indent, Buf *out);
 
 #endif

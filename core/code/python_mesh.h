@@ -18,8 +18,8 @@ void python_devices(const Mesh *mesh, SubMesh part, Buf *out);
 /* "pp=0" in quotes; empty for the whole mesh. */
 void python_part_name(const Plan *plan, int part, Buf *out);
 
-/* For each name the parts that hold it, unless that is the whole mesh alone: ("pp=0", "pp=1").
- * Returns how many are on several parts. */
+/* For each name, writes the parts of the mesh that hold it, as ("pp=0", "pp=1"), unless it is on
+ * the whole mesh. Returns how many names are on several parts. */
 int python_parts(const Plan *plan, const Values *values, Arena *arena, PythonEntries *out);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct {
     int n_inexpressible;
 } Repin;
 
-/* A policy can name the op. */
+/* Whether a policy can name the op. */
 static bool repin_names_op(const Graph *graph, int32_t op)
 {
     return graph_find_op(graph, str_from(op_name(graph, op))) == op;
@@ -40,7 +40,7 @@ static AtomSet *axes_beside(Repin *r, const Decision *decision)
                                            : &r->cut_tensor[decision->place];
 }
 
-/* A policy is refused if its schedule does not fit its stages. */
+/* Whether the schedule fits the stages, without which the policy would be refused. */
 static bool schedule_fits(const Plan *plan)
 {
     for (int i = 0; i < plan->findings.n; i++)
@@ -90,7 +90,7 @@ static bool add(Repin *r, const Decision *decision)
     return true;
 }
 
-/* Another propagator may have ignored a decision. */
+/* Whether the propagator obeys the decision, since another one may have ignored it. */
 static bool is_obeyed(const Repin *r, const Decision *decision)
 {
     if (r->want->propagator == r->propagator || !decision_pins_dim(decision->kind))
@@ -182,7 +182,7 @@ static bool pin_op(Repin *r, int32_t op, bool all)
     return added;
 }
 
-/* The first op that differs, with all ops of its op space and cut. */
+/* Pins the first op that differs, and all ops with the same op space and cut. */
 static bool pin_ops(Repin *r)
 {
     const Inferred *inferred = r->session->inferred;
@@ -204,8 +204,8 @@ static bool pin_ops(Repin *r)
     return added;
 }
 
-/* Pins the stored sharding of a parameter, the given sharding of an input, or the sharding that a
- * made value has. */
+/* Pins the stored sharding of a parameter, the sharding of a given input, or the sharding of a
+ * computed value. */
 static bool pin_tensor(Repin *r, int32_t tensor)
 {
     const Sharding *want = plan_sharding(r->want, tensor);

@@ -19,7 +19,7 @@ typedef struct {
 
 Repinned repin(const Session *session, Arena *arena);
 
-/* The decisions that hold and nothing else: for the propagator that made the plan. */
+/* Only the decisions that hold, for the propagator that made the plan. */
 Repinned repin_own(const Session *session, Arena *arena);
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
     bool same;            /* nothing differs, and the costs are equal */
 } RepinDifference;
 
-/* What the propagator makes of these decisions, beside the plan. */
+/* Makes a plan from these decisions and compares it with the session's. */
 RepinDifference repin_compare(const Session *session, const Decision *decision, int n,
                               const Propagator *propagator);
 

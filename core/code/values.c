@@ -17,7 +17,7 @@ static const char *wanted_name(const Session *session, Arena *arena, int32_t ten
     return finds ? label : tensor_name(session->graph, tensor);
 }
 
-/* Another value has that name: as its own, or with a number. */
+/* A name that no other value has: the value's own, or that with a number. */
 static const char *free_name(const Session *session, Intern *taken, Arena *arena, int32_t tensor)
 {
     const char *name = wanted_name(session, arena, tensor),
@@ -35,7 +35,7 @@ static bool is_shown(const Session *session, int32_t tensor)
     return tensor >= 0 && session->plan->moved->sharding[tensor] >= 0;
 }
 
-/* In the order of ids, which is the file's. */
+/* The parameters in the order of ids, which is that of the file. */
 static UsedIds list_parameters(const Session *session, Arena *arena)
 {
     UsedIds out = {0};

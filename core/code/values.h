@@ -1,8 +1,8 @@
 /* values.h - the values that exports as code name: parameters, inputs, outputs and results of ops,
  * each under a unique name.
  *
- * A name is what people call the value (core/summary/label.h); its own name if another value has
- * that.
+ * A name is the value's label (core/summary/label.h), or its own name if another value has that
+ * label.
  */
 #ifndef CORE_CODE_VALUES_H
 #define CORE_CODE_VALUES_H
@@ -24,8 +24,9 @@ int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
 /* The sharding that all its readers need; -1 if nobody reads it, or if they differ. */
 int32_t values_read_as(const Session *session, int32_t tensor);
 
-/* How many of the first atoms that shard a dim do so evenly and in one piece: each rank's part is
- * within what they alone leave it. By whole runs of an axis, since those are chunked at once. */
+/* How many of the first atoms that shard a dim do so evenly and contiguously, so that each rank's
+ * part lies within the chunk that these atoms give it. Counted by whole runs of an axis, since a
+ * run is chunked at once. */
 int values_even_atoms(const Cut *cut, const Mesh *mesh);
 
 #endif

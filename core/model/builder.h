@@ -23,7 +23,7 @@ struct GraphBuilder {
     Vec(GraphBody) bodies;
     Vec(GraphCarry) carries;
     bool has_new;             /* tensors of inner graphs, which are not in tensor_of_name yet */
-    Intern *list_keys;        /* of lists without tensors and graphs */
+    Intern *list_keys;        /* lists that contain neither tensors nor graphs */
     Vec(int32_t) list_of_key; /* key id -> list id */
     int32_t nowhere;          /* 1 + index in data of elements without bytes and without a file; 0
                                  if none */

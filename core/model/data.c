@@ -37,7 +37,8 @@ static bool read_raw(Str bytes, Dtype dtype, int64_t n_elements, void *out, Erro
     return true;
 }
 
-/* A varint is one element, but for types of less than a byte, where it is a byte of several. */
+/* Reads packed varints. Each is one element, except for types of less than a byte, where it is a
+ * byte that holds several. */
 static bool read_varints(Str bytes, Dtype dtype, int64_t n_elements, void *out, Error *err)
 {
     int bits = dtype_bits(dtype);

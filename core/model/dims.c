@@ -6,17 +6,6 @@ static Str cut_comment(Str line)
     return hash ? (Str){line.s, (size_t)(hash - line.s)} : line;
 }
 
-/* Removes the text before the first `end` from the front of text; all of it if there is none. */
-static Str take_until(Str *text, char end)
-{
-    const char *at = text->n > 0 ? memchr(text->s, end, text->n) : NULL;
-    size_t n = at ? (size_t)(at - text->s) : text->n;
-    Str head = {text->s, n};
-    size_t skip = at ? n + 1 : n;
-    *text = (Str){text->s + skip, text->n - skip};
-    return head;
-}
-
 static bool fail_at(Error *err, const Source *source, const char *at, const char *what)
 {
     error_kind(err, ERROR_SYNTAX, "%s", what);
@@ -25,12 +14,13 @@ static bool fail_at(Error *err, const Source *source, const char *at, const char
     return false;
 }
 
-/* Exporters name dims by expressions too ("floor(s0/2)"), so a name is all before the '='. */
+/* Reads NAME=SIZE. Exporters also name dims by expressions such as "floor(s0/2)", so the name is
+ * everything before the '='. */
 static bool parse_binding(Arena *arena, const Source *source, Str text, DimBindings *bindings,
                           Error *err)
 {
     Str size = text;
-    Str name = str_trim(take_until(&size, '='));
+    Str name = str_trim(str_take(&size, '='));
     if (name.n == 0)
         return fail_at(err, source, text.s, "expected the name of a dim");
     if (name.s + name.n == text.s + text.n || size.s == text.s + text.n)
@@ -52,9 +42,9 @@ bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error
 {
     Str text = source->text;
     while (text.n > 0) {
-        Str line = str_trim(cut_comment(take_until(&text, '\n')));
+        Str line = str_trim(cut_comment(str_take(&text, '\n')));
         while (line.n > 0) {
-            Str binding = str_trim(take_until(&line, ','));
+            Str binding = str_trim(str_take(&line, ','));
             if (!parse_binding(arena, source, binding, bindings, err))
                 return false;
         }

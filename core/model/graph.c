@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-/* More of anything is a fault, so that sums of counts fit an int. */
+/* More items than this are an error, so that sums of counts fit an int. */
 enum { ITEMS_MAX = 1 << 28 };
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file)
@@ -102,7 +102,7 @@ static const char *maker_text(const GraphBuilder *builder, const GraphTensor *te
                         text_of(builder, op->name != 0 ? op->name : op->op_type));
 }
 
-/* The tensor has a maker already: an op, or being an input or initializer. */
+/* Reports that the tensor already has a maker: an op, or it is an input or initializer. */
 static void fail_twice(GraphBuilder *builder, int32_t tensor, const char *and_also)
 {
     const GraphTensor *made = &builder->tensors.at[tensor];
@@ -116,7 +116,7 @@ static bool has_maker(const GraphTensor *tensor)
     return tensor->maker >= 0 || tensor->kind != TENSOR_MADE;
 }
 
-/* Returns true if the graph tensor may be changed: it has a name, and nothing has failed before. */
+/* Returns true if the tensor may be changed: it exists, and nothing has failed before. */
 static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
 {
     if (is_stopped(builder))
@@ -124,7 +124,7 @@ static bool is_open(GraphBuilder *builder, int32_t tensor, const char *what)
     return tensor >= 0 || error_set(&builder->problem, "%s of the graph has no name", what);
 }
 
-/* The index of these dims in the column; equal dims are stored once. */
+/* The index of these dims in graph->declared; equal dims are stored once. */
 static int32_t place_of_dims(GraphBuilder *builder, const DeclaredDim *dims, int n_dims)
 {
     Arena *arena = builder->graph->arena;
@@ -183,7 +183,7 @@ void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const D
     declare(builder, tensor, dtype, dims, n_dims);
 }
 
-/* All tensors without elements share an index. */
+/* The index of the data; all tensors without elements share one. */
 static int32_t place_of_data(GraphBuilder *builder, const TensorData *data)
 {
     bool nowhere =
@@ -339,7 +339,8 @@ static void key_text(Buf *key, Str text)
     buf_add(key, text);
 }
 
-/* Appends the bytes that identify the attribute; returns false if nothing does. */
+/* Appends bytes that identify the attribute; returns false if it cannot be identified by bytes (a
+ * tensor or a graph). */
 static bool attr_key(const Attr *attr, Buf *key)
 {
     const int32_t head[] = {attr->name, attr->type, attr->n};

@@ -90,8 +90,8 @@ typedef struct {
 } Attr;
 
 /* Attributes of an op; equal lists (except those with tensors or graphs) are one list with one id.
- * The list also has the opset by which the op is read, if that is not the graph's: local functions
- * have their own. */
+ * The list also stores the opset that the op follows, if that differs from the graph's: local
+ * functions have their own. */
 typedef struct {
     int n;
     int32_t opset; /* 0: the graph's */
@@ -161,17 +161,18 @@ GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
 /* Reserves room, if counts are known: saves the memory that growing leaves behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
-/* The tensor of that name, created (as TENSOR_MADE without a maker) on first mention; -1, an
- * absent operand, for the empty name. */
+/* Returns the tensor of that name; the first mention creates it (TENSOR_MADE, no maker yet). The
+ * empty name is an absent operand: -1. */
 int32_t graph_tensor(GraphBuilder *builder, Str name);
-/* A new tensor of an inner graph. It gets the name when the graph is sealed, or another one if
+/* Creates a tensor of an inner graph. It gets the name when the graph is sealed, or another one if
  * that is taken. */
 int32_t graph_new_tensor(GraphBuilder *builder, Str name);
-/* n_dims < 0: the shape is not declared. An initializer that is added as an input too stays one. */
+/* Adds a graph input. n_dims < 0: the shape is not declared. If it is also an initializer it stays
+ * one. */
 void graph_add_input(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                      int n_dims);
-/* What a file declares of a tensor that an op makes; it may be wrong, and may be absent. Ignored
- * for inputs and initializers. */
+/* Records the declared type and shape of a tensor that an op makes; the declaration may be wrong or
+ * missing. Ignored for inputs and initializers. */
 void graph_declare(GraphBuilder *builder, int32_t tensor, Dtype dtype, const DeclaredDim *dims,
                    int n_dims);
 void graph_add_initializer(GraphBuilder *builder, int32_t tensor, Dtype dtype, const Shape *shape,
@@ -192,8 +193,8 @@ int32_t graph_add_attrs(GraphBuilder *builder, const Attr *attrs, int n);
 int32_t graph_add_attrs_of_opset(GraphBuilder *builder, const Attr *attrs, int n, int32_t opset);
 int32_t graph_add_op(GraphBuilder *builder, Str op_type, Str name, Str path, const int32_t *inputs,
                      int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs);
-/* A body whose ops are added, from `first` on: called before its carries, after the bodies inside
- * it. */
+/* Adds a body whose ops, from `first` on, were added: call it before adding its carries, and after
+ * the bodies inside it. */
 void graph_add_body(GraphBuilder *builder, GraphBody body, const GraphCarry *carries);
 /* Orders the ops, lists uses, checks. Returns NULL on a cycle, a tensor without a maker or with
  * two, or too many of anything; *err names it. The builder must not be used afterwards. */

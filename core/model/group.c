@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-/* A group before it has its number: all pieces of one path share a node. */
+/* A group before it gets its number: all pieces of one path share a node. */
 typedef struct {
     int32_t node, parent;
     int32_t start;       /* its row stands before those of its parent that start later */
@@ -31,7 +31,7 @@ typedef struct {
     int32_t n_rows;
 } OutlineLevel;
 
-/* May op k stand on row `row` of its piece? Whatever it reads there must not stand behind. */
+/* Whether op k may be in row `row` of its piece: what it reads there must not come later. */
 static bool may_join(const OutlineMaker *outline, const OutlineLevel *level, int32_t k, int32_t row)
 {
     const Graph *graph = outline->tree->graph;
@@ -46,9 +46,9 @@ static bool may_join(const OutlineMaker *outline, const OutlineLevel *level, int
     return true;
 }
 
-/* Splits every piece of one depth into rows: the ops right in it, and the pieces one deeper. Each
- * op joins the latest piece of its group where the order of data allows it, else it opens a new
- * one. True when there is a level below. */
+/* Splits every piece of one depth into rows: the ops directly in it, and the pieces one level
+ * deeper. Each op joins the latest piece of its group if the order of data allows that, else it
+ * opens a new one. Returns true when there is a level below. */
 static bool split_level(OutlineMaker *outline, OutlineLevel *level, int32_t depth, int32_t *latest)
 {
     bool deeper = false;
@@ -99,7 +99,7 @@ static void find_pieces(OutlineMaker *outline)
     }
 }
 
-/* Lists what is right inside each piece: pieces as a chain, ops as a run of `ops`. */
+/* Lists what is directly in each piece: pieces as a chain, ops as a run of `ops`. */
 static void list_rows(OutlineMaker *outline)
 {
     for (int32_t p = outline->pieces.n - 1; p > 0; p--) {
@@ -177,7 +177,7 @@ typedef struct {
     uint16_t *slot; /* per tensor: which output of its maker it is */
 } Folding;
 
-/* Where an operand comes from, as seen from inside a group. */
+/* The origin of an operand, relative to a group. */
 typedef struct {
     int32_t from; /* place of its maker in the group; OUTSIDE, ABSENT */
     uint16_t slot;
@@ -196,7 +196,7 @@ static OperandOrigin origin_of(const Folding *folding, const Group *group, int32
     return (OperandOrigin){from, folding->slot[tensor]};
 }
 
-/* Equal by `key`, and wired alike. */
+/* Whether two stretches of ops have equal keys and the same wiring. */
 static bool ops_match(const Folding *folding, const int32_t *key, const Group *a, const Group *b,
                       int32_t i)
 {
@@ -216,7 +216,7 @@ static bool ops_match(const Folding *folding, const int32_t *key, const Group *a
     return true;
 }
 
-/* Do the groups inside a and b, which follow them, lie alike? */
+/* Whether the groups inside a and b, which follow them in the table, match. */
 static bool insides_match(const Folding *folding, int32_t a, int32_t b)
 {
     const Groups *groups = folding->groups;
@@ -246,7 +246,8 @@ static bool groups_match(const Folding *folding, const int32_t *key, int32_t a, 
     return true;
 }
 
-/* Members of a fold are alike, so only what begins another fold is looked at for that. */
+/* Folds the children of a group. Members of a fold are equal, so only its first member is searched
+ * for further folds. */
 static void fold_children(const Folding *folding, int32_t parent)
 {
     Group *at = folding->groups->groups;

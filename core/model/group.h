@@ -43,9 +43,10 @@ typedef struct {
     const int32_t *signature; /* the caller's */
 } Groups;
 
-/* shown: n_shown ops in program order (host ops left out); signature: one int per op of the graph;
- * ops with equal signatures are equal (callers include op space and shardings); structure: the
- * same without shardings, equal where signatures are. The signatures must outlive the groups. */
+/* Builds the outline. shown: n_shown ops in program order (without host ops). signature: one int
+ * per op of the graph; ops with equal signatures are equal (callers include op space and
+ * shardings). structure: the same without shardings; it is equal where signatures are. The
+ * signatures must outlive the groups. */
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
                      const int32_t *signature, const int32_t *structure);
 
@@ -60,14 +61,14 @@ static inline int32_t groups_member(const Groups *groups, int32_t head, int i)
     return i == 0 ? head : head + i * (groups->groups[head].next - head);
 }
 
-/* Inside of a group, at any depth. */
+/* Whether the group contains a fold, at any depth. */
 bool groups_have_fold(const Groups *groups, int32_t group);
 
-/* Per op of the graph its counterpart in the first member of every fold it is in; itself if in
- * none. */
+/* Per op of the graph, the corresponding op in the first member of every fold that it is in; the op
+ * itself if it is in none. */
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);
 
-/* path without "base." before it. */
+/* The path without the prefix "base.". */
 Str group_relative(const char *path, const char *base);
 
 /* The name of a fold, below group `base`: "h[0..11]" for members "h.0" .. "h.11", "layer_[0..3]"

@@ -61,8 +61,8 @@ static int32_t common_node(const GroupTree *tree, int32_t a, int32_t b)
     return a;
 }
 
-/* The deepest node that the ops around op `k` share, -1 when there are none. What comes from or
- * goes to the outside of the graph is at the root. */
+/* The deepest node that the neighbours of op `k` share, -1 when it has none. Graph inputs and
+ * outputs count as the root. */
 static int32_t node_of_neighbours(const GroupTree *tree, int32_t k)
 {
     const Graph *graph = tree->graph;
@@ -141,7 +141,7 @@ static int32_t node_of_readers(const GroupTree *tree, int32_t k)
     return node;
 }
 
-/* Is op k read in `child` and in siblings of it that are named alike, and nowhere else? */
+/* Whether op k is read in `child` and in similarly named siblings of it, and nowhere else. */
 static bool is_shared(const GroupTree *tree, int32_t k, int32_t child)
 {
     const Graph *graph = tree->graph;
@@ -192,7 +192,7 @@ static int32_t *first_of_nodes(const GroupTree *tree)
     return first;
 }
 
-/* Moves the ops of before[k] != k to their places; those with one place keep their order. */
+/* Moves each op with before[k] != k before that op; ops moved to one place keep their order. */
 static void reorder(GroupTree *tree, const int32_t *before)
 {
     int32_t n = tree->n_shown;
@@ -216,7 +216,7 @@ static void reorder(GroupTree *tree, const int32_t *before)
         tree->place[shown[k]] = k;
 }
 
-/* Moves the ops that are made of what is outside of a group, and are read in it and in its like. */
+/* Moves ops that read nothing of their group and are read in it and in similar groups. */
 static void move_shared(GroupTree *tree)
 {
     int32_t *first = first_of_nodes(tree), n_moved = 0;
@@ -242,7 +242,8 @@ static void move_shared(GroupTree *tree)
 
 enum { BLOCK_OPS_MIN = 4 }; /* repeated stretches of fewer ops in all are not worth a group */
 
-/* The place of the last shown op that reads what op k makes; n_shown for an output. */
+/* The place of the last shown op that reads an output of op k; n_shown if it is an output of the
+ * graph. */
 static int32_t last_reader(const GroupTree *tree, int32_t k)
 {
     const Graph *graph = tree->graph;
@@ -262,7 +263,8 @@ static int32_t last_reader(const GroupTree *tree, int32_t k)
     return last;
 }
 
-/* Where the blocks begin best: the fewest values of the stretch are alive between the first two. */
+/* The best place for the first block to start: where the fewest values of the stretch are alive
+ * between the first two blocks. */
 static int32_t narrowest_start(const GroupTree *tree, const Period *period)
 {
     int32_t start = period->start, n = period->size + period->spare + 1;

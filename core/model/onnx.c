@@ -22,7 +22,7 @@ static void add_declared(OnnxReader *reader, const Declared *declared, uint32_t 
     reader->has_output = true;
 }
 
-/* Counts before reading, so that the columns are made once; a hint only. */
+/* Counts before reading, to allocate columns once; the counts are only a hint. */
 static void reserve(OnnxReader *reader, Wire wire)
 {
     enum { COUNT_MAX = 1 << 24 }; /* a first guess: what is beyond grows as it comes */
@@ -98,7 +98,8 @@ static void read_opset(OnnxReader *reader, Wire wire)
         reader->graph->opset = version;
 }
 
-/* opset_import stands behind the graph in most files: without it the file was cut off. */
+/* Checks that opset_import is there. It follows the graph in most files, so a file without it is
+ * truncated. */
 static bool check_model(OnnxReader *reader, WireFile *file)
 {
     if (file->failed)

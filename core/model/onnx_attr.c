@@ -48,7 +48,8 @@ static const TensorData *read_attr_tensor(OnnxReader *reader, Wire wire, bool sp
     return data;
 }
 
-/* What an attribute may hold, as far as its fields are read; its type says which of it counts. */
+/* All values that an attribute may have, as far as they were read; its type tells which one
+ * counts. */
 typedef struct {
     Str name, s, reference; /* reference: the function's attribute whose value it has */
     Wire graph;
@@ -115,9 +116,9 @@ static void read_attr_field(OnnxReader *reader, Wire *wire, const WireField *fie
     }
 }
 
-/* The attribute as its type says. False for the types that no rule reads (lists of tensors or
- * graphs, types): those attributes are left out. */
-static bool take_value(const OnnxReader *reader, const Values *values, Attr *attr)
+/* Sets the attribute by its type. Returns false for types that no rule reads (lists of tensors or
+ * graphs, types); those attributes are dropped. */
+static bool set_value(const OnnxReader *reader, const Values *values, Attr *attr)
 {
     switch (values->type != 0 ? values->type : values->seen) {
     case PROTO_FLOAT:
@@ -160,7 +161,7 @@ static bool take_value(const OnnxReader *reader, const Values *values, Attr *att
     }
 }
 
-/* The attribute of the function that is being inlined: the call's, or the function's default. */
+/* The attribute of the function that is being inlined: the caller's, or the function's default. */
 static const Attr *function_attr(const OnnxReader *reader, Str name)
 {
     const OnnxScope *scope = reader->scope;
@@ -173,7 +174,8 @@ static const Attr *function_attr(const OnnxReader *reader, Str name)
     return NULL;
 }
 
-/* Lists are copied to the scratch lists, as if they stood here. */
+/* Copies an attribute of the function's call; its lists go to the scratch lists like those of the
+ * node. */
 static void add_referenced(OnnxReader *reader, const Attr *from, int32_t name)
 {
     Arena *arena = reader->arena;
@@ -195,7 +197,7 @@ static void add_referenced(OnnxReader *reader, const Attr *from, int32_t name)
     vec_push(arena, &reader->attrs, attr);
 }
 
-/* A sparse tensor is read as the dense one it stands for. */
+/* The attribute's name; a sparse tensor is read as the dense one that it represents. */
 static Str attr_name(const Values *values)
 {
     return str_eq(values->name, STR("sparse_value")) ? STR("value") : values->name;
@@ -220,7 +222,7 @@ void read_attr(OnnxReader *reader, Wire wire)
             add_referenced(reader, from, names_intern(reader->graph->names, values.name));
         return;
     }
-    if (!take_value(reader, &values, &attr))
+    if (!set_value(reader, &values, &attr))
         return;
     if (attr.type == ATTR_GRAPH && values.graph.file)
         vec_push(reader->arena, &reader->subgraphs, ((Subgraph){values.name, values.graph}));
@@ -228,7 +230,8 @@ void read_attr(OnnxReader *reader, Wire wire)
     vec_push(reader->arena, &reader->attrs, attr);
 }
 
-/* Lists are complete now: places become pointers. An empty list may have none. */
+/* Ends reading of attributes: lists no longer move, so places become pointers. An empty list may be
+ * NULL. */
 int32_t add_attrs(OnnxReader *reader)
 {
     for (int i = 0; i < reader->attrs.n; i++) {

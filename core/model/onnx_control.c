@@ -30,7 +30,7 @@ static const Attr *find_attr(const OnnxReader *reader, const InlinedCall *call, 
     return NULL;
 }
 
-/* Element i of a list of integers, `fallback` where it is not given, or i is before the list. */
+/* Element i of a list of integers; `fallback` if the list is too short or i is negative. */
 static int64_t int_at(const OnnxReader *reader, const InlinedCall *call, const char *name, int i,
                       int64_t fallback)
 {
@@ -38,8 +38,8 @@ static int64_t int_at(const OnnxReader *reader, const InlinedCall *call, const c
     return attr && attr->type == ATTR_INTS && i >= 0 && i < attr->n ? attr->ints[i] : fallback;
 }
 
-/* What an inner graph names, but for its inputs: those stand for the given tensors. An inner graph
- * without inputs is given NULL. */
+/* Defines the names of an inner graph: its inputs are the given tensors, other names are its own.
+ * An inner graph without inputs is given NULL. */
 static void define_inside(OnnxReader *reader, Wire wire, const int32_t *inputs)
 {
     Wire made = wire, initializers = wire;
@@ -57,7 +57,7 @@ static void define_inside(OnnxReader *reader, Wire wire, const int32_t *inputs)
     scope_define_made(reader, made, FIELD_NODE);
 }
 
-/* The ops of an inner graph whose names are defined; outputs: the tensors it gives. */
+/* Reads the ops of an inner graph whose names are defined; outputs: the tensors of its outputs. */
 static void read_inside(OnnxReader *reader, Wire wire, int32_t *outputs)
 {
     Wire again = wire;
@@ -127,7 +127,8 @@ static bool read_if(OnnxReader *reader, const InlinedCall *call)
 
 /* ---- Loop, Scan, SequenceMap ---- */
 
-/* A body that is run many times: what it is given, what it carries on and what it yields. */
+/* A body that runs many times: its inputs, the values carried to the next iteration, and its
+ * outputs. */
 typedef struct {
     OnnxReader *reader;
     const InlinedCall *call;
@@ -162,8 +163,8 @@ static bool looping_open(Looping *looping, OnnxReader *reader, const InlinedCall
     return false;
 }
 
-/* Input i of the body, made by an op before it. */
-static void give(Looping *looping, int i, const char *op_type, int32_t from, int32_t attrs)
+/* Adds an op before the body that makes the body's input i. */
+static void add_input_op(Looping *looping, int i, const char *op_type, int32_t from, int32_t attrs)
 {
     InlinedCall call = *looping->call;
     char name[32];
@@ -176,12 +177,11 @@ static void give(Looping *looping, int i, const char *op_type, int32_t from, int
 
 static void carry(Looping *looping, int i, int32_t from)
 {
-    give(looping, i, "LoopCarry", from, 0);
+    add_input_op(looping, i, "LoopCarry", from, 0);
     looping->carries[looping->n_carries++].in = looping->inputs[i];
 }
 
-/* Reads the body, which ends what is repeated; next: where its outputs for what is carried begin.
- */
+/* Reads the body; next: where the outputs for carried values begin. */
 static bool looping_read(Looping *looping)
 {
     OnnxReader *reader = looping->reader;
@@ -195,9 +195,9 @@ static bool looping_read(Looping *looping)
     return !looping->wire.file->failed;
 }
 
-/* Output o of the node. */
-static void yield(Looping *looping, int o, const char *op_type, const int32_t *inputs, int n_inputs,
-                  int32_t attrs)
+/* Adds an op after the body that makes output o of the node. */
+static void add_output_op(Looping *looping, int o, const char *op_type, const int32_t *inputs,
+                          int n_inputs, int32_t attrs)
 {
     const InlinedCall *call = looping->call;
     if (o < call->n_outputs && call->outputs[o] >= 0)
@@ -205,13 +205,13 @@ static void yield(Looping *looping, int o, const char *op_type, const int32_t *i
                call->outputs[o], attrs);
 }
 
-/* An absent condition is true. */
-static int32_t always(OnnxReader *reader, const InlinedCall *call)
+/* The constant true, for an absent condition. */
+static int32_t true_constant(OnnxReader *reader, const InlinedCall *call)
 {
     const Shape scalar = {0};
     Arena *arena = reader->arena;
     int32_t tensor = graph_new_tensor(
-        reader->builder, str_from(arena_printf(arena, "%.*s/always", STR_ARG(call->label))));
+        reader->builder, str_from(arena_printf(arena, "%.*s/true_constant", STR_ARG(call->label))));
     if (tensor >= 0)
         graph_add_initializer(reader->builder, tensor, DT_BOOL, &scalar,
                               (TensorData){.form = DATA_RAW, .bytes = STR("\1")});
@@ -229,10 +229,10 @@ static bool read_loop(OnnxReader *reader, const InlinedCall *call)
     int32_t most = call->inputs[0], condition = call->inputs[1];
     GraphBody body = {.kind = BODY_LOOP, .of = most};
     if (condition < 0)
-        condition = always(reader, call);
+        condition = true_constant(reader, call);
     if (!looping_open(&looping, reader, call, graph, body))
         return true;
-    give(&looping, 0, "LoopIndex", most, 0);
+    add_input_op(&looping, 0, "LoopIndex", most, 0);
     carry(&looping, 1, condition);
     for (int i = 0; i < n; i++)
         carry(&looping, i + 2, call->inputs[i + 2]);
@@ -240,10 +240,11 @@ static bool read_loop(OnnxReader *reader, const InlinedCall *call)
         for (int o = 0; o + 1 < looping.n_outputs; o++) {
             int32_t next = looping.outputs[o + 1];
             if (o < n)
-                yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o + 2], next}, 2, 0);
+                add_output_op(&looping, o, "LoopResult", (int32_t[]){call->inputs[o + 2], next}, 2,
+                              0);
             else
-                yield(&looping, o, "LoopStack",
-                      (int32_t[]){next, most, looping.outputs[0], -1, condition}, 5, 0);
+                add_output_op(&looping, o, "LoopStack",
+                              (int32_t[]){next, most, looping.outputs[0], -1, condition}, 5, 0);
         }
     arena_free(looping.arena);
     return true;
@@ -283,19 +284,20 @@ static bool read_scan(OnnxReader *reader, const InlinedCall *call)
     for (int i = 0; i < n; i++)
         carry(&looping, i, call->inputs[i]);
     for (int i = n; i < call->n_inputs; i++)
-        give(&looping, i, "LoopSlice", call->inputs[i],
-             axis_attrs(reader, int_at(reader, call, "scan_input_axes", i - n, 0), 0,
-                        int_at(reader, call, "scan_input_directions", i - n, 0) == 1));
+        add_input_op(&looping, i, "LoopSlice", call->inputs[i],
+                     axis_attrs(reader, int_at(reader, call, "scan_input_axes", i - n, 0), 0,
+                                int_at(reader, call, "scan_input_directions", i - n, 0) == 1));
     if (looping_read(&looping))
         for (int o = 0; o < looping.n_outputs; o++) {
             int32_t next = looping.outputs[o];
             int64_t at = int_at(reader, call, "scan_output_axes", o - n, 0);
             if (o < n)
-                yield(&looping, o, "LoopResult", (int32_t[]){call->inputs[o], next}, 2, 0);
+                add_output_op(&looping, o, "LoopResult", (int32_t[]){call->inputs[o], next}, 2, 0);
             else
-                yield(&looping, o, "LoopStack", (int32_t[]){next, -1, -1, call->inputs[n]}, 4,
-                      axis_attrs(reader, at, axis,
-                                 int_at(reader, call, "scan_output_directions", o - n, 0) == 1));
+                add_output_op(
+                    &looping, o, "LoopStack", (int32_t[]){next, -1, -1, call->inputs[n]}, 4,
+                    axis_attrs(reader, at, axis,
+                               int_at(reader, call, "scan_output_directions", o - n, 0) == 1));
         }
     arena_free(looping.arena);
     return true;
@@ -311,11 +313,11 @@ static bool read_sequence_map(OnnxReader *reader, const InlinedCall *call)
     if (!looping_open(&looping, reader, call, graph, body))
         return true;
     for (int i = 0; i < call->n_inputs; i++)
-        give(&looping, i, "SequenceElement", call->inputs[i], 0);
+        add_input_op(&looping, i, "SequenceElement", call->inputs[i], 0);
     if (looping_read(&looping))
         for (int o = 0; o < looping.n_outputs; o++)
-            yield(&looping, o, "SequenceMap", (int32_t[]){looping.outputs[o], call->inputs[0]}, 2,
-                  0);
+            add_output_op(&looping, o, "SequenceMap",
+                          (int32_t[]){looping.outputs[o], call->inputs[0]}, 2, 0);
     arena_free(looping.arena);
     return true;
 }

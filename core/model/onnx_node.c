@@ -2,8 +2,8 @@
 
 /* ---- module paths ---- */
 
-/* Takes one quoted text off the front of a Python list: "'a', ..." gives a. */
-static bool take_quoted(Str *list, Str *out)
+/* Removes one quoted text from the front of a Python list: "'a', ..." gives a. */
+static bool next_quoted(Str *list, Str *out)
 {
     *list = str_trim(*list);
     if (list->n < 2 || (list->s[0] != '\'' && list->s[0] != '"'))
@@ -16,8 +16,9 @@ static bool take_quoted(Str *list, Str *out)
     return true;
 }
 
-/* "['', 'transformer', 'transformer.h.0', 'add_1']": modules from the outermost in, then the node.
- * torch writes one made-up module where it knows none. */
+/* The module path from pkg.torch.onnx.name_scopes, "['', 'transformer', 'transformer.h.0',
+ * 'add_1']": modules from the outermost to the innermost, then the node. torch writes one made-up
+ * module if it knows none. */
 static bool path_of_scopes(Str scopes, Str *out)
 {
     Str list = str_trim(scopes), last = STR(""), module = STR("");
@@ -26,7 +27,7 @@ static bool path_of_scopes(Str scopes, Str *out)
     list = (Str){list.s + 1, list.n - 2};
     while (list.n > 0) {
         module = last;
-        if (!take_quoted(&list, &last))
+        if (!next_quoted(&list, &last))
             return false;
         list = str_trim(list);
         if (list.n > 0 && list.s[0] != ',')
@@ -38,7 +39,8 @@ static bool path_of_scopes(Str scopes, Str *out)
     return true;
 }
 
-/* "/transformer/h.0/mlp/c_fc/Gemm" is of transformer.h.0.mlp.c_fc. */
+/* The module path from a node's name: "/transformer/h.0/mlp/c_fc/Gemm" gives
+ * transformer.h.0.mlp.c_fc. */
 static Str path_of_name(Str name, Buf *path)
 {
     path->n = 0;
@@ -118,7 +120,7 @@ static void join(Buf *path, Str part)
     buf_add(path, part);
 }
 
-/* The path the node gives itself, below that of the call; without what it repeats of that. */
+/* The node's own path below that of the call, without a prefix that repeats it. */
 static Str whole_path(OnnxReader *reader, const OnnxNode *node)
 {
     const OnnxScope *scope = reader->scope;
@@ -180,7 +182,7 @@ static Str copy_str(Arena *arena, Str text)
     return (Str){arena_str(arena, text), text.n};
 }
 
-/* A node without a name is called after its operator and its place. */
+/* A node without a name is named after its operator and its index. */
 static InlinedCall make_call(OnnxReader *reader, Arena *arena, const OnnxNode *node, Wire wire)
 {
     InlinedCall call = {.node = *node, .wire = wire, .label = copy_str(arena, node->name)};
@@ -201,7 +203,7 @@ static InlinedCall make_call(OnnxReader *reader, Arena *arena, const OnnxNode *n
     return call;
 }
 
-/* A node that stands for others, or else is an op like others. */
+/* Adds a node that is inlined, or else as an op like others. */
 static void add_call(OnnxReader *reader, const OnnxNode *node, Function *function, Wire wire)
 {
     Arena *arena = arena_new();

@@ -123,8 +123,8 @@ int32_t add_op(OnnxReader *reader, const char *op_type, const InlinedCall *call,
 
 /* ---- scopes: onnx_scope.c ---- */
 int32_t reader_tensor(OnnxReader *reader, Str name); /* -1: an absent operand */
-/* Opens the inside of a call, named after it and the branch; false: too deep or too much, which is
- * a fault. */
+/* Opens the scope of a call, named after it and the branch. Returns false, with a fault, if it is
+ * too deep or too large. */
 bool scope_open(OnnxReader *reader, OnnxScope *scope, const InlinedCall *call, Wire inside,
                 const char *branch);
 void scope_close(OnnxReader *reader);

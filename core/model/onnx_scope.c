@@ -27,8 +27,8 @@ void scope_define_new(OnnxReader *reader, Str name)
     scope_define(scope, name, graph_new_tensor(reader->builder, buf_str(whole)));
 }
 
-/* The names that the nodes of an inner graph give to what they make are its own, whatever the
- * names around it. */
+/* Names of the outputs of nodes in an inner graph belong to it, even if an outer graph has the same
+ * names. */
 void scope_define_made(OnnxReader *reader, Wire nodes, uint32_t field)
 {
     for (WireField node; wire_next(&nodes, &node);) {
@@ -133,7 +133,7 @@ static void read_opset(Wire wire, int64_t *opset)
         *opset = version;
 }
 
-/* The key of a function: functions with the same key are the same. */
+/* The key of a function: functions with equal domain, name and overload have equal keys. */
 static int32_t function_key(OnnxReader *reader, Str domain, Str name, Str overload, bool add)
 {
     Buf *key = &reader->kind;
@@ -177,7 +177,7 @@ Function *called_function(OnnxReader *reader, const OnnxNode *node)
     return kept ? NULL : &reader->functions.at[id];
 }
 
-/* Outputs that are inputs too, or are listed twice: a copy gives them. */
+/* Outputs that are also inputs, or are listed twice, become outputs of a copy. */
 typedef struct {
     int32_t from, to;
 } Copy;
@@ -208,7 +208,7 @@ static void define_operands(OnnxReader *reader, const InlinedCall *call, Wire wi
     }
 }
 
-/* The call's attributes, then the function's own values for those that the call does not give. */
+/* Sets the attributes of the call, then the function's defaults for those that the call lacks. */
 static void define_attrs(OnnxReader *reader, const InlinedCall *call)
 {
     OnnxScope *scope = reader->scope;
@@ -253,7 +253,7 @@ static void read_function(OnnxReader *reader, const InlinedCall *call)
 
 static int64_t count_function(OnnxReader *reader, Function *function, int depth);
 
-/* The least memory that a node takes: an op, or the call of a function. */
+/* The least memory that a node needs: as an op, or as a call of a function. */
 static int64_t count_node(OnnxReader *reader, Wire wire, int depth)
 {
     OnnxNode node = {.op_type = STR(""), .domain = STR(""), .overload = STR("")};
@@ -269,8 +269,8 @@ static int64_t count_node(OnnxReader *reader, Wire wire, int depth)
                   : (int64_t)sizeof(GraphOp);
 }
 
-/* Each function is counted once, before any call is read. What a branch inside calls is left out,
- * and what is nested too deeply. */
+/* Counts each function once, before any call is read. Calls inside branches and deeply nested ones
+ * are left out. */
 static int64_t count_function(OnnxReader *reader, Function *function, int depth)
 {
     if (function->bytes > 0 || depth > SCOPES_MAX)

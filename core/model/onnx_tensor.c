@@ -14,7 +14,7 @@ typedef enum {
     FIELD_COUNT = 12
 } ElementField;
 
-/* Elements as they stand in the file, in one piece or several. */
+/* Elements as encoded in the file, in one piece or several. */
 typedef struct {
     Str bytes;
     Buf joined; /* s is NULL while there is one piece */
@@ -130,7 +130,7 @@ static void read_field(TensorReader *reader, Wire *wire, const WireField *field)
     }
 }
 
-/* The typed field that elements of each type stand in, when they are not in raw_data. */
+/* The typed field that holds the elements of each type if they are not in raw_data. */
 static ElementField field_of(Dtype dtype)
 {
     switch (dtype) {
@@ -200,7 +200,7 @@ static bool is_outside(Str path)
     return false;
 }
 
-/* A count of bytes written in decimal; `absent` when there is none. */
+/* Reads a count of bytes in decimal; `absent` when the text is missing. */
 static bool parse_bytes(Str text, int64_t absent, int64_t *out)
 {
     *out = absent;
@@ -263,8 +263,8 @@ static bool finish_inline(TensorReader *reader, Wire *wire, int64_t n_elements, 
 
 enum { SMALL_BYTES_MAX = 1 << 19 };
 
-/* Sizes, indices and the like are looked at each time shapes are inferred: they outlive a file that
- * is written over. Weights stay in it. */
+/* Copies sizes, indices and the like, which are read on each inference: they then survive changes
+ * of the file. Weights are not copied. */
 static void keep_small(Arena *arena, OnnxTensor *tensor)
 {
     Str *bytes = &tensor->data.bytes;
@@ -301,7 +301,7 @@ bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out)
 
 enum { SPARSE_WRITTEN_MAX = 1 << 16 };
 
-/* Places are numbers of elements, or coordinates in rows. */
+/* Sparse indices are element numbers, or coordinates in rows. */
 static bool write_sparse(Arena *arena, const OnnxTensor *values, const OnnxTensor *indices,
                          OnnxTensor *out)
 {

@@ -9,8 +9,8 @@
  * the shape, the length of inline data, and the path of external data. */
 bool tensor_read(Arena *arena, Wire wire, OnnxTensor *out);
 
-/* A SparseTensorProto as the dense tensor it stands for. Its elements are written out if they are
- * few, else they are absent. */
+/* Reads a SparseTensorProto as a dense tensor. The elements are expanded if there are few, else
+ * they are absent. */
 bool tensor_read_sparse(Arena *arena, Wire wire, OnnxTensor *out);
 
 /* "f32" for a TensorProto.DataType; DT_NONE for an unknown one: newer files have newer types. */

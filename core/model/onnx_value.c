@@ -37,8 +37,8 @@ static void read_tensor_type(OnnxReader *reader, Wire wire, Declared *declared)
             read_shape(reader, wire_message(&wire, &field, "TensorShapeProto"), declared);
 }
 
-/* TypeProto: a tensor, dense (1) or sparse (8), or what holds one: a sequence (4), an optional (9).
- * Of a map (5) nothing is kept. */
+/* Reads a TypeProto: a tensor, dense (1) or sparse (8), or a container: a sequence (4), an optional
+ * (9). A map (5) is ignored. */
 static void read_type(OnnxReader *reader, Wire wire, Declared *declared)
 {
     for (WireField field; wire_next(&wire, &field);) {

@@ -89,8 +89,8 @@ static int32_t covered(const RepeatedRun *run)
     return run->size == 0 ? 0 : (run->end - run->start) / run->size * run->size;
 }
 
-/* Keeps the run around the Lyndon word [a, b), if it is one and no better is known. */
-static void take_run(RunSearch *search, int32_t a, int32_t b)
+/* Records the run around the Lyndon word [a, b), if there is one and no better one is known. */
+static void keep_run(RunSearch *search, int32_t a, int32_t b)
 {
     if (is_inside(&search->last, a, b) || is_inside(&search->best, a, b))
         return;
@@ -120,7 +120,7 @@ static void find_runs(RunSearch *search, int32_t *next, int sign)
             j = next[j];
         }
         next[i] = j;
-        take_run(search, i, j);
+        keep_run(search, i, j);
     }
 }
 

@@ -3,7 +3,7 @@
 #include "core/base/intern.h"
 #include "core/model/builder.h"
 
-/* The operator set by which new ops are read. */
+/* The opset that new ops follow. */
 enum { NEW_OPSET = 23 };
 
 typedef struct {
@@ -12,7 +12,7 @@ typedef struct {
     Str bytes;
 } NewConstant;
 
-/* Tensors of new ops are numbered on from those of the old graph, then those of new constants,
+/* Tensors of new ops are numbered after those of the old graph; new constants are numbered
  * downwards from -2. */
 struct Rewrite {
     const Graph *graph;
@@ -132,7 +132,7 @@ static void need(Sealing *s, int32_t tensor)
         s->needed[s->graph->tensors[tensor].maker] = true;
 }
 
-/* Ops whose outputs nobody read in the old graph stay. */
+/* Whether nobody reads the op's outputs in the old graph; such ops stay. */
 static bool is_loose(const Graph *graph, int32_t op)
 {
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
@@ -143,7 +143,7 @@ static bool is_loose(const Graph *graph, int32_t op)
     return true;
 }
 
-/* Backwards, as makers come before readers. */
+/* Marks needed ops backwards, since makers come before readers. */
 static void find_needed(Sealing *s)
 {
     const Graph *graph = s->graph;
@@ -222,7 +222,7 @@ static int32_t new_input(const Sealing *s, int32_t tensor)
                                          : s->constants[-2 - tensor];
 }
 
-/* "PATH/Operator", or what is free of that kind. */
+/* "PATH/Operator", or that with a number if the name is taken. */
 static Str free_name(const Sealing *s, const NewOp *op)
 {
     const Graph *graph = s->graph;
@@ -298,7 +298,7 @@ static void add_bodies(Sealing *s)
     }
 }
 
-/* A builder whose names, shapes and lists of attributes are those of the graph. */
+/* A builder that shares names, shapes and attribute lists with the graph. */
 static GraphBuilder *builder_like(const Graph *graph)
 {
     GraphBuilder *builder = graph_builder_new(graph->arena, graph->file);

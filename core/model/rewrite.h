@@ -27,7 +27,8 @@ typedef struct {
 } NewOp;
 
 Rewrite *rewrite_new(const Graph *graph);
-/* The tensor that the op makes. An op equal to one that was added before is not added again. */
+/* Adds an op and returns the tensor that it makes. An op equal to an earlier one is not added
+ * again. */
 int32_t rewrite_add(Rewrite *rewrite, NewOp op);
 /* A constant of one element, n_dims 0 or 1; the bytes are those of the element. */
 int32_t rewrite_constant(Rewrite *rewrite, Dtype dtype, int n_dims, const void *bytes,
@@ -35,7 +36,7 @@ int32_t rewrite_constant(Rewrite *rewrite, Dtype dtype, int n_dims, const void *
 Attr rewrite_int(const Rewrite *rewrite, const char *name, int64_t value);
 Attr rewrite_float(const Rewrite *rewrite, const char *name, double value);
 Attr rewrite_ints(const Rewrite *rewrite, const char *name, const int64_t *values, int n);
-/* NULL with *err if a name that is needed is taken. */
+/* Returns NULL with *err if a name that is needed is already taken. */
 Graph *rewrite_seal(Rewrite *rewrite, Error *err);
 
 #endif

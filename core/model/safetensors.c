@@ -42,7 +42,7 @@ static bool read_shape(const Json *sizes, Shape *out)
     return shape_check(out, NULL);
 }
 
-/* data: what follows the header. */
+/* data: the bytes after the header. */
 static bool read_tensor(const char *path, const char *name, const Json *entry, Str data,
                         SafeTensor *out, Error *err)
 {

@@ -105,8 +105,8 @@ static void number_uses(Graph *graph)
                 graph->uses[--graph->tensors[op_inputs(graph, op)[i]].use] = op;
 }
 
-/* An op whose inputs are never all made: each such op waits for another, so following them leads
- * round the cycle. */
+/* Reports a cycle: an op whose inputs are never all made waits for another such op, so following
+ * them leads round the cycle. */
 static bool fail_cycle(const Graph *graph, const int32_t *n_waiting, Error *err)
 {
     int32_t op = 0;
@@ -128,7 +128,8 @@ static bool fail_cycle(const Graph *graph, const int32_t *n_waiting, Error *err)
     return false;
 }
 
-/* Kahn's order into `order`, file order as tie-break; n_waiting: operands not made yet, per op. */
+/* Puts the ops into topological order by Kahn's algorithm, file order as tie-break; n_waiting: per
+ * op, the operands not made yet. */
 static bool kahn(const Graph *graph, int32_t *order, int32_t *n_waiting, ReadyHeap *ready)
 {
     for (int32_t op = 0; op < graph->n_ops; op++) {
@@ -218,7 +219,7 @@ static int32_t *owner_of_name(GraphBuilder *builder, int32_t name)
     return &builder->tensor_of_name.at[name];
 }
 
-/* Tensors of inner graphs take their names if those are free, else NAME_N for the tensor N. */
+/* Tensors of inner graphs get their names if those are free, else NAME_N for tensor N. */
 static void name_new_tensors(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;
@@ -237,7 +238,7 @@ static void name_new_tensors(GraphBuilder *builder)
     }
 }
 
-/* Ops without a name, or with that of an op before them. */
+/* Counts ops without a name, or with the name of an earlier op. */
 static int32_t count_nameless(const Graph *graph)
 {
     Arena *scratch = arena_new();
@@ -252,7 +253,8 @@ static int32_t count_nameless(const Graph *graph)
     return n;
 }
 
-/* Names of the file come first, in program order; then those that were missing or taken. */
+/* Names from the file are assigned first, in program order; then those that were missing or
+ * taken. */
 static void name_ops(GraphBuilder *builder, Arena *scratch)
 {
     Graph *graph = builder->graph;
@@ -328,7 +330,7 @@ static void move_columns(GraphBuilder *builder)
     graph->outputs = builder->outputs.at;
 }
 
-/* Most ops are found by what they make: exporters name both alike. */
+/* Exporters give most ops the name of their output, so most ops are found by their output. */
 static void keep_names(GraphBuilder *builder)
 {
     Graph *graph = builder->graph;

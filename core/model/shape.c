@@ -26,7 +26,8 @@ const Shape *shapes_at(const Shapes *shapes, int32_t id)
     return intern_key(shapes->shapes, id, NULL);
 }
 
-/* Zero sizes count as one here, so that the product of any of the sizes is in the limit too. */
+/* Checks the limits. A size of 0 counts as 1 here, so that the product of any subset of the sizes
+ * is within the limit too. */
 bool shape_check(const Shape *shape, Error *err)
 {
     if (shape->n_dims < 0 || shape->n_dims > DIMS_MAX)

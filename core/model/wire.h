@@ -46,20 +46,21 @@ Wire wire_begin(WireFile *file, const char *message); /* the whole file as one m
 /* The next field; false at the end and after a fault. */
 bool wire_next(Wire *wire, WireField *field);
 
-/* A field as the type it must have; 0, empty or an empty message when it has another (a fault). */
+/* Reads a field as the type that it must have; if it has another one, that is a fault, and the
+ * result is 0, empty or an empty message. */
 int64_t wire_int(Wire *wire, const WireField *field);
 float wire_float(Wire *wire, const WireField *field);
 Str wire_bytes(Wire *wire, const WireField *field);
 Wire wire_message(Wire *wire, const WireField *field, const char *message);
 
-/* Elements of a repeated number field, which is packed (one run of bytes) or not (a field each):
- * in both cases the elements' encodings, end to end. Fixed sizes are checked to be whole. */
+/* The elements of a repeated number field, packed (one run of bytes) or not (one field each): in
+ * both cases their encodings, concatenated. Checks that the length is a multiple of fixed sizes. */
 Str wire_elements(Wire *wire, const WireField *field, WireType element);
 
-/* Takes one varint off the front of text; false when it is cut off or longer than 64 bits. */
+/* Removes one varint from the front of text; false when it is truncated or longer than 64 bits. */
 bool wire_take_varint(Str *text, uint64_t *value);
 
-/* A fault at `at`, a place in the file. */
+/* Reports a fault at `at`, a place in the file. */
 bool wire_fail(Wire *wire, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -18,7 +18,7 @@ static const struct {
 };
 enum { N_PREFIXES = sizeof prefixes / sizeof *prefixes };
 
-/* Modules that torch's operators are reached through. */
+/* Modules from which torch's operators are called. */
 static const char *const modules[] = {"nn.functional.", "ops.aten.", "Tensor.", "special.",
                                       "linalg.",        "fft.",      "_C._nn."};
 
@@ -47,8 +47,8 @@ bool alias_split(Str name, SystemId *system, Str *rest)
     return false;
 }
 
-/* Shorter spellings of a name in its system, one after another: without the module before it, then
- * without the overload after it, then without the `_` of an in-place form. False: no more. */
+/* Removes one part of the name: first the module, then the overload, then the `_` of an in-place
+ * form. Returns false when nothing is left to remove. */
 static bool shorten(SystemId system, Str *name)
 {
     for (size_t i = 0; system == SYSTEM_TORCH && i < sizeof modules / sizeof *modules; i++) {
@@ -72,8 +72,8 @@ static bool shorten(SystemId system, Str *name)
 
 /* ---- reading a text: { name [ "(" attrs [ ";" operands [ ";" constants ] ] ")" ] } ---- */
 
-/* The characters up to one of `ends`; brackets [ ] hide them. */
-static Str take_until(Scan *scan, const char *ends)
+/* The characters up to one of `ends` outside of [ ]. */
+static Str next_part(Scan *scan, const char *ends)
 {
     scan_peek(scan);
     Str text = scan->source->text;
@@ -139,7 +139,7 @@ static bool read_constants(Arena *arena, Scan *scan, Alias *alias)
         if (!scan_name(scan, &ours) || !scan_char(scan, ':') || !scan_char(scan, '='))
             return false;
         struct AliasConstant constant = {.ours = arena_str(arena, ours)};
-        Str value = str_from(arena_str(arena, take_until(scan, ",;)")));
+        Str value = str_from(arena_str(arena, next_part(scan, ",;)")));
         if (value.n == 0)
             return scan_fail(scan, "expected a value");
         one_op_attr_value(arena, value, &constant.value);
@@ -165,7 +165,7 @@ bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *
     Source source = {op_type, str_from(text)};
     Scan scan = scan_begin(&source, err);
     while (scan_peek(&scan) != '\0') {
-        Str name = take_until(&scan, " (;,)=");
+        Str name = next_part(&scan, " (;,)=");
         Alias alias = {.name = arena_str(arena, name), .op_type = op_type, .system = system};
         if (name.n == 0)
             return scan_fail(&scan, "expected a name");
@@ -178,8 +178,8 @@ bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *
 
 /* ---- finding ---- */
 
-/* Texts are searched as they are, and only the one that has the name is parsed: a registry costs
- * nothing for names that no graph uses. */
+/* Texts are searched for the name first, and only a text that contains it is parsed, so names that
+ * no graph uses cost nothing. */
 static const Alias *find_in(Arena *arena, SystemId system, Str name)
 {
     for (const Operator *row = NULL; (row = operator_next(row));) {

@@ -8,8 +8,8 @@
  * Such a text lists names with blanks between. Parentheses after a name hold three parts, each of
  * which may be empty: attributes, theirs = ours; then, for each of our operands, the number of
  * theirs, or `-` if they do not have it; then our attributes that have a fixed value under that
- * name. An attribute that is not listed keeps its name. One that is in the first part and in the
- * last has the value of the last where the op does not give it:
+ * name. An attribute that is not listed keeps its name. If an attribute is in the first part and in
+ * the last, the value in the last is its default:
  *
  *     {OP("ReduceSum", ..), TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"), ..},
  *
@@ -33,7 +33,7 @@ typedef enum {
     SYSTEM_COUNT
 } SystemId;
 
-/* One name of such a text. */
+/* One name from such a text. */
 typedef struct {
     const char *name, *op_type; /* theirs, ours */
     SystemId system;
@@ -53,17 +53,19 @@ typedef Vec(Alias) Aliases;
 
 const char *system_name(SystemId system); /* "torch": as in front of "::" */
 
-/* Appends the names of a text, which are those of our operator `op_type` in that system. False with
- * *err, which has the place in the text. */
+/* Appends the names in a text, which are the names of our operator `op_type` in that system.
+ * Returns false with *err, which has the place in the text. */
 bool alias_read(Arena *arena, const char *op_type, SystemId system, const char *text, Aliases *out,
                 Error *err);
 
-/* "aten::softmax": the system and the name in it; false if the name has no such prefix. */
+/* Splits "aten::softmax" into the system and the name in it; returns false if the name has no
+ * prefix of a system. */
 bool alias_split(Str name, SystemId *system, Str *rest);
-/* The operator that has the name, written as above; NULL if there is none. */
+/* The alias for a name, written as above; NULL if there is none. */
 const Alias *alias_find(Arena *arena, Str name);
 
-/* What other systems call the operator; NULL: every operator, in the order of their rows. */
+/* The names of the operator in other systems; NULL lists those of every operator, in the order of
+ * the rows. */
 Aliases alias_names(Arena *arena, const char *op_type);
 
 /* The attribute that our operator calls `ours`; NULL if the op does not give it. */

@@ -23,7 +23,7 @@ static TextPlace place_of(const Linter *l, size_t at)
     return place;
 }
 
-/* The place of a mark after `from`. */
+/* The place of a mark at or after `from`. */
 static size_t find_behind(const Linter *l, const char *mark, size_t from)
 {
     Str rest = {l->text.s + from, l->text.n - from};
@@ -80,7 +80,7 @@ static bool seen_before(const Linter *l, int tensor, int32_t id)
     return false;
 }
 
-/* A spatial identifier that an output lacks. */
+/* Reports a spatial identifier of an input that an output lacks. */
 static void lint_spatial(Linter *l, int input, int dim, const AnnoAtom *atom)
 {
     (void)dim;
@@ -109,7 +109,7 @@ static void lint_summed(Linter *l, int t, int dim, const AnnoAtom *atom)
             "an identifier with + is in inputs only");
 }
 
-/* An output's identifier that no input has: its length must come from a keyword argument. */
+/* Reports an identifier that only an output has: its length must come from a keyword argument. */
 static void lint_undefined(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
     (void)dim;
@@ -124,7 +124,7 @@ static void lint_undefined(Linter *l, int t, int dim, const AnnoAtom *atom)
                          STR_ARG(atom->name)));
 }
 
-/* The second dim of a tensor with one identifier. */
+/* Reports an identifier that stands for two dims of one tensor. */
 static void lint_twice(Linter *l, int t, int dim, const AnnoAtom *atom)
 {
     const AnnoTensor *tensor = &l->anno->tensor[t];
@@ -190,7 +190,7 @@ static void lint_brackets(Linter *l)
     }
 }
 
-/* True when some input has a dim that may be cut. */
+/* Returns true when some input has a dim that may be sharded. */
 static bool some_input_is_cut(const Linter *l)
 {
     for (int i = 0; i < l->anno->n_inputs; i++)
@@ -214,7 +214,7 @@ static void lint_ignored(Linter *l)
                 "name its dims, or freeze those of the inputs with ^");
 }
 
-/* Identifiers after a slash that no tensor has. */
+/* Reports identifiers after a slash that no tensor has. */
 static void lint_meta(Linter *l, int t)
 {
     const AnnoTensor *tensor = &l->anno->tensor[t];

@@ -1,6 +1,6 @@
 /* anno_lint.h - annotations that are well formed and lose data without saying so.
  *
- *     a b -> a            b is neither summed nor kept: what a cut of it leaves is a part
+ *     a b -> a            b is neither summed nor kept: sharding it would give a part of the result
  *     a b+ -> a b+        a summed identifier in an output
  *     a b -> a, ?         how sharding a or b shards `?` is unknown
  *     a b : /c -> a b     c, over which the gradient needs no sum, is in no tensor
@@ -8,8 +8,8 @@
  *     a -> a n            notes: n must be a keyword argument;
  *     (h t) -> h t        nnScaler freezes t, for the bracket's sake
  *
- * What is lost is never cut here (anno_opspace()), so a plan stays right; but the author of the
- * annotation wanted something else, and other systems would cut it.
+ * Such a dim is never sharded here (anno_opspace()), so a plan stays correct; but the author of the
+ * annotation meant something else, and other systems would shard it.
  */
 #ifndef CORE_RULES_ANNO_LINT_H
 #define CORE_RULES_ANNO_LINT_H
@@ -27,11 +27,12 @@ typedef struct {
 
 enum { ANNO_LINTS_MAX = 16 };
 
-/* How many; the first ANNO_LINTS_MAX are in out. text is what anno was read from. */
+/* Lints an annotation; text is what anno was parsed from. Returns how many lints there are; the
+ * first ANNO_LINTS_MAX are in out. */
 int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX]);
 
-/* The same of the annotations a user registered for an operator, as findings at the line and column
- * of the file. Nothing for those a function makes. */
+/* Lints the annotations that a user registered for an operator and adds findings at their line and
+ * column of the file. Annotations made by a function are not linted. */
 void anno_lint_operator(Arena *arena, const Operator *row, Findings *out);
 
 #endif

@@ -140,7 +140,8 @@ static bool shapes_differ(const RuleCall *call, const Shape *from, const Shape *
     return error_kind(err, ERROR_RANK, "%s: [%s] and [%s]", what, a.s, b.s);
 }
 
-/* As the op numbers it, which may have another system's name and order. */
+/* The number that the op has for this input of ours, since another system may order operands
+ * differently. */
 static int given_number(const RuleCall *call, int input)
 {
     const Alias *alias = call->alias;
@@ -204,7 +205,7 @@ static bool add_dim(Shape *shape, int64_t size, Error *err)
 
 bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
 {
-    int from[DIMS_MAX] = {0}; /* the operand that gave a dim its size */
+    int from[DIMS_MAX] = {0}; /* the operand from which a dim has its size */
     *out = (Shape){0};
     for (int i = 0; i < n; i++)
         if (shapes[i] && shapes[i]->n_dims > out->n_dims)
@@ -233,7 +234,7 @@ bool args_broadcast(const Shape *const *shapes, int n, Shape *out, Error *err)
     return true;
 }
 
-/* The size of a dim given as -1: n elements divided by the other sizes. */
+/* Computes the size of a dim given as -1: n elements divided by the other sizes. */
 static bool infer_size(Shape *out, int at, int64_t n, Error *err)
 {
     int64_t known = 1;
@@ -404,7 +405,7 @@ bool args_permutation(const RuleCall *call, int *perm, Error *err)
 
 /* ---- parts ---- */
 
-/* numpy's slice of a dim of this size. */
+/* A slice of a dim of this size, by numpy's rules. */
 static Span span_of(int64_t start, int64_t end, int64_t step, int64_t size)
 {
     int64_t far = (int64_t)1 << 62;
@@ -445,7 +446,8 @@ bool args_slice(const RuleCall *call, Span *spans, Error *err)
     return true;
 }
 
-/* n parts of a size: equal, or (since opset 18) all but the last ones of ceil(size / n). */
+/* Splits a size into n parts: equal ones or, since opset 18, parts of ceil(size / n) with a smaller
+ * rest. */
 static bool split_evenly(const RuleCall *call, int64_t size, int64_t *sizes, Error *err)
 {
     int64_t n = call->n_outputs, part = (size + n - 1) / n;

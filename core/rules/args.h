@@ -1,44 +1,46 @@
-/* args.h - what an op says beside its data: axes, targets, ranges, parts.
+/* args.h - the parameters of an op beside its data: axes, target shapes, ranges, parts.
  *
  * Operator sets moved these from attributes to inputs over time (axes of Squeeze at 13, of
  * ReduceMean at 18); here it does not matter which. Rules and host evaluation both read through
  * these functions, so that they cannot disagree. Each checks what it reads against the shapes, and
  * returns false with *err when it does not fit, or with ERROR_NOT_INFERABLE when it is not known
- * before the run.
- * Source: the ONNX operator schemas, opset 1 to 23.
+ * before the run. Source: the ONNX operator schemas, opset 1 to 23.
  */
 #ifndef CORE_RULES_ARGS_H
 #define CORE_RULES_ARGS_H
 
 #include "core/rules/registry.h"
 
-/* Integers an op gives; `given` is false when it does not. at lives as long as the graph. */
+/* Integers that an op has as a parameter; `given` is false when it has none. `at` lives as long as
+ * the graph. */
 typedef struct {
     bool given;
     int n;
     const int64_t *at;
 } Ints;
 
-/* The one door to attributes: under our operator's own names of them, also where the graph has
- * another system's (alias.h). NULL, or the fallback: not given, or not of that type; a list of one
- * number is that number. What is asked for is known to be read (call->reads), so that an attribute
- * nobody reads, or of another type, is found. */
+/* All reads of attributes go through these functions, by our operator's names, even if the graph
+ * uses another system's names (alias.h). If the attribute is missing or has another type, the
+ * result is NULL or the fallback; a list of one number counts as that number. What is asked for is
+ * recorded in call->reads, so that attributes that nobody reads, or of another type, can be
+ * reported. */
 const Attr *args_attr(const RuleCall *call, const char *attr);
 int64_t args_int(const RuleCall *call, const char *attr, int64_t fallback);
 double args_float(const RuleCall *call, const char *attr, double fallback);
 Str args_text(const RuleCall *call, const char *attr, const char *fallback);
 
-/* From input `input` (-1: no such input) where it is there, else from the attribute. */
+/* Reads integers from input `input` (-1: no such input) if it is present, else from the
+ * attribute. */
 bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Error *err);
 bool args_has(const RuleCall *call, int input); /* the input is there */
 
-/* What operands must be; inputs are named by the numbers that the op has for them. */
+/* Checks of operands; inputs are named by the numbers that the op has for them. */
 bool args_rank(const RuleCall *call, int input, int64_t least, int64_t most, Error *err);
 bool args_shape(const RuleCall *call, int input, const Shape *want, Error *err);
 bool args_same_size(const RuleCall *call, int a, int64_t dim_a, int b, int64_t dim_b, Error *err);
 bool args_same_shape(const RuleCall *call, int a, int b, Error *err);
 
-/* -n_dims .. n_dims-1 onto 0 .. n_dims-1. */
+/* Maps -n_dims .. n_dims-1 to 0 .. n_dims-1. */
 bool args_axis(int64_t axis, int64_t n_dims, int *out, Error *err);
 
 /* The common shape of operands by right-aligned broadcasting; absent ones (NULL) do not count. */
@@ -51,8 +53,8 @@ bool args_squeeze(const RuleCall *call, Shape *out, Error *err);
 bool args_unsqueeze(const RuleCall *call, Shape *out, Error *err);
 bool args_expand(const RuleCall *call, Shape *out, Error *err);
 
-/* Range: how many numbers from inputs 0 to 1, by steps of input 2. Their values are there, all
- * integers or all floats. */
+/* The number of elements of a Range from input 0 to input 1 by steps of input 2. Their values are
+ * known, all integers or all floats. */
 bool args_range(const RuleCall *call, int64_t *n, Error *err);
 
 bool args_permutation(const RuleCall *call, int *perm, Error *err); /* output dim d is input perm[d]
@@ -69,7 +71,7 @@ bool args_split(const RuleCall *call, int *axis, int64_t *sizes, Error *err);
 bool args_concat(const RuleCall *call, int *axis, Shape *out, Error *err);
 bool args_gather(const RuleCall *call, int *axis, Shape *out, Error *err);
 
-/* Reductions: which dims of input 0 go, and the shape left. */
+/* The dims of input 0 that a reduction removes, and the remaining shape. */
 bool args_reduce(const RuleCall *call, bool *reduced, Shape *out, Error *err);
 
 bool args_dtype(const RuleCall *call, const char *attr, Dtype fallback, Dtype *out, Error *err);

@@ -1,10 +1,12 @@
-/* at_load.h - what rows of operators name of inference: host computations, sequences. */
+/* at_load.h - functions of inference that rows of operators refer to: host computations,
+ * sequences. */
 #ifndef CORE_RULES_AT_LOAD_H
 #define CORE_RULES_AT_LOAD_H
 
 #include "core/rules/registry.h"
 
-/* HOST(add): host.c, host_views.c and host_math.c. The operator's row says how many inputs. */
+/* For HOST(add): functions in host.c, host_views.c and host_math.c. The operator's row has the
+ * number of inputs. */
 extern const HostOp host_op_abs, host_op_add, host_op_and, host_op_cast, host_op_ceil,
     host_op_concat, host_op_constant_of_shape, host_op_constant, host_op_div, host_op_equal,
     host_op_exp, host_op_expand, host_op_flatten, host_op_floor, host_op_gather, host_op_greater,
@@ -15,7 +17,8 @@ extern const HostOp host_op_abs, host_op_add, host_op_and, host_op_cast, host_op
     host_op_shape, host_op_sign, host_op_size, host_op_slice, host_op_split, host_op_sqrt,
     host_op_squeeze, host_op_sub, host_op_transpose, host_op_unsqueeze, host_op_where, host_op_xor;
 
-/* SEQUENCE(at): infer_sequence.c. `pass` hands on what it gets, sequences or tensors. */
+/* For SEQUENCE(at): functions in infer_sequence.c. `pass` returns its input, a sequence or a
+ * tensor. */
 SequenceFn sequence_construct, sequence_empty, sequence_insert, sequence_erase, sequence_at,
     sequence_length, sequence_split, sequence_concat, sequence_element, sequence_map,
     sequence_optional, sequence_has_element, sequence_get_element, sequence_pass;

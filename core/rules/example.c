@@ -70,7 +70,7 @@ static int64_t dim_of(const AnnoDim *dim)
     return size;
 }
 
-/* False if it has more dims than a tensor may have. */
+/* Returns false if it has more dims than a tensor may have. */
 static bool shape_of(const AnnoTensor *tensor, Shape *out)
 {
     *out = (Shape){0};

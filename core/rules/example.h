@@ -1,5 +1,5 @@
-/* example.h - small calls of the operators: what `rule` shows when no shapes are given, and what
- * `rule --check` proves a rule on.
+/* example.h - small calls of the operators: `rule` shows them when no shapes are given, and `rule
+ * --check` proves rules on them.
  *
  * The column `examples` of an operator's row (registry.h) lists them, one for each form its rule
  * knows:
@@ -22,19 +22,20 @@ typedef struct {
     int n_outputs;        /* 0: 1 */
 } Example;
 
-/* The first example of the built-in operator `name` after `after` (NULL: the first one of all), as
- * a text that goes on to the next; NULL at the end. */
+/* The first example of the built-in operator `name`, or the one after the example `after` (NULL:
+ * the first); NULL at the end. The text continues with the next example. */
 const char *example_next(const char *name, const char *after);
 
-/* The first example of such a text. */
+/* Reads the first example of such a text. */
 Example example_read(Arena *arena, const char *text);
 
-/* The op of an example, and of the first one of a text. */
+/* The op of an example; and the op of the first example of a text. */
 Graph *example_op(Arena *arena, const char *name, const Example *example, Error *err);
 Graph *example_graph(Arena *arena, const char *name, const char *text, Error *err);
 
-/* Of a user's operator: its own example, else one of its annotation, whose identifiers get sizes,
- * `*` two dims. NULL with ERROR_UNSUPPORTED if neither tells the shapes. */
+/* The op for a user's operator: from its own example, else from its annotation, with sizes for its
+ * identifiers and two dims for `*`. NULL with ERROR_UNSUPPORTED if neither determines the
+ * shapes. */
 Graph *example_of_user(Arena *arena, const Operator *row, Error *err);
 
 #endif

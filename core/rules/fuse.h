@@ -1,8 +1,8 @@
-/* fuse.h - ops that spell out a known computation, replaced by the one op that does it.
+/* fuse.h - replaces ops that together do a known computation by one op.
  *
- * What is recognised is proven by inferred shapes and known values, so a graph is inferred before
- * it is fused, and again after. Tensors that stay keep their names; a fusion changes no output
- * beyond rounding.
+ * Matches are checked with inferred shapes and known values, so a graph is inferred before it is
+ * fused, and again after. Tensors that stay keep their names; a fusion changes no output beyond
+ * rounding.
  */
 #ifndef CORE_RULES_FUSE_H
 #define CORE_RULES_FUSE_H
@@ -12,15 +12,15 @@
 typedef struct {
     const char *name; /* "attention" */
     const char *help;
-    /* *graph: the fused one, in the arena of the old one; NULL if there is nothing to fuse. Adds a
-     * note that counts what was fused. */
+    /* Sets *graph to the fused graph, in the arena of the old one; NULL if there is nothing to
+     * fuse. Adds a note with the number of fusions. */
     bool (*fuse)(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
 } Fusion;
 
 extern const Fusion fusions[]; /* ends with a row without a name */
 
-/* The fusions of a list, "attention": a set of bits by their place in the table. Names nobody knows
- * are an error with the nearest one as its hint. */
+/* Reads a list of fusions such as "attention" into bits by their place in the table. An unknown
+ * name is an error that suggests the nearest one. */
 bool fusions_parse(Str list, unsigned *out, Error *err);
 /* "attention" */
 void fusions_format(unsigned set, Buf *out);

@@ -1,8 +1,9 @@
 /* fuse_attention.c - attention that is spelled out: softmax(q k^T scale + mask) v.
  *
- * From the last MatMul up to its softmax, from there up to the product of queries and keys, each
- * step by a row of a table below; then up from keys and values to what was repeated for groups of
- * queries. A step that no row has ends the search: the ops stay as they are.
+ * The search goes from the last MatMul up to its softmax, from there up to the product of queries
+ * and keys, each step by a row of a table below; then up from keys and values to the tensors before
+ * they were repeated for groups of queries. A step that no row allows ends the search, and the ops
+ * stay as they are.
  *
  *     q k^T [* or / scale] [cap * tanh(. / cap)] [+ bias] [Where(.., a large negative number)]
  *
@@ -16,7 +17,7 @@
 #include <math.h>
 
 typedef enum {
-    STEP_PASS,   /* changes no number */
+    STEP_PASS,   /* does not change the numbers */
     STEP_NO_NAN, /* Where(IsNaN(x), 0, x): rows without keys become 0, as Attention makes them */
     STEP_SCALE,
     STEP_DIVIDE,
@@ -95,7 +96,7 @@ static bool is_op(const Match *m, int32_t op, const char *name)
     return op >= 0 && strcmp(op_operator(m->graph, op), name) == 0;
 }
 
-/* The number that a constant of one element is. */
+/* The number in a constant of one element. */
 static bool one_number(const Match *m, int32_t tensor, double *out)
 {
     const Value *value = tensor < 0 ? NULL : inferred_value(m->inferred, tensor);
@@ -149,7 +150,7 @@ static bool limit(Match *m)
     return true;
 }
 
-static bool take_step(Match *m, const Step *step, int32_t op)
+static bool apply_step(Match *m, const Step *step, int32_t op)
 {
     const int32_t *in = op_inputs(m->graph, op);
     double number;
@@ -178,7 +179,8 @@ static bool take_step(Match *m, const Step *step, int32_t op)
     return false;
 }
 
-/* Goes up from the tensor to an op of that name, tries every row that fits; -1: there is no way. */
+/* Goes up from the tensor to an op of that name, trying every row that fits; -1 if no path leads
+ * there. */
 static int32_t climb(Match *m, const Step *steps, int32_t tensor, const char *end)
 {
     int32_t op = maker_of(m, tensor);
@@ -188,7 +190,7 @@ static int32_t climb(Match *m, const Step *steps, int32_t tensor, const char *en
         Match before = *m;
         if (!is_op(m, op, step->operator) || m->graph->ops[op].n_inputs <= step->from)
             continue;
-        int32_t found = keep(m, op) && take_step(m, step, op)
+        int32_t found = keep(m, op) && apply_step(m, step, op)
                             ? climb(m, steps, op_inputs(m->graph, op)[step->from], end)
                             : -1;
         if (found >= 0)
@@ -198,12 +200,12 @@ static int32_t climb(Match *m, const Step *steps, int32_t tensor, const char *en
     return -1;
 }
 
-/* Scales of an operand of the product: the operand without them. */
+/* Removes scales from an operand of the product; returns the operand before them. */
 static int32_t without_scale(Match *m, int32_t tensor)
 {
     for (const Step *step = factor_steps; step->operator; step++) {
         int32_t op = maker_of(m, tensor);
-        if (is_op(m, op, step->operator) && take_step(m, step, op))
+        if (is_op(m, op, step->operator) && apply_step(m, step, op))
             return without_scale(m, op_inputs(m->graph, op)[step->from]);
     }
     return tensor;
@@ -223,7 +225,8 @@ static bool is_last_axis(const Match *m, int32_t op)
     return shape && (axis == -1 || axis == shape->n_dims - 1);
 }
 
-/* The tensor through Reshapes and such, up to n ops, if its shape is the wanted one. */
+/* Goes up from the tensor through Reshape and similar ops, n at most; returns the tensor if its
+ * shape is the wanted one. */
 static int32_t same_by_shape(const Match *m, int32_t tensor, const char *const *names, int n,
                              const Shape *want)
 {
@@ -237,8 +240,8 @@ static int32_t same_by_shape(const Match *m, int32_t tensor, const char *const *
     return shape && shape_equal(shape, want) ? tensor : -1;
 }
 
-/* Heads of keys or values that were repeated, [b,g,t,d] -> [b,g,1,t,d] -> [b,g,r,t,d] ->
- * [b,g r,t,d]: the ops from the last one on. */
+/* Ops that repeat the heads of keys or values, [b,g,t,d] -> [b,g,1,t,d] -> [b,g,r,t,d] -> [b,g
+ * r,t,d], from the last op to the first. */
 static const char *const repeats[][3] = {
     {"Reshape", "Expand", "Unsqueeze"},
     {"Reshape", "Expand", "Reshape"},
@@ -272,7 +275,7 @@ static int32_t without_repeat(const Match *m, int32_t tensor)
 
 /* ---- the fused op ---- */
 
-/* Keys, [.., t, d]: a tensor of the graph, or what a Transpose makes of one. */
+/* Keys as [.., t, d]: a tensor of the graph, or the result of a new Transpose. */
 typedef struct {
     int32_t source;
     bool moves;
@@ -280,7 +283,7 @@ typedef struct {
     Shape shape;
 } Keys;
 
-/* Keys from what the product reads, [.., d, t]. */
+/* Keys from the operand of the product, [.., d, t]. */
 static Keys keys_of(const Match *m)
 {
     int32_t op = maker_of(m, m->k_transposed);
@@ -305,8 +308,8 @@ static Keys keys_of(const Match *m)
     return keys;
 }
 
-/* What is added to the scores: of the masks from the innermost one on. Where() goes on with what
- * is added so far in place of the scores. -1: nothing. */
+/* The bias that is added to the scores: the masks from the innermost to the outermost. A Where()
+ * gets the bias so far in place of the scores. -1 if there is no mask. */
 static int32_t bias_of(const Match *m, Rewrite *rewrite, int32_t before)
 {
     int32_t bias = -1, zero = -1;
@@ -334,7 +337,8 @@ static int32_t bias_of(const Match *m, Rewrite *rewrite, int32_t before)
 
 /* ---- what fits ---- */
 
-/* What the masks are made of broadcasts to the scores, and one has a number for each key. */
+/* Whether the operands of the masks broadcast to the scores, and one has an element for each
+ * key. */
 static bool masks_fit(const Match *m, const Shape *scores)
 {
     bool each = m->n_masks == 0;
@@ -368,7 +372,7 @@ static bool operands_fit(const Match *m, const Shape *k, int32_t v, int32_t y)
            (k->dim[1] > 0 && k->dim[1] == values->dim[1] && q->dim[1] % k->dim[1] == 0);
 }
 
-/* Nothing else reads what is between the product and the last MatMul. */
+/* Whether nothing else reads a value between the product and the last MatMul. */
 static bool is_closed(const Match *m, int32_t last)
 {
     const Graph *graph = m->graph;
@@ -389,8 +393,8 @@ static bool is_closed(const Match *m, int32_t last)
     return true;
 }
 
-/* Fills the match of the MatMul of weights and values; NULL, or why it is not fused. NULL with
- * m->softmax < 0: there is no softmax above it. */
+/* Matches attention from the MatMul of weights and values. Returns NULL, or why it is not fused;
+ * NULL with m->softmax < 0 means that there is no softmax above it. */
 static const char *match(Match *m, const Inferred *inferred, int32_t last)
 {
     *m = (Match){.inferred = inferred, .graph = inferred->graph, .scale = 1, .softmax = -1};
@@ -411,7 +415,7 @@ static const char *match(Match *m, const Inferred *inferred, int32_t last)
     return is_closed(m, last) ? NULL : "other ops read its scores or weights";
 }
 
-/* Keys and values without their repetition, if both were repeated. */
+/* Replaces keys and values by the tensors before repetition, if both were repeated. */
 static void share_heads(const Match *m, Keys *keys, int32_t *v)
 {
     int32_t k = keys->moves ? keys->source : without_repeat(m, keys->source);

@@ -242,7 +242,8 @@ static bool size_of(Host *host, Error *err)
     return put_ints(host, &size, 1, true, err);
 }
 
-/* The attribute in which a Constant has its value. Tensors of floats, and texts, have no value. */
+/* The value of a Constant, by whichever attribute has it. Tensors of floats, and strings, have no
+ * value here. */
 static bool constant(Host *host, Error *err)
 {
     const RuleCall *call = host->call;
@@ -265,8 +266,8 @@ static bool constant(Host *host, Error *err)
     return false;
 }
 
-/* The element a ConstantOfShape repeats: float 0 by default. False if its type, which is then
- * set all the same, is not computed with here. */
+/* The element that a ConstantOfShape repeats, by default float 0. Returns false if values of its
+ * type, which is set nevertheless, are not computed here. */
 static bool fill_element(const Attr *attr, Value *value, int64_t *cell)
 {
     double real = 0;

@@ -16,28 +16,28 @@ typedef struct Values Values; /* interns values */
 Values *values_new(Arena *arena);
 const Value *values_put(Values *values, const Value *value); /* copies, interns, sets the id */
 
-/* The most elements a value may be held as: VALUE_ELEMENTS_MAX by default. Under a small limit
- * small values become rows, which is how tests prove the rows. */
+/* Sets the most elements that a value may be held as; VALUE_ELEMENTS_MAX by default. Under a small
+ * limit small values are held as affine rows, which is how tests check the rows. */
 void values_set_limit(Values *values, int64_t n_elements);
 
-/* True when the operator can be evaluated here at all (Shape needs no known value, only a shape).
- */
+/* Returns true when the operator can be evaluated here (Shape needs no known value, only a
+ * shape). */
 bool host_knows(const char *op_type);
 bool host_needs_values(const char *op_type); /* false: a shape will do; Shape, Size */
 
-/* The values of all outputs, or false when this op cannot be evaluated from what is known (no
- * error: it is then an ordinary op), or with *err when it is ill-formed (division by zero, index
- * out of range, element counts that differ). value[i] may be NULL for Shape and Size, which need
- * shapes. */
+/* Evaluates all outputs. Returns false without an error when the op cannot be evaluated from known
+ * values (it is then an ordinary op), and false with *err when it is ill-formed (division by zero,
+ * index out of range, element counts that differ). value[i] may be NULL for Shape and Size, which
+ * need shapes only. */
 bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err);
 
-/* The value of a constant's bytes: integers and bools of any size up to the limit (deferred over
- * it), floats of rank 0. NULL: not one of these, absent, or unreadable. */
+/* The value of a constant's bytes: integers and bools of any size up to the limit (deferred beyond
+ * it), floats of rank 0. NULL if it is something else, absent, or unreadable. */
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape);
 
-/* The elements of a short list of floats, an initializer or a Constant: scales of Resize. Such a
- * list is a parameter like any other, so this is no value of the tensor; it is for the rule that
- * reads it. NULL: something else. */
+/* The elements of a short list of floats, an initializer or a Constant, such as the scales of
+ * Resize. Such a list is a parameter like any other, so it is not kept as the value of the tensor;
+ * only the rule that reads it gets it. NULL if it is something else. */
 const Value *host_list(Values *values, const Graph *graph, int32_t tensor);
 
 #endif

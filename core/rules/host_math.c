@@ -25,7 +25,7 @@ static bool int_mul(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
-/* Towards zero. Division by -1 wraps at the least number instead of trapping. */
+/* Rounds towards zero. Division by -1 wraps at the least number instead of trapping. */
 static bool int_div(int64_t a, int64_t b, int64_t *out)
 {
     if (b == 0)
@@ -34,7 +34,7 @@ static bool int_div(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
-/* The sign of the divisor, as Python's. */
+/* Has the sign of the divisor, as in Python. */
 static bool int_mod_floor(int64_t a, int64_t b, int64_t *out)
 {
     if (b == 0)
@@ -45,7 +45,7 @@ static bool int_mod_floor(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
-/* The sign of the dividend, as C's. */
+/* Has the sign of the dividend, as in C. */
 static bool int_mod_trunc(int64_t a, int64_t b, int64_t *out)
 {
     if (b == 0)
@@ -123,7 +123,7 @@ REAL_FN(greater_equal, a >= b)
 
 /* ---- element by element ---- */
 
-/* Steps of a broadcast operand along the dims of the result. */
+/* The strides of a broadcast operand along the dims of the result. */
 static void broadcast_strides(const Shape *operand, const Shape *out, int64_t *stride)
 {
     int64_t own[DIMS_MAX], skip = out->n_dims - operand->n_dims;
@@ -199,7 +199,7 @@ static bool add_row(Affine *to, int64_t n_dims, const Value *from, int64_t times
     return true;
 }
 
-/* Sums of rows, and rows times a constant. */
+/* Adds rows, and multiplies rows by a constant. */
 static bool combine_rows(IntFn *fn, const Value *a, const Value *b, Value *made)
 {
     int64_t n_dims = made->shape.n_dims;
@@ -215,7 +215,8 @@ static bool combine_rows(IntFn *fn, const Value *a, const Value *b, Value *made)
     return fn == int_mul && uniform(a) && add_row(&made->row, n_dims, b, a->offset);
 }
 
-/* made = fn(a, b); shape and dtype are set. False without an error: not evaluated. */
+/* made = fn(a, b); its shape and dtype are set. Returns false without an error if it cannot be
+ * evaluated. */
 static bool combine(Host *host, const Value *a, const Value *b, IntFn *ints, RealFn *reals,
                     Value *made, Error *err)
 {
@@ -238,7 +239,8 @@ static bool keep(Host *host)
     return true;
 }
 
-/* Folds the operands from the left; a single one meets itself, and its function looks at one. */
+/* Folds the operands from the left; a single operand is combined with itself, by a function that
+ * reads one argument. */
 static bool fold_operands(Host *host, IntFn *ints, RealFn *reals, Error *err)
 {
     const RuleCall *call = host->call;
@@ -298,7 +300,7 @@ static bool where(Host *host, Error *err)
     return host_put(host, 0, &made, err);
 }
 
-/* Towards zero; the limits of int64_t for numbers beyond them, 0 for not-a-number. */
+/* Rounds towards zero; clamped to int64_t, and 0 for NaN. */
 static int64_t int_from(double real)
 {
     if (isnan(real))
@@ -361,7 +363,7 @@ static void reduce_cell(const Host *host, const Value *in, int64_t i, bool first
     }
 }
 
-/* What counts of elements, and the largest of some heights, are made of. */
+/* Reductions of held elements, which models use to count elements or to find the largest size. */
 static bool reduce(Host *host, Error *err)
 {
     const Value *in = host->call->value[0];

@@ -1,8 +1,8 @@
 /* host_ops.h - what the files of host evaluation share; private to them.
  *
  * A HostFn computes the outputs of one call from its inputs' values and puts each by host_put(). It
- * first tries elements (all inputs held, result within the limit), then affine rows, and last
- * defers. It returns false without an error when it cannot say anything.
+ * first tries elements (all inputs held, result within the limit), then affine rows, and otherwise
+ * defers. It returns false without an error when the op cannot be evaluated.
  */
 #ifndef CORE_RULES_HOST_OPS_H
 #define CORE_RULES_HOST_OPS_H

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* to += factor * times, or false when it leaves int64_t. */
+/* Adds factor * times to *to; returns false when the result overflows int64_t. */
 static bool add_times(int64_t *to, int64_t factor, int64_t times)
 {
     int64_t product;
@@ -15,8 +15,8 @@ static bool add_times(int64_t *to, int64_t factor, int64_t times)
 
 /* ---- strided views: transpose, slice, split, expand ---- */
 
-/* Output dim d goes along input dim along[d] (-1: repeats) in steps of step[d]; along input dim i
- * the view starts at start[i]. */
+/* A view: output dim d steps along input dim along[d] by step[d]; if it repeats, along no dim. In
+ * input dim i the view starts at start[i]. */
 typedef struct {
     Shape out;
     int along[DIMS_MAX];
@@ -139,8 +139,8 @@ static bool expand(Host *host, Error *err)
 
 /* ---- reshapes ---- */
 
-/* One group of dims on either side with equal products: a row that steps evenly through the
- * group's elements on one side does so on the other. */
+/* Reshapes one group of dims whose sizes have equal products on both sides: a row that is affine in
+ * the position within the group on one side is so on the other. */
 static bool reshape_group(const Affine *in, const int64_t *from, int n_from, Affine *out,
                           const int64_t *to, int n_to, const int place[2])
 {
@@ -245,7 +245,8 @@ static bool gather_cells(Host *host, int axis, Value *made, Error *err)
     return true;
 }
 
-/* The data's row at an index that is itself a row, rising from 0 or more to its last element. */
+/* The data's row for an index that is itself an affine row, which rises from 0 or more to its last
+ * element. */
 static bool gather_row(const Value *data, const Value *indices, int axis, Affine *row)
 {
     int n = (int)indices->shape.n_dims;
@@ -302,7 +303,7 @@ static void concat_cells(Host *host, int axis, Value *made)
     host_set_cells(made, made->dtype, cells);
 }
 
-/* Coordinates stacked on the last dim. */
+/* Concatenates coordinates on the last dim, as components. */
 static void concat_components(Host *host, Value *made)
 {
     const RuleCall *call = host->call;
@@ -337,7 +338,7 @@ static bool concat(Host *host, Error *err)
 
 /* ---- Pad, with a constant ---- */
 
-/* Where element x of the result is in the operand; -1: outside. */
+/* The place in the operand of element x of the result; -1 if x is padding. */
 static int64_t unpadded(const Padding *padding, const Shape *from, const int64_t *x)
 {
     int64_t at = 0;

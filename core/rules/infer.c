@@ -5,14 +5,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* How many ops loops may be inferred again, in all. */
+/* How many ops inside loops may be inferred again in total, so that nested loops end. */
 enum { RERUN_OPS_MIN = 1 << 14, RERUNS_MAX = 16 };
 
-static const double REPEAT_MAX = 0x1p53; /* an exporter's "until told" is 2^63 - 1 */
+static const double REPEAT_MAX = 0x1p53; /* exporters write 2^63 - 1 for "no limit" */
 
 /* ---- ops ---- */
 
-/* All that the op is evaluated from is known; under allow_free sizes may still be free. */
+/* Whether all inputs that the op is evaluated from are known; with allow_free, sizes may still be
+ * free. */
 static bool is_host(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -28,7 +29,7 @@ static bool is_host(const InferState *state, int32_t op, const InferKind *kind)
     return true;
 }
 
-/* A host op is evaluated when its inputs are there, whole or in part. */
+/* Whether a host op has the values of its inputs, completely or in part. */
 static bool can_evaluate(const InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -42,7 +43,7 @@ static bool can_evaluate(const InferState *state, int32_t op, const InferKind *k
     return true;
 }
 
-/* What inference and the file know of output o together. */
+/* The code of output o from what inference found and what the file declares. */
 static int32_t output_code(InferState *state, int32_t op, int o, int32_t code)
 {
     if (code == -1)
@@ -50,7 +51,7 @@ static int32_t output_code(InferState *state, int32_t op, int o, int32_t code)
     return code_is_partly(code) ? infer_name_sizes(state, op, o, code) : code;
 }
 
-/* answers NULL: nothing is known but that the outputs are host values. */
+/* Sets the outputs. answers NULL: only that the outputs are host values is known. */
 static void set_outputs(InferState *state, int32_t op, const InferAnswer *answers, bool host,
                         bool fixed)
 {
@@ -82,7 +83,7 @@ static bool are_known(const InferAnswer *answers, int n)
     return true;
 }
 
-/* A host op whose inputs' values wait for free dims: the shapes that its rule gives. */
+/* Sets the shapes that the rule gives to a host op whose inputs depend on free dims. */
 static void set_shapes_alone(InferState *state, int32_t op, const InferKind *kind)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -95,8 +96,9 @@ static void set_shapes_alone(InferState *state, int32_t op, const InferKind *kin
     set_outputs(state, op, shaped ? answers : NULL, true, true);
 }
 
-/* sure: its inputs are known before the run. Else they may be in part, and their sizes only the run
- * tells: the op is a host op if what it gives is known all the same (dim 1 of a [?,12]). */
+/* sure: the inputs are known before the run. Otherwise they may be known only in part, with sizes
+ * from the run; then the op is a host op if its result is known nevertheless (dim 1 of a
+ * [?,12]). */
 static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, bool sure,
                           int32_t *given)
 {
@@ -116,8 +118,7 @@ static bool infer_host_op(InferState *state, int32_t op, const InferKind *kind, 
     return true;
 }
 
-/* The answers of `given`, so that shape arithmetic goes on with what is known, but for those that
- * say nothing. */
+/* The answers of `given`, unless they say nothing: shape arithmetic goes on with what is known. */
 static const InferAnswer *answers_in_part(InferState *state, int32_t op, int32_t given,
                                           const InferAnswer *answers)
 {
@@ -129,7 +130,7 @@ static const InferAnswer *answers_in_part(InferState *state, int32_t op, int32_t
     return both;
 }
 
-/* given: the first of the answers that are known of its outputs in part; -1: none. */
+/* given: the first of the partly known answers for its outputs; -1 if there are none. */
 static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, int32_t given)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -146,8 +147,8 @@ static void infer_rule_op(InferState *state, int32_t op, const InferKind *kind, 
     state->result->program[state->result->n_program++] = op;
 }
 
-/* The op is a host op that gives what the tensor holds. */
-static void hand_on(InferState *state, int32_t op, int32_t tensor)
+/* Makes the op a host op whose output is the value of the tensor. */
+static void forward_value(InferState *state, int32_t op, int32_t tensor)
 {
     const Inferred *result = state->result;
     InferAnswer same = {result->shape[tensor], (Dtype)result->dtype[tensor],
@@ -156,7 +157,8 @@ static void hand_on(InferState *state, int32_t op, int32_t tensor)
     set_outputs(state, op, &same, true, true);
 }
 
-/* What an If on a condition known before the run takes; -1: not known. */
+/* The operand that an If takes when its condition is known before the run; -1 if it is not
+ * known. */
 static int32_t taken_operand(const InferState *state, int32_t op)
 {
     const int32_t *inputs = op_inputs(state->graph, op);
@@ -170,12 +172,13 @@ static int32_t taken_operand(const InferState *state, int32_t op)
 
 static void infer_carry(InferState *state, int32_t op, const InferKind *kind);
 
-/* True when the op is a host op; else `given` is what is known of its output in part. */
+/* Returns true when the op is a host op; otherwise `given` is what is known in part of its
+ * output. */
 static bool infer_as_host(InferState *state, int32_t op, const InferKind *kind, int32_t *given)
 {
     int32_t taken = kind->branch ? taken_operand(state, op) : -1;
     if (taken >= 0 && state->known[taken]) {
-        hand_on(state, op, taken);
+        forward_value(state, op, taken);
         return true;
     }
     return kind->host && infer_host_op(state, op, kind, is_host(state, op, kind), given);
@@ -194,8 +197,8 @@ static void infer_op(InferState *state, int32_t op)
 
 /* ---- branches and loops ---- */
 
-/* An op that carries a value into an iteration gives what the first one finds, but for what is not
- * the same in all of them. */
+/* Sets the output of an op that carries a value into an iteration: the initial value, except for
+ * what differs between iterations. */
 static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
 {
     int32_t t = op_inputs(state->graph, op)[0], in = op_outputs(state->graph, op)[0];
@@ -205,7 +208,7 @@ static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
             carry = &state->carries[state->body->carry + c];
     if (t < 0 || !carry || !carry->differs) {
         if (t >= 0 && carry && state->known[t])
-            hand_on(state, op, t);
+            forward_value(state, op, t);
         else
             infer_rule_op(state, op, kind, -1);
         return;
@@ -219,7 +222,8 @@ static void infer_carry(InferState *state, int32_t op, const InferKind *kind)
     inferred_set_value(state->result, t, value);
 }
 
-/* Dims that one iteration changes are not known; those found so before stay what they are. */
+/* Merges a carried shape: dims that an iteration changes become unknown; dims already found unknown
+ * keep their size. */
 static int32_t carried_code(InferState *state, InferCarry *carry, int32_t op, int32_t in,
                             int32_t next)
 {
@@ -295,8 +299,9 @@ static void set_repeats(InferState *state, int b)
 
 static void infer_range(InferState *state, int32_t first, int32_t end, int b);
 
-/* A loop is inferred again until what it carries is the same in every iteration: each time one
- * dim at least is found to differ. Nested loops are done after a while, with nothing known. */
+/* Infers a loop again until the types of carried values are the same in every iteration; each round
+ * finds at least one more dim that differs. When reruns_left is used up, carried shapes become
+ * unknown. */
 static void infer_loop(InferState *state, int b)
 {
     const GraphBody *body = &state->graph->bodies[b], *outer = state->body;
@@ -323,7 +328,8 @@ static void infer_loop(InferState *state, int b)
     set_repeats(state, b);
 }
 
-/* A branch that is not taken, as is known before the run: its ops are not in the program. */
+/* Whether the ops are in a branch that is known before the run not to be taken; such ops are not in
+ * the program. */
 static bool is_not_taken(const InferState *state, const GraphBody *body)
 {
     const Value *condition = body->of < 0 ? NULL : inferred_value(state->result, body->of);
@@ -350,7 +356,7 @@ static void leave_out(InferState *state, const GraphBody *body)
 
 enum { TELL_OPS = 4096 };
 
-/* False: somebody wants it to stop, and nothing more is inferred. */
+/* Reports progress; returns false when inference was cancelled. */
 static bool goes_on(InferState *state)
 {
     if (++state->n_unreported >= TELL_OPS) {
@@ -360,7 +366,7 @@ static bool goes_on(InferState *state)
     return state->n_unreported > 0 || !progress_stopped(state->progress);
 }
 
-/* The ops of [first, end); the bodies among them are listed from b on. */
+/* Infers the ops of [first, end); bodies among them are listed from b on. */
 static void infer_range(InferState *state, int32_t first, int32_t end, int b)
 {
     const GraphBody *bodies = state->graph->bodies;
@@ -383,7 +389,7 @@ static void infer_range(InferState *state, int32_t first, int32_t end, int b)
     }
 }
 
-/* What was of use to inference alone; of sequences a text stays. */
+/* Drops values that only inference needs; for sequences a text is kept. */
 static void drop_inner_values(InferState *state)
 {
     Inferred *result = state->result;
@@ -459,7 +465,7 @@ static bool run(InferState *state, Error *err)
     if (!infer_check_free_dims(state, err) || !infer_start_tensors(state, err))
         return false;
     vec_push(state->scratch, &state->answers,
-             ((InferAnswer){-1, DT_NONE, NULL})); /* of no output */
+             ((InferAnswer){-1, DT_NONE, NULL})); /* the answer when there is no output */
     infer_range(state, 0, state->graph->n_ops, 0);
     if (!progress_goes_on(state->progress, err))
         return false;

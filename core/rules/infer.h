@@ -2,21 +2,21 @@
  *
  * One pass in program order. An op whose inputs are all known (Constant, Shape, integer, bool and
  * scalar initializers, other such ops) is a host op: its value is computed here, it is never
- * sharded and not in the program. Every other op gets an OpSpace; ops with equal signatures
- * (operator, attributes, input shapes, dtypes and the values that matter) share one, found by a
- * hash, so the rule runs once per distinct case.
+ * sharded and not in the program. Every other op gets an OpSpace. Ops with equal signatures
+ * (operator, attributes, input shapes, dtypes, and the values that the rule reads) share one, found
+ * by a hash, so the rule runs once per distinct case.
  *
  * An op without a rule, or whose rule refuses, is replicated (OpSpace.no_rule) with a Finding; its
- * output shapes are then unknown (-1) unless declared. Where only sizes are not known, free dims or
- * counts that are data, the op is replicated too, and what is known of its outputs is
- * (sizes.h): rank, other dims, equal sizes. A size known only at run time is named after its op,
- * "NonZero_12.1", and may be bound like a free dim: an assumption, and a note. So are elements
- * given for a tensor that decides what an operator does, as the starts of a Slice do: only its rule
- * uses them, since the run computes its own.
+ * output shapes are then unknown (-1) unless declared. Where only sizes are unknown (free dims, or
+ * counts that depend on data), the op is replicated too, but the known part of its output shapes is
+ * kept (sizes.h): rank, other dims, equal sizes. A size known only at run time is named after its
+ * op, "NonZero_12.1", and may be bound like a free dim: this is an assumption, and a note says so.
+ * The same holds for elements that the user gives for a tensor that decides what an operator does,
+ * such as the starts of a Slice: only its rule uses them, since the run computes its own.
  *
  * Branches of an If on a condition known before the run that are not taken are left out. Loops are
- * inferred until what they carry is the same in every iteration. Sequences and optionals are known
- * by the shapes of their elements, and ops on them are replicated.
+ * inferred until the shapes they carry are the same in every iteration. Sequences and optionals are
+ * known by the shapes of their elements, and ops on them are replicated.
  */
 #ifndef CORE_RULES_INFER_H
 #define CORE_RULES_INFER_H
@@ -56,12 +56,12 @@ typedef struct {
     Findings findings;
 } Inferred;
 
-/* Free dims are bound by `bindings`; unbound ones are an error that lists them. NULL on error.
- * allow_free: an unbound dim leaves shapes unknown instead (what `info` wants). */
+/* Free dims are bound by `bindings`; an unbound one is an error that lists all of them. NULL on
+ * error. allow_free: an unbound dim leaves shapes unknown instead, which `info` needs. */
 Inferred *infer(Arena *arena, const Graph *graph, const Registry *registry,
                 const DimBindings *bindings, bool allow_free, Error *err);
-/* The same with elements of tensors (NULL: none), reporting progress; NULL with ERROR_CANCELLED if
- * it is cancelled. */
+/* The same with given elements of tensors (NULL: none) and with progress; NULL with ERROR_CANCELLED
+ * if it is cancelled. */
 Inferred *infer_watched(Arena *arena, const Graph *graph, const Registry *registry,
                         const DimBindings *bindings, const GivenValues *given, bool allow_free,
                         Progress *progress, Error *err);
@@ -76,27 +76,28 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
  * any value is NULL. */
 enum { VALUE_PAGE = 64 };
 
-/* What is known of the tensor before the run, or NULL. */
+/* The value that is known of the tensor before the run, or NULL. */
 static inline const Value *inferred_value(const Inferred *inferred, int32_t tensor)
 {
     const Value *const *page = inferred->values[tensor / VALUE_PAGE];
     return page ? page[tensor % VALUE_PAGE] : NULL;
 }
 
-/* The same, or what somebody gave. */
+/* The same, or the value that the user gave. */
 static inline const Value *inferred_read_value(const Inferred *inferred, int32_t tensor)
 {
     const Value *value = inferred_value(inferred, tensor);
     return value || !inferred->given ? value : inferred->given[tensor];
 }
 
-/* Whether the op's rule looks at the elements of that input. */
+/* Whether the op's rule reads the elements of that input. */
 bool inferred_reads(const Inferred *inferred, int32_t op, int input);
 
-/* While it is made. */
+/* For use during inference. */
 void inferred_set_value(Inferred *inferred, int32_t tensor, const Value *value);
 
-/* The shape as far as it is known: a dim below 0 is a size of inferred->sizes. NULL: nothing is. */
+/* The shape as far as it is known: a negative dim is a size in inferred->sizes. NULL if nothing is
+ * known. */
 static inline const Shape *inferred_sizes(const Inferred *inferred, int32_t tensor)
 {
     int32_t code = inferred->shape[tensor];
@@ -128,22 +129,24 @@ static inline bool inferred_is_host(const Inferred *inferred, int32_t op)
     return inferred->space[op] < 0;
 }
 
-/* What every rank knows, or can build its part of, before the run: a constant, a host op's output.
- */
+/* Whether every rank knows the value, or can make its part of it, before the run: a constant, or a
+ * host op's output. */
 static inline bool tensor_is_known(const Inferred *inferred, int32_t tensor)
 {
     int32_t maker = inferred->graph->tensors[tensor].maker;
     return inferred_value(inferred, tensor) || (maker >= 0 && inferred_is_host(inferred, maker));
 }
 
-/* A float initializer, or a tensor computed from such alone: "params" counts the former. */
+/* Whether the tensor is a float initializer, or computed only from such; "params" counts only
+ * initializers. */
 static inline bool tensor_is_parameter(const Inferred *inferred, int32_t tensor)
 {
     return inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER &&
            !inferred_value(inferred, tensor);
 }
 
-/* Per tensor: whether ops of the program read or make it, or the model is given it or gives it. */
+/* Per tensor: whether ops of the program read or make it, or it is an input or output of the
+ * model. */
 bool *inferred_in_program(Arena *arena, const Inferred *inferred);
 
 int64_t inferred_bytes(const Inferred *inferred,

@@ -11,7 +11,7 @@ static bool operator_reads(const Operator *row, int input)
     return input < 16 ? row->reads >> input & 1 : row->reads == OPERATOR_ANY;
 }
 
-/* Which inputs of an op the rule looks at, in the order that the op has them. */
+/* Finds which inputs of an op the rule reads, by the numbers that the op has for them. */
 static void find_reads(InferKind *kind)
 {
     const Alias *alias = kind->alias;
@@ -24,7 +24,7 @@ static void find_reads(InferKind *kind)
     }
 }
 
-/* What the rule of an op may know of an input, tensor t. */
+/* The value of input t that the rule of an op may use. */
 static const Value *value_read(const InferState *state, bool reads, int32_t t)
 {
     const Value *value = inferred_value(state->result, t);
@@ -34,7 +34,8 @@ static const Value *value_read(const InferState *state, bool reads, int32_t t)
     return value || !reads ? value : host_list(state->values, state->graph, t);
 }
 
-/* Of an operand of whose shape nothing is known, which may be a sequence, the value counts too. */
+/* The key of a case. If nothing is known of an operand's shape it may be a sequence, so its value
+ * is part of the key too. */
 static size_t case_key(const InferState *state, int32_t op, const InferKind *kind, CaseKind wanted)
 {
     const GraphOp *node = &state->graph->ops[op];
@@ -112,7 +113,7 @@ static void push_answers(InferState *state, InferCase *made, const InferAnswer *
         vec_push(state->scratch, &state->answers, answers[o]);
 }
 
-/* What the host evaluation, or a rule (done: it did not refuse), says of the outputs. */
+/* Adds the answers of host evaluation, or of a rule (done: it did not refuse), for the outputs. */
 static void add_answers(InferState *state, InferCase *made, const RuleCall *call, bool done)
 {
     made->answer = state->answers.n;
@@ -130,7 +131,8 @@ static void add_answers(InferState *state, InferCase *made, const RuleCall *call
     }
 }
 
-/* A Constant of many floats or of texts computes nothing, though it has no value here. */
+/* Answers a Constant of many floats or of strings: nothing has to be computed, although it has no
+ * value here. */
 static bool answer_constant(const InferState *state, int32_t op, InferAnswer *answer)
 {
     static const struct {
@@ -159,10 +161,11 @@ static bool answer_constant(const InferState *state, int32_t op, InferAnswer *an
     return false;
 }
 
-/* INPUTS_DECIDED: all known but for values that decide the shape. */
+/* INPUTS_DECIDED: all are known except values that decide the shape. */
 typedef enum { INPUTS_KNOWN, INPUTS_DECIDED, INPUTS_PARTLY, INPUTS_UNKNOWN } Inputs;
 
-/* The operand of an If on a known condition that is not taken counts as absent. */
+/* Whether the operand belongs to a branch of an If that is known not to be taken; it counts as
+ * absent. */
 static bool is_not_taken(const InferState *state, const InferKind *kind, int i)
 {
     const Value *condition = kind->branch ? state->value[0] : NULL;
@@ -215,7 +218,8 @@ static void make_host_case(InferState *state, int32_t op, const InferKind *kind,
     }
 }
 
-/* Operands whose rank is unknown have n_dims -1; absent ones have no shape. */
+/* The op space of a replicated op. Operands of unknown rank have n_dims -1; absent ones have no
+ * shape. */
 static OpSpace *replicated(InferState *state, RuleCall *call)
 {
     static const Shape unknown = {.n_dims = -1};
@@ -289,7 +293,7 @@ static void make_rule_case(InferState *state, int32_t op, const InferKind *kind,
     }
     for (int o = 0; o < call.n_outputs && inputs != INPUTS_DECIDED; o++)
         answers[o] = (InferAnswer){-1, DT_NONE, NULL};
-    bool answered = false; /* else the op is replicated, and nothing known of its outputs */
+    bool answered = false; /* else the op is replicated, and its output shapes are unknown */
     made->sequence = is_about_sequences(state, op, kind);
     if (made->sequence)
         answered = infer_sequence_op(state, op, kind, answers, &err);

@@ -25,7 +25,7 @@ static bool is_assumed(const InferState *state, Str name)
     return false;
 }
 
-/* A size known only at run time for which the user gave one: one finding a name. */
+/* Adds one finding per name for sizes known only at run time that the user gave. */
 void infer_find_assumed(InferState *state, int32_t op, Str name, int64_t size)
 {
     Buf text = buf_new(state->arena);
@@ -72,7 +72,7 @@ static bool is_used(const InferState *state, Str name)
     return is_nameless_dim(graph, name) || is_assumed(state, name);
 }
 
-/* A binding of a name that no dim of the model has: a slip of the pen, most often. */
+/* Reports bindings of names that no dim of the model has, which are usually typing errors. */
 static void find_unused_bindings(InferState *state)
 {
     for (int b = 0; b < state->bindings->n; b++) {
@@ -112,7 +112,7 @@ static void find_unknown_attr(InferState *state, const InferCase *found)
     add_finding(state, LEVEL_WARNING, "unknown-attribute", found->op, hint.s, &text);
 }
 
-/* "its inputs are [4,8], none, [7]", the first ones: what a refusal is about. */
+/* Lists the first inputs, "its inputs are [4,8], none, [7]", to explain a refusal. */
 static const char *inputs_of(const InferState *state, int32_t op)
 {
     Buf text = buf_new(state->arena);
@@ -183,8 +183,8 @@ static void find_unknown(InferState *state, int32_t op, int n_ops)
                 "give the operators before it rules, or declare shapes", &text);
 }
 
-/* "NonZero_12.1, Unique_3.0": the first ones. Where all are given, ops that make them stay whole.
- */
+/* Lists the first unknown sizes, "NonZero_12.1, Unique_3.0". If all of them are given, the ops that
+ * make them are replicated. */
 static void find_unknown_sizes(InferState *state, int32_t op, int n_ops)
 {
     enum { NAMED_MAX = 8 };
@@ -230,7 +230,7 @@ static void put_declared(const InferState *state, const GraphTensor *tensor, Buf
     }
 }
 
-/* What the file declares of the tensor is not what inference finds. */
+/* Whether the file declares another shape of the tensor than inference finds. */
 static bool is_contradicted(const InferState *state, int32_t t)
 {
     const GraphTensor *tensor = &state->graph->tensors[t];
@@ -248,7 +248,7 @@ static bool is_contradicted(const InferState *state, int32_t t)
     return false;
 }
 
-/* One finding: where one shape is old, those after it are. */
+/* Adds one finding: if one declared shape is out of date, those after it are too. */
 static void find_contradictions(InferState *state)
 {
     int32_t first = -1;
@@ -274,8 +274,8 @@ static void find_contradictions(InferState *state)
                 "the shapes in the file are old: what follows goes by the inferred ones", &text);
 }
 
-/* The name of the size that the rows have which a loop stacks: the number of its iterations. NULL
- * if it stacks nothing, or the size is bound. */
+/* The name of the size of a stack that a loop makes, which is the number of its iterations. NULL if
+ * the loop stacks nothing, or the size is bound. */
 static const char *stacked_size(const InferState *state, int32_t first_result)
 {
     const Graph *graph = state->graph;

@@ -29,7 +29,7 @@ static int64_t rank_of(const RuleCall *call, OutputRank rank, int64_t n_dims, in
     return -1;
 }
 
-/* Which dims of input 0 stay as they are. */
+/* Finds the dims of input 0 that the op leaves unchanged. */
 static void find_kept(const RuleCall *call, OutputRank rank, int64_t n_dims, int64_t length,
                       bool *kept)
 {
@@ -49,7 +49,7 @@ static void find_kept(const RuleCall *call, OutputRank rank, int64_t n_dims, int
             kept[axis] = false;
 }
 
-/* The number of elements of an operand; -1: not known. */
+/* The number of elements of an operand; -1 if it is not known. */
 static int64_t length_of(const InferState *state, const RuleCall *call, int operand)
 {
     int32_t t = operand < call->n_inputs ? op_inputs(call->graph, call->op)[operand] : -1;

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-/* What is known of a sequence or an optional: how many elements, and the shape code of each where
- * all are listed, else one that holds for all of them. Interned as bytes. */
+/* What is known of a sequence or an optional: the number of elements, and the shape code of each if
+ * all are listed, else one code that holds for all of them. Interned as bytes. */
 struct Sequence {
     int32_t n; /* elements; -1: known only at run time */
     int32_t dtype;
@@ -43,7 +43,7 @@ static const Value *put_sequence(InferState *state, const Sequence *sequence)
     return state->sequence_values.at[id];
 }
 
-/* Of n elements, -1: known only at run time. */
+/* A sequence of n elements; -1 if the number is known only at run time. */
 static Sequence *new_sequence(InferState *state, int64_t length, Dtype dtype)
 {
     int n = length < INT32_MAX ? (int)length : -1;
@@ -66,7 +66,7 @@ const Value *infer_declared_sequence(InferState *state, int32_t tensor, int32_t 
     return put_sequence(state, sequence);
 }
 
-/* The code that holds for both: dims that differ are not known. */
+/* The code that holds for both: dims that differ become unknown. */
 static int32_t merge(InferState *state, int32_t a, int32_t b)
 {
     const Shape *x = code_shape(state, a), *y = code_shape(state, b);
@@ -120,7 +120,7 @@ static const Sequence *sequence_input(const SequenceCall *ops, int i)
     return value ? value->sequence : NULL;
 }
 
-/* NULL with an error: nothing is known of input 0. */
+/* The sequence in input 0; NULL with an error if nothing is known of it. */
 static const Sequence *given_sequence(const SequenceCall *ops, Error *err)
 {
     const Sequence *given = sequence_input(ops, 0);
@@ -181,7 +181,7 @@ bool sequence_empty(const SequenceCall *ops, Error *err)
     return true;
 }
 
-/* The sequence with the element at `at` taken out (add: one put in before it). */
+/* The sequence without the element at `at`; or with `add`, with a new one before it. */
 static Sequence *edited(const SequenceCall *ops, const Sequence *from, int64_t at, bool add,
                         int32_t code)
 {
@@ -302,7 +302,7 @@ static bool find_parts(const SequenceCall *ops, int64_t size, Parts *parts, Erro
     return true;
 }
 
-/* Of part i, or of all parts where they are not listed. */
+/* The size of part i; the size of all parts if they are not listed. */
 static int64_t part_size(const Parts *parts, int i)
 {
     if (parts->n < 0 || parts->n > LISTED_MAX)
@@ -339,7 +339,7 @@ bool sequence_split(const SequenceCall *ops, Error *err)
     return true;
 }
 
-/* The elements' sizes along the axis together. False: they do not fit an int64_t. */
+/* The sum of the elements' sizes along the axis. Returns false if it overflows an int64_t. */
 static bool joined_size(const SequenceCall *ops, const Sequence *from, const Shape *element,
                         int axis, int64_t *out)
 {
@@ -361,7 +361,7 @@ static bool joined_size(const SequenceCall *ops, const Sequence *from, const Sha
     return true;
 }
 
-/* One dim more, before dim `axis`. */
+/* The shape with one more dim, before dim `axis`. */
 static Shape stacked(const Shape *element, int axis, int64_t size)
 {
     Shape out = {.n_dims = element->n_dims + 1};
@@ -468,7 +468,7 @@ const Value *infer_merge_sequences(InferState *state, const Value *a, const Valu
     made->has = one->has == other->has ? one->has : -1;
     made->shape[0] = one->n == 0     ? y
                      : other->n == 0 ? x
-                                     : merge(state, x, y); /* none in an empty */
+                                     : merge(state, x, y); /* an empty sequence has no elements */
     return put_sequence(state, made);
 }
 

@@ -6,11 +6,12 @@
 enum {
     UNKNOWNS_MAX = 48,
     CANDIDATES_MAX = 12,
-    ALIGNED_MAX = 64, /* operands whose dims are taken to be equal */
+    ALIGNED_MAX = 64, /* operands whose dims are assumed to be equal */
     PARTLY_ELEMENTS_MAX = 64,
     TRIAL_ELEMENTS = 4096
 };
-enum { MANY_PARTS = 240, NO_SIZE = 21 * MANY_PARTS }; /* no dim has this; it is split by many */
+/* A size that no dim has, and that can be split into many parts. */
+enum { MANY_PARTS = 240, NO_SIZE = 21 * MANY_PARTS };
 
 /* The unknown sizes of one op's operands, and the numbers tried for them. */
 typedef struct {
@@ -20,7 +21,7 @@ typedef struct {
     bool late;
 } Unknowns;
 
-/* An op that is evaluated for each of the numbers tried for its unknown sizes. */
+/* An op that is evaluated with each of the numbers tried for its unknown sizes. */
 typedef struct {
     InferState *state;
     int32_t op;
@@ -28,12 +29,12 @@ typedef struct {
     CaseKind wanted;
     Arena *arena;
     Values *values;
-    RuleCall call; /* the op's operands as they are known */
+    RuleCall call; /* the op's operands, as far as they are known */
     Unknowns unknowns;
     Shape *out_shape[SAMPLES];
     Dtype *out_dtype[SAMPLES];
     const Value **out_value[SAMPLES];
-    int n; /* the answers that are there: of all numbers, or of those needed */
+    int n; /* number of answers: for all numbers tried, or at least for those needed */
 } Trial;
 
 int32_t infer_code(InferState *state, const Shape *shape)
@@ -155,8 +156,8 @@ static bool evaluate(Trial *trial, int r)
     return true;
 }
 
-/* A dim that comes out as 1 may be dropped: small numbers are not to say how many dims there are.
- */
+/* Whether number r gives the same ranks as the first one. A dim that comes out as 1 may be dropped,
+ * so small numbers must not decide the rank. */
 static bool same_ranks(const Trial *trial, int r)
 {
     for (int o = 0; o < trial->call.n_outputs; o++)
@@ -165,8 +166,8 @@ static bool same_ranks(const Trial *trial, int r)
     return true;
 }
 
-/* With as many numbers as all unknown sizes have, as far as they will do. False: fewer than
- * n_needed will. */
+/* Evaluates with each of the numbers that all unknown sizes have, up to the first that is refused.
+ * Returns false if fewer than n_needed succeed. */
 static bool evaluate_all(Trial *trial, int n_needed)
 {
     const Unknowns *unknowns = &trial->unknowns;
@@ -189,7 +190,7 @@ static void choose_apart(Trial *trial)
         unknowns->samples[k] = sizes_at(trial->state->sizes, unknowns->dim[k])->samples;
 }
 
-/* A dim is what the other one is: known, or unknown too. */
+/* Assumes that a dim equals the other one, which may be known or unknown. */
 static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
 {
     SizeSamples same = samples_of_number(other);
@@ -201,7 +202,7 @@ static void assume(Unknowns *unknowns, int64_t dim, int64_t other)
             unknowns->samples[k] = same;
 }
 
-/* Dims that meet when operands are aligned at the right are taken to be equal, but for 1. */
+/* Assumes that dims that meet when operands are right-aligned are equal, unless one is 1. */
 static bool choose_aligned(Trial *trial, int n_needed)
 {
     const RuleCall *call = &trial->call;
@@ -213,7 +214,7 @@ static bool choose_aligned(Trial *trial, int n_needed)
             const Shape *a = call->shape[i], *b = call->shape[j];
             for (int64_t d = 1; a && b && i != j && d <= a->n_dims && d <= b->n_dims; d++) {
                 int64_t x = a->dim[a->n_dims - d], y = b->dim[b->n_dims - d];
-                if ((x < 0 && y > 1) || (x < y && y < 0)) /* y is the older one */
+                if ((x < 0 && y > 1) || (x < y && y < 0)) /* y was created first */
                     assume(unknowns, x, y);
             }
         }
@@ -230,7 +231,7 @@ static int add_candidate(int64_t *out, int n, int64_t size)
     return n;
 }
 
-/* Sizes that some dim has, or is to have. */
+/* Lists sizes that some dim has, or that an attribute asks for. */
 static int candidates(const Trial *trial, int64_t *out)
 {
     int n = 0;
@@ -255,8 +256,8 @@ static bool works(Trial *trial, int k, int64_t size, int n_needed)
     return evaluate_all(trial, n_needed);
 }
 
-/* One of the sizes has to be one that another dim has: u in [4,u] x [64,8]. one: has to be 1, which
- * is tried late, since a dim of size 1 fits many. */
+/* Tries to give one of the sizes a value that another dim has: u in [4,u] x [64,8]. one: tries 1,
+ * which is done last, since a dim of size 1 fits most operands. */
 static bool choose_one(Trial *trial, int n_needed, bool one)
 {
     int64_t known[CANDIDATES_MAX];
@@ -269,8 +270,8 @@ static bool choose_one(Trial *trial, int n_needed, bool one)
     return false;
 }
 
-/* What is found later is often a part of what was before: for each number, the oldest size gets the
- * largest. */
+/* Tries larger numbers for older sizes, since a size that is found later is often a part of an
+ * earlier one. */
 static bool choose_falling(Trial *trial, int n_needed)
 {
     Unknowns *unknowns = &trial->unknowns;
@@ -294,7 +295,7 @@ static void drop_largest(SizeSamples *samples)
     samples->n--;
 }
 
-/* What is split in equal parts has a size that can be. */
+/* Tries numbers that can be divided into equal parts. */
 static bool choose_round(Trial *trial)
 {
     choose_apart(trial);
@@ -314,7 +315,7 @@ static bool choose_equal(Trial *trial, int n_needed)
     return evaluate_all(trial, n_needed);
 }
 
-/* Many large sizes make a tensor that is too large. */
+/* Tries smaller numbers, since many large sizes make a tensor that is too large. */
 static bool choose_smaller(Trial *trial)
 {
     choose_apart(trial);
@@ -339,7 +340,7 @@ static Str made_name(const InferState *state, int32_t op, int output, int64_t d)
                                 : arena_printf(state->scratch, "%s:%d.%" PRId64, name, output, d));
 }
 
-/* A size that the user gives: an assumption. -1 if there is none. */
+/* The size that the user gives for the name, as an assumption; -1 if there is none. */
 static int64_t bound_size(InferState *state, int32_t op, Str name)
 {
     for (int b = state->bindings->n - 1; b >= 0; b--)
@@ -363,7 +364,8 @@ static bool are_equal(const SizeSamples *samples)
     return samples_equal(samples, &same);
 }
 
-/* The oldest size that has these numbers in the trial; own: or anywhere. */
+/* The oldest size that has these numbers in the trial; own: only sizes of this op's operands are
+ * searched. */
 static bool find_unknown(const Trial *trial, const SizeSamples *samples, bool own, int64_t *dim)
 {
     const Unknowns *unknowns = &trial->unknowns;
@@ -378,7 +380,7 @@ static bool find_unknown(const Trial *trial, const SizeSamples *samples, bool ow
     return found;
 }
 
-/* What a dim came out as. consistent: under the sizes' own numbers. */
+/* The dim from its numbers. consistent: the sizes had their own numbers. */
 static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
 {
     InferState *state = trial->state;
@@ -389,7 +391,7 @@ static int64_t dim_of_all(Trial *trial, int output, int64_t d, bool consistent)
         if (samples.at[r] < 0)
             return SIZE_UNNAMED;
     }
-    if (are_equal(&samples)) /* a clip of an unknown size, where small ones were refused */
+    if (are_equal(&samples)) /* a size that was clipped, of which small numbers were refused */
         return find_unknown(trial, &samples, true, &dim) ? dim : samples.at[0];
     if (!consistent)
         return find_unknown(trial, &samples, false, &dim) ? dim : SIZE_UNNAMED;
@@ -422,13 +424,13 @@ static const Value *ints_of_all(Trial *trial, int output)
     int64_t n = shape_elements(&first->shape);
     Value value = {.dtype = first->dtype, .shape = first->shape};
     int64_t *ints = arena_array(trial->arena, int64_t, n), dim;
-    bool mistaken = false; /* for a size: a number that is none */
+    bool ambiguous = false; /* an element has a value that stands for an unknown size */
     for (int64_t e = 0; e < n; e++) {
         SizeSamples samples = {.n = trial->n};
         for (int r = 0; r < trial->n; r++)
             samples.at[r] = trial->out_value[r][output]->ints[e];
         ints[e] = samples.at[0];
-        mistaken |= element_size(samples.at[0], &dim);
+        ambiguous |= element_size(samples.at[0], &dim);
         if (are_equal(&samples))
             continue;
         if (n > PARTLY_ELEMENTS_MAX)
@@ -437,7 +439,7 @@ static const Value *ints_of_all(Trial *trial, int output)
         Str name = made_name(state, trial->op, output, e);
         ints[e] = size_element(sizes_add(state->sizes, name, &samples, trial->unknowns.late));
     }
-    if (value.partly && mistaken)
+    if (value.partly && ambiguous)
         return NULL;
     value.ints = ints;
     state->has_inner |= value.partly;
@@ -452,7 +454,7 @@ static bool values_agree(const Value *a, const Value *b)
     return a->affine && b->affine && memcmp(&a->row, &b->row, sizeof a->row) == 0;
 }
 
-/* The value where its shape is known; NULL: no more than the shape holds. */
+/* The value if its shape is known; NULL if no more is known than its shape. */
 static const Value *value_of_all(Trial *trial, int output)
 {
     const Value *first = trial->out_value[0][output];
@@ -525,8 +527,8 @@ bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind 
 
 /* ---- names ---- */
 
-/* What the file declares of dim d of the tensor; a size made of those of the inputs is not asked.
- */
+/* The declared size of dim d of the tensor; ignored if the size is computed from sizes of the
+ * inputs. */
 static int64_t declared_dim(InferState *state, int32_t tensor, const Shape *shape, int64_t d)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];

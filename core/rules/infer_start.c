@@ -7,7 +7,7 @@ static const DeclaredDim *declared_dims(const Graph *graph, int32_t tensor)
     return graph->declared + graph->tensors[tensor].declared;
 }
 
-/* A free dim without a name goes by its tensor's: "x.0". */
+/* The name of a free dim; without one, "x.0" after its tensor. */
 static Str free_name(const InferState *state, int32_t tensor, int d)
 {
     const Graph *graph = state->graph;
@@ -17,7 +17,7 @@ static Str free_name(const InferState *state, int32_t tensor, int d)
     return str_from(arena_printf(state->scratch, "%s.%d", tensor_name(graph, tensor), d));
 }
 
-/* -1: free. */
+/* The declared size under the bindings; -1 if it is free. */
 static int64_t declared_size(const InferState *state, int32_t tensor, int d)
 {
     DeclaredDim dim = declared_dims(state->graph, tensor)[d];
@@ -33,9 +33,9 @@ static int64_t declared_size(const InferState *state, int32_t tensor, int d)
     return -1;
 }
 
-/* The declared shape under the bindings, as a code; -1 when none is declared. Free dims of inputs
- * are sizes of their own, and so is what the file names of a tensor that an op makes, or of the
- * elements of a sequence, which may differ. */
+/* The declared shape under the bindings, as a code; -1 if none is declared. Free dims of inputs are
+ * sizes with their own names. So are declared dims of tensors that ops make, and of elements of a
+ * sequence, which may differ from each other. */
 int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
 {
     const GraphTensor *declared = &state->graph->tensors[tensor];
@@ -53,8 +53,8 @@ int32_t infer_declared(InferState *state, int32_t tensor, Error *err)
     return infer_code(state, &shape);
 }
 
-/* Names of the free dims of the inputs that nothing binds, each once: "batch, seq", and the option
- * that binds them. */
+/* Lists the names of the free dims of the inputs that are not bound, each once: "batch, seq", and
+ * the option that binds them. */
 static int list_free_dims(const InferState *state, Buf *names, Buf *option)
 {
     const Graph *graph = state->graph;
@@ -106,9 +106,9 @@ static const Value *initializer_value(const InferState *state, int32_t tensor)
                          shape);
 }
 
-/* Elements that somebody gives; of tensors that are not there, or of another type or shape than the
- * model declares, they are an error. */
-static bool take_given(InferState *state, Error *err)
+/* Reads elements that the user gives. It is an error if the tensor does not exist, or has another
+ * type or shape than the model declares. */
+static bool read_given(InferState *state, Error *err)
 {
     Inferred *result = state->result;
     if (!state->given || state->given->n == 0)
@@ -134,7 +134,8 @@ static bool take_given(InferState *state, Error *err)
     return true;
 }
 
-/* Inputs and initializers. Tensors made by ops get what is declared when their op gives none. */
+/* Starts with inputs and initializers. A tensor made by an op uses its declaration if the op gives
+ * no type. */
 bool infer_start_tensors(InferState *state, Error *err)
 {
     Inferred *result = state->result;
@@ -157,5 +158,5 @@ bool infer_start_tensors(InferState *state, Error *err)
         }
         state->fixed[t] = tensor->kind == TENSOR_INITIALIZER;
     }
-    return take_given(state, err);
+    return read_given(state, err);
 }

@@ -1,9 +1,9 @@
 /* infer_state.h - what the files of inference share; private to them.
  *
- * The shape of a tensor is a code while inference runs and after it: an id of Shapes; -1, nothing
- * is known; or -2 - id, where the shape of that id has dims that are not known (sizes.h). Values
- * that are known in part, and what is known of sequences, are Values too (Value.partly,
- * Value.sequence); they are for inference alone and are dropped at its end.
+ * The shape of a tensor is a code while inference runs and after it: an id of Shapes; -1 if nothing
+ * is known; or -2 - id if the shape with that id has unknown dims (sizes.h). Values that are known
+ * in part, and facts about sequences, are Values too (Value.partly, Value.sequence); only inference
+ * uses them, and they are dropped at its end.
  */
 #ifndef CORE_RULES_INFER_STATE_H
 #define CORE_RULES_INFER_STATE_H
@@ -13,7 +13,7 @@
 
 #include <assert.h>
 
-/* What an operator is to inference, by Names id. */
+/* The properties of an operator that inference uses, by Names id. */
 typedef struct {
     bool seen, host, needs_values, branch, carry, sequence;
     bool reads_rest; /* the rule looks at the values of inputs from 64 on */
@@ -22,15 +22,15 @@ typedef struct {
     const Alias *alias; /* the op has another system's name for the operator */
 } InferKind;
 
-/* What a case gives for one output. */
+/* The answer of a case for one output. */
 typedef struct {
     int32_t shape; /* code; -1: the declared one holds */
     Dtype dtype;   /* DT_NONE: likewise */
     const Value *value;
 } InferAnswer;
 
-/* A case is what ops with equal keys share: the operator, its attributes, the shapes and dtypes of
- * its operands, and the values its rule looks at. */
+/* A case is shared by ops with equal keys: the operator, its attributes, the shapes and dtypes of
+ * its operands, and the values that its rule reads. */
 typedef enum { CASE_HOST, CASE_RULE } CaseKind;
 
 enum { SPACE_HOST = -1, SPACE_NONE = -2 }; /* SPACE_NONE: not evaluable, so an ordinary op */
@@ -48,7 +48,7 @@ typedef struct {
     bool unknown_size;          /* sizes of an operand or of an output are not known */
 } InferCase;
 
-/* What a body carries on, where it is not the same in every iteration. */
+/* A carried value of a body that is not the same in every iteration. */
 typedef struct {
     bool differs;
     int32_t shape;        /* code */
@@ -127,20 +127,22 @@ static inline bool infer_reads_value(const InferKind *kind, int input)
 
 /* ---- unknown sizes: infer_sizes.c ---- */
 int32_t infer_code(InferState *state,
-                   const Shape *shape); /* of a shape some of whose dims may be < 0 */
-/* Runs the host evaluation or the rule for the numbers tried for what is not known, and puts
- * answers that hold for both. False: refused whatever the sizes. */
+                   const Shape *shape); /* a shape of which some dims may be < 0 */
+/* Runs host evaluation or the rule with numbers in place of unknown sizes, and stores the answers
+ * that hold for all of them. Returns false if it is refused for all sizes. */
 bool infer_twice(InferState *state, int32_t op, const InferKind *kind, CaseKind wanted,
                  InferAnswer *answers);
-/* The code with names of its own for dims known only at run time, and those bound. */
+/* Names the dims of a code that are known only at run time, and binds those that the user gave. */
 int32_t infer_name_sizes(InferState *state, int32_t op, int output, int32_t code);
-/* A dim of the op's output known only at run time: its number, or a size that the user gives. */
+/* A dim of the op's output that is known only at run time: the number of its Size, or a size that
+ * the user gives. */
 int64_t infer_fresh_size(InferState *state, int32_t op, int output, int64_t d);
 bool infer_shape_is_late(const InferState *state, int32_t code);
 void infer_put_code(const Inferred *result, int32_t code, Buf *out);
 
 /* ---- shapes that the run decides: infer_rank.c ---- */
-/* How many dims there are, where the rule refused since the run gives axes, sizes or positions. */
+/* Infers only the number of dims, when the rule refused because axes, sizes or positions are known
+ * only at run time. */
 bool infer_rank(InferState *state, int32_t op, const InferKind *kind, InferAnswer *answers);
 
 /* ---- sequences and optionals: infer_sequence.c ---- */

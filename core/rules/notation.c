@@ -10,8 +10,8 @@ enum { TRAITS_ASIDE = TRAIT_LINEAR | TRAIT_ONCE | TRAIT_BLOCKED };
 
 typedef struct {
     const OpSpace *space;
-    unsigned carried; /* Traits the notation has words for */
-    unsigned found;   /* those it has not, and the op has */
+    unsigned carried; /* the Traits that the notation can express */
+    unsigned found;   /* the other Traits, if the op has them */
     Buf *lost;
 } Losses;
 
@@ -25,7 +25,7 @@ static int n_operands(const OpSpace *space)
     return space->n_inputs + space->n_outputs;
 }
 
-/* Whether to list the trait as lost; if so, starts its line. */
+/* Whether the trait is lost; if so, starts a line that lists it. */
 static bool lose(Losses *losses, Trait trait)
 {
     if (losses->carried & trait)
@@ -98,7 +98,7 @@ static void lose_dims(Losses *losses, int i)
     }
 }
 
-/* Lists, once each, index dims that can be sharded although they are not the first of a bracket. */
+/* Lists index dims that can be sharded although they are not the first of a bracket, each once. */
 static void lose_minor(Losses *losses)
 {
     const OpSpace *space = losses->space;
@@ -200,8 +200,8 @@ static bool is_radix(const DimFactors *factors)
     return factors->exact;
 }
 
-/* The index dims that can be named: every dim that goes with them is of a form the notation has,
- * and so are the others that share a dim with them. */
+/* The index dims that can be named: all dims that they are part of have a form that the notation
+ * can express, and so have the other index dims that share a dim with them. */
 static uint32_t nameable(const OpSpace *space, bool (*has_form)(const DimFactors *))
 {
     uint32_t can = (UINT32_C(1) << space->n_index) - 1, before;
@@ -250,7 +250,7 @@ static void dimop_dim(const OpSpace *space, const Operand *operand, int d, uint3
     buf_puts(out, factors->n > 1 ? ")" : "");
 }
 
-/* A scalar is `1`, as nnScaler has it: nothing at all would be no operand. */
+/* Prints dimops. A scalar is `1`, as in nnScaler, since an empty text would be no operand. */
 static bool print_dimop(const OpSpace *space, Buf *out, Buf *lost)
 {
     uint32_t can = nameable(space, is_radix);
@@ -266,8 +266,8 @@ static bool print_dimop(const OpSpace *space, Buf *out, Buf *lost)
     return notation_losses(space, TRAIT_RADIX | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS, lost);
 }
 
-/* One letter an index dim, the first of its name where that is free. */
-static void take_letters(const OpSpace *space, char letter[X_MAX])
+/* Chooses one letter for each index dim: the first letter of its name if that is free. */
+static void choose_letters(const OpSpace *space, char letter[X_MAX])
 {
     bool taken[256] = {false};
     for (int j = 0; j < space->n_index; j++) {
@@ -290,7 +290,7 @@ static bool print_einsum(const OpSpace *space, Buf *out, Buf *lost)
 {
     uint32_t can = nameable(space, is_unit);
     char letter[X_MAX];
-    take_letters(space, letter);
+    choose_letters(space, letter);
     for (int i = 0; i < n_operands(space); i++) {
         const Operand *operand = &space->operand[i];
         buf_puts(out, i == space->n_inputs ? "->" : i > 0 ? "," : "");
@@ -307,7 +307,7 @@ static bool print_einsum(const OpSpace *space, Buf *out, Buf *lost)
 /* ---- dim transforms ---- */
 
 typedef struct {
-    int dim, place; /* of input 0, and where in its factors; dim -1: it is in none */
+    int dim, place; /* of input 0, and the place in its factors; dim -1: no dim has it */
 } Place;
 
 static Place find_place(const Operand *input, int index)
@@ -319,7 +319,7 @@ static Place find_place(const Operand *input, int index)
     return (Place){-1, 0};
 }
 
-/* How many factors of the output dim from `from` on lie beside each other in one input dim. */
+/* How many factors of the output dim, starting at `from`, are adjacent in one input dim. */
 static int run_length(const Operand *input, const DimFactors *factors, int from)
 {
     Place at = find_place(input, factors->index[from]);
@@ -333,7 +333,8 @@ static int run_length(const Operand *input, const DimFactors *factors, int from)
     return n;
 }
 
-/* A run of an input dim's factors: the dim, or the part of a Split by the run's borders. */
+/* Prints a run of an input dim's factors: the dim itself, or the part of a Split with the run's
+ * borders. */
 static void put_run(const OpSpace *space, const DimFactors *factors, int from, int n, Buf *out)
 {
     const Operand *input = &space->operand[0];
@@ -361,7 +362,7 @@ static void put_run(const OpSpace *space, const DimFactors *factors, int from, i
     buf_printf(out, "], %d)", part);
 }
 
-/* Input 0 moves along the index dim, but not as its dims do: windows, a shift. */
+/* Whether input 0 is read along the index dim with a stride or an offset: windows, a shift. */
 static bool is_shifted(const OpSpace *space, int index)
 {
     const Operand *input = &space->operand[0];

@@ -54,7 +54,7 @@ static void push_ints(OneOpBuilder *builder, const char *name, const IntList *li
                     .ints = list->at});
 }
 
-/* A list of lists, as NAME and "NAME.lengths". */
+/* Adds a list of lists as the attributes NAME and "NAME.lengths". */
 static void push_lists(OneOpBuilder *builder, const char *name, const IntList *ints,
                        const IntList *lengths)
 {
@@ -71,7 +71,7 @@ static bool no_operand(Str text, Error *err)
     return false;
 }
 
-/* "4x8": false for what is no list of sizes. */
+/* Reads "4x8"; returns false if it is not a list of sizes. */
 static bool read_sizes(Str text, Shape *shape)
 {
     *shape = (Shape){0};
@@ -101,7 +101,7 @@ static bool read_shape(Str text, Shape *shape, Dtype *dtype, Error *err)
     return false;
 }
 
-/* "=3", "=[2,3]" without its sign. */
+/* Reads a known value after the sign: "=3", "=[2,3]". */
 static bool read_known(Arena *arena, Str text, Shape *shape, const int64_t **value, Error *err)
 {
     IntList list = {0};
@@ -116,8 +116,8 @@ static bool read_known(Arena *arena, Str text, Shape *shape, const int64_t **val
     return true;
 }
 
-/* Up to the next comma outside brackets. */
-static Str take_operand(Str *text)
+/* Removes one operand from *text, up to the next comma outside brackets. */
+static Str next_operand(Str *text)
 {
     size_t n = 0;
     for (int depth = 0; n < text->n && (depth > 0 || text->s[n] != ','); n++)
@@ -157,14 +157,14 @@ static bool read_operands(Arena *arena, Str text, OperandList *out, Error *err)
     while (text.n > 0) {
         if (out->shape.n == OPERANDS_MAX)
             return error_kind(err, ERROR_USAGE, "an op has at most %d operands", OPERANDS_MAX);
-        if (!read_operand(arena, str_trim(take_operand(&text)), out, err))
+        if (!read_operand(arena, str_trim(next_operand(&text)), out, err))
             return false;
     }
     return true;
 }
 
-/* The part before the arrow; *text becomes the part after it. */
-static Str take_inputs(Str *text, bool *arrow)
+/* Returns the part before the arrow; *text becomes the part after it. */
+static Str next_side(Str *text, bool *arrow)
 {
     for (size_t i = 0; i + 1 < text->n; i++) {
         if (text->s[i] != '-' || text->s[i + 1] != '>')
@@ -182,7 +182,7 @@ bool one_op_operands(Arena *arena, Str text, OneOp *op, Error *err)
 {
     OperandList inputs = {0}, outputs = {0};
     bool arrow;
-    Str before = take_inputs(&text, &arrow);
+    Str before = next_side(&text, &arrow);
     if (!read_operands(arena, before, &inputs, err) ||
         (arrow && !read_operands(arena, text, &outputs, err)))
         return false;
@@ -226,14 +226,14 @@ void one_op_attr_value(Arena *arena, Str value, Attr *attr)
     attr->s = value;
 }
 
-/* "[[0,1],[2]]": the ints of all lists, and how many each has. */
+/* Reads "[[0,1],[2]]": the ints of all lists, and the length of each. */
 static bool read_lists(Arena *arena, Str text, IntList *ints, IntList *lengths)
 {
     if (!str_starts(text, STR("[[")) || !str_ends(text, STR("]]")))
         return false;
     text = (Str){text.s + 1, text.n - 2};
     while (text.n > 0) {
-        Str part = str_trim(take_operand(&text));
+        Str part = str_trim(next_operand(&text));
         int before = ints->n;
         if (!read_list(arena, part, ints))
             return false;
@@ -270,7 +270,7 @@ static int64_t whole_number(const Json *value)
     return json_is_bool(value) ? json_bool(value, false) : json_int(value, 0);
 }
 
-/* Of all items: whether each is a whole number or a bool, a number, a text. */
+/* Whether all items are of one kind: integers or bools, numbers, strings. */
 static bool all_are(const Json *list, bool (*is)(const Json *))
 {
     for (int i = 0; i < json_size(list); i++)

@@ -80,7 +80,7 @@ const Operator *operator_find(const char *name)
 struct Registry {
     Arena *arena;
     Names *names;
-    Vec(const Operator *) by_name; /* Names id of the operator -> the row that counts; NULL: none */
+    Vec(const Operator *) by_name; /* Names id of the operator -> the row in use; NULL: none */
     Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
     int n_users;
 };
@@ -219,7 +219,7 @@ const Operator *registry_at(const Registry *registry, int i)
 
 /* ---- for rules ---- */
 
-/* Whole rows; an operand without a shape is not analysed. */
+/* Rows that read the operand whole; an operand without a shape is not analysed. */
 static void whole_operand(Operand *operand, const Shape *shape)
 {
     operand->ignored = shape->n_dims < 0;
@@ -324,7 +324,7 @@ static double index_points(const OpSpace *space)
     return points;
 }
 
-/* Integer attributes are the keyword arguments an annotation may use. */
+/* Integer attributes become the keyword arguments that an annotation may use. */
 static int anno_args(const RuleCall *call, AnnoArg **out)
 {
     const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
@@ -339,7 +339,7 @@ static int anno_args(const RuleCall *call, AnnoArg **out)
     return attrs->n;
 }
 
-/* An annotation that a function made, and that does not read. */
+/* Reports that an annotation made by a function does not parse. */
 static int blame_annotation(const AnnoSource *source, const char *text, const Error *wrong,
                             Error *err)
 {
@@ -350,7 +350,7 @@ static int blame_annotation(const AnnoSource *source, const char *text, const Er
     return -1;
 }
 
-/* The candidates of a user's row: its texts, or the one its function makes. */
+/* The candidates of a user's row: its texts, or the one that its function makes. */
 static int anno_candidates(const AnnoSource *source, const RuleCall *call, const Anno ***out,
                            Error *err)
 {
@@ -373,7 +373,7 @@ static int anno_candidates(const AnnoSource *source, const RuleCall *call, const
     return n;
 }
 
-/* What the file does not say of an output is taken from input 0. */
+/* Whether an output's dtype is not declared by the file and is therefore that of input 0. */
 static bool declares_dtype(const RuleCall *call, int o)
 {
     int32_t tensor = op_outputs(call->graph, call->op)[o];
@@ -445,7 +445,7 @@ static bool run_rule(const Operator *row, RuleCall *call, Error *err)
 
 /* ---- under another system's name ---- */
 
-/* The call with the operands in our order. */
+/* The call with its operands in our order. */
 static RuleCall our_call(const RuleCall *call)
 {
     const Alias *alias = call->alias;
@@ -470,7 +470,7 @@ static RuleCall our_call(const RuleCall *call)
     return ours;
 }
 
-/* The op space of our_call() with the operands where the op has them. */
+/* The op space of our_call() with its operands in the op's order. */
 static OpSpace *their_space(RuleCall *call, const OpSpace *ours)
 {
     OpSpace *space = whole_inputs(call);
@@ -508,7 +508,7 @@ static bool run_alias(const Operator *row, RuleCall *call, Error *err)
     return true;
 }
 
-/* What a user says beside the annotation or the data. */
+/* Applies a user's options beside the annotation or the data. */
 static bool apply_user(const UserOp *user, RuleCall *call, Error *err)
 {
     for (int o = 0; o < user->n_dtypes && o < call->n_outputs; o++) {

@@ -1,10 +1,11 @@
-/* registry.h - the operators: one table row each, with all that is known of it.
+/* registry.h - the operators: one table row each, with everything that is known about it.
  *
- * A built-in operator is one row of a table in core/rules/operators: its rule, what ONNX says of
- * it, small calls of it, its names in other systems, and by which name the kernels and other
- * systems find what they have for it. Aliases (alias.h), types (schema.h), examples (example.h) and
- * calls of other systems (system_call.h) are read from these rows. A user's operator (register_op)
- * is a row of the same kind in a Registry, and is found before the built-in one of that name.
+ * A built-in operator is one row of a table in core/rules/operators: its rule, its attributes and
+ * types in ONNX, example calls, its names in other systems, and the names under which kernels and
+ * other systems have their tables for it. Aliases (alias.h), types (schema.h), examples (example.h)
+ * and calls of other systems (system_call.h) are read from these rows. A user's operator
+ * (register_op) is a row of the same kind in a Registry, and is found before the built-in one of
+ * that name.
  */
 #ifndef CORE_RULES_REGISTRY_H
 #define CORE_RULES_REGISTRY_H
@@ -16,8 +17,8 @@
 #include "core/space/opspace.h"
 #include "core/rules/value.h"
 
-/* The attributes a rule asked for, by our names; and the first that is of another type than it
- * asked for, and so counts as not given. */
+/* The attributes that a rule asked for, by our names; and the first one that has another type than
+ * the rule expects, and so counts as absent. */
 enum { ATTR_READS_MAX = 32 };
 typedef struct {
     int n;
@@ -25,8 +26,8 @@ typedef struct {
     const char *mistyped, *wanted; /* "axis", "a whole number"; NULL: none */
 } AttrReads;
 
-/* What a rule sees of one op, and what it answers. Unused inputs have shape[i] == NULL. Attributes
- * are read through args.h alone: the op may have another system's name and words. */
+/* The input of a rule, for one op, and its answers. Absent inputs have shape[i] == NULL. Attributes
+ * are read only through args.h, since the op may use another system's names. */
 typedef struct {
     Arena *arena; /* of the model: for what the op space keeps */
     const Graph *graph;
@@ -46,7 +47,8 @@ typedef struct {
     OpSpace *space; /* made by rule_space() or by the notation the rule used */
 } RuleCall;
 
-/* Fills out_shape, out_dtype and space. False with *err: the op's operands do not fit it. */
+/* Fills out_shape, out_dtype and space. Returns false with *err if the op's operands do not fit
+ * it. */
 typedef bool RuleFn(RuleCall *call, Error *err);
 
 typedef enum {
@@ -62,8 +64,8 @@ enum {
     OPERATOR_MANY = OPERANDS_MAX / 2 /* outputs_max of a list */
 };
 
-/* How many dims an output has, where the run gives the axes, sizes or positions that decide it, so
- * that the rule cannot say (infer_rank.c). */
+/* How many dims an output has when axes, sizes or positions that decide it are known only at run
+ * time, so that the rule cannot tell (infer_rank.c). */
 typedef enum {
     RANK_BY_RULE,   /* the rule always tells */
     RANK_LENGTH,    /* as many as the operand has elements */
@@ -82,13 +84,13 @@ typedef struct HostOp HostOp;             /* host_ops.h */
 typedef struct SequenceCall SequenceCall; /* infer_sequence.c */
 typedef bool SequenceFn(const SequenceCall *call, Error *err);
 
-/* A rule that is data, as a template is, and the functions that work on it. */
+/* A rule given as data, such as a template, and the functions that work on it. */
 typedef struct {
     const void *data; /* in the registry's arena */
     bool (*apply)(const void *data, RuleCall *call, Error *err);
     int n_outputs;    /* what it writes when nothing says how many */
     const char *name; /* "template": of the form, in JSON */
-    /* The data as written and, with a space, what it came to. */
+    /* The data as written and, with a space, its result. */
     Json *(*json)(Arena *arena, const void *data, const OpSpace *space);
 } RuleData;
 
@@ -98,7 +100,7 @@ typedef struct {
     int line, column;
 } TextPlace;
 
-/* Line and character, from 1, inside of a text that begins there. */
+/* The line and character, from 1, of a place inside a text that begins at `start`. */
 TextPlace text_place(TextPlace start, int line, int column);
 
 /* A user's annotation: a text, or a function of the op that makes one (Lua). */
@@ -177,7 +179,7 @@ struct Operator {
 #define TORCH_CALLS(text) .calls[SYSTEM_TORCH] = (text)
 #define PADDLE_CALLS(text) .calls[SYSTEM_PADDLE] = (text)
 
-/* A built-in row by its own name; NULL: there is none. */
+/* A built-in row by its own name; NULL if there is none. */
 const Operator *operator_find(const char *name);
 /* The built-in row after that one, in the order of the tables (NULL: the first); NULL at the end.
  */
@@ -187,12 +189,13 @@ typedef struct Registry Registry;
 
 Registry *registry_new(Arena *arena);
 Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a rule's data */
-/* Adds or replaces a user's operator. The row and its texts are copied, its `data` is not. It keeps
- * `attrs`, `types` and `paddle` of a built-in operator of that name. */
+/* Adds or replaces a user's operator. The row and its texts are copied, but not its `data`.
+ * `attrs`, `types` and `paddle` of a built-in operator of that name are kept. */
 void registry_add(Registry *registry, const Operator *row);
-/* By any name: user's, built-in, then other systems' (alias.h). NULL: none. */
+/* Finds an operator by any name: users', built-in, then other systems' (alias.h). NULL if there is
+ * none. */
 const Operator *registry_find(const Registry *registry, Str name);
-/* What the name that was found is in another system; NULL: it is the operator's own. */
+/* The alias under which the name was found; NULL if it is the operator's own name. */
 const Alias *registry_alias(const Registry *registry, Str name);
 int registry_count(const Registry *registry);
 int registry_n_users(const Registry *registry); /* the first so many are users', in their order */
@@ -208,9 +211,9 @@ extern const Operator operators_elementwise[], operators_matmul[], operators_red
     operators_norm_stats[], operators_experts[], operators_training[], operators_indexing[],
     operators_matrix[], operators_order[], operators_variants[];
 
-/* Runs the operator's rule on the call: checks the operands' number, fills the answers, finishes
- * the op space and its flags and flops. Under an alias the rule sees the
- * operands in our order, and the op space has them in the op's; those the rule has no use for are
+/* Runs the operator's rule on the call: checks the number of operands, fills the answers, completes
+ * the op space with its flags and flops. Under an alias the rule sees the operands in our order,
+ * and the op space has them in the op's order; operands that the rule does not use are
  * `ignored`. */
 bool registry_apply(const Operator *row, RuleCall *call, Error *err);
 
@@ -225,7 +228,7 @@ OpSpace *registry_replicated(RuleCall *call);
  * has no legal shape, sizes known only at run time (-1) aside. */
 OpSpace *rule_space(RuleCall *call, Error *err);
 
-/* Adds an index dim; -1, and nothing added, for size 1: a dim of size 1 is never cut. */
+/* Adds an index dim. A dim of size 1 is never sharded: -1, and nothing is added. */
 int rule_index(OpSpace *space, const char *name, int64_t size, IndexRole role, ReduceOp reduce);
 
 /* The same with a number in its name, "d0", "b1"; role MAP. */
@@ -233,11 +236,11 @@ int rule_index_at(RuleCall *call, char letter, int64_t at, int64_t size);
 
 void rule_unit(Operand *operand, int64_t dim, int index); /* index -1: a dim of size 1 */
 
-/* The mixed radix of n index dims, major first; of index -1: a size of 1. */
+/* The mixed radix of n index dims, major first; an index of -1 has size 1. */
 void rule_radix(const OpSpace *space, Operand *operand, int64_t dim, const int *index, int n);
 
-/* Rows of an operand that broadcasts against a shape whose dims have these index dims; what it has
- * before them stays whole. */
+/* Rows of an operand that broadcasts against a shape whose dims have these index dims; extra
+ * leading dims are whole. */
 void rule_align(Operand *operand, const int *index, int n);
 
 static inline Operand *rule_output(OpSpace *space, int i)

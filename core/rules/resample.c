@@ -30,7 +30,7 @@ static bool has_elements(const RuleCall *call, int input)
     return args_has(call, input) && shape_elements(call->shape[input]) > 0;
 }
 
-/* Scales of input `at`, or of the attribute of Upsample's first opsets. */
+/* Reads scales from input `at`, or from the attribute in Upsample's first opsets. */
 static bool read_scales(const RuleCall *call, int at, const double **out, int *n, Error *err)
 {
     const Attr *attr = at < 0 ? args_attr(call, "scales") : NULL;
@@ -50,7 +50,7 @@ static bool read_scales(const RuleCall *call, int at, const double **out, int *n
     return true;
 }
 
-/* Sizes are computed in single precision, as scales are given. */
+/* Computes the size in single precision, like the scales. */
 static bool scale_dim(const RuleCall *call, int d, double scale, Resizing *out, Error *err)
 {
     float scaled = floorf((float)call->shape[0]->dim[d] * (float)scale);
@@ -75,7 +75,7 @@ static bool by_scales(const RuleCall *call, int at, Resizing *out, Error *err)
     return true;
 }
 
-/* One scale for all axes, the least or the largest that the sizes ask for. */
+/* Uses one scale for all axes: the smallest or the largest that the sizes require. */
 static bool keep_aspect(const RuleCall *call, double common, Resizing *out, Error *err)
 {
     for (int i = 0; i < out->n_axes; i++) {
@@ -123,7 +123,8 @@ static bool read_resize(const RuleCall *call, Resizing *out, Error *err)
     return by_sizes(call, out, err);
 }
 
-/* Scales are an input since opset 9, a list before, a height and a width at first. */
+/* Scales are an input since opset 9; before they are a list, and in opset 1 a height and a
+ * width. */
 static bool read_upsample(const RuleCall *call, Resizing *out, Error *err)
 {
     out->n_axes = (int)call->shape[0]->n_dims;

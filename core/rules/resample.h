@@ -1,14 +1,13 @@
-/* resample.h - what Resize, Upsample and Pad say of the places they read, in all opsets: shared by
- * the rules and the kernels.
- * Source: the ONNX operator schemas of Resize (opset 10 to 19), Upsample (1 to 9), Pad (1 to 25).
+/* resample.h - reads the parameters of Resize, Upsample and Pad in all opsets, for rules and
+ * kernels. Source: the ONNX operator schemas of Resize (opset 10 to 19), Upsample (1 to 9), Pad (1
+ * to 25).
  */
 #ifndef CORE_RULES_RESAMPLE_H
 #define CORE_RULES_RESAMPLE_H
 
 #include "core/rules/args.h"
 
-/* The dims an op is about: from input `input` or the attribute `axes`, all when neither is given.
- */
+/* The axes of an op: from input `input` or the attribute `axes`; all dims when neither is given. */
 bool resample_axes(const RuleCall *call, int input, int axes[DIMS_MAX], int *n, Error *err);
 
 typedef struct {
@@ -20,7 +19,7 @@ typedef struct {
     Str round; /* nearest_mode */
 } Resizing;
 
-/* Of Resize, and of Upsample, which is an older Resize by the name of its operator. */
+/* Reads the parameters of Resize, or of Upsample, which is an older form of Resize. */
 bool resize_read(const RuleCall *call, bool upsample, Resizing *out, Error *err);
 
 typedef struct {

@@ -27,8 +27,8 @@ static bool output_has(const OpSpace *space, int index)
     return space->n_outputs > 0 && operand_has_index(opspace_output(space, 0), index);
 }
 
-/* Whether an activation reads the summed dim as a window: in one dim with an index that is not
- * summed, as patches of an image. */
+/* Whether an activation reads the summed dim as a window: one of its dims also depends on an index
+ * dim that is not summed, as in patches of an image. */
 static bool is_window(const Inferred *inferred, int32_t op, const OpSpace *space, int index)
 {
     for (int i = 0; i < space->n_inputs; i++)
@@ -46,7 +46,7 @@ static bool is_window(const Inferred *inferred, int32_t op, const OpSpace *space
 }
 
 /* Sorts an index dim of the weight into rows, columns or experts. Returns false if it is none of
- * them: a window, which the activation reads shifted. */
+ * these: the dim of a window. */
 static bool sort_index(const Inferred *inferred, const OpSpace *space, int index, Role *role)
 {
     const IndexDim *dim = &space->index[index];
@@ -77,9 +77,9 @@ static bool read_weight(const Inferred *inferred, const OpSpace *space, int i, R
     role->k = role->n = role->expert = -1;
     for (int d = 0; d < weight->projection.n_dims; d++) {
         const DimFactors *factors = &weight->factors[d];
-        bool packed = factors->n == 0 && weight->shape.dim[d] > 1; /* 4-bit numbers of a block */
+        bool packed = factors->n == 0 && weight->shape.dim[d] > 1; /* 4-bit numbers in blocks */
         if (!packed && (!factors->exact || (factors->n == 0 && weight->projection.n_dims > 2)))
-            return false; /* a window, of one element too: a convolution */
+            return false; /* a window, possibly of one element: a convolution */
         for (int j = 0; j < factors->n; j++)
             if (!sort_index(inferred, space, factors->index[j], role))
                 return false;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A digit of dim `dim` of a tensor: (x - offset) / inner % size, for x in the piece. */
+/* A digit of dim `dim` of a tensor: (x - offset) / inner % size, for x in the part. */
 typedef struct {
     int32_t tensor;
     int dim;
     int64_t inner, size, offset, length;
 } Place;
 
-/* A digit that an op needs whole, or that was looked at, in a list per tensor dim. */
+/* A digit that some op needs whole, or that was visited; a list for each tensor dim. */
 typedef struct {
     Place place;
     int32_t op; /* the reader; the matmul whose rows are followed */
@@ -25,7 +25,7 @@ typedef Vec(Place) Places;
 /* Where the columns of a matmul were met on the way from the rows of another. */
 typedef struct {
     int matmul;
-    Place place; /* dim and tensor are of no use: the digit is one of index dim n */
+    Place place; /* dim and tensor are not used: the digit is one of index dim n */
 } Met;
 
 typedef Vec(Met) Mets;
@@ -92,7 +92,7 @@ static void add_mark(Finder *f, int32_t *list, const Place *place, int32_t op)
     vec_push_own(f->arena, &f->marks, mark);
 }
 
-/* Whether the digit was reached before; if not, it is now. */
+/* Returns whether the digit was reached before, and marks it. */
 static bool reached_before(Finder *f, const Place *place)
 {
     bool needs = f->reader >= 0;
@@ -100,7 +100,7 @@ static bool reached_before(Finder *f, const Place *place)
     for (int32_t i = *list; i >= 0; i = f->marks.at[i].next) {
         const Mark *mark = &f->marks.at[i];
         if (!needs && mark->op != f->tracing)
-            break; /* of an earlier trace, as all behind it */
+            break; /* marked by an earlier trace, like all that follow */
         if (needs && mark->op != f->reader && pieces_meet(&mark->place, place))
             f->merged = true;
         if (covers(&mark->place, place))
@@ -110,8 +110,8 @@ static bool reached_before(Finder *f, const Place *place)
     return false;
 }
 
-/* Takes away from a digit the minor part that some op needs whole. Returns false if nothing is left
- * to shard. */
+/* Removes from a digit the minor part that some op needs whole. Returns false if nothing is left to
+ * shard. */
 static bool trim_whole(Finder *f, Place *place)
 {
     for (int32_t i = *list_at(f, f->whole, place); i >= 0; i = f->marks.at[i].next) {
@@ -127,7 +127,7 @@ static bool trim_whole(Finder *f, Place *place)
     return true;
 }
 
-/* Puts a place on the stack, unless it was there, or a trace ends here. */
+/* Pushes a place on the stack, unless it was visited, or a trace ends here. */
 static void visit(Finder *f, Place place)
 {
     if (f->reader < 0 && !trim_whole(f, &place)) {
@@ -140,8 +140,8 @@ static void visit(Finder *f, Place place)
 
 /* ---- one step back ---- */
 
-/* The digit within the index dim that is its major part; *index is that index dim. False if the
- * digit cannot be followed. */
+/* The part of a digit that lies in the index dim that is its major part; *index is that index dim.
+ * Returns false if the digit cannot be followed. */
 static bool enter_index(const OpSpace *space, const DimFactors *factors, const Place *place,
                         int *index, Place *out)
 {
@@ -175,7 +175,7 @@ static bool enter_index(const OpSpace *space, const DimFactors *factors, const P
     return true;
 }
 
-/* The digit of an index dim in dim d of an operand, of which it is factor j. */
+/* The digit of an index dim in dim d of an operand, whose factor j it is. */
 static bool leave_index(const OpSpace *space, const Operand *operand, int d, int j, const Place *in,
                         int index, Place *out)
 {
@@ -191,7 +191,7 @@ static bool leave_index(const OpSpace *space, const Operand *operand, int d, int
     return full || stride * size == extent;
 }
 
-/* The same where the operand's dim is read shifted: a slice, or one operand of a Concat. */
+/* The same if the operand's dim is read with an offset: a slice, or one operand of a Concat. */
 static bool leave_shifted(const OpSpace *space, const Operand *operand, int d, int index,
                           const Place *in, Place *out)
 {
@@ -245,7 +245,7 @@ static const Operand *output_of(const Finder *f, int32_t op, int32_t tensor, con
     return NULL;
 }
 
-/* The activation from which a norm makes the dim. */
+/* The activation that a norm reads for this dim. */
 static int32_t input_of_norm(const Finder *f, int32_t op, const OpSpace *space, int index)
 {
     for (int i = 0; i < space->n_inputs; i++)
@@ -319,7 +319,7 @@ static bool is_norm_or_choice(const Finder *f, int32_t op, const char *const *na
     return false;
 }
 
-/* All columns of the matmuls that the walk met are needed by its reader. */
+/* Marks its reader as one that needs all columns of the matmuls that the walk reached. */
 static void note_reader(Finder *f)
 {
     static const char *const choices[] = {"TopK", "Softmax", "ArgMax", "Hardmax", NULL};
@@ -381,8 +381,8 @@ static bool operand_is_float(const Finder *f, int32_t tensor)
     return dtype_is_float((Dtype)f->inferred->dtype[tensor]);
 }
 
-/* The only activation with as many elements that the op reads, if the op makes each of its own
- * from one of them: a view, a scale, a bias; else -1. */
+/* The only activation with as many elements as the op's output that it reads, if each output
+ * element depends on one of its elements: a view, a scale, a bias; else -1. */
 static int32_t read_alone(const Finder *f, int32_t op, int32_t made)
 {
     const OpSpace *space = op < 0 || f->role_of[op] >= 0 ? NULL : inferred_space(f->inferred, op);
@@ -399,14 +399,14 @@ static int32_t read_alone(const Finder *f, int32_t op, int32_t made)
         if (!size || size->n_dims < 2 || !operand_is_float(f, input))
             continue;
         if (read >= 0 || !role_is_activation(f->inferred, input))
-            return -1; /* a sum of two values, or with a table of positions */
+            return -1; /* a sum of two values, or of a value and a table of positions */
         read = input;
     }
     const Shape *size = read < 0 ? NULL : inferred_shape(f->inferred, read);
     return size && shape_elements(size) == shape_elements(shape) ? read : -1;
 }
 
-/* Back over such ops to the sum or the lookup that makes the value. */
+/* Goes back over such ops to the sum or the lookup that makes the value. */
 static int32_t before_views(const Finder *f, int32_t tensor)
 {
     enum { STEPS_MAX = 16 };
@@ -455,7 +455,7 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Parts one behind the other that together are all columns. */
+/* Joins parts that follow each other and together are all columns. */
 static bool join_pieces(Role *role, const Met *met, int n, int64_t columns)
 {
     int64_t end = 0;
@@ -500,7 +500,7 @@ static void shape_columns(Finder *f, int m)
 
 /* ---- the vocabulary ---- */
 
-/* Columns that leave the model as they are. */
+/* Marks columns that become an output of the model unchanged. */
 static void follow_outputs(Finder *f)
 {
     for (int i = 0; i < f->graph->n_outputs; i++) {
@@ -523,8 +523,8 @@ static int64_t size_of(const Finder *f, const Role *role, int index)
     return program_space(f->inferred, role->op)->index[index].size;
 }
 
-/* A lookup whose ids are computed from the inputs, in a table that names do not call one of
- * positions. */
+/* Whether the op is a lookup whose ids are computed from the inputs, in a table that its name does
+ * not identify as positions. */
 static bool is_vocabulary(const Finder *f, const Role *role)
 {
     const OpSpace *space = program_space(f->inferred, role->op);
@@ -534,7 +534,8 @@ static bool is_vocabulary(const Finder *f, const Role *role)
            !strstr(op_path(f->graph, role->op), "type");
 }
 
-/* The tables whose ids are as many as a head has columns; without a head the largest table. */
+/* Chooses the vocabulary: tables with as many rows as a head has columns; without a head the
+ * largest table. */
 static void decide_vocabulary(Finder *f)
 {
     int64_t largest = 0;
@@ -593,7 +594,7 @@ static Finder new_finder(Arena *arena, const Inferred *inferred)
     return f;
 }
 
-/* Lookups that are not of the vocabulary have no role. */
+/* Removes lookups that are not of the vocabulary. */
 static Roles keep_roles(Arena *arena, const Finder *f)
 {
     Roles roles = {.at = arena_array(arena, Role, f->roles.n)};

@@ -1,4 +1,4 @@
-/* roles.h - what each matmul and lookup of a model is for, found from the structure of its graph.
+/* roles.h - the role of each matmul and lookup in a model, found from the structure of its graph.
  *
  * A matmul here is an op that multiplies an activation by a weight: rows k are summed, columns n
  * are new. Names do not matter, nor does the operator (MatMul, Gemm, Einsum over experts, ..): an
@@ -7,9 +7,9 @@
  *     norm -> q, k, v (column) -> attention -> o (row) -> + residual
  *     norm -> gate, up (column) -> act, Mul -> down (row) -> + residual
  *
- * A dim of a value is followed backwards from op to op as a digit: element x of the dim is at
- * x / inner % size of it, in the piece [offset, offset + length). Heads of a fused qkv weight are
- * the digit (inner = head size, size = heads) of three pieces. Two questions decide the roles:
+ * A dim of a value is followed backwards from op to op as a digit: element x of the dim is at x /
+ * inner % size of it, in the piece [offset, offset + length). Heads of a fused qkv weight are the
+ * digit (inner = head size, size = heads) of three pieces. Two questions decide the roles:
  *   - which columns does an op need whole: a norm, a softmax, a dim that attention sums over;
  *   - which columns make the rows of a matmul, when no op on the way needs them whole.
  * A matmul is a row matmul when the columns of others make its rows; these are then column matmuls,
@@ -55,7 +55,7 @@ typedef struct {
     int n;
 } Roles;
 
-/* In the arena. Takes a time that is linear in the size of the graph. */
+/* Finds the roles, in the arena. The time is linear in the size of the graph. */
 Roles roles_find(Arena *arena, const Inferred *inferred);
 
 const char *weight_role_name(WeightRole role); /* "column" */

@@ -1,4 +1,5 @@
-/* rule_book.h - what the top level of a policy file adds to: operators, and rules of other systems.
+/* rule_book.h - what the top level of a policy file registers: operators, and rules for other
+ * systems.
  */
 #ifndef CORE_RULES_RULE_BOOK_H
 #define CORE_RULES_RULE_BOOK_H
@@ -21,7 +22,8 @@ typedef struct RuleBook {
 
 RuleBook rule_book_new(Arena *arena);
 
-/* The peer's own rules; NULL: the book is NULL, or the peer is not built in or keeps none. */
+/* The rules registered for a peer; NULL if the book is NULL, or the peer is not built in or has no
+ * such rules. */
 void *rule_book_of(const RuleBook *book, const Peer *peer);
 
 int rule_book_n_rules(const RuleBook *book); /* registered with all peers */

@@ -49,7 +49,7 @@ static bool is_refused(RuleQuery *query, const Graph *graph)
     return space && space->no_rule;
 }
 
-/* An operator of several outputs that refuses few, as a split does, is offered more. */
+/* Makes the graph; an operator that refuses a small number of outputs, such as Split, gets more. */
 Graph *query_graph(RuleQuery *query, const Operator *rule)
 {
     int n = rule->data ? rule->data->n_outputs : 1, most = OUTPUTS_TRIED;
@@ -63,7 +63,7 @@ Graph *query_graph(RuleQuery *query, const Operator *rule)
 
 /* ---- operators by name ---- */
 
-/* The nearest name to a wrong one, of any system's; whether letters are capital does not count. */
+/* The name most similar to a wrong one, of any system; case is ignored. */
 typedef struct {
     Arena *arena;
     Str given;

@@ -1,4 +1,5 @@
-/* rule_query.h - one operator asked about in text: its name, shapes, attributes, how operands lie.
+/* rule_query.h - a query about one operator as text: its name, shapes, attributes, shardings of
+ * operands.
  */
 #ifndef CORE_RULES_RULE_QUERY_H
 #define CORE_RULES_RULE_QUERY_H
@@ -11,7 +12,7 @@
 #include "core/rules/registry.h"
 #include "core/rules/rule_book.h"
 
-/* Texts are those of the command line; NULL: not given. */
+/* Texts from the command line; NULL if not given. */
 typedef struct {
     Arena *arena;
     const RuleBook *rules;
@@ -25,14 +26,15 @@ typedef struct {
     Error *err;
 } RuleQuery;
 
-/* The operator; NULL with *err, which names near ones. */
+/* Finds the operator; NULL with *err, which suggests similar names. */
 const Operator *query_operator(RuleQuery *query);
 
-/* A graph of one op of it, of the shapes and attributes; NULL with *err. */
+/* A graph of one op with these shapes and attributes; NULL with *err. */
 Graph *query_graph(RuleQuery *query, const Operator *row);
 
-/* The attributes as those of an op of that name without operands, for rules that are no operators'.
- * alias: the op has that name of another system, so ours are renamed; NULL: not. */
+/* The attributes as an op of that name without operands, for rules of peers that are not operators
+ * of ours. alias: the op uses that name of another system, so attributes are renamed; NULL: they
+ * are not. */
 const Graph *query_attrs(RuleQuery *query, const char *name, const Alias *alias);
 
 #endif

@@ -68,8 +68,8 @@ bool schema_check_types(const RuleCall *call, const Operator *row, Error *err)
 
 /* ---- attributes that no rule reads ---- */
 
-/* The names that an attribute may have here: is the given one among them, and if not, which is
- * nearest. Distances are looked at only then: most attributes are known. */
+/* Checks whether an attribute is among the names allowed here and, if not, finds the nearest one.
+ * Distances are computed only then, since most attributes are known. */
 typedef struct {
     Str given, nearest;
     int distance; /* INT_MAX: none is near yet */
@@ -92,7 +92,7 @@ static void offer_words(Search *search, Str words)
         offer(search, str_take(&words, ' '));
 }
 
-/* What the op may call the attribute that the rule calls `ours`. */
+/* Adds the name that the op may use for the attribute that the rule calls `ours`. */
 static void offer_read(Search *search, const Alias *alias, const char *ours)
 {
     bool renamed = false;

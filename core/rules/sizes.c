@@ -11,7 +11,7 @@ enum {
     ELEMENTS_SPAN = 1 << 28
 };
 
-/* Primes go round between these; the last number is always 2. */
+/* Primes are chosen in turn between these bounds; the last number is always 2. */
 static const int64_t stand_first[SAMPLES] = {5000, 500, 10, 1},
                      stand_last[SAMPLES] = {15000, 2000, 48, 2};
 
@@ -68,7 +68,8 @@ const Size *sizes_at(const Sizes *sizes, int64_t dim)
     return &sizes->sizes.at[-2 - dim];
 }
 
-/* Uneven steps, so that one size is not another and a few in all of them. */
+/* Advances by uneven steps, so that the numbers of one size do not all exceed those of another by
+ * the same amount. */
 static void step_stands(Sizes *sizes)
 {
     int64_t n = sizes->n_steps++, step[SAMPLES] = {40 + 17 * (n % 5), 12 + 5 * (n % 7), 1, 1};
@@ -116,7 +117,7 @@ static bool find_samples(const Sizes *sizes, const SizeSamples *samples, int64_t
 
 /* ---- what a computed size is ---- */
 
-/* False: the result leaves int64_t. */
+/* Returns false if the result overflows int64_t. */
 typedef bool Combine(int64_t a, int64_t b, int64_t *out);
 
 static bool plus(int64_t a, int64_t b, int64_t *out)
@@ -174,14 +175,14 @@ static bool is_part(const SizeSamples *samples, const SizeSamples *base, int64_t
     return true;
 }
 
-/* The name as a factor: a sum in brackets. */
+/* Appends the name as a factor: a sum gets brackets. */
 static void put_factor(const Size *size, Buf *name)
 {
     bool sum = size->computed && strpbrk(size->name, "+-/") != NULL;
     buf_printf(name, sum ? "(%s)" : "%s", size->name);
 }
 
-/* "2*seq", "seq/2", "seq+1", of one size. */
+/* A formula of one size: "2*seq", "seq/2", "seq+1". */
 static bool explain_one(const Size *base, const SizeSamples *samples, Buf *name)
 {
     int64_t number;
@@ -200,7 +201,7 @@ static bool explain_one(const Size *base, const SizeSamples *samples, Buf *name)
     return name->n > 0 && name->n <= FORMULA_MAX;
 }
 
-/* "batch*seq", "12*batch*seq", "past+seq": of two. */
+/* A formula of two sizes: "batch*seq", "12*batch*seq", "past+seq". */
 static bool explain_two(const Size *a, const Size *b, const SizeSamples *samples, Buf *name)
 {
     SizeSamples sum, product;

@@ -6,7 +6,7 @@
 
 /* ---- the texts ---- */
 
-/* One call of such a text. */
+/* One call from such a text. */
 typedef struct {
     Str names;         /* theirs, with blanks between */
     const char *order; /* NULL: ours in order, but those known before the run */
@@ -23,7 +23,8 @@ static Str trimmed_part(Str *rest, const char *separator)
     return part;
 }
 
-/* The next call of a text; names and order are those of the last one where it does not say them. */
+/* Reads the next call of a text; names and order are those of the previous call if it does not give
+ * them. */
 static void read_call(Arena *arena, Str *text, Call *call)
 {
     Str one = trimmed_part(text, "; "), theirs = one;
@@ -48,7 +49,7 @@ static const char *theirs_of(Arena *arena, const Alias *alias, Str attr)
     return arena_str(arena, attr);
 }
 
-/* attrs: theirs, or with an alias ours. */
+/* attrs: their names, or with an alias ours. */
 static const Graph *graph_of_theirs(Arena *arena, const char *name, const char *attrs,
                                     const Alias *alias, Error *err)
 {
@@ -62,7 +63,7 @@ static const Graph *graph_of_theirs(Arena *arena, const char *name, const char *
 
 /* ---- operands of theirs ---- */
 
-/* Inputs that are values known before the run are attributes there. */
+/* Whether an input is known before the run; other systems have it as an attribute. */
 static bool is_known(const Graph *graph, int input)
 {
     int32_t tensor = op_inputs(graph, 0)[input];
@@ -129,8 +130,7 @@ static bool add_call(Arena *arena, const char *op_type, const Call *given, Str n
     return true;
 }
 
-/* Whether the attributes that an alias fixes are given by the example all the same, texts with the
- * same value. */
+/* Whether the example gives the attributes that the alias fixes, with the same values. */
 static bool gives_constants(const Alias *alias, const Example *example)
 {
     for (int i = 0; i < alias->n_constants; i++) {
@@ -147,7 +147,7 @@ static bool gives_constants(const Alias *alias, const Example *example)
     return true;
 }
 
-/* An example of ours under their name; one that needs more than the alias says is left out. */
+/* Adds an example of ours under their name; skips it if the alias cannot express it. */
 static bool add_example(Arena *arena, const Alias *alias, const Example *example, Str name,
                         SystemCalls *out, Error *err)
 {

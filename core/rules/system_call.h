@@ -1,5 +1,5 @@
-/* system_call.h - one op twice: as a call of ours, which a kernel runs, and as another system
- * writes it, which its rules read.
+/* system_call.h - one op in two forms: our call, which a kernel runs, and another system's call,
+ * which its rules read.
  *
  *     ours       ReduceSum  5x6x4, =[1]   keepdims=0
  *     torch's    sum        5x6x4         dim=[1] keepdim=0
@@ -32,11 +32,12 @@ typedef struct {
 } SystemCall;
 typedef Vec(SystemCall) SystemCalls;
 
-/* Appends the calls of that name in that system. False with *err if the tables are wrong. */
+/* Appends the calls of that name in that system. Returns false with *err if the tables are
+ * wrong. */
 bool system_calls(Arena *arena, const Registry *registry, SystemId system, Str name,
                   SystemCalls *out, Error *err);
 
-/* Calls of an operator under our name for it, built-in or a user's: its examples. */
+/* The calls of an operator, built-in or a user's, under our name for it: its examples. */
 bool system_calls_own(Arena *arena, const Operator *row, SystemCalls *out, Error *err);
 
 #endif

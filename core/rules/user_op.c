@@ -42,7 +42,7 @@ static RulePiece rule_piece(const CutRule *rule, const IndexPiece *piece)
     return (RulePiece){-1, -1, piece->num, piece->at};
 }
 
-/* The argument named as the index dim is the length of a shard's part. */
+/* Divides the argument that is named as the index dim, since it is the length of a shard's part. */
 static bool divide(Arena *arena, Kwargs *kwargs, const Kwarg *length, int64_t num, Error *err)
 {
     if (length->value.i % num != 0)
@@ -127,7 +127,7 @@ typedef struct {
     OpSpace *space;
     int64_t length;   /* of the dim that the rule cuts */
     int joined;       /* its index dim */
-    uint32_t leading; /* index dims that lead a dim which is cut */
+    uint32_t leading; /* index dims that are the major factor of a sharded dim */
     Error *err;
 } Joining;
 
@@ -140,7 +140,7 @@ static bool is_cut(const CutRule *rule, int t, int d)
     return false;
 }
 
-/* The index dim that leads it, -1 of a dim that is read whole. */
+/* The index dim that is the dim's major factor; -1 if the dim is read whole. */
 static int leading_of(const Operand *operand, int d)
 {
     return operand->factors[d].n > 0 ? operand->factors[d].index[0] : -1;
@@ -164,7 +164,7 @@ static bool check_position(const Joining *j, int t, int d)
     return true;
 }
 
-/* Finds the length that all dims of the rule have in common, and what leads them. */
+/* Finds the length that all dims of the rule have in common, and their major factors. */
 static bool measure(Joining *j)
 {
     for (int t = 0; t < j->rule->n_inputs + j->rule->n_outputs; t++)
@@ -183,7 +183,7 @@ static bool measure(Joining *j)
     return true;
 }
 
-/* A frozen index dim of the rest of a dim, which no other dim of the tensor has. */
+/* Adds a frozen index dim for the rest of a dim; no other dim of the tensor has it. */
 static int rest_index(const Joining *j, const Operand *operand, int64_t size)
 {
     for (int nth = 0; nth <= X_MAX; nth++) {
@@ -197,7 +197,7 @@ static int rest_index(const Joining *j, const Operand *operand, int64_t size)
     return -1;
 }
 
-/* The dim becomes (joined rest ..). */
+/* Makes the dim (joined rest ..). */
 static bool join_dim(const Joining *j, Operand *operand, int d)
 {
     Row *row = &operand->projection.row[d];
@@ -226,7 +226,8 @@ static bool row_has(const Row *row, uint32_t set)
     return false;
 }
 
-/* Every dim of the rule is led by the joined index dim; what else had it is read whole. */
+/* Makes the joined index dim the major factor of every dim of the rule; operands that had the old
+ * one elsewhere are read whole. */
 static bool join_rows(const Joining *j)
 {
     for (int t = 0; t < j->space->n_inputs + j->space->n_outputs; t++) {
@@ -269,7 +270,7 @@ static void drop_index(OpSpace *space, int index)
     }
 }
 
-/* The index dim keeps its place and name; where it was of another length it is another. */
+/* Joins the dims. The index dim keeps its place and name if it keeps its length. */
 static bool join(Joining *j)
 {
     if (j->joined < 0)
@@ -291,7 +292,7 @@ static bool join(Joining *j)
     return true;
 }
 
-/* V in, V out: the op is linear in those inputs. */
+/* Marks the op as linear in inputs that are V, if outputs are V. */
 static void mark_linear(const CutRule *rule, OpSpace *space)
 {
     int n = count_kind(rule, 0, rule->n_inputs, SPLIT_VALUE);
@@ -356,7 +357,7 @@ bool user_op_updates(const UserOp *user, OpSpace *space, Error *err)
     return true;
 }
 
-/* The last op of the program that reads each tensor; -1: none does. */
+/* The last op of the program that reads each tensor; -1 if no op does. */
 static int32_t *last_readers(Arena *arena, const Inferred *inferred)
 {
     const Graph *graph = inferred->graph;

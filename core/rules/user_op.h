@@ -1,21 +1,22 @@
-/* user_op.h - what a registered operator says beside its op space.
+/* user_op.h - options of a registered operator beside its op space.
  *
- * A rule (nnScaler's TransformRule) makes a cut legal and says what becomes of every tensor. An
- * embedding whose vocabulary is frozen in `b s, n^ e -> b s e`, and may be cut all the same:
+ * A rule (nnScaler's TransformRule) makes a partition legal and tells how every tensor is sharded
+ * under it. For example an embedding whose vocabulary is frozen in `b s, n^ e -> b s e`, but may be
+ * sharded by a rule:
  *
  *     {R, D(0)} -> {V}     the table is cut along dim 0, each shard makes an addend of the output
  *
- * In the op space that is no special case: the dim's index dim takes the role that the outputs
- * tell, MAP where they are D, REDUCE (a sum) where they are V, and operands that are R read it
- * whole. Dims of several index dims that a rule cuts together are joined in one, of the greatest
- * length that divides all of them. What the rule asks of keyword arguments stays with the index dim
+ * In the op space this is no special case: the dim's index dim gets its role from the outputs, MAP
+ * if they are D, REDUCE (a sum) if they are V; operands that are R read it whole. If a rule shards
+ * dims of several index dims together, these are joined into one of the greatest length that
+ * divides all of them. The rule's function for keyword arguments is kept in the index dim
  * (IndexDim.rule).
  *
- * Keyword arguments of a shard: those of the op, changed by every index dim that is cut, in their
- * order. A rule's function is asked; without a rule an integer named as the index dim is divided.
- * Only shards of equal size, one stretch of the dim each, have arguments of their own.
+ * The keyword arguments of a shard are those of the op, changed by every sharded index dim in turn:
+ * by the rule's function or, without a rule, by dividing an integer with the name of the index dim.
+ * Only contiguous shards of equal size have their own arguments.
  *
- * cost, comm and input_gen are asked of a part of an op: what rank 0 has of it under a cut.
+ * cost, comm and input_gen are called for a part of an op: the part that rank 0 computes.
  */
 #ifndef CORE_RULES_USER_OP_H
 #define CORE_RULES_USER_OP_H
@@ -23,7 +24,7 @@
 #include "core/space/anno_partition.h"
 #include "core/rules/infer.h"
 
-/* Part `at` of `num` equal ones, 0 of 1: all of it. */
+/* Part `at` of `num` equal ones; 0 of 1 is the whole. */
 typedef struct {
     int64_t num, at;
 } IndexPiece;
@@ -44,7 +45,7 @@ Kwargs kwargs_of_op(Arena *arena, const Graph *graph, int32_t op);
 
 /* ---- rules ---- */
 
-/* Which shard of a rule's cut: (idx, dim) is the first dim that the rule cuts. */
+/* Which shard under a rule: (idx, dim) is the first dim that the rule shards. */
 typedef struct {
     int idx, dim;
     int64_t num, at;
@@ -53,26 +54,26 @@ typedef struct {
 typedef struct CutRule {
     int n_inputs, n_outputs;
     const AnnoSplit *split; /* inputs, then outputs */
-    /* The arguments of a shard, from those of the whole; NULL: they stay as they are. */
+    /* Changes the arguments of the whole op to those of a shard; NULL: they stay the same. */
     bool (*kwargs)(void *context, Arena *arena, const RulePiece *piece, Kwargs *kwargs, Error *err);
     void *context;
 } CutRule;
 
-/* What no shapes can make right: a rule that cuts nothing, outputs that are D beside V.
- * ERROR_INVALID, ERROR_UNSUPPORTED. */
+/* Checks for errors that no shapes can avoid: a rule that shards nothing, outputs that are D beside
+ * V. ERROR_INVALID, ERROR_UNSUPPORTED. */
 bool cut_rule_check(const CutRule *rule, Error *err);
 void cut_rule_format(const CutRule *rule, Buf *out); /* "R, D(0) -> V" */
 
-/* Puts the rules into a finished op space, the first first: what an earlier one cuts is not cut by
- * a later one. The space must be finished anew. */
+/* Applies the rules to a finished op space, in order: a dim that an earlier rule shards is not
+ * changed by a later one. The space must be finished again. */
 bool cut_rules_apply(Arena *arena, const CutRule *rules, int n, OpSpace *space, Error *err);
 
-/* The arguments of the shard. piece: per index dim. ERROR_NOT_DIVISIBLE: an argument is no multiple
- * of the number of shards. */
+/* The arguments of the shard. piece: per index dim. ERROR_NOT_DIVISIBLE if an argument is no
+ * multiple of the number of shards. */
 bool kwargs_of_piece(Arena *arena, const OpSpace *space, const IndexPiece *piece, Kwargs *kwargs,
                      Error *err);
-/* True when something changes with the shard: an index dim with such a rule, or with an argument
- * of its name, is cut. */
+/* Returns true when arguments depend on the shard: an index dim with such a rule, or with an
+ * argument of its name, is sharded. */
 bool kwargs_change(const OpSpace *space, const Kwargs *kwargs, int index);
 
 /* ---- what is asked of a part of an op ---- */
@@ -94,7 +95,7 @@ typedef struct {
     double flops, bytes, us;
 } DeclaredCost;
 
-/* A collective inside the op: over the axes that cut index dim `dim`, or over `axis`. */
+/* A collective inside the op: over the axes that shard index dim `dim`, or over `axis`. */
 typedef struct {
     const char *kind;       /* "all_gather" */
     const char *dim, *axis; /* one of them; NULL */
@@ -103,7 +104,7 @@ typedef struct {
 
 typedef enum { GENERATED_NOTHING, GENERATED_RANGE, GENERATED_VALUES } GeneratedKind;
 
-/* Elements of an input for which no data are given: drawn from [lo, hi), or these. */
+/* Elements of an input for which no data is given: drawn from [lo, hi), or these values. */
 typedef struct {
     GeneratedKind kind;
     double lo, hi;
@@ -111,7 +112,7 @@ typedef struct {
     const double *values; /* as many as the tensor has, or one for all of it */
 } Generated;
 
-/* An output's element type, where the file does not say it: that of an input, or this one. */
+/* An output's element type if the file does not declare it: that of an input, or this one. */
 typedef struct {
     int input;   /* -1: `dtype` */
     Dtype dtype; /* DT_NONE: not given */
@@ -131,12 +132,12 @@ typedef struct UserOp {
     const char *kernel; /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */
 } UserOp;
 
-/* Notes which outputs are new values of inputs, and checks that they can be: same shape, and laid
- * out alike. Of a finished space. */
+/* Records which outputs are updated inputs, and checks that this is possible: same shape, and the
+ * same sharding in every partition. Needs a finished space. */
 bool user_op_updates(const UserOp *user, OpSpace *space, Error *err);
 
-/* Warns, "old-value", of ops that read a value after an op before them has made a new value of it:
- * they get the old one, which in the system that runs the plan may be gone. */
+/* Warns ("old-value") of ops that read a value after an earlier op has updated it: they get the old
+ * value, which in the system that runs the plan may no longer exist. */
 void user_op_find_old_values(const Inferred *inferred, Findings *out);
 
 #endif

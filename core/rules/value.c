@@ -52,7 +52,7 @@ static void coordinates(const Shape *shape, int n_dims, int64_t i, int64_t *x)
     }
 }
 
-/* Terms may leave int64_t where their sum does not, so they are added modulo 2^64. */
+/* Terms may overflow int64_t even if their sum does not, so they are added modulo 2^64. */
 static int64_t affine_at(const Affine *row, const int64_t *x, int n_dims)
 {
     uint64_t value = (uint64_t)row->offset;
@@ -114,7 +114,7 @@ bool value_component(const Value *value, int c, Affine *out)
     return true;
 }
 
-/* The integers a dtype holds. u64 is cut at the top of int64_t. */
+/* The integers that a dtype can hold. u64 is limited to the range of int64_t. */
 static void dtype_bounds(Dtype dtype, int64_t *lo, int64_t *hi)
 {
     int bits = dtype_bits(dtype);
@@ -124,7 +124,7 @@ static void dtype_bounds(Dtype dtype, int64_t *lo, int64_t *hi)
     *lo = is_signed ? -*hi - 1 : 0;
 }
 
-/* Canonical coefs; false if an element is out of range of the dtype. */
+/* Normalizes coefs; returns false if an element is out of range of the dtype. */
 static bool affine_settle(Affine *row, const Shape *shape, int64_t n_dims, Dtype dtype)
 {
     int64_t least, most;
@@ -139,7 +139,8 @@ static bool affine_settle(Affine *row, const Shape *shape, int64_t n_dims, Dtype
     return least <= lo && hi <= most;
 }
 
-/* The row that the elements at[0], at[pitch], .. follow over the first n_dims dims, if one does. */
+/* Finds the row that the elements at[0], at[pitch], .. follow over the first n_dims dims, if there
+ * is one. */
 static bool affine_fit(const int64_t *at, int64_t pitch, const Shape *shape, int n_dims,
                        Affine *out)
 {
@@ -186,7 +187,7 @@ static void fit(Values *values, Value *value)
 
 /* ---- interning ---- */
 
-/* Drops rows that leave the dtype, and holds what is small enough. */
+/* Drops rows that leave the dtype's range, and stores small values as elements. */
 static void settle(Values *values, Value *value, int64_t n)
 {
     int64_t n_dims = value->shape.n_dims;
@@ -208,7 +209,7 @@ static void settle(Values *values, Value *value, int64_t n)
     value->ints = ints;
 }
 
-/* Bytes that differ between different values. */
+/* Bytes that differ for different values. */
 static Str value_key(Values *values, const Value *value, int64_t n)
 {
     Buf *key = &values->key;

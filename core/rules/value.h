@@ -1,13 +1,13 @@
-/* value.h - what is known of a tensor before anything runs: shape arithmetic and constants.
+/* value.h - values of tensors that are known at load: shape arithmetic and constants.
  *
- * A value is held as elements where it has at most VALUE_ELEMENTS_MAX, as an affine row
- * (offset + sum of coef[d] * coordinate d) where it is one, both where both hold, and as neither
- * (`deferred`) where it is known but large and not affine: a causal mask of 32k x 32k. Integers and
- * bools are int64, floats double. Values are immutable and interned: equal ids mean equal values
- * (not the converse).
+ * A value is held as elements if it has at most VALUE_ELEMENTS_MAX, as an affine row (offset + sum
+ * of coef[d] * coordinate d) if it is affine, as both if both hold, and as neither (`deferred`) if
+ * it is known but large and not affine, such as a causal mask of 32k x 32k. Integers and bools are
+ * int64, floats double. Values are immutable and interned: equal ids mean equal values (not the
+ * converse).
  *
- * Coordinates stacked on a new last dim, what GatherND reads, are affine by component: one row for
- * each place c of the last dim. Coefs of dims of size 1 (or 0) are 0.
+ * Coordinates stacked on a new last dim, as GatherND reads them, are affine by component: one row
+ * for each place c of the last dim. Coefs of dims of size 1 (or 0) are 0.
  */
 #ifndef CORE_RULES_VALUE_H
 #define CORE_RULES_VALUE_H
@@ -44,8 +44,8 @@ typedef struct {
     const Affine *component;
 } Value;
 
-/* Elements given for a tensor that is computed at run time: a rule that reads its values
- * goes by them. Without elements: the shape of an input, whatever the model declares. */
+/* Elements given by the user for a tensor that is computed at run time; a rule that reads its
+ * values uses them. Without elements: the shape of an input, which overrides the model's. */
 typedef struct {
     Str tensor;  /* its name */
     Value value; /* held as elements, or deferred */
@@ -57,18 +57,18 @@ static inline bool value_is_deferred(const Value *value)
     return !value->ints && !value->floats && !value->affine && value->n_components == 0;
 }
 
-/* Element i in row-major order. False when the value is deferred or a float. */
+/* Element i in row-major order. Returns false when the value is deferred or a float. */
 bool value_int_at(const Value *value, int64_t i, int64_t *out);
 
-/* The element of a value that has one. False when there are none or more, or it is not known
- * (NULL, in part, of a sequence) or no integer. */
+/* The single element of a value. Returns false when there are none or several, or it is unknown
+ * (NULL, partly known, of a sequence) or no integer. */
 bool value_one_int(const Value *value, int64_t *out);
 
-/* True when the value's elements are 0, 1, 2 .. n-1 in row-major order. */
+/* Returns true when the value's elements are 0, 1, 2 .. n-1 in row-major order. */
 bool value_is_iota(const Value *value);
 
-/* The row of place c of the last dim; out's coef of the last dim is 0. False when the value is
- * neither affine nor affine by component. */
+/* The row of component c of the last dim; out's coef of the last dim is 0. Returns false when the
+ * value is neither affine nor affine by component. */
 bool value_component(const Value *value, int c, Affine *out);
 
 #endif

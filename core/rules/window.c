@@ -8,14 +8,14 @@ typedef enum { PAD_EXPLICIT, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } AutoPad
 
 /* ---- attributes ---- */
 
-/* A list of n, or of fewer numbers that repeat: other systems give one for every dim, or pads that
- * are the same at both ends. */
+/* Whether the list has n numbers, or fewer that repeat: other systems give one number for every
+ * dim, or pads that are equal at both ends. */
 static bool repeats_to(const Ints *given, int n)
 {
     return given->n > 0 && n % given->n == 0;
 }
 
-/* n numbers of a list attribute; the fallback where it is not given. */
+/* Reads n numbers of a list attribute; the fallback if it is not given. */
 static bool read_numbers(const RuleCall *call, const char *attr, int n, int64_t least,
                          int64_t fallback, int64_t *out, Error *err)
 {
@@ -48,7 +48,8 @@ static bool read_auto_pad(const RuleCall *call, AutoPad *out, Error *err)
     return error_set(err, "its auto_pad is '%.*s'", (int)given.n, given.s);
 }
 
-/* The kernel's sizes: the attribute, which must agree with a weight's dims where there is one. */
+/* Reads the kernel sizes: the attribute, which must agree with the dims of the weight if there is
+ * one. */
 static bool read_kernel(const RuleCall *call, int weight, int n, int64_t *out, Error *err)
 {
     const Shape *shape = weight < 0 ? NULL : call->shape[weight];
@@ -70,7 +71,7 @@ static bool read_kernel(const RuleCall *call, int weight, int n, int64_t *out, E
     return true;
 }
 
-/* All but places and automatic pads. */
+/* Reads everything except the number of places and automatic pads. */
 static bool read_dims(const RuleCall *call, int image, int weight, Window *out, AutoPad *pad,
                       Error *err)
 {
@@ -112,7 +113,8 @@ static void share_pads(WindowDim *dim, int64_t total, bool more_after)
     dim->after = total - dim->before;
 }
 
-/* As many places as strides begin in the dim, whatever padding that takes. */
+/* Computes auto_pad: as many places as strides fit into the dim, with the padding that this
+ * needs. */
 static void same_places(WindowDim *dim, bool upper)
 {
     dim->out = (dim->size + dim->stride - 1) / dim->stride;
@@ -120,7 +122,7 @@ static void same_places(WindowDim *dim, bool upper)
     share_pads(dim, total > 0 ? total : 0, upper);
 }
 
-/* With `ceil`, a last window that hangs over the end counts, if it does not begin in the padding
+/* With `ceil`, a last window that extends beyond the end counts, unless it begins in the padding
  * after the end. */
 static bool count_places(WindowDim *dim, int d, bool ceil, Error *err)
 {
@@ -151,7 +153,7 @@ bool window_read(const RuleCall *call, int image, int weight, Window *out, Error
     return true;
 }
 
-/* An output shape that is given, or asked for by auto_pad, decides the pads. */
+/* If an output shape is given, or requested by auto_pad, it decides the pads. */
 bool window_read_transposed(const RuleCall *call, int image, int weight, Window *out, Error *err)
 {
     AutoPad pad = PAD_EXPLICIT;
@@ -167,7 +169,7 @@ bool window_read_transposed(const RuleCall *call, int image, int weight, Window 
         if (dim->size > INT64_MAX / 4 / dim->stride)
             return error_set(err, "its output has too many elements");
         int64_t all = dim->stride * (dim->size - 1) + extra[d] + reach_of(dim);
-        if (shaped || same) { /* pads take away what is too much; they add nothing */
+        if (shaped || same) { /* pads remove the surplus; they never add */
             int64_t want = shaped ? given[d] : dim->size * dim->stride;
             share_pads(dim, all > want ? all - want : 0, pad == PAD_SAME_UPPER);
             dim->out = shaped || all > want ? want : all;

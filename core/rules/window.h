@@ -1,11 +1,11 @@
-/* window.h - windows that slide over an image: what convolutions and pools say of theirs.
+/* window.h - windows that slide over an image: parameters of convolutions and pools.
  *
  *     place o of the output, element k of its window: position  o * stride + k * dilation - before
  *
  * in the image's dim; outside 0 .. size-1 is padding. An image is a tensor of batch, channels and
  * spatial dims; spatial dim d here is dim 2 + d of the tensor. Attributes of all opsets:
- * kernel_shape (else the weight's dims), strides, dilations, pads, auto_pad, ceil_mode.
- * Source: the ONNX operator schemas of Conv, ConvTranspose and the pools, opset 1 to 22.
+ * kernel_shape (else the weight's dims), strides, dilations, pads, auto_pad, ceil_mode. Source: the
+ * ONNX operator schemas of Conv, ConvTranspose and the pools, opset 1 to 22.
  */
 #ifndef CORE_RULES_WINDOW_H
 #define CORE_RULES_WINDOW_H
@@ -24,21 +24,22 @@ typedef struct {
     WindowDim dim[SPATIAL_MAX];
 } Window;
 
-/* Windows over input `image`; weight: the input with the kernel's sizes in dims 2.., or -1 for a
- * pool. False with *err when a number is out of range or a window does not fit. */
+/* Reads the windows over input `image`; weight: the input with the kernel's sizes in dims 2.., or
+ * -1 for a pool. Returns false with *err when a number is out of range or a window does not fit. */
 bool window_read(const RuleCall *call, int image, int weight, Window *out, Error *err);
 
-/* The transposed convolution: `out` is what the image, whose dims are `size`, spreads to; stride,
- * dilation and before relate a position there to one here. */
+/* Reads a transposed convolution: `out` is the output size, `size` that of the image; stride,
+ * dilation and before map an output position to the image. */
 bool window_read_transposed(const RuleCall *call, int image, int weight, Window *out, Error *err);
 
-/* The windows are adjacent and cover the dim exactly: it is the mixed radix (place element). */
+/* Whether windows are adjacent and cover the dim exactly, so that it is the mixed radix (place
+ * element). */
 bool window_tiles(const WindowDim *dim);
-/* Some element of some window is padding. */
+/* Whether some element of some window is padding. */
 bool window_pads(const Window *window);
 
-/* Index dims for the windows, named by the spatial dim: letter and d, h, w: "oh", "kw". -1: size 1.
- */
+/* Index dims for the windows, named by a letter and the spatial dim d, h or w: "oh", "kw"; -1 for
+ * size 1. */
 int window_index(RuleCall *call, const char *letter, int d, int n, int64_t size, IndexRole role,
                  ReduceOp reduce);
 

@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 
 typedef Vec(double) Numbers;
 
-/* Median; sorts the values; 0 when there are none. */
+/* The quantile of the values (0.5: the median), which it sorts; 0 when there are none. */
 static double quantile(Numbers *numbers, double share)
 {
     if (numbers->n == 0)
@@ -48,7 +48,8 @@ static double quantile(Numbers *numbers, double share)
 
 /* ---- measurements ---- */
 
-/* The price of a step with hops of 1 us and free wires, or the other way round. */
+/* The price of a step on a machine all of whose links have this latency and rate: 1 and infinite,
+ * or 0 and 1, give the factors of each. */
 static double price_by(const Plan *plan, const Step *step, double latency_us, double bytes_per_s)
 {
     Machine machine = *plan->machine;
@@ -105,19 +106,20 @@ static bool fit_launch(const Times *times, Machine *machine)
     return tiny.n > 0;
 }
 
-static double off_by(double predicted, double measured)
+static double error_factor(double predicted, double measured)
 {
     return predicted > measured ? predicted / measured : measured / predicted;
 }
 
 /* Median error over the ops of that kind; WORK_VIEW: all ops. */
-static double ops_off(const Times *times, const Machine *machine, Work work)
+static double median_error_of_ops(const Times *times, const Machine *machine, Work work)
 {
     Numbers factors = {0};
     for (int i = 0; i < times->ops.n; i++) {
         const TimedOp *op = &times->ops.at[i];
         if (work == WORK_VIEW || op->cost.work == work)
-            vec_push(times->arena, &factors, off_by(op_cost_on(&op->cost, machine).us, op->us));
+            vec_push(times->arena, &factors,
+                     error_factor(op_cost_on(&op->cost, machine).us, op->us));
     }
     return quantile(&factors, 0.5);
 }
@@ -126,10 +128,10 @@ static double ops_off(const Times *times, const Machine *machine, Work work)
 static void choose(const Times *times, Machine *machine, Work work, double *number,
                    Numbers *candidates)
 {
-    double best = *number, least = ops_off(times, machine, work);
+    double best = *number, least = median_error_of_ops(times, machine, work);
     for (int i = 0; i <= CANDIDATES; i++) {
         *number = quantile(candidates, (double)i / CANDIDATES);
-        double off = ops_off(times, machine, work);
+        double off = median_error_of_ops(times, machine, work);
         if (off < least) {
             least = off;
             best = *number;
@@ -177,7 +179,7 @@ static bool fit_matmul(const Times *times, Machine *machine)
     return true;
 }
 
-/* Arithmetic limits nothing until fit_vector() finds that it does. */
+/* The vector rate does not limit any op until fit_vector() finds that it does. */
 static bool fit_memory(const Times *times, Machine *machine)
 {
     Numbers rates = rates_of(times, machine, WORK_VECTOR, false, 1);
@@ -245,18 +247,18 @@ static bool fit_link(const Times *times, Machine *machine)
 
 /* ---- how well they fit ---- */
 
-static double reshards_off(const Times *times, const Link *link)
+static double median_error_of_reshards(const Times *times, const Link *link)
 {
     Numbers factors = {0};
     for (int i = 0; i < times->reshards.n; i++) {
         const TimedReshard *r = &times->reshards.at[i];
         double us = r->hops * link->latency_us + r->bytes * 1e6 / link->bytes_per_s;
-        vec_push(times->arena, &factors, off_by(us, r->us));
+        vec_push(times->arena, &factors, error_factor(us, r->us));
     }
     return quantile(&factors, 0.5);
 }
 
-static double planned_reshards_off(const Times *times, const RunReport *report)
+static double predicted_error_of_reshards(const Times *times, const RunReport *report)
 {
     Numbers factors = {0};
     const Plan *plan = times->plan;
@@ -264,32 +266,34 @@ static double planned_reshards_off(const Times *times, const RunReport *report)
         double us = report->reshard_move_us[i];
         if (us > 0 && plan->moved->reshards[i].path->us > 0)
             vec_push(times->arena, &factors,
-                     off_by(plan->moved->reshards[i].path->us *
-                                reshard_repeat(plan, &plan->moved->reshards[i]),
-                            us));
+                     error_factor(plan->moved->reshards[i].path->us *
+                                      reshard_repeat(plan, &plan->moved->reshards[i]),
+                                  us));
     }
     return quantile(&factors, 0.5);
 }
 
-bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *said,
+bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err)
 {
     Times times = {.plan = plan, .arena = arena_new()};
     *out = *plan->machine;
-    *said = (Calibration){.has_launch = false};
+    *fitted = (Calibration){.has_launch = false};
     collect(&times, report);
     bool any = times.ops.n > 0;
     if (any) {
-        said->has_launch = fit_launch(&times, out);
-        said->has_matmul = fit_matmul(&times, out);
-        said->has_memory = fit_memory(&times, out);
-        said->has_vector = fit_vector(&times, out);
-        said->has_gather = fit_gather(&times, out);
-        said->has_link = fit_link(&times, out);
-        said->ops = (CalibrateFit){times.ops.n, ops_off(&times, plan->machine, WORK_VIEW),
-                                   ops_off(&times, out, WORK_VIEW)};
-        said->reshards = (CalibrateFit){times.reshards.n, planned_reshards_off(&times, report),
-                                        reshards_off(&times, &out->inside)};
+        fitted->has_launch = fit_launch(&times, out);
+        fitted->has_matmul = fit_matmul(&times, out);
+        fitted->has_memory = fit_memory(&times, out);
+        fitted->has_vector = fit_vector(&times, out);
+        fitted->has_gather = fit_gather(&times, out);
+        fitted->has_link = fit_link(&times, out);
+        fitted->ops =
+            (CalibrateFit){times.ops.n, median_error_of_ops(&times, plan->machine, WORK_VIEW),
+                           median_error_of_ops(&times, out, WORK_VIEW)};
+        fitted->reshards =
+            (CalibrateFit){times.reshards.n, predicted_error_of_reshards(&times, report),
+                           median_error_of_reshards(&times, &out->inside)};
     }
     arena_free(times.arena);
     return any || error_kind(err, ERROR_USAGE, "this model has no op to time");

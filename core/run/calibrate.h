@@ -34,9 +34,9 @@ typedef struct {
     bool has_launch, has_matmul, has_memory, has_vector, has_gather, has_link;
 } Calibration;
 
-/* *out starts as a copy of the plan's machine, without its Tuning when links are fitted.
- * ERROR_USAGE: no op of the run takes time. */
-bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *said,
+/* *out starts as a copy of the plan's machine, without its Tuning if links are fitted. ERROR_USAGE
+ * when no op of the run takes measurable time. */
+bool calibrate(const Plan *plan, const RunReport *report, Machine *out, Calibration *fitted,
                Error *err);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-/* Makes a replicated value partial: the value on one rank and zeros elsewhere, or the value on
- * every rank. */
+/* Whether a replicated value can become partial under this reduction: the value on one rank and
+ * zeros elsewhere, or the value on every rank. */
 static bool can_make(ReduceOp reduce)
 {
     return reduce >= REDUCE_SUM && reduce <= REDUCE_MIN;
@@ -35,8 +35,8 @@ bool collective_roles(const Collective *collective, Roles *out, Error *err)
     return true;
 }
 
-/* Whether coordinates agree on all atoms of the set. */
-static bool stand_alike(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
+/* Whether positions a and b agree on all atoms of the set. */
+static bool agree_on(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
 {
     for (int i = 0; i < mesh->n_atoms; i++)
         if (atoms >> i & 1 && mesh_atom_coord(mesh, i, a) != mesh_atom_coord(mesh, i, b))
@@ -47,7 +47,7 @@ static bool stand_alike(const Mesh *mesh, AtomSet atoms, int64_t a, int64_t b)
 PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t member)
 {
-    if (!stand_alike(collective->mesh, roles->own, member, position))
+    if (!agree_on(collective->mesh, roles->own, member, position))
         return PART_UNREAD;
     bool first = mesh_stands_first(collective->mesh, roles->summed, member);
     return first ? PART_COPIED : PART_ADDED;

@@ -82,7 +82,7 @@ void difference_join(Difference *into, const Difference *other)
     into->ok = into->ok && other->ok;
 }
 
-/* A float element with other bits. */
+/* The difference of two float elements whose bits differ. */
 static Difference float_difference(Dtype dtype, const void *got, const void *want,
                                    Tolerance tolerance)
 {

@@ -1,8 +1,8 @@
 /* compare.h - compares a rank's part with its place in the whole, element by element.
  *
- * NaN equals NaN; integers must be equal; floats may differ by atol + rtol * |want|. For values
- * that someone else computed: vectors of a test, one device at the end of a run, other systems'
- * rules. Where the same op ran on the same inputs, verify.h knows sharper bounds.
+ * NaN equals NaN; integers must be equal; floats may differ by atol + rtol * |want|. It is for
+ * values that were computed by other means: expected outputs of a test, one device at the end of a
+ * run, other systems' rules. Where the same op ran on the same inputs, verify.h has sharper bounds.
  */
 #ifndef CORE_RUN_COMPARE_H
 #define CORE_RUN_COMPARE_H
@@ -30,11 +30,11 @@ int64_t local_count(const Local *part);         /* elements, of all items */
 int64_t local_count_strange(const Local *part); /* those that are NaN or infinite */
 
 /* Compares a part with the whole and merges the result into *out. Sequences are compared item by
- * item; another type, length or whole shape is an infinite difference. */
+ * item; a different type, length or whole shape counts as an infinite difference. */
 void local_compare(const Local *part, const Local *whole, Tolerance tolerance, Difference *out);
-/* The global coordinates of the first wrong element of a part, and both values as numbers, 0 for
- * non-numbers (got and want may be NULL). For a sequence those in the first wrong item, without
- * coordinates when shapes differ. False when all elements agree. */
+/* Finds the first wrong element of a part: its global coordinates, and both values as numbers (0
+ * for non-numbers; got and want may be NULL). In a sequence it is in the first wrong item; that has
+ * no coordinates when shapes differ. Returns false when all elements agree. */
 bool local_first_wrong(const Local *part, const Local *whole, Tolerance tolerance, Shape *at,
                        double *got, double *want);
 void difference_join(Difference *into, const Difference *other);

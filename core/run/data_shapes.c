@@ -33,7 +33,8 @@ static bool fill_leaves(Resolving *l, const bool *wanted, Error *err)
     return ok;
 }
 
-/* Ops in a loop are skipped: one iteration says nothing about the others. */
+/* Ops inside a loop are skipped, since the result of one iteration says nothing about the
+ * others. */
 static bool is_in_loop(const Resolving *l, int32_t op)
 {
     for (int b = 0; b < l->graph->n_bodies; b++) {
@@ -83,7 +84,8 @@ static bool compute(Resolving *l, int32_t tensor, bool *there, Error *err)
     bool *wanted = arena_array(scratch, bool, l->graph->n_tensors);
     bool *runs = arena_array(scratch, bool, l->graph->n_ops);
     wanted[tensor] = true;
-    /* The run adds in the same order: a size may hang on the last bit of a sum. */
+    /* The ranks sum in the same order when deterministic: a size may depend on the last bit of a
+     * sum. */
     pthread_mutex_t *blas = l->given->deterministic ? NULL : &l->blas;
     *there = mark(l, wanted, runs);
     bool ok = !*there || fill_leaves(l, wanted, err);
@@ -100,7 +102,7 @@ static bool compute(Resolving *l, int32_t tensor, bool *there, Error *err)
 
 typedef enum { FOUND_NOTHING, FOUND_SOMETHING, FOUND_ERROR } Found;
 
-static void give(Resolving *l, int32_t tensor)
+static void bind_value(Resolving *l, int32_t tensor)
 {
     const Local *local = l->value[tensor];
     int64_t n = shape_elements(&local->whole);
@@ -130,7 +132,8 @@ static bool outputs_are_known(const Resolving *l, int32_t op)
     return true;
 }
 
-/* An input that nobody gave: drawn elements are no use as, say, starts of a Slice. */
+/* Whether the input was not given: drawn elements make no sense as, for example, starts of a
+ * Slice. */
 static bool is_drawn(const Resolving *l, int32_t tensor)
 {
     const Graph *graph = l->graph;
@@ -148,7 +151,8 @@ static bool is_small(const Local *local)
            shape_elements(&local->whole) <= VALUE_ELEMENTS_MAX;
 }
 
-/* The elements of an input that the op's rule or kernel reads. needed: the op cannot do without. */
+/* Finds the elements of an input that the op's rule or kernel reads. needed: the op cannot be
+ * computed without them. */
 static Found resolve_input(Resolving *l, int32_t op, int input, bool needed, Error *err)
 {
     int32_t t = op_inputs(l->graph, op)[input];
@@ -168,7 +172,7 @@ static Found resolve_input(Resolving *l, int32_t op, int input, bool needed, Err
         return FOUND_ERROR;
     if (!there || !l->value[t] || !is_small(l->value[t]))
         return FOUND_NOTHING;
-    give(l, t);
+    bind_value(l, t);
     return FOUND_SOMETHING;
 }
 

@@ -21,11 +21,11 @@ typedef struct {
     int n_sizes, n_values; /* resolved: the last ones of each */
 } DataShapes;
 
-/* Adds to *out, which holds what is bound so far; `inferred` is inferred from that. Inputs that
- * nobody gave are drawn. What cannot be resolved (outputs of an op without a kernel) stays unknown
- * and is reported when the program is made. False with *err: free dims are not bound, or an
- * operator needs the elements of an input that nobody gave (ERROR_USAGE); an op fails (ERROR_RUN).
- */
+/* Adds to *out, which holds what is bound so far and from which `inferred` was inferred. Inputs
+ * that were not given are drawn. What cannot be resolved (outputs of an op without a kernel) stays
+ * unknown; lowering the program reports it. Returns false with *err if free dims are not bound or
+ * an operator needs the elements of an input that was not given (ERROR_USAGE), or if an op fails
+ * (ERROR_RUN). */
 bool data_shapes_resolve(Arena *arena, const Inferred *inferred, const Given *given,
                          DataShapes *out, Error *err);
 

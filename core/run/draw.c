@@ -42,9 +42,9 @@ bool generate_of_op(Arena *arena, const Inferred *inferred, int32_t op, Generate
     if (!user || !user->input_gen || program_space(inferred, op)->no_rule)
         return true;
     int n = inferred->graph->ops[op].n_inputs;
-    Generated *said = arena_array(arena, Generated, n);
+    Generated *generated = arena_array(arena, Generated, n);
     if (!op_part(arena, inferred, op, NULL, NULL, &part, &inner) ||
-        !user->input_gen(user->context, &part, said, &inner)) {
+        !user->input_gen(user->context, &part, generated, &inner)) {
         inner.kind = ERROR_RUN;
         kernel_blame(inferred->graph, op, &inner, err);
         return false;
@@ -52,7 +52,7 @@ bool generate_of_op(Arena *arena, const Inferred *inferred, int32_t op, Generate
     for (int i = 0; i < n; i++) {
         int32_t tensor = op_inputs(inferred->graph, op)[i];
         if (tensor >= 0 && out[tensor].kind == GENERATED_NOTHING)
-            out[tensor] = said[i];
+            out[tensor] = generated[i];
     }
     return true;
 }

@@ -3,9 +3,9 @@
 #include "core/rules/host.h"
 #include "core/run/kernel.h"
 
-/* Whether the rule failed since a value that shapes depend on is unknown (the file declares the
+/* Whether the rule failed because a value that shapes depend on is unknown (the file declares the
  * shapes). */
-static bool hangs_on_values(const Inferred *inferred, int32_t op, const Kernel *kernel)
+static bool depends_on_values(const Inferred *inferred, int32_t op, const Kernel *kernel)
 {
     const GraphOp *at = &inferred->graph->ops[op];
     const OpSpace *space = inferred_space(inferred, op);
@@ -24,10 +24,10 @@ bool kernel_is_dynamic(const Inferred *inferred, int32_t op, const Kernel *kerne
         if (tensor >= 0 && !inferred_shape(inferred, tensor))
             return true;
     }
-    return hangs_on_values(inferred, op, kernel);
+    return depends_on_values(inferred, op, kernel);
 }
 
-/* The rule must agree with what was inferred before. */
+/* Checks that the inferred shape agrees with what was known before the run. */
 static bool check_known(const KernelCall *call, int output, const Shape *shape, Error *err)
 {
     int32_t tensor = op_outputs(kernel_graph(call), call->op)[output];
@@ -41,7 +41,7 @@ static bool check_known(const KernelCall *call, int output, const Shape *shape, 
                       tensor_name(kernel_graph(call), tensor), want.s, have.s);
 }
 
-/* Shape and Size are evaluated and have no rule. */
+/* Shape and Size have no rule and are evaluated here. */
 static bool evaluate(const KernelCall *call, Shape *shape, Dtype *dtype, Error *err)
 {
     RuleCall rule = kernel_rule_call(call);

@@ -248,8 +248,8 @@ static int64_t float_order(Dtype dtype, const void *at)
 {
     int bits = dtype_bits(dtype);
     uint64_t raw = 0;
-    memcpy(&raw, at, (size_t)element_bytes(dtype)); /* little-endian, as all that is read here */
-    if (dtype == DT_F8E8M0)                         /* has no sign */
+    memcpy(&raw, at, (size_t)element_bytes(dtype)); /* little-endian, like all data here */
+    if (dtype == DT_F8E8M0)                         /* the type has no sign */
         return (int64_t)raw;
     uint64_t sign = UINT64_C(1) << (bits - 1);
     return raw & sign ? -(int64_t)(raw & ~sign) : (int64_t)raw;

@@ -7,8 +7,8 @@
 
 /* ---- pieces ---- */
 
-/* The run length of the table, whose runs have places `step` apart; the greatest common divisor
- * where lengths differ. */
+/* The common length of the table's runs, whose places are `step` apart; if lengths differ, their
+ * greatest common divisor. */
 static int64_t run_length(const int64_t *place, int64_t n, int64_t step)
 {
     int64_t length = 0, run = 1;

@@ -48,16 +48,16 @@ typedef struct {
     Message *receive; /* in the order of copying and combining */
 } Exchange;
 
-/* The messages of the rank at `position` in a step from the parts of `makers` to those of
- * `readers`: the same ranks except for STEP_SEND, where the rank may be in neither. Allocated in
- * the arena. ERROR_RUN as collective_roles(). */
+/* Computes the messages of the rank at `position` in a step from the parts of `makers` to those of
+ * `readers`. These are the same ranks except for STEP_SEND, where the rank may be in only one of
+ * them, or in neither. Allocated in the arena. Fails with ERROR_RUN, like collective_roles(). */
 bool exchange_make(Arena *arena, const Collective *collective, SubMesh makers, SubMesh readers,
                    int64_t position, Exchange *out, Error *err);
 
 /* Between a part and a message, whose elements are contiguous. */
 void piece_pack(const Piece *piece, Dtype dtype, const void *part, void *message);
 void piece_unpack(const Piece *piece, Dtype dtype, const void *message, void *part);
-/* False when elements of that type are not computed on. */
+/* Returns false if elements of that type cannot be computed with. */
 bool piece_combine(const Piece *piece, Dtype dtype, ReduceOp reduce, const void *message,
                    void *part);
 

@@ -49,7 +49,8 @@ static void fill_held(const Value *value, Local *part, Arena *scratch)
         }
 }
 
-/* Fills elements with offset + sum of coef * global index, except where picks say none. */
+/* Fills elements with offset + sum of coef * global index; elements for which picks have PICK_NONE
+ * are skipped. */
 static void fill_row(const Affine *row, const Picks *picks, Local *part)
 {
     Stretch s;
@@ -60,7 +61,7 @@ static void fill_row(const Affine *row, const Picks *picks, Local *part)
         }
 }
 
-/* One row for all, or one per place of the last dim. */
+/* There is one row for the whole value, or one per place of the last dim. */
 static void fill_affine(const Value *value, Local *part, Arena *scratch)
 {
     int last = (int)part->shape.n_dims - 1;
@@ -203,7 +204,8 @@ static bool feed_weight(Feeds *feeds, int32_t tensor, const SafeTensor *weight, 
                        path, err);
 }
 
-/* "experts.3.w1.weight" of "experts.*.w1.weight"; NULL if the checkpoint has none. */
+/* The tensor that `parts` names with * replaced by i, as "experts.3.w1.weight" of
+ * "experts.*.w1.weight"; NULL if the checkpoint does not have it. */
 static const SafeTensor *find_part(Arena *scratch, const SafeTensors *weights, const char *parts,
                                    int64_t i)
 {
@@ -212,7 +214,8 @@ static const SafeTensor *find_part(Arena *scratch, const SafeTensors *weights, c
         weights, arena_printf(scratch, "%.*s%" PRId64 "%.*s", STR_ARG(head), i, STR_ARG(tail)));
 }
 
-/* Stacks the tensors of a checkpoint that `parts` names. *found is false if it has not all. */
+/* Stacks the tensors of a checkpoint that `parts` names. *found is false if the checkpoint lacks
+ * one of them. */
 static bool feed_parts(Feeds *feeds, int32_t tensor, const char *parts, const SafeTensors *weights,
                        bool *found, Error *err)
 {
@@ -354,7 +357,8 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     return true;
 }
 
-/* Feeds available before anything is computed; constants too large to hold stay FEED_NONE. */
+/* Sets the feed if it is available before anything is computed; a constant too large to hold stays
+ * FEED_NONE. */
 static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *err)
 {
     const Graph *graph = feeds->inferred->graph;
@@ -383,7 +387,7 @@ static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *
 
 /* ---- computing constants ---- */
 
-/* Also wants the inputs of host ops whose outputs are wanted and not held. */
+/* Adds the inputs of host ops whose outputs are wanted and not held to the wanted tensors. */
 static void want_inputs(const Inferred *inferred, bool *wanted)
 {
     const Graph *graph = inferred->graph;
@@ -452,7 +456,7 @@ static bool compute_constants(Feeds *feeds, const bool *wanted, Error *err)
     return true;
 }
 
-/* Weights that a checkpoint lacks would be drawn, so that the outputs mean nothing. */
+/* Fails if a checkpoint lacks a weight: drawing it would make the outputs meaningless. */
 static bool check_weights(const Feeds *feeds, const Given *given, Error *err)
 {
     const SafeTensors *weights = given->weights;

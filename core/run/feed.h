@@ -1,4 +1,4 @@
-/* feed.h - the elements of tensors that no op of the program makes.
+/* feed.h - the elements of tensors that are not computed by an op of the program.
  *
  * Parameters come from a checkpoint (float types are converted), from the model file or its
  * external data, or are drawn; inputs come from files or are drawn. Constants are values known
@@ -30,7 +30,7 @@ typedef struct {
     const Inferred *inferred;
     uint64_t seed;
     const Generated *generated; /* per tensor */
-    Feed *at;                   /* per tensor; FEED_NONE where none was wanted */
+    Feed *at;                   /* per tensor; FEED_NONE if not wanted */
     Local **computed;           /* per tensor: the whole value of a computed constant or a sequence;
                                  * NULL */
     Vec(FileMap) maps;
@@ -61,14 +61,14 @@ const Local *feed_listed(const Feeds *feeds, int32_t tensor);
 /* Fills a part of the tensor. Thread-safe. */
 void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
 
-/* The inputs of a data set: the files of the folder or, for a NAME.onnx with outputs in
- * NAME_output_N.pb, what ONNX feeds its light models: 0, 1/n, 2/n .. for n elements. Empty for a
- * model without inputs. As vectors_open(). */
+/* Opens the inputs of a data set: the files of the folder. For a NAME.onnx whose outputs are in
+ * NAME_output_N.pb, the inputs are what ONNX feeds its light models: 0, 1/n, 2/n .. for n elements.
+ * A model without inputs has an empty set. Otherwise like vectors_open(). */
 bool inputs_open(Arena *arena, const Inferred *inferred, const char *data_set, Vectors *out,
                  Error *err);
 
-/* True when a file's value has the type of the model's tensor and its shape as far as that is
- * known; else *err names both. Older files store a bf16 as u16. */
+/* Returns true when a file's value has the type of the model's tensor, and its shape as far as that
+ * is known; otherwise *err names both. Older files store a bf16 as u16. */
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err);
 
 #endif

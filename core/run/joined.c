@@ -16,7 +16,7 @@ bool slot_is_partial(const Team *team, int32_t slot)
     return sharding && sharding_partials(sharding);
 }
 
-/* The one reduction of a partial value; false: it has several. */
+/* The one reduction of a partial value; returns false when it is partial by several reductions. */
 static bool reduction_of(const Sharding *sharding, ReduceOp *out)
 {
     *out = REDUCE_NONE;
@@ -29,7 +29,7 @@ static bool reduction_of(const Sharding *sharding, ReduceOp *out)
     return true;
 }
 
-/* Elements as they are put together: numbers where parts are addends. */
+/* The elements while they are being joined: as numbers if parts are addends. */
 typedef struct {
     Joined *joined;
     ReduceOp reduce;
@@ -145,8 +145,8 @@ static void end_joining(const Joining *j)
         local_store(joined->whole, 0, n, NUMBER_F64, j->real);
 }
 
-/* The part of a rank: posted by it here, else broadcast by its process, into *received. NULL
- * without an error: it has none. */
+/* The part of a rank: posted here if the rank is in this process, else broadcast by its process
+ * into *received. Returns NULL without an error if the rank has no part. */
 static bool part_of(Joiner *joiner, int32_t slot, int64_t position, const Local **part,
                     Local **received, Error *err)
 {
@@ -252,7 +252,8 @@ static bool has_parts(const Local *list)
     return false;
 }
 
-/* A slot without a sharding: the value of any rank here; of a list the parts of all are joined. */
+/* A slot without a sharding is replicated: the value of any rank of this process. For a list the
+ * parts of all ranks are joined. */
 static bool join_replicas(const Joiner *joiner, int32_t slot, Joined *out, Error *err)
 {
     *out = (Joined){.n_addends = 1};

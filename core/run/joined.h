@@ -1,4 +1,5 @@
-/* joined.h - a value put together from the parts that the ranks hold, to check them against.
+/* joined.h - the whole value put together from the parts of all ranks, which verification checks
+ * each part against.
  *
  * Written for verification alone and shares nothing with the collectives it checks: pieces go to
  * their places in the whole, addends are reduced in double (integers in int64_t).
@@ -12,14 +13,14 @@ typedef struct {
     Local *whole; /* the caller frees it. NULL: no rank of this process has a part, or unknown */
     double *size; /* per element: the sum of its addends' magnitudes; NULL: there are no addends, or
                    * they reduce without rounding */
-    const double *bound; /* for the caller; NULL */
+    const double *bound; /* set by the caller, or NULL */
     int64_t n_addends;
     bool of_addends;
     bool unknown; /* the parts cannot be joined: they are partial by several reductions, or lie in
                    * another process */
 } Joined;
 
-/* Of a process. */
+/* One per process. */
 typedef struct {
     Team *team;
     Arena *scratch;       /* of Joined.size */
@@ -28,8 +29,8 @@ typedef struct {
 
 bool slot_is_partial(const Team *team, int32_t slot);
 
-/* Joins a slot; all ranks call it at once, with the same *out, which the first rank of the process
- * sets before it returns on any. False after rank_failed(), or when another rank failed. */
+/* Joins a slot. All ranks call it at once with the same *out; the first rank of the process sets it
+ * before any call returns. Returns false after rank_failed(), or when another rank failed. */
 bool slot_join(Rank *rank, int32_t slot, Joiner *joiner, Joined *out);
 
 #endif

@@ -31,7 +31,7 @@ static const Kernel *find(const char *name)
     return NULL;
 }
 
-/* Of an operator, or by its own name. */
+/* Finds the kernel named after an operator, or the kernel of that name. */
 static const Kernel *find_named(const char *name)
 {
     const Operator *row = operator_find(name);
@@ -72,7 +72,7 @@ bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, in
     return kernel_reads_value(kernel, input) && tensor_is_known(inferred, tensor);
 }
 
-/* Outputs of unknown size are left to a kernel with data-dependent sizes. */
+/* An output of unknown size is not made here: a kernel with data-dependent sizes makes it. */
 static bool make_outputs(const KernelCall *call, Local **output, Error *err)
 {
     const Inferred *inferred = call->inferred;
@@ -142,7 +142,7 @@ const Value *kernel_value(const KernelCall *call, int input)
     return tensor < 0 ? NULL : inferred_read_value(call->inferred, tensor);
 }
 
-/* Integers computed at run time that this rank holds whole. */
+/* Integers computed at run time, if this rank holds all of them. */
 static bool held_ints(const KernelCall *call, const Local *local, const int64_t **out, int64_t *n,
                       Error *err)
 {
@@ -318,7 +318,7 @@ bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err)
     return kernel_scalar(call->input[input], out, err);
 }
 
-/* "f32 2,3", "a sequence". */
+/* "f32 2,3" or "a sequence", for messages. */
 static const char *text_of(const KernelCall *call, const Local *local)
 {
     Buf text = buf_new(call->scratch);
@@ -351,7 +351,7 @@ bool kernel_copy_output(const KernelCall *call, const Local *value, Error *err)
 
 enum { LIST_MAX = 2 * DIMS_MAX, OPSET_LATEST = 28 };
 
-/* A short list unsharded, as a value. */
+/* A short unsharded list as a Value. */
 static const Value *list_of(Arena *arena, const Local *local)
 {
     int64_t n = shape_elements(&local->whole);

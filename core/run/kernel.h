@@ -1,10 +1,10 @@
 /* kernel.h - the functions that compute an op on one rank, in tables by name.
  *
  * A kernel sees local parts and not the mesh. Runs give the global index of each local place, and
- * `whole` the sizes of the tensors. Ops whose meaning depends on them use these: Gather maps global
- * rows to local ones, Split and Slice find global ranges, ReduceMean divides by the global count, a
- * dim broadcasts where its whole size is 1. Where an op sums over a sharded dim the kernel computes
- * this rank's addend.
+ * `whole` gives the sizes of the whole tensors. Kernels of ops whose meaning depends on global
+ * indices or sizes use them: Gather maps global rows to local ones, Split and Slice find global
+ * ranges, ReduceMean divides by the global count, a dim broadcasts where its whole size is 1. Where
+ * an op sums over a sharded dim the kernel computes this rank's addend.
  *
  * Each family is a table of rows {name, function, ..}. The column `kernel` of an operator's row
  * (core/rules/registry.h) names the one that runs it; operators may share one. A kernel is named
@@ -22,8 +22,8 @@
 typedef struct Kernel Kernel;
 typedef struct PickSink PickSink;
 
-/* Receives the moves of a kernel that only moves elements, instead of their being done: no data is
- * read or written. */
+/* If set, receives the moves of a kernel that only moves elements; then no data is read or
+ * written. */
 struct PickSink {
     void (*pick)(PickSink *sink, const Local *to, const Local *from, const Picks *picks);
 };
@@ -51,7 +51,8 @@ typedef struct {
     Arena *scratch;
 } KernelCall;
 
-/* False with *err: an unsupported type or operand, or an element that this rank does not hold. */
+/* Returns false with *err for an unsupported type or operand, or an element that this rank does not
+ * hold. */
 typedef bool KernelFn(const KernelCall *call, Error *err);
 
 enum { KERNEL_DECIDES = -1, KERNEL_LISTS = -2 };
@@ -86,8 +87,8 @@ extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], ker
     kernels_ngrams[], kernels_control[], kernels_sequence[];
 extern const Kernel *const kernel_families[]; /* all of these, ended by NULL */
 
-/* The kernel of an op: its op space's own, else the one its op space names (space may be NULL),
- * else its operator's. NULL if there is none. */
+/* The kernel of an op: the op space's own kernel, else the one that the op space names (space may
+ * be NULL), else the one of its operator; NULL if there is none. */
 const Kernel *kernel_find(const OpSpace *space, const char *op_type);
 bool kernel_is_built_in(const Kernel *kernel); /* not a user's */
 bool kernel_reads_value(const Kernel *kernel, int input);
@@ -96,22 +97,22 @@ bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel);
 /* Whether the input is known at load and the kernel reads it as such. */
 bool kernel_knows(const Inferred *inferred, int32_t op, const Kernel *kernel, int input);
 
-/* Runs an op on whole tensors: reads value[tensor] of its inputs (NULL allowed for values known at
- * load) and makes those of its outputs, which the caller frees, also after an error. A kernel with
- * data-dependent sizes makes the outputs of unknown shape, see value[tensor]->whole. ERROR_RUN
- * names the op. */
+/* Runs an op on whole tensors. It reads value[tensor] for each input (NULL allowed for values known
+ * at load) and makes value[tensor] for each output, which the caller frees, also after an error. A
+ * kernel with data-dependent sizes makes the outputs of unknown shape; their shape is
+ * value[tensor]->whole. ERROR_RUN names the op. */
 bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel,
                       pthread_mutex_t *blas, uint64_t seed, int64_t iteration, Local **value,
                       Error *err);
 
 /* ---- shapes known only at run time: core/run/dynamic_shapes.c ---- */
 
-/* The shape of an operand, or a value that shapes depend on, is known only at run time. */
+/* Whether the shape of an operand, or a value that shapes depend on, is known only at run time. */
 bool kernel_is_dynamic(const Inferred *inferred, int32_t op, const Kernel *kernel);
 
-/* Checks that tensors are tensors. For a dynamic op it also infers the whole shapes and types of
- * the outputs from what the inputs hold; they must agree with what was inferred before. n_dims is
- * -1 for a kernel with data-dependent sizes. */
+/* Checks that all operands are tensors. For a dynamic op it also infers whole shapes and types of
+ * the outputs from the values of the inputs; they must agree with what was inferred before the run.
+ * n_dims is -1 for a kernel with data-dependent sizes. */
 bool kernel_begin(const KernelCall *call, bool late, Shape *shape, Dtype *dtype, Error *err);
 
 /* Sets *err to the inner error with the op's name before it. */
@@ -182,8 +183,8 @@ int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const 
 bool kernel_copy_output(const KernelCall *call, const Local *value, Error *err);
 bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err);
 
-/* The op as its rule sees it: whole shapes, values known at load, and short lists of inputs
- * unsharded. For code that rules and kernels share: windows, pads, scales. */
+/* The op as its rule sees it: whole shapes, values known at load, and short lists from unsharded
+ * inputs. For code that rules and kernels share: windows, pads, scales. */
 RuleCall kernel_rule_call(const KernelCall *call);
 int64_t *kernel_globals(Arena *arena, const Runs *runs); /* the global index of each place */
 /* The elements as numbers of their class; the data itself where no conversion is needed. */
@@ -199,7 +200,7 @@ typedef struct {
     double scale;
 } Product;
 
-/* At least 2 dims: a vector on the left becomes a row, on the right a column. */
+/* A matrix with at least 2 dims: a vector on the left becomes a row, one on the right a column. */
 Shape kernel_as_matrix(const Shape *shape, bool left);
 
 void kernel_multiply(const KernelCall *call, const Product *p, Dtype dtype, const void *a,
@@ -207,7 +208,8 @@ void kernel_multiply(const KernelCall *call, const Product *p, Dtype dtype, cons
 
 /* ---- for collectives ---- */
 
-/* to[i] = to[i] (reduce) from[i * step]. False when elements of that type are not computed on. */
+/* to[i] = reduce(to[i], from[i * step]). Returns false when elements of that type cannot be
+ * computed with. */
 bool kernel_combine(ReduceOp reduce, Dtype dtype, void *to, const void *from, int64_t step,
                     int64_t n);
 bool kernel_scale(Local *local, double factor, Error *err); /* every element times factor */

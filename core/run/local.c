@@ -30,7 +30,7 @@ Local *local_new_empty(Dtype dtype, const Shape *whole, const Sharding *sharding
     return local;
 }
 
-/* calloc, since an arena aborts when memory is out. */
+/* Uses calloc, since an arena aborts when memory is out. */
 bool local_alloc(Local *local)
 {
     size_t n_bytes = (size_t)local_bytes(local);
@@ -210,7 +210,7 @@ int64_t picks_count(const Picks *picks)
     return n;
 }
 
-/* The table of the last dim as arithmetic sequences; a scalar is one element. */
+/* The places of the last dim as arithmetic sequences; a scalar is a sequence of one element. */
 static int inner_stretches(const Picks *picks, const Stretch **out)
 {
     static const int64_t zero = 0;

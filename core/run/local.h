@@ -94,7 +94,7 @@ Picks picks_new(Arena *arena, const Shape *target);
  * which has these runs and stride. */
 void picks_match(Picks *picks, int d, const Runs *target, int64_t start, int64_t step,
                  const Runs *source, int64_t stride);
-/* Maps dim d of the target to `stride` times its global index: from a tensor unsharded. */
+/* Maps dim d of the target to `stride` times its global index; the source is unsharded. */
 void picks_global(Picks *picks, int d, const Runs *target, int64_t stride);
 
 /* Maps each element of a part to its row-major place in the whole tensor. */

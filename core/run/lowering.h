@@ -35,13 +35,13 @@ typedef struct {
 /* ---- program.c ---- */
 int32_t lower_instr(Lowering *l, Instr instr); /* appends it; returns its place */
 int32_t lower_slot(Lowering *l, Slot slot, int32_t region);
-/* The slot to read a value from, resharded when needed. -1 with *err. */
+/* The slot to read a value from; adds the reshard to it if needed. -1 with *err on failure. */
 int32_t lower_read(Lowering *l, Slot wanted, Error *err);
 bool lower_find_kernel(Lowering *l, int32_t op, Error *err);
 bool lower_reads(const Lowering *l, int32_t op, int input); /* reads a slot that no given value
                                                              * replaces */
 bool lower_input(Lowering *l, int32_t op, int input, Error *err);
-/* An op with its inputs; then its outputs as the op makes them, resharded to pins. */
+/* Appends an op with its inputs, then reshards its outputs to their pins. */
 bool lower_op(Lowering *l, int32_t op, Error *err);
 bool lower_op_alone(Lowering *l, int32_t op, Error *err);
 bool lower_pins(Lowering *l, int32_t op, Error *err);

@@ -32,7 +32,8 @@ static int devices_of(const Lowering *l, const GraphBody *body)
     return body->first < body->end ? plan_devices(l->plan, body->first) : 0;
 }
 
-/* Replicated on the devices of the body, so that all of them see the same. */
+/* The slot of a value that is replicated on the devices of the body, so that all of them take the
+ * same path. */
 static int32_t read_whole(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
     const Shape *shape = inferred_shape(l->plan->inferred, tensor);
@@ -50,7 +51,7 @@ static bool is_inside(const Lowering *l, const GraphBody *body, int32_t tensor)
     return maker >= body->first && maker < body->end;
 }
 
-/* Whether the value comes from other devices, which do not know which way the body goes. */
+/* Whether the value comes from other devices, which do not know whether the body runs. */
 static bool is_sent(const Lowering *l, const GraphBody *body, int32_t tensor)
 {
     int32_t maker = l->graph->tensors[tensor].maker;
@@ -58,8 +59,8 @@ static bool is_sent(const Lowering *l, const GraphBody *body, int32_t tensor)
            plan_devices(l->plan, maker) != devices_of(l, body);
 }
 
-/* Reshards values made before a body and read in it before the body: all that a loop reads, and
- * what is sent to the devices of a branch. */
+/* Moves reshards of values that are made before a body and read in it to before the body: for a
+ * loop all that it reads, for a branch what other devices send to it. */
 static bool hoist(Lowering *l, const GraphBody *body, Error *err)
 {
     bool loops = body->kind == BODY_LOOP || body->kind == BODY_SCAN;
@@ -84,8 +85,8 @@ static bool hoist(Lowering *l, const GraphBody *body, Error *err)
 
 /* ---- branches ---- */
 
-/* Reshards what an If reads of the branch inside the branch. */
-static bool lower_gifts(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
+/* Reshards the results of a branch that an If reads inside the branch. */
+static bool reshard_branch_results(Lowering *l, const GraphBody *body, int32_t tensor, Error *err)
 {
     const GraphTensor *at = &l->graph->tensors[tensor];
     if (tensor_is_known(l->plan->inferred, tensor))
@@ -119,7 +120,7 @@ static bool lower_branch(Lowering *l, int b, Error *err)
     for (int32_t op = body->first; op < body->end; op++)
         for (int i = 0; computes(l, op) && i < l->graph->ops[op].n_outputs; i++)
             if (op_outputs(l->graph, op)[i] >= 0 &&
-                !lower_gifts(l, body, op_outputs(l->graph, op)[i], err))
+                !reshard_branch_results(l, body, op_outputs(l->graph, op)[i], err))
                 return false;
     close_region(l);
     l->instrs.at[at].target = l->instrs.n;
@@ -169,7 +170,7 @@ static int32_t read_next(Lowering *l, const GraphBody *body, const GraphCarry *c
     return lower_read(l, (Slot){carry->next, made, devices_of(l, body)}, err);
 }
 
-/* A loop may carry what it captures: its devices get it before the loop. */
+/* A loop may carry a value from outside of it: its devices get the value before the loop starts. */
 static bool hoist_carried(Lowering *l, const GraphBody *body, Error *err)
 {
     for (int i = 0; i < body->n_carries; i++) {
@@ -192,7 +193,7 @@ static bool begin_carries(Lowering *l, const GraphBody *body, Error *err)
     return true;
 }
 
-/* The trip count, if known. */
+/* Sets the trip count if it is known. */
 static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
@@ -285,7 +286,7 @@ static bool lower_results(Lowering *l, int32_t first, int32_t end, Error *err)
     return true;
 }
 
-/* NEXT, carried values, BACK, and results of the loop. */
+/* Appends NEXT, the reshards of carried values, BACK, and the results of the loop. */
 static bool end_iteration(Lowering *l, int b, int32_t again, int32_t results_end, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];

@@ -77,7 +77,7 @@ static bool is_moved(const Frees *f, const Instr *back, int32_t slot)
     return false;
 }
 
-/* Both paths from a NEXT: frees the slot before BACK and at the loop's end. */
+/* Frees the slot on both paths from a NEXT: before BACK, and at the end of the loop. */
 static void cross_next(Frees *f, int32_t slot)
 {
     const Region *region = &f->l->regions.at[f->home[slot]];
@@ -127,7 +127,7 @@ static Instr free_of(int32_t slot)
         .kind = INSTR_FREE, .slot = slot, .from = -1, .op = -1, .reshard = -1, .body = -1};
 }
 
-/* Values of an iteration that may be read after the loop: the next iteration replaces them. */
+/* Whether a value of an iteration may be read after the loop; the next iteration replaces it. */
 static bool lives_across(const Frees *f, int back, int32_t slot)
 {
     const Lowering *l = f->l;

@@ -63,7 +63,7 @@ static DimscopeArg arg_of(Arena *arena, const Kwarg *kwarg)
     return out;
 }
 
-/* Lists of strings, tensors and graphs are left out. */
+/* The arguments as the C struct; lists of strings, tensors and graphs are left out. */
 static const DimscopeArg *args_of(Arena *arena, const Kwargs *kwargs, int *n)
 {
     DimscopeArg *args = arena_array(arena, DimscopeArg, kwargs->n);

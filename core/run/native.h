@@ -10,9 +10,10 @@
 /* NULL: ERROR_UNREADABLE (no such library), ERROR_INVALID (no such symbol, another version). */
 const Kernel *native_kernel(Arena *arena, const char *path, const char *symbol, Error *err);
 
-/* Stands for a kernel that may not be loaded without --allow-native, so that the run can say so. */
+/* A stand-in for a kernel that may not be loaded without --allow-native; running it fails with that
+ * reason. */
 const Kernel *native_refused(Arena *arena, const char *plugin);
-/* False with ERROR_USAGE and a hint for native_refused(). */
+/* Returns false, with ERROR_USAGE and a hint, for a kernel from native_refused(). */
 bool native_allowed(const Kernel *kernel, Error *err);
 
 #endif

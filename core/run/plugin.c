@@ -19,8 +19,8 @@ static const char *program_folder(Arena *arena)
 
 static const char *find_file(Arena *arena, const char *name)
 {
-    const char *said = getenv("DIMSCOPE_PLUGINS"), *beside = program_folder(arena);
-    const char *folders[] = {said && *said ? said : NULL, beside,
+    const char *folder = getenv("DIMSCOPE_PLUGINS"), *beside = program_folder(arena);
+    const char *folders[] = {folder && *folder ? folder : NULL, beside,
                              path_join(arena, beside, "../lib/dimscope")};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         const char *path = folders[i] ? path_join(arena, folders[i], name) : NULL;
@@ -87,9 +87,9 @@ const Runner *runner_find(const char *backend, Error *err)
 /* Whether Open MPI, MPICH or Slurm started this process. */
 static bool is_one_of_many(void)
 {
-    static const char *const said[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (getenv(said[i]))
+    static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
             return true;
     return false;
 }

@@ -23,11 +23,13 @@ typedef struct {
     bool (*world_open)(World *out, Error *err); /* NULL: it has no processes of its own */
 } Plugin;
 
-/* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL: cuda where usable, else the host.
- * ERROR_USAGE: unknown backend, no plugin, or not usable here. */
+/* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL means cuda if it is usable, else
+ * host. ERROR_USAGE for an unknown backend, a missing plugin, or one that is not usable on this
+ * machine. */
 const Runner *runner_find(const char *backend, Error *err);
 
-/* The processes of this run: those of mpirun, else this one. End with out->close(). */
+/* The processes of this run: those that mpirun started, else this one alone. End with
+ * out->close(). */
 bool world_open(const char *backend, World *out, Error *err);
 
 #endif

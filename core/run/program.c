@@ -76,7 +76,7 @@ static int32_t load(Lowering *l, Slot slot)
 
 /* ---- reshards ---- */
 
-/* A plan without the reshard is illegal: its first finding of level error says why. */
+/* A missing reshard means that the plan is illegal: reports its first finding of level error. */
 static void blame_plan(const Lowering *l, int32_t tensor, Error *err)
 {
     const Findings *findings = &l->plan->findings;
@@ -92,8 +92,8 @@ static void blame_plan(const Lowering *l, int32_t tensor, Error *err)
                tensor_name(l->graph, tensor));
 }
 
-/* Emits the steps that fill a slot after those that fill their source; slots in between are
- * private. */
+/* Appends the steps that fill a slot after the steps that fill their source; slots between steps
+ * are not shared. */
 static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
 {
     int32_t r = reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices);
@@ -155,7 +155,7 @@ static bool is_listed(const Lowering *l, int32_t tensor)
     return tensor >= 0 && l->plan->inferred->listed && l->plan->inferred->listed[tensor];
 }
 
-/* Identity forwards what Optional would. */
+/* An Identity of a sequence or an optional runs as Optional, whose kernel copies these. */
 static const Kernel *kernel_of(const Lowering *l, int32_t op)
 {
     const GraphOp *at = &l->graph->ops[op];
@@ -206,7 +206,8 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
     return false;
 }
 
-/* The operand of an If on a condition known at load exists only when its branch is taken. */
+/* Whether the operand of an If exists: with a condition known at load only the branch that is taken
+ * does. */
 static bool is_taken(const Lowering *l, int32_t op, int input)
 {
     int32_t condition = op_inputs(l->graph, op)[0];
@@ -243,7 +244,7 @@ bool lower_input(Lowering *l, int32_t op, int input, Error *err)
     return l->out->operand[place] >= 0;
 }
 
-/* Such an op has a result only inside a loop, which defines it. */
+/* Checks that an op that only has a meaning in a loop is in one. */
 static bool check_loop(const Lowering *l, int32_t op, Error *err)
 {
     static const char *const results[] = {"LoopResult", "LoopStack", "SequenceMap"};

@@ -109,8 +109,8 @@ typedef struct {
                             * value read again after a move); -1 */
 } Program;
 
-/* ERROR_USAGE names the op: no kernel, or an unsupported shape or type. Allocated in the arena;
- * points into the plan. */
+/* ERROR_USAGE names the op that has no kernel, or an unsupported shape or type. Allocated in the
+ * arena; points into the plan. */
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err);
 
 /* Instructions a rank executes in n passes, loops counted once; INT_MAX: or more. */

@@ -71,8 +71,8 @@ bool rank_meet(Rank *rank)
     return ok;
 }
 
-/* Waits until no rank of this process runs any more, failed or not: ranks read each other's slots.
- */
+/* Waits until no rank of this process is running, whether it failed or not, since ranks read each
+ * other's slots. */
 static void leave(Team *team)
 {
     atomic_fetch_add(&team->n_left, 1);
@@ -156,7 +156,7 @@ void rank_unmake(Rank *rank, int32_t slot)
     local_free(rank_remove(rank, slot));
 }
 
-/* Stores shapes of outputs that are known only now. */
+/* Stores the shapes of outputs that become known only at run time. */
 static bool store_shapes(Rank *rank, const KernelCall *call)
 {
     const Program *program = rank->team->program;
@@ -178,7 +178,7 @@ static bool store_shapes(Rank *rank, const KernelCall *call)
     return true;
 }
 
-/* Outputs of unknown shape are left to a kernel with data-dependent sizes. */
+/* An output of unknown size is not made here: a kernel with data-dependent sizes makes it. */
 static bool make_outputs(Rank *rank, const KernelCall *call, MakeSlot *make, Local **output)
 {
     const Program *program = rank->team->program;
@@ -269,7 +269,7 @@ void rank_beats(Rank *rank)
 
 /* ---- comparing outputs ---- */
 
-/* The expected value of an output: given, else the reference's; NULL: unknown. */
+/* The expected value of an output: the one given, else the reference's; NULL if neither exists. */
 static const Local *wanted_output(const Team *team, int32_t tensor)
 {
     if (team->expected && team->expected[tensor])
@@ -277,7 +277,7 @@ static const Local *wanted_output(const Team *team, int32_t tensor)
     return team->options->verify ? team->reference.value[tensor] : NULL;
 }
 
-/* Of a sequence: of its items, in order. */
+/* The checksum of a part; for a sequence that of its items, in order. */
 static uint64_t bits_of(const Local *part)
 {
     uint64_t bits = 0;
@@ -302,7 +302,8 @@ static Tolerance given_tolerance(const Team *team, const Local *want)
     return out;
 }
 
-/* With the given output by tolerance, with one device to see the drift. */
+/* Compares an output with the given one by tolerance; with one device's result only to measure the
+ * drift. */
 static void compare_output(Rank *rank, int i, const Local *part, const Local *want)
 {
     const Team *team = rank->team;
@@ -375,7 +376,7 @@ static bool prepare(Rank *rank, int at)
     return (!together || rank_meet(rank)) && verify_before(rank, at);
 }
 
-/* Ops and steps, timed unless the runner does so itself. */
+/* Executes an op or a step and measures its time, unless the runner measures by itself. */
 static bool do_timed(Rank *rank, const Instr *instr)
 {
     const Runner *runner = rank->team->runner;

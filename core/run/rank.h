@@ -77,23 +77,24 @@ bool rank_meet(Rank *rank);
 bool rank_failed(Rank *rank, const Error *err);
 bool rank_step_failed(Rank *rank, const Instr *instr, const Error *err); /* names the step */
 
-/* Whether the rank is on the sub-mesh of a slot; on a sub-mesh. */
+/* Whether the rank's device is on the sub-mesh of the slot; and on a given sub-mesh. */
 bool rank_has(const Rank *rank, int32_t slot);
 bool rank_stands_on(const Rank *rank, int devices);
 
-/* Whether it does what is done once in its process. */
+/* Whether this rank does what is done once per process. */
 static inline bool rank_leads(const Rank *rank)
 {
     return rank->position == rank->team->first_rank;
 }
 
 /* Makes the rank's part of a slot without elements (type, shapes, runs), puts it into the slot and
- * counts its bytes; the runner sets `data`. */
+ * counts its bytes. The runner sets `data`. */
 Local *rank_make(Rank *rank, int32_t slot);
 /* Puts a Local into an empty slot and counts its bytes; removes it without freeing it. */
 void rank_put(Rank *rank, int32_t slot, Local *local);
 Local *rank_remove(Rank *rank, int32_t slot);
-/* Frees the slot's Local; the runner has freed `data` unless it is in its arena. */
+/* Frees the slot's Local. The runner has freed `data` before, unless that is in the Local's
+ * arena. */
 void rank_unmake(Rank *rank, int32_t slot);
 
 /* The kernel call of an op: inputs from slots, outputs made by `make`. False when `make` fails or
@@ -108,19 +109,20 @@ void rank_record_time(Rank *rank, const Instr *instr, int pass, TraceSpan span);
 void rank_took_pass(Rank *rank, int pass, double us);
 double run_now_us(void);
 
-/* Reports progress outside of instructions (opening a device, a pass enqueued at once), so that the
- * watchdog does not end the run. Thread-safe. */
+/* Reports progress outside of instructions (while a device is opened or a pass is enqueued at
+ * once), so that the watchdog does not end the run. Thread-safe. */
 void rank_beats(Rank *rank);
 
 /* ---- branches and loops: core/run/rank_flow.c ---- */
 
-/* Executes a control-flow instruction and returns the next one; false: a condition cannot be read,
- * memory is out. */
+/* Executes a control-flow instruction and sets the next one. Returns false if a condition cannot be
+ * read or memory is out. */
 bool rank_flow(Rank *rank, int at, int *next);
 
 /* ---- after the run: core/run/report.c ---- */
 
-/* The report of the passes that all ranks finished, in the arena. False when there is none. */
+/* Makes the report of the passes that all ranks finished, in the arena. Returns false when there is
+ * none. */
 bool report_make(Arena *arena, const Team *team, RunReport *out);
 
 #endif

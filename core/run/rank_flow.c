@@ -15,7 +15,7 @@ static int process_of(const Team *team, int64_t position)
     return p;
 }
 
-/* Gives all ranks the number that the ranks of the slot's devices have. */
+/* Sends the number that the ranks on the slot's devices have to all ranks. */
 static bool share_number(Rank *rank, int32_t slot, int64_t *number)
 {
     Team *team = rank->team;
@@ -57,7 +57,7 @@ static bool read_number(Rank *rank, int32_t slot, int64_t *out)
 
 /* ---- loops ---- */
 
-/* The length of what is scanned. */
+/* The length of the sequence or dim that is scanned. */
 static int64_t count_steps(const ProgramLoop *loop, const Local *scanned)
 {
     int64_t n_dims = scanned->whole.n_dims, dim = loop->dim < 0 ? loop->dim + n_dims : loop->dim;
@@ -116,7 +116,7 @@ static bool collect(Rank *rank, const Instr *instr)
     return true;
 }
 
-/* A slot with a sharding has the shape known before. */
+/* Checks a carried value: a slot with a sharding keeps the shape that was known before the run. */
 static bool check_carried(Rank *rank, const ProgramMove *move, const Local *local)
 {
     const Inferred *inferred = rank->team->plan->inferred;

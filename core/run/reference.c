@@ -104,7 +104,8 @@ static bool has_late_output(const Inferred *inferred, int32_t op)
     return false;
 }
 
-/* The reader of a list has it instead of the value of one iteration. */
+/* Runs an op. LoopStack and SequenceMap read the list that was collected in place of the value of
+ * the last iteration. */
 static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *err)
 {
     const Inferred *inferred = reference->inferred;

@@ -132,7 +132,7 @@ static void add_outputs(Arena *arena, const Team *team, RunReport *out)
     }
 }
 
-/* An output that has elements, none of them finite. */
+/* An output that has elements, none of which is finite; -1 if there is none. */
 static int32_t find_unproven(const Team *team)
 {
     const Graph *graph = team->plan->inferred->graph;

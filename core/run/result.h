@@ -67,7 +67,7 @@ typedef struct {
     size_t map_bytes;
 } Results;
 
-/* ERROR_RUN: not enough memory for so many passes. End with results_close(). */
+/* ERROR_RUN when memory is not enough for so many passes. End with results_close(). */
 bool results_open(Arena *arena, const Plan *plan, const Program *program, int n_ranks,
                   const RunOptions *options, Results *out, Error *err);
 void results_close(Results *results);

@@ -57,8 +57,8 @@ static bool is_float_tensor(const Local *local)
            dtype_is_computed(local->dtype);
 }
 
-/* Numbers that are added up, or gone over, for one element of a result: the index dims that outputs
- * do not have. */
+/* How many numbers are added up (or scanned) for one element of a result: the product of the index
+ * dims that outputs do not have. */
 static double count_addends(const WholeOp *call)
 {
     const OpSpace *space = program_space(call->inferred, call->op);
@@ -84,7 +84,8 @@ static double growth(double n_addends)
 
 /* ---- the op on other operands ---- */
 
-/* A new element of an operand; i is its place, key that of the operand and sample. */
+/* Computes a changed element of an operand; i is its place, key identifies the operand and the
+ * sample. */
 typedef double Change(double x, Dtype dtype, uint64_t key, int64_t i);
 
 static double magnitude(double x, Dtype dtype, uint64_t key, int64_t i)
@@ -93,7 +94,7 @@ static double magnitude(double x, Dtype dtype, uint64_t key, int64_t i)
     return fabs(x);
 }
 
-/* Large enough that rounding does not hide what it moves. */
+/* The relative change: large enough that rounding does not hide its effect. */
 static double move_of(Dtype dtype)
 {
     double unit = dtype_unit(dtype);
@@ -120,7 +121,7 @@ static Local *changed(const Local *from, Change *change, uint64_t key)
     return out;
 }
 
-/* Whether the op reads the tensor by an input before this one. */
+/* Whether an earlier input of the op is the same tensor. */
 static bool is_read_before(const int32_t *inputs, int input)
 {
     for (int i = 0; i < input; i++)
@@ -129,8 +130,8 @@ static bool is_read_before(const int32_t *inputs, int input)
     return false;
 }
 
-/* The outputs of the op on changed float operands, for the caller to free; false: the kernel
- * refuses them. */
+/* The outputs of the op on changed float operands, which the caller frees. Returns false if the
+ * kernel refuses them. */
 static bool run_changed(const WholeOp *call, Change *change, uint64_t sample, Local **out)
 {
     const Graph *graph = call->inferred->graph;
@@ -185,7 +186,8 @@ static double number_at(const Local *local, int64_t i)
     return x;
 }
 
-/* Units of the result; infinite and NaN results have no bound, they must be equal. */
+/* Bounds each element by that many units of the result. Infinite and NaN results have no bound:
+ * they must be equal. */
 static void bound_by_result(const Bounds *b, int output, double units)
 {
     const Local *want = b->want[output];
@@ -198,7 +200,7 @@ static void bound_by_result(const Bounds *b, int output, double units)
     }
 }
 
-/* Whether the operand has the elements of the result, one for one. */
+/* Whether the operand has one element for each element of the result. */
 static bool is_parallel(const Local *operand, const Local *want)
 {
     return shape_equal(&operand->shape, &want->shape);
@@ -235,7 +237,8 @@ static void bound_by_operands(const Bounds *b, int output)
     bound_by_result(b, output, ULPS);
 }
 
-/* False: the op is not such a sum here (a negative factor, magnitudes beyond the type). */
+/* Returns false when the op is not such a sum here (a negative factor, or magnitudes beyond the
+ * type's range). */
 static bool bound_by_sum(const Bounds *b)
 {
     Local **sum = arena_array(b->arena, Local *, b->at->n_outputs);
@@ -256,7 +259,7 @@ static bool bound_by_sum(const Bounds *b)
     return ok;
 }
 
-/* Raises bound[] to how far the results of one sample are away, over the size of the move. */
+/* Raises bound[] to the difference that one sample makes, divided by the size of the change. */
 static void note_moves(const Bounds *b, Local *const *sample)
 {
     for (int o = 0; o < b->at->n_outputs; o++) {
@@ -297,7 +300,7 @@ static bool is_counted(const Local *want, Rounding rounding)
     return is_float_tensor(want) || step;
 }
 
-/* One step of a quantized integer, units of other results. */
+/* Allows one step for a quantized integer, and units for other results. */
 static void bound_by_step(const Bounds *b, int output)
 {
     const Local *want = b->want[output];

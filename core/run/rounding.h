@@ -1,4 +1,4 @@
-/* rounding.h - how far a right result of an op may lie from the one of one device.
+/* rounding.h - how much a correct result of an op may differ from that of one device.
  *
  * A sharded op and the whole op on the same inputs differ only by rounding: sums run in another
  * order, another device has other functions. The column `rounding` of a kernel's row says how its

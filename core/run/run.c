@@ -95,7 +95,7 @@ static bool *loaded_once(Arena *arena, const Program *program)
     return stays;
 }
 
-/* Given files, open while the feeds need them. */
+/* The files given by the user, open while the feeds need them. */
 typedef struct {
     Vectors inputs;
     SafeTensors weights;
@@ -300,7 +300,7 @@ bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunRepo
     return run(arena, plan, options, NULL, out, err);
 }
 
-/* The whole expected outputs. */
+/* Reads the expected outputs as whole values. */
 static bool read_expected(Arena *arena, const Inferred *inferred, const Vectors *outputs,
                           Local **expected, Error *err)
 {
@@ -354,7 +354,7 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
     const Graph *graph = plan->inferred->graph;
     Arena *scratch = arena_new();
     Vectors outputs = {0};
-    Program program; /* report what cannot run before what does not match */
+    Program program; /* report first what cannot run, then what does not match */
     Local **expected = arena_array(scratch, Local *, graph->n_tensors);
     bool ok = program_lower(scratch, plan, &program, err) &&
               open_outputs(scratch, data_set, graph, &outputs, err) &&

@@ -50,8 +50,9 @@ typedef struct {
     uint8_t rounding;        /* Rounding: where the bound comes from */
 } RunElement;
 
-/* What a run came to. NOT_PROVEN: nothing was wrong, but not all of it could be compared, or an
- * output has no finite element. NOT_CHECKED: there was nothing to compare with. ORDER RUN_VERDICT
+/* The verdict of a run. NOT_PROVEN: no difference was found, but not every value could be compared,
+ * or an output has no finite element. NOT_CHECKED: there was nothing to compare with. ORDER
+ * RUN_VERDICT
  */
 typedef enum { RUN_NOT_CHECKED, RUN_PASS, RUN_FAIL, RUN_NOT_PROVEN } RunVerdict;
 

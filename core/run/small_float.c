@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Meaning of the highest bit patterns. */
+/* What the highest bit patterns of a type stand for. */
 typedef enum {
     ALL_FINITE, /* ordinary numbers */
     IEEE,       /* highest exponent: infinity and NaN */

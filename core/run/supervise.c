@@ -26,7 +26,7 @@ static int thread_id(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Reports the crashed rank and re-raises the signal. */
+/* Reports the crashed rank and raises the signal again. */
 static void on_crash(int number)
 {
     int thread = thread_id();
@@ -161,7 +161,7 @@ static bool is_waiting(int state)
     return state == RANK_WAITING;
 }
 
-static bool say_stalled(const Watch *watch, Error *err)
+static bool report_stalled(const Watch *watch, Error *err)
 {
     Arena *arena = arena_new();
     Buf busy = buf_new(arena), waiting = buf_new(arena);
@@ -177,7 +177,7 @@ static bool say_stalled(const Watch *watch, Error *err)
     return false;
 }
 
-static bool say_died(const Watch *watch, int status, Error *err)
+static bool report_death(const Watch *watch, int status, Error *err)
 {
     const Team *team = watch->team;
     const RunOutcome *outcome = team->results->outcome;
@@ -203,7 +203,7 @@ static bool say_died(const Watch *watch, int status, Error *err)
     return false;
 }
 
-/* False when the child must end. */
+/* Returns false when the child must be ended. */
 static bool goes_on(Watch *watch, Error *err)
 {
     const Team *team = watch->team;
@@ -217,7 +217,7 @@ static bool goes_on(Watch *watch, Error *err)
     if (options->progress && !options->progress(options->context, begun > 0 ? begun - 1 : 0,
                                                 program_length(team->program, team->n_passes)))
         atomic_store(&team->results->outcome->stop, true);
-    return run_now_us() - watch->since_us < watch->allowed_us || say_stalled(watch, err);
+    return run_now_us() - watch->since_us < watch->allowed_us || report_stalled(watch, err);
 }
 
 static bool has_ended(Watch *watch, int *status)
@@ -253,7 +253,7 @@ static bool watch_child(Watch *watch, int ended, Error *err)
         outcome->cancelled = true;
         return error_kind(err, ERROR_CANCELLED, "cancelled");
     }
-    return say_died(watch, status, err);
+    return report_death(watch, status, err);
 }
 
 bool supervise(Team *team, SupervisedRun *run, Error *err)

@@ -20,8 +20,8 @@ typedef void SupervisedRun(Team *team);
  * which names the rank and its instruction, or ERROR_CANCELLED. */
 bool supervise(Team *team, SupervisedRun *run, Error *err);
 
-/* Time an instruction may take beyond the stall limit, on its own core; with verify including the
- * reference and all ranks. */
+/* How long an instruction may take beyond the stall limit on a core of its own; with verify this
+ * includes the reference and all ranks. */
 double supervise_instr_us(const Team *team, int at);
 
 /* Call once on a rank's thread: attributes its crashes to that rank. */

@@ -90,7 +90,7 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
     return data_read(data, dtype, n, elements, err) ? elements : NULL;
 }
 
-/* NULL with *err: its data cannot be read. */
+/* The tensor's elements as a Local; NULL with *err if its data cannot be read. */
 static Local *tensor_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err)
 {
     int64_t n = shape_elements(&vector->shape);

@@ -50,7 +50,7 @@ typedef struct {
     RunElement element; /* tensor, moved, rounding */
 } Checked;
 
-/* Sets *share to the part of the bound that the difference takes. */
+/* Sets *share to the difference divided by its bound. */
 static bool is_right(Dtype dtype, const void *got, const void *want, double bound, double *share)
 {
     *share = 0;
@@ -98,7 +98,7 @@ static void note_wrong(const Checked *c)
     head->wrong.rank = c->rank->position;
 }
 
-/* bound: per element of the whole; NULL: equal. */
+/* bound: per element of the whole; NULL if values must be equal. */
 static void compare_elements(Checked *c, const Local *part, const Local *whole, const double *bound)
 {
     RankHead *head = c->rank->result->head;
@@ -145,7 +145,7 @@ static void compare(Checked *c, const Local *part, const Local *whole, const dou
         compare_elements(c, part, whole, bound);
 }
 
-/* Bounds with what storing and adding up addends may lose, for each rounding of each addend. */
+/* Adds to the bounds what storing and adding up the addends may lose: each addend is rounded. */
 static const double *with_addends(Verify *verify, const Local *whole, const double *bound,
                                   const Joined *joined)
 {
@@ -167,8 +167,8 @@ typedef struct {
     bool moved, unknown; /* unknown: there is nothing to compare with in this process */
 } Expected;
 
-/* The rank that counts the comparison of a joined value: the one that leads the process of the
- * first rank on these devices. */
+/* The rank that counts the comparison of a joined value: the first rank of the process that holds
+ * the first of these devices. */
 static int64_t position_of_counter(const Team *team, int devices)
 {
     int64_t first = team->plan->decided->submeshes[devices].first;
@@ -334,7 +334,7 @@ static bool before_move(Rank *rank, const int32_t *from, int n)
     return true;
 }
 
-/* Compares the slots that they were moved to. */
+/* Compares the slots that the values were moved to. */
 static bool after_move(Rank *rank, int at, const int32_t *to, int n)
 {
     Team *team = rank->team;
@@ -376,8 +376,8 @@ static bool after_load(Rank *rank, int at, int32_t slot)
     return after_move(rank, at, &slot, 1);
 }
 
-/* A part as if it were all: its elements with the indices that they have in it. */
-static Local *alone(const Local *part)
+/* A copy of the part as a tensor of its own, unsharded, whose indices start at 0. */
+static Local *as_whole(const Local *part)
 {
     Local *out = local_new_whole(part->dtype, &part->shape);
     if (out)
@@ -385,7 +385,7 @@ static Local *alone(const Local *part)
     return out;
 }
 
-/* The last item of the list against what was added to it. */
+/* Compares the last item of the list with the value that was appended. */
 static bool after_collect(Rank *rank, int at, const Instr *instr)
 {
     const Local *list = rank->slot[instr->slot], *item = rank->slot[instr->from];
@@ -398,7 +398,7 @@ static bool after_collect(Rank *rank, int at, const Instr *instr)
         compare(&c, last, item, NULL);
     if (!last || last->sequence || last->nothing)
         return true;
-    Local *got = alone(last), *want = alone(item);
+    Local *got = as_whole(last), *want = as_whole(item);
     if (got && want)
         compare(&c, got, want, NULL);
     local_free(got);
@@ -406,7 +406,7 @@ static bool after_collect(Rank *rank, int at, const Instr *instr)
     return true;
 }
 
-/* The slots that the end of an iteration moves from, or to. */
+/* The slots that the end of an iteration moves: their sources or their targets. */
 static const int32_t *moved_slots(Arena *arena, const Program *program, int32_t body, bool to)
 {
     const ProgramLoop *loop = &program->loops[body];

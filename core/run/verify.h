@@ -4,23 +4,24 @@
  * reduced), and the unsharded op runs on that. Then each rank's part of a result is compared with
  * its place in the whole, each element with the bound that the op's rounding allows (rounding.h); a
  * partial result is put together first. A step is compared with the value it moved: equal, or
- * within the rounding of the sum it took. Loaded values are compared with what was to be loaded. So
- * errors do not add up along the program, and the first wrong instruction is the one that is named.
+ * within the rounding of the sum it took. Loaded values are compared with the feeds. So errors do
+ * not accumulate along the program, and the report names the first wrong instruction.
  *
- * NaN and infinite elements must be equal. An output in which one device has nothing else proves
- * nothing: RUN_NOT_PROVEN.
+ * NaN and infinite elements must be equal. If an output of one device has no finite element, the
+ * comparison proves nothing: RUN_NOT_PROVEN.
  */
 #ifndef CORE_RUN_VERIFY_H
 #define CORE_RUN_VERIFY_H
 
 #include "core/run/rank.h"
 
-/* Of a process, used by all its ranks. In the arena; end with verify_close(). */
+/* One per process, used by all its ranks. In the arena; end with verify_close(). */
 Verify *verify_open(Arena *arena, Team *team);
 void verify_close(Verify *verify);
 
-/* All ranks call both around each instruction of the first pass. False after rank_failed(), or when
- * another rank failed. What is wrong is no failure: it goes into the rank's result. */
+/* All ranks call both around each instruction of the first pass. They return false after
+ * rank_failed(), or when another rank failed. A wrong value is not a failure: it is recorded in the
+ * rank's result. */
 bool verify_before(Rank *rank, int at);
 bool verify_after(Rank *rank, int at);
 

@@ -23,7 +23,7 @@ static void add_dims(Arena *arena, DimBindings *dims, const DimBindings *more)
         vec_push(arena, dims, more->at[i]);
 }
 
-/* MODEL.dims beside the model gives defaults; what the user binds comes after and wins. */
+/* MODEL.dims beside the model gives default sizes; sizes from the user override them. */
 static bool read_dims(Session *session, DimBindings *dims, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -41,7 +41,7 @@ static bool has_operator(const void *registry, Str op_type)
     return registry_find(registry, op_type) != NULL;
 }
 
-/* The shipped operators, then those of the policy. */
+/* Registers the shipped operators, then those of the policy. */
 static bool prepare_rules(Session *session, Error *err)
 {
     const SessionHooks *hooks = &session->hooks;
@@ -105,7 +105,7 @@ static bool infer_model(Session *session, bool allow_free, Error *err)
     return session->inferred != NULL;
 }
 
-/* What is recognised depends on shapes, so the graph is inferred before and after. */
+/* Fusion depends on shapes, so the graph is inferred before and after it. */
 static bool fuse(Session *session, unsigned set, bool allow_free, Error *err)
 {
     for (int i = 0; fusions[i].name; i++) {

@@ -42,7 +42,7 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     plan->propagator->run(plan, out, request);
 }
 
-/* Every stage but the first begins only if the work was not cancelled. */
+/* Every stage checks first whether the work was cancelled, except the first one. */
 static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
 {
     Progress *progress = plan->progress = request->progress;

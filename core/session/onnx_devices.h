@@ -2,11 +2,11 @@
  * from one (IR 11; onnx.proto, and the project's proposals 0006 and 0007).
  *
  * A configuration is named after the mesh, "dp=2,tp=4", and has as many devices. A node gives the
- * sharding of each operand while the node runs: inputs as they are read, outputs as they are once
- * reduced; a value is resharded where its maker and reader differ. A dim's shards are our digits:
- * (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has devices. Shards are numbered
- * through the dims in order, and the device list gives the devices that hold each; several, as a
- * group. The stage is the pipeline stage.
+ * sharding of each operand while the node runs: inputs as the op reads them, outputs after
+ * reduction; a value is resharded where the sharding of its maker and that of its reader differ. A
+ * dim's shards are our digits: (3)(768/tp) is a dim of 3 in one shard and 768 in as many as tp has
+ * devices. Shards are numbered through the dims in order, and the device list gives the devices
+ * that hold each; several, as a group. The stage is the pipeline stage.
  *
  * What the annotations cannot express is counted in OnnxLoss, and written as closely as possible.
  */
@@ -35,22 +35,22 @@ typedef struct {
 
 const char *onnx_loss_text(OnnxLoss loss); /* "values are left partial: .." */
 
-/* The session's model file with the annotations of its plan appended; bytes of weights are those
- * of the file. Other configurations in it are kept. ERROR_UNSUPPORTED: the model is not from an
- * .onnx file; ERROR_UNREADABLE: the file has changed since it was read. */
+/* Writes the session's model file with the annotations of its plan appended; weights are copied as
+ * they are in the file. Other configurations in the file are kept. ERROR_UNSUPPORTED if the model
+ * is not from an .onnx file; ERROR_UNREADABLE if the file has changed since it was read. */
 bool onnx_devices_write(const Session *session, Buf *out, OnnxLosses *losses, Error *err);
 
 /* ---- out of a model ---- */
 
-/* The first configuration of a model file that nodes refer to; returns false if there is none, or
- * no model. mesh: its name if that is a mesh of as many devices, else "x=8". The texts are in the
- * arena. */
+/* Finds the first configuration of a model file that nodes refer to; returns false if there is
+ * none, or if the bytes are no model. mesh: the configuration's name if it describes a mesh of as
+ * many devices, else "x=8". The texts are in the arena. */
 bool onnx_devices_find(Arena *arena, Str bytes, const char **name, const char **mesh);
 
-/* Its annotations as decisions: the cut of every index dim of a node that they describe, the
- * devices it runs on, the stages. What does not fit the session's model or mesh becomes a warning
- * in session->notes. ERROR_UNREADABLE: the file is broken; ERROR_USAGE: it has no configuration,
- * or one for a mesh of another size. */
+/* Reads the annotations as decisions: the cut of every index dim of a node that they describe, the
+ * devices it runs on, the stages. An annotation that does not fit the session's model or mesh
+ * becomes a warning in session->notes. ERROR_UNREADABLE if the file is broken; ERROR_USAGE if it
+ * has no configuration, or one for a mesh of another size. */
 bool onnx_devices_read(Session *session, const char *path, Str bytes, Journal *journal, Error *err);
 
 #endif

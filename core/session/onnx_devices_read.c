@@ -30,7 +30,7 @@ typedef struct {
     int n_notes;
 } DevicesReader;
 
-/* A sharded dim: its digits, each with its number of parts. */
+/* A sharded dim: its digits, and the number of parts of each. */
 typedef struct {
     int axis, n;
     int64_t size[DIGITS_MAX], parts[DIGITS_MAX];
@@ -50,7 +50,7 @@ typedef struct {
     int n_groups, room;
     int n_dims;
     SpecDim dim[DIMS_MAX];
-    bool strange; /* it has more of something than any tensor */
+    bool strange; /* it has more entries than any tensor could need */
 } Spec;
 
 static void note(DevicesReader *r, const char *code, const char *text, int32_t op)
@@ -84,7 +84,7 @@ static void read_group(DevicesReader *r, Wire wire, Spec *spec)
     spec->n_groups++;
 }
 
-/* A digit without a size is the dim itself: 0. */
+/* A digit without a size covers the whole dim: 0. */
 static void read_simple(const DevicesReader *r, Wire wire, SpecDim *dim)
 {
     int64_t size = 0, parts = 1;
@@ -176,7 +176,7 @@ static bool hold(DevicesReader *r, Holders *holders, int64_t device, int64_t sha
     return true;
 }
 
-/* The first entry with that key; NULL if the number is a device. */
+/* The first entry with that key; NULL if the key is the number of a device. */
 static const Sharers *find_group(const Spec *spec, int64_t key)
 {
     int low = 0, high = spec->n_groups;
@@ -315,9 +315,9 @@ static bool find_cuts(const DevicesReader *r, const Spec *spec, const Holders *h
 
 /* ---- nodes ---- */
 
-/* The index dims that a dim of an operand is the mixed radix of get its cut. */
-static void tell_dim(DevicesReader *r, int32_t op, const OpSpace *space, const DimFactors *factors,
-                     const Cut *cut)
+/* Gives the cut of an operand's dim to the index dims that the dim is the mixed radix of. */
+static void cut_indices(DevicesReader *r, int32_t op, const OpSpace *space,
+                        const DimFactors *factors, const Cut *cut)
 {
     OpDevices *devices = &r->op[op];
     int64_t sizes[FACTORS_MAX];
@@ -340,7 +340,7 @@ static void tell_dim(DevicesReader *r, int32_t op, const OpSpace *space, const D
     }
 }
 
-static void tell_operand(DevicesReader *r, int32_t op, const Spec *spec)
+static void cut_operand(DevicesReader *r, int32_t op, const Spec *spec)
 {
     const OpSpace *space = program_space(r->session->inferred, op);
     const GraphOp *node = &r->graph->ops[op];
@@ -364,7 +364,7 @@ static void tell_operand(DevicesReader *r, int32_t op, const Spec *spec)
     for (int o = 0; o < node->n_inputs + node->n_outputs; o++)
         if (r->graph->operands[node->input + o] == tensor && !space->operand[o].ignored)
             for (int d = 0; d < shape->n_dims; d++)
-                tell_dim(r, op, space, &space->operand[o].factors[d], &cut[d]);
+                cut_indices(r, op, space, &space->operand[o].factors[d], &cut[d]);
 }
 
 static void read_devices(DevicesReader *r, int32_t op, Wire wire)
@@ -387,7 +387,7 @@ static void read_devices(DevicesReader *r, int32_t op, Wire wire)
             r->arena = arena_new(); /* of one spec */
             Spec spec = read_spec(r, wire_message(&whole, &field, "ShardingSpecProto"));
             if (!whole.file->failed)
-                tell_operand(r, op, &spec);
+                cut_operand(r, op, &spec);
             arena_free(r->arena);
             r->arena = outer;
         }

@@ -189,8 +189,8 @@ static void put_op(DevicesWriter *w, int32_t op, Buf *out)
     put_bytes(out, FIELD_NODE_DEVICES, buf_str(&own));
 }
 
-/* The op of the graph for a node: the maker of its first named output. Returns -1 if there is
- * none, or if it is computed before the run. */
+/* The op of the graph for a node: the one that makes its first named output. Returns -1 if there is
+ * none, or if it is computed at load. */
 static int32_t op_of(const DevicesWriter *w, Wire node)
 {
     for (WireField field; wire_next(&node, &field);) {
@@ -204,7 +204,7 @@ static int32_t op_of(const DevicesWriter *w, Wire node)
     return -1;
 }
 
-/* The node has a body, or stands for a function: ops inside of it make its output. */
+/* Whether the node has a body or calls a function, so that an op inside it makes its output. */
 static bool is_the_node(const DevicesWriter *w, Wire node, int32_t op)
 {
     int n_inputs = 0;

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-enum { LEFT_MAX = 1000, COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000, SAID_MAX = 120 };
+enum { DROPPED_MAX = 1000, COMPARED_MAX = 400000, NAMES_AT_ONCE = 20000, QUOTED_MAX = 120 };
 
 /* ---- messages ---- */
 
@@ -31,14 +31,14 @@ static void pins_note(PinsText *text, Level level, const char *code, const char 
 }
 
 /* Notes a sharding that is not used, and why. */
-static void leave(PinsText *text, Str name, const Error *why)
+static void drop_sharding(PinsText *text, Str name, const Error *why)
 {
     Buf says = buf_new(text->scratch);
     if (text->n_left++ == 0) {
         text->first = *why;
         text->first_line = text->line;
     }
-    if (text->n_left > LEFT_MAX)
+    if (text->n_left > DROPPED_MAX)
         return;
     buf_puts(&says, "the sharding of '");
     text_printable(name, &says);
@@ -46,8 +46,8 @@ static void leave(PinsText *text, Str name, const Error *why)
     pins_note(text, LEVEL_WARNING, "sharding-dropped", says.s, why->hint);
 }
 
-/* The first of several, as text. */
-static void first_said(PinsText *text, const char **first, Str name, int32_t tensor)
+/* Keeps the first match of a name in the text with a tensor of another name, for a note. */
+static void keep_first_match(PinsText *text, const char **first, Str name, int32_t tensor)
 {
     Buf says = buf_new(text->scratch);
     if (*first)
@@ -64,10 +64,11 @@ void pins_summary(PinsText *text)
 {
     Arena *scratch = text->scratch;
     text->line_at = 0;
-    if (text->n_left > LEFT_MAX)
-        pins_note(text, LEVEL_WARNING, "sharding-dropped",
-                  arena_printf(scratch, "%d more shardings are left out", text->n_left - LEFT_MAX),
-                  "are they of another model?");
+    if (text->n_left > DROPPED_MAX)
+        pins_note(
+            text, LEVEL_WARNING, "sharding-dropped",
+            arena_printf(scratch, "%d more shardings are left out", text->n_left - DROPPED_MAX),
+            "are they of another model?");
     if (text->n_alike > 0)
         pins_note(text, LEVEL_NOTE, "name-alike",
                   arena_printf(scratch, "%d name%s taken for one of the model: %s", text->n_alike,
@@ -125,7 +126,7 @@ static int32_t find_tensor(PinsText *text, const Str *names, int n, int *which)
         *which = i;
         if (found.tensor >= 0) {
             text->n_alike++;
-            first_said(text, &text->alike, names[i], found.tensor);
+            keep_first_match(text, &text->alike, names[i], found.tensor);
             return found.tensor;
         }
         several = found.tensor == -2 ? -2 : several;
@@ -143,11 +144,11 @@ static void leave_unknown(PinsText *text, Str name, int32_t tensor)
         error_set(&why, "several tensors of the model fit that name");
     else if (name.n > 0 && memchr(name.s, '\0', name.n))
         error_set(&why, "there is a NUL in that name");
-    else if (text->n_compared < COMPARED_MAX && text->n_left < LEFT_MAX)
+    else if (text->n_compared < COMPARED_MAX && text->n_left < DROPPED_MAX)
         naming_find(text->session->naming, name, &why);
     else
         error_set(&why, "no tensor has that name");
-    leave(text, name, &why);
+    drop_sharding(text, name, &why);
 }
 
 /* ---- which dims are which ---- */
@@ -158,7 +159,8 @@ static Shape turned(const Shape *shape)
     return out;
 }
 
-/* Per dim of the model's shape the matching dim of the text's, if there is exactly one way. */
+/* Finds for each dim of the model's shape the matching dim of the text's shape, if there is exactly
+ * one way. */
 static bool find_order(const Shape *ours, const Shape *theirs, int order[DIMS_MAX])
 {
     uint32_t taken = 0;
@@ -209,9 +211,9 @@ static Origin origin_of(PinsText *text, size_t from, size_t to)
 {
     Arena *arena = text->session->journal_arena;
     Buf says = buf_new(text->scratch);
-    bool longer = to - from > SAID_MAX;
-    Str said = {text->source->text.s + from, longer ? SAID_MAX : to - from};
-    text_printable(str_trim(said), &says);
+    bool longer = to - from > QUOTED_MAX;
+    Str quoted = {text->source->text.s + from, longer ? QUOTED_MAX : to - from};
+    text_printable(str_trim(quoted), &says);
     buf_puts(&says, longer ? ".." : "");
     return (Origin){ORIGIN_POLICY, text->source->name, text->line,
                     arena_str(arena, buf_str(&says))};
@@ -225,7 +227,7 @@ static void decide_mark(PinsText *text, int32_t tensor, DecisionKind kind, AtomS
         journal_add(text->journal, text->session->journal_arena, &decision);
 }
 
-/* The pin of a dim that the text gave before, or NULL. */
+/* The pin of a dim that the text gave earlier, or NULL. */
 static Decision *earlier_pin(const PinsText *text, int32_t tensor, int dim)
 {
     int at = text->pinned ? text->pinned[tensor] - 1 : -1;
@@ -239,9 +241,9 @@ static Decision *earlier_pin(const PinsText *text, int32_t tensor, int dim)
     return NULL;
 }
 
-/* A dim that is used with another cut than it was given: what was given says how it is stored.
- * Returns whether the use is still to be pinned. */
-static bool make_stored(const PinsText *text, int32_t tensor, int dim, const Cut *used)
+/* The text uses a dim in another sharding than the one it gave before: the earlier one then
+ * describes how the parameter is stored. Returns whether the use still has to be pinned. */
+static bool pin_as_stored(const PinsText *text, int32_t tensor, int dim, const Cut *used)
 {
     Decision *given = earlier_pin(text, tensor, dim);
     if (given && cut_equal(decision_cut(given), used))
@@ -264,7 +266,7 @@ static void decide(PinsText *text, int32_t tensor, const PinsValue *value, const
         if (value->free >> order[d] & 1)
             continue;
         decision.cut = &sharding->dim[order[d]];
-        if (text->used && !make_stored(text, tensor, d, decision.cut))
+        if (text->used && !pin_as_stored(text, tensor, d, decision.cut))
             continue;
         decision.open = value->open >> order[d] & 1;
         decision.priority = value->priority[order[d]];
@@ -276,15 +278,15 @@ static void decide(PinsText *text, int32_t tensor, const PinsValue *value, const
 
 /* ---- a sharding ---- */
 
-/* The tensor of a sharding, and its place in the text. */
+/* The tensor that a sharding is for, and its place in the text. */
 typedef struct {
     Str name;
     int32_t tensor;
     size_t from, to;
 } PinTarget;
 
-/* Reads it by itself first, where counting lines does not matter. If that fails, reads it again in
- * the whole text for the place of the error. */
+/* Reads the value's text alone first, which avoids counting lines. If that fails, reads it again
+ * within the whole text, for the place of the error. */
 static bool read_value(PinsText *text, Scan *scan, size_t from, size_t to, PinsValue *value,
                        Error *why)
 {
@@ -305,7 +307,8 @@ static bool read_value(PinsText *text, Scan *scan, size_t from, size_t to, PinsV
     return false;
 }
 
-/* Reads it with the given shape, or with ours or its transpose, as its name suggests. */
+/* Reads the value with its own shape if the text gives one, else with the tensor's shape or its
+ * transpose, as the name suggests. */
 static bool read_of_shape(PinsText *text, Scan *scan, const PinTarget *place, const Shape *said,
                           PinsValue *value, bool *by_name, Error *why)
 {
@@ -322,7 +325,7 @@ static bool read_of_shape(PinsText *text, Scan *scan, const PinTarget *place, co
     return read_value(text, scan, place->from, place->to, value, why);
 }
 
-/* A tensor that is not known: the text is only checked. */
+/* The tensor is not in the model: only checks that the text is well formed. */
 static bool check_text(PinsText *text, Scan *scan, size_t from, size_t to)
 {
     PinsValue value = {.shape = {.n_dims = DIMS_MAX}};
@@ -351,7 +354,7 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
     const Shape *ours = inferred_shape(session->inferred, tensor);
     if (!ours) {
         error_set(&why, "its shape is not known");
-        leave(text, name, &why);
+        drop_sharding(text, name, &why);
         return true;
     }
     bool by_name = false;
@@ -363,7 +366,7 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
     else if (!read_of_shape(text, scan, &place, shape, &value, &by_name, &why) && text->fatal)
         return false;
     if (error_is_set(&why) || (!value.none && !order_dims(&value, ours, by_name, order, &why))) {
-        leave(text, name, &why);
+        drop_sharding(text, name, &why);
         return true;
     }
     text->n_kept++;
@@ -371,7 +374,7 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
         return true;
     if (order[0] != 0) {
         text->n_turned++;
-        first_said(text, &text->turned, name, tensor);
+        keep_first_match(text, &text->turned, name, tensor);
     }
     Origin origin = origin_of(text, from, to);
     decide(text, tensor, &value, order, &origin);

@@ -88,7 +88,7 @@ static bool read_simple_key(DictReader *w)
     return true;
 }
 
-/* The same, or a tuple of them: ('params', 'wte', 'kernel') */
+/* A key as above, or a tuple of them: ('params', 'wte', 'kernel') */
 static bool read_key(DictReader *w)
 {
     if (!pins_accept(w->scan, '('))
@@ -125,7 +125,7 @@ static bool at_object(const DictReader *w)
                           "process_mesh spec sharding");
 }
 
-/* Name( and then a dict, or a list of pairs. */
+/* Returns whether a Name( follows, and then a dict or a list of pairs. */
 bool pins_at_dict(const Scan *scan)
 {
     Scan ahead = *scan;
@@ -152,7 +152,7 @@ static bool take(DictReader *w)
     return ok;
 }
 
-/* What is outside of the tensors: {"process_mesh": {..}, "tensors": {..}}. */
+/* Reads members that are not tensors: {"process_mesh": {..}, "tensors": {..}}. */
 static bool read_special(DictReader *w, Str key, int depth, bool *done)
 {
     char c = pins_peek(w->scan);
@@ -243,7 +243,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Where a bare name ends: at ": ", before a bracket behind ':' or '=', else at the first blank. */
+/* Where a name without quotes ends: at ": ", before a bracket after ':' or '=', else at the first
+ * blank. */
 static size_t bare_end(Str text, size_t at)
 {
     size_t blank = text.n;
@@ -260,7 +261,7 @@ static size_t bare_end(Str text, size_t at)
     return blank;
 }
 
-/* ['params']['wte']['kernel'], as JAX prints a path; its end. */
+/* The end of a path as JAX prints it: ['params']['wte']['kernel']. */
 static size_t path_end(Str text, size_t at)
 {
     while (at + 1 < text.n && text.s[at] == '[' &&

@@ -52,7 +52,7 @@ static char close_of(char open)
     return open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : '>';
 }
 
-/* "[2, 4]": what follows an open bracket. */
+/* Reads "[2, 4]", after the opening bracket. */
 static bool read_sizes(MeshText *m, char close)
 {
     while (!pins_accept(m->scan, close)) {
@@ -65,7 +65,8 @@ static bool read_sizes(MeshText *m, char close)
     return true;
 }
 
-/* "['dp', 'tp']", and bare as Paddle prints them. */
+/* Reads "['dp', 'tp']", or the names without quotes, as Paddle prints them; after the opening
+ * bracket. */
 static bool read_names(MeshText *m, char close)
 {
     while (!pins_accept(m->scan, close)) {
@@ -83,7 +84,7 @@ static bool read_names(MeshText *m, char close)
     return true;
 }
 
-/* [[0, 1], [2, 3]]: how many there are, level by level; what follows an open bracket. */
+/* Reads [[0, 1], [2, 3]] after the opening bracket: the size of each level. */
 static bool read_nested(MeshText *m, char close, int depth)
 {
     int64_t n = 0;
@@ -114,7 +115,7 @@ static bool is_one_of(Str key, const char *words)
 
 static bool read_items(MeshText *m, char close, int depth);
 
-/* What follows "key=" or "key:". */
+/* Reads the value after "key=" or "key:". */
 static bool read_keyed(MeshText *m, Str key)
 {
     char open = pins_peek(m->scan);
@@ -190,7 +191,7 @@ static void format_mesh(const PinsMesh *mesh, Buf *out)
     }
 }
 
-/* The same sizes in the same order. */
+/* Whether the mesh has the same sizes in the same order as ours. */
 static bool is_alike(const PinsText *text, const PinsMesh *mesh)
 {
     bool alike = mesh->n == text->mesh->n_axes;
@@ -199,7 +200,7 @@ static bool is_alike(const PinsText *text, const PinsMesh *mesh)
     return alike;
 }
 
-/* Matches every axis by name; *n_known of them exist in our mesh. */
+/* Matches the axes by name; *n_known counts those that our mesh has. */
 static bool match_names(const PinsText *text, PinsMesh *mesh, int *n_known)
 {
     bool all = true;
@@ -266,7 +267,7 @@ bool pins_mesh_read(PinsText *text, Scan *scan, int depth)
     } else if (!read_items(&m, close_of(open), depth)) {
         return false;
     }
-    if (m.n_sizes == 0) /* its form does not tell */
+    if (m.n_sizes == 0) /* its form does not tell the sizes */
         return true;
     m.mesh.n = m.n_sizes;
     if (m.n_names != m.n_sizes)

@@ -2,7 +2,7 @@
 
 enum { LOOPS_MAX = 8, LOOP_NUMBERS_MAX = 100000, ROUNDS_BYTES_MAX = 256 << 20 };
 
-/* for i in range(12): its body is indented deeper. */
+/* A loop "for i in range(12):"; its body is indented deeper. */
 typedef struct {
     size_t indent;
     Str name;
@@ -65,7 +65,7 @@ static bool read_texts(PythonModule *m, Str *out, int *n)
 
 /* ---- the mesh ---- */
 
-/* Placements may name only some of its axes, if stages use the rest. */
+/* Keeps the axes that placements may use; stages use the others. */
 static bool keep_placed(PythonModule *m, size_t at)
 {
     PinsMesh all = m->text->axes, kept = {0};
@@ -86,7 +86,7 @@ static bool keep_placed(PythonModule *m, size_t at)
     return true;
 }
 
-/* STAGE_DIMS: empty without stages. */
+/* Reads STAGE_DIMS, which is empty without stages. */
 static bool read_stages(PythonModule *m, size_t at)
 {
     Str stage[PINS_AXES_MAX];
@@ -94,7 +94,7 @@ static bool read_stages(PythonModule *m, size_t at)
     return read_texts(m, stage, &n) && (n == 0 || pins_need_stages(m->text, m->scan, at));
 }
 
-/* PARTS: the parts of the mesh that ops run on, by name; one without stages. */
+/* Reads PARTS, the named parts of the mesh that ops run on; there is one without stages. */
 static bool read_parts(PythonModule *m, size_t at)
 {
     int n = 0;
@@ -106,7 +106,7 @@ static bool read_parts(PythonModule *m, size_t at)
     return n < 2 || pins_need_stages(m->text, m->scan, at);
 }
 
-/* Reads a constant in capitals that describes the mesh; *is: whether it is one. */
+/* Reads a constant in capitals that describes the mesh; sets *is when it is one. */
 static bool read_mesh(PythonModule *m, Str name, bool *is)
 {
     size_t at = m->scan->at;
@@ -168,7 +168,7 @@ static bool read_listed(PythonModule *m, PythonLoop *loop)
     return true;
 }
 
-/* i in range(12): the text after "for". Only loops over numbers are read. */
+/* Reads "i in range(12)" after "for". Only loops over numbers are supported. */
 static bool read_loop(PythonModule *m, size_t indent)
 {
     PythonLoop loop = {.indent = indent, .name = pins_word(m->scan)};
@@ -262,7 +262,7 @@ static bool read_statement(PythonModule *m, size_t indent)
     return true;
 }
 
-/* The end of a text of several lines, if there is one here. */
+/* Skips a text in triple quotes, if one starts here. */
 static bool pass_long_text(Scan *scan)
 {
     Str all = scan->source->text, left = {all.s + scan->at, all.n - scan->at};
@@ -274,7 +274,7 @@ static bool pass_long_text(Scan *scan)
     return true;
 }
 
-/* To the end of a line, over texts of several. */
+/* Skips to the end of the line, over texts in triple quotes. */
 static void pass_line(Scan *scan)
 {
     Str all = scan->source->text;

@@ -1,7 +1,7 @@
 #include "core/session/pins_read.h"
 
-/* Names normalised over exporters: components with dots between, without modules that wrap a
- * model, "h_0" as "h.0", and one word for a weight. */
+/* Names in a normal form, so that different exporters match: components separated by dots, without
+ * wrapper modules, "h_0" as "h.0", and one word for a weight. */
 struct PinsNames {
     Arena *arena;
     const Session *session;
@@ -17,8 +17,8 @@ static bool is_listed(Str component, const char *words)
     return component.n > 0 && str_has_word(str_from(words), component);
 }
 
-/* The next component of a.b/c['d'], without its separators and quotes. */
-static Str take_component(Str *rest)
+/* Removes the next component of a.b/c['d'] from *rest, without separators and quotes. */
+static Str next_component(Str *rest)
 {
     const char *separators = "./[]'\"";
     while (rest->n > 0 && rest->s[0] && strchr(separators, rest->s[0]))
@@ -40,7 +40,7 @@ static size_t number_at(Str component)
     return n < component.n && n > 1 && component.s[n - 1] == '_' ? n : 0;
 }
 
-/* The parameter's word, in place of an exporter's own. */
+/* The parameter's usual word in place of the exporter's. */
 static Str plain_part(Str component, bool last)
 {
     if (last && is_listed(component, "kernel embedding scale gamma w_0 weights"))
@@ -68,8 +68,8 @@ static void canonical(Str name, Buf *out)
                                    "_fsdp_wrapped_module _checkpoint_wrapped_module";
     int n = 0;
     out->n = 0;
-    for (Str component = take_component(&name); component.n > 0 && n < COMPONENTS_MAX; n++) {
-        Str next = take_component(&name);
+    for (Str component = next_component(&name); component.n > 0 && n < COMPONENTS_MAX; n++) {
+        Str next = next_component(&name);
         component = plain_part(component, next.n == 0);
         if (next.n == 0 || !is_listed(component, wrappers))
             put_component(component, out);
@@ -112,7 +112,7 @@ static void put_name(PinsNames *names, Str name, int32_t tensor, bool tails, Buf
         put(names, true, tail, tensor);
 }
 
-/* Parameters by their usual names and their own; values by their names. */
+/* Indexes parameters by their label and their own name, values by their names. */
 static void index_tensors(PinsNames *names)
 {
     const Session *session = names->session;
@@ -163,9 +163,11 @@ PinsFound pins_find(PinsNames *names, Str name)
 
 /* ---- the orientation of a matrix ---- */
 
-/* A kernel is JAX's, w_0 Paddle's. torch's Linear stores the transpose; that shows if an exporter
- * transposed it and gave it a name of its own. */
-static MatrixOrder lies_in_text(const Session *session, Str name, bool placed, int32_t tensor)
+/* Whether the text has the matrix transposed. "kernel" is JAX's word, w_0 Paddle's: they store
+ * inputs by outputs. torch's Linear stores the transpose; an exporter that transposed it gave it
+ * another name. */
+static MatrixOrder matrix_order_by_name(const Session *session, Str name, bool placed,
+                                        int32_t tensor)
 {
     const char *own = tensor_name(session->graph, tensor);
     bool renamed =
@@ -183,7 +185,7 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
     const Shape *shape = inferred_shape(session->inferred, tensor);
     if (!shape || shape->n_dims != 2)
         return false;
-    MatrixOrder text = lies_in_text(session, name, placed, tensor);
+    MatrixOrder text = matrix_order_by_name(session, name, placed, tensor);
     MatrixOrder model = naming_matrix(session->inferred, tensor);
     return text != MATRIX_UNKNOWN && model != MATRIX_UNKNOWN && text != model;
 }

@@ -52,7 +52,7 @@ bool pins_is_placement(Str word)
     return find_placed(word, &unused);
 }
 
-/* One of an argument's numbers, by name or position. */
+/* Sets one numeric argument, by name or position. */
 static bool put_number(Reader *r, Str key, int place, int64_t number, size_t at, PlacedAxis *out)
 {
     int64_t n_dims = r->out->shape.n_dims;
@@ -139,7 +139,8 @@ static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
     return pins_fail_at(r, at);
 }
 
-/* Axes that shard one dim in another order than ours: all plain, so one list describes it. */
+/* Applies axes that shard one dim in another order than our mesh's; they are unsplit, so one list
+ * describes them. */
 static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, size_t at)
 {
     Axes axes = {.at = at};
@@ -160,7 +161,7 @@ static bool cut_in_order(Reader *r, const PlacedAxis *placed, int n, int dim, si
     return pins_set_dim(r, dim, &axes, false);
 }
 
-/* Dims whose axes are given an order, or come in another order than in our mesh. */
+/* The dims whose axes have an explicit order, or another order than in our mesh. */
 static uint32_t reordered(const PlacedAxis *placed, int n)
 {
     uint32_t dims = 0;

@@ -28,7 +28,7 @@ Str pins_word(Scan *scan); /* a name with dots; "" if there is none */
 Str pins_last(Str word);   /* after its last dot */
 bool pins_at_string(Scan *scan);
 bool pins_at_number(Scan *scan);
-/* Without quotes and escapes: Python's and JSON's, or MLIR's. */
+/* Reads a string without its quotes and escapes, which are Python's and JSON's, or MLIR's. */
 bool pins_string(Arena *arena, Scan *scan, bool mlir, Str *out);
 /* Skips to one of `ends`, or a closing bracket, outside of brackets and strings. */
 bool pins_skip(Scan *scan, const char *ends);
@@ -77,9 +77,9 @@ typedef struct {
 } PinsText;
 
 bool pins_mesh_read(PinsText *text, Scan *scan, int depth); /* any form of a mesh */
-/* Sets the text's mesh: *mesh has names, sizes and n. */
+/* Sets the text's mesh; *mesh has its names, sizes and n. */
 bool pins_mesh_use(PinsText *text, Scan *scan, const PinsMesh *mesh, size_t at);
-/* Returns whether a word names a mesh: Mesh, DeviceMesh, ProcessMesh .. */
+/* Returns whether a word is the name of a mesh type: Mesh, DeviceMesh, ProcessMesh .. */
 bool pins_is_mesh(Str word);
 int pins_axis(const PinsText *text, Str name, Error *err); /* -1 with *err; -2 for an axis of one
                                                               device */
@@ -98,7 +98,8 @@ typedef struct {
     bool placed; /* in placements */
 } PinsValue;
 
-/* out->shape is that of the tensor. A failure with ERROR_SYNTAX is a fault of the text. */
+/* Reads a value; out->shape is the tensor's on entry. ERROR_SYNTAX means that the text is
+ * malformed. */
 bool pins_value(PinsText *text, Scan *scan, PinsValue *out);
 
 /* State while one value is read. */
@@ -118,15 +119,15 @@ typedef struct {
 
 size_t pins_here(PinsReader *reader);
 bool pins_fail_at(PinsReader *reader, size_t at); /* sets the place of the error; returns false */
-/* Our axis of that number in the text; -2 if it has one device. */
+/* The axis of ours for that axis number of the text; -2 if it has one device. */
 bool pins_axis_of_number(PinsReader *reader, int64_t number, int *axis);
 /* Appends the atoms of one of our axes, or nothing for -2. part: ":(1)2" may follow. */
 bool pins_add_axis(PinsReader *reader, int axis, bool part, PinsAxes *axes);
-/* flat: chunks are those of all axes at once, as in Shardy and JAX. */
+/* Sets the axes of a dim. flat: the chunks are those of all axes together, as in Shardy and JAX. */
 bool pins_set_dim(PinsReader *reader, int64_t dim, const PinsAxes *axes, bool flat);
 bool pins_reduce(PinsReader *reader, Str name, size_t at, ReduceOp *out);
 bool pins_is_placement(Str word);
-/* The text after "["; close '\0': a single one. joined: "(S(0)R)" needs no commas. */
+/* Reads placements after "["; close '\0' reads a single one. joined: "(S(0)R)" needs no commas. */
 bool pins_placements(PinsReader *reader, char close, bool joined, size_t at);
 
 /* ---- names ---- */
@@ -144,13 +145,13 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
 
 /* ---- the forms of a file ---- */
 
-/* The sharding from `from` to `to` of the text, for the first of these names that is known. shape:
- * the text's, or NULL. Returns false for an error of the whole text. */
+/* Adds pins for the sharding in [from, to) of the text, for the first of these names that the model
+ * has. shape: the text's, or NULL. Returns false for an error that concerns the whole text. */
 bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
               size_t to);
 void pins_summary(PinsText *text);
-/* For the text of a plan with stages. Pins do not say which devices ops run on: false, with
- * ERROR_UNSUPPORTED, unless other decisions do. */
+/* Checks a text that comes from a plan with stages. Pins do not tell the devices that ops run on,
+ * so this fails with ERROR_UNSUPPORTED unless other decisions do. */
 bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);
 
 /* Reads a whole {"wte": {"kernel": ..}} or OrderedDict(..). */

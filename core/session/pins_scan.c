@@ -94,7 +94,7 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* n hex digits from `at` on; -1 if there are fewer. */
+/* Reads n hex digits from `at` on; -1 if there are fewer. */
 static int64_t hex_number(Str text, size_t at, int n)
 {
     int64_t number = 0;
@@ -107,7 +107,7 @@ static int64_t hex_number(Str text, size_t at, int n)
     return number;
 }
 
-/* MLIR has bytes, \0A. */
+/* MLIR escapes are bytes, such as \0A. */
 static size_t mlir_escape(Str text, size_t at, Buf *out)
 {
     int64_t byte = hex_number(text, at, 2);
@@ -115,7 +115,7 @@ static size_t mlir_escape(Str text, size_t at, Buf *out)
     return byte < 0 ? 1 : 2;
 }
 
-/* One code point of n digits; for a surrogate pair, as JSON has them, both. */
+/* Reads one code point of n digits, or both halves of a surrogate pair, as in JSON. */
 static size_t rune_escape(Str text, size_t at, int n, Buf *out)
 {
     int64_t rune = hex_number(text, at, n);
@@ -133,7 +133,7 @@ static size_t rune_escape(Str text, size_t at, int n, Buf *out)
     return used;
 }
 
-/* The characters after a backslash; returns the bytes read. */
+/* Reads the characters after a backslash; returns how many bytes were read. */
 static size_t escape(Str text, size_t at, Buf *out)
 {
     static const char names[] = "nrtbf0av", values[] = "\n\r\t\b\f\0\a\v";
@@ -180,7 +180,7 @@ bool pins_string(Arena *arena, Scan *scan, bool mlir, Str *out)
     return true;
 }
 
-/* To the next token; if lines matter, not beyond the end of one. */
+/* Skips to the next token; if `lines`, not past the end of the line. */
 static char next(Scan *scan, bool lines)
 {
     Str text = scan->source->text;
@@ -196,7 +196,7 @@ static bool is_one_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* Past a string, or one character. */
+/* Skips a string, or one character. */
 static bool skip_one(Scan *scan)
 {
     Str text = scan->source->text;

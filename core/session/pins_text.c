@@ -31,7 +31,7 @@ static bool read_form(PinsText *text, Scan *scan)
     return pins_at_dict(scan) ? read_dict(text, scan) : pins_lines_read(text, scan);
 }
 
-/* A text without a sharding for this model is not a text of pins. */
+/* Fails if the text has no sharding that fits this model. */
 static bool check_any(const PinsText *text, Error *err)
 {
     if (text->n_read == 0) {

@@ -35,7 +35,8 @@ static bool claim(Reader *r, const Axes *axes)
     return true;
 }
 
-/* Appends the atoms of one of our axes; `part`: ":(1)2" may follow. -2 is an axis of one device. */
+/* Appends the atoms of one of our axes; if `part`, ":(1)2" may follow. -2 is an axis with one
+ * device. */
 bool pins_add_axis(Reader *r, int axis, bool part, Axes *axes)
 {
     Scan nothing = scan_begin(&(Source){"", STR("")}, r->scan->err);
@@ -57,7 +58,7 @@ static bool add_named(Reader *r, Str name, bool part, size_t at, Axes *axes)
     return axis == -1 ? pins_fail_at(r, at) : pins_add_axis(r, axis, part, axes);
 }
 
-/* An axis in quotes. */
+/* Reads an axis in quotes. */
 static bool read_quoted(Reader *r, bool part, Axes *axes)
 {
     Str name;
@@ -98,7 +99,7 @@ static bool set_partial(Reader *r, const Axes *axes, ReduceOp reduce)
     return claim(r, axes);
 }
 
-/* Our axis of that number in the text; -2 if it has one device. */
+/* The axis of ours for that axis number of the text; -2 if it has one device. */
 bool pins_axis_of_number(Reader *r, int64_t number, int *out)
 {
     const PinsText *text = r->text;
@@ -154,7 +155,7 @@ bool pins_reduce(Reader *r, Str name, size_t at, ReduceOp *out)
     return pins_fail_at(r, at);
 }
 
-/* [1], or {"1": "sum"}. */
+/* Reads [1], or {"1": "sum"}. */
 static bool read_partial(Reader *r)
 {
     bool object = pins_accept(r->scan, '{');
@@ -185,7 +186,7 @@ static bool read_partial(Reader *r)
     return true;
 }
 
-/* The text after "[". */
+/* Reads a dims_mapping after "[". */
 static bool read_mapping(Reader *r, char close)
 {
     int64_t d = 0;
@@ -254,7 +255,7 @@ static bool read_name_set(Reader *r, Axes *axes)
     return !call || pins_expect(r->scan, ')');
 }
 
-/* unreduced={'tp'}, reduced={..} */
+/* Reads unreduced={'tp'} or reduced={..}. */
 static bool read_spec_option(Reader *r)
 {
     Axes axes = {.at = pins_here(r)};
@@ -264,7 +265,7 @@ static bool read_spec_option(Reader *r)
     return !str_eq(key, STR("unreduced")) || set_partial(r, &axes, REDUCE_SUM);
 }
 
-/* The text after "P(". */
+/* Reads a PartitionSpec after "P(". */
 static bool read_spec(Reader *r, char close)
 {
     for (int64_t d = 0; !pins_accept(r->scan, close); d++) {
@@ -311,7 +312,7 @@ static bool read_shardy_dim(Reader *r, int64_t d)
     return pins_set_dim(r, d, &axes, true);
 }
 
-/* The lists behind the dims. */
+/* Reads the options after the list of dims. */
 static bool read_shardy_options(Reader *r)
 {
     for (;;) {
@@ -332,7 +333,7 @@ static bool read_shardy_options(Reader *r)
     }
 }
 
-/* The text after "[". */
+/* Reads a Shardy sharding after "[". */
 static bool read_shardy(Reader *r)
 {
     int64_t d = 0;
@@ -347,7 +348,7 @@ static bool read_shardy(Reader *r)
     return read_shardy_options(r);
 }
 
-/* The mesh that "@mesh" names. */
+/* Uses the mesh that "@mesh" names. */
 static bool use_mesh(Reader *r)
 {
     PinsText *text = r->text;
@@ -366,7 +367,7 @@ static bool use_mesh(Reader *r)
     return true;
 }
 
-/* The text after "#" or "<": for a sharding per value the first. */
+/* Reads what follows "#" or "<"; of a list with a sharding per value the first. */
 static bool read_sdy(Reader *r)
 {
     if (pins_accept(r->scan, '#')) {
@@ -389,7 +390,7 @@ static bool read_sdy(Reader *r)
 /* ---- wrappers of a sharding: DTensor(.., placements=(..)), NamedSharding(mesh=.., spec=..) ----
  */
 
-/* [8, 16], (8, 16), torch.Size([8, 16]) */
+/* Reads a shape: [8, 16], (8, 16), torch.Size([8, 16]) */
 static bool read_shape(Reader *r, Shape *out)
 {
     bool call = pins_word(r->scan).n > 0 && pins_accept(r->scan, '(');
@@ -410,7 +411,7 @@ static bool read_shape(Reader *r, Shape *out)
     return !call || pins_expect(r->scan, ')');
 }
 
-static bool take_shape(Reader *r)
+static bool set_shape(Reader *r)
 {
     Shape shape;
     size_t at = pins_here(r);
@@ -433,7 +434,7 @@ static bool is_key(Str key, const char *words)
     return str_has_word(str_from(words), key);
 }
 
-/* A positional argument. */
+/* Reads a positional argument. */
 static bool read_positional(Reader *r, bool *found)
 {
     Scan ahead = *r->scan;
@@ -452,7 +453,7 @@ static bool read_named(Reader *r, Str key, bool *found)
     if (is_key(key, "mesh device_mesh process_mesh"))
         return pins_mesh_read(r->text, r->scan, r->depth);
     if (is_key(key, "shape"))
-        return take_shape(r);
+        return set_shape(r);
     if (!*found && is_key(key, "spec sharding placements value partition_spec pspec")) {
         *found = true;
         return read_value(r);
@@ -460,7 +461,7 @@ static bool read_named(Reader *r, Str key, bool *found)
     return pins_skip(r->scan, ",");
 }
 
-/* The text after "Name(". */
+/* Reads the arguments after "Name(". */
 static bool read_call(Reader *r, size_t at)
 {
     bool found = false;
@@ -481,15 +482,15 @@ static bool read_call(Reader *r, size_t at)
     return pins_fail_at(r, at);
 }
 
-/* Spec(f32[8, 16](S(0)R)): the text after its "(". */
+/* Reads Spec(f32[8, 16](S(0)R)) after its "(". */
 static bool read_torch_spec(Reader *r)
 {
     pins_word(r->scan);
-    return take_shape(r) && pins_expect(r->scan, '(') &&
+    return set_shape(r) && pins_expect(r->scan, '(') &&
            pins_placements(r, ')', true, r->scan->at - 1) && pins_expect(r->scan, ')');
 }
 
-/* {"dims_mapping": [0, -1], "partial": [1]}: the text after "{". */
+/* Reads {"dims_mapping": [0, -1], "partial": [1]} after "{". */
 static bool read_object(Reader *r)
 {
     while (!pins_accept(r->scan, '}')) {
@@ -506,7 +507,7 @@ static bool read_object(Reader *r)
             if (!pins_mesh_read(r->text, r->scan, r->depth))
                 return false;
         } else if (is_key(key, "shape")) {
-            if (!take_shape(r))
+            if (!set_shape(r))
                 return false;
         } else if (is_key(key,
                           "dims_mapping dim_mappings dims_mappings placements spec sharding")) {
@@ -534,17 +535,17 @@ static bool fail_value(Reader *r, size_t at)
     return pins_fail_at(r, at);
 }
 
-/* ((8, 16), (Shard(0), R)): the text after the first bracket. */
+/* Reads ((8, 16), (Shard(0), R)) after the first bracket. */
 static bool read_pair(Reader *r, char close)
 {
-    if (!take_shape(r) || !pins_expect(r->scan, ',') || !read_value(r))
+    if (!set_shape(r) || !pins_expect(r->scan, ',') || !read_value(r))
         return false;
     r->out->ours = true;
     pins_accept(r->scan, ',');
     return pins_expect(r->scan, close);
 }
 
-/* The text after "[" or "(". */
+/* Reads a list after "[" or "(". */
 static bool read_list(Reader *r, char close, size_t at)
 {
     char c = pins_peek(r->scan);
@@ -572,7 +573,7 @@ static bool read_list(Reader *r, char close, size_t at)
     return word.n > 0 ? pins_placements(r, close, false, at) : fail_value(r, at);
 }
 
-/* "[Shard(dim=0), Replicate()]": a text that contains one. */
+/* Reads the value in quotes: "[Shard(dim=0), Replicate()]". */
 static bool read_inner(Reader *r)
 {
     Str inner;

@@ -7,13 +7,13 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 
-/* The columns that depend on a sharding alone are made once per sharding, then copied. */
+/* Columns that depend only on a sharding are made once per sharding, then copied. */
 typedef struct {
     const Plan *plan;
     const Graph *graph;
     const Mesh *mesh;
     Arena *scratch;
-    Json **sharding; /* by Shardings id; NULL until asked for */
+    Json **sharding; /* by Shardings id; NULL until needed */
 } PlanWriter;
 
 static Json *write_sharding(PlanWriter *w, int32_t id)
@@ -206,7 +206,7 @@ static const char *op_at(const PlanWriter *w, int place)
                                                      : NULL;
 }
 
-/* The name of an op, or null if it is before the first, or the end. */
+/* Writes the name of an op; null if the place is before the first op or after the last. */
 static void set_place(const PlanWriter *w, Json *row, const char *key, int place)
 {
     const char *name = op_at(w, place);

@@ -17,7 +17,8 @@ const char *origin_kind_name(OriginKind kind)
 
 /* ---- paths, relative to the plan file's folder ---- */
 
-/* From a folder to a file, both real paths; the file unchanged if one of them does not exist. */
+/* The path from a folder to a file, both real paths; the file's path unchanged if one of them does
+ * not exist. */
 static const char *path_between(Arena *arena, const char *dir, const char *file)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -140,7 +141,7 @@ Json *planfile_decision(Arena *scratch, const Session *session, const Decision *
     return write_decision(scratch, session, "", decision);
 }
 
-/* Sizes that hold: a later one for a dim replaces an earlier one. */
+/* Hashes the sizes in use: a later one for a dim replaces an earlier one. */
 static void hash_dims(const DimBindings *dims, Buf *out)
 {
     Arena *scratch = arena_new();

@@ -58,9 +58,9 @@ typedef struct {
     const int *line; /* per decision: its offset in the file; 0 if not found */
 } PlanFile;
 
-/* What a plan file says about how to open it; paths are resolved, dims are appended. It must name
- * a model, unless options->model is set. Texts are in the arena. ERROR_UNREADABLE: no plan, or one
- * of a newer version; nothing needs closing then. */
+/* Reads the part of a plan file that tells how to open it; paths are resolved, dims are appended.
+ * It must name a model, unless options->model is set. Texts are in the arena. ERROR_UNREADABLE if
+ * the file is no plan, or one of a newer version; then nothing has to be closed. */
 bool planfile_open(Arena *arena, const char *path, SessionOptions *options, PlanFile *out,
                    Error *err);
 void planfile_close(PlanFile *file);
@@ -75,8 +75,9 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
 void planfile_carry(const Session *from, Session *to, Journal *journal);
 Json *planfile_decision(Arena *scratch, const Session *session, const Decision *decision);
 
-/* Of what a plan is made from, wherever its files lie and whoever decided: model, mesh, machine,
- * propagator, sizes of free dims, decisions. Equal in every run. */
+/* A hash of what the plan is made from: model, mesh, machine, propagator, sizes of free dims,
+ * decisions. It does not depend on where files lie or who made a decision, and is equal in every
+ * run. */
 uint64_t planfile_hash(const Session *session);
 
 bool planfile_save(const Session *session, const char *path, bool full, Error *err);

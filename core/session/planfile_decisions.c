@@ -113,8 +113,8 @@ static bool find_tensor(PlanfileReader *r, Error *err)
     return r->decision.place >= 0 || error_set(err, "no tensor is named '%.*s'", STR_ARG(name));
 }
 
-/* The dim that a decision is about, and its size. Returns -1 with an error if the model has no
- * such dim. */
+/* Finds the dim that a decision is about, and its size. Returns -1 with an error if the model has
+ * no such dim. */
 static int64_t find_tensor_dim(PlanfileReader *r, Error *err)
 {
     if (!find_tensor(r, err))
@@ -163,7 +163,7 @@ static void hint_index(Arena *arena, const OpSpace *space, Error *err)
     error_hint(err, "its index dims are %s", space->n_index > 0 ? names.s : "none");
 }
 
-/* The op of the program that a member names; -1 with an error if there is none. */
+/* Finds the op of the program that a member names; -1 with an error if there is none. */
 static int32_t find_op(PlanfileReader *r, const char *key, Error *err)
 {
     Str name = json_str(json_get(r->json, key), "");
@@ -195,7 +195,7 @@ static int64_t find_index_dim(PlanfileReader *r, Error *err)
 
 /* ---- decisions ---- */
 
-/* "8/dp" for a dim that has 16 elements now. */
+/* Counts a decision such as "8/dp" about a dim that has 16 elements in this model. */
 static void count_resized(PlanfileReader *r, Str was, int64_t size)
 {
     const Session *session = r->session;
@@ -209,7 +209,8 @@ static void count_resized(PlanfileReader *r, Str was, int64_t size)
                               STR_ARG(was), size);
 }
 
-/* A cut in one piece follows the dim if that has another size now: "8/dp" of 16 is "16/dp". */
+/* Reads a cut. A contiguous one is adapted if the dim has another size now: "8/dp" of 16 is
+ * "16/dp". */
 static bool read_cut(PlanfileReader *r, int64_t size, Error *err)
 {
     Arena *arena = r->session->journal_arena;
@@ -316,7 +317,7 @@ static bool read_devices(PlanfileReader *r, Error *err)
     return submesh_parse(r->session->mesh, &source, &r->decision.devices, err);
 }
 
-/* A decision about ops from one to another. */
+/* Reads a decision about ops from one to another. */
 static bool read_range(PlanfileReader *r, Error *err)
 {
     r->decision.place = find_op(r, "op", err);
@@ -457,8 +458,8 @@ void planfile_decisions(Session *session, const PlanFile *file, Journal *journal
     arena_free(scratch);
 }
 
-/* Decisions made in the explorer: those of a file of pins or of a plan file are read again with
- * it. */
+/* Whether the decision was made in the explorer. Those of a pins file or a plan file are read again
+ * with the file. */
 static bool was_made_here(const Origin *origin)
 {
     return origin->kind == ORIGIN_USER && (!origin->file || !*origin->file);

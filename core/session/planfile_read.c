@@ -16,7 +16,7 @@ typedef struct {
     int line, depth;
 } JsonCursor;
 
-/* The text of a string from its first quote on, without the quotes. */
+/* The text of a string that starts at the cursor, without the quotes. */
 static Str walk_string(JsonCursor *w)
 {
     size_t from = ++w->at;

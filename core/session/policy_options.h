@@ -21,8 +21,8 @@ typedef struct {
 } PolicyOption;
 typedef Vec(PolicyOption) PolicyOptions;
 
-/* A copy of the settings with "NAME=VALUE" in it, which replaces an earlier value of that name.
- * ERROR_USAGE if the text is something else. All is copied to the arena. */
+/* A copy of the settings with "NAME=VALUE" added, which replaces an earlier value of that name.
+ * ERROR_USAGE if the text has another form. Everything is copied to the arena. */
 bool policy_settings_with(Arena *arena, const PolicySettings *settings, Str text,
                           PolicySettings *out, Error *err);
 
@@ -32,7 +32,8 @@ PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings
 /* The value given for that option; NULL if there is none. */
 const char *policy_settings_find(const PolicySettings *settings, const char *name);
 
-/* The option whose name begins with that text, else the one most like it; NULL: there are none. */
+/* The option whose name begins with that text, else the one with the most similar name; NULL if
+ * there are no options. */
 const char *policy_options_nearest(const PolicyOptions *options, Str name);
 
 #endif

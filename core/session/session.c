@@ -25,7 +25,7 @@ static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err
     return *out != NULL;
 }
 
-/* The mesh that a plan file names: errors in it are errors of that file. */
+/* Reads the mesh that a plan file names; an error in it is reported as an error of that file. */
 static bool read_saved_mesh(Session *session, Error *err)
 {
     Error why = {0};
@@ -45,7 +45,8 @@ static int32_t times_key(const Inferred *inferred, int32_t op)
     return times < INT32_MAX ? (int32_t)times : INT32_MAX;
 }
 
-/* Its sharding or, if it is not sharded, a negative id of what is known of its shape. */
+/* The id of its sharding or, if it has none, a negative id that stands for its partly known
+ * shape. */
 static int32_t made_key(const Plan *plan, int32_t tensor)
 {
     return tensor < 0                       ? -1
@@ -53,8 +54,8 @@ static int32_t made_key(const Plan *plan, int32_t tensor)
                                             : plan->inferred->shape[tensor];
 }
 
-/* Ops are equal if their rule, cuts, operand shardings and kinds are, and if they run equally
- * often, in one stage and on the same devices. */
+/* Two ops are equal if their rule, cuts, operand shardings and kinds are equal, and if they run
+ * equally often, in one stage and on the same devices. */
 static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
 {
     const Graph *graph = session->graph;
@@ -101,8 +102,8 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .progress = session->progress};
 }
 
-/* Makes the plan of a journal. The old plan is not freed here, since a screen may show it. What
- * propagation keeps from plan to plan is for one mesh. */
+/* Makes the plan of a journal. The old plan is not freed here, since a screen may be showing it.
+ * The propagator's cache is valid for one mesh. */
 static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
 {
     PlanRequest request = session_request(session, journal);
@@ -172,8 +173,8 @@ static bool run_first_policy(Session *session, Journal *journal, Error *err)
     return ok;
 }
 
-/* Running a policy starts with empty notes; if it fails, the old notes stay. The user's decisions
- * come after it: those of `kept`, or those of `from`, a session with another mesh, by name. */
+/* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
+ * those of `kept`, or those of `from`, a session with another mesh, matched by name. */
 static bool policy_and_remake(Session *session, const Journal *kept, const Session *from,
                               Error *err)
 {
@@ -195,7 +196,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, const Sessi
     return ok;
 }
 
-/* file->root is NULL if the model is opened by itself. */
+/* Makes the first plan; file->root is NULL unless a plan file was opened. */
 static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
 {
     Journal journal = {0}, kept = {0};
@@ -252,7 +253,7 @@ static Session *session_new(const SessionOptions *options, const SessionHooks *h
     return session;
 }
 
-/* A plan holds what its policy decided, so it opens without the policy's file. */
+/* A plan file contains what its policy decided, so it opens even if the policy's file is gone. */
 static void check_policy(Session *session, const char *plan)
 {
     const char *policy = session->options.policy;
@@ -269,8 +270,8 @@ static void check_policy(Session *session, const char *plan)
     session->options.settings = (PolicySettings){0};
 }
 
-/* A .json that is not a plan file is a model's config: it has a "model_type", and not a plan's
- * version. An unreadable file is left to the reader of plan files to refuse. */
+/* A .json with a "model_type" and without a plan's version is a model's config, not a plan file.
+ * The reader of plan files reports an unreadable file. */
 bool session_opens_plan(const char *path)
 {
     if (!path || !str_ends(str_from(path), STR(".json")))
@@ -286,7 +287,7 @@ bool session_opens_plan(const char *path)
     return !config;
 }
 
-/* The command line wins over the plan file. */
+/* Reads the plan file; options of the command line override it. */
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
     SessionOptions given = session->options, *options = &session->options;
@@ -411,7 +412,8 @@ void session_close(Session *session)
 
 /* ---- changes ---- */
 
-/* A copy whose pushes leave the original's decisions alone until the new plan is in place. */
+/* A copy to which decisions can be appended without changing the original until the new plan is in
+ * place. */
 static Journal journal_copy(const Session *session)
 {
     enum { ROOM_FOR_MORE = 8 };
@@ -454,7 +456,7 @@ static bool rerun_policy(Session *session, Error *err)
     return policy_and_remake(session, &kept, NULL, err);
 }
 
-/* Another machine, or with NULL the same one read again. */
+/* Sets another machine, or with NULL reads the present one again. */
 static bool set_machine(Session *session, const char *text, Error *err)
 {
     const char *name = text ? text : session->options.machine;
@@ -478,7 +480,7 @@ static bool set_mesh(Session *session, const char *text, const Journal *kept, Er
            policy_and_remake(session, kept, &from, err);
 }
 
-/* Another policy has options of its own. */
+/* Sets another policy, whose options start at their defaults. */
 static bool change_policy(Session *session, const char *policy, Error *err)
 {
     if (policy) {
@@ -500,7 +502,7 @@ static bool change_setting(Session *session, const char *text, Error *err)
     return rerun_policy(session, err);
 }
 
-/* All decisions of the line are one step: user's decisions with the line as their text. */
+/* Runs a line of Lua. Its decisions are one step, made by the user, with the line as their text. */
 static bool run_console(Session *session, const Change *change, Error *err)
 {
     const SessionHooks *hooks = &session->hooks;
@@ -576,7 +578,8 @@ Session *session_prepare(const Session *session, const Change *change, Error *er
     return NULL;
 }
 
-/* Plans point into the decisions they were made from, so these are freed when no plan uses them. */
+/* Plans point to the decisions that they were made from, so a journal is freed when no plan uses
+ * it. */
 static void drop_journal(const Session *old, const Session *kept)
 {
     if (old->journal.decisions.at != kept->journal.decisions.at)

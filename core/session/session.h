@@ -21,18 +21,18 @@ typedef struct Session Session;
 
 typedef struct {
     void *context;
-    /* Reads a machine by name (in the shipped folder) or by file. */
+    /* Reads a machine by name (in the shipped folder) or from a file. */
     bool (*machine)(void *context, Arena *arena, const char *name, Machine *out, Error *err);
     /* Builds the graph of a model file that is a .lua, or an HF config.json. `dims`: sizes that
      * free dims were given; sizes that the file gives are appended to `defaults`. May be NULL. */
     Graph *(*model)(void *context, Session *session, const char *path, const DimBindings *dims,
                     DimBindings *defaults, Error *err);
-    /* Runs the policy file's top level (register_op ..) before inference. NULL path: the shipped
-     * operators. session NULL: its output is dropped. */
+    /* Runs the top level of the policy file (register_op ..) before inference. path NULL: the
+     * shipped operators. session NULL: what it prints is dropped. */
     bool (*prepare)(void *context, Session *session, const char *policy, const RuleBook *rules,
                     Error *err);
-    /* Runs its PAS function, which appends decisions to the journal. session->inferred and mesh
-     * are set. */
+    /* Runs the policy's PAS function, which appends decisions to the journal. session->inferred and
+     * mesh are set. */
     bool (*policy)(void *context, Session *session, const char *policy, Journal *journal,
                    Error *err);
     /* Runs a line of Lua in the policy's state: appends what it decides to the journal, and what
@@ -59,7 +59,7 @@ typedef struct {
     const char *pins;        /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
     bool no_redistribute;     /* PlanRequest */
-    bool method_given;        /* a plan file's is not asked then */
+    bool method_given;        /* the user chose the propagator, so that of a plan file is ignored */
     bool allow_native;        /* RuleBook */
     unsigned fuse;            /* fusions (core/rules/fuse.h) of the graph, by bit */
     DimBindings dims;         /* on top of MODEL.dims */
@@ -102,16 +102,16 @@ struct Session {
 
 /* Returns NULL with *err; its kind tells unreadable files (exit 3), scripts (4) and usage (2). */
 Session *session_open(const SessionOptions *options, const SessionHooks *hooks, Error *err);
-/* The same on a graph made elsewhere, which must outlive the session. */
+/* The same for a graph made by the caller, which must outlive the session. */
 Session *session_open_graph(Graph *graph, const SessionOptions *options, const SessionHooks *hooks,
                             Error *err);
-/* Reads the files of a session again: its model, plan file, policy, machine; mesh and policy are
- * those in use. The user's decisions are applied by name, and what cannot be kept is a warning in
- * the notes. `old` stays unchanged. Returns NULL with *err. */
+/* Reads all files of a session again: its model, plan file, policy, machine; mesh and policy stay
+ * those in use. The user's decisions are applied by name, and each that cannot be kept is a warning
+ * in the notes. `old` stays unchanged. Returns NULL with *err. */
 Session *session_reopen(const Session *old, Progress *progress, Error *err);
 void session_close(Session *session);
 
-/* Returns whether session_open() takes the file for a saved plan, not for a model. */
+/* Returns whether session_open() would open the file as a saved plan, not as a model. */
 bool session_opens_plan(const char *path);
 
 /* MODEL.dims beside a model: default sizes of its free dims. */
@@ -120,7 +120,7 @@ const char *session_dims_path(Arena *arena, const char *model);
 /* Only graph and inference, free dims allowed: what `info` needs. */
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err);
 
-/* What a plan of the session with this journal is made from. */
+/* The request from which a plan of the session with this journal is made. */
 PlanRequest session_request(const Session *session, const Journal *journal);
 
 /* ---- changes ---- */
@@ -150,10 +150,10 @@ typedef struct {
     Progress *progress;  /* NULL if nobody waits */
 } Change;
 
-/* The session after the change; with the same plan if a line of Lua decided nothing. It shares
- * everything with the old one but the plan and what is made for it: until session_commit() or
- * session_discard() the old one may be read but not changed, and nothing else may be allocated in
- * its journal's arena. Returns NULL with *err and nothing changed. */
+/* Makes the session after the change; it has the same plan if a line of Lua decided nothing. It
+ * shares everything with the old one except the plan and what depends on it. Until session_commit()
+ * or session_discard() the old one may be read but not changed, and nothing else may be allocated
+ * in its journal's arena. Returns NULL with *err and nothing changed. */
 Session *session_prepare(const Session *session, const Change *change, Error *err);
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
@@ -162,7 +162,7 @@ void session_discard(const Session *session, Session *next); /* NULL is allowed 
  * first. Returns NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
-/* Both halves at once. The functions below are shorthands for it. */
+/* Prepares and commits at once. The functions below are shorthands for it. */
 bool session_change(Session *session, const Change *change, Error *err);
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err);
 bool session_undo(Session *session, Error *err); /* Returns false with *err if there is nothing to

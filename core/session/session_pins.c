@@ -4,7 +4,7 @@
 #include "core/session/pins_text.h"
 #include "core/session/planfile.h"
 
-/* What an .onnx file says about devices (onnx_devices.h). */
+/* Reads the device annotations of an .onnx file (onnx_devices.h). */
 static bool read_annotations(Session *session, const char *path, Journal *journal, Error *err)
 {
     FileMap map;
@@ -15,7 +15,7 @@ static bool read_annotations(Session *session, const char *path, Journal *journa
     return ok;
 }
 
-/* A file of which nothing fits belongs to another model. */
+/* A file in which nothing fits belongs to another model: an error. */
 static bool check_pins(const Session *session, const PlanFile *file, int n_kept, int n_notes,
                        Error *err)
 {

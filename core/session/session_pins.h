@@ -8,13 +8,15 @@
 
 #include "core/session/session.h"
 
-/* From options.pins, if given. again: the policy was run again, and the user's decisions are still
- * there. */
+/* Reads options.pins, if given. again: the policy was run again, and the journal already has the
+ * user's decisions. */
 bool session_read_pins(Session *session, bool again, Journal *journal, Error *err);
-/* The same; pins that can no longer be read are a warning, and the policy goes on. */
+/* The same; but if the pins can no longer be read, that is a warning and the policy's decisions
+ * stay. */
 void session_read_pins_again(Session *session, Journal *journal);
 
-/* The annotations in the model's own file hold if nothing else is asked for. */
+/* Reads the annotations in the model's own file, which apply unless the user gave a policy, pins or
+ * a plan. */
 bool session_read_own_annotations(Session *session, Journal *journal, Error *err);
 
 #endif

@@ -5,9 +5,9 @@
  *     LinearAttention  b t^ (h g d^), b t^ (h d^), b t^ (h e) -> b t^ (h g e), b h d^ e
  *     RotaryEmbedding  b h s d^, b s 32, b s 32 -> b h s d^
  *
- * Heads are split at their borders: those of queries are (h g) where g share the keys of one. A
- * cut of g reads the keys it shares with others whole. Kept keys and values are in `present` with
- * the new ones behind them.
+ * Heads are sharded at their borders. Those of queries are (h g) if g of them share the keys of
+ * one; a shard of g reads the whole keys that it shares with others. `present` has the past keys
+ * and values followed by the new ones.
  */
 #include "core/rules/operators/attention.h"
 
@@ -201,7 +201,7 @@ static void attention_shapes(RuleCall *call, const AttentionSizes *n)
     }
 }
 
-/* Queries, keys, values and what comes of them; kept ones by batch and head. */
+/* Rows of queries, keys, values and outputs; past keys and values by batch and head. */
 static void attention_rows(RuleCall *call, const AttentionSizes *n, const AttentionIndex *index)
 {
     OpSpace *space = call->space;
@@ -226,7 +226,7 @@ static AttentionWindow read_window(const RuleCall *call)
     return window;
 }
 
-/* Keys and values outside every window are not read, unless they are copied to `present`. */
+/* Marks keys and values outside every window as unread, unless they are copied to `present`. */
 static void skip_unseen(const RuleCall *call, const AttentionSizes *n, AttentionWindow window)
 {
     Operand *operand = call->space->operand;
@@ -265,7 +265,7 @@ static bool attention(RuleCall *call, Error *err)
     return true;
 }
 
-/* A graph of the op's own that rewrites the scores may mix any of them. */
+/* A custom graph that rewrites the scores may combine any of them. */
 static bool flex_attention(RuleCall *call, Error *err)
 {
     AttentionSizes n;
@@ -288,7 +288,8 @@ static bool flex_attention(RuleCall *call, Error *err)
 
 /* ---- LinearAttention ---- */
 
-/* decay: a number a head, or one for each of its key numbers; beta: a number a head, or one. */
+/* decay: one number per head, or one per key number of a head; beta: one number per head, or a
+ * single one. */
 static bool gate_row(RuleCall *call, int input, const AttentionSizes *n,
                      const AttentionIndex *index, Error *err)
 {
@@ -310,8 +311,8 @@ static bool gate_row(RuleCall *call, int input, const AttentionSizes *n,
     return true;
 }
 
-/* A state of d x e numbers a head is carried along the positions; its columns e know nothing of
- * each other. */
+/* A state of d x e numbers per head is carried along the positions; its columns e are independent
+ * of each other. */
 static bool linear_attention(RuleCall *call, Error *err)
 {
     AttentionSizes n;
@@ -357,8 +358,8 @@ static bool linear_attention(RuleCall *call, Error *err)
 
 /* ---- RotaryEmbedding ---- */
 
-/* Rows of cosines and sines: one for each position of each sample, or a table that positions pick
- * from. */
+/* Rows of cosines and sines: one for each position of each sample, or a table indexed by position
+ * ids. */
 static bool angles_row(RuleCall *call, int input, const Heads *n, int b, int s, Error *err)
 {
     Operand *operand = &call->space->operand[input];

@@ -1,4 +1,5 @@
-/* attention.h - operands of attention: heads in a dim of their own, or packed beside their numbers.
+/* attention.h - operands of attention: heads as a separate dim, or packed into one dim with the
+ * head size.
  *
  *     packed     b s (h g d)      4 dims     b (h g) s d
  *
@@ -14,12 +15,12 @@ typedef struct {
     bool packed;
 } Heads;
 
-/* Reads an operand of 4 dims, or of 3 whose last holds n_heads heads (0: not given). */
+/* Reads an operand of 4 dims, or of 3 whose last dim holds n_heads heads (0: not given). */
 bool heads_read(const RuleCall *call, int input, int64_t n_heads, Heads *out, Error *err);
 Shape heads_shape(const Heads *heads);
 
-/* Rows of an operand of that layout: index dims of batch, heads (major first), positions and
- * numbers; -1: a size of 1; HEADS_WHOLE leaves positions whole. */
+/* Sets the rows of an operand of that layout by index dims of batch, heads (major first), positions
+ * and numbers; -1 for a size of 1; HEADS_WHOLE for whole positions. */
 enum { HEADS_WHOLE = -2 };
 void heads_rows(const OpSpace *space, Operand *operand, bool packed, int b, const int *heads,
                 int n_heads, int s, int d);
@@ -36,25 +37,25 @@ typedef struct {
     int64_t past; /* positions of keys that are kept from calls before */
 } AttentionSizes;
 
-/* The keys that a query at position p sees: p - left .. p + right; -1: unbounded on that side. The
- * queries are at the last positions: query i is at past + i. Causal: right is 0. */
+/* The keys that a query at position p sees: p - left .. p + right; -1 means unbounded on that side.
+ * The queries are at the last positions: query i is at past + i. Causal attention has right 0. */
 typedef struct {
     int64_t left, right;
 } AttentionWindow;
 
-/* Products of the visible pairs alone: 2 flops for each of the d numbers of a score and the e
+/* Counts the products of visible pairs only: 2 flops for each of the d numbers of a score and the e
  * numbers of a value. Source: Dao 2023, FlashAttention-2, section 4.1, which counts 4 s^2 d h for
  * full attention and half of it for causal; here the pairs are counted one by one. */
 double attention_flops(const AttentionSizes *sizes, AttentionWindow window);
-/* The share of the positions from .. to (of past + new ones) that no query sees. */
+/* The share of positions in from .. to (past and new ones) that no query sees. */
 float attention_unseen(const AttentionSizes *sizes, AttentionWindow window, int64_t from,
                        int64_t to);
 
-/* Keys and values fit the queries. */
+/* Checks that keys and values fit the queries. */
 bool attention_fits(const AttentionSizes *sizes, Error *err);
-/* Sets the flops of the op space too. */
+/* Makes the index dims; also sets the flops of the op space. */
 AttentionIndex attention_index(RuleCall *call, const AttentionSizes *sizes, AttentionWindow window);
-/* An operand that broadcasts to batch, query heads, queries, keys. */
+/* Sets the rows of an operand that broadcasts to batch, query heads, queries, keys. */
 void attention_mask(const OpSpace *space, Operand *operand, const AttentionIndex *index);
 
 #endif

@@ -15,7 +15,7 @@
 #include "core/rules/args.h"
 #include "core/rules/at_load.h"
 
-/* Operands that are one value by different ways: sizes that differ are not known. */
+/* Checks operands that are alternatives for one value; sizes that differ become unknown. */
 static bool tie(RuleCall *call, int first, Error *err)
 {
     const Shape *shared = NULL;
@@ -69,7 +69,7 @@ static bool iteration(RuleCall *call, Error *err)
     return rule_space(call, err) != NULL;
 }
 
-/* Unit rows for all dims but `axis` of the operand with one dim more. */
+/* Gives both operands rows for all dims except `axis` of the one that has one dim more. */
 static void share_but(RuleCall *call, Operand *more, Operand *less, int axis)
 {
     for (int64_t d = 0; d < less->shape.n_dims; d++) {
@@ -108,7 +108,7 @@ int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on)
     return more ? n : 1;
 }
 
-/* How many iterations there are: of a Scan, as many as what is scanned (operand 3) has steps. */
+/* The number of iterations; for a Scan, the number of steps of operand 3, which is scanned. */
 static bool count(const RuleCall *call, int64_t *out, Error *err)
 {
     int axis;
@@ -147,7 +147,8 @@ static bool stack(RuleCall *call, Error *err)
     return space != NULL;
 }
 
-/* The reader takes apart those whose bodies fit them. */
+/* Refuses an op whose body should have been inlined: the reader keeps those whose bodies do not
+ * fit. */
 static bool no_body(RuleCall *call, Error *err)
 {
     (void)call;

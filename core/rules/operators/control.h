@@ -4,9 +4,9 @@
 
 #include "core/rules/value.h"
 
-/* At most `most` times, while the condition is true: `begins` before the first iteration, `goes_on`
- * after every one. A value is NULL if it is known only at run time, or not given; -1: so it is
- * with the answer. */
+/* The number of iterations: at most `most`, as long as the condition is true (`begins` before the
+ * first iteration, `goes_on` after each). A value is NULL if it is absent or known only at run
+ * time; -1 if the answer is known only at run time. */
 int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on);
 
 #endif

@@ -26,7 +26,8 @@ static bool linear(RuleCall *call, Error *err)
     return true;
 }
 
-/* A partial operand that broadcasts would be added, and later summed, at its full size. */
+/* Linear unless an operand broadcasts: a partial operand that broadcasts would be added, and later
+ * summed, at its full size. */
 static bool sum(RuleCall *call, Error *err)
 {
     if (!dims_pointwise(call, call->dtype[0], err))
@@ -76,7 +77,8 @@ static bool cast(RuleCall *call, Error *err)
     return args_dtype(call, "to", DT_NONE, &dtype, err) && dims_pointwise(call, dtype, err);
 }
 
-/* The operands after the first are single elements, whose dims do not count: the bounds of Clip. */
+/* Operands after the first are single elements, whose dims do not count, such as the bounds of
+ * Clip. */
 static bool one_operand(RuleCall *call, Error *err)
 {
     for (int i = 1; i < call->n_inputs; i++)
@@ -96,8 +98,8 @@ static bool dropout(RuleCall *call, Error *err)
     return true;
 }
 
-/* The target shape, a constant, is read whole. A dim that grows is an index dim of the output
- * alone, as the groups of grouped-query attention are. */
+/* The target shape is a constant that is read whole. A dim that grows is an index dim of the output
+ * only, such as the groups of grouped-query attention. */
 static bool expand(RuleCall *call, Error *err)
 {
     Shape out;
@@ -123,7 +125,7 @@ static bool expand(RuleCall *call, Error *err)
 #define UNARY(name, flops) OP(name, same, flops, 1, 1), EARLY, .kernel = name, .examples = "5x6"
 #define BINARY(name, rule) OP(name, rule, 1, 2, 2), EARLY, .kernel = name
 
-/* Costs are flops an element: 1 for an instruction, 4 for a polynomial, 8 for several. */
+/* Flops are per element: 1 for an instruction, 4 for a polynomial, 8 for several. */
 const Operator operators_elementwise[] = {
     {UNARY("Abs", 1), HOST(abs), ONNX("consumed_inputs", ".fi"), NNSCALER("abs"), TORCH("abs"),
      PADDLE("abs"), STABLEHLO("abs")},

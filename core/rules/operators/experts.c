@@ -1,4 +1,4 @@
-/* experts.c - gates, and the dispatch and combination of rows in a mixture of experts.
+/* experts.c - gates, and dispatch and combine of a mixture of experts.
  *
  *     MoeCombine       t h, s k+, s k+ -> s h
  */
@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* x by the sigmoid of x times y; without y the last dim is both halves. */
+/* x times the sigmoid of x times y; without y the last dim holds both halves. */
 static bool swiglu(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -30,7 +30,7 @@ static bool swiglu(RuleCall *call, Error *err)
 }
 
 /* x [s h], gate [s e] -> x by expert [e capacity h], weights [s k], places [k s], counts [e],
- * experts [s k]: which tokens find room depends on all of them. */
+ * experts [s k]. Which tokens fit into the capacity depends on all tokens. */
 static bool moe_dispatch(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *gate = call->shape[1];
@@ -58,7 +58,7 @@ static bool moe_dispatch(RuleCall *call, Error *err)
     return true;
 }
 
-/* Each token adds up k rows of x, by weight. */
+/* Each token is the weighted sum of k rows of x. */
 static bool moe_combine(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *weight = call->shape[1];

@@ -3,16 +3,16 @@
  *     ScaledDotProductAttention
  *                 b0 b1 f e^, b0 b1 c^ e^, b0 b1 c^ d -> b0 b1 f d, b0 b1 f
  *
- * Each query of f is computed by itself, so f may be sharded, unless the attention is causal: then
- * the position of a query in the whole counts. With fewer key heads than query heads, the heads of
- * queries are (g r): g groups, one a key head, of r.
+ * Queries (f) are independent, so f may be sharded, unless the attention is causal: then the
+ * position of a query in the whole sequence matters. With fewer key heads than query heads, the
+ * heads of queries are (g r): g groups, one a key head, of r.
  */
 #include "core/rules/operators/attention.h"
 #include "core/rules/operators/dims.h"
 
 #include <assert.h>
 
-/* The dims of batch, heads and positions: [.., h, s, d] in torch, [b, s, h, d] in Paddle. */
+/* The order of dims: [.., h, s, d] in torch, [b, s, h, d] in Paddle. */
 typedef struct {
     int64_t n_dims, heads, places, width;
 } Layout;
@@ -58,7 +58,7 @@ static void make_index(RuleCall *call, bool causal, Attention *out)
     out->value = rule_index(space, "d", v->dim[at->width], ROLE_MAP, REDUCE_NONE);
 }
 
-/* Rows of an operand laid out as queries or keys are. */
+/* Rows of an operand with the layout of queries or keys. */
 static void layout_rows(RuleCall *call, const Attention *a, Operand *operand, bool of_query,
                         int places, int width)
 {
@@ -74,7 +74,7 @@ static void layout_rows(RuleCall *call, const Attention *a, Operand *operand, bo
     }
 }
 
-/* Of all heads of all batches, which are every dim but positions and width. */
+/* Flops of all heads of all batches. */
 static double flops_of(const RuleCall *call, const Layout *at, bool causal)
 {
     const Shape *q = call->shape[0];
@@ -89,8 +89,8 @@ static double flops_of(const RuleCall *call, const Layout *at, bool causal)
     return attention_flops(&n, (AttentionWindow){-1, causal ? 0 : -1});
 }
 
-/* Scores, [.. h, f, c] whatever the layout, or what broadcasts to them: masks, the softmax; without
- * c: its logsumexp. */
+/* Rows of the scores, [.. h, f, c] in any layout, and of operands that broadcast to them: masks and
+ * the softmax; without c, its logsumexp. */
 static void score_rows(RuleCall *call, const Attention *a, Operand *operand, bool with_keys)
 {
     const Shape *q = call->shape[0], *k = call->shape[1];
@@ -123,8 +123,8 @@ static Shape score_shape(const RuleCall *call, const Layout *at, bool with_keys)
     return out;
 }
 
-/* mask: the input; scores, sums: outputs with the softmax and its logsumexp, -1: none. Any output
- * after these is a state of the generator, of n_state numbers (-1: a scalar). */
+/* mask: the input; scores, sums: outputs with the softmax and its logsumexp, -1 if absent. Outputs
+ * after these are the random state, of n_state numbers (-1: a scalar). */
 typedef struct {
     int mask, scores, sums, n_state;
 } Places;
@@ -176,8 +176,8 @@ static bool flash_attention(RuleCall *call, Error *err)
     return attend(call, (Layout){4, 2, 1, 3}, (Places){4, 1, 2, 1}, err);
 }
 
-/* q, k, v [batch, places, heads, width], sin and cos [1, places, 1, width], ids [batch, places]: a
- * place counts by itself where sin and cos are given. */
+/* q, k, v [batch, places, heads, width], sin and cos [1, places, 1, width], ids [batch, places]. If
+ * sin and cos are given, positions are independent. */
 static bool fused_rope(RuleCall *call, Error *err)
 {
     bool tables = args_has(call, 3) && args_has(call, 4), ids = args_has(call, 5);

@@ -5,9 +5,9 @@
  *     SoftmaxGrad            d0 d^, d0 d^ -> d0 d^
  *     EmbeddingGrad          i0+ i1+ e, i0+ i1+ -> v e
  *
- * A dim that every gradient has is cut as it likes, one that none of them has is a sum over shards.
- * A dim that some have and others sum over is frozen, since one index dim cannot be both; asked for
- * the gradient of one operand alone, none is.
+ * A dim that every gradient has can be sharded freely; a dim that none of them has is summed over
+ * its shards. A dim that some have and others sum over is frozen, since one index dim cannot be
+ * both; this cannot happen when only one gradient is computed.
  */
 #include "core/rules/operators/dims.h"
 
@@ -21,7 +21,7 @@ static bool has_dim(const Shape *shape, const Shape *base, int64_t dim)
     return at >= 0 && shape->dim[at] == base->dim[dim];
 }
 
-/* Output o is shaped as input first + o; all inputs broadcast to one shape. */
+/* Output o has the shape of input first + o; all inputs broadcast to one shape. */
 static bool broadcast_from(RuleCall *call, int first, Error *err)
 {
     DimUse use[DIMS_MAX];
@@ -70,14 +70,15 @@ static bool along_axis(RuleCall *call, Error *err)
     return dims_along(call, "axis", -1, DIM_FROZEN, err);
 }
 
-/* Of what was chosen along an axis: the gradient has input 0's dims, the others fewer along it. */
+/* The gradient of picking along an axis: it has input 0's dims, the other operands have fewer along
+ * the axis. */
 static bool chosen_grad(RuleCall *call, Error *err)
 {
     call->out_dtype[0] = call->dtype[0];
     return dims_along(call, "axis", -1, DIM_FROZEN, err);
 }
 
-/* x, dy of a reduction: dy broadcasts back over the dims that went. */
+/* x, dy of a reduction: dy broadcasts over the reduced dims. */
 static bool reduce_grad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *grad = call->shape[1];
@@ -152,7 +153,7 @@ static bool slice_grad(RuleCall *call, Error *err)
     return space;
 }
 
-/* x, dy of copies of x: dy's dims are (t d), and all copies add up. */
+/* x, dy of repeated copies of x: dy's dims are (t d), and the copies are summed. */
 static bool repeat_grad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *grad = call->shape[1];
@@ -193,7 +194,8 @@ static bool is_tail(const Shape *shape, const Shape *from)
     return shape->n_dims > 0;
 }
 
-/* The first normalized dim: an attribute, or where the longest scale or bias begins. */
+/* The first normalized dim: from an attribute, else the first dim that the longest scale or bias
+ * has. */
 static bool norm_axis(const RuleCall *call, int *axis, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -210,7 +212,8 @@ static bool norm_axis(const RuleCall *call, int *axis, Error *err)
     return args_axis(args_int(call, "axis", -n_norm), from->n_dims, axis, err);
 }
 
-/* Statistics without the normalized dims do not right-align with x; then nothing is cut. */
+/* Whether statistics right-align with x: without the normalized dims they do not, and then nothing
+ * is sharded. */
 static bool aligns(const RuleCall *call, int64_t n_norm)
 {
     for (int i = 1; i < call->n_inputs; i++)
@@ -220,8 +223,8 @@ static bool aligns(const RuleCall *call, int64_t n_norm)
     return call->shape[0]->n_dims != 2 * n_norm;
 }
 
-/* x, then scale, statistics and dy in any order -> dx, dscale, dbias. The leading dims are summed
- * by the last two: with them asked for they are frozen. */
+/* x, then scale, statistics and dy in any order -> dx, dscale, dbias. dscale and dbias are sums
+ * over the leading dims, so these are frozen if they are computed. */
 static bool norm_grad(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -243,7 +246,7 @@ static bool norm_grad(RuleCall *call, Error *err)
 
 /* ---- products and picks ---- */
 
-/* x [.. m k], y [.. k n], dz [.. m n] -> dx, dy: k is kept by both, m and n each summed by one. */
+/* x [.. m k], y [.. k n], dz [.. m n] -> dx, dy: dx sums over n, dy over m, and both have k. */
 static bool matmul_grad(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *y = call->shape[1];
@@ -291,13 +294,13 @@ static bool matmul_grad(RuleCall *call, Error *err)
     return true;
 }
 
-/* Adds rows of dy into the rows that indices name: dy [i.. e..], indices [i..] -> [n, e..]. */
+/* Adds rows of dy to the rows that the indices select: dy [i.. e..], indices [i..] -> [n, e..]. */
 static bool embedding_grad(RuleCall *call, Error *err)
 {
     const Shape *grad = call->shape[0], *indices = call->shape[1];
     Shape *out = &call->out_shape[0];
     int64_t n_rows = args_int(call, "num_weights", -1), lead = indices->n_dims;
-    bool table = args_has(call, 2); /* the table itself, for its shape */
+    bool table = args_has(call, 2); /* the table itself, given only for its shape */
     if (!args_rank(call, 0, lead, DIMS_MAX, err) ||
         (table && !args_rank(call, 2, 1, DIMS_MAX, err)))
         return false;
@@ -329,7 +332,7 @@ static bool embedding_grad(RuleCall *call, Error *err)
     return true;
 }
 
-/* The gradient of a part, zeros around it: output shape is `input_sizes`. */
+/* The gradient of a part, zero elsewhere: the output's shape is `input_sizes`. */
 static bool part_grad(RuleCall *call, Error *err)
 {
     const Shape *grad = call->shape[0];
@@ -367,8 +370,8 @@ static bool part_grad(RuleCall *call, Error *err)
     return space;
 }
 
-/* Outputs are shaped as the first inputs. How each depends on the operands differs from output to
- * output, so nothing is cut. */
+/* Outputs have the shapes of the first inputs. How each depends on the operands differs from output
+ * to output, so nothing is sharded. */
 static bool whole_grad(RuleCall *call, Error *err)
 {
     for (int o = 0; o < call->n_outputs; o++) {
@@ -380,8 +383,8 @@ static bool whole_grad(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* q, k, v [batch places heads width], then what the forward pass kept -> dq, dk, dv: each head of
- * each sample by itself, where there are as many of queries as of keys. */
+/* q, k, v [batch places heads width], then results of the forward pass -> dq, dk, dv. Heads and
+ * samples are independent if there are as many key heads as query heads. */
 static bool attention_grad(RuleCall *call, Error *err)
 {
     static const int dims[2] = {0, 2};

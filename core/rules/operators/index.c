@@ -5,11 +5,11 @@
  *     GatherND        * * e2, i0 * -> i0 e2        the dims picked from are read whole
  *     GatherElements  d0 *, d0 d1 -> d0 d1
  *
- * Where v is cut, each shard gives the rows it holds and zeros: a partial sum. Data dims keep their
- * number (e1), index dims theirs (i0), batch dims are b0, b1, .. Where the indices are known and
- * are 0, 1, 2 .. n-1 over the whole dim, or the coordinates themselves, the pick is a view (kernel
- * "project"): the data dim is (i0 i1), or i1. Exports write masks that way, and taken as a gather
- * they would cost an all-gather.
+ * If v is sharded, each shard gives the rows that it holds and zeros elsewhere: a partial sum. Data
+ * dims keep their number (e1), index dims theirs (i0), batch dims are b0, b1, .. If the indices are
+ * known to be 0, 1, 2 .. n-1 over the whole dim, or the coordinates themselves, the op is a view
+ * (kernel "project"): the data dim is (i0 i1), or i1. Exporters write masks that way; treated as
+ * gathers they would cost an all-gather.
  */
 #include "core/rules/args.h"
 #include "core/rules/at_load.h"
@@ -18,7 +18,8 @@
 
 /* ---- Gather ---- */
 
-/* The parts of a cut dim hold zeros where another has the row; of bools, the or of them is. */
+/* The reduction of shards: a shard has zeros where another one has the row, so they are summed;
+ * bools are combined by or. */
 static ReduceOp masked_reduce(Dtype dtype)
 {
     return dtype == DT_BOOL ? REDUCE_ANY : REDUCE_SUM;
@@ -116,8 +117,8 @@ static bool pick_shape(RuleCall *call, const Pick *pick, Error *err)
     return true;
 }
 
-/* *dim: the leading dim of the indices whose coordinate component c is, with data dim c as long; -1
- * when that has size 1. */
+/* Sets *dim to the leading dim of the indices whose coordinate is component c, if data dim c has
+ * the same size; -1 when that size is 1. */
 static bool is_coordinate(const RuleCall *call, const Pick *pick, int c, int *dim)
 {
     const Value *indices = call->value[1];
@@ -136,7 +137,7 @@ static bool is_coordinate(const RuleCall *call, const Pick *pick, int c, int *di
     return *dim < 0 ? size == 1 : indices->shape.dim[*dim] == size;
 }
 
-/* All picked dims are coordinates, each another's: dims[c] says which. */
+/* Whether all picked dims are coordinates, each of another dim, as listed in dims[c]. */
 static bool picks_coordinates(const RuleCall *call, const Pick *pick, int *dims)
 {
     bool taken[DIMS_MAX] = {false};
@@ -187,8 +188,9 @@ static bool gather_nd(RuleCall *call, Error *err)
 
 /* ---- GatherElements ---- */
 
-/* Coordinates beside the axis are those of the data; where the data is longer, a shard of it would
- * not begin where the indices do, so that dim is frozen. */
+/* Coordinates along other dims than the axis are those of the data. If the data is longer than the
+ * indices along a dim, shards of both would not start at the same coordinates, so that dim is
+ * frozen. */
 static bool gather_elements(RuleCall *call, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];

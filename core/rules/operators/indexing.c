@@ -1,4 +1,4 @@
-/* indexing.c - operators that read or write where tensors of positions point.
+/* indexing.c - operators that read or write at positions given by tensors.
  *
  *     Index          d0 5 d2, i0 i1 -> d0 i0 i1 d2       x, positions ..
  *     IndexPut       5 d1, i0, i0 d1 -> 5 d1             x, positions .., values; i0+ where it adds
@@ -6,8 +6,8 @@
  *     ScatterRows    4 d1, i, i d1 -> 4 d1               as above, along dim 0
  *     Diagonal       4 d1 4 -> d1 4
  *
- * Dims that positions point into are read and written whole; `axes` names them, in the order of the
- * positions, else they are the leading ones. Where updates add up, x is added once.
+ * Dims that positions index are read and written whole; `axes` lists them, in the order of the
+ * positions, else they are the leading dims. If updates are summed, x is added once.
  */
 #include "core/rules/operators/dims.h"
 
@@ -16,9 +16,9 @@
 /* ---- several positions ---- */
 
 typedef struct {
-    int n, axis[DIMS_MAX]; /* of the tensors of positions: input 1 + i points into dim axis[i] */
+    int n, axis[DIMS_MAX]; /* of the position tensors: input 1 + i indexes dim axis[i] */
     bool picked[DIMS_MAX];
-    int first;   /* output dim where those of the positions begin */
+    int first;   /* first output dim that comes from the positions */
     Shape where; /* common shape of the positions */
     bool bools;  /* masks: how many places they have is data */
 } Positions;
@@ -66,9 +66,9 @@ static bool picked_shape(const RuleCall *call, const Positions *at, Shape *out, 
     return true;
 }
 
-/* Index dims of x beside the positions, and those of the positions, with their rows in every
- * operand; operand_of is x at the positions, shaped as `whole` or broadcasting to it; writes: the
- * output is x. */
+/* Index dims for the dims of x that are not indexed and for those of the positions, and their rows
+ * in every operand. operand_of has the shape `whole` or broadcasts to it: it is x at the positions.
+ * writes: the output is x. */
 static void position_rows(RuleCall *call, const Positions *at, int operand_of, const Shape *whole,
                           bool writes, IndexRole role)
 {
@@ -130,7 +130,7 @@ static bool index_by(RuleCall *call, Error *err)
     return space;
 }
 
-/* A value smaller than what it is written to is the same for all of it. */
+/* A value with fewer elements than the target broadcasts to it. */
 static bool index_put(RuleCall *call, Error *err)
 {
     int value = call->n_inputs - 1;
@@ -162,7 +162,7 @@ static bool index_put(RuleCall *call, Error *err)
 
 /* ---- one list of positions ---- */
 
-/* x, positions [i], source: shaped as x but for the axis, which the positions number. */
+/* x, positions [i], source: like x except for the axis, where it has one place per position. */
 static bool along_positions(RuleCall *call, int axis, bool adds, Error *err)
 {
     const Shape *from = call->shape[0], *positions = call->shape[1], *source = call->shape[2];
@@ -244,7 +244,7 @@ static bool read_offset(const RuleCall *call, int64_t *out, Error *err)
            error_kind(err, ERROR_OUT_OF_RANGE, "its offset is too far");
 }
 
-/* The two dims become one, the last. */
+/* Two dims become one, the last. */
 static bool diagonal(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -274,7 +274,7 @@ static bool diagonal(RuleCall *call, Error *err)
     return space;
 }
 
-/* A vector onto a diagonal, a matrix's diagonal as a vector. */
+/* Puts a vector on a diagonal, or takes the diagonal of a matrix. */
 static bool diag(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

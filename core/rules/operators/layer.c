@@ -33,7 +33,7 @@ static bool fits_channels(const RuleCall *call, int first, int64_t n, Error *err
 
 /* ---- BatchNormalization ---- */
 
-/* Whether the op takes statistics of its input, which each operator set says differently. */
+/* Whether the op computes statistics of its input; each opset has its own way to say so. */
 static bool is_training(const RuleCall *call)
 {
     if (call->opset >= 14)
@@ -100,7 +100,7 @@ static bool instance_norm(RuleCall *call, Error *err)
     return true;
 }
 
-/* Scale and bias hold a number a group before opset 21, a number a channel since. */
+/* Scale and bias hold one number per group before opset 21, one per channel since. */
 static bool group_norm(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
@@ -140,7 +140,7 @@ static bool group_norm(RuleCall *call, Error *err)
 
 /* ---- norms over given dims ---- */
 
-/* d0 d1^ ..: the output as the input, some dims frozen. */
+/* d0 d1^ ..: the output has the dims of the input, some of them frozen. */
 static bool frozen_dims(RuleCall *call, const bool *frozen, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -200,7 +200,7 @@ static bool swiglu(RuleCall *call, Error *err)
     return true;
 }
 
-/* New rows go into a cache at an index of the run: both are whole along the axis. */
+/* New rows go into a cache at an index known only at run time, so both are whole along the axis. */
 static bool tensor_scatter(RuleCall *call, Error *err)
 {
     const Shape *cache = call->shape[0], *update = call->shape[1];

@@ -4,13 +4,13 @@
  *     loss, reduction=sum     n+ c^ d2+, n+ d2+, c^ ->
  *     mean                    as sum; n^, d2^ where weights or ignored labels make its divisor data
  *
- * A mean is a sum divided by the global count. The log-probabilities, a second output, have all
- * dims; where they are asked for beside a sum or mean, its dims are frozen, since one index dim
- * cannot be both kept and summed.
+ * A mean is a sum divided by the global count. The second output, the log-probabilities, has all
+ * dims. If it is used beside a sum or mean, these dims are frozen, since one index dim cannot be
+ * both kept and summed.
  *
  * An optimizer's inputs are the rate, the step, then per role (weights, gradients, moments) one
- * tensor of each parameter; everything happens element by element: parameter 0 has index dims
- * a0, a1, .., the next one b0, .. as long as there is room for them.
+ * tensor of each parameter; everything happens element by element: parameter 0 has index dims a0,
+ * a1, .., the next one b0, .. as long as there is room for them.
  */
 #include "core/rules/operators/dims.h"
 
@@ -58,7 +58,7 @@ static bool labels_fit(const RuleCall *call, Error *err)
            (!args_has(call, 2) || args_shape(call, 2, &weights, err));
 }
 
-/* out_shape[1], where there is one, is set: that of the scores, or a scalar. */
+/* out_shape[1] is set if there is a second output: the shape of the scores, or a scalar. */
 static bool loss(RuleCall *call, Error *err)
 {
     const Shape *scores = call->shape[0];
@@ -109,8 +109,8 @@ static bool negative_log_likelihood(RuleCall *call, Error *err)
     return loss(call, err);
 }
 
-/* Paddle: logits, labels -> softmax, loss; labels are as the logits, or have size 1 at the axis or
- * not that dim at all. */
+/* Paddle: logits, labels -> softmax, loss. Labels have the shape of the logits, with size 1 at the
+ * axis or without that dim. */
 static bool cross_entropy_with_softmax(RuleCall *call, Error *err)
 {
     const Shape *logits = call->shape[0], *labels = call->shape[1];
@@ -137,8 +137,8 @@ static bool cross_entropy_with_softmax(RuleCall *call, Error *err)
 
 /* ---- distances ---- */
 
-/* Of two tensors of one shape: by element, summed, or a mean, which is a sum divided by the global
- * count. */
+/* The distance of two tensors of one shape: per element, summed, or averaged (a sum divided by the
+ * global count). */
 static bool distance(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -153,7 +153,7 @@ static bool distance(RuleCall *call, Error *err)
     return dims_space(call, from, use, NULL, err);
 }
 
-/* A norm of the difference: roots of parts do not add up. */
+/* A norm of the difference, which is frozen: roots of partial sums do not add up. */
 static bool norm_of_difference(RuleCall *call, Error *err)
 {
     DimUse use[DIMS_MAX];
@@ -214,8 +214,8 @@ static bool four_to_three(RuleCall *call, Error *err)
     return optimizer(call, (Roles){4, 3}, err);
 }
 
-/* Derivatives of a tensor made elsewhere in the graph: how they depend on the inputs is not known
- * here, so nothing is cut. */
+/* Derivatives of a tensor that is computed elsewhere in the graph. The rule does not know how they
+ * depend on the inputs, so nothing is sharded. */
 static bool gradient(RuleCall *call, Error *err)
 {
     for (int o = 0; o < call->n_outputs; o++) {

@@ -24,7 +24,7 @@ typedef struct {
         columns; /* of the matrix; a vector on the left has 1 row, on the right 1 column */
 } Matrix;
 
-/* turned: as transposed, the last two dims swapped. */
+/* turned: the last two dims are transposed. */
 static Matrix matrix_of(const Shape *shape, bool left, bool turned)
 {
     int n = (int)shape->n_dims;
@@ -110,7 +110,7 @@ static bool matmul(RuleCall *call, Error *err)
     return product(call, &form, err);
 }
 
-/* com.microsoft: the last two dims of an operand may be swapped, batch dims not. */
+/* com.microsoft: the last two dims of an operand may be transposed, but not batch dims. */
 static bool fused_matmul(RuleCall *call, Error *err)
 {
     ProductForm form = {0, 1, args_int(call, "transA", 0) != 0, args_int(call, "transB", 0) != 0,
@@ -121,7 +121,8 @@ static bool fused_matmul(RuleCall *call, Error *err)
     return product(call, &form, err);
 }
 
-/* A number, or several: one for each row of A or column of B, whose index dim they follow. */
+/* An operand with one number, or one for each row of A or column of B, whose index dim it
+ * follows. */
 static bool follow_line(RuleCall *call, int input, const char *line, Error *err)
 {
     if (!args_has(call, input) || shape_elements(call->shape[input]) == 1)

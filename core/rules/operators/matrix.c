@@ -29,7 +29,7 @@ static bool read_matrices(const RuleCall *call, bool square, Matrices *out, Erro
     return !square || args_same_size(call, 0, out->lead, 0, out->lead + 1, err);
 }
 
-/* Output o: the batch, then `rows` x `columns`; columns < 0: a vector of `rows`. */
+/* Sets output o to the batch dims, then `rows` x `columns`; columns < 0: a vector of `rows`. */
 static void matrix_answer(RuleCall *call, int o, int64_t lead, int64_t rows, int64_t columns)
 {
     if (o >= call->n_outputs)
@@ -64,7 +64,7 @@ static bool square(RuleCall *call, Error *err)
     return batch_rows(call, m.lead, err);
 }
 
-/* Values, then vectors. */
+/* Outputs: eigenvalues, then eigenvectors. */
 static bool eigen(RuleCall *call, Error *err)
 {
     Matrices m = {0};
@@ -75,7 +75,7 @@ static bool eigen(RuleCall *call, Error *err)
     return batch_rows(call, m.lead, err);
 }
 
-/* The third output has singular vectors as rows, or as columns where columns_last. */
+/* The third output has singular vectors as rows, or as columns if columns_last. */
 static bool svd(RuleCall *call, Error *err)
 {
     Matrices m = {0};
@@ -103,7 +103,8 @@ static bool qr(RuleCall *call, Error *err)
     return batch_rows(call, m.lead, err);
 }
 
-/* Each right-hand side is solved by itself: columns of b, or its rows from the right. */
+/* Right-hand sides are independent: they are the columns of b, or its rows when solving from the
+ * right. */
 static bool solve(RuleCall *call, Error *err)
 {
     const Shape *b = call->shape[1];
@@ -129,8 +130,8 @@ static bool solve(RuleCall *call, Error *err)
     return true;
 }
 
-/* x [.. m k] by y [.. k n], each with its last two dims swapped where trans_x, trans_y; batch dims
- * broadcast. A vector is [k]. */
+/* x [.. m k] times y [.. k n]; the last two dims of each are transposed if trans_x, trans_y. Batch
+ * dims broadcast. A vector is [k]. */
 static bool matmul_trans(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *y = call->shape[1];
@@ -200,7 +201,7 @@ static bool fft(RuleCall *call, Error *err)
 
 /* ---- images: batch, channels, spatial dims ---- */
 
-/* A list with one number a spatial dim, or one for all of them. */
+/* A list with one number per spatial dim, or one for all of them. */
 static bool spatial_numbers(const RuleCall *call, const char *attr, int64_t n, int64_t fallback,
                             int64_t *out, Error *err)
 {
@@ -243,7 +244,7 @@ static bool upsample_to(RuleCall *call, Error *err)
     return space;
 }
 
-/* Every place of a kernel becomes a column: [N, C, ..] -> [N, C * elements, places]. */
+/* Every place of the kernel becomes a column: [N, C, ..] -> [N, C * elements, places]. */
 static bool unfold(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -285,7 +286,7 @@ static bool unfold(RuleCall *call, Error *err)
     return true;
 }
 
-/* Boxes [r, 4] of any image of the batch -> [r, C, height, width]. */
+/* Boxes [r, 4], each of any image of the batch -> [r, C, height, width]. */
 static bool align_boxes(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *boxes = call->shape[1];
@@ -307,7 +308,7 @@ static bool align_boxes(RuleCall *call, Error *err)
 
 #define FAMILY "matrix"
 
-/* Costs are rough: the points of the index space leave out the dims of the matrices. */
+/* Flops are rough: the points of the index space do not include the dims of the matrices. */
 const Operator operators_matrix[] = {
     {OP("Inverse", square, 64, 1, 1), .examples = "3x5x5", NNSCALER("inverse"),
      TORCH("linalg_inv inverse linalg_pinv"), PADDLE("inverse")},

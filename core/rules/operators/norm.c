@@ -1,4 +1,5 @@
-/* norm.c - operators that normalize over dims: each output element needs the whole of them.
+/* norm.c - operators that normalize over dims: each output element depends on all elements along
+ * these dims.
  *
  *     LayerNormalization   d0 d1 d^, d^, d^ -> d0 d1 d^     scale and bias follow d
  *     Softmax              d0 d1 d^ -> d0 d1 d^
@@ -8,7 +9,7 @@
  */
 #include "core/rules/operators/dims.h"
 
-/* Dims first to last are normalized together; all operands align to input 0. */
+/* Normalizes dims first to last together; all operands right-align with input 0. */
 static bool normalize(RuleCall *call, int first, int last, Error *err)
 {
     DimUse use[DIMS_MAX] = {DIM_MAP};
@@ -17,7 +18,7 @@ static bool normalize(RuleCall *call, int first, int last, Error *err)
     return dims_space(call, call->shape[0], use, NULL, err);
 }
 
-/* Before opset 13 the dims from axis (then 1 by default) on are one. */
+/* Before opset 13 the softmax is over all dims from axis (default 1) on. */
 static bool softmax(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -41,8 +42,7 @@ static bool operands_fit(const RuleCall *call, Error *err)
            error_set(err, "its input 1 or 2 is larger than its input 0");
 }
 
-/* Outputs beside the first, mean and 1 / standard deviation, keep the normalized dims with size 1.
- */
+/* The other outputs, mean and 1 / standard deviation, keep the normalized dims with size 1. */
 static bool layer_norm(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

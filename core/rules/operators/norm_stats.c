@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* The first normalized dim: `axis`, or as many last dims as normalized_shape lists. */
+/* The first normalized dim: `axis`, or the last dims, as many as normalized_shape lists. */
 static bool first_normalized(const RuleCall *call, int *axis, Error *err)
 {
     Ints sizes;
@@ -37,7 +37,7 @@ static bool scales_fit(const RuleCall *call, int axis, Error *err)
     return true;
 }
 
-/* Statistics keep the normalized dims with size 1, or, with stats_keepdims=0, lose them. */
+/* Statistics keep the normalized dims with size 1, or drop them if stats_keepdims=0. */
 static bool layer_norm_stats(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -61,7 +61,7 @@ static bool layer_norm_stats(RuleCall *call, Error *err)
     return space;
 }
 
-/* Channels, dim 1, are (g c^); statistics [n, g]. groups 0: each channel is one. */
+/* Channels, dim 1, are (g c^); statistics are [n, g]. groups 0: each channel is a group. */
 static bool group_stats(RuleCall *call, int64_t n_groups, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -106,8 +106,8 @@ static bool instance_norm_stats(RuleCall *call, Error *err)
     return group_stats(call, 0, err);
 }
 
-/* x, mean, variance, scale, bias -> y, then statistics [C]; all but the channels are normalized
- * together, unless it is a test. The last of six outputs is of no known size. */
+/* x, mean, variance, scale, bias -> y, then statistics [C]. In training all dims except the
+ * channels are normalized together. The size of the last of six outputs is unknown. */
 static bool batch_norm_stats(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

@@ -8,8 +8,8 @@
  *     MatMulNBits              b0 m (kb+ kk+), n kb+ 16, (n kb+) -> b0 m n
  *
  * Source: onnxruntime's published schemas of contributed operators. Present keys and values are as
- * long as what was kept and what is new; where a buffer of the run decides that, only the run
- * tells.
+ * long as past and new ones together; if a buffer that is given at run time decides the length, it
+ * is unknown here.
  */
 #include "core/rules/operators/attention.h"
 #include "core/rules/operators/dims.h"
@@ -23,7 +23,7 @@ static bool activation(RuleCall *call, Error *err)
     return dims_pointwise(call, call->dtype[0], err);
 }
 
-/* Half of the numbers, with a bias, gate the other half. */
+/* One half of the numbers, after adding a bias, gates the other half. */
 static bool bias_split_gelu(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0];
@@ -53,7 +53,7 @@ static bool bias_split_gelu(RuleCall *call, Error *err)
 
 /* ---- norms ---- */
 
-/* The last dim is normalized after a sum; mean, 1 / deviation and the sum may be asked for. */
+/* Normalizes the last dim of a sum; mean, 1 / deviation and the sum are optional outputs. */
 static bool skip_norm(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0];
@@ -77,7 +77,7 @@ static bool skip_norm(RuleCall *call, Error *err)
 }
 
 /* ids, segment ids, word, position and segment embeddings, scale, bias, mask, position ids; those
- * of segments may be absent. */
+ * for segments may be absent. */
 static bool embed_norm(RuleCall *call, Error *err)
 {
     static const int needed[] = {2, 3, 5, 6};
@@ -131,7 +131,7 @@ static void present_shapes(RuleCall *call, const AttentionSizes *n, int64_t tota
     }
 }
 
-/* Kept keys and values are inputs past and past + 1. */
+/* Past keys and values are inputs past and past + 1. */
 static bool kept_fit(const RuleCall *call, AttentionSizes *n, int past, Error *err)
 {
     for (int i = 0; i < 2; i++) {
@@ -174,7 +174,7 @@ static bool bias_fits(const RuleCall *call, const AttentionSizes *n, Error *err)
     return args_shape(call, 5, &want, err);
 }
 
-/* query, key, value, bias, padding mask, attention bias, kept keys and values. */
+/* query, key, value, bias, padding mask, attention bias, past keys and values. */
 static bool multi_head_attention(RuleCall *call, Error *err)
 {
     int64_t heads = args_int(call, "num_heads", 0);
@@ -197,7 +197,7 @@ static bool multi_head_attention(RuleCall *call, Error *err)
     AttentionIndex index = attention_index(call, &n, (AttentionWindow){-1, causal ? 0 : -1});
     const int all[1] = {index.h};
     if (causal && index.s >= 0)
-        space->index[index.s].role = ROLE_FROZEN; /* a query's place in the whole counts */
+        space->index[index.s].role = ROLE_FROZEN; /* the position of a query matters */
     heads_rows(space, &space->operand[0], true, index.b, all, 1, index.s, index.d);
     heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
     heads_rows(space, &space->operand[2], n.v.packed, index.b, all, 1, index.t, index.e);
@@ -210,8 +210,8 @@ static bool multi_head_attention(RuleCall *call, Error *err)
     return true;
 }
 
-/* The buffer of kept keys is as long as it is given; without one, as long as the new keys. What a
- * longer total needs, is known only at run time. */
+/* The length of the present keys: that of the given buffer, or of the new keys if there is no
+ * buffer. If the total is longer, the length is known only at run time. */
 static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
 {
     int64_t total;
@@ -222,8 +222,8 @@ static int64_t present_length(const RuleCall *call, const AttentionSizes *n)
     return n->past > 0 ? -1 : n->k.s;
 }
 
-/* Where `present` is the buffer that was given, the new rows are written in place and keys outside
- * every window stay unread. Counted for a full buffer, unless the total length is known. */
+/* If `present` is the given buffer, new rows are written in place and keys outside every window are
+ * not read. Counts a full buffer, unless the total length is known. */
 static void skip_buffer(RuleCall *call, const AttentionSizes *n, AttentionWindow window)
 {
     OpSpace *space = call->space;
@@ -237,7 +237,7 @@ static void skip_buffer(RuleCall *call, const AttentionSizes *n, AttentionWindow
     }
 }
 
-/* query, key, value, kept keys and values, lengths, total length, cosines, sines. */
+/* query, key, value, past keys and values, lengths, total length, cosines, sines. */
 static bool group_query_attention(RuleCall *call, Error *err)
 {
     AttentionSizes n = {.past = 0};
@@ -263,7 +263,7 @@ static bool group_query_attention(RuleCall *call, Error *err)
         n.past = total - n.k.s;
     AttentionIndex index = attention_index(call, &n, window);
     const int all[2] = {index.h, index.g};
-    if (index.s >= 0) /* keys are positions of the same sequence, and their order counts */
+    if (index.s >= 0) /* keys are positions of the same sequence, and their order matters */
         space->index[index.s].role = ROLE_FROZEN;
     heads_rows(space, &space->operand[0], n.q.packed, index.b, all, 2, index.s, index.d);
     heads_rows(space, &space->operand[1], n.k.packed, index.b, all, 1, index.t, index.d);
@@ -276,7 +276,7 @@ static bool group_query_attention(RuleCall *call, Error *err)
     return true;
 }
 
-/* One weight makes queries, keys and values; kept ones are stacked: [2, b, h, t, d]. */
+/* One weight makes queries, keys and values; past ones are stacked: [2, b, h, t, d]. */
 static bool fused_attention(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *w = call->shape[1];
@@ -332,7 +332,7 @@ static bool fused_attention(RuleCall *call, Error *err)
     return true;
 }
 
-/* X, positions, cosines, sines: tables that the positions pick from. */
+/* X, positions, cosines, sines: tables indexed by the positions. */
 static bool rotary(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *positions = call->shape[1];
@@ -349,7 +349,7 @@ static bool rotary(RuleCall *call, Error *err)
         return false;
     int b = rule_index(space, "b", n.b, ROLE_MAP, REDUCE_NONE);
     int h = rule_index(space, "h", n.h, ROLE_MAP, REDUCE_NONE);
-    bool counted = positions->n_dims < 2; /* from the first: a position's place counts */
+    bool counted = positions->n_dims < 2; /* by the place in the sequence */
     int s = rule_index(space, "s", n.s, counted ? ROLE_FROZEN : ROLE_MAP, REDUCE_NONE);
     int d = rule_index(space, "d", n.d, ROLE_FROZEN, REDUCE_NONE);
     heads_rows(space, &space->operand[0], n.packed, b, &h, 1, s, d);
@@ -361,7 +361,7 @@ static bool rotary(RuleCall *call, Error *err)
 
 /* ---- MatMulNBits ---- */
 
-/* How many blocks share a byte of zero points, which is not split. */
+/* How many blocks share a byte of zero points, which must not be split. */
 static int64_t blocks_together(const RuleCall *call)
 {
     int64_t bits = args_int(call, "bits", 4);
@@ -369,7 +369,7 @@ static int64_t blocks_together(const RuleCall *call)
     return packed && bits > 0 && bits < 8 ? 8 / bits : 1;
 }
 
-/* A number for each block of each column, in one dim or in two. */
+/* Rows of an operand with one number for each block of each column, in one dim or in two. */
 static void put_blocks(const OpSpace *space, Operand *operand, int64_t n_dims, const int *blocks,
                        int n_digits)
 {
@@ -381,8 +381,7 @@ static void put_blocks(const OpSpace *space, Operand *operand, int64_t n_dims, c
     rule_radix(space, operand, 1, blocks + 1, n_digits - 1);
 }
 
-/* A weight of n columns, each in blocks of k that share a scale, and a zero point if there are any.
- */
+/* A weight of n columns, each in blocks of k that share a scale and, optionally, a zero point. */
 static bool matmul_nbits(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *w = call->shape[1], *scale = call->shape[2];

@@ -6,7 +6,7 @@
  *     ReduceAny      d0 d1+ -> d0  d1:any
  *     Bucketize      d0, b+ -> d0            each shard of the borders counts those below
  *
- * Where how many there are is data, the size is -1.
+ * If the size of an output depends on data, it is -1.
  */
 #include "core/rules/operators/dims.h"
 
@@ -38,7 +38,7 @@ static bool scan(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* A running sum is linear in what it sums. */
+/* A running sum is linear in its input. */
 static bool scan_sum(RuleCall *call, Error *err)
 {
     if (!scan(call, err))
@@ -87,7 +87,7 @@ static bool fold_frozen(RuleCall *call, Error *err)
     return fold(call, call->dtype[0], ROLE_FROZEN, REDUCE_NONE, err);
 }
 
-/* One element along an axis, and where it stood; of all elements where no axis is given. */
+/* One element along an axis, and its index; over all elements if no axis is given. */
 static bool pick_one(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -110,7 +110,7 @@ static bool pick_one(RuleCall *call, Error *err)
     return true;
 }
 
-/* The index of the largest element, along an axis, or in the flattened input if none is given. */
+/* The index of the largest element along an axis; in the flattened input if no axis is given. */
 static bool arg_most(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -129,7 +129,7 @@ static bool arg_most(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* Sums of absolute values, and counts, add up over shards; roots do not. */
+/* Sums of absolute values, and counts, can be summed over shards; roots cannot. */
 static bool vector_norm(RuleCall *call, Error *err)
 {
     double order = args_float(call, "ord", 2);
@@ -138,13 +138,14 @@ static bool vector_norm(RuleCall *call, Error *err)
                           : fold_frozen(call, err);
 }
 
-/* How many elements: each shard counts its own. */
+/* The number of elements: each shard counts its own. */
 static bool count_elements(RuleCall *call, Error *err)
 {
     return fold(call, DT_I64, ROLE_REDUCE, REDUCE_SUM, err);
 }
 
-/* Without borders given they are the least and the largest element: data of the whole. */
+/* If no range is given it is from the least to the largest element, which depends on all of
+ * them. */
 static bool histogram(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -163,7 +164,7 @@ static bool histogram(RuleCall *call, Error *err)
     return space;
 }
 
-/* How many borders are below each element of input `values`: a sum over shards of the borders. */
+/* How many borders are below each element of input `values`: summed over shards of the borders. */
 static bool count_below(RuleCall *call, int values, int borders, Error *err)
 {
     const Shape *from = call->shape[values], *sorted = call->shape[borders];
@@ -211,7 +212,7 @@ static bool counted_by_run(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* One row an element found, one column a dim; or each column as an output. */
+/* One row per element found, one column per dim; or each column as a separate output. */
 static bool non_zero_rows(RuleCall *call, Error *err)
 {
     Shape table = {.n_dims = 2, .dim = {-1, call->shape[0]->n_dims}};
@@ -220,7 +221,7 @@ static bool non_zero_rows(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* torch's outputs: what differs, where each element went, how often it was there. */
+/* torch's outputs: the unique elements, the index of each element among them, their counts. */
 static bool unique2(RuleCall *call, Error *err)
 {
     if (!counted_by_run(call, err))

@@ -1,5 +1,5 @@
-/* pointwise.c - element-wise operators that ONNX has no word for, tensors made from others' shapes,
- * and the lists of torch's foreach operators.
+/* pointwise.c - element-wise operators that ONNX does not have, tensors with the shape of another
+ * one, and torch's foreach operators on lists.
  *
  *     Rsqrt        d0 d1 -> d0 d1
  *     Atan2        d0 d1, d1 -> d0 d1
@@ -37,7 +37,7 @@ static bool div_scalar(RuleCall *call, Error *err)
     return dtype_is_float(call->dtype[0]) ? linear(call, err) : same(call, err);
 }
 
-/* To the type that `dtype` has as ONNX's number; by default that of the input. */
+/* Converts to the type `dtype` (as ONNX's number); by default that of the input. */
 static bool convert(RuleCall *call, Error *err)
 {
     Dtype dtype;
@@ -62,7 +62,8 @@ static bool part_of_complex(RuleCall *call, Error *err)
     return true;
 }
 
-/* An average of two; linear in both where the third, the weight, is one element or an attribute. */
+/* A weighted average of two tensors; linear in both if the weight, the third, is one element or an
+ * attribute. */
 static bool blend(RuleCall *call, Error *err)
 {
     if (!same(call, err))
@@ -74,7 +75,7 @@ static bool blend(RuleCall *call, Error *err)
     return true;
 }
 
-/* Operands 1 and on have the shape of operand 0, or broadcast to it: what is written in place. */
+/* Operands from 1 on broadcast to the shape of operand 0, which is updated in place. */
 static bool onto_first(RuleCall *call, Dtype dtype, Error *err)
 {
     Shape common;
@@ -95,8 +96,7 @@ static bool copy_onto(RuleCall *call, Error *err)
     return true;
 }
 
-/* The second output is the mask, or a state of the generator: as long as it is not a mask, whole.
- */
+/* The second output is the mask, or a random state, which is whole. */
 static bool dropout_add(RuleCall *call, Error *err)
 {
     if (!args_broadcast(call->shape, 2, &call->out_shape[0], err))
@@ -111,7 +111,7 @@ static bool dropout_add(RuleCall *call, Error *err)
 
 /* ---- shapes given, numbers not looked at ---- */
 
-/* Any value in the shape of input 0, of the type that `dtype` names. */
+/* Makes any value with the shape of input 0 and the type `dtype`. */
 static bool fill_like(RuleCall *call, Error *err)
 {
     Dtype dtype;
@@ -139,7 +139,7 @@ static bool read_size(const RuleCall *call, Shape *out, Error *err)
     return true;
 }
 
-/* A shape of its own; the dims follow input 0 where they are the same. */
+/* Has a given shape; dims with the same size as input 0's follow it. */
 static bool fill_new(RuleCall *call, Error *err)
 {
     Dtype fallback = call->n_inputs > 0 ? call->dtype[0] : DT_F32;
@@ -155,7 +155,7 @@ static bool fill_new(RuleCall *call, Error *err)
     return space;
 }
 
-/* Numbers that follow from their place: the whole of them is made everywhere. */
+/* Numbers that depend only on their index: every rank makes all of them. */
 static bool ramp(RuleCall *call, int64_t n, Dtype fallback, Error *err)
 {
     if (n < 0)
@@ -170,7 +170,7 @@ static bool is_fraction(const RuleCall *call, const char *attr)
     return given && given->type == ATTR_FLOAT;
 }
 
-/* Whole numbers, unless one of its three is not. */
+/* Integers, unless one of start, limit or step is a float. */
 static bool count_up(RuleCall *call, Error *err)
 {
     double step = args_float(call, "step", 1);
@@ -237,8 +237,8 @@ static bool as_real(RuleCall *call, Error *err)
 
 /* ---- lists ---- */
 
-/* Output o from input o, and from input n_outputs + o where there is a second list. Lists are of
- * equal shapes; index dims are lettered by place as long as there is room. */
+/* Output o is computed from input o, and from input n_outputs + o if there is a second list. Both
+ * lists have equal shapes; index dims get letters by place as long as there are index dims left. */
 static bool each_of_list(RuleCall *call, bool norm, Error *err)
 {
     int n = call->n_outputs;
@@ -282,7 +282,7 @@ static bool foreach_norm(RuleCall *call, Error *err)
 #define UNARY(name, flops) OP(name, same, flops, 1, 1), EARLY, .examples = "5x6"
 #define BINARY(name, flops) OP(name, same, flops, 2, 2), EARLY, .examples = "5x6,6"
 
-/* Costs as in elementwise.c. */
+/* Flops are counted as in elementwise.c. */
 const Operator operators_pointwise[] = {
     {UNARY("Cbrt", 4), STABLEHLO("cbrt")},
     {UNARY("Digamma", 8), TORCH("digamma psi"), PADDLE("digamma")},

@@ -6,10 +6,10 @@
  *     Global*         b c h w           ->  b c 1 1
  *     LRN             b {c-2:+5} h w    ->  b c h w
  *
- * The largest of parts is the largest of all, whoever has which part, even where parts overlap. A
- * mean is a sum of addends divided by the global count, but only adjacent windows
- * leave each element to one addend; and how many a window has differs at the borders. Roots of
- * sums, and positions of the largest, do not combine.
+ * A maximum can be computed from the maxima of parts, even if parts overlap. A mean is a sum of
+ * addends divided by the global count; but only in adjacent windows does each element belong to one
+ * addend, and windows at the borders have fewer elements. Roots of sums, and positions of the
+ * largest element, cannot be combined.
  */
 #include "core/rules/window.h"
 
@@ -22,8 +22,8 @@ static bool wants_output(const RuleCall *call, int o)
     return o < call->n_outputs && op_outputs(call->graph, call->op)[o] >= 0;
 }
 
-/* Batch and channels, then the windows; the elements have this role where they overlap, `side`
- * where they are adjacent. */
+/* Batch and channels, then the windows. Window elements have the role `overlap` if windows overlap,
+ * `side` if they are adjacent. */
 static bool pool(RuleCall *call, IndexRole overlap, IndexRole side, ReduceOp how, Error *err)
 {
     Window window;
@@ -115,7 +115,7 @@ static bool global_lp_pool(RuleCall *call, Error *err)
     return global_pool(call, ROLE_FROZEN, REDUCE_NONE, err);
 }
 
-/* Each channel is divided by a sum over `size` channels around it. */
+/* Each channel is divided by a sum over the `size` channels around it. */
 static bool lrn(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0];
@@ -146,7 +146,7 @@ static bool lrn(RuleCall *call, Error *err)
 
 /* ---- the way back ---- */
 
-/* An output element comes from any place of its channel's image. */
+/* An output element may come from any place of its channel's image. */
 static bool max_unpool(RuleCall *call, Error *err)
 {
     Window window;
@@ -184,7 +184,7 @@ static bool max_unpool(RuleCall *call, Error *err)
 
 /* ---- regions ---- */
 
-/* r c ph pw: each region reads the image of the batch element it names, anywhere in it. */
+/* r c ph pw: each region reads any part of the image of its batch element. */
 static bool regions(RuleCall *call, int64_t each, int64_t height, int64_t width, Error *err)
 {
     const Shape *image = call->shape[0], *rois = call->shape[1];

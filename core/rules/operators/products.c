@@ -1,11 +1,11 @@
-/* products.c - matrix products as torch and Paddle have them: with a bias, scales, groups of rows.
+/* products.c - matrix products of torch and Paddle: with a bias, scales, groups of rows.
  *
  *     Linear      d0 d1 k+, n k+, n -> d0 d1 n
  *     Baddbmm     b m n, b m k+, b k+ n -> b m n      the first operand is added once
  */
 #include "core/rules/operators/dims.h"
 
-/* x [.. k] by w [n k], or [k n] where w_last; a bias [n] is added once. */
+/* x [.. k] times w [n k], or [k n] if w_last; a bias [n] is added once. */
 static bool linear_layer(RuleCall *call, bool w_last, Error *err)
 {
     const Shape *x = call->shape[0], *w = call->shape[1];
@@ -50,7 +50,7 @@ static bool linear(RuleCall *call, Error *err)
     return linear_layer(call, false, err);
 }
 
-/* Paddle's epilogue: with trans_y the weight is [n k], as Linear's. */
+/* Paddle's gemm_epilogue: with trans_y the weight is [n k], as in Linear. */
 static bool gemm_epilogue(RuleCall *call, Error *err)
 {
     return linear_layer(call, args_int(call, "trans_y", 0) == 0, err);
@@ -106,8 +106,8 @@ static bool outer(RuleCall *call, Error *err)
     return true;
 }
 
-/* a [m k] by b [k n], or [n k] where b_is_transposed; scales are single elements, or follow m, n.
- */
+/* a [m k] times b [k n], or [n k] if b_is_transposed; scales are single elements, or follow m or
+ * n. */
 static bool scaled_matmul(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
@@ -141,8 +141,8 @@ static bool scaled_matmul(RuleCall *call, Error *err)
     return true;
 }
 
-/* Rows of a, [m k], are in groups that end where offs says, each with its matrix of b [g k n]. Of
- * two stacks of matrices, [g m k] and [g k n], each is a product. */
+/* The rows of a, [m k], are divided into groups that end at offs; each group has its own matrix of
+ * b [g k n]. Two stacks of matrices, [g m k] and [g k n], are multiplied pairwise. */
 static bool grouped_matmul(RuleCall *call, Error *err)
 {
     const Shape *a = call->shape[0], *b = call->shape[1];
@@ -171,7 +171,7 @@ static bool grouped_matmul(RuleCall *call, Error *err)
     return true;
 }
 
-/* x [.. i], dy [.. o], and what is there of dw [i o] and db [o] -> dw, db: sums over the rows. */
+/* x [.. i], dy [.. o], and optionally earlier dw [i o] and db [o] -> dw, db: sums over the rows. */
 static bool linear_grad_add(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *grad = call->shape[1];

@@ -12,7 +12,7 @@
 
 /* ---- scales ---- */
 
-/* The elements of a tensor that share a scale. */
+/* Which elements of a tensor share a scale. */
 typedef struct {
     int axis;      /* of one scale a place, or a block; -1: one scale for all */
     int64_t block; /* places a block; 0: no blocks */
@@ -40,7 +40,7 @@ static bool read_scales(const RuleCall *call, Scales *out, Error *err)
                      out->block, out->axis);
 }
 
-/* Rows of x, of what it becomes, and of scales and zero points. */
+/* Rows of x, of the result, and of scales and zero points. */
 static bool scaled_space(RuleCall *call, const Scales *scales, Error *err)
 {
     const Shape *x = call->shape[0];
@@ -89,7 +89,7 @@ static bool quantize(RuleCall *call, Error *err)
     return scaled_space(call, &scales, err);
 }
 
-/* Before opset 19 scales are f32, and so is what comes out. */
+/* Before opset 19 scales are f32, and so is the result. */
 static bool dequantize(RuleCall *call, Error *err)
 {
     Scales scales;
@@ -133,7 +133,8 @@ static bool bit_cast(RuleCall *call, Error *err)
 
 /* ---- elementwise on quantized operands: each with a scale and a zero point ---- */
 
-/* com.microsoft: a, a's scale, a's zero point, b, .. : the tensors broadcast, the rest is whole. */
+/* com.microsoft: a, a's scale, a's zero point, b, .. The tensors broadcast; scales and zero points
+ * are whole. */
 static bool pointwise_of(RuleCall *call, int n_tensors, Error *err)
 {
     const Shape *tensors[2] = {call->shape[0], n_tensors > 1 ? call->shape[3] : NULL};

@@ -1,12 +1,11 @@
-/* recurrent.c - operators that walk a sequence with a state: RNN, GRU, LSTM.
+/* recurrent.c - operators that carry a state along a sequence: RNN, GRU, LSTM.
  *
  *     LSTM   s^ b i^, r (4 h^) i^, r (4 h^) p^, r (8 h^), b, r b h^, ..
  *              -> s^ r b h^, r b h^, r b h^
  *
- * s: steps; b: batch; i: inputs; r: directions, which know nothing of each other; h: the state; p:
- * the state before, as the recurrence reads it.
- * Each step needs all of the state before it, so that h cannot be cut; steps follow each other.
- * With layout 1 the batch comes first: b s i, and b s r h.
+ * s: steps; b: batch; i: inputs; r: directions, which are independent; h: the state; p: the
+ * previous state. Each step reads all of the previous state, so h cannot be sharded; nor can the
+ * steps. With layout 1 the batch comes first: b s i, and b s r h.
  */
 #include "core/rules/args.h"
 
@@ -82,7 +81,7 @@ static void shapes_out(RuleCall *call, const Sizes *n, bool batch_first)
     }
 }
 
-/* A dim of `n` numbers for each of the state. */
+/* A row for a dim with `n` numbers for each number of the state. */
 static void gate_row(RuleCall *call, int input, int64_t n, int h)
 {
     OpSpace *space = call->space;

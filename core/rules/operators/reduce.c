@@ -1,15 +1,15 @@
-/* reduce.c - operators that fold a dim.
+/* reduce.c - operators that reduce dims, and scans along one.
  *
- * Kept dims are index dims d0, d1, .. by their number in the input; the one folded dim is d,
- * several are numbered too. A fold whose parts combine (sum, max, min, product) is a REDUCE dim: a
- * cut of it leaves the output partial. Mean is a sum divided by the global count, so that uneven
- * parts stay right. Norms, logs of sums, arg max and cumulative sums do not combine that way: their
- * dim is frozen, as is the mean of integers, which rounds.
+ * Kept dims are index dims d0, d1, .. by their number in the input; a single reduced dim is d,
+ * several are numbered too. A reduction whose partial results can be combined (sum, max, min,
+ * product) is a REDUCE dim: sharding it leaves the output partial. Mean is a sum divided by the
+ * global count, so that uneven parts stay right. Norms, logs of sums, arg max and cumulative sums
+ * do not combine that way: their dim is frozen, as is the mean of integers, which rounds.
  */
 #include "core/rules/operators/dims.h"
 #include "core/rules/at_load.h"
 
-/* The index dim of a folded dim: "d", or "d2" where several are folded. */
+/* The index dim of a reduced dim: "d", or "d2" if several dims are reduced. */
 static int folded_index(RuleCall *call, int64_t dim, bool only, IndexRole role, ReduceOp reduce)
 {
     int64_t size = call->shape[0]->dim[dim];
@@ -24,8 +24,8 @@ static int folded_index(RuleCall *call, int64_t dim, bool only, IndexRole role, 
     return index;
 }
 
-/* Rows of a fold: input 0 has all index dims, output 0 those kept; a folded dim that stays in the
- * output has size 1 there. */
+/* Rows of a reduction: input 0 has all index dims, output 0 the kept ones; a reduced dim that stays
+ * in the output has size 1 there. */
 static bool fold(RuleCall *call, const bool *folded, IndexRole role, ReduceOp reduce, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -103,8 +103,8 @@ static bool arg_most(RuleCall *call, Error *err)
     return fold(call, folded, ROLE_FROZEN, REDUCE_NONE, err);
 }
 
-/* Along its axis every element depends on those before it. An axis that the run computes may be any
- * dim. */
+/* Every element depends on those before it along the axis. If the axis is known only at run time it
+ * may be any dim. */
 static bool cumulate(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

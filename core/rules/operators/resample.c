@@ -1,4 +1,4 @@
-/* resample.c - operators that lay an image, or any tensor, out anew.
+/* resample.c - operators that resize, pad or rearrange images and other tensors.
  *
  *     Pad             {j0-2} d1           -> j0 d1           constant: a shift, clipped
  *     DepthToSpace    b (p q c) h w       -> b c (h p) (w q)
@@ -7,8 +7,8 @@
  *                     b c 8 8             -> b c oh ow            by a fraction, or a crop
  *     Col2Im          b (c kh kw) l       -> b c 8 8         kh, kw and l are summed
  *
- * Where the place that is read is no affine function of the one that is written, the dim is read
- * whole; what is written is still cut freely.
+ * If the place that is read is no affine function of the place that is written, the input dim is
+ * read whole; the output dim can still be sharded.
  */
 #include "core/rules/resample.h"
 #include "core/rules/window.h"
@@ -35,7 +35,7 @@ static void shift_dim(RuleCall *call, int d, int64_t offset)
     from->projection.clip = true;
 }
 
-/* Output places are read from anywhere in the dim. */
+/* Makes a dim whose output places may read any input place. */
 static void any_place(RuleCall *call, int d)
 {
     rule_unit(rule_output(call->space, 0), d,
@@ -61,7 +61,7 @@ static bool pad(RuleCall *call, Error *err)
         else if (constant)
             shift_dim(call, d, -padding.before[d]);
         else
-            any_place(call, d); /* at the borders it reads elements of the inside */
+            any_place(call, d); /* at the borders it reads elements from inside */
     return true;
 }
 
@@ -154,8 +154,9 @@ static bool space_to_depth(RuleCall *call, Error *err)
 
 /* ---- Resize, Upsample ---- */
 
-/* How far from its own place an output place of a dim that grows a whole number of times reads;
- * -1: anywhere. Nearest neighbours are their own block's exactly where the rounding says so. */
+/* How far from its own place an output place reads, in a dim that grows by a whole factor; -1 if it
+ * may read anywhere. The nearest neighbours of a block are within the block only for some rounding
+ * modes. */
 static int reach_of(const Resizing *r)
 {
     bool half = str_eq(r->where, STR("half_pixel")) ||
@@ -227,7 +228,7 @@ static bool upsample(RuleCall *call, Error *err)
 
 /* ---- sampling at given places ---- */
 
-/* The grid says for each output place where in the image to read. */
+/* The grid has for each output place the coordinates to read in the image. */
 static bool grid_sample(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0], *grid = call->shape[1];
@@ -299,7 +300,7 @@ typedef struct {
     int64_t channels, elements;
 } Columns;
 
-/* As many columns as blocks fit, each of `elements` numbers a channel. */
+/* As many columns as there are blocks, each of `elements` numbers per channel. */
 static bool read_columns(const RuleCall *call, Columns *out, Error *err)
 {
     const Shape *from = call->shape[0];

@@ -7,15 +7,16 @@
  *     OneHot                 i0 i1, , 2 -> i0 i1 depth
  *     ReverseSequence        t^ b d2, b -> t^ b d2
  *
- * A dim that positions point into is read and written whole. Max and min of updates combine with
- * the data on every shard, so the data need not be added once; a product does not combine.
- * Where the number of chosen elements is data, its size is -1.
+ * A dim that positions index is read and written whole. Max and min of updates may be combined with
+ * the data on every shard, so the data need not be added only once; products cannot be combined. If
+ * the number of chosen elements depends on data, its size is -1.
  */
 #include "core/rules/args.h"
 
 #include <inttypes.h>
 
-/* A count that is one element of an input, or an attribute; -1: only the run knows it. */
+/* A count from the one element of an input, or from an attribute; -1 if it is known only at run
+ * time. */
 static bool read_count(const RuleCall *call, int input, const char *attr, int64_t *out, Error *err)
 {
     Ints given;
@@ -36,7 +37,8 @@ static bool read_count(const RuleCall *call, int input, const char *attr, int64_
     return true;
 }
 
-/* The outputs are shaped as input 0, their dims index dims d0, d1, .., whole where `whole` says. */
+/* Outputs have the shape of input 0, with index dims d0, d1, .. except for the dims marked in
+ * `whole`. */
 static bool same_dims(RuleCall *call, const bool *whole, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -56,7 +58,7 @@ static bool same_dims(RuleCall *call, const bool *whole, Error *err)
 
 /* ---- scatter ---- */
 
-/* How updates meet what is there; REDUCE_NONE: they replace it. */
+/* How updates are combined with the data; REDUCE_NONE: they replace it. */
 static bool read_reduction(const RuleCall *call, ReduceOp *out, Error *err)
 {
     static const struct {
@@ -76,7 +78,7 @@ static bool read_reduction(const RuleCall *call, ReduceOp *out, Error *err)
     return error_set(err, "it knows no reduction '%.*s'", (int)text.n, text.s);
 }
 
-/* An index dim of updates that each shard may hold a part of; -1: it is read whole. */
+/* An index dim of updates of which each shard may hold a part; -1 if the updates are read whole. */
 static int update_index(RuleCall *call, char letter, int64_t at, int64_t size, ReduceOp reduce)
 {
     if (reduce == REDUCE_NONE || reduce == REDUCE_PROD)
@@ -90,7 +92,7 @@ static int update_index(RuleCall *call, char letter, int64_t at, int64_t size, R
     return index;
 }
 
-/* Sums of data and of updates pass through together. */
+/* Marks the op as linear in data and updates together. */
 static void scatter_is_linear(OpSpace *space, ReduceOp reduce)
 {
     if (reduce != REDUCE_NONE && reduce != REDUCE_SUM)
@@ -115,7 +117,7 @@ static bool check_elements(const RuleCall *call, int axis, Error *err)
     return true;
 }
 
-/* Nobody follows dim d of the indices any more; its index dims are frozen. */
+/* Freezes the index dims that only dim d of the indices had. */
 static void freeze_dim(OpSpace *space, int d)
 {
     for (int j = 0; j < space->n_index; j++)
@@ -160,7 +162,8 @@ static bool scatter_elements(RuleCall *call, Error *err)
            check_elements(call, axis, err) && scatter_along(call, axis, err);
 }
 
-/* torch's: one value for all, or a source longer than the indices, whose rest is not read. */
+/* torch's scatter: one value for all, or a source longer than the indices, whose rest is not
+ * read. */
 static bool scatter_some(RuleCall *call, Error *err)
 {
     const Shape *indices = call->shape[1];
@@ -180,7 +183,7 @@ static bool scatter_some(RuleCall *call, Error *err)
     return true;
 }
 
-/* *n_picked: the leading dims of the data that a row of indices points into. */
+/* *n_picked: the number of leading dims of the data that a row of indices selects from. */
 static bool check_rows(const RuleCall *call, int64_t *n_picked, Error *err)
 {
     const Shape *data = call->shape[0], *indices = call->shape[1];
@@ -262,7 +265,7 @@ static bool top_k(RuleCall *call, Error *err)
     return true;
 }
 
-/* How many of the first n of input 1 are true; -1: only the run knows. */
+/* How many of the first n elements of input 1 are true; -1 if that is known only at run time. */
 static int64_t count_chosen(const RuleCall *call, int64_t n)
 {
     const Value *condition = call->value[1];
@@ -275,7 +278,7 @@ static int64_t count_chosen(const RuleCall *call, int64_t n)
     return n_chosen;
 }
 
-/* Without an axis the elements are chosen from the whole, in row-major order. */
+/* Without an axis, elements are chosen from the flattened tensor. */
 static bool compress(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -303,7 +306,7 @@ static bool compress(RuleCall *call, Error *err)
     return true;
 }
 
-/* One column an element found, one row a dim. */
+/* One column per element found, one row per dim. */
 static bool non_zero(RuleCall *call, Error *err)
 {
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {call->shape[0]->n_dims, -1}};
@@ -311,7 +314,7 @@ static bool non_zero(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* Boxes of a batch and class: (batch, class, box). */
+/* Rows of (batch, class, box). */
 static bool boxes_kept(RuleCall *call, Error *err)
 {
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {-1, 3}};
@@ -319,7 +322,8 @@ static bool boxes_kept(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* Outputs: what differs, where it is first, where each slice went, how often it was there. */
+/* Outputs: the unique slices, the first index of each, the unique slice of each slice, their
+ * counts. */
 static bool unique(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -398,7 +402,7 @@ static bool reverse_sequence(RuleCall *call, Error *err)
     return true;
 }
 
-/* Which elements are 1 depends on their place in the whole matrix. */
+/* Which elements are 1 depends on their index in the whole matrix. */
 static bool eye_like(RuleCall *call, Error *err)
 {
     static const bool whole[DIMS_MAX] = {true, true};
@@ -428,7 +432,7 @@ static bool determinant(RuleCall *call, Error *err)
     return true;
 }
 
-/* Columns of the last dim; a vector counts as one row. */
+/* Picks columns of the last dim; a vector counts as one row. */
 static bool feature_extractor(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];

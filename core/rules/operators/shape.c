@@ -8,8 +8,8 @@
  *     Slice          {2*s0+1} -> s0                   every step-th from a start
  *     Tile           d0 -> (t0 d0)
  *
- * All are linear in their data, but for Tile, which grows it, and Concat. Operators whose output
- * shape is data (Range, ConstantOfShape) are evaluated before the run, or refused.
+ * All are linear in their data, except for Tile, which repeats it, and Concat. Operators whose
+ * output shape depends on data (Range, ConstantOfShape) are evaluated at load, or refused.
  */
 #include "core/rules/operators/dims.h"
 #include "core/rules/at_load.h"
@@ -50,8 +50,8 @@ static bool transpose(RuleCall *call, Error *err)
 
 /* ---- parts ---- */
 
-/* Index dims for the dims of input 0 that `whole` does not name; every operand in [first, last) and
- * every output has a row for each. */
+/* Makes index dims for the dims of input 0 that are not in `whole`; the operands before `last` from
+ * `first` on, and every output, have a row for each. */
 static bool share_dims(RuleCall *call, const bool *whole, int n_operands, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -70,7 +70,7 @@ static bool share_dims(RuleCall *call, const bool *whole, int n_operands, Error 
     return true;
 }
 
-/* The row of a part that begins at `start` of a dim which `index` runs over. */
+/* The row of a part that begins at `start` of a dim with index dim `index`. */
 static void part_row(Operand *operand, int axis, int index, int64_t start)
 {
     Row *row = &operand->projection.row[axis];
@@ -180,7 +180,7 @@ static bool tile(RuleCall *call, Error *err)
     return dims_repeat(call, repeats.at, repeats.n, err);
 }
 
-/* Which elements stay depends on their place in the whole matrix. */
+/* Which elements are kept depends on their index in the whole matrix. */
 static bool trilu(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -210,7 +210,7 @@ static bool known_before(RuleCall *call, Error *err)
                           "index space");
 }
 
-/* Made of no elements of its inputs: each dim of the output is an index dim by itself. */
+/* The output does not depend on elements of the inputs, so each of its dims is an index dim. */
 static bool made_space(RuleCall *call, Error *err)
 {
     OpSpace *space = rule_space(call, err);

@@ -3,14 +3,15 @@
  *     DFT     d0 10 2 -> d0 10 2                      along axis 1: read and written whole
  *     STFT    b {8*f:+16} 1, , 16 -> b f 9 2          a frame f reads 16 samples from 8 f on
  *
- * Neighbouring frames share samples, so a cut of f has a halo. Windows and filter banks are made
- * from sizes, which are data: -1 where they are not known before the run.
+ * Neighbouring frames share samples, so sharding f needs a halo. Windows and filter banks are made
+ * from sizes that are inputs: -1 if they are known only at run time.
  */
 #include "core/rules/args.h"
 
 #include <inttypes.h>
 
-/* One number of an input; *known is false where only the run has it, or the input is absent. */
+/* Reads one number of an input; *known is false if it is known only at run time, or the input is
+ * absent. */
 static bool read_number(const RuleCall *call, int input, int64_t *out, bool *known, Error *err)
 {
     *known = args_has(call, input) && call->value[input];
@@ -21,7 +22,8 @@ static bool read_number(const RuleCall *call, int input, int64_t *out, bool *kno
     return true;
 }
 
-/* A size of 0 or more that input `input` gives; -1: only the run knows it; `fallback`: absent. */
+/* A size of 0 or more from input `input`; -1 if it is known only at run time; `fallback` if the
+ * input is absent. */
 static bool read_size(const RuleCall *call, int input, int64_t fallback, int64_t *out, Error *err)
 {
     bool known;
@@ -34,7 +36,7 @@ static bool read_size(const RuleCall *call, int input, int64_t fallback, int64_t
 
 /* ---- DFT ---- */
 
-/* The axis came as an attribute, counted from the second dim, before opset 20. */
+/* Before opset 20 the axis is an attribute, counted from the second dim. */
 static bool dft_axis(const RuleCall *call, int *axis, bool *known, Error *err)
 {
     int64_t n = call->shape[0]->n_dims, given = call->opset < 20 ? args_int(call, "axis", 1) : -2;
@@ -97,7 +99,7 @@ typedef struct {
     int64_t step, length, n_frames, n_bins;
 } Frames;
 
-/* A size that only the run knows leaves n_frames or n_bins -1. */
+/* n_frames or n_bins is -1 if it depends on a size that is known only at run time. */
 static bool read_frames(const RuleCall *call, Frames *frames, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -165,7 +167,7 @@ static bool mel_weights(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* Height and width are in the bytes. */
+/* Height and width are in the encoded bytes. */
 static bool decode_image(RuleCall *call, Error *err)
 {
     bool grey = str_eq(args_text(call, "pixel_format", "RGB"), STR("Grayscale"));
@@ -178,7 +180,7 @@ static bool decode_image(RuleCall *call, Error *err)
 
 #define FAMILY "signal"
 
-/* Costs are rough: the points of the index space leave out the dim that is transformed. */
+/* Flops are rough: the points of the index space do not include the dim that is transformed. */
 const Operator operators_signal[] = {
     {OP("DFT", dft, 64, 1, 3), .reads = 1 << 1 | 1 << 2, ONNX("axis inverse onesided", ".f .i .i"),
      .kernel = "DFT", .examples = "3x7x2; 3x8x5x1,-,=1 onesided=1"},

@@ -1,5 +1,5 @@
-/* tensor.c - operators of torch, Paddle and nnScaler that move elements and that no ONNX
- * operator expresses.
+/* tensor.c - operators of torch, Paddle and nnScaler that move elements and that no ONNX operator
+ * expresses.
  *
  *     FlattenDims   a b c d -> a (b c) d
  *     Repeat        d0 d1 -> t0 (t1 d1)            BroadcastTo   d0 1 -> d0 d1
@@ -7,7 +7,7 @@
  *     Select        d0 5 d2 -> d0 d2               Unbind    d0 3 -> d0, d0, d0
  *     Chunk         d0 (p^ j) -> d0 j, d0 j        unequal parts read their dim whole
  *
- * Views keep a partial value, as do all that only move elements.
+ * Views can be applied to partial values, like all operators that only move elements.
  */
 #include "core/rules/operators/dims.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- views ---- */
 
-/* Input 1 gives the shape. */
+/* Input 1 has the target shape. */
 static bool reshape_as(RuleCall *call, Error *err)
 {
     if (shape_elements(call->shape[0]) != shape_elements(call->shape[1]))
@@ -45,7 +45,7 @@ static bool flatten_dims(RuleCall *call, Error *err)
     return dims_view(call, &to, err);
 }
 
-/* Dims of other sizes than 1 stay. */
+/* Dims of sizes other than 1 stay. */
 static bool squeeze_dims(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -58,7 +58,7 @@ static bool squeeze_dims(RuleCall *call, Error *err)
     return dims_view(call, &to, err);
 }
 
-/* Undoes what perm does. */
+/* Applies the inverse of perm. */
 static bool permute_back(RuleCall *call, Error *err)
 {
     int perm[DIMS_MAX] = {0}, back[DIMS_MAX];
@@ -97,7 +97,7 @@ static bool move_axis(RuleCall *call, Error *err)
 
 /* ---- copies ---- */
 
-/* Input 0 broadcasts to `to`; a dim that grows is an index dim of the output alone. */
+/* Broadcasts input 0 to `to`; a dim that grows is an index dim of the output only. */
 static bool broadcast(RuleCall *call, const Shape *to, Error *err)
 {
     const Shape *both[2] = {call->shape[0], to};
@@ -138,7 +138,7 @@ static bool broadcast_to(RuleCall *call, Error *err)
     return broadcast_by(call, "shape", err);
 }
 
-/* The shape of input 1, or without one the attribute target_shape. */
+/* The target is the shape of input 1, or the attribute target_shape if there is none. */
 static bool expand_as(RuleCall *call, Error *err)
 {
     if (!args_has(call, 1))
@@ -147,7 +147,7 @@ static bool expand_as(RuleCall *call, Error *err)
     return broadcast(call, &to, err);
 }
 
-/* The whole tensor again and again; more repeats than dims are new leading dims. */
+/* Repeats the whole tensor; more repeats than dims add leading dims. */
 static bool repeat(RuleCall *call, Error *err)
 {
     Ints repeats;
@@ -162,7 +162,7 @@ static bool repeat(RuleCall *call, Error *err)
     return dims_repeat(call, times, n, err);
 }
 
-/* (d t): each element again and again. */
+/* (d t): repeats each element. */
 static bool repeat_interleave(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -186,7 +186,7 @@ static bool repeat_interleave(RuleCall *call, Error *err)
 
 /* ---- moves ---- */
 
-/* The dims that `axes` names are read whole; all, where there are no axes. */
+/* Dims listed in `axes` are read whole; without `axes` all dims are. */
 static bool move_along(RuleCall *call, Error *err)
 {
     bool marked[DIMS_MAX];
@@ -228,8 +228,8 @@ static bool unbind(RuleCall *call, Error *err)
     return dims_beside(call, axis, false, err);
 }
 
-/* Sizes of the parts along an axis: `size` is one for all, but for a shorter last one, or lists
- * them; else there are `chunks` of equal size. */
+/* The sizes of the parts along an axis: `size` is that of all but a smaller last one, or lists
+ * them; else there are `chunks` parts of equal size. */
 static bool part_sizes(const RuleCall *call, int64_t all, int64_t *sizes, Error *err)
 {
     Ints given;
@@ -248,7 +248,7 @@ static bool part_sizes(const RuleCall *call, int64_t all, int64_t *sizes, Error 
                      call->n_outputs, all);
 }
 
-/* Equal parts are (p^ j), as Split's. */
+/* Equal parts are (p^ j), as in Split. */
 static bool chunk(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -299,7 +299,7 @@ static bool stack(RuleCall *call, Error *err)
     return space;
 }
 
-/* A part written over: src has input 0's dims, but for the axis, which it may lack. */
+/* Overwrites a part: src has input 0's dims, except that it may lack the axis. */
 static bool part_scatter(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0], *part = call->shape[1];
@@ -324,8 +324,8 @@ static bool part_scatter(RuleCall *call, Error *err)
     return true;
 }
 
-/* `paddings`: two numbers a dim, from the first; `pad`: the same from the last; or before and after
- * of one axis. */
+/* `paddings`: two numbers per dim, from the first dim; `pad`: the same from the last dim; or before
+ * and after for one axis. */
 static bool read_padding(const RuleCall *call, int64_t *before, int64_t *after, Error *err)
 {
     int64_t n = call->shape[0]->n_dims;

@@ -5,8 +5,8 @@
  *     LinearClassifier n c^ -> n, n 3          labels, and a score a class
  *     OneHotEncoder    d0 d1 -> d0 d1 3
  *
- * Every row of a table is looked at by itself, so its batch dim may be cut; a vector is one row.
- * Nothing here is computed by the runner but the shapes and types that others need.
+ * Rows of a table are independent, so the batch dim may be sharded; a vector is one row. The runner
+ * has no kernels for these operators; only their shapes and types are inferred.
  */
 #include "core/rules/args.h"
 
@@ -14,8 +14,8 @@
 
 /* ---- same shape ---- */
 
-/* One index dim a dim of the output; the last one frozen where columns have numbers of their own.
- */
+/* One index dim for each dim of the output; the last one is frozen if columns have different
+ * parameters. */
 static bool each(RuleCall *call, Dtype dtype, bool by_column, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -74,7 +74,8 @@ static bool map_category(RuleCall *call, Error *err)
     return each(call, call->dtype[0] == DT_STR ? DT_I64 : DT_STR, false, err);
 }
 
-/* The type of the values, however they are given; at first strings and numbers changed places. */
+/* The type of the values, in whichever attribute they are; the first opset only maps between
+ * strings and numbers. */
 static bool encode_label(RuleCall *call, Error *err)
 {
     const Attr *tensor = args_attr(call, "values_tensor");
@@ -87,7 +88,7 @@ static bool encode_label(RuleCall *call, Error *err)
     return each(call, dtype, false, err);
 }
 
-/* Words that are left out leave fewer: how many is data. */
+/* Dropping stop words leaves fewer words: how many depends on data. */
 static bool normalize_text(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -119,7 +120,7 @@ static bool concat_text(RuleCall *call, Error *err)
 
 /* ---- a new last dim ---- */
 
-/* Output 0 has the input's dims and one more of `size`, read whole. */
+/* Output 0 has the input's dims and a last one of `size`, read whole. */
 static bool widen(RuleCall *call, int64_t size, Dtype dtype, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -144,7 +145,7 @@ static bool encode_one_hot(RuleCall *call, Error *err)
     return n > 0 ? widen(call, n, DT_F32, err) : error_set(err, "it has no categories");
 }
 
-/* Into as many parts as the longest text has; the second output counts them. */
+/* Splits into as many parts as the longest text has; the second output has the counts. */
 static bool split_text(RuleCall *call, Error *err)
 {
     if (call->n_outputs > 1) {
@@ -156,8 +157,8 @@ static bool split_text(RuleCall *call, Error *err)
 
 /* ---- tables ---- */
 
-/* Output 0 has a row of `size` for each row of input 0, output 1 before it a label, if there are
- * two outputs. size < 0: only the run knows. */
+/* The last output has `size` numbers for each row of input 0; if there are two outputs the first
+ * one has a label for each row. size < 0: known only at run time. */
 static bool table(RuleCall *call, int64_t size, Dtype label, Dtype score, Error *err)
 {
     const Shape *from = call->shape[0];
@@ -184,7 +185,7 @@ static bool table(RuleCall *call, int64_t size, Dtype label, Dtype score, Error 
     return true;
 }
 
-/* Labels are numbers or strings, whichever the attribute lists; without, classes by number. */
+/* Labels are numbers or strings, whichever the attributes list; without a list, class numbers. */
 static bool classify(RuleCall *call, const char *ints, const char *strings, Error *err)
 {
     int n_strings = count_of(call, strings), n = n_strings + count_of(call, ints);
@@ -218,7 +219,8 @@ static bool trees(RuleCall *call, Error *err)
     return table(call, args_int(call, "n_targets", 1), DT_NONE, call->dtype[0], err);
 }
 
-/* One column a n-gram: the largest of ngram_indexes says how many. A vector stays one. */
+/* One column for each n-gram: the largest of ngram_indexes gives their number. A vector stays a
+ * vector. */
 static bool weigh_ngrams(RuleCall *call, Error *err)
 {
     Ints indexes;
@@ -235,7 +237,7 @@ static bool weigh_ngrams(RuleCall *call, Error *err)
     return rule_space(call, err);
 }
 
-/* Tables side by side; input i has as many columns as inputdimensions says. */
+/* Concatenates tables; input i has inputdimensions[i] columns. */
 static bool join_features(RuleCall *call, Error *err)
 {
     const Shape *first = call->shape[0];

@@ -1,13 +1,13 @@
-/* training.c - steps of optimizers, one parameter at a time, and what guards them.
+/* training.c - steps of optimizers, one parameter at a time, and checks of gradients.
  *
  *     AdamStep   a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1, ? -> a0 a1, a0 a1, a0 a1, ?, 1, 1, ?
  *
- * What has the parameter's shape is updated place by place; rates and powers of the decay are read
- * whole.
+ * Tensors with the parameter's shape are updated element by element; learning rates and powers of
+ * the decay are read whole.
  */
 #include "core/rules/operators/dims.h"
 
-/* from[o]: the input that output o is the new state of, of n at most. */
+/* from[o]: the input of which output o is the updated value, among the first n. */
 static bool step(RuleCall *call, const int *from, int n, Error *err)
 {
     const Shape *param = call->shape[0];
@@ -46,8 +46,8 @@ static bool sgd(RuleCall *call, Error *err)
     return step(call, from, 2, err);
 }
 
-/* Gradients .., scale -> gradients .., whether one is not finite: that looks at all of them, so
- * none is cut. */
+/* Gradients .., scale -> gradients .., and whether one is not finite; this depends on all of them,
+ * so nothing is sharded. */
 static bool check_finite(RuleCall *call, Error *err)
 {
     int n = call->n_inputs - 1;

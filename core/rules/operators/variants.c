@@ -1,15 +1,15 @@
-/* variants.c - operators of onnxruntime that compute what one of ours does, with other operands
- * between (scales and zero points most often), with channels last, or with an activation after.
+/* variants.c - operators of onnxruntime that compute the same as one of ours, but with additional
+ * operands (mostly scales and zero points), channels last, or an activation at the end.
  *
  *     QLinearConcat       , , d0 a, , , d0 b, ,             ->  d0 (a + b)
  *     FusedConv           b c h w, .., (g co), b (g co) oh ow  ->  b (g co) oh ow
  *     NhwcConv            b h w c, co kh kw c, co           ->  b oh ow co
  *     MatMulIntegerToFloat  m k+, k+ n, , n                 ->  m n
  *
- * The rule of our operator runs on the operands it knows, transposed to its layout; the rows of its
- * op space then go to the operands of the op. A sum that is rounded, or has an activation after it,
- * is not the sum of partial results: its dims are frozen.
- * Source: onnxruntime's published schemas of contributed operators.
+ * The rule of our operator runs on the operands that it knows, transposed to its layout; the rows
+ * of its op space are then assigned to the operands of the op. A sum that is rounded, or passed to
+ * an activation, cannot be computed from partial sums: its dims are frozen. Source: onnxruntime's
+ * published schemas of contributed operators.
  */
 #include "core/rules/operators/dims.h"
 
@@ -27,7 +27,7 @@ enum { OPERANDS_OF_OURS = 9 };
 typedef struct {
     const Operator *table; /* the table that has our operator */
     const char *op_type;
-    int n; /* how many operands of ours, and which of the op each is; -1: none */
+    int n; /* how many operands our operator has, and which operand of the op each is; -1: none */
     int operand[OPERANDS_OF_OURS]; /* n 0: every `step`-th operand of the op, from `first` on */
     int first, step;
     uint16_t turned; /* bit i: operand i of ours has another `layout` in the op */
@@ -38,7 +38,7 @@ typedef struct {
 
 /* ---- layouts ---- */
 
-/* The dim of the op's operand that is dim d of ours. */
+/* The dim of the op's operand that corresponds to our dim d. */
 static int64_t place_of(Layout layout, int64_t d, int64_t n_dims)
 {
     if (layout == LAYOUT_LAST && n_dims > 2)
@@ -107,7 +107,8 @@ static RuleCall our_call(const RuleCall *call, const Variant *of, Layout layout)
     return ours;
 }
 
-/* The op space of our call with the rows at the operands of the op; the others are read whole. */
+/* Makes the op's space from ours: rows of our operands go to those of the op; other operands are
+ * read whole. */
 static OpSpace *their_space(RuleCall *call, const Variant *of, Layout layout, const OpSpace *ours,
                             Error *err)
 {
@@ -168,7 +169,7 @@ static OpSpace *run_ours(RuleCall *call, const Variant *of, Error *err)
     return space;
 }
 
-/* An operand that is added, or scales, has the rows of the output, or of its last dims. */
+/* An operand that is added, or that scales, has the rows of the output, or of its last dims. */
 static void follow_output(RuleCall *call, int i, bool adds)
 {
     if (!args_has(call, i))
@@ -183,7 +184,7 @@ static void follow_output(RuleCall *call, int i, bool adds)
     operand->once = adds;
 }
 
-/* A rule that needs nothing but its Variant. */
+/* Defines a rule that needs only its Variant. */
 #define RUNS(name, ...)                                                                            \
     static bool name(RuleCall *call, Error *err)                                                   \
     {                                                                                              \
@@ -219,7 +220,7 @@ RUNS(quantized_conv, operators_window, "QLinearConv", .n = 9,
 RUNS(nhwc_max_pool, operators_pool, "MaxPool", .n = 1, .operand = {0}, .turned = 1,
      .layout = LAYOUT_LAST)
 
-/* Between ReorderInput and ReorderOutput, channels are in blocks; the shapes are as ours. */
+/* Between ReorderInput and ReorderOutput channels are in blocks; shapes are as in our operator. */
 RUNS(blocked_max_pool, operators_pool, "MaxPool", .n = 1, .operand = {0})
 
 RUNS(blocked_mean_pool, operators_pool, "AveragePool", .n = 1, .operand = {0})
@@ -228,8 +229,8 @@ RUNS(blocked_global_pool, operators_pool, "GlobalAveragePool", .n = 1, .operand 
 
 RUNS(blocked_largest, operators_pool, "GlobalMaxPool", .n = 1, .operand = {0})
 
-/* Channels into blocks (they then are a multiple of a block, whose size the processor decides) and
- * out of them. Rows are cut along the batch. */
+/* Puts channels into blocks, or back. The number of channels becomes a multiple of the block size,
+ * which depends on the processor. Only the batch is sharded. */
 static bool reorder(RuleCall *call, bool in, Error *err)
 {
     enum { LARGEST_BLOCK = 16 };
@@ -300,7 +301,7 @@ RUNS(quantized_global_pool, operators_pool, "GlobalAveragePool", .n = 1, .operan
 
 RUNS(fused_gemm, operators_matmul, "Gemm", .n = 3, .operand = {0, 1, 2})
 
-/* Rounded, unless the output has no scale. */
+/* Rounds, unless the output has no scale. */
 static bool quantized_gemm(RuleCall *call, Error *err)
 {
     static const Variant of = {operators_matmul, "Gemm", .n = 3, .operand = {0, 3, 6},
@@ -309,7 +310,7 @@ static bool quantized_gemm(RuleCall *call, Error *err)
         return false;
     call->out_dtype[0] = args_has(call, 8) ? call->dtype[8] : call->dtype[1];
     bool swapped = args_int(call, "transB", 0) != 0;
-    for (int i = 4; i < 6; i++) /* a number a column of B */
+    for (int i = 4; i < 6; i++) /* one number per column of B */
         if (args_has(call, i) && call->shape[i]->n_dims == 1 && call->shape[i]->dim[0] > 1)
             call->space->operand[i].projection.row[0] =
                 call->space->operand[3].projection.row[swapped ? 0 : 1];
@@ -334,7 +335,7 @@ static bool matmul_to_float(RuleCall *call, Error *err)
     return integer_matmul(call, call->dtype[2], (int[]){3, 5, 6}, 3, false, err);
 }
 
-/* a, b, the scale and zero point of b, a bias. The scale of a is that of all its elements. */
+/* a, b, the scale and zero point of b, a bias. The scale of a depends on all its elements. */
 static bool matmul_of_floats(RuleCall *call, Error *err)
 {
     if (!integer_matmul(call, DT_F32, (int[]){2, 3, 4}, 3, true, err))
@@ -356,9 +357,8 @@ static bool gemm_gelu(RuleCall *call, Error *err)
     return integer_matmul(call, call->dtype[0], (int[]){2}, 1, true, err);
 }
 
-/* X, W, R, B, lengths, first states, peepholes; then scales and zero points. Weights are
- * transposed.
- */
+/* X, W, R, B, lengths, initial states, peepholes; then scales and zero points. Weights are
+ * transposed. */
 RUNS(quantized_lstm, operators_recurrent, "LSTM", .n = 8, .operand = {0, 1, 2, 3, 4, 5, 6, 7},
      .turned = 6, .layout = LAYOUT_SWAPPED)
 
@@ -419,7 +419,7 @@ static bool distances(RuleCall *call, Error *err)
 
 /* ---- GroupNorm ---- */
 
-/* X, gamma, beta; the sum of X, a skip and a bias where they are given, which is output 1. */
+/* X, gamma, beta; with a skip and a bias, their sum with X is output 1. */
 static bool group_norm(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0];
@@ -462,7 +462,7 @@ static bool group_norm(RuleCall *call, Error *err)
 /* ---- experts ---- */
 
 /* Each row goes to some of the experts, chosen by its scores. Dim 0 of the operands after the
- * scores is the experts; their results are summed. */
+ * scores is the experts, whose results are summed. */
 static bool experts(RuleCall *call, Error *err)
 {
     const Shape *x = call->shape[0], *scores = call->shape[1];

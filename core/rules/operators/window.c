@@ -4,17 +4,18 @@
  *     ConvTranspose  b (g ci) ih ..,           (g ci) co kh ..,  (g co)  ->  b (g co) oh ..
  *
  * b: batch; g: groups; ci, co: channels of a group; oh, ow: places of the window; kh, kw: its
- * elements. ci and the elements are summed over: a cut of them leaves the output partial, and the
- * bias is added once. A cut of oh needs a halo of the image, and one of the output's last rows may
- * are in the padding. A transposed convolution with adjacent windows has (ih kh) for the
- * output's dim; with stride 1 it is a convolution the other way round; else a piece of its output
- * may come from anywhere. Where the sum is rounded (QLinearConv) the summed dims are frozen.
+ * elements. ci and the elements are summed over: sharding them leaves the output partial, and the
+ * bias is added once. Sharding oh needs a halo of the image; the last rows of the output may read
+ * only padding. A transposed convolution with adjacent windows has (ih kh) for the output's dim;
+ * with stride 1 it is a convolution in the other direction; else a part of its output may depend on
+ * any part of its input. Where the sum is rounded (QLinearConv) the summed dims are frozen.
  */
 #include "core/rules/window.h"
 
 #include <inttypes.h>
 
-/* The numbers of the operands; -1: absent. channel: operands of one number an output channel. */
+/* The input numbers of the operands; -1: absent. channel: operands with one number per output
+ * channel. */
 typedef struct {
     int image, weight;
     int channel[4];
@@ -27,7 +28,7 @@ typedef struct {
 
 /* ---- channels ---- */
 
-/* Operands of one number a channel, or one for all. */
+/* Operands with one number per channel, or one for all. */
 static bool channel_operands(RuleCall *call, const ConvForm *form, const ConvIndex *index,
                              int64_t n_channels, Error *err)
 {
@@ -84,7 +85,8 @@ static ConvIndex conv_index(RuleCall *call, const ConvForm *form, int64_t group)
     return index;
 }
 
-/* Fills shapes and space. slides: the image is read window by window, not anywhere. */
+/* Fills shapes and the op space. slides: the image is read window by window; otherwise any place
+ * may be read. */
 static bool conv_over(RuleCall *call, const ConvForm *form, bool slides, Window *window,
                       ConvIndex *index, Error *err)
 {
@@ -153,7 +155,7 @@ static bool conv_quantized(RuleCall *call, Error *err)
 
 /* ---- DeformConv ---- */
 
-/* Offsets (and the mask) say for each place and element where to read: dim 1 is (groups of
+/* Offsets (and the mask) tell for each place and element where to read: dim 1 is (groups of
  * channels that share offsets, elements, `each` numbers). */
 static bool deform_operand(RuleCall *call, int at, int64_t each, const Window *window, Error *err)
 {
@@ -212,7 +214,7 @@ static bool is_side_by_side(const WindowDim *dim)
            dim->after == 0 && dim->out == dim->size * dim->stride;
 }
 
-/* Stride 1: output place o takes element k from position o + before - k * dilation. */
+/* With stride 1, output place o reads element k at position o + before - k * dilation. */
 static void spread_row(RuleCall *call, const Window *window, int d)
 {
     const WindowDim *dim = &window->dim[d];
@@ -282,8 +284,8 @@ static bool conv_transpose(RuleCall *call, Error *err)
 
 /* ---- CausalConvWithState ---- */
 
-/* One kernel of k elements a channel, over the state of the k - 1 positions before and the input.
- * What is kept for the next call is the end of both, so no cut of the length can make it. */
+/* One kernel of k elements per channel, over the state of the k - 1 previous positions and the
+ * input. The state for the next call is the end of both, so the length cannot be sharded. */
 static bool causal_conv(RuleCall *call, Error *err)
 {
     const Shape *image = call->shape[0], *weight = call->shape[1];

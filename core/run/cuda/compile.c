@@ -42,7 +42,7 @@ static const char *cache_folder(Arena *arena)
     for (const char *s = folder ? strchr(folder + 1, '/') : NULL; s; s = strchr(s + 1, '/'))
         mkdir(arena_str(arena, (Str){folder, (size_t)(s - folder)}), 0700);
     if (folder)
-        mkdir(folder, 0700); /* errors show when a file is written */
+        mkdir(folder, 0700); /* if this fails, writing the file fails too */
     return folder;
 }
 
@@ -68,7 +68,7 @@ static bool load_code(Entry *entry, Str code, Error *err)
                      0);
 }
 
-/* False: the file is missing or unusable. */
+/* Returns false if the file is missing or unusable. */
 static bool read_kept(Kernels *kernels, Entry *entry, Arena *scratch)
 {
     if (!kernels->folder)
@@ -117,7 +117,7 @@ static Str text_line(Str text, int64_t line)
 }
 
 /* Reads "kernel.cu(12): error: what" of the log and line 12 of the text. */
-static bool complain(Arena *scratch, nvrtcProgram program, Str source, Error *err)
+static bool report_compile_error(Arena *scratch, nvrtcProgram program, Str source, Error *err)
 {
     size_t n = 0;
     if (nvrtcGetProgramLogSize(program, &n) != NVRTC_SUCCESS || n == 0)
@@ -125,15 +125,15 @@ static bool complain(Arena *scratch, nvrtcProgram program, Str source, Error *er
     char *log = arena_alloc(scratch, n + 1);
     if (nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS)
         return error_kind(err, ERROR_RUN, "a kernel does not compile: no log");
-    Str rest = str_from(log), said = {log, 0};
-    while (rest.n > 0 && str_find(said, STR("error")) < 0)
-        said = str_take(&rest, '\n');
-    int64_t line = 0, at = str_find(said, STR("kernel.cu"));
-    const char *open = at >= 0 ? strpbrk(said.s + at, "(:") : NULL;
+    Str rest = str_from(log), message = {log, 0};
+    while (rest.n > 0 && str_find(message, STR("error")) < 0)
+        message = str_take(&rest, '\n');
+    int64_t line = 0, at = str_find(message, STR("kernel.cu"));
+    const char *open = at >= 0 ? strpbrk(message.s + at, "(:") : NULL;
     if (open)
         line = strtol(open + 1, NULL, 10);
     Str about = text_line(source, line);
-    error_kind(err, ERROR_RUN, "a kernel does not compile: %.*s", STR_ARG(said));
+    error_kind(err, ERROR_RUN, "a kernel does not compile: %.*s", STR_ARG(message));
     if (about.n > 0)
         error_hint(err, "line %" PRId64 " of its text: %.*s", line, STR_ARG(about));
     return false;
@@ -146,7 +146,7 @@ static bool compile_program(Arena *scratch, nvrtcProgram program, int arch, Str 
                              "--std=c++17"};
     nvrtcResult status = nvrtcCompileProgram(program, 2, options);
     if (status == NVRTC_ERROR_COMPILATION)
-        return complain(scratch, program, source, err);
+        return report_compile_error(scratch, program, source, err);
     if (!nvrtc_ok(status, "nvrtcCompileProgram", err) ||
         !nvrtc_ok(nvrtcGetCUBINSize(program, &code->n), "nvrtcGetCUBINSize", err))
         return false;
@@ -208,7 +208,8 @@ void kernels_free(Kernels *kernels, bool stuck)
     arena_free(kernels->arena);
 }
 
-/* The entry of a text; *mine when it is new and the caller must make it. Called with the lock. */
+/* The entry for a kernel text. *mine is set when the entry is new, and the caller must make it.
+ * Called with the lock held. */
 static Entry *find_entry(Kernels *kernels, int arch, Str text, bool *mine)
 {
     *mine = false;

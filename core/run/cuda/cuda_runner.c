@@ -283,7 +283,7 @@ static double us_between(cudaEvent_t from, cudaEvent_t to)
     return cudaEventElapsedTime(&ms, from, to) == cudaSuccess ? (double)ms * 1e3 : 0;
 }
 
-static void take_times(GpuRank *gpu, int pass)
+static void record_times(GpuRank *gpu, int pass)
 {
     const Program *program = gpu_program(gpu);
     for (int at = 0; at < program->n_instrs; at++)
@@ -306,7 +306,7 @@ static bool end_pass(GpuRank *gpu, int pass, Error *err)
         !CUDA_CALL(err, cudaEventRecord, gpu->pass_end, gpu->stream[LANE_COMPUTE]) ||
         !watch_lane(gpu, LANE_COMPUTE, err) || !check_faults(gpu, err))
         return false;
-    take_times(gpu, pass);
+    record_times(gpu, pass);
     gpu->rank->result->begin_us[pass] = gpu->enqueue_us;
     return true;
 }

@@ -51,7 +51,7 @@ void cuda_give_up(cudaError_t status)
 /* ---- available devices ---- */
 
 /* Explains an error of cudaGetDeviceCount() and what to do. */
-static bool missing(cudaError_t status, int n, Error *err)
+static bool explain_missing(cudaError_t status, int n, Error *err)
 {
     int driver = 0, needs = 0;
     cuda_give_up(cudaDriverGetVersion(&driver));
@@ -80,13 +80,13 @@ static bool count(int *n, Error *err)
 {
     *n = 0;
     cudaError_t status = cudaGetDeviceCount(n);
-    return status == cudaSuccess && *n > 0 ? true : missing(status, *n, err);
+    return status == cudaSuccess && *n > 0 ? true : explain_missing(status, *n, err);
 }
 
 enum { EXIT_FOUND = 0, EXIT_MISSING = 10, EXIT_BEGUN = 11 };
 
-/* In the child: sends the answer to the parent. */
-static void answer(int to)
+/* In the child: sends the send_answer to the parent. */
+static void send_answer(int to)
 {
     int n = 0;
     Error err = {0};
@@ -105,21 +105,21 @@ bool devices_usable(Error *err)
         return error_kind(err, ERROR_RUN, "the GPUs cannot be asked for: no pipe");
     pid_t child = fork();
     if (child == 0)
-        answer(ends[1]);
+        send_answer(ends[1]);
     close(ends[1]);
-    Error said = {0};
-    ssize_t n = child < 0 ? 0 : read(ends[0], &said, sizeof said);
+    Error sent = {0};
+    ssize_t n = child < 0 ? 0 : read(ends[0], &sent, sizeof sent);
     close(ends[0]);
     bool ended = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
     if (ended && WEXITSTATUS(status) == EXIT_BEGUN)
         return count(&n_devices, err);
     if (ended && WEXITSTATUS(status) == EXIT_FOUND)
         return true;
-    if (n != (ssize_t)sizeof said)
+    if (n != (ssize_t)sizeof sent)
         return error_kind(err, ERROR_USAGE,
                           "the GPUs cannot be used: the driver ends who asks for them");
     if (err && !error_is_set(err))
-        *err = said;
+        *err = sent;
     return false;
 }
 

@@ -1,8 +1,8 @@
 /* device_build.h - builders of device work, shared by device_work.c and the gen_*.c.
  *
- * A generator is a fixed text with open names, which defines before it fill in: types, numbers of
- * dims, vector widths. An operator is a row {name, function}. The function returns false when it
- * does not support the call; items it has added by then are dropped.
+ * A generator is a fixed kernel text; the #defines in front of it choose types, numbers of dims and
+ * vector widths. An operator is a row {name, function}. The function returns false when it does not
+ * support the call; items it has added by then are dropped.
  *
  * For each type D the head defines t_D, its stored form, and load_D_C() and store_D_C() to and from
  * the number classes C (element.h): c_f32, c_f64, c_i64.
@@ -77,8 +77,7 @@ void args_places(KernelText *kernel, size_t n, const DevicePlace *places);
 void args_i64(KernelText *kernel, size_t n, const int64_t *numbers);
 void arg_f64(KernelText *kernel, double number);
 void arg_table(KernelText *kernel, const void *bytes, int64_t n_bytes);
-void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* a null pointer otherwise
-                                                                         */
+void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* else a null pointer */
 
 /* Adds a field "name<d>" of Args and its argument: a table of n, or a step where table is NULL. */
 void put_step(KernelText *kernel, const char *name, int d, int64_t step, const int64_t *table,
@@ -122,14 +121,16 @@ bool dtype_on_device(Dtype dtype);
 
 /* ---- reading calls ---- */
 
-/* The call with readable inputs: small constants have data, other inputs none. */
+/* The call with inputs whose data the host can read: small constants keep their data, other inputs
+ * have none. */
 KernelCall device_readable(const KernelCall *call);
 /* As kernel_rule_call(), without reading device memory. */
 RuleCall device_rule_call(const KernelCall *call);
-/* One integer known at load; `fallback` when the input is absent. False: unknown. */
+/* Reads one integer that is known at load; `fallback` when the input is absent. Returns false when
+ * it is unknown. */
 bool device_known_int(const KernelCall *call, int input, int64_t fallback, int64_t *out);
-/* The call has u64 operands. Texts hold these as i64, so comparing, dividing and converting ops are
- * left to the host. */
+/* Returns whether the call has u64 operands. Kernel texts hold these as i64, so ops that compare,
+ * divide or convert are left to the host. */
 bool device_unsigned(const KernelCall *call);
 /* Index of the call in the run. */
 int device_op_at(const DeviceBuild *build, const KernelCall *call);
@@ -141,17 +142,17 @@ bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace
                 DevicePlace from);
 bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
                  DevicePlace to, DevicePlace from);
-/* The moves of a call's host kernel, which must move by kernel_pick() alone; false when it does
- * more. */
+/* Adds the moves of a call's host kernel, which must move elements by kernel_pick() alone; returns
+ * false when it does more. */
 bool build_recorded(DeviceBuild *build, const KernelCall *call);
 bool build_scale(DeviceBuild *build, Dtype dtype, int64_t n, double factor, DevicePlace at);
 bool build_draw(DeviceBuild *build, const Local *part, uint64_t key, double scale, DevicePlace to);
-/* A product by cuBLASLt for its types, else by a plain kernel without epilogue. */
+/* A product by cuBLASLt if it supports the types, otherwise by a plain kernel without epilogue. */
 void build_product(DeviceBuild *build, const DeviceMatmul *product);
 /* Fills n elements of that size with the one at `from`. */
 void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, DevicePlace from);
-/* Fuses elementwise ops from run[first] on into one launch; returns their number, 0 when the first
- * is none. */
+/* Fuses elementwise ops from run[first] on into one launch. Returns how many; 0 when the first op
+ * is not elementwise. */
 int build_pointwise(DeviceBuild *build, int first);
 bool is_pointwise(const KernelCall *call);
 

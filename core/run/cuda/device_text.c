@@ -6,7 +6,7 @@
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
 #define TEXT_OF(...) #__VA_ARGS__
 
-/* For C a prelude defines what it lacks. */
+/* The CUDA keywords that kernel texts use. A text compiled as C gets them from a prelude. */
 #define WORDS                                                                                      \
     "#ifndef __CUDACC__\n"                                                                         \
     "#include \"device_prelude.h\"\n"                                                              \

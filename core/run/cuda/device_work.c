@@ -220,7 +220,7 @@ void build_matmul(DeviceBuild *build, const DeviceMatmul *matmul)
 
 /* ---- reading calls ---- */
 
-enum { CONSTANT_MOST = 64 }; /* largest constant that is read */
+enum { CONSTANT_MOST = 64 }; /* constants with more elements are not read */
 
 /* Elements of a constant in the model; NULL when it is not one or cannot be read. */
 static void *constant_data(const KernelCall *call, int32_t tensor, const Local *local)
@@ -301,7 +301,7 @@ static const DeviceOp *find_op(const KernelCall *call)
         device_ops_window, device_ops_resize, device_ops_attention};
     if (!kernel_is_built_in(call->kernel))
         return NULL;
-    /* the first family only moves elements */
+    /* only the first family moves elements without computing */
     bool moves_only = device_unsigned(call);
     for (size_t f = 0; f < (moves_only ? 1 : sizeof families / sizeof *families); f++)
         for (const DeviceOp *op = families[f]; op->name; op++)

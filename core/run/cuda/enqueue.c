@@ -4,7 +4,7 @@
 
 /* ---- ops on the host ---- */
 
-/* A host Local like a device slot, filled if asked. */
+/* A Local in host memory with the layout of a device slot; if `filled`, with its elements too. */
 static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
 {
     Local *copy = memory_host_local(gpu, slot, err);
@@ -14,7 +14,8 @@ static Local *host_copy(GpuRank *gpu, int32_t slot, bool filled, Error *err)
     return NULL;
 }
 
-/* Copies the instruction's number to the host, to show the stream's progress. */
+/* Sets the call's inputs to host copies of the slots that the op reads, and its outputs to empty
+ * ones. */
 static bool copy_operands(GpuRank *gpu, int32_t op, KernelCall *call, Local **copy, Error *err)
 {
     const GraphOp *at = &gpu_graph(gpu)->ops[op];
@@ -67,8 +68,9 @@ static bool launch(const Launch *launch, cudaStream_t stream, Error *err)
                      launch->shared_bytes, stream);
 }
 
-/* Barrier of ranks that read each other's slots, after which all events are recorded. */
-static bool tell(GpuRank *gpu, cudaEvent_t event, cudaStream_t stream, Error *err)
+/* Records the event, then waits until all ranks have recorded theirs, since they read each other's
+ * slots. */
+static bool record_for_peers(GpuRank *gpu, cudaEvent_t event, cudaStream_t stream, Error *err)
 {
     return CUDA_CALL(err, cudaEventRecord, event, stream) && rank_meet(gpu->rank);
 }
@@ -109,9 +111,9 @@ static bool act(GpuRank *gpu, const Action *action, cudaStream_t stream, Error *
     case ACT_HOST_OP:
         return op_on_host(gpu, action->op, err);
     case ACT_OFFER:
-        return tell(gpu, gpu->offer, stream, err);
+        return record_for_peers(gpu, gpu->offer, stream, err);
     case ACT_TAKEN:
-        return tell(gpu, gpu->taken, stream, err);
+        return record_for_peers(gpu, gpu->taken, stream, err);
     case ACT_AWAIT:
         return await(gpu, action, stream, err);
     case ACT_GROUP_START:

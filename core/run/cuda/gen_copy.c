@@ -99,7 +99,7 @@ static Move move_of(const Picks *picks, int64_t bytes)
     return move;
 }
 
-/* Between a contiguous message and a piece of a part. */
+/* The move between a contiguous message and a piece of a part. */
 static Move move_of_piece(const Piece *piece, int64_t bytes, bool pack)
 {
     Move move = {.n_dims = piece->n_dims + 1, .bytes = bytes};
@@ -412,7 +412,7 @@ bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack,
 
 /* ---- operators ---- */
 
-/* The same elements in the same order. */
+/* Copies the elements in the same order. */
 static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
@@ -427,7 +427,7 @@ static bool same(DeviceBuild *build, const KernelCall *call, const void *row)
 typedef struct {
     PickSink sink;
     DeviceBuild *build;
-    const KernelCall *call, *asked; /* asked: with readable inputs */
+    const KernelCall *call, *asked; /* asked: the call with inputs that the host can read */
     bool failed;
 } Recorder;
 

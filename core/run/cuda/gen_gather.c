@@ -39,7 +39,7 @@ static const char row_function[] =
     "    return row;\n"
     "}\n";
 
-/* The table of a dim that is sharded or reordered; none otherwise. */
+/* Adds the table of a dim that is sharded or reordered; adds none for other dims. */
 static void arg_row_table(KernelText *k, const Local *local, int64_t d)
 {
     const Runs *runs = &local->runs[d];

@@ -7,7 +7,7 @@
  */
 #include "core/run/cuda/device_build.h"
 
-enum { PRODUCTS_MAX = 64 }; /* per op: batches without two common strides */
+enum { PRODUCTS_MAX = 64 }; /* per op; an op whose batches have no two common strides takes more */
 
 static bool has_product(Dtype dtype)
 {
@@ -71,7 +71,7 @@ void build_product(DeviceBuild *build, const DeviceMatmul *product)
 
 /* ---- epilogues ---- */
 
-/* The op at `at` of the run, if it is the only reader of `made`. */
+/* The op at `at` of the run if it is the only reader of `made`, else NULL. */
 static const KernelCall *only_reader(const DeviceBuild *build, int at, const Local *made)
 {
     if (at >= build->n_run || build->kept[at - 1])

@@ -43,7 +43,7 @@ typedef enum {
     ACT_ZERO,
     ACT_HOST_OP, /* the host's kernel, on copies */
     ACT_OFFER,   /* the rank's source is filled: others may read it after this */
-    ACT_AWAIT,   /* wait for what `peer` offered or, after ACT_TAKEN, has read */
+    ACT_AWAIT,   /* waits until `peer` has offered its source or, after ACT_TAKEN, read ours */
     ACT_TAKEN,   /* the rank has read its sources */
     ACT_GROUP_START,
     ACT_GROUP_END,
@@ -182,7 +182,7 @@ static inline GpuTeam *gpu_team(const Team *team)
 /* The actions of an op and the ops fused with it. */
 bool op_actions(GpuRank *gpu, int at, Error *err);
 Local *gpu_existing_slot(Rank *rank, int32_t slot); /* MakeSlot: all slots exist */
-/* The actions of a step, none where the rank has no part in it. */
+/* The actions of a step; none if the rank takes no part in it. */
 bool step_actions(GpuRank *gpu, int at, Error *err);
 
 /* Allocates scratch of instruction `at`. */
@@ -201,7 +201,7 @@ void actions_close(GpuRank *gpu);
 bool memory_open(GpuRank *gpu, Error *err);
 void memory_close(GpuRank *gpu, bool broken); /* with a broken device frees only host memory */
 bool memory_load(GpuRank *gpu, int32_t slot, Error *err);
-/* A Local in host memory like the slot's; NULL when memory is out. */
+/* A Local in host memory with the layout of the slot; NULL when memory is out. */
 Local *memory_host_local(GpuRank *gpu, int32_t slot, Error *err);
 /* Copies the slot to the host after pending work. */
 bool memory_fetch(GpuRank *gpu, int32_t slot, Local *to, Error *err);

@@ -27,7 +27,7 @@ static bool out_of_memory(GpuRank *gpu, Error *err)
     return instr_blame(gpu, schedule->peak_at, &inner, err);
 }
 
-static bool take(GpuRank *gpu, void **out, int64_t n_bytes, Error *err)
+static bool alloc_device(GpuRank *gpu, void **out, int64_t n_bytes, Error *err)
 {
     cudaError_t status = cudaMalloc(out, (size_t)(n_bytes > 0 ? n_bytes : 1));
     if (status == cudaErrorMemoryAllocation) {
@@ -37,7 +37,7 @@ static bool take(GpuRank *gpu, void **out, int64_t n_bytes, Error *err)
     return cuda_ok(status, "cudaMalloc", err);
 }
 
-static bool take_pinned(void **out, size_t n_bytes, Error *err)
+static bool alloc_pinned(void **out, size_t n_bytes, Error *err)
 {
     return CUDA_CALL(err, cudaMallocHost, out, n_bytes);
 }
@@ -69,9 +69,10 @@ static bool open_marks(GpuRank *gpu, Error *err)
     int n = gpu_program(gpu)->n_instrs;
     size_t n_bytes = sizeof(int32_t) * (size_t)(n > 0 ? n : 1);
     void *fault = NULL, *number = NULL, *seen = NULL, *mark = NULL;
-    bool ok = take(gpu, &fault, (int64_t)n_bytes, err) &&
-              take(gpu, &number, (int64_t)n_bytes, err) && take_pinned(&seen, n_bytes, err) &&
-              take_pinned(&mark, sizeof(int32_t) * LANES, err);
+    bool ok = alloc_device(gpu, &fault, (int64_t)n_bytes, err) &&
+              alloc_device(gpu, &number, (int64_t)n_bytes, err) &&
+              alloc_pinned(&seen, n_bytes, err) &&
+              alloc_pinned(&mark, sizeof(int32_t) * LANES, err);
     gpu->fault = fault;
     gpu->number = number;
     gpu->fault_seen = seen;
@@ -89,10 +90,10 @@ static bool open_marks(GpuRank *gpu, Error *err)
 bool memory_open(GpuRank *gpu, Error *err)
 {
     void *memory = NULL, *tables = NULL, *staging = NULL, *workspace = NULL;
-    bool ok = take(gpu, &memory, gpu->schedule.bytes, err) &&
-              take(gpu, &tables, gpu->table_bytes, err) &&
-              (!has_products(gpu) || take(gpu, &workspace, BLAS_WORKSPACE_BYTES, err)) &&
-              take_pinned(&staging, STAGING_BYTES, err);
+    bool ok = alloc_device(gpu, &memory, gpu->schedule.bytes, err) &&
+              alloc_device(gpu, &tables, gpu->table_bytes, err) &&
+              (!has_products(gpu) || alloc_device(gpu, &workspace, BLAS_WORKSPACE_BYTES, err)) &&
+              alloc_pinned(&staging, STAGING_BYTES, err);
     gpu->memory = memory;
     gpu->table_memory = tables;
     gpu->blas_workspace = workspace;

@@ -75,8 +75,8 @@ static bool find_run(GpuRank *gpu, int at, OpRun *run, Error *err)
     return true;
 }
 
-/* Records reads and writes of the first n ops of the run. Slots used only inside of a fused launch
- * are not stored. */
+/* Records what the first n ops of the run read and write. Slots that are used only inside a fused
+ * launch are not stored. */
 static void use_run_slots(GpuRank *gpu, int at, const OpRun *run, int n)
 {
     for (int i = 0; i < n; i++) {

@@ -116,7 +116,7 @@ static bool find_send(StepMaker *m, int64_t member, const Piece **out, Error *er
     return *out || error_kind(err, ERROR_RUN, "rank %lld sends nothing", (long long)member);
 }
 
-/* As collective_finish(). */
+/* Does what collective_finish() does on the host. */
 static bool add_finish(StepMaker *m, Error *err)
 {
     const Exchange *x = &m->exchange;
@@ -271,7 +271,7 @@ static bool nccl_reduce(ReduceOp reduce, ncclRedOp_t *out)
     return reduce == REDUCE_SUM || *out != ncclSum;
 }
 
-/* Whether all ranks have equal part shapes, so that decisions hold for all. */
+/* Whether all ranks have equal part shapes, so that all of them choose the same collective. */
 static bool is_even(const StepMaker *m, const Sharding *sharding, const Local *own)
 {
     Arena *scratch = arena_new();

@@ -12,8 +12,8 @@ enum { QUIET_TURNS = 2000, NAP_US = 50, ASKS_EVERY = 64, END_MS = 1000 };
 
 #define STALL_SHARE                                                                                \
     0.6 /* share of the stall limit, so that a hang is attributed before the run is ended */
-#define ELSEWHERE_US 60e6   /* limit for an op on another process's host */
-#define SLOWER_THAN_SAID 50 /* allowed multiple of the predicted time of a step */
+#define ELSEWHERE_US 60e6        /* limit for an op on another process's host */
+#define SLOWER_THAN_PREDICTED 50 /* allowed multiple of the predicted time of a step */
 
 /* ---- progress ---- */
 
@@ -48,20 +48,20 @@ static int pending(const GpuRank *gpu, Lane lane)
 }
 
 /* Whether the stream has reached the instruction: its waits are over. */
-static bool has_come_to(const GpuRank *gpu, int at)
+static bool has_reached(const GpuRank *gpu, int at)
 {
     Lane lane = gpu->use[at].lane, other = lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM;
     const volatile int32_t *mark = gpu->mark;
     return pending(gpu, lane) == at && gpu->schedule.instr[at].wait <= mark[other];
 }
 
-/* The running instruction: of the lane that was not waiting. */
-static int culprit(const GpuRank *gpu)
+/* The instruction that is running: the next one of the lane that is not waiting. */
+static int running_instr(const GpuRank *gpu)
 {
     int ops = pending(gpu, LANE_COMPUTE), steps = pending(gpu, LANE_COMM);
-    if (gpu->replaying && steps >= 0 && has_come_to(gpu, steps))
+    if (gpu->replaying && steps >= 0 && has_reached(gpu, steps))
         return steps; /* few ops are marked in a captured pass */
-    if (ops >= 0 && has_come_to(gpu, ops))
+    if (ops >= 0 && has_reached(gpu, ops))
         return ops;
     return steps >= 0 ? steps : ops;
 }
@@ -70,7 +70,7 @@ bool watch_blame(GpuRank *gpu, int at, const Error *inner, Error *err)
 {
     bool lost = cuda_is_lost(cudaStreamQuery(gpu->stream[LANE_COMPUTE])) ||
                 cuda_is_lost(cudaStreamQuery(gpu->stream[LANE_COMM]));
-    int where = lost ? culprit(gpu) : at;
+    int where = lost ? running_instr(gpu) : at;
     if (where < 0)
         where = at;
     Error on = {0};
@@ -89,7 +89,7 @@ static bool is_in_group(const GpuRank *gpu, const GpuRank *other, AtomSet atoms)
 }
 
 /* Names the ranks of the step's group whose streams have not reached it. */
-static bool say_hangs(const GpuRank *gpu, int at, double s, Error *err)
+static bool report_hang(const GpuRank *gpu, int at, double s, Error *err)
 {
     const Team *team = gpu->rank->team;
     const Instr *instr = &gpu_program(gpu)->instrs[at];
@@ -103,7 +103,7 @@ static bool say_hangs(const GpuRank *gpu, int at, double s, Error *err)
         if (!other || other->actions[at].n == 0 || !is_in_group(gpu, other, instr->step->atoms))
             continue;
         bool passed = other->mark[LANE_COMM] >= at && other->rank->pass == gpu->rank->pass;
-        if (!passed && !has_come_to(other, at))
+        if (!passed && !has_reached(other, at))
             buf_printf(&late, "%s%" PRId64, n_late++ ? ", " : "", other->rank->position);
     }
     if (n_late > 0)
@@ -157,13 +157,13 @@ static double allowed_us(const GpuRank *gpu)
     int at = pending(gpu, LANE_COMM);
     double us = STALL_SHARE * stall_s * 1e6;
     if (at >= 0 && gpu_program(gpu)->instrs[at].kind == INSTR_STEP)
-        us += SLOWER_THAN_SAID * gpu_program(gpu)->instrs[at].step->us;
+        us += SLOWER_THAN_PREDICTED * gpu_program(gpu)->instrs[at].step->us;
     if (team->world->n > 1 && gpu->n_host_ops > 0)
         us += ELSEWHERE_US;
-    return us + (gpu->replaying ? SLOWER_THAN_SAID * team->plan->priced->totals.step_us : 0);
+    return us + (gpu->replaying ? SLOWER_THAN_PREDICTED * team->plan->priced->totals.step_us : 0);
 }
 
-static bool is_quiet_too_long(GpuRank *gpu, Quiet *quiet, Error *err)
+static bool has_stalled(GpuRank *gpu, Quiet *quiet, Error *err)
 {
     double now = run_now_us();
     int64_t seen = progress(gpu);
@@ -175,10 +175,10 @@ static bool is_quiet_too_long(GpuRank *gpu, Quiet *quiet, Error *err)
     }
     if (now - quiet->since_us < allowed_us(gpu))
         return false;
-    int at = culprit(gpu);
+    int at = running_instr(gpu);
     if (at < 0)
         return error_kind(err, ERROR_RUN, "the device does not answer"), true;
-    say_hangs(gpu, at, (now - quiet->since_us) * 1e-6, err);
+    report_hang(gpu, at, (now - quiet->since_us) * 1e-6, err);
     return true;
 }
 
@@ -198,8 +198,8 @@ static bool goes_on(GpuRank *gpu, Quiet *quiet, Error *err)
     if (quiet->turns++ % ASKS_EVERY == 0) {
         Error inner = {0};
         if (!comm_errors(gpu, &inner))
-            return watch_blame(gpu, culprit(gpu), &inner, err);
-        if (is_quiet_too_long(gpu, quiet, err))
+            return watch_blame(gpu, running_instr(gpu), &inner, err);
+        if (has_stalled(gpu, quiet, err))
             return false;
     }
     if (quiet->turns < QUIET_TURNS)
@@ -219,7 +219,7 @@ static bool watch(GpuRank *gpu, Lane lane, Error *err)
         Error inner = {0};
         if (status != cudaErrorNotReady) {
             cuda_ok(status, "the device stopped", &inner);
-            return watch_blame(gpu, culprit(gpu), &inner, err);
+            return watch_blame(gpu, running_instr(gpu), &inner, err);
         }
         if (!goes_on(gpu, &quiet, err))
             return false;

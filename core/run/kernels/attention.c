@@ -300,7 +300,7 @@ static void softmax_row(double *x, int64_t n)
         x[t] /= sum;
 }
 
-static void tell(const Attention *a, ScoresStage stage, int64_t row, const double *scores)
+static void store_scores(const Attention *a, ScoresStage stage, int64_t row, const double *scores)
 {
     if (a->scores_out && a->stage == stage)
         local_store(a->scores_out, row * a->n_keys, a->n_keys, NUMBER_F64, scores);
@@ -311,19 +311,19 @@ static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, do
                       double *x)
 {
     int64_t row = (b * a->q.h + head) * a->q.s + s;
-    tell(a, SCORES_RAW, row, x);
+    store_scores(a, SCORES_RAW, row, x);
     for (int64_t t = 0; t < a->n_keys && a->cap > 0; t++)
         x[t] = a->cap * tanh(x[t] / a->cap);
-    tell(a, SCORES_CAPPED, row, x);
+    store_scores(a, SCORES_CAPPED, row, x);
     bool any = fill_bias(a, b, head, s, bias);
     for (int64_t t = 0; t < a->n_keys; t++)
         x[t] += bias[t];
-    tell(a, SCORES_BIASED, row, x);
+    store_scores(a, SCORES_BIASED, row, x);
     if (any)
         softmax_row(x, a->n_keys);
     else
         memset(x, 0, (size_t)a->n_keys * sizeof *x);
-    tell(a, SCORES_SOFTMAX, row, x);
+    store_scores(a, SCORES_SOFTMAX, row, x);
 }
 
 /* For the current head. */

@@ -304,8 +304,8 @@ static bool fill_columns(const Conv *c, int64_t batch, int64_t group, Error *err
 }
 
 /* Subtracts the zero point of an integer operand, one for all or one per row. */
-static bool less_zero(const Conv *c, const Local *local, int input, const char **numbers,
-                      Error *err)
+static bool subtract_zero_point(const Conv *c, const Local *local, int input, const char **numbers,
+                                Error *err)
 {
     const Local *zero = input_of(c, input);
     int64_t n = shape_elements(&local->shape), n_rows = local->shape.dim[0], n_zero = 1;
@@ -331,9 +331,9 @@ static bool conv(const KernelCall *call, Error *err)
     Conv c;
     if (!open_conv(call, false, &window, &c, err))
         return false;
-    if (c.form != &plain &&
-        (c.number != NUMBER_I64 || !less_zero(&c, c.image, c.form->image_zero, &c.x, err) ||
-         !less_zero(&c, c.weight, c.form->weight_zero, &c.w, err)))
+    if (c.form != &plain && (c.number != NUMBER_I64 ||
+                             !subtract_zero_point(&c, c.image, c.form->image_zero, &c.x, err) ||
+                             !subtract_zero_point(&c, c.weight, c.form->weight_zero, &c.w, err)))
         return error_kind(err, ERROR_RUN, "its operands are not integers");
     if (c.out->shape.dim[1] != c.weight->shape.dim[0])
         return error_kind(err, ERROR_RUN, "its channel counts differ");

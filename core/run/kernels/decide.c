@@ -64,7 +64,7 @@ static Blocks blocks_along(const Shape *shape, int64_t axis) /* -1: each element
 }
 
 /* out[o][j] = in[o][taken[j]], blocks of `inner` elements. */
-static void take_blocks(const Local *in, const Blocks *blocks, const int64_t *taken,
+static void copy_blocks(const Local *in, const Blocks *blocks, const int64_t *taken,
                         int64_t n_taken, Local *out)
 {
     for (int64_t o = 0; o < blocks->outer; o++)
@@ -114,7 +114,7 @@ static bool compress(const KernelCall *call, Error *err)
     if (out->dtype != in->dtype ||
         shape_elements(&out->shape) != blocks.outer * n_taken * blocks.inner)
         return error_kind(err, ERROR_RUN, "input and output differ in shape");
-    take_blocks(in, &blocks, taken, n_taken, out);
+    copy_blocks(in, &blocks, taken, n_taken, out);
     return true;
 }
 
@@ -237,7 +237,7 @@ static bool unique(const KernelCall *call, Error *err)
     if (!kernel_decide(call, 0, &whole, &out, err))
         return false;
     if (out)
-        take_blocks(in, &blocks, found.first, found.n, out);
+        copy_blocks(in, &blocks, found.first, found.n, out);
     return store_list(call, 1, found.first, found.n, err) &&
            store_list(call, 2, found.which, blocks.n, err) &&
            store_list(call, 3, found.count, found.n, err);

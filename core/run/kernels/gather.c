@@ -73,7 +73,7 @@ static bool find_rows(const KernelCall *call, const Points *points, int64_t firs
 
 /* out[before.., point, after..] from data[before.., row of the point, after..]: `before` dims, then
  * the dims from `after` on. */
-static bool take_rows(const KernelCall *call, int64_t before, int64_t after, int64_t n_points,
+static bool copy_rows(const KernelCall *call, int64_t before, int64_t after, int64_t n_points,
                       int64_t *rows, Error *err)
 {
     const Local *data = call->input[0];
@@ -123,7 +123,7 @@ static bool gather(const KernelCall *call, Error *err)
     Points points = points_of(call, axis, n_dims);
     int64_t *rows = arena_array(call->scratch, int64_t, points.n);
     return find_rows(call, &points, axis, 1, rows, err) &&
-           take_rows(call, axis, axis + 1, points.n, rows, err);
+           copy_rows(call, axis, axis + 1, points.n, rows, err);
 }
 
 /* Adds the places of the batch dims that data and indices share. */
@@ -161,7 +161,7 @@ static bool gather_nd(const KernelCall *call, Error *err)
     int64_t *rows = arena_array(call->scratch, int64_t, points.n);
     return add_batch(call, &points, n_batch, rows, err) &&
            find_rows(call, &points, n_batch, n, rows, err) &&
-           take_rows(call, 0, n_batch + n, points.n, rows, err);
+           copy_rows(call, 0, n_batch + n, points.n, rows, err);
 }
 
 /* Tables of places per output dim in an operand, without the axis. */

@@ -3,7 +3,7 @@
 #include "core/run/kernel.h"
 
 /* Copies the rank's part of a whole tensor. */
-static bool take_part(const KernelCall *call, const Local *whole, Error *err)
+static bool copy_part(const KernelCall *call, const Local *whole, Error *err)
 {
     Local *out = call->output[0];
     if (whole->dtype != out->dtype || !shape_equal(&whole->shape, &out->whole))
@@ -48,7 +48,7 @@ static bool constant(const KernelCall *call, Error *err)
                   ? attr->tensor && data_read(attr->tensor, whole->dtype,
                                               shape_elements(&whole->shape), whole->data, err)
                   : fill_numbers(attr, whole);
-    ok = ok ? take_part(call, whole, err)
+    ok = ok ? copy_part(call, whole, err)
             : error_kind(err, ERROR_RUN, "the constant's value cannot be read");
     local_free(whole);
     return ok;

@@ -351,8 +351,8 @@ static void share_out(const MpiStep *step, int64_t n, int *counts, int *at)
     }
 }
 
-/* Reduces n elements from `at` on: each member gets the addends of its share, then all gather the
- * sums. */
+/* Reduces n elements from `at` on: each member reduces its share of them, then all gather the
+ * results. */
 static bool reduce_in_order(Doing *d, int64_t at, int64_t n)
 {
     const MpiStep *step = d->step;
@@ -418,7 +418,8 @@ typedef struct {
     int n, room;
 } Requests;
 
-/* Posts n elements, or n = 1 of a derived type, in pieces within MPI's counts. */
+/* Posts n elements, or one of a derived type (n = 1), in pieces that MPI's int counts can
+ * express. */
 static bool post(Doing *d, bool sends, int64_t other, void *data, int64_t n, MPI_Datatype type,
                  Requests *requests)
 {
@@ -444,8 +445,8 @@ static int64_t elements_of(const Message *message, int n)
     return n_elements;
 }
 
-/* Whether a message needs no packing: contiguous, or with a type. */
-static bool lies_there(const Message *message, MPI_Datatype type)
+/* Whether a message needs no packing: it is contiguous, or has an MPI type. */
+static bool needs_no_packing(const Message *message, MPI_Datatype type)
 {
     return type != MPI_DATATYPE_NULL || piece_is_contiguous(&message->piece);
 }
@@ -477,7 +478,7 @@ static bool post_receives(Doing *d, Posted *p)
         MPI_Datatype type = d->step->receive_type[i];
         if (receive->position == x->position)
             continue;
-        if (receive->use == PART_COPIED && lies_there(receive, type)) {
+        if (receive->use == PART_COPIED && needs_no_packing(receive, type)) {
             ok = post_there(d, false, receive, type, d->target->data, &p->requests);
             continue;
         }
@@ -507,7 +508,7 @@ static bool post_sends(Doing *d, Posted *p)
         MPI_Datatype type = d->step->send_type[i];
         if (send->position == x->position)
             continue;
-        ok = lies_there(send, type)
+        ok = needs_no_packing(send, type)
                  ? post_there(d, true, send, type, d->source->data, &p->requests)
                  : post(d, true, send->position, pack_at(d, send, &p->send), send->piece.n_elements,
                         d->steps->types.element[d->step->dtype], &p->requests);

@@ -50,7 +50,7 @@ typedef struct {
     bool direct; /* in the rank's part itself; else packed contiguously */
 } MpiBlocks;
 
-/* A prepared step; in the arena of the MpiSteps. */
+/* A prepared step; lives in the arena of the MpiSteps. */
 typedef struct {
     StepKind kind;
     Exchange exchange;

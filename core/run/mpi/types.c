@@ -21,7 +21,7 @@ static void combine(ReduceOp reduce, const void *from, void *to, int n, MPI_Data
     MPI_Type_get_name(type, name, &length);
     Dtype dtype = dtype_from_name((Str){name, (size_t)length});
     if (!kernel_combine(reduce, dtype, to, from, 1, n))
-        MPI_Abort(MPI_COMM_WORLD, 5); /* callers have checked the type */
+        MPI_Abort(MPI_COMM_WORLD, 5); /* callers have checked the element type */
 }
 
 #define COMBINE(reduce, name)                                                                      \

@@ -17,7 +17,7 @@ static long long now_us(void)
     return (long long)run_now_us();
 }
 
-static bool see_each_other(const Host *host)
+static bool share_process_ids(const Host *host)
 {
     for (int i = 0; i < host->n; i++)
         if (kill(atomic_load(&host->line[i].process), 0) != 0)
@@ -48,7 +48,7 @@ bool host_open(MPI_Comm world, Host *out, Error *err)
         atomic_store(&mine->process, getpid());
         atomic_store(&mine->rank, rank);
         MPI_Barrier(comm);
-        out->sees_others = see_each_other(out);
+        out->shares_ids = share_process_ids(out);
         MPI_Barrier(comm);
     }
     MPI_Comm_free(&comm);
@@ -75,7 +75,7 @@ static void write_all(Str text)
 
 void host_say(Host *host, Str text)
 {
-    if (!atomic_exchange(&host->line[0].said, true))
+    if (!atomic_exchange(&host->line[0].reported, true))
         write_all(text);
 }
 
@@ -152,7 +152,7 @@ static Watch *watched;
 static const HostLine *find_dead(const Watch *watch)
 {
     const Host *host = watch->host;
-    for (int i = 0; host->sees_others && i < host->n; i++) {
+    for (int i = 0; host->shares_ids && i < host->n; i++) {
         const HostLine *rank = &host->line[i];
         int state = atomic_load(&rank->state);
         if ((state == RANK_WORKING || state == RANK_WAITING) &&
@@ -162,7 +162,7 @@ static const HostLine *find_dead(const Watch *watch)
     return NULL;
 }
 
-static _Noreturn void say_dead(Watch *watch, const HostLine *dead)
+static _Noreturn void report_dead(Watch *watch, const HostLine *dead)
 {
     Line line = {.n = 0};
     line_puts(&line, "error: ");
@@ -193,7 +193,7 @@ static void on_end(int number)
 {
     const HostLine *dead = watched ? find_dead(watched) : NULL;
     if (dead)
-        say_dead(watched, dead);
+        report_dead(watched, dead);
     _exit(128 + number);
 }
 
@@ -256,8 +256,8 @@ static double allowed_us(const Watch *watch, const HostLine *rank)
     return stall_us(watch) + us * turns(watch);
 }
 
-static _Noreturn void say_stalled(Watch *watch, const HostLine *rank, long long us,
-                                  const char *what)
+static _Noreturn void report_stalled(Watch *watch, const HostLine *rank, long long us,
+                                     const char *what)
 {
     Line line = {.n = 0};
     line_puts(&line, "error: ");
@@ -272,14 +272,14 @@ static _Noreturn void say_stalled(Watch *watch, const HostLine *rank, long long 
 }
 
 /* Checks every rank of the host. */
-static void look(Watch *watch)
+static void check_ranks(Watch *watch)
 {
     const Host *host = watch->host;
     const HostLine *dead = find_dead(watch), *first_waiting = NULL;
     long long now = now_us();
     int n_waiting = 0;
     if (dead)
-        say_dead(watch, dead);
+        report_dead(watch, dead);
     for (int i = 0; i < host->n; i++) {
         const HostLine *rank = &host->line[i];
         int state = atomic_load(&rank->state);
@@ -289,15 +289,15 @@ static void look(Watch *watch)
         long long silent = now - atomic_load(&rank->alive_us);
         bool late = (double)since > allowed_us(watch, rank);
         if ((double)silent > stall_us(watch))
-            say_stalled(watch, rank, silent, ": its process has not run for ");
+            report_stalled(watch, rank, silent, ": its process has not run for ");
         if (late && (state == RANK_WORKING || !host->whole))
-            say_stalled(watch, rank, since, ": nothing has happened for ");
+            report_stalled(watch, rank, since, ": nothing has happened for ");
         n_waiting += late;
         first_waiting = late ? rank : first_waiting;
     }
     if (n_waiting == host->n && host->whole)
-        say_stalled(watch, first_waiting, now - atomic_load(&first_waiting->changed_us),
-                    ": all ranks have waited for ");
+        report_stalled(watch, first_waiting, now - atomic_load(&first_waiting->changed_us),
+                       ": all ranks have waited for ");
 }
 
 static void *watch_main(void *data)
@@ -308,7 +308,7 @@ static void *watch_main(void *data)
     while (!atomic_load(&watch->ends)) {
         watch_note(watch);
         atomic_store(&line->alive_us, now_us());
-        look(watch);
+        check_ranks(watch);
         nanosleep(&tick, NULL);
     }
     return NULL;

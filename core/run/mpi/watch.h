@@ -27,15 +27,15 @@ typedef struct {
     atomic_int at, n_begun;
     atomic_llong alive_us, changed_us; /* last sign of its own thread; last change of `n_begun` or
                                         * `state` */
-    atomic_bool said;                  /* in the first line: the reason was printed */
+    atomic_bool reported;              /* this process has printed the reason */
 } HostLine;
 
 typedef struct {
     MPI_Win window;
     HostLine *line; /* of the host's processes */
     int n, me;
-    bool whole;       /* all processes of the world are on this host */
-    bool sees_others; /* process ids mean the same to all */
+    bool whole;      /* all processes of the world are on this host */
+    bool shares_ids; /* process ids mean the same to all (not in containers of their own) */
 } Host;
 
 bool host_open(MPI_Comm world, Host *out, Error *err);

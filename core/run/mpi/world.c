@@ -14,16 +14,16 @@ static bool meet(World *world, bool failed, Error *err)
 {
     MpiWorld *own = world->own;
     int mine = failed ? world->me : world->n, first = world->n;
-    Error said = {0};
+    Error shared = {0};
     if (!MPI_CALL(err, MPI_Allreduce, &mine, &first, 1, MPI_INT, MPI_MIN, own->comm))
         return false;
     if (first == world->n)
         return true;
     if (first == world->me && err)
-        said = *err;
-    if (MPI_CALL(err, MPI_Bcast, &said, (int)sizeof said, MPI_BYTE, first, own->comm) && err &&
+        shared = *err;
+    if (MPI_CALL(err, MPI_Bcast, &shared, (int)sizeof shared, MPI_BYTE, first, own->comm) && err &&
         !error_is_set(err))
-        *err = said;
+        *err = shared;
     return false;
 }
 
@@ -141,8 +141,9 @@ bool mpi_clock_ahead(MPI_Comm comm, double *ahead_us, Error *err)
 
 /* ---- begin ---- */
 
-/* With more processes than cores waits must yield; Open MPI reads this setting at its start. */
-static void take_turns(void)
+/* With more processes than cores, a waiting process must yield; Open MPI reads this setting when it
+ * starts. */
+static void yield_while_waiting(void)
 {
     const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     if (here && atol(here) > sysconf(_SC_NPROCESSORS_ONLN))
@@ -155,7 +156,7 @@ bool mpi_world_open(World *out, Error *err)
     MPI_Initialized(&is_open);
     if (is_open)
         return error_kind(err, ERROR_RUN, "MPI is in use already");
-    take_turns();
+    yield_while_waiting();
     if (!MPI_CALL(err, MPI_Init_thread, NULL, NULL, MPI_THREAD_FUNNELED, &got))
         return false;
     MpiWorld *own = calloc(1, sizeof *own);

@@ -16,7 +16,7 @@ bool mpi_world_open(World *out, Error *err);
 /* Estimates how far process 0's clock is ahead, from the fastest of several round trips. */
 bool mpi_clock_ahead(MPI_Comm comm, double *ahead_us, Error *err);
 
-/* Of a world made here; NULL: of a single process. */
+/* The MpiWorld of a World that mpi_world_open() made; NULL for that of a single process. */
 MpiWorld *mpi_world_of(const World *world);
 
 #endif

@@ -110,7 +110,7 @@ static void list_parts(Timeline *timeline, const Plan *plan)
 
 /* ---- kinds ---- */
 
-static int dearest_first(const void *a, const void *b)
+static int slowest_first(const void *a, const void *b)
 {
     const TimeKind *x = a, *y = b;
 
@@ -167,7 +167,7 @@ static void name_kinds(Timeline *timeline, const Session *session)
     for (int i = 0; i < n; i++) /* reshards come first */
         if (strcmp(kinds[i].name, "reshard") == 0)
             kinds[i].us = INFINITY;
-    qsort(kinds, (size_t)n, sizeof *kinds, dearest_first);
+    qsort(kinds, (size_t)n, sizeof *kinds, slowest_first);
     bool reshards = n > 0 && kinds[0].us == INFINITY, taken[128] = {false};
     timeline->kind = arena_array(arena, TimeKind, n + 1);
     timeline->kind[0] = (TimeKind){.name = "reshard", .letter = '%'};
@@ -262,7 +262,7 @@ static double distance_of(const TimeRow *row)
     return row->measured_us > 0 ? fabs(row->measured_us - row->us) : row->us;
 }
 
-static int farthest_first(const void *a, const void *b)
+static int largest_error_first(const void *a, const void *b)
 {
     const TimeRow *x = a, *y = b;
     double dx = distance_of(x), dy = distance_of(y);
@@ -280,7 +280,7 @@ static void sort_rows(Timeline *timeline)
     for (int r = 0; r < timeline->n_rows; r++)
         place[timeline->row[r].first] = timeline->span[timeline->row[r].first].row;
     int32_t *to = arena_array(scratch, int32_t, timeline->n_rows);
-    qsort(timeline->row, (size_t)timeline->n_rows, sizeof *timeline->row, farthest_first);
+    qsort(timeline->row, (size_t)timeline->n_rows, sizeof *timeline->row, largest_error_first);
     for (int r = 0; r < timeline->n_rows; r++)
         to[place[timeline->row[r].first]] = r;
     for (int i = 0; i < timeline->n; i++)

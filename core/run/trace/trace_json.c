@@ -375,7 +375,7 @@ static void put_memory(const Tracing *t, const MemoryAccount *account, int64_t r
     Arena *scratch = arena_new();
     const ClassBytes *bytes = memory_classes_of(scratch, account, rank), *last = NULL;
     bool any[MEMORY_CLASS_COUNT] = {false};
-    int64_t since = 0, said = -1;
+    int64_t since = 0, last_ns = -1;
 
     find_classes(bytes, t->session->inferred->n_program, any);
     for (int i = 0; i < track->n; i++) {
@@ -384,8 +384,8 @@ static void put_memory(const Tracing *t, const MemoryAccount *account, int64_t r
             continue;
         const ClassBytes *now = &bytes[t->place[did->op]];
         if (!last || memcmp(last, now, sizeof *now) != 0) {
-            said = since > said ? since : said + 1;
-            put_live(t, did->at.pid, said, name, now, any);
+            last_ns = since > last_ns ? since : last_ns + 1;
+            put_live(t, did->at.pid, last_ns, name, now, any);
         }
         last = now;
         since = did->at.end_ns;
