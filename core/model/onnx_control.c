@@ -211,7 +211,7 @@ static int32_t true_constant(OnnxReader *reader, const InlinedCall *call)
     const Shape scalar = {0};
     Arena *arena = reader->arena;
     int32_t tensor = graph_new_tensor(
-        reader->builder, str_from(arena_printf(arena, "%.*s/true_constant", STR_ARG(call->label))));
+        reader->builder, str_from(arena_printf(arena, "%.*s/always", STR_ARG(call->label))));
     if (tensor >= 0)
         graph_add_initializer(reader->builder, tensor, DT_BOOL, &scalar,
                               (TensorData){.form = DATA_RAW, .bytes = STR("\1")});
