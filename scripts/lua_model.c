@@ -14,7 +14,7 @@ typedef struct {
 static const char *const model_type = "model", *const value_type = "value";
 
 /* What calls cost of the script's budget, in instructions: they bound the graph's memory too. */
-enum { COST_TENSOR = 20, COST_BYTES = 16, NAME_BYTES_MAX = 400 };
+enum { COST_TENSOR = 20, COST_BYTES = 16, NAME_BYTES_MAX = 400, MODEL_OPS_MAX = 1 << 20 };
 
 ModelBuild *model_of(lua_State *L)
 {
@@ -33,10 +33,15 @@ static void model_check(lua_State *L, const ModelBuild *build)
     sandbox_raise(L, &err);
 }
 
+/* The budget grows with the ops, so a deep model is no endless loop; their number ends that one. */
 void model_op_added(lua_State *L, ModelBuild *build)
 {
     model_check(L, build);
+    if (build->lines.n == MODEL_OPS_MAX)
+        model_refuse(L, "does a loop not end, or are there too many layers?",
+                     "a script builds models of at most %d ops", MODEL_OPS_MAX);
     vec_push(build->scratch, &build->lines, sandbox_line(L));
+    sandbox_grow(sandbox_of(L));
 }
 
 /* ---- names ---- */

@@ -183,6 +183,13 @@ void sandbox_scale(Sandbox *sandbox, int64_t n_ops)
     sandbox->bytes_max = SANDBOX_BYTES + (size_t)n_ops * SANDBOX_BYTES_PER_OP;
 }
 
+void sandbox_grow(Sandbox *sandbox)
+{
+    sandbox->instructions_max += SANDBOX_INSTRUCTIONS_PER_OP;
+    sandbox->budget += SANDBOX_INSTRUCTIONS_PER_OP;
+    sandbox->bytes_max += SANDBOX_BYTES_PER_OP;
+}
+
 void sandbox_restart(Sandbox *sandbox)
 {
     sandbox->budget = sandbox->instructions_max;

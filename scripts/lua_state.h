@@ -1,7 +1,8 @@
 /* lua_state.h - a sandbox: a Lua state in which untrusted files may run.
  *
- * The resources of a script are limited, depending on the size of its model (n ops). Exceeding a
- * limit is an ordinary error with file:line:
+ * The resources of a script are limited, depending on the size n of its model, in ops: the model that
+ * a policy is for, or as much of it as a builder has made (sandbox_grow()). Exceeding a limit is an
+ * ordinary error with file:line:
  *   - time: 50 million + 500 n Lua instructions. Slow instructions and work in C count by their
  * time, allocations by their bytes, other work by sandbox_spend(). Once the budget is used up,
  * every further instruction fails, so no pcall() survives it;
@@ -95,6 +96,8 @@ bool sandbox_protect(Sandbox *sandbox, lua_CFunction body, void *context, Error 
 
 /* Sets the bounds for a model of so many ops; sandbox_new() does for none. */
 void sandbox_scale(Sandbox *sandbox, int64_t n_ops);
+/* Raises the bounds, and what is left of the budget, for one op more. */
+void sandbox_grow(Sandbox *sandbox);
 
 void sandbox_refill(Sandbox *sandbox); /* the full budget again, unless it ran out */
 /* The same when it ran out: nothing of the script may be running. */
