@@ -385,7 +385,7 @@ static int leave_module(lua_State *L)
 static int model_module(lua_State *L)
 {
     ModelBuild *build = model_of(L);
-    lua_settop(L, 3);
+    lua_settop(L, 4);
     Str name = model_check_name(L, 2, "a module");
     if (!lua_isfunction(L, 3))
         model_refuse(L, "model:module(\"layers.0\", function() .. end)",
@@ -400,9 +400,15 @@ static int model_module(lua_State *L)
     lua_toclose(L, -1);
     buf_puts(&build->path, *n > 0 ? "." : "");
     buf_add(&build->path, name);
+    if (!lua_isnil(L, 4)) {
+        ModuleKind kind = {names_intern(build->graph->names, buf_str(&build->path)),
+                           arena_str(build->arena, model_check_name(L, 4, "a kind of module"))};
+        vec_push(build->arena, &build->kinds, kind);
+        sandbox_spend(L, COST_TENSOR);
+    }
     lua_pushvalue(L, 3);
     lua_call(L, 0, LUA_MULTRET);
-    return lua_gettop(L) - 4;
+    return lua_gettop(L) - 5;
 }
 
 /* ---- free dims, and sizes of the config ---- */
@@ -476,9 +482,11 @@ const LuaEntry model_methods[] = {
      "false if it is optional, a list of integers for an i64 constant ({0, -1, 64}), or a number "
      "for one element of model.dtype. Attributes are numbers, strings, "
      "booleans or lists."},
-    {"module", model_module, "(name: string, build: fun(): any): any",
+    {"module", model_module, "(name: string, build: fun(): any, kind?: string): any",
      "Calls build; the paths of the ops and the names of the parameters made in it begin with the "
-     "name of the module. Modules nest. Returns what build returns."},
+     "name of the module. Modules nest. Returns what build returns. Where unlike layers repeat, "
+     "the "
+     "outline names them by their kinds: [local, global]."},
     {"output", model_output, "(value: value, name?: string): value",
      "Makes the value an output of the graph, under that name. Refused: a name that another value "
      "has."},

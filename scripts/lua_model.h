@@ -43,6 +43,7 @@ typedef struct {
     Intern *bases; /* names before they are numbered */
     Vec(int32_t) n_of_base;
     Vec(int32_t) lines; /* of the ops */
+    Vec(ModuleKind) kinds;
     int n_outputs;
     Error misfit; /* what is wrong with the config, placed there */
 } ModelBuild;

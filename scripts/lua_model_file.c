@@ -49,6 +49,8 @@ static Graph *seal(const ModelBuild *build, const Sandbox *sandbox, Error *err)
     if (graph->n_ops > 0)
         memcpy(lines, build->lines.at, (size_t)graph->n_ops * sizeof *lines);
     graph->lines = lines;
+    graph->kinds = build->kinds.at;
+    graph->n_kinds = build->kinds.n;
     graph->script = arena_str(build->arena, str_from(sandbox->source.name));
     Str text = sandbox->source.text;
     const uint64_t parts[] = {hash_bytes(text.s, text.n),

@@ -125,6 +125,12 @@ typedef struct {
     int32_t in, next; /* tensors: as an iteration reads it, as it leaves it */
 } GraphCarry;
 
+/* What kind of layer the module of that path is, where layers differ: "local". */
+typedef struct {
+    int32_t path; /* Names id */
+    const char *kind;
+} ModuleKind;
+
 struct Graph {
     Arena *arena; /* everything below is allocated here */
     Names *names;
@@ -148,6 +154,8 @@ struct Graph {
     const char *script;        /* the file whose lines made the ops, and the line of each; or NULL
                                 */
     const int32_t *lines;
+    const ModuleKind *kinds;
+    int n_kinds;
     int32_t n_names;        /* number of names at sealing: the length of the next */
     int32_t *owner_of_name; /* the tensor; -2 - op if no tensor has the name; -1 if none */
     int32_t *named_as;      /* ops whose name belongs to a tensor that they do not make, by name */

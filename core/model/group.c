@@ -1,5 +1,6 @@
 #include "core/model/group.h"
 
+#include "core/model/group_fold.h"
 #include "core/model/group_tree.h"
 
 #include <assert.h>
@@ -17,8 +18,9 @@ typedef struct {
     Arena *scratch;
     const GroupTree *tree;
     Vec(GroupPiece) pieces;
-    int32_t *inner; /* per k: its innermost piece */
-    int32_t *ops;   /* all k by innermost piece */
+    const char **kind; /* per Names id of a path; NULL: the model gives no kinds */
+    int32_t *inner;    /* per k: its innermost piece */
+    int32_t *ops;      /* all k by innermost piece */
 } OutlineMaker;
 
 /* ---- pieces ---- */
@@ -120,6 +122,16 @@ static void list_rows(OutlineMaker *outline)
 
 /* ---- groups ---- */
 
+static const char **kinds_of_paths(Arena *scratch, const Graph *graph)
+{
+    if (graph->n_kinds == 0)
+        return NULL;
+    const char **kind = arena_array(scratch, const char *, graph->n_names);
+    for (int i = 0; i < graph->n_kinds; i++)
+        kind[graph->kinds[i].path] = graph->kinds[i].kind;
+    return kind;
+}
+
 static int32_t add_group(Arena *arena, Groups *groups, const OutlineMaker *outline,
                          const GroupPiece *piece, int32_t parent)
 {
@@ -139,7 +151,8 @@ static int32_t add_group(Arena *arena, Groups *groups, const OutlineMaker *outli
                                  .alike_n = 1,
                                  .depth = (int16_t)node->depth,
                                  .name = path + node->name,
-                                 .path = path};
+                                 .path = path,
+                                 .kind = outline->kind && known >= 0 ? outline->kind[known] : NULL};
     return id;
 }
 
@@ -167,131 +180,6 @@ static int32_t place_piece(Arena *arena, Groups *groups, const OutlineMaker *out
     return id;
 }
 
-/* ---- folds ---- */
-
-typedef struct {
-    const Graph *graph;
-    const int32_t *signature, *structure;
-    Groups *groups;
-    int32_t *place; /* per op: its place in groups->order, or -1 */
-    uint16_t *slot; /* per tensor: which output of its maker it is */
-} Folding;
-
-/* The origin of an operand, relative to a group. */
-typedef struct {
-    int32_t from; /* place of its maker in the group; OUTSIDE, ABSENT */
-    uint16_t slot;
-} OperandOrigin;
-
-enum { OUTSIDE = -1, ABSENT = -2 };
-
-static OperandOrigin origin_of(const Folding *folding, const Group *group, int32_t tensor)
-{
-    if (tensor < 0)
-        return (OperandOrigin){ABSENT, 0};
-    int32_t maker = folding->graph->tensors[tensor].maker;
-    int32_t from = maker < 0 ? -1 : folding->place[maker] - group->first;
-    if (from < 0 || from >= group->n)
-        return (OperandOrigin){OUTSIDE, 0};
-    return (OperandOrigin){from, folding->slot[tensor]};
-}
-
-/* Whether two stretches of ops have equal keys and the same wiring. */
-static bool ops_match(const Folding *folding, const int32_t *key, const Group *a, const Group *b,
-                      int32_t i)
-{
-    const Graph *graph = folding->graph;
-    int32_t op_a = folding->groups->order[a->first + i],
-            op_b = folding->groups->order[b->first + i];
-    const GraphOp *row_a = &graph->ops[op_a], *row_b = &graph->ops[op_b];
-    if (key[op_a] != key[op_b] || row_a->op_type != row_b->op_type ||
-        row_a->n_inputs != row_b->n_inputs || row_a->n_outputs != row_b->n_outputs)
-        return false;
-    for (int operand = 0; operand < row_a->n_inputs; operand++) {
-        OperandOrigin from_a = origin_of(folding, a, op_inputs(graph, op_a)[operand]);
-        OperandOrigin from_b = origin_of(folding, b, op_inputs(graph, op_b)[operand]);
-        if (from_a.from != from_b.from || from_a.slot != from_b.slot)
-            return false;
-    }
-    return true;
-}
-
-/* Whether the groups inside a and b, which follow them in the table, match. */
-static bool insides_match(const Folding *folding, int32_t a, int32_t b)
-{
-    const Groups *groups = folding->groups;
-    const Group *at = groups->groups;
-    int32_t end_a = at[a].first + at[a].n, end_b = at[b].first + at[b].n;
-    for (int32_t i = 1;; i++) {
-        bool in_a = a + i < groups->n_groups && at[a + i].first < end_a;
-        bool in_b = b + i < groups->n_groups && at[b + i].first < end_b;
-        if (!in_a || !in_b)
-            return in_a == in_b;
-        if (at[a + i].depth != at[b + i].depth || at[a + i].n != at[b + i].n ||
-            at[a + i].first - at[a].first != at[b + i].first - at[b].first ||
-            strcmp(at[a + i].name, at[b + i].name) != 0)
-            return false;
-    }
-}
-
-static bool groups_match(const Folding *folding, const int32_t *key, int32_t a, int32_t b)
-{
-    const Group *group_a = &folding->groups->groups[a], *group_b = &folding->groups->groups[b];
-    if (group_a->n != group_b->n || !group_names_alike(group_a->name, group_b->name) ||
-        !insides_match(folding, a, b))
-        return false;
-    for (int32_t i = 0; i < group_a->n; i++)
-        if (!ops_match(folding, key, group_a, group_b, i))
-            return false;
-    return true;
-}
-
-/* Folds the children of a group. Members of a fold are equal, so only its first member is searched
- * for further folds. */
-static void fold_children(const Folding *folding, int32_t parent)
-{
-    Group *at = folding->groups->groups;
-    int32_t head = at[parent].child;
-    if (head < 0)
-        return;
-    for (int32_t before = head, child = at[head].next; child >= 0;
-         before = child, child = at[child].next) {
-        bool is_neighbour = at[before].first + at[before].n == at[child].first;
-        bool is_equal = is_neighbour && groups_match(folding, folding->signature, head, child);
-        bool is_alike = is_equal || (is_neighbour && folding->structure != folding->signature &&
-                                     groups_match(folding, folding->structure, head, child));
-        if (is_alike) {
-            at[child].alike = at[before].alike;
-            at[at[child].alike].alike_n++;
-        }
-        if (is_equal) {
-            at[child].fold = head;
-            at[head].fold_n++;
-        } else {
-            head = child;
-        }
-    }
-}
-
-static void find_folds(OutlineMaker *outline, Groups *groups)
-{
-    const Graph *graph = outline->tree->graph;
-    Folding folding = {.graph = graph,
-                       .signature = groups->signature,
-                       .structure = outline->tree->structure,
-                       .groups = groups};
-    folding.place = outline->tree->place;
-    for (int32_t i = 0; i < groups->n_order; i++)
-        folding.place[groups->order[i]] = i;
-    folding.slot = arena_array(outline->scratch, uint16_t, graph->n_tensors);
-    for (int32_t op = 0; op < graph->n_ops; op++)
-        for (int i = 0; i < graph->ops[op].n_outputs; i++)
-            if (op_outputs(graph, op)[i] >= 0)
-                folding.slot[op_outputs(graph, op)[i]] = (uint16_t)i;
-    for (int32_t group = 0; group < groups->n_groups; group++)
-        fold_children(&folding, group);
-}
-
 /* ---- all of it ---- */
 
 Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int n_shown,
@@ -303,6 +191,7 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
                             .tree = tree,
                             .inner = arena_array(scratch, int32_t, n_shown),
                             .ops = arena_array(scratch, int32_t, n_shown)};
+    outline.kind = kinds_of_paths(scratch, graph);
     find_pieces(&outline);
     list_rows(&outline);
 
@@ -314,7 +203,7 @@ Groups *groups_build(Arena *arena, const Graph *graph, const int32_t *shown, int
     memset(groups->group_of, -1, (size_t)graph->n_ops * sizeof *groups->group_of);
     place_piece(arena, groups, &outline, 0, -1);
     assert(groups->n_groups == outline.pieces.n && groups->n_order == n_shown);
-    find_folds(&outline, groups);
+    groups_find_folds(arena, tree, groups);
     arena_free(scratch);
     return groups;
 }

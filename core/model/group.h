@@ -3,11 +3,13 @@
  * Groups come from op paths ("transformer.h.0.mlp" is inside "transformer.h.0"; an op without a
  * path is where its makers and readers meet); where a graph has no paths, from the longest repeated
  * run of op signatures ("block[0]", "block[1]" ..). A run of neighbouring sibling groups, named
- * alike but for digits, whose members have the same groups inside, equal signatures in the same
- * order and the same wiring, is one fold of N members. Operands are wired alike when the same op of
- * the member makes them, or when an op (or none) outside of it does. Equality is verified exactly.
- * Neighbours that are such in structure, whatever their shardings, are a stretch of alike groups:
- * one fold, or several beside each other.
+ * alike but for digits and of one kind, whose members have the same groups inside, equal signatures
+ * in the same order and the same wiring, is one fold of N members. Operands are wired alike when
+ * the same op of the member makes them, or when an op (or none) outside of it does. Equality is
+ * verified exactly. Neighbours that are such in structure, whatever their shardings, are a stretch
+ * of alike groups: one fold, or several beside each other. Where unlike neighbours repeat, "local
+ * global local global", each repetition is a group of its own, a cycle, and the cycles fold
+ * (group_fold.h).
  *
  * A row is an op or a group. Rows stand in program order: a group stands where its first op does
  * and its ops are contiguous in `order`. Where an op of a group reads what is made behind the
@@ -29,8 +31,10 @@ typedef struct {
     int32_t alike;       /* first group of its stretch */
     int32_t alike_n;     /* members of the stretch, on its first group: fold_n or more */
     int16_t depth;       /* 0 for the root */
-    const char *name;    /* last part of the path: "mlp", "0" */
+    const char *name;    /* last part of the path: "mlp", "0"; of a cycle "0..1" */
     const char *path;
+    const char *kind;  /* of a layer what the model calls its kind, "local"; else NULL */
+    const char *cycle; /* of a cycle what its layers are, "local, global", or ""; else NULL */
 } Group;
 
 enum { GROUP_DEPTH_MAX = 32 }; /* the rest of a deeper path is one name */
@@ -68,11 +72,23 @@ bool groups_have_fold(const Groups *groups, int32_t group);
  * itself if it is in none. */
 int32_t *groups_first_members(Arena *arena, const Groups *groups, int n_ops);
 
+/* What the paths of all ops in the group begin with: its path, or that of the group around a cycle.
+ */
+static inline const char *group_prefix(const Groups *groups, int32_t group)
+{
+    const Group *at = &groups->groups[group];
+    return at->cycle ? groups->groups[at->parent].path : at->path;
+}
+
 /* The path without the prefix "base.". */
 Str group_relative(const char *path, const char *base);
 
+/* The number in which two names first differ: where it starts, and its digits in each. */
+size_t group_differing_number(Str a, Str b, Str *first, Str *last);
+
 /* The name of a fold, below group `base`: "h[0..11]" for members "h.0" .. "h.11", "layer_[0..3]"
- * for "layer_0" ..; of a single group (fold_n 1) its own name. */
+ * for "layer_0" .., "h[local, global]" for cycles whose layers have names, else "h.0..1"; of a
+ * single group (fold_n 1) its own name. */
 void group_format_fold(const Groups *groups, int32_t head, int fold_n, int32_t base, Buf *out);
 
 #endif

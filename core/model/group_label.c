@@ -9,8 +9,7 @@ Str group_relative(const char *path, const char *base)
     return text;
 }
 
-/* The number in which two names first differ: where it starts, and its digits in each. */
-static size_t differing_number(Str a, Str b, Str *first, Str *last)
+size_t group_differing_number(Str a, Str b, Str *first, Str *last)
 {
     size_t at = 0;
 
@@ -31,10 +30,16 @@ void group_format_fold(const Groups *groups, int32_t head, int fold_n, int32_t b
 {
     const Group *all = groups->groups;
     const Group *last = &all[groups_member(groups, head, fold_n > 1 ? fold_n - 1 : 0)];
-    Str name = group_relative(all[head].path, all[base].path), from, to;
+    const char *prefix = group_prefix(groups, base);
+    Str name = group_relative(all[head].path, prefix), from, to;
 
-    size_t at = differing_number(name, group_relative(last->path, all[base].path), &from, &to);
-    if (fold_n < 2 || from.n == 0 || to.n == 0) {
+    if (fold_n > 1 && all[head].cycle && *all[head].cycle) {
+        size_t n = name.n - strlen(all[head].name);
+        buf_printf(out, "%.*s[%s]", (int)(n > 0 ? n - 1 : 0), name.s, all[head].cycle);
+        return;
+    }
+    size_t at = group_differing_number(name, group_relative(last->path, prefix), &from, &to);
+    if (fold_n < 2 || all[head].cycle || from.n == 0 || to.n == 0) {
         buf_add(out, name);
         return;
     }

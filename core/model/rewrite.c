@@ -313,6 +313,8 @@ static GraphBuilder *builder_like(const Graph *graph)
     out->opset = graph->opset;
     out->hash = graph->hash;
     out->script = graph->script;
+    out->kinds = graph->kinds;
+    out->n_kinds = graph->n_kinds;
     return builder;
 }
 

@@ -23,6 +23,8 @@ static void print_group(const Graph *graph, const Groups *groups, int32_t id, Bu
             buf_printf(out, "%s%s", blank, inner->name);
             if (inner->fold_n > 1)
                 buf_printf(out, " x%d", inner->fold_n);
+            if (inner->cycle && *inner->cycle)
+                buf_printf(out, "[%s]", inner->cycle);
             buf_puts(out, "{");
             print_group(graph, groups, child, out);
             buf_puts(out, "}");
@@ -158,6 +160,33 @@ static Row rows[] = {
      "e\n"
      "LN e -> f\nMul f -> m\nAdd m e -> g\nout g",
      "Add block[0] x3{LN Mul Add}"},
+    {"unlike layers that alternate",
+     "in a\n@h.0 A a -> b\n@h.1 B b -> c\n@h.2 A c -> d\n@h.3 B d -> e\n@h.4 A e -> f",
+     "h{0..1 x2{0{A} 1{B}} 4{A}}"},
+    {"equal layers inside a cycle, and after the last",
+     "in a\n@h.0 A a -> b\n@h.1 A b -> c\n@h.2 B c -> d\n@h.3 A d -> e\n@h.4 A e -> f\n"
+     "@h.5 B f -> g\n@h.6 A g -> h\n@h.7 A h -> i",
+     "h{0..2 x2{0 x2{A} 2{B}} 6 x2{A}}"},
+    {"the longest run comes first",
+     "in a\n@h.0 A a -> b\n@h.1 B b -> c\n@h.2 A c -> d\n@h.3 B d -> e\n@h.4 B e -> f\n"
+     "@h.5 B f -> g\n@h.6 B g -> h\n@h.7 B h -> i",
+     "h{0{A} 1{B} 2{A} 3 x5{B}}"},
+    {"a first layer of its own, then cycles",
+     "in a\n@h.0 C a -> b\n@h.1 A b -> c\n@h.2 B c -> d\n@h.3 A d -> e\n@h.4 B e -> f",
+     "h{0{C} 1..2 x2{1{A} 2{B}}}"},
+    {"modules of layers that are named by what they have",
+     "in a\n@h.0.mamba A a -> b\n@h.1.attn B b -> c\n@h.2.mamba A c -> d\n@h.3.attn B d -> e",
+     "h{0..1 x2[mamba, attn]{0{mamba{A}} 1{attn{B}}}}"},
+    {"words that do not tell layers apart are not used",
+     "in a\n@h.0.m A a -> b\n@h.1.m B b -> c\n@h.2.m A c -> d\n@h.3.m B d -> e",
+     "h{0..1 x2{0{m{A}} 1{m{B}}}}"},
+    {"nine unlike layers are no cycle",
+     "in a\n@h.0 A a -> b\n@h.1 B b -> c\n@h.2 C c -> d\n@h.3 D d -> e\n@h.4 E e -> f\n"
+     "@h.5 F f -> g\n@h.6 G g -> h\n@h.7 H h -> i\n@h.8 I i -> j\n@h.9 A j -> k\n"
+     "@h.10 B k -> l\n@h.11 C l -> m\n@h.12 D m -> n\n@h.13 E n -> o\n@h.14 F o -> p\n"
+     "@h.15 G p -> q\n@h.16 H q -> r\n@h.17 I r -> s",
+     "h{0{A} 1{B} 2{C} 3{D} 4{E} 5{F} 6{G} 7{H} 8{I} 9{A} 10{B} 11{C} 12{D} 13{E} 14{F} 15{G} "
+     "16{H} 17{I}}"},
     {"a short repetition is no block", "in x\nA x -> a\nB a -> b\nB b -> c", "A B B"},
 };
 

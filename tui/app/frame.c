@@ -255,8 +255,12 @@ static Str crumb_text(const Ui *ui, int32_t group)
 {
     const Group *g = &ui->session->groups->groups[group];
     int n = outline_fold_n(ui->outline, group);
+    bool words = g->cycle && *g->cycle;
 
-    return str_from(n > 1 ? arena_printf(ui->frame, "%s ×%d", g->name, n) : g->name);
+    if (n <= 1)
+        return str_from(g->name);
+    return str_from(words ? arena_printf(ui->frame, "[%s] ×%d", g->cycle, n)
+                          : arena_printf(ui->frame, "%s ×%d", g->name, n));
 }
 
 /* What is listed, or which hit of a search this is. */

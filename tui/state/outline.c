@@ -86,7 +86,7 @@ static bool is_number(const char *name)
     return *name != '\0';
 }
 
-/* Nothing but numbered groups, two or more of them: it has no row of its own. */
+/* Nothing but numbered groups and cycles of them, two or more: it has no row of its own. */
 static bool is_list(Outline *outline, int32_t group)
 {
     uint8_t *mark = &outline->marks[group];
@@ -94,13 +94,13 @@ static bool is_list(Outline *outline, int32_t group)
 
     if (*mark & MARK_LIST_KNOWN)
         return *mark & MARK_LIST;
-    if (all[group].depth >= OUTLINE_DEPTH_MAX)
+    if (all[group].depth >= OUTLINE_DEPTH_MAX || all[group].cycle)
         return false;
     int32_t covered = 0, n = 0;
     bool numbers = true;
     for (int32_t c = all[group].child; c >= 0 && numbers; c = all[c].next) {
         covered += all[c].n;
-        numbers = is_number(all[c].name);
+        numbers = all[c].cycle || is_number(all[c].name);
         n++;
     }
     *mark |= MARK_LIST_KNOWN;

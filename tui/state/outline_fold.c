@@ -324,12 +324,14 @@ void outline_label(const Outline *outline, const OutlineRow *row, Buf *out)
         buf_puts(out, *name ? name : op_operator(graph, row->id));
         return;
     }
-    group_format_fold(outline->groups, row->head, row->fold_n, row->base, out);
+    bool words = all[row->head].cycle && *all[row->head].cycle; /* "[local, global]" says enough */
+    int32_t base = words && row->fold_n > 1 ? all[row->head].parent : row->base;
+    group_format_fold(outline->groups, row->head, row->fold_n, base, out);
     int32_t in = row->kind == ROW_GROUP ? row->id : row->head;
     while (row->kind == ROW_OP && all[in].child >= 0)
         in = all[in].child;
     if (in != row->head) {
         buf_putc(out, '.');
-        buf_add(out, group_relative(all[in].path, all[row->head].path));
+        buf_add(out, group_relative(all[in].path, group_prefix(outline->groups, row->head)));
     }
 }

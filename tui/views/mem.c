@@ -302,7 +302,7 @@ static void put_value(const Tree *tree, const Node *node, bool inside, Buf *out)
         buf_puts(out, text);
         return;
     }
-    Str relative = group_relative(text, tree->session->groups->groups[member].path);
+    Str relative = group_relative(text, group_prefix(tree->session->groups, member));
     bool is_below = relative.n < name.n;
     if (!inside && is_below) {
         put_layer(tree, member, out);

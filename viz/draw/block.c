@@ -234,7 +234,7 @@ static void draw_group(Block *block, int32_t group, const char *base, int frame)
         if (child->fold != c)
             continue;
         int inner = frame_of_group(block, c, base, frame);
-        draw_group(block, c, inner == frame ? base : child->path, inner);
+        draw_group(block, c, inner == frame ? base : group_prefix(groups, c), inner);
         if (child->fold_n > 1)
             share_boxes(block, c);
     }
@@ -335,7 +335,7 @@ static const char *frame_title(const Block *block)
 /* Drops the path of the block from the names in it. */
 static void shorten_titles(Block *block)
 {
-    const char *path = block->groups->groups[block->group].path;
+    const char *path = group_prefix(block->groups, block->group);
     Draw *draw = block->draw;
 
     for (int i = 0; i < draw->boxes.n; i++)
@@ -358,7 +358,7 @@ bool draw_block(Draw *draw, Error *err)
     draw_index_moves(draw);
     FrameLook look = members(draw->groups, block.group) > 1 ? FRAME_REPEATED : FRAME_PLAIN;
     int frame = draw_frame(draw, (DiagramFrame){look, frame_title(&block), g->path, -1});
-    draw_group(&block, block.group, g->path, frame);
+    draw_group(&block, block.group, group_prefix(draw->groups, block.group), frame);
     add_views(&block);
     draw_next(&block);
     draw_value_lines(draw, true);

@@ -132,7 +132,7 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
     const Segments *segments = &team->segments;
     const Segment *segment = &segments->at[s];
     int32_t group = segments->runs.at[segment->item].group;
-    const char *inside = group < 0 ? "" : draw->groups->groups[group].path;
+    const char *inside = group < 0 ? "" : group_prefix(draw->groups, group);
     double least = least_shown(picture, segments, s), rest_us = 0;
     int shown = 0, left_out = 0;
     Cells cells = cells_new(draw->arena, 4);

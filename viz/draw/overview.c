@@ -21,6 +21,7 @@ typedef struct {
     int32_t first, n; /* ops of one member */
     int repeats;
     int32_t parent; /* of a fold: the group around its members */
+    int layers;     /* of a fold: in each member; more than one in a cycle */
     const char *title;
     double us, comm_us; /* sums over all members */
     int64_t parameter_bytes;
@@ -88,6 +89,14 @@ static void add_run(Overview *o, int32_t first, int32_t n)
     }
 }
 
+static int n_children(const Groups *groups, int32_t group)
+{
+    int n = 0;
+    for (int32_t c = groups->groups[group].child; c >= 0; c = groups->groups[c].next)
+        n++;
+    return n;
+}
+
 /* A fold, or a group without folds, is one part; other groups are opened. */
 static void add_group(Overview *o, int32_t group)
 {
@@ -112,6 +121,7 @@ static void add_group(Overview *o, int32_t group)
             buf_printf(&title, " \xc3\x97%d", child->fold_n);
         Piece *part = add_part(o, title.s, child->first, child->n, child->fold_n);
         part->parent = child->parent;
+        part->layers = child->cycle ? n_children(groups, c) : 1;
     }
     add_run(o, at, g->first + g->n - at);
 }
@@ -376,7 +386,7 @@ static void draw_parts(Overview *o)
         draw_part(o, &o->parts.at[i], i == dearest && o->parts.n > 1);
 }
 
-/* "61 layers; ": the members of folds within one group, if they are most of the model. */
+/* "61 layers; ": the layers in folds within one group, if they are most of the model. */
 static int count_layers(const Overview *o)
 {
     int64_t n_all = o->draw->groups->n_order;
@@ -388,7 +398,7 @@ static int count_layers(const Overview *o)
             const Piece *part = &o->parts.at[k];
             if (part->repeats < 2 || part->parent != o->parts.at[i].parent)
                 continue;
-            layers += part->repeats;
+            layers += part->repeats * part->layers;
             ops += n_ops(part);
         }
         if (ops > n_all / 2)

@@ -101,7 +101,7 @@ static Str part_of(const Draw *draw, const Segments *segments, int place, bool *
         return str_from(path);
     if (!item->layer)
         return str_from(item->title);
-    Str below = group_relative(path, draw->groups->groups[item->group].path);
+    Str below = group_relative(path, group_prefix(draw->groups, item->group));
     *weak = below.s == path;
     return *weak ? str_from(label_operator(draw->graph, op)) : str_take(&below, '.');
 }

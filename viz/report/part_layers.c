@@ -322,24 +322,25 @@ static int32_t single_fold(const Groups *groups, int32_t group)
 static void add_tree(LayerReport *report, int32_t group, int depth, double times)
 {
     const Group *g = &report->groups->groups[group];
+    const char *inside = group_prefix(report->groups, group);
     int32_t at = g->first;
 
     for (int32_t c = g->child; c >= 0; c = report->groups->groups[c].next) {
         const Group *child = &report->groups->groups[c];
-        add_ops(report, at, child->first, g->path, depth, times);
+        add_ops(report, at, child->first, inside, depth, times);
         at = child->first + child->n;
         if (child->fold != c)
             continue;
         int32_t shown = single_fold(report->groups, c);
         double n = times * report->groups->groups[shown].fold_n;
         if (child->n == 1) {
-            add_op(report, report->groups->order[child->first], g->path, depth, n);
+            add_op(report, report->groups->order[child->first], inside, depth, n);
             continue;
         }
         add_group(report, group_title(report, shown, group), shown, depth, n);
         add_tree(report, shown, depth + 1, n);
     }
-    add_ops(report, at, g->first + g->n, g->path, depth, times);
+    add_ops(report, at, g->first + g->n, inside, depth, times);
 }
 
 enum { OPS_MOST = 2500 };

@@ -71,6 +71,12 @@ local function masks_of(model, n, positions, family)
     return masks
 end
 
+-- "local" or "global" where a family has layers of both kinds of attention.
+local function kind_of(family, i)
+    if type(family.window) ~= "function" then return nil end
+    return family.window(i) and "local" or "global"
+end
+
 -- One layer: attention, then the MLP, each added to x; of one x with family.parallel.
 local function block(model, n, family, x, i, tables, mask)
     local names = family.norms or {{before = "input_layernorm"},
@@ -149,7 +155,7 @@ function decoder.build(model, config, family)
         for i = 0, n.n_layers - 1 do
             model:module(name.layers .. "." .. i, function()
                 x = block(model, n, family, x, i, tables, masks[i])
-            end)
+            end, kind_of(family, i))
         end
         x = family.norm(model, name.norm, x, n.width, n.epsilon)
     end

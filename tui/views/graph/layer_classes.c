@@ -106,8 +106,9 @@ void alike_format_difference(const Ui *ui, const OutlineRow *row, Buf *out)
     int32_t at = groups_difference(groups, main, row->head);
     int32_t op = groups->order[here->first + at], other = groups->order[there->first + at];
     const char *path = op_path(ui_graph(ui), op);
-    Str inside = str_starts(str_from(path), str_from(here->path)) && strcmp(path, here->path) != 0
-                     ? group_relative(path, here->path)
+    const char *prefix = group_prefix(groups, row->head);
+    Str inside = str_starts(str_from(path), str_from(prefix)) && strcmp(path, prefix) != 0
+                     ? group_relative(path, prefix)
                      : (Str){"", 0};
     buf_puts(out, "unlike ");
     group_format_fold(groups, main, there->fold == main ? there->fold_n : 1, row->base, out);
