@@ -72,6 +72,25 @@ static bool is_overridden(const DimBindings *dims, int i)
     return false;
 }
 
+/* ", 2 nodes of 8: dp crosses them"; nothing if all devices are on one node. */
+static void put_nodes(const Session *session, Buf *out)
+{
+    const Mesh *mesh = session->mesh;
+    AtomSet all = (AtomSet)((1u << mesh->n_atoms) - 1);
+    int64_t n = machine_group(session->machine, mesh, all).nodes;
+    int n_across = 0;
+    if (n < 2)
+        return;
+    buf_printf(out, ", %" PRId64 " nodes of %" PRId64 ": ", n, session->machine->devices_per_node);
+    for (int a = 0; a < mesh->n_axes; a++) {
+        if (machine_group(session->machine, mesh, mesh_axis_atoms(mesh, a)).nodes < 2)
+            continue;
+        buf_puts(out, n_across++ > 0 ? ", " : "");
+        mesh_put_axis(mesh, a, out);
+    }
+    buf_puts(out, n_across == 1 ? " crosses them" : " cross them");
+}
+
 static void plan_text_head(const Session *session, Buf *out)
 {
     const SessionOptions *options = &session->options;
@@ -87,6 +106,7 @@ static void plan_text_head(const Session *session, Buf *out)
     mesh_format(session->mesh, out);
     buf_printf(out, "  %" PRId64 " device%s of %s", session->mesh->n_devices,
                session->mesh->n_devices == 1 ? "" : "s", options->machine);
+    put_nodes(session, out);
     buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
 }
 

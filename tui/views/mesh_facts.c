@@ -41,36 +41,72 @@ const Step *mesh_next_step(const Ui *ui)
 }
 
 /* "dp.tp nvlink inside, 450 GB/s (ring 360 GB/s 3.4 us)": axes that go over one kind of link
- * together, what the wire carries, and what formulas of a large collective have of it. */
-void mesh_draw_links(const Ui *ui, Pen *pen)
+ * together, what the wire carries, and with `use` what formulas of a large collective have of it.
+ */
+static Buf links_text(const Ui *ui, bool use)
 {
     const Machine *machine = ui->session->machine;
     const Mesh *mesh = ui->session->mesh;
     const Link *const links[] = {&machine->inside, &machine->between};
+    Buf text = buf_marked(ui->frame);
 
-    draw_field(pen, " LINKS", FIELD);
     for (int i = 0; i < 2; i++) {
-        Buf text = buf_marked(ui->frame);
         AtomSet atoms = 0;
         for (int a = 0; a < mesh->n_axes; a++)
             if (mesh->axes[a].size > 1 &&
                 machine_link(machine, mesh, mesh_axis_atoms(mesh, a)) == links[i]) {
-                buf_puts(&text, text.n ? "." : "");
+                buf_puts(&text, atoms ? "." : text.n ? "   " : "");
                 mesh_put_axis(mesh, a, &text);
                 atoms = mesh_axis_atoms(mesh, a);
             }
-        if (text.n == 0)
+        if (atoms == 0)
             continue;
-        LinkUse use = price_link_use(machine, mesh, atoms);
-        buf_printf(&text, " %s %s, %.4g GB/s (%s %.3g GB/s %.2g us)", links[i]->name,
-                   i ? "across" : "inside", links[i]->bytes_per_s / 1e9, use.algorithm,
-                   use.bytes_per_s / 1e9, i ? use.between_us : use.inside_us);
-        pen_puts(pen, ROLE_TEXT, pen->x > FIELD ? "   " : "");
-        int room = pen->area.w - pen->x, n = text_columns(buf_str(&text));
-        pen_text(pen, buf_text(&text), -1, n < room ? n : room);
+        LinkUse had = price_link_use(machine, mesh, atoms);
+        buf_printf(&text, " %s %s, %.4g GB/s", links[i]->name, i ? "across" : "inside",
+                   links[i]->bytes_per_s / 1e9);
+        if (use)
+            buf_printf(&text, " (%s %.3g GB/s %.2g us)", had.algorithm, had.bytes_per_s / 1e9,
+                       i ? had.between_us : had.inside_us);
     }
-    if (mesh->n_devices == 1)
+    return text;
+}
+
+void mesh_draw_links(const Ui *ui, Pen *pen)
+{
+    Buf text = links_text(ui, true);
+
+    draw_field(pen, " LINKS", FIELD);
+    int room = pen->area.w - pen->x;
+    if (text_columns(buf_str(&text)) > room)
+        text = links_text(ui, false);
+    int n = text_columns(buf_str(&text));
+    pen_text(pen, buf_text(&text), -1, n < room ? n : room);
+    if (ui->session->mesh->n_devices == 1)
         pen_puts(pen, ROLE_DIM, "none: one device");
+    pen_line(pen);
+}
+
+void mesh_draw_nodes(const Ui *ui, Pen *pen)
+{
+    const Mesh *mesh = ui->session->mesh;
+    int64_t per_node = ui->session->machine->devices_per_node,
+            n = machine_group(ui->session->machine, mesh, (AtomSet)((1u << mesh->n_atoms) - 1))
+                    .nodes;
+
+    if (n < 2 || mesh->devices || pen_full(pen))
+        return;
+    draw_field(pen, " NODES", FIELD);
+    for (int64_t node = 0; node < n && pen->x < pen->area.w; node++) {
+        int64_t first = node * per_node, last = first + per_node - 1;
+        last = last < mesh->n_devices ? last : mesh->n_devices - 1;
+        Str text = str_from(
+            first == last ? arena_printf(ui->frame, "%" PRId64 " {d%" PRId64 "}", node, first)
+                          : arena_printf(ui->frame, "%" PRId64 " {d%" PRId64 "..d%" PRId64 "}",
+                                         node, first, last));
+        pen_puts(pen, ROLE_TEXT, node > 0 ? "   " : "");
+        int room = pen->area.w - pen->x;
+        pen_fit(pen, ROLE_TEXT, text, (int)text.n < room ? (int)text.n : room);
+    }
     pen_line(pen);
 }
 

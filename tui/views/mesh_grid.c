@@ -98,6 +98,36 @@ void mesh_grid_find(const MeshGrid *grid, int64_t position, int64_t *panel, int6
     *row = grid->n_rows > 1 ? position / grid->row_stride % grid->n_rows : 0;
 }
 
+int64_t mesh_grid_node(const MeshGrid *grid, int64_t position)
+{
+    return mesh_device(grid->mesh, position) / grid->per_node;
+}
+
+static bool is_node_row(const MeshGrid *grid, int64_t panel, int64_t row)
+{
+    for (int64_t c = 0; c < grid->n_columns; c++)
+        if (mesh_grid_node(grid, mesh_grid_position(grid, panel, row, c)) !=
+            mesh_grid_node(grid, mesh_grid_position(grid, panel, row - 1, c)))
+            return true;
+    return false;
+}
+
+void mesh_grid_nodes(MeshGrid *grid, const Machine *machine)
+{
+    const Mesh *mesh = grid->mesh;
+    AtomSet all = (AtomSet)((1u << mesh->n_atoms) - 1);
+
+    if (machine_group(machine, mesh, all).nodes < 2)
+        return;
+    grid->per_node = machine->devices_per_node;
+    for (int64_t panel = 0; panel < grid->n_panels && grid->n_rows <= NODE_ROWS_MOST; panel++) {
+        int rows = 0;
+        for (int64_t row = 1; row < grid->n_rows; row++)
+            rows += is_node_row(grid, panel, row);
+        grid->node_rows = rows > grid->node_rows ? rows : grid->node_rows;
+    }
+}
+
 static int64_t lesser(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -136,11 +166,13 @@ void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out)
     }
 }
 
+enum { TAIL = 14 }; /* columns of "nodes 126..127" behind a row */
+
 /* Its size with its labels and, where there are several, its name. */
 static void size_panel(MeshPanels *panels, const MeshGrid *grid)
 {
     const Tiles *tiles = &panels->tiles;
-    int64_t w = panels->label + tiles_width(tiles),
+    int64_t w = panels->label + tiles_width(tiles) + panels->tail,
             h = tiles_height(tiles, tiles->shown) + 1 + (grid->n_panels > 1);
 
     panels->w = w < INT16_MAX ? (int)w : INT16_MAX;
@@ -158,32 +190,61 @@ static void widen(MeshPanels *panels, const MeshGrid *grid, int w)
     size_panel(panels, grid);
 }
 
+/* How many panels fit; returns false if not all do, or with `some` if none does. */
+static bool count_panels(MeshPanels *panels, const MeshGrid *grid, int w, int h, bool some)
+{
+    enum { GAP = 2 };
+
+    size_panel(panels, grid);
+    panels->across = (w + GAP) / (panels->w + GAP);
+    panels->across = panels->across < grid->n_panels ? panels->across : (int)grid->n_panels;
+    panels->down = h / panels->h;
+    if (panels->across == 0 || panels->down == 0)
+        return false;
+    int64_t down = (grid->n_panels + panels->across - 1) / panels->across;
+    if (!some && down > panels->down)
+        return false;
+    panels->down = down < panels->down ? (int)down : panels->down;
+    return true;
+}
+
+/* Panels in one form, with what shows nodes where there is room for it. */
+static bool fit_form(MeshPanels *panels, const MeshGrid *grid, TileForm form, int lines, int w,
+                     int h, bool some)
+{
+    panels->tiles = tiles_in_form(form, grid->n_rows, grid->n_columns, lines);
+    panels->tiles.shown = grid->n_rows < INT16_MAX ? (int)grid->n_rows : INT16_MAX;
+    bool rules = panels->tiles.framed && !panels->tiles.ruled && grid->node_rows > 0,
+         tail = rules || (!panels->tiles.framed && grid->per_node > 0);
+    panels->tail = 0;
+    panels->tiles.rules = rules ? grid->node_rows : 0;
+    if (rules && count_panels(panels, grid, w, h, some))
+        return true;
+    panels->tiles.rules = 0;
+    panels->tail = tail ? TAIL : 0;
+    if (tail && count_panels(panels, grid, w, h, some))
+        return true;
+    panels->tail = 0;
+    return count_panels(panels, grid, w, h, some);
+}
+
 MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, int h)
 {
     enum { GAP = 2 };
     MeshPanels panels = {.label = label};
 
-    for (int pass = 0; pass < 2; pass++) { /* all panels; then at least one, in small cells */
+    for (int pass = 0; pass < 2; pass++) /* all panels; then at least one, in small cells */
         for (TileForm form = pass ? TILE_NUMBER : TILE_FULL; form <= TILE_LETTER; form++) {
-            panels.tiles = tiles_in_form(form, grid->n_rows, grid->n_columns, lines);
-            panels.tiles.shown = grid->n_rows < INT16_MAX ? (int)grid->n_rows : INT16_MAX;
-            size_panel(&panels, grid);
-            panels.across = (w + GAP) / (panels.w + GAP);
-            panels.across = panels.across < grid->n_panels ? panels.across : (int)grid->n_panels;
-            panels.down = h / panels.h;
-            if (panels.across == 0 || panels.down == 0)
+            if (!fit_form(&panels, grid, form, lines, w, h, pass))
                 continue;
-            int64_t down = (grid->n_panels + panels.across - 1) / panels.across;
-            if (pass == 0 && down > panels.down)
-                continue;
-            panels.down = down < panels.down ? (int)down : panels.down;
             if (form == TILE_FULL)
                 widen(&panels, grid, (w + GAP) / panels.across - GAP);
             return panels;
         }
-    }
     int above = 1 + (grid->n_panels > 1);
     panels.tiles = tiles_fit(grid->n_rows, grid->n_columns, lines, w - label, h - above);
+    bool tail = !panels.tiles.framed && label + tiles_width(&panels.tiles) + TAIL <= w;
+    panels.tail = tail && grid->per_node > 0 ? TAIL : 0;
     size_panel(&panels, grid);
     panels.across = panels.down = 1;
     return panels;

@@ -17,7 +17,16 @@ typedef struct {
     int64_t n_rows, n_columns, n_panels; /* in devices */
     int64_t row_stride, column_stride;   /* positions between neighbours */
     int n_outer, outer[MESH_AXES_MAX];   /* axes of the panels, major first */
+    int64_t per_node; /* devices; 0 if all are on one node: then there are no nodes to show */
+    int node_rows;    /* rows whose devices are on other nodes than those of the row above: the most
+                         of a panel; counted while a panel has at most NODE_ROWS_MOST rows */
 } MeshGrid;
+
+enum { NODE_ROWS_MOST = 64 };
+
+/* Adds the nodes of the machine. */
+void mesh_grid_nodes(MeshGrid *grid, const Machine *machine);
+int64_t mesh_grid_node(const MeshGrid *grid, int64_t position);
 
 int mesh_grid_turns(const Mesh *mesh); /* how many choices there are */
 /* most: columns that a mesh of one axis may have before it is broken into rows. */
@@ -43,6 +52,7 @@ void mesh_grid_panel(const MeshGrid *grid, int64_t panel, Buf *out);
 typedef struct {
     Tiles tiles;
     int label;        /* columns of row labels */
+    int tail;         /* columns for the nodes behind rows without frames */
     int w, h;         /* of a panel */
     int across, down; /* that are shown */
 } MeshPanels;
@@ -54,6 +64,9 @@ MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, in
 /* The first step that communicates of the selected tensor's reshard, or NULL if there is none. */
 const Step *mesh_next_step(const Ui *ui);
 
+/* " NODES   node 0 {d0 d1 .. d7}   node 1 {d8 ..}"; nothing if all devices are on
+ * one node, or are listed by number. */
+void mesh_draw_nodes(const Ui *ui, Pen *pen);
 void mesh_draw_links(const Ui *ui, Pen *pen);
 void mesh_draw_groups(const Ui *ui, Pen *pen);
 void mesh_draw_next(const Ui *ui, Pen *pen);

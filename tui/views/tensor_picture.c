@@ -286,7 +286,8 @@ int tensor_picture_lines(const TensorPicture *picture, int w)
 
 void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
 {
-    const TilesFill fill_names = {NULL, draw_cell, row_label, column_label, NULL};
+    const TilesFill fill_names = {
+        .cell = draw_cell, .row_label = row_label, .column_label = column_label};
     const Slices *slices = picture->slices;
     bool pieces = picture->pieces && h > 4;
 

@@ -20,6 +20,7 @@ typedef struct {
     int64_t rows, columns;    /* of cells */
     int64_t block_h, block_w; /* what one cell stands for: 1 x 1, or a block */
     int shown;                /* rows that fit */
+    int rules; /* framed but not ruled: lines between rows where a region ends; 0: none are drawn */
 } Tiles;
 
 /* Cells for n_rows x n_columns things in w columns and h lines; `lines` of a full cell. */
@@ -37,8 +38,11 @@ typedef struct {
     void (*cell)(const void *context, int64_t row, int64_t column, int line, Pen *pen);
     Str (*row_label)(const void *context, int64_t row);
     Str (*column_label)(const void *context, int64_t column); /* NULL: no line for them */
-    /* A border stands before this column, or above this row; NULL: none does. */
-    bool (*border)(const void *context, bool row, int64_t at);
+    /* Cells of one region belong together, and lines stand between regions; -1: of several. NULL:
+     * there are no regions. */
+    int64_t (*region)(const void *context, int64_t row, int64_t column);
+    Str (*region_name)(const void *context, int64_t region); /* stands in the lines of frames */
+    Str (*row_tail)(const void *context, int64_t row); /* behind rows without frames; or NULL */
 } TilesFill;
 
 /* From the pen's line on, row labels in `label` columns, then the cells; the rows from `first` on.

@@ -17,8 +17,16 @@ static MeshState *mesh_state(const Ui *ui)
     return ui->own[SHOW_MESH];
 }
 
-/* FULL_MOST: devices that mostly have cells which say slice and group both. */
-enum { LABEL_MOST = 10, FIELD = 9, CELL_LINES = 3, FULL_MOST = 8, STAGES_SHOWN = 8 };
+/* FULL_MOST: devices that mostly have cells which say slice and group both. GROUP_LINES: of the
+ * groups of axes, which lines between nodes may take. */
+enum {
+    LABEL_MOST = 10,
+    FIELD = 9,
+    CELL_LINES = 3,
+    FULL_MOST = 8,
+    STAGES_SHOWN = 8,
+    GROUP_LINES = 2
+};
 
 /* What is drawn: devices, what they hold of a tensor, who talks with whom about it next. */
 typedef struct {
@@ -131,6 +139,28 @@ static Style partial_style(const Slices *slices)
     return ROLE_TEXT;
 }
 
+/* Nodes end between rows in frames, and there was no room for lines that say so. */
+static bool lacks_rules(const Picture *picture)
+{
+    const Tiles *tiles = tiles_of(picture);
+    return picture->grid.node_rows > 0 && tiles->framed && !tiles->ruled && tiles->rules == 0;
+}
+
+/* "n1" in the cell, where nodes end between rows and no line says so, if it fits in all cells. */
+static void draw_node(const Picture *picture, int64_t position, Pen *pen)
+{
+    const Tiles *tiles = tiles_of(picture);
+    const MeshGrid *grid = &picture->grid;
+    int64_t last = grid->mesh->n_devices - 1;
+
+    if (!lacks_rules(picture) || picture->panels.tail > 0)
+        return;
+    int widest =
+        snprintf(NULL, 0, ">d%" PRId64 "< n%" PRId64 " A=", last, mesh_grid_node(grid, last));
+    if (widest <= tiles->width)
+        pen_printf(pen, ROLE_DIM, " n%" PRId64, mesh_grid_node(grid, position));
+}
+
 static void draw_device(const Picture *picture, int64_t position, bool here, Pen *pen)
 {
     const Ui *ui = picture->ui;
@@ -140,6 +170,7 @@ static void draw_device(const Picture *picture, int64_t position, bool here, Pen
     pen_puts(pen, style, here ? ">" : "");
     pen_printf(pen, style, "d%" PRId64 "%s", mesh_device(ui->session->mesh, position),
                here ? "<" : "");
+    draw_node(picture, position, pen);
     int room = pen->area.w - pen->x;
     format_cell(picture, position, TILE_FULL, &mark);
     if (text_columns(buf_str(&mark)) >= room) {
@@ -202,23 +233,56 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
         draw_bytes(picture, position, pen);
 }
 
-/* A node ends where all of the next row, or column, are on another one. */
-static bool is_border(const void *context, bool row, int64_t at)
+/* ---- nodes ---- */
+
+/* The node that the devices of a cell are on; -1 if they are on several. */
+static int64_t node_of_cell(const void *context, int64_t row, int64_t column)
 {
     const Picture *picture = context;
-    const Mesh *mesh = picture->ui->session->mesh;
-    int64_t per_node = picture->ui->session->machine->devices_per_node,
-            n = row ? picture->grid.n_columns : picture->grid.n_rows;
+    const MeshGrid *grid = &picture->grid;
+    const Tiles *tiles = tiles_of(picture);
+    int64_t node = mesh_grid_node(grid, position_of(picture, row, column));
 
-    if (per_node <= 0 || tiles_of(picture)->block_h * tiles_of(picture)->block_w > 1)
-        return false;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t here = position_of(picture, row ? at : i, row ? i : at),
-                before = position_of(picture, row ? at - 1 : i, row ? i : at - 1);
-        if (mesh_device(mesh, here) / per_node == mesh_device(mesh, before) / per_node)
-            return false;
+    for (int64_t r = row * tiles->block_h; r < (row + 1) * tiles->block_h && r < grid->n_rows; r++)
+        for (int64_t c = column * tiles->block_w;
+             c < (column + 1) * tiles->block_w && c < grid->n_columns; c++)
+            if (mesh_grid_node(grid, mesh_grid_position(grid, picture->panel, r, c)) != node)
+                return -1;
+    return node;
+}
+
+static Str node_name(const void *context, int64_t node)
+{
+    const Picture *picture = context;
+    return str_from(arena_printf(picture->ui->frame, "node %" PRId64, node));
+}
+
+/* "node 3", "nodes 0..3", or how many, of the devices in a row of cells. */
+static Str nodes_of_row(const Picture *picture, int64_t row)
+{
+    const MeshGrid *grid = &picture->grid;
+    int64_t n = tiles_of(picture)->columns, first = node_of_cell(picture, row, 0), last = first;
+    bool in_order = first >= 0;
+
+    for (int64_t c = 1; c < n && in_order; c++) {
+        int64_t node = node_of_cell(picture, row, c);
+        in_order = node == last || node == last + 1;
+        last = node;
     }
-    return true;
+    if (!in_order || (last - first + 1) * grid->per_node > grid->mesh->n_devices + grid->per_node)
+        return STR("");
+    if (first == last)
+        return node_name(picture, first);
+    return str_from(arena_printf(picture->ui->frame, "nodes %" PRId64 "..%" PRId64, first, last));
+}
+
+/* The nodes where they are others than those of the row above. */
+static Str row_tail(const void *context, int64_t row)
+{
+    const Picture *picture = context;
+    Str nodes = nodes_of_row(picture, row);
+
+    return row > 0 && str_eq(nodes, nodes_of_row(picture, row - 1)) ? STR("") : nodes;
 }
 
 static Str axis_label(const Picture *picture, int axis, int64_t value)
@@ -256,7 +320,14 @@ static Str column_label(const void *context, int64_t column)
 
 static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
 {
-    const TilesFill fill = {picture, draw_cell, row_label, column_label, is_border};
+    bool nodes = picture->grid.per_node > 0;
+    const TilesFill fill = {.context = picture,
+                            .cell = draw_cell,
+                            .row_label = row_label,
+                            .column_label = column_label,
+                            .region = nodes ? node_of_cell : NULL,
+                            .region_name = nodes && !lacks_rules(picture) ? node_name : NULL,
+                            .row_tail = picture->panels.tail > 0 ? row_tail : NULL};
     const Tiles *tiles = tiles_of(picture);
     const Mesh *mesh = picture->ui->session->mesh;
     Buf name = buf_marked(picture->ui->frame);
@@ -332,16 +403,21 @@ static void draw_mesh(const Ui *ui, Pen *pen)
     Buf text = buf_marked(ui->frame);
 
     mesh_format(session->mesh, &text);
-    buf_printf(&text, "  %" PRId64 " device%s, %" PRId64 " a node, %s", session->mesh->n_devices,
-               session->mesh->n_devices == 1 ? "" : "s", session->machine->devices_per_node,
-               session->machine->name);
+    RankGroup all = machine_group(session->machine, session->mesh,
+                                  (AtomSet)((1u << session->mesh->n_atoms) - 1));
+    buf_printf(&text, "  %" PRId64 " device%s, ", all.n, all.n == 1 ? "" : "s");
+    if (all.nodes > 1)
+        buf_printf(&text, "%" PRId64 " nodes of ", all.nodes);
+    buf_printf(&text, "%" PRId64 "%s, %s", session->machine->devices_per_node,
+               all.nodes > 1 ? "" : " a node", session->machine->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_text(pen, buf_text(&text), -1, -1);
     int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
-    if (pen->area.w - pen->x > 34 && whole > 0) {
+    if (pen->area.w - pen->x >= 29 && whole > 0) {
         pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
                    STR_ARG(label_bytes(ui, whole)));
-        pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
+        if (pen->area.w - pen->x > 5)
+            pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
     }
     pen_line(pen);
 }
@@ -455,6 +531,7 @@ static MeshGrid grid_of(const Ui *ui, int w, int h)
         if (grid.row_axis >= 0 || grid.n_rows <= h)
             break;
     }
+    mesh_grid_nodes(&grid, ui->session->machine);
     return grid;
 }
 
@@ -465,6 +542,15 @@ static void share(const Picture *picture, int h, int *above, int *below)
 
     *above = h >= 12 ? 3 : h >= 5 ? 1 : 0;
     *below = h >= 26 ? least + 2 : h >= 16 ? least : h >= 12 ? 3 : h >= 8 ? 1 : 0;
+}
+
+static void fit_panels(Picture *picture, const Pen *pen, int above, int below)
+{
+    int h = pen->area.h - above - below > 1 ? pen->area.h - above - below : 1;
+
+    picture->grid = grid_of(picture->ui, pen->area.w, h - 1);
+    picture->panels =
+        mesh_panels_fit(&picture->grid, label_columns(&picture->grid), CELL_LINES, pen->area.w, h);
 }
 
 static void draw(Ui *ui, Pen *pen)
@@ -482,10 +568,9 @@ static void draw(Ui *ui, Pen *pen)
     if (id >= 0)
         slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);
     share(&picture, pen->area.h, &above, &below);
-    int h = pen->area.h - above - below > 1 ? pen->area.h - above - below : 1;
-    picture.grid = grid_of(ui, pen->area.w, h - 1);
-    picture.panels =
-        mesh_panels_fit(&picture.grid, label_columns(&picture.grid), CELL_LINES, pen->area.w, h);
+    fit_panels(&picture, pen, above, below);
+    if (lacks_rules(&picture) && below > GROUP_LINES)
+        fit_panels(&picture, pen, above, below - GROUP_LINES);
     picture.groups =
         mesh_state(ui)->groups && picture.talk && picture.panels.tiles.form != TILE_FULL;
     mesh_state(ui)->columns = picture.grid.n_columns;
@@ -503,6 +588,7 @@ static void draw(Ui *ui, Pen *pen)
         mesh_draw_next(ui, pen);
     }
     mesh_draw_groups(ui, pen);
+    mesh_draw_nodes(ui, pen);
 }
 
 /* ---- keys ---- */
