@@ -21,6 +21,70 @@ GraphBuilder *graph_builder_new(Arena *arena, const char *file)
     return builder;
 }
 
+#define vec_copy(arena, vec, from, n_items)                                                        \
+    do {                                                                                           \
+        (vec)->n = (n_items);                                                                      \
+        (vec)->room = (n_items);                                                                   \
+        (vec)->at = arena_alloc((arena), arena_array_bytes((size_t)(n_items), sizeof *(vec)->at)); \
+        if ((n_items) > 0)                                                                         \
+            memcpy((vec)->at, (from), (size_t)(n_items) * sizeof *(vec)->at);                      \
+    } while (0)
+
+static int count_attr_lists(const Graph *graph)
+{
+    int n = 1;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        n = graph->ops[op].attrs >= n ? graph->ops[op].attrs + 1 : n;
+    return n;
+}
+
+static int count_declared(const Graph *graph)
+{
+    int n = 0;
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        int end = graph->tensors[t].declared + graph->tensors[t].n_declared;
+        n = graph->tensors[t].declared >= 0 && end > n ? end : n;
+    }
+    return n;
+}
+
+static int count_data(const Graph *graph)
+{
+    int n = 0;
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        n = graph->tensors[t].data >= n ? graph->tensors[t].data + 1 : n;
+    return n;
+}
+
+GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph)
+{
+    GraphBuilder *builder = graph_builder_new(arena, graph->file);
+    Graph *out = builder->graph;
+    out->names = graph->names;
+    out->shapes = graph->shapes;
+    out->opset = graph->opset;
+    out->hash = graph->hash;
+    out->script = graph->script;
+    out->lines = graph->lines;
+    out->kinds = graph->kinds;
+    out->n_kinds = graph->n_kinds;
+    vec_copy(arena, &builder->ops, graph->ops, graph->n_ops);
+    vec_copy(arena, &builder->tensors, graph->tensors, graph->n_tensors);
+    vec_copy(arena, &builder->operands, graph->operands, graph->n_operands);
+    vec_copy(arena, &builder->declared, graph->declared, count_declared(graph));
+    vec_copy(arena, &builder->data, graph->data, count_data(graph));
+    vec_copy(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
+    vec_copy(arena, &builder->bodies, graph->bodies, graph->n_bodies);
+    vec_copy(arena, &builder->carries, graph->carries, graph->n_carries);
+    vec_copy(arena, &builder->inputs, graph->inputs, graph->n_inputs);
+    vec_copy(arena, &builder->outputs, graph->outputs, graph->n_outputs);
+    vec_copy(arena, &builder->tensor_of_name, graph->owner_of_name, graph->n_names);
+    for (int i = 0; i < builder->tensor_of_name.n; i++)
+        if (builder->tensor_of_name.at[i] < 0)
+            builder->tensor_of_name.at[i] = -1;
+    return builder;
+}
+
 Graph *graph_builder_graph(GraphBuilder *builder)
 {
     return builder->graph;

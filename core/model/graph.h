@@ -131,6 +131,9 @@ typedef struct {
     const char *kind;
 } ModuleKind;
 
+/* What an op of a training step belongs to. ORDER PHASE: phase_name() */
+typedef enum { PHASE_FORWARD, PHASE_AGAIN, PHASE_BACKWARD, PHASE_UPDATE } Phase;
+
 struct Graph {
     Arena *arena; /* everything below is allocated here */
     Names *names;
@@ -147,12 +150,17 @@ struct Graph {
     GraphCarry *carries;
     int n_bodies, n_carries;
     int32_t *inputs, *outputs; /* tensors, in the file's order; inputs without initializers */
-    int64_t opset;             /* of ai.onnx; 0 for a made graph */
-    int n_nodes;               /* of the file, before anything is folded */
-    const char *file;          /* as given, or a made-up name */
-    uint64_t hash;             /* of the file's size and its first 64 MiB; 0 for a made graph */
-    const char *script;        /* the file whose lines made the ops, and the line of each; or NULL
-                                */
+    /* Of a training step (core/step/step.h): forward ops come first, as they are in the model's
+     * graph, with the same ids. Per op: its phase, and the forward op that it comes of, or -1. NULL
+     * for a model's graph. */
+    const uint8_t *phase;
+    const int32_t *of;
+    int64_t opset;      /* of ai.onnx; 0 for a made graph */
+    int n_nodes;        /* of the file, before anything is folded */
+    const char *file;   /* as given, or a made-up name */
+    uint64_t hash;      /* of the file's size and its first 64 MiB; 0 for a made graph */
+    const char *script; /* the file whose lines made the ops, and the line of each; or NULL
+                         */
     const int32_t *lines;
     const ModuleKind *kinds;
     int n_kinds;
@@ -167,6 +175,9 @@ typedef struct GraphBuilder GraphBuilder;
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
+/* A builder that holds what the graph holds, under the same ids, and shares its texts, names and
+ * shapes: what is added follows. */
+GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph);
 /* Reserves room, if counts are known: saves the memory that growing leaves behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);
 /* Returns the tensor of that name; the first mention creates it (TENSOR_MADE, no maker yet). The

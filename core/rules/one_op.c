@@ -358,6 +358,16 @@ bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err)
     return true;
 }
 
+bool one_op_attr_list(Arena *arena, GraphBuilder *graph, const Json *attrs, int32_t *out,
+                      Error *err)
+{
+    OneOpBuilder builder = {.arena = arena, .graph = graph};
+    if (!one_op_attr_json(&builder, attrs, err))
+        return false;
+    *out = graph_add_attrs(graph, builder.attrs.at, builder.attrs.n);
+    return true;
+}
+
 bool one_op_shape_json(const Json *list, int64_t least, Shape *out, Error *err)
 {
     *out = (Shape){0};

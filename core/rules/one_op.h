@@ -48,8 +48,12 @@ bool one_op_attr_text(OneOpBuilder *builder, const char *given, Error *err);
  * and lists with objects in them, are skipped; the caller reads those. */
 bool one_op_attr_json(OneOpBuilder *builder, const Json *attrs, Error *err);
 
-/* Reads a shape in the form of eval: [64,32]. Each size is `least` or more; with -1 a size may be
- * unknown. ERROR_RANK if there are more than DIMS_MAX. Products are not checked. */
+/* The same as a list of attributes of a graph that is built: its id. */
+bool one_op_attr_list(Arena *arena, GraphBuilder *graph, const Json *attrs, int32_t *out,
+                      Error *err);
+
+/* A shape as eval has it: [64,32]. Each size is `least` or more: with -1 one may be unknown.
+ * ERROR_RANK: more than DIMS_MAX of them. Products are not checked. */
 bool one_op_shape_json(const Json *list, int64_t least, Shape *out, Error *err);
 
 /* Returns NULL if there is more of something than a graph can hold. */

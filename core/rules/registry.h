@@ -148,8 +148,8 @@ struct Operator {
                              NULL: under its names there */
     const char *dtensor;  /* the same of torch's DTensor: a row of peers/torch/whole.c, then the
                              operators of torch that it becomes */
-    const char *gradient; /* how to differentiate it: a name that the backward pass resolves, as
-                             `kernel` is by the runner. NULL today: no pass reads it yet. */
+    const char *gradient; /* how it is differentiated: clauses of derivative.h; NULL: no input has a
+                             derivative, or none is known */
 
     /* a user's operator */
     const AnnoSource *anno;
@@ -172,6 +172,7 @@ struct Operator {
 #define RANK(rank_, operand) .rank = RANK_##rank_, .rank_operand = (operand)
 #define ONNX(attrs_, types_) .attrs = (attrs_), .types = (types_)
 #define OWN(attrs_, types_) ONNX(attrs_, types_)
+#define GRADIENT(clauses) .gradient = (clauses)
 #define NNSCALER(text) .names[SYSTEM_NNSCALER] = (text)
 #define TORCH(text) .names[SYSTEM_TORCH] = (text)
 #define PADDLE(text) .names[SYSTEM_PADDLE] = (text)

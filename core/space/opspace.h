@@ -100,6 +100,7 @@ typedef struct {
     const char *kernel; /* name of the host kernel when it is not the operator's own: "view"; "" if
                            no kernel computes this form of the operator */
     const struct Kernel *own; /* a user's kernel (core/run/kernel.h), before both; NULL: none */
+    const struct Gradient *gradient; /* of a gradient op: what it is of (gradient.h); else NULL */
     bool early;   /* element-wise, view, norm, softmax: axes flow through it before matmuls */
     bool no_rule; /* replicated, because no rule says how to shard it */
     double flops; /* of the whole op */

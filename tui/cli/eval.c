@@ -2,12 +2,18 @@
 
 #include "core/base/eval.h"
 #include "core/layout/runs.h"
+#include "core/prove/gradient_eval.h"
 #include "scripts/lua_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const EvalVerb own_verbs[] = {{"layout", eval_layout}, {0}};
+static const EvalVerb own_verbs[] = {
+    {"layout", eval_layout},
+    {"grad", eval_grad},
+    {"grad.graph", eval_grad_graph},
+    {0},
+};
 
 /* Those that run Lua come first: template.apply is one of template.* too. */
 static const EvalVerb *find_verb(Str name)

@@ -221,7 +221,8 @@ static bool einsum(RuleCall *call, Error *err)
 #define FAMILY "matmul"
 
 const Operator operators_matmul[] = {
-    {OP("MatMul", matmul, 2, 2, 2), ONNX("", "Afi Afi"), .kernel = "MatMul",
+    {OP("MatMul", matmul, 2, 2, 2), GRADIENT("0: contract(x1); 1: contract(x0)"),
+     ONNX("", "Afi Afi"), .kernel = "MatMul",
      .examples = "5x6,6x7; 3x5x6,6x7; 3x1x5x6,4x6x7; 6,6x7; 5x6,6; 6,6",
      NNSCALER("matmul mm bmm dot"), TORCH("matmul mm bmm mv dot vdot"), STABLEHLO("dot"),
      .paddle = "matmul", .dtensor = "matmul matmul",
@@ -236,15 +237,17 @@ const Operator operators_matmul[] = {
     {OP("com.microsoft::FusedMatMul", fused_matmul, 2, 2, 2),
      OWN("alpha transA transB transBatchA transBatchB", ""), .kernel = "com.microsoft::FusedMatMul",
      .examples = "3x6x5,3x7x6 transA=1 transB=1"},
-    {OP("Gemm", gemm, 2, 2, 3), ONNX("alpha beta broadcast transA transB", "Afi Afi Afi"),
-     .kernel = "Gemm",
+    {OP("Gemm", gemm, 2, 2, 3),
+     GRADIENT("0: contract(x1) *alpha; 1: contract(x0) *alpha; 2: contract *beta"),
+     ONNX("alpha beta broadcast transA transB", "Afi Afi Afi"), .kernel = "Gemm",
      .examples = "5x6,6x7,7; 6x5,7x6,5x7 transA=1 transB=1 alpha=0.5 beta=2.5; 5x6,6x7",
      NNSCALER("addmm(; 1,2,0)"), TORCH("addmm(; 1,2,0) addmv(; 1,2,0)"), PADDLE("addmm(; 1,2,0)"),
      .paddle = "gemm", .dtensor = "gemm linear",
      PADDLE_CALLS("matmul matmul_v2: 6x5,7x6 transA=1 transB=1 | trans_x=1 trans_y=1; "
                   "fused_gemm_epilogue: 4x6,6x7,7"),
      TORCH_CALLS("addmm(2,0,1): 5x6,6x7,7; 5x6,6x7,5x7; linear: 5x6,7x6,7 transB=1")},
-    {OP("Einsum", einsum, 2, 1, OPERATOR_ANY), ONNX("equation", "Afi+"), .kernel = "Einsum",
+    {OP("Einsum", einsum, 2, 1, OPERATOR_ANY), GRADIENT("all: contract(others)"),
+     ONNX("equation", "Afi+"), .kernel = "Einsum",
      .examples = "3x5x6,3x6x7 equation=bij,bjk->bik; 5x6 equation=ij->i; 5,6 equation=i,j->ij; "
                  "3x4x5x6,6x7 equation=...ij,jk->...ik",
      NNSCALER("einsum"), TORCH("einsum"), PADDLE("einsum"), .dtensor = "einsum einsum",

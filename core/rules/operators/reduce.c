@@ -131,7 +131,7 @@ static bool cumulate(RuleCall *call, Error *err)
                       "5x6x4,=[0,2] keepdims=1 | dim=[0,2] keepdim=1" more)
 
 const Operator operators_reduce[] = {
-    {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"), HOST(reduce_sum),
+    {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"), GRADIENT("0: contract"), HOST(reduce_sum),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
      NNSCALER("sum(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      TORCH("sum(dim=axes, keepdim=keepdims;; keepdims:=0) nansum(dim=axes, keepdim=keepdims;; "
@@ -142,7 +142,7 @@ const Operator operators_reduce[] = {
      .paddle = "reduction", .dtensor = "reduce sum",
      PADDLE_FOLDS("sum reduce_sum reduce_base", "; sum reduce_sum: 5x6 keepdims=0"),
      TORCH_FOLDS("sum nansum", "; sum: 4x6 keepdims=0")},
-    {FOLD("ReduceMean", reduce_mean, 1, ".fi .i"),
+    {FOLD("ReduceMean", reduce_mean, 1, ".fi .i"), GRADIENT("0: contract *mean"),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
      NNSCALER("mean(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      TORCH("mean(dim=axes, keepdim=keepdims;; keepdims:=0)"),

@@ -262,8 +262,8 @@ static bool range(RuleCall *call, Error *err)
 #define FAMILY "shape"
 
 const Operator operators_shape[] = {
-    {OP("Reshape", reshape, 0, 1, 2), HOST(reshape), RANK(LENGTH, 1), EARLY, .reads = 1 << 1,
-     ONNX("allowzero consumed_inputs shape", ". .i"), .kernel = "view",
+    {OP("Reshape", reshape, 0, 1, 2), GRADIENT("0: view"), HOST(reshape), RANK(LENGTH, 1), EARLY,
+     .reads = 1 << 1, ONNX("allowzero consumed_inputs shape", ". .i"), .kernel = "view",
      .examples = "6x10,=[12,5]; 6x4x5,=[6,20]; 12x5,=[3,4,5]; 6x4x5,=[0,-1]",
      NNSCALER("reshape(;; allowzero:=1) view(size=shape, shape=shape;; allowzero:=1)"),
      TORCH("reshape(shape=shape, size=shape, out_shape=shape;; allowzero:=1) view(shape=shape, "
@@ -297,15 +297,16 @@ const Operator operators_shape[] = {
      PADDLE_CALLS(
          "unsqueeze unsqueeze2: 5x6,=[1] | axis=[1]; squeeze_grad(5x1x6,0): 5x6,=[1] | axis=[1]"),
      TORCH_CALLS("unsqueeze: 5x6,=[1] | dim=1")},
-    {OP("Transpose", transpose, 0, 1, 1), HOST(transpose), EARLY, ONNX("perm", ""),
-     .kernel = "Transpose", .examples = "5x6x4 perm=[2,0,1]; 5x6x4", NNSCALER("permute(dims=perm)"),
-     TORCH("permute(dims=perm) t numpy_T"), PADDLE("transpose transpose2"),
-     STABLEHLO("transpose(dims=perm)"), .paddle = "transpose", .dtensor = "permute permute",
+    {OP("Transpose", transpose, 0, 1, 1), GRADIENT("0: move"), HOST(transpose), EARLY,
+     ONNX("perm", ""), .kernel = "Transpose", .examples = "5x6x4 perm=[2,0,1]; 5x6x4",
+     NNSCALER("permute(dims=perm)"), TORCH("permute(dims=perm) t numpy_T"),
+     PADDLE("transpose transpose2"), STABLEHLO("transpose(dims=perm)"), .paddle = "transpose",
+     .dtensor = "permute permute",
      PADDLE_CALLS("transpose_grad: 5x6x4 perm=[2,0,1] | perm=[1,2,0]"),
      TORCH_CALLS("transpose: 5x6x4 perm=[2,1,0] | dim0=0 dim1=2; t: 5x6 perm=[1,0]")},
-    {OP("Split", split, 0, 1, 2), HOST(split), RANK(SPLIT, 1), EARLY, .outputs_max = OPERATOR_MANY,
-     .reads = 1 << 1, ONNX("axis num_outputs split", ". .fi"), .kernel = "Split",
-     .examples = "5x9,=[4,5] axis=1 -> 2; 5x9 axis=1 num_outputs=3 -> 3",
+    {OP("Split", split, 0, 1, 2), GRADIENT("0: move"), HOST(split), RANK(SPLIT, 1), EARLY,
+     .outputs_max = OPERATOR_MANY, .reads = 1 << 1, ONNX("axis num_outputs split", ". .fi"),
+     .kernel = "Split", .examples = "5x9,=[4,5] axis=1 -> 2; 5x9 axis=1 num_outputs=3 -> 3",
      TORCH("split_with_sizes(split_sizes=split, dim=axis)"), .paddle = "split",
      .dtensor = "split split_with_sizes",
      PADDLE_CALLS("split: 5x9x4,=[4,5] axis=1 -> 2 | axis=1 sections=[4,5]; split_with_num: "
@@ -313,8 +314,8 @@ const Operator operators_shape[] = {
      TORCH_CALLS("split: 5x8x4,=[4,4] axis=1 -> 2 | dim=1 split_size=4; split_with_sizes: "
                  "5x9x4,=[4,5] axis=1 -> 2 | dim=1 split_sizes=[4,5]; chunk: 5x8x4,=[4,4] axis=1 "
                  "-> 2 | dim=1 chunks=2")},
-    {OP("Slice", slice, 0, 1, 5), HOST(slice), RANK(AXES, 1), EARLY, .reads = OPERATOR_ANY,
-     ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
+    {OP("Slice", slice, 0, 1, 5), GRADIENT("0: move"), HOST(slice), RANK(AXES, 1), EARLY,
+     .reads = OPERATOR_ANY, ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
      .examples = "7x9,=[1,2],=[7,9],=[0,1],=[1,3]; 7x9,=[8],=[0],=[1],=[-2]; 7x9,=[2],=[6],=[0]",
      TORCH("slice(dim=axes, start=starts, end=ends, step=steps;; axes:=0, starts:=0, "
            "ends:=9223372036854775807, steps:=1)"),
@@ -326,8 +327,8 @@ const Operator operators_shape[] = {
          "7x8,=[2],=[8],=[1],=[2] | axes=[1] starts=[2] ends=[8] strides=[2]"),
      TORCH_CALLS("slice: 7x9x4,=[2],=[7],=[1],=[1] | dim=1 start=2 end=7 step=1; flip: "
                  "5x6x4,=[-1],=[-9],=[1],=[-1] | dims=[1]")},
-    {OP("Concat", concat, 0, 1, OPERATOR_ANY), HOST(concat), EARLY, ONNX("axis", "A+"),
-     .kernel = "Concat", .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0",
+    {OP("Concat", concat, 0, 1, OPERATOR_ANY), GRADIENT("all: move"), HOST(concat), EARLY,
+     ONNX("axis", "A+"), .kernel = "Concat", .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0",
      NNSCALER("cat(dim=axis;; axis:=0)"),
      TORCH("cat(dim=axis;; axis:=0) concat(dim=axis;; axis:=0) concatenate(dim=axis;; axis:=0)"),
      PADDLE("concat(axis=axis;; axis:=0)"), STABLEHLO("concatenate(dimension=axis)"),

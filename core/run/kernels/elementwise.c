@@ -214,9 +214,14 @@ static double param_of(const KernelCall *call, const char *name, double fallback
 
 void element_params(const KernelCall *call, double params[2])
 {
+    element_params_of(call, call->kernel->name, params);
+}
+
+void element_params_of(const KernelCall *call, const char *op_type, double params[2])
+{
     params[0] = params[1] = 0;
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (strcmp(attributes[i].op_type, call->kernel->name) == 0)
+        if (strcmp(attributes[i].op_type, op_type) == 0)
             for (int k = 0; k < 2; k++)
                 params[k] = param_of(call, attributes[i].attr[k], attributes[i].fallback[k]);
 }

@@ -144,6 +144,7 @@
 
 /* p and q of a call, and its number class: double for integers beside a float (Pow). */
 void element_params(const KernelCall *call, double params[2]);
+void element_params_of(const KernelCall *call, const char *op_type, double params[2]);
 Number element_class(const KernelCall *call);
 
 #endif

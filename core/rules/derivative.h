@@ -1,0 +1,59 @@
+/* derivative.h - how an operator is differentiated: what the column `gradient` of its row says.
+ *
+ *     {OP("MatMul", ..), .gradient = "0: contract(x1); 1: contract(x0)"},
+ *     {OP("Gemm", ..), .gradient = "0: contract(x1) *alpha; 1: contract(x0) *alpha; 2: contract
+ * *beta"}, {OP("Tanh", ..), .gradient = "0: local(y0)"}, {OP("Concat", ..), .gradient = "all:
+ * move"}, {OP("LayerNormalization", ..), .gradient = "0: NormGrad(x0 x1); 1: NormGrad(x0); 2:
+ * contract"}, {OP("Where", ..), .gradient = "0: zero; 1: local(x0); 2: local(x0)"},
+ *
+ * Clauses with `;` between. Before the colon are the operator's inputs: one; several with blanks
+ * between, whose gradients one op makes; `all`, for each input without a clause of its own. Then
+ * the kernel that computes it, in parentheses what it reads beside the gradients of all outputs:
+ * inputs x0, x1, outputs y0, y1, and `others`, all inputs but those that are differentiated. What
+ * is not there is absent for the kernel too. Behind `*` is a factor: a number; an attribute of the
+ * op, 1 where it is not given; `mean`, one by the number of points that the op reduces.
+ *
+ *     contract   the product of what it reads, summed over the index dims that the result lacks
+ *     move       elements go back to where the operator took them from, and are added
+ *     local      element by element: an expression of core/run/kernels/derivative.h, then summed
+ *     zero       the output does not vary with the input, or only in steps
+ *     refused    with the reason behind it: there is a derivative, and nothing that computes it
+ *
+ * The index space of the gradient op is derived from the operator's (core/space/gradient.h).
+ */
+#ifndef CORE_RULES_DERIVATIVE_H
+#define CORE_RULES_DERIVATIVE_H
+
+#include "core/rules/registry.h"
+
+enum { CLAUSE_INPUTS = 8, CLAUSE_READS = 16, CLAUSES_MAX = 24 };
+
+typedef enum { FACTOR_NUMBER, FACTOR_ATTR, FACTOR_MEAN } FactorKind;
+
+typedef struct {
+    bool all, others;
+    int n_inputs, n_reads;
+    int input[CLAUSE_INPUTS];
+    struct {
+        int operand;
+        bool output;
+    } read[CLAUSE_READS];
+    const char *kernel;  /* NULL: zero, or refused */
+    const char *refused; /* the reason */
+    FactorKind factor;
+    double number;
+    const char *attr;
+} DerivativeClause;
+
+typedef struct {
+    int n;
+    DerivativeClause clause[CLAUSES_MAX];
+} Derivative;
+
+/* Reads the column; texts are copied. False with *err naming the part that is wrong. */
+bool derivative_read(Arena *arena, const char *text, Derivative *out, Error *err);
+
+/* The clause about an input of the operator; NULL: none, the input is a constant. */
+const DerivativeClause *derivative_clause(const Derivative *derivative, int input);
+
+#endif

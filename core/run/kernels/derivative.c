@@ -1,0 +1,129 @@
+/* derivative.c - the gradient of an operator that moves elements: `move`.
+ *
+ * The forward kernel says which element of its output comes from which of its input, and does not
+ * move them; the output's gradient is added there. The forward op gets a part of its input without
+ * elements, laid out as the gradient that is made.
+ */
+#include "core/run/kernel.h"
+#include "core/space/gradient.h"
+
+typedef struct {
+    PickSink sink;      /* first */
+    const Local *input; /* whose gradient is made */
+    double *sums;
+    double scale;
+} Adding;
+
+static void add_picks(PickSink *sink, const Local *to, const Local *from, const Picks *picks)
+{
+    Adding *adding = (Adding *)sink;
+    double block[ELEMENT_BLOCK];
+    Stretch part;
+    if (from != adding->input || !to->data)
+        return;
+    for (PickScan scan = picks_scan(picks); picks_next(&scan, &part);)
+        for (int64_t i = 0; i < part.n; i += ELEMENT_BLOCK) {
+            int64_t n = part.n - i < ELEMENT_BLOCK ? part.n - i : ELEMENT_BLOCK;
+            local_load(to, part.to + i, 1, n, NUMBER_F64, block);
+            for (int64_t k = 0; k < n; k++)
+                adding->sums[part.from + (i + k) * part.step] += adding->scale * block[k];
+        }
+}
+
+/* A part without elements, laid out like that one. */
+static Local *no_elements(const KernelCall *call, const Local *like)
+{
+    Local *local = arena_make(call->scratch, Local);
+    *local = *like;
+    local->data = local->own = NULL;
+    return local;
+}
+
+/* The whole tensor without elements, of an operand that is not looked at. */
+static Local *whole(const KernelCall *call, const Shape *shape)
+{
+    Local *local = arena_make(call->scratch, Local);
+    *local = (Local){.dtype = call->output[0]->dtype, .shape = *shape, .whole = *shape};
+    for (int64_t d = 0; d < shape->n_dims; d++)
+        local->runs[d] = runs_whole(call->scratch, shape->dim[d]);
+    return local;
+}
+
+/* The part of an output whose gradient is absent, as the op's cut lays it out. */
+static Local *absent_part(const KernelCall *call, int input)
+{
+    const OpSpace *space = program_space(call->inferred, call->op);
+    Local *local = whole(call, &space->operand[input].shape);
+    if (!call->cut)
+        return local;
+    Sharding sharding = op_cut_sharding(space, call->cut, input, call->mesh);
+    for (int64_t d = 0; d < local->shape.n_dims; d++) {
+        local->runs[d] = cut_runs(call->scratch, &sharding.dim[d], call->mesh, call->position);
+        local->shape.dim[d] = local->runs[d].local_size;
+    }
+    return local;
+}
+
+/* Operands of the forward op by its numbering. Those that the gradient op neither reads nor makes
+ * have no elements. */
+static bool forward_operands(const KernelCall *call, const Gradient *gradient, const Local **input,
+                             Local **output, Error *err)
+{
+    const OpSpace *of = gradient->forward;
+    for (int i = 0; i < of->n_inputs; i++)
+        input[i] = of->operand[i].absent ? NULL : whole(call, &of->operand[i].shape);
+    for (int i = 0; i < gradient->n_reads; i++) {
+        int place = gradient->reads[i].place;
+        if (!gradient->reads[i].gradient)
+            input[place] = call->input[i];
+        else if (call->input[i]) {
+            output[place - of->n_inputs] = no_elements(call, call->input[i]);
+            output[place - of->n_inputs]->data = call->input[i]->data;
+        } else {
+            output[place - of->n_inputs] = absent_part(call, i);
+        }
+    }
+    for (int i = 0; i < gradient->n_written; i++) {
+        if (!kernel_computes(call->output[i], err))
+            return false;
+        input[gradient->written[i]] = no_elements(call, call->output[i]);
+    }
+    return true;
+}
+
+static bool move(const KernelCall *call, Error *err)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    int32_t of = kernel_graph(call)->of[call->op];
+    const Kernel *kernel = kernel_find(gradient->forward, op_operator(kernel_graph(call), of));
+    int n_inputs = gradient->forward->n_inputs, n_outputs = gradient->forward->n_outputs;
+    KernelCall forward = *call;
+    const Local **input = arena_array(call->scratch, const Local *, n_inputs);
+    Local **output = arena_array(call->scratch, Local *, n_outputs);
+    if (!kernel || !forward_operands(call, gradient, input, output, err))
+        return kernel ? false : error_kind(err, ERROR_RUN, "the forward op has no kernel");
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&made->shape);
+    Adding adding = {.sink = {add_picks},
+                     .input = input[gradient->written[0]],
+                     .sums = arena_array(call->scratch, double, n),
+                     .scale = gradient->scale};
+    forward.kernel = kernel;
+    forward.op = of;
+    forward.n_inputs = n_inputs;
+    forward.n_outputs = n_outputs;
+    forward.input = input;
+    forward.output = output;
+    forward.sink = &adding.sink;
+    if (!kernel->run(&forward, err))
+        return false;
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK)
+        local_store(made, i, n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK, NUMBER_F64,
+                    adding.sums + i);
+    return true;
+}
+
+const Kernel kernels_derivative[] = {
+    {"move", move, NULL, 0, ROUNDING_SUM},
+    {0},
+};

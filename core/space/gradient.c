@@ -1,0 +1,117 @@
+#include "core/space/gradient.h"
+
+static const Operand *read_operand(const Gradient *gradient, int i)
+{
+    return &gradient->forward->operand[gradient->reads[i].place];
+}
+
+static const Operand *written_operand(const Gradient *gradient, int i)
+{
+    return &gradient->forward->operand[gradient->written[i]];
+}
+
+static bool is_used(const Operand *operand)
+{
+    return !operand->absent && !operand->ignored;
+}
+
+static bool row_uses(const Row *row, int index)
+{
+    return row->coef[index] != 0;
+}
+
+static bool operand_uses(const Operand *operand, int index)
+{
+    for (int d = 0; is_used(operand) && d < operand->projection.n_dims; d++)
+        if (row_uses(&operand->projection.row[d], index))
+            return true;
+    return false;
+}
+
+/* A dim of a written operand can be cut with the index dims of its row only if it is their mixed
+ * radix. */
+static bool is_written_freely(const Operand *operand, int index)
+{
+    for (int d = 0; d < operand->projection.n_dims; d++)
+        if (row_uses(&operand->projection.row[d], index) && !operand->factors[d].exact)
+            return false;
+    return true;
+}
+
+static IndexRole role_of(const Gradient *gradient, int index)
+{
+    int n_written = 0, n_free = 0;
+    for (int i = 0; i < gradient->n_written; i++) {
+        n_written += operand_uses(written_operand(gradient, i), index);
+        n_free += is_written_freely(written_operand(gradient, i), index);
+    }
+    if (gradient->forward->index[index].role == ROLE_FROZEN || n_free < gradient->n_written)
+        return ROLE_FROZEN;
+    return n_written == gradient->n_written ? ROLE_MAP : n_written == 0 ? ROLE_REDUCE : ROLE_FROZEN;
+}
+
+/* The index dims that rows of the gradient op mention; to[j]: their numbers there, or -1. */
+static void add_index(OpSpace *space, const Gradient *gradient, int to[X_MAX])
+{
+    for (int j = 0; j < gradient->forward->n_index; j++) {
+        const IndexDim *dim = &gradient->forward->index[j];
+        bool used = false;
+        for (int i = 0; i < gradient->n_reads; i++)
+            used |= operand_uses(read_operand(gradient, i), j);
+        for (int i = 0; i < gradient->n_written; i++)
+            used |= operand_uses(written_operand(gradient, i), j);
+        to[j] = -1;
+        if (!used)
+            continue;
+        IndexRole role = role_of(gradient, j);
+        to[j] = opspace_add_index(space, dim->name, dim->size, role,
+                                  role == ROLE_REDUCE ? REDUCE_SUM : REDUCE_NONE);
+        space->index[to[j]].permutes = dim->permutes;
+        space->index[to[j]].blocked = dim->blocked;
+        space->index[to[j]].rule = dim->rule;
+    }
+}
+
+static void copy_rows(Operand *to, const Operand *from, const int index[X_MAX])
+{
+    *to =
+        (Operand){.shape = from->shape,
+                  .absent = from->absent,
+                  .ignored = from->ignored,
+                  .projection = {.n_dims = from->projection.n_dims, .clip = from->projection.clip}};
+    for (int d = 0; d < from->projection.n_dims; d++) {
+        const Row *row = &from->projection.row[d];
+        Row *new = &to->projection.row[d];
+        *new = (Row){.offset = row->offset, .window = row->window};
+        for (int j = 0; j < X_MAX; j++)
+            if (row_uses(row, j))
+                new->coef[index[j]] = row->coef[j];
+    }
+}
+
+/* As copy_rows(), but dims that are no mixed radix are written whole. */
+static void write_rows(Operand *to, const Operand *from, const int index[X_MAX])
+{
+    copy_rows(to, from, index);
+    to->projection.clip = false;
+    for (int d = 0; d < from->projection.n_dims; d++)
+        if (!from->factors[d].exact)
+            row_whole(&to->projection.row[d], from->shape.dim[d]);
+}
+
+OpSpace *gradient_space(Arena *arena, const Gradient *gradient, Error *err)
+{
+    OpSpace *space = opspace_new(arena, gradient->n_reads, gradient->n_written);
+    int to[X_MAX];
+    add_index(space, gradient, to);
+    for (int i = 0; i < gradient->n_reads; i++) {
+        copy_rows(&space->operand[i], read_operand(gradient, i), to);
+        if (gradient->reads[i].gradient)
+            space->operand[i].linear = LINEAR_ALONE;
+    }
+    for (int i = 0; i < gradient->n_written; i++)
+        write_rows(&space->operand[gradient->n_reads + i], written_operand(gradient, i), to);
+    space->gradient = gradient;
+    space->kernel = gradient->kernel;
+    return opspace_finish(space, err) ? space : NULL;
+}

@@ -1,0 +1,614 @@
+#include "core/step/backward.h"
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+#include "core/rules/derivative.h"
+#include "core/space/gradient.h"
+
+#include <assert.h>
+
+/* What is known of an operator, by Names id. */
+typedef struct {
+    bool seen;
+    const Operator *row;
+    const Alias *alias;
+    Derivative derivative;
+} GradientKind;
+
+typedef Vec(int32_t) Vec32;
+
+/* One gradient of a tensor, by one of its readers. */
+typedef struct {
+    int32_t tensor, next;
+} Addend;
+
+typedef struct {
+    Arena *arena, *scratch;
+    const Inferred *model;
+    const Graph *graph; /* the model's */
+    const BackwardRequest *request;
+    GraphBuilder *builder;
+    GradientKind *kinds;
+    bool *varies;    /* per tensor: something wanted depends on it, or it is wanted */
+    bool *reached;   /* per tensor: something that has a gradient depends on it */
+    int32_t *addend; /* per tensor: the first in `addends`, or -1 */
+    int32_t *gradient;
+    Vec(Addend) addends;
+    Intern *space_keys;
+    Vec32 space_of_key;
+    Vec(const OpSpace *) spaces; /* all, the model's first */
+    /* columns of the new ops and tensors, behind the model's */
+    Vec(int32_t) space, of, shape;
+    Vec(uint8_t) dtype;
+    Error *err;
+} Deriving;
+
+static const GradientKind *kind_of(Deriving *d, int32_t op)
+{
+    GradientKind *kind = &d->kinds[d->graph->ops[op].op_type];
+    if (kind->seen)
+        return kind;
+    Str name = str_from(op_operator(d->graph, op));
+    Error err = {0};
+    kind->seen = true;
+    kind->row = registry_find(d->model->registry, name);
+    kind->alias = registry_alias(d->model->registry, name);
+    if (kind->row && kind->row->gradient)
+        derivative_read(d->scratch, kind->row->gradient, &kind->derivative, &err);
+    return kind;
+}
+
+/* The op's operand that is the operator's input i, and back. */
+static int operand_of(const GradientKind *kind, int input)
+{
+    return kind->alias && kind->alias->n_operands > 0 ? alias_operand(kind->alias, input) : input;
+}
+
+static int input_of(const GradientKind *kind, int operand)
+{
+    if (!kind->alias || kind->alias->n_operands == 0)
+        return operand;
+    for (int i = 0; i < kind->alias->n_operands; i++)
+        if (kind->alias->operand[i] == operand)
+            return i;
+    return -1;
+}
+
+static const DerivativeClause *clause_of(Deriving *d, int32_t op, int operand)
+{
+    const GradientKind *kind = kind_of(d, op);
+    return derivative_clause(&kind->derivative, input_of(kind, operand));
+}
+
+static bool is_float(const Deriving *d, int32_t tensor)
+{
+    return dtype_is_float((Dtype)d->model->dtype[tensor]);
+}
+
+/* Whether a gradient of the op's outputs reaches its operand. An operator without a column is on
+ * the way, and refused when it is reached. */
+static bool passes(Deriving *d, int32_t op, int operand)
+{
+    const DerivativeClause *clause = clause_of(d, op, operand);
+    const GradientKind *kind = kind_of(d, op);
+    if (!kind->row || !kind->row->gradient)
+        return true;
+    return clause && (clause->kernel || clause->refused);
+}
+
+/* ---- which tensors vary, which are reached ---- */
+
+static bool has_varying_input(Deriving *d, int32_t op)
+{
+    for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
+        int32_t t = op_inputs(d->graph, op)[i];
+        if (t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, i))
+            return true;
+    }
+    return false;
+}
+
+static void find_varying(Deriving *d)
+{
+    for (int i = 0; i < d->request->n_wanted; i++)
+        d->varies[d->request->wanted[i]] = true;
+    for (int p = 0; p < d->model->n_program; p++) {
+        int32_t op = d->model->program[p];
+        if (!has_varying_input(d, op))
+            continue;
+        for (int o = 0; o < d->graph->ops[op].n_outputs; o++) {
+            int32_t t = op_outputs(d->graph, op)[o];
+            if (t >= 0 && is_float(d, t))
+                d->varies[t] = true;
+        }
+    }
+}
+
+static bool is_reached(const Deriving *d, int32_t op)
+{
+    for (int o = 0; o < d->graph->ops[op].n_outputs; o++) {
+        int32_t t = op_outputs(d->graph, op)[o];
+        if (t >= 0 && d->reached[t] && d->varies[t])
+            return true;
+    }
+    return false;
+}
+
+static void find_reached(Deriving *d)
+{
+    for (int i = 0; i < d->request->n_given; i++)
+        d->reached[d->request->given[i]] = true;
+    for (int p = d->model->n_program - 1; p >= 0; p--) {
+        int32_t op = d->model->program[p];
+        if (!is_reached(d, op))
+            continue;
+        for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, op)[i];
+            if (t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, i))
+                d->reached[t] = true;
+        }
+    }
+}
+
+/* ---- making ops ---- */
+
+/* A free name that begins so. */
+static Str free_name(const Deriving *d, const char *stem, const char *end)
+{
+    Buf name = buf_new(d->scratch);
+    buf_printf(&name, "%s%s", stem, end);
+    while (graph_has_tensor(d->builder, buf_str(&name)))
+        buf_putc(&name, '_');
+    return buf_str(&name);
+}
+
+static int32_t new_tensor(Deriving *d, Str name, int32_t like)
+{
+    int32_t t = graph_tensor(d->builder, name);
+    vec_push(d->arena, &d->shape, d->model->shape[like]);
+    vec_push(d->arena, &d->dtype, d->model->dtype[like]);
+    return t;
+}
+
+/* The place of the key's space in `spaces`; -1: it is new, and the next one. */
+static int32_t known_space(Deriving *d, const Vec32 *key)
+{
+    int32_t id = intern_put(d->space_keys, key->at, (size_t)key->n * sizeof *key->at);
+    if (id < d->space_of_key.n)
+        return d->space_of_key.at[id];
+    vec_push(d->scratch, &d->space_of_key, d->spaces.n);
+    return -1;
+}
+
+static int32_t add_space(Deriving *d, OpSpace *space)
+{
+    space->id = d->spaces.n;
+    vec_push(d->arena, &d->spaces, space);
+    return space->id;
+}
+
+static void add_addend(Deriving *d, int32_t tensor, int32_t gradient)
+{
+    vec_push(d->scratch, &d->addends, ((Addend){gradient, d->addend[tensor]}));
+    d->addend[tensor] = d->addends.n - 1;
+}
+
+static void add_op(Deriving *d, int32_t of, const char *op_type, Str name, const int32_t *inputs,
+                   int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs,
+                   int32_t space)
+{
+    const char *path = of < 0 ? "" : op_path(d->graph, of);
+    graph_add_op(d->builder, str_from(op_type), name, str_from(path), inputs, n_inputs, outputs,
+                 n_outputs, attrs);
+    vec_push(d->arena, &d->space, space);
+    vec_push(d->arena, &d->of, of);
+}
+
+/* ---- sums ---- */
+
+/* Elementwise over n addends of one shape. */
+static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
+{
+    OpSpace *space = opspace_new(d->arena, n, 1);
+    Error err = {0};
+    for (int i = 0; i <= n; i++) {
+        space->operand[i].shape = *shape;
+        space->operand[i].projection.n_dims = (uint8_t)shape->n_dims;
+        space->operand[i].linear = i < n ? LINEAR_TOGETHER : LINEAR_NO;
+    }
+    for (int64_t k = 0; k < shape->n_dims; k++) {
+        int index = shape->dim[k] == 1
+                        ? -1
+                        : opspace_add_index(space, arena_printf(d->arena, "d%d", (int)k),
+                                            shape->dim[k], ROLE_MAP, REDUCE_NONE);
+        for (int i = 0; i <= n; i++) {
+            Row *row = &space->operand[i].projection.row[k];
+            if (index < 0)
+                row_one(row);
+            else
+                row_unit(row, index);
+        }
+    }
+    space->kernel = "Sum";
+    space->early = true;
+    space->flops = (double)shape_elements(shape) * (n - 1);
+    bool fits = opspace_finish(space, &err);
+    assert(fits);
+    (void)fits;
+    return space;
+}
+
+/* The gradient of a tensor whose readers have all been visited: its one addend, or their sum; -1:
+ * nothing reaches it. */
+static int32_t sum_addends(Deriving *d, int32_t tensor)
+{
+    Vec32 parts = {0}, key = {0};
+    for (int32_t a = d->addend[tensor]; a >= 0; a = d->addends.at[a].next)
+        vec_push(d->scratch, &parts, d->addends.at[a].tensor);
+    if (parts.n <= 1)
+        return parts.n == 0 ? -1 : parts.at[0];
+    for (int i = 0; i < parts.n / 2; i++) { /* in the order in which they are made */
+        int32_t last = parts.at[parts.n - 1 - i];
+        parts.at[parts.n - 1 - i] = parts.at[i];
+        parts.at[i] = last;
+    }
+    int32_t code = d->model->shape[tensor];
+    vec_push(d->scratch, &key, -1);
+    vec_push(d->scratch, &key, code);
+    vec_push(d->scratch, &key, parts.n);
+    int32_t space = known_space(d, &key);
+    if (space < 0)
+        space = add_space(d, sum_space(d, inferred_shape(d->model, tensor), parts.n));
+    Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
+    int32_t sum = new_tensor(d, name, tensor);
+    add_op(d, d->graph->tensors[tensor].maker, "Sum", name, parts.at, parts.n, &sum, 1, 0, space);
+    return sum;
+}
+
+/* ---- gradient ops ---- */
+
+/* The reads of a clause: the gradients of all outputs, then what it names. -1: not there. */
+typedef struct {
+    Vec(GradientRead) reads;
+    Vec32 tensors;
+} ReadList;
+
+static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
+{
+    int32_t tensor = place < 0 || place >= d->graph->ops[op].n_inputs + d->graph->ops[op].n_outputs
+                         ? -1
+                         : d->graph->operands[d->graph->ops[op].input + place];
+    vec_push(d->arena, &out->reads, ((GradientRead){(uint16_t)(place < 0 ? 0 : place), false}));
+    vec_push(d->scratch, &out->tensors, tensor);
+}
+
+static bool is_written(const Vec32 *written, int operand)
+{
+    for (int i = 0; i < written->n; i++)
+        if (written->at[i] == operand)
+            return true;
+    return false;
+}
+
+static ReadList reads_of(Deriving *d, int32_t op, const DerivativeClause *clause,
+                         const Vec32 *written)
+{
+    const GraphOp *node = &d->graph->ops[op];
+    ReadList out = {0};
+    for (int o = 0; o < node->n_outputs; o++) {
+        int32_t t = op_outputs(d->graph, op)[o];
+        vec_push(d->arena, &out.reads, ((GradientRead){(uint16_t)(node->n_inputs + o), true}));
+        vec_push(d->scratch, &out.tensors, t < 0 ? -1 : d->gradient[t]);
+    }
+    for (int i = 0; i < clause->n_reads; i++) {
+        int at = clause->read[i].operand;
+        int place = clause->read[i].output ? node->n_inputs + at : operand_of(kind_of(d, op), at);
+        read_value(d, op, clause->read[i].output || place < node->n_inputs ? place : -1, &out);
+    }
+    for (int i = 0; clause->others && i < node->n_inputs; i++)
+        if (!is_written(written, i))
+            read_value(d, op, i, &out);
+    return out;
+}
+
+static double factor_of(const Deriving *d, int32_t op, const DerivativeClause *clause)
+{
+    const OpSpace *space = inferred_space(d->model, op);
+    double points = 1;
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE)
+            points *= (double)space->index[j].size;
+    switch (clause->factor) {
+    case FACTOR_ATTR:
+        return clause->number * op_attr_float(d->graph, op, clause->attr, 1);
+    case FACTOR_MEAN:
+        return points > 0 ? 1 / points : 1;
+    case FACTOR_NUMBER:
+        break;
+    }
+    return clause->number;
+}
+
+/* All rows whole: of an op that has no rule, or whose gradient has other rows than a space can
+ * have. */
+static OpSpace *whole_space(Deriving *d, const Gradient *gradient)
+{
+    OpSpace *space = opspace_new(d->arena, gradient->n_reads, gradient->n_written);
+    for (int i = 0; i < gradient->n_reads + gradient->n_written; i++) {
+        int place = i < gradient->n_reads ? gradient->reads[i].place
+                                          : gradient->written[i - gradient->n_reads];
+        const Operand *from = &gradient->forward->operand[place];
+        Operand *to = &space->operand[i];
+        to->shape = from->shape;
+        to->absent = from->absent;
+        to->ignored = from->ignored;
+        to->projection.n_dims = (uint8_t)from->shape.n_dims;
+        for (int64_t k = 0; k < from->shape.n_dims; k++)
+            row_whole(&to->projection.row[k], from->shape.dim[k]);
+    }
+    Error err = {0};
+    space->gradient = gradient;
+    space->kernel = gradient->kernel;
+    space->no_rule = true;
+    opspace_finish(space, &err);
+    return space;
+}
+
+static const Gradient *new_gradient(Deriving *d, int32_t op, const DerivativeClause *clause,
+                                    const Vec32 *written, const ReadList *reads)
+{
+    Gradient *gradient = arena_make(d->arena, Gradient);
+    uint16_t *places = arena_array(d->arena, uint16_t, written->n);
+    for (int i = 0; i < written->n; i++)
+        places[i] = (uint16_t)written->at[i];
+    *gradient = (Gradient){.forward = inferred_space(d->model, op),
+                           .of = kind_of(d, op)->row->name,
+                           .input = input_of(kind_of(d, op), written->at[0]),
+                           .n_reads = reads->reads.n,
+                           .reads = reads->reads.at,
+                           .n_written = written->n,
+                           .written = places,
+                           .kernel = arena_str(d->arena, str_from(clause->kernel)),
+                           .scale = factor_of(d, op, clause)};
+    return gradient;
+}
+
+/* Equal forward spaces, clauses and absences have one space. */
+static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
+                        const Vec32 *written, const ReadList *reads)
+{
+    Vec32 key = {0};
+    double factor = factor_of(d, op, clause);
+    vec_push(d->scratch, &key, d->model->space[op]);
+    vec_push(d->scratch, &key, d->graph->ops[op].op_type);
+    vec_push(d->scratch, &key, (int32_t)(clause - kind_of(d, op)->derivative.clause));
+    for (size_t i = 0; i < sizeof factor / sizeof(int32_t); i++)
+        vec_push(d->scratch, &key, ((const int32_t *)&factor)[i]);
+    for (int i = 0; i < written->n; i++)
+        vec_push(d->scratch, &key, written->at[i]);
+    for (int i = 0; i < reads->tensors.n; i++)
+        vec_push(d->scratch, &key, reads->tensors.at[i] < 0 ? -1 : 0);
+    int32_t known = known_space(d, &key);
+    if (known >= 0)
+        return known;
+    const Gradient *gradient = new_gradient(d, op, clause, written, reads);
+    Error err = {0};
+    OpSpace *space = gradient_space(d->arena, gradient, &err);
+    if (!space)
+        space = whole_space(d, gradient);
+    for (int i = 0; i < reads->tensors.n; i++)
+        space->operand[i].absent |= reads->tensors.at[i] < 0;
+    space->flops = gradient->forward->flops;
+    return add_space(d, space);
+}
+
+/* The op that makes the gradients of these operands. */
+static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *clause,
+                            const Vec32 *written)
+{
+    ReadList reads = reads_of(d, op, clause, written);
+    Vec32 outputs = {0};
+    const char *end = arena_printf(d->scratch, "~d%d", written->at[0]);
+    Str name = free_name(d, op_name(d->graph, op), end);
+    for (int i = 0; i < written->n; i++) {
+        int32_t t = op_inputs(d->graph, op)[written->at[i]];
+        Str own = i == 0 ? name
+                         : free_name(d, op_name(d->graph, op),
+                                     arena_printf(d->scratch, "~d%d", written->at[i]));
+        int32_t made = new_tensor(d, own, t);
+        vec_push(d->scratch, &outputs, made);
+    }
+    int32_t space = space_of(d, op, clause, written, &reads);
+    add_op(d, op, arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end), name,
+           reads.tensors.at, reads.tensors.n, outputs.at, outputs.n, d->graph->ops[op].attrs,
+           space);
+    for (int i = 0; i < written->n; i++)
+        add_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i]);
+}
+
+static bool wants(Deriving *d, int32_t op, int operand)
+{
+    int32_t t = op_inputs(d->graph, op)[operand];
+    return t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, operand);
+}
+
+static bool refuse(Deriving *d, int32_t op, int operand, const DerivativeClause *clause)
+{
+    error_kind(d->err, ERROR_UNSUPPORTED, "op '%s' (%s) has no derivative: %s",
+               op_name(d->graph, op), op_operator(d->graph, op),
+               clause && clause->refused ? clause->refused : "none is known");
+    error_hint(d->err, "the gradient of '%s' has to pass it",
+               tensor_name(d->graph, op_inputs(d->graph, op)[operand]));
+    return false;
+}
+
+/* Operands of one clause get their gradients together. */
+static bool add_clause(Deriving *d, int32_t op, int first)
+{
+    const DerivativeClause *clause = clause_of(d, op, first);
+    const GradientKind *kind = kind_of(d, op);
+    Vec32 written = {0};
+    if (!clause || !clause->kernel)
+        return refuse(d, op, first, clause);
+    if (clause->n_inputs <= 1) {
+        vec_push(d->scratch, &written, first);
+        add_gradient_op(d, op, clause, &written);
+        return true;
+    }
+    for (int i = 0; i < clause->n_inputs; i++) {
+        int operand = operand_of(kind, clause->input[i]);
+        if (operand < 0 || operand >= d->graph->ops[op].n_inputs || !wants(d, op, operand))
+            continue;
+        if (operand < first) /* it was made with that one */
+            return true;
+        vec_push(d->scratch, &written, operand);
+    }
+    add_gradient_op(d, op, clause, &written);
+    return true;
+}
+
+static bool derive_op(Deriving *d, int32_t op)
+{
+    if (!is_reached(d, op))
+        return true;
+    for (int o = 0; o < d->graph->ops[op].n_outputs; o++) {
+        int32_t t = op_outputs(d->graph, op)[o];
+        if (t >= 0 && d->varies[t])
+            d->gradient[t] = sum_addends(d, t);
+    }
+    for (int i = 0; i < d->graph->ops[op].n_inputs; i++)
+        if (wants(d, op, i) && !add_clause(d, op, i))
+            return false;
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool add_given(Deriving *d)
+{
+    for (int i = 0; i < d->request->n_given; i++) {
+        int32_t t = d->request->given[i];
+        const Shape *shape = inferred_shape(d->model, t);
+        if (!shape)
+            return error_kind(d->err, ERROR_UNSUPPORTED,
+                              "the shape of '%s' is known only at run time",
+                              tensor_name(d->graph, t));
+        DeclaredDim dims[DIMS_MAX];
+        for (int64_t k = 0; k < shape->n_dims; k++)
+            dims[k] = (DeclaredDim){.size = shape->dim[k]};
+        int32_t given = new_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t);
+        graph_add_input(d->builder, given, (Dtype)d->model->dtype[t], dims, (int)shape->n_dims);
+        add_addend(d, t, given);
+    }
+    return true;
+}
+
+static bool derive(Deriving *d)
+{
+    find_varying(d);
+    find_reached(d);
+    if (!add_given(d))
+        return false;
+    for (int p = d->model->n_program - 1; p >= 0; p--)
+        if (!derive_op(d, d->model->program[p]))
+            return false;
+    for (int i = 0; i < d->request->n_wanted; i++) {
+        int32_t t = d->request->wanted[i];
+        if (d->gradient[t] < 0)
+            d->gradient[t] = sum_addends(d, t);
+    }
+    return true;
+}
+
+static void *grown(Arena *arena, const void *from, size_t n_bytes, size_t to_bytes)
+{
+    char *to = arena_alloc(arena, to_bytes);
+    if (n_bytes > 0)
+        memcpy(to, from, n_bytes);
+    return to;
+}
+
+#define GROWN(column, n, to)                                                                       \
+    grown(d->arena, model->column, (size_t)(n) * sizeof *model->column,                            \
+          (size_t)(to) * sizeof *model->column)
+
+/* The model's columns, and those of what was added. */
+static const Inferred *extend(Deriving *d, const Graph *graph)
+{
+    const Inferred *model = d->model;
+    Inferred *out = arena_make(d->arena, Inferred);
+    int n_ops = d->graph->n_ops, n_tensors = d->graph->n_tensors;
+    *out = *model;
+    out->graph = graph;
+    out->arena = d->arena;
+    out->shape = GROWN(shape, n_tensors, graph->n_tensors);
+    out->dtype = GROWN(dtype, n_tensors, graph->n_tensors);
+    out->values = GROWN(values, n_tensors / VALUE_PAGE + 1, graph->n_tensors / VALUE_PAGE + 1);
+    out->space = GROWN(space, n_ops, graph->n_ops);
+    out->program = GROWN(program, model->n_program, graph->n_ops);
+    out->on_parameters = GROWN(on_parameters, n_ops, graph->n_ops);
+    if (model->given)
+        out->given = GROWN(given, n_tensors, graph->n_tensors);
+    if (model->listed)
+        out->listed = GROWN(listed, n_tensors, graph->n_tensors);
+    if (model->repeat)
+        out->repeat = GROWN(repeat, n_ops, graph->n_ops);
+    for (int i = 0; i < d->shape.n; i++) {
+        out->shape[n_tensors + i] = d->shape.at[i];
+        out->dtype[n_tensors + i] = d->dtype.at[i];
+    }
+    for (int i = 0; i < d->space.n; i++) {
+        out->space[n_ops + i] = d->space.at[i];
+        out->program[out->n_program++] = n_ops + i;
+        if (out->repeat)
+            out->repeat[n_ops + i] = 1;
+    }
+    out->spaces = d->spaces.at;
+    out->n_spaces = d->spaces.n;
+    return out;
+}
+
+static void add_columns(const Deriving *d, Graph *graph)
+{
+    uint8_t *phase = arena_array(d->arena, uint8_t, graph->n_ops);
+    int32_t *of = arena_array(d->arena, int32_t, graph->n_ops);
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        bool forward = op < d->graph->n_ops;
+        phase[op] = forward ? PHASE_FORWARD : PHASE_BACKWARD;
+        of[op] = forward ? -1 : d->of.at[op - d->graph->n_ops];
+    }
+    graph->phase = phase;
+    graph->of = of;
+}
+
+static void start(Deriving *d)
+{
+    int n = d->graph->n_tensors;
+    d->scratch = arena_new();
+    d->builder = graph_builder_from(d->arena, d->graph);
+    d->kinds = arena_array(d->scratch, GradientKind, names_count(d->graph->names));
+    d->varies = arena_array(d->scratch, bool, n);
+    d->reached = arena_array(d->scratch, bool, n);
+    d->addend = arena_array(d->scratch, int32_t, n);
+    d->gradient = arena_array(d->arena, int32_t, n);
+    memset(d->addend, -1, (size_t)n * sizeof *d->addend);
+    memset(d->gradient, -1, (size_t)n * sizeof *d->gradient);
+    d->space_keys = intern_new(d->scratch);
+    for (int i = 0; i < d->model->n_spaces; i++)
+        vec_push(d->arena, &d->spaces, d->model->spaces[i]);
+}
+
+bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest *request,
+                     Backward *out, Error *err)
+{
+    Deriving d = {
+        .arena = arena, .model = model, .graph = model->graph, .request = request, .err = err};
+    start(&d);
+    Graph *graph = derive(&d) ? graph_seal(d.builder, err) : NULL;
+    if (graph) {
+        add_columns(&d, graph);
+        *out = (Backward){graph, extend(&d, graph), d.gradient};
+    }
+    arena_free(d.scratch);
+    return graph;
+}

@@ -1,0 +1,41 @@
+/* backward.h - the backward pass of a graph, derived: gradient ops behind the ops of the model.
+ *
+ *     Backward backward;
+ *     backward_derive(arena, inferred, &request, &backward, &err);
+ *
+ * The result is a graph of the same kind. The model's ops come first, with the ids they have;
+ * gradient ops follow in reverse program order. An op gets gradient ops as the column `gradient` of
+ * its operator's row says (core/rules/derivative.h), their index spaces are derived from its own
+ * (core/space/gradient.h) and interned like others. Ops that no gradient reaches, and values on
+ * which nothing wanted depends, get none. Where several ops read a value its gradient is a Sum.
+ *
+ * Names: the gradient of T is "T~grad"; the gradient op of `h.3.c_fc` for its operand 1 is
+ * "h.3.c_fc~d1", of the operator "MatMul~d1".
+ */
+#ifndef CORE_STEP_BACKWARD_H
+#define CORE_STEP_BACKWARD_H
+
+#include "core/rules/infer.h"
+
+typedef struct {
+    /* Tensors of the model whose gradients are given: inputs "T~grad" of the new graph. */
+    const int32_t *given;
+    int n_given;
+    /* Tensors whose gradients are wanted. */
+    const int32_t *wanted;
+    int n_wanted;
+} BackwardRequest;
+
+typedef struct {
+    const Graph *graph;       /* with columns phase and of */
+    const Inferred *inferred; /* of that graph */
+    const int32_t *gradient;  /* per tensor of the model: its gradient; -1: it has none */
+} Backward;
+
+/* Everything is in the arena, which outlives neither the model's graph nor its inference.
+ * ERROR_UNSUPPORTED names an op on the way whose derivative is not known, and the tensor that waits
+ * for it. */
+bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest *request,
+                     Backward *out, Error *err);
+
+#endif
