@@ -2,6 +2,7 @@
  * numbers worked out by hand. How kernels do on parts is tested by running plans (test_run). */
 #include "tests/unit/kernel_rows.h"
 
+#include "core/rules/derivative.h"
 #include "core/run/draw.h"
 #include "core/run/compare.h"
 
@@ -395,10 +396,44 @@ static void operators_with_a_rule_have_a_kernel(void **state)
     arena_free(arena);
 }
 
-/* The column `kernel` of the operators' rows: each name is of a kernel, each kernel is named. */
+/* Whether a clause of the column `gradient` names the kernel. */
+static bool differentiates(Arena *arena, const Operator *row, const char *kernel)
+{
+    Derivative derivative;
+    Error err = {0};
+    if (!row->gradient)
+        return false;
+    if (!derivative_read(arena, row->gradient, &derivative, &err))
+        fail_msg("%s: %s", row->name, err.text);
+    for (int i = 0; i < derivative.n; i++)
+        if (derivative.clause[i].kernel && strcmp(derivative.clause[i].kernel, kernel) == 0)
+            return true;
+    return false;
+}
+
+static void gradients_name_kernels(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (const Operator *row = NULL; (row = operator_next(row));) {
+        Derivative derivative = {0};
+        Error err = {0};
+        if (row->gradient && !derivative_read(arena, row->gradient, &derivative, &err))
+            fail_msg("%s: %s", row->name, err.text);
+        for (int i = 0; i < derivative.n; i++)
+            if (derivative.clause[i].kernel &&
+                !kernel_find(&(OpSpace){.kernel = derivative.clause[i].kernel}, "no operator"))
+                fail_msg("%s: there is no kernel '%s'", row->name, derivative.clause[i].kernel);
+    }
+    arena_free(arena);
+}
+
+/* The columns `kernel` and `gradient` of the operators' rows: each name is of a kernel, each kernel
+ * is named. */
 static void rows_and_kernels_name_each_other(void **state)
 {
     (void)state;
+    Arena *arena = arena_new();
     for (const Operator *row = NULL; (row = operator_next(row));)
         if (row->kernel && !kernel_find(NULL, row->name))
             fail_msg("%s: there is no kernel '%s'", row->name, row->kernel);
@@ -406,16 +441,19 @@ static void rows_and_kernels_name_each_other(void **state)
         for (const Kernel *kernel = *family; kernel->name; kernel++) {
             bool used = false;
             for (const Operator *row = NULL; !used && (row = operator_next(row));)
-                used = row->kernel && strcmp(row->kernel, kernel->name) == 0;
+                used = (row->kernel && strcmp(row->kernel, kernel->name) == 0) ||
+                       differentiates(arena, row, kernel->name);
             if (!used)
                 fail_msg("no operator has the kernel '%s'", kernel->name);
         }
+    arena_free(arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_kernels_name_each_other),
+        cmocka_unit_test(gradients_name_kernels),
         cmocka_unit_test(operators_with_a_rule_have_a_kernel),
         cmocka_unit_test(halves_survive_a_round_trip),
         cmocka_unit_test(ulps_are_counted),
