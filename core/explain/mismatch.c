@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/explain/reason.h"
 #include "core/plan/plan_findings.h"
+#include "core/space/dim_part.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static Mismatch mismatch_of(const Plan *plan, const OpSpace *space, int operand,
     const DimFactors *factors = &space->operand[operand].factors[dim];
     if (space->no_rule || factors->n == 0 || !factors->exact)
         return MISMATCH_WHOLE;
-    int64_t sizes[FACTORS_MAX];
+    int64_t sizes[DIGITS_MAX];
     Cut part[FACTORS_MAX];
     AtomSet lost;
     for (int f = 0; f < factors->n; f++)
@@ -54,7 +55,8 @@ static Mismatch mismatch_of(const Plan *plan, const OpSpace *space, int operand,
                    : MISMATCH_NESTING;
     for (int f = 0; f < factors->n; f++)
         if (!cut_is_whole(&part[f]) && space->index[factors->index[f]].role == ROLE_FROZEN)
-            return MISMATCH_FROZEN;
+            return dim_parts(space, factors->index[f], sizes, DIGITS_MAX) ? MISMATCH_PARTS
+                                                                          : MISMATCH_FROZEN;
     return MISMATCH_CONFLICT;
 }
 
@@ -302,10 +304,17 @@ static void put_parts(const Plan *plan, const FindingGroup *first, Buf *out)
 {
     const OpSpace *space = program_space(plan->inferred, first->op);
     const Operand *operand = &space->operand[first->operand];
-    int64_t parts = space->index[operand->factors[first->dim].index[0]].size;
+    int index = operand->factors[first->dim].index[0];
+    int64_t sizes[DIGITS_MAX], parts = space->index[index].size;
+    int n = dim_parts(space, index, sizes, DIGITS_MAX);
     put_dim(plan, first, out);
-    buf_printf(out, " holds %" PRId64 " parts of %" PRId64 " for ", parts,
-               operand->shape.dim[first->dim] / parts);
+    buf_puts(out, " holds ");
+    if (n > 0)
+        dim_parts_format(sizes, n, out);
+    else
+        buf_printf(out, "%" PRId64 " parts of %" PRId64, parts,
+                   operand->shape.dim[first->dim] / parts);
+    buf_puts(out, " for ");
     put_op(plan, first, out);
     buf_puts(out, ", and sharding it by ");
     mesh_format_sizes(plan->mesh, cut_atoms(&plan_sharding(plan, first->tensor)->dim[first->dim]),

@@ -2,6 +2,7 @@
 
 #include "core/plan/json_forms.h"
 #include "core/plan/origin.h"
+#include "core/space/dim_part.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -75,6 +76,16 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
     const OpSpace *space = at->op < 0 ? NULL : program_space(plan->inferred, at->op);
     const DimFactors *factors =
         space && at->operand >= 0 ? &space->operand[at->operand].factors[at->dim] : NULL;
+    int64_t sizes[DIGITS_MAX];
+    int n_parts = at->index < 0 || !space ? 0 : dim_parts(space, at->index, sizes, DIGITS_MAX);
+    if (n_parts > 0) {
+        buf_puts(out, "it is ");
+        dim_parts_format(sizes, n_parts, out);
+        buf_puts(out, ", which sharding by ");
+        mesh_format_sizes(plan->mesh, at->atoms, out);
+        buf_puts(out, " does not keep apart");
+        return;
+    }
     if (!factors || factors->n < 2) {
         buf_puts(out, "the shards do not end on the borders of its index dims");
         return;
@@ -91,6 +102,18 @@ static void say_nesting(const Plan *plan, const StopRecord *at, Buf *out)
         buf_printf(out, "%s%" PRId64, f ? " x " : "", space->index[factors->index[f]].size);
     buf_puts(out, " does not divide by ");
     mesh_format_sizes(plan->mesh, at->atoms, out);
+}
+
+static void say_window(const Plan *plan, const StopRecord *at, Buf *out)
+{
+    DimPart part;
+    bool joins = at->op >= 0 && at->operand >= 0 &&
+                 dim_part(program_space(plan->inferred, at->op), at->operand, at->dim, &part) &&
+                 part.of_index;
+    buf_printf(out,
+               joins ? "the other parts along %s are not sharded by it"
+                     : "the op reads it in windows along %s",
+               index_name(plan, at));
 }
 
 void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
@@ -127,7 +150,7 @@ void why_not_format_stop(const Plan *plan, const WhyNotStop *stop, Buf *out)
         buf_puts(out, "the op reads that dim whole");
         break;
     case STOP_WINDOW:
-        buf_printf(out, "the op reads it in windows along %s", index);
+        say_window(plan, at, out);
         break;
     case STOP_BLOCKED:
         buf_printf(out, "%s takes no part in propagation", index);

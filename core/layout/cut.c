@@ -483,6 +483,42 @@ void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cu
     *lost = cut_atoms(cut) & ~kept;
 }
 
+/* Index of the block that starts at `at`, the number of blocks for the end; -1 if none does. */
+static int block_at(const Cut *cut, int64_t at)
+{
+    int i = 0;
+    for (; i < cut->n && at > 0; i++)
+        at -= cut->digit[i].size;
+    return at == 0 ? i : -1;
+}
+
+bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out)
+{
+    int64_t size = cut_size(cut), sizes[DIGITS_MAX];
+    *out = cut_whole(hi - lo);
+    if (cut_is_whole(cut))
+        return true;
+    if (lo == 0 && hi == size) {
+        *out = *cut;
+        return true;
+    }
+    if (cut_is_blocks(cut)) {
+        int first = block_at(cut, lo), end = block_at(cut, hi);
+        for (int i = first; 0 <= i && i < end; i++)
+            sizes[i - first] = cut->digit[i].size;
+        return 0 <= first && first < end &&
+               cut_blocks(sizes, end - first, cut->digit[0].atom, cut->digit[0].n, mesh, out);
+    }
+    Cut part = *cut;
+    int64_t block = cut->digit[0].size > 0 ? size / cut->digit[0].size : 0;
+    if (cut->digit[0].n > 0 || block == 0 || lo % block != 0 || hi % block != 0 || lo == hi)
+        return false;
+    part.digit[0].size = (hi - lo) / block;
+    cut_canonical(&part, mesh);
+    *out = part;
+    return true;
+}
+
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi)
 {

@@ -85,6 +85,11 @@ bool cut_concat(const Cut *const *parts, int n, const Mesh *mesh, Cut *out);
 void cut_split(const Cut *cut, const int64_t *sizes, int n, const Mesh *mesh, Cut *out,
                AtomSet *lost);
 
+/* The cut of the elements [lo, hi) of a dim, where they are whole blocks of its cut: (64|32|32)/tp
+ * gives 64/tp for [0, 64), (3)(768/tp) gives (2)(768/tp) for [768, 2304). Returns false where a
+ * block is divided. */
+bool cut_part(const Cut *cut, int64_t lo, int64_t hi, const Mesh *mesh, Cut *out);
+
 /* The interval of digit d that the rank at `position` holds: [lo, hi). */
 void digit_interval(const Digit *digit, const Mesh *mesh, int64_t position, int64_t *lo,
                     int64_t *hi);

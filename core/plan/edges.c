@@ -80,6 +80,22 @@ static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids,
     return unknown ? whole(e, tensor) : ids[operand];
 }
 
+/* The sharding in which an op reads a value; of a dim that it needs a part of, as the value has it
+ * where that serves. */
+static int32_t read_as(const Edges *e, int32_t op, int operand, int32_t tensor, int32_t need)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    int32_t has = plan->moved->sharding[tensor];
+    if (has < 0 || has == need || space->no_rule)
+        return need;
+    Sharding read = *shardings_at(plan->shardings, need);
+    return op_cut_read_parts(space, program_cut(plan, op), operand,
+                             shardings_at(plan->shardings, has), plan->mesh, &read)
+               ? shardings_put(plan->shardings, &read)
+               : need;
+}
+
 /* ---- how parameters and constants are stored ---- */
 
 /* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
@@ -418,7 +434,8 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartia
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, need, read_partial(e, op, o, passed), partials);
+            need = with_partial(plan, read_as(e, op, o, t, need), read_partial(e, op, o, passed),
+                                partials);
         e->out->need[graph->ops[op].input + o] = need;
         if (t >= 0 && plan->inferred->shape[t] < 0)
             note_unsent(e, t, op);

@@ -1,10 +1,17 @@
 #include "core/plan/op_cut.h"
 
+#include "core/space/dim_part.h"
+
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out)
 {
     const DimFactors *factors = &space->operand[operand].factors[dim];
     const Cut *parts[FACTORS_MAX];
+    DimPart part;
+    if (dim_part(space, operand, dim, &part))
+        return part.of_index &&
+               cut_part(&cut->index[part.index], part.start, part.end, mesh, out) &&
+               !cut_is_whole(out);
     for (int f = 0; f < factors->n; f++)
         parts[f] = &cut->index[factors->index[f]];
     return factors->n > 0 && factors->exact && cut_concat(parts, factors->n, mesh, out);
@@ -42,4 +49,32 @@ Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, co
     if (operand >= space->n_inputs)
         add_partials(space, cut, &sharding);
     return sharding;
+}
+
+bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
+                       const Mesh *mesh, Sharding *need)
+{
+    bool changed = false;
+    for (int d = 0; d < have->n_dims; d++) {
+        DimPart part;
+        Cut read;
+        if (!dim_part(space, operand, d, &part) || part.of_index || cut_is_whole(&have->dim[d]) ||
+            !cut_part(&have->dim[d], part.start, part.end, mesh, &read) ||
+            !cut_equal(&read, &cut->index[part.index]))
+            continue;
+        need->dim[d] = have->dim[d];
+        changed = true;
+    }
+    return changed;
+}
+
+bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh)
+{
+    int64_t sizes[DIGITS_MAX], at = 0;
+    int n = dim_parts(space, index, sizes, DIGITS_MAX);
+    Cut part;
+    for (int i = 0; i < n; at += sizes[i++])
+        if (!cut_part(cut, at, at + sizes[i], mesh, &part))
+            return false;
+    return n > 0;
 }

@@ -11,13 +11,23 @@ typedef struct {
 } OpCut;
 
 /* The cut that the op's index dims give to one dim of an operand. Returns false if the dim has no
- * index dim, or if the cut needs more than DIGITS_MAX digits. */
+ * index dim, if the cut divides the part of it that the dim is (dim_part.h), or if it needs more
+ * than DIGITS_MAX digits. */
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out);
 
 /* The sharding of an operand under the op's cut: as the op reads it or makes it, partial over the
  * axes that shard a reduce dim. The operand must not be absent or ignored. */
 Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, const Mesh *mesh);
+
+/* Reads dims of which the op needs a part only, Slice's, as `have`, where that part is sharded
+ * there as the op is; *need is what op_cut_sharding() says of the operand. Returns true if it
+ * changed. */
+bool op_cut_read_parts(const OpSpace *space, const OpCut *cut, int operand, const Sharding *have,
+                       const Mesh *mesh, Sharding *need);
+
+/* True if operands hold the parts of the index dim (Split, Concat) and the cut keeps them apart. */
+bool op_cut_keeps_parts(const OpSpace *space, int index, const Cut *cut, const Mesh *mesh);
 
 /* The axes that shard index dims which the op reduces. */
 AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut);

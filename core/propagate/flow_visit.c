@@ -1,5 +1,6 @@
 #include "core/propagate/flow_visit.h"
 
+#include "core/space/dim_part.h"
 #include "core/propagate/propagate.h"
 
 /* ---- what stops ---- */
@@ -50,16 +51,19 @@ static bool reduce_pays(const FlowVisitCase *visit, int index, AtomSet atoms)
 
 /* ---- taking ---- */
 
-/* Why axes may not cut an index dim; STOP_NONE: they may. */
-static Stop may_cut(const FlowVisitCase *visit, int index, AtomSet atoms)
+/* Why an index dim takes no cut by these axes, in addition to its own; STOP_NONE: it may. */
+static Stop may_cut(const FlowVisitCase *visit, int index, const Cut *cut, AtomSet atoms)
 {
+    int64_t sizes[DIGITS_MAX];
     if (visit->state.closed >> index & 1)
         return STOP_CLOSED;
     if (visit->space->index[index].blocked && visit->mode > MODE_PINNED)
         return STOP_BLOCKED;
     switch (visit->space->index[index].role) {
     case ROLE_FROZEN:
-        return STOP_FROZEN;
+        if (dim_parts(visit->space, index, sizes, DIGITS_MAX) == 0)
+            return STOP_FROZEN;
+        return op_cut_keeps_parts(visit->space, index, cut, visit->mesh) ? STOP_NONE : STOP_NESTING;
     case ROLE_REDUCE:
         if (visit->mode <= MODE_PINNED)
             return STOP_NONE;
@@ -90,8 +94,9 @@ static void take_index(FlowVisitCase *visit, StopRecord at, const Cut *offered)
     at.atoms = cut_atoms(&part) & ~had;
     if (cut_is_whole(&part) || (visit->stops && !at.atoms))
         return;
-    at.stop = may_cut(visit, at.index, cut_atoms(&part));
-    if (at.stop == STOP_NONE && cut_join(cut, &part, visit->mesh, &joined)) {
+    bool joins = cut_join(cut, &part, visit->mesh, &joined);
+    at.stop = may_cut(visit, at.index, joins ? &joined : &part, cut_atoms(&part));
+    if (at.stop == STOP_NONE && joins) {
         *cut = joined;
         return;
     }
@@ -105,6 +110,51 @@ static bool gives_only_pins(const FlowVisitCase *visit, int operand)
            (operand < visit->space->n_inputs && visit->flow[operand]->role != FLOW_OPEN);
 }
 
+static bool may_give(const FlowVisitCase *visit, int operand, int dim)
+{
+    return !gives_only_pins(visit, operand) || (visit->flow[operand]->pinned >> dim & 1);
+}
+
+/* The cut of an index dim of which operands hold the parts: by the axes that shard every part. One
+ * part alone does not decide for the others, since axes that keep the heads of q apart may divide
+ * a head of k. Returns false unless the same axes shard all of them. */
+static bool join_parts(const FlowVisitCase *visit, int index, Cut *out)
+{
+    const OpSpace *space = visit->space;
+    int64_t sizes[DIGITS_MAX];
+    const Digit *first = NULL;
+    int n = dim_parts(space, index, sizes, DIGITS_MAX);
+    for (int o = 0; o < space->n_inputs + space->n_outputs; o++)
+        for (int d = 0; d < space->operand[o].shape.n_dims; d++) {
+            DimPart part;
+            if (!dim_part(space, o, d, &part) || part.index != index)
+                continue;
+            const Cut *cut = visit->flow[o] ? &visit->flow[o]->dim[d] : NULL;
+            if (!cut || cut->n != 1 || !may_give(visit, o, d))
+                return false;
+            first = first ? first : &cut->digit[0];
+            if (cut->digit[0].n != first->n || memcmp(cut->digit[0].atom, first->atom, first->n))
+                return false;
+        }
+    return n > 0 && first && cut_blocks(sizes, n, first->atom, first->n, visit->mesh, out);
+}
+
+/* Through the dim of which the operand holds a part, or the op reads one. */
+static bool take_part(FlowVisitCase *visit, StopRecord at)
+{
+    DimPart part;
+    Cut cut;
+    if (!dim_part(visit->space, at.operand, at.dim, &part))
+        return false;
+    const Cut *from = &visit->flow[at.operand]->dim[at.dim];
+    if (part.of_index ? !join_parts(visit, part.index, &cut)
+                      : !cut_part(from, part.start, part.end, visit->mesh, &cut))
+        return false;
+    at.index = part.index;
+    take_index(visit, at, &cut);
+    return true;
+}
+
 void flow_take(FlowVisitCase *visit, int operand)
 {
     const Flow *flow = visit->flow[operand];
@@ -112,14 +162,15 @@ void flow_take(FlowVisitCase *visit, int operand)
     const Operand *o = &space->operand[operand];
     if (!flow || o->ignored)
         return;
-    bool pins_only = gives_only_pins(visit, operand);
     for (int d = 0; d < flow->n_dims; d++) {
         const DimFactors *factors = &o->factors[d];
         StopRecord at = {.operand = operand, .dim = d, .index = -1, .other = -1, .leaving = true};
         at.atoms = cut_atoms(&flow->dim[d]);
         if (!at.atoms)
             continue;
-        if (factors->n == 0 || !factors->exact || (pins_only && !(flow->pinned >> d & 1))) {
+        if (may_give(visit, operand, d) && take_part(visit, at))
+            continue;
+        if (factors->n == 0 || !factors->exact || !may_give(visit, operand, d)) {
             at.index = factors->n ? factors->index[0] : -1;
             at.stop = factors->n == 0 ? STOP_WHOLE : factors->exact ? STOP_PARAMETER : STOP_WINDOW;
             stop(visit, at);

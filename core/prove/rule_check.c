@@ -2,11 +2,14 @@
 
 #include "core/plan/edges.h"
 #include "core/run/data_shapes.h"
+#include "core/space/dim_part.h"
 
 /* One sharding of the op on a mesh. */
 typedef struct {
     const Mesh *mesh;
     OpCut cut;
+    const Sharding
+        *lies;       /* how the first input lies, of which the op reads a part; NULL: as needed */
     AtomSet partial; /* operands `summed` are partial over these */
     bool summed[OPERANDS_MAX];
 } Case;
@@ -38,6 +41,8 @@ static Sharding laid_out(const Check *check, const Case *tried, int operand)
         sharding = op_cut_sharding(check->space, &tried->cut, operand, tried->mesh);
     else if (tensor >= 0)
         sharding = sharding_whole(inferred_shape(check->ranks.inferred, tensor));
+    if (operand == 0 && tried->lies)
+        op_cut_read_parts(check->space, &tried->cut, 0, tried->lies, tried->mesh, &sharding);
     if (operand >= check->space->n_inputs || tried->summed[operand])
         add_partial(&sharding, tried->partial);
     return sharding;
@@ -157,6 +162,63 @@ static bool try_pair(Check *check, int first, int second)
     return try_case(check, &tried);
 }
 
+/* An index dim of which operands hold the parts: as a list of blocks. */
+static bool try_joined_parts(Check *check, int index)
+{
+    static const uint8_t both[2] = {0, 1};
+    const Mesh *meshes[] = {check->small, check->odd, check->both};
+    int64_t sizes[DIGITS_MAX];
+    int n = dim_parts(check->space, index, sizes, DIGITS_MAX);
+    for (int m = 0; n > 0 && m < 3; m++) {
+        Case tried = whole_case(check, meshes[m]);
+        cut_blocks(sizes, n, both, meshes[m]->n_axes, tried.mesh, &tried.cut.index[index]);
+        if (!try_case(check, &tried))
+            return false;
+    }
+    return true;
+}
+
+/* A dim of the first input of which the op reads a part: what is before it, the part, and what is
+ * behind it, as blocks. */
+static bool try_read_part(Check *check, int dim)
+{
+    static const uint8_t a = 0;
+    const Shape *shape = &check->space->operand[0].shape;
+    DimPart part;
+    if (!dim_part(check->space, 0, dim, &part) || part.of_index || part.start == part.end)
+        return true;
+    int64_t sizes[3];
+    int n = 0;
+    if (part.start > 0)
+        sizes[n++] = part.start;
+    sizes[n++] = part.end - part.start;
+    if (part.end < shape->dim[dim])
+        sizes[n++] = shape->dim[dim] - part.end;
+    const Mesh *meshes[] = {check->small, check->odd};
+    for (int m = 0; m < 2; m++) {
+        Case tried = whole_case(check, meshes[m]);
+        Sharding lies = sharding_whole(shape);
+        cut_blocks(sizes, n, &a, 1, tried.mesh, &lies.dim[dim]);
+        tried.lies = &lies;
+        if (!cut_part(&lies.dim[dim], part.start, part.end, tried.mesh,
+                      &tried.cut.index[part.index]) ||
+            !try_case(check, &tried))
+            return false;
+    }
+    return true;
+}
+
+static bool try_parts(Check *check)
+{
+    for (int i = 0; i < check->space->n_index; i++)
+        if (!try_joined_parts(check, i))
+            return false;
+    for (int d = 0; check->space->n_inputs > 0 && d < check->space->operand[0].shape.n_dims; d++)
+        if (!try_read_part(check, d))
+            return false;
+    return true;
+}
+
 static bool try_cuts(Check *check)
 {
     for (int i = 0; i < check->space->n_index; i++) {
@@ -274,7 +336,7 @@ bool rule_check(Arena *arena, const Inferred *inferred, int32_t op, const OpSpac
     check.both = mesh_of(arena, "a=2,b=3");
     bool ok = simulated_open(arena, inferred, op, space, seed, &check.ranks, err);
     if (ok && !space->no_rule)
-        (void)(try_cuts(&check) && try_partials(&check));
+        (void)(try_cuts(&check) && try_parts(&check) && try_partials(&check));
     simulated_close(&check.ranks);
     return ok;
 }

@@ -4,8 +4,8 @@
  * projections name, run the op's kernel on each, join the results as the rule says (pieces of a MAP
  * dim, addends of a REDUCE dim), and compare with one device. On meshes of 2, 3 and 2 x 3 devices
  * this tries each MAP and REDUCE dim alone, each ordered pair, each by two axes, each interleaved,
- * and each operand through which a partial value may pass, alone and beside a sharding. Small
- * operands give uneven and empty parts.
+ * each dim in parts (dim_part.h) as the list of them, and each operand through which a partial
+ * value may pass, alone and beside a sharding. Small operands give uneven and empty parts.
  *
  * It cannot show that a FROZEN dim must be frozen, or what only other sizes show.
  */
