@@ -32,7 +32,7 @@ static void set_parts(lua_State *L, const Role *role)
 static void push_role(lua_State *L, const Policy *policy, const Role *role)
 {
     const OpSpace *space = program_space(policy->session->inferred, role->op);
-    lua_createtable(L, 0, 12);
+    lua_createtable(L, 0, 13);
     set_string(L, "role", weight_role_name(role->role));
     push_op(L, role->op);
     lua_setfield(L, -2, "node");
@@ -43,6 +43,8 @@ static void push_role(lua_State *L, const Policy *policy, const Role *role)
     set_index(L, space, "batch", role->batch);
     set_integer(L, "unit", role->unit);
     set_integer(L, "units", role->units);
+    if (role->head > 0)
+        set_integer(L, "head", role->head);
     if (role->role == WEIGHT_COLUMN && !role->shared)
         set_parts(L, role);
     lua_pushboolean(L, role->output);
@@ -97,8 +99,13 @@ const LuaEntry role_fields[] = {
     {"parts", NULL, "integer[]?",
      "The sizes of the parts of its columns, such as q, k and v: each must be sharded. nil if the "
      "columns cannot be sharded, because all shards need some of them."},
-    {"unit", NULL, "integer", "Elements that must stay together: the size of a head."},
-    {"units", NULL, "integer", "The number of these in the smallest part, or in the rows."},
+    {"unit", NULL, "integer",
+     "Elements of the first part, or of the rows, that must stay together: a head, or a group of "
+     "heads that share a key."},
+    {"units", NULL, "integer",
+     "The number of such units that each part, or the rows, can be divided into: at most so many "
+     "shards."},
+    {"head", NULL, "integer?", "Elements of a head, if a reshape on the way shows it."},
     {"output", NULL, "boolean", "Whether its columns are an output of the model."},
     {"reader", NULL, "node?", "A node that needs all columns at once."},
     {"stream", NULL, "tensor?", "The value of the residual stream that a norm reads before it."},

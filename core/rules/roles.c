@@ -1,6 +1,7 @@
 #include "core/rules/roles.h"
 
 #include "core/rules/role_weight.h"
+#include "core/space/dim_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ typedef struct {
     int32_t tensor;
     int dim;
     int64_t inner, size, offset, length;
+    int64_t head; /* the dim that the last reshape on the way put behind it; 0: none did */
 } Place;
 
 /* A digit that some op needs whole, or that was visited; a list for each tensor dim. */
@@ -169,7 +171,7 @@ static bool enter_index(const OpSpace *space, const DimFactors *factors, const P
     if (high <= low || high % low != 0 || (!full && !major) || place->offset % s ||
         place->length % s)
         return false;
-    *out = (Place){.inner = low, .size = high / low, .length = size};
+    *out = (Place){.inner = low, .size = high / low, .length = size, .head = place->head};
     if (!full)
         out->offset = place->offset / s, out->length = place->length / s;
     return true;
@@ -184,6 +186,7 @@ static bool leave_index(const OpSpace *space, const Operand *operand, int d, int
     for (int m = j + 1; m < factors->n; m++)
         stride *= space->index[factors->index[m]].size;
     bool full = in->offset == 0 && in->length == size;
+    out->head = stride > 1 ? space->index[factors->index[factors->n - 1]].size : in->head;
     out->inner = in->inner * stride;
     out->size = in->size;
     out->offset = full ? 0 : in->offset * stride;
@@ -237,12 +240,35 @@ static bool step_into(Finder *f, const OpSpace *space, int32_t op, int i, int in
     return found;
 }
 
-static const Operand *output_of(const Finder *f, int32_t op, int32_t tensor, const OpSpace *space)
+/* The operand that is the op's output `tensor`, or -1. */
+static int output_of(const Finder *f, int32_t op, int32_t tensor, const OpSpace *space)
 {
     for (int o = 0; o < space->n_outputs; o++)
         if (op_outputs(f->graph, op)[o] == tensor)
-            return opspace_output(space, o);
-    return NULL;
+            return space->n_inputs + o;
+    return -1;
+}
+
+/* The digit within the index dim of which the output's dim is a part (Split). */
+static bool enter_part(const OpSpace *space, int output, const Place *place, int *index, Place *out)
+{
+    DimPart part;
+    if (!dim_part(space, output, place->dim, &part) || !part.of_index ||
+        place->inner * place->size != place->length)
+        return false;
+    *index = part.index;
+    *out = *place;
+    out->offset += part.start;
+    return true;
+}
+
+/* Whether the op reads an index dim whole: it is frozen, and not Split's, of which each output is a
+ * part. */
+static bool is_read_whole(const OpSpace *space, int index)
+{
+    int64_t sizes[ROLE_PARTS_MAX];
+    return space->index[index].role == ROLE_FROZEN &&
+           dim_parts(space, index, sizes, ROLE_PARTS_MAX) == 0;
 }
 
 /* The activation that a norm reads for this dim. */
@@ -259,12 +285,12 @@ static void step_back(Finder *f, const Place *place)
 {
     int32_t op = f->graph->tensors[place->tensor].maker;
     const OpSpace *space = op < 0 ? NULL : inferred_space(f->inferred, op);
-    const Operand *made = space && !space->no_rule ? output_of(f, op, place->tensor, space) : NULL;
-    int index = -1;
+    int made = space && !space->no_rule ? output_of(f, op, place->tensor, space) : -1, index = -1;
     Place inside;
     f->merged |= op < 0;
-    if (!made || place->dim >= made->projection.n_dims ||
-        !enter_index(space, &made->factors[place->dim], place, &index, &inside))
+    if (made < 0 || place->dim >= space->operand[made].projection.n_dims ||
+        (!enter_index(space, &space->operand[made].factors[place->dim], place, &index, &inside) &&
+         !enter_part(space, made, place, &index, &inside)))
         return;
     int32_t matmul = f->role_of[op];
     if (matmul >= 0 &&
@@ -273,7 +299,7 @@ static void step_back(Finder *f, const Place *place)
         vec_push_own(f->arena, &f->met, (Met){matmul, inside});
         return;
     }
-    if (space->index[index].role == ROLE_FROZEN) {
+    if (is_read_whole(space, index)) {
         if (f->stream < 0)
             f->stream = input_of_norm(f, op, space, index);
         return;
@@ -302,12 +328,13 @@ static void need_operand(Finder *f, const OpSpace *space, const Operand *operand
         int64_t stride = 1;
         for (int j = factors->n - 1; factors->exact && j >= 0; j--) {
             const IndexDim *index = &space->index[factors->index[j]];
-            if (index->role != ROLE_MAP && factors->index[j] != skipped)
-                visit(f, (Place){tensor, d, stride, index->size, 0, operand->shape.dim[d]});
+            if ((index->role == ROLE_REDUCE || is_read_whole(space, factors->index[j])) &&
+                factors->index[j] != skipped)
+                visit(f, (Place){tensor, d, stride, index->size, 0, operand->shape.dim[d], 0});
             stride *= index->size;
         }
         if (space->no_rule && operand->shape.dim[d] > 1)
-            visit(f, (Place){tensor, d, 1, operand->shape.dim[d], 0, operand->shape.dim[d]});
+            visit(f, (Place){tensor, d, 1, operand->shape.dim[d], 0, operand->shape.dim[d], 0});
     }
 }
 
@@ -419,6 +446,12 @@ static int32_t before_views(const Finder *f, int32_t tensor)
     return tensor;
 }
 
+static void note_head(Role *role, const Place *place)
+{
+    if (place->head > 0 && (role->head == 0 || place->head < role->head))
+        role->head = place->head;
+}
+
 static void decide_row(Finder *f, int m)
 {
     Role *role = &f->roles.at[m];
@@ -442,6 +475,7 @@ static void decide_row(Finder *f, int m)
         vec_push_own(f->arena, &f->pieces[met->matmul], *met);
         if (met->place.size > role->units)
             role->units = met->place.size;
+        note_head(role, &met->place);
     }
     int64_t rows = space->index[role->k].size;
     role->unit = rows % role->units == 0 ? rows / role->units : 1;
@@ -455,37 +489,51 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Joins parts that follow each other and together are all columns. */
-static bool join_pieces(Role *role, const Met *met, int n, int64_t columns)
+static bool same_piece(const Place *a, const Place *b)
+{
+    return a->offset == b->offset && a->length == b->length;
+}
+
+/* Joins parts that follow each other and together are all columns. unit: of each part, the number
+ * of elements that stay together. */
+static bool join_pieces(Role *role, const Met *met, int n, int64_t columns, int64_t *unit)
 {
     int64_t end = 0;
+    int first = 0; /* part of the piece */
     role->n_parts = 0;
-    role->unit = 1;
-    role->units = columns;
     for (int i = 0; i < n; i++) {
         const Place *piece = &met[i].place;
         int64_t period = piece->inner * piece->size;
-        if (role->unit < piece->inner)
-            role->unit = piece->inner;
-        if (i > 0 && piece->offset == met[i - 1].place.offset &&
-            piece->length == met[i - 1].place.length)
-            continue;
-        if (piece->offset != end || piece->length % period != 0)
+        bool again = i > 0 && same_piece(piece, &met[i - 1].place);
+        note_head(role, piece);
+        if (!again && (piece->offset != end || piece->length % period != 0 ||
+                       piece->length / period > ROLE_PARTS_MAX - role->n_parts))
             return false;
-        for (int64_t p = 0; p < piece->length / period; p++) {
-            if (role->n_parts == ROLE_PARTS_MAX)
-                return false;
+        if (!again) {
+            first = role->n_parts;
+            end += piece->length;
+        }
+        for (int64_t at = piece->offset; !again && at < end; at += period) {
+            unit[role->n_parts] = 1;
             role->part[role->n_parts++] = period;
         }
-        end += piece->length;
+        for (int p = first; p < role->n_parts; p++)
+            unit[p] = piece->inner > unit[p] ? piece->inner : unit[p];
     }
+    return end == columns;
+}
+
+/* As many units as each part can be divided into; false if that is one. */
+static bool count_units(Role *role, const int64_t *unit)
+{
+    role->units = 0;
+    role->unit = unit[0];
     for (int p = 0; p < role->n_parts; p++) {
-        if (role->part[p] % role->unit != 0)
+        if (role->part[p] % unit[p] != 0)
             return false;
-        if (role->part[p] / role->unit < role->units)
-            role->units = role->part[p] / role->unit;
+        role->units = common_divisor(role->units, role->part[p] / unit[p]);
     }
-    return end == columns && role->units > 1;
+    return role->units > 1;
 }
 
 static void shape_columns(Finder *f, int m)
@@ -495,7 +543,9 @@ static void shape_columns(Finder *f, int m)
     if (role->role != WEIGHT_COLUMN)
         return;
     qsort(f->pieces[m].at, (size_t)f->pieces[m].n, sizeof(Met), by_offset);
-    role->shared = !join_pieces(role, f->pieces[m].at, f->pieces[m].n, columns);
+    int64_t unit[ROLE_PARTS_MAX];
+    role->shared = !join_pieces(role, f->pieces[m].at, f->pieces[m].n, columns, unit) ||
+                   !count_units(role, unit);
 }
 
 /* ---- the vocabulary ---- */
@@ -509,7 +559,7 @@ static void follow_outputs(Finder *f)
         f->tracing = f->roles.n + i;
         f->met.n = 0;
         for (int d = 0; shape && d < shape->n_dims; d++)
-            visit(f, (Place){tensor, d, 1, shape->dim[d], 0, shape->dim[d]});
+            visit(f, (Place){tensor, d, 1, shape->dim[d], 0, shape->dim[d], 0});
         walk(f);
         for (int m = 0; m < f->met.n; m++) {
             const Place *digit = &f->met.at[m].place;

@@ -45,9 +45,11 @@ typedef struct {
     bool output;      /* its columns are an output of the model */
     int n_parts;      /* of its columns, one behind the other; 1: they are one part */
     int64_t part[ROLE_PARTS_MAX]; /* their sizes */
-    int64_t unit;                 /* elements that stay together: the size of a head */
-    int64_t units; /* how many of these there are in the smallest part: at most so many shards;
-                      of a row matmul: in its rows */
+    int64_t unit;  /* elements that stay together, in the first part: a head, or a group of heads
+                      that  share a key */
+    int64_t units; /* how many of these each part, or the rows of a row matmul, can be divided
+                      into: at most so many shards */
+    int64_t head;  /* elements of a head; 0: unknown */
 } Role;
 
 typedef struct {

@@ -4,8 +4,8 @@
 #
 # tests/families/table  a line a plan: model, mesh, policy with its options, all-reduces,
 #                       all-gathers, other collectives; "run": it is verified too
-# The ONNX files are exports of tiny models of two layers; NAME.lua is structures.lua with STRUCTURE
-# set to NAME. Counts are those of Megatron-LM, forward: one all-reduce after each row matmul
+# The ONNX files are exports of tiny models of two layers, the JSON files configs of such models for
+# the builders; NAME.lua is structures.lua with STRUCTURE set to NAME. Counts are those of Megatron-LM, forward: one all-reduce after each row matmul
 # (two a layer; one where attention and MLP are added in one sum), and one after the embedding when
 # the vocabulary is sharded.
 cd "$(dirname "$0")/../.." || exit 1

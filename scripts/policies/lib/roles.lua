@@ -22,9 +22,7 @@ local function column_cut(role, axis, size)
     if not axis then return end
     for _, part in ipairs(parts) do equal = equal and part == parts[1] end
     if equal then return {axis = axis, interleave = #parts} end
-    for _, part in ipairs(parts) do
-        if part // role.unit % size ~= 0 then return end
-    end
+    if role.units > size and role.units % size ~= 0 then return end
     return {axis = axis, blocks = parts}
 end
 
@@ -42,6 +40,13 @@ local CUTS = {
     embedding = function(role, axis) return role.rows, {axis = axis} end,
 }
 
+-- "12 heads of 64"; "8 groups of 8 heads of 128": heads that share a key.
+local function describe_units(role)
+    local heads = role.head and role.unit % role.head == 0 and role.unit // role.head or 1
+    if heads == 1 then return ("%d heads of %d"):format(role.units, role.unit) end
+    return ("%d groups of %d heads of %d"):format(role.units, heads, role.head)
+end
+
 -- "n by tp in 3 parts, 12 heads of 64": of a cut.
 local function describe(role, dim, cut)
     local text = dim .. " by " .. cut.axis
@@ -51,7 +56,7 @@ local function describe(role, dim, cut)
         text = text .. (" in %d parts"):format(cut.interleave)
     end
     if role.unit == 1 then return text end
-    return text .. (", %d heads of %d"):format(role.units, role.unit)
+    return text .. ", " .. describe_units(role)
 end
 
 -- Why a weight stays whole.
@@ -59,7 +64,7 @@ local function why_whole(role)
     if role.role == "column" and not role.parts then
         return "all heads need some of its columns"
     end
-    if role.units > 0 then return ("%d heads do not divide"):format(role.units) end
+    if role.units > 0 then return describe_units(role) .. " do not divide" end
     if role.reader then return role.reader.name .. " reads all its columns" end
     return "its columns make the rows of no other matmul"
 end
