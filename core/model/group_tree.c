@@ -112,6 +112,100 @@ static void find_nodes(GroupTree *tree)
         }
 }
 
+/* ---- ops on parameters ---- */
+
+/* Moves each op with before[k] != k before that op; ops moved to one place keep their order. */
+static void reorder(GroupTree *tree, const int32_t *before)
+{
+    int32_t n = tree->n_shown;
+    int32_t *at = arena_array(tree->arena, int32_t, n + 1);
+    for (int32_t k = 0; k < n; k++)
+        at[before[k] + 1]++;
+    for (int32_t k = 0; k < n; k++)
+        at[k + 1] += at[k];
+    int32_t *shown = arena_array(tree->arena, int32_t, n),
+            *node = arena_array(tree->arena, int32_t, n);
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t k = 0; k < n; k++)
+            if ((before[k] == k) == (pass == 1)) {
+                int32_t to = at[before[k]]++;
+                shown[to] = tree->shown[k];
+                node[to] = tree->node[k];
+            }
+    tree->shown = shown;
+    tree->node = node;
+    for (int32_t k = 0; k < n; k++)
+        tree->place[shown[k]] = k;
+}
+
+/* Whether op k reads parameters, or results of such ops, and nothing else. */
+static bool is_on_parameters(const GroupTree *tree, const bool *on_parameters, int32_t k)
+{
+    const Graph *graph = tree->graph;
+    int32_t op = tree->shown[k], n = 0;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
+        int32_t tensor = op_inputs(graph, op)[i];
+        if (tensor < 0)
+            continue;
+        int32_t maker = graph->tensors[tensor].maker;
+        bool made = maker >= 0 && tree->place[maker] >= 0 && on_parameters[tree->place[maker]];
+        if (!made && graph->tensors[tensor].kind != TENSOR_INITIALIZER)
+            return false;
+        n++;
+    }
+    return n > 0;
+}
+
+/* The place of the first reader of op k, or -1 if it has none, is an output of the graph, or has
+ * readers in several modules. before[]: where the ops behind k are moved. */
+static int32_t place_of_reader(const GroupTree *tree, const int32_t *before, int32_t k)
+{
+    const Graph *graph = tree->graph;
+    int32_t op = tree->shown[k], first = -1, node = -1;
+    for (int i = 0; i < graph->ops[op].n_outputs; i++) {
+        int32_t tensor = op_outputs(graph, op)[i];
+        if (tensor >= 0 && graph->tensors[tensor].output)
+            return -1;
+        int n_uses = tensor < 0 ? 0 : tensor_n_uses(graph, tensor);
+        for (int use = 0; use < n_uses; use++) {
+            int32_t reader = tree->place[graph->uses[graph->tensors[tensor].use + use]];
+            if (reader < 0)
+                continue;
+            if (node >= 0 && tree->node[reader] != node)
+                return -1;
+            node = tree->node[reader];
+            first = first < 0 || before[reader] < first ? before[reader] : first;
+        }
+    }
+    return first;
+}
+
+/* Exporters put Identity ops on weights, and the like, before everything else: each is moved to the
+ * module that reads it, before the first reader. */
+static void move_to_readers(GroupTree *tree)
+{
+    int32_t n = tree->n_shown, n_moved = 0;
+    bool *on_parameters = arena_array(tree->arena, bool, n);
+    int32_t *before = arena_array(tree->arena, int32_t, n);
+    for (int32_t k = 0; k < n; k++) {
+        before[k] = k;
+        on_parameters[k] = is_on_parameters(tree, on_parameters, k);
+    }
+    for (int32_t k = n - 1; k >= 0; k--) {
+        int32_t reader = on_parameters[k] ? place_of_reader(tree, before, k) : -1;
+        bool inside = reader >= 0 &&
+                      common_node(tree, tree->node[k], tree->node[reader]) == tree->node[reader] &&
+                      tree->node[k] != tree->node[reader];
+        if (reader <= k + 1 || inside) /* of a module that is inside the reader's */
+            continue;
+        before[k] = reader;
+        tree->node[k] = tree->node[reader];
+        n_moved++;
+    }
+    if (n_moved > 0)
+        reorder(tree, before);
+}
+
 /* ---- shared ops ---- */
 
 static const char *node_name(const GroupTree *tree, int32_t node)
@@ -190,30 +284,6 @@ static int32_t *first_of_nodes(const GroupTree *tree)
              n = tree->nodes.at[n].parent)
             first[n] = k;
     return first;
-}
-
-/* Moves each op with before[k] != k before that op; ops moved to one place keep their order. */
-static void reorder(GroupTree *tree, const int32_t *before)
-{
-    int32_t n = tree->n_shown;
-    int32_t *at = arena_array(tree->arena, int32_t, n + 1);
-    for (int32_t k = 0; k < n; k++)
-        at[before[k] + 1]++;
-    for (int32_t k = 0; k < n; k++)
-        at[k + 1] += at[k];
-    int32_t *shown = arena_array(tree->arena, int32_t, n),
-            *node = arena_array(tree->arena, int32_t, n);
-    for (int pass = 0; pass < 2; pass++)
-        for (int32_t k = 0; k < n; k++)
-            if ((before[k] == k) == (pass == 1)) {
-                int32_t to = at[before[k]]++;
-                shown[to] = tree->shown[k];
-                node[to] = tree->node[k];
-            }
-    tree->shown = shown;
-    tree->node = node;
-    for (int32_t k = 0; k < n; k++)
-        tree->place[shown[k]] = k;
 }
 
 /* Moves ops that read nothing of their group and are read in it and in similar groups. */
@@ -323,9 +393,11 @@ GroupTree *group_tree_new(Arena *arena, const Graph *graph, const int32_t *shown
     }
     vec_push(arena, &tree->nodes, (Node){.parent = -1}); /* of the empty path, whose id is 0 */
     find_nodes(tree);
-    if (tree->nodes.n == 1)
+    if (tree->nodes.n == 1) {
         find_blocks(tree);
-    else
+    } else {
+        move_to_readers(tree);
         move_shared(tree);
+    }
     return tree;
 }

@@ -1,10 +1,11 @@
 /* group_tree.h - the tree that groups come from, and the place of every shown op in it.
  *
  * A node is a path, or a block where the graph has no paths. The ops are kept in an order of their
- * own: program order, but for shared ops. A shared op is one that an exporter left in the first of
- * the groups that use it ("layers.0" holds the mask of all layers): it is moved to the node that
- * holds them all, and before the first of them, so that the groups are alike. The groups that
- * share must be named alike: what a skip connection reads is not shared.
+ * own: program order, but for two kinds. Ops that read only parameters, such as the Identity ops on
+ * weights that exporters put first, are moved before their first reader. A shared op is one that an
+ * exporter left in the first of the groups that use it ("layers.0" holds the mask of all layers):
+ * it is moved to the node that holds them all, and before the first of them, so that the groups are
+ * alike. The groups that share must be named alike: what a skip connection reads is not shared.
  */
 #ifndef CORE_MODEL_GROUP_TREE_H
 #define CORE_MODEL_GROUP_TREE_H

@@ -160,6 +160,16 @@ static Row rows[] = {
      "e\n"
      "LN e -> f\nMul f -> m\nAdd m e -> g\nout g",
      "Add block[0] x3{LN Mul Add}"},
+    {"Identity ops on weights that come first stand in the modules that read them",
+     "in a\nweight w\nweight v\n@h.1 I w -> w1\n@norm I w -> w2\n@h.0 A a v -> b\n"
+     "@h.1 A b w1 -> c\n@norm N c w2 -> d",
+     "h{0{A} 1{I A}} norm{I N}"},
+    {"a chain of ops on a weight, above the module that reads it",
+     "in a\nweight w\nD w -> w1\nT w1 -> w2\n@h.0 A a -> b\n@h.1 M b w2 -> c", "h{0{A} 1{D T M}}"},
+    {"ops on a weight that several modules read stay, and those inside the reader's module",
+     "in a\nweight w\n@e I w -> w1\n@f.g C w -> w2\n@h.0 A a w1 -> b\n@h.1 A b w1 -> c\n"
+     "@f M c w2 -> d",
+     "e{I} f{g{C}} h{0 x2{A}} f{M}"},
     {"unlike layers that alternate",
      "in a\n@h.0 A a -> b\n@h.1 B b -> c\n@h.2 A c -> d\n@h.3 B d -> e\n@h.4 A e -> f",
      "h{0..1 x2{0{A} 1{B}} 4{A}}"},
