@@ -154,11 +154,16 @@ static Str known_as(const Inferred *inferred, int32_t tensor, int32_t op, Str la
     return table || graph_find_tensor(graph, label) >= 0 ? STR("") : label;
 }
 
-/* The first path that has the parameter names it. */
+/* The first path that has the parameter names it, unless there are modules inside that path: then
+ * it is not known which of them, or of those that no op shows, the parameter belongs to. */
 static void note_labels(Naming *naming, Arena *scratch)
 {
     Buf text = buf_new(scratch);
     bool *named = arena_array(scratch, bool, naming->inferred->graph->n_tensors);
+    bool *has_modules = arena_array(scratch, bool, naming->path.n);
+    for (int i = 0; i < naming->path.n; i++)
+        if (naming->path.at[i].above >= 0)
+            has_modules[naming->path.at[i].above] = true;
     for (int i = 0; i < naming->path.n; i++)
         for (int p = PART_WEIGHT; p <= PART_BIAS; p++) {
             int32_t tensor = naming->path.at[i].part[p].tensor;
@@ -168,8 +173,8 @@ static void note_labels(Naming *naming, Arena *scratch)
             text.n = 0;
             buf_add(&text, names_str(naming->texts, i));
             buf_puts(&text, part_tails[p]);
-            Str label =
-                known_as(naming->inferred, tensor, naming->path.at[i].part[p].op, buf_str(&text));
+            Str label = known_as(naming->inferred, tensor, naming->path.at[i].part[p].op,
+                                 has_modules[i] ? STR("") : buf_str(&text));
             if (label.n > 0)
                 note_label(naming, tensor, label);
         }

@@ -47,7 +47,8 @@ typedef enum { MATRIX_UNKNOWN, MATRIX_IN_OUT, MATRIX_OUT_IN } MatrixOrder;
 MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor);
 
 /* The name shown of a tensor. A parameter and its views go by the name that the file gives it, if
- * that has a module in it; else by PATH.weight or PATH.bias. What ops compute has its own name. */
+ * that has a module in it; else by PATH.weight or PATH.bias, if no module is inside PATH. What ops
+ * compute has its own name. */
 const char *naming_label(const Naming *naming, int32_t tensor);
 
 #endif

@@ -1,5 +1,6 @@
 /* PATH.weight, .bias, .in and .out in models of three exporters: what flows in and out of a module
  * is so whether ops are on its path or only beneath it. */
+#include "tests/unit/opened.h"
 #include "tests/unit/planning.h"
 
 typedef struct {
@@ -42,7 +43,40 @@ static void a_part_of_a_module_is(void **state)
     planning_close(p);
 }
 
+/* ---- the name that is shown ---- */
+
+typedef struct {
+    const char *name, *model, *tensor, *want;
+} Shown;
+
+static Shown shown[] = {
+    {"a weight that the exporter renamed", "falcon-ts", "onnx::MatMul_553",
+     "m.transformer.h.0.self_attention.query_key_value.weight"},
+    {"the same of another exporter", "mamba-dyn", "val_6",
+     "m.backbone.layers.0.mixer.in_proj.weight"},
+    {"the file's name is kept", "mamba-dyn", "m.backbone.layers.0.norm.weight",
+     "m.backbone.layers.0.norm.weight"},
+    {"a module with modules inside names nothing: this is conv1d's", "mamba-dyn", "unsqueeze",
+     "unsqueeze"},
+    {"neither does one around an embedding", "clip-dyn", "expand", "expand"},
+    {"a rotary table", "gemma2-dyn", "unsqueeze_26", "unsqueeze_26"},
+    {"a mask", "gemma2-dyn", "where", "where"},
+};
+
+static void name_is_shown(void **state)
+{
+    const Shown *row = *state;
+    Arena *arena = arena_new();
+    const char *model = arena_printf(arena, "tests/families/%s.onnx", row->model);
+    Opened o = open_in(arena, &(SessionOptions){.model = model, .mesh = "tp=2"});
+    int32_t tensor = graph_find_tensor(o.session->graph, str_from(row->tensor));
+    assert_true(tensor >= 0);
+    assert_string_equal(naming_label(o.session->naming, tensor), row->want);
+    close_opened(&o);
+}
+
 int main(void)
 {
-    return run_rows("naming", rows, a_part_of_a_module_is);
+    return run_rows("naming", rows, a_part_of_a_module_is) +
+           run_rows("names shown", shown, name_is_shown);
 }
