@@ -93,15 +93,15 @@ bool factor_has(FactorInts list, int64_t item)
 
 bool factor_refuse(FactorBuild *build, ErrorKind kind, const char *what)
 {
-    return error_kind(build->err, kind, "%s: %s", build->call->op, what);
+    return error_kind(build->err, kind, "%s", what);
 }
 
 bool factor_needs(FactorBuild *build, int n_operands, int n_results)
 {
     return (build->call->n_operands >= n_operands && build->call->n_results >= n_results) ||
            error_kind(build->err, ERROR_INVALID,
-                      "%s needs %d operands and %d results but has %d and %d", build->call->op,
-                      n_operands, n_results, build->call->n_operands, build->call->n_results);
+                      "it needs %d operands and %d results but has %d and %d", n_operands,
+                      n_results, build->call->n_operands, build->call->n_results);
 }
 
 const char *factor_tensor_name(const FactorBuild *build, int tensor)
@@ -115,8 +115,8 @@ bool factor_check_dims(FactorBuild *build, FactorInts dims, int tensor)
 {
     for (int i = 0; i < dims.n; i++)
         if (dims.at[i] < 0 || dims.at[i] >= factor_shape(build, tensor)->n_dims)
-            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s: %s has no dim %" PRId64,
-                              build->call->op, factor_tensor_name(build, tensor), dims.at[i]);
+            return error_kind(build->err, ERROR_OUT_OF_RANGE, "%s has no dim %" PRId64,
+                              factor_tensor_name(build, tensor), dims.at[i]);
     return true;
 }
 
@@ -125,9 +125,9 @@ bool factor_same_size(FactorBuild *build, int a, int dim_a, int b, int dim_b)
     int64_t size_a = factor_size(build, a, dim_a), size_b = factor_size(build, b, dim_b);
     return size_a == size_b ||
            error_kind(build->err, ERROR_INVALID,
-                      "%s: dim %d of %s has size %" PRId64 ", dim %d of %s has size %" PRId64,
-                      build->call->op, dim_a, factor_tensor_name(build, a), size_a, dim_b,
-                      factor_tensor_name(build, b), size_b);
+                      "dim %d of %s has size %" PRId64 ", dim %d of %s has size %" PRId64, dim_a,
+                      factor_tensor_name(build, a), size_a, dim_b, factor_tensor_name(build, b),
+                      size_b);
 }
 
 /* ---- the rule ---- */

@@ -21,9 +21,9 @@ static bool check_ranks(FactorBuild *build, int of)
     for (int t = 0; t < build->n; t++) {
         int64_t n = factor_shape(build, t)->n_dims;
         if (n != 0 && n != want)
-            return error_kind(build->err, ERROR_RANK, "%s: %s has %d dim%s but %s has %d",
-                              build->call->op, factor_tensor_name(build, t), (int)n,
-                              n == 1 ? "" : "s", factor_tensor_name(build, of), (int)want);
+            return error_kind(build->err, ERROR_RANK, "%s has %d dim%s but %s has %d",
+                              factor_tensor_name(build, t), (int)n, n == 1 ? "" : "s",
+                              factor_tensor_name(build, of), (int)want);
     }
     return true;
 }
@@ -590,13 +590,13 @@ static bool check_shapes(const FactorCall *call, Error *err)
 {
     int n = call->n_operands + call->n_results;
     if (n > FACTOR_TENSORS_MAX)
-        return error_kind(err, ERROR_UNSUPPORTED, "%s has more than %d tensors", call->op,
+        return error_kind(err, ERROR_UNSUPPORTED, "it has more than %d tensors",
                           FACTOR_TENSORS_MAX);
     for (int t = 0; t < n; t++) {
         for (int64_t d = 0; d < call->shape[t].n_dims; d++)
             if (call->shape[t].dim[d] < 0)
-                return error_kind(err, ERROR_INVALID, "%s: dim %d of tensor %d has an unknown size",
-                                  call->op, (int)d, t);
+                return error_kind(err, ERROR_INVALID, "dim %d of tensor %d has an unknown size",
+                                  (int)d, t);
         if (!shape_check(&call->shape[t], err))
             return false;
     }

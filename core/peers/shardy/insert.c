@@ -98,8 +98,7 @@ static bool rule_of(InsertWalk *walk, int at, const FactorRule **out)
         call.source = sources_of(walk, at);
         *out = factor_rule_for(walk->arena, &call, &why);
         if (!*out && why.kind != ERROR_UNSUPPORTED) {
-            *walk->err = why;
-            return false;
+            return error_kind(walk->err, why.kind, "%s: %s", call.op, why.text);
         }
     }
     if (*out && (*out)->custom)
