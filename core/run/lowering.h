@@ -25,9 +25,10 @@ typedef struct {
     Vec(ProgramMove) moves;
     Vec(Region) regions;
     Vec(int32_t) instr_region, slot_region;
-    Vec(int32_t) next;    /* per slot: another slot of its tensor, or -1 */
-    int32_t *first_slot;  /* per tensor */
-    int32_t *goes_with;   /* per op: the body whose results it returns, -1 */
+    Vec(int32_t) next;             /* per slot: another slot of its tensor, or -1 */
+    int32_t *first_slot;           /* per tensor */
+    int32_t *goes_with;            /* per op: the body whose results it returns, -1 */
+    const Kernel **kernel_of_type; /* per Names id of an operator: its kernel, once found */
     int32_t region, body; /* current innermost region; current loop, a place in graph->bodies, -1 */
     ReshardIndex reshards;
 } Lowering;

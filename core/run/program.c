@@ -155,14 +155,30 @@ static bool is_listed(const Lowering *l, int32_t tensor)
     return tensor >= 0 && l->plan->inferred->listed && l->plan->inferred->listed[tensor];
 }
 
-/* An Identity of a sequence or an optional runs as Optional, whose kernel copies these. */
+/* One more than the largest Names id of an operator. */
+static int32_t n_op_types(const Graph *graph)
+{
+    int32_t n = 0;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        n = graph->ops[op].op_type >= n ? graph->ops[op].op_type + 1 : n;
+    return n;
+}
+
+/* An Identity of a sequence or an optional runs as Optional, whose kernel copies these. Kernels are
+ * found by name, so those of operators are kept by Names id. */
 static const Kernel *kernel_of(const Lowering *l, int32_t op)
 {
     const GraphOp *at = &l->graph->ops[op];
+    const OpSpace *space = inferred_space(l->plan->inferred, op);
     if (at->n_inputs == 1 && is_listed(l, op_inputs(l->graph, op)[0]) &&
         lower_is(l, op, "Identity"))
         return kernel_find(NULL, "Optional");
-    return kernel_find(inferred_space(l->plan->inferred, op), op_operator(l->graph, op));
+    if (space && (space->own || space->kernel))
+        return kernel_find(space, op_operator(l->graph, op));
+    const Kernel **kept = &l->kernel_of_type[at->op_type];
+    if (!*kept)
+        *kept = kernel_find(NULL, op_operator(l->graph, op));
+    return *kept;
 }
 
 static bool takes_operands(const Lowering *l, int32_t op, Error *err)
@@ -363,6 +379,7 @@ static void open_arrays(Lowering *l)
     out->loops = arena_array(l->arena, ProgramLoop, graph->n_bodies);
     l->first_slot = arena_array(l->arena, int32_t, graph->n_tensors);
     l->goes_with = arena_array(l->arena, int32_t, graph->n_ops);
+    l->kernel_of_type = arena_array(l->arena, const Kernel *, n_op_types(graph));
     for (int i = 0; i < graph->n_operands; i++)
         out->operand[i] = -1;
     for (int t = 0; t < graph->n_tensors; t++)
