@@ -53,11 +53,7 @@ static bool try_decisions(Check *check, const Decision *decisions, int n)
     CutProof *proof = &check->proof;
     const Session *session = check->session;
     Arena *scratch = arena_new();
-    Journal journal = {0};
-    for (int i = 0; i < session->journal.n_done; i++)
-        journal_add(&journal, scratch, &session->journal.decisions.at[i]);
-    for (int i = 0; i < n; i++)
-        journal_add(&journal, scratch, &decisions[i]);
+    Journal journal = session_journal_with(session, scratch, decisions, n);
     PlanRequest request = session_request(session, &journal);
     Plan *plan = plan_make(&request, &proof->err);
     bool ran = plan && follows(plan, decisions, n, &proof->err) &&

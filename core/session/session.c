@@ -87,6 +87,16 @@ static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *sessi
     return signature;
 }
 
+Journal session_journal_with(const Session *session, Arena *arena, const Decision *decisions, int n)
+{
+    Journal journal = {0};
+    for (int i = 0; i < session->journal.n_done; i++)
+        journal_add(&journal, arena, &session->journal.decisions.at[i]);
+    for (int i = 0; i < n; i++)
+        journal_add(&journal, arena, &decisions[i]);
+    return journal;
+}
+
 PlanRequest session_request(const Session *session, const Journal *journal)
 {
     bool same = session->plan && session->plan->mesh == session->mesh;

@@ -122,6 +122,9 @@ Session *session_open_model(const SessionOptions *options, const SessionHooks *h
 
 /* The request from which a plan of the session with this journal is made. */
 PlanRequest session_request(const Session *session, const Journal *journal);
+/* The decisions in use and n more as a journal in the arena, to plan beside the session. */
+Journal session_journal_with(const Session *session, Arena *arena, const Decision *decisions,
+                             int n);
 
 /* ---- changes ---- */
 

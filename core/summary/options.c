@@ -79,11 +79,7 @@ static bool try_one(Trials *trials, Arena *arena, const Decision *decisions, int
 {
     const Session *session = trials->session;
     Arena *scratch = arena_new();
-    Journal journal = {0};
-    for (int i = 0; i < session->journal.n_done; i++)
-        journal_add(&journal, scratch, &session->journal.decisions.at[i]);
-    for (int i = 0; i < n; i++)
-        journal_add(&journal, scratch, &decisions[i]);
+    Journal journal = session_journal_with(session, scratch, decisions, n);
     PlanRequest request = session_request(session, &journal);
     request.propagation = trials->propagation;
     request.before = trials->propagation ? trials->before : NULL;

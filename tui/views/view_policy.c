@@ -481,13 +481,9 @@ static void try_without(Ui *ui)
     Arena *arena = arena_new();
     TryJob *job = arena_make(arena, TryJob);
     *job = (TryJob){.arena = arena, .before = ui_plan(ui)->priced->totals, .line = line};
-    const Journal *journal = &ui->session->journal;
-    for (int i = 0; i < journal->n_done; i++)
-        journal_add(&job->journal, arena, &journal->decisions.at[i]);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         unpins[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-        journal_add(&job->journal, arena, &unpins[i]);
-    }
+    job->journal = session_journal_with(ui->session, arena, unpins, n);
     job->request = session_request(ui->session, &job->journal);
     JobWork work = {.title = "plan", .work = try_work, .done = try_done, .context = job};
     work.changes_plan = true;
