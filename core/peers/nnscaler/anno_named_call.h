@@ -54,8 +54,8 @@ const char *named_text(NamedCall *call, const NamedDims *in, int n_in, const Nam
                        int n_out);
 const char *named_one(NamedCall *call, const NamedDims *in, const NamedDims *out);
 
-/* Attributes: NULL or the fallback if absent or null. Numbers are limited to 2^31, so that sizes
- * computed from them stay in range. */
+/* Read attributes; the result is NULL or the fallback if the attribute is absent or null. Numbers
+ * are limited to 2^31, so that sizes computed from them stay in range. */
 const Json *named_attr(const NamedCall *call, const char *name);
 bool named_true(const NamedCall *call, const char *name, bool fallback);
 int64_t named_int(NamedCall *call, const char *name, int64_t fallback);

@@ -214,7 +214,7 @@ static void put_ranks(const Writing *w, Buf *out)
         buf_printf(out, "[%s]", list.s);
 }
 
-/* The outermost module whose first op this is: a trace of it begins there too. */
+/* The outermost module whose first op this is, so that a trace of the module starts at it. */
 static Str module_begun(const Writing *w, int first)
 {
     const Graph *graph = w->session->graph;

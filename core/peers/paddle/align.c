@@ -1,12 +1,12 @@
 #include "core/peers/paddle/align.h"
 
-/* How a tensor lies over one mesh axis. */
+/* The placement of a tensor on one mesh axis. */
 typedef struct {
     char letter;     /* split on the dim of this letter; 0: not split */
     uint8_t partial; /* ReduceOp */
 } Place;
 
-/* The layout that all tensors shall have. */
+/* The operands to align, and the placement chosen for each axis. */
 typedef struct {
     SpmdCall *call;
     const SpmdOperand *operand;
@@ -29,7 +29,8 @@ static Place place_of(const SpmdOperand *operand, int axis)
     return place;
 }
 
-/* True when all tensors that count lie the same way over the axis; *out is that way. */
+/* Returns true when all tensors that count have the same placement on the axis; *out is that
+ * placement. */
 static bool agreed(const Alignment *alignment, int axis, Place *out)
 {
     bool first = true;
@@ -54,7 +55,7 @@ static bool letter_is_used(const Alignment *alignment, char letter)
     return false;
 }
 
-/* Exact: of several axes on a dim, Paddle counts only the last of the mesh. */
+/* Exact: if several axes split a dim, Paddle counts only the one that is last in the mesh. */
 static int64_t parts_of(const SpmdCall *call, const SpmdAxes *axes)
 {
     int last = -1;
@@ -129,7 +130,7 @@ static void choose(Alignment *alignment, bool allow_partial)
     }
 }
 
-/* The order of the axes on a dim: that of the first tensor that counts. */
+/* The order of the axes on a dim, taken from the first tensor that counts. */
 static SpmdAxes axis_order(const Alignment *alignment)
 {
     SpmdAxes order = {0};

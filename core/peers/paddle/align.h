@@ -1,4 +1,4 @@
-/* align.h - aligns the mappings of tensors that must be split the same way, as the parts of a
+/* align.h - aligns the mappings of tensors that must be split the same way, such as the parts of a
  * concat.
  *
  * Over each mesh axis a tensor is replicated, split on a dim, or partial. If all tensors agree,

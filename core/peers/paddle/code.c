@@ -193,14 +193,15 @@ static void add(Writing *w, int32_t tensor, int32_t as, PythonEntries *out)
     vec_push(w->arena, out, (PythonEntry){str_from(w->values.name[tensor]), value.s, comment.s});
 }
 
-/* The sharding an op produces; -1 if unknown, as for a value of unknown rank. */
+/* The sharding in which an op produces the tensor; -1 if unknown, as for a value of unknown
+ * rank. */
 static int32_t made_as(const Writing *w, int32_t tensor)
 {
     int32_t made = w->plan->moved->made[tensor];
     return made >= 0 ? made : w->plan->moved->sharding[tensor];
 }
 
-/* Inputs or outputs of the graph, each once. */
+/* Writes the table of inputs or outputs of the graph, each once. */
 static void put_table(Writing *w, const char *table, const int32_t *tensor, int n, Buf *out)
 {
     PythonEntries entries = {0};
@@ -213,7 +214,7 @@ static void put_table(Writing *w, const char *table, const int32_t *tensor, int 
     python_dict(table, &entries, 0, out);
 }
 
-/* Square matrices that the file stores as [out, in], which their shape does not show. */
+/* Lists square matrices that the file stores as [out, in], since their shape does not show it. */
 static void put_out_in(Writing *w, Buf *out)
 {
     PythonEntries entries = {0};
@@ -242,7 +243,7 @@ static void put_made(Writing *w, Buf *out)
     python_dict("READ_AS", &read, 0, out);
 }
 
-/* Parameters that all their readers need otherwise than they are stored. */
+/* Lists parameters that all their readers need in another sharding than the stored one. */
 static void put_used(Writing *w, Buf *out)
 {
     PythonEntries used = {0};

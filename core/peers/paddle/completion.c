@@ -142,7 +142,8 @@ static void add_tensor(Completion *c, int32_t tensor, bool *seen)
         vec_push(c->arena, &c->order, ~tensor);
 }
 
-/* Program order; a tensor without a producer comes before its first reader. */
+/* Puts ops and tensors into program order; a tensor without a producer comes before its first
+ * reader. */
 static void set_order(Completion *c)
 {
     const Graph *graph = c->inferred->graph;

@@ -4,9 +4,9 @@
  * Every tensor has a mapping, and so has every operand of every op. They are combined in two
  * places:
  *
- *     tensor    forward: with its maker's result; backward: with the operands of all its readers
- *     op        takes what its inputs (backward: its outputs) are, then asks its rule, forward and
- *               backward both; what the two say of an operand is put together
+ *     tensor    forward: with the result of its producer; backward: with the operands of all
+ * readers op        gets the mappings of its inputs (backward: its outputs), then applies its
+ * forward and               backward rules and combines their answers for each operand
  *
  * Mappings are combined dim by dim as in Paddle's compatible(): a dim without axes gets those of
  * the other mapping, equal axes stay. If two dims differ, or an axis would split two dims of a
@@ -43,14 +43,14 @@ enum { COMPLETION_SWEEP, COMPLETION_MAKERS };
 
 typedef struct Completion Completion;
 
-/* Without marks. rules may be NULL: built-in rules only. */
+/* Makes a completion without marks. rules may be NULL: built-in rules only. */
 Completion *completion_new(Arena *arena, const Inferred *inferred, const Mesh *mesh,
                            const SpmdRules *rules);
 
 /* Marks a tensor with one list of axes a dim. open: it may still get more axes. Returns false if
  * the axes are not a valid mapping or the tensor is left out. */
 bool completion_mark_tensor(Completion *completion, int32_t tensor, const SpmdAxes *dim, bool open);
-/* The same for an operand of an op (inputs, then outputs). */
+/* Marks an operand of an op (inputs, then outputs) in the same way. */
 bool completion_mark_operand(Completion *completion, int32_t op, int operand, const SpmdAxes *dim);
 
 /* Sets the progress of the next run, which may cancel it. */

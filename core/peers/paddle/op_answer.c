@@ -26,7 +26,7 @@ static void set_dims(SpmdTensor *tensor, SpmdMapping mapping)
     memcpy(tensor->dim, mapping.dim, (size_t)mapping.n_dims * sizeof *mapping.dim);
 }
 
-/* The operand as the rule gets it; at: its index among inputs, then outputs. */
+/* The operand in the form that the rule gets; at: its index among inputs, then outputs. */
 static SpmdTensor shown_operand(const AnswerBuild *h, int operand, int at)
 {
     if (operand < 0) {
@@ -64,7 +64,7 @@ static void add_answer(AnswerBuild *h, const SpmdCall *call, int operand, const 
     h->mapping[operand] = both == MAPPING_NONE ? h->mapping[operand] : both;
 }
 
-/* Applies the rule as Paddle has it and, if that refuses, in its corrected form. */
+/* Applies the rule exactly as Paddle has it and, if that refuses, in its corrected form. */
 static bool apply(AnswerBuild *h, const SpmdRule *rule, SpmdCall *call)
 {
     SpmdCall corrected = *call;

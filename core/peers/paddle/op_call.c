@@ -419,7 +419,7 @@ static bool as_carry(Draft *draft, Error *err)
     return true;
 }
 
-/* A value that arrives by two ways. */
+/* A value that can come from two operands. */
 static bool as_tie(Draft *draft, Error *err)
 {
     int first = strcmp(draft->op_type, "If") == 0;

@@ -229,7 +229,7 @@ static void put_constant(Module *m, int32_t tensor)
     buf_putc(m->out, '\n');
 }
 
-/* The SSA name of the value in the sharding that an op needs. */
+/* Returns the SSA name of the value in the sharding that an op needs; moves it if necessary. */
 static const char *resharded_to(Module *m, int32_t tensor, int32_t need)
 {
     if (!m->ssa[tensor])

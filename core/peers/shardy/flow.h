@@ -100,7 +100,7 @@ void shardy_run(ShardyFlow *flow, ShardyProgram *program, ShardyMethod method, S
 /* shardy_step_of(): the step that a visit of an op in pass `pass` (0 to 4) performs, to explain why
  * an axis stopped. direction has room for each factor. The mesh is NULL if its tensors are on
  * different meshes. shardy_result_op(): the op between a returned tensor and the result. */
-ShardyOp shardy_result_op(const ShardyResult *result); /* what hands on to and from it */
+ShardyOp shardy_result_op(const ShardyResult *result); /* the op that passes axes between the two */
 FactorStep shardy_step_of(const ShardyProgram *program, const ShardyOp *op, int pass,
                           bool aggressive, const TensorSharding *const *shardings, Pass *direction);
 

@@ -146,7 +146,7 @@ bool walk_reduce_for(InsertWalk *walk, int *node, const TensorSharding *target)
     return true;
 }
 
-/* The axes after the prefix `kept` of `axes`. */
+/* The axes of `axes` that follow its prefix `kept`. */
 static AxisList axes_behind(const AxisList *axes, const AxisList *kept)
 {
     AxisList out = {0};

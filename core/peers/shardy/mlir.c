@@ -26,7 +26,7 @@ void mlir_comment(Str text, Buf *out)
     }
 }
 
-/* NULL if MLIR has none. */
+/* The MLIR name of an element type; NULL if MLIR does not have it. */
 static const char *element_of(Dtype dtype)
 {
     static const struct {

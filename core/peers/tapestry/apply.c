@@ -87,7 +87,7 @@ static bool bind_param(Apply *apply, const LoadedParam *param, Datum value)
     return true;
 }
 
-/* Whether the params that the default refers to all have values. */
+/* Whether all params that the default refers to have values. */
 static bool is_ready(const Apply *apply, const LoadedParam *param)
 {
     const Template *template = apply->template;
@@ -152,7 +152,7 @@ static bool check_extra(Apply *apply)
     return true;
 }
 
-/* Params, patterns, let, require. */
+/* Binds params, patterns, let, and checks require. */
 static bool apply_params(Apply *apply)
 {
     const Template *template = apply->template;

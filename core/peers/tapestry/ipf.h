@@ -21,7 +21,7 @@ typedef struct {
 
 /* The tensor that a projection maps to. */
 typedef struct {
-    const Phrase *phrase; /* named in errors that no text causes */
+    const Phrase *phrase; /* the phrase that errors name if no text causes them */
     int rank;
     const Shape *shape; /* NULL: sizes are not known, so `:` has no meaning */
 } IpfTensor;

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* Warnings about what is legal but often a mistake of the author. */
+/* Warnings about templates that are legal but probably mistaken. */
 typedef struct {
     Arena *arena;
     const OpSpace *space;

@@ -124,8 +124,9 @@ Operator template_operator(Arena *arena, const Template *template);
 
 /* ---- output ---- */
 
-/* Warnings about what is legal but often a mistake, as a list of strings: an input that does not
- * depend on a reduce dim while another does, is not read completely, or is read with gaps. */
+/* Warnings about templates that are legal but probably mistaken, as a list of strings: an input
+ * that does not depend on a reduce dim although another one does, that is not read completely, or
+ * that is read with gaps. */
 Json *template_lints(Arena *arena, const OpSpace *space);
 
 /* {"template": the texts as written, "resolved": the index and the augmented matrix of each

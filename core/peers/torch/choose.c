@@ -68,8 +68,8 @@ static bool is_replicated_row(const StrategyCell *row, int n_cells)
     return true;
 }
 
-/* Adds the all-replicated row first unless the family already has it; an output that is no tensor
- * in the other rows is none in this row either. */
+/* Adds the all-replicated row first unless the family has one. An output that is not a tensor in
+ * the other rows is not one in this row either. */
 static void add_replicated(const StrategyRows *rows, StrategyRows *out)
 {
     int n_cells = rows->n_outputs + rows->n_inputs;
@@ -163,7 +163,8 @@ static bool is_mixed(const Placement *placements, int n_axes)
     return (seen & (seen - 1)) && seen != LINEAR_REDUCES;
 }
 
-/* Every dim has at least as many elements as shards, times the pieces of a strided shard. */
+/* Returns true if every dim has at least as many elements as shards, or, for a strided shard, as
+ * shards times pieces. */
 static bool is_shardable(const Shape *shape, const Placement *placements, const Mesh *mesh)
 {
     int64_t n_shards[DIMS_MAX];
@@ -448,7 +449,7 @@ static bool count_candidates(const StrategyCall *call, int n_rows, int *n, Error
     return true;
 }
 
-/* The last candidate that moves nothing, and the two cheapest, the first of equals. */
+/* The last candidate that moves nothing, and the first two of the cheapest ones. */
 typedef struct {
     int still, best, second; /* -1: none */
 } Choice;

@@ -38,7 +38,7 @@ static void put_placement(const Placement *placement, Buf *out)
         buf_printf(out, "Shard(%d)", placement->dim);
         return;
     case PLACE_STRIDED:
-    case PLACE_INTERLEAVED: /* even, so torch's chunks of chunks are equal to it */
+    case PLACE_INTERLEAVED: /* the parts are even, so torch's nested chunks are equal to it */
         buf_printf(out, "_StridedShard(%d, split_factor=%" PRId64 ")", placement->dim,
                    placement->factor);
         return;
@@ -118,8 +118,8 @@ static const char *ended(const Writing *w, const Buf *text)
 
 /* ---- names ---- */
 
-/* Torch's own name of a parameter: exporters keep it, except for weights they copied; for those it
- * is the module's path. */
+/* The name that torch gives a parameter. Exporters keep it, except for weights that they copied;
+ * for these it is the path of the module and ".weight". */
 static Str module_name(const Writing *w, int32_t tensor)
 {
     Str name = str_from(tensor_name(w->graph, tensor));
@@ -193,7 +193,7 @@ static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
-/* A parameter that all its readers need otherwise than it is stored. */
+/* Adds a parameter that all its readers need in another sharding than the stored one. */
 static void add_used(Writing *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
@@ -311,7 +311,7 @@ static void add_out(Writing *w, Style *style, int32_t tensor)
         put_field(style, "gives", value.s, &none);
 }
 
-/* Adds a parameter of the module that is read with another sharding than it is stored. */
+/* Adds a parameter of the module that an op reads in another sharding than the stored one. */
 static void add_gathered(Writing *w, Buf *gathered, Str path, Part part)
 {
     int32_t op, tensor = naming_part(w->session->naming, path, part, &op);

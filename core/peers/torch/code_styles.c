@@ -59,7 +59,8 @@ static bool looks_up(const Session *session, const CodeModule *module)
            tensor_is_parameter(session->inferred, module->weight);
 }
 
-/* NULL if the axis does not shard the rows of an Embedding, of which the sum is the result. */
+/* The style of a lookup; NULL unless the axis shards the rows of an Embedding, so that the result
+ * is a sum. */
 static const char *style_of_lookup(const Axis *axis, int32_t op, int cut)
 {
     int32_t ids = op_inputs(axis->session->graph, op)[1];
@@ -71,7 +72,7 @@ static const char *style_of_lookup(const Axis *axis, int32_t op, int cut)
                : NULL;
 }
 
-/* NULL if the axis does not shard the module like a style. */
+/* The style that shards the module like the axis does; NULL if there is none. */
 static const char *style_of(const Axis *axis, const CodeModule *module, int cut)
 {
     int32_t bias = naming_part(axis->session->naming, module->path, PART_BIAS, NULL);
@@ -114,7 +115,7 @@ static bool add_style(Axis *axis, const CodeModule *module, PythonEntries *out)
     return true;
 }
 
-/* True if all that moves along the axis are sums of row-sharded modules, and they end
+/* Returns true if only the sums of row-sharded modules move along the axis, and they end
  * replicated. */
 static bool moves_sums_only(const Axis *axis)
 {

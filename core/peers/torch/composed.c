@@ -69,8 +69,8 @@ static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
     return true;
 }
 
-/* The answer for the whole: outputs of the last part, inputs as the first part that uses each needs
- * them. */
+/* Composes the whole answer: the outputs are those of the last part, and each input has the
+ * placement that the first part needs that uses it. */
 static bool finish(Chain *chain, const Placement *const *output, int n_outputs,
                    const Placement *const *fed, StrategyAnswer *out)
 {

@@ -15,7 +15,7 @@ void strategy_format(const Placement *const *inputs, int n_inputs, const Placeme
 /* The steps that redistribute one input to what the op needs; false if there is no way. */
 bool strategy_input_moves(const StrategyCall *call, int input, const Placement *fed, Moves *out);
 
-/* "gather input 1 over x"; Empty if nothing moves or inputs are only sliced. */
+/* "gather input 1 over x"; empty if nothing moves or inputs are only sliced. */
 void strategy_format_moves(const StrategyCall *call, const Placement *const *fed, Buf *out);
 
 const char *strategy_why(CandidateWhy why); /* "a dim has fewer elements than shards" */

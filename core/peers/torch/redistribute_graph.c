@@ -220,7 +220,7 @@ static void offer_partials(Search *search, const Entry *from)
                 offer(search, from, i, (Placement){.kind = PLACE_PARTIAL, .reduce = reduce}, -1);
 }
 
-/* Strided shards of the target, and shards that are partial sums in the target, are free. */
+/* Adds strided shards of the target, and shards that are partial sums in the target, at no cost. */
 static void offer_targets(Search *search, const Entry *from, const State *target)
 {
     const State *state = state_at(search, from->state);

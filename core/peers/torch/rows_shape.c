@@ -21,7 +21,7 @@ static bool is_dtype(const Attr *attr, Dtype *out)
     return *out != DT_NONE;
 }
 
-/* A cast: rounding does not commute with every reduction. */
+/* A cast; because of rounding it does not commute with every reduction. */
 static bool cast(const StrategyCall *call, const StrategyOp *op, StrategyRows *rows, Error *err)
 {
     Dtype to, from = call->n_inputs > 0 ? call->input[0].dtype : DT_NONE;

@@ -105,8 +105,8 @@ void strategy_row_format(const StrategyRows *rows, const StrategyCell *row, Buf 
  * is added if missing. Returns false with *err. */
 typedef bool StrategyFn(const StrategyCall *call, void *context, StrategyRows *rows, Error *err);
 
-/* A rule's answer: the outputs' placements, or suggested placements of the inputs, with which the
- * rule is then called again. */
+/* The answer of a rule: the outputs' placements, or suggested placements of the inputs, for which
+ * the rule is then asked again. */
 typedef struct {
     int n_outputs;
     Placement *const *output; /* [tensor][axis]; NULL if there is a suggestion */

@@ -16,7 +16,7 @@ typedef struct {
 
 /* ---- claims ---- */
 
-/* Returns false if no sharding expresses the placement; it is then not tried. */
+/* Converts a placement; returns false if no sharding expresses it, and then it is not tried. */
 static bool to_sharding(const Placement *placement, bool input, const Shape *shape,
                         const Mesh *mesh, Sharding *out)
 {
@@ -48,7 +48,7 @@ static bool claim_shardings(Check *check, const Placement *const *outputs, int n
     return true;
 }
 
-/* Returns false if the claim is wrong. */
+/* Runs the op as the row claims; returns false if the result is wrong. */
 static bool try_claim(Check *check, const Placement *const *outputs, int n_outputs,
                       const Placement *const *inputs)
 {
@@ -122,7 +122,7 @@ static void set_inputs(Check *check, int64_t question)
     }
 }
 
-/* Returns false if it refuses. */
+/* Asks for the answer; returns false if it is refused. */
 static bool answer_call(Check *check, StrategyAnswer *answer)
 {
     Error refusal = {0};

@@ -133,7 +133,7 @@ static bool attention(const StrategyCall *call, const StrategyOp *op, StrategyRo
 }
 
 #define PASS "P(sum)->P(sum); P(avg)->P(avg); P(min)->P(min); P(max)->P(max)"
-/* Of two inputs only the shape of the second counts. */
+/* Of the two inputs only the shape of the second one matters. */
 #define PASS_FIRST "P(sum),R->P(sum); P(avg),R->P(avg); P(min),R->P(min); P(max),R->P(max)"
 
 const StrategyOp ops_vescale[] = {

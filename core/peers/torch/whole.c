@@ -109,7 +109,7 @@ static bool cast(Writer *writer, const char *theirs)
     return true;
 }
 
-/* Uses the name from alias.h if that is an elementwise operator. */
+/* Uses the name from alias.h if that operator is elementwise. */
 static bool pointwise(Writer *writer, const char *op_type)
 {
     Aliases names = alias_names(writer->arena, op_type);

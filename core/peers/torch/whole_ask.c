@@ -27,7 +27,7 @@ static void add_choice(const StrategyAnswer *answer, OpChoice *choice)
     if (answer->n_parts > 0)
         return;
     double more = INFINITY;
-    if (answer->n_candidates > 0 && answer->runner_up >= 0) /* a view has none */
+    if (answer->n_candidates > 0 && answer->runner_up >= 0) /* a view has no candidates */
         more = answer->candidate[answer->runner_up].us - answer->us;
     choice->next_us = fmin(choice->next_us + answer->us, choice->us + answer->us + more);
     choice->us += answer->us;
