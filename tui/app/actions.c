@@ -311,7 +311,7 @@ static bool command_with_text(App *app, ActId act, Str args, bool *ok, Error *er
     else if (act == ACT_SET)
         *ok = settings_set(ui, args, err);
     else if (act == ACT_HELP)
-        *ok = help_show_lua(ui, args, err);
+        *ok = help_show(ui, args, err);
     else if (act == ACT_PIN)
         *ok = pins_set(ui, args, err);
     else if (act == ACT_FOLD_DEPTH)

@@ -1,6 +1,8 @@
 /* topics.c - the text of `dimscope help TOPIC`, also in the manual pages. */
 #include "tui/cli/help.h"
 
+#include "tui/views/page.h"
+
 const Topic cli_topics[] = {
     {"mesh", "how the devices are named", true,
      "dp=2,tp=4           8 devices; the last axis varies fastest\n"
@@ -200,6 +202,7 @@ const Topic cli_topics[] = {
      "template     a metakernel template in Lua, for these sizes\n"
      "What a notation cannot express is listed below it after 'not said'.",
      NULL},
+    {"names", "names and patterns of tensors", false, help_names, NULL},
     {"policies", "Lua files that decide how tensors are sharded", true,
      "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
      "\n"
@@ -208,10 +211,11 @@ const Topic cli_topics[] = {
      "    return graph\n"
      "end\n"
      "\n"
-     "graph:shard(what, cuts)        what: a glob over names, a tensor, a list; cuts:\n"
+     "graph:shard(what, cuts)        what: a pattern (help names), a tensor, a list; cuts:\n"
      "                               {[0] = \"dp\", n = {axis = \"tp\", priority = 1}},\n"
      "                               axis interleave unit store open priority\n"
-     "graph:pin, graph:unpin         by one exact name; an unknown name is an error\n"
+     "graph:pin                      by one exact name; an unknown name is an error\n"
+     "graph:unpin(what)              removes pins of what matches\n"
      "graph:replicated(what, axes)   {\"dp\"}: these axes shard no dim of the tensors\n"
      "graph:unreduced(what, axes)    the tensors stay partial over these axes\n"
      "graph:tie(name, what)          tensors of that group have one sharding\n"

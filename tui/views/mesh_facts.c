@@ -40,6 +40,31 @@ const Step *mesh_next_step(const Ui *ui)
     return NULL;
 }
 
+void mesh_draw_devices(const Ui *ui, Pen *pen)
+{
+    const Session *session = ui->session;
+    Buf text = buf_marked(ui->frame);
+
+    mesh_format(session->mesh, &text);
+    RankGroup all = machine_group(session->machine, session->mesh,
+                                  (AtomSet)((1u << session->mesh->n_atoms) - 1));
+    buf_printf(&text, "  %" PRId64 " device%s, ", all.n, all.n == 1 ? "" : "s");
+    if (all.nodes > 1)
+        buf_printf(&text, "%" PRId64 " nodes of ", all.nodes);
+    buf_printf(&text, "%" PRId64 "%s, %s", session->machine->devices_per_node,
+               all.nodes > 1 ? "" : " a node", session->machine->name);
+    pen_rune(pen, ROLE_TEXT, ' ');
+    pen_text(pen, buf_text(&text), -1, -1);
+    int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
+    if (pen->area.w - pen->x >= 29 && whole > 0) {
+        pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
+                   STR_ARG(label_bytes(ui, whole)));
+        if (pen->area.w - pen->x > 5)
+            pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
+    }
+    pen_line(pen);
+}
+
 /* "dp.tp nvlink inside, 450 GB/s (ring 360 GB/s 3.4 us)": axes that go over one kind of link
  * together, what the wire carries, and with `use` what formulas of a large collective have of it.
  */

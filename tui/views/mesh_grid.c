@@ -103,6 +103,37 @@ int64_t mesh_grid_node(const MeshGrid *grid, int64_t position)
     return mesh_device(grid->mesh, position) / grid->per_node;
 }
 
+int64_t mesh_cell_node(const MeshGrid *grid, const Tiles *tiles, int64_t panel, int64_t row,
+                       int64_t column)
+{
+    int64_t first_row = row * tiles->block_h, first = column * tiles->block_w;
+    int64_t node = mesh_grid_node(grid, mesh_grid_position(grid, panel, first_row, first));
+
+    for (int64_t r = first_row; r < first_row + tiles->block_h && r < grid->n_rows; r++)
+        for (int64_t c = first; c < first + tiles->block_w && c < grid->n_columns; c++)
+            if (mesh_grid_node(grid, mesh_grid_position(grid, panel, r, c)) != node)
+                return -1;
+    return node;
+}
+
+Str mesh_row_nodes(Arena *arena, const MeshGrid *grid, const Tiles *tiles, int64_t panel,
+                   int64_t row)
+{
+    int64_t first = mesh_cell_node(grid, tiles, panel, row, 0), last = first;
+
+    if (first < 0)
+        return STR("");
+    for (int64_t c = 1; c < tiles->columns; c++) {
+        int64_t node = mesh_cell_node(grid, tiles, panel, row, c);
+        if (node != last && node != last + 1)
+            return STR("");
+        last = node;
+    }
+    return str_from(first == last
+                        ? arena_printf(arena, "node %" PRId64, first)
+                        : arena_printf(arena, "nodes %" PRId64 "..%" PRId64, first, last));
+}
+
 static bool is_node_row(const MeshGrid *grid, int64_t panel, int64_t row)
 {
     for (int64_t c = 0; c < grid->n_columns; c++)

@@ -27,6 +27,13 @@ enum { NODE_ROWS_MOST = 64 };
 /* Adds the nodes of the machine. */
 void mesh_grid_nodes(MeshGrid *grid, const Machine *machine);
 int64_t mesh_grid_node(const MeshGrid *grid, int64_t position);
+/* The node that the devices of a cell are on; -1 if they are on several. */
+int64_t mesh_cell_node(const MeshGrid *grid, const Tiles *tiles, int64_t panel, int64_t row,
+                       int64_t column);
+/* "node 3", "nodes 0..3": of the devices in a row of cells; "" if their numbers do not follow each
+ * other. */
+Str mesh_row_nodes(Arena *arena, const MeshGrid *grid, const Tiles *tiles, int64_t panel,
+                   int64_t row);
 
 int mesh_grid_turns(const Mesh *mesh); /* how many choices there are */
 /* most: columns that a mesh of one axis may have before it is broken into rows. */
@@ -64,6 +71,8 @@ MeshPanels mesh_panels_fit(const MeshGrid *grid, int label, int lines, int w, in
 /* The first step that communicates of the selected tensor's reshard, or NULL if there is none. */
 const Step *mesh_next_step(const Ui *ui);
 
+/* "dp=2,tp=8  16 devices, 2 nodes of 8, h100x8  peak 1.1 GiB of 74.5 GiB" */
+void mesh_draw_devices(const Ui *ui, Pen *pen);
 /* " NODES   node 0 {d0 d1 .. d7}   node 1 {d8 ..}"; nothing if all devices are on
  * one node, or are listed by number. */
 void mesh_draw_nodes(const Ui *ui, Pen *pen);

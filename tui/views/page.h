@@ -23,12 +23,13 @@ void why_index_text(const Ui *ui, int32_t op, int index, Buf *out);
 
 /* What the marks on the screen mean, a line each. */
 extern const char help_marks[];
+extern const char help_names[]; /* names and patterns of tensors and ops */
 
 /* The place that a line names (SPAN_PLACE), to open an editor at. Returns false if there is none,
  * or it is not in the policy. */
 bool page_find_place(const Ui *ui, Text line, Str *file, int *number);
 
-/* Opens Help on what scripts can call: "lua", or "lua.NAME". */
-bool help_show_lua(Ui *ui, Str name, Error *err);
+/* Opens Help on names of tensors, "names", or on what scripts can call: "lua", "lua.NAME". */
+bool help_show(Ui *ui, Str name, Error *err);
 
 #endif

@@ -21,8 +21,34 @@ const char help_marks[] =
     "  lines on the rail: values alive between rows   ! error, warning   i note\n"
     "  NOTATIONS  as other systems write it, ~ in part: dimscope help operators\n";
 
+const char help_names[] =
+    "A tensor has the name that the model gives it, and a name by the module that reads\n"
+    "or makes it:\n"
+    "\n"
+    "h.0.mlp.c_fc.weight   the first parameter of two dims or more that an op of the\n"
+    "                      module reads, also where the exporter transposed or renamed\n"
+    "                      it; if there is none, the first parameter of any rank\n"
+    "h.0.mlp.c_fc.bias     the first parameter of one dim that is not the weight\n"
+    "h.0.mlp.c_fc.in       the activation that the first op of the module reads\n"
+    "h.0.mlp.c_fc.out      the first output of the last op of the module\n"
+    "h.0.mlp.out           the same of all ops below h.0.mlp\n"
+    "h.0.mlp.out.2         dim 2 of it, counted from 0, where a command asks for a dim\n"
+    "\n"
+    "A pattern matches a whole name of either kind:\n"
+    "\n"
+    "*                     any run of characters, dots too; h.*.out matches h.0.mlp.out\n"
+    "?                     one character: h.?.mlp.out is layers 0 to 9\n"
+    "{a,b}                 one of them: *.{q,k,v}_proj.weight\n"
+    "\n"
+    "graph:shard(\"*layernorm.out\", {[1] = \"tp\"}) pins an activation: its value is sharded\n"
+    "so though a weight is pinned over the same axis. Ops beside it follow one of the two\n"
+    "pins, and a finding names the pin that wins, the one that loses, and the collective.\n"
+    "Policies take patterns in graph:shard, unpin, replicated, unreduced, tie and\n"
+    "barrier; graph:pin, why and why-not take one name. A pattern that matches nothing\n"
+    "is a warning with the nearest name. 'info MODEL --values' lists the model's names.\n";
+
 typedef struct {
-    char about[80]; /* "lua.graph.shard"; "": the explorer */
+    char about[80]; /* "lua.graph.shard", "names"; "": the explorer */
 } HelpState;
 
 static HelpState *help_state(const Ui *ui)
@@ -78,11 +104,17 @@ static void add_here(const Ui *ui, Buf *out)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
 
+static const char names_topic[] = "names";
+
 static Text help_text(const Ui *ui)
 {
     const SessionHooks *hooks = &ui->session->hooks;
     Buf text = buf_marked(ui->frame);
 
+    if (strcmp(help_state(ui)->about, names_topic) == 0) {
+        buf_puts(&text, help_names);
+        return buf_text(&text);
+    }
     if (help_state(ui)->about[0]) {
         lua_help(hooks->rows(hooks->context, ui->frame), str_from(help_state(ui)->about), &text,
                  NULL);
@@ -95,6 +127,9 @@ static Text help_text(const Ui *ui)
     for (int i = 0; i < ui->commands.n; i++)
         add_rows(ui, ui->commands.tables[i], &text);
     buf_puts(&text, help_marks);
+    buf_puts(&text, "other pages\n"
+                    "  :help names  names and patterns of tensors: .weight .bias .in .out\n"
+                    "  :help lua    what scripts can call; lua.NAME explains one name\n");
     return buf_text(&text);
 }
 
@@ -129,15 +164,16 @@ static void enter(Ui *ui, ShowId from)
     help_state(ui)->about[0] = '\0';
 }
 
-bool help_show_lua(Ui *ui, Str name, Error *err)
+bool help_show(Ui *ui, Str name, Error *err)
 {
     const SessionHooks *hooks = &ui->session->hooks;
     HelpState *state = help_state(ui);
     Buf text = buf_new(ui->frame);
+    bool names = str_eq(name, str_from(names_topic));
 
-    if (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof state->about)
-        return error_set(err, "help is on lua and lua.NAME; without a name on the explorer");
-    if (!lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
+    if (!names && (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof state->about))
+        return error_set(err, "help is on names, lua and lua.NAME; without a name on the explorer");
+    if (!names && !lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
         return false;
     ui_show(ui, SHOW_HELP);
     snprintf(state->about, sizeof state->about, "%.*s", STR_ARG(name));

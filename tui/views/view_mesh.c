@@ -235,20 +235,10 @@ static void draw_cell(const void *context, int64_t row, int64_t column, int line
 
 /* ---- nodes ---- */
 
-/* The node that the devices of a cell are on; -1 if they are on several. */
 static int64_t node_of_cell(const void *context, int64_t row, int64_t column)
 {
     const Picture *picture = context;
-    const MeshGrid *grid = &picture->grid;
-    const Tiles *tiles = tiles_of(picture);
-    int64_t node = mesh_grid_node(grid, position_of(picture, row, column));
-
-    for (int64_t r = row * tiles->block_h; r < (row + 1) * tiles->block_h && r < grid->n_rows; r++)
-        for (int64_t c = column * tiles->block_w;
-             c < (column + 1) * tiles->block_w && c < grid->n_columns; c++)
-            if (mesh_grid_node(grid, mesh_grid_position(grid, picture->panel, r, c)) != node)
-                return -1;
-    return node;
+    return mesh_cell_node(&picture->grid, tiles_of(picture), picture->panel, row, column);
 }
 
 static Str node_name(const void *context, int64_t node)
@@ -257,23 +247,10 @@ static Str node_name(const void *context, int64_t node)
     return str_from(arena_printf(picture->ui->frame, "node %" PRId64, node));
 }
 
-/* "node 3", "nodes 0..3", or how many, of the devices in a row of cells. */
 static Str nodes_of_row(const Picture *picture, int64_t row)
 {
-    const MeshGrid *grid = &picture->grid;
-    int64_t n = tiles_of(picture)->columns, first = node_of_cell(picture, row, 0), last = first;
-    bool in_order = first >= 0;
-
-    for (int64_t c = 1; c < n && in_order; c++) {
-        int64_t node = node_of_cell(picture, row, c);
-        in_order = node == last || node == last + 1;
-        last = node;
-    }
-    if (!in_order || (last - first + 1) * grid->per_node > grid->mesh->n_devices + grid->per_node)
-        return STR("");
-    if (first == last)
-        return node_name(picture, first);
-    return str_from(arena_printf(picture->ui->frame, "nodes %" PRId64 "..%" PRId64, first, last));
+    return mesh_row_nodes(picture->ui->frame, &picture->grid, tiles_of(picture), picture->panel,
+                          row);
 }
 
 /* The nodes where they are others than those of the row above. */
@@ -396,31 +373,6 @@ static void draw_rest(const Picture *picture, Pen *pen)
 }
 
 /* ---- above and below it ---- */
-
-static void draw_mesh(const Ui *ui, Pen *pen)
-{
-    const Session *session = ui->session;
-    Buf text = buf_marked(ui->frame);
-
-    mesh_format(session->mesh, &text);
-    RankGroup all = machine_group(session->machine, session->mesh,
-                                  (AtomSet)((1u << session->mesh->n_atoms) - 1));
-    buf_printf(&text, "  %" PRId64 " device%s, ", all.n, all.n == 1 ? "" : "s");
-    if (all.nodes > 1)
-        buf_printf(&text, "%" PRId64 " nodes of ", all.nodes);
-    buf_printf(&text, "%" PRId64 "%s, %s", session->machine->devices_per_node,
-               all.nodes > 1 ? "" : " a node", session->machine->name);
-    pen_rune(pen, ROLE_TEXT, ' ');
-    pen_text(pen, buf_text(&text), -1, -1);
-    int64_t peak = ui_plan(ui)->priced->totals.peak_bytes, whole = session->machine->memory_bytes;
-    if (pen->area.w - pen->x >= 29 && whole > 0) {
-        pen_printf(pen, ROLE_TEXT, "  peak %.*s of %.*s ", STR_ARG(label_bytes(ui, peak)),
-                   STR_ARG(label_bytes(ui, whole)));
-        if (pen->area.w - pen->x > 5)
-            pen_bar(pen, ROLE_TEXT, (double)peak, (double)whole, 8);
-    }
-    pen_line(pen);
-}
 
 static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pen)
 {
@@ -575,7 +527,7 @@ static void draw(Ui *ui, Pen *pen)
         mesh_state(ui)->groups && picture.talk && picture.panels.tiles.form != TILE_FULL;
     mesh_state(ui)->columns = picture.grid.n_columns;
     if (above == 3) {
-        draw_mesh(ui, pen);
+        mesh_draw_devices(ui, pen);
         mesh_draw_links(ui, pen);
     }
     if (above)
