@@ -1,6 +1,6 @@
 #include "core/run/run.h"
 
-#include "core/cost/memory.h"
+#include "core/run/estimate.h"
 #include "core/run/plugin.h"
 #include "core/run/supervise.h"
 #include "core/run/vectors.h"
@@ -56,7 +56,7 @@ static bool run_ranks(Team *team, Arena *arena, Error *err)
 /* ---- a run ---- */
 
 /* Checks that the ranks and the reference fit the machine's memory. */
-static bool check_size(const Plan *plan, Error *err)
+static bool check_size(const Plan *plan, const RunOptions *options, Error *err)
 {
     int64_t n_ranks = plan->mesh->n_devices;
     if (n_ranks > RUN_RANKS_MAX) {
@@ -66,25 +66,9 @@ static bool check_size(const Plan *plan, Error *err)
         error_hint(err, "run the plan on a smaller mesh: -m");
         return false;
     }
-    double has_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    Arena *scratch = arena_new();
-    double needs_bytes = (double)memory_use_in_run(scratch, plan).peak_bytes * (double)n_ranks;
-    arena_free(scratch);
-    if (has_bytes <= 0 || needs_bytes < has_bytes)
-        return true;
-    error_kind(err, ERROR_USAGE, "the ranks need %.1f GiB, this machine has %.1f",
-               needs_bytes / 0x1p30, has_bytes / 0x1p30);
-    InitMemory parameters;
-    memory_init(plan, 0, &parameters);
-    double parameter_bytes = (double)parameters.parts_bytes * (double)n_ranks;
-    if (parameter_bytes < has_bytes)
-        error_hint(err, "bind smaller dims: --dim batch=1,seq=16");
-    else
-        error_hint(
-            err,
-            "parameters alone are %.1f GiB: shard them by more axes, or choose a smaller model",
-            parameter_bytes / 0x1p30);
-    return false;
+    RunEstimate estimate;
+    run_estimate_memory(plan, options, &estimate);
+    return run_estimate_fits(NULL, &estimate, err);
 }
 
 static bool *loaded_once(Arena *arena, const Program *program)
@@ -285,9 +269,9 @@ static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local
     team.results = &results;
     team.n_passes = run_passes(options);
     Arena *scratch = arena_new();
-    bool ok = (team.runner = runner_find(options->backend, err)) && check_size(plan, err) &&
-              place_ranks(&team, err) && program_lower(scratch, plan, &program, err) &&
-              choose_runner(arena, &team, err) &&
+    bool ok = (team.runner = runner_find(options->backend, err)) &&
+              check_size(plan, options, err) && place_ranks(&team, err) &&
+              program_lower(scratch, plan, &program, err) && choose_runner(arena, &team, err) &&
               results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&
               run_lowered(arena, &team, out, err);
     results_close(&results);

@@ -376,7 +376,16 @@ static const char *own_text(Session *session, const char *text)
     return text ? arena_str(session->model_arena, str_from(text)) : NULL;
 }
 
-Session *session_reopen(const Session *old, Progress *progress, Error *err)
+static void add_dims(Session *session, const DimBindings *dims)
+{
+    for (int i = 0; i < dims->n; i++) {
+        DimBinding dim = dims->at[i];
+        dim.name.s = arena_str(session->model_arena, dim.name);
+        vec_push(session->model_arena, &session->options.dims, dim);
+    }
+}
+
+Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress, Error *err)
 {
     SessionOptions options = old->given;
     bool from_plan = old->plan_file != NULL;
@@ -396,11 +405,9 @@ Session *session_reopen(const Session *old, Progress *progress, Error *err)
     own->config = own_text(session, options.config);
     own->dtype = own_text(session, options.dtype);
     own->dims = (DimBindings){0};
-    for (int i = 0; i < options.dims.n; i++) {
-        DimBinding dim = options.dims.at[i];
-        dim.name.s = arena_str(session->model_arena, dim.name);
-        vec_push(session->model_arena, &own->dims, dim);
-    }
+    add_dims(session, &options.dims);
+    if (dims)
+        add_dims(session, dims);
     session->given = *own;
     session->carried = old;
     session = open_or_close(session, true, err);

@@ -107,8 +107,10 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
                             Error *err);
 /* Reads all files of a session again: its model, plan file, policy, machine; mesh and policy stay
  * those in use. The user's decisions are applied by name, and each that cannot be kept is a warning
- * in the notes. `old` stays unchanged. Returns NULL with *err. */
-Session *session_reopen(const Session *old, Progress *progress, Error *err);
+ * in the notes. `old` stays unchanged. Returns NULL with *err. dims: sizes of free dims in place of
+ * those of `old`, or NULL. */
+Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress,
+                        Error *err);
 void session_close(Session *session);
 
 /* Returns whether session_open() would open the file as a saved plan, not as a model. */

@@ -210,12 +210,42 @@ events = json.load(open(sys.argv[1]))['traceEvents']
 print(sorted({e['tid'] for e in events if e['pid'] == 1 and e['ph'] == 'X' and e['cat'] == 'op'}))" \
     "$dir/trace.json" 2>&1)" "[0, 2]"
 
+# ---- a run that takes long says so before it starts, and C-c stops it; what cannot fit is refused
+
+long="samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron"
+numbers() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/N (s|min|h) /N T /g; s/N (MiB|GiB)/N B/g'; }
+set -m
+"$DIMSCOPE" run $long --verify >/dev/null 2>"$dir/long" &
+for ((i = 0; i < 200; i++)); do
+    [ -s "$dir/long" ] && break
+    sleep 0.05
+done
+kill -INT $!
+wait $!
+same "C-c ends a long run" $? 130
+same "a long run says how long, and what is short" "$(numbers <"$dir/long")" \
+    "the run takes about N T on this machine, N B; with --dim batch=N,seq=N about N T on this machine, N B"
+dims=$(grep -o 'batch=[^ ]*' "$dir/long")
+"$DIMSCOPE" run $long --verify --dim "$dims" >"$dir/short" 2>&1
+same "the sizes it names are run" $? 0
+same "and are short" "$(grep -c '^the run takes' "$dir/short")" 0
+"$DIMSCOPE" run $long --dim batch=4096 >"$dir/short" 2>&1
+same "what does not fit is refused" $? 2
+same "with the sizes that do" "$(numbers <"$dir/short")" "error: the ranks need N B, this machine has N
+hint: --dim seq=N,batch=N needs N B"
+ask() { "$DIMSCOPE" $long --size 120x30 --script "9:run<Enter>$1" --screen - | numbers; }
+same "the explorer asks first" "$(ask '' | grep -o '║ [rst]  [a-z]*')" "║ r  run
+║ s  open
+║ t  a"
+same "it opens the model with these sizes" "$(ask s | grep -c 'read again: N ops')" 1
+same "and runs them at once" "$(ask 's:run fast repeat 1<Enter>' | grep -c 'the run takes')" 0
+
 # ---- a run without memory names the tensor
 
 if ! nm "$DIMSCOPE" 2>/dev/null | grep -q __asan_init; then
     same "out of memory names the tensor" "$( (ulimit -v 700000
         "$DIMSCOPE" run samples/models/gpt2.onnx --dim batch=8,seq=256 -m x=2 2>&1) |
-        sed "s/rank [01]/rank R/; s/for '.*/for T/")" "error: rank R: out of memory for T"
+        sed "/^the run takes/d; s/rank [01]/rank R/; s/for '.*/for T/")" "error: rank R: out of memory for T"
 fi
 
 echo "$passed passed, $failed failed"

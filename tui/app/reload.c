@@ -17,7 +17,7 @@ static bool reopen_work(void *context, Progress *progress, Error *err)
 {
     Reopening *reopening = context;
 
-    reopening->next = session_reopen(reopening->old, progress, err);
+    reopening->next = session_reopen(reopening->old, NULL, progress, err);
     return reopening->next != NULL;
 }
 

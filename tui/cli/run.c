@@ -1,6 +1,7 @@
 #include "tui/cli/run.h"
 
 #include "core/base/file.h"
+#include "core/run/estimate.h"
 #include "core/run/plugin.h"
 #include "core/run/trace/trace_json.h"
 
@@ -98,6 +99,30 @@ static Json *data_shapes_json(const DataShapes *data_shapes)
     return out;
 }
 
+/* Says how long the run takes, if that is long, and goes on: C-c stops it. False when it needs more
+ * memory than there is. */
+static bool announce(Cli *cli, const Session *session, const RunOptions *options)
+{
+    RunEstimate estimate, smaller;
+    if (cli->silent || (options->backend && strcmp(options->backend, "cuda") == 0))
+        return true;
+    run_estimate(session->plan, options, &estimate);
+    if (!run_estimate_fits(session, &estimate, &cli->err))
+        return false;
+    if (estimate.us < RUN_LONG_US)
+        return true;
+    Buf text = buf_new(cli->arena);
+    buf_puts(&text, "the run takes ");
+    run_estimate_put(&estimate, &text);
+    const char *dims = run_estimate_smaller(cli->arena, session, &estimate, &smaller);
+    if (dims) {
+        buf_printf(&text, "; with --dim %s ", dims);
+        run_estimate_put(&smaller, &text);
+    }
+    fprintf(stderr, "%s\n", text.s);
+    return true;
+}
+
 static int run_session(Cli *cli, const Session *session, const DataShapes *data_shapes,
                        const RunOptions *options)
 {
@@ -107,7 +132,8 @@ static int run_session(Cli *cli, const Session *session, const DataShapes *data_
     RunOptions watching = *options;
     watching.progress = watched ? show_progress : NULL;
     watching.context = &shown;
-    bool ran = run_plan(cli->arena, session->plan, &watching, &report, &cli->err);
+    bool ran = announce(cli, session, options) &&
+               run_plan(cli->arena, session->plan, &watching, &report, &cli->err);
     if (shown >= 0)
         fputs("    \r", stderr);
     if (!ran || !write_trace(cli, session, &report))

@@ -1,6 +1,8 @@
 #include "tui/views/run_state.h"
 
 #include "core/base/file.h"
+#include "core/run/estimate.h"
+#include "tui/state/menu.h"
 #include "tui/views/label.h"
 #include "core/run/rounding.h"
 #include "core/run/trace/trace_json.h"
@@ -137,6 +139,105 @@ static bool read_options(Str args, RunOptions *out, Error *err)
     return true;
 }
 
+static void start(Ui *ui, const RunOptions *options)
+{
+    ui_show(ui, SHOW_RUN);
+    Arena *arena = arena_new();
+    RunJob *job = arena_make(arena, RunJob);
+    *job = (RunJob){.arena = arena, .plan = ui_plan(ui), .options = *options};
+    JobWork all = {.title = "run", .work = work, .done = done, .context = job};
+    if (!job_start(ui, &all))
+        arena_free(arena);
+}
+
+/* ---- a run that takes long ---- */
+
+enum { LONG_RUN, LONG_SMALLER, LONG_SAMPLE };
+
+/* Opens the model again with smaller free dims, as a job. */
+typedef struct {
+    Arena *arena;
+    const Session *old;
+    DimBindings dims;
+    Session *next;
+} Rebinding;
+
+static bool rebind_work(void *context, Progress *progress, Error *err)
+{
+    Rebinding *rebinding = context;
+
+    rebinding->next = session_reopen(rebinding->old, &rebinding->dims, progress, err);
+    return rebinding->next != NULL;
+}
+
+static void rebind_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    Rebinding *rebinding = context;
+
+    if (ok)
+        ui->asked.session = rebinding->next;
+    else
+        ui_error(ui, err);
+    arena_free(rebinding->arena);
+}
+
+static void rebind(Ui *ui, const char *dims)
+{
+    Arena *arena = arena_new();
+    Rebinding *rebinding = arena_make(arena, Rebinding);
+    Source source = {.text = str_from(arena_str(arena, str_from(dims)))};
+
+    *rebinding = (Rebinding){.arena = arena, .old = ui->session};
+    JobWork all = {.title = "model",
+                   .work = rebind_work,
+                   .done = rebind_done,
+                   .context = rebinding,
+                   .changes_plan = true};
+    if (!dims_parse(arena, &source, &rebinding->dims, NULL) || !job_start(ui, &all))
+        arena_free(arena);
+}
+
+static void long_chosen(Ui *ui, int value)
+{
+    const RunState *run = run_state(ui);
+
+    if (value == LONG_RUN)
+        start(ui, &run->asked);
+    else if (value == LONG_SMALLER)
+        rebind(ui, run->smaller);
+    else
+        ui_say(ui, "dimscope samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron, then :run");
+}
+
+/* Returns whether it takes so long that the user is asked first. */
+static bool ask_long(Ui *ui, const RunOptions *options)
+{
+    RunEstimate estimate, smaller;
+    RunState *run = run_state(ui);
+    Buf text = buf_new(ui->frame);
+
+    if (options->backend && strcmp(options->backend, "host") != 0)
+        return false;
+    run_estimate(ui_plan(ui), options, &estimate);
+    if (estimate.us < RUN_LONG_US || !run_estimate_fits(ui->session, &estimate, NULL))
+        return false; /* the run refuses what does not fit */
+    run->asked = *options;
+    run_estimate_put(&estimate, &text);
+    menu_open(ui, arena_printf(ui->frame, "the run takes %s", text.s), long_chosen);
+    menu_add(ui, 'r', STR("run it; C-c stops it"), LONG_RUN);
+    const char *dims = run_estimate_smaller(ui->arena, ui->session, &estimate, &smaller);
+    if (dims) {
+        run->smaller = dims;
+        text = buf_new(ui->frame);
+        run_estimate_put(&smaller, &text);
+        menu_add(ui, 's',
+                 str_from(arena_printf(ui->frame, "open it with --dim %s: %s", dims, text.s)),
+                 LONG_SMALLER);
+    }
+    menu_add(ui, 't', STR("a sample that takes no time: tiny-gpt"), LONG_SAMPLE);
+    return true;
+}
+
 bool run_begin(Ui *ui, Str args, Error *err)
 {
     RunOptions options;
@@ -148,13 +249,8 @@ bool run_begin(Ui *ui, Str args, Error *err)
         error_hint(err, "R reads it again");
         return false;
     }
-    ui_show(ui, SHOW_RUN);
-    Arena *arena = arena_new();
-    RunJob *job = arena_make(arena, RunJob);
-    *job = (RunJob){.arena = arena, .plan = ui_plan(ui), .options = options};
-    JobWork all = {.title = "run", .work = work, .done = done, .context = job};
-    if (!job_start(ui, &all))
-        arena_free(arena);
+    if (!ask_long(ui, &options))
+        start(ui, &options);
     return true;
 }
 

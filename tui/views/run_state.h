@@ -17,7 +17,9 @@ typedef struct {
     uint64_t seed;
     int repeat; /* asked for */
     bool verified, dropped;
-    Error failed; /* the error of the last run */
+    Error failed;        /* the error of the last run */
+    RunOptions asked;    /* of a long run, while a menu asks about it */
+    const char *smaller; /* sizes of free dims that the menu offers */
 } RunState;
 
 void run_state_forget(RunState *run); /* the plan goes */
@@ -25,7 +27,8 @@ void run_state_forget(RunState *run); /* the plan goes */
 /* Of the session's plan. */
 RunState *run_state(Ui *ui);
 
-/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]": as a job. */
+/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]": as a job. A run that takes long is
+ * asked about first, beside smaller sizes of the free dims. */
 bool run_begin(Ui *ui, Str args, Error *err);
 
 /* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */
