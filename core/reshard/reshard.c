@@ -332,6 +332,20 @@ static void add_blocks_step(Resharder *resharder, ReshardPath *path, Step *steps
     add_step(resharder, path, steps, dtype, step);
 }
 
+/* True if a reduce-scatter may leave these blocks at once: the dims that differ from where it ends
+ * are whole before it, and it scatters over all their axes. */
+static bool scatters_blocks(const Resharder *resharder, const Step *step, const Sharding *to)
+{
+    const Sharding *before = shardings_at(resharder->shardings, step->from);
+    const Sharding *after = shardings_at(resharder->shardings, step->to);
+    bool fits = step->kind == STEP_REDUCE_SCATTER;
+    for (int64_t d = 0; fits && d < to->n_dims; d++)
+        fits = cut_equal(&after->dim[d], &to->dim[d]) ||
+               (cut_is_whole(&before->dim[d]) && !(cut_atoms(&to->dim[d]) & ~step->atoms) &&
+                cut_atoms(&to->dim[d]) == cut_atoms(&after->dim[d]));
+    return fits;
+}
+
 /* A layout on the path between the plain ends, with the lists that both ends share put back.
  * Returns false if the path moves data along such a dim. */
 static bool with_kept_blocks(const Sharding *from, const Sharding *to, const Sharding *plain,
@@ -376,6 +390,8 @@ static const ReshardPath *path_by_plain(Resharder *resharder, const ReshardQuest
             return NULL;
         step.from = at;
         at = step.to = shardings_put(resharder->shardings, &next);
+        if (i == between->n_steps - 1 && scatters_blocks(resharder, &step, &to))
+            at = step.to = asked->to;
         add_step(resharder, path, steps, dtype, step);
     }
     add_blocks_step(resharder, path, steps, dtype, at, asked->to);

@@ -243,6 +243,32 @@ static void digits_print_as_the_field_writes_them(void **state)
     arena_free(arena);
 }
 
+static int n_parts_found;
+
+/* The cut of an interval is what each rank owns of the interval. */
+static void check_part(Arena *arena, const Mesh *mesh, int64_t size)
+{
+    (void)arena;
+    Cut cut = random_cut(size, mesh), part;
+    cut_canonical(&cut, mesh);
+    int64_t lo = pick((int)size), hi = lo + 1 + pick((int)(size - lo));
+    if (!cut_part(&cut, lo, hi, mesh, &part))
+        return;
+    assert_int_equal(cut_size(&part), hi - lo);
+    n_parts_found += !cut_is_whole(&part) && hi - lo < size;
+    for (int64_t p = 0; p < mesh->n_devices; p++)
+        for (int64_t g = lo; g < hi; g++)
+            assert_int_equal(rank_owns(&part, mesh, p, g - lo), rank_owns(&cut, mesh, p, g));
+}
+
+static void a_part_is_what_ranks_own_of_it(void **state)
+{
+    (void)state;
+    n_parts_found = 0;
+    each_case(check_part);
+    assert_true(n_parts_found > 50);
+}
+
 static void heads_that_tp_does_not_divide_keep_the_sub_axis(void **state)
 {
     (void)state;
@@ -306,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_join_owns_what_both_own),
         cmocka_unit_test(splitting_at_borders_keeps_or_coarsens),
         cmocka_unit_test(digits_print_as_the_field_writes_them),
+        cmocka_unit_test(a_part_is_what_ranks_own_of_it),
         cmocka_unit_test(heads_that_tp_does_not_divide_keep_the_sub_axis),
         cmocka_unit_test(dims_of_no_elements_split),
         cmocka_unit_test(uneven_chunks_are_torch_chunks),

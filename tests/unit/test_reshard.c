@@ -155,6 +155,73 @@ static void every_path_delivers_what_is_asked(void **state)
     assert_true(n_fused > 20);
 }
 
+/* Forms of a dim on the mesh dp=2,tp=4; the first ones are block lists. */
+static const char *const forms[] = {
+    "(12|8|4)/tp,8",
+    "(4|8|12)/tp,8",
+    "(12|8|4)/dp,8",
+    "(12|8|4)/dp.tp,8",
+    "(12|8|4)/tp.dp,8",
+    "(12|8|4)/tp,8/dp",
+    "(12|8|4)/tp:(1)2,8",
+    "(20|4)/tp,8",
+    "(7|17)/tp,8",
+    "(12|8|4)/tp,(6|2)/dp",
+    "24/dp,(5|3)/tp",
+    "24,(4|3|1)/tp",
+    "24,8",
+    "24/tp,8",
+    "24/dp,8",
+    "24/dp.tp,8",
+    "24/tp.dp,8",
+    "24,8/tp",
+    "24/dp,8/tp",
+    "(3)(8/tp),8",
+    "(2)(12/tp),8",
+    "(2/dp)(12/tp),8",
+    "24/tp:(1)2,8",
+    "24/tp:(2)2,8/dp",
+    "24,(2)(4/tp)",
+    "(3)(8/tp),8/dp",
+};
+enum { N_BLOCK_LISTS = 12 };
+
+static Sharding form_of(const Fixture *f, const char *text)
+{
+    Source source = {.name = "form", .text = str_from(text)};
+    Sharding sharding;
+    Error err = {0};
+    if (!sharding_parse(&source, &f->shape, f->mesh, VIEW_OURS, &sharding, &err))
+        fail_msg("%s: %s", text, err.text);
+    return sharding;
+}
+
+/* Each list to each form and back, and from a value that is partial over an axis that is free. */
+static void block_lists_reach_every_form_and_back(void **state)
+{
+    (void)state;
+    Fixture f = fixture("dp=2,tp=4", (Shape){.n_dims = 2, .dim = {24, 8}});
+    int n_partial = 0;
+    for (int i = 0; i < N_BLOCK_LISTS; i++) {
+        Sharding list = form_of(&f, forms[i]);
+        assert_true(cut_is_blocks(&list.dim[0]) || cut_is_blocks(&list.dim[1]));
+        for (size_t j = 0; j < COUNT_OF(forms); j++) {
+            Sharding form = form_of(&f, forms[j]), partial = list;
+            check_pair(&f, &list, &form);
+            check_pair(&f, &form, &list);
+            AtomSet free = ~sharding_atoms(&list) & (((AtomSet)1 << f.mesh->n_atoms) - 1);
+            for (int a = 0; a < f.mesh->n_atoms; a++)
+                partial.partial[a] = free >> a & 1 ? REDUCE_SUM : REDUCE_NONE;
+            if (free) {
+                check_pair(&f, &partial, &form);
+                n_partial++;
+            }
+        }
+    }
+    assert_true(n_partial > 100);
+    arena_free(f.arena);
+}
+
 /* Many axes on many dims make more states than a search looks at: there the straight way is taken,
  * in bounded time. */
 static void a_path_is_found_on_a_mesh_of_eight_axes(void **state)
@@ -221,6 +288,30 @@ static Case rows[] = {
      "16/tp,16",
      "16,16/tp",
      "all_to_all tp 256 192"},
+    {"blocks are gathered",
+     "tp=4",
+     {.n_dims = 1, .dim = {128}},
+     "(64|32|32)/tp",
+     "128",
+     "all_gather tp 512 384"},
+    {"a slice into blocks is free",
+     "tp=4",
+     {.n_dims = 1, .dim = {128}},
+     "128",
+     "(64|32|32)/tp",
+     "slice  0 0"},
+    {"columns to blocks",
+     "tp=4",
+     {.n_dims = 1, .dim = {128}},
+     "128/tp",
+     "(64|32|32)/tp",
+     "all_to_all tp 128 96"},
+    {"partial is scattered into blocks",
+     "tp=4",
+     {.n_dims = 1, .dim = {128}},
+     "128 +tp",
+     "(64|32|32)/tp",
+     "reduce_scatter tp 512 384"},
     {"a slice is free", "tp=4", {.n_dims = 1, .dim = {16}}, "16", "16/tp", "slice  0 0"},
     {"axes change places",
      "a=4,b=4",
@@ -298,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_delivers_what_is_asked),
+        cmocka_unit_test(block_lists_reach_every_form_and_back),
         cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
         cmocka_unit_test(the_ring_formula_is_the_textbook_one),
         cmocka_unit_test(padding_is_what_is_beyond_the_mean),
