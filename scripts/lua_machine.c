@@ -258,7 +258,8 @@ static bool read_number(lua_State *L, const Reading *reading, const char *name, 
     *out = lua_tonumber(L, -1);
     if (lua_type(L, -1) == LUA_TNUMBER && number_is_good(*out, whole))
         return true;
-    error_set(reading->err, "'%s' is a %s number, 0 or more", name, whole ? "whole" : "finite");
+    error_set(reading->err, "'%s' must be a %s number, 0 or more", name,
+              whole ? "whole" : "finite");
     return blame(reading, name);
 }
 
@@ -267,21 +268,21 @@ static bool read_share(lua_State *L, const Reading *reading, const char *name, d
     *out = lua_tonumber(L, -1);
     if (lua_type(L, -1) == LUA_TNUMBER && *out > 0 && *out <= 1)
         return true;
-    error_set(reading->err, "'%s' is a share: above 0, at most 1", name);
+    error_set(reading->err, "'%s' must be a share: above 0, at most 1", name);
     return blame(reading, name);
 }
 
 static bool read_flops(lua_State *L, const Reading *reading, const Field *field, double *out)
 {
     if (!lua_istable(L, -1)) {
-        error_set(reading->err, "'%s' is a table {f32 = .., bf16 = ..}", field->name);
+        error_set(reading->err, "'%s' must be a table {f32 = .., bf16 = ..}", field->name);
         return blame(reading, field->name);
     }
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         Dtype dtype = dtype_from_name(str_from(name));
         if (dtype == DT_NONE) {
-            error_set(reading->err, "'%s' knows no element type '%s'", field->name, name);
+            error_set(reading->err, "'%s' has an unknown element type '%s'", field->name, name);
             return blame(reading, name[0] ? name : field->name);
         }
         if (!read_number(L, reading, name, false, &out[dtype]))
@@ -294,7 +295,7 @@ static bool read_list(lua_State *L, const Reading *reading, const Field *field, 
 {
     lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
     if (n != (lua_Unsigned)field->n) {
-        error_set(reading->err, "'%s' is a list of %d numbers", field->name, field->n);
+        error_set(reading->err, "'%s' must be a list of %d numbers", field->name, field->n);
         error_hint(reading->err, "%s", field->says);
         return blame(reading, field->name);
     }
@@ -310,7 +311,7 @@ static bool read_list(lua_State *L, const Reading *reading, const Field *field, 
 static bool read_text(lua_State *L, const Reading *reading, const Field *field, const char **out)
 {
     if (lua_type(L, -1) != LUA_TSTRING) {
-        error_set(reading->err, "'%s' is a text", field->name);
+        error_set(reading->err, "'%s' must be a string", field->name);
         return blame(reading, field->name);
     }
     *out = arena_str(reading->arena, str_from(lua_tostring(L, -1)));

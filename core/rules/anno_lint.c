@@ -91,9 +91,9 @@ static void lint_spatial(Linter *l, int input, int dim, const AnnoAtom *atom)
             continue;
         add(l, (size_t)atom->at, LEVEL_WARNING, lossy,
             arena_printf(l->arena,
-                         "output %d lacks '%.*s', which input %d has: a cut would lose data", o,
-                         STR_ARG(atom->name), input),
-            arena_printf(l->arena, "write %.*s+ where it is summed, %.*s^ where it is never cut",
+                         "output %d lacks '%.*s', which input %d has: sharding it would lose data",
+                         o, STR_ARG(atom->name), input),
+            arena_printf(l->arena, "write %.*s+ if it is summed, %.*s^ if it is never sharded",
                          STR_ARG(atom->name), STR_ARG(atom->name)));
         return;
     }
@@ -135,7 +135,7 @@ static void lint_twice(Linter *l, int t, int dim, const AnnoAtom *atom)
                 add(l, (size_t)atom->at, LEVEL_WARNING, "identifier-twice",
                     arena_printf(l->arena,
                                  "'%.*s' is on dims %d and %d of %s %d: a part would be its "
-                                 "diagonal, so it is never cut",
+                                 "diagonal, so it is never sharded",
                                  STR_ARG(atom->name), d, dim, output ? "output" : "input",
                                  output ? t - l->anno->n_inputs : t),
                     "give the dims identifiers of their own, or freeze this one with ^");
@@ -172,10 +172,10 @@ static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *rep
     add(l, (size_t)atom->at, LEVEL_NOTE, "forced-freeze",
         arena_printf(l->arena,
                      "'%.*s' is not the first of the bracket %s of %s %d: nnScaler freezes it "
-                     "everywhere, here it may be cut",
+                     "everywhere, here it may be sharded",
                      STR_ARG(atom->name), bracket_text(l, dim), output ? "output" : "input",
                      output ? t - l->anno->n_inputs : t),
-        arena_printf(l->arena, "write %.*s^ where it is never cut", STR_ARG(atom->name)));
+        arena_printf(l->arena, "write %.*s^ if it is never sharded", STR_ARG(atom->name)));
 }
 
 static void lint_brackets(Linter *l)
@@ -208,9 +208,9 @@ static void lint_ignored(Linter *l)
     for (int o = 0; o < l->anno->n_outputs; o++)
         if (output_at(l, o)->ignored && some_input_is_cut(l))
             add(l, find_behind(l, "?", find_behind(l, "->", 0)), LEVEL_WARNING, lossy,
-                arena_printf(l->arena,
-                             "output %d is '?': what a cut of an input leaves of it is not said",
-                             o),
+                arena_printf(
+                    l->arena,
+                    "output %d is '?': how it is sharded when an input is sharded is unknown", o),
                 "name its dims, or freeze those of the inputs with ^");
 }
 
@@ -228,7 +228,7 @@ static void lint_meta(Linter *l, int t)
                 LEVEL_WARNING, "unknown-meta",
                 arena_printf(l->arena, "'/%.*s' names no identifier of the annotation",
                              STR_ARG(name)),
-                "after a slash stands an identifier whose cut leaves this gradient whole");
+                "write an identifier after the slash whose sharding leaves this gradient whole");
     }
 }
 

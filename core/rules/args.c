@@ -82,7 +82,7 @@ bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Err
             return error_kind(err, ERROR_NOT_INFERABLE,
                               "its input %d (%s) is not known before the run", input, attr);
         if (!value->ints)
-            return error_set(err, "its input %d (%s) is not of integers", input, attr);
+            return error_set(err, "its input %d (%s) does not hold integers", input, attr);
         *out = (Ints){true, (int)shape_elements(&value->shape), value->ints};
         return true;
     }
@@ -92,7 +92,7 @@ bool args_ints(const RuleCall *call, int input, const char *attr, Ints *out, Err
     else if (found && found->type == ATTR_INT)
         *out = (Ints){true, 1, &found->i};
     else if (found)
-        return error_set(err, "its attribute '%s' is not of integers", attr);
+        return error_set(err, "its attribute '%s' does not hold integers", attr);
     return true;
 }
 
@@ -125,7 +125,7 @@ bool args_dtype(const RuleCall *call, const char *attr, Dtype fallback, Dtype *o
     int64_t number = args_int(call, attr, 0);
     *out = number == 0 ? fallback : dtype_from_onnx(number);
     return *out != DT_NONE ||
-           error_kind(err, ERROR_DTYPE, "its attribute '%s' names no element type: %" PRId64, attr,
+           error_kind(err, ERROR_DTYPE, "its attribute '%s' is not an element type: %" PRId64, attr,
                       number);
 }
 
@@ -373,7 +373,7 @@ static bool range_of_floats(const Value *const *in, int64_t *n, Error *err)
     double start = in[0]->floats[0], limit = in[1]->floats[0], delta = in[2]->floats[0];
     double steps = ceil((limit - start) / delta);
     if (delta == 0 || !(steps < 0x1p60))
-        return error_set(err, "its step does not lead to its limit");
+        return error_set(err, "its step leads away from its limit");
     *n = steps > 0 ? (int64_t)steps : 0;
     return true;
 }
@@ -427,7 +427,7 @@ bool args_slice(const RuleCall *call, Span *spans, Error *err)
         return false;
     if (starts.n != ends.n || (axes.given && axes.n != starts.n) ||
         (steps.given && steps.n != starts.n) || starts.n > from->n_dims)
-        return error_set(err, "its starts, ends, axes and steps are not equally many");
+        return error_set(err, "its starts, ends, axes and steps differ in length");
 
     for (int64_t d = 0; d < from->n_dims; d++)
         spans[d] = (Span){0, 1, from->dim[d]};

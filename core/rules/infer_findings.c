@@ -271,7 +271,7 @@ static void find_contradictions(InferState *state)
     if (n > 1)
         buf_printf(&text, "; %d more are declared wrongly", n - 1);
     add_finding(state, LEVEL_WARNING, "declared-shape", state->graph->tensors[first].maker,
-                "the shapes in the file are old: what follows goes by the inferred ones", &text);
+                "the shapes in the file are out of date: the inferred ones are used", &text);
 }
 
 /* The name of the size of a stack that a loop makes, which is the number of its iterations. NULL if

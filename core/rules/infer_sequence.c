@@ -125,7 +125,7 @@ static const Sequence *given_sequence(const SequenceCall *ops, Error *err)
 {
     const Sequence *given = sequence_input(ops, 0);
     if (!given)
-        error_set(err, "its input 0 is no sequence that is known of");
+        error_set(err, "its input 0 is not a known sequence");
     return given;
 }
 
@@ -499,5 +499,5 @@ bool infer_sequence_op(InferState *state, int32_t op, const InferKind *kind, Inf
     const Operator *row = operator_find(op_operator(state->graph, op));
     if (row && row->sequence)
         return call.n_outputs == 1 && row->sequence(&ops, err);
-    return error_set(err, "it reads a sequence, and takes tensors");
+    return error_set(err, "it reads a sequence, but takes only tensors");
 }

@@ -118,7 +118,8 @@ static bool read_given(InferState *state, Error *err)
         const GivenValue *given = &state->given->at[i];
         int32_t t = graph_find_tensor(state->graph, given->tensor);
         if (t < 0)
-            return error_kind(err, ERROR_USAGE, "there is no tensor '%.*s' to give elements of",
+            return error_kind(err, ERROR_USAGE,
+                              "elements are given for '%.*s', but there is no such tensor",
                               STR_ARG(given->tensor));
         if (value_is_deferred(&given->value)) {
             result->shape[t] = shapes_put(result->shapes, &given->value.shape);
@@ -126,7 +127,7 @@ static bool read_given(InferState *state, Error *err)
         }
         const Shape *shape = inferred_shape(result, t);
         if (shape && !shape_equal(shape, &given->value.shape))
-            return error_kind(err, ERROR_USAGE, "the elements given of '%.*s' have another shape",
+            return error_kind(err, ERROR_USAGE, "the elements given for '%.*s' have another shape",
                               STR_ARG(given->tensor));
         result->given[t] = values_put(state->values, &given->value);
         infer_find_given(state, given->tensor);

@@ -133,7 +133,8 @@ static void lose_index(Losses *losses)
             buf_printf(losses->lost, "%s is reduced by %s, not summed", index->name,
                        reduce_name(index->reduce));
         if (index->blocked && lose(losses, TRAIT_BLOCKED))
-            buf_printf(losses->lost, "a cut of %s stays with the op", index->name);
+            buf_printf(losses->lost, "%s can be sharded in the op, but that does not propagate",
+                       index->name);
     }
 }
 

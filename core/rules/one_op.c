@@ -66,7 +66,7 @@ static void push_lists(OneOpBuilder *builder, const char *name, const IntList *i
 
 static bool no_operand(Str text, Error *err)
 {
-    error_kind(err, ERROR_USAGE, "'%.*s' is no operand", STR_ARG(text));
+    error_kind(err, ERROR_USAGE, "'%.*s' is not an operand", STR_ARG(text));
     error_hint(err, "sizes with 'x' between: 4x8, scalar, 4x8:i64; - for none; =[2,3] for values");
     return false;
 }

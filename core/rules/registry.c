@@ -343,10 +343,10 @@ static int anno_args(const RuleCall *call, AnnoArg **out)
 static int blame_annotation(const AnnoSource *source, const char *text, const Error *wrong,
                             Error *err)
 {
-    error_kind(err, wrong->kind,
-               "the annotation '%s', made by the function of %s:%d, does not "
-               "read: %s, at character %d",
-               text, source->file ? source->file : "?", source->line, wrong->text, wrong->column);
+    error_kind(
+        err, wrong->kind,
+        "the annotation '%s', made by the function of %s:%d, does not parse: %s, at character %d",
+        text, source->file ? source->file : "?", source->line, wrong->text, wrong->column);
     return -1;
 }
 

@@ -97,14 +97,15 @@ bool cut_rule_check(const CutRule *rule, Error *err)
     int out_values = count_kind(rule, rule->n_inputs, n, SPLIT_VALUE);
     int in_values = count_kind(rule, 0, rule->n_inputs, SPLIT_VALUE);
     if (out_dims + out_values == 0)
-        return error_set(err, "a rule says what becomes of the outputs: none is D or V");
+        return error_set(err, "a rule must tell how outputs are sharded: none is D or V");
     if (out_values > 0 && out_values < rule->n_outputs)
         return error_kind(err, ERROR_UNSUPPORTED,
-                          "an output that is V stands beside one that is not: either all are");
+                          "one output is V and another is not: all must be, or none");
     if (dims == 0 && in_values == 0)
-        return error_set(err, "a rule cuts some tensor: there is no D, and no input that is V");
+        return error_set(err, "a rule must shard a tensor: there is no D, and no input that is V");
     if (dims > 0 && in_values > 0)
-        return error_kind(err, ERROR_UNSUPPORTED, "inputs that are V beside dims that are cut");
+        return error_kind(err, ERROR_UNSUPPORTED,
+                          "a rule cannot have both inputs that are V and dims that are D");
     return true;
 }
 
@@ -153,14 +154,15 @@ static bool check_position(const Joining *j, int t, int d)
     const char *what = output ? "output" : "input";
     int nth = output ? t - j->space->n_inputs : t;
     if (operand->absent || operand->ignored)
-        return error_set(j->err, "a rule cuts %s %d, which is %s", what, nth,
+        return error_set(j->err, "a rule shards %s %d, which is %s", what, nth,
                          operand->absent ? "absent" : "'?'");
     if (d >= operand->shape.n_dims)
-        return error_kind(j->err, ERROR_OUT_OF_RANGE, "a rule cuts dim %d of %s %d, which has %d",
+        return error_kind(j->err, ERROR_OUT_OF_RANGE, "a rule shards dim %d of %s %d, which has %d",
                           d, what, nth, (int)operand->shape.n_dims);
     if (!operand->factors[d].exact)
         return error_kind(j->err, ERROR_UNSUPPORTED,
-                          "a rule cuts dim %d of %s %d, which is no plain dim", d, what, nth);
+                          "a rule shards dim %d of %s %d, which is not one plain index dim", d,
+                          what, nth);
     return true;
 }
 
@@ -314,7 +316,7 @@ bool cut_rules_apply(Arena *arena, const CutRule *rules, int n, OpSpace *space, 
     for (int i = 0; i < n; i++) {
         Joining j = {.arena = arena, .rule = &rules[i], .space = space, .joined = -1, .err = err};
         if (rules[i].n_inputs != space->n_inputs || rules[i].n_outputs != space->n_outputs)
-            return error_set(err, "rule %d is of %d inputs and %d outputs, the op has %d and %d",
+            return error_set(err, "rule %d has %d inputs and %d outputs, but the op has %d and %d",
                              i + 1, rules[i].n_inputs, rules[i].n_outputs, space->n_inputs,
                              space->n_outputs);
         if (!measure(&j))
@@ -337,21 +339,22 @@ bool user_op_updates(const UserOp *user, OpSpace *space, Error *err)
         int o = user->inplace[i][0], t = user->inplace[i][1];
         if (o >= space->n_outputs || t >= space->n_inputs)
             return error_kind(err, ERROR_OUT_OF_RANGE,
-                              "'inplace' says output %d and input %d: the op has %d and %d", o, t,
-                              space->n_outputs, space->n_inputs);
+                              "'inplace' names output %d and input %d, but the op has %d and %d", o,
+                              t, space->n_outputs, space->n_inputs);
         const Operand *from = &space->operand[t];
         Operand *to = &space->operand[space->n_inputs + o];
         if (from->absent || from->ignored || to->ignored)
             continue;
         if (!shape_equal(&from->shape, &to->shape))
             return error_kind(err, ERROR_RANK,
-                              "output %d is the new value of input %d, and of another shape", o, t);
+                              "output %d is the new value of input %d, but has another shape", o,
+                              t);
         for (int d = 0; d < from->projection.n_dims; d++)
             if (memcmp(&from->projection.row[d], &to->projection.row[d], sizeof(Row)) != 0)
-                return error_kind(err, ERROR_CONFLICT,
-                                  "output %d is the new value of input %d, and its dim %d is cut "
-                                  "otherwise",
-                                  o, t, d);
+                return error_kind(
+                    err, ERROR_CONFLICT,
+                    "output %d is the new value of input %d, but its dim %d is sharded differently",
+                    o, t, d);
         to->updates = (uint16_t)(t + 1);
     }
     return true;
@@ -377,10 +380,10 @@ static Finding old_value(const Inferred *inferred, int32_t op, int32_t tensor, i
 {
     const Graph *graph = inferred->graph;
     Finding finding = {.level = LEVEL_WARNING, .code = "old-value", .op = reader, .tensor = tensor};
-    finding.text = arena_printf(inferred->arena,
-                                "op '%s' reads '%s' after op '%s' (%s) has made a new value of it",
-                                op_name(graph, reader), tensor_name(graph, tensor),
-                                op_name(graph, op), op_operator(graph, op));
+    finding.text =
+        arena_printf(inferred->arena, "op '%s' reads '%s' after op '%s' (%s) has updated it",
+                     op_name(graph, reader), tensor_name(graph, tensor), op_name(graph, op),
+                     op_operator(graph, op));
     finding.hint = "read the op's output, or let it read first: the old value is meant here";
     return finding;
 }

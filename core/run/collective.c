@@ -19,7 +19,8 @@ bool collective_roles(const Collective *collective, Roles *out, Error *err)
     for (int a = 0; a < ATOMS_MAX; a++) {
         ReduceOp reduce = from->partial[a];
         if (kept & partial & (AtomSet)1 << a && to->partial[a] != reduce)
-            return error_kind(err, ERROR_RUN, "addends cannot be of another reduction");
+            return error_kind(err, ERROR_RUN,
+                              "a partial value cannot become partial by another reduction");
         if (kept & ~partial & (AtomSet)1 << a && !can_make(to->partial[a]))
             return error_kind(err, ERROR_RUN, "a value cannot be made partial by %s",
                               reduce_name((ReduceOp)to->partial[a]));

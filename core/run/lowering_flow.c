@@ -153,7 +153,7 @@ static int32_t read_next(Lowering *l, const GraphBody *body, const GraphCarry *c
     int32_t made = plan->moved->made[carry->in];
     const char *name = carry->next < 0 ? "" : tensor_name(l->graph, carry->next);
     if (carry->next < 0) {
-        error_kind(err, ERROR_USAGE, "a loop leaves nothing for '%s'",
+        error_kind(err, ERROR_USAGE, "a loop has no value for '%s'",
                    tensor_name(l->graph, carry->in));
         return -1;
     }

@@ -125,7 +125,7 @@ static bool check_version(void *library, const char *path, Error *err)
 {
     const int *version = dlsym(library, "dimscope_plugin_version");
     if (!version) {
-        error_set(err, "'%s' is no plugin: it does not say its version", path);
+        error_set(err, "'%s' is not a plugin of kernels: it has no version", path);
         error_hint(err, "put DIMSCOPE_PLUGIN of dimscope_kernel.h into it");
         return false;
     }

@@ -38,7 +38,7 @@ static bool load(const char *path, const Plugin **out, Error *err)
     *out = dlsym(library, "dimscope_plugin");
     dlclose(library); /* it stays mapped */
     if (!*out)
-        return error_kind(err, ERROR_USAGE, "'%s' is no runner", path);
+        return error_kind(err, ERROR_USAGE, "'%s' is not a runner of dimscope", path);
     if ((*out)->version == PLUGIN_VERSION)
         return true;
     error_kind(err, ERROR_USAGE, "'%s' is of another version of dimscope", path);
@@ -66,7 +66,7 @@ static const Plugin *plugin_find(const char *backend, Error *err)
     if (path && !load(path, &plugin, err))
         plugin = NULL;
     if (!path) {
-        error_kind(err, ERROR_USAGE, "%s is not here", known[i].file);
+        error_kind(err, ERROR_USAGE, "%s is not installed", known[i].file);
         error_hint(err, "%s", known[i].needs);
     }
     arena_free(arena);

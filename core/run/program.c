@@ -202,7 +202,8 @@ bool lower_find_kernel(Lowering *l, int32_t op, Error *err)
     Error inner = {0};
     const OpDeclared *declared = op_declared(l->plan, op);
     if (declared && declared->n_comms > 0) {
-        error_kind(err, ERROR_USAGE, "op '%s' cannot be run: what %s sends inside is not run here",
+        error_kind(err, ERROR_USAGE,
+                   "op '%s' cannot be run: %s communicates inside the op, which runs do not do",
                    op_name(l->graph, op), op_type);
         error_hint(err, "the plan can be inspected, but not run: choose a mesh that does not shard "
                         "it this way");
@@ -355,7 +356,7 @@ static bool find_outputs(Lowering *l, Error *err)
         if (sharding >= 0 && sharding_partials(shardings_at(l->plan->shardings, sharding))) {
             error_kind(err, ERROR_UNSUPPORTED, "output '%s' is left partial: no rank has its value",
                        tensor_name(l->graph, tensor));
-            error_hint(err, "a mark `unreduced` asks for that: take it away to run the plan");
+            error_hint(err, "a pin `unreduced` leaves it partial: remove it to run the plan");
             return false;
         }
         int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)

@@ -125,7 +125,7 @@ static bool check_carried(Rank *rank, const ProgramMove *move, const Local *loca
     Error err = {0};
     if (!known || (!local->sequence && !local->nothing && shape_equal(known, &local->whole)))
         return true;
-    error_kind(&err, ERROR_RUN, "an iteration leaves another shape for '%s' than it found",
+    error_kind(&err, ERROR_RUN, "an iteration changes the shape of '%s'",
                tensor_name(inferred->graph, to));
     return rank_failed(rank, &err);
 }

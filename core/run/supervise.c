@@ -198,7 +198,7 @@ static bool report_death(const Watch *watch, int status, Error *err)
         buf_printf(&how, "ended with code %d", WEXITSTATUS(status));
     error_kind(err, ERROR_RUN, "%.*s: %.*s", STR_ARG(buf_str(&who)), STR_ARG(buf_str(&how)));
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-        error_hint(err, "the system ends so what takes too much memory");
+        error_hint(err, "the system does this to a process that uses too much memory");
     arena_free(arena);
     return false;
 }

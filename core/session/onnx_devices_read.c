@@ -518,8 +518,8 @@ static bool check_size(const DevicesReader *r, const char *mesh, Error *err)
 
     if (!fits) {
         error_kind(err, ERROR_USAGE,
-                   "its configuration '%s' is of %" PRId64 " devices, the mesh has %" PRId64,
-                   r->name, named ? named->n_devices : 0, r->mesh->n_devices);
+                   "its configuration '%s' has %" PRId64 " devices, the mesh has %" PRId64, r->name,
+                   named ? named->n_devices : 0, r->mesh->n_devices);
         error_hint(err, "-m %s", mesh);
         error_in_file(err, r->path);
     }

@@ -122,7 +122,7 @@ static bool read_placed(Reader *r, bool joined, PlacedAxis *out)
         return pins_fail_at(r, at);
     }
     if (out->it.kind == PLACE_NORM_PARTIAL) {
-        error_kind(r->scan->err, ERROR_UNSUPPORTED, "a pin cannot say %.*s", STR_ARG(word));
+        error_kind(r->scan->err, ERROR_UNSUPPORTED, "a pin cannot express %.*s", STR_ARG(word));
         return pins_fail_at(r, at);
     }
     int n = 0;

@@ -511,7 +511,7 @@ static bool read_letters(lua_State *L, Arena *arena, SpmdRule *row, Error *err)
     int n_inputs, n_outputs;
     lua_getfield(L, 2, "letters");
     if (lua_type(L, -1) != LUA_TSTRING)
-        return error_set(err, "'letters' is a text like \"mk,kn->mn\"");
+        return error_set(err, "'letters' must be a string like \"mk,kn->mn\"");
     Str text = str_from(arena_str(arena, str_from(lua_tostring(L, -1))));
     lua_pop(L, 1);
     if (!spmd_letters_check(text, &n_inputs, &n_outputs, err))
@@ -525,7 +525,7 @@ static bool read_letters(lua_State *L, Arena *arena, SpmdRule *row, Error *err)
     if (lua_getfield(L, 2, "reduce") != LUA_TNIL &&
         (lua_type(L, -1) != LUA_TSTRING ||
          !reduce_from_name(str_from(lua_tostring(L, -1)), &row->reduce)))
-        return error_set(err, "'reduce' is sum, avg, max, min, prod, any or all");
+        return error_set(err, "'reduce' must be sum, avg, max, min, prod, any or all");
     lua_pop(L, 1);
     return true;
 }

@@ -94,7 +94,7 @@ static bool read_flag(const Reading *reading, int table, const char *field, bool
     *out = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return type == LUA_TNIL || type == LUA_TBOOLEAN ||
-           fail(reading, "E_SYNTAX", "it is true or false", field);
+           fail(reading, "E_SYNTAX", "it must be true or false", field);
 }
 
 /* Pushes the table of that field; nothing, and *given false, when it is absent. */
@@ -107,7 +107,7 @@ static bool push_table(const Reading *reading, int table, const char *field, boo
     if (type == LUA_TTABLE)
         return true;
     lua_pop(L, 1);
-    return type == LUA_TNIL || fail(reading, "E_SYNTAX", "it is a table", field);
+    return type == LUA_TNIL || fail(reading, "E_SYNTAX", "it must be a table", field);
 }
 
 static bool check_length(const Reading *reading, const char *field, lua_Unsigned n)
@@ -186,9 +186,9 @@ static bool read_slot(const Reading *reading, const char *field, TemplateSlot *s
     lua_State *L = reading->L;
     int table = lua_gettop(L);
     if (!lua_istable(L, table))
-        return fail(reading, "E_SYNTAX", "a slot is a table that begins with its name", field);
+        return fail(reading, "E_SYNTAX", "a slot must be a table that begins with its name", field);
     if (lua_rawgeti(L, table, 1) != LUA_TSTRING)
-        return fail(reading, "E_SYNTAX", "a slot is a table that begins with its name", field);
+        return fail(reading, "E_SYNTAX", "a slot must be a table that begins with its name", field);
     slot->name = lua_tostring(L, -1);
     lua_pop(L, 1);
     return check_keys(reading, table, slot->name, fields, 1) &&
@@ -244,7 +244,7 @@ static bool read_params(const Reading *reading, int table, TemplateText *text)
     TemplateField *fields = arena_array(reading->arena, TemplateField, n);
     for (lua_Unsigned i = 0; i < n; i++) {
         if (lua_rawgeti(L, keys, (lua_Integer)i + 1) != LUA_TSTRING)
-            return fail(reading, "E_SYNTAX", "a param has a name", "params");
+            return fail(reading, "E_SYNTAX", "a param needs a name", "params");
         fields[i].name = lua_tostring(L, -1);
         if (!read_text(reading, params, fields[i].name, &fields[i].text))
             return false;
@@ -273,7 +273,8 @@ static bool read_constraints(const Reading *reading, int table, TemplateText *te
     TemplateEnum *enums = arena_array(reading->arena, TemplateEnum, n);
     for (lua_Unsigned i = 0; i < n; i++) {
         if (lua_rawgeti(L, keys, (lua_Integer)i + 1) != LUA_TSTRING)
-            return fail(reading, "E_SYNTAX", "a constraint is about a name", "constraints");
+            return fail(reading, "E_SYNTAX", "a constraint needs the name of a param",
+                        "constraints");
         enums[i].name = lua_tostring(L, -1);
         if (!push_table(reading, constraints, enums[i].name, &given))
             return false;
@@ -298,13 +299,13 @@ static bool read_reduce(const Reading *reading, int table, TemplateText *text)
     int reduce = lua_gettop(L);
     lua_pushnil(L);
     if (!lua_next(L, reduce) || lua_type(L, -2) != LUA_TSTRING)
-        return fail(reading, "E_SYNTAX", "it names one monoid: { sum = \"[..]\" }", "reduce");
+        return fail(reading, "E_SYNTAX", "it takes one reduction: { sum = \"[..]\" }", "reduce");
     text->reduce_op = lua_tostring(L, -2);
     if (!text_at_top(reading, "reduce", &text->reduce))
         return false;
     lua_pop(L, 1);
     if (lua_next(L, reduce))
-        return fail(reading, "E_EXTRA", "it names one monoid", "reduce");
+        return fail(reading, "E_EXTRA", "it takes only one reduction", "reduce");
     lua_settop(L, reduce - 1);
     return true;
 }
@@ -399,7 +400,7 @@ static int define_template(lua_State *L)
     luaL_checkstack(L, 20, "template");
     sandbox_spend(L, TEMPLATE_INSTRUCTIONS);
     if (!lua_istable(L, 1))
-        fail(&reading, "E_SYNTAX", "a template is a name and a table", "template");
+        fail(&reading, "E_SYNTAX", "template takes a name and a table", "template");
     else if (read_template(&reading, 1, &text) &&
              (sink ? add_to_sink(sink, &text, &err) : add_operator(L, &text, &err)))
         return 0;

@@ -125,7 +125,7 @@ refused "data sets" 2 "--onnx-test is done by one process, not under mpirun"
 mkdir "$dir/bin" && cp "$DIMSCOPE" "$dir/bin/dimscope"
 "$dir/bin/dimscope" run $gpt -m tp=4 --backend mpi </dev/null >"$dir/out" 2>"$dir/err"
 code=$?
-refused "without the plugin" 2 "dimscope_mpi.so is not here"
+refused "without the plugin" 2 "dimscope_mpi.so is not installed"
 
 # unlike A.. : B..  - process 0 does one thing, process 1 another
 unlike()

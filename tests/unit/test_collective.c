@@ -318,7 +318,8 @@ static WrongRow wrong_rows[] = {
     {"sums too few addends", "8,6 +dp +tp", "8,6", "tp", "addends are outside the group"},
     {"drops a partial", "8,6 +tp", "8,6", "", "addends are outside the group"},
     {"makes partial", "8,6", "8,6 prod(tp)", "tp", "a value cannot be made partial by prod"},
-    {"another reduction", "8,6 max(tp)", "8,6 +tp", "tp", "addends cannot be of another reduction"},
+    {"another reduction", "8,6 max(tp)", "8,6 +tp", "tp",
+     "a partial value cannot become partial by another reduction"},
     {"two reductions", "8,6 +dp max(tp)", "8,6", "dp,tp", "two kinds of reduction in one step"},
 };
 

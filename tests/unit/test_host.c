@@ -181,7 +181,7 @@ static const Case rows[] = {
     {"cast towards zero", "y <- Cast f32[]{-1.9} to=7", "i64[]{-1}", 0},
     {"cast infinity", "y <- Cast f32[]{-inf} to=7", "i64[]{-9223372036854775808}", 0},
     {"cast to what is not known", "y <- Cast i64[1]{1} to=99",
-     "its attribute 'to' names no element type: 99", 0},
+     "its attribute 'to' is not an element type: 99", 0},
     {"add", "y <- Add i64[2,1]{10,20} i64[3]{1,2,3}", "i64[2,3]{11,12,13,21,22,23}", 0},
     {"add wraps", "y <- Add i32[1]{2147483647} i32[1]{1}", "i32[1]{-2147483648}", 0},
     {"sub", "y <- Sub i64[1]{1} i64[1]{3}", "i64[1]{-2}", 0},

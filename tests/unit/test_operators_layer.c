@@ -57,7 +57,7 @@ static RuleCase rows[] = {
      "y <- Attention f32[2,8,5,16] f32[2,8,7,16] f32[2,8,7,16] f32[1,8,5,7]",
      "b h s d^, b h t^ d^, b h t^ e, 1 h s 7 -> b h s e | f32[2,8,5,16]", 0},
     {"attention of unlike heads", "y <- Attention f32[2,8,5,16] f32[2,3,7,16] f32[2,3,7,16]",
-     "8 heads of queries do not share 3 of keys", 0},
+     "8 query heads are not a multiple of 3 key heads", 0},
     {"attention without its heads", "y <- Attention f32[2,5,64] f32[2,7,64] f32[2,7,64]",
      "its input 0 has 64 numbers for 0 heads", 0},
     {"attention by a mask that does not fit",

@@ -34,7 +34,7 @@ static RuleCase rows[] = {
     {"quantized product", "y <- QLinearMatMul u8[2,4,8] f32[] u8[] i8[8,6] f32[6] i8[6] f32[] u8[]",
      "b s k^, , , k^ n, n, n, ,  -> b s n | u8[2,4,6]", 0},
     {"zero points that do not fit", "y <- MatMulInteger u8[4,8] i8[8,6] u8[] i8[5]",
-     "its input 3 is not of one number for each n", 0},
+     "its input 3 does not have one number for each n", 0},
     {"product with a transpose",
      "y <- com.microsoft::FusedMatMul f32[2,8,4] f32[2,6,8] transA=1 transB=1",
      "b0 k+ m, b0 n k+ -> b0 m n | f32[2,4,6]", 0},

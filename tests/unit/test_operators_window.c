@@ -37,7 +37,7 @@ static RuleCase rows[] = {
     {"stride of none", "y <- Conv f32[1,2,7] f32[3,2,3] strides=[0]",
      "its attribute 'strides' holds 0, which is not in 1..2147483648", 0},
     {"bias of another length", "y <- Conv f32[1,2,7] f32[3,2,3] f32[2]",
-     "its input 2 is not of one number for each of 3 channels", 0},
+     "its input 2 does not have one number for each of 3 channels", 0},
     {"image without spatial dims", "y <- Conv f32[1,2] f32[3,2]",
      "its input 0 has 2 dims, and needs 3 to 8", 0},
     {"conv of integers", "y <- ConvInteger u8[1,2,7] u8[3,2,3] u8[] u8[3]",

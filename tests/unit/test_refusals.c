@@ -27,7 +27,7 @@ static Refusal refusals[] = {
     {"rank in a range", "Diag", "4x8x2", NULL, 1, "its input 0 has 3 dims, and needs 1 to 2"},
     {"a whole shape", "ScatterND", "5x6x4,3x2:i64,3x5", NULL, 1, "its input 2 is [3,5], and needs to be [3,4]"},
     {"shapes that are the same", "MseLoss", "4x8,4x7", NULL, 1, "its input 0 is [4,8], and its input 1 [4,7]"},
-    {"heads", "Attention", "3x4x5x6,3x3x7x6,3x3x7x8", NULL, 1, "4 heads of queries do not share 3 of keys"},
+    {"heads", "Attention", "3x4x5x6,3x3x7x6,3x3x7x8", NULL, 1, "4 query heads are not a multiple of 3 key heads"},
     {"queries and keys", "Attention", "3x4x5x6,3x2x7x5,3x2x7x8", NULL, 1, "its queries and keys differ in numbers a head: 6 and 5"},
     {"kept keys", "com.microsoft::GroupQueryAttention", "3x5x24,3x5x12,3x5x12,3x2x9x5,3x2x9x6,3:i32,=9", "num_heads=4 kv_num_heads=2", 1, "its input 3 is [3,2,9,5], and needs to be [3,2,9,6]"},
     {"another system's order of operands", "torch::addmm", "5x7,5x6,5x7", NULL, 1, "dim 1 of its input 1 is 6, and dim 0 of its input 2 is 5"},

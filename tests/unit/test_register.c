@@ -286,8 +286,9 @@ static void an_op_that_sends_inside_is_not_run(void **state)
     RunOptions options = {.repeat = 1};
     must_open(&opened);
     assert_false(run_plan(opened.arena, opened.session->plan, &options, &report, &opened.err));
-    assert_string_equal(opened.err.text,
-                        "op 'op' cannot be run: what my::op sends inside is not run here");
+    assert_string_equal(
+        opened.err.text,
+        "op 'op' cannot be run: my::op communicates inside the op, which runs do not do");
     close_op(&opened);
 }
 
@@ -326,9 +327,8 @@ static void an_old_value_is_found(void **state)
     Findings found = {0};
     user_op_find_old_values(inferred, &found);
     assert_int_equal(found.n, 1);
-    assert_string_equal(
-        found.at[0].text,
-        "op 'late' reads 'x' after op 'fill' (my::fill) has made a new value of it");
+    assert_string_equal(found.at[0].text,
+                        "op 'late' reads 'x' after op 'fill' (my::fill) has updated it");
     arena_free(arena);
 }
 

@@ -47,11 +47,11 @@ static RefusalRow refusals[] = {
     {"a dim below 0", MY_OP("rules = {{ins = {{-1}}, outs = {'V'}}}"),
      "1:1 rule 1, 'ins', entry 1 is not a split [a split is \"R\", \"V\", \"D(0)\" or \"D(0,2)\", with dims in rising order]"},
     {"a rule that cuts nothing", MY_OP("rules = {{ins = {'R'}, outs = {'V'}}}"),
-     "1:1 rule 1: a rule cuts some tensor: there is no D, and no input that is V"},
+     "1:1 rule 1: a rule must shard a tensor: there is no D, and no input that is V"},
     {"a rule without consequence", MY_OP("rules = {{ins = {'D0'}, outs = {'R'}}}"),
-     "1:1 rule 1: a rule says what becomes of the outputs: none is D or V"},
+     "1:1 rule 1: a rule must tell how outputs are sharded: none is D or V"},
     {"V beside D", MY_OP("rules = {{ins = {'D0'}, outs = {'D0', 'V'}}}"),
-     "1:1 rule 1: an output that is V stands beside one that is not: either all are"},
+     "1:1 rule 1: one output is V and another is not: all must be, or none"},
     {"arguments of a number", MY_OP("rules = {{ins = {'D0'}, outs = {'V'}, kwargs = 3}}"),
      "1:1 rule 1, 'kwargs' must be a function, not a number"},
     {"a cost of a table", MY_OP("cost = {us = 1}"), "1:1 'cost' must be a function of a node, not a table"},
@@ -152,11 +152,11 @@ static SpaceRow space_rows[] = {
     {"in place", "8x4,8x4", "register_op('a b, a b -> a b', {name = 'my::op', inplace = {[0] = 0}})",
      "a b, a b -> a b"},
     {"in place of another shape", "8x4,4x8", "register_op('a b, b a -> b a', {name = 'my::op', inplace = {[0] = 0}})",
-     "output 0 is the new value of input 0, and of another shape"},
+     "output 0 is the new value of input 0, but has another shape"},
     {"in place, turned", "8x8,8x8", "register_op('a b, b a -> b a', {name = 'my::op', inplace = {[0] = 0}})",
-     "output 0 is the new value of input 0, and its dim 0 is cut otherwise"},
+     "output 0 is the new value of input 0, but its dim 0 is sharded differently"},
     {"in place of what is not there", "8x4", "register_op('a b -> a b', {name = 'my::op', inplace = {[0] = 3}})",
-     "'inplace' says output 0 and input 3: the op has 1 and 1"},
+     "'inplace' names output 0 and input 3, but the op has 1 and 1"},
     {"a gradient left whole", "8x4,2x4", "register_op('b h^ : /m, m h^ : /b -> b m h^', {name = 'my::op'})",
      "b h^ : /m, m h^ : /b -> b m h^"},
     {"all gradients", "8x4,8x4", "register_op('b h : /, b h -> b h', {name = 'my::op'})", "b h : /, b h -> b h"},
@@ -168,17 +168,17 @@ static SpaceRow space_rows[] = {
      "  return inputs[2] and 'a b, a b, a b -> a b' or 'a b, ?, a b -> a b'\n"
      "end, {name = 'my::op'})", "a b, ?, a b -> a b"},
     {"a function that does not read", "8x4", "register_op(function() return 'a b -> (a b' end, {name = 'my::op'})",
-     "the annotation 'a b -> (a b', made by the function of FILE:1, does not read: a bracket that is "
+     "the annotation 'a b -> (a b', made by the function of FILE:1, does not parse: a bracket that is "
      "not closed: '(', at character 8"},
     {"linear in an input", "8x4,8x4", "register_op('a b, a b -> a b', {name = 'my::op', "
      "rules = {{ins = {'V', 'R'}, outs = {'V'}}}})", "a b, a b -> a b"},
     {"a rule for another number of inputs", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
      "rules = {{ins = {'D0', 'R'}, outs = {'D0'}}}})",
-     "rule 1 is of 2 inputs and 1 outputs, the op has 1 and 1"},
+     "rule 1 has 2 inputs and 1 outputs, but the op has 1 and 1"},
     {"a rule for a dim that is not there", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
-     "rules = {{ins = {'D5'}, outs = {'D0'}}}})", "a rule cuts dim 5 of input 0, which has 2"},
+     "rules = {{ins = {'D5'}, outs = {'D0'}}}})", "a rule shards dim 5 of input 0, which has 2"},
     {"a rule for a tensor left out", "8x4,-", "register_op('a^ b, ? -> a^ b', {name = 'my::op', "
-     "rules = {{ins = {'D0', 'D0'}, outs = {'D0'}}}})", "a rule cuts input 1, which is absent"},
+     "rules = {{ins = {'D0', 'D0'}, outs = {'D0'}}}})", "a rule shards input 1, which is absent"},
     {"the first rule counts", "8x4", "register_op('a^ b -> a^ b', {name = 'my::op', "
      "rules = {{ins = {'D0'}, outs = {'D0'}}, {ins = {'D0'}, outs = {'V'}}}})", "a b -> a b"},
     {"sizes without a common divisor", "9x4", "register_op('9 b -> 4 b', {name = 'my::op', "

@@ -269,7 +269,7 @@ static const char *said_of(const Planning *p)
     for (int i = 0; i < p->plan->findings.n; i++) {
         const Finding *finding = &p->plan->findings.at[i];
         if (strstr(finding->code, "strategy") || strstr(finding->code, "pin-overruled") ||
-            strstr(finding->code, "pin-unsaid"))
+            strstr(finding->code, "pin-inexpressible"))
             buf_printf(&text, "%s%s: %s [%s]", text.n ? "; " : "", finding->code, finding->text,
                        finding->hint);
     }

@@ -90,7 +90,7 @@ static void show_index(Cli *cli, const OpSpace *space)
         table_printf(table, "%s%s%s", role_name(index->role), index->role == ROLE_REDUCE ? ":" : "",
                      index->role == ROLE_REDUCE ? reduce_name(index->reduce) : "");
         table_printf(table, "%s%s", kinds[factor_type_of(space, j)],
-                     index->blocked ? ", stays with the op" : "");
+                     index->blocked ? ", does not propagate" : "");
     }
     buf_putc(&cli->out, '\n');
     table_format(table, "  ", &cli->out);

@@ -293,13 +293,13 @@ static bool read_params(Load *load)
 static bool read_reduce(Load *load)
 {
     const TemplateText *text = &load->template->text;
-    static const ReduceOp monoids[] = {REDUCE_SUM,  REDUCE_MAX, REDUCE_MIN,
+    static const ReduceOp reductions[] = {REDUCE_SUM,  REDUCE_MAX, REDUCE_MIN,
                                        REDUCE_PROD, REDUCE_ANY, REDUCE_ALL};
     if (!text->reduce)
         return true;
-    for (size_t i = 0; i < sizeof monoids / sizeof *monoids; i++)
-        if (strcmp(text->reduce_op, reduce_name(monoids[i])) == 0)
-            load->template->reduce_op = monoids[i];
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        if (strcmp(text->reduce_op, reduce_name(reductions[i])) == 0)
+            load->template->reduce_op = reductions[i];
     if (load->template->reduce_op == REDUCE_NONE) {
         fail(load, E_EXTRA, "reduce",
              arena_printf(load->arena, "%s is not an associative reduction", text->reduce_op));

@@ -44,7 +44,7 @@ typedef struct {
 
 static void note_inexpressible(StrategyRun *walk, int32_t tensor)
 {
-    plan_find(walk->plan, LEVEL_WARNING, "pin-unsaid", -1, tensor,
+    plan_find(walk->plan, LEVEL_WARNING, "pin-inexpressible", -1, tensor,
               "pin whole axes, as an order of axes or in equal blocks",
               "%s has a pin that no placement can express: operators see it as replicated there",
               tensor_name(walk->inferred->graph, tensor));

@@ -19,7 +19,7 @@
  *     strategy-refused   error     veScale, --no-redistribute, or a view that no shard can pass
  *     strategy-lost      note      placements that no cut of index dims expresses, or a
  *                                  reduction that the cut does not produce
- *     pin-unsaid         warning   no placement expresses a pinned cut: ops see it replicated
+ *     pin-inexpressible  warning   no placement expresses a pinned cut: ops see it replicated
  *     pin-overruled      warning   a pinned index dim that the chosen row shards differently
  */
 #ifndef CORE_PEERS_TORCH_PLAN_STRATEGY_H

@@ -73,8 +73,8 @@ bool attention_fits(const AttentionSizes *n, Error *err)
                              same[i].b, same[i].what, same[i].size_a, same[i].size_b);
     if (n->k.h < 1 || n->q.h % n->k.h != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "%" PRId64 " heads of queries do not share %" PRId64 " of keys", n->q.h,
-                          n->k.h);
+                          "%" PRId64 " query heads are not a multiple of %" PRId64 " key heads",
+                          n->q.h, n->k.h);
     return true;
 }
 
@@ -301,7 +301,7 @@ static bool gate_row(RuleCall *call, int input, const AttentionSizes *n,
     bool fits = shape->n_dims == 3 && shape->dim[0] == n->q.b && shape->dim[1] == n->q.s &&
                 (each || shape->dim[2] == n->k.h || (shape->dim[2] == 1 && input == 5));
     if (!fits)
-        return error_set(err, "its input %d is not of one number for each head", input);
+        return error_set(err, "its input %d does not have one number for each head", input);
     rule_unit(operand, 0, index->b);
     rule_unit(operand, 1, index->t);
     if (each)

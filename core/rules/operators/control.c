@@ -33,12 +33,12 @@ static bool tie(RuleCall *call, int first, Error *err)
         if (!shared)
             call->out_dtype[0] = call->dtype[i];
         else if (call->out_dtype[0] != call->dtype[i])
-            return error_kind(err, ERROR_DTYPE, "it gives %s or %s", dtype_name(call->out_dtype[0]),
-                              dtype_name(call->dtype[i]));
+            return error_kind(err, ERROR_DTYPE, "its values are of type %s and %s",
+                              dtype_name(call->out_dtype[0]), dtype_name(call->dtype[i]));
         shared = shape;
     }
     if (!shared)
-        return error_set(err, "it has no value to give");
+        return error_set(err, "it has no values");
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < call->out_shape[0].n_dims; d++) {
         int64_t size = call->out_shape[0].dim[d];

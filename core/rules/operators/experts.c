@@ -15,7 +15,7 @@ static bool swiglu(RuleCall *call, Error *err)
     int64_t last = from->n_dims - 1;
     if (last < 0 || from->dim[last] % 2 != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "the last dim of its input 0 is not two halves");
+                          "the last dim of its input 0 has no two equal halves");
     Shape out = *from;
     out.dim[last] /= 2;
     dims_answer(call, &out, call->dtype[0]);

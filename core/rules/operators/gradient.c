@@ -316,7 +316,7 @@ static bool embedding_grad(RuleCall *call, Error *err)
     call->out_dtype[0] = call->dtype[0];
     OpSpace *space = out->n_dims <= DIMS_MAX ? rule_space(call, err) : NULL;
     if (!space)
-        return error_kind(err, ERROR_RANK, "its output is no legal shape");
+        return error_kind(err, ERROR_RANK, "the shape of its output is not legal");
     for (int64_t d = 0; d < grad->n_dims; d++) {
         int index = rule_index_at(call, d < lead ? 'i' : 'e', d, grad->dim[d]);
         rule_unit(&space->operand[0], d, index);

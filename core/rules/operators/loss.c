@@ -29,7 +29,7 @@ static bool read_form(const RuleCall *call, LossForm *form, Error *err)
     Str text = args_text(call, "reduction", "mean");
     bool none = str_eq(text, STR("none")), sum = str_eq(text, STR("sum"));
     if (!none && !sum && !str_eq(text, STR("mean")))
-        return error_set(err, "it knows no reduction '%.*s'", (int)text.n, text.s);
+        return error_set(err, "unknown reduction '%.*s'", (int)text.n, text.s);
     bool keeps_all = call->n_outputs > 1 && call->out_shape[1].n_dims > 0;
     bool data_divides = !sum && (args_has(call, 2) || args_attr(call, "ignore_index"));
     if (none)

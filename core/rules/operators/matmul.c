@@ -132,7 +132,7 @@ static bool follow_line(RuleCall *call, int input, const char *line, Error *err)
     if (operand->shape.n_dims != 1)
         return true; /* one for each row of each matrix of a batch: read whole */
     if (index < 0 || operand->shape.dim[0] != call->space->index[index].size)
-        return error_set(err, "its input %d is not of one number for each %s", input, line);
+        return error_set(err, "its input %d does not have one number for each %s", input, line);
     rule_unit(operand, 0, index);
     return true;
 }

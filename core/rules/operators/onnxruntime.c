@@ -33,7 +33,7 @@ static bool bias_split_gelu(RuleCall *call, Error *err)
         return false;
     if (x->dim[last] % 2 != 0)
         return error_kind(err, ERROR_NOT_DIVISIBLE,
-                          "the last dim of its input 0 is not two halves");
+                          "the last dim of its input 0 has no two equal halves");
     call->out_shape[0] = *x;
     call->out_shape[0].dim[last] /= 2;
     call->out_dtype[0] = call->dtype[0];

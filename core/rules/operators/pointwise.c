@@ -193,7 +193,7 @@ static bool eye(RuleCall *call, Error *err)
     int64_t n = args_int(call, "n", 0), m = args_int(call, "m", n);
     call->out_shape[0] = (Shape){.n_dims = 2, .dim = {n, m}};
     if (n < 0 || m < 0)
-        return error_kind(err, ERROR_OUT_OF_RANGE, "a size of it is negative");
+        return error_kind(err, ERROR_OUT_OF_RANGE, "one of its sizes is negative");
     return args_dtype(call, "dtype", DT_F32, &call->out_dtype[0], err) && rule_space(call, err);
 }
 

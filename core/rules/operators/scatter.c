@@ -75,7 +75,7 @@ static bool read_reduction(const RuleCall *call, ReduceOp *out, Error *err)
             *out = words[i].reduce;
             return true;
         }
-    return error_set(err, "it knows no reduction '%.*s'", (int)text.n, text.s);
+    return error_set(err, "unknown reduction '%.*s'", (int)text.n, text.s);
 }
 
 /* An index dim of updates of which each shard may hold a part; -1 if the updates are read whole. */
@@ -245,7 +245,7 @@ static bool top_k(RuleCall *call, Error *err)
         !read_count(call, 1, "k", &k, err))
         return false;
     if (k > from->dim[axis])
-        return error_kind(err, ERROR_OUT_OF_RANGE, "it wants %" PRId64 " of %" PRId64, k,
+        return error_kind(err, ERROR_OUT_OF_RANGE, "it selects %" PRId64 " of %" PRId64, k,
                           from->dim[axis]);
     for (int o = 0; o < call->n_outputs; o++) {
         call->out_shape[o] = *from;

@@ -37,9 +37,9 @@ static bool channel_operands(RuleCall *call, const ConvForm *form, const ConvInd
         if (at < 0 || !args_has(call, at) || shape_elements(call->shape[at]) == 1)
             continue;
         if (call->shape[at]->n_dims != 1 || call->shape[at]->dim[0] != n_channels)
-            return error_set(err,
-                             "its input %d is not of one number for each of %" PRId64 " channels",
-                             at, n_channels);
+            return error_set(
+                err, "its input %d does not have one number for each of %" PRId64 " channels", at,
+                n_channels);
         rule_radix(call->space, &call->space->operand[at], 0, (int[]){index->g, index->co}, 2);
     }
     return true;

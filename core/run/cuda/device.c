@@ -102,7 +102,7 @@ bool devices_usable(Error *err)
 {
     int ends[2], status = 0, n_devices;
     if (pipe(ends) != 0)
-        return error_kind(err, ERROR_RUN, "the GPUs cannot be asked for: no pipe");
+        return error_kind(err, ERROR_RUN, "the GPUs cannot be checked: no pipe");
     pid_t child = fork();
     if (child == 0)
         send_answer(ends[1]);
@@ -116,8 +116,9 @@ bool devices_usable(Error *err)
     if (ended && WEXITSTATUS(status) == EXIT_FOUND)
         return true;
     if (n != (ssize_t)sizeof sent)
-        return error_kind(err, ERROR_USAGE,
-                          "the GPUs cannot be used: the driver ends who asks for them");
+        return error_kind(
+            err, ERROR_USAGE,
+            "the GPUs cannot be used: the driver ended the process that checked for them");
     if (err && !error_is_set(err))
         *err = sent;
     return false;

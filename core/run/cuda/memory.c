@@ -185,7 +185,7 @@ bool memory_load(GpuRank *gpu, int32_t slot, Error *err)
 bool memory_fetch(GpuRank *gpu, int32_t slot, Local *to, Error *err)
 {
     if (gpu->schedule.place[slot] < 0)
-        return error_kind(err, ERROR_RUN, "'%s' is nowhere on the device",
+        return error_kind(err, ERROR_RUN, "'%s' has no memory on the device",
                           tensor_name(gpu_graph(gpu), gpu_program(gpu)->slots[slot].tensor));
     return memory_get(gpu, to->data, slot_at(gpu, slot), local_bytes(to), err);
 }

@@ -109,16 +109,16 @@ static bool report_hang(const GpuRank *gpu, int at, double s, Error *err)
     if (n_late > 0)
         error_kind(&inner, ERROR_RUN,
                    "it hangs, nothing has happened for %.1f s: rank%s %s %s not "
-                   "come to it",
+                   "reached it",
                    s, n_late > 1 ? "s" : "", late.s, n_late > 1 ? "have" : "has");
     else if (step && team->world->n > 1)
         error_kind(&inner, ERROR_RUN,
                    "it hangs, nothing has happened for %.1f s: the ranks of "
-                   "this process have come to it, those of others may not",
+                   "this process have reached it, those of others may not",
                    s);
     else
         error_kind(&inner, ERROR_RUN, "it hangs, nothing has happened for %.1f s%s", s,
-                   step ? ", though all ranks have come to it" : "");
+                   step ? ", though all ranks have reached it" : "");
     arena_free(scratch);
     return instr_blame(gpu, at, &inner, err);
 }
