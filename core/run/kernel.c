@@ -305,6 +305,11 @@ int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const 
     return picks_count(picks);
 }
 
+bool kernel_takes_terms(const KernelCall *call, Error *err)
+{
+    return !call->sink || call->sink->term || error_kind(err, ERROR_RUN, "it computes elements");
+}
+
 bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err)
 {
     if (input >= call->n_inputs || !call->input[input])
@@ -416,13 +421,18 @@ const void *kernel_numbers(Arena *arena, const Local *local)
     return to;
 }
 
+const double *local_doubles(Arena *arena, const Local *local)
+{
+    if (local->dtype == DT_F64)
+        return local->data;
+    int64_t n = shape_elements(&local->shape);
+    double *out = arena_array(arena, double, n);
+    local_load(local, 0, 1, n, NUMBER_F64, out);
+    return out;
+}
+
 const double *kernel_doubles(const KernelCall *call, int input)
 {
     const Local *local = kernel_input(call, input);
-    if (!local || local->dtype == DT_F64)
-        return local ? local->data : NULL;
-    int64_t n = shape_elements(&local->shape);
-    double *out = arena_array(call->scratch, double, n);
-    local_load(local, 0, 1, n, NUMBER_F64, out);
-    return out;
+    return local ? local_doubles(call->scratch, local) : NULL;
 }

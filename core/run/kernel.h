@@ -22,10 +22,15 @@
 typedef struct Kernel Kernel;
 typedef struct PickSink PickSink;
 
-/* If set, receives the moves of a kernel that only moves elements; then no data is read or
- * written. */
+/* If set, receives how the outputs of a kernel depend on its inputs, and no output is written.
+ * Only operands that decide on moves and weights (indices, or the elements of a maximum) are read.
+ */
 struct PickSink {
     void (*pick)(PickSink *sink, const Local *to, const Local *from, const Picks *picks);
+    /* The derivative of element `at` of `to` with respect to element `place` of `from` is
+     * `weight`; several terms for one pair are added. NULL: the sink takes whole elements only. */
+    void (*term)(PickSink *sink, const Local *to, int64_t at, const Local *from, int64_t place,
+                 double weight);
 };
 
 typedef struct {
@@ -179,6 +184,16 @@ bool kernel_decide(const KernelCall *call, int output, const Shape *whole, Local
 /* local_pick(), or call->sink instead. */
 int64_t kernel_pick(const KernelCall *call, Local *to, const Local *from, const Picks *picks);
 
+/* PickSink.term() of a call that has a sink. */
+static inline void kernel_term(const KernelCall *call, const Local *to, int64_t at,
+                               const Local *from, int64_t place, double weight)
+{
+    call->sink->term(call->sink, to, at, from, place, weight);
+}
+
+/* False with *err if the call has a sink that takes no terms. */
+bool kernel_takes_terms(const KernelCall *call, Error *err);
+
 /* Output 0 becomes a copy of the value: a tensor, a sequence, an optional. */
 bool kernel_copy_output(const KernelCall *call, const Local *value, Error *err);
 bool kernel_number(const KernelCall *call, int input, int64_t *out, Error *err);
@@ -189,6 +204,7 @@ RuleCall kernel_rule_call(const KernelCall *call);
 int64_t *kernel_globals(Arena *arena, const Runs *runs); /* the global index of each place */
 /* The elements as numbers of their class; the data itself where no conversion is needed. */
 const void *kernel_numbers(Arena *arena, const Local *local);
+const double *local_doubles(Arena *arena, const Local *local); /* the elements in double */
 /* The elements of an input in double; NULL when absent. */
 const double *kernel_doubles(const KernelCall *call, int input);
 

@@ -38,6 +38,14 @@ static bool is_written_freely(const Operand *operand, int index)
     return true;
 }
 
+/* A maximum or a product is taken over it: what an element contributes depends on all others. An
+ * elementwise derivative reads the result instead. */
+static bool needs_whole(const Gradient *gradient, const IndexDim *dim)
+{
+    return dim->role == ROLE_REDUCE && dim->reduce != REDUCE_SUM && dim->reduce != REDUCE_AVG &&
+           strcmp(gradient->kernel, "local") != 0;
+}
+
 static IndexRole role_of(const Gradient *gradient, int index)
 {
     int n_written = 0, n_free = 0;
@@ -45,7 +53,8 @@ static IndexRole role_of(const Gradient *gradient, int index)
         n_written += operand_uses(written_operand(gradient, i), index);
         n_free += is_written_freely(written_operand(gradient, i), index);
     }
-    if (gradient->forward->index[index].role == ROLE_FROZEN || n_free < gradient->n_written)
+    if (gradient->forward->index[index].role == ROLE_FROZEN ||
+        needs_whole(gradient, &gradient->forward->index[index]) || n_free < gradient->n_written)
         return ROLE_FROZEN;
     return n_written == gradient->n_written ? ROLE_MAP : n_written == 0 ? ROLE_REDUCE : ROLE_FROZEN;
 }

@@ -225,8 +225,8 @@ static bool gather_elements(RuleCall *call, Error *err)
 #define FAMILY "index"
 
 const Operator operators_index[] = {
-    {OP("Gather", gather, 0, 2, 2), HOST(gather), .reads = 1 << 1, ONNX("axis", ". .i"),
-     .kernel = "Gather",
+    {OP("Gather", gather, 0, 2, 2), GRADIENT("0: GatherGrad(x1)"), HOST(gather), .reads = 1 << 1,
+     ONNX("axis", ". .i"), .kernel = "Gather",
      .examples = "5x6x4,3x7:i64 axis=1; 5x6,7:i64 axis=0; 5x6x4,scalar:i64 axis=1",
      NNSCALER("embedding(; 1,0) index_select(dim=axis)"), TORCH("embedding index_select(dim=axis)"),
      PADDLE("embedding(; 1,0) lookup_table_v2(; 1,0) c_embedding(;; axis:=0) gather index_select"),
@@ -237,10 +237,11 @@ const Operator operators_index[] = {
          "padding_idx=-1 sparse=0; c_embedding(0,1): 7x6,5x4:i64 axis=0 | start_index=0"),
      TORCH_CALLS("select: 5x6x4,=2 axis=1 | dim=1 index=2; index_select: 5x6x4,7:i64 axis=1 | "
                  "dim=1; embedding: 7x6,5x4:i64 axis=0")},
-    {OP("GatherND", gather_nd, 0, 2, 2), .reads = 1 << 1, ONNX("batch_dims", ". .i"),
-     .kernel = "GatherND", .examples = "5x6x4,3x2:i64; 3x6x4,3x7x1:i64 batch_dims=1",
-     PADDLE("gather_nd"), .dtensor = "gather_nd index", PADDLE_CALLS("gather_nd: 5x6x4,3x2:i64")},
-    {OP("GatherElements", gather_elements, 0, 2, 2), ONNX("axis", ". .i"),
+    {OP("GatherND", gather_nd, 0, 2, 2), GRADIENT("0: move(x1)"), .reads = 1 << 1,
+     ONNX("batch_dims", ". .i"), .kernel = "GatherND",
+     .examples = "5x6x4,3x2:i64; 3x6x4,3x7x1:i64 batch_dims=1", PADDLE("gather_nd"),
+     .dtensor = "gather_nd index", PADDLE_CALLS("gather_nd: 5x6x4,3x2:i64")},
+    {OP("GatherElements", gather_elements, 0, 2, 2), GRADIENT("0: move(x1)"), ONNX("axis", ". .i"),
      .kernel = "GatherElements", .examples = "5x6,5x4:i64 axis=1",
      NNSCALER("gather(dim=axis; 0,2)"), TORCH("gather(dim=axis) take_along_dim(dim=axis)"),
      PADDLE("take_along_axis"), .dtensor = "along_first gather",

@@ -235,6 +235,7 @@ const Operator operators_matmul[] = {
     {OP("QLinearMatMul", matmul_quantized, 2, 8, 8), ONNX("", "Afi Bf Afi Cfi Bf Cfi Bf .fi"),
      .kernel = "QLinearMatMul", .examples = "5x6:u8,5,5:u8,6x7:u8,7,7:u8,scalar,scalar:u8"},
     {OP("com.microsoft::FusedMatMul", fused_matmul, 2, 2, 2),
+     GRADIENT("0: contract(x1) *alpha; 1: contract(x0) *alpha"),
      OWN("alpha transA transB transBatchA transBatchB", ""), .kernel = "com.microsoft::FusedMatMul",
      .examples = "3x6x5,3x7x6 transA=1 transB=1"},
     {OP("Gemm", gemm, 2, 2, 3),

@@ -231,7 +231,7 @@ static bool roi_align(RuleCall *call, Error *err)
 #define FAMILY "pool"
 
 const Operator operators_pool[] = {
-    {OP("MaxPool", max_pool, 1, 1, 1), .outputs_max = 2,
+    {OP("MaxPool", max_pool, 1, 1, 1), GRADIENT("0: move(x0)"), .outputs_max = 2,
      ONNX("auto_pad ceil_mode dilations kernel_shape pads storage_order strides", ".fi"),
      .kernel = "MaxPool",
      .examples =
@@ -245,7 +245,7 @@ const Operator operators_pool[] = {
      .dtensor = "pool max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices",
      TORCH_CALLS("max_pool2d_with_indices: 3x5x7x6 kernel_shape=[3,2] strides=[2,1] -> 2 | "
                  "kernel_size=[3,2] stride=[2,1]")},
-    {OP("AveragePool", average_pool, 1, 1, 1),
+    {OP("AveragePool", average_pool, 1, 1, 1), GRADIENT("0: move"),
      ONNX("auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", ".f"),
      .kernel = "AveragePool",
      .examples = "3x5x7x6 kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; 3x5x9x6 "
@@ -258,24 +258,25 @@ const Operator operators_pool[] = {
      .dtensor = "pool avg_pool1d avg_pool2d avg_pool3d",
      TORCH_CALLS(
          "avg_pool2d: 3x5x9x6 kernel_shape=[3,2] strides=[3,2] | kernel_size=[3,2] stride=[3,2]")},
-    {OP("LpPool", lp_pool, 1, 1, 1),
+    {OP("LpPool", lp_pool, 1, 1, 1), GRADIENT("0: move(x0)"),
      ONNX("auto_pad ceil_mode dilations kernel_shape p pads strides", ".f"), .kernel = "LpPool",
      .examples = "3x5x7x6 kernel_shape=[3,2] strides=[2,1] pads=[1,0,1,1]; 3x5x9x6 "
                  "kernel_shape=[3,2] strides=[3,2]"},
-    {OP("GlobalAveragePool", global_average_pool, 1, 1, 1), ONNX("", ".f"),
+    {OP("GlobalAveragePool", global_average_pool, 1, 1, 1), GRADIENT("0: move"), ONNX("", ".f"),
      .kernel = "GlobalAveragePool", .examples = "3x5x7x6", .dtensor = "pool_all mean"},
-    {OP("GlobalMaxPool", global_max_pool, 1, 1, 1), ONNX("", ".f"), .kernel = "GlobalMaxPool",
-     .examples = "3x5x7x6", .dtensor = "pool_all amax"},
-    {OP("GlobalLpPool", global_lp_pool, 1, 1, 1), ONNX("p", ".f"), .kernel = "GlobalLpPool",
-     .examples = "3x5x7x6"},
+    {OP("GlobalMaxPool", global_max_pool, 1, 1, 1), GRADIENT("0: move(x0)"), ONNX("", ".f"),
+     .kernel = "GlobalMaxPool", .examples = "3x5x7x6", .dtensor = "pool_all amax"},
+    {OP("GlobalLpPool", global_lp_pool, 1, 1, 1), GRADIENT("0: move(x0)"), ONNX("p", ".f"),
+     .kernel = "GlobalLpPool", .examples = "3x5x7x6"},
     {OP("LRN", lrn, 1, 1, 1), ONNX("alpha beta bias size", ".f"), .kernel = "LRN",
      .examples = "3x5x4x3 size=3"},
-    {OP("MaxUnpool", max_unpool, 0, 2, 3), RANK(SAME, 2), .reads = 1 << 2,
+    {OP("MaxUnpool", max_unpool, 0, 2, 3), GRADIENT("0: move(x1)"), RANK(SAME, 2), .reads = 1 << 2,
      ONNX("kernel_shape pads strides", ".f Ai Ai"), .kernel = "MaxUnpool",
      .examples = "3x5x4x6,3x5x4x6:i64 kernel_shape=[2,2] strides=[2,2]"},
-    {OP("MaxRoiPool", max_roi_pool, 1, 2, 2), ONNX("pooled_shape spatial_scale", "Af Af"),
-     .kernel = "MaxRoiPool", .examples = "3x5x7x6,4x5 pooled_shape=[2,3]"},
-    {OP("RoiAlign", roi_align, 1, 3, 3),
+    {OP("MaxRoiPool", max_roi_pool, 1, 2, 2), GRADIENT("0: move(x0 x1)"),
+     ONNX("pooled_shape spatial_scale", "Af Af"), .kernel = "MaxRoiPool",
+     .examples = "3x5x7x6,4x5 pooled_shape=[2,3]"},
+    {OP("RoiAlign", roi_align, 1, 3, 3), GRADIENT("0: move(x0 x1 x2)"),
      ONNX("coordinate_transformation_mode mode output_height output_width sampling_ratio "
           "spatial_scale",
           "Af Af .i"),

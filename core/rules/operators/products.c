@@ -219,8 +219,9 @@ static bool linear_grad_add(RuleCall *call, Error *err)
 #define FAMILY "products"
 
 const Operator operators_products[] = {
-    {OP("Linear", linear, 2, 2, 3), OWN("", ""), .kernel = "Linear", .examples = "3x5x6,7x6,7",
-     NNSCALER("linear"), TORCH("linear")},
+    {OP("Linear", linear, 2, 2, 3), GRADIENT("0: contract(x1); 1: contract(x0); 2: contract"),
+     OWN("", ""), .kernel = "Linear", .examples = "3x5x6,7x6,7", NNSCALER("linear"),
+     TORCH("linear")},
     {OP("GemmEpilogue", gemm_epilogue, 2, 2, 3), .outputs_max = 2,
      .examples = "5x6,6x7,7 -> 2; 6x5,7x6,7 trans_x=1 trans_y=1",
      PADDLE("fused_gemm_epilogue linear_v2(transpose_weight=trans_y)")},

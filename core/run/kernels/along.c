@@ -157,17 +157,19 @@ static bool top_k(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "output and input shapes do not match");
     bool largest = op_attr_int(graph, call->op, "largest", 1) != 0;
     Ranked *ranked = arena_array(call->scratch, Ranked, rows.n);
+    Picks picks =
+        picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {shape_elements(&shaped->shape)}});
     for (int64_t row = 0; row < rows.n_rows; row++) {
         int64_t from = row_start(&rows, row), to = row_start(&kept, row);
         rank_row(in, &rows, from, largest, ranked);
         for (int64_t i = 0; i < kept.n; i++, to += kept.step) {
-            if (call->output[0])
-                elements_copy(in->dtype, local_at(call->output[0], to),
-                              local_at(in, from + ranked[i].place * rows.step), 1, 1);
-            if (kernel_output(call, 1))
+            picks.from[0][to] = from + ranked[i].place * rows.step;
+            if (kernel_output(call, 1) && !call->sink)
                 ((int64_t *)call->output[1]->data)[to] = ranked[i].place;
         }
     }
+    if (call->output[0])
+        kernel_pick(call, call->output[0], in, &picks);
     return true;
 }
 
@@ -193,6 +195,7 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
         shape_elements(&lengths->shape) != shape->dim[batch])
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
     int64_t stride[DIMS_MAX], length;
+    Picks picks = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {shape_elements(shape)}});
     row_major_strides(shape, stride);
     for (int64_t row = 0; row < rows.n_rows; row++) {
         int64_t start = row_start(&rows, row);
@@ -202,10 +205,10 @@ static bool reverse_sequence(const KernelCall *call, Error *err)
                               "a sequence of %" PRId64 " is longer than the %" PRId64 " there are",
                               length, rows.n);
         for (int64_t i = 0; i < rows.n; i++)
-            elements_copy(in->dtype, local_at(out, start + i * rows.step),
-                          local_at(in, start + (i < length ? length - 1 - i : i) * rows.step), 1,
-                          1);
+            picks.from[0][start + i * rows.step] =
+                start + (i < length ? length - 1 - i : i) * rows.step;
     }
+    kernel_pick(call, out, in, &picks);
     return true;
 }
 

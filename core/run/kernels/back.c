@@ -35,6 +35,10 @@ static bool max_unpool(const KernelCall *call, Error *err)
     }
     if (!fits || plane < 1)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    Picks picks =
+        picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {shape_elements(&out->shape)}});
+    for (int64_t i = 0; i < picks.size[0]; i++)
+        picks.from[0][i] = PICK_NONE;
     for (int64_t i = 0; i < shape_elements(&in->shape); i++) {
         int64_t at, to = i / n * pixels;
         local_load(position, i, 1, 1, NUMBER_I64, &at);
@@ -47,8 +51,9 @@ static bool max_unpool(const KernelCall *call, Error *err)
         }
         if (!inside)
             return error_kind(err, ERROR_RUN, "a position is outside its image");
-        elements_copy(in->dtype, local_at(out, to), local_at(in, i), 1, 1);
+        picks.from[0][to] = i;
     }
+    kernel_pick(call, out, in, &picks);
     return true;
 }
 
@@ -125,20 +130,27 @@ static bool col2im(const KernelCall *call, Error *err)
     if (in->shape.dim[0] != out->shape.dim[0] ||
         n != out->shape.dim[0] * out->shape.dim[1] * pixels)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    double *image = arena_array(call->scratch, double, n);
-    const double *x = kernel_doubles(call, 0);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    double *image = call->sink ? NULL : arena_array(call->scratch, double, n);
+    const double *x = call->sink ? NULL : kernel_doubles(call, 0);
     for (int64_t i = 0; i < in->shape.dim[0] * rows; i++) {
         int64_t channel = runs_find(&out->runs[1], row[i % rows] / elements);
         if (channel < 0)
             return error_kind(err, ERROR_RUN, "an output channel is on another rank");
-        double *to = image + (i / rows * out->shape.dim[1] + channel) * pixels;
+        int64_t to = (i / rows * out->shape.dim[1] + channel) * pixels;
         for (int64_t l = 0; l < columns; l++) {
             int64_t place = place_of(&b, row[i % rows] % elements, column[l]);
-            if (place >= 0)
-                to[place] += x[i * columns + l];
+            if (place < 0)
+                continue;
+            if (call->sink)
+                kernel_term(call, out, to + place, in, i * columns + l, 1);
+            else
+                image[to + place] += x[i * columns + l];
         }
     }
-    local_store(out, 0, n, NUMBER_F64, image);
+    if (!call->sink)
+        local_store(out, 0, n, NUMBER_F64, image);
     return true;
 }
 

@@ -64,14 +64,18 @@ static Blocks blocks_along(const Shape *shape, int64_t axis) /* -1: each element
 }
 
 /* out[o][j] = in[o][taken[j]], blocks of `inner` elements. */
-static void copy_blocks(const Local *in, const Blocks *blocks, const int64_t *taken,
-                        int64_t n_taken, Local *out)
+static void copy_blocks(const KernelCall *call, const Local *in, const Blocks *blocks,
+                        const int64_t *taken, int64_t n_taken, Local *out)
 {
+    Picks picks = picks_new(call->scratch,
+                            &(Shape){.n_dims = 3, .dim = {blocks->outer, n_taken, blocks->inner}});
     for (int64_t o = 0; o < blocks->outer; o++)
-        for (int64_t j = 0; j < n_taken; j++)
-            elements_copy(out->dtype, local_at(out, (o * n_taken + j) * blocks->inner),
-                          local_at(in, (o * blocks->n + taken[j]) * blocks->inner), 1,
-                          blocks->inner);
+        picks.from[0][o] = o * blocks->n * blocks->inner;
+    for (int64_t j = 0; j < n_taken; j++)
+        picks.from[1][j] = taken[j] * blocks->inner;
+    for (int64_t i = 0; i < blocks->inner; i++)
+        picks.from[2][i] = i;
+    kernel_pick(call, out, in, &picks);
 }
 
 /* The op's axis; -1: none, the tensor is flattened. */
@@ -114,7 +118,7 @@ static bool compress(const KernelCall *call, Error *err)
     if (out->dtype != in->dtype ||
         shape_elements(&out->shape) != blocks.outer * n_taken * blocks.inner)
         return error_kind(err, ERROR_RUN, "input and output differ in shape");
-    copy_blocks(in, &blocks, taken, n_taken, out);
+    copy_blocks(call, in, &blocks, taken, n_taken, out);
     return true;
 }
 
@@ -237,7 +241,7 @@ static bool unique(const KernelCall *call, Error *err)
     if (!kernel_decide(call, 0, &whole, &out, err))
         return false;
     if (out)
-        copy_blocks(in, &blocks, found.first, found.n, out);
+        copy_blocks(call, in, &blocks, found.first, found.n, out);
     return store_list(call, 1, found.first, found.n, err) &&
            store_list(call, 2, found.which, blocks.n, err) &&
            store_list(call, 3, found.count, found.n, err);

@@ -1,10 +1,12 @@
-/* derivative.c - the gradient of an operator that moves elements: `move`.
+/* derivative.c - the gradient of an operator that moves elements, or sums them with weights that
+ * its kernel knows: `move`.
  *
- * The forward kernel says which element of its output comes from which of its input, and does not
- * move them; the output's gradient is added there. The forward op gets a part of its input without
- * elements, laid out as the gradient that is made.
+ * The forward kernel says which elements of its input each element of its output comes from, and
+ * with which weight, but computes no output; the output's gradient is added there. The forward op
+ * gets a part of its input laid out as the gradient that is made, with elements if they are read.
  */
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+
 #include "core/space/gradient.h"
 
 typedef struct {
@@ -12,6 +14,9 @@ typedef struct {
     const Local *input; /* whose gradient is made */
     double *sums;
     double scale;
+    Arena *scratch;
+    const Local *output; /* whose gradient is in `loaded` */
+    const double *loaded;
 } Adding;
 
 static void add_picks(PickSink *sink, const Local *to, const Local *from, const Picks *picks)
@@ -28,6 +33,19 @@ static void add_picks(PickSink *sink, const Local *to, const Local *from, const 
             for (int64_t k = 0; k < n; k++)
                 adding->sums[part.from + (i + k) * part.step] += adding->scale * block[k];
         }
+}
+
+static void add_term(PickSink *sink, const Local *to, int64_t at, const Local *from, int64_t place,
+                     double weight)
+{
+    Adding *adding = (Adding *)sink;
+    if (from != adding->input || !to->data)
+        return;
+    if (adding->output != to) {
+        adding->output = to;
+        adding->loaded = local_doubles(adding->scratch, to);
+    }
+    adding->sums[place] += adding->scale * weight * adding->loaded[at];
 }
 
 /* A part without elements, laid out like that one. */
@@ -64,8 +82,7 @@ static Local *absent_part(const KernelCall *call, int input)
     return local;
 }
 
-/* Operands of the forward op by its numbering. Those that the gradient op neither reads nor makes
- * have no elements. */
+/* Operands of the forward op by its numbering. */
 static bool forward_operands(const KernelCall *call, const Gradient *gradient, const Local **input,
                              Local **output, Error *err)
 {
@@ -84,40 +101,58 @@ static bool forward_operands(const KernelCall *call, const Gradient *gradient, c
         }
     }
     for (int i = 0; i < gradient->n_written; i++) {
-        if (!kernel_computes(call->output[i], err))
+        const Local *made = call->output[i], *read = input[gradient->written[i]];
+        if (!kernel_computes(made, err))
             return false;
-        input[gradient->written[i]] = no_elements(call, call->output[i]);
+        if (read && read->data && !shape_equal(&read->shape, &made->shape))
+            return error_kind(err, ERROR_RUN, "an operand and its gradient differ in shape");
+        Local *laid = no_elements(call, made);
+        laid->data = read ? read->data : NULL;
+        input[gradient->written[i]] = laid;
     }
     return true;
 }
 
-static bool move(const KernelCall *call, Error *err)
+bool forward_call(const KernelCall *call, KernelCall *forward, Error *err)
 {
     const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
     int32_t of = kernel_graph(call)->of[call->op];
     const Kernel *kernel = kernel_find(gradient->forward, op_operator(kernel_graph(call), of));
     int n_inputs = gradient->forward->n_inputs, n_outputs = gradient->forward->n_outputs;
-    KernelCall forward = *call;
     const Local **input = arena_array(call->scratch, const Local *, n_inputs);
     Local **output = arena_array(call->scratch, Local *, n_outputs);
     if (!kernel || !forward_operands(call, gradient, input, output, err))
         return kernel ? false : error_kind(err, ERROR_RUN, "the forward op has no kernel");
+    *forward = *call;
+    forward->kernel = kernel;
+    forward->op = of;
+    forward->n_inputs = n_inputs;
+    forward->n_outputs = n_outputs;
+    forward->input = input;
+    forward->output = output;
+    return true;
+}
+
+/* Rows that the part lacks are on other ranks, which add to them. */
+static bool move(const KernelCall *call, Error *err)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    KernelCall forward;
+    if (!forward_call(call, &forward, err))
+        return false;
     Local *made = call->output[0];
     int64_t n = shape_elements(&made->shape);
-    Adding adding = {.sink = {add_picks},
-                     .input = input[gradient->written[0]],
-                     .sums = arena_array(call->scratch, double, n),
-                     .scale = gradient->scale};
-    forward.kernel = kernel;
-    forward.op = of;
-    forward.n_inputs = n_inputs;
-    forward.n_outputs = n_outputs;
-    forward.input = input;
-    forward.output = output;
+    bool direct = made->dtype == DT_F64;
+    Adding adding = {.sink = {add_picks, add_term},
+                     .input = forward.input[gradient->written[0]],
+                     .sums = direct ? made->data : arena_array(call->scratch, double, n),
+                     .scale = gradient->scale,
+                     .scratch = call->scratch};
     forward.sink = &adding.sink;
-    if (!kernel->run(&forward, err))
+    forward.reduce_cut = true;
+    if (!forward.kernel->run(&forward, err))
         return false;
-    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK)
+    for (int64_t i = 0; !direct && i < n; i += ELEMENT_BLOCK)
         local_store(made, i, n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK, NUMBER_F64,
                     adding.sums + i);
     return true;

@@ -8,6 +8,14 @@
 #ifndef CORE_RUN_KERNELS_DERIVATIVE_H
 #define CORE_RUN_KERNELS_DERIVATIVE_H
 
+#include "core/run/kernel.h"
+
+/* The call of the forward op, for kernels of its gradient that run or read it. Its operands are
+ * what the gradient op reads, and gradients in place of outputs. An operand whose gradient is made
+ * has the layout of that, and elements only if it is read too; one that is not looked at is whole
+ * and has none. An absent gradient of an output has no elements. */
+bool forward_call(const KernelCall *call, KernelCall *forward, Error *err);
+
 #define DERIVATIVE_ROWS(D)                                                                         \
     D(DIV_0, "Div", 0, d / a)                                                                      \
     D(DIV_1, "Div", 1, -d *(a / b) / b)                                                            \

@@ -5,7 +5,9 @@
  * adds each once; elsewhere a missing row is an error. The points of the indices form one dim of
  * the output, between the data's dims before and after.
  */
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+
+#include "core/space/gradient.h"
 
 #include <inttypes.h>
 
@@ -97,7 +99,7 @@ static bool copy_rows(const KernelCall *call, int64_t before, int64_t after, int
     picks.from[before] = rows;
     for (int64_t i = 0; i < n_points; i++)
         n_rows += rows[i] != PICK_NONE;
-    int64_t n_missing = n_rows * n_each - local_pick(out, data, &picks);
+    int64_t n_missing = n_rows * n_each - kernel_pick(call, out, data, &picks);
     return n_missing == 0 ||
            error_kind(err, ERROR_RUN, "%" PRId64 " elements are on other ranks", n_missing);
 }
@@ -125,6 +127,82 @@ static bool gather(const KernelCall *call, Error *err)
     return find_rows(call, &points, axis, 1, rows, err) &&
            copy_rows(call, axis, axis + 1, points.n, rows, err);
 }
+
+/* ---- the gradient of the data of Gather ---- */
+
+/* Points by the row that they select: those of row r are order[start[r]] .. order[start[r + 1]]. */
+static int64_t *points_by_row(Arena *scratch, const int64_t *rows, int64_t n_points, int64_t stride,
+                              int64_t n_rows, int64_t *start)
+{
+    int64_t *order = arena_array(scratch, int64_t, n_points), *next;
+    for (int64_t p = 0; p < n_points; p++)
+        if (rows[p] != PICK_NONE)
+            start[rows[p] / stride + 1]++;
+    for (int64_t r = 0; r < n_rows; r++)
+        start[r + 1] += start[r];
+    next = arena_array(scratch, int64_t, n_rows + 1);
+    memcpy(next, start, (size_t)(n_rows + 1) * sizeof *next);
+    for (int64_t p = 0; p < n_points; p++)
+        if (rows[p] != PICK_NONE)
+            order[next[rows[p] / stride]++] = p;
+    return order;
+}
+
+/* out[b][r][..] = the sum of grad[b][p][..] over the points p of each row r; rows without points
+ * stay 0 and are not touched. */
+static void add_rows(const KernelCall *call, const Local *grad, Local *out, int64_t axis,
+                     int64_t n_points, const int64_t *order, const int64_t *start)
+{
+    int64_t n_rows = out->shape.dim[axis], n_each = 1, n_outer = 1;
+    double scale = program_space(call->inferred, call->op)->gradient->scale;
+    for (int64_t d = 0; d < out->shape.n_dims; d++)
+        *(d < axis ? &n_outer : &n_each) *= d == axis ? 1 : out->shape.dim[d];
+    double *sums = arena_array(call->scratch, double, n_each);
+    double *addend = arena_array(call->scratch, double, n_each);
+    for (int64_t b = 0; b < n_outer; b++)
+        for (int64_t r = 0; r < n_rows; r++) {
+            if (start[r] == start[r + 1])
+                continue;
+            memset(sums, 0, (size_t)n_each * sizeof *sums);
+            for (int64_t i = start[r]; i < start[r + 1]; i++) {
+                int64_t from = (b * n_points + order[i]) * n_each;
+                local_load(grad, from, 1, n_each, NUMBER_F64, addend);
+                for (int64_t k = 0; k < n_each; k++)
+                    sums[k] += scale * addend[k];
+            }
+            local_store(out, (b * n_rows + r) * n_each, n_each, NUMBER_F64, sums);
+        }
+}
+
+/* Each rank adds the rows that it holds. */
+static bool gather_grad(const KernelCall *call, Error *err)
+{
+    KernelCall forward;
+    int64_t axis, stride[DIMS_MAX];
+    if (!forward_call(call, &forward, err) || !check(&forward, err) ||
+        !kernel_axis(&forward, 0, forward.input[0]->shape.n_dims, &axis, err))
+        return false;
+    const Local *grad = forward.output[0];
+    Local *out = call->output[0];
+    Points points = points_of(&forward, axis, forward.input[1]->shape.n_dims);
+    int64_t n_rows = out->shape.dim[axis], *rows = arena_array(call->scratch, int64_t, points.n);
+    forward.reduce_cut = true;
+    if (!find_rows(&forward, &points, axis, 1, rows, err))
+        return false;
+    if (!grad->data || n_rows == 0)
+        return true;
+    if (shape_elements(&grad->shape) / (points.n > 0 ? points.n : 1) * n_rows !=
+            shape_elements(&out->shape) &&
+        points.n > 0)
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    row_major_strides(&out->shape, stride);
+    int64_t *start = arena_array(call->scratch, int64_t, n_rows + 1);
+    int64_t *order = points_by_row(call->scratch, rows, points.n, stride[axis], n_rows, start);
+    add_rows(call, grad, out, axis, points.n, order, start);
+    return true;
+}
+
+/* ---- GatherND, GatherElements ---- */
 
 /* Adds the places of the batch dims that data and indices share. */
 static bool add_batch(const KernelCall *call, const Points *points, int64_t n_batch, int64_t *rows,
@@ -189,6 +267,7 @@ static bool gather_elements(const KernelCall *call, Error *err)
     Picks in_data = same_places(call, data, axis), in_indices = same_places(call, indices, -1);
     row_major_strides(&data->shape, stride);
     int64_t n = shape_elements(&out->shape);
+    Picks picks = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {n}});
     for (int64_t i = 0; i < n; i++) {
         int64_t from = 0, at = 0, index, rest = i;
         for (int64_t d = out->shape.n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
@@ -202,15 +281,16 @@ static bool gather_elements(const KernelCall *call, Error *err)
         local_load(indices, at, 1, 1, NUMBER_I64, &index);
         if (!find_row(call, axis, index, stride[axis], &from, err))
             return false;
-        if (from != PICK_NONE)
-            elements_copy(out->dtype, local_at(out, i), local_at(data, from), 1, 1);
+        picks.from[0][i] = from;
     }
+    kernel_pick(call, out, data, &picks);
     return true;
 }
 
 const Kernel kernels_gather[] = {
     {"Gather", gather, NULL, 0, ROUNDING_EXACT},
     {"GatherND", gather_nd, NULL, 0, ROUNDING_EXACT},
+    {"GatherGrad", gather_grad, NULL, 0, ROUNDING_SUM},
     {"GatherElements", gather_elements, NULL, 0, ROUNDING_EXACT},
     {0},
 };

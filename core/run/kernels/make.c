@@ -163,13 +163,18 @@ static bool one_hot(const KernelCall *call, Error *err)
     if (depth != out->whole.dim[axis] || shape_elements(&out->shape) != n * depth ||
         values->dtype != out->dtype || shape_elements(&values->shape) != 2)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    elements_copy(out->dtype, out->data, values->data, 0, n * depth);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    if (!call->sink)
+        elements_copy(out->dtype, out->data, values->data, 0, n * depth);
     for (int64_t i = 0; i < n; i++) {
         local_load(indices, i, 1, 1, NUMBER_I64, &at);
         at += at < 0 ? depth : 0;
-        if (at >= 0 && at < depth)
-            elements_copy(out->dtype, local_at(out, (i / inner * depth + at) * inner + i % inner),
-                          local_at(values, 1), 1, 1);
+        int64_t first = i / inner * depth * inner + i % inner; /* of the row of i */
+        for (int64_t k = 0; call->sink && k < depth; k++)
+            kernel_term(call, out, first + k * inner, values, k == at, 1);
+        if (!call->sink && at >= 0 && at < depth)
+            elements_copy(out->dtype, local_at(out, first + at * inner), local_at(values, 1), 1, 1);
     }
     return true;
 }

@@ -198,7 +198,9 @@ static bool tile(const KernelCall *call, Error *err)
 static bool trilu(const KernelCall *call, Error *err)
 {
     int64_t k = 0;
-    if (!copy(call, err) || (kernel_input(call, 1) && !kernel_scalar(call->input[1], &k, err)))
+    if (!kernel_needs(call, 1, err) || !check_type(call->input[0], call->output[0], err) ||
+        !kernel_same_shape(call, err) ||
+        (kernel_input(call, 1) && !kernel_scalar(call->input[1], &k, err)))
         return false;
     Local *out = call->output[0];
     bool upper = op_attr_int(kernel_graph(call), call->op, "upper", 1) != 0;
@@ -208,13 +210,15 @@ static bool trilu(const KernelCall *call, Error *err)
     Picks global = picks_new(call->scratch, &out->shape);
     for (int d = last - 1; d <= last; d++)
         picks_global(&global, d, &out->runs[d], 1);
-    int64_t n = shape_elements(&out->shape), size = element_bytes(out->dtype);
+    int64_t n = shape_elements(&out->shape);
+    Picks kept = picks_new(call->scratch, &(Shape){.n_dims = 1, .dim = {n}});
     for (int64_t i = 0; i < n; i++) {
         int64_t column = global.from[last][i % global.size[last]];
         int64_t row = global.from[last - 1][i / global.size[last] % global.size[last - 1]];
-        if (upper ? column - row < k : column - row > k)
-            memset(local_at(out, i), 0, (size_t)size);
+        bool keeps = upper ? column - row >= k : column - row <= k;
+        kept.from[0][i] = keeps ? i : PICK_NONE;
     }
+    kernel_pick(call, out, call->input[0], &kept);
     return true;
 }
 

@@ -12,6 +12,7 @@ typedef enum { POOL_MAX, POOL_MEAN, POOL_NORM } PoolKind;
 static const PoolKind of_max = POOL_MAX, of_mean = POOL_MEAN, of_norm = POOL_NORM;
 
 typedef struct {
+    const KernelCall *call;
     PoolKind kind;
     double p;       /* of a norm */
     bool with_pad;  /* padding counts as elements of a mean */
@@ -81,13 +82,40 @@ static int64_t position_of(const Pool *pool, const Local *image, int64_t row, in
     return row * step + out;
 }
 
+/* The derivative of a window's value by each of its elements, as terms of element `at` of the
+ * output. `first`: of the row in the image. */
+static void add_terms(const Pool *pool, const double *image, const int64_t *o, int64_t first,
+                      int64_t at)
+{
+    const KernelCall *call = pool->call;
+    int64_t n = local_window_elements(&pool->window), k[SPATIAL_MAX] = {0};
+    Pooled found = pool->kind == POOL_MEAN ? (Pooled){0, -1} : pool_window(pool, image, o);
+    double each = pool->kind == POOL_MEAN ? 1 / count_of(pool, o) : 0;
+    if (pool->kind == POOL_MAX) {
+        if (found.place >= 0)
+            kernel_term(call, call->output[0], at, call->input[0], first + found.place, 1);
+        return;
+    }
+    for (int64_t e = 0; e < n; e++) {
+        window_split(e, pool->window.n_kernel, pool->window.n, k);
+        int64_t place = window_place(&pool->window, pool->window.n, o, k);
+        if (place < 0)
+            continue;
+        double x = pool->kind == POOL_NORM ? image[place] : 0, by = each;
+        if (pool->kind == POOL_NORM) /* (sum of |x|^p)^(1/p), 0 where all are 0 */
+            by = found.value > 0 && x != 0 ? copysign(pow(fabs(x) / found.value, pool->p - 1), x)
+                                           : 0;
+        kernel_term(call, call->output[0], at, call->input[0], first + place, by);
+    }
+}
+
 static bool open_pool(const KernelCall *call, bool everything, Pool *pool, Error *err)
 {
     if (!kernel_numeric(call, 1, err))
         return false;
     RuleCall rule = kernel_rule_call(call);
     const Local *image = call->input[0], *out = call->output[0];
-    *pool = (Pool){.kind = *(const PoolKind *)call->kernel->row};
+    *pool = (Pool){.call = call, .kind = *(const PoolKind *)call->kernel->row};
     pool->p = args_float(&rule, "p", 2);
     pool->with_pad = args_int(&rule, "count_include_pad", 0) != 0;
     pool->by_column = args_int(&rule, "storage_order", 0) != 0;
@@ -114,7 +142,7 @@ static bool open_pool(const KernelCall *call, bool everything, Pool *pool, Error
 static bool run_pool(const KernelCall *call, bool everything, Error *err)
 {
     Pool pool;
-    if (!open_pool(call, everything, &pool, err))
+    if (!open_pool(call, everything, &pool, err) || !kernel_takes_terms(call, err))
         return false;
     const Local *image = call->input[0];
     Local *out = call->output[0], *where = kernel_output(call, 1);
@@ -127,10 +155,15 @@ static bool run_pool(const KernelCall *call, bool everything, Error *err)
     int64_t pixels = n_rows > 0 ? shape_elements(&image->shape) / n_rows : 0;
     double *x = arena_array(call->scratch, double, pixels);
     for (int64_t row = 0; row < n_rows; row++) {
-        local_load(image, row * pixels, 1, pixels, NUMBER_F64, x);
+        if (image->data)
+            local_load(image, row * pixels, 1, pixels, NUMBER_F64, x);
         int64_t whole_row = batch[row / channels] * image->whole.dim[1] + channel[row % channels];
         for (int64_t i = 0; i < n_places; i++) {
             window_split(i, pool.window.n_out, pool.window.n, o);
+            if (call->sink) {
+                add_terms(&pool, x, o, row * pixels, row * n_places + i);
+                continue;
+            }
             Pooled found = pool_window(&pool, x, o);
             local_store(out, row * n_places + i, 1, NUMBER_F64, &found.value);
             if (where && found.place >= 0)

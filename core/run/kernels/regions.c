@@ -11,9 +11,10 @@
 #include <math.h>
 
 typedef struct {
+    const KernelCall *call;
     const Local *image;
     Local *out;
-    const double *x, *boxes, *batch; /* batch NULL: the first number of a box */
+    const double *x, *boxes, *batch; /* x NULL: not read; batch NULL: the first number of a box */
     const int64_t *bin[2];           /* global, along height and width */
     int64_t bins[2], size[2];        /* of the whole: bins of a region, places of the image */
     float scale;
@@ -30,7 +31,7 @@ static bool open_regions(const KernelCall *call, int64_t each, Regions *r, Error
         if (!kernel_computes(call->input[i], err))
             return false;
     const Local *image = call->input[0], *boxes = call->input[1], *out = call->output[0];
-    *r = (Regions){.image = image, .out = call->output[0]};
+    *r = (Regions){.call = call, .image = image, .out = call->output[0]};
     bool fits = image->shape.n_dims == 4 && out->shape.n_dims == 4 && boxes->shape.n_dims == 2 &&
                 boxes->shape.dim[1] == each && boxes->shape.dim[0] == out->shape.dim[0] &&
                 image->shape.dim[1] == out->shape.dim[1] &&
@@ -44,25 +45,27 @@ static bool open_regions(const KernelCall *call, int64_t each, Regions *r, Error
     }
     if (!fits)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    r->x = kernel_doubles(call, 0);
+    r->x = image->data ? kernel_doubles(call, 0) : NULL;
     r->boxes = kernel_doubles(call, 1);
     r->batch = each == 4 ? kernel_doubles(call, 2) : NULL;
-    return true;
+    return kernel_takes_terms(call, err);
 }
 
-/* The region's image in the first local channel; NULL when it names none: an error with batch
- * indices; a box number is truncated, and a box without an image is empty. */
-static const double *image_of(const Regions *r, int64_t region)
+/* The place of the region's image in the first local channel; -1 when it names none: an error with
+ * batch indices; a box number is truncated, and a box without an image is empty. */
+static int64_t image_of(const Regions *r, int64_t region)
 {
     double batch = r->batch ? r->batch[region] : r->boxes[region * 5];
     const Shape *shape = &r->image->shape;
     if (!(batch > -1 && batch < (double)shape->dim[0]))
-        return NULL;
-    return r->x + (int64_t)batch * shape->dim[1] * shape->dim[2] * shape->dim[3];
+        return -1;
+    return (int64_t)batch * shape->dim[1] * shape->dim[2] * shape->dim[3];
 }
 
-/* Computes the number of a bin (its global place) for a channel's image. */
-typedef double BinFn(const Regions *r, int64_t region, const int64_t bin[2], const double *image);
+/* Computes the number of a bin (its global place) for a channel's image, which begins at a place;
+ * with a sink, its terms. at: the element of the output. */
+typedef double BinFn(const Regions *r, int64_t region, const int64_t bin[2], int64_t image,
+                     int64_t at);
 
 static bool fill_bins(const Regions *r, BinFn *of, Error *err)
 {
@@ -72,12 +75,13 @@ static bool fill_bins(const Regions *r, BinFn *of, Error *err)
         int64_t column = i % shape->dim[3], row = i / shape->dim[3] % shape->dim[2];
         int64_t channel = i / shape->dim[3] / shape->dim[2] % shape->dim[1];
         int64_t region = i / shape->dim[3] / shape->dim[2] / shape->dim[1];
-        const double *image = image_of(r, region);
-        if (!image && r->batch)
+        int64_t image = image_of(r, region);
+        if (image < 0 && r->batch)
             return error_kind(err, ERROR_RUN, "a region names a missing image");
         const int64_t bin[2] = {r->bin[0][row], r->bin[1][column]};
-        double y = image ? of(r, region, bin, image + channel * plane) : 0;
-        local_store(r->out, i, 1, NUMBER_F64, &y);
+        double y = image >= 0 ? of(r, region, bin, image + channel * plane, i) : 0;
+        if (!r->call->sink)
+            local_store(r->out, i, 1, NUMBER_F64, &y);
     }
     return true;
 }
@@ -114,33 +118,52 @@ static Taps taps_clamped(double x, int64_t size)
     return taps_linear(fmin(fmax(x, 0), (double)(size - 1)), size);
 }
 
-static double align_bin(const Regions *r, int64_t region, const int64_t bin[2], const double *image)
+/* The largest weighted place of all samples of a bin. */
+typedef struct {
+    double most, weight;
+    int64_t place; /* -1: outside */
+} Largest;
+
+static void add_largest(Largest *largest, const Regions *r, const Taps taps[2], int64_t image)
+{
+    if ((taps[0].n == 0 || taps[1].n == 0) && !(largest->most >= 0))
+        *largest = (Largest){0, 0, -1};
+    for (int a = 0; a < taps[0].n * taps[1].n; a++) {
+        int64_t y = taps[0].place[a / 2], x = taps[1].place[a % 2];
+        double weight = taps[0].weight[a / 2] * taps[1].weight[a % 2];
+        bool reads = y >= 0 && x >= 0 && weight != 0;
+        int64_t place = reads ? image + y * r->size[1] + x : -1;
+        double at = reads ? weight * r->x[place] : 0;
+        if (at > largest->most)
+            *largest = (Largest){at, weight, place};
+    }
+}
+
+static double align_bin(const Regions *r, int64_t region, const int64_t bin[2], int64_t image,
+                        int64_t at)
 {
     const Samples rows = samples_of(r, region, 0, bin[0]),
                   columns = samples_of(r, region, 1, bin[1]);
     const int64_t stride[2] = {r->size[1], 1};
-    double sum = 0, most = -INFINITY;
+    double sum = 0, count = (double)(rows.n * columns.n > 1 ? rows.n * columns.n : 1);
+    Largest largest = {-INFINITY, 0, -1};
     for (int64_t i = 0; i < rows.n; i++)
         for (int64_t j = 0; j < columns.n; j++) {
             Taps taps[2] = {
                 taps_clamped((double)(rows.start + (float)i * rows.step), r->size[0]),
                 taps_clamped((double)(columns.start + (float)j * columns.step), r->size[1])};
-            if (!r->largest) {
-                sum += taps_sum(image, taps, stride, 2);
-                continue;
-            }
-            if (taps[0].n == 0 || taps[1].n == 0)
-                most = fmax(most, 0);
-            for (int a = 0; a < taps[0].n * taps[1].n; a++) { /* the largest weighted place */
-                int64_t y = taps[0].place[a / 2], x = taps[1].place[a % 2];
-                double weight = taps[0].weight[a / 2] * taps[1].weight[a % 2];
-                double at = y < 0 || x < 0 ? 0 : image[y * stride[0] + x];
-                most = fmax(most, weight == 0 ? 0 : weight * at);
-            }
+            if (r->largest)
+                add_largest(&largest, r, taps, image);
+            else if (r->call->sink)
+                taps_terms(r->call, r->out, at, r->image, image, taps, stride, 2, 1 / count);
+            else
+                sum += taps_sum(r->x + image, taps, stride, 2);
         }
+    if (r->largest && r->call->sink && largest.place >= 0)
+        kernel_term(r->call, r->out, at, r->image, largest.place, largest.weight);
     if (r->largest)
-        return isinf(most) ? 0 : most;
-    return sum / (double)(rows.n * columns.n > 1 ? rows.n * columns.n : 1);
+        return isinf(largest.most) ? 0 : largest.most;
+    return sum / count;
 }
 
 enum { SAMPLES_MAX = 4096 }; /* per bin and dim: for a box far larger than any image */
@@ -186,16 +209,22 @@ static void pool_range(const Regions *r, int64_t region, int d, int64_t bin, int
     *hi = (int64_t)fmin(fmax(ceil((double)(bin + 1) * each) + first, 0), size);
 }
 
-static double pool_bin(const Regions *r, int64_t region, const int64_t bin[2], const double *image)
+static double pool_bin(const Regions *r, int64_t region, const int64_t bin[2], int64_t image,
+                       int64_t at)
 {
-    int64_t lo[2], hi[2];
+    int64_t lo[2], hi[2], place = -1;
     double most = -INFINITY;
     for (int d = 0; d < 2; d++)
         pool_range(r, region, d, bin[d], &lo[d], &hi[d]);
     for (int64_t y = lo[0]; y < hi[0]; y++)
-        for (int64_t x = lo[1]; x < hi[1]; x++)
-            most = fmax(most, image[y * r->size[1] + x]);
-    return lo[0] < hi[0] && lo[1] < hi[1] ? most : 0;
+        for (int64_t x = lo[1]; x < hi[1]; x++) {
+            int64_t i = image + y * r->size[1] + x;
+            place = place < 0 || r->x[i] > most ? i : place;
+            most = fmax(most, r->x[i]);
+        }
+    if (place >= 0 && r->call->sink)
+        kernel_term(r->call, r->out, at, r->image, place, 1);
+    return place >= 0 ? most : 0;
 }
 
 static bool max_roi_pool(const KernelCall *call, Error *err)

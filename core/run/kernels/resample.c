@@ -147,6 +147,22 @@ static double sample(const Local *in, const ResizeTaps *taps, const int64_t *at,
     return sum;
 }
 
+/* The same sum as terms of element i of the output. */
+static void add_taps(const KernelCall *call, const ResizeTaps *taps, const int64_t *at, int d,
+                     int64_t place, double weight, int64_t i)
+{
+    const Local *in = call->input[0];
+    if (d == in->shape.n_dims) {
+        kernel_term(call, call->output[0], i, in, place, weight);
+        return;
+    }
+    const ResizeTaps *t = &taps[d];
+    for (int64_t k = at[d] * t->n; k < (at[d] + 1) * t->n; k++)
+        if (t->n == 1 || t->weight[k] != 0)
+            add_taps(call, taps, at, d + 1, place + t->place[k],
+                     t->n == 1 ? weight : weight * t->weight[k], i);
+}
+
 /* The region of interest, for all dims or those of the axes. */
 static bool read_roi(const KernelCall *call, const Resizing *resizing, Sampling *out, Error *err)
 {
@@ -228,14 +244,19 @@ static bool run_resize(const KernelCall *call, bool upsample, Error *err)
     assert(in->shape.n_dims == n_dims);
     if (is_move(taps, out) && in->dtype == out->dtype)
         return move_taps(call, in, out, taps);
-    if (call->sink)
-        return error_kind(err, ERROR_RUN, "it computes elements");
+    if (!kernel_takes_terms(call, err))
+        return false;
     for (int64_t i = 0; i < n; i++) {
         bool outside = false;
         int64_t rest = i;
         for (int64_t d = n_dims - 1; d >= 0; rest /= out->shape.dim[d--]) {
             at[d] = rest % out->shape.dim[d];
             outside |= taps[d].outside[at[d]];
+        }
+        if (call->sink) {
+            if (!outside)
+                add_taps(call, taps, at, 0, 0, 1, i);
+            continue;
         }
         double x = outside ? extrapolation : sample(in, taps, at, 0, 0);
         local_store(out, i, 1, NUMBER_F64, &x);
@@ -274,10 +295,24 @@ static int64_t padded_from(Str mode, int64_t at, int64_t lo, int64_t hi)
     return lo + (wraps || k < n ? k : period - k);
 }
 
+/* Elements without a place in the input are the fill's. */
+static void add_fill(const KernelCall *call, const Picks *picks, const Local *fill)
+{
+    const Local *out = call->output[0];
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        bool outside = false;
+        int64_t rest = i;
+        for (int d = picks->n_dims - 1; d >= 0; rest /= picks->size[d--])
+            outside |= picks->from[d][rest % picks->size[d]] == PICK_NONE;
+        if (outside)
+            kernel_term(call, out, i, fill, 0, 1);
+    }
+}
+
 /* Pads each dim before and after, crops where negative; places outside stay, or read another
- * element by the mode. */
+ * element by the mode. fill: the element that was put there before; NULL: a constant. */
 static bool pick_padded(const KernelCall *call, const int64_t *before, const int64_t *after,
-                        Str mode, Error *err)
+                        Str mode, const Local *fill, Error *err)
 {
     const Local *in = call->input[0];
     Local *out = call->output[0];
@@ -297,6 +332,8 @@ static bool pick_padded(const KernelCall *call, const int64_t *before, const int
         }
     }
     kernel_pick(call, out, in, &picks);
+    if (fill && call->sink && call->sink->term)
+        add_fill(call, &picks, fill);
     return true;
 }
 
@@ -319,7 +356,7 @@ static bool pad(const KernelCall *call, Error *err)
     for (int64_t i = 0; i < n && !value && !call->sink && fill != 0; i++)
         local_store(out, i, 1, NUMBER_F64, &fill);
     return pick_padded(call, padding.before, padding.after, args_text(&rule, "mode", "constant"),
-                       err);
+                       value, err);
 }
 
 /* Keeps the centre; the odd element is sharded or added at the end. */
@@ -336,7 +373,7 @@ static bool center_crop_pad(const KernelCall *call, Error *err)
         before[d] = more / 2;
         after[d] = more - more / 2;
     }
-    return pick_padded(call, before, after, STR("constant"), err);
+    return pick_padded(call, before, after, STR("constant"), NULL, err);
 }
 
 /* ---- DepthToSpace, SpaceToDepth ---- */

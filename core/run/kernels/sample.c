@@ -24,6 +24,17 @@ double taps_sum(const double *image, const Taps *taps, const int64_t *stride, in
     return sum;
 }
 
+void taps_terms(const KernelCall *call, const Local *to, int64_t at, const Local *from,
+                int64_t place, const Taps *taps, const int64_t *stride, int n_dims, double weight)
+{
+    if (n_dims == 0)
+        kernel_term(call, to, at, from, place, weight);
+    for (int i = 0; n_dims > 0 && i < taps->n; i++)
+        if (taps->place[i] >= 0)
+            taps_terms(call, to, at, from, place + taps->place[i] * *stride, taps + 1, stride + 1,
+                       n_dims - 1, weight * taps->weight[i]);
+}
+
 static int64_t inside(int64_t place, int64_t size)
 {
     return place >= 0 && place < size ? place : -1;
@@ -158,7 +169,9 @@ static bool grid_sample(const KernelCall *call, Error *err)
     int n = (int)image->shape.n_dims - 2;
     if (!sizes_fit(image, call->input[1], out, n))
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    const double *x = kernel_doubles(call, 0), *grid = kernel_doubles(call, 1);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    const double *x = call->sink ? NULL : kernel_doubles(call, 0), *grid = kernel_doubles(call, 1);
     int64_t pixels = 1, places = 1, stride[DIMS_MAX], channels = image->shape.dim[1];
     row_major_strides(&image->shape, stride);
     for (int d = 0; d < n; d++) {
@@ -173,8 +186,13 @@ static bool grid_sample(const KernelCall *call, Error *err)
         }
         for (int64_t c = 0; c < channels; c++) {
             int64_t plane = i / places * channels + c;
+            int64_t at = plane * places + i % places;
+            if (call->sink) {
+                taps_terms(call, out, at, image, plane * pixels, taps, stride + 2, n, 1);
+                continue;
+            }
             double y = taps_sum(x + plane * pixels, taps, stride + 2, n);
-            local_store(out, plane * places + i % places, 1, NUMBER_F64, &y);
+            local_store(out, at, 1, NUMBER_F64, &y);
         }
     }
     return true;
@@ -198,7 +216,9 @@ static bool affine_grid(const KernelCall *call, Error *err)
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
     for (int d = 0; d < n; d++)
         global[d] = kernel_globals(call->scratch, &out->runs[1 + d]);
-    const double *t = kernel_doubles(call, 0);
+    if (!kernel_takes_terms(call, err))
+        return false;
+    const double *t = call->sink ? NULL : kernel_doubles(call, 0);
     int64_t rows = theta->shape.dim[1];
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
         int64_t rest = i / rows, row = i % rows;
@@ -210,7 +230,12 @@ static bool affine_grid(const KernelCall *call, Error *err)
                                     : size > 1 ? 2 * at / (size - 1) - 1
                                                : -1;
         }
-        const double *weights = t + (rest * rows + row) * (n + 1);
+        int64_t first = (rest * rows + row) * (n + 1);
+        for (int j = 0; call->sink && j <= n; j++)
+            kernel_term(call, out, i, theta, first + j, j < n ? coordinate[j] : 1);
+        if (call->sink)
+            continue;
+        const double *weights = t + first;
         y = weights[n];
         for (int j = 0; j < n; j++)
             y += weights[j] * coordinate[j];

@@ -22,4 +22,9 @@ Taps taps_linear(double x, int64_t size);
 /* stride: elements between neighbours along each dim. */
 double taps_sum(const double *image, const Taps *taps, const int64_t *stride, int n_dims);
 
+/* The same sum times `weight`, of the image at `place` of `from`, as terms of element `at` of `to`.
+ */
+void taps_terms(const KernelCall *call, const Local *to, int64_t at, const Local *from,
+                int64_t place, const Taps *taps, const int64_t *stride, int n_dims, double weight);
+
 #endif
