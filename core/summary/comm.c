@@ -169,7 +169,7 @@ bool comm_table(Comm *comm, Progress *progress)
         return false;
     comm->n_all = comm->n_rows;
     comm->sort = COMM_SORT_COUNT;
-    comm_arrange(comm, COMM_BY_TOTAL, NULL, NULL, NULL);
+    comm_arrange(comm, COMM_BY_TOTAL, false, NULL, NULL, NULL);
     return true;
 }
 
@@ -182,13 +182,14 @@ void comm_take_table(Comm *comm, const Comm *made)
     comm->n_rows = made->n_rows;
     comm->n_all = made->n_all;
     comm->sort = made->sort;
+    comm->reversed = made->reversed;
 }
 
 /* ---- order ---- */
 
 typedef struct {
     CommRow row;
-    bool kept;
+    bool kept, reversed;
     CommSort sort;
     const Reshard *first;
 } Sorted;
@@ -221,25 +222,27 @@ static int by_order(const void *a, const void *b)
     if (x->kept != y->kept)
         return x->kept ? -1 : 1;
     if (p != q)
-        return p < q ? 1 : -1;
+        return (p < q) != x->reversed ? 1 : -1;
     int names = x->sort == COMM_BY_NAME ? strcmp(x->row.label, y->row.label) : 0;
     if (names != 0)
-        return names;
+        return x->reversed ? -names : names;
     return x->row.first < y->row.first ? -1 : x->row.first > y->row.first;
 }
 
-void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context)
+void comm_arrange(Comm *comm, CommSort sort, bool reversed, const char *text, CommKeep *keep,
+                  const void *context)
 {
     Arena *scratch = arena_new();
     Sorted *rows = arena_array(scratch, Sorted, comm->n_all);
 
     comm->n_rows = 0;
     comm->sort = sort;
+    comm->reversed = reversed;
     comm->kept_by = text ? arena_str(comm->arena, str_from(text)) : NULL;
     for (int i = 0; i < comm->n_all; i++) {
         bool kept = !text || keep(context, comm->row[i].first);
         const Reshard *first = &comm->session->plan->moved->reshards[comm->row[i].first];
-        rows[i] = (Sorted){comm->row[i], kept, sort, first};
+        rows[i] = (Sorted){comm->row[i], kept, reversed, sort, first};
         comm->n_rows += kept;
     }
     if (comm->n_all > 0)

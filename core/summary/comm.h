@@ -45,6 +45,7 @@ typedef struct {
     int n_rows;         /* -1 until the table is made */
     int n_all;          /* with those after n_rows, which a filter leaves out */
     CommSort sort;
+    bool reversed;
     const char *kept_by; /* the filter's text; NULL if all are listed */
     CommRow *row;
     const Traffic *traffic; /* NULL until asked for */
@@ -64,9 +65,10 @@ void comm_take_table(Comm *comm, const Comm *made);
 
 typedef bool CommKeep(const void *context, int32_t reshard);
 
-/* Sorts the rows, those that `keep` rejects after n_rows. text: identifies `keep`; NULL if all are
- * listed. */
-void comm_arrange(Comm *comm, CommSort sort, const char *text, CommKeep *keep, const void *context);
+/* Sorts the rows, reversed the least first; those that `keep` rejects come after n_rows. text:
+ * identifies `keep`; NULL if all are listed. */
+void comm_arrange(Comm *comm, CommSort sort, bool reversed, const char *text, CommKeep *keep,
+                  const void *context);
 
 /* Payload of the largest step. */
 int64_t comm_payload(const Reshard *reshard);

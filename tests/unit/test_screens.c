@@ -332,6 +332,87 @@ static void the_mouse_does_what_it_points_to(void **state)
     arena_free(arena);
 }
 
+/* Where a text is on the screen. */
+static bool find_on_screen(const App *app, const char *text, int *x, int *y)
+{
+    const Grid *grid = app->grid;
+    size_t n = strlen(text);
+    for (*y = 0; *y < grid->h; (*y)++)
+        for (*x = 0; *x + (int)n <= grid->w; (*x)++) {
+            size_t i = 0;
+            while (i < n && grid->cells[*y * grid->w + *x + (int)i].rune == (uint32_t)text[i])
+                i++;
+            if (i == n)
+                return true;
+        }
+    return false;
+}
+
+static void click_on(App *app, const char *text, int64_t now_ms)
+{
+    int x, y;
+    app_draw(app);
+    if (!find_on_screen(app, text, &x, &y))
+        fail_msg("'%s' is not on the screen", text);
+    mouse_event(app, MOUSE_PRESS, x, y, now_ms);
+    app_draw(app);
+}
+
+/* The second click comes as fast as a double click, which opens what it is on elsewhere. */
+static void a_click_on_a_head_sorts_and_a_second_one_reverses(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 100, 30);
+    app_type(app, STR("5"));
+    const Comm *comm = app->ui.comm;
+    click_on(app, "TENSOR", 1000);
+    assert_int_equal(app->ui.comm_sort, COMM_BY_NAME);
+    assert_true(strcmp(comm->row[0].label, comm->row[comm->n_rows - 1].label) < 0);
+    click_on(app, "TENSOR", 1100);
+    assert_int_equal(app->ui.at.show, SHOW_COMM);
+    assert_true(strcmp(comm->row[0].label, comm->row[comm->n_rows - 1].label) > 0);
+    click_on(app, "TOTAL", 3000);
+    assert_true(comm->row[0].us >= comm->row[comm->n_rows - 1].us);
+    click_on(app, "TOTAL", 5000);
+    assert_true(comm->row[0].us <= comm->row[comm->n_rows - 1].us);
+    assert_false(app->ui.menu.open);
+    click_on(app, "CAUSE", 7000); /* no rows can be sorted by it: the menu says by what */
+    assert_true(app->ui.menu.open);
+    app_type(app, STR("<Esc>1"));
+    click_on(app, "RESHARD", 9000);
+    app_draw(app);
+    int x, y;
+    assert_true(find_on_screen(app, "by reshard", &x, &y));
+    click_on(app, "RESHARD", 9100);
+    assert_int_equal(app->ui.at.show, SHOW_GRAPH);
+    assert_true(find_on_screen(app, "the least first", &x, &y));
+    click_on(app, "NAME", 12000);
+    assert_true(find_on_screen(app, "rows in program order", &x, &y));
+    app_free(app);
+    session_close(session);
+}
+
+static void the_palette_takes_clicks(void **state)
+{
+    (void)state;
+    Session *session = open_gpt2();
+    App *app = app_new(session, &(AppOptions){0}, NULL, 100, 30);
+    app_type(app, STR("<C-p>comm"));
+    click_on(app, ":comm", 1000);
+    assert_true(app->palette.open);
+    click_on(app, ":comm", 3000);
+    assert_false(app->palette.open);
+    assert_string_equal(app->ui.asked.command, "comm");
+    app->ui.asked.command = NULL;
+    app_type(app, STR("<C-p>comm"));
+    app_draw(app);
+    mouse_event(app, MOUSE_PRESS, 5, 29, 5000); /* beside it: it closes */
+    assert_false(app->palette.open);
+    app_free(app);
+    session_close(session);
+}
+
 static Session *open_for_app(void *context, Progress *progress, Error *err)
 {
     (void)context, (void)progress, (void)err;
@@ -429,6 +510,8 @@ int main(void)
         cmocka_unit_test(the_cursor_is_on_the_selected_row),
         cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_mouse_does_what_it_points_to),
+        cmocka_unit_test(a_click_on_a_head_sorts_and_a_second_one_reverses),
+        cmocka_unit_test(the_palette_takes_clicks),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),
         cmocka_unit_test(random_keys_do_no_harm_to_odd_models),

@@ -51,8 +51,15 @@ static bool is_fold_mark(const Grid *grid, int x, int y)
     return rune == 0x25b8 || rune == 0x25be;
 }
 
-/* A row is selected, and opened or closed on its mark; the heads of columns open the menu of
- * sorting. */
+/* Whether the line has the heads of columns that a click sorts by. */
+static bool is_head(const LayoutPane *pane, int y)
+{
+    const View *view = views[pane->show];
+    return view->head && view->list_at > 0 && y == pane->area.y + view->list_at - 1;
+}
+
+/* A row is selected, and opened or closed on its mark; the head of a column sorts by it, or
+ * opens the menu of what rows can be sorted by. */
 static void click_pane(App *app, const LayoutPane *pane, int x, int y)
 {
     const View *view = views[pane->show];
@@ -60,7 +67,7 @@ static void click_pane(App *app, const LayoutPane *pane, int x, int y)
     bool folds = is_fold_mark(app->grid, x, y);
 
     app->ui.at.show = pane->show;
-    if (view->list_at > 0 && row == -1)
+    if (is_head(pane, y) && !view->head(&app->ui, x - pane->area.x))
         app_act(app, action_by_id(ACT_SORT), 0);
     if (view->list_at < 0 || row < 0 || row >= pane->area.h)
         return;
@@ -77,7 +84,7 @@ static void click(App *app, int x, int y, bool twice)
 
     if (tab >= 0)
         app_act(app, action_by_id((ActId)(ACT_SHOW_GRAPH + tab)), 0);
-    else if (twice && pane)
+    else if (twice && pane && !is_head(pane, y))
         app_act(app, action_by_id(ACT_OPEN), K_ENTER);
     else if (pane && rect_has(pane->area, x, y))
         click_pane(app, pane, x, y);
@@ -97,8 +104,12 @@ static void press(App *app, int x, int y, int64_t now_ms)
     mouse->y = y;
     mouse->pressed_ms = twice ? now_ms - DOUBLE_MS : now_ms;
     mouse->drags = false;
-    if (app->prompt.kind || app->palette.open)
+    if (app->prompt.kind)
         return;
+    if (app->palette.open) {
+        palette_click(&app->ui, &app->palette, x, y);
+        return;
+    }
     if (app->ui.menu.open) {
         click_menu(&app->ui, x, y);
         return;

@@ -97,6 +97,7 @@ void palette_key(Ui *ui, Palette *palette, Key key)
     Matches *all = find(ui, palette);
     int n = all->n > 0 ? all->n : 1;
 
+    palette->clicked = false;
     if (key == K_ESC || key == key_ctrl('c') || (key == K_BACKSPACE && palette->n == 0)) {
         palette->open = false;
     } else if (key == K_ENTER) {
@@ -114,6 +115,24 @@ void palette_key(Ui *ui, Palette *palette, Key key)
     }
 }
 
+void palette_click(Ui *ui, Palette *palette, int x, int y)
+{
+    Matches *all = find(ui, palette);
+    int row = palette->top + (y - palette->items.y);
+
+    if (!rect_has(palette->items, x, y)) {
+        palette->open = false;
+        return;
+    }
+    if (row >= all->n)
+        return;
+    bool again = palette->clicked && palette->at == row;
+    palette->at = row;
+    palette->clicked = true;
+    if (again)
+        choose(ui, palette, all);
+}
+
 enum { BOX_W = 100, BOX_H = 16, NAME_W = 24, KEYS_W = 12 };
 
 static void draw_match(Ui *ui, const Action *action, Pen *pen)
@@ -129,13 +148,15 @@ static void draw_match(Ui *ui, const Action *action, Pen *pen)
     pen_fit(pen, ROLE_TEXT, str_from(action->help), pen->area.w - pen->x);
 }
 
-void palette_draw(Ui *ui, const Palette *palette, Grid *grid, Rect area)
+void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area)
 {
     const Matches *all = find(ui, palette);
     int h = area.h < BOX_H ? area.h : BOX_H, w = area.w - 2 < BOX_W ? area.w - 2 : BOX_W;
     Rect box = {area.x + 1, area.y, w, h};
     int first = (int)list_scroll(0, palette->at, all->n, h - 3);
 
+    palette->top = first;
+    palette->items = (Rect){box.x + 1, box.y + 2, w - 2, h - 3 > 0 ? h - 3 : 0};
     grid_blank(grid, box);
     grid_box(grid, box, true, arena_printf(ui->frame, "actions %d", all->n));
     for (int i = 0; i < h - 3 && first + i < all->n; i++) {

@@ -14,12 +14,18 @@ typedef struct {
     bool open;
     char text[PALETTE_TEXT_MAX];
     int n, at;
+    Rect items; /* where matches are on the screen, from the one numbered `top` on */
+    int top;
+    bool clicked; /* the cursor is where it is by a click */
 } Palette;
 
 void palette_open(Palette *palette);
 
 /* Takes a key while it is open; what is chosen goes to Ui.run_next or Ui.ask_next. */
 void palette_key(Ui *ui, Palette *palette, Key key);
-void palette_draw(Ui *ui, const Palette *palette, Grid *grid, Rect area);
+/* The first click puts the cursor on a match, one on the match under the cursor chooses it; one
+ * beside them closes the palette. */
+void palette_click(Ui *ui, Palette *palette, int x, int y);
+void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area);
 
 #endif

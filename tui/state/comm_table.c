@@ -16,8 +16,8 @@ Comm *comm_arranged(Ui *ui)
         return comm;
     comm_table(comm, NULL);
     bool same = text && comm->kept_by ? strcmp(text, comm->kept_by) == 0 : text == comm->kept_by;
-    if (comm->sort != ui->comm_sort || !same)
-        comm_arrange(comm, ui->comm_sort, text, passes, ui->listing.filter);
+    if (comm->sort != ui->comm_sort || comm->reversed != ui->comm_reversed || !same)
+        comm_arrange(comm, ui->comm_sort, ui->comm_reversed, text, passes, ui->listing.filter);
     if (ui->at.reshard >= comm->n_rows)
         ui->at.reshard = comm->n_rows > 0 ? comm->n_rows - 1 : 0;
     return comm;

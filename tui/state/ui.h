@@ -81,6 +81,7 @@ struct Ui {
 
     Comm *comm;                   /* of the session's plan */
     CommSort comm_sort;           /* of the table of reshards */
+    bool comm_reversed;           /* which has the least first */
     struct Compare *compare;      /* another plan beside it; NULL: none */
     struct WhatIf *whatif;        /* what-if options being shown, or NULL */
     struct Console *console;      /* lines of Lua typed so far */

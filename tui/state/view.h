@@ -54,13 +54,15 @@ typedef struct {
 } Hint;
 
 typedef struct {
-    const char *name;                       /* "Graph": tab and frame */
-    void (*draw)(Ui *ui, Pen *pen);         /* into the pen's area, from its corner */
-    bool (*act)(Ui *ui, ActId act);         /* Ui.key is the key that ended the sequence */
-    void (*note)(Ui *ui, Buf *out);         /* the line about what is selected; NULL: none */
-    void (*go)(Ui *ui, int64_t row);        /* puts the cursor of its list there, held inside */
-    int list_at;                            /* the line its list begins on; -1 without a list */
-    const Hint *hints;                      /* ended by ACT_NONE; most wanted first */
+    const char *name;                /* "Graph": tab and frame */
+    void (*draw)(Ui *ui, Pen *pen);  /* into the pen's area, from its corner */
+    bool (*act)(Ui *ui, ActId act);  /* Ui.key is the key that ended the sequence */
+    void (*note)(Ui *ui, Buf *out);  /* the line about what is selected; NULL: none */
+    void (*go)(Ui *ui, int64_t row); /* puts the cursor of its list there, held inside */
+    int list_at;                     /* the line its list begins on; -1 without a list */
+    bool (*head)(Ui *ui, int x); /* a click on the head of a column sorts by it, a second one the
+                                    other way round; false: not by this one. NULL: by none */
+    const Hint *hints;           /* ended by ACT_NONE; most wanted first */
     const char *(*open_hint)(const Ui *ui); /* what Enter does to the selected row, "" if nothing;
                                                NULL where `hints` says it for all rows */
     void (*table)(Ui *ui, Sheet *out);      /* for exports as data; NULL: a picture, or a page

@@ -10,15 +10,6 @@
 
 #include <stdio.h>
 
-typedef struct {
-    uint32_t hidden; /* columns that are left out, by bit */
-} CommState;
-
-static CommState *comm_state(const Ui *ui)
-{
-    return ui->own[SHOW_COMM];
-}
-
 /* ---- columns ---- */
 
 /* ORDER COMM_COLUMN: as they stand on the screen. */
@@ -67,6 +58,16 @@ static const char arrow[] = "→", sum_mark[] = "Σ";
 typedef struct {
     int width[COL_COUNT]; /* 0: not shown */
 } CommWidths;
+
+typedef struct {
+    uint32_t hidden;  /* columns that are left out, by bit */
+    CommWidths drawn; /* the columns, as drawn last */
+} CommState;
+
+static CommState *comm_state(const Ui *ui)
+{
+    return ui->own[SHOW_COMM];
+}
 
 static const Reshard *reshard_at(const Ui *ui, int row)
 {
@@ -180,8 +181,8 @@ static void measure(const Ui *ui, int first, int n, CommWidths *widths)
     }
 }
 
-/* Tensors give way first, down to their least; then columns go, the least wanted first. Both ends
- * in full are instead of the change. */
+/* Tensors give way first, down to their least; then columns go, the least wanted first. Both
+ * ends in full are instead of the change. */
 static CommWidths widths_for(const Ui *ui, int first, int n, int w)
 {
     CommWidths widths = {0};
@@ -212,19 +213,21 @@ static CommWidths widths_for(const Ui *ui, int first, int n, int w)
 
 /* ---- drawing ---- */
 
+/* ORDER COMM_SORT */
+static const CommColumn sorted_by[COMM_SORT_COUNT] = {COL_TOTAL, COL_EACH, COL_WIRE, COL_TENSOR,
+                                                      COL_COUNT};
+
 static void draw_headings(const Ui *ui, const CommWidths *widths, Pen *pen)
 {
-    /* ORDER COMM_SORT */
-    static const CommColumn by[COMM_SORT_COUNT] = {COL_TOTAL, COL_EACH, COL_WIRE, COL_TENSOR,
-                                                   COL_COUNT};
-
     pen_tab(pen, EDGE);
     for (int c = 0; c < COL_COUNT; c++) {
         if (widths->width[c] == 0)
             continue;
         if (c > 0)
             pen_rune(pen, ROLE_HEAD, ' ');
-        const char *mark = by[ui->comm_sort] == (CommColumn)c ? "▾" : "";
+        const char *mark = sorted_by[ui->comm_sort] != (CommColumn)c ? ""
+                           : ui->comm_reversed                       ? "▴"
+                                                                     : "▾";
         Str head = str_from(arena_printf(ui->frame, "%s%s", columns[c].head, mark));
         if (columns[c].right)
             pen_right(pen, ROLE_HEAD, head, widths->width[c]);
@@ -265,8 +268,8 @@ static void draw_row(const Ui *ui, int row, const CommWidths *widths, Pen *pen)
     }
 }
 
-/* "26 reshards  1.95 ms  each rank sends 216.0 MiB  exposed at best 1.61 ms"; the last parts where
- * there is room. */
+/* "26 reshards  1.95 ms  each rank sends 216.0 MiB  exposed at best 1.61 ms"; the last parts
+ * where there is room. */
 static void draw_headline(const Ui *ui, Pen *pen)
 {
     const Totals *totals = &ui_plan(ui)->priced->totals;
@@ -389,7 +392,7 @@ static void draw(Ui *ui, Pen *pen)
     list_show(&ui->list[SHOW_COMM], ui->at.reshard, comm->n_rows, h);
     int first = (int)ui->list[SHOW_COMM].top,
         n = comm->n_rows - first < h ? comm->n_rows - first : h;
-    CommWidths widths = widths_for(ui, first, n, pen->area.w);
+    CommWidths widths = comm_state(ui)->drawn = widths_for(ui, first, n, pen->area.w);
     draw_headings(ui, &widths, pen);
     for (int i = 0; i < n; i++) {
         draw_row(ui, first + i, &widths, pen);
@@ -422,14 +425,41 @@ static void go(Ui *ui, int64_t row)
         select_row(ui, (int)row);
 }
 
-static void sort_chosen(Ui *ui, int sort)
+static void sort_rows(Ui *ui, CommSort sort, bool reversed)
 {
     if (comm_arranged(ui)->n_rows <= 0)
         return;
     int32_t reshard = ui->comm->row[ui->at.reshard].first;
 
-    ui->comm_sort = (CommSort)sort;
+    ui->comm_sort = sort;
+    ui->comm_reversed = reversed;
     select_row(ui, comm_arranged(ui)->row_of[reshard]);
+}
+
+static void sort_chosen(Ui *ui, int sort)
+{
+    sort_rows(ui, (CommSort)sort, false);
+}
+
+static bool head(Ui *ui, int x)
+{
+    int end = EDGE;
+
+    for (int c = 0; c < COL_COUNT; c++) {
+        int width = comm_state(ui)->drawn.width[c];
+        if (width == 0)
+            continue;
+        end += (c > 0) + width;
+        for (int sort = 0; x < end && sort < COMM_SORT_COUNT; sort++)
+            if (sorted_by[sort] == (CommColumn)c) {
+                sort_rows(ui, (CommSort)sort,
+                          ui->comm_sort == (CommSort)sort && !ui->comm_reversed);
+                return true;
+            }
+        if (x < end)
+            return false;
+    }
+    return false;
 }
 
 static void sort_menu(Ui *ui)
@@ -540,6 +570,7 @@ const View view_comm = {
     .act = act,
     .note = note,
     .go = go,
+    .head = head,
     .list_at = 2,
     .hints = hints,
     .table = table,

@@ -94,7 +94,8 @@ static const char *heading(const Ui *ui, int column)
     Buf text = buf_new(ui->frame);
 
     if (column == COL_RAIL && graph_sorted_by(ui))
-        return arena_printf(ui->frame, "by %s", graph_sorted_by(ui));
+        return arena_printf(ui->frame, "by %s%s", graph_sorted_by(ui),
+                            graph_state(ui)->reversed ? "▴" : "");
     if (column == COL_BYTES)
         return byte_unit(ui)->name;
     if (column == COL_TIME)
@@ -202,7 +203,7 @@ static const GraphColumn sortable[] = {COL_TIME,   COL_RESHARD, COL_BYTES,
 enum { N_SORTABLE = sizeof sortable / sizeof sortable[0] };
 
 /* What the column shows, as a number. */
-static double row_key(const void *context, const OutlineRow *row)
+static double row_number(const void *context, const OutlineRow *row)
 {
     const Ui *ui = context;
     RowFacts facts = graph_row_facts(ui, row);
@@ -217,9 +218,18 @@ static double row_key(const void *context, const OutlineRow *row)
     return graph_state(ui)->sorted_by == COL_TIMES ? (double)row->times : facts.us;
 }
 
-static void sort_by(Ui *ui, int column)
+static double row_key(const void *context, const OutlineRow *row)
+{
+    const Ui *ui = context;
+    double number = row_number(ui, row);
+
+    return graph_state(ui)->reversed ? -number : number;
+}
+
+static void sort_rows(Ui *ui, int column, bool reversed)
 {
     graph_state(ui)->sorted_by = column;
+    graph_state(ui)->reversed = reversed;
     if (column == COL_PARAMS || column == COL_FLOPS) {
         graph_sums(ui, column == COL_PARAMS);
         if (!is_wanted(ui, column))
@@ -230,8 +240,31 @@ static void sort_by(Ui *ui, int column)
     if (column < 0)
         ui_say(ui, "rows in program order");
     else
-        ui_say(ui, "rows of each group by %s; the rail needs program order (:sort order)",
-               columns[column].name);
+        ui_say(ui, "rows of each group by %s%s; the rail needs program order (:sort order)",
+               columns[column].name, reversed ? ", the least first" : "");
+}
+
+static void sort_by(Ui *ui, int column)
+{
+    sort_rows(ui, column, false);
+}
+
+bool graph_head(Ui *ui, int x)
+{
+    const GraphState *state = graph_state(ui);
+    int c = 0, end = 1;
+
+    for (; c < COL_COUNT; c++) {
+        end += state->drawn[c] ? state->drawn[c] + 1 : 0;
+        if (x < end)
+            break;
+    }
+    if (c == COL_NAME)
+        sort_rows(ui, -1, false);
+    for (int i = 0; i < N_SORTABLE; i++)
+        if (sortable[i] == (GraphColumn)c)
+            sort_rows(ui, c, state->sorted_by == c && !state->reversed);
+    return c == COL_NAME || state->sorted_by == c;
 }
 
 void graph_sort_menu(Ui *ui)

@@ -46,6 +46,8 @@ typedef struct {
 typedef struct {
     Rail *rail;
     int sorted_by;                              /* GraphColumn; -1: program order */
+    bool reversed;                              /* the least first */
+    int drawn[COL_COUNT];                       /* widths of columns, as drawn last */
     Control control;                            /* of the plan's groups; session NULL: to be made */
     const double *params_before, *flops_before; /* sums over groups->order; NULL: to be made */
 } GraphState;
@@ -79,6 +81,7 @@ bool graph_columns_toggle(Ui *ui, Str name, Error *err);
 
 bool graph_sort(Ui *ui, Str column, Error *err); /* "order": program order */
 void graph_sort_menu(Ui *ui);
+bool graph_head(Ui *ui, int x);            /* View.head */
 const char *graph_sorted_by(const Ui *ui); /* NULL for program order */
 
 /* All rows at every depth; where some are tagged, those. */

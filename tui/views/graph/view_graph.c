@@ -25,6 +25,7 @@ static void draw(Ui *ui, Pen *pen)
     if (h < 1)
         return;
     graph_column_widths(ui, pen->area.w, width);
+    memcpy(graph_state(ui)->drawn, width, sizeof graph_state(ui)->drawn);
     graph_row_headings(ui, width, pen);
     list_show(&ui->list[SHOW_GRAPH], ui->row_at, n, h);
     int shown = outline_rows(ui->outline, ui->list[SHOW_GRAPH].top, h, rows);
@@ -308,6 +309,7 @@ const View view_graph = {
     .act = act,
     .note = note,
     .go = ui_select_row,
+    .head = graph_head,
     .list_at = 1,
     .hints = hints,
     .open_hint = open_hint,
