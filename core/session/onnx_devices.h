@@ -22,7 +22,7 @@ typedef enum {
     LOSS_BLOCKS,   /* (4096|1024)/tp: written as whole */
     LOSS_STORED,   /* a parameter that is stored in another sharding than it is read in (fsdp): not
                       written */
-    LOSS_INNER,    /* a node in a local function, a branch or a loop: not written */
+    LOSS_INNER,    /* a fused op; a node in a local function, a branch or a loop: not written */
     LOSS_WEIGHTS,  /* weights outside of the file: they stay where they are */
     LOSS_SCHEDULE, /* micro-batches, their order, recomputation */
     LOSS_COUNT

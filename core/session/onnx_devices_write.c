@@ -25,7 +25,7 @@ const char *onnx_loss_text(OnnxLoss loss)
         "of uneven shards only the number is written",
         "values in blocks of unequal width are written as whole",
         "parameters are stored in another sharding than they are read in, which is not written",
-        "nodes in local functions, branches and loops are not annotated",
+        "fused ops, and nodes in local functions, branches and loops, are not annotated",
         "weights outside of the file stay where they are, beside the model",
         "micro-batches, their order and recomputation are not written",
     };

@@ -14,6 +14,7 @@
 typedef struct {
     const char *name, *model, *mesh, *policy;
     unsigned losses; /* bits of OnnxLoss */
+    unsigned fuse;   /* fusions that both sessions do */
 } Trip;
 
 #define MODELS "samples/models/"
@@ -22,25 +23,33 @@ enum {
     UNEVEN = 1 << LOSS_UNEVEN,
     BLOCKS = 1 << LOSS_BLOCKS,
     STORED = 1 << LOSS_STORED,
+    INNER = 1 << LOSS_INNER,
     WEIGHTS = 1 << LOSS_WEIGHTS,
     SCHEDULE = 1 << LOSS_SCHEDULE
 };
 
 static Trip rows[] = {
-    {"tiny-gpt dp", MODELS "tiny-gpt.onnx", "dp=2", "dp", 0},
-    {"tiny-gpt megatron", MODELS "tiny-gpt.onnx", "dp=2,tp=2", "megatron", PARTIAL},
-    {"tiny-gpt fsdp", MODELS "tiny-gpt.onnx", "dp=2", "fsdp", STORED},
-    {"tiny-gpt turned devices", MODELS "tiny-gpt.onnx", "dp,tp=[[3,1],[2,0]]", "megatron", PARTIAL},
-    {"gpt2 megatron", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron", PARTIAL | UNEVEN | WEIGHTS},
-    {"gpt2 megatron_sp", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron_sp",
-     PARTIAL | UNEVEN | WEIGHTS},
+    {"tiny-gpt dp", MODELS "tiny-gpt.onnx", "dp=2", "dp", 0, 0},
+    {"tiny-gpt megatron", MODELS "tiny-gpt.onnx", "dp=2,tp=2", "megatron", PARTIAL, 0},
+    {"tiny-gpt fsdp", MODELS "tiny-gpt.onnx", "dp=2", "fsdp", STORED, 0},
+    {"tiny-gpt turned devices", MODELS "tiny-gpt.onnx", "dp,tp=[[3,1],[2,0]]", "megatron", PARTIAL,
+     0},
+    {"gpt2 megatron", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron", PARTIAL | UNEVEN | WEIGHTS, 0},
+    {"gpt2 megatron_sp", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron_sp", PARTIAL | UNEVEN | WEIGHTS,
+     0},
     {"gpt2-dynamo megatron", MODELS "gpt2-dynamo.onnx", "dp=2,tp=4", "megatron",
-     PARTIAL | UNEVEN | WEIGHTS},
-    {"llama-tiny megatron", MODELS "llama-tiny.onnx", "dp=2,tp=2", "megatron", PARTIAL},
-    {"vit tp of 3", MODELS "vit_b_16.onnx", "dp=2,tp=3", "megatron", PARTIAL | WEIGHTS},
-    {"resnet50 dp", MODELS "resnet50.onnx", "dp=4", "dp", WEIGHTS},
+     PARTIAL | UNEVEN | WEIGHTS, 0},
+    {"llama-tiny megatron", MODELS "llama-tiny.onnx", "dp=2,tp=2", "megatron", PARTIAL, 0},
+    {"vit tp of 3", MODELS "vit_b_16.onnx", "dp=2,tp=3", "megatron", PARTIAL | WEIGHTS, 0},
+    {"resnet50 dp", MODELS "resnet50.onnx", "dp=4", "dp", WEIGHTS, 0},
+    {"gemma2, attention fused", "tests/families/gemma2-dyn.onnx", "tp=2", "megatron",
+     PARTIAL | INNER, 1},
+    {"falcon, attention fused", "tests/families/falcon-ts.onnx", "dp=2,tp=2", "megatron",
+     PARTIAL | INNER, 1},
+    {"gpt2, attention fused", MODELS "gpt2.onnx", "dp=2,tp=4", "megatron",
+     PARTIAL | INNER | UNEVEN | WEIGHTS, 1},
     {"gpt2 stages", MODELS "gpt2.onnx", "pp=2,dp=2,tp=2", "hybrid3d",
-     PARTIAL | UNEVEN | WEIGHTS | SCHEDULE},
+     PARTIAL | UNEVEN | WEIGHTS | SCHEDULE, 0},
 };
 
 typedef struct {
@@ -106,7 +115,8 @@ static void the_plan_comes_back(void **state)
 {
     const Trip *row = *state;
     World world = new_world();
-    SessionOptions options = {.model = row->model, .mesh = row->mesh, .policy = row->policy};
+    SessionOptions options = {
+        .model = row->model, .mesh = row->mesh, .policy = row->policy, .fuse = row->fuse};
     Session *session = open_session(&world, &options), *again;
     Buf written = buf_new(world.arena);
     OnnxLosses losses = {0};
@@ -118,9 +128,11 @@ static void the_plan_comes_back(void **state)
         lost |= losses.n[loss] > 0 ? 1u << loss : 0;
     assert_int_equal(lost, row->losses);
     options = (SessionOptions){.model = write_temporary(&world, buf_str(&written)),
-                               .dims = session->options.dims};
+                               .dims = session->options.dims,
+                               .fuse = row->fuse};
     again = open_session(&world, &options);
     unlink(options.model);
+    assert_int_equal(session->graph->n_ops, again->graph->n_ops);
     same_cuts(session, again);
     if (!(lost & STORED)) {
         assert_float_equal(session->plan->priced->totals.step_us,
