@@ -16,7 +16,7 @@
 
 typedef struct Rewrite Rewrite;
 
-enum { NEW_OP_INPUTS = 4, NEW_OP_ATTRS = 4 };
+enum { NEW_OP_INPUTS = 4, NEW_OP_ATTRS = 6 };
 typedef struct {
     int32_t before; /* op of the old graph: the new one runs just before it and has its path */
     bool replaces;  /* it makes that op's first output, and has its name */

@@ -7,12 +7,16 @@
  *
  *     q k^T [* or / scale] [cap * tanh(. / cap)] [+ bias] [Where(.., a large negative number)]
  *
+ * Masks that are constants and hide the keys after each query, or outside of a window of keys,
+ * become attributes, so that the op costs what it computes (fuse_mask.h).
+ *
  * Shapes, not spellings, decide what a Reshape does, so any way to transpose keys or to repeat
  * heads is recognised.
  */
 #include "core/base/str.h"
 #include "core/model/rewrite.h"
 #include "core/rules/fuse.h"
+#include "core/rules/fuse_mask.h"
 
 #include <math.h>
 
@@ -70,7 +74,8 @@ enum { CHAIN_MAX = 24, MASKS_MAX = 4 };
 typedef struct {
     StepMeaning meaning;
     int32_t op;
-    int from; /* the input with the scores */
+    int from;       /* the input with the scores */
+    bool explained; /* by is_causal and the window: the fused op does not read it */
 } Mask;
 
 typedef struct {
@@ -80,6 +85,8 @@ typedef struct {
     int n_chain;
     Mask mask[MASKS_MAX]; /* the one nearest to the softmax first */
     int n_masks;
+    bool causal;
+    int64_t left;             /* left_window_size; -1: all keys */
     double scale, cap;        /* so far; cap 0: none */
     bool limited;             /* above a tanh */
     int32_t softmax, product; /* ops */
@@ -128,15 +135,14 @@ static bool removes_nan(Match *m, int32_t op)
 static bool add_mask(Match *m, const Step *step, int32_t op)
 {
     StepMeaning meaning = step->meaning;
-    enum { HIDDEN = -1000 }; /* exporters write -1e4, the least number of a type, or -inf */
     double number;
     if (m->limited || m->scale != 1 || m->n_masks == MASKS_MAX)
         return false;
     if (meaning != STEP_BIAS &&
         !(one_number(m, op_inputs(m->graph, op)[meaning == STEP_HIDE ? 1 : 2], &number) &&
-          number < HIDDEN))
+          number < MASK_HIDDEN))
         return false;
-    m->mask[m->n_masks++] = (Mask){meaning, op, step->from};
+    m->mask[m->n_masks++] = (Mask){.meaning = meaning, .op = op, .from = step->from};
     return true;
 }
 
@@ -315,6 +321,8 @@ static int32_t bias_of(const Match *m, Rewrite *rewrite, int32_t before)
     int32_t bias = -1, zero = -1;
     for (int i = m->n_masks - 1; i >= 0; i--) {
         const int32_t *in = op_inputs(m->graph, m->mask[i].op);
+        if (m->mask[i].explained)
+            continue;
         NewOp op = {.before = before, .operator= "Where", .n_inputs = 3};
         if (m->mask[i].meaning == STEP_BIAS) {
             int32_t added = in[1 - m->mask[i].from];
@@ -333,6 +341,51 @@ static int32_t bias_of(const Match *m, Rewrite *rewrite, int32_t before)
         bias = rewrite_add(rewrite, op);
     }
     return bias;
+}
+
+/* ---- masks that are constants ---- */
+
+typedef Vec(AttentionMask) AttentionMasks; /* those that were read: layers share them */
+
+static AttentionMask read_mask(const Match *m, const Mask *mask, Arena *scratch,
+                               AttentionMasks *masks)
+{
+    const int32_t *in = op_inputs(m->graph, mask->op);
+    bool added = mask->meaning == STEP_BIAS;
+    AttentionMask out = {.tensor = added ? in[1 - mask->from] : in[0],
+                         .meaning = added                        ? MASK_ADDED
+                                    : mask->meaning == STEP_HIDE ? MASK_HIDES
+                                                                 : MASK_SHOWS};
+    for (int i = 0; i < masks->n; i++)
+        if (masks->at[i].tensor == out.tensor && masks->at[i].meaning == out.meaning)
+            return masks->at[i];
+    attention_mask_read(m->inferred, &out);
+    vec_push(scratch, masks, out);
+    return out;
+}
+
+/* Makes attributes of the masks if all are known, so that each query sees the key at its own place:
+ * a query that sees no key has weights of its own kind. */
+static void explain_masks(Match *m, Arena *scratch, AttentionMasks *masks)
+{
+    const Shape *scores = shape_of(m, op_outputs(m->graph, m->product)[0]);
+    int64_t n_keys = scores->dim[scores->n_dims - 1];
+    AttentionMask mask[MASKS_MAX];
+    bool causal = false;
+    int64_t left = n_keys - 1;
+    for (int i = 0; i < m->n_masks; i++) {
+        mask[i] = read_mask(m, &m->mask[i], scratch, masks);
+        if (!mask[i].known)
+            return;
+        causal |= mask[i].causal;
+        left = mask[i].left < left ? mask[i].left : left;
+    }
+    if (!causal)
+        return;
+    m->causal = true;
+    m->left = left < n_keys - 1 ? left : -1;
+    for (int i = 0; i < m->n_masks; i++)
+        m->mask[i].explained = mask[i].is_plain;
 }
 
 /* ---- what fits ---- */
@@ -397,7 +450,8 @@ static bool is_closed(const Match *m, int32_t last)
  * NULL with m->softmax < 0 means that there is no softmax above it. */
 static const char *match(Match *m, const Inferred *inferred, int32_t last)
 {
-    *m = (Match){.inferred = inferred, .graph = inferred->graph, .scale = 1, .softmax = -1};
+    *m = (Match){
+        .inferred = inferred, .graph = inferred->graph, .scale = 1, .softmax = -1, .left = -1};
     const int32_t *in = op_inputs(m->graph, last);
     int32_t softmax = climb(m, weight_steps, in[0], "Softmax");
     if (softmax < 0 || !is_last_axis(m, softmax))
@@ -446,6 +500,10 @@ static bool fuse_match(const Match *m, Rewrite *rewrite, int32_t last)
         rewrite_float(rewrite, "scale", m->limited ? m->scale * m->cap : m->scale);
     if (m->limited)
         op.attr[op.n_attrs++] = rewrite_float(rewrite, "softcap", m->cap);
+    if (m->causal)
+        op.attr[op.n_attrs++] = rewrite_int(rewrite, "is_causal", 1);
+    if (m->left >= 0)
+        op.attr[op.n_attrs++] = rewrite_int(rewrite, "left_window_size", m->left);
     if (keys.shape.n_dims == 3) { /* each matrix is a batch of one head */
         op.attr[op.n_attrs++] = rewrite_int(rewrite, "q_num_heads", 1);
         op.attr[op.n_attrs++] = rewrite_int(rewrite, "kv_num_heads", 1);
@@ -467,6 +525,8 @@ bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **fused, Er
     const Graph *graph = inferred->graph;
     Arena *arena = graph->arena;
     Rewrite *rewrite = rewrite_new(graph);
+    Arena *scratch = arena_new();
+    AttentionMasks masks = {0};
     int n_fused = 0, n_left = 0;
     const char *first = NULL;
     for (int32_t op = 0; op < graph->n_ops; op++) {
@@ -476,6 +536,8 @@ bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **fused, Er
         const char *why = match(&m, inferred, op);
         if (m.softmax < 0)
             continue;
+        if (!why)
+            explain_masks(&m, scratch, &masks);
         if (!why && !fuse_match(&m, rewrite, op))
             why = "its queries, keys and values differ in batch, heads or type";
         n_fused += !why;
@@ -483,6 +545,7 @@ bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **fused, Er
         if (why && !first)
             first = arena_printf(arena, "'%s': %s", op_name(graph, m.softmax), why);
     }
+    arena_free(scratch);
     add_note(inferred, notes, -1,
              arena_printf(arena, "attention: %d fused into Attention%s", n_fused,
                           n_fused + n_left == 0 ? ": the model has no softmax of a product" : ""));

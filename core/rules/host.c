@@ -147,6 +147,15 @@ static void ints_of(Dtype dtype, const char *bytes, int64_t n, int64_t *out)
         out[i] = host_wrap(dtype, int_of(dtype, bytes + i * size));
 }
 
+bool host_number(Dtype dtype, const char *bytes, int64_t i, double *out)
+{
+    const char *at = bytes + i * dtype_bytes(dtype, 1);
+    if (dtype_is_float(dtype))
+        return float_of(dtype, at, out);
+    *out = (double)int_of(dtype, at);
+    return true;
+}
+
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape)
 {
     bool integer = (dtype_is_int(dtype) && dtype != DT_U64) || dtype == DT_BOOL;

@@ -31,6 +31,9 @@ bool host_needs_values(const char *op_type); /* false: a shape will do; Shape, S
  * need shapes only. */
 bool host_evaluate(Values *values, const RuleCall *call, const Value **out, Error *err);
 
+/* Element i of bytes of that type, which has 8 bits or more. Returns false for floats of 8 bits. */
+bool host_number(Dtype dtype, const char *bytes, int64_t i, double *out);
+
 /* The value of a constant's bytes: integers and bools of any size up to the limit (deferred beyond
  * it), floats of rank 0. NULL if it is something else, absent, or unreadable. */
 const Value *host_constant(Values *values, const TensorData *data, Dtype dtype, const Shape *shape);

@@ -22,6 +22,37 @@ static Spelled spelled[] = {
      Q "k <- Transpose f32[2,8,16,4] perm=[0,1,3,2]; j <- Mul k f32[]{0.5}; p <- Div q f32[]{2}; "
        "s <- MatMul p j; u <- Add f32[16,16] s; w <- Softmax u; " END,
      "Relu Attention(scale=0.25)"},
+    {"a causal mask that is a constant",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "u <- Add s f32[1,1,3,3]{0,-3e38,-3e38,0,0,-3e38,0,0,0}; w <- Softmax u; "
+     "y <- MatMul w f32[2,8,3,4]",
+     "Relu Attention(scale=1 is_causal=1)"},
+    {"a window of two keys, by what hides and by what shows",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "t <- Where bool[3,3]{0,1,1,0,0,1,0,0,0} f32[]{-1e9} s; "
+     "u <- Where bool[3,3]{1,1,1,1,1,1,0,1,1} t f32[]{-1e9}; w <- Softmax u; "
+     "y <- MatMul w f32[2,8,3,4]",
+     "Relu Attention(scale=1 is_causal=1 left_window_size=1)"},
+    {"a causal mask with a bias is both",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "u <- Add s f32[3,3]{0,-3e38,-3e38,-1,0,-3e38,-2,-1,0}; w <- Softmax u; "
+     "y <- MatMul w f32[2,8,3,4]",
+     "Relu Attention(scale=1 is_causal=1)"},
+    {"a query that sees no key keeps its mask",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "u <- Add s f32[3,3]{-3e38,-3e38,-3e38,0,0,-3e38,0,0,0}; w <- Softmax u; "
+     "y <- MatMul w f32[2,8,3,4]",
+     "Relu Attention(scale=1)"},
+    {"a mask of later keys for one query only",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "u <- Add s f32[3,3]{0,0,-3e38,0,0,-3e38,0,0,0}; w <- Softmax u; "
+     "y <- MatMul w f32[2,8,3,4]",
+     "Relu Attention(scale=1)"},
+    {"a mask that the user gives beside a causal one",
+     "q <- Relu f32[2,8,3,4]; k <- Transpose f32[2,8,3,4] perm=[0,1,3,2]; s <- MatMul q k; "
+     "t <- Add s f32[3,3]{0,-3e38,-3e38,0,0,-3e38,0,0,0}; u <- Add t f32[2,1,1,3]; "
+     "w <- Softmax u; y <- MatMul w f32[2,8,3,4]",
+     "Relu Add Attention(scale=1)"},
     {"hidden scores over a bias of heads",
      Q KT "s <- MatMul q k; t <- Add s f32[8,1,16]; u <- Where bool[2,1,16,16] f32[]{-3e38} t; "
           "w <- Softmax u; " END,
