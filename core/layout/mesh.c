@@ -247,7 +247,7 @@ static bool read_devices(Mesh *mesh, Arena *arena, const Json *list, Error *err)
                               device);
         vec_push(arena, &grid->devices, (int32_t)device);
     }
-    if (!is_identity(grid->devices.at, grid->devices.n))
+    if (mesh->n_axes == 0 || !is_identity(grid->devices.at, grid->devices.n))
         mesh->devices = grid->devices.at;
     return true;
 }

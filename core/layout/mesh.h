@@ -38,7 +38,8 @@ typedef struct {
     MeshAtom atoms[ATOMS_MAX];
     int n_axes, n_atoms;
     int64_t n_devices;
-    const int32_t *devices; /* by position, or NULL */
+    const int32_t
+        *devices; /* by position, or NULL; a mesh without axes keeps the one it is given */
 } Mesh;
 
 /* A part of the mesh: the positions that have given coordinates on some atoms. The whole mesh

@@ -78,16 +78,18 @@ static bool read_tensor(RuleReader *r)
     return true;
 }
 
+/* At least one tensor: "()" is a syntax error in Shardy too. */
 static bool read_tensors(RuleReader *r, int *n)
 {
     int before = r->tensors.n;
     if (!scan_char(r->scan, '('))
         return false;
-    for (bool more = !scan_accept(r->scan, ')'); more; more = !scan_accept(r->scan, ')'))
-        if ((r->tensors.n > before && !scan_char(r->scan, ',')) || !read_tensor(r))
+    do {
+        if (!read_tensor(r))
             return false;
+    } while (scan_accept(r->scan, ','));
     *n = r->tensors.n - before;
-    return true;
+    return scan_char(r->scan, ')');
 }
 
 /* {i=2, j=4}: all factors, in order. */

@@ -124,6 +124,21 @@ static bool check_length(const Json *list, int n_dims, const char *what, Error *
                       json_size(list));
 }
 
+/* A whole tensor on one device: nothing may be listed. */
+static bool read_maximal(const Json *value, TensorSharding *out, Error *err)
+{
+    static const char *const lists[] = {"dims", "open", "priority", "replicated", "unreduced"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (json_size(json_get(value, lists[i])) > 0)
+            return error_kind(
+                err, ERROR_RANK,
+                "a sharding on one device lists no dims and no axes, but \"%s\" has %d", lists[i],
+                json_size(json_get(value, lists[i])));
+    for (int d = 0; d < out->n_dims; d++)
+        out->dim[d].open = false;
+    return true;
+}
+
 bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, TensorSharding *out,
                                Error *err)
 {
@@ -134,12 +149,15 @@ bool tensor_sharding_from_json(const Mesh *mesh, int n_dims, const Json *value, 
     const Json *priority = json_get(value, "priority");
     if (!json_is_object(value) || !dims)
         return error_set(err, "a sharding is an object with \"dims\"");
+    out->mesh = 0;
+    out->maximal = mesh->n_axes == 0 && mesh->devices;
+    if (out->maximal)
+        return read_maximal(value, out, err);
     if (!check_length(dims, n_dims, "dims", err) || !check_length(open, n_dims, "open", err) ||
         !check_length(priority, n_dims, "priority", err))
         return false;
 
     JsonReader reader = {.mesh = mesh, .err = err};
-    out->mesh = 0;
     for (int d = 0; d < n_dims; d++) {
         out->dim[d].open = json_bool(json_at(open, d), false);
         if (!read_axes(&reader, json_at(dims, d), &out->dim[d].axes) ||
@@ -170,7 +188,7 @@ Json *tensor_sharding_to_json(Arena *arena, const Mesh *mesh, const TensorShardi
     Json *out = json_object(), *dims = json_array(), *open = json_array(),
          *priorities = json_array();
     bool any_priority = false;
-    for (int d = 0; d < sharding->n_dims; d++) {
+    for (int d = 0; d < sharding->n_dims && !sharding->maximal; d++) {
         const DimSharding *dim = &sharding->dim[d];
         json_add(dims, axis_list_to_json(arena, mesh, &dim->axes));
         json_add(open, json_from_bool(dim->open));

@@ -24,8 +24,9 @@ typedef struct {
 
 typedef struct {
     int n_dims;
-    int mesh;  /* index into the meshes of a request; MESH_NONE if it has no sharding yet */
-    int shape; /* id of the shape, set and used by callers only */
+    int mesh;     /* index into the meshes of a request; MESH_NONE if it has no sharding yet */
+    bool maximal; /* on one device: a mesh without axes, whose shardings list no dims */
+    int shape;    /* id of the shape, set and used by callers only */
     DimSharding dim[DIMS_MAX];
     AxisList replicated, unreduced; /* in mesh order */
 } TensorSharding;
