@@ -32,13 +32,17 @@ static bool read_inputs(Str text, DerivativeClause *clause, Error *err)
     return clause->n_inputs > 0 || fail(text, "names no input", err);
 }
 
-/* "x0 y1 others" */
+/* "x0 y1 others", "inputs" */
 static bool read_reads(Str text, DerivativeClause *clause, Error *err)
 {
     for (Str rest = text; rest.n > 0;) {
         Str word = str_take(&rest, ' ');
         if (str_eq(word, STR("others"))) {
             clause->others = true;
+            continue;
+        }
+        if (str_eq(word, STR("inputs"))) {
+            clause->inputs = true;
             continue;
         }
         bool known =

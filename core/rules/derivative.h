@@ -9,9 +9,10 @@
  * Clauses with `;` between. Before the colon are the operator's inputs: one; several with blanks
  * between, whose gradients one op makes; `all`, for each input without a clause of its own. Then
  * the kernel that computes it, in parentheses what it reads beside the gradients of all outputs:
- * inputs x0, x1, outputs y0, y1, and `others`, all inputs but those that are differentiated. What
- * is not there is absent for the kernel too. Behind `*` is a factor: a number; an attribute of the
- * op, 1 where it is not given; `mean`, one by the number of points that the op reduces.
+ * inputs x0, x1, outputs y0, y1; `others`, all inputs but those that are differentiated; `inputs`,
+ * all of them. What is not there is absent for the kernel too. Behind `*` is a
+ * factor: a number; an attribute of the op, 1 where it is not given; `mean`, one by the number of
+ * points that the op reduces, times that of its inputs in a clause about `all`.
  *
  *     contract   the product of what it reads, summed over the index dims that the result lacks
  *     move       elements go back to where the operator took them from, and are added
@@ -31,7 +32,7 @@ enum { CLAUSE_INPUTS = 8, CLAUSE_READS = 16, CLAUSES_MAX = 24 };
 typedef enum { FACTOR_NUMBER, FACTOR_ATTR, FACTOR_MEAN } FactorKind;
 
 typedef struct {
-    bool all, others;
+    bool all, others, inputs;
     int n_inputs, n_reads;
     int input[CLAUSE_INPUTS];
     struct {

@@ -305,8 +305,8 @@ static ReadList reads_of(Deriving *d, int32_t op, const DerivativeClause *clause
         int place = clause->read[i].output ? node->n_inputs + at : operand_of(kind_of(d, op), at);
         read_value(d, op, clause->read[i].output || place < node->n_inputs ? place : -1, &out);
     }
-    for (int i = 0; clause->others && i < node->n_inputs; i++)
-        if (!is_written(written, i))
+    for (int i = 0; (clause->others || clause->inputs) && i < node->n_inputs; i++)
+        if (clause->inputs || !is_written(written, i))
             read_value(d, op, i, &out);
     return out;
 }
@@ -314,7 +314,7 @@ static ReadList reads_of(Deriving *d, int32_t op, const DerivativeClause *clause
 static double factor_of(const Deriving *d, int32_t op, const DerivativeClause *clause)
 {
     const OpSpace *space = inferred_space(d->model, op);
-    double points = 1;
+    double points = clause->all ? (double)d->graph->ops[op].n_inputs : 1;
     for (int j = 0; j < space->n_index; j++)
         if (space->index[j].role == ROLE_REDUCE)
             points *= (double)space->index[j].size;

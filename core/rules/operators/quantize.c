@@ -168,21 +168,21 @@ static bool quantized_one(RuleCall *call, Error *err)
 #define FAMILY "quantize"
 
 const Operator operators_quantize[] = {
-    {OP("QuantizeLinear", quantize, 2, 2, 3), EARLY,
+    {OP("QuantizeLinear", quantize, 2, 2, 3), GRADIENT("all: zero"), EARLY,
      ONNX("axis block_size output_dtype precision saturate", ".fi .fi .fic"),
      .kernel = "QuantizeLinear", .examples = "5x6,6,6:u8; 5x6,scalar,scalar:i8"},
     {OP("DequantizeLinear", dequantize, 2, 2, 3), EARLY,
      ONNX("axis block_size output_dtype", "Afic .f Afic"), .kernel = "DequantizeLinear",
      .examples =
          "5x6:i8,5,5:i8 axis=0; 5x6:u8,5x2 axis=1 block_size=3; 5x7:u8,5x3 axis=1 block_size=3"},
-    {OP("com.microsoft::QuantizeLinear", quantize, 2, 2, 3), EARLY, .kernel = "QuantizeLinear",
-     .examples = "5x6,6,6:u8"},
+    {OP("com.microsoft::QuantizeLinear", quantize, 2, 2, 3), GRADIENT("all: zero"), EARLY,
+     .kernel = "QuantizeLinear", .examples = "5x6,6,6:u8"},
     {OP("com.microsoft::DequantizeLinear", dequantize, 2, 2, 3), EARLY,
      .kernel = "DequantizeLinear", .examples = "5x6:i8,5,5:i8 axis=0"},
     {OP("DynamicQuantizeLinear", dynamic_quantize, 2, 1, 1), EARLY, .outputs_max = 3,
      ONNX("", ".f"), .kernel = "DynamicQuantizeLinear", .examples = "5x6 -> 3"},
-    {OP("CastLike", cast_like, 2, 2, 2), EARLY, ONNX("round_mode saturate", ""), .kernel = "Cast",
-     .examples = "5x6,3:i32"},
+    {OP("CastLike", cast_like, 2, 2, 2), GRADIENT("0: contract; 1: zero"), EARLY,
+     ONNX("round_mode saturate", ""), .kernel = "Cast", .examples = "5x6,3:i32"},
     {OP("BitCast", bit_cast, 2, 1, 1), EARLY, ONNX("to", ""), .kernel = "BitCast",
      .examples = "5x6 to=6"},
     {OP("com.microsoft::QLinearAdd", quantized_pair, 2, 7, 8), OWN("", ""), EARLY,

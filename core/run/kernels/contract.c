@@ -2,7 +2,7 @@
  * works element by element.
  *
  *     contract   the product of the operands
- *     local      an expression of derivative.h
+ *     local      an expression of derivative.h, or a share of Max and Min
  *
  * each summed over the index dims that the output lacks, times a factor.
  *
@@ -148,25 +148,39 @@ static bool odometer_next(Odometer *odometer, const Points *points, int64_t *pla
     return false;
 }
 
-/* What is summed. */
+/* What is summed. in[k]: the n elements of operand k, in rooms that live as long as the sum. */
 typedef struct Term Term;
-typedef void BlockFn(const double *ds, const double *as, const double *bs, const double *cs,
-                     int64_t n, const Term *term, double *to);
+typedef void BlockFn(double *const in[], int n_in, int64_t n, const Term *term, double *to);
 struct Term {
     BlockFn *block; /* NULL: the product */
     double params[2], scale;
+    int self; /* of an operand that competes with the others: its number */
+    double **in;
 };
+
+/* Rooms for blocks of the operands. An absent operand 2 is the first parameter, 3 the second, else
+ * 0. */
+static void open_rooms(const KernelCall *call, Term *term)
+{
+    int n = call->n_inputs > LOCAL_READS ? call->n_inputs : LOCAL_READS;
+    term->in = arena_array(call->scratch, double *, n);
+    for (int k = 0; k < n; k++) {
+        term->in[k] = arena_array(call->scratch, double, ELEMENT_BLOCK);
+        for (int i = 0; i < ELEMENT_BLOCK && (k == 2 || k == 3); i++)
+            term->in[k][i] = term->params[k - 2];
+    }
+}
 
 /* sums[..] += scale * the term at n neighbours along the inner index dim. */
 static void add_floats(const KernelCall *call, const Points *points, int inner,
                        const int64_t *place, int64_t n, const Term *term, double *sums)
 {
-    double in[LOCAL_READS][ELEMENT_BLOCK] = {{0}}, result[ELEMENT_BLOCK];
+    double result[ELEMENT_BLOCK];
     int64_t step = inner < 0 ? 0 : points->stride[call->n_inputs][inner];
     for (int64_t i = 0; i < n; i++)
         result[i] = term->scale;
     for (int k = 0; k < call->n_inputs; k++) {
-        double *to = term->block ? in[k] : in[0];
+        double *to = term->block ? term->in[k] : term->in[0];
         if (call->input[k])
             local_load(call->input[k], place[k], inner < 0 ? 0 : points->stride[k][inner], n,
                        NUMBER_F64, to);
@@ -174,7 +188,7 @@ static void add_floats(const KernelCall *call, const Points *points, int inner,
             result[i] *= to[i];
     }
     if (term->block)
-        term->block(in[0], in[1], in[2], in[3], n, term, result);
+        term->block(term->in, call->n_inputs, n, term, result);
     double *to = sums + place[call->n_inputs];
     for (int64_t i = 0; i < n; i++)
         to[i * step] += result[i];
@@ -201,7 +215,7 @@ static void add_integers(const KernelCall *call, const Points *points, int inner
         to[i * step] = (int64_t)((uint64_t)to[i * step] + result[i]);
 }
 
-static void add_points(const KernelCall *call, const Points *points, const Term *term)
+static void add_points(const KernelCall *call, const Points *points, Term *term)
 {
     Local *out = call->output[0];
     bool is_float = dtype_is_float(out->dtype);
@@ -211,6 +225,7 @@ static void add_points(const KernelCall *call, const Points *points, const Term 
     double *sums = arena_array(call->scratch, double, n_out); /* or int64_t, of the same size */
     Odometer odometer = odometer_new(points);
     int inner = odometer.inner;
+    open_rooms(call, term);
     int64_t length = inner < 0 ? 1 : points->length[inner];
     for (int j = 0; j < points->n_index; j++)
         length = points->length[j] == 0 ? 0 : length;
@@ -357,7 +372,7 @@ static bool check_operands(const KernelCall *call, Error *err)
     return true;
 }
 
-static bool compute(const KernelCall *call, const Term *term, Error *err)
+static bool compute(const KernelCall *call, Term *term, Error *err)
 {
     const OpSpace *space = inferred_space(call->inferred, call->op);
     Points points;
@@ -391,14 +406,17 @@ static bool contract(const KernelCall *call, Error *err)
     return compute(call, &term, err);
 }
 
+/* ---- expressions ---- */
+
+DERIVATIVE_FUNCTIONS(static inline)
+
 #define D(id, name, input, expression)                                                             \
-    static void local_##id(const double *ds, const double *as, const double *bs, const double *cs, \
-                           int64_t n, const Term *term, double *to)                                \
+    static void local_##id(double *const in[], int n_in, int64_t n, const Term *term, double *to)  \
     {                                                                                              \
         double p = term->params[0], q = term->params[1];                                           \
-        (void)p, (void)q, (void)as, (void)bs, (void)cs;                                            \
+        (void)p, (void)q, (void)n_in;                                                              \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            double d = ds[i], a = as[i], b = bs[i], c = cs[i];                                     \
+            double d = in[0][i], a = in[1][i], b = in[2][i], c = in[3][i];                         \
             (void)a, (void)b, (void)c;                                                             \
             to[i] = term->scale * (expression);                                                    \
         }                                                                                          \
@@ -406,19 +424,47 @@ static bool contract(const KernelCall *call, Error *err)
 DERIVATIVE_ROWS(D)
 #undef D
 
+/* Max and Min: operands that are equal and larger than all others share the gradient. */
+static void share(double *const in[], int n_in, int64_t n, const Term *term, double *to, int sign)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double own = in[term->self][i];
+        int n_equal = 1, n_before = 0;
+        for (int k = 1; k < n_in; k++) {
+            n_equal += k != term->self && in[k][i] == own;
+            n_before += sign * in[k][i] > sign * own;
+        }
+        to[i] = n_before > 0 ? 0 : term->scale * in[0][i] / n_equal;
+    }
+}
+
+static void share_of_most(double *const in[], int n_in, int64_t n, const Term *term, double *to)
+{
+    share(in, n_in, n, term, to, 1);
+}
+
+static void share_of_least(double *const in[], int n_in, int64_t n, const Term *term, double *to)
+{
+    share(in, n_in, n, term, to, -1);
+}
+
+enum { ANY_INPUT = -1 };
+
 static BlockFn *find_local(const Gradient *gradient)
 {
     static const struct {
         const char *of;
         int input;
         BlockFn *block;
-    } rows[] = {
+    } rows[] = {{"Max", ANY_INPUT, share_of_most},
+                {"Min", ANY_INPUT, share_of_least},
 #define D(id, name, input, expression) {name, input, local_##id},
-        DERIVATIVE_ROWS(D)
+                DERIVATIVE_ROWS(D)
 #undef D
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].of, gradient->of) == 0 && rows[i].input == gradient->input)
+        if (strcmp(rows[i].of, gradient->of) == 0 &&
+            (rows[i].input == gradient->input || rows[i].input == ANY_INPUT))
             return rows[i].block;
     return NULL;
 }
@@ -427,8 +473,11 @@ static bool local(const KernelCall *call, Error *err)
 {
     const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
     Term term = {.block = find_local(gradient), .scale = gradient->scale};
-    if (!term.block || call->n_inputs > LOCAL_READS)
+    if (!term.block)
         return error_kind(err, ERROR_RUN, "there is no expression of its derivative");
+    for (int i = 0; i < gradient->n_reads; i++)
+        if (!gradient->reads[i].gradient && gradient->reads[i].place == gradient->written[0])
+            term.self = i;
     element_params_of(call, gradient->of, term.params);
     return compute(call, &term, err);
 }

@@ -91,8 +91,10 @@ static bool forward_operands(const KernelCall *call, const Gradient *gradient, c
         input[i] = of->operand[i].absent ? NULL : whole(call, &of->operand[i].shape);
     for (int i = 0; i < gradient->n_reads; i++) {
         int place = gradient->reads[i].place;
-        if (!gradient->reads[i].gradient)
+        if (!gradient->reads[i].gradient && place < of->n_inputs)
             input[place] = call->input[i];
+        else if (!gradient->reads[i].gradient)
+            continue;
         else if (call->input[i]) {
             output[place - of->n_inputs] = no_elements(call, call->input[i]);
             output[place - of->n_inputs]->data = call->input[i]->data;

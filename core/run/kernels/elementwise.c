@@ -28,6 +28,7 @@ static const struct {
     {"Shrink", {"bias", "lambd"}, {0, 0.5}},
     {"Swish", {"alpha"}, {1}},
     {"SwiGLU", {"alpha"}, {1}},
+    {"com.microsoft::QuickGelu", {"alpha"}, {1.702}},
     {"IsInf", {"detect_negative", "detect_positive"}, {1, 1}},
     {"BitShift", {"direction"}, {0}},
 };
