@@ -434,7 +434,7 @@ static bool moves_alike(const ReshardPath *a, const ReshardPath *b)
     }
 }
 
-enum { BLOCK_WAYS = 5 };
+enum { BLOCK_WAYS = 6 };
 
 /* Among the paths within the limit that differ from `but`; NULL if none. */
 static const ReshardPath *cheapest_way(const ReshardPath *const *way, double limit,
@@ -448,14 +448,76 @@ static const ReshardPath *cheapest_way(const ReshardPath *const *way, double lim
     return best;
 }
 
+/* True if the lists of both ends are plain cuts of the same dims with their elements in another
+ * order: each even, and beside a whole dim or the same list. */
+static bool only_reorders(const Resharder *resharder, const Sharding *from, const Sharding *to)
+{
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        const Cut *a = &from->dim[d], *b = &to->dim[d];
+        bool lists = cut_is_blocks(a) || cut_is_blocks(b);
+        if (lists && !(cut_is_whole(a) || cut_is_whole(b) || cut_equal(a, b)))
+            return false;
+        if (lists && (cut_is_uneven(a, resharder->mesh) || cut_is_uneven(b, resharder->mesh)))
+            return false;
+    }
+    return true;
+}
+
+/* The list where a path between plain cuts has the plain cut of its dim, or that without some axes.
+ * Returns false if the path has another cut there. */
+static bool reorder_dim(const Resharder *resharder, const Cut *list, Cut *at)
+{
+    uint8_t atom[ATOMS_MAX];
+    int n = cut_list_atoms(list, atom);
+    Cut plain = cut_by(cut_size(list), atom, n, resharder->mesh);
+    AtomSet gone = cut_atoms(list) & ~cut_atoms(at);
+    Cut kept = cut_without(&plain, gone, resharder->mesh);
+    if (!cut_equal(&kept, at))
+        return false;
+    *at = cut_without(list, gone, resharder->mesh);
+    return true;
+}
+
+/* The path between the plain cuts, with the lists in their places; what the search proved of it
+ * holds. NULL if the lists do more than reorder, or the path has other cuts of their dims. */
+static const ReshardPath *path_reordered(Resharder *resharder, const ReshardQuestion *asked)
+{
+    Sharding from = *shardings_at(resharder->shardings, asked->from);
+    Sharding to = *shardings_at(resharder->shardings, asked->to);
+    if (!only_reorders(resharder, &from, &to))
+        return NULL;
+    Sharding begin = without_blocks(resharder, &from, &to, false);
+    Sharding end = without_blocks(resharder, &to, &from, false);
+    const ReshardPath *plain =
+        reshard_inside(resharder, (Dtype)asked->dtype, shardings_put(resharder->shardings, &begin),
+                       shardings_put(resharder->shardings, &end), asked->fixed);
+    ReshardPath *path = arena_make(resharder->arena, ReshardPath);
+    Step *steps = arena_array(resharder->arena, Step, plain->n_steps);
+    *path = *plain;
+    path->step = steps;
+    for (int i = 0; i < plain->n_steps; i++) {
+        Sharding next = *shardings_at(resharder->shardings, plain->step[i].to);
+        for (int64_t d = 0; d < next.n_dims; d++) {
+            const Cut *list = cut_is_blocks(&from.dim[d]) ? &from.dim[d] : &to.dim[d];
+            if (cut_is_blocks(list) && !reorder_dim(resharder, list, &next.dim[d]))
+                return NULL;
+        }
+        steps[i] = plain->step[i];
+        steps[i].from = i > 0 ? steps[i - 1].to : asked->from;
+        steps[i].to = shardings_put(resharder->shardings, &next);
+    }
+    return path;
+}
+
 /* The cheapest of the paths from and to a block list, and the second. */
 static ReshardAnswer answer_of_blocks(Resharder *resharder, const ReshardQuestion *asked)
 {
     Dtype dtype = (Dtype)asked->dtype;
     ReshardAnswer answer = {.looked_for_other = true};
-    const ReshardPath *way[BLOCK_WAYS] = {path_at_once(resharder, asked)};
+    const ReshardPath *way[BLOCK_WAYS] = {path_reordered(resharder, asked),
+                                          path_at_once(resharder, asked)};
     for (int i = 0; i < 4; i++)
-        way[i + 1] = path_by_plain(resharder, asked, i & 1, i & 2);
+        way[i + 2] = path_by_plain(resharder, asked, i & 1, i & 2);
     int64_t before = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->from));
     int64_t after = local_bytes(resharder, dtype, shardings_at(resharder->shardings, asked->to));
     double limit = limit_of(resharder, before > after ? before : after);

@@ -196,6 +196,28 @@ static Sharding form_of(const Fixture *f, const char *text)
     return sharding;
 }
 
+/* What is proven of a plain cut is proven of a list beside a whole dim: it costs the same. */
+static void lists_are_gathered_as_plain_cuts_are(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"(16|8|8)/tp,8", "32/tp,8"},
+                                           {"(16|8|8)/tp,8/dp", "32/tp,8/dp"},
+                                           {"(16|8|8)/dp.tp,8", "32/dp.tp,8"}};
+    Fixture f = fixture("dp=2,tp=4", (Shape){.n_dims = 2, .dim = {32, 8}});
+    Sharding whole = form_of(&f, "32,8");
+    int32_t to = shardings_put(f.shardings, &whole);
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        Sharding list = form_of(&f, pairs[i][0]), plain = form_of(&f, pairs[i][1]);
+        int32_t from = shardings_put(f.shardings, &list), as = shardings_put(f.shardings, &plain);
+        const ReshardPath *path = reshard(f.uncapped, DT_F32, from, to);
+        const ReshardPath *same = reshard(f.uncapped, DT_F32, as, to);
+        assert_true(same->proven && path->proven);
+        assert_true(path->us == same->us && path->bound_us == same->bound_us);
+        assert_true(reshard(f.uncapped, DT_F32, to, from)->proven); /* a slice */
+    }
+    arena_free(f.arena);
+}
+
 /* Each list to each form and back, and from a value that is partial over an axis that is free. */
 static void block_lists_reach_every_form_and_back(void **state)
 {
@@ -389,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_delivers_what_is_asked),
+        cmocka_unit_test(lists_are_gathered_as_plain_cuts_are),
         cmocka_unit_test(block_lists_reach_every_form_and_back),
         cmocka_unit_test(a_path_is_found_on_a_mesh_of_eight_axes),
         cmocka_unit_test(the_ring_formula_is_the_textbook_one),
