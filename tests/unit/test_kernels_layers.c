@@ -23,6 +23,7 @@ static OpRow rows[] = {
     {"halves turned", "y <- RotaryEmbedding f32[1,1,2,4] f32[3,2] f32[3,2] i64[1,2]", {"1 2 3 4 5 6 7 8", "1 1 0.5 0 0 -1", "0 0 0.5 1 1 0", "1 2"}, "f32[1,1,2,4] -1 -4 2 2 -7 -6 5 -8", 23},
     {"neighbours turned, the rest kept", "y <- RotaryEmbedding f32[1,2,3] f32[1,2,1] f32[1,2,1] num_heads=1 interleaved=1 rotary_embedding_dim=2", {"1 2 3 4 5 6", "0 0.5", "1 0.5"}, "f32[1,2,3] -2 1 3 -0.5 4.5 6", 23},
     {"a bias of queries, keys and values, a key hidden", "y <- com.microsoft::MultiHeadAttention f32[1,1,1] f32[1,2,1] f32[1,2,1] f32[3] i32[1,2] num_heads=1", {"0", "0 5", "10 20", "1 0 3", "1 0"}, "f32[1,1,1] 13", 0},
+    {"queries that see later keys", "y <- com.microsoft::GroupQueryAttention f32[1,2,1] f32[1,2,1] f32[1,2,1] - - i32[1] i32[]{2} num_heads=1 kv_num_heads=1 causal=0", {"0 0", "1 2", "10 20", "1"}, "f32[1,2,1] 15 15", 0},
     {"a buffer filled so far", "y k - <- com.microsoft::GroupQueryAttention f32[1,1,1] f32[1,1,1] f32[1,1,1] f32[1,1,3,1] f32[1,1,3,1] i32[1] i32[]{3} num_heads=1 kv_num_heads=1", {"0", "2", "20", "1 9 9", "10 90 90", "1"}, "f32[1,1,1] 15; f32[1,1,3,1] 1 2 0; ", 0},
     /* states along positions */
     {"a state that adds up", "y s <- LinearAttention f32[1,2,2] f32[1,2,2] f32[1,2,1] q_num_heads=1 kv_num_heads=1 update_rule=\"linear\" scale=1.0", {"1 2 3 4", "1 0 0 1", "10 20"}, "f32[1,2,1] 10 110; f32[1,1,2,1] 10 20", 27},

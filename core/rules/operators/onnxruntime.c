@@ -257,7 +257,8 @@ static bool group_query_attention(RuleCall *call, Error *err)
     if (!space)
         return false;
     int64_t width = args_int(call, "local_window_size", -1);
-    AttentionWindow window = {width < 0 ? -1 : width - 1, 0};
+    AttentionWindow window = {width < 0 ? -1 : width - 1,
+                              args_int(call, "causal", 1) != 0 ? 0 : -1};
     int64_t total;
     if (args_has(call, 6) && value_one_int(call->value[6], &total) && total >= n.k.s)
         n.past = total - n.k.s;
@@ -469,7 +470,8 @@ const Operator operators_onnxruntime[] = {
     {OP("com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, 0, 3, 4), OWN("epsilon", ""),
      EARLY, .outputs_max = 4, .kernel = "com.microsoft::SkipSimplifiedLayerNormalization",
      .examples = "5x6x4,5x6x4,4"},
-    {OP("com.microsoft::EmbedLayerNormalization", embed_norm, 0, 1, 9), .outputs_max = 3,
+    {OP("com.microsoft::EmbedLayerNormalization", embed_norm, 0, 1, 9),
+     OWN("epsilon mask_index_type", ""), .outputs_max = 3,
      .examples = "3x5:i32,3x5:i32,9x4,7x4,2x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
     {OP("com.microsoft::MultiHeadAttention", multi_head_attention, 0, 1, 10),
      OWN("mask_filter_value num_heads scale unidirectional", ""), .outputs_max = 3,
@@ -477,15 +479,20 @@ const Operator operators_onnxruntime[] = {
      .examples = "3x5x24,3x7x24,3x7x32,80,-,3x4x5x7 num_heads=4; "
                  "3x5x24,3x7x24,3x7x32,-,-,-,3x4x2x6,3x4x2x8 num_heads=4 -> 3; "
                  "3x5x24,3x4x7x6,3x4x7x8 num_heads=4 unidirectional=1"},
-    {OP("com.microsoft::GroupQueryAttention", group_query_attention, 0, 1, 14),
-     OWN("do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads "
-         "qk_output rotary_interleaved scale smooth_softmax softcap v_quant_type",
+    {OP("com.microsoft::GroupQueryAttention", group_query_attention, 0, 1, 16),
+     OWN("causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size "
+         "num_heads "
+         "qk_norm_epsilon qk_output rotary_interleaved scale sliding_window_cache smooth_softmax "
+         "softcap v_quant_type",
          ""),
      .outputs_max = 3, .reads = 1 << 6, .kernel = "com.microsoft::GroupQueryAttention",
      .examples = "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5 num_heads=4 kv_num_heads=2 -> 3; "
                  "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=9 num_heads=4 kv_num_heads=2 -> 3"},
-    {OP("com.microsoft::Attention", fused_attention, 0, 2, 7), .outputs_max = 2,
-     .examples = "3x5x8,8x36,36 num_heads=4 -> 2"},
+    {OP("com.microsoft::Attention", fused_attention, 0, 2, 7),
+     OWN("do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
+         "rotary_embedding_dim scale unidirectional",
+         ""),
+     .outputs_max = 2, .examples = "3x5x8,8x36,36 num_heads=4 -> 2"},
     {OP("com.microsoft::RotaryEmbedding", rotary, 0, 4, 4),
      OWN("interleaved is_packed_batching num_heads rotary_embedding_dim scale", ""), EARLY,
      .kernel = "com.microsoft::RotaryEmbedding", .examples = "3x5x24,3x5:i64,7x3,7x3 num_heads=4"},

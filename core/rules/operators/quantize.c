@@ -175,9 +175,9 @@ const Operator operators_quantize[] = {
      ONNX("axis block_size output_dtype", "Afic .f Afic"), .kernel = "DequantizeLinear",
      .examples =
          "5x6:i8,5,5:i8 axis=0; 5x6:u8,5x2 axis=1 block_size=3; 5x7:u8,5x3 axis=1 block_size=3"},
-    {OP("com.microsoft::QuantizeLinear", quantize, 2, 2, 3), GRADIENT("all: zero"), EARLY,
-     .kernel = "QuantizeLinear", .examples = "5x6,6,6:u8"},
-    {OP("com.microsoft::DequantizeLinear", dequantize, 2, 2, 3), EARLY,
+    {OP("com.microsoft::QuantizeLinear", quantize, 2, 2, 3), GRADIENT("all: zero"), OWN("axis", ""),
+     EARLY, .kernel = "QuantizeLinear", .examples = "5x6,6,6:u8"},
+    {OP("com.microsoft::DequantizeLinear", dequantize, 2, 2, 3), OWN("axis", ""), EARLY,
      .kernel = "DequantizeLinear", .examples = "5x6:i8,5,5:i8 axis=0"},
     {OP("DynamicQuantizeLinear", dynamic_quantize, 2, 1, 1), EARLY, .outputs_max = 3,
      ONNX("", ".f"), .kernel = "DynamicQuantizeLinear", .examples = "5x6 -> 3"},

@@ -310,7 +310,8 @@ const Operator operators_text[] = {
      .examples =
          "5x6:i64 max_gram_length=2 ngram_counts=[0,2] ngram_indexes=[0,3,6] "
          "pool_int64s=[0,1,2,1]; 6:i64 ngram_counts=[0] ngram_indexes=[0,3,6] pool_int64s=[0,1,2]"},
-    {OP("com.microsoft::Tokenizer", split_text, 1, 1, 1), .examples = "5:str"},
+    {OP("com.microsoft::Tokenizer", split_text, 1, 1, 1),
+     OWN("mark mincharnum pad_value separators tokenexp", ""), .examples = "5:str"},
     {OP("ai.onnx.ml::Binarizer", same, 1, 1, 1), ONNX("threshold", ".fi"), .examples = "5x6"},
     {OP("ai.onnx.ml::CastMap", cast_map, 1, 1, 1), ONNX("cast_to map_form max_map", ""),
      .examples = "1 map_form=SPARSE max_map=7"},

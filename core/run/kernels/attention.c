@@ -205,6 +205,9 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
     for (int i = 9; i < a->call->n_inputs; i++)
         if (a->call->input[i])
             return error_kind(err, ERROR_RUN, "its input %d is not supported", i);
+    if (args_int(rule, "smooth_softmax", 0) != 0 || args_int(rule, "sliding_window_cache", 0) != 0)
+        return error_kind(err, ERROR_RUN,
+                          "smooth_softmax and sliding_window_cache are not supported");
     if (!kernel_input(a->call, 5) || !kernel_input(a->call, 6) || a->lengths == NULL ||
         shape_elements(&a->call->input[5]->shape) != a->q.b)
         return error_kind(err, ERROR_RUN, "its lengths are absent or have another size");
@@ -212,7 +215,7 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
         return false;
     a->n_keys =
         a->present[0] ? a->present[0]->whole.dim[2] : (total > a->past_k.s ? total : a->past_k.s);
-    a->causal = true;
+    a->causal = args_int(rule, "causal", 1) != 0;
     int64_t window = args_int(rule, "local_window_size", -1);
     a->left = window < 0 ? -1 : window - 1;
     a->kept = arena_array(a->call->scratch, int64_t, a->q.b);
