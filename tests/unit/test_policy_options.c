@@ -301,6 +301,42 @@ static void no_link_leads_out_of_the_folder(void **state)
     close_world(&world);
 }
 
+static int count_ops(const Graph *graph, const char *operator_name)
+{
+    int n = 0;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        n += strcmp(op_operator(graph, op), operator_name) == 0;
+    return n;
+}
+
+/* PAS begins again on the fused graph, where the call does nothing. */
+static void a_policy_fuses_attention(void **state)
+{
+    (void)state;
+    World world = new_world();
+    const char *policy = write_file(&world, "mine.lua",
+                                    "function PAS(graph, resource)\n graph:fuse('attention')\n"
+                                    " graph:fuse('attention')\n"
+                                    " graph:shard('*.c_attn.weight', {[1] = 'tp'})\n"
+                                    " print('after')\n return graph\nend\n");
+    open_world(&world, MODEL, policy, "");
+    assert_string_equal(world.err.text, "");
+    assert_int_equal(count_ops(world.session->graph, "Attention"), 2);
+    assert_int_equal(count_ops(world.session->graph, "Softmax"), 0);
+    assert_int_equal(world.session->journal.n_done, 2);
+    assert_string_equal(printed(&world), "after");
+    close_world(&world);
+
+    world = new_world();
+    policy = write_file(&world, "mine.lua", "function PAS(graph)\n graph:fuse('atention')\nend\n");
+    open_world(&world, MODEL, policy, "");
+    assert_null(world.session);
+    assert_string_equal(world.err.text, "there is no fusion 'atention'");
+    assert_string_equal(world.err.hint, "did you mean 'attention'?");
+    assert_int_equal(world.err.line, 2);
+    close_world(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_warning_of_a_policy_has_its_line),
         cmocka_unit_test(a_policy_includes_files_beside_it),
         cmocka_unit_test(no_link_leads_out_of_the_folder),
+        cmocka_unit_test(a_policy_fuses_attention),
     };
     return run_rows("options", option_rows, options_are_what_the_policy_declares) +
            cmocka_run_group_tests_name("policy", tests, NULL, NULL);
