@@ -46,15 +46,15 @@ int32_t control_read(const Inferred *inferred, int b)
         return -1;
     bool branch = body->kind == BODY_THEN || body->kind == BODY_ELSE;
     int64_t most;
-    bool counted =
-        inferred->trips[b] >= 0 || value_one_int(inferred_value(inferred, body->of), &most);
+    bool counted = inferred_known_trips(inferred, b) >= 0 ||
+                   value_one_int(inferred_value(inferred, body->of), &most);
     return branch || !counted ? body->of : -1;
 }
 
 bool control_reads_condition(const Inferred *inferred, int b)
 {
     const GraphBody *body = &inferred->graph->bodies[b];
-    if (body->kind != BODY_LOOP || inferred->trips[b] >= 0)
+    if (body->kind != BODY_LOOP || inferred_known_trips(inferred, b) >= 0)
         return false;
     const GraphCarry *condition = &inferred->graph->carries[body->carry];
     int32_t op = condition->in < 0 ? -1 : inferred->graph->tensors[condition->in].maker;

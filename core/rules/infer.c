@@ -287,10 +287,28 @@ static double count_trips(const InferState *state, const GraphBody *body)
                               condition->next < 0 ? NULL : inferred_value(result, condition->next));
 }
 
+/* The number of iterations that the user gives as the size of what the loop stacks; -1 if none. */
+static double given_trips(const InferState *state, const GraphBody *body)
+{
+    const Graph *graph = state->graph;
+    for (int32_t op = body->end; op < graph->n_ops; op++) {
+        bool stacks = strcmp(op_operator(graph, op), "LoopStack") == 0;
+        if (!stacks && strcmp(op_operator(graph, op), "LoopResult") != 0)
+            break;
+        Str name = str_from(arena_printf(state->scratch, "%s.0", op_name(graph, op)));
+        for (int i = state->bindings->n - 1; stacks && i >= 0; i--)
+            if (str_eq(state->bindings->at[i].name, name))
+                return (double)state->bindings->at[i].size;
+    }
+    return -1;
+}
+
 static void set_repeats(InferState *state, int b)
 {
     const GraphBody *body = &state->graph->bodies[b];
-    double n = state->result->trips[b] = count_trips(state, body);
+    double n = count_trips(state, body), given = n < 0 ? given_trips(state, body) : -1;
+    state->result->trips_assumed[b] = given >= 0;
+    n = state->result->trips[b] = given >= 0 ? given : n;
     if (n < 0 && state->unknown_trips++ == 0)
         state->unknown_loop = body->end < state->graph->n_ops ? body->end : body->first;
     for (int32_t op = body->first; op < body->end && n >= 0; op++)
@@ -435,6 +453,7 @@ static void make_columns(InferState *state, int n_most)
     if (graph->n_bodies > 0) {
         result->repeat = arena_array(arena, double, graph->n_ops);
         result->trips = arena_array(arena, double, graph->n_bodies);
+        result->trips_assumed = arena_array(arena, bool, graph->n_bodies);
         state->carries = arena_array(scratch, InferCarry, graph->n_carries);
         state->reruns_left = RERUN_OPS_MIN + RERUNS_MAX * (int64_t)graph->n_ops;
         for (int32_t op = 0; op < graph->n_ops; op++)

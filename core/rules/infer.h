@@ -51,6 +51,7 @@ typedef struct {
     double *repeat; /* per op: how often it runs, 1 if known only at run time; NULL: all once */
     double *trips;  /* per body of the graph: how often it runs each time it is reached; -1:
                        known only at run time; NULL: there are no bodies */
+    bool *trips_assumed; /* per body: the user gave `trips`, which a run does not rely on */
     const char **listed; /* per tensor: "sequence of 8: 1,64" of a sequence, "optional: 1,64"; NULL
                             for tensors; NULL for all: the model has no sequences */
     Findings findings;
@@ -88,6 +89,12 @@ static inline const Value *inferred_read_value(const Inferred *inferred, int32_t
 {
     const Value *value = inferred_value(inferred, tensor);
     return value || !inferred->given ? value : inferred->given[tensor];
+}
+
+/* How often a body of the graph runs each time it is reached, -1 if known only at run time. */
+static inline double inferred_known_trips(const Inferred *inferred, int body)
+{
+    return inferred->trips_assumed[body] ? -1 : inferred->trips[body];
 }
 
 /* Whether the op's rule reads the elements of that input. */

@@ -197,7 +197,7 @@ static bool begin_carries(Lowering *l, const GraphBody *body, Error *err)
 static bool count_trips(Lowering *l, int b, ProgramLoop *loop, Error *err)
 {
     const GraphBody *body = &l->graph->bodies[b];
-    double trips = l->plan->inferred->trips[b];
+    double trips = inferred_known_trips(l->plan->inferred, b);
     int64_t most;
     *loop = (ProgramLoop){.most = INT64_MAX, .counted = -1, .begins = -1};
     loop->goes_on = -1;
