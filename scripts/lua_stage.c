@@ -185,7 +185,7 @@ static int64_t count_micro_batches(const char *steps)
 {
     int64_t most = -1, number = 0;
     for (const char *s = steps; *s; s++)
-        if (*s == 'f' || *s == 'b') {
+        if (strchr("fbiw", *s)) {
             for (number = 0, s++; *s >= '0' && *s <= '9' && number < MICRO_BATCHES_MAX; s++)
                 number = number * 10 + (*s - '0');
             most = number > most ? number : most;
@@ -361,7 +361,8 @@ const LuaEntry stage_methods[] = {
      "out, as in nnScaler. Refused: nodes of two segments, a node in another group."},
     {"schedule", graph_schedule,
      "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer})",
-     "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, gpipe, "
+     "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, eager_1f1b, "
+     "gpipe, looped_bfs, zb1p, zb2p, interleaved_zero_bubble, zbv, dualpipev, "
      "chimera_direct, infer_pipe, or steps such as \"0f0 0f1+1f0 1f1\" with stage, f or b, "
      "micro-batch; also as a list of strings or of lists of blocks. With steps the number of "
      "micro-batches may be left out. Refused, with a hint what is legal: counts that the schedule "

@@ -228,9 +228,11 @@ static void make_table(Plan *plan, Pipeline *out, Arena *scratch)
     StageTime *takes = arena_array(scratch, StageTime, stages->n);
     for (int s = 0; s < stages->n; s++) {
         const StagePrice *stage = &out->stage[s];
-        even[s] = (StageTime){1, 2, 0};
-        takes[s] =
-            (StageTime){stage_forward_us(stage), stage_backward_us(stage), stage->receive_us};
+        even[s] = (StageTime){.forward_us = 1, .backward_us = 2, .weight_us = 1};
+        takes[s] = (StageTime){.forward_us = stage_forward_us(stage),
+                               .backward_us = stage_backward_us(stage),
+                               .receive_us = stage->receive_us,
+                               .weight_us = stage_forward_us(stage)};
     }
     schedule_time(scratch, table, even);
     out->even_idle = table->idle;

@@ -5,7 +5,8 @@
  * times if all of it is recomputed, and between for a part; nothing else about it is known.
  *
  *     forward_us  = compute_us + comm_us
- *     backward_us = 2 forward_us + again_us
+ *     backward_us = 2 forward_us + again_us, of which a split backward leaves forward_us for the
+ *                   gradients of the weights
  *
  * Stages share a lane of devices (schedule.h) if the parts of the mesh that they run on overlap. A
  * stage's devices are those of most of its ops.

@@ -10,14 +10,32 @@ static const ScheduleKind kinds[] = {
     {"1f1b_interleaved", "the same where stages take turns on devices, v on each of g",
      "(g-1)/(mv+g-1)"},
     {"1f1b_plus", "1f1b with stages on all devices between", ""},
+    {"eager_1f1b", "1f1b with twice as many forwards ahead, to hide sends", "(n-1)/(m+n-1)"},
     {"gpipe", "all forwards, then all backwards", "(n-1)/(m+n-1)"},
+    {"looped_bfs", "gpipe where stages take turns on devices, a chunk at a time", "(g-1)/(mv+g-1)"},
+    {"zb1p", "1f1b; gradients of weights fill the bubble, as many micro-batches held", ""},
+    {"zb2p", "zb1p with twice as many micro-batches held and less bubble", ""},
+    {"interleaved_zero_bubble", "zb1p where stages take turns on devices", ""},
+    {"zbv", "zero bubble where two stages of each device lie in a V", ""},
+    {"dualpipev", "two stages in a V, one's forward overlaps the other's backward", ""},
     {"chimera_direct", "two micro-batches at a time through 4 stages", ""},
     {"infer_pipe", "forwards alone", "(n-1)/(m+n-1)"},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static bool (*const orders[N_KINDS])(ScheduleMaking *making) = {
-    order_1f1b,  order_1f1b_interleaved, order_1f1b_plus,
-    order_gpipe, order_chimera_direct,   order_infer_pipe,
+    order_1f1b,
+    order_1f1b_interleaved,
+    order_1f1b_plus,
+    order_eager_1f1b,
+    order_gpipe,
+    order_looped_bfs,
+    order_zb1p,
+    order_zb2p,
+    order_interleaved_zero_bubble,
+    order_zbv,
+    order_dualpipev,
+    order_chimera_direct,
+    order_infer_pipe,
 };
 
 const ScheduleKind *schedule_kinds(int *n)
@@ -36,7 +54,8 @@ const ScheduleKind *schedule_kind(Str name)
 
 const char *schedule_names(void)
 {
-    return "1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe";
+    return "1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
+           "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe";
 }
 
 static bool refuse_name(const ScheduleMaking *making, Str name)
@@ -61,7 +80,7 @@ static bool refuse_name(const ScheduleMaking *making, Str name)
 bool schedule_is_steps(Str text)
 {
     for (size_t i = 0; i < text.n; i++)
-        if (!is_digit(text.s[i]) && !memchr("fb+*- \t\n", text.s[i], 9))
+        if (!is_digit(text.s[i]) && !memchr("fbiw&+*- \t\n", text.s[i], 12))
             return false;
     return text.n > 0;
 }
@@ -95,45 +114,100 @@ static bool stages_ascend(const Schedule *schedule)
     return true;
 }
 
-static const char *pass_name(bool backward)
+static const struct {
+    const char *name;
+    char letter;
+    int slot; /* in schedule->of */
+} passes[N_BLOCK_PASSES] = {
+    {"forward", 'f', 0},
+    {"backward", 'b', 1},
+    {"input gradient", 'i', 1},
+    {"weight gradient", 'w', 2},
+};
+
+const char *schedule_pass_name(BlockPass pass)
 {
-    return backward ? "backward" : "forward";
+    return passes[pass].name;
+}
+
+char schedule_pass_letter(BlockPass pass)
+{
+    return passes[pass].letter;
+}
+
+static const char *pass_name(const Block *block)
+{
+    return passes[block->pass].name;
+}
+
+/* Where schedule->of has the stage's and micro-batch's block of that slot. */
+static int64_t place_of(const ScheduleMaking *making, int slot, const Block *block)
+{
+    return ((int64_t)slot * making->n + block->stage) * making->m + block->micro_batch;
+}
+
+/* A backward that is split has both its halves. */
+static bool check_halves(const ScheduleMaking *making)
+{
+    const Schedule *schedule = making->schedule;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        if (block->pass == BLOCK_FORWARD)
+            continue;
+        int32_t backward = schedule->of[place_of(making, 1, block)];
+        bool split = backward >= 0 && schedule->block[backward].pass == BLOCK_INPUT;
+        if (backward >= 0 && split == (schedule->of[place_of(making, 2, block)] >= 0))
+            continue;
+        BlockPass missing = backward < 0 ? BLOCK_INPUT : BLOCK_WEIGHT;
+        if (!split && backward >= 0)
+            return error_kind(making->err, ERROR_DUPLICATE,
+                              "stage %d has the weight gradient of micro-batch %d beside the whole "
+                              "backward",
+                              block->stage, block->micro_batch);
+        return error_kind(making->err, ERROR_OUT_OF_RANGE, "stage %d has no %s of micro-batch %d",
+                          block->stage, passes[missing].name, block->micro_batch);
+    }
+    return true;
 }
 
 /* Fills schedule->of, after checking that every block is there once. */
 static bool index_blocks(ScheduleMaking *making, Arena *arena)
 {
     Schedule *schedule = making->schedule;
-    int64_t n_slots = (int64_t)making->n * making->m * 2;
+    int64_t n_slots = (int64_t)making->n * making->m * 3;
     int32_t *of = arena_array(arena, int32_t, n_slots);
     memset(of, -1, (size_t)n_slots * sizeof *of);
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
-        int32_t *place = of + ((int64_t)block->backward * making->n + block->stage) * making->m +
-                         block->micro_batch;
+        int32_t *place = &of[place_of(making, passes[block->pass].slot, block)];
         if (*place >= 0)
             return error_kind(making->err, ERROR_DUPLICATE,
                               "stage %d's %s of micro-batch %d is there twice, at steps %d and %d",
-                              block->stage, pass_name(block->backward), block->micro_batch,
+                              block->stage, pass_name(block), block->micro_batch,
                               schedule->block[*place].step, block->step);
         *place = i;
         if (block->step + block->span > schedule->n_steps)
             schedule->n_steps = block->step + block->span;
     }
     schedule->of = of;
-    for (int64_t slot = 0; slot < (schedule->trains ? n_slots : n_slots / 2); slot++)
+    for (int64_t slot = 0; slot < n_slots / 3 * (schedule->trains ? 2 : 1); slot++)
         if (of[slot] < 0)
             return error_kind(making->err, ERROR_OUT_OF_RANGE,
                               "stage %d has no %s of micro-batch %d",
-                              (int)(slot / making->m % making->n), pass_name(slot >= n_slots / 2),
+                              (int)(slot / making->m % making->n),
+                              passes[slot >= n_slots / 3 ? BLOCK_BACKWARD : BLOCK_FORWARD].name,
                               (int)(slot % making->m));
-    return true;
+    return check_halves(making);
 }
 
 /* The blocks that a block depends on, at most two; that of the same stage is last. */
 static int needs_of(const Schedule *schedule, const Block *block, int32_t need[2])
 {
     int n = 0;
+    if (block->pass == BLOCK_WEIGHT) {
+        need[0] = schedule_block(schedule, block->stage, true, block->micro_batch);
+        return 1;
+    }
     if (block->backward && block->stage + 1 < schedule->n_stages)
         need[n++] = schedule_block(schedule, block->stage + 1, true, block->micro_batch);
     if (!block->backward && block->stage > 0)
@@ -141,6 +215,30 @@ static int needs_of(const Schedule *schedule, const Block *block, int32_t need[2
     if (block->backward)
         need[n++] = schedule_block(schedule, block->stage, false, block->micro_batch);
     return n;
+}
+
+/* Numbers the partners of pairs anew, after the blocks were sorted. */
+static bool index_pairs(ScheduleMaking *making, const Block *unsorted)
+{
+    Schedule *schedule = making->schedule;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        Block *block = &schedule->block[i];
+        if (block->pair < 0)
+            continue;
+        const Block *other = &unsorted[block->pair];
+        block->pair = schedule->of[place_of(making, passes[other->pass].slot, other)];
+        other = &schedule->block[block->pair];
+        if (!schedule_same_lanes(making->lanes, block->stage, other->stage))
+            return error_kind(making->err, ERROR_CONFLICT,
+                              "stages %d and %d are joined by '&', but have other devices",
+                              block->stage, other->stage);
+        if (block->backward == other->backward)
+            return error_kind(making->err, ERROR_CONFLICT,
+                              "stage %d's %s and stage %d's %s are joined by '&': a pair is a "
+                              "forward and a backward",
+                              block->stage, pass_name(block), other->stage, pass_name(other));
+    }
+    return true;
 }
 
 static bool check_needs(ScheduleMaking *making)
@@ -156,8 +254,8 @@ static bool check_needs(ScheduleMaking *making)
             error_kind(making->err, ERROR_CONFLICT,
                        "stage %d's %s of micro-batch %d begins in step %d, and needs stage %d's "
                        "%s, which ends with step %d",
-                       block->stage, pass_name(block->backward), block->micro_batch, block->step,
-                       before->stage, pass_name(before->backward), before->step + before->span - 1);
+                       block->stage, pass_name(block), block->micro_batch, block->step,
+                       before->stage, pass_name(before), before->step + before->span - 1);
             error_hint(making->err, "step %d or later", before->step + before->span);
             return false;
         }
@@ -176,13 +274,12 @@ static bool check_lanes(ScheduleMaking *making)
         for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
             int32_t *before = &last[lanes->lane[l]];
             const Block *other = *before ? &schedule->block[*before - 1] : NULL;
-            if (other && other->step + other->span > block->step) {
+            if (other && *before - 1 != block->pair && other->step + other->span > block->step) {
                 error_kind(making->err, ERROR_CONFLICT,
                            "in step %d stage %d's %s of micro-batch %d and stage %d's %s of "
                            "micro-batch %d are on the same devices",
-                           block->step, other->stage, pass_name(other->backward),
-                           other->micro_batch, block->stage, pass_name(block->backward),
-                           block->micro_batch);
+                           block->step, other->stage, pass_name(other), other->micro_batch,
+                           block->stage, pass_name(block), block->micro_batch);
                 error_hint(making->err, "step %d is the first in which they are free",
                            other->step + other->span);
                 return false;
@@ -223,7 +320,7 @@ static bool make_table(ScheduleMaking *making, Arena *arena, Str name)
     Arena *scratch = making->arena;
     if (!check_counts(making))
         return false;
-    schedule->block = arena_array(scratch, Block, 2 * (int64_t)making->n * making->m);
+    schedule->block = arena_array(scratch, Block, 3 * (int64_t)making->n * making->m);
     if (!make_blocks(making, name))
         return false;
     Block *by_stage = schedule->block;
@@ -231,9 +328,11 @@ static bool make_table(ScheduleMaking *making, Arena *arena, Str name)
         by_stage = arena_array(scratch, Block, schedule->n_blocks);
         sort_blocks(scratch, schedule->n_blocks, true, schedule->block, by_stage);
     }
+    const Block *unsorted = schedule->block;
     schedule->block = arena_array(arena, Block, schedule->n_blocks);
     sort_blocks(scratch, schedule->n_blocks, false, by_stage, schedule->block);
-    return index_blocks(making, arena) && check_needs(making) && check_lanes(making);
+    return index_blocks(making, arena) && index_pairs(making, unsorted) && check_needs(making) &&
+           check_lanes(making);
 }
 
 Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes,
@@ -278,31 +377,97 @@ static double needs_us(const Schedule *schedule, const Block *block, const Stage
     return us;
 }
 
+static double pass_us(BlockPass pass, const StageTime *takes)
+{
+    switch (pass) {
+    case BLOCK_FORWARD:
+        return takes->forward_us;
+    case BLOCK_BACKWARD:
+        return takes->backward_us;
+    case BLOCK_INPUT:
+        return takes->backward_us - takes->weight_us;
+    case BLOCK_WEIGHT:
+        return takes->weight_us;
+    case N_BLOCK_PASSES:
+        break;
+    }
+    return 0;
+}
+
+/* How long a block takes, together with the one it is paired with. */
+static double block_us(const Schedule *schedule, const Block *block, const StageTime *stage)
+{
+    double us = pass_us((BlockPass)block->pass, &stage[block->stage]);
+    if (block->pair < 0)
+        return us;
+    const Block *other = &schedule->block[block->pair];
+    double pair_us = stage[block->backward ? other->stage : block->stage].pair_us;
+    return pair_us > 0 ? pair_us : us + pass_us((BlockPass)other->pass, &stage[other->stage]);
+}
+
+/* Starts a block when what it needs is there and its lanes are free; `last`: the block that each
+ * lane ran last, plus 1. */
+static void start_block(const Schedule *schedule, Block *block, const int32_t *last,
+                        const StageTime *stage)
+{
+    const Lanes *lanes = schedule->lanes;
+    block->after = -1;
+    block->start_us = needs_us(schedule, block, stage, &block->after);
+    for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
+        int32_t before = last[lanes->lane[l]] - 1;
+        if (before < 0)
+            continue;
+        double free_us = schedule->block[before].end_us;
+        if (block->after >= 0 && free_us <= block->start_us)
+            continue;
+        block->start_us = free_us;
+        block->after = before;
+    }
+}
+
 static void time_blocks(Arena *scratch, Schedule *schedule, const StageTime *stage)
 {
     const Lanes *lanes = schedule->lanes;
     int32_t *last = arena_array(scratch, int32_t, lanes->n); /* block of the lane, plus 1 */
     for (int i = 0; i < schedule->n_blocks; i++) {
         Block *block = &schedule->block[i];
-        block->after = -1;
-        block->start_us = needs_us(schedule, block, stage, &block->after);
-        for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++) {
-            int32_t before = last[lanes->lane[l]] - 1;
-            last[lanes->lane[l]] = i + 1;
-            if (before < 0)
-                continue;
-            double free_us = schedule->block[before].end_us;
-            if (block->after >= 0 && free_us <= block->start_us)
-                continue;
-            block->start_us = free_us;
-            block->after = before;
+        Block *other = block->pair > i ? &schedule->block[block->pair] : NULL;
+        if (block->pair >= 0 && !other)
+            continue; /* timed with its partner */
+        start_block(schedule, block, last, stage);
+        if (other) {
+            start_block(schedule, other, last, stage);
+            bool later = other->start_us > block->start_us;
+            Block *first = later ? block : other, *second = later ? other : block;
+            first->start_us = second->start_us;
+            first->after = second->after;
         }
-        const StageTime *takes = &stage[block->stage];
-        block->end_us =
-            block->start_us + (block->backward ? takes->backward_us : takes->forward_us);
+        block->end_us = block->start_us + block_us(schedule, block, stage);
+        if (other)
+            other->end_us = block->end_us;
         if (block->end_us > schedule->us)
             schedule->us = block->end_us;
+        for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++)
+            last[lanes->lane[l]] = i + 1;
     }
+}
+
+/* What pairs save, or take longer than their blocks one after the other, by all devices. */
+static double pairs_us(const Schedule *schedule, const StageTime *stage)
+{
+    const Lanes *lanes = schedule->lanes;
+    double us = 0;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        if (block->pair < i)
+            continue;
+        const Block *other = &schedule->block[block->pair];
+        double apart = pass_us((BlockPass)block->pass, &stage[block->stage]) +
+                       pass_us((BlockPass)other->pass, &stage[other->stage]);
+        for (int32_t l = lanes->first[block->stage]; l < lanes->first[block->stage + 1]; l++)
+            us += (block_us(schedule, block, stage) - apart) * lanes->n_devices[lanes->lane[l]];
+    }
+    return us;
 }
 
 static void share_idle(Schedule *schedule, const StageTime *stage)
@@ -316,6 +481,7 @@ static void share_idle(Schedule *schedule, const StageTime *stage)
         for (int32_t l = lanes->first[s]; l < lanes->first[s + 1]; l++)
             busy += us * schedule->n_micro_batches * lanes->n_devices[lanes->lane[l]];
     }
+    busy += pairs_us(schedule, stage);
     double all = devices * schedule->us;
     schedule->idle = all > 0 && busy < all ? 1 - busy / all : 0;
 }
@@ -326,7 +492,7 @@ static void count_in_flight(Arena *scratch, Schedule *schedule)
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
         int *flying = &now[block->stage];
-        *flying += block->backward ? -1 : 1;
+        *flying += block->pass == BLOCK_FORWARD ? 1 : block->pass == BLOCK_INPUT ? 0 : -1;
         if (*flying > schedule->in_flight[block->stage])
             schedule->in_flight[block->stage] = *flying;
         if (!schedule->trains)
@@ -347,11 +513,20 @@ void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage)
 
 /* ---- text ---- */
 
+static void format_block(const Block *block, Buf *out)
+{
+    buf_printf(out, "%d%c%d", block->stage, passes[block->pass].letter, block->micro_batch);
+    if (block->span > 1)
+        buf_printf(out, "*%d", block->span);
+}
+
 void schedule_format(const Schedule *schedule, Buf *out)
 {
     int step = -1;
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
+        if (block->pair >= 0 && block->pair < i)
+            continue;
         if (block->step == step)
             buf_putc(out, '+');
         else if (step >= 0)
@@ -359,8 +534,10 @@ void schedule_format(const Schedule *schedule, Buf *out)
         for (; step < block->step; step++)
             if (step + 1 < block->step)
                 buf_puts(out, "- ");
-        buf_printf(out, "%d%c%d", block->stage, block->backward ? 'b' : 'f', block->micro_batch);
-        if (block->span > 1)
-            buf_printf(out, "*%d", block->span);
+        format_block(block, out);
+        if (block->pair >= 0) {
+            buf_putc(out, '&');
+            format_block(&schedule->block[block->pair], out);
+        }
     }
 }

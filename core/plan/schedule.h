@@ -1,33 +1,45 @@
 /* schedule.h - the order in which pipeline stages work through micro-batches, and the times this
  * gives.
  *
- * A block is one stage's forward or backward of one micro-batch. A table of blocks has steps, like
- * nnScaler's SchedulePlan: a block takes `span` steps from `step` on. Devices that always do the
- * same work are a *lane*; a stage runs on one lane or more, and a lane runs one block at a time. A
- * forward depends on that of the stage before; a backward depends on the stage's own forward and
- * the backward of the next stage.
+ * A block is one stage's forward or backward of one micro-batch. A backward may be split in two
+ * blocks: the gradient of the input, on which the stage before waits, and that of the weights, on
+ * which nobody waits. A table of blocks has steps, like nnScaler's SchedulePlan: a block takes
+ * `span` steps from `step` on. Devices that always do the same work are a *lane*; a stage runs on
+ * one lane or more, and a lane runs one block at a time, or a forward and a backward as a pair. A
+ * forward depends on that of the stage before; a backward (of the input) depends on the stage's own
+ * forward and the backward of the next stage; a backward of the weights on that of the input.
  *
  * schedule_time() computes times: each lane runs its blocks in the order of their steps, each as
  * soon as all its lanes are free and what it depends on is done and sent. Sending occupies no
  * lane.
  *
- * Names, with m micro-batches and n stages from 0; spans are 1 unless stated. The interleaved
- * order is Megatron's (Narayanan et al. 2021), the others are nnScaler's:
+ * Names, with m micro-batches and n stages from 0; spans are 1 unless stated. Where torch's
+ * distributed.pipelining has the schedule, each lane has the order of torch's class; 1f1b_plus,
+ * chimera_direct and infer_pipe are nnScaler's:
  *
  *     1f1b              forward k of stage s at step s + 2k, its backward at s + 2(k+n-1-s) + 1
  *     1f1b_interleaved  stages take turns on g lanes, stage s on lane s % g; v = n/g chunks each.
- *                       Lane i does min(g(v-1) + 2(g-1-i), mv) forwards, then a forward and a
- *                       backward in turn, then the remaining backwards; g micro-batches of a
- *                       chunk, then of the next. g divides m
- *     1f1b_plus         1f1b of the stages with lanes of their own; those on all lanes have steps
- *                       between, before the next stage and after its backward
- *     gpipe             forward k of s at s + k; backward at m+n-1 + n-1-s + k
- *     chimera_direct    four stages, two micro-batches in 16 steps; a backward spans 2
- *     infer_pipe        forwards alone, k of s at s + k
+ *                       Lane i does min(q(v-1) + 2(g-1-i), mv) forwards, then a forward and a
+ *                       backward in turn, then the remaining backwards; q micro-batches of a
+ *                       chunk, then of the next: m in max(1, m/g) equal rounds of q (Narayanan et
+ *                       al. 2021, arXiv 2104.04473, where g divides m)
+ *     eager_1f1b        the same with v = 1: more forwards ahead than 1f1b, to hide sends
+ *     interleaved_zero_bubble  the same with half as many forwards ahead (g-1-i), backwards split;
+ *                       lane i begins with those of weights i backwards later
+ *     zb1p, zb2p        zero bubble H1 and H2 (Qi et al. 2024, arXiv 2401.10241): as before with v
+ * = 1; zb2p with 2(g-1-i) forwards ahead and weights 2i backwards later looped_bfs        stages
+ * take turns; all forwards, chunk by chunk, then all backwards, in descending order (Lamy-Poirier
+ * 2022, arXiv 2211.05953) zbv               stages lie in a V, s and n-1-s on one lane; the V
+ * schedule of zero bubble dualpipev         in a V too, m >= n; forwards and backwards of the two
+ * in pairs (DeepSeek) 1f1b_plus         1f1b of the stages with lanes of their own; those on all
+ * lanes have steps between, before the next stage and after its backward gpipe             forward
+ * k of s at s + k; backward at m+n-1 + n-1-s + k chimera_direct    four stages, two micro-batches
+ * in 16 steps; a backward spans 2 infer_pipe        forwards alone, k of s at s + k
  *
  * A schedule may also be written out as steps, separated by blanks: a step is blocks joined by
- * '+', or '-' if nothing begins. A block is STAGE, f or b, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0
- * 1b0*2 - 0b0*2".
+ * '+', or '-' if nothing begins. A block is STAGE, a letter, MICRO-BATCH, and *SPAN: "0f0 0f1+1f0
+ * 1b0*2 - 0b0*2". The letter is f, b, or of a split backward i (input) or w (weights). '&' joins a
+ * pair: "0f7&3b3".
  */
 #ifndef CORE_PLAN_SCHEDULE_H
 #define CORE_PLAN_SCHEDULE_H
@@ -48,14 +60,18 @@ typedef struct {
     const int32_t *lane;
 } Lanes;
 
+typedef enum { BLOCK_FORWARD, BLOCK_BACKWARD, BLOCK_INPUT, BLOCK_WEIGHT, N_BLOCK_PASSES } BlockPass;
+
 typedef struct {
     int16_t stage;
-    bool backward;
+    bool backward; /* its pass is none but BLOCK_FORWARD */
+    int8_t pass;   /* BlockPass */
     int micro_batch;
     int step, span;
     double start_us, end_us; /* set by schedule_time() */
     int32_t after;           /* likewise: the block whose end it waited for; -1 if it waited for
                                 none */
+    int32_t pair;            /* the block that runs with it; -1 if none does */
 } Block;
 
 typedef struct {
@@ -70,7 +86,8 @@ typedef struct {
     double us;      /* from the first start to the last end */
     double idle;    /* the fraction of the devices' time that they wait (the bubble), 0 to 1 */
     int *in_flight; /* per stage: the most micro-batches whose forward has begun there and whose
-                       backward is not done (in an inference schedule, whose forward is not done) */
+                       backward, that of the weights too, is not done (in an inference schedule,
+                       whose forward is not done) */
 } Schedule;
 
 /* Makes a schedule from `name`: one of schedule_kinds(), or steps. `lanes` must live as long as
@@ -83,14 +100,17 @@ Schedule *schedule_make(Arena *arena, Str name, int n_stages, const Lanes *lanes
                         int n_micro_batches, Error *err);
 
 /* The time of a stage in microseconds. receive_us: sending to it what its forward needs and, in
- * the other direction, what the backward of the stage before needs. */
+ * the other direction, what the backward of the stage before needs. weight_us: the part of
+ * backward_us that a split backward leaves for later. pair_us: of its forward with a backward as a
+ * pair; 0: the sum of the two. */
 typedef struct {
-    double forward_us, backward_us, receive_us;
+    double forward_us, backward_us, receive_us, weight_us, pair_us;
 } StageTime;
 
 void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage);
 
-/* The index of a block, or -1 for the backward of an inference schedule. */
+/* The index of a block, or -1 for the backward of an inference schedule; of a split backward, that
+ * of the input. */
 static inline int32_t schedule_block(const Schedule *schedule, int stage, bool backward,
                                      int micro_batch)
 {
@@ -98,6 +118,10 @@ static inline int32_t schedule_block(const Schedule *schedule, int stage, bool b
         ->of[((int64_t)backward * schedule->n_stages + stage) * schedule->n_micro_batches +
              micro_batch];
 }
+
+/* "forward", "backward", "input gradient", "weight gradient"; and its letter: f, b, i, w. */
+const char *schedule_pass_name(BlockPass pass);
+char schedule_pass_letter(BlockPass pass);
 
 /* Appends the schedule as steps, in the form that schedule_make() reads. */
 void schedule_format(const Schedule *schedule, Buf *out);

@@ -4,17 +4,28 @@
 
 #include <inttypes.h>
 
-static void add(ScheduleMaking *making, int stage, bool backward, int micro_batch, int step,
-                int span)
+void schedule_add(ScheduleMaking *making, int stage, BlockPass pass, int micro_batch, int step,
+                  int span, int pair)
 {
     Schedule *schedule = making->schedule;
-    schedule->trains |= backward;
+    schedule->trains |= pass != BLOCK_FORWARD;
+    if (pair >= 0)
+        schedule->block[pair].pair = schedule->n_blocks;
     schedule->block[schedule->n_blocks++] = (Block){.stage = (int16_t)stage,
-                                                    .backward = backward,
+                                                    .backward = pass != BLOCK_FORWARD,
+                                                    .pass = (int8_t)pass,
                                                     .micro_batch = micro_batch,
                                                     .step = step,
                                                     .span = span,
-                                                    .after = -1};
+                                                    .after = -1,
+                                                    .pair = pair};
+}
+
+static void add(ScheduleMaking *making, int stage, bool backward, int micro_batch, int step,
+                int span)
+{
+    schedule_add(making, stage, backward ? BLOCK_BACKWARD : BLOCK_FORWARD, micro_batch, step, span,
+                 -1);
 }
 
 /* ---- lanes ---- */
@@ -24,7 +35,7 @@ static int n_lanes(const Lanes *lanes, int stage)
     return lanes->first[stage + 1] - lanes->first[stage];
 }
 
-static bool same_lanes(const Lanes *lanes, int a, int b)
+bool schedule_same_lanes(const Lanes *lanes, int a, int b)
 {
     return n_lanes(lanes, a) == n_lanes(lanes, b) &&
            memcmp(lanes->lane + lanes->first[a], lanes->lane + lanes->first[b],
@@ -61,7 +72,7 @@ static bool meet(const ScheduleMaking *making, int n, bool pass_full, int pair[2
 static int turn(const ScheduleMaking *making)
 {
     int g = 1;
-    while (g < making->n && !same_lanes(making->lanes, 0, g))
+    while (g < making->n && !schedule_same_lanes(making->lanes, 0, g))
         g++;
     return g;
 }
@@ -70,9 +81,19 @@ static int turn(const ScheduleMaking *making)
 static int breaks_turn(const ScheduleMaking *making, int g)
 {
     for (int s = g; s < making->n; s++)
-        if (!same_lanes(making->lanes, s, s % g))
+        if (!schedule_same_lanes(making->lanes, s, s % g))
             return s;
     return making->n;
+}
+
+/* Stages lie in a V: first half down, second half back. */
+static bool in_v(const ScheduleMaking *making)
+{
+    int n = making->n, pair[2];
+    for (int s = 0; 2 * s < n; s++)
+        if (n % 2 != 0 || !schedule_same_lanes(making->lanes, s, n - 1 - s))
+            return false;
+    return !meet(making, n / 2, false, pair);
 }
 
 static bool takes_turns(const ScheduleMaking *making)
@@ -95,11 +116,15 @@ static bool refuse(const ScheduleMaking *making)
 {
     int pair[2];
     if (!meet(making, making->n, false, pair))
-        error_hint(making->err, "these stages have devices of their own: 1f1b, gpipe, infer_pipe");
+        error_hint(making->err, "these stages have devices of their own: 1f1b, gpipe, zb1p, "
+                                "infer_pipe");
     else if (has_full_between(making))
         error_hint(making->err, "stages on all devices go between the others in 1f1b_plus");
     else if (takes_turns(making))
-        error_hint(making->err, "these stages take turns: 1f1b_interleaved");
+        error_hint(making->err, "these stages take turns: 1f1b_interleaved, looped_bfs, "
+                                "interleaved_zero_bubble");
+    else if (in_v(making))
+        error_hint(making->err, "these stages lie in a V: zbv, dualpipev");
     else
         error_hint(making->err, "give each stage devices of its own, or stages the same ones in "
                                 "turns (1f1b_interleaved), or write the steps out");
@@ -115,10 +140,40 @@ static bool refuse_pair(const ScheduleMaking *making, const int pair[2])
 
 /* ---- the schedules with names ---- */
 
-static bool need_own(ScheduleMaking *making)
+bool schedule_need_own(ScheduleMaking *making)
 {
     int pair[2];
     return !meet(making, making->n, false, pair) || refuse_pair(making, pair);
+}
+
+bool schedule_need_turns(ScheduleMaking *making, int *g_out)
+{
+    int g = turn(making), out = breaks_turn(making, g), pair[2];
+    *g_out = g;
+    if (meet(making, g, false, pair))
+        return refuse_pair(making, pair);
+    if (out < making->n) {
+        error_kind(making->err, ERROR_CONFLICT,
+                   "%s: stages take turns of %d, but stage %d has other devices than stage %d",
+                   making->name, g, out, out % g);
+        return refuse(making);
+    }
+    if (making->n % g == 0)
+        return true;
+    error_kind(making->err, ERROR_OUT_OF_RANGE,
+               "%s: %d stages take turns of %d, which does not divide", making->name, making->n, g);
+    error_hint(making->err, "%d stages or %d", making->n / g * g, (making->n / g + 1) * g);
+    return false;
+}
+
+bool schedule_need_v(ScheduleMaking *making)
+{
+    if (in_v(making))
+        return true;
+    error_kind(making->err, ERROR_CONFLICT,
+               "%s: the stages do not lie in a V, stage s where stage %d - s is", making->name,
+               making->n - 1);
+    return refuse(making);
 }
 
 static int step_1f1b(int n, int s, int k, bool backward)
@@ -128,7 +183,7 @@ static int step_1f1b(int n, int s, int k, bool backward)
 
 bool order_1f1b(ScheduleMaking *making)
 {
-    if (!need_own(making))
+    if (!schedule_need_own(making))
         return false;
     for (int s = 0; s < making->n; s++)
         for (int k = 0; k < making->m; k++) {
@@ -140,7 +195,7 @@ bool order_1f1b(ScheduleMaking *making)
 
 bool order_gpipe(ScheduleMaking *making)
 {
-    if (!need_own(making))
+    if (!schedule_need_own(making))
         return false;
     int n = making->n, m = making->m;
     for (int s = 0; s < n; s++)
@@ -154,7 +209,7 @@ bool order_gpipe(ScheduleMaking *making)
 /* One micro-batch passes from stage to stage, whatever devices they share. */
 bool order_infer_pipe(ScheduleMaking *making)
 {
-    if (making->m > 1 && !need_own(making))
+    if (making->m > 1 && !schedule_need_own(making))
         return false;
     for (int s = 0; s < making->n; s++)
         for (int k = 0; k < making->m; k++)
@@ -175,7 +230,7 @@ bool order_chimera_direct(ScheduleMaking *making)
             making->n, making->m);
         return refuse(making);
     }
-    if (!need_own(making))
+    if (!schedule_need_own(making))
         return false;
     for (int s = 0; s < 4; s++)
         for (int k = 0; k < making->m; k++) {
@@ -183,106 +238,6 @@ bool order_chimera_direct(ScheduleMaking *making)
             add(making, s, false, k, step < s ? s : step, 1);
             add(making, s, true, k, at + backward[k % 2][s], 2);
         }
-    return true;
-}
-
-/* ---- 1f1b_interleaved ---- */
-
-typedef struct {
-    int stage, micro_batch;
-    bool backward;
-} LaneSlot;
-
-/* Block j of lane i, with g lanes and v chunks on each. */
-static LaneSlot megatron_slot(int i, int j, int g, int v, int m)
-{
-    int total = m * v, warm_up = g * (v - 1) + 2 * (g - 1 - i);
-    if (warm_up > total)
-        warm_up = total;
-    int in_pairs = j - warm_up;
-    LaneSlot slot = {.backward =
-                         in_pairs >= 0 && (in_pairs % 2 == 1 || in_pairs >= 2 * (total - warm_up))};
-    int q = j; /* which forward, or which backward of the lane */
-    if (slot.backward)
-        q = in_pairs < 2 * (total - warm_up) ? in_pairs / 2 : j - total;
-    else if (in_pairs >= 0)
-        q = warm_up + in_pairs / 2;
-    int chunk = q / g % v;
-    slot.stage = (slot.backward ? v - 1 - chunk : chunk) * g + i;
-    slot.micro_batch = q / (g * v) * g + q % g;
-    return slot;
-}
-
-/* Steps at which blocks end, by (backward, stage, micro-batch); 0 if not placed yet. */
-static int *end_of(const ScheduleMaking *making, int *ends, bool backward, int stage,
-                   int micro_batch)
-{
-    return ends + ((int64_t)backward * making->n + stage) * making->m + micro_batch;
-}
-
-static bool can_begin(const ScheduleMaking *making, int *ends, LaneSlot slot, int step)
-{
-    const int *needs[2] = {NULL, NULL};
-    if (slot.backward) {
-        needs[0] = end_of(making, ends, false, slot.stage, slot.micro_batch);
-        if (slot.stage + 1 < making->n)
-            needs[1] = end_of(making, ends, true, slot.stage + 1, slot.micro_batch);
-    } else if (slot.stage > 0) {
-        needs[0] = end_of(making, ends, false, slot.stage - 1, slot.micro_batch);
-    }
-    for (int i = 0; i < 2; i++)
-        if (needs[i] && (*needs[i] == 0 || *needs[i] > step))
-            return false;
-    return true;
-}
-
-/* Each lane runs its blocks in order, each in the first step in which it can begin. */
-static void run_lanes(ScheduleMaking *making, int g)
-{
-    int v = making->n / g, m = making->m;
-    int *ends = arena_array(making->arena, int, 2 * (int64_t)making->n * m);
-    int *next = arena_array(making->arena, int, g);
-    int left = 2 * making->n * m;
-    for (int step = 0; left > 0; step++)
-        for (int i = 0; i < g; i++) {
-            if (next[i] == 2 * m * v)
-                continue;
-            LaneSlot slot = megatron_slot(i, next[i], g, v, m);
-            if (!can_begin(making, ends, slot, step))
-                continue;
-            add(making, slot.stage, slot.backward, slot.micro_batch, step, 1);
-            *end_of(making, ends, slot.backward, slot.stage, slot.micro_batch) = step + 1;
-            next[i]++;
-            left--;
-        }
-}
-
-bool order_1f1b_interleaved(ScheduleMaking *making)
-{
-    int g = turn(making), out = breaks_turn(making, g), pair[2];
-    if (meet(making, g, false, pair))
-        return refuse_pair(making, pair);
-    if (out < making->n) {
-        error_kind(making->err, ERROR_CONFLICT,
-                   "%s: stages take turns of %d, but stage %d has other devices than stage %d",
-                   making->name, g, out, out % g);
-        return refuse(making);
-    }
-    if (making->n % g != 0) {
-        error_kind(making->err, ERROR_OUT_OF_RANGE,
-                   "%s: %d stages take turns of %d, which does not divide", making->name, making->n,
-                   g);
-        error_hint(making->err, "%d stages or %d", making->n / g * g, (making->n / g + 1) * g);
-        return false;
-    }
-    if (making->m % g != 0) {
-        error_kind(making->err, ERROR_OUT_OF_RANGE,
-                   "%s: stages take turns of %d, which does not divide %d micro-batches",
-                   making->name, g, making->m);
-        error_hint(making->err, "micro_batches = %d", (making->m / g + 1) * g);
-        return false;
-    }
-    run_lanes(making, g);
     return true;
 }
 
@@ -383,22 +338,30 @@ static bool scan_within(Scan *scan, const char *what, int low, int high, int *ou
     return false;
 }
 
-static bool read_block(ScheduleMaking *making, Scan *scan, int step)
+static bool read_pass(Scan *scan, BlockPass *out)
+{
+    for (int pass = 0; pass < N_BLOCK_PASSES; pass++)
+        if (scan_accept(scan, schedule_pass_letter((BlockPass)pass))) {
+            *out = (BlockPass)pass;
+            return true;
+        }
+    return scan_fail(scan, "after the stage stands f or b, forward or backward, or for a half of "
+                           "the backward i or w");
+}
+
+static bool read_block(ScheduleMaking *making, Scan *scan, int step, int pair)
 {
     int stage, micro_batch, span = 1;
-    if (!scan_within(scan, "stage", 0, making->n - 1, &stage))
-        return false;
-    bool backward = scan_accept(scan, 'b');
-    if (!backward && !scan_accept(scan, 'f'))
-        return scan_fail(scan, "after the stage stands f or b, forward or backward");
-    if (!scan_within(scan, "micro-batch", 0, making->m - 1, &micro_batch) ||
+    BlockPass pass = BLOCK_FORWARD;
+    if (!scan_within(scan, "stage", 0, making->n - 1, &stage) || !read_pass(scan, &pass) ||
+        !scan_within(scan, "micro-batch", 0, making->m - 1, &micro_batch) ||
         (scan_accept(scan, '*') && !scan_within(scan, "span", 1, SPAN_MAX, &span)))
         return false;
-    if (making->schedule->n_blocks == 2 * making->n * making->m)
+    if (making->schedule->n_blocks == 3 * making->n * making->m)
         return error_kind(scan->err, ERROR_DUPLICATE,
                           "more blocks than %d stages have with %d micro-batches", making->n,
                           making->m);
-    add(making, stage, backward, micro_batch, step, span);
+    schedule_add(making, stage, pass, micro_batch, step, span, pair);
     return true;
 }
 
@@ -409,7 +372,10 @@ bool order_steps(ScheduleMaking *making, const Source *source)
         if (scan_accept(&scan, '-'))
             continue;
         do {
-            if (!read_block(making, &scan, step))
+            if (!read_block(making, &scan, step, -1))
+                return false;
+            if (scan_accept(&scan, '&') &&
+                !read_block(making, &scan, step, making->schedule->n_blocks - 1))
                 return false;
         } while (scan_accept(&scan, '+'));
     }

@@ -1,9 +1,9 @@
 /* schedule_orders.h - the blocks of each schedule, unsorted and unchecked.
  *
- * Every function adds its blocks to making->schedule, which has room for a forward and a backward
- * of every stage and micro-batch. Returns false with an error that says what the schedule does not
- * fit and, as its hint, what would (schedule.h). Making lives in an arena that is freed when the
- * schedule is done.
+ * Every function adds its blocks to making->schedule, which has room for a forward and a split
+ * backward of every stage and micro-batch. Returns false with an error that says what the schedule
+ * does not fit and, as its hint, what would (schedule.h). Making lives in an arena that is freed
+ * when the schedule is done.
  */
 #ifndef CORE_PLAN_SCHEDULE_ORDERS_H
 #define CORE_PLAN_SCHEDULE_ORDERS_H
@@ -19,12 +19,31 @@ typedef struct {
     Error *err;
 } ScheduleMaking;
 
+/* Adds a block; `pair` is the index of the block that runs with it, or -1. */
+void schedule_add(ScheduleMaking *making, int stage, BlockPass pass, int micro_batch, int step,
+                  int span, int pair);
+
+bool schedule_same_lanes(const Lanes *lanes, int a, int b); /* of two stages */
+
+/* What the stages' lanes allow; each returns false with the error. own: no two stages share one.
+ * turns: stage s lies where stage s % *g lies. v: stage s lies where stage n-1-s does. */
+bool schedule_need_own(ScheduleMaking *making);
+bool schedule_need_turns(ScheduleMaking *making, int *g);
+bool schedule_need_v(ScheduleMaking *making);
+
 bool order_1f1b(ScheduleMaking *making);
 bool order_1f1b_interleaved(ScheduleMaking *making);
 bool order_1f1b_plus(ScheduleMaking *making);
 bool order_gpipe(ScheduleMaking *making);
 bool order_chimera_direct(ScheduleMaking *making);
 bool order_infer_pipe(ScheduleMaking *making);
+bool order_eager_1f1b(ScheduleMaking *making);
+bool order_interleaved_zero_bubble(ScheduleMaking *making);
+bool order_zb1p(ScheduleMaking *making);
+bool order_zb2p(ScheduleMaking *making);
+bool order_looped_bfs(ScheduleMaking *making);
+bool order_zbv(ScheduleMaking *making);
+bool order_dualpipev(ScheduleMaking *making);
 bool order_steps(ScheduleMaking *making, const Source *source); /* written out */
 
 #endif

@@ -299,7 +299,7 @@ static Json *write_blocks(const Schedule *table)
         const Block *block = &table->block[i];
         Json *row = json_object();
         json_set_int(row, "stage", block->stage);
-        json_set_str(row, "pass", block->backward ? "backward" : "forward");
+        json_set_str(row, "pass", schedule_pass_name((BlockPass)block->pass));
         json_set_int(row, "micro_batch", block->micro_batch);
         json_set_int(row, "step", block->step);
         json_set_int(row, "span", block->span);

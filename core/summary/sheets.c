@@ -153,7 +153,7 @@ const SheetColumn sheet_schedule_columns[] = {
 void sheet_format_block(const Block *block, Buf *out)
 {
     buf_printf(out, "stage %d's %s of micro-batch %d", block->stage,
-               block->backward ? "backward" : "forward", block->micro_batch);
+               schedule_pass_name((BlockPass)block->pass), block->micro_batch);
 }
 
 void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet *out)
@@ -167,7 +167,7 @@ void sheet_schedule_rows(const Session *session, const Schedule *schedule, Sheet
             sheet_format_block(&schedule->block[block->after], &after);
         sheet_number(out, block->stage);
         sheet_put(out, buf_str(&devices));
-        sheet_put(out, block->backward ? STR("backward") : STR("forward"));
+        sheet_put(out, str_from(schedule_pass_name((BlockPass)block->pass)));
         sheet_number(out, block->micro_batch);
         sheet_number(out, block->step);
         sheet_number(out, block->span);

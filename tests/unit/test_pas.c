@@ -462,21 +462,23 @@ static PasRow again_rows[] = {
     {"schedule_that_does_not_fit", "pp=2",
      PAS(TWO_STAGES "graph:schedule('chimera_direct', {micro_batches = 4})"),
      "7: chimera_direct takes 4 stages and an even number of micro-batches, not 2 and 4 [these "
-     "stages have devices of their own: 1f1b, gpipe, infer_pipe]\n"},
+     "stages have devices of their own: 1f1b, gpipe, zb1p, infer_pipe]\n"},
     {"steps_after_an_idle_one", "pp=2", PAS(TWO_STAGES "graph:schedule{{}, '0f0', '1f0'}"),
      STAGED "- 0f0 1f0 x1 @7\n" PLACED},
     {"no_step_at_all", "pp=2", PAS("graph:schedule{}"),
      "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
      "4}); "
-     "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
+     "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
+     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe]\n"},
     {"no_such_schedule", "pp=2", PAS("graph:schedule('gpip', {micro_batches = 4})"),
-     "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus gpipe "
-     "chimera_direct "
+     "5: there is no schedule 'gpip' [there are 1f1b 1f1b_interleaved 1f1b_plus "
+     "eager_1f1b gpipe looped_bfs zb1p zb2p interleaved_zero_bubble zbv dualpipev chimera_direct "
      "infer_pipe; or steps such as \"0f0 0f1+1f0 1f1\"]\n"},
     {"schedule_without_micro_batches", "pp=2", PAS("graph:schedule('1f1b')"),
      "5: a schedule must have 1 to 4096 micro-batches [graph:schedule(\"1f1b\", {micro_batches = "
      "4}); "
-     "there are 1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe]\n"},
+     "there are 1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
+     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe]\n"},
     {"multiref", "tp=2", PAS("graph:multiref(op('act0').out[1])"), "barrier act0.o @5\n"},
     {"auto_multiref", "tp=2", PAS("graph:auto_multiref()\ngraph:single_consume()"),
      "barrier act0.o @5\n"},

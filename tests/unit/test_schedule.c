@@ -32,6 +32,18 @@ static const Lanes *lanes_of(Arena *arena, int n, int g, uint32_t full)
     return lanes;
 }
 
+/* 2p stages on p lanes, in a V. */
+static const Lanes *lanes_in_v(Arena *arena, int p)
+{
+    Lanes *lanes = arena_make(arena, Lanes);
+    *lanes = *lanes_of(arena, 2 * p, p, 0);
+    int32_t *lane = arena_array(arena, int32_t, 2 * p);
+    for (int s = 0; s < 2 * p; s++)
+        lane[s] = s < p ? s : 2 * p - 1 - s;
+    lanes->lane = lane;
+    return lanes;
+}
+
 static Schedule *made(Arena *arena, const char *name, int n, const Lanes *lanes, int m)
 {
     Error err = {0};
@@ -52,11 +64,13 @@ static void assert_needs(const Schedule *schedule, const Block *block)
 {
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *other = &schedule->block[i];
-        if (other->micro_batch != block->micro_batch)
+        if (other->micro_batch != block->micro_batch || other->pass == BLOCK_WEIGHT)
             continue;
-        bool needed = block->backward ? (!other->backward && other->stage == block->stage) ||
-                                            (other->backward && other->stage == block->stage + 1)
-                                      : !other->backward && other->stage == block->stage - 1;
+        bool needed = !other->backward && other->stage == block->stage - 1;
+        if (block->pass == BLOCK_WEIGHT)
+            needed = other->pass == BLOCK_INPUT && other->stage == block->stage;
+        else if (block->backward)
+            needed = other->stage == block->stage + other->backward && other != block;
         if (needed)
             assert_true(other->step + other->span <= block->step);
     }
@@ -73,19 +87,23 @@ static bool share_a_lane(const Lanes *lanes, int a, int b)
 
 static void assert_valid(const Schedule *schedule)
 {
-    int n_passes = schedule->trains ? 2 : 1;
-    assert_int_equal(schedule->n_blocks, n_passes * schedule->n_stages * schedule->n_micro_batches);
+    int n_passes = schedule->trains ? 2 : 1, n_weights = 0;
+    for (int i = 0; i < schedule->n_blocks; i++)
+        n_weights += schedule->block[i].pass == BLOCK_WEIGHT;
+    assert_int_equal(schedule->n_blocks - n_weights,
+                     n_passes * schedule->n_stages * schedule->n_micro_batches);
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
-        assert_ptr_equal(block,
-                         block_of(schedule, block->stage, block->backward, block->micro_batch));
+        if (block->pass != BLOCK_WEIGHT)
+            assert_ptr_equal(block,
+                             block_of(schedule, block->stage, block->backward, block->micro_batch));
         assert_true(block->step + block->span <= schedule->n_steps);
         assert_needs(schedule, block);
         for (int k = i + 1; k < schedule->n_blocks; k++) {
             const Block *later = &schedule->block[k];
             assert_true(later->step > block->step ||
                         (later->step == block->step && later->stage > block->stage));
-            if (later->step < block->step + block->span)
+            if (later->step < block->step + block->span && block->pair != k)
                 assert_false(share_a_lane(schedule->lanes, block->stage, later->stage));
         }
     }
@@ -369,7 +387,114 @@ static void times_any_stages(void **state)
     arena_free(arena);
 }
 
+/* ---- schedules of torch and of the zero-bubble paper ---- */
+
+/* What a lane holds at most, in stages times micro-batches. */
+static int most_in_flight(const Schedule *schedule, int lane)
+{
+    int now = 0, most = 0;
+    for (int i = 0; i < schedule->n_blocks; i++) {
+        const Block *block = &schedule->block[i];
+        if (schedule->lanes->lane[schedule->lanes->first[block->stage]] != lane)
+            continue;
+        now += block->pass == BLOCK_FORWARD;
+        most = now > most ? now : most;
+        now -= block->pass == BLOCK_BACKWARD || block->pass == BLOCK_WEIGHT;
+    }
+    return most;
+}
+
+/* Qi et al. 2401.10241, section 2: H1 holds p micro-batches and idles (p-1)(f+b-w), H2 holds 2p-1.
+ */
+static void zero_bubble_holds_and_idles_as_published(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (int p = 2; p <= SIDE / 2; p++)
+        for (int m = 2 * p; m <= 2 * SIDE; m += p) {
+            const Lanes *lanes = lanes_of(arena, p, p, 0);
+            Schedule *h1 = made(arena, "zb1p", p, lanes, m);
+            Schedule *h2 = made(arena, "zb2p", p, lanes, m);
+            StageTime *stage = arena_array(arena, StageTime, p);
+            for (int s = 0; s < p; s++)
+                stage[s] = (StageTime){.forward_us = 3, .backward_us = 6, .weight_us = 2};
+            schedule_time(arena, h1, stage);
+            schedule_time(arena, h2, stage);
+            assert_float_equal(h1->us, m * 9 + (p - 1) * (3 + 4 - 2), 1e-9);
+            assert_true(h2->us <= h1->us);
+            for (int l = 0; l < p; l++) {
+                assert_int_equal(most_in_flight(h1, l), p);
+                assert_int_equal(most_in_flight(h2, l), 2 * p - 1);
+            }
+            assert_valid(h1);
+            assert_valid(h2);
+        }
+    arena_free(arena);
+}
+
+static void schedules_in_a_v_are_valid(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (int p = 1; p <= 5; p++)
+        for (int m = 1; m <= SIDE; m++) {
+            assert_valid(made(arena, "zbv", 2 * p, lanes_in_v(arena, p), m));
+            if (m >= 2 * p)
+                assert_valid(made(arena, "dualpipev", 2 * p, lanes_in_v(arena, p), m));
+        }
+    arena_free(arena);
+}
+
+static void schedules_of_stages_in_turns_are_valid(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"1f1b_interleaved", "interleaved_zero_bubble",
+                                        "looped_bfs"};
+    Arena *arena = arena_new();
+    for (int g = 1; g <= 4; g++)
+        for (int v = 1; v <= 3; v++)
+            for (int m = 1; m <= 12; m++)
+                for (int i = 0; i < 3; i++)
+                    if (i == 2 || m % (m / g > 1 ? m / g : 1) == 0)
+                        assert_valid(made(arena, names[i], g * v, lanes_of(arena, g * v, g, 0), m));
+    arena_free(arena);
+}
+
+/* A pair starts when both can, ends as one, and is one interval of its lane. */
+static void a_pair_takes_its_own_time(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Schedule *schedule =
+        made(arena, "0f0 1f0 1b0&0f1 0b0 1f1 1b1 0b1", 2, lanes_of(arena, 2, 1, 0), 2);
+    StageTime stage[2] = {{.forward_us = 1, .backward_us = 2, .pair_us = 2.5},
+                          {.forward_us = 1, .backward_us = 2}};
+    schedule_time(arena, schedule, stage);
+    const Block *forward = block_of(schedule, 0, false, 1),
+                *backward = block_of(schedule, 1, true, 0);
+    assert_float_equal(forward->start_us, 2, 0);
+    assert_float_equal(backward->start_us, 2, 0);
+    assert_float_equal(forward->end_us, 4.5, 0);
+    assert_float_equal(backward->end_us, 4.5, 0);
+    assert_float_equal(schedule->us, 11.5, 0);
+    assert_float_equal(schedule->idle, 0, 1e-12);
+    stage[0].pair_us = 0;
+    schedule_time(arena, schedule, stage);
+    assert_float_equal(schedule->us, 12, 0);
+    arena_free(arena);
+}
+
 /* ---- steps written out ---- */
+
+/* Four stages, where a schedule of that kind wants them. */
+static const Lanes *lanes_for(Arena *arena, const char *kind)
+{
+    bool turns = strstr(kind, "interleaved") || strcmp(kind, "looped_bfs") == 0;
+    bool plus = strcmp(kind, "1f1b_plus") == 0;
+    if (strcmp(kind, "zbv") == 0 || strcmp(kind, "dualpipev") == 0)
+        return lanes_in_v(arena, 2);
+    return lanes_of(arena, 4, turns ? 2 : plus ? 3 : 4, plus ? 4 : 0);
+}
 
 static void reads_what_it_writes(void **state)
 {
@@ -378,9 +503,7 @@ static void reads_what_it_writes(void **state)
     int n_kinds;
     const ScheduleKind *kinds = schedule_kinds(&n_kinds);
     for (int i = 0; i < n_kinds; i++) {
-        bool turns = strcmp(kinds[i].name, "1f1b_interleaved") == 0;
-        bool plus = strcmp(kinds[i].name, "1f1b_plus") == 0;
-        const Lanes *lanes = lanes_of(arena, 4, turns ? 2 : plus ? 3 : 4, plus ? 4 : 0);
+        const Lanes *lanes = lanes_for(arena, kinds[i].name);
         const Schedule *schedule = made(arena, kinds[i].name, 4, lanes, 6);
         Buf text = buf_new(arena), again = buf_new(arena);
         schedule_format(schedule, &text);
@@ -437,27 +560,30 @@ static Refused refused[] = {
      "there is no schedule '1f1b_interleave'", "did you mean 1f1b_interleaved?"},
     {"no name at all", "zero bubble", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
      "there is no schedule 'zero bubble'",
-     "1f1b 1f1b_interleaved 1f1b_plus gpipe chimera_direct infer_pipe, or steps: 0f0 0f1+1f0 .."},
+     "1f1b 1f1b_interleaved 1f1b_plus eager_1f1b gpipe looped_bfs zb1p zb2p "
+     "interleaved_zero_bubble zbv dualpipev chimera_direct infer_pipe, or steps: 0f0 0f1+1f0 .."},
     {"shared devices", "1f1b", 4, 2, 0, 4, ERROR_CONFLICT, "1f1b: stages 0 and 2 share devices",
-     "these stages take turns: 1f1b_interleaved"},
+     "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
     {"a stage on all", "gpipe", 3, 2, 1, 4, ERROR_CONFLICT, "gpipe: stages 0 and 1 share devices",
      "stages on all devices go between the others in 1f1b_plus"},
     {"no turns", "1f1b_interleaved", 5, 2, 0, 4, ERROR_OUT_OF_RANGE,
      "1f1b_interleaved: 5 stages take turns of 2, which does not divide", "4 stages or 6"},
     {"rest of micro-batches", "1f1b_interleaved", 4, 2, 0, 5, ERROR_OUT_OF_RANGE,
-     "1f1b_interleaved: stages take turns of 2, which does not divide 5 micro-batches",
+     "1f1b_interleaved: 5 micro-batches are not a multiple of 2, the rounds of stages that take "
+     "turns of 2",
      "micro_batches = 6"},
     {"turns with one on all", "1f1b_interleaved", 3, 2, 1, 4, ERROR_CONFLICT,
      "1f1b_interleaved: stages 0 and 1 share devices",
      "stages on all devices go between the others in 1f1b_plus"},
     {"plus of nothing", "1f1b_plus", 3, 1, 0, 4, ERROR_OUT_OF_RANGE,
-     "1f1b_plus: every stage runs on all devices", "these stages take turns: 1f1b_interleaved"},
+     "1f1b_plus: every stage runs on all devices",
+     "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
     {"chimera of 3", "chimera_direct", 3, 3, 0, 4, ERROR_OUT_OF_RANGE,
      "chimera_direct takes 4 stages and an even number of micro-batches, not 3 and 4",
-     "these stages have devices of their own: 1f1b, gpipe, infer_pipe"},
+     "these stages have devices of their own: 1f1b, gpipe, zb1p, infer_pipe"},
     {"odd chimera", "chimera_direct", 4, 4, 0, 3, ERROR_OUT_OF_RANGE,
      "chimera_direct takes 4 stages and an even number of micro-batches, not 4 and 3",
-     "these stages have devices of their own: 1f1b, gpipe, infer_pipe"},
+     "these stages have devices of their own: 1f1b, gpipe, zb1p, infer_pipe"},
     {"stage beyond", "0f0 4f0", 2, 2, 0, 1, ERROR_OUT_OF_RANGE,
      "there is no stage 4: they are 0 to 1", ""},
     {"micro-batch beyond", "0f7", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
@@ -465,11 +591,12 @@ static Refused refused[] = {
     {"span of nothing", "0f0*0", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
      "there is no span 0: they are 1 to 65536", ""},
     {"neither f nor b", "0f0 1 0", 2, 2, 0, 1, ERROR_SYNTAX,
-     "after the stage stands f or b, forward or backward", ""},
+     "after the stage stands f or b, forward or backward, or for a half of the backward i or w",
+     ""},
     {"joined to nothing", "0f0+", 2, 2, 0, 1, ERROR_SYNTAX, "expected a number, found the end", ""},
     {"a block twice", "0f0 1f0 0f0", 2, 2, 0, 1, ERROR_DUPLICATE,
      "stage 0's forward of micro-batch 0 is there twice, at steps 0 and 2", ""},
-    {"more than there are", "0f0 0f0 0f0", 1, 1, 0, 1, ERROR_DUPLICATE,
+    {"more than there are", "0f0 0f0 0f0 0f0", 1, 1, 0, 1, ERROR_DUPLICATE,
      "more blocks than 1 stages have with 1 micro-batches", ""},
     {"a block missing", "0f0 1f0 0f1", 2, 2, 0, 2, ERROR_OUT_OF_RANGE,
      "stage 1 has no forward of micro-batch 1", ""},
@@ -483,6 +610,27 @@ static Refused refused[] = {
      "stage 1's forward of micro-batch 0 begins in step 2, and needs stage 0's forward, which "
      "ends with step 2",
      "step 3 or later"},
+    {"weights without inputs", "0f0 0w0", 1, 1, 0, 1, ERROR_OUT_OF_RANGE,
+     "stage 0 has no backward of micro-batch 0", ""},
+    {"inputs without weights", "0f0 0i0", 1, 1, 0, 1, ERROR_OUT_OF_RANGE,
+     "stage 0 has no weight gradient of micro-batch 0", ""},
+    {"weights twice", "0f0 0b0 0w0", 1, 1, 0, 1, ERROR_DUPLICATE,
+     "stage 0 has the weight gradient of micro-batch 0 beside the whole backward", ""},
+    {"weights before inputs", "0f0 0w0 0i0", 1, 1, 0, 1, ERROR_CONFLICT,
+     "stage 0's weight gradient of micro-batch 0 begins in step 1, and needs stage 0's input "
+     "gradient, which ends with step 2",
+     "step 3 or later"},
+    {"a pair of forwards", "0f0 1f0&0f1 1b0 0b0 1f1 1b1 0b1", 2, 1, 0, 2, ERROR_CONFLICT,
+     "stage 0's forward and stage 1's forward are joined by '&': a pair is a forward and a "
+     "backward",
+     ""},
+    {"a pair far apart", "0f0 1f0 0f1&1b0 1f1 0b0 1b1 0b1", 2, 2, 0, 2, ERROR_CONFLICT,
+     "stages 0 and 1 are joined by '&', but have other devices", ""},
+    {"not in a V", "zbv", 4, 2, 0, 4, ERROR_CONFLICT,
+     "zbv: the stages do not lie in a V, stage s where stage 3 - s is",
+     "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble"},
+    {"too few for dualpipev", "dualpipev", 4, 2, 0, 3, ERROR_OUT_OF_RANGE,
+     "dualpipev: 3 micro-batches are fewer than 4 stages", "micro_batches = 4"},
     {"one lane twice", "0f0 1f0+0f1 1f1", 2, 1, 0, 2, ERROR_CONFLICT,
      "in step 1 stage 0's forward of micro-batch 1 and stage 1's forward of micro-batch 0 are on "
      "the same devices",
@@ -506,7 +654,7 @@ static void refuses(void **state)
 static void takes_any_steps(void **state)
 {
     (void)state;
-    static const char letters[] = "0123f0b1+* -f";
+    static const char letters[] = "0123f0b1+* -fiw&";
     for (int round = 0; round < 4000; round++) {
         Arena *arena = arena_new();
         char text[40];
@@ -532,6 +680,10 @@ int main(void)
         cmocka_unit_test(waits_as_the_formulas_say),
         cmocka_unit_test(times_unequal_stages),
         cmocka_unit_test(times_any_stages),
+        cmocka_unit_test(zero_bubble_holds_and_idles_as_published),
+        cmocka_unit_test(schedules_in_a_v_are_valid),
+        cmocka_unit_test(schedules_of_stages_in_turns_are_valid),
+        cmocka_unit_test(a_pair_takes_its_own_time),
         cmocka_unit_test(reads_what_it_writes),
         cmocka_unit_test(reads_steps),
         cmocka_unit_test(takes_any_steps),

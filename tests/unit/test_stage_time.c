@@ -207,7 +207,9 @@ static void refuses_a_schedule(void **state)
     assert_non_null(finding);
     assert_int_equal(finding->level, LEVEL_ERROR);
     assert_string_equal(finding->text, "1f1b: stages 0 and 2 share devices");
-    assert_string_equal(finding->hint, "these stages take turns: 1f1b_interleaved");
+    assert_string_equal(
+        finding->hint,
+        "these stages take turns: 1f1b_interleaved, looped_bfs, interleaved_zero_bubble");
     assert_string_equal(finding->file, "test.lua");
     assert_int_equal(finding->line, 7);
     assert_false(plan_is_legal(plan));

@@ -2,6 +2,7 @@
 
 #include "core/base/eval.h"
 #include "core/layout/runs.h"
+#include "core/plan/schedule_eval.h"
 #include "core/prove/gradient_eval.h"
 #include "scripts/lua_api.h"
 
@@ -12,6 +13,8 @@ static const EvalVerb own_verbs[] = {
     {"layout", eval_layout},
     {"grad", eval_grad},
     {"grad.graph", eval_grad_graph},
+    {"schedule", eval_schedule},
+    {"schedule.bubble", eval_schedule_bubble},
     {0},
 };
 

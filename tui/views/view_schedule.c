@@ -78,7 +78,7 @@ static void draw_cursor(const Ui *ui, const ScheduleState *state, int lines, Pen
     Buf text = buf_new(ui->frame), reason = buf_new(ui->frame);
 
     buf_printf(&text, " stage %d, %s of micro-batch %d: step %d", block->stage,
-               block->backward ? "backward" : "forward", block->micro_batch, block->step);
+               schedule_pass_name((BlockPass)block->pass), block->micro_batch, block->step);
     if (block->span > 1)
         buf_printf(&text, " to %d", block->step + block->span - 1);
     buf_printf(&text, ", %.*s to %.*s", STR_ARG(label_us(ui, block->start_us)),

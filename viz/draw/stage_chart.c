@@ -50,7 +50,7 @@ static void mark_cell(const Chart *chart, const Block *block, int step, int lane
 {
     Arena *arena = chart->picture->draw->arena;
     int row = shown_find(&chart->steps, step), column = shown_find(&chart->lanes, lane);
-    char pass = block->backward ? 'B' : 'F';
+    char pass = (char)(schedule_pass_letter((BlockPass)block->pass) - 'a' + 'A');
 
     if (row < 0 || column < 0)
         return;

@@ -513,7 +513,7 @@ static void put_run(const Tracing *t, const Trace *trace, const MemoryAccount *a
 static void put_block(const Tracing *t, const Block *block)
 {
     const Lanes *lanes = t->plan->priced->pipeline->lanes;
-    const char *pass = block->backward ? "backward" : "forward";
+    const char *pass = schedule_pass_name((BlockPass)block->pass);
 
     for (int32_t i = lanes->first[block->stage]; i < lanes->first[block->stage + 1]; i++) {
         Json *args = json_object();

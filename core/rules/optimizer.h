@@ -1,0 +1,95 @@
+/* optimizer.h - the optimizers: hyper-parameters, states and update of each, as torch.optim has
+ * them.
+ *
+ * One table row an optimizer. Rules and kernels of the update operators, the training step
+ * (core/step/optimizer.h) and the eval verb `optimizer.step` read it.
+ *
+ *     AdamWUpdate   parameter, gradient, rate, step, factor, m, v -> parameter, m, v
+ *
+ * The gradient is multiplied by `factor` before anything else, so that one scalar carries the clip
+ * factor, the loss scale and the number of micro-batches. `step` counts from 1. Constants that
+ * depend on the step alone are computed once (optimizer_step()), then elements are updated one by
+ * one.
+ */
+#ifndef CORE_RULES_OPTIMIZER_H
+#define CORE_RULES_OPTIMIZER_H
+
+#include "core/base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ORDER HYPER */
+typedef enum {
+    HYPER_LR,
+    HYPER_BETA1,
+    HYPER_BETA2,
+    HYPER_EPS,
+    HYPER_WEIGHT_DECAY,
+    HYPER_MOMENTUM,
+    HYPER_DAMPENING,
+    HYPER_LR_DECAY,
+    HYPER_START,          /* what the sum of adagrad begins with */
+    HYPER_ALPHA,          /* decay of rmsprop's average of squares */
+    HYPER_MOMENTUM_DECAY, /* of nadam */
+    /* ---- 0 or 1 ---- */
+    HYPER_AMSGRAD,
+    HYPER_CENTERED,
+    HYPER_DECOUPLED, /* weight decay multiplies the parameter, as in adamw */
+    HYPER_MAXIMIZE,
+    HYPER_COUNT
+} Hyper;
+
+/* "lr", "beta1", .. */
+const char *hyper_name(Hyper hyper);
+
+enum { OPTIMIZER_STATES_MAX = 3 };
+
+typedef struct {
+    double hyper[HYPER_COUNT];
+    int64_t step;            /* from 1 */
+    double rate;             /* the learning rate of this step */
+    double bias1, bias2;     /* 1 - beta^step */
+    double along_m, along_g; /* nadam: rates along the moment and along the gradient */
+    double rectified;        /* radam: the factor of the variance; 0 if it is not yet tractable */
+} OptimizerStep;
+
+/* Updates one element: its parameter and its states, in the order of the row. */
+typedef void OptimizerUpdate(const OptimizerStep *step, double *parameter, double gradient,
+                             double *state);
+
+typedef struct {
+    const char *name; /* "adamw" */
+    const char *op;   /* "AdamWUpdate", an operator of core/rules/operators/training.c */
+    OptimizerUpdate *update;
+    uint32_t takes;               /* hyper-parameters, bit i: Hyper i */
+    double fallback[HYPER_COUNT]; /* torch's; what it does not take has the value given here */
+    struct {
+        const char *name; /* "m"; NULL behind the last */
+        Hyper only_if;    /* a state only if this is not 0; HYPER_LR: always */
+        Hyper start;      /* what it begins with; HYPER_LR: 0 */
+    } state[OPTIMIZER_STATES_MAX + 1];
+    void (*prepare)(OptimizerStep *step); /* more constants of a step; NULL: none */
+} Optimizer;
+
+const Optimizer *optimizers(int *n);
+const Optimizer *optimizer_find(Str name); /* NULL if there is none */
+const Optimizer *optimizer_of_op(const char *op);
+const char *optimizer_names(void); /* separated by blanks */
+
+/* The states that it keeps with these hyper-parameters: indices into row->state. */
+int optimizer_states(const Optimizer *row, const double hyper[HYPER_COUNT],
+                     int out[OPTIMIZER_STATES_MAX]);
+/* What that state begins with. */
+double optimizer_state_start(const Optimizer *row, int state, const double hyper[HYPER_COUNT]);
+
+/* `step` from 1. */
+OptimizerStep optimizer_step(const Optimizer *row, const double hyper[HYPER_COUNT], double rate,
+                             int64_t step);
+
+/* ---- clipping ---- */
+
+/* min(1, clip / (norm + 1e-6)), as torch's clip_grad_norm_; 1 if clip is 0. */
+double optimizer_clip_factor(double norm, double clip);
+
+#endif
