@@ -2,6 +2,7 @@
 
 #include "core/summary/label.h"
 #include "core/code/jax_axes.h"
+#include "core/session/pins_text.h"
 #include "core/code/python_mesh.h"
 
 #include <inttypes.h>
@@ -85,7 +86,7 @@ static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Shardin
     python_comment(buf_str(&ours), &says);
     buf_puts(&says, !sums                 ? ": left to XLA"
                     : all                 ? ""
-                    : kind == TABLE_GIVEN ? ": sharded less"
+                    : kind == TABLE_GIVEN ? PINS_LESS_PYTHON
                                           : ": U is left to XLA");
     vec_push(jax->arena, rows,
              (PythonEntry){str_from(jax->values.name[tensor]), sums ? spec.s : "None", says.s});

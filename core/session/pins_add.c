@@ -1,4 +1,5 @@
 #include "core/session/pins_read.h"
+#include "core/session/pins_text.h"
 
 #include <inttypes.h>
 
@@ -60,10 +61,29 @@ static void keep_first_match(PinsText *text, const char **first, Str name, int32
     *first = says.s;
 }
 
+/* Shardings that an export marked as coarser than those of its plan. */
+static void note_coarser(PinsText *text)
+{
+    int n = 0;
+    for (Str rest = text->source->text; rest.n > 0;) {
+        Str line = str_trim(str_take(&rest, '\n'));
+        n += str_starts(line, STR(PINS_LESS_MLIR)) || str_ends(line, STR(PINS_LESS_PYTHON));
+    }
+    if (n > 0)
+        pins_note(text, LEVEL_WARNING, "sharded-less",
+                  arena_printf(text->scratch,
+                               "%d sharding%s of the text %s coarser than in the plan it was "
+                               "exported from, because its language cannot express the whole",
+                               n, n > 1 ? "s" : "", n > 1 ? "are" : "is"),
+                  "a plan file (-o) and the exports to dtensor and paddle keep them; or give the "
+                  "policy too: -p FILE");
+}
+
 void pins_summary(PinsText *text)
 {
     Arena *scratch = text->scratch;
     text->line_at = 0;
+    note_coarser(text);
     if (text->n_left > DROPPED_MAX)
         pins_note(
             text, LEVEL_WARNING, "sharding-dropped",

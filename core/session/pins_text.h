@@ -28,6 +28,11 @@
 
 enum { PINS_BYTES_MAX = 256 << 20 };
 
+/* Comments of exports beside shardings that their language cannot express: what the text says is
+ * coarser than the plan was, which is a warning when it is read. */
+#define PINS_LESS_PYTHON ": sharded less"      /* at the end of the line */
+#define PINS_LESS_MLIR "// sharded less than " /* before it */
+
 /* True when a text holds shardings rather than a plan file's decisions. */
 bool pins_text_is(Str text);
 

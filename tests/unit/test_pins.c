@@ -231,6 +231,18 @@ static ReadRow read_rows[] = {
      "[{\"dp\"}]>}) {\n",
      "h.0.mlp.c_fc.bias 0 256/tp @3\n", "shardings-follow"},
 
+    {"shardy: coarser than the plan it was exported from",
+     "module {\n  sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=4]>\n"
+     "  func.func public @main(\n      // sharded less than (3)(256/tp), which sdy cannot express\n"
+     "      %arg0: tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>} loc(\"" BIAS
+     "\")) {\n",
+     "h.0.mlp.c_fc.bias 0 256 @5\n", "sharded-less"},
+    {"jax: coarser than the plan it was exported from",
+     "{\"" BIAS "\": P(None),  # (4)(64/tp): sharded less\n}", "h.0.mlp.c_fc.bias 0 256 @1\n",
+     "sharded-less"},
+    {"jax: a comment of the user's own", "{\"" BIAS "\": P(None),  # sharded less: by nothing\n}",
+     "h.0.mlp.c_fc.bias 0 256 @1\n", NULL},
+
     {"paddle: dims_mapping", "{\"" FC "\": [-1, 1], \"" BIAS "\": [0]}",
      "h.0.mlp.c_fc.weight 0 64 @1\nh.0.mlp.c_fc.weight 1 256/tp @1\n"
      "h.0.mlp.c_fc.bias 0 256/dp @1\n",

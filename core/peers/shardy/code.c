@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
+#include "core/session/pins_text.h"
 #include "core/peers/shardy/factor_rule.h"
 #include "core/peers/shardy/mlir.h"
 #include "core/code/values.h"
@@ -75,7 +76,7 @@ static void put_full_sharding(const Module *m, int32_t sharding, const char *ind
     const Sharding *whole = shardings_at(m->plan->shardings, sharding);
     if (mlir_expressible(whole, m->mesh, &expressible))
         return;
-    buf_printf(m->out, "%s// sharded less than ", indent);
+    buf_printf(m->out, "%s" PINS_LESS_MLIR, indent);
     sharding_format(whole, m->mesh, VIEW_OURS_ASCII, m->out, NULL);
     buf_puts(m->out, ", which sdy cannot express\n");
 }
