@@ -155,12 +155,14 @@ struct Graph {
      * for a model's graph. */
     const uint8_t *phase;
     const int32_t *of;
-    int64_t opset;      /* of ai.onnx; 0 for a made graph */
-    int n_nodes;        /* of the file, before anything is folded */
-    const char *file;   /* as given, or a made-up name */
-    uint64_t hash;      /* of the file's size and its first 64 MiB; 0 for a made graph */
-    const char *script; /* the file whose lines made the ops, and the line of each; or NULL
-                         */
+    const int32_t *gradient_of; /* per tensor: the tensor whose gradient, or an addend of it, it is;
+                                   -1 */
+    int64_t opset;              /* of ai.onnx; 0 for a made graph */
+    int n_nodes;                /* of the file, before anything is folded */
+    const char *file;           /* as given, or a made-up name */
+    uint64_t hash;              /* of the file's size and its first 64 MiB; 0 for a made graph */
+    const char *script;         /* the file whose lines made the ops, and the line of each; or NULL
+                                 */
     const int32_t *lines;
     const ModuleKind *kinds;
     int n_kinds;

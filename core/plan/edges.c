@@ -5,6 +5,7 @@
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
 #include "core/reshard/sending.h"
+#include "core/space/gradient.h"
 
 #include <assert.h>
 
@@ -225,6 +226,28 @@ static void store_parameters(Edges *e)
 
 /* ---- partial values ---- */
 
+/* An op of a training step behind its forward part: no propagator decides what stays partial. */
+static bool is_behind(const Edges *e, int32_t op)
+{
+    const Inferred *forward = e->plan->inferred->forward;
+    return forward && op >= forward->graph->n_ops;
+}
+
+static bool rules_hold(const Edges *e, int32_t op)
+{
+    return !e->plan->propagated->passed || is_behind(e, op);
+}
+
+/* A gradient on its way through values that are made of parameters alone: it stays partial, even
+ * if it grows, until the gradient of the parameter is needed. */
+static bool is_leaf(const Edges *e, int32_t op, int operand)
+{
+    const Inferred *inferred = e->plan->inferred;
+    const Gradient *gradient = program_space(inferred, op)->gradient;
+    return gradient && operand < gradient->n_reads && gradient->reads[operand].gradient &&
+           inferred->forward->on_parameters[inferred->graph->of[op]];
+}
+
 static bool all_sums(const Sharding *sharding)
 {
     for (int a = 0; a < ATOMS_MAX; a++)
@@ -240,7 +263,9 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);
     int32_t t = op_inputs(plan->inferred->graph, op)[operand];
-    if (t < 0 || plan->moved->sharding[t] < 0 || space->operand[operand].linear == LINEAR_NO)
+    bool leaf = is_leaf(e, op, operand);
+    if (t < 0 || plan->moved->sharding[t] < 0 ||
+        (space->operand[operand].linear == LINEAR_NO && !leaf))
         return 0;
     const Sharding *sharding = plan_sharding(plan, t);
     const OpCut *cut = program_cut(plan, op);
@@ -248,7 +273,7 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
         plan->inferred->graph->tensors[t].output || (atoms & cuts_used(cut->index, cut->n, -1)))
         return 0;
-    for (int o = 0; o < space->n_outputs; o++)
+    for (int o = 0; o < space->n_outputs && !leaf; o++)
         if (shape_elements(&opspace_output(space, o)->shape) >
             shape_elements(&space->operand[operand].shape))
             return 0;
@@ -263,7 +288,7 @@ static AtomSet passed_through(const Edges *e, int32_t op)
     bool first = true;
     for (int o = 0; o < space->n_inputs; o++) {
         Linear linear = space->operand[o].linear;
-        if (linear == LINEAR_ALONE && passing(e, op, o))
+        if ((linear == LINEAR_ALONE || is_leaf(e, op, o)) && passing(e, op, o))
             return passing(e, op, o);
         if (linear != LINEAR_TOGETHER)
             continue;
@@ -281,7 +306,7 @@ static AtomSet passed_through(const Edges *e, int32_t op)
 static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet passed)
 {
     const Plan *plan = e->plan;
-    if (plan->propagated->passed)
+    if (!rules_hold(e, op))
         return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
     return passed && passing(e, op, operand) == passed ? passed : 0;
 }
@@ -628,7 +653,7 @@ void edges_fill(Plan *plan)
         for (; b < inferred->graph->n_bodies && inferred->graph->bodies[b].first <= op; b++)
             if (op < inferred->graph->bodies[b].end)
                 read_control(&e, b, op);
-        AtomSet passed = plan->propagated->passed ? 0 : passed_through(&e, op);
+        AtomSet passed = rules_hold(&e, op) ? passed_through(&e, op) : 0;
         PassedPartials partials = passed_partials(&e, op, passed);
         read_inputs(&e, op, passed, &partials);
         make_outputs(&e, op, &partials);

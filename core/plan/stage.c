@@ -312,6 +312,37 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     arena_free(scratch);
 }
 
+static int16_t *extended(const Plan *plan, const int16_t *column)
+{
+    const Graph *graph = plan->inferred->graph;
+    int n = plan->inferred->forward->graph->n_ops;
+    int16_t *out = arena_array(plan->arena, int16_t, graph->n_ops);
+    memcpy(out, column, (size_t)n * sizeof *out);
+    for (int32_t op = n; op < graph->n_ops; op++)
+        out[op] = graph->of[op] < 0 ? 0 : out[graph->of[op]];
+    return out;
+}
+
+void stages_extend(Plan *plan, const Decided *forward, Decided *out)
+{
+    *out = *forward;
+    if (forward->devices)
+        out->devices = extended(plan, forward->devices);
+    if (!forward->stages)
+        return;
+    Stages *stages = arena_make(plan->arena, Stages);
+    *stages = *forward->stages;
+    stages->of_op = extended(plan, forward->stages->of_op);
+    if (stages->recompute) { /* of the forward part alone */
+        const Graph *graph = plan->inferred->graph;
+        stages->recompute = arena_array(plan->arena, int32_t, graph->n_ops);
+        memset(stages->recompute, -1, (size_t)graph->n_ops * sizeof *stages->recompute);
+        memcpy(stages->recompute, forward->stages->recompute,
+               (size_t)plan->inferred->forward->graph->n_ops * sizeof *stages->recompute);
+    }
+    out->stages = stages;
+}
+
 /* ---- axes that tell devices apart ---- */
 
 static AtomSet fixed_at(const Plan *plan, int32_t op)

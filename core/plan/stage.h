@@ -49,6 +49,10 @@ struct Stages {
 /* Fills submeshes, devices, stages and places of `out`, before propagation. */
 void stages_place(Plan *plan, Decided *out, const Journal *journal);
 
+/* The same for a training step, from what was decided about its forward part: an op behind it is on
+ * the devices, and in the stage, of the op that it comes of. */
+void stages_extend(Plan *plan, const Decided *forward, Decided *out);
+
 /* Per tensor, the axes that must not shard it since they distinguish its devices. NULL if there
  * are none. */
 const AtomSet *stages_barred(Arena *arena, const Plan *plan);

@@ -308,6 +308,7 @@ static void build_graph(Propagation *p)
 
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh)
 {
+    inferred = inferred->forward ? inferred->forward : inferred;
     Propagation *p = arena_make(arena, Propagation);
     *p = (Propagation){.arena = arena, .inferred = inferred, .mesh = mesh};
     p->flow_ids = intern_new(arena);
@@ -647,7 +648,8 @@ static int stops_of(Arena *arena, const Plan *plan, int32_t op, StopRecord **out
     const Propagation *p = plan->propagated->log.context;
     StopRecords stops = {0};
     *out = NULL;
-    if (plan->propagated->cut[op] < 0)
+    const Inferred *forward = plan->inferred->forward;
+    if (plan->propagated->cut[op] < 0 || (forward && op >= forward->graph->n_ops))
         return 0;
     const OpSpace *space = program_space(plan->inferred, op);
     const GraphOp *at = &p->graph.op[op];

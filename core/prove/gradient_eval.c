@@ -304,7 +304,8 @@ static bool derive_case(GradientCase *c, const Inferred *inferred, Backward *out
     for (int i = 0; i < c->inputs.n; i++)
         if (c->inputs.at[i] >= 0 && dtype_is_float((Dtype)inferred->dtype[c->inputs.at[i]]))
             vec_push(c->arena, &wanted, c->inputs.at[i]);
-    BackwardRequest asked = {given.at, given.n, wanted.at, wanted.n};
+    BackwardRequest asked = {
+        .given = given.at, .n_given = given.n, .wanted = wanted.at, .n_wanted = wanted.n};
     return backward_derive(c->arena, inferred, &asked, out, err);
 }
 

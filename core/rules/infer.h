@@ -32,8 +32,10 @@
 
 typedef struct Registry Registry;
 
-typedef struct {
+typedef struct Inferred {
     const Graph *graph;
+    const struct Inferred *forward; /* of a training step (core/step/step.h): of its forward part
+                                       alone, a graph with the same ids; else NULL */
     const Registry *registry;
     Arena *arena;
     Shapes *shapes;         /* the graph's */

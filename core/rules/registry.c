@@ -40,6 +40,7 @@ static const Operator *const families[] = {
     operators_training,
     operators_indexing,
     operators_matrix,
+    operators_cross_entropy,
     operators_order,
     operators_variants,
 };

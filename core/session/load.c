@@ -1,5 +1,7 @@
 #include "core/session/load.h"
 
+#include "core/step/step.h"
+
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
 #include "core/rules/fuse.h"
@@ -134,6 +136,30 @@ static void name_model(Session *session)
     session->naming = naming_new(session->model_arena, session->inferred);
 }
 
+/* Replaces the model by its training step, where one is wanted. */
+static bool add_step(Session *session, bool allow_free, Error *err)
+{
+    Arena *arena = session->model_arena;
+    StepSpec spec;
+    Loss loss;
+    TrainingStep step;
+    if (!session->options.train || allow_free)
+        return true;
+    session->bare = (SessionModel){session->graph, session->inferred};
+    if (!step_spec_read(arena, session->options.train, &spec, err) ||
+        !loss_add(arena, session->inferred, spec.loss, &loss, err))
+        return false;
+    session->graph = loss.graph;
+    if (!infer_model(session, false, err))
+        return false;
+    session->forward = (SessionModel){session->graph, session->inferred};
+    if (!step_make(arena, session->inferred, &loss, NULL, 0, &step, err))
+        return false;
+    session->graph = step.graph;
+    session->inferred = step.inferred;
+    return true;
+}
+
 bool load_model(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
@@ -146,7 +172,8 @@ bool load_model(Session *session, bool allow_free, Error *err)
         return false;
     session->options.dims = dims;
     if (!infer_model(session, allow_free, err) ||
-        !fuse(session, session->options.fuse, allow_free, err))
+        !fuse(session, session->options.fuse, allow_free, err) ||
+        !add_step(session, allow_free, err))
         return false;
     name_model(session);
     return true;
@@ -155,7 +182,11 @@ bool load_model(Session *session, bool allow_free, Error *err)
 bool load_fusions(Session *session, unsigned more, Error *err)
 {
     session->options.fuse |= more;
-    if (!fuse(session, more, false, err))
+    if (session->bare.graph) {
+        session->graph = session->bare.graph;
+        session->inferred = session->bare.inferred;
+    }
+    if (!fuse(session, more, false, err) || !add_step(session, false, err))
         return false;
     name_model(session);
     return true;

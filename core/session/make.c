@@ -10,6 +10,7 @@
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
+#include "core/propagate/step_cuts.h"
 
 static Plan *plan_new(const PlanRequest *request)
 {
@@ -27,7 +28,7 @@ static Plan *plan_new(const PlanRequest *request)
     return plan;
 }
 
-void plan_propagate(Plan *plan, const PlanRequest *request)
+static void propagate_forward(Plan *plan, const PlanRequest *request)
 {
     const Graph *graph = plan->inferred->graph;
     Propagated *out = arena_make(plan->arena, Propagated);
@@ -40,6 +41,24 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     for (int i = 0; i < graph->n_ops; i++)
         out->cut[i] = -1;
     plan->propagator->run(plan, out, request);
+}
+
+/* Of a training step the propagator sees the forward part alone. */
+void plan_propagate(Plan *plan, const PlanRequest *request)
+{
+    if (!plan->inferred->forward) {
+        propagate_forward(plan, request);
+        return;
+    }
+    Plan forward = *plan;
+    PlanRequest asked = *request;
+    forward.inferred = asked.inferred =
+        plan->inferred->forward; /* shorter columns of it are read */
+    propagate_forward(&forward, &asked);
+    plan->findings = forward.findings;
+    Propagated *out = arena_make(plan->arena, Propagated);
+    plan->propagated = out;
+    step_cuts(plan, &forward, out);
 }
 
 /* Every stage checks first whether the work was cancelled, except the first one. */
@@ -79,14 +98,31 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     return progress_goes_on(progress, err);
 }
 
+/* Decisions are about the forward part of a training step. */
+static void decide(Plan *plan, const Journal *journal)
+{
+    const Inferred *step = plan->inferred;
+    if (step->forward)
+        plan->inferred = step->forward;
+    plan_decide(plan, journal);
+    plan->inferred = step;
+    if (!step->forward)
+        return;
+    Decided *decided = arena_make(plan->arena, Decided);
+    stages_extend(plan, plan->decided, decided);
+    plan->decided = decided;
+}
+
 Plan *plan_make(const PlanRequest *request, Error *err)
 {
     const Journal *journal = request->journal;
+    const Inferred *forward =
+        request->inferred->forward ? request->inferred->forward : request->inferred;
     for (int i = 0; i < journal->n_done; i++)
-        if (!decision_check(request->inferred, request->mesh, &journal->decisions.at[i], err))
+        if (!decision_check(forward, request->mesh, &journal->decisions.at[i], err))
             return NULL;
     Plan *plan = plan_new(request);
-    plan_decide(plan, journal);
+    decide(plan, journal);
     if (fill_plan(plan, request, err))
         return plan;
     plan_free(plan);

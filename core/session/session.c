@@ -149,13 +149,32 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
     return true;
 }
 
+static SessionModel show_model(Session *session, SessionModel model)
+{
+    SessionModel shown = {session->graph, session->inferred};
+    session->graph = model.graph;
+    session->inferred = model.inferred;
+    return shown;
+}
+
+/* What scripts see of a training step: its forward part. Returns the step, for show_model(). */
+static SessionModel show_forward(Session *session)
+{
+    return session->forward.graph ? show_model(session, session->forward)
+                                  : (SessionModel){session->graph, session->inferred};
+}
+
 static bool run_policy(Session *session, Journal *journal, Error *err)
 {
     const char *policy = session->options.policy;
     if (policy)
         progress_stage(session->progress, "running the policy", 0);
-    return !policy || !session->hooks.policy ||
-           session->hooks.policy(session->hooks.context, session, policy, journal, err);
+    if (!policy || !session->hooks.policy)
+        return true;
+    SessionModel step = show_forward(session);
+    bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
+    show_model(session, step);
+    return ok;
 }
 
 /* Appends decisions to a journal, without those of a policy that has been run again. */

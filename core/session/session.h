@@ -58,18 +58,24 @@ typedef struct {
     const char *machine;     /* NULL: "h100x8" */
     const char *pins;        /* file of pins (session_pins.h), or NULL */
     const Propagator *propagator;
-    bool no_redistribute;     /* PlanRequest */
-    bool method_given;        /* the user chose the propagator, so that of a plan file is ignored */
-    bool allow_native;        /* RuleBook */
-    unsigned fuse;            /* fusions (core/rules/fuse.h) of the graph, by bit */
-    DimBindings dims;         /* on top of MODEL.dims */
-    const char *config;       /* of a .lua model: the .json file that MODEL gets; NULL: none */
-    const char *dtype;        /* "bf16", of parameters that a model file gives no type; NULL: the
-                                 config's, else "f32" */
+    bool no_redistribute; /* PlanRequest */
+    bool method_given;    /* the user chose the propagator, so that of a plan file is ignored */
+    bool allow_native;    /* RuleBook */
+    const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: forward only */
+    unsigned fuse;        /* fusions (core/rules/fuse.h) of the graph, by bit */
+    DimBindings dims;     /* on top of MODEL.dims */
+    const char *config;   /* of a .lua model: the .json file that MODEL gets; NULL: none */
+    const char *dtype;    /* "bf16", of parameters that a model file gives no type; NULL: the
+                             config's, else "f32" */
     const GivenValues *given; /* elements known only at run time, as given; NULL if none. They
                                  outlive every session that is opened from these options */
     Progress *progress;       /* while opening; NULL if nobody watches */
 } SessionOptions;
+
+typedef struct {
+    Graph *graph;
+    Inferred *inferred;
+} SessionModel;
 
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
@@ -84,6 +90,8 @@ struct Session {
     bool policy_given;            /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
+    SessionModel bare, forward; /* with options.train: the model as it was loaded; with its loss.
+                                   graph and inferred are then of the whole step */
     Graph *graph;
     RuleBook rules;
     Inferred *inferred;

@@ -115,7 +115,7 @@ OpSpace *gradient_space(Arena *arena, const Gradient *gradient, Error *err)
     add_index(space, gradient, to);
     for (int i = 0; i < gradient->n_reads; i++) {
         copy_rows(&space->operand[i], read_operand(gradient, i), to);
-        if (gradient->reads[i].gradient)
+        if (gradient->reads[i].gradient && written_operand(gradient, 0)->linear != LINEAR_NO)
             space->operand[i].linear = LINEAR_ALONE;
     }
     for (int i = 0; i < gradient->n_written; i++)

@@ -19,7 +19,7 @@ typedef Vec(int32_t) Vec32;
 
 /* One gradient of a tensor, by one of its readers. */
 typedef struct {
-    int32_t tensor, next;
+    int32_t tensor, next, of; /* of: the reader */
 } Addend;
 
 typedef struct {
@@ -29,17 +29,19 @@ typedef struct {
     const BackwardRequest *request;
     GraphBuilder *builder;
     GradientKind *kinds;
-    bool *varies;    /* per tensor: something wanted depends on it, or it is wanted */
-    bool *reached;   /* per tensor: something that has a gradient depends on it */
-    int32_t *addend; /* per tensor: the first in `addends`, or -1 */
+    bool *varies;       /* per tensor: something wanted depends on it, or it is wanted */
+    bool *reached;      /* per tensor: something that has a gradient depends on it */
+    int32_t *addend;    /* per tensor: the first in `addends`, or -1 */
+    int32_t *n_addends; /* per tensor: how many there will be */
+    int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
     int32_t *gradient;
     Vec(Addend) addends;
     Intern *space_keys;
     Vec32 space_of_key;
     Vec(const OpSpace *) spaces; /* all, the model's first */
     /* columns of the new ops and tensors, behind the model's */
-    Vec(int32_t) space, of, shape;
-    Vec(uint8_t) dtype;
+    Vec(int32_t) space, of, shape, gradient_of;
+    Vec(uint8_t) dtype, phase;
     Error *err;
 } Deriving;
 
@@ -136,16 +138,20 @@ static bool is_reached(const Deriving *d, int32_t op)
 
 static void find_reached(Deriving *d)
 {
-    for (int i = 0; i < d->request->n_given; i++)
+    for (int i = 0; i < d->request->n_given; i++) {
         d->reached[d->request->given[i]] = true;
+        d->n_addends[d->request->given[i]]++;
+    }
     for (int p = d->model->n_program - 1; p >= 0; p--) {
         int32_t op = d->model->program[p];
         if (!is_reached(d, op))
             continue;
         for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(d->graph, op)[i];
-            if (t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, i))
-                d->reached[t] = true;
+            if (t < 0 || !d->varies[t] || !is_float(d, t) || !passes(d, op, i))
+                continue;
+            d->reached[t] = true;
+            d->n_addends[t]++;
         }
     }
 }
@@ -162,11 +168,13 @@ static Str free_name(const Deriving *d, const char *stem, const char *end)
     return buf_str(&name);
 }
 
-static int32_t new_tensor(Deriving *d, Str name, int32_t like)
+/* Typed and shaped like a tensor of the model, whose gradient it is, or its copy. */
+static int32_t new_tensor(Deriving *d, Str name, int32_t like, bool gradient)
 {
     int32_t t = graph_tensor(d->builder, name);
     vec_push(d->arena, &d->shape, d->model->shape[like]);
     vec_push(d->arena, &d->dtype, d->model->dtype[like]);
+    vec_push(d->arena, &d->gradient_of, gradient ? like : -1);
     return t;
 }
 
@@ -187,21 +195,24 @@ static int32_t add_space(Deriving *d, OpSpace *space)
     return space->id;
 }
 
-static void add_addend(Deriving *d, int32_t tensor, int32_t gradient)
+static void add_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
 {
-    vec_push(d->scratch, &d->addends, ((Addend){gradient, d->addend[tensor]}));
+    vec_push(d->scratch, &d->addends, ((Addend){gradient, d->addend[tensor], of}));
     d->addend[tensor] = d->addends.n - 1;
 }
 
 static void add_op(Deriving *d, int32_t of, const char *op_type, Str name, const int32_t *inputs,
                    int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs,
-                   int32_t space)
+                   int32_t space, Phase phase)
 {
-    const char *path = of < 0 ? "" : op_path(d->graph, of);
+    const char *path = of < 0 || *op_path(d->graph, of) == '\0'
+                           ? "backward"
+                           : arena_printf(d->scratch, "backward.%s", op_path(d->graph, of));
     graph_add_op(d->builder, str_from(op_type), name, str_from(path), inputs, n_inputs, outputs,
                  n_outputs, attrs);
     vec_push(d->arena, &d->space, space);
     vec_push(d->arena, &d->of, of);
+    vec_push(d->arena, &d->phase, (uint8_t)phase);
 }
 
 /* ---- sums ---- */
@@ -260,8 +271,10 @@ static int32_t sum_addends(Deriving *d, int32_t tensor)
     if (space < 0)
         space = add_space(d, sum_space(d, inferred_shape(d->model, tensor), parts.n));
     Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
-    int32_t sum = new_tensor(d, name, tensor);
-    add_op(d, d->graph->tensors[tensor].maker, "Sum", name, parts.at, parts.n, &sum, 1, 0, space);
+    int32_t sum = new_tensor(d, name, tensor, true);
+    int32_t maker = d->graph->tensors[tensor].maker;
+    add_op(d, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of, "Sum", name, parts.at,
+           parts.n, &sum, 1, 0, space, PHASE_BACKWARD);
     return sum;
 }
 
@@ -273,13 +286,38 @@ typedef struct {
     Vec32 tensors;
 } ReadList;
 
+/* The value as the backward pass reads it: one made of parameters alone is made again. */
+static int32_t read_again(Deriving *d, int32_t tensor)
+{
+    int32_t op = tensor < 0 ? -1 : d->graph->tensors[tensor].maker;
+    if (op < 0 || d->model->space[op] < 0 || !d->model->on_parameters[op])
+        return tensor;
+    if (d->again[tensor] >= 0)
+        return d->again[tensor];
+    const GraphOp *node = &d->graph->ops[op];
+    int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
+    int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
+    for (int i = 0; i < node->n_inputs; i++)
+        inputs[i] = read_again(d, op_inputs(d->graph, op)[i]);
+    for (int o = 0; o < node->n_outputs; o++) {
+        int32_t t = op_outputs(d->graph, op)[o];
+        outputs[o] =
+            t < 0 ? -1 : new_tensor(d, free_name(d, tensor_name(d->graph, t), "~again"), t, false);
+        if (t >= 0)
+            d->again[t] = outputs[o];
+    }
+    add_op(d, op, op_operator(d->graph, op), free_name(d, op_name(d->graph, op), "~again"), inputs,
+           node->n_inputs, outputs, node->n_outputs, node->attrs, d->model->space[op], PHASE_AGAIN);
+    return d->again[tensor];
+}
+
 static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
 {
     int32_t tensor = place < 0 || place >= d->graph->ops[op].n_inputs + d->graph->ops[op].n_outputs
                          ? -1
                          : d->graph->operands[d->graph->ops[op].input + place];
     vec_push(d->arena, &out->reads, ((GradientRead){(uint16_t)(place < 0 ? 0 : place), false}));
-    vec_push(d->scratch, &out->tensors, tensor);
+    vec_push(d->scratch, &out->tensors, read_again(d, tensor));
 }
 
 static bool is_written(const Vec32 *written, int operand)
@@ -402,6 +440,15 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     return add_space(d, space);
 }
 
+/* "T~grad" of the only addend of a gradient, "OP~dK" of others. */
+static Str addend_name(Deriving *d, int32_t op, int operand)
+{
+    int32_t t = op_inputs(d->graph, op)[operand];
+    if (d->n_addends[t] == 1)
+        return free_name(d, tensor_name(d->graph, t), "~grad");
+    return free_name(d, op_name(d->graph, op), arena_printf(d->scratch, "~d%d", operand));
+}
+
 /* The op that makes the gradients of these operands. */
 static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *clause,
                             const Vec32 *written)
@@ -409,21 +456,17 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
     ReadList reads = reads_of(d, op, clause, written);
     Vec32 outputs = {0};
     const char *end = arena_printf(d->scratch, "~d%d", written->at[0]);
-    Str name = free_name(d, op_name(d->graph, op), end);
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
-        Str own = i == 0 ? name
-                         : free_name(d, op_name(d->graph, op),
-                                     arena_printf(d->scratch, "~d%d", written->at[i]));
-        int32_t made = new_tensor(d, own, t);
-        vec_push(d->scratch, &outputs, made);
+        vec_push(d->scratch, &outputs, new_tensor(d, addend_name(d, op, written->at[i]), t, true));
     }
     int32_t space = space_of(d, op, clause, written, &reads);
+    Str name = str_from(arena_printf(d->scratch, "%s%s", op_name(d->graph, op), end));
     add_op(d, op, arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end), name,
-           reads.tensors.at, reads.tensors.n, outputs.at, outputs.n, d->graph->ops[op].attrs,
-           space);
+           reads.tensors.at, reads.tensors.n, outputs.at, outputs.n, d->graph->ops[op].attrs, space,
+           PHASE_BACKWARD);
     for (int i = 0; i < written->n; i++)
-        add_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i]);
+        add_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
 }
 
 static bool wants(Deriving *d, int32_t op, int operand)
@@ -488,6 +531,10 @@ static bool add_given(Deriving *d)
 {
     for (int i = 0; i < d->request->n_given; i++) {
         int32_t t = d->request->given[i];
+        if (d->request->given_gradient) {
+            add_addend(d, t, d->request->given_gradient[i], -1);
+            continue;
+        }
         const Shape *shape = inferred_shape(d->model, t);
         if (!shape)
             return error_kind(d->err, ERROR_UNSUPPORTED,
@@ -496,9 +543,9 @@ static bool add_given(Deriving *d)
         DeclaredDim dims[DIMS_MAX];
         for (int64_t k = 0; k < shape->n_dims; k++)
             dims[k] = (DeclaredDim){.size = shape->dim[k]};
-        int32_t given = new_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t);
+        int32_t given = new_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t, true);
         graph_add_input(d->builder, given, (Dtype)d->model->dtype[t], dims, (int)shape->n_dims);
-        add_addend(d, t, given);
+        add_addend(d, t, given, -1);
     }
     return true;
 }
@@ -516,6 +563,8 @@ static bool derive(Deriving *d)
         int32_t t = d->request->wanted[i];
         if (d->gradient[t] < 0)
             d->gradient[t] = sum_addends(d, t);
+        if (d->gradient[t] >= 0 && d->request->outputs)
+            graph_add_output(d->builder, d->gradient[t]);
     }
     return true;
 }
@@ -533,7 +582,7 @@ static void *grown(Arena *arena, const void *from, size_t n_bytes, size_t to_byt
           (size_t)(to) * sizeof *model->column)
 
 /* The model's columns, and those of what was added. */
-static const Inferred *extend(Deriving *d, const Graph *graph)
+static Inferred *extend(Deriving *d, const Graph *graph)
 {
     const Inferred *model = d->model;
     Inferred *out = arena_make(d->arena, Inferred);
@@ -541,6 +590,7 @@ static const Inferred *extend(Deriving *d, const Graph *graph)
     *out = *model;
     out->graph = graph;
     out->arena = d->arena;
+    out->forward = model;
     out->shape = GROWN(shape, n_tensors, graph->n_tensors);
     out->dtype = GROWN(dtype, n_tensors, graph->n_tensors);
     out->values = GROWN(values, n_tensors / VALUE_PAGE + 1, graph->n_tensors / VALUE_PAGE + 1);
@@ -560,6 +610,7 @@ static const Inferred *extend(Deriving *d, const Graph *graph)
     for (int i = 0; i < d->space.n; i++) {
         out->space[n_ops + i] = d->space.at[i];
         out->program[out->n_program++] = n_ops + i;
+        out->on_parameters[n_ops + i] = d->phase.at[i] == PHASE_AGAIN;
         if (out->repeat)
             out->repeat[n_ops + i] = 1;
     }
@@ -572,13 +623,19 @@ static void add_columns(const Deriving *d, Graph *graph)
 {
     uint8_t *phase = arena_array(d->arena, uint8_t, graph->n_ops);
     int32_t *of = arena_array(d->arena, int32_t, graph->n_ops);
+    int32_t *gradient_of = arena_array(d->arena, int32_t, graph->n_tensors);
+    int n_ops = d->graph->n_ops, n_tensors = d->graph->n_tensors;
     for (int32_t op = 0; op < graph->n_ops; op++) {
-        bool forward = op < d->graph->n_ops;
-        phase[op] = forward ? PHASE_FORWARD : PHASE_BACKWARD;
-        of[op] = forward ? -1 : d->of.at[op - d->graph->n_ops];
+        phase[op] = op < n_ops ? PHASE_FORWARD : d->phase.at[op - n_ops];
+        of[op] = op < n_ops ? -1 : d->of.at[op - n_ops];
     }
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        gradient_of[t] = t < n_tensors ? -1 : d->gradient_of.at[t - n_tensors];
+    for (int i = 0; d->request->given_gradient && i < d->request->n_given; i++)
+        gradient_of[d->request->given_gradient[i]] = d->request->given[i];
     graph->phase = phase;
     graph->of = of;
+    graph->gradient_of = gradient_of;
 }
 
 static void start(Deriving *d)
@@ -591,7 +648,10 @@ static void start(Deriving *d)
     d->reached = arena_array(d->scratch, bool, n);
     d->addend = arena_array(d->scratch, int32_t, n);
     d->gradient = arena_array(d->arena, int32_t, n);
+    d->n_addends = arena_array(d->scratch, int32_t, n);
+    d->again = arena_array(d->scratch, int32_t, n);
     memset(d->addend, -1, (size_t)n * sizeof *d->addend);
+    memset(d->again, -1, (size_t)n * sizeof *d->again);
     memset(d->gradient, -1, (size_t)n * sizeof *d->gradient);
     d->space_keys = intern_new(d->scratch);
     for (int i = 0; i < d->model->n_spaces; i++)

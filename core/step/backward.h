@@ -9,8 +9,12 @@
  * (core/space/gradient.h) and interned like others. Ops that no gradient reaches, and values on
  * which nothing wanted depends, get none. Where several ops read a value its gradient is a Sum.
  *
+ * A value made of parameters alone, such as a transposed weight, is not kept for the backward pass:
+ * its ops are there again (PHASE_AGAIN), "T~again".
+ *
  * Names: the gradient of T is "T~grad"; the gradient op of `h.3.c_fc` for its operand 1 is
- * "h.3.c_fc~d1", of the operator "MatMul~d1".
+ * "h.3.c_fc~d1", of the operator "MatMul~d1". Where T has several readers that is also the name of
+ * the addend that the op makes.
  */
 #ifndef CORE_STEP_BACKWARD_H
 #define CORE_STEP_BACKWARD_H
@@ -18,18 +22,21 @@
 #include "core/rules/infer.h"
 
 typedef struct {
-    /* Tensors of the model whose gradients are given: inputs "T~grad" of the new graph. */
+    /* Tensors of the model whose gradients are given. */
     const int32_t *given;
+    const int32_t *given_gradient; /* tensors of the model that are these; NULL: they are inputs
+                                      "T~given" of the new graph */
     int n_given;
     /* Tensors whose gradients are wanted. */
     const int32_t *wanted;
     int n_wanted;
+    bool outputs; /* the gradients wanted are outputs of the new graph */
 } BackwardRequest;
 
 typedef struct {
-    const Graph *graph;       /* with columns phase and of */
-    const Inferred *inferred; /* of that graph */
-    const int32_t *gradient;  /* per tensor of the model: its gradient; -1: it has none */
+    Graph *graph;            /* with columns phase, of, gradient_of */
+    Inferred *inferred;      /* of that graph */
+    const int32_t *gradient; /* per tensor of the model: its gradient; -1: it has none */
 } Backward;
 
 /* Everything is in the arena, which outlives neither the model's graph nor its inference.

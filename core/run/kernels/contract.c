@@ -485,6 +485,6 @@ static bool local(const KernelCall *call, Error *err)
 const Kernel kernels_contract[] = {
     {"Einsum", einsum, NULL, 0, ROUNDING_SUM},
     {"contract", contract, NULL, 0, ROUNDING_SUM},
-    {"local", local, NULL, 0, ROUNDING_SUM},
+    {"local", local, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -1,0 +1,165 @@
+#include "core/propagate/step_cuts.h"
+
+#include "core/base/intern.h"
+#include "core/space/gradient.h"
+
+typedef struct {
+    const Plan *plan, *forward;
+    Propagated *out;
+    Arena *scratch;
+    Intern *copied;       /* (space, cut) of copied cuts */
+    Vec(int32_t) copy_of; /* per key: cut */
+    Vec(const OpCut *) cuts;
+} StepCuts;
+
+static int32_t add_cut(StepCuts *s, const OpCut *cut)
+{
+    OpCut *copy = arena_make(s->plan->arena, OpCut);
+    *copy = *cut;
+    vec_push(s->plan->arena, &s->cuts, copy);
+    return s->cuts.n - 1;
+}
+
+static OpCut whole_cut(const OpSpace *space)
+{
+    OpCut cut = {.n = space->n_index};
+    for (int j = 0; j < space->n_index; j++)
+        cut.index[j] = cut_whole(space->index[j].size);
+    return cut;
+}
+
+/* ---- gradient ops ---- */
+
+static int32_t copied_cut(StepCuts *s, int32_t op)
+{
+    const Inferred *inferred = s->plan->inferred;
+    int32_t of = s->out->cut[inferred->graph->of[op]];
+    int32_t key[2] = {inferred->space[op], of};
+    int32_t id = intern_put(s->copied, key, sizeof key);
+    if (id < s->copy_of.n)
+        return s->copy_of.at[id];
+    const OpSpace *space = program_space(inferred, op), *from = space->gradient->forward;
+    OpCut cut = whole_cut(space);
+    for (int j = 0; j < space->n_index; j++) {
+        int index = opspace_find_index(from, str_from(space->index[j].name));
+        if (index >= 0 && space->index[j].role != ROLE_FROZEN)
+            cut.index[j] = s->cuts.at[of]->index[index];
+    }
+    vec_push(s->scratch, &s->copy_of, add_cut(s, &cut));
+    return s->copy_of.at[id];
+}
+
+/* ---- sums ---- */
+
+/* How a tensor's maker makes it; false: it has none. */
+static bool made_as(const StepCuts *s, int32_t tensor, Sharding *out)
+{
+    const Inferred *inferred = s->plan->inferred;
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    if (maker < 0 || inferred_is_host(inferred, maker))
+        return false;
+    const OpSpace *space = program_space(inferred, maker);
+    for (int o = 0; o < space->n_outputs; o++)
+        if (op_outputs(inferred->graph, maker)[o] == tensor)
+            *out = space->no_rule ? sharding_whole(inferred_shape(inferred, tensor))
+                                  : op_cut_sharding(space, s->cuts.at[s->out->cut[maker]],
+                                                    space->n_inputs + o, s->plan->mesh);
+    return true;
+}
+
+static bool same_dims(const Sharding *a, const Sharding *b)
+{
+    for (int64_t d = 0; d < a->n_dims; d++)
+        if (!cut_equal(&a->dim[d], &b->dim[d]))
+            return false;
+    return true;
+}
+
+static int32_t sum_cut(StepCuts *s, int32_t op)
+{
+    const Inferred *inferred = s->plan->inferred;
+    const OpSpace *space = program_space(inferred, op);
+    const Graph *graph = inferred->graph;
+    OpCut cut = whole_cut(space);
+    Sharding chosen, other;
+    if (!made_as(s, op_inputs(graph, op)[0], &chosen))
+        return add_cut(s, &cut);
+    bool alike = true;
+    for (int i = 1; alike && i < graph->ops[op].n_inputs; i++)
+        alike = made_as(s, op_inputs(graph, op)[i], &other) && same_dims(&chosen, &other);
+    int32_t value = graph->gradient_of[op_outputs(graph, op)[0]];
+    if (!alike && value >= 0 && made_as(s, value, &other))
+        chosen = other;
+    for (int64_t d = 0; d < chosen.n_dims; d++) {
+        const DimFactors *factors = &space->operand[0].factors[d];
+        if (factors->n == 1)
+            cut.index[factors->index[0]] = chosen.dim[d];
+    }
+    return add_cut(s, &cut);
+}
+
+/* ---- all of it ---- */
+
+#define GROW(array, n, n_new, fill)                                                                \
+    grow(s->plan->arena, (array), (size_t)(n), (size_t)(n_new), sizeof *(array), (fill))
+
+static void *grow(Arena *arena, const void *from, size_t n, size_t n_new, size_t item, int fill)
+{
+    char *to = arena_alloc(arena, arena_array_bytes(n_new, item));
+    memset(to, fill, n_new * item);
+    if (n > 0)
+        memcpy(to, from, n * item);
+    return to;
+}
+
+/* The forward columns, longer. What propagation reached is there for every tensor: the sharding of
+ * the others follows from the ops that make them. */
+static void take_forward(StepCuts *s)
+{
+    const Graph *graph = s->plan->inferred->graph, *small = s->forward->inferred->graph;
+    const Propagated *from = s->forward->propagated;
+    Propagated *out = s->out;
+    *out = *from;
+    out->cut = GROW(from->cut, small->n_ops, graph->n_ops, -1);
+    out->reached = arena_array(s->plan->arena, int32_t, graph->n_tensors);
+    out->pinned = arena_array(s->plan->arena, uint16_t, graph->n_tensors);
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        bool known = t < small->n_tensors;
+        out->pinned[t] = known ? (uint16_t)plan_pinned(s->forward, t) : 0;
+        out->reached[t] = known ? plan_reached(s->forward, t) : -1;
+        const Shape *shape = inferred_shape(s->plan->inferred, t);
+        if (known || !shape)
+            continue;
+        Sharding whole = sharding_whole(shape);
+        out->reached[t] = shardings_put(s->plan->shardings, &whole);
+    }
+    if (from->group)
+        out->group = GROW(from->group, small->n_tensors, graph->n_tensors, -1);
+    if (from->passed)
+        out->passed =
+            GROW(from->passed, graph_n_input_places(small), graph_n_input_places(graph), 0);
+    if (from->choice)
+        out->choice = GROW(from->choice, small->n_ops, graph->n_ops, 0);
+    for (int i = 0; i < from->n_cuts; i++)
+        vec_push(s->plan->arena, &s->cuts, from->cuts[i]);
+}
+
+void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
+{
+    const Inferred *inferred = plan->inferred;
+    Arena *scratch = arena_new();
+    StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
+    s.copied = intern_new(scratch);
+    take_forward(&s);
+    for (int p = forward->inferred->n_program; p < inferred->n_program; p++) {
+        int32_t op = inferred->program[p];
+        const OpSpace *space = program_space(inferred, op);
+        if (inferred->graph->phase[op] == PHASE_AGAIN)
+            out->cut[op] = out->cut[inferred->graph->of[op]];
+        else
+            out->cut[op] = space->gradient ? copied_cut(&s, op) : sum_cut(&s, op);
+    }
+    out->cuts = s.cuts.at;
+    out->n_cuts = s.cuts.n;
+    arena_free(scratch);
+}

@@ -1,0 +1,19 @@
+/* step_cuts.h - how the ops of a training step behind its forward pass are partitioned.
+ *
+ * Nothing propagates there. A gradient op takes the cuts of the op that it is the gradient of,
+ * index dim by index dim (core/space/gradient.h): then a saved operand is needed exactly as the
+ * forward op read it, the gradient of a result as the forward op made the result, and the reshards
+ * of the backward pass are the transposes of the forward's. An op that is run again takes its cuts
+ * whole. The sum of the gradients of a value adds them where they are, if all are sharded alike,
+ * else as the value is. Dims that a gradient op freezes, as those of slices and windows, are whole.
+ */
+#ifndef CORE_PROPAGATE_STEP_CUTS_H
+#define CORE_PROPAGATE_STEP_CUTS_H
+
+#include "core/plan/plan.h"
+
+/* forward: the propagator's result on plan->inferred->forward, by a plan with the same shardings.
+ * Fills *out with it and with the cuts of all other ops. */
+void step_cuts(Plan *plan, const Plan *forward, Propagated *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* loss.h - the loss at the end of a model's graph.
+ *
+ * A model may end in its loss: an output that is one float. Else its first float output are scores
+ * [.., classes], and a cross entropy is added, in ops whose sums over the classes can be sharded
+ * (core/rules/operators/cross_entropy.c):
+ *
+ *     "labels"       an input: [..], whole numbers. A language model's are already shifted: the
+ *                    label of a position is the id of the next one
+ *     "loss~max", "loss~sum", "loss~token"       the maximum, the sum of exponentials, the loss of
+ *                    each label
+ *     "loss"         their mean
+ *
+ * Scores of less than 32 bits are cast to f32 first, as Megatron-LM and torch's autocast do.
+ */
+#ifndef CORE_STEP_LOSS_H
+#define CORE_STEP_LOSS_H
+
+#include "core/rules/infer.h"
+
+typedef struct {
+    Graph *graph; /* the model's with what was added; its ids stay */
+    int32_t loss; /* tensor */
+    int32_t seed; /* a constant 1, the gradient of the loss by itself: "loss~grad" */
+    bool added;   /* the model did not have it */
+} Loss;
+
+/* name: of a tensor with one float element that is the loss; NULL or "auto": as above. Everything
+ * new is in the arena. ERROR_USAGE: there is no such tensor, it is no single float, or nothing of
+ * the model can be scores. */
+bool loss_add(Arena *arena, const Inferred *model, const char *name, Loss *out, Error *err);
+
+#endif

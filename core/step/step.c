@@ -1,0 +1,127 @@
+#include "core/step/step.h"
+
+#include "core/rules/derivative.h"
+
+/* Operators that pass a parameter on as such, beside views. */
+static bool hands_on(const Inferred *model, int32_t op, int input)
+{
+    static const char *const operators[] = {"Transpose", "Cast",   "Gather", "Slice",
+                                            "Split",     "Expand", "Concat"};
+    const OpSpace *space = inferred_space(model, op);
+    if (input > 0 && strcmp(op_operator(model->graph, op), "Concat") != 0)
+        return false;
+    if (space && space->kernel && strcmp(space->kernel, "view") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(op_operator(model->graph, op), operators[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Marks what trains, from the readers back: a value that an op reads beside activations, and what
+ * is handed on to make it. */
+static bool *find_trained(Arena *scratch, const Inferred *model)
+{
+    const Graph *graph = model->graph;
+    bool *trained = arena_array(scratch, bool, graph->n_tensors);
+    for (int p = model->n_program - 1; p >= 0; p--) {
+        int32_t op = model->program[p];
+        bool reads = !model->on_parameters[op];
+        for (int o = 0; o < graph->ops[op].n_outputs; o++)
+            reads |= op_outputs(graph, op)[o] >= 0 && trained[op_outputs(graph, op)[o]];
+        for (int i = 0; reads && i < graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(graph, op)[i];
+            if (t >= 0 && (!model->on_parameters[op] || hands_on(model, op, i)))
+                trained[t] = true;
+        }
+    }
+    return trained;
+}
+
+/* Whether a gradient passes a reader's operand: running statistics are read, and do not train. */
+static bool has_gradient(const Inferred *model, int32_t tensor)
+{
+    Arena *scratch = arena_new();
+    bool has = false;
+    for (int u = 0; u < tensor_n_uses(model->graph, tensor) && !has; u++) {
+        int32_t op = model->graph->uses[model->graph->tensors[tensor].use + u];
+        const Operator *row =
+            registry_find(model->registry, str_from(op_operator(model->graph, op)));
+        Derivative derivative;
+        Error err = {0};
+        if (!row || !row->gradient || !derivative_read(scratch, row->gradient, &derivative, &err)) {
+            has = true; /* unknown: refused, when it is reached */
+            continue;
+        }
+        for (int i = 0; i < model->graph->ops[op].n_inputs; i++) {
+            const DerivativeClause *clause = derivative_clause(&derivative, i);
+            has |= op_inputs(model->graph, op)[i] == tensor && clause &&
+                   (clause->kernel || clause->refused);
+        }
+    }
+    arena_free(scratch);
+    return has;
+}
+
+int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
+{
+    Arena *scratch = arena_new();
+    const bool *trained = find_trained(scratch, model);
+    Vec(int32_t) found = {0};
+    for (int32_t t = 0; t < model->graph->n_tensors; t++)
+        if (tensor_is_parameter(model, t) && dtype_is_float((Dtype)model->dtype[t]) && trained[t] &&
+            inferred_shape(model, t) && has_gradient(model, t))
+            vec_push(arena, &found, t);
+    arena_free(scratch);
+    *out = found.at;
+    return found.n;
+}
+
+bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err)
+{
+    *out = (StepSpec){.loss = "auto"};
+    for (Str rest = str_from(text); rest.n > 0;) {
+        Str value = str_trim(str_take(&rest, ',')), key = str_take(&value, '=');
+        if (str_eq(key, STR("loss")) && value.n > 0) {
+            out->loss = arena_str(arena, value);
+            continue;
+        }
+        error_kind(err, ERROR_USAGE, "--train does not know '%.*s'", STR_ARG(key));
+        return error_hint(err, "loss=NAME: the tensor that is the loss; loss=auto finds it");
+    }
+    return true;
+}
+
+bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
+               int n_frozen, TrainingStep *out, Error *err)
+{
+    int32_t *parameters;
+    int n = 0, n_all = step_parameters(arena, model, &parameters);
+    for (int i = 0; i < n_all; i++) {
+        bool trains = true;
+        for (int k = 0; k < n_frozen; k++)
+            trains &= parameters[i] != frozen[k];
+        if (trains)
+            parameters[n++] = parameters[i];
+    }
+    if (n == 0) {
+        error_kind(err, ERROR_USAGE, "nothing of the model trains");
+        return error_hint(err, n_all > 0 ? "all its parameters are frozen"
+                                         : "it has no float initializers that ops read beside "
+                                           "activations");
+    }
+    BackwardRequest request = {.given = &loss->loss, .given_gradient = &loss->seed, .n_given = 1};
+    request.wanted = parameters;
+    request.n_wanted = n;
+    request.outputs = true;
+    Backward backward;
+    if (!backward_derive(arena, model, &request, &backward, err))
+        return false;
+    *out = (TrainingStep){.graph = backward.graph,
+                          .inferred = backward.inferred,
+                          .loss = loss->loss,
+                          .n_parameters = n,
+                          .parameter = parameters,
+                          .gradient = backward.gradient};
+    return true;
+}

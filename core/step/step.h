@@ -1,0 +1,46 @@
+/* step.h - a training step is one graph: the model and its loss, the backward pass, the update.
+ *
+ *     Loss loss;   loss_add(arena, model, "auto", &loss, &err);
+ *     inferred = infer(.. loss.graph ..);
+ *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, &step, &err);
+ *
+ * Ops of the model come first and keep their ids, so that pins, plan files and the cursor mean the
+ * same with and without the step. Graph.phase says what an op belongs to, Graph.of which op of the
+ * model it comes of. Gradients are named "T~grad".
+ *
+ * What trains: an initializer of floats that an op reads beside activations, itself or through
+ * views, casts, lookups and slices. Arithmetic on constants makes a buffer, as the frequencies of
+ * rotary embeddings are; so does what no gradient reaches.
+ */
+#ifndef CORE_STEP_STEP_H
+#define CORE_STEP_STEP_H
+
+#include "core/step/backward.h"
+#include "core/step/loss.h"
+
+/* What `--train` says: "loss=NAME" with commas between; "" is the default. */
+typedef struct {
+    const char *loss; /* "auto", or a tensor */
+} StepSpec;
+
+/* ERROR_USAGE names the word that is not known, and the nearest one. */
+bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err);
+
+typedef struct {
+    Graph *graph;
+    Inferred *inferred; /* its `forward` is of the model with its loss */
+    int32_t loss;
+    int n_parameters;
+    const int32_t *parameter; /* tensors that train, in the order of the graph */
+    const int32_t *gradient;  /* per tensor of the model: its gradient, or -1 */
+} TrainingStep;
+
+/* The initializers that train, in the arena; returns how many. */
+int step_parameters(Arena *arena, const Inferred *model, int32_t **out);
+
+/* model: with the loss, as inferred. frozen: parameters that do not train. ERROR_UNSUPPORTED names
+ * an op on the way that has no derivative; ERROR_USAGE: nothing trains. */
+bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
+               int n_frozen, TrainingStep *out, Error *err);
+
+#endif
