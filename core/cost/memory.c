@@ -19,6 +19,7 @@ typedef struct {
     int32_t next;        /* the next span of the same tensor, or -1 */
     int32_t whose;       /* the span whose bytes it has, of a layout change that is absorbed, or -1
                           */
+    uint8_t phase;       /* Reshard.phase of what makes it */
     int16_t devices;     /* the part of the mesh that holds it: index into plan->submeshes */
     bool filled : 1;     /* made by a step of a reshard, at moment `first` */
     bool in_between : 1; /* between two steps of a reshard: no op reads it */
@@ -41,6 +42,7 @@ typedef struct MemoryAccount {
 typedef struct {
     int32_t tensor, sharding;
     int devices;
+    int phase; /* plan_phase() of its reader */
 } HeldValue;
 
 static LiveSpan *span_at(const Account *a, int32_t at)
@@ -74,7 +76,9 @@ static int32_t find_span(const Account *a, HeldValue value)
 {
     int32_t at = a->of_tensor[value.tensor];
     while (at >= 0 && (span_at(a, at)->sharding != value.sharding ||
-                       span_at(a, at)->devices != value.devices || span_at(a, at)->in_between))
+                       span_at(a, at)->devices != value.devices || span_at(a, at)->in_between ||
+                       (span_at(a, at)->phase != 0 && value.phase != 0 &&
+                        span_at(a, at)->phase != value.phase)))
         at = span_at(a, at)->next;
     return at;
 }
@@ -83,12 +87,13 @@ static int32_t find_span(const Account *a, HeldValue value)
  * the one before. Returns -1 if the source does not exist yet. */
 static int32_t move_span(Account *a, HeldValue value)
 {
-    int32_t r = reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices);
+    int32_t r =
+        reshard_filling(&a->reshards, value.tensor, value.sharding, value.devices, value.phase);
     if (r < 0)
         return -1;
     const Reshard *reshard = &a->plan->moved->reshards[r];
     const ReshardPath *path = reshard->path;
-    HeldValue from = {value.tensor, reshard->from, reshard->from_devices};
+    HeldValue from = {value.tensor, reshard->from, reshard->from_devices, value.phase};
     int32_t at = find_span(a, from);
     if (at < 0 && reshard->from_devices != value.devices)
         at = move_span(a, from);
@@ -96,7 +101,8 @@ static int32_t move_span(Account *a, HeldValue value)
         a->now++;
         use_span(a, at);
         at = begin_span(
-            a, (HeldValue){value.tensor, path->step[i].to, reshard_step_devices(reshard, i)});
+            a, (HeldValue){value.tensor, path->step[i].to, reshard_step_devices(reshard, i), 0});
+        span_at(a, at)->phase = reshard->phase;
         span_at(a, at)->filled = true;
         span_at(a, at)->in_between = i + 1 < path->n_steps;
     }
@@ -121,7 +127,7 @@ static int32_t read_span(Account *a, HeldValue value)
 /* A parameter or graph input on the parts of the mesh that store it; on none if nobody reads it. */
 static void add_source(Account *a, int32_t tensor)
 {
-    HeldValue value = {tensor, a->plan->moved->sharding[tensor], 0};
+    HeldValue value = {tensor, a->plan->moved->sharding[tensor], 0, 0};
     for (int at = 0; (value.devices = stage_given_on(a->plan, tensor, &at)) >= 0;)
         if (find_span(a, value) < 0)
             begin_span(a, value);
@@ -143,7 +149,8 @@ static void add_op(Account *a, int32_t op)
     int devices = plan_devices(a->plan, op);
     for (int i = 0; i < at->n_inputs; i++)
         read[i] = read_span(a, (HeldValue){op_inputs(a->graph, op)[i],
-                                           a->plan->moved->need[at->input + i], devices});
+                                           a->plan->moved->need[at->input + i], devices,
+                                           plan_phase(a->plan, op)});
     a->now++;
     for (int i = 0; i < at->n_inputs; i++)
         use_span(a, read[i]);
@@ -152,13 +159,13 @@ static void add_op(Account *a, int32_t op)
         int32_t tensor = op_outputs(a->graph, op)[i], span;
         if (tensor < 0 || a->plan->moved->made[tensor] < 0)
             continue;
-        span = begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices});
+        span = begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices, 0});
         span_at(a, span)->whose = absorbed ? read[0] : -1;
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->moved->made[tensor] != a->plan->moved->sharding[tensor])
-            move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices});
+            move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0});
     }
 }
 
@@ -169,7 +176,8 @@ static void keep_to_end(Account *a)
         int32_t tensor = a->graph->outputs[i], maker = a->graph->tensors[tensor].maker;
         bool made = maker >= 0 && !tensor_is_known(a->plan->inferred, tensor);
         int devices = made ? plan_devices(a->plan, maker) : 0;
-        int32_t at = read_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices});
+        int32_t at =
+            read_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0});
         if (at >= 0)
             span_at(a, at)->kept = true;
     }

@@ -373,17 +373,27 @@ static const ReshardPath *path_of(Edges *e, int32_t tensor, Location from, Locat
                        plan->decided->submeshes[to.devices]);
 }
 
-static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to)
+/* Whether a rank holds more of the tensor after the reshard. */
+static bool grows(const Edges *e, int32_t tensor, Location from, Location to)
 {
+    return plan_local_bytes(e->plan, tensor, to.sharding) >
+           plan_local_bytes(e->plan, tensor, from.sharding);
+}
+
+/* op: the reader; the maker where a pin asks for it. */
+static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to, int32_t op)
+{
+    int phase = plan_phase(e->plan, op);
     for (int32_t at = e->first_reshard[tensor]; at > 0; at = e->next_reshard.at[at - 1]) {
         Reshard *old = &e->reshards.at[at - 1];
         if (old->to == to.sharding && old->from == from.sharding && old->to_devices == to.devices &&
-            old->from_devices == from.devices)
+            old->from_devices == from.devices && (old->phase == 0 || old->phase == phase))
             return old;
     }
     Reshard new = {.tensor = tensor, .from = from.sharding, .to = to.sharding};
     new.from_devices = (int16_t)from.devices;
     new.to_devices = (int16_t)to.devices;
+    new.phase = (uint8_t)(phase > 0 && grows(e, tensor, from, to) ? phase : 0);
     new.path = path_of(e, tensor, from, to);
     vec_push_own(e->scratch, &e->reshards, new);
     vec_push_own(e->scratch, &e->next_reshard, e->first_reshard[tensor]);
@@ -419,7 +429,7 @@ static Location source_of(Edges *e, int32_t tensor, int32_t op)
         if (!stage->relay || stage->devices == at.devices)
             continue;
         Location next = relayed(e, at, stage->devices);
-        reshard_to(e, tensor, at, next);
+        reshard_to(e, tensor, at, next, op);
         at = next;
     }
     return at;
@@ -469,7 +479,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartia
         Location from = source_of(e, t, op), to = {need, plan_devices(plan, op)};
         if (from.sharding == need && from.devices == to.devices)
             continue;
-        note_use(e, reshard_to(e, t, from, to), op);
+        note_use(e, reshard_to(e, t, from, to, op), op);
     }
 }
 
@@ -504,7 +514,7 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         int devices = plan_devices(plan, op);
         if (plan->moved->sharding[t] != made)
             reshard_to(e, t, (Location){made, devices},
-                       (Location){plan->moved->sharding[t], devices});
+                       (Location){plan->moved->sharding[t], devices}, op);
     }
 }
 
@@ -520,7 +530,7 @@ static void read_carried(Edges *e, const GraphCarry *carry)
     Location from = source_of(e, carry->next, reader);
     Location to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
     if (from.sharding != to.sharding || from.devices != to.devices)
-        note_use(e, reshard_to(e, carry->next, from, to), reader);
+        note_use(e, reshard_to(e, carry->next, from, to, reader), reader);
 }
 
 /* What decides a branch or a loop is read before it, replicated, by the devices that run it. */
@@ -536,7 +546,7 @@ static void read_control(Edges *e, int body, int32_t op)
         return;
     Location from = source_of(e, t, op), to = {whole(e, t), plan_devices(plan, op)};
     if (from.sharding != to.sharding || from.devices != to.devices)
-        note_use(e, reshard_to(e, t, from, to), op);
+        note_use(e, reshard_to(e, t, from, to, op), op);
 }
 
 static void add_unsent(Plan *plan, const Edges *e)
@@ -680,13 +690,16 @@ ReshardIndex reshard_index(Arena *arena, const Plan *plan)
     return (ReshardIndex){plan, first, next};
 }
 
-int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices)
+int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices,
+                        int phase)
 {
-    int32_t r = index->first[tensor];
-    while (r >= 0 && (index->plan->moved->reshards[r].to != to ||
-                      index->plan->moved->reshards[r].to_devices != devices))
-        r = index->next[r];
-    return r;
+    for (int32_t r = index->first[tensor]; r >= 0; r = index->next[r]) {
+        const Reshard *reshard = &index->plan->moved->reshards[r];
+        bool serves = reshard->phase == 0 || phase == 0 || reshard->phase == phase;
+        if (reshard->to == to && reshard->to_devices == devices && serves)
+            return r;
+    }
+    return NONE;
 }
 
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after)

@@ -17,6 +17,9 @@
  * A value that a loop carries over is resharded at the end of an iteration to what the next one
  * expects: its reader is the LoopCarry op.
  *
+ * In a training step the result of a reshard that is larger than the value, as an all-gather's is,
+ * is not kept from one phase to another: each phase has its own. Others are what is saved.
+ *
  * If a propagator decides itself what stays partial (plan->propagated->passed), its decision
  * replaces these rules, and parameters are stored as it propagated them.
  */
@@ -40,8 +43,10 @@ typedef struct {
 } ReshardIndex;
 
 ReshardIndex reshard_index(Arena *arena, const Plan *plan);
-/* Returns the reshard that gives the tensor this sharding on these devices, or -1. */
-int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices);
+/* Returns the reshard that gives the tensor this sharding on these devices for readers of that
+ * plan_phase() (0: of any), or -1. */
+int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices,
+                        int phase);
 
 /* The part of the mesh that holds the result of step i of the reshard. */
 int reshard_step_devices(const Reshard *reshard, int i);

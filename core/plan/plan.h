@@ -111,6 +111,9 @@ void journal_add(Journal *journal, Arena *arena, const Decision *decision);
 typedef struct {
     int32_t tensor, from, to;         /* Shardings ids */
     int16_t from_devices, to_devices; /* indices into plan->decided->submeshes */
+    uint8_t phase;       /* of a training step: what its readers have in plan_phase(); the result is
+                            larger       than the value, so it is dropped behind them and made again for others.
+                            0: it       is for all readers */
     int32_t use, n_uses; /* run of plan->moved->reshard_uses: ops that read the result; empty if a
                             pin asks for it */
     const ReshardPath *path;
@@ -274,6 +277,13 @@ static inline const OpCut *program_cut(const Plan *plan, int32_t op)
 static inline int plan_devices(const Plan *plan, int32_t op)
 {
     return plan->decided->devices ? plan->decided->devices[op] : 0;
+}
+
+/* 1 + the phase of an op of a training step; 0 for a forward plan. */
+static inline int plan_phase(const Plan *plan, int32_t op)
+{
+    const uint8_t *phase = plan->inferred->graph->phase;
+    return phase && op >= 0 ? 1 + phase[op] : 0;
 }
 
 /* What a plan is made from. Everything in it must outlive the plan. */

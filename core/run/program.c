@@ -55,7 +55,10 @@ static int32_t find_slot(const Lowering *l, Slot wanted)
     int32_t slot = l->first_slot[wanted.tensor];
     assert(slot < 0 || (l->slots.at && l->next.at));
     while (slot >= 0 && (l->slots.at[slot].sharding != wanted.sharding ||
-                         l->slots.at[slot].devices != wanted.devices || !is_seen(l, slot)))
+                         l->slots.at[slot].devices != wanted.devices ||
+                         (l->slots.at[slot].phase != 0 && wanted.phase != 0 &&
+                          l->slots.at[slot].phase != wanted.phase) ||
+                         !is_seen(l, slot)))
         slot = l->next.at[slot];
     return slot;
 }
@@ -96,11 +99,12 @@ static void blame_plan(const Lowering *l, int32_t tensor, Error *err)
  * are not shared. */
 static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
 {
-    int32_t r = reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices);
+    int32_t r =
+        reshard_filling(&l->reshards, wanted.tensor, wanted.sharding, wanted.devices, wanted.phase);
     const Reshard *reshard = r < 0 ? NULL : &l->plan->moved->reshards[r];
     int32_t slot = -1;
     if (reshard) {
-        Slot from = {wanted.tensor, reshard->from, reshard->from_devices};
+        Slot from = {wanted.tensor, reshard->from, reshard->from_devices, wanted.phase};
         slot = find_slot(l, from);
         if (slot < 0 && reshard->from_devices != wanted.devices)
             slot = reshard_slot(l, from, err);
@@ -109,12 +113,13 @@ static int32_t reshard_slot(Lowering *l, Slot wanted, Error *err)
         blame_plan(l, wanted.tensor, err);
         return -1;
     }
+    wanted.phase = reshard->phase;
     for (int i = 0; i < reshard->path->n_steps; i++) {
         Instr instr = instr_of(INSTR_STEP);
         instr.from = slot;
         instr.reshard = r;
         instr.step = &reshard->path->step[i];
-        Slot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i)};
+        Slot filled = {wanted.tensor, instr.step->to, reshard_step_devices(reshard, i), 0};
         slot = i + 1 == reshard->path->n_steps ? named_slot(l, wanted) : add_slot(l, filled, -1);
         instr.slot = slot;
         lower_instr(l, instr);
@@ -128,7 +133,7 @@ int32_t lower_read(Lowering *l, Slot wanted, Error *err)
     if (slot >= 0)
         return slot;
     if (tensor_is_known(l->plan->inferred, wanted.tensor))
-        return load(l, wanted);
+        return load(l, (Slot){wanted.tensor, wanted.sharding, wanted.devices, 0});
     return reshard_slot(l, wanted, err);
 }
 
@@ -257,7 +262,8 @@ bool lower_input(Lowering *l, int32_t op, int input, Error *err)
     if (!check_tensor(l, tensor, need, err))
         return false;
     note_late(l, op, tensor);
-    l->out->operand[place] = lower_read(l, (Slot){tensor, need, plan_devices(l->plan, op)}, err);
+    l->out->operand[place] = lower_read(
+        l, (Slot){tensor, need, plan_devices(l->plan, op), plan_phase(l->plan, op)}, err);
     return l->out->operand[place] >= 0;
 }
 
@@ -290,8 +296,8 @@ bool lower_op_alone(Lowering *l, int32_t op, Error *err)
         if (!check_tensor(l, tensor, l->plan->moved->made[tensor], err))
             return false;
         note_late(l, op, tensor);
-        l->out->operand[op_output_place(at) + i] =
-            named_slot(l, (Slot){tensor, l->plan->moved->made[tensor], plan_devices(l->plan, op)});
+        l->out->operand[op_output_place(at) + i] = named_slot(
+            l, (Slot){tensor, l->plan->moved->made[tensor], plan_devices(l->plan, op), 0});
     }
     Instr instr = instr_of(INSTR_OP);
     instr.op = op;
@@ -307,7 +313,8 @@ bool lower_pins(Lowering *l, int32_t op, Error *err)
         int32_t tensor = op_outputs(l->graph, op)[i];
         if (tensor < 0 || plan->moved->made[tensor] == plan->moved->sharding[tensor])
             continue;
-        if (reshard_slot(l, (Slot){tensor, plan->moved->sharding[tensor], plan_devices(plan, op)},
+        if (reshard_slot(l,
+                         (Slot){tensor, plan->moved->sharding[tensor], plan_devices(plan, op), 0},
                          err) < 0)
             return false;
     }
@@ -324,7 +331,7 @@ bool lower_op(Lowering *l, int32_t op, Error *err)
 /* Loads a parameter or graph input in its stored layout; skipped when nobody reads it. */
 static bool load_source(Lowering *l, int32_t tensor, Error *err)
 {
-    Slot slot = {tensor, l->plan->moved->sharding[tensor], 0};
+    Slot slot = {tensor, l->plan->moved->sharding[tensor], 0, 0};
     for (int at = 0; (slot.devices = stage_given_on(l->plan, tensor, &at)) >= 0;) {
         if (find_slot(l, slot) >= 0)
             continue;
@@ -362,7 +369,7 @@ static bool find_outputs(Lowering *l, Error *err)
         int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)
                           ? 0
                           : plan_devices(l->plan, maker);
-        l->out->output[i] = lower_read(l, (Slot){tensor, sharding, devices}, err);
+        l->out->output[i] = lower_read(l, (Slot){tensor, sharding, devices, 0}, err);
         if (l->out->output[i] < 0)
             return false;
     }

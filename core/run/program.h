@@ -53,6 +53,8 @@ typedef struct {
     int32_t tensor;
     int32_t sharding; /* id in plan->shardings; -1: replicated, shape known only at run time */
     int devices;      /* its sub-mesh: place in plan->submeshes */
+    int phase; /* Reshard.phase of what fills it; of a slot that is asked for, plan_phase() of
+                  its reader */
 } Slot;
 
 /* ORDER INSTR_KIND */

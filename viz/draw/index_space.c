@@ -326,9 +326,10 @@ static void put_summed(const Space *at, const Held *h, Cells *cells)
 static void put_moved(const Space *at, const Held *h, Cells *cells)
 {
     const Plan *plan = at->draw->plan;
-    int filling = h->input && h->id >= 0 ? reshard_filling(&at->draw->reshards, h->tensor, h->id,
-                                                           plan_devices(plan, at->op))
-                                         : -1;
+    int filling = h->input && h->id >= 0
+                      ? reshard_filling(&at->draw->reshards, h->tensor, h->id,
+                                        plan_devices(plan, at->op), plan_phase(plan, at->op))
+                      : -1;
     if (filling < 0)
         return;
     Text steps = draw_steps(at->draw, plan->moved->reshards[filling].path);

@@ -60,7 +60,8 @@ static int32_t reshard_before(const Draw *draw, int32_t r)
     if (maker >= 0 && plan->moved->made[t] != plan->moved->sharding[t] &&
         reshard->from == plan->moved->made[t] && reshard->to == plan->moved->sharding[t])
         return -1; /* the reshard that a pin asks for, from the value as it is made */
-    int32_t before = reshard_filling(&draw->reshards, t, reshard->from, reshard->from_devices);
+    int32_t before =
+        reshard_filling(&draw->reshards, t, reshard->from, reshard->from_devices, reshard->phase);
     return before == r ? -1 : before;
 }
 
@@ -82,7 +83,7 @@ int32_t draw_reshard_before(const Draw *draw, int32_t state)
 
 int32_t draw_reshard_for(const Draw *draw, int32_t tensor, int32_t need, int devices)
 {
-    return moving(draw, reshard_filling(&draw->reshards, tensor, need, devices));
+    return moving(draw, reshard_filling(&draw->reshards, tensor, need, devices, 0));
 }
 
 static State *state_at(Branching *value, int32_t state)
