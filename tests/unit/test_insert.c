@@ -276,7 +276,6 @@ typedef struct {
 static RefuseRow refuse_rows[] = {
     {"results partial over different axes", "x=4,y=2", "([i])->([i], [i]) {i=8}", "- | - +x | - +y",
      "partial over different axes"},
-    {"a partial operand and no result", "x=4", "([i])->() {i=8}", "- +x", "no result"},
     {"cut by what the result is partial over", "x=4,y=2", SAME, "x,- | -,y +x",
      "over which its result is partial"},
 };
