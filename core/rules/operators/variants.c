@@ -492,8 +492,9 @@ static bool experts(RuleCall *call, Error *err)
 
 const Operator operators_variants[] = {
     {OP("com.microsoft::FusedConv", fused_conv, 2, 2, 4),
+     GRADIENT("0: ConvGrad(x1 y0); 1: ConvWeightGrad(x0 y0); 2: activated(y0); 3: activated(y0)"),
      OWN("activation activation_params auto_pad dilations group kernel_shape pads strides", ""),
-     .examples = "3x4x7x8,6x4x3x3,6,3x6x5x6 activation=Relu"},
+     .kernel = "com.microsoft::FusedConv", .examples = "3x4x7x8,6x4x3x3,6,3x6x5x6 activation=Relu"},
     {OP("com.microsoft::NhwcConv", nhwc_conv, 2, 2, 3),
      OWN("auto_pad dilations group kernel_shape pads strides", ""),
      .examples = "3x7x8x4,6x3x3x4,6"},
@@ -513,10 +514,11 @@ const Operator operators_variants[] = {
     {OP("com.microsoft::QLinearGlobalAveragePool", quantized_global_pool, 1, 2, 5),
      OWN("channels_last", ""), .examples = "3x4x7x8:u8,scalar,scalar:u8,scalar,scalar:u8"},
     {OP("com.microsoft::FusedGemm", fused_gemm, 2, 2, 3),
+     GRADIENT("0: activated(x1 y0) *alpha; 1: activated(x0 y0) *alpha; 2: activated(y0) *beta"),
      OWN("activation activation_alpha activation_beta activation_gamma alpha beta leaky_relu_alpha "
          "transA transB",
          ""),
-     .examples = "5x6,6x7,7 activation=Relu"},
+     .kernel = "com.microsoft::FusedGemm", .examples = "5x6,6x7,7 activation=Relu"},
     {OP("com.microsoft::QGemm", quantized_gemm, 2, 6, 9), OWN("alpha transA transB", ""),
      .examples = "5x6:u8,scalar,scalar:u8,6x7:i8,7,7:i8,7:i32,scalar,scalar:u8"},
     {OP("com.microsoft::MatMulIntegerToFloat", matmul_to_float, 2, 4, 7), OWN("", ""),

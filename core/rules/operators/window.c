@@ -331,7 +331,7 @@ static bool causal_conv(RuleCall *call, Error *err)
 #define FAMILY "window"
 
 const Operator operators_window[] = {
-    {OP("Conv", conv, 2, 2, 3),
+    {OP("Conv", conv, 2, 2, 3), GRADIENT("0: ConvGrad(x1); 1: ConvWeightGrad(x0); 2: contract"),
      ONNX("auto_pad dilations group kernel_shape pads strides", "Af Af Af"), .kernel = "Conv",
      .examples = "3x4x7x6,5x4x3x2,5 strides=[2,1] pads=[1,0,2,1] dilations=[1,2]; 3x6x9,4x3x3,4 "
                  "group=2 strides=[3]; 3x5x6,5x1x3 group=5 auto_pad=SAME_UPPER; 2x3x5x5,4x3x1x1",
@@ -355,6 +355,7 @@ const Operator operators_window[] = {
          "dilation=[1,1] transposed=0 groups=1; 3x4x7x6,5x4x3x2,5 strides=[1,2] | stride=[1,2] "
          "padding=[0,0] dilation=[1,1] transposed=0 groups=1")},
     {OP("ConvTranspose", conv_transpose, 2, 2, 3),
+     GRADIENT("0: ConvGrad(x1); 1: ConvWeightGrad(x0); 2: contract"),
      ONNX("auto_pad dilations group kernel_shape output_padding output_shape pads strides",
           "Af Af Af"),
      .kernel = "ConvTranspose",

@@ -324,7 +324,7 @@ static bool conv_transpose(DeviceBuild *build, const KernelCall *call, const voi
     if (!window_read_transposed(&rule, 0, 1, &window, &err) || group < 1)
         return false;
     LocalWindow local =
-        local_window_transposed(call->scratch, &window, c.image, c.out, &c.weight->runs[2]);
+        local_window(call->scratch, &window, c.out, &c.image->runs[2], &c.weight->runs[2]);
     turn_tables(call->scratch, &local, c.image, c.out, &c.tables);
     const int64_t *major = kernel_globals(call->scratch, &c.weight->runs[0]);
     const int64_t *global = kernel_globals(call->scratch, &c.out->runs[1]);

@@ -3,6 +3,7 @@
  *
  *     contract   the product of the operands
  *     local      an expression of derivative.h, or a share of Max and Min
+ *     activated  contract, with the gradient before the activation of a fused product
  *
  * each summed over the index dims that the output lacks, times a factor.
  *
@@ -11,6 +12,7 @@
  * where each other dim is in two of them; their parts are copied into that order unless they lie so
  * (or turned). All else adds point by point, in double (integers in int64_t).
  */
+#include "core/run/kernels/activation.h"
 #include "core/run/kernels/derivative.h"
 #include "core/run/kernels/elementwise.h"
 #include "core/space/gradient.h"
@@ -105,7 +107,7 @@ static bool find_points(const KernelCall *call, const OpSpace *space, Points *po
         if (call->input[k] &&
             !place_operand(rows_of(space, k), call->input[k], points, points->stride[k], err))
             return false;
-    if (!place_operand(rows_of(space, call->n_inputs), call->output[0], points,
+    if (!place_operand(rows_of(space, space->n_inputs), call->output[0], points,
                        points->stride[call->n_inputs], err))
         return false;
     drop_unused(call, points);
@@ -406,6 +408,20 @@ static bool contract(const KernelCall *call, Error *err)
     return compute(call, &term, err);
 }
 
+/* Of a product with an activation: the last operand is its result, and no factor. */
+static bool activated(const KernelCall *call, Error *err)
+{
+    KernelCall forward, products = *call;
+    const Local **input = arena_array(call->scratch, const Local *, call->n_inputs);
+    if (!forward_call(call, &forward, err))
+        return false;
+    memcpy(input, call->input, (size_t)call->n_inputs * sizeof(*input));
+    input[0] = activation_gradient(&forward, forward.output[0], call, err);
+    products.input = input;
+    products.n_inputs--;
+    return input[0] && contract(&products, err);
+}
+
 /* ---- expressions ---- */
 
 DERIVATIVE_FUNCTIONS(static inline)
@@ -485,6 +501,7 @@ static bool local(const KernelCall *call, Error *err)
 const Kernel kernels_contract[] = {
     {"Einsum", einsum, NULL, 0, ROUNDING_SUM},
     {"contract", contract, NULL, 0, ROUNDING_SUM},
+    {"activated", activated, NULL, 0, ROUNDING_SUM},
     {"local", local, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

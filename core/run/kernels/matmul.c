@@ -6,7 +6,7 @@
  * A lock serializes BLAS where its workspace is not thread-safe (blas_memory.h).
  */
 #include "core/run/blas_memory.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/activation.h"
 
 #include <cblas.h>
 
@@ -230,9 +230,15 @@ static bool gemm(const KernelCall *call, Error *err)
            add_scaled(c, op_attr_float(graph, call->op, "beta", 1), out, err);
 }
 
+static bool fused_gemm(const KernelCall *call, Error *err)
+{
+    return gemm(call, err) && activation_finish(call, NULL, err);
+}
+
 const Kernel kernels_matmul[] = {
     {"MatMul", matmul, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::FusedMatMul", matmul, "fused", 0, ROUNDING_SUM},
     {"Gemm", gemm, NULL, 0, ROUNDING_SUM},
+    {"com.microsoft::FusedGemm", fused_gemm, NULL, 0, ROUNDING_SUM},
     {0},
 };

@@ -31,7 +31,7 @@ static double source_of(const Sampling *s, int d, int64_t size, int64_t out, int
     if (str_eq(where, STR("align_corners")))
         return resized == 1 ? 0 : x * (double)(size - 1) / (resized - 1);
     if (str_eq(where, STR("pytorch_half_pixel")) && resized <= 1)
-        return -0.5;
+        return 0;
     if (str_eq(where, STR("tf_half_pixel_for_nn")))
         return (x + 0.5) / scale;
     if (str_eq(where, STR("tf_crop_and_resize"))) {

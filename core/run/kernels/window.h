@@ -24,11 +24,6 @@ typedef struct {
 LocalWindow local_window(Arena *arena, const Window *window, const Local *image, const Runs *out,
                          const Runs *kernel);
 
-/* The same for a transposed convolution: row i, column k is the place in the local output where
- * image place i puts element k. */
-LocalWindow local_window_transposed(Arena *arena, const Window *window, const Local *image,
-                                    const Local *out, const Runs *kernel);
-
 /* Splits a row-major index into its coordinates. */
 static inline void window_split(int64_t index, const int64_t *size, int n, int64_t *out)
 {
