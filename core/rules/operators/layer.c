@@ -256,7 +256,7 @@ const Operator operators_layer[] = {
      .kernel = "MeanVarianceNormalization", .examples = "3x5x4x6"},
     {OP("SwiGLU", swiglu, 6, 2, 2), GRADIENT("0: local(x0 x1); 1: local(x0)"), EARLY,
      ONNX("alpha", "Af Af"), .kernel = "SwiGLU", .examples = "5x6,5x6"},
-    {OP("TensorScatter", tensor_scatter, 0, 2, 3), EARLY, ONNX("axis mode", "A A .i"),
-     .kernel = "TensorScatter", .examples = "3x5x8x4,3x5x2x4,3:i64"},
+    {OP("TensorScatter", tensor_scatter, 0, 2, 3), GRADIENT("0: move(x2); 1: move(x2)"), EARLY,
+     ONNX("axis mode", "A A .i"), .kernel = "TensorScatter", .examples = "3x5x8x4,3x5x2x4,3:i64"},
     {0},
 };

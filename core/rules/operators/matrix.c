@@ -310,8 +310,11 @@ static bool align_boxes(RuleCall *call, Error *err)
 
 /* Flops are rough: the points of the index space do not include the dims of the matrices. */
 const Operator operators_matrix[] = {
-    {OP("Inverse", square, 64, 1, 1), .examples = "3x5x5", NNSCALER("inverse"),
-     TORCH("linalg_inv inverse linalg_pinv"), PADDLE("inverse")},
+    {OP("com.microsoft::Inverse", square, 64, 1, 1), GRADIENT("0: InverseGrad(y0)"), OWN("", ""),
+     .kernel = "Inverse", .examples = "3x5x5"},
+    {OP("Inverse", square, 64, 1, 1), GRADIENT("0: InverseGrad(y0)"), .kernel = "Inverse",
+     .examples = "3x5x5", NNSCALER("inverse"), TORCH("linalg_inv inverse linalg_pinv"),
+     PADDLE("inverse")},
     {OP("Cholesky", square, 64, 1, 1), .examples = "3x5x5", TORCH("cholesky linalg_cholesky"),
      PADDLE("cholesky"), STABLEHLO("cholesky")},
     {OP("Eigh", eigen, 64, 1, 1), .outputs_max = 2, .examples = "3x5x5 -> 2",

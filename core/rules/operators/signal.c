@@ -182,10 +182,12 @@ static bool decode_image(RuleCall *call, Error *err)
 
 /* Flops are rough: the points of the index space do not include the dim that is transformed. */
 const Operator operators_signal[] = {
-    {OP("DFT", dft, 64, 1, 3), .reads = 1 << 1 | 1 << 2, ONNX("axis inverse onesided", ".f .i .i"),
-     .kernel = "DFT", .examples = "3x7x2; 3x8x5x1,-,=1 onesided=1"},
-    {OP("STFT", stft, 64, 2, 4), .reads = 1 << 1 | 1 << 3, ONNX("onesided", "Af Bi Af Bi"),
-     .kernel = "STFT", .examples = "3x20x1,=4,8; 3x20x2,=8,-,=8 onesided=0"},
+    {OP("DFT", dft, 64, 1, 3), GRADIENT("0: DFTGrad(x1 x2)"), .reads = 1 << 1 | 1 << 2,
+     ONNX("axis inverse onesided", ".f .i .i"), .kernel = "DFT",
+     .examples = "3x7x2; 3x8x5x1,-,=1 onesided=1"},
+    {OP("STFT", stft, 64, 2, 4), GRADIENT("0: STFTGrad(x1 x2 x3); 2: STFTGrad(x0 x1 x3)"),
+     .reads = 1 << 1 | 1 << 3, ONNX("onesided", "Af Bi Af Bi"), .kernel = "STFT",
+     .examples = "3x20x1,=4,8; 3x20x2,=8,-,=8 onesided=0"},
     {OP("BlackmanWindow", window, 0, 1, 1), .reads = 1 << 0, ONNX("output_datatype periodic", ".i"),
      .kernel = "BlackmanWindow", .examples = "=7"},
     {OP("HammingWindow", window, 0, 1, 1), .reads = 1 << 0, ONNX("output_datatype periodic", ".i"),

@@ -6,6 +6,7 @@
  * GridSample (opset 16 to 22), AffineGrid (20).
  */
 #include "core/rules/window.h"
+#include "core/run/kernels/derivative.h"
 #include "core/run/kernels/taps.h"
 
 #include <math.h>
@@ -81,31 +82,37 @@ static bool read_sampling(const KernelCall *call, Sampling *out, Error *err)
            error_kind(err, ERROR_RUN, "unknown mode '%.*s'", STR_ARG(mode));
 }
 
-/* Reflects x at the borders until it is inside. */
-static double reflected(double x, double least, double most)
+/* Reflects x at the borders until it is inside. *slope: 1, or -1 where it runs back. */
+static double reflected(double x, double least, double most, double *slope)
 {
     double range = most - least, beyond = x < least ? least - x : x > most ? x - most : -1;
+    *slope = range > 0;
     if (beyond < 0 || range <= 0)
         return range <= 0 ? least : x;
     double times = floor(beyond / range), rest = beyond - times * range;
     bool from_least = (x < least) == (fmod(times, 2) == 0);
+    *slope = from_least == (x < least) ? -1 : 1;
     return from_least ? least + rest : most - rest;
 }
 
-/* A grid coordinate as a place, moved inside by the padding mode. */
-static double place_of(const Sampling *s, double grid, int64_t size)
+/* A grid coordinate as a place, moved inside by the padding mode; *slope: its derivative. */
+static double place_of(const Sampling *s, double grid, int64_t size, double *slope)
 {
+    double reflection = 1;
     double least = s->align_corners ? 0 : -0.5, most = (double)size - (s->align_corners ? 1 : 0.5);
     double x = s->align_corners ? (grid + 1) / 2 * (double)(size - 1)
                                 : ((grid + 1) * (double)size - 1) / 2;
     x = (double)(float)x;
+    *slope = (double)(s->align_corners ? size - 1 : size) / 2;
     if (s->mode == SAMPLE_NEAREST)
         x = rint(x);
     if (s->padding == PAD_REFLECTION)
-        return reflected(x, least, most);
-    if (s->padding == PAD_BORDER && (x < least || x > most))
-        return fmin(fmax(x, 0), (double)(size - 1));
-    return x;
+        x = reflected(x, least, most, &reflection);
+    *slope *= reflection;
+    if (s->padding != PAD_BORDER || !(x < least || x > most))
+        return x;
+    *slope = 0;
+    return fmin(fmax(x, 0), (double)(size - 1));
 }
 
 static int64_t tap_place(const Sampling *s, int64_t at, int64_t size)
@@ -113,8 +120,9 @@ static int64_t tap_place(const Sampling *s, int64_t at, int64_t size)
     double least = s->align_corners ? 0 : -0.5, most = (double)size - (s->align_corners ? 1 : 0.5);
     if (s->padding == PAD_BORDER)
         return at < 0 ? 0 : at >= size ? size - 1 : at;
+    double slope;
     if (s->padding == PAD_REFLECTION)
-        return inside((int64_t)reflected((double)at, least, most), size);
+        return inside((int64_t)reflected((double)at, least, most, &slope), size);
     return inside(at, size);
 }
 
@@ -126,6 +134,28 @@ static double cubic_weight(double x)
     if (x <= 1)
         return ((a + 2) * x - (a + 3)) * x * x + 1;
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* Its derivative at a signed distance. */
+static double cubic_slope(double x)
+{
+    const double a = -0.75, far = fabs(x);
+    double slope = far <= 1  ? (3 * (a + 2) * far - 2 * (a + 3)) * far
+                   : far < 2 ? (3 * a * far - 10 * a) * far + 8 * a
+                             : 0;
+    return x < 0 ? -slope : slope;
+}
+
+/* The taps of taps_at() with the derivatives of their weights by x. */
+static Taps slopes_at(const Sampling *s, double x, Taps taps)
+{
+    for (int i = 0; i < taps.n; i++) {
+        double first = floor(x) - (s->mode == SAMPLE_CUBIC);
+        taps.weight[i] = s->mode == SAMPLE_NEAREST  ? 0
+                         : s->mode == SAMPLE_LINEAR ? (i == 0 ? -1 : 1)
+                                                    : cubic_slope(x - first - i);
+    }
+    return taps;
 }
 
 static Taps taps_at(const Sampling *s, double x, int64_t size)
@@ -158,41 +188,99 @@ static bool sizes_fit(const Local *image, const Local *grid, const Local *out, i
     return fits;
 }
 
-static bool grid_sample(const KernelCall *call, Error *err)
+typedef struct {
+    Sampling how;
+    const Local *image;
+    int n; /* spatial dims */
+    int64_t pixels, places, channels, stride[DIMS_MAX];
+    const double *grid;
+} GridSample;
+
+static bool open_grid_sample(const KernelCall *call, GridSample *g, Error *err)
 {
-    Sampling s;
-    if (!kernel_needs(call, 2, err) || !read_sampling(call, &s, err) ||
+    if (!kernel_needs(call, 2, err) || !read_sampling(call, &g->how, err) ||
         !kernel_computes(call->input[0], err) || !kernel_computes(call->input[1], err))
         return false;
-    const Local *image = call->input[0];
-    Local *out = call->output[0];
-    int n = (int)image->shape.n_dims - 2;
-    if (!sizes_fit(image, call->input[1], out, n))
+    const Local *out = call->output[0];
+    g->image = call->input[0];
+    g->n = (int)g->image->shape.n_dims - 2;
+    if (!sizes_fit(g->image, call->input[1], out, g->n))
         return error_kind(err, ERROR_RUN, "operand shapes do not match");
-    if (!kernel_takes_terms(call, err))
-        return false;
-    const double *x = call->sink ? NULL : kernel_doubles(call, 0), *grid = kernel_doubles(call, 1);
-    int64_t pixels = 1, places = 1, stride[DIMS_MAX], channels = image->shape.dim[1];
-    row_major_strides(&image->shape, stride);
-    for (int d = 0; d < n; d++) {
-        pixels *= image->shape.dim[2 + d];
-        places *= out->shape.dim[2 + d];
+    g->pixels = g->places = 1;
+    g->channels = g->image->shape.dim[1];
+    row_major_strides(&g->image->shape, g->stride);
+    for (int d = 0; d < g->n; d++) {
+        g->pixels *= g->image->shape.dim[2 + d];
+        g->places *= out->shape.dim[2 + d];
     }
-    for (int64_t i = 0; i < out->shape.dim[0] * places; i++) {
+    return true;
+}
+
+/* Of output place i; slopes: as slopes_at() by the grid's coordinate, NULL: not wanted. */
+static void grid_taps(const GridSample *g, int64_t i, Taps taps[SPATIAL_MAX],
+                      Taps slopes[SPATIAL_MAX])
+{
+    for (int d = 0; d < g->n; d++) {
+        int64_t size = g->image->shape.dim[2 + d];
+        double slope, x = place_of(&g->how, g->grid[i * g->n + g->n - 1 - d], size, &slope);
+        taps[d] = taps_at(&g->how, x, size);
+        if (!slopes)
+            continue;
+        slopes[d] = slopes_at(&g->how, x, taps[d]);
+        for (int k = 0; k < slopes[d].n; k++)
+            slopes[d].weight[k] *= slope;
+    }
+}
+
+static bool grid_sample(const KernelCall *call, Error *err)
+{
+    GridSample g;
+    if (!open_grid_sample(call, &g, err) || !kernel_takes_terms(call, err))
+        return false;
+    Local *out = call->output[0];
+    const double *x = call->sink ? NULL : kernel_doubles(call, 0);
+    g.grid = kernel_doubles(call, 1);
+    for (int64_t i = 0; i < out->shape.dim[0] * g.places; i++) {
         Taps taps[SPATIAL_MAX];
-        for (int d = 0; d < n; d++) {
-            int64_t size = image->shape.dim[2 + d];
-            taps[d] = taps_at(&s, place_of(&s, grid[i * n + n - 1 - d], size), size);
-        }
-        for (int64_t c = 0; c < channels; c++) {
-            int64_t plane = i / places * channels + c;
-            int64_t at = plane * places + i % places;
+        grid_taps(&g, i, taps, NULL);
+        for (int64_t c = 0; c < g.channels; c++) {
+            int64_t plane = i / g.places * g.channels + c;
+            int64_t at = plane * g.places + i % g.places;
             if (call->sink) {
-                taps_terms(call, out, at, image, plane * pixels, taps, stride + 2, n, 1);
+                taps_terms(call, out, at, g.image, plane * g.pixels, taps, g.stride + 2, g.n, 1);
                 continue;
             }
-            double y = taps_sum(x + plane * pixels, taps, stride + 2, n);
+            double y = taps_sum(x + plane * g.pixels, taps, g.stride + 2, g.n);
             local_store(out, at, 1, NUMBER_F64, &y);
+        }
+    }
+    return true;
+}
+
+/* Of the grid; summed over the channels that the rank has. */
+static bool grid_sample_grad(const KernelCall *call, Error *err)
+{
+    KernelCall forward;
+    GridSample g;
+    if (!forward_call(call, &forward, err) || !open_grid_sample(&forward, &g, err))
+        return false;
+    const double *x = kernel_doubles(&forward, 0);
+    const double *grad = local_doubles(call->scratch, forward.output[0]);
+    g.grid = kernel_doubles(&forward, 1);
+    for (int64_t i = 0; i < forward.output[0]->shape.dim[0] * g.places; i++) {
+        Taps taps[SPATIAL_MAX], slopes[SPATIAL_MAX];
+        grid_taps(&g, i, taps, slopes);
+        for (int d = 0; d < g.n; d++) {
+            Taps kept = taps[d];
+            double sum = 0;
+            taps[d] = slopes[d];
+            for (int64_t c = 0; c < g.channels; c++) {
+                int64_t plane = i / g.places * g.channels + c;
+                sum += grad[plane * g.places + i % g.places] *
+                       taps_sum(x + plane * g.pixels, taps, g.stride + 2, g.n);
+            }
+            taps[d] = kept;
+            local_store(call->output[0], i * g.n + g.n - 1 - d, 1, NUMBER_F64, &sum);
         }
     }
     return true;
@@ -246,6 +334,7 @@ static bool affine_grid(const KernelCall *call, Error *err)
 
 const Kernel kernels_sample[] = {
     {"GridSample", grid_sample, NULL, 0, ROUNDING_SENSITIVE},
+    {"GridSampleGrad", grid_sample_grad, NULL, 0, ROUNDING_SENSITIVE},
     {"AffineGrid", affine_grid, NULL, 1, ROUNDING_SENSITIVE},
     {0},
 };

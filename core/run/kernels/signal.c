@@ -7,7 +7,9 @@
  * the bins up to N / 2 of a real signal, whose inverse is real.
  */
 #include "core/rules/args.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+
+#include "core/space/gradient.h"
 
 #include <complex.h>
 #include <inttypes.h>
@@ -160,6 +162,45 @@ static bool dft(const KernelCall *call, Error *err)
     return true;
 }
 
+/* The gradient of row `at` from that of its bins, which are in t->row. A bin's is the sum over the
+ * numbers of the other side, turned the other way; of one-sided inverses inner bins count twice. */
+static void store_gradient(const Dft *d, Local *made, int64_t at, const Transform *t)
+{
+    bool mirrors = d->inverse && d->half;
+    int64_t known = mirrors ? t->n / 2 + 1 : t->n;
+    double scale = d->inverse ? 1 / (double)t->n : 1;
+    for (int64_t i = 0; i < d->n_in && i < known; i++) {
+        bool alone = i == 0 || 2 * i == t->n;
+        double by = mirrors && !alone ? 2 * scale : scale;
+        double part[2] = {by * creal(t->bins[i]), mirrors && alone ? 0 : by * cimag(t->bins[i])};
+        local_store(made, (at + i * d->step) * d->parts, d->parts, NUMBER_F64, part);
+    }
+}
+
+static bool dft_grad(const KernelCall *call, Error *err)
+{
+    KernelCall forward;
+    Dft d;
+    int64_t length = 0;
+    if (!forward_call(call, &forward, err) || !open_dft(&forward, &d, &length, err))
+        return false;
+    Transform t = transform_open(call->scratch, length, !d.inverse);
+    int64_t n = shape_elements(&d.in->shape) / d.parts, n_rows = d.n_in > 0 ? n / d.n_in : 0;
+    for (int64_t row = 0; row < n_rows; row++) {
+        int64_t block = row / d.step, within = row % d.step;
+        for (int64_t f = 0; f < t.n; f++) {
+            double part[2] = {0, 0};
+            int64_t from = (block * d.n_out + f) * d.step + within;
+            if (f < d.n_out)
+                local_load(d.out, from * d.parts_out, 1, d.parts_out, NUMBER_F64, part);
+            t.row[f] = part[0] + part[1] * I;
+        }
+        transform(&t);
+        store_gradient(&d, call->output[0], block * d.n_in * d.step + within, &t);
+    }
+    return true;
+}
+
 /* ---- STFT ---- */
 
 typedef struct {
@@ -180,7 +221,7 @@ static bool open_stft(const KernelCall *call, Stft *s, Error *err)
     s->length = window ? shape_elements(&window->whole) : 0;
     if (kernel_input(call, 3) && !kernel_scalar(call->input[3], &s->length, err))
         return false;
-    s->window = kernel_doubles(call, 2);
+    s->window = window && window->data ? kernel_doubles(call, 2) : NULL;
     s->parts = in->n_dims == 3 ? in->dim[2] : 1;
     s->n_bins = out->dim[2];
     s->frame = kernel_globals(call->scratch, &s->out->runs[1]);
@@ -215,6 +256,51 @@ static bool stft(const KernelCall *call, Error *err)
             local_store(s.out, (row * s.n_bins + f) * 2, 2, NUMBER_F64, part);
         }
     }
+    return true;
+}
+
+/* Number `at` of the signal; 0 imaginary part for a real one. */
+static double complex signal_at(const Stft *s, int64_t at)
+{
+    double part[2] = {0, 0};
+    local_load(s->signal, at * s->parts, 1, s->parts, NUMBER_F64, part);
+    return part[0] + part[1] * I;
+}
+
+/* Of the signal, or of the window. */
+static bool stft_grad(const KernelCall *call, Error *err)
+{
+    KernelCall forward;
+    Stft s = {.step = 0};
+    if (!forward_call(call, &forward, err) || !open_stft(&forward, &s, err))
+        return false;
+    bool of_window = program_space(call->inferred, call->op)->gradient->written[0] == 2;
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&made->shape), n_frames = s.out->shape.dim[1];
+    double *sums = arena_array(call->scratch, double, n);
+    Transform t = transform_open(call->scratch, s.length, true);
+    for (int64_t row = 0; row < s.out->shape.dim[0] * n_frames; row++) {
+        int64_t first = s.frame[row % n_frames] * s.step;
+        for (int64_t f = 0; f < s.length; f++) {
+            double part[2] = {0, 0};
+            if (f < s.n_bins)
+                local_load(s.out, (row * s.n_bins + f) * 2, 1, 2, NUMBER_F64, part);
+            t.row[f] = part[0] + part[1] * I;
+        }
+        transform(&t);
+        for (int64_t i = 0; i < s.length; i++) {
+            int64_t at = runs_find(&s.signal->runs[1], first + i);
+            if (at < 0)
+                return error_kind(err, ERROR_RUN, "a part of a frame is on another rank");
+            at += row / n_frames * s.signal->shape.dim[1];
+            if (of_window)
+                sums[i] += creal(conj(signal_at(&s, at)) * t.bins[i]);
+            for (int p = 0; !of_window && p < s.parts; p++)
+                sums[at * s.parts + p] +=
+                    (s.window ? s.window[i] : 1) * (p == 0 ? creal(t.bins[i]) : cimag(t.bins[i]));
+        }
+    }
+    local_store(made, 0, n, NUMBER_F64, sums);
     return true;
 }
 
@@ -302,6 +388,8 @@ static bool mel_weights(const KernelCall *call, Error *err)
 const Kernel kernels_signal[] = {
     {"DFT", dft, NULL, 0, ROUNDING_SENSITIVE},
     {"STFT", stft, NULL, 0, ROUNDING_SENSITIVE},
+    {"DFTGrad", dft_grad, NULL, 0, ROUNDING_SENSITIVE},
+    {"STFTGrad", stft_grad, NULL, 0, ROUNDING_SENSITIVE},
     {"HannWindow", window, &hann, 0, ROUNDING_SENSITIVE},
     {"HammingWindow", window, &hamming, 0, ROUNDING_SENSITIVE},
     {"BlackmanWindow", window, &blackman, 0, ROUNDING_SENSITIVE},
