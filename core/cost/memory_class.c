@@ -14,6 +14,10 @@ const char *memory_class_name(MemoryClass class)
 /* What an optimizer reads and makes, one letter each: p parameter, g gradient, s state, - none.
  * `fixed` inputs come first; with `lists`, a letter stands for as many tensors as there are
  * parameters. */
+#define UPDATE(op)                                                                                 \
+    {                                                                                              \
+        op, 0, false, "pg---s", "ps"                                                               \
+    }
 static const struct {
     const char *op_type;
     int fixed;
@@ -26,7 +30,18 @@ static const struct {
     {"ai.onnx.preview.training::Gradient", 0, false, "", "g"},
     {"AdamStep", 0, false, "pg-sssss-", "pssssss"},
     {"SgdStep", 0, false, "p-gs", "ps"},
+    UPDATE("SgdUpdate"),
+    UPDATE("MomentumUpdate"),
+    UPDATE("NesterovUpdate"),
+    UPDATE("AdamUpdate"),
+    UPDATE("AdamWUpdate"),
+    UPDATE("AdagradUpdate"),
+    UPDATE("RmspropUpdate"),
+    UPDATE("AdamaxUpdate"),
+    UPDATE("NadamUpdate"),
+    UPDATE("RadamUpdate"),
 };
+#undef UPDATE
 
 typedef struct {
     const Inferred *inferred;

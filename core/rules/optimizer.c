@@ -1,5 +1,7 @@
 #include "core/rules/optimizer.h"
 
+#include "core/rules/args.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -306,6 +308,19 @@ OptimizerStep optimizer_step(const Optimizer *row, const double hyper[HYPER_COUN
     if (row->prepare)
         row->prepare(&out);
     return out;
+}
+
+void optimizer_read_hyper(const RuleCall *call, const Optimizer *row, double out[HYPER_COUNT])
+{
+    memcpy(out, row->fallback, sizeof row->fallback);
+    for (int i = HYPER_LR + 1; i < HYPER_COUNT; i++) {
+        if (!(row->takes >> i & 1))
+            continue;
+        if (i >= HYPER_AMSGRAD)
+            out[i] = args_int(call, hyper_names[i], row->fallback[i] != 0) != 0;
+        else
+            out[i] = args_float(call, hyper_names[i], row->fallback[i]);
+    }
 }
 
 double optimizer_clip_factor(double norm, double clip)

@@ -14,10 +14,7 @@
 #ifndef CORE_RULES_OPTIMIZER_H
 #define CORE_RULES_OPTIMIZER_H
 
-#include "core/base/str.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "core/rules/registry.h"
 
 /* ORDER HYPER */
 typedef enum {
@@ -86,6 +83,15 @@ double optimizer_state_start(const Optimizer *row, int state, const double hyper
 /* `step` from 1. */
 OptimizerStep optimizer_step(const Optimizer *row, const double hyper[HYPER_COUNT], double rate,
                              int64_t step);
+
+/* ---- its operator ---- */
+
+/* Inputs of the operator; states follow the factor, which may be absent. */
+enum { UPDATE_PARAMETER, UPDATE_GRADIENT, UPDATE_RATE, UPDATE_STEP, UPDATE_FACTOR, UPDATE_STATES };
+
+/* Reads the hyper-parameters that it takes from the op's attributes, which have their names; the
+ * learning rate is an input. */
+void optimizer_read_hyper(const RuleCall *call, const Optimizer *row, double out[HYPER_COUNT]);
 
 /* ---- clipping ---- */
 

@@ -31,6 +31,23 @@ static OpRow rows[] = {
     {"momentum, later", "x v <- ai.onnx.preview.training::Momentum f32[] i64[] f32[1] f32[1] f32[1] alpha=0.5 beta=0.25 norm_coefficient=0.0 mode=\"standard\"", {"0.1", "3", "10", "8", "4"}, "f32[1] 9.6; f32[1] 4", 0},
     {"momentum that looks ahead", "x v <- ai.onnx.preview.training::Momentum f32[] i64[] f64[1] f64[1] f64[1] alpha=0.5 beta=0.25 norm_coefficient=0.0 mode=\"nesterov\"", {"0.1", "3", "10", "8", "4"}, "f64[1] 9; f64[1] 4", 0},
 
+    /* core/rules/optimizer.h: parameter, gradient, rate, step, factor, states */
+    {"sgd of a scaled gradient", "p <- SgdUpdate f32[2] f32[2] f32[] i64[] f32[] weight_decay=0.5", {"4 8", "2 4", "0.5", "1", "0.5"}, "f32[2] 2.5 5", 0},
+    {"sgd without a factor", "p <- SgdUpdate f32[1] f32[1] f32[] i64[] maximize=1", {"4", "2", "0.5", "1"}, "f32[1] 5", 0},
+    {"momentum begins with the gradient", "p m <- MomentumUpdate f32[1] f32[1] f32[] i64[] - f32[1] dampening=0.5", {"4", "2", "0.5", "1", "9"}, "f32[1] 3; f32[1] 2", 0},
+    {"momentum goes on", "p m <- MomentumUpdate f32[1] f32[1] f32[] i64[] - f32[1] momentum=0.5 dampening=0.5", {"4", "2", "0.5", "2", "8"}, "f32[1] 1.5; f32[1] 5", 0},
+    {"nesterov looks ahead", "p m <- NesterovUpdate f32[1] f32[1] f32[] i64[] - f32[1] momentum=0.5", {"4", "2", "0.5", "2", "8"}, "f32[1] 1.5; f32[1] 6", 0},
+    {"adam corrects its averages", "p m v <- AdamUpdate f64[1] f64[1] f64[] i64[] - f64[1] f64[1] eps=0.0", {"4", "2", "0.5", "1", "0", "0"}, "f64[1] 3.5; f64[1] 0.2; f64[1] 0.004", 0},
+    {"adamw decays the parameter", "p m v <- AdamWUpdate f64[1] f64[1] f64[] i64[] - f64[1] f64[1] eps=0.0 weight_decay=0.5", {"4", "2", "0.5", "1", "0", "0"}, "f64[1] 2.5; f64[1] 0.2; f64[1] 0.004", 0},
+    {"amsgrad keeps the largest", "p m v w <- AdamWUpdate f64[1] f64[1] f64[] i64[] - f64[1] f64[1] f64[1] eps=0.0 weight_decay=0.0 amsgrad=1", {"4", "2", "1", "1", "0", "0", "0.016"}, "f64[1] 3.5; f64[1] 0.2; f64[1] 0.004; f64[1] 0.016", 0},
+    {"adagrad adds squares", "p s <- AdagradUpdate f32[1] f32[1] f32[] i64[] - f32[1] eps=0.0 lr_decay=1.0", {"4", "4", "1", "2", "9"}, "f32[1] 3.6; f32[1] 25", 0},
+    {"rmsprop, centered", "p v m g <- RmspropUpdate f64[1] f64[1] f64[] i64[] - f64[1] f64[1] f64[1] alpha=0.5 eps=0.0 momentum=0.5 centered=1", {"4", "2", "1", "1", "0", "1", "0"}, "f64[1] 1.5; f64[1] 2; f64[1] 2.5; f64[1] 1", 0},
+    {"a gradient in half", "p <- SgdUpdate f32[1] f16[1] f32[] i64[]", {"4", "2", "0.5", "1"}, "f32[1] 3", 0},
+    {"a clip factor", "f n <- ClipFactor f32[] clip=1.0", {"16"}, "f32[] 0.25; f32[] 4", 0},
+    {"a clip factor of scaled gradients", "f n <- ClipFactor f32[] f32[] clip=1.0 scale=4.0", {"4096", "2"}, "f32[] 0.015625; f32[] 8", 0},
+    {"nothing to clip", "f n <- ClipFactor f32[] clip=8.0", {"16"}, "f32[] 1; f32[] 4", 0},
+    {"a clip factor of sizes", "f n <- ClipFactor f32[] clip=8.0 norm_type=1.0", {"16"}, "f32[] 0.5; f32[] 16", 0},
+
     /* statistics: of a channel over all samples */
     {"batch norm in training", "y m v <- BatchNormalization f32[2,1,2] f32[1] f32[1] f32[1] f32[1] training_mode=1 epsilon=0.0 momentum=0.75", {"1 3 1 3", "10", "5", "4", "8"}, "f32[2,1,2] -5 15 -5 15; f32[1] 3.5; f32[1] 6.25", 15},
     {"batch norm of two channels", "y m v <- BatchNormalization f32[2,2] f32[2] f32[2] f32[2] f32[2] training_mode=1 epsilon=0.0 momentum=0.0", {"1 10 3 30", "1 1", "0 0", "0 0", "0 0"}, "f32[2,2] -1 -1 1 1; f32[2] 2 20; f32[2] 1 100", 15},

@@ -278,6 +278,11 @@ static RuleCase gradients[] = {
      "a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1 -> a0 a1, a0 a1, a0 a1 | f32[4,8] f32[4,8] f32[4,8]",
      0},
     {"a plain step", "p <- SgdStep f32[4] f32[1] f32[4]", "a0, 1, a0 -> a0 | f32[4]", 0},
+    {"an update", "p m v <- AdamWUpdate f32[4,8] f16[4,8] f32[] i64[] f32[] f32[4,8] f32[4,8]",
+     "a0 a1, a0 a1, , , , a0 a1, a0 a1 -> a0 a1, a0 a1, a0 a1 | f32[4,8] f32[4,8] f32[4,8]", 0},
+    {"an update without a factor", "p s <- AdagradUpdate f32[4] f32[4] f32[] i64[] - f32[4]",
+     "a0, a0, , , ?, a0 -> a0, a0 | f32[4] f32[4]", 0},
+    {"a clip factor", "f n <- ClipFactor f32[] f32[]", ",  -> ,  | f32[] f32[]", 0},
     {"a guard", "a b f <- CheckFiniteAndUnscale f32[4] f32[6] f32[1]",
      "4, 6, 1 -> 4, 6, 1 | f32[4] f32[6] bool[1]", 0},
 };

@@ -4,6 +4,7 @@
 #include "core/layout/runs.h"
 #include "core/plan/schedule_eval.h"
 #include "core/prove/gradient_eval.h"
+#include "core/prove/optimizer_eval.h"
 #include "scripts/lua_api.h"
 
 #include <stdio.h>
@@ -13,6 +14,8 @@ static const EvalVerb own_verbs[] = {
     {"layout", eval_layout},
     {"grad", eval_grad},
     {"grad.graph", eval_grad_graph},
+    {"optimizer.step", eval_optimizer_step},
+    {"lr.schedule", eval_lr_schedule},
     {"schedule", eval_schedule},
     {"schedule.bubble", eval_schedule_bubble},
     {0},

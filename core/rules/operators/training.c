@@ -1,11 +1,18 @@
-/* training.c - steps of optimizers, one parameter at a time, and checks of gradients.
+/* training.c - updates of parameters by optimizers, one parameter at a time, clipping, and checks
+ * of gradients.
  *
- *     AdamStep   a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1, ? -> a0 a1, a0 a1, a0 a1, ?, 1, 1, ?
+ *     AdamWUpdate  a0 a1, a0 a1, , , , a0 a1, a0 a1 -> a0 a1, a0 a1, a0 a1 core/rules/optimizer.h
+ *     ClipFactor   ,  -> ,
+ *     AdamStep     a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1, ? -> a0 a1, a0 a1, a0 a1, ?, 1, 1, ?
+ *
+ * The global norm of all gradients is a ReduceSumSquare of each, added up: partial over every axis
+ * that shards a gradient, so each element counts once.
  *
  * Tensors with the parameter's shape are updated element by element; learning rates and powers of
  * the decay are read whole.
  */
 #include "core/rules/operators/dims.h"
+#include "core/rules/optimizer.h"
 
 /* from[o]: the input of which output o is the updated value, among the first n. */
 static bool step(RuleCall *call, const int *from, int n, Error *err)
@@ -46,6 +53,41 @@ static bool sgd(RuleCall *call, Error *err)
     return step(call, from, 2, err);
 }
 
+/* Parameter, gradient, rate, step, factor, states -> parameter, states */
+static bool update(RuleCall *call, Error *err)
+{
+    const Optimizer *row = optimizer_of_op(op_operator(call->graph, call->op));
+    double hyper[HYPER_COUNT];
+    int states[OPTIMIZER_STATES_MAX], from[1 + OPTIMIZER_STATES_MAX] = {0};
+    optimizer_read_hyper(call, row, hyper);
+    int n = optimizer_states(row, hyper, states);
+    for (int i = 0; i < n; i++) {
+        int input = UPDATE_STATES + i;
+        from[1 + i] = input;
+        if (!args_has(call, input))
+            return error_set(err, "its state %s, input %d, is absent", row->state[states[i]].name,
+                             input);
+        if (!args_shape(call, input, call->shape[0], err))
+            return false;
+    }
+    if (call->n_inputs > UPDATE_STATES + n || call->n_outputs > 1 + n)
+        return error_set(err, "it has more operands than %d state%s", n, n == 1 ? "" : "s");
+    return args_shape(call, UPDATE_GRADIENT, call->shape[0], err) && step(call, from, 1 + n, err);
+}
+
+/* Sum of squares of all gradients, loss scale -> what gradients are multiplied by, their norm */
+static bool clip_factor(RuleCall *call, Error *err)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        if (args_has(call, i) && !args_rank(call, i, 0, 0, err))
+            return false;
+    args_float(call, "clip", 0);
+    args_float(call, "scale", 1);
+    args_float(call, "norm_type", 2);
+    dims_answer(call, call->shape[0], call->dtype[0]);
+    return rule_space(call, err);
+}
+
 /* Gradients .., scale -> gradients .., and whether one is not finite; this depends on all of them,
  * so nothing is sharded. */
 static bool check_finite(RuleCall *call, Error *err)
@@ -63,8 +105,27 @@ static bool check_finite(RuleCall *call, Error *err)
 }
 
 #define FAMILY "training"
+#define UPDATE(op, flops, n, examples_)                                                            \
+    OP(op, update, flops, 4, UPDATE_STATES + (n)), .outputs_max = 1 + (n), .kernel = "SgdUpdate",  \
+                                                   .examples = (examples_)
+#define BARE "5x6,5x6,scalar,scalar:i64"
+#define ONE_STATE BARE ",scalar,5x6"
+#define TWO_STATES ONE_STATE ",5x6"
 
 const Operator operators_training[] = {
+    {UPDATE("SgdUpdate", 2, 0, BARE "; " BARE ",scalar weight_decay=0.5")},
+    {UPDATE("MomentumUpdate", 5, 1, ONE_STATE " -> 2; " BARE ",-,5x6 dampening=0.5 -> 2")},
+    {UPDATE("NesterovUpdate", 7, 1, ONE_STATE " -> 2")},
+    {UPDATE("AdamUpdate", 16, 3, TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
+    {UPDATE("AdamWUpdate", 16, 3, TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
+    {UPDATE("AdagradUpdate", 7, 1, ONE_STATE " -> 2")},
+    {UPDATE("RmspropUpdate", 9, 3,
+            ONE_STATE " -> 2; " TWO_STATES ",5x6 momentum=0.5 centered=1 -> 4")},
+    {UPDATE("AdamaxUpdate", 10, 2, TWO_STATES " -> 3")},
+    {UPDATE("NadamUpdate", 16, 2, TWO_STATES " -> 3")},
+    {UPDATE("RadamUpdate", 16, 2, TWO_STATES " -> 3")},
+    {OP("ClipFactor", clip_factor, 4, 1, 2), .outputs_max = 2, .kernel = "ClipFactor",
+     .examples = "scalar clip=1.0; scalar,scalar clip=1.0 norm_type=1.0 -> 2"},
     {OP("AdamStep", adam, 16, 5, 10), .outputs_max = 7,
      .examples = "5x6,5x6,1,5x6,5x6,-,1,1 -> 3; 5x6:f16,5x6:f16,1,5x6,5x6,5x6,1,1,5x6 -> 7",
      PADDLE("adam adamw")},

@@ -1,9 +1,11 @@
-/* optimizer.c - the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
+/* optimizer.c - updates by the optimizers of core/rules/optimizer.h, the factor that clips
+ * gradients, and the optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
  *
- * Inputs: rate, step, then per role (weights x, gradients g, moments) one tensor per parameter;
- * outputs: new weights and moments. Elementwise, in double.
+ * Inputs of the latter: rate, step, then per role (weights x, gradients g, moments) one tensor per
+ * parameter; outputs: new weights and moments. Elementwise, in double.
  */
 #include "core/rules/args.h"
+#include "core/rules/optimizer.h"
 #include "core/run/kernel.h"
 
 #include <math.h>
@@ -134,6 +136,111 @@ static bool optimize(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- core/rules/optimizer.h ---- */
+
+static bool read_scalar(const Local *local, double fallback, double *out, Error *err)
+{
+    *out = fallback;
+    if (!local)
+        return true;
+    if (!kernel_computes(local, err))
+        return false;
+    if (shape_elements(&local->shape) != 1)
+        return error_kind(err, ERROR_RUN, "an input is not a scalar");
+    local_load(local, 0, 1, 1, NUMBER_F64, out);
+    return true;
+}
+
+/* The parameter and its states, and where they are updated. */
+typedef struct {
+    const Optimizer *row;
+    OptimizerStep step;
+    double factor;
+    const Local *gradient;
+    int n;                          /* the parameter and its states */
+    int slot[OPTIMIZER_STATES_MAX]; /* per state: its place in row->state */
+    const Local *in[1 + OPTIMIZER_STATES_MAX];
+    Local *out[1 + OPTIMIZER_STATES_MAX];
+} Updating;
+
+static void update_elements(const Updating *u, int64_t at, int64_t n)
+{
+    double block[1 + OPTIMIZER_STATES_MAX][ELEMENT_BLOCK], gradient[ELEMENT_BLOCK];
+    for (int r = 0; r < u->n; r++)
+        local_load(u->in[r], at, 1, n, NUMBER_F64, block[r]);
+    local_load(u->gradient, at, 1, n, NUMBER_F64, gradient);
+    for (int64_t i = 0; i < n; i++) {
+        double state[OPTIMIZER_STATES_MAX] = {0};
+        for (int r = 1; r < u->n; r++)
+            state[u->slot[r - 1]] = block[r][i];
+        u->row->update(&u->step, &block[0][i], u->factor * gradient[i], state);
+        for (int r = 1; r < u->n; r++)
+            block[r][i] = state[u->slot[r - 1]];
+    }
+    for (int r = 0; r < u->n; r++)
+        if (u->out[r])
+            local_store(u->out[r], at, n, NUMBER_F64, block[r]);
+}
+
+static bool read_update(const KernelCall *call, Updating *u, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    double hyper[HYPER_COUNT], rate;
+    int64_t step;
+    bool has_factor = call->n_inputs > UPDATE_FACTOR;
+    u->row = optimizer_of_op(op_operator(call->inferred->graph, call->op));
+    optimizer_read_hyper(&rule, u->row, hyper);
+    if (!read_scalar(call->input[UPDATE_RATE], 0, &rate, err) ||
+        !kernel_scalar(call->input[UPDATE_STEP], &step, err) ||
+        !read_scalar(has_factor ? call->input[UPDATE_FACTOR] : NULL, 1, &u->factor, err))
+        return false;
+    u->step = optimizer_step(u->row, hyper, rate, step < 1 ? 1 : step);
+    u->gradient = call->input[UPDATE_GRADIENT];
+    u->n = 1 + optimizer_states(u->row, hyper, u->slot);
+    for (int r = 0; r < u->n; r++) {
+        u->in[r] = call->input[r == 0 ? UPDATE_PARAMETER : UPDATE_STATES + r - 1];
+        u->out[r] = r < call->n_outputs ? call->output[r] : NULL;
+    }
+    return true;
+}
+
+/* Element by element, in double; stored in the type of each. */
+static bool update(const KernelCall *call, Error *err)
+{
+    Updating u = {0};
+    if (!kernel_needs(call, UPDATE_FACTOR, err) || !read_update(call, &u, err))
+        return false;
+    for (int r = 0; r < u.n; r++) {
+        if (!u.in[r] || !kernel_computes(u.in[r], err))
+            return error_kind(err, ERROR_RUN, "a state is absent");
+        if (!shape_equal(&u.in[r]->shape, &u.gradient->shape))
+            return error_kind(err, ERROR_RUN, "the gradient and its parameter differ in shape");
+    }
+    if (!kernel_computes(u.gradient, err))
+        return false;
+    int64_t n = shape_elements(&u.gradient->shape);
+    for (int64_t at = 0; at < n; at += ELEMENT_BLOCK)
+        update_elements(&u, at, n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK);
+    return true;
+}
+
+/* The norm is that of gradients without the loss scale. */
+static bool clip_factor(const KernelCall *call, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    double sum, scale, answer[2];
+    if (!kernel_numeric(call, 1, err) || !read_scalar(call->input[0], 0, &sum, err) ||
+        !read_scalar(call->n_inputs > 1 ? call->input[1] : NULL, 1, &scale, err))
+        return false;
+    scale *= args_float(&rule, "scale", 1);
+    answer[1] = pow(sum, 1 / args_float(&rule, "norm_type", 2)) / scale;
+    answer[0] = optimizer_clip_factor(answer[1], args_float(&rule, "clip", 0)) / scale;
+    for (int o = 0; o < call->n_outputs; o++)
+        if (call->output[o])
+            local_store(call->output[o], 0, 1, NUMBER_F64, &answer[o]);
+    return true;
+}
+
 static const OptimizerRow row_adagrad = {adagrad, 3, 0, 0}, row_adam = {adam, 4, 0.9, 0.999},
                           row_momentum = {momentum, 3, 0, 0};
 
@@ -141,5 +248,7 @@ const Kernel kernels_optimizer[] = {
     {"ai.onnx.preview.training::Adagrad", optimize, &row_adagrad, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.preview.training::Adam", optimize, &row_adam, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.preview.training::Momentum", optimize, &row_momentum, 0, ROUNDING_SENSITIVE},
+    {"ClipFactor", clip_factor, NULL, 0, ROUNDING_SENSITIVE},
+    {"SgdUpdate", update, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

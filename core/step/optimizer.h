@@ -1,0 +1,60 @@
+/* optimizer.h - what `--train SPEC` says, and what an optimizer keeps for each parameter.
+ *
+ *     adamw,precision=bf16,grads=f32,clip=1.0,weight_decay=0.1,loss=auto
+ *
+ * Words with commas between, in any order; "" is adamw in the precision of the model. A word is an
+ * optimizer of core/rules/optimizer.h, or KEY=VALUE:
+ *
+ *     precision   fp32, bf16, fp16: what parameters and activations have; without it, parameters
+ *                 keep the dtype that they are stored in
+ *     grads       f32 (the default) or bf16: gradients of 16-bit parameters, as they are added up;
+ *                 other parameters have gradients of their own dtype
+ *     clip        the largest norm of all gradients; 0, the default: any
+ *     scale       the loss scale; 1
+ *     loss        "auto", or a tensor
+ *     lr, beta1, weight_decay, ..   hyper-parameters that the optimizer takes
+ *
+ * A parameter of 16 bits has a master copy in f32, which is updated, then rounded to nearest even;
+ * states are f32, or f64 for a parameter of f64. Bytes a parameter of bf16 under adamw: 2 itself, 4
+ * gradient, 4 master, 4 + 4 moments.
+ */
+#ifndef CORE_STEP_OPTIMIZER_H
+#define CORE_STEP_OPTIMIZER_H
+
+#include "core/rules/optimizer.h"
+
+typedef struct {
+    const Optimizer *optimizer;
+    double hyper[HYPER_COUNT];
+    Dtype precision; /* DT_NONE: that of each parameter */
+    Dtype grads;     /* of 16-bit parameters */
+    double clip;     /* 0: none */
+    double scale;
+    const char *loss;
+} UpdateSpec;
+
+/* ERROR_USAGE names the word that is not known and, as its hint, the nearest one. */
+bool update_spec_read(Arena *arena, const char *text, UpdateSpec *out, Error *err);
+
+enum { UPDATE_VALUES_MAX = 1 + OPTIMIZER_STATES_MAX, VALUE_MASTER = -1 };
+
+/* A tensor of a parameter's shape that lives from step to step. */
+typedef struct {
+    const char *name; /* "master", "m": that of parameter T is called "T~m" */
+    Dtype dtype;
+    int state;    /* place in optimizer->state; VALUE_MASTER: the copy that is updated */
+    double start; /* its elements before the first step; those of a master are the parameter's */
+} UpdateValue;
+
+/* What a parameter stored in that dtype has in the step: its own dtype and that of its gradient. */
+Dtype update_parameter_dtype(const UpdateSpec *spec, Dtype stored);
+Dtype update_gradient_dtype(const UpdateSpec *spec, Dtype stored);
+
+/* The master, if there is one, then the states, in the order in which the update operator reads
+ * them; returns how many. */
+int update_values(const UpdateSpec *spec, Dtype stored, UpdateValue out[UPDATE_VALUES_MAX]);
+
+/* Bytes for each element of a parameter: itself, its gradient, master and states. */
+int64_t update_bytes(const UpdateSpec *spec, Dtype stored);
+
+#endif
