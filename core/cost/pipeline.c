@@ -7,6 +7,7 @@
 #include "core/plan/plan_findings.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static const double unbalanced = 1.2; /* slowest over mean stage time from which a finding is made
                                        */
@@ -14,7 +15,10 @@ static const double unbalanced = 1.2; /* slowest over mean stage time from which
 double plan_step_us(const Plan *plan)
 {
     const Schedule *table = plan_schedule(plan);
-    return table ? table->us : plan->priced->totals.step_us;
+    double once = 0;
+    for (int s = 0; table && s < plan->decided->stages->n; s++)
+        once = fmax(once, plan->priced->pipeline->stage[s].once_us);
+    return table ? table->us + once : plan->priced->totals.step_us;
 }
 
 /* ---- stage times ---- */
@@ -43,6 +47,49 @@ void stage_ends(const Plan *plan, const Reshard *reshard, int *from, int *to)
         *from = stage_on(stages, *to, -1, reshard->from_devices);
 }
 
+static bool is_backward(const Plan *plan, int32_t op)
+{
+    return op >= 0 && plan_phase(plan, op) > 1 + PHASE_FORWARD;
+}
+
+/* A gradient of a parameter, or of a value made of parameters alone. */
+static bool is_of_parameters(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    int32_t value = tensor < 0 ? -1 : graph->gradient_of[tensor];
+    int32_t maker = value < 0 ? -1 : graph->tensors[value].maker;
+    return value >= 0 && (maker >= 0 ? plan->inferred->on_parameters[maker]
+                                     : tensor_is_parameter(plan->inferred, value));
+}
+
+static bool makes_weights(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    for (int o = 0; o < graph->ops[op].n_outputs; o++)
+        if (!is_of_parameters(plan, op_outputs(graph, op)[o]))
+            return false;
+    return true;
+}
+
+/* Time of the backward pass: of a stage's ops, or of a collective for `reader`. */
+static void add_backward(const Plan *plan, StagePrice *price, int32_t op, double us)
+{
+    price->backward_us += us;
+    if (makes_weights(plan, op))
+        price->weight_us += us;
+}
+
+/* A collective of the backward pass; what no op reads is reduced once a step. */
+static void add_backward_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard,
+                                 int32_t reader, double us)
+{
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    if (reader < 0 && is_of_parameters(plan, reshard->tensor))
+        price->once_us += us;
+    else
+        add_backward(plan, price, reader < 0 ? maker : reader, us);
+}
+
 /* Collectives before the send belong to the sender's stage, those after it to the receiver's. */
 static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard)
 {
@@ -54,11 +101,16 @@ static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *resh
     int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
     bool again = reader >= 0 && stages->recompute && stages->recompute[reader] >= 0;
     double times = reshard_repeat(plan, reshard);
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    bool backward = is_backward(plan, reader < 0 ? maker : reader);
     int stage = from;
     for (int i = 0; i < reshard->path->n_steps; i++) {
         const Step *step = &reshard->path->step[i];
-        if (step->kind == STEP_SEND || step->kind == STEP_BROADCAST) {
-            stage = to;
+        bool sends = step->kind == STEP_SEND || step->kind == STEP_BROADCAST;
+        stage = sends ? to : stage;
+        if (backward) {
+            add_backward_reshard(plan, &price[stage], reshard, reader, times * step->us);
+        } else if (sends) {
             price[to].receive_us += times * step->us;
             price[to].receive_bytes += (int64_t)(times * (double)step->bytes);
         } else {
@@ -76,6 +128,10 @@ static void add_op(const Plan *plan, StagePrice *price, int32_t op)
     if (s < 0)
         return;
     double inside_us = op_comm_us(plan, op);
+    if (is_backward(plan, op)) {
+        add_backward(plan, &price[s], op, plan->priced->op_us[op] + inside_us);
+        return;
+    }
     price[s].compute_us += plan->priced->op_us[op];
     price[s].comm_us += inside_us;
     if (stages->recompute && stages->recompute[op] >= 0)
@@ -232,7 +288,7 @@ static void make_table(Plan *plan, Pipeline *out, Arena *scratch)
         takes[s] = (StageTime){.forward_us = stage_forward_us(stage),
                                .backward_us = stage_backward_us(stage),
                                .receive_us = stage->receive_us,
-                               .weight_us = stage_forward_us(stage)};
+                               .weight_us = stage_weight_us(stage)};
     }
     schedule_time(scratch, table, even);
     out->even_idle = table->idle;
@@ -271,6 +327,8 @@ const Pipeline *pipeline_price(Plan *plan)
         return NULL;
     Arena *scratch = arena_new();
     StagePrice *price = arena_array(plan->arena, StagePrice, stages->n);
+    for (int s = 0; s < stages->n; s++)
+        price[s].trains = plan->inferred->forward != NULL;
     for (int i = 0; i < plan->inferred->n_program; i++)
         add_op(plan, price, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++)
@@ -305,7 +363,9 @@ void pipeline_explain(const Plan *plan, Buf *out)
         buf_printf(out, " = %s", kind->bubble);
 }
 
-const char *pipeline_backward_note(void)
+const char *pipeline_backward_note(const Plan *plan)
 {
+    if (plan->inferred->forward)
+        return "a backward slot is its stage's backward ops and their collectives";
     return "a backward slot counts twice its forward: there is no backward graph";
 }

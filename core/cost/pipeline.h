@@ -1,12 +1,16 @@
 /* pipeline.h - stage times, and the schedule of a step's micro-batches.
  *
  * The graph is one micro-batch. A step runs it n_micro_batches times, in the order of the
- * schedule. There is no backward graph: a backward slot takes twice its stage's forward, three
- * times if all of it is recomputed, and between for a part; nothing else about it is known.
+ * schedule. In a training step the backward pass has ops of its own, and what happens once a step
+ * (gradients of parameters are reduced) comes behind the schedule:
  *
  *     forward_us  = compute_us + comm_us
- *     backward_us = 2 forward_us + again_us, of which a split backward leaves forward_us for the
- *                   gradients of the weights
+ *     backward_us = its ops and their collectives, with what is made again; a split backward leaves
+ *                   weight_us, the ops that make gradients of parameters alone
+ *     step        = the schedule + the most once_us of a stage
+ *
+ * Of a forward plan nothing is known about the backward pass: backward_us is 2 forward_us +
+ * again_us, and weight_us is forward_us.
  *
  * Stages share a lane of devices (schedule.h) if the parts of the mesh that they run on overlap. A
  * stage's devices are those of most of its ops.
@@ -25,7 +29,9 @@ typedef struct {
     double compute_us; /* its ops, forward, for one micro-batch; loops with all iterations */
     double comm_us;    /* collectives on its devices, and inside its ops */
     double again_us;   /* ops that are recomputed, and the collectives they need */
-    double receive_us; /* sending values to it */
+    double receive_us; /* sending values of the forward pass to it */
+    bool trains;       /* the next three are of a training step */
+    double backward_us, weight_us, once_us;
     int64_t receive_bytes;
 } StagePrice;
 
@@ -47,7 +53,12 @@ static inline double stage_forward_us(const StagePrice *stage)
 
 static inline double stage_backward_us(const StagePrice *stage)
 {
-    return 2 * stage_forward_us(stage) + stage->again_us;
+    return stage->trains ? stage->backward_us : 2 * stage_forward_us(stage) + stage->again_us;
+}
+
+static inline double stage_weight_us(const StagePrice *stage)
+{
+    return stage->trains ? stage->weight_us : stage_forward_us(stage);
 }
 
 /* The schedule of a step; NULL if there is none, or if it does not fit. */
@@ -63,8 +74,8 @@ double plan_step_us(const Plan *plan);
  * have 27.3% = (n-1)/(m+n-1)"; says so if the schedule does not fit. Only for plans with stages. */
 void pipeline_explain(const Plan *plan, Buf *out);
 
-/* Notes for readers of a schedule that backward slots are estimated from forward times. */
-const char *pipeline_backward_note(void);
+/* Where the times of backward slots come from, in words. */
+const char *pipeline_backward_note(const Plan *plan);
 
 /* The stages that a reshard goes from and to, the same if nothing is sent; -1 without a stage. A
  * value that is relayed comes from, or goes to, a stage between its maker's and its reader's. Only

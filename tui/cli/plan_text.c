@@ -492,7 +492,7 @@ static void format_schedule(const Plan *plan, Buf *out)
     buf_puts(out, "schedule ");
     pipeline_explain(plan, out);
     if (plan_schedule(plan) && plan_schedule(plan)->trains)
-        buf_printf(out, "\n         %s", pipeline_backward_note());
+        buf_printf(out, "\n         %s", pipeline_backward_note(plan));
     buf_putc(out, '\n');
 }
 

@@ -40,7 +40,7 @@ static void draw_head(const Ui *ui, const ScheduleState *state, Pen *pen)
         pen_printf(pen, ROLE_DIM, ": %s", kind->bubble);
     pen_line(pen);
     if (table->trains) {
-        pen_printf(pen, ROLE_NOTE, " %s", pipeline_backward_note());
+        pen_printf(pen, ROLE_NOTE, " %s", pipeline_backward_note(ui_plan(ui)));
         pen_line(pen);
     }
 }

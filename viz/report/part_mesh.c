@@ -103,7 +103,7 @@ void part_stages(Page *page)
     table_column(table, "from", LOOK_NAME, "its first op");
     table_column(table, "ops", LOOK_NUMBER, NULL);
     table_column(table, "forward", LOOK_NUMBER, "of one micro-batch, collectives included");
-    table_column(table, "backward", LOOK_NUMBER, pipeline_backward_note());
+    table_column(table, "backward", LOOK_NUMBER, pipeline_backward_note(page->session->plan));
     table_column(table, "receives", LOOK_NUMBER, NULL);
     table_column(table, "received", LOOK_NUMBER, "bytes sent to it");
     table_column(table, "in flight", LOOK_NUMBER, "micro-batches started there and not finished");

@@ -166,7 +166,7 @@ static void add_meanings(Page *page)
         buf_puts(&text, "schedule     = ");
         pipeline_explain(plan, &text);
         if (plan_schedule(plan) && plan_schedule(plan)->trains)
-            buf_printf(&text, "\n               %s", pipeline_backward_note());
+            buf_printf(&text, "\n               %s", pipeline_backward_note(plan));
         buf_putc(&text, '\n');
     }
     buf_puts(
