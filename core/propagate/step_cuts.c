@@ -42,8 +42,10 @@ static int32_t copied_cut(StepCuts *s, int32_t op)
     OpCut cut = whole_cut(space);
     for (int j = 0; j < space->n_index; j++) {
         int index = opspace_find_index(from, str_from(space->index[j].name));
-        if (index >= 0 && space->index[j].role != ROLE_FROZEN)
-            cut.index[j] = s->cuts.at[of]->index[index];
+        const Cut *of_forward = index < 0 ? NULL : &s->cuts.at[of]->index[index];
+        if (of_forward && (space->index[j].role != ROLE_FROZEN ||
+                           op_cut_keeps_parts(from, index, of_forward, s->plan->mesh)))
+            cut.index[j] = *of_forward;
     }
     vec_push(s->scratch, &s->copy_of, add_cut(s, &cut));
     return s->copy_of.at[id];

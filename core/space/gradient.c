@@ -1,5 +1,7 @@
 #include "core/space/gradient.h"
 
+#include "core/space/dim_part.h"
+
 static const Operand *read_operand(const Gradient *gradient, int i)
 {
     return &gradient->forward->operand[gradient->reads[i].place];
@@ -98,14 +100,22 @@ static void copy_rows(Operand *to, const Operand *from, const int index[X_MAX])
     }
 }
 
-/* As copy_rows(), but dims that are no mixed radix are written whole. */
-static void write_rows(Operand *to, const Operand *from, const int index[X_MAX])
+/* As copy_rows(), but dims that are neither a mixed radix nor a part of an index dim are written
+ * whole. */
+static void write_rows(Operand *to, const Gradient *gradient, int i, const int index[X_MAX])
 {
+    const Operand *from = written_operand(gradient, i);
     copy_rows(to, from, index);
     to->projection.clip = false;
-    for (int d = 0; d < from->projection.n_dims; d++)
-        if (!from->factors[d].exact)
+    for (int d = 0; d < from->projection.n_dims; d++) {
+        DimPart part;
+        if (from->factors[d].exact)
+            continue;
+        if (dim_part(gradient->forward, gradient->written[i], d, &part) && part.of_index)
+            to->projection.clip = true;
+        else
             row_whole(&to->projection.row[d], from->shape.dim[d]);
+    }
 }
 
 OpSpace *gradient_space(Arena *arena, const Gradient *gradient, Error *err)
@@ -119,7 +129,7 @@ OpSpace *gradient_space(Arena *arena, const Gradient *gradient, Error *err)
             space->operand[i].linear = LINEAR_ALONE;
     }
     for (int i = 0; i < gradient->n_written; i++)
-        write_rows(&space->operand[gradient->n_reads + i], written_operand(gradient, i), to);
+        write_rows(&space->operand[gradient->n_reads + i], gradient, i, to);
     space->gradient = gradient;
     space->kernel = gradient->kernel;
     return opspace_finish(space, err) ? space : NULL;
