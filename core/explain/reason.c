@@ -100,13 +100,22 @@ static bool is_backward(const ChainSearch *s, int32_t site, int32_t op)
                      : inferred->graph->tensors[to].maker != op;
 }
 
+/* What happens behind the forward part of a training step is no reason for it. */
+static bool is_back_into_model(const ChainSearch *s, int32_t site)
+{
+    const Inferred *forward = s->plan->inferred->forward;
+    int32_t from = site_owner(s->sites, s->at), to = site_owner(s->sites, site);
+    return forward && from < 0 && ~from >= forward->graph->n_ops && to >= 0 &&
+           to < forward->graph->n_tensors;
+}
+
 /* From a parameter, only pinned dims propagate to its maker. */
 static void leave(void *context, int32_t site, int32_t op)
 {
     ChainSearch *s = context;
     int32_t owner = site_owner(s->sites, s->at);
     bool to_reader = owner >= 0 && op != s->plan->inferred->graph->tensors[owner].maker;
-    if (s->plan->propagator->by_op && is_backward(s, site, op))
+    if ((s->plan->propagator->by_op && is_backward(s, site, op)) || is_back_into_model(s, site))
         return;
     bool passes = s->through && site_owner(s->sites, site) < 0;
     if ((passes || site_has(s->plan, s->sites, site, s->atoms)) &&
@@ -245,6 +254,8 @@ static ReasonStep step_to(const Plan *plan, const AxisReach *walk, int32_t site)
     const Sites *sites = plan->reasons->sites;
     int32_t owner = site_owner(sites, site), from = site_owner(sites, parent_of(walk, site));
     int dim = site_dim(sites, site);
+    if (owner < 0 && from < 0)
+        return (ReasonStep){.kind = REASON_GRADIENT, .tensor = -1, .op = ~owner, .dim = dim};
     if (owner < 0)
         return (ReasonStep){.kind = REASON_USE, .tensor = -1, .op = ~owner, .dim = dim};
     ReasonStep step = {.tensor = owner, .op = from < 0 ? ~from : -1, .dim = dim};
@@ -283,7 +294,8 @@ static ReasonChain chain_to(Arena *arena, const Plan *plan, int axis, int32_t si
     int at = REASON_STEPS_MAX;
     int32_t s = site;
     for (; parent_of(walk, s) != s && at > 1; s = parent_of(walk, s))
-        if (site_owner(plan->reasons->sites, s) >= 0 || s == site)
+        if (site_owner(plan->reasons->sites, s) >= 0 || s == site ||
+            site_owner(plan->reasons->sites, parent_of(walk, s)) < 0)
             steps[--at] = step_to(plan, walk, s);
     if (parent_of(walk, s) != s) /* tensors and ops alternate on the way */
         chain.n_left_out = (hops_of(walk, s) + (site_owner(plan->reasons->sites, s) >= 0)) / 2;

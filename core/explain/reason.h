@@ -39,6 +39,7 @@ typedef enum {
     REASON_USE,      /* a sibling operand takes the op's index dim */
     REASON_PARTIAL,  /* the op sums over an index dim that the axis shards */
     REASON_PASS,     /* the op is linear: its input is partial */
+    REASON_GRADIENT, /* a gradient op has the partition of the op that it is of */
     REASON_LOOP,     /* an iteration of a loop leaves what the next one reads */
     REASON_CHOSEN /* no pin: the op chose a strategy that shards so, though no input was sharded by
                      it */

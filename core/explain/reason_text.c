@@ -10,8 +10,9 @@
 /* ORDER REASON_KIND */
 static const struct {
     const char *word, *name;
-} kinds[] = {{"pin", "pin"},     {"fwd", "forward"}, {"bwd", "backward"}, {"use", "use"},
-             {"sum", "partial"}, {"pass", "pass"},   {"loop", "loop"},    {"row", "chosen"}};
+} kinds[] = {{"pin", "pin"},     {"fwd", "forward"}, {"bwd", "backward"},
+             {"use", "use"},     {"sum", "partial"}, {"pass", "pass"},
+             {"of", "gradient"}, {"loop", "loop"},   {"row", "chosen"}};
 
 const char *reason_kind_name(ReasonKind kind)
 {
@@ -75,10 +76,13 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
     }
     buf_printf(out, "%s %s  ", op_operator(graph, step->op),
                op_path_or_name(plan->inferred->graph, step->op));
-    if (step->kind == REASON_USE || step->kind == REASON_CHOSEN) {
+    if (step->kind == REASON_USE || step->kind == REASON_CHOSEN || step->kind == REASON_GRADIENT) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s sharded by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
         mesh_put_axis(plan->mesh, axis, out);
+        if (step->kind == REASON_GRADIENT)
+            buf_printf(out, " as in %s %s", op_operator(graph, graph->of[step->op]),
+                       op_path_or_name(graph, graph->of[step->op]));
         if (step->kind == REASON_CHOSEN)
             format_choice(&plan->propagated->choice[step->op], out);
         return;

@@ -6,6 +6,22 @@ static void note_owner(Sites *sites, int32_t first, int32_t end, int32_t owner)
         sites->owner[s / SITES_STEP] = owner;
 }
 
+/* Gradient ops by the op they are of. */
+static void list_gradient_ops(Arena *arena, const Graph *graph, Sites *sites)
+{
+    if (!graph->of)
+        return;
+    sites->gradient_op = arena_array(arena, int32_t, graph->n_ops);
+    sites->next_gradient_op = arena_array(arena, int32_t, graph->n_ops);
+    memset(sites->gradient_op, -1, (size_t)graph->n_ops * sizeof *sites->gradient_op);
+    for (int32_t op = graph->n_ops - 1; op >= 0; op--) {
+        if (graph->of[op] < 0)
+            continue;
+        sites->next_gradient_op[op] = sites->gradient_op[graph->of[op]];
+        sites->gradient_op[graph->of[op]] = op;
+    }
+}
+
 Sites *sites_new(Arena *arena, const Plan *plan)
 {
     const Inferred *inferred = plan->inferred;
@@ -28,6 +44,7 @@ Sites *sites_new(Arena *arena, const Plan *plan)
     sites->op[graph->n_ops] = sites->n = n;
     sites->n_tensors = graph->n_tensors;
     sites->owner = arena_array(arena, int32_t, n / SITES_STEP + 1);
+    list_gradient_ops(arena, graph, sites);
     for (int t = 0; t < graph->n_tensors; t++)
         note_owner(sites, sites->tensor[t], sites->tensor[t + 1], t);
     for (int op = 0; op < graph->n_ops; op++)
@@ -103,6 +120,21 @@ static void joined_with_index(const Joints *j, int32_t op, int index)
     }
 }
 
+/* Gradient ops have the partition of their op. */
+static void joined_with_gradients(const Joints *j, int32_t op, int index)
+{
+    const Inferred *inferred = j->plan->inferred;
+    if (!j->sites->gradient_op)
+        return;
+    Str name = str_from(program_space(inferred, op)->index[index].name);
+    for (int32_t g = j->sites->gradient_op[op]; g >= 0; g = j->sites->next_gradient_op[g]) {
+        const OpSpace *space = program_space(inferred, g);
+        int same = opspace_find_index(space, name);
+        if (same >= 0 && (space->gradient || inferred->graph->phase[g] == PHASE_AGAIN))
+            j->found(j->context, site_of_op(j->sites, g, same), -1);
+    }
+}
+
 void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound *found,
                   void *context)
 {
@@ -110,6 +142,8 @@ void sites_joined(const Plan *plan, const Sites *sites, int32_t site, SiteFound 
     int32_t owner = site_owner(sites, site);
     if (owner >= 0)
         joined_with_tensor(&joints, owner, site_dim(sites, site));
-    else
+    else {
         joined_with_index(&joints, ~owner, site_dim(sites, site));
+        joined_with_gradients(&joints, ~owner, site_dim(sites, site));
+    }
 }

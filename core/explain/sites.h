@@ -4,7 +4,7 @@
  * A tensor dim is linked with the index dims that it is the mixed radix of, in the op that makes
  * the tensor and in those that read it; a value that a loop carries is linked with what the
  * iteration leaves for the next. Propagation moves axes along these links, so reasons are found
- * along them.
+ * along them. In a training step an index dim is linked with that of the gradient ops of its op.
  */
 #ifndef CORE_EXPLAIN_SITES_H
 #define CORE_EXPLAIN_SITES_H
@@ -15,7 +15,10 @@ typedef struct {
     int32_t n;
     int32_t *tensor, *op; /* first site, by tensor and by op; with one more at the end */
     int32_t n_tensors;
-    int32_t *owner; /* of every SITES_STEP-th site: its tensor, or ~op */
+    int32_t
+        *gradient_op; /* of a training step, per op: the first gradient op of it, else -1; and */
+    int32_t *next_gradient_op; /* per op: the next of the same op. NULL without a step */
+    int32_t *owner;            /* of every SITES_STEP-th site: its tensor, or ~op */
 } Sites;
 
 enum { SITES_STEP = 16 };

@@ -114,8 +114,7 @@ static void *grow(Arena *arena, const void *from, size_t n, size_t n_new, size_t
     return to;
 }
 
-/* The forward columns, longer. What propagation reached is there for every tensor: the sharding of
- * the others follows from the ops that make them. */
+/* The forward columns, longer, with what propagation reached for every tensor. */
 static void take_forward(StepCuts *s)
 {
     const Graph *graph = s->plan->inferred->graph, *small = s->forward->inferred->graph;
@@ -146,6 +145,22 @@ static void take_forward(StepCuts *s)
         vec_push(s->plan->arena, &s->cuts, from->cuts[i]);
 }
 
+/* Values are where their ops make them. */
+static void reach_outputs(StepCuts *s, int32_t op)
+{
+    const Inferred *inferred = s->plan->inferred;
+    const OpSpace *space = program_space(inferred, op);
+    for (int o = 0; o < space->n_outputs && !space->no_rule; o++) {
+        int32_t t = op_outputs(inferred->graph, op)[o];
+        if (t < 0 || s->out->reached[t] < 0 || opspace_output(space, o)->ignored)
+            continue;
+        Sharding made =
+            op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + o, s->plan->mesh);
+        memset(made.partial, REDUCE_NONE, sizeof made.partial);
+        s->out->reached[t] = shardings_put(s->plan->shardings, &made);
+    }
+}
+
 void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
 {
     const Inferred *inferred = plan->inferred;
@@ -160,6 +175,7 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
             out->cut[op] = out->cut[inferred->graph->of[op]];
         else
             out->cut[op] = space->gradient ? copied_cut(&s, op) : sum_cut(&s, op);
+        reach_outputs(&s, op);
     }
     out->cuts = s.cuts.at;
     out->n_cuts = s.cuts.n;

@@ -103,6 +103,7 @@ static const char *step_words(const ReasonStep *step)
                                         "another operand uses it",
                                         "sums over what the axis shards",
                                         "passes the partial sum on",
+                                        "has the partition of its forward op",
                                         "carried by a loop",
                                         "its own choice"};
     return words[step->kind];
