@@ -81,7 +81,7 @@ static bool place_dim(const DimFactors *factors, int64_t size, int64_t stride, P
         stride *= length;
         if (length > 0 && size % length != 0)
             return error_kind(err, ERROR_RUN, "operands differ in the length of an index dim");
-        size = length > 0 ? size / length : 1;
+        size = length > 0 ? size / length : 0;
     }
     return size <= 1 ||
            error_kind(err, ERROR_RUN, "a dim is longer than the index dims it is made of");

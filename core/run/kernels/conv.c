@@ -243,11 +243,11 @@ static bool fill_row(const Conv *c, const char *from, int64_t element, char *to)
     for (int64_t row = 0; row < c->n_places; row += n_last) {
         window_split(row / n_last, w->n_out, last, o);
         int64_t base = window_place(w, w->n - 1, o, k);
-        if (base == PLACE_ELSEWHERE)
+        if (base == PLACE_ELSEWHERE && !c->adds)
             return false;
         for (int64_t i = 0; i < n_last; i++) {
             int64_t at = base < 0 ? base : w->place[last][i * w->n_kernel[last] + k[last]];
-            if (at == PLACE_ELSEWHERE)
+            if (at == PLACE_ELSEWHERE && !c->adds)
                 return false;
             if (at < 0)
                 memset(to + (row + i) * c->bytes, 0, (size_t)c->bytes);
@@ -446,6 +446,7 @@ static bool open_gradient(const KernelCall *call, KernelCall *forward, Conv *c, 
     if (!conv_open(forward, *transposed, c, err))
         return false;
     const Local *from = forward->output[0];
+    c->adds = call->reduce_cut && *transposed;
     if (c->form == &fused && !(from = activation_gradient(forward, from, call, err)))
         return false;
     *grad = kernel_numbers(call->scratch, from);

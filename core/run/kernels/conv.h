@@ -28,6 +28,7 @@ typedef struct {
     int64_t n_places, n_elements; /* of the windows */
     int64_t group;
     const int64_t *major, *minor; /* global channels of the weight's dims 0 and 1 */
+    bool adds;                    /* other ranks add what this one lacks of the image */
 } Conv;
 
 /* The elements of the operands are not looked at. */

@@ -67,14 +67,27 @@ static Local *whole(const KernelCall *call, const Shape *shape)
     return local;
 }
 
-/* The part of an output whose gradient is absent, as the op's cut lays it out. */
-static Local *absent_part(const KernelCall *call, int input)
+/* The cut of the forward op, of whose index dims the gradient op has some; NULL: whole. */
+static const OpCut *forward_cut(const KernelCall *call, const Gradient *gradient)
 {
-    const OpSpace *space = program_space(call->inferred, call->op);
-    Local *local = whole(call, &space->operand[input].shape);
-    if (!call->cut)
+    const OpSpace *space = program_space(call->inferred, call->op), *of = gradient->forward;
+    OpCut *cut = call->cut ? arena_make(call->scratch, OpCut) : NULL;
+    for (int j = 0; cut && j < of->n_index; j++) {
+        int own = opspace_find_index(space, str_from(of->index[j].name));
+        cut->index[j] = own < 0 ? cut_whole(of->index[j].size) : call->cut->index[own];
+        cut->n = j + 1;
+    }
+    return cut;
+}
+
+/* The part of an operand that is not there, without elements, as the forward op's cut lays it out.
+ */
+static Local *absent_part(const KernelCall *call, const OpSpace *of, const OpCut *cut, int operand)
+{
+    Local *local = whole(call, &of->operand[operand].shape);
+    if (!cut || of->operand[operand].ignored)
         return local;
-    Sharding sharding = op_cut_sharding(space, call->cut, input, call->mesh);
+    Sharding sharding = op_cut_sharding(of, cut, operand, call->mesh);
     for (int64_t d = 0; d < local->shape.n_dims; d++) {
         local->runs[d] = cut_runs(call->scratch, &sharding.dim[d], call->mesh, call->position);
         local->shape.dim[d] = local->runs[d].local_size;
@@ -83,12 +96,12 @@ static Local *absent_part(const KernelCall *call, int input)
 }
 
 /* Operands of the forward op by its numbering. */
-static bool forward_operands(const KernelCall *call, const Gradient *gradient, const Local **input,
-                             Local **output, Error *err)
+static bool forward_operands(const KernelCall *call, const Gradient *gradient, const OpCut *cut,
+                             const Local **input, Local **output, Error *err)
 {
     const OpSpace *of = gradient->forward;
     for (int i = 0; i < of->n_inputs; i++)
-        input[i] = of->operand[i].absent ? NULL : whole(call, &of->operand[i].shape);
+        input[i] = of->operand[i].absent ? NULL : absent_part(call, of, cut, i);
     for (int i = 0; i < gradient->n_reads; i++) {
         int place = gradient->reads[i].place;
         if (!gradient->reads[i].gradient && place < of->n_inputs)
@@ -99,7 +112,7 @@ static bool forward_operands(const KernelCall *call, const Gradient *gradient, c
             output[place - of->n_inputs] = no_elements(call, call->input[i]);
             output[place - of->n_inputs]->data = call->input[i]->data;
         } else {
-            output[place - of->n_inputs] = absent_part(call, i);
+            output[place - of->n_inputs] = absent_part(call, of, cut, place);
         }
     }
     for (int i = 0; i < gradient->n_written; i++) {
@@ -123,11 +136,13 @@ bool forward_call(const KernelCall *call, KernelCall *forward, Error *err)
     int n_inputs = gradient->forward->n_inputs, n_outputs = gradient->forward->n_outputs;
     const Local **input = arena_array(call->scratch, const Local *, n_inputs);
     Local **output = arena_array(call->scratch, Local *, n_outputs);
-    if (!kernel || !forward_operands(call, gradient, input, output, err))
+    const OpCut *cut = forward_cut(call, gradient);
+    if (!kernel || !forward_operands(call, gradient, cut, input, output, err))
         return kernel ? false : error_kind(err, ERROR_RUN, "the forward op has no kernel");
     *forward = *call;
     forward->kernel = kernel;
     forward->op = of;
+    forward->cut = cut;
     forward->n_inputs = n_inputs;
     forward->n_outputs = n_outputs;
     forward->input = input;

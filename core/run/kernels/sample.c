@@ -58,7 +58,7 @@ typedef enum { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } SamplePadding;
 typedef struct {
     SampleMode mode;
     SamplePadding padding;
-    bool align_corners;
+    bool align_corners, single; /* places are rounded to single precision */
 } Sampling;
 
 static bool read_sampling(const KernelCall *call, Sampling *out, Error *err)
@@ -71,7 +71,8 @@ static bool read_sampling(const KernelCall *call, Sampling *out, Error *err)
     *out = (Sampling){linear  ? SAMPLE_LINEAR
                       : cubic ? SAMPLE_CUBIC
                               : SAMPLE_NEAREST,
-                      PAD_ZEROS, args_int(&rule, "align_corners", 0) != 0};
+                      PAD_ZEROS, args_int(&rule, "align_corners", 0) != 0,
+                      call->input[1]->dtype != DT_F64};
     if (str_eq(padding, STR("border")))
         out->padding = PAD_BORDER;
     else if (str_eq(padding, STR("reflection")))
@@ -102,14 +103,15 @@ static double place_of(const Sampling *s, double grid, int64_t size, double *slo
     double least = s->align_corners ? 0 : -0.5, most = (double)size - (s->align_corners ? 1 : 0.5);
     double x = s->align_corners ? (grid + 1) / 2 * (double)(size - 1)
                                 : ((grid + 1) * (double)size - 1) / 2;
-    x = (double)(float)x;
+    if (s->single)
+        x = (double)(float)x;
     *slope = (double)(s->align_corners ? size - 1 : size) / 2;
     if (s->mode == SAMPLE_NEAREST)
         x = rint(x);
     if (s->padding == PAD_REFLECTION)
         x = reflected(x, least, most, &reflection);
     *slope *= reflection;
-    if (s->padding != PAD_BORDER || !(x < least || x > most))
+    if (s->padding != PAD_BORDER || s->mode == SAMPLE_CUBIC || !(x < least || x > most))
         return x;
     *slope = 0;
     return fmin(fmax(x, 0), (double)(size - 1));
