@@ -21,6 +21,8 @@ local stages = include "lib/stages"
 OPTIONS = {
     {"training", true, "false: inference, whose stages run forward alone"},
     {"micro_batches", 16, "micro-batches a step"},
+    {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
+    {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
 }
 
 function PAS(graph, resource)

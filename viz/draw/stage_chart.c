@@ -46,24 +46,32 @@ static const char *lane_text(const StagePicture *picture, int lane)
     return arena_printf(picture->draw->arena, "lane %d", lane);
 }
 
+/* "F0", "F0 s4" on a lane of several stages. */
+static const char *block_text(const Chart *chart, const Block *block, int lane)
+{
+    Arena *arena = chart->picture->draw->arena;
+    char pass = (char)(schedule_pass_letter((BlockPass)block->pass) - 'a' + 'A');
+    return chart->n_stages[lane] > 1
+               ? arena_printf(arena, "%c%d s%d", pass, block->micro_batch, block->stage)
+               : arena_printf(arena, "%c%d", pass, block->micro_batch);
+}
+
 static void mark_cell(const Chart *chart, const Block *block, int step, int lane)
 {
     Arena *arena = chart->picture->draw->arena;
+    const Schedule *table = plan_schedule(chart->picture->plan);
     int row = shown_find(&chart->steps, step), column = shown_find(&chart->lanes, lane);
-    char pass = (char)(schedule_pass_letter((BlockPass)block->pass) - 'a' + 'A');
 
     if (row < 0 || column < 0)
         return;
     DiagramCell *cell = cell_at(chart, row, column);
+    const char *text = block_text(chart, block, lane);
+    if (block->pair >= 0 && &table->block[block->pair] < block)
+        text = arena_printf(arena, "%s, %s", block_text(chart, &table->block[block->pair], lane),
+                            text);
     cell->shade = block->backward ? 2 : 1;
     cell->look = CELL_PLAIN;
-    if (step > block->step)
-        cell->text = text_from(arena_printf(arena, "%c", pass));
-    else if (chart->n_stages[lane] > 1)
-        cell->text =
-            text_from(arena_printf(arena, "%c%d s%d", pass, block->micro_batch, block->stage));
-    else
-        cell->text = text_from(arena_printf(arena, "%c%d", pass, block->micro_batch));
+    cell->text = text_from(step > block->step ? arena_printf(arena, "%.1s", text) : text);
 }
 
 /* Fills the cells of a block, on all lanes that it occupies. */

@@ -60,14 +60,20 @@ local function even_runs(list, n)
     return runs_of(list, n, high)
 end
 
--- A stage for each coordinate of the axis, if the mesh has it, of layers in a row and nearly equal
--- flops; and the schedule that the options training and micro_batches ask for.
+local in_a_v = {zbv = true, dualpipev = true}
+
+-- Stages for each coordinate of the axis, if the mesh has it, of layers in a row and nearly equal
+-- flops; and the schedule that the options ask for. With `virtual` stages a coordinate, stages take
+-- turns; schedules in a V have two, of which the second ones go back.
 local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
-    graph:schedule(options.training and "1f1b" or "infer_pipe",
-        {micro_batches = options.micro_batches})
+    local name = options.schedule
+    if name == "auto" then name = options.training and "1f1b" or "infer_pipe" end
+    graph:schedule(name, {micro_batches = options.micro_batches})
     if not n then return end
-    local list = layers(graph)
+    if options.virtual < 1 then error("virtual is a number of stages, at least 1") end
+    local devices, list = n, layers(graph)
+    n = devices * (in_a_v[name] and 2 or options.virtual)
     if #list < n then
         print(("%d stages, and %d parts of the model: layers are parted"):format(n, #list))
         list = single_nodes(graph)
@@ -76,7 +82,9 @@ local function place(graph, axis, resource)
     for i, place in ipairs(even_runs(list, n)) do firsts[i] = list[place].first end
     graph:staging(firsts)
     for i, segment in ipairs(graph:segments()) do
-        graph:assign(segment, {[axis] = i - 1})
+        local at = (i - 1) % devices
+        if in_a_v[name] and i > devices then at = devices - 1 - at end
+        graph:assign(segment, {[axis] = at})
     end
 end
 
