@@ -2,15 +2,47 @@
 
 #include <inttypes.h>
 
-const Kernel *const kernel_families[] = {
-    kernels_elementwise, kernels_matmul,  kernels_move,    kernels_gather,    kernels_reduce,
-    kernels_norm,        kernels_along,   kernels_make,    kernels_contract,  kernels_cross_entropy,
-    kernels_derivative,  kernels_conv,    kernels_pool,    kernels_image,     kernels_resample,
-    kernels_quantize,    kernels_scatter, kernels_cast,    kernels_recurrent, kernels_attention,
-    kernels_nbits,       kernels_fused,   kernels_deform,  kernels_back,      kernels_regions,
-    kernels_sample,      kernels_integer, kernels_signal,  kernels_stateful,  kernels_rotary,
-    kernels_decide,      kernels_boxes,   kernels_loss,    kernels_optimizer, kernels_random,
-    kernels_matrix,      kernels_ngrams,  kernels_control, kernels_sequence,  NULL};
+const Kernel *const kernel_families[] = {kernels_elementwise,
+                                         kernels_matmul,
+                                         kernels_move,
+                                         kernels_gather,
+                                         kernels_reduce,
+                                         kernels_norm,
+                                         kernels_norm_gradient,
+                                         kernels_along,
+                                         kernels_make,
+                                         kernels_contract,
+                                         kernels_cross_entropy,
+                                         kernels_derivative,
+                                         kernels_conv,
+                                         kernels_pool,
+                                         kernels_image,
+                                         kernels_resample,
+                                         kernels_quantize,
+                                         kernels_scatter,
+                                         kernels_cast,
+                                         kernels_recurrent,
+                                         kernels_attention,
+                                         kernels_nbits,
+                                         kernels_fused,
+                                         kernels_deform,
+                                         kernels_back,
+                                         kernels_regions,
+                                         kernels_sample,
+                                         kernels_integer,
+                                         kernels_signal,
+                                         kernels_stateful,
+                                         kernels_rotary,
+                                         kernels_decide,
+                                         kernels_boxes,
+                                         kernels_loss,
+                                         kernels_optimizer,
+                                         kernels_random,
+                                         kernels_matrix,
+                                         kernels_ngrams,
+                                         kernels_control,
+                                         kernels_sequence,
+                                         NULL};
 
 static const Kernel *find(const char *name)
 {
@@ -153,7 +185,7 @@ bool kernel_ints(const KernelCall *call, int input, const int64_t **out, int64_t
     if (input >= call->n_inputs || op_inputs(kernel_graph(call), call->op)[input] < 0)
         return true;
     const Value *value = kernel_value(call, input);
-    if (!value && call->input[input])
+    if (!value && call->input[input] && call->input[input]->data)
         return held_ints(call, call->input[input], out, n, err);
     if (!value || value_is_deferred(value) || value->floats)
         return error_kind(err, ERROR_RUN, "input %d must be known before the run", input);

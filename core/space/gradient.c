@@ -4,7 +4,9 @@
 
 static const Operand *read_operand(const Gradient *gradient, int i)
 {
-    return &gradient->forward->operand[gradient->reads[i].place];
+    static const Operand absent = {.absent = true};
+    return gradient->reads[i].absent ? &absent
+                                     : &gradient->forward->operand[gradient->reads[i].place];
 }
 
 static const Operand *written_operand(const Gradient *gradient, int i)

@@ -26,6 +26,7 @@
 typedef struct {
     uint16_t place;
     bool gradient;
+    bool absent; /* the op has no such operand */
 } GradientRead;
 
 /* What a gradient op is, beside its rows: kept in OpSpace.gradient. */

@@ -313,11 +313,12 @@ static int32_t read_again(Deriving *d, int32_t tensor)
 
 static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
 {
-    int32_t tensor = place < 0 || place >= d->graph->ops[op].n_inputs + d->graph->ops[op].n_outputs
-                         ? -1
-                         : d->graph->operands[d->graph->ops[op].input + place];
-    vec_push(d->arena, &out->reads, ((GradientRead){(uint16_t)(place < 0 ? 0 : place), false}));
-    vec_push(d->scratch, &out->tensors, read_again(d, tensor));
+    const GraphOp *node = &d->graph->ops[op];
+    bool absent = place < 0 || place >= node->n_inputs + node->n_outputs;
+    vec_push(d->arena, &out->reads,
+             ((GradientRead){.place = (uint16_t)(absent ? 0 : place), .absent = absent}));
+    vec_push(d->scratch, &out->tensors,
+             absent ? -1 : read_again(d, d->graph->operands[node->input + place]));
 }
 
 static bool is_written(const Vec32 *written, int operand)
@@ -335,7 +336,8 @@ static ReadList reads_of(Deriving *d, int32_t op, const DerivativeClause *clause
     ReadList out = {0};
     for (int o = 0; o < node->n_outputs; o++) {
         int32_t t = op_outputs(d->graph, op)[o];
-        vec_push(d->arena, &out.reads, ((GradientRead){(uint16_t)(node->n_inputs + o), true}));
+        vec_push(d->arena, &out.reads,
+                 ((GradientRead){.place = (uint16_t)(node->n_inputs + o), .gradient = true}));
         vec_push(d->scratch, &out.tensors, t < 0 ? -1 : d->gradient[t]);
     }
     for (int i = 0; i < clause->n_reads; i++) {

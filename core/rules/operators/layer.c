@@ -237,22 +237,31 @@ static bool tensor_scatter(RuleCall *call, Error *err)
 #define FAMILY "layer"
 
 const Operator operators_layer[] = {
-    {OP("BatchNormalization", batch_norm, 4, 5, 5), EARLY, .outputs_max = 5,
+    {OP("BatchNormalization", batch_norm, 4, 5, 5),
+     GRADIENT("0: BatchNormalizationBackward(x0 x1 x3 x4); 1: BatchNormalizationBackward(x0 x3 "
+              "x4); 2: BatchNormalizationBackward; 3: BatchNormalizationBackward(x0 x1 x3 x4); 4: "
+              "BatchNormalizationBackward(x0 x1 x3 x4)"),
+     EARLY, .outputs_max = 5,
      ONNX("consumed_inputs epsilon is_test momentum spatial training_mode", ".f Af Af Bf Bf"),
      .kernel = "BatchNormalization",
      .examples = "3x5x4x3,5,5,5,5; 3x5x4x7,5,5,5,5 training_mode=1 -> 3", .paddle = "batch_norm",
      .dtensor = "plain _native_batch_norm_legit_no_training",
      PADDLE_CALLS("batch_norm(0,3,4,1,2): 3x6x4x3,6,6,6,6")},
-    {OP("InstanceNormalization", instance_norm, 8, 3, 3), EARLY,
-     ONNX("consumed_inputs epsilon", "Af Af Af"), .kernel = "InstanceNormalization",
+    {OP("InstanceNormalization", instance_norm, 8, 3, 3),
+     GRADIENT("0: InstanceNormalizationBackward(x0 x1); 1: InstanceNormalizationBackward(x0); 2: "
+              "InstanceNormalizationBackward"),
+     EARLY, ONNX("consumed_inputs epsilon", "Af Af Af"), .kernel = "InstanceNormalization",
      .examples = "3x5x4x3,5,5", PADDLE_CALLS("instance_norm: 3x6x4x3,6,6")},
-    {OP("GroupNormalization", group_norm, 8, 3, 3), EARLY,
-     ONNX("epsilon num_groups stash_type", "Af Af Af"), .kernel = "GroupNormalization",
+    {OP("GroupNormalization", group_norm, 8, 3, 3),
+     GRADIENT("0: GroupNormalizationBackward(x0 x1); 1: GroupNormalizationBackward(x0); 2: "
+              "GroupNormalizationBackward"),
+     EARLY, ONNX("epsilon num_groups stash_type", "Af Af Af"), .kernel = "GroupNormalization",
      .examples = "3x6x4x3,6,6 num_groups=3", .dtensor = "plain native_group_norm",
      PADDLE_CALLS("group_norm: 3x6x4x3,6,6 num_groups=3 | groups=3")},
-    {OP("LpNormalization", lp_norm, 4, 1, 1), EARLY, ONNX("axis p", ".f"),
-     .kernel = "LpNormalization", .examples = "5x6x4 axis=1"},
-    {OP("MeanVarianceNormalization", mean_variance_norm, 8, 1, 1), EARLY, ONNX("axes", ".f"),
+    {OP("LpNormalization", lp_norm, 4, 1, 1), GRADIENT("0: LpNormalizationBackward(x0)"), EARLY,
+     ONNX("axis p", ".f"), .kernel = "LpNormalization", .examples = "5x6x4 axis=1"},
+    {OP("MeanVarianceNormalization", mean_variance_norm, 8, 1, 1),
+     GRADIENT("0: MeanVarianceNormalizationBackward(x0)"), EARLY, ONNX("axes", ".f"),
      .kernel = "MeanVarianceNormalization", .examples = "3x5x4x6"},
     {OP("SwiGLU", swiglu, 6, 2, 2), GRADIENT("0: local(x0 x1); 1: local(x0)"), EARLY,
      ONNX("alpha", "Af Af"), .kernel = "SwiGLU", .examples = "5x6,5x6"},

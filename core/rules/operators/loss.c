@@ -230,13 +230,19 @@ static bool gradient(RuleCall *call, Error *err)
 #define FAMILY "loss"
 
 const Operator operators_loss[] = {
-    {OP("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8, 2, 3), .outputs_max = 2,
-     ONNX("ignore_index reduction", "Af .i Af"), .kernel = "SoftmaxCrossEntropyLoss",
+    {OP("SoftmaxCrossEntropyLoss", softmax_cross_entropy, 8, 2, 3),
+     GRADIENT("0: SoftmaxCrossEntropyLossBackward(x0 x1 x2); 2: SoftmaxCrossEntropyLossBackward(x0 "
+              "x1 x2)"),
+     .outputs_max = 2, ONNX("ignore_index reduction", "Af .i Af"),
+     .kernel = "SoftmaxCrossEntropyLoss",
      .examples = "5x6x4,5x4:i64 reduction=none; 5x6x4,5x4:i64,6 reduction=sum; 5x6x4,5x4:i64,6 "
                  "reduction=mean; 5x6,5:i64 reduction=mean -> 2; 5x6,5:i64 reduction=none -> 2",
      NNSCALER("cross_entropy"), TORCH("cross_entropy cross_entropy_loss")},
-    {OP("NegativeLogLikelihoodLoss", negative_log_likelihood, 1, 2, 3), .outputs_max = 2,
-     ONNX("ignore_index reduction", "Af .i Af"), .kernel = "NegativeLogLikelihoodLoss",
+    {OP("NegativeLogLikelihoodLoss", negative_log_likelihood, 1, 2, 3),
+     GRADIENT("0: NegativeLogLikelihoodLossBackward(x0 x1 x2); 2: "
+              "NegativeLogLikelihoodLossBackward(x0 x1 x2)"),
+     .outputs_max = 2, ONNX("ignore_index reduction", "Af .i Af"),
+     .kernel = "NegativeLogLikelihoodLoss",
      .examples = "5x6x4,5x4:i64 reduction=none; 5x6x4,5x4:i64,6 reduction=sum; 5x6x4,5x4:i64,6 "
                  "reduction=mean; 5x6,5:i64 reduction=mean -> 2",
      NNSCALER("nll_loss"), TORCH("nll_loss nll_loss_forward nll_loss2d_forward nll_loss_nd"),

@@ -464,12 +464,20 @@ const Operator operators_onnxruntime[] = {
      EARLY, .kernel = "com.microsoft::BiasAdd", .examples = "3x4x5,5,3x4x5"},
     {OP("com.microsoft::BiasSplitGelu", bias_split_gelu, 0, 2, 2), OWN("", ""), EARLY,
      .kernel = "com.microsoft::BiasSplitGelu", .examples = "3x4x10,10"},
-    {OP("com.microsoft::SkipLayerNormalization", skip_norm, 0, 3, 5), OWN("epsilon", ""), EARLY,
-     .outputs_max = 4, .kernel = "com.microsoft::SkipLayerNormalization",
+    {OP("com.microsoft::SkipLayerNormalization", skip_norm, 0, 3, 5),
+     GRADIENT(
+         "0: SkipLayerNormalizationBackward(x0 x1 x2 x4); 1: SkipLayerNormalizationBackward(x0 x1 "
+         "x2 x4); 4: SkipLayerNormalizationBackward(x0 x1 x2 x4); 2: "
+         "SkipLayerNormalizationBackward(x0 x1 x4); 3: SkipLayerNormalizationBackward"),
+     OWN("epsilon", ""), EARLY, .outputs_max = 4, .kernel = "com.microsoft::SkipLayerNormalization",
      .examples = "5x6x4,5x6x4,4,4,4 -> 4"},
-    {OP("com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, 0, 3, 4), OWN("epsilon", ""),
-     EARLY, .outputs_max = 4, .kernel = "com.microsoft::SkipSimplifiedLayerNormalization",
-     .examples = "5x6x4,5x6x4,4"},
+    {OP("com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, 0, 3, 4),
+     GRADIENT("0: SkipSimplifiedLayerNormalizationBackward(x0 x1 x2 x3); 1: "
+              "SkipSimplifiedLayerNormalizationBackward(x0 x1 x2 x3); 3: "
+              "SkipSimplifiedLayerNormalizationBackward(x0 x1 x2 x3); 2: "
+              "SkipSimplifiedLayerNormalizationBackward(x0 x1 x3)"),
+     OWN("epsilon", ""), EARLY, .outputs_max = 4,
+     .kernel = "com.microsoft::SkipSimplifiedLayerNormalization", .examples = "5x6x4,5x6x4,4"},
     {OP("com.microsoft::EmbedLayerNormalization", embed_norm, 0, 1, 9),
      OWN("epsilon mask_index_type", ""), .outputs_max = 3,
      .examples = "3x5:i32,3x5:i32,9x4,7x4,2x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},

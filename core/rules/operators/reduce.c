@@ -150,7 +150,8 @@ const Operator operators_reduce[] = {
      .paddle = "reduction", .dtensor = "reduce mean",
      PADDLE_FOLDS("mean", "; mean mean_all: 5x6 keepdims=0"),
      TORCH_FOLDS("mean", "; 4x6 keepdims=0")},
-    {FOLD("ReduceMax", reduce_max, 1, ". .i"), HOST(reduce_max),
+    {FOLD("ReduceMax", reduce_max, 1, ". .i"), GRADIENT("0: ReduceMaxBackward(x0 y0)"),
+     HOST(reduce_max),
      .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1; 5x6:i64 keepdims=0",
      TORCH("amax(dim=axes, keepdim=keepdims;; keepdims:=0) max(dim=axes, keepdim=keepdims;; "
            "keepdims:=0)"),
@@ -161,8 +162,8 @@ const Operator operators_reduce[] = {
                   "; max: 5x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
      TORCH_FOLDS("amax",
                  "; max: 4x6 keepdims=0; any: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
-    {FOLD("ReduceMin", reduce_min, 1, ". .i"), HOST(reduce_min),
-     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
+    {FOLD("ReduceMin", reduce_min, 1, ". .i"), GRADIENT("0: ReduceMaxBackward(x0 y0)"),
+     HOST(reduce_min), .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
      TORCH("amin(dim=axes, keepdim=keepdims;; keepdims:=0) min(dim=axes, keepdim=keepdims;; "
            "keepdims:=0)"),
      PADDLE("min(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_min(axis=axes, "
@@ -172,8 +173,8 @@ const Operator operators_reduce[] = {
                   "; min: 5x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | axis=[1] keepdim=0"),
      TORCH_FOLDS("amin",
                  "; min: 4x6 keepdims=0; all: 5x6x4:bool,=[1] keepdims=0 | dim=[1] keepdim=0")},
-    {FOLD("ReduceProd", reduce_prod, 1, ".fi .i"), HOST(reduce_prod),
-     .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
+    {FOLD("ReduceProd", reduce_prod, 1, ".fi .i"), GRADIENT("0: ReduceProdBackward(x0 y0)"),
+     HOST(reduce_prod), .examples = "5x6x4,=[1] keepdims=0; 5x6x4,=[0,2] keepdims=1",
      NNSCALER("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      TORCH("prod(dim=axes, keepdim=keepdims;; keepdims:=0)"),
      PADDLE("prod(axis=axes, keepdim=keepdims;; keepdims:=0) reduce_prod(axis=axes, "
@@ -211,8 +212,9 @@ const Operator operators_reduce[] = {
      .paddle = "arg", .dtensor = "along_first argmin",
      PADDLE_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | axis=2 keepdims=1 flatten=0"),
      TORCH_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | dim=2 keepdim=1")},
-    {OP("CumSum", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),
-     .kernel = "CumSum", .examples = "5x6x4,=1", .dtensor = "scan cumsum",
+    {OP("CumSum", cumulate, 1, 2, 2), GRADIENT("0: CumSumBackward(x1)"), .reads = 1 << 1,
+     ONNX("exclusive reverse", ".fi .i"), .kernel = "CumSum", .examples = "5x6x4,=1",
+     .dtensor = "scan cumsum",
      PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
      TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
     {OP("CumProd", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),

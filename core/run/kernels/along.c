@@ -76,26 +76,39 @@ static void cumulate_row(const Local *in, Local *out, const DimRows *rows, int64
     }
 }
 
-static bool cumulate(const KernelCall *call, Error *err)
+/* From `in` to `out`, along the axis of input 1; turned: the other way round. */
+static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bool turned,
+                         Error *err)
 {
     const Graph *graph = kernel_graph(call);
     int64_t axis;
     DimRows rows = {0};
-    if (!kernel_numeric(call, 2, err) || !kernel_scalar(call->input[1], &axis, err))
+    if (!kernel_scalar(call->input[1], &axis, err))
         return false;
-    const Local *in = call->input[0];
-    Local *out = call->output[0];
     axis += axis < 0 ? in->shape.n_dims : 0;
     if (axis < 0 || axis >= in->shape.n_dims || !shape_equal(&in->shape, &out->shape))
         return error_kind(err, ERROR_RUN, "the axis is outside the dims");
     if (!kernel_rows(in, axis, &rows, err))
         return false;
     bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
-    bool reverse = op_attr_int(graph, call->op, "reverse", 0) != 0;
+    bool reverse = (op_attr_int(graph, call->op, "reverse", 0) != 0) != turned;
     for (int64_t row = 0; row < rows.n_rows; row++)
         cumulate_row(in, out, &rows, row_start(&rows, row), call->kernel->row != NULL, exclusive,
                      reverse);
     return true;
+}
+
+static bool cumulate(const KernelCall *call, Error *err)
+{
+    return kernel_numeric(call, 2, err) &&
+           cumulate_all(call, call->input[0], call->output[0], false, err);
+}
+
+/* Each element was added to all sums behind it. */
+static bool cumulate_back(const KernelCall *call, Error *err)
+{
+    return kernel_numeric(call, 2, err) &&
+           cumulate_all(call, call->input[0], call->output[0], true, err);
 }
 
 /* An element to sort: its number and its place. */
@@ -216,6 +229,7 @@ const Kernel kernels_along[] = {
     {"ArgMax", arg_most, NULL, 0, ROUNDING_EXACT},
     {"ArgMin", arg_most, "least", 0, ROUNDING_EXACT},
     {"CumSum", cumulate, NULL, 0, ROUNDING_SUM},
+    {"CumSumBackward", cumulate_back, NULL, 0, ROUNDING_SUM},
     {"CumProd", cumulate, "product", 0, ROUNDING_SENSITIVE},
     {"TopK", top_k, NULL, 1, ROUNDING_EXACT},
     {"ReverseSequence", reverse_sequence, NULL, 0, ROUNDING_EXACT},

@@ -492,7 +492,8 @@ static bool local(const KernelCall *call, Error *err)
     if (!term.block)
         return error_kind(err, ERROR_RUN, "there is no expression of its derivative");
     for (int i = 0; i < gradient->n_reads; i++)
-        if (!gradient->reads[i].gradient && gradient->reads[i].place == gradient->written[0])
+        if (!gradient->reads[i].gradient && !gradient->reads[i].absent &&
+            gradient->reads[i].place == gradient->written[0])
             term.self = i;
     element_params_of(call, gradient->of, term.params);
     return compute(call, &term, err);

@@ -104,11 +104,10 @@ static bool forward_operands(const KernelCall *call, const Gradient *gradient, c
         input[i] = of->operand[i].absent ? NULL : absent_part(call, of, cut, i);
     for (int i = 0; i < gradient->n_reads; i++) {
         int place = gradient->reads[i].place;
-        if (!gradient->reads[i].gradient && place < of->n_inputs)
-            input[place] = call->input[i];
-        else if (!gradient->reads[i].gradient)
-            continue;
-        else if (call->input[i]) {
+        if (!gradient->reads[i].gradient) {
+            if (place < of->n_inputs && !gradient->reads[i].absent)
+                input[place] = call->input[i];
+        } else if (call->input[i]) {
             output[place - of->n_inputs] = no_elements(call, call->input[i]);
             output[place - of->n_inputs]->data = call->input[i]->data;
         } else {

@@ -154,7 +154,7 @@ static bool open_skip(const KernelCall *call, Skip *s, Error *err)
             return unequal(err);
     if (!kernel_broadcast(call->input[1], call->output[0], s->skip_stride, err))
         return false;
-    s->epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    s->epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-12);
     s->x = kernel_doubles(call, 0);
     s->skip = kernel_doubles(call, 1);
     s->scale = kernel_doubles(call, form->scale);

@@ -7,7 +7,8 @@
  * some labels have addends of the mean.
  */
 #include "core/rules/args.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+#include "core/space/gradient.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -152,7 +153,92 @@ static bool loss_of_classes(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- gradients ---- */
+
+/* What the gradients of the outputs give to one label's loss and to its log probabilities. */
+typedef struct {
+    const double *d_loss, *d_log_probs; /* NULL: 0 */
+    double mean;                        /* loss by the sum of the weights, subtracted from those */
+    double divisor;
+} LossGradient;
+
+static const double *values(const KernelCall *call, int output)
+{
+    const Local *local = output < call->n_outputs ? call->output[output] : NULL;
+    return local && local->data ? local_doubles(call->scratch, local) : NULL;
+}
+
+/* Adds the gradients of the scores of label i, or of its class's weight. */
+static void add_label(const Loss *loss, const LossGradient *of, int64_t i, int64_t at,
+                      double weight, bool of_weights, double *to)
+{
+    double log_p = log_probability(loss, i, at, NULL), sum = 0;
+    double d = of->d_loss ? of->d_loss[loss->scalar ? 0 : i] / of->divisor : 0;
+    int64_t first = i / loss->step * loss->step * loss->classes + i % loss->step;
+    if (of_weights) {
+        if (at >= 0)
+            to[at] += d * (-log_p - of->mean);
+        return;
+    }
+    if (at >= 0)
+        to[first + at * loss->step] -= d * weight;
+    for (int64_t c = 0; loss->takes_log && of->d_log_probs && c < loss->classes; c++) {
+        sum += of->d_log_probs[first + c * loss->step];
+        to[first + c * loss->step] += of->d_log_probs[first + c * loss->step];
+    }
+    for (int64_t c = 0; loss->takes_log && c < loss->classes; c++)
+        to[first + c * loss->step] += exp(loss->row[c]) * (d * weight - sum);
+}
+
+/* The divisor of a mean, and for gradients of weights the mean itself. */
+static bool find_divisor(const Loss *loss, LossGradient *of, Error *err)
+{
+    double weights = 0, sum = 0, weight;
+    int64_t at;
+    of->divisor = 1;
+    if (!loss->mean)
+        return true;
+    for (int64_t i = 0; i < loss->n; i++) {
+        if (!read_label(loss, i, &at, &weight, err))
+            return false;
+        weights += weight;
+        sum -= weight * log_probability(loss, i, at, NULL);
+    }
+    bool counts = !loss->weight && !loss->ignores;
+    of->divisor = counts ? (double)shape_elements(&loss->labels->whole) : weights;
+    of->mean = sum / of->divisor;
+    return true;
+}
+
+static bool loss_gradient(const KernelCall *call, Error *err)
+{
+    Loss loss = {.takes_log = call->kernel->row != NULL};
+    LossGradient of = {0};
+    KernelCall forward;
+    if (!forward_call(call, &forward, err) || !read_form(&forward, &loss, err) ||
+        !read_operands(&forward, &loss, err) || !read_weights(&forward, &loss, err) ||
+        !find_divisor(&loss, &of, err))
+        return false;
+    bool of_weights = program_space(call->inferred, call->op)->gradient->written[0] == 2;
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&made->shape);
+    of.d_loss = values(&forward, 0);
+    of.d_log_probs = loss.takes_log ? values(&forward, 1) : NULL;
+    double *to = arena_array(call->scratch, double, n);
+    for (int64_t i = 0; i < loss.n; i++) {
+        double weight;
+        int64_t at;
+        if (!read_label(&loss, i, &at, &weight, err))
+            return false;
+        add_label(&loss, &of, i, at, weight, of_weights, to);
+    }
+    local_store(made, 0, n, NUMBER_F64, to);
+    return true;
+}
+
 const Kernel kernels_loss[] = {
+    {"NegativeLogLikelihoodLossBackward", loss_gradient, NULL, 0, ROUNDING_SENSITIVE},
+    {"SoftmaxCrossEntropyLossBackward", loss_gradient, "log", 0, ROUNDING_SENSITIVE},
     {"NegativeLogLikelihoodLoss", loss_of_classes, NULL, 0, ROUNDING_SENSITIVE},
     {"SoftmaxCrossEntropyLoss", loss_of_classes, "log", 0, ROUNDING_SENSITIVE},
     {0},

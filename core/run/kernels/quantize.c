@@ -4,7 +4,7 @@
  * by the global index of their row or block.
  */
 #include "core/rules/args.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
 #include "core/run/small_float.h"
 
 #include <inttypes.h>
@@ -134,6 +134,28 @@ static bool scale(const KernelCall *call, Error *err)
     return true;
 }
 
+/* The gradient of the scales: (x - zero) dy, summed over what shares a scale. */
+static bool scale_gradient(const KernelCall *call, Error *err)
+{
+    Scaling s;
+    KernelCall forward;
+    if (!forward_call(call, &forward, err) || !open_scaling(&forward, &s, err))
+        return false;
+    const Local *dy = forward.output[0];
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&made->shape);
+    double *sums = arena_array(call->scratch, double, n);
+    for (int64_t i = 0; dy->data && i < shape_elements(&s.x->shape); i++) {
+        int64_t place = scale_place(&s, i);
+        if (place < 0)
+            return error_kind(err, ERROR_RUN, "a scale is on another rank");
+        sums[place] +=
+            (number_at(s.x, i) - (s.zero ? number_at(s.zero, place) : 0)) * number_at(dy, i);
+    }
+    local_store(made, 0, n, NUMBER_F64, sums);
+    return true;
+}
+
 /* Maps the range of all elements, with 0, to 0..255. */
 static bool dynamic(const KernelCall *call, Error *err)
 {
@@ -242,6 +264,7 @@ static bool pointwise(const KernelCall *call, Error *err)
 const Kernel kernels_quantize[] = {
     {"QuantizeLinear", scale, "to", 0, ROUNDING_STEP},
     {"DequantizeLinear", scale, NULL, 0, ROUNDING_STEP},
+    {"DequantizeLinearBackward", scale_gradient, NULL, 0, ROUNDING_SENSITIVE},
     {"DynamicQuantizeLinear", dynamic, NULL, 0, ROUNDING_STEP},
     {"com.microsoft::QLinearAdd", pointwise, &of_add, 0, ROUNDING_STEP},
     {"com.microsoft::QLinearMul", pointwise, &of_mul, 0, ROUNDING_STEP},

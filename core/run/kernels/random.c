@@ -7,7 +7,7 @@
  */
 #include "core/rules/args.h"
 #include "core/run/draw.h"
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
 
 #include <math.h>
 
@@ -199,6 +199,35 @@ static bool dropout(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Whether each element is kept: by the mask, else drawn as the forward op drew it. */
+static bool dropout_gradient(const KernelCall *call, Error *err)
+{
+    double ratio;
+    KernelCall forward;
+    if (!forward_call(call, &forward, err) || !read_ratio(&forward, &ratio, err))
+        return false;
+    const Local *from = forward.output[0], *mask = kernel_input(call, call->n_inputs - 1);
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&made->shape);
+    if (!from->data || n != shape_elements(&from->shape))
+        return n == 0 || !from->data;
+    uint64_t key = key_of(&forward);
+    const int64_t *index = ratio > 0 && !mask ? whole_indices(call->scratch, made) : NULL;
+    for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
+        double d[ELEMENT_BLOCK], kept[ELEMENT_BLOCK];
+        int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
+        local_load(from, at, 1, n_block, NUMBER_F64, d);
+        if (mask)
+            local_load(mask, at, 1, n_block, NUMBER_F64, kept);
+        for (int64_t i = 0; i < n_block; i++) {
+            bool is_kept = mask ? kept[i] != 0 : !index || draw_unit(key, index[at + i]) >= ratio;
+            d[i] = is_kept ? d[i] / (1 - ratio) : 0;
+        }
+        local_store(made, at, n_block, NUMBER_F64, d);
+    }
+    return true;
+}
+
 /* Dropout is random only with its training input. */
 bool kernel_draws(const Graph *graph, int32_t op, const Kernel *kernel)
 {
@@ -215,5 +244,6 @@ const Kernel kernels_random[] = {
     {"Bernoulli", bernoulli, NULL, 0, ROUNDING_ULPS},
     {"Multinomial", multinomial, NULL, 0, ROUNDING_ULPS},
     {"Dropout", dropout, NULL, 0, ROUNDING_ULPS},
+    {"DropoutBackward", dropout_gradient, NULL, 0, ROUNDING_ULPS},
     {0},
 };

@@ -4,7 +4,8 @@
  * addend: ReduceMean divides by the global count, so that addends of uneven parts sum to the mean;
  * an empty part gives the neutral element.
  */
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+#include "core/space/gradient.h"
 
 #include <math.h>
 
@@ -185,6 +186,58 @@ static bool reduce(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- gradients of extremes and products ---- */
+
+/* Of what is folded into one element: how many are extreme, or zero; and the product of the others.
+ */
+typedef struct {
+    int64_t n;
+    double product;
+} Folded;
+
+/* Equal extremes share the gradient; of a product each gets the product of the others. */
+static double share_of(const Folded *folded, bool product, bool counted, double x)
+{
+    if (!product)
+        return counted ? 1 / (double)folded->n : 0;
+    if (folded->n > 0)
+        return counted && folded->n == 1 ? folded->product : 0;
+    return folded->product / x;
+}
+
+/* Reads the input, then the output. */
+static bool reduce_gradient(const KernelCall *call, Error *err)
+{
+    bool product = call->kernel->row != NULL, reduced[DIMS_MAX] = {0}, none = false;
+    int64_t stride[DIMS_MAX] = {0};
+    KernelCall forward;
+    if (!forward_call(call, &forward, err) || !kernel_numeric(call, 3, err) ||
+        !reduced_dims(&forward, reduced, &none, err))
+        return false;
+    const Local *in = call->input[1];
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&in->shape), n_out = shape_elements(&call->input[0]->shape);
+    output_strides(&in->shape, reduced, stride);
+    const double *dy = kernel_doubles(call, 0), *x = kernel_doubles(call, 1);
+    const double *y = kernel_doubles(call, 2);
+    Folded *folded = arena_array(call->scratch, Folded, n_out);
+    double *dx = arena_array(call->scratch, double, n);
+    int64_t *to = arena_array(call->scratch, int64_t, n);
+    for (int64_t i = 0; i < n_out; i++)
+        folded[i].product = 1;
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = strided_place(&in->shape, stride, 0, in->shape.n_dims, i);
+        bool counted = x[i] == (product ? 0 : y[to[i]]);
+        folded[to[i]].n += counted;
+        folded[to[i]].product *= product && !counted ? x[i] : 1;
+    }
+    for (int64_t i = 0; i < n; i++)
+        dx[i] =
+            dy[to[i]] * share_of(&folded[to[i]], product, x[i] == (product ? 0 : y[to[i]]), x[i]);
+    local_store(made, 0, n, NUMBER_F64, dx);
+    return true;
+}
+
 #define ROW(...)                                                                                   \
     &(const ReduceRow)                                                                             \
     {                                                                                              \
@@ -196,6 +249,8 @@ const Kernel kernels_reduce[] = {
     {"ReduceMean", reduce, ROW(.mean = true), 1, ROUNDING_SUM},
     {"ReduceMax", reduce, ROW(.fold = FOLD_MAX), 1, ROUNDING_EXACT},
     {"ReduceMin", reduce, ROW(.fold = FOLD_MIN), 1, ROUNDING_EXACT},
+    {"ReduceMaxBackward", reduce_gradient, NULL, 0, ROUNDING_EXACT},
+    {"ReduceProdBackward", reduce_gradient, "product", 0, ROUNDING_SENSITIVE},
     {"ReduceProd", reduce, ROW(.fold = FOLD_PRODUCT), 1, ROUNDING_SENSITIVE},
     {"ReduceL1", reduce, ROW(.of = OF_SIZE), 1, ROUNDING_SUM},
     {"ReduceSumSquare", reduce, ROW(.of = OF_SQUARE), 1, ROUNDING_SUM},

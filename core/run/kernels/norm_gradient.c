@@ -1,0 +1,475 @@
+/* norm_gradient.c - gradients of norms and softmaxes.
+ *
+ *     y = (x - mean) r scale + shift,  r = 1 / sqrt(variance + epsilon),  n numbers share a mean
+ *     dx = r (g - sum g / n - xh sum (g xh) / n)        g = dy scale,  xh = (x - mean) r
+ *     d scale = dy xh,  d shift = dy                    summed to their shapes
+ *
+ * A group is the numbers that share a mean, its members are never sharded. Without centring the
+ * terms of the mean fall away; with given statistics dx = r g. Mean and r may be outputs too, with
+ * gradients of their own; running statistics are not differentiated. Everything is computed in
+ * double. Softmax: dx = y (dy - sum dy y); 0 where y is NaN.
+ */
+#include "core/rules/args.h"
+#include "core/run/kernels/derivative.h"
+#include "core/space/gradient.h"
+
+#include <math.h>
+
+/* Dims with their strides in x, in scale and in what is made. */
+typedef struct {
+    Shape shape;
+    int64_t x[DIMS_MAX], scale[DIMS_MAX], to[DIMS_MAX];
+} Walk;
+
+/* Of one place: its element in x, in scale and in what is made. */
+typedef struct {
+    int64_t x, scale, to;
+} Place;
+
+typedef enum { MAKES_X, MAKES_SCALE, MAKES_SHIFT, MAKES_MEAN, MAKES_VARIANCE } Makes;
+
+typedef struct Form Form;
+
+typedef struct {
+    const KernelCall *call;
+    KernelCall forward;
+    const Form *form;
+    const Local *like; /* laid out as x */
+    Makes makes;
+    Walk group, member;
+    bool given; /* statistics are inputs */
+    double epsilon;
+    const double *x, *dy, *scale, *mean, *variance, *d_mean, *d_inverse, *d_x; /* NULL: 0, or 1 */
+    const Place *members; /* from a group's first one */
+    double *xh, *g, *sums;
+} Norm;
+
+struct Form {
+    bool (*open)(Norm *s, Error *err);
+    bool centre, outside; /* epsilon is added to the deviation */
+    int scale, shift;     /* inputs; -1: none */
+};
+
+static const double *values(const Norm *s, const Local *local)
+{
+    return local && local->data ? local_doubles(s->call->scratch, local) : NULL;
+}
+
+/* Size and strides of one dim; members share a mean. */
+static void add_dim(Norm *s, bool member, int64_t size, int64_t x, int64_t scale, int64_t to)
+{
+    Walk *walk = member ? &s->member : &s->group;
+    int64_t d = walk->shape.n_dims++;
+    walk->shape.dim[d] = size;
+    walk->x[d] = x;
+    walk->scale[d] = scale;
+    walk->to[d] = to;
+}
+
+/* ---- which dims share a mean ---- */
+
+/* Rows of the dims from the axis on; scale and shift are broadcast. */
+static bool open_rows(Norm *s, Error *err)
+{
+    int64_t axis, x[DIMS_MAX], scale[DIMS_MAX] = {0}, to[DIMS_MAX];
+    const Local *lines = s->form->scale < 0 ? NULL : s->forward.input[s->form->scale];
+    if (!kernel_axis(&s->forward, -1, s->like->shape.n_dims, &axis, err) ||
+        !kernel_broadcast(s->call->output[0], s->like, to, err) ||
+        (s->scale && !kernel_broadcast(lines, s->like, scale, err)))
+        return false;
+    row_major_strides(&s->like->shape, x);
+    for (int64_t d = 0; d < s->like->shape.n_dims; d++)
+        add_dim(s, d >= axis, s->like->shape.dim[d], x[d], scale[d], to[d]);
+    return kernel_whole(s->like, axis, s->like->shape.n_dims, err);
+}
+
+static bool open_axes(Norm *s, Error *err)
+{
+    static const int64_t usual[] = {0, 2, 3};
+    bool averaged[DIMS_MAX] = {false};
+    int64_t x[DIMS_MAX];
+    RuleCall rule = kernel_rule_call(&s->forward);
+    Ints axes;
+    if (!args_ints(&rule, -1, "axes", &axes, err))
+        return false;
+    if (!axes.given)
+        axes = (Ints){true, 3, usual};
+    for (int i = 0; i < axes.n; i++) {
+        int axis;
+        if (!args_axis(axes.at[i], s->like->shape.n_dims, &axis, err) ||
+            !kernel_whole(s->like, axis, axis + 1, err))
+            return false;
+        averaged[axis] = true;
+    }
+    row_major_strides(&s->like->shape, x);
+    for (int64_t d = 0; d < s->like->shape.n_dims; d++)
+        add_dim(s, averaged[d], s->like->shape.dim[d], x[d], 0, x[d]);
+    return true;
+}
+
+/* Groups of n channels of a sample. One number of scale and shift belongs to `each` channels. */
+static bool open_groups(Norm *s, int64_t n, int64_t each, Error *err)
+{
+    const Shape *shape = &s->like->shape;
+    int64_t x[DIMS_MAX];
+    bool image = s->makes == MAKES_X;
+    row_major_strides(shape, x);
+    if (!kernel_whole(s->like, 2, shape->n_dims, err))
+        return false;
+    if (n < 1 || shape->dim[1] % n != 0)
+        return error_kind(err, ERROR_RUN, "a group of channels is sharded");
+    int64_t line = n / each, step = each == 1;
+    add_dim(s, false, shape->dim[0], x[0], 0, image ? x[0] : 0);
+    add_dim(s, false, shape->dim[1] / n, n * x[1], line, image ? n * x[1] : line);
+    add_dim(s, true, n, x[1], step, image ? x[1] : step);
+    for (int64_t d = 2; d < shape->n_dims; d++)
+        add_dim(s, true, shape->dim[d], x[d], 0, image ? x[d] : 0);
+    return true;
+}
+
+static bool open_channels(Norm *s, Error *err)
+{
+    return open_groups(s, 1, 1, err);
+}
+
+static bool open_channel_groups(Norm *s, Error *err)
+{
+    RuleCall rule = kernel_rule_call(&s->forward);
+    int64_t n = s->like->whole.dim[1] / args_int(&rule, "num_groups", 1);
+    return open_groups(s, n, rule.opset < 21 ? n : 1, err);
+}
+
+/* Whether statistics come from the input; opsets say so differently. */
+static bool is_training(const Norm *s, const RuleCall *rule)
+{
+    const Graph *graph = kernel_graph(s->call);
+    if (rule->opset >= 14)
+        return args_int(rule, "training_mode", 0) != 0;
+    if (rule->opset < 7)
+        return args_int(rule, "is_test", 0) == 0;
+    for (int o = 1; o < s->forward.n_outputs; o++)
+        if (op_outputs(graph, s->forward.op)[o] >= 0)
+            return true;
+    return false;
+}
+
+/* Channels share a mean over samples and pixels; `spatial` 0 keeps one for each element. */
+static bool open_batch(Norm *s, Error *err)
+{
+    const Shape *shape = &s->like->shape;
+    RuleCall rule = kernel_rule_call(&s->forward);
+    bool each = rule.opset < 9 && args_int(&rule, "spatial", 1) == 0, image = s->makes == MAKES_X;
+    int64_t x[DIMS_MAX];
+    row_major_strides(shape, x);
+    s->given = !is_training(s, &rule);
+    s->mean = values(s, s->forward.input[3]);
+    s->variance = values(s, s->forward.input[4]);
+    for (int64_t d = 0; d < shape->n_dims; d++) {
+        bool line = d == 1 || (each && d > 1);
+        int64_t step = !line ? 0 : each ? x[d] : 1;
+        add_dim(s, !line, shape->dim[d], x[d], step, image ? x[d] : step);
+        if (!line && !s->given && !kernel_whole(s->like, d, d + 1, err))
+            return false;
+    }
+    return true;
+}
+
+/* Rows of a sum: x, skip and a bias. */
+static bool open_skip(Norm *s, Error *err)
+{
+    const int more[2] = {1, s->form->shift < 0 ? 3 : 4};
+    int64_t n = shape_elements(&s->like->shape), stride[DIMS_MAX];
+    double *sum = arena_array(s->call->scratch, double, n);
+    for (int64_t i = 0; s->x && i < n; i++)
+        sum[i] = s->x[i];
+    for (int k = 0; s->x && k < 2; k++) {
+        const Local *addend = kernel_input(&s->forward, more[k]);
+        const double *from = values(s, addend);
+        if (!from)
+            continue;
+        if (!kernel_broadcast(addend, s->like, stride, err))
+            return false;
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += from[strided_place(&s->like->shape, stride, 0, s->like->shape.n_dims, i)];
+    }
+    s->x = s->x ? sum : NULL;
+    s->d_x = s->forward.n_outputs > 3 ? values(s, s->forward.output[3]) : NULL;
+    return open_rows(s, err);
+}
+
+/* ---- one group ---- */
+
+static Place place_in(const Walk *walk, int64_t i)
+{
+    int n = (int)walk->shape.n_dims;
+    return (Place){strided_place(&walk->shape, walk->x, 0, n, i),
+                   strided_place(&walk->shape, walk->scale, 0, n, i),
+                   strided_place(&walk->shape, walk->to, 0, n, i)};
+}
+
+typedef struct {
+    double mean, inverse, slope; /* slope: of xh by the sum of g xh */
+} Statistics;
+
+static Statistics statistics_of(const Norm *s, int64_t x, int64_t line, int64_t n)
+{
+    double sum = 0, squares = 0;
+    if (s->given && s->mean && s->variance)
+        return (Statistics){s->mean[line], 1 / sqrt(s->variance[line] + s->epsilon), 0};
+    for (int64_t i = 0; s->form->centre && i < n; i++)
+        sum += s->x[x + s->members[i].x];
+    double mean = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        double at = s->x[x + s->members[i].x] - mean;
+        squares += at * at;
+    }
+    double variance = squares / (double)n, deviation = sqrt(variance);
+    if (s->form->outside)
+        return (Statistics){mean, 1 / (deviation + s->epsilon), deviation > 0 ? 1 / deviation : 0};
+    double inverse = 1 / sqrt(variance + s->epsilon);
+    return (Statistics){mean, inverse, inverse};
+}
+
+/* What member i of the group adds to what is made; a and b are the means of g and g xh. */
+static double made_of(const Norm *s, const Statistics *at, int64_t group, int64_t i, double dy,
+                      double a, double b, int64_t n)
+{
+    double xh = s->xh[i], r = at->inverse;
+    switch (s->makes) {
+    case MAKES_SCALE:
+        return dy * xh;
+    case MAKES_SHIFT:
+        return dy;
+    case MAKES_MEAN:
+        return s->given ? -s->g[i] * r : 0;
+    case MAKES_VARIANCE:
+        return s->given ? -s->g[i] * xh * r * r / 2 : 0;
+    case MAKES_X:
+        break;
+    }
+    if (s->given)
+        return s->g[i] * r;
+    double dx = r * (s->g[i] - (s->form->centre ? a : 0)) - xh * b * at->slope;
+    dx += s->d_mean ? s->d_mean[group] / (double)n : 0;
+    return dx - (s->d_inverse ? s->d_inverse[group] * r * r * xh / (double)n : 0);
+}
+
+static void add_group(const Norm *s, int64_t group, int64_t n)
+{
+    Place first = place_in(&s->group, group);
+    Statistics at = {0, 1, 1};
+    double a = 0, b = 0;
+    if (s->x)
+        at = statistics_of(s, first.x, first.scale, n);
+    for (int64_t i = 0; i < n; i++) {
+        Place place = s->members[i];
+        double dy = s->dy ? s->dy[first.x + place.x] : 0;
+        s->xh[i] = s->x ? (s->x[first.x + place.x] - at.mean) * at.inverse : 0;
+        s->g[i] = dy * (s->scale ? s->scale[first.scale + place.scale] : 1);
+        a += s->g[i] / (double)n;
+        b += s->g[i] * s->xh[i] / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        Place place = s->members[i];
+        double dy = s->dy ? s->dy[first.x + place.x] : 0;
+        double made = made_of(s, &at, group, i, dy, a, b, n);
+        if (s->makes == MAKES_X && s->d_x)
+            made += s->d_x[first.x + place.x];
+        s->sums[first.to + place.to] += made;
+    }
+}
+
+static Makes makes_of(const Norm *s, int input)
+{
+    if (s->form->scale == input)
+        return MAKES_SCALE;
+    if (s->form->shift == input)
+        return MAKES_SHIFT;
+    if (s->form->open == open_batch && input > 2)
+        return input == 3 ? MAKES_MEAN : MAKES_VARIANCE;
+    return MAKES_X;
+}
+
+static bool open_norm(const KernelCall *call, Norm *s, Error *err)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    *s = (Norm){.call = call, .form = call->kernel->row};
+    if (!forward_call(call, &s->forward, err))
+        return false;
+    s->like = s->forward.output[0];
+    s->makes = makes_of(s, gradient->written[0]);
+    s->epsilon =
+        s->form->outside ? 1e-9 : op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    s->x = values(s, s->forward.input[0]);
+    s->dy = values(s, s->like);
+    if (s->form->scale >= 0 && s->form->scale < s->forward.n_inputs)
+        s->scale = values(s, s->forward.input[s->form->scale]);
+    return s->form->open(s, err);
+}
+
+static bool norm(const KernelCall *call, Error *err)
+{
+    Norm s;
+    if (!open_norm(call, &s, err))
+        return false;
+    bool rows = s.form->open == open_rows || s.form->open == open_skip;
+    int inverse = s.form->centre ? 2 : 1; /* outputs of statistics: mean and r, or r alone */
+    for (int o = 1; rows && o < s.forward.n_outputs && o < 3; o++)
+        if (s.forward.output[o]->data)
+            *(o < inverse ? &s.d_mean : &s.d_inverse) = values(&s, s.forward.output[o]);
+    Local *made = call->output[0];
+    int64_t n = shape_elements(&s.member.shape), n_groups = shape_elements(&s.group.shape);
+    Place *members = arena_array(call->scratch, Place, n);
+    for (int64_t i = 0; i < n; i++)
+        members[i] = place_in(&s.member, i);
+    s.members = members;
+    s.xh = arena_array(call->scratch, double, n);
+    s.g = arena_array(call->scratch, double, n);
+    s.sums = arena_array(call->scratch, double, shape_elements(&made->shape));
+    for (int64_t group = 0; n > 0 && group < n_groups; group++)
+        add_group(&s, group, n);
+    local_store(made, 0, shape_elements(&made->shape), NUMBER_F64, s.sums);
+    return true;
+}
+
+/* ---- rows: softmaxes, LpNormalization ---- */
+
+/* d becomes the gradient of the row whose value read is v. */
+typedef void RowFn(double *d, const double *v, int64_t n, int64_t order);
+
+static void softmax(double *d, const double *y, int64_t n, int64_t order)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += isnan(y[i]) ? 0 : d[i] * y[i];
+    for (int64_t i = 0; i < n; i++)
+        d[i] = isnan(y[i]) ? 0 : y[i] * (d[i] - sum);
+    (void)order;
+}
+
+static void log_softmax(double *d, const double *y, int64_t n, int64_t order)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += d[i];
+    for (int64_t i = 0; i < n; i++)
+        d[i] -= exp(y[i]) * sum;
+    (void)order;
+}
+
+static void unit_length(double *d, const double *x, int64_t n, int64_t order)
+{
+    double sum = 0, along = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += order == 1 ? fabs(x[i]) : x[i] * x[i];
+    double norm = order == 1 ? sum : sqrt(sum);
+    for (int64_t i = 0; i < n && norm > 0; i++)
+        along += d[i] * x[i] / norm;
+    for (int64_t i = 0; i < n; i++) {
+        double slope = order == 1 ? (double)((x[i] > 0) - (x[i] < 0)) : x[i] / norm;
+        d[i] = norm > 0 ? (d[i] - slope * along) / norm : 0;
+    }
+}
+
+typedef struct {
+    RowFn *of_row;
+    bool flattens; /* before opset 13 a row is all dims from axis 1 on; since, one dim */
+} RowForm;
+
+/* The value that the op reads, of input or output, is its last input. */
+static bool each_row(const KernelCall *call, Error *err)
+{
+    const RowForm *form = call->kernel->row;
+    const Graph *graph = kernel_graph(call);
+    bool old = form->flattens && graph->opset > 0 && graph->opset < 13;
+    int64_t axis, step = 1, n = 1;
+    if (!kernel_numeric(call, 2, err) ||
+        !kernel_axis(call, old ? 1 : -1, call->output[0]->shape.n_dims, &axis, err))
+        return false;
+    Local *made = call->output[0];
+    int64_t end = old ? made->shape.n_dims : axis + 1;
+    if (!kernel_whole(made, axis, end, err))
+        return false;
+    for (int64_t d = axis; d < made->shape.n_dims; d++)
+        *(d < end ? &n : &step) *= made->shape.dim[d];
+    int64_t order = op_attr_int(graph, call->op, "p", 2), n_elements = shape_elements(&made->shape);
+    double *d = arena_array(call->scratch, double, n), *v = arena_array(call->scratch, double, n);
+    for (int64_t block = 0; block < n_elements; block += n * step)
+        for (int64_t at = block; at < block + step; at++) {
+            local_load(call->input[0], at, step, n, NUMBER_F64, d);
+            local_load(call->input[1], at, step, n, NUMBER_F64, v);
+            form->of_row(d, v, n, order);
+            if (step == 1)
+                local_store(made, at, n, NUMBER_F64, d);
+            for (int64_t i = 0; step > 1 && i < n; i++)
+                local_store(made, at + i * step, 1, NUMBER_F64, &d[i]);
+        }
+    return true;
+}
+
+/* ---- LRN ---- */
+
+/* y = x / s ^ beta, s = bias + alpha / size * the sum of squares of the channels around */
+static bool lrn(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    Local *made = call->output[0];
+    if (!kernel_numeric(call, 2, err) || !kernel_whole(made, 1, 2, err))
+        return false;
+    int64_t size = op_attr_int(graph, call->op, "size", 1), before = (size - 1) / 2;
+    double share = op_attr_float(graph, call->op, "alpha", 1e-4) / (double)size;
+    double beta = op_attr_float(graph, call->op, "beta", 0.75);
+    double bias = op_attr_float(graph, call->op, "bias", 1);
+    int64_t n = made->shape.dim[1], pixels = 1;
+    for (int64_t d = 2; d < made->shape.n_dims; d++)
+        pixels *= made->shape.dim[d];
+    double *dy = arena_array(call->scratch, double, n), *x = arena_array(call->scratch, double, n);
+    double *dx = arena_array(call->scratch, double, n);
+    for (int64_t i = 0; i < made->shape.dim[0] * pixels; i++) {
+        int64_t at = i / pixels * n * pixels + i % pixels;
+        local_load(call->input[0], at, pixels, n, NUMBER_F64, dy);
+        local_load(call->input[1], at, pixels, n, NUMBER_F64, x);
+        memset(dx, 0, (size_t)n * sizeof *dx);
+        for (int64_t c = 0; c < n; c++) {
+            int64_t from = c < before ? 0 : c - before;
+            int64_t to = c - before + size < n ? c - before + size : n;
+            double sum = bias;
+            for (int64_t k = from; k < to; k++)
+                sum += share * x[k] * x[k];
+            double factor = dy[c] * pow(sum, -beta);
+            dx[c] += factor;
+            for (int64_t k = from; k < to; k++)
+                dx[k] -= factor / sum * x[c] * beta * 2 * share * x[k];
+        }
+        for (int64_t c = 0; c < n; c++)
+            local_store(made, at + c * pixels, 1, NUMBER_F64, &dx[c]);
+    }
+    return true;
+}
+
+static const Form of_layer = {open_rows, true, false, 1, 2},
+                  of_rms = {open_rows, false, false, 1, -1},
+                  of_instance = {open_channels, true, false, 1, 2},
+                  of_group = {open_channel_groups, true, false, 1, 2},
+                  of_batch = {open_batch, true, false, 1, 2},
+                  of_axes = {open_axes, true, true, -1, -1},
+                  of_skip = {open_skip, true, false, 2, 3},
+                  of_simple_skip = {open_skip, false, false, 2, -1};
+static const RowForm of_softmax = {softmax, true}, of_log_softmax = {log_softmax, true},
+                     of_length = {unit_length, false};
+
+const Kernel kernels_norm_gradient[] = {
+    {"LayerNormalizationBackward", norm, &of_layer, 0, ROUNDING_SENSITIVE},
+    {"RMSNormalizationBackward", norm, &of_rms, 0, ROUNDING_SENSITIVE},
+    {"InstanceNormalizationBackward", norm, &of_instance, 0, ROUNDING_SENSITIVE},
+    {"GroupNormalizationBackward", norm, &of_group, 0, ROUNDING_SENSITIVE},
+    {"BatchNormalizationBackward", norm, &of_batch, 0, ROUNDING_SENSITIVE},
+    {"MeanVarianceNormalizationBackward", norm, &of_axes, 0, ROUNDING_SENSITIVE},
+    {"SkipLayerNormalizationBackward", norm, &of_skip, 0, ROUNDING_SENSITIVE},
+    {"SkipSimplifiedLayerNormalizationBackward", norm, &of_simple_skip, 0, ROUNDING_SENSITIVE},
+    {"SoftmaxBackward", each_row, &of_softmax, 0, ROUNDING_SENSITIVE},
+    {"LogSoftmaxBackward", each_row, &of_log_softmax, 0, ROUNDING_SENSITIVE},
+    {"LpNormalizationBackward", each_row, &of_length, 0, ROUNDING_SENSITIVE},
+    {"LRNBackward", lrn, NULL, 0, ROUNDING_SENSITIVE},
+    {0},
+};
