@@ -23,7 +23,7 @@ bool layout_check_open(Arena *arena, const Registry *registry, const SystemCall 
                               op_operator(call->ours, 0));
     }
     out->operand = arena_array(arena, Sharding, at->n_inputs + at->n_outputs);
-    return simulated_open(arena, out->inferred, 0, space, 1, &out->ranks, err);
+    return simulated_open(arena, out->inferred, 0, space, 1, NULL, &out->ranks, err);
 }
 
 void layout_check_close(LayoutCheck *check)

@@ -294,7 +294,8 @@ static bool bind_outputs(Arena *arena, const Inferred *inferred, uint64_t seed, 
 {
     Simulated ranks;
     const GraphOp *at = &inferred->graph->ops[0];
-    bool ok = simulated_open(arena, inferred, 0, inferred_space(inferred, 0), seed, &ranks, err);
+    bool ok =
+        simulated_open(arena, inferred, 0, inferred_space(inferred, 0), seed, NULL, &ranks, err);
     for (int i = 0; ok && i < at->n_outputs; i++) {
         int32_t t = op_outputs(inferred->graph, 0)[i];
         if (t >= 0 && !inferred_shape(inferred, t))
@@ -329,12 +330,18 @@ static const Mesh *mesh_of(Arena *arena, const char *text)
 bool rule_check(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
                 uint64_t seed, RuleProof *out, Error *err)
 {
+    return rule_check_values(arena, inferred, op, space, seed, NULL, out, err);
+}
+
+bool rule_check_values(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
+                       uint64_t seed, Local *const *given, RuleProof *out, Error *err)
+{
     Check check = {.arena = arena, .space = space, .proof = out};
     *out = (RuleProof){.ok = true, .text = ""};
     check.small = mesh_of(arena, "a=2");
     check.odd = mesh_of(arena, "a=3");
     check.both = mesh_of(arena, "a=2,b=3");
-    bool ok = simulated_open(arena, inferred, op, space, seed, &check.ranks, err);
+    bool ok = simulated_open(arena, inferred, op, space, seed, given, &check.ranks, err);
     if (ok && !space->no_rule)
         (void)(try_cuts(&check) && try_parts(&check) && try_partials(&check));
     simulated_close(&check.ranks);

@@ -29,4 +29,8 @@ const Inferred *rule_check_infer(Arena *arena, const Graph *graph, const Registr
 bool rule_check(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
                 uint64_t seed, RuleProof *out, Error *err);
 
+/* The same with values of inputs, as simulated_open() takes them. */
+bool rule_check_values(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
+                       uint64_t seed, Local *const *given, RuleProof *out, Error *err);
+
 #endif

@@ -72,12 +72,17 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
 }
 
 bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
-                    uint64_t seed, Simulated *out, Error *err)
+                    uint64_t seed, Local *const *given, Simulated *out, Error *err)
 {
     const Graph *graph = inferred->graph;
     *out = (Simulated){.arena = arena, .inferred = inferred, .op = op, .at = &graph->ops[op]};
     out->seed = seed;
     out->value = arena_array(arena, Local *, graph->n_tensors);
+    for (int i = 0; given && i < out->at->n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i];
+        if (t >= 0 && given[t] && !out->value[t])
+            out->value[t] = local_copy(given[t]);
+    }
     out->kernel = kernel_find(space, op_operator(graph, op));
     pthread_mutex_init(&out->blas, NULL);
     if (!out->kernel)

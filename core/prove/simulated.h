@@ -42,10 +42,11 @@ typedef struct {
 } Simulated;
 
 /* Draws the inputs and runs the op on one device; integers lie in 0..2, so that they are valid
- * indices. End with simulated_close(), also after an error. ERROR_UNSUPPORTED: the op has no
- * kernel; ERROR_RUN: the kernel fails on whole tensors. */
+ * indices. given: by tensor, inputs with values of their own, which are copied; NULL: none. End
+ * with simulated_close(), also after an error. ERROR_UNSUPPORTED: the op has no kernel; ERROR_RUN:
+ * the kernel fails on whole tensors. */
 bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
-                    uint64_t seed, Simulated *out, Error *err);
+                    uint64_t seed, Local *const *given, Simulated *out, Error *err);
 void simulated_close(Simulated *ranks);
 
 int32_t simulated_tensor(const Simulated *ranks, int operand); /* -1: absent */

@@ -35,6 +35,26 @@ Example example_read(Arena *arena, const char *text)
     return example;
 }
 
+const char *example_operands(Arena *arena, const char *operands, const char *dtype)
+{
+    Buf out = buf_new(arena);
+    int depth = 0;
+    for (const char *item = operands; *item; item = *item ? item + 1 : item) {
+        const char *end = item;
+        for (; *end && (*end != ',' || depth > 0); end++)
+            depth += (*end == '[') - (*end == ']');
+        Str text = {item, (size_t)(end - item)};
+        bool typed = str_find(text, STR(":")) >= 0 || *item == '=' || *item == '-' ||
+                     str_find(text, STR(">")) >= 0;
+        buf_printf(&out, "%s%.*s%s%s", item == operands ? "" : ",", STR_ARG(text), typed ? "" : ":",
+                   typed ? "" : dtype);
+        item = end;
+        if (!*item)
+            break;
+    }
+    return out.s;
+}
+
 Graph *example_op(Arena *arena, const char *name, const Example *example, Error *err)
 {
     OneOp op = {.op_type = str_from(name),

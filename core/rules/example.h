@@ -29,6 +29,10 @@ const char *example_next(const char *name, const char *after);
 /* Reads the first example of such a text. */
 Example example_read(Arena *arena, const char *text);
 
+/* Its operands with an element type for those that name none, and are no constants: "5x6:f64,=1".
+ */
+const char *example_operands(Arena *arena, const char *operands, const char *dtype);
+
 /* The op of an example; and the op of the first example of a text. */
 Graph *example_op(Arena *arena, const char *name, const Example *example, Error *err);
 Graph *example_graph(Arena *arena, const char *name, const char *text, Error *err);

@@ -436,8 +436,14 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     OpSpace *space = gradient_space(d->arena, gradient, &err);
     if (!space)
         space = whole_space(d, gradient);
-    for (int i = 0; i < reads->tensors.n; i++)
+    int n_gradients = 0;
+    for (int i = 0; i < reads->tensors.n; i++) {
         space->operand[i].absent |= reads->tensors.at[i] < 0;
+        n_gradients += reads->reads.at[i].gradient && reads->tensors.at[i] >= 0;
+    }
+    for (int i = 0; i < reads->tensors.n && n_gradients > 1; i++)
+        if (space->operand[i].linear == LINEAR_ALONE)
+            space->operand[i].linear = space->operand[i].absent ? LINEAR_NO : LINEAR_TOGETHER;
     space->flops = gradient->forward->flops;
     return add_space(d, space);
 }

@@ -57,26 +57,6 @@ static bool on_both(const KernelCall *call, Error *err)
     return wrong.n == 0 || error_kind(err, ERROR_RUN, "%s", wrong.s);
 }
 
-static const char *with_dtype(Arena *arena, const char *operands, const char *dtype)
-{
-    Buf out = buf_new(arena);
-    int depth = 0;
-    for (const char *item = operands; *item; item = *item ? item + 1 : item) {
-        const char *end = item;
-        for (; *end && (*end != ',' || depth > 0); end++)
-            depth += (*end == '[') - (*end == ']');
-        Str text = {item, (size_t)(end - item)};
-        bool typed = str_find(text, STR(":")) >= 0 || *item == '=' || *item == '-' ||
-                     str_find(text, STR(">")) >= 0;
-        buf_printf(&out, "%s%.*s%s%s", item == operands ? "" : ",", STR_ARG(text), typed ? "" : ":",
-                   typed ? "" : dtype);
-        item = end;
-        if (!*item)
-            break;
-    }
-    return out.s;
-}
-
 static void test_case(void **state)
 {
     const Case *row = *state;
@@ -85,7 +65,7 @@ static void test_case(void **state)
     const DimBindings none = {0};
     Example example = example_read(arena, row->example);
     if (row->dtype)
-        example.operands = with_dtype(arena, example.operands, row->dtype);
+        example.operands = example_operands(arena, example.operands, row->dtype);
     Graph *graph = example_op(arena, row->op_type, &example, &err);
     Inferred *inferred =
         graph ? infer(arena, graph, registry_new(arena), &none, false, &err) : NULL;

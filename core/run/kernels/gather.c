@@ -189,7 +189,7 @@ static bool gather_grad(const KernelCall *call, Error *err)
     forward.reduce_cut = true;
     if (!find_rows(&forward, &points, axis, 1, rows, err))
         return false;
-    if (!grad->data || n_rows == 0)
+    if (!grad->data || shape_elements(&out->shape) == 0)
         return true;
     if (shape_elements(&grad->shape) / (points.n > 0 ? points.n : 1) * n_rows !=
             shape_elements(&out->shape) &&

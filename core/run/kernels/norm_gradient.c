@@ -5,9 +5,9 @@
  *     d scale = dy xh,  d shift = dy                    summed to their shapes
  *
  * A group is the numbers that share a mean, its members are never sharded. Without centring the
- * terms of the mean fall away; with given statistics dx = r g. Mean and r may be outputs too, with
- * gradients of their own; running statistics are not differentiated. Everything is computed in
- * double. Softmax: dx = y (dy - sum dy y); 0 where y is NaN.
+ * terms of the mean fall away; with given statistics dx = r g. Mean and r, of BatchNormalization
+ * the running and the saved statistics, may be outputs too, with gradients of their own. Everything
+ * is computed in double. Softmax: dx = y (dy - sum dy y); 0 where y is NaN.
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/derivative.h"
@@ -39,8 +39,11 @@ typedef struct {
     Walk group, member;
     bool given; /* statistics are inputs */
     double epsilon;
-    const double *x, *dy, *scale, *mean, *variance, *d_mean, *d_inverse, *d_x; /* NULL: 0, or 1 */
-    const Place *members; /* from a group's first one */
+    double keep;                                    /* of running statistics */
+    const double *x, *dy, *scale, *mean, *variance; /* NULL: 0, or 1 */
+    const double *d_mean, *d_inverse, *d_x; /* gradients of other outputs, by group; NULL: 0 */
+    const double *d_running[4]; /* of running mean and variance, of the input's mean and variance */
+    const Place *members;       /* from a group's first one */
     double *xh, *g, *sums;
 } Norm;
 
@@ -164,6 +167,9 @@ static bool open_batch(Norm *s, Error *err)
     s->given = !is_training(s, &rule);
     s->mean = values(s, s->forward.input[3]);
     s->variance = values(s, s->forward.input[4]);
+    s->keep = args_float(&rule, "momentum", 0.9);
+    for (int o = 1; !s->given && o < s->forward.n_outputs && o < 5; o++)
+        s->d_running[o - 1] = values(s, s->forward.output[o]);
     for (int64_t d = 0; d < shape->n_dims; d++) {
         bool line = d == 1 || (each && d > 1);
         int64_t step = !line ? 0 : each ? x[d] : 1;
@@ -230,6 +236,13 @@ static Statistics statistics_of(const Norm *s, int64_t x, int64_t line, int64_t 
     return (Statistics){mean, inverse, inverse};
 }
 
+/* The gradient of the mean (0) or variance (1) that a training step finds in a group. */
+static double found_gradient(const Norm *s, int which, int64_t group)
+{
+    const double *running = s->d_running[which], *saved = s->d_running[2 + which];
+    return (running ? running[group] * (1 - s->keep) : 0) + (saved ? saved[group] : 0);
+}
+
 /* What member i of the group adds to what is made; a and b are the means of g and g xh. */
 static double made_of(const Norm *s, const Statistics *at, int64_t group, int64_t i, double dy,
                       double a, double b, int64_t n)
@@ -250,7 +263,9 @@ static double made_of(const Norm *s, const Statistics *at, int64_t group, int64_
     if (s->given)
         return s->g[i] * r;
     double dx = r * (s->g[i] - (s->form->centre ? a : 0)) - xh * b * at->slope;
-    dx += s->d_mean ? s->d_mean[group] / (double)n : 0;
+    dx += ((s->d_mean ? s->d_mean[group] : 0) + found_gradient(s, 0, group) +
+           2 * xh / r * found_gradient(s, 1, group)) /
+          (double)n;
     return dx - (s->d_inverse ? s->d_inverse[group] * r * r * xh / (double)n : 0);
 }
 
@@ -269,6 +284,9 @@ static void add_group(const Norm *s, int64_t group, int64_t n)
         a += s->g[i] / (double)n;
         b += s->g[i] * s->xh[i] / (double)n;
     }
+    const double *kept = s->makes == MAKES_MEAN ? s->d_running[0] : s->d_running[1];
+    if ((s->makes == MAKES_MEAN || s->makes == MAKES_VARIANCE) && kept)
+        s->sums[first.to] += s->keep * kept[group];
     for (int64_t i = 0; i < n; i++) {
         Place place = s->members[i];
         double dy = s->dy ? s->dy[first.x + place.x] : 0;
@@ -298,8 +316,8 @@ static bool open_norm(const KernelCall *call, Norm *s, Error *err)
         return false;
     s->like = s->forward.output[0];
     s->makes = makes_of(s, gradient->written[0]);
-    s->epsilon =
-        s->form->outside ? 1e-9 : op_attr_float(kernel_graph(call), call->op, "epsilon", 1e-5);
+    double usual = s->form->outside ? 1e-9 : s->form->open == open_skip ? 1e-12 : 1e-5;
+    s->epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", usual);
     s->x = values(s, s->forward.input[0]);
     s->dy = values(s, s->like);
     if (s->form->scale >= 0 && s->form->scale < s->forward.n_inputs)

@@ -1,0 +1,29 @@
+/* gradient_check.h - checks the gradient of an operator: by differences, then under every cut.
+ *
+ * An op of f64 tensors is run on drawn inputs and its gradient ops are derived and run, for drawn
+ * gradients of its outputs. Each element of each gradient is compared with the central difference
+ * of the forward op. Then each gradient op is run on simulated ranks under every sharding that its
+ * index space allows, with these values, and compared with one device. Every partition of the
+ * forward op is among these: the gradient op has its index dims, and those that it freezes are
+ * whole.
+ *
+ * Inputs are drawn from ranges until every output is finite, so that roots and logarithms have
+ * their domains. Random draws do not meet kinks and ties.
+ */
+#ifndef CORE_PROVE_GRADIENT_CHECK_H
+#define CORE_PROVE_GRADIENT_CHECK_H
+
+#include "core/prove/simulated.h"
+
+typedef struct {
+    int n_gradients; /* inputs whose gradient was compared */
+    int n_elements;  /* elements compared with a difference */
+    RuleProof proof; /* n_cuts: over all gradient ops */
+} GradientProof;
+
+/* Of a graph of one op. False with *err: the op cannot be run, has no input of f64, or a gradient
+ * that is wanted is refused. */
+bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, uint64_t seed,
+                    GradientProof *out, Error *err);
+
+#endif
