@@ -181,7 +181,10 @@ static bool compare_differences(Check *check, Error *err)
 
 static bool derive(Check *check, Error *err)
 {
-    BackwardRequest request = {check->given.at, check->given.n, check->wanted.at, check->wanted.n};
+    BackwardRequest request = {.given = check->given.at,
+                               .n_given = check->given.n,
+                               .wanted = check->wanted.at,
+                               .n_wanted = check->wanted.n};
     if (!backward_derive(check->arena, check->inferred, &request, &check->backward, err))
         return false;
     const Graph *graph = check->backward.graph;
