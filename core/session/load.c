@@ -152,7 +152,6 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     session->graph = loss.graph;
     if (!infer_model(session, false, err))
         return false;
-    session->forward = (SessionModel){session->graph, session->inferred};
     if (!step_make(arena, session->inferred, &loss, NULL, 0, &step, err))
         return false;
     session->graph = step.graph;

@@ -157,11 +157,11 @@ static SessionModel show_model(Session *session, SessionModel model)
     return shown;
 }
 
-/* What scripts see of a training step: its forward part. Returns the step, for show_model(). */
-static SessionModel show_forward(Session *session)
+/* What a policy sees of a training step: the model. Returns the step, for show_model(). */
+static SessionModel show_bare(Session *session)
 {
-    return session->forward.graph ? show_model(session, session->forward)
-                                  : (SessionModel){session->graph, session->inferred};
+    SessionModel shown = {session->graph, session->inferred};
+    return show_model(session, session->bare.graph ? session->bare : shown);
 }
 
 static bool run_policy(Session *session, Journal *journal, Error *err)
@@ -171,7 +171,7 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
         progress_stage(session->progress, "running the policy", 0);
     if (!policy || !session->hooks.policy)
         return true;
-    SessionModel step = show_forward(session);
+    SessionModel step = show_bare(session);
     bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
     show_model(session, step);
     return ok;

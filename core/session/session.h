@@ -90,8 +90,8 @@ struct Session {
     bool policy_given;            /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
-    SessionModel bare, forward; /* with options.train: the model as it was loaded; with its loss.
-                                   graph and inferred are then of the whole step */
+    SessionModel bare; /* with options.train: the model as it was loaded. graph and inferred are
+                          then of the whole step */
     Graph *graph;
     RuleBook rules;
     Inferred *inferred;
