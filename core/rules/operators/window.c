@@ -378,6 +378,8 @@ const Operator operators_window[] = {
      .examples =
          "3x4x7x6:u8,scalar,scalar:u8,5x4x3x2:u8,5,5:u8,scalar,scalar:u8,5:i32 pads=[1,0,1,0]"},
     {OP("DeformConv", deform_conv, 2, 3, 5),
+     GRADIENT("0: DeformConvGrad(x1 x2 x4); 1: DeformConvWeightGrad(x0 x2 x4); 2: "
+              "DeformConvGrad(x0 x1 x2 x4); 3: contract; 4: DeformConvGrad(x0 x1 x2)"),
      ONNX("dilations group kernel_shape offset_group pads strides", "Af Af Af Af Af"),
      .kernel = "DeformConv",
      .examples = "3x4x7x6,5x4x2x2,3x8x6x5,5; 3x4x7x6,5x4x2x2,3x16x6x5,-,3x8x6x5 offset_group=2"},
