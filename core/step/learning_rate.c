@@ -160,12 +160,6 @@ static const RateKind kinds[] = {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-const RateKind *rate_kinds(int *n)
-{
-    *n = N_KINDS;
-    return kinds;
-}
-
 const RateKind *rate_kind(Str name, Error *err)
 {
     Nearest nearest = {name, 4, NULL};

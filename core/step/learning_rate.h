@@ -27,7 +27,6 @@ typedef struct {
     } param[RATE_PARAMS_MAX];
 } RateKind;
 
-const RateKind *rate_kinds(int *n);
 /* NULL with *err, whose hint is the nearest name. */
 const RateKind *rate_kind(Str name, Error *err);
 

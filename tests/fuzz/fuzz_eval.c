@@ -6,6 +6,8 @@
 #include "core/base/eval.h"
 #include "core/base/vec.h"
 #include "core/layout/runs.h"
+#include "core/plan/schedule_eval.h"
+#include "core/prove/optimizer_eval.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -170,7 +172,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t n, size_t n_max, unsigned 
 static bool answer(Arena *arena, const Json *request, Json *out, Error *err)
 {
     Str name = json_str(json_get(request, "do"), "");
-    static const EvalVerb own[] = {{"layout", eval_layout}, {0}};
+    static const EvalVerb own[] = {{"layout", eval_layout},
+                                   {"schedule", eval_schedule},
+                                   {"schedule.bubble", eval_schedule_bubble},
+                                   {"optimizer.step", eval_optimizer_step},
+                                   {"lr.schedule", eval_lr_schedule},
+                                   {0}};
     const EvalVerb *verb = eval_verb_in(own, name);
     if (!verb)
         verb = eval_verb_of_peers(name);
