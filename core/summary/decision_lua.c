@@ -154,15 +154,15 @@ static bool has_name(const Session *session, const Decision *decision)
     return decision_is_on_tensor(decision->kind) || is_named(session->graph, decision->place);
 }
 
-/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. pattern: in place of the
- * tensor's name; or NULL. */
+/* `shard("NAME", `, `pin(graph:op("NAME"), `; the key of the dim follows. pattern: for all tensors
+ * or ops that it matches; or NULL. */
 static void put_place(const Session *session, const Decision *decision, const char *pattern,
                       const char *tensor_method, const char *node_method, Buf *out)
 {
     if (!decision_is_on_tensor(decision->kind)) {
-        buf_printf(out, "graph:%s(graph:op(", node_method);
-        put_string(op_name(session->graph, decision->place), out);
-        buf_putc(out, ')');
+        buf_printf(out, "graph:%s(%s", node_method, pattern ? "graph:where{op = " : "graph:op(");
+        put_string(pattern ? pattern : op_name(session->graph, decision->place), out);
+        buf_putc(out, pattern ? '}' : ')');
         return;
     }
     const char *name = pattern ? pattern : name_of(session, decision->place);
@@ -198,13 +198,13 @@ static void put_pin(const Session *session, const Decision *pin, const char *pat
 static void put_unpin(const Session *session, const Decision *decision, const char *pattern,
                       Buf *out)
 {
-    if (pattern) {
+    if (pattern && decision->kind == UNPIN_TENSOR_DIM) {
         buf_puts(out, "for _, tensor in ipairs(graph:tensors(");
         put_string(pattern, out);
         buf_printf(out, ")) do graph:unpin(tensor, %d) end", decision->dim);
         return;
     }
-    put_place(session, decision, NULL, "unpin", "unpin", out);
+    put_place(session, decision, pattern, "unpin", "unpin", out);
     buf_puts(out, ", ");
     if (decision->kind == UNPIN_TENSOR_DIM)
         buf_printf(out, "%d", decision->dim);
@@ -363,8 +363,20 @@ static bool begin_series(const char *a, const char *b, Series *series)
     return to > from && middle_of(series, a).n > 0 && middle_of(series, b).n > 0;
 }
 
-/* Whether all tensors that the pattern matches, by any name, are among the n places. */
-static bool matches_only(const Session *session, Str pattern, const bool *among)
+/* Whether all ops that graph:where{op = pattern} finds are among the places. */
+static bool matches_only_ops(const Session *session, Str pattern, const bool *among)
+{
+    const Inferred *inferred = session->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (!among[op] && str_glob(pattern, str_from(op_name(session->graph, op))))
+            return false;
+    }
+    return true;
+}
+
+/* Whether all tensors that the pattern matches, by any name, are among the places. */
+static bool matches_only_tensors(const Session *session, Str pattern, const bool *among)
 {
     const Graph *graph = session->graph;
     Arena *scratch = arena_new();
@@ -384,10 +396,13 @@ static bool matches_only(const Session *session, Str pattern, const bool *among)
     return only;
 }
 
-/* h.*.weight if that matches no other tensor, else h.{0,1,5}.weight; NULL if neither does. */
+/* h.*.weight if that matches no other tensor or op, else h.{0,1,5}.weight; NULL if that does too.
+ */
 static const char *pattern_of(Arena *arena, const Session *session, const Series *series,
-                              const bool *among)
+                              bool of_ops, const bool *among)
 {
+    bool (*matches_only)(const Session *, Str, const bool *) =
+        of_ops ? matches_only_ops : matches_only_tensors;
     const char *all =
         arena_printf(arena, "%.*s*%.*s", STR_ARG(series->head), STR_ARG(series->tail));
     if (matches_only(session, str_from(all), among))
@@ -401,11 +416,18 @@ static const char *pattern_of(Arena *arena, const Session *session, const Series
     return fits ? some.s : NULL;
 }
 
+/* The name that a pattern must match. */
+static const char *place_name(const Session *session, const Decision *decision)
+{
+    return decision_is_on_tensor(decision->kind) ? name_of(session, decision->place)
+                                                 : op_name(session->graph, decision->place);
+}
+
 static bool same_but_for_place(Arena *scratch, const Session *session, const Decision *a,
                                const Decision *b)
 {
     Buf one = buf_new(scratch), other = buf_new(scratch);
-    if (a->kind != b->kind || !decision_is_on_tensor(a->kind))
+    if (a->kind != b->kind || decision_is_on_ops(a->kind))
         return false;
     put_decision(session, a, "*", &one);
     put_decision(session, b, "*", &other);
@@ -416,25 +438,27 @@ int decisions_lua(const Session *session, const Decision *const *decisions, int 
 {
     Arena *scratch = arena_new();
     Series series = {.digits = arena_array(scratch, Str, n)};
-    bool *among = arena_array(scratch, bool, session->graph->n_tensors);
+    bool of_ops = !decision_is_on_tensor(decisions[0]->kind);
+    bool *among =
+        arena_array(scratch, bool, of_ops ? session->graph->n_ops : session->graph->n_tensors);
     const char *pattern = NULL, *first = "";
     bool begun = n > 1 && same_but_for_place(scratch, session, decisions[0], decisions[1]);
     if (begun) {
-        first = name_of(session, decisions[0]->place);
+        first = place_name(session, decisions[0]);
         begun = !strpbrk(first, "*?{},") &&
-                begin_series(first, name_of(session, decisions[1]->place), &series);
+                begin_series(first, place_name(session, decisions[1]), &series);
     }
     for (int i = 0; begun && i < n; i++) {
         Str digits = {0};
         if (same_but_for_place(scratch, session, decisions[0], decisions[i]))
-            digits = middle_of(&series, name_of(session, decisions[i]->place));
+            digits = middle_of(&series, place_name(session, decisions[i]));
         if (digits.n == 0)
             break;
         series.digits[series.n++] = digits;
         among[decisions[i]->place] = true;
     }
     if (series.n > 1)
-        pattern = pattern_of(scratch, session, &series, among);
+        pattern = pattern_of(scratch, session, &series, of_ops, among);
     put_decision(session, decisions[0], pattern, out);
     arena_free(scratch);
     return pattern ? series.n : 1;

@@ -20,9 +20,14 @@ bool cut_has_lua(const Cut *cut);
 
 void decision_lua(const Session *session, const Decision *decision, Buf *out);
 
-/* One line for decisions 0 to n - 1, which differ in their tensor alone, with a pattern that
- * matches these tensors and no other: graph:shard("h.*.mlp.c_fc.weight", {[1] = {"tp"}}). Returns
- * how many of them, from the first on, the line is for; 1 where there is no such pattern. */
+/* One line for decisions 0 to n - 1, which differ in their tensor or op alone, with a pattern that
+ * matches these and no other:
+ *
+ *     graph:shard("h.*.mlp.c_fc.weight", {[1] = {"tp"}})
+ *     graph:pin(graph:where{op = "node_linear_{5,12}"}, {n = {"tp"}})
+ *
+ * Returns how many of them, from the first on, the line is for; 1 where there is no such pattern.
+ */
 int decisions_lua(const Session *session, const Decision *const *decisions, int n, Buf *out);
 
 #endif

@@ -195,6 +195,12 @@ static void what_is_written_gives_the_same_plan(void **state)
         {"megatron", ":tensor transformer.wpe.weight<Enter>:pin dp<Enter>",
          "graph:shard(\"transformer.wpe.weight\"", "include \"megatron\""},
         {NULL, "/c_fc.weight<Enter>:pin tp<Enter>", "{[0] = {\"tp\"}}", "gives the same plan.\n"},
+        {NULL, "/h.0/mlp/c_fc/Gemm<Enter>:assign n=tp<Enter>",
+         "graph:pin(graph:where{op = \"/transformer/h.*/mlp/c_fc/Gemm\"}, {n = {\"tp\"}})",
+         "gives the same plan.\n"},
+        {"megatron", "/h.0/mlp/act/Mul_3<Enter>:assign d1=dp<Enter>",
+         "graph:pin(graph:where{op = \"/transformer/h.*/mlp/act/Mul_3\"}, {",
+         "include \"megatron\""},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
