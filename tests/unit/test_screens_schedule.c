@@ -3,20 +3,24 @@
 
 #include "core/plan/stage.h"
 
-/* tiny-gpt in two stages, four micro-batches. */
-static Session *open_stages(const char *schedule)
+enum { MANY = 16 };
+
+/* tiny-gpt in stages, four micro-batches. */
+static Session *open_stages(const char *schedule, int n_stages)
 {
-    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx", .mesh = "pp=2,tp=2"};
+    Arena *arena = arena_new();
+    SessionOptions options = {.model = "samples/models/tiny-gpt.onnx"};
+    options.mesh = arena_printf(arena, "pp=%d,tp=2", n_stages);
     Error err = {0};
     Session *session = session_open(&options, &hooks, &err);
     if (!session)
         fail_msg("%s", err.text);
-    Decision decisions[5] = {{0}};
+    Decision decisions[2 * MANY + 1] = {{0}};
     int n_ops = session->inferred->n_program, n = 0;
-    for (int s = 0; s < 2; s++) {
-        int first = n_ops * s / 2, last = n_ops * (s + 1) / 2 - 1;
+    for (int s = 0; s < n_stages; s++) {
+        int first = n_ops * s / n_stages, last = n_ops * (s + 1) / n_stages - 1;
         SubMesh devices;
-        Source part = {"devices", s == 0 ? STR("pp=0") : STR("pp=1")};
+        Source part = {"devices", str_from(arena_printf(arena, "pp=%d", s))};
         assert_true(submesh_parse(session->mesh, &part, &devices, &err));
         decisions[n++] =
             (Decision){.kind = PIN_STAGE, .place = session->inferred->program[first], .dim = -1};
@@ -31,6 +35,7 @@ static Session *open_stages(const char *schedule)
         decisions[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
     if (!session_apply(session, decisions, n, &err))
         fail_msg("%s", err.text);
+    arena_free(arena);
     return session;
 }
 
@@ -87,13 +92,31 @@ static void shows(void **state)
 {
     const ScheduleRow *row = *state;
     Arena *arena = arena_new();
-    Session *session = open_stages(row->schedule);
+    Session *session = open_stages(row->schedule, 2);
     const char *text = screen_after(arena, session, 80, 24, row->keys);
     for (int i = 0; i < FACTS_MAX && row->facts[i]; i++)
         if (!strstr(text, row->facts[i]))
             screen_lacks(text, row->facts[i]);
     session_close(session);
     arena_free(arena);
+}
+
+/* A view without a list says which rows are shown as lists do. */
+static void says_which_rows_are_shown(void **state)
+{
+    static const struct {
+        const char *keys, *range;
+    } cases[] = {{"gp", "1-12/16"}, {"gpGjjjjjjjjjjjjjjj", "5-16/16"}, {"gp:mesh<Enter>6", "/16"}};
+    (void)state;
+    Session *session = open_stages("1f1b", MANY);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        Arena *arena = arena_new();
+        const char *text = screen_after(arena, session, 80, 24, cases[i].keys);
+        if (!strstr(text, cases[i].range))
+            screen_lacks(text, cases[i].range);
+        arena_free(arena);
+    }
+    session_close(session);
 }
 
 /* Every size and every key leaves the cursor on a block, and all in its lines. */
@@ -103,7 +126,7 @@ static void fits_any_size(void **state)
     static const int sizes[][2] = {{40, 10}, {60, 20}, {131, 31}, {160, 50}};
     static const char *const keys[] = {"gp",        "gpjllll", "gpc=GG",
                                        "gp++++hhh", "gp-----", "gp=c+jk"};
-    Session *session = open_stages("1f1b");
+    Session *session = open_stages("1f1b", 2);
     for (size_t size = 0; size < COUNT_OF(sizes); size++)
         for (size_t k = 0; k < COUNT_OF(keys); k++) {
             Arena *arena = arena_new();
@@ -124,7 +147,8 @@ static void fits_any_size(void **state)
 int main(void)
 {
     open_scripts(NULL);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fits_any_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fits_any_size),
+                                       cmocka_unit_test(says_which_rows_are_shown)};
     int failed = run_rows("schedule screens", rows, shows) +
                  cmocka_run_group_tests_name("schedule sizes", tests, NULL, NULL);
     close_scripts(NULL);

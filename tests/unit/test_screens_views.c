@@ -135,7 +135,7 @@ static ScreenRow rows[] = {
      24,
      ":mesh dp=64,tp=16<Enter>4",
      -1,
-     {"tp 0..15", "rows", "│", "dp 0"}},
+     {"tp 0..15", "1-12/64", "│", "dp 0"}},
     {"an op's index dims",
      80,
      24,

@@ -288,12 +288,34 @@ static Str path_summary(const Ui *ui, bool wide)
     return buf_str(&text);
 }
 
-/* model > transformer > h[0..11] x12; where it does not all fit, its end. */
-static void draw_path(App *app, Pen *pen)
+/* Which rows of a view's list are shown; "" where all are. */
+static Str list_position(const Ui *ui, ShowId show)
+{
+    const List *list = &ui->list[show];
+
+    return list_range(ui->frame, list->top, list->height, list->n);
+}
+
+/* What stands at the right end of the path: the rows of the pane below it where that has no frame
+ * to hold them, and the summary. */
+static Str path_right(const App *app)
+{
+    const Ui *ui = &app->ui;
+    bool wide = app->layout.path.w >= TABS_WIDE;
+    const LayoutPane *pane = app->layout.n_panes > 0 ? &app->layout.pane[0] : NULL;
+    Str summary = path_summary(ui, wide);
+    Str rows = pane && pane->frame.w == 0 ? list_position(ui, pane->show) : STR("");
+
+    if (rows.n == 0)
+        return summary;
+    return str_from(arena_printf(ui->frame, "%.*s  %.*s", STR_ARG(rows), STR_ARG(summary)));
+}
+
+/* model > transformer > h[0..11] x12, where it does not all fit, its end; then `right`. */
+static void draw_path(App *app, Str right, Pen *pen)
 {
     const Ui *ui = &app->ui;
     int32_t chain[OUTLINE_DEPTH_MAX];
-    Str right = path_summary(ui, pen->area.w >= TABS_WIDE);
     int n = path_groups(ui, chain), n_right = text_columns(right), used = 6;
     int room = pen->area.w - n_right - 4, first;
 
@@ -363,18 +385,6 @@ static void draw_message(const App *app, Pen *pen)
     }
 }
 
-/* "12-30/486" of a list that does not fit; "" of others. */
-static Str list_position(const Ui *ui, ShowId show)
-{
-    const List *list = &ui->list[show];
-    int64_t end = list->top + list->height;
-
-    if (list->n <= list->height || list->height <= 0)
-        return STR("");
-    return str_from(arena_printf(ui->frame, "%" PRId64 "-%" PRId64 "/%" PRId64, list->top + 1,
-                                 end < list->n ? end : list->n, list->n));
-}
-
 static void draw_note(App *app, Pen *pen)
 {
     Ui *ui = &app->ui;
@@ -393,15 +403,7 @@ static void draw_note(App *app, Pen *pen)
     }
     if (view->note)
         view->note(ui, &text);
-    Str position = app->layout.n_panes > 0 && app->layout.pane[0].frame.w > 0
-                       ? STR("")
-                       : list_position(ui, ui->at.show);
-    bool fits = text_columns(buf_str(&text)) + (int)position.n + 4 <= pen->area.w;
     pen_text(pen, buf_text(&text), -1, pen->area.w - 1);
-    if (position.n > 0 && fits) {
-        pen_to(pen, pen->area.w - 1 - (int)position.n, 0);
-        pen_put(pen, ROLE_DIM, position);
-    }
 }
 
 /* Whether it has something to do: a key that has not is no help. */
@@ -528,13 +530,13 @@ static void draw_numbers(App *app, const LayoutPane *pane, int columns)
     }
 }
 
-/* At the right end of the pane's frame, a pane without one has it in the note line. */
+/* At the right end of the top line of the pane's frame. */
 static void draw_position(const App *app, const LayoutPane *pane)
 {
     Str text = list_position(&app->ui, pane->show);
     Rect line = pane->frame;
 
-    if (text.n == 0 || line.w < (int)text.n + 20)
+    if (text.n == 0 || line.w < (int)text.n + 4 + (int)strlen(views[pane->show]->name) + 6)
         return;
     Pen pen = pen_new(app->grid, (Rect){line.x, line.y, line.w, 1});
     pen_to(&pen, line.w - (int)text.n - 4, 0);
@@ -573,7 +575,7 @@ void app_draw_alone(App *app, Grid *grid)
     Pen pen = pen_new(grid, (Rect){0, 0, grid->w, 1});
     draw_status(app, &pen);
     pen = pen_new(grid, (Rect){0, 1, grid->w, 1});
-    draw_path(app, &pen);
+    draw_path(app, path_summary(&app->ui, pen.area.w >= TABS_WIDE), &pen);
     pen = pen_new(grid, (Rect){0, 2, grid->w, 1});
     grid_rule(grid, pen.area, true, views[ui->at.show]->name);
     pen = pen_new(grid, body);
@@ -620,7 +622,7 @@ static void draw_once(App *app)
     pen = pen_new(grid, app->layout.tabs);
     draw_tabs(app, &pen);
     pen = pen_new(grid, app->layout.path);
-    draw_path(app, &pen);
+    draw_path(app, path_right(app), &pen);
     pen = pen_new(grid, app->layout.note);
     draw_note(app, &pen);
     pen = pen_new(grid, app->layout.keys);

@@ -148,6 +148,14 @@ static void draw_match(Ui *ui, const Action *action, Pen *pen)
     pen_fit(pen, ROLE_TEXT, str_from(action->help), pen->area.w - pen->x);
 }
 
+static const char *box_title(const Ui *ui, int first, int height, int n)
+{
+    Str range = list_range(ui->frame, first, height, n);
+
+    return range.n > 0 ? arena_printf(ui->frame, "actions %.*s", STR_ARG(range))
+                       : arena_printf(ui->frame, "actions %d", n);
+}
+
 void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area)
 {
     const Matches *all = find(ui, palette);
@@ -158,7 +166,7 @@ void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area)
     palette->top = first;
     palette->items = (Rect){box.x + 1, box.y + 2, w - 2, h - 3 > 0 ? h - 3 : 0};
     grid_blank(grid, box);
-    grid_box(grid, box, true, arena_printf(ui->frame, "actions %d", all->n));
+    grid_box(grid, box, true, box_title(ui, first, h - 3, all->n));
     for (int i = 0; i < h - 3 && first + i < all->n; i++) {
         Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 2 + i, w - 2, 1});
         draw_match(ui, all->at[first + i].action, &pen);

@@ -1,5 +1,7 @@
 #include "tui/state/list.h"
 
+#include <inttypes.h>
+
 bool list_move(int64_t *at, int64_t n, int page, ActId act)
 {
     int64_t to = *at;
@@ -39,6 +41,15 @@ int64_t list_scroll(int64_t top, int64_t at, int64_t n, int h)
     if (top > n - h)
         top = n - h;
     return top < 0 ? 0 : top;
+}
+
+Str list_range(Arena *arena, int64_t top, int height, int64_t n)
+{
+    int64_t end = top + height < n ? top + height : n;
+
+    if (n <= height || height <= 0)
+        return STR("");
+    return str_from(arena_printf(arena, "%" PRId64 "-%" PRId64 "/%" PRId64, top + 1, end, n));
 }
 
 void list_show(List *list, int64_t at, int64_t n, int h)

@@ -19,6 +19,9 @@ bool list_move(int64_t *at, int64_t n, int page, ActId act);
 /* The first of `h` rows to show so that row `at` of n is among them: `top` where it already is. */
 int64_t list_scroll(int64_t top, int64_t at, int64_t n, int h);
 
+/* "12-30/486" where rows do not fit: those that are shown, and how many there are; else "". */
+Str list_range(Arena *arena, int64_t top, int height, int64_t n);
+
 /* Remembers that n rows are drawn in `h` lines, and scrolls to row `at`. */
 void list_show(List *list, int64_t at, int64_t n, int h);
 

@@ -111,7 +111,8 @@ static const char *box_title(const Ui *ui)
     if (menu->typing)
         buf_printf(&title, "   /%s", menu->typed);
     if (menu->n_listed > menu->height)
-        buf_printf(&title, "   %d/%d", menu->at + 1, menu->n_listed);
+        buf_printf(&title, "   %.*s",
+                   STR_ARG(list_range(ui->frame, menu->top, menu->height, menu->n_listed)));
     return title.s;
 }
 
@@ -124,12 +125,12 @@ void menu_draw(Ui *ui, Grid *grid, Rect body)
 
     int h = menu->n + extra < body.h ? menu->n + extra : body.h;
     menu->height = h > extra ? h - extra : 1;
+    menu->top = (int)list_scroll(menu->top, menu->at, menu->n_listed, menu->height);
     int title = text_columns(str_from(box_title(ui))) + 6;
     w = title > w ? title : w;
     w = note + 2 > w ? note + 2 : w;
     w = w < 30 ? 30 : w;
     w = w > body.w - 2 ? body.w - 2 : w;
-    menu->top = (int)list_scroll(menu->top, menu->at, menu->n_listed, menu->height);
     Rect box = {body.x + 1, body.y + body.h - h, w, h};
     grid_blank(grid, box);
     grid_box(grid, box, true, box_title(ui));

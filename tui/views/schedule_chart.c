@@ -246,9 +246,9 @@ static void draw_row(const Ui *ui, const ScheduleState *state, int row, int w, P
 
 void chart_draw_rows(Ui *ui, const ScheduleState *state, int h, int label, int w, Pen *pen)
 {
-    int top = (int)list_scroll(ui->list[SHOW_SCHEDULE].at, state->row, state->n_rows, h);
+    list_show(&ui->list[SHOW_SCHEDULE], state->row, state->n_rows, h);
+    int top = (int)ui->list[SHOW_SCHEDULE].top;
 
-    ui->list[SHOW_SCHEDULE].at = top;
     for (int i = 0; i < h && top + i < state->n_rows; i++) {
         int row = top + i;
         pen_rune(pen, ROLE_FOCUS, row == state->row ? '>' : ' ');

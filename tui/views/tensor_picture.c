@@ -284,7 +284,7 @@ int tensor_picture_lines(const TensorPicture *picture, int w)
     return rows < 1 << 20 ? (int)rows : 1 << 20;
 }
 
-void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
+void tensor_picture_draw(const TensorPicture *picture, int h, List *list, Pen *pen)
 {
     const TilesFill fill_names = {
         .cell = draw_cell, .row_label = row_label, .column_label = column_label};
@@ -312,10 +312,10 @@ void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen)
     TilesFill fill = fill_names;
     fill.context = &drawn;
     int64_t here = picture->here_row / drawn.tiles.block_h;
-    int64_t first =
-        list_scroll(here - drawn.tiles.shown / 2, here, drawn.tiles.rows, drawn.tiles.shown);
+    list->top = here - drawn.tiles.shown / 2;
+    list_show(list, here, drawn.tiles.rows, drawn.tiles.shown);
     draw_title(picture, &drawn.tiles, pen);
-    tiles_draw(&drawn.tiles, &fill, label, first, pen);
+    tiles_draw(&drawn.tiles, &fill, label, list->top, pen);
     if (pieces)
         draw_pieces(picture, pen);
 }

@@ -23,8 +23,8 @@ TensorPicture tensor_picture(const Ui *ui, const Slices *slices);
 /* Lines it takes where nothing is left out. */
 int tensor_picture_lines(const TensorPicture *picture, int w);
 
-/* In `h` lines from the pen's line on, at least one. */
-void tensor_picture_draw(const TensorPicture *picture, int h, Pen *pen);
+/* In `h` lines from the pen's line on, at least one. Remembers in *list which rows are drawn. */
+void tensor_picture_draw(const TensorPicture *picture, int h, List *list, Pen *pen);
 
 /* The rank whose slice is that many rows and columns further; -1: there is none. */
 int64_t tensor_picture_step(const TensorPicture *picture, int64_t rows, int64_t columns);

@@ -303,8 +303,7 @@ static void draw(Ui *ui, Pen *pen)
     list_h = mem->ranks.n < list_h ? mem->ranks.n : list_h;
     draw_top(ui, pen);
     draw_headings(ui, name_w, bar_w, pen);
-    ui->list[SHOW_MEM].height = list_h;
-    ui->list[SHOW_MEM].top = list_scroll(ui->list[SHOW_MEM].top, mem->at, mem->ranks.n, list_h);
+    list_show(&ui->list[SHOW_MEM], mem->at, mem->ranks.n, list_h);
     for (int i = 0; i < list_h; i++) {
         int at = (int)ui->list[SHOW_MEM].top + i;
         draw_device_row(ui, at, name_w, bar_w, pen);

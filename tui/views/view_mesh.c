@@ -39,6 +39,7 @@ typedef struct {
     int64_t panel; /* that is being drawn */
     int *marks;    /* SliceMark bits of what was drawn */
     bool *several; /* a block of devices that hold different slices was drawn */
+    List *list;    /* which blocks of the mesh are drawn; where all are, which rows of them */
 } Picture;
 
 static const Tiles *tiles_of(const Picture *picture)
@@ -326,8 +327,10 @@ static void draw_panel(Picture *picture, int64_t panel, Rect area, Pen *pen)
                    picture->grid.n_columns - 1);
         pen_line(&inner);
     }
-    tiles_draw(tiles, &fill, picture->panels.label,
-               list_scroll(here - tiles->shown / 2, here, tiles->rows, tiles->shown), &inner);
+    int64_t top = list_scroll(here - tiles->shown / 2, here, tiles->rows, tiles->shown);
+    tiles_draw(tiles, &fill, picture->panels.label, top, &inner);
+    if (picture->panels.across * picture->panels.down >= picture->grid.n_panels)
+        *picture->list = (List){.top = top, .n = tiles->rows, .height = tiles->shown};
 }
 
 /* Panels beside and below each other, those around the cursor's. */
@@ -339,6 +342,7 @@ static void draw_panels(Picture *picture, Pen *pen)
 
     mesh_grid_find(&picture->grid, picture->ui->rank, &here, &row, &column);
     int64_t first = here / shown * shown;
+    *picture->list = (List){.top = first, .n = picture->grid.n_panels, .height = (int)shown};
     for (int64_t i = 0; i < shown && first + i < picture->grid.n_panels; i++) {
         int x = (int)(i % panels->across) * (panels->w + GAP);
         int y = (int)(i / panels->across) * panels->h;
@@ -350,23 +354,16 @@ static void draw_panels(Picture *picture, Pen *pen)
     pen_to(pen, 0, pen->y + (int)down * panels->h);
 }
 
-/* What is left out, and what a cell stands for. */
+/* What a cell stands for. */
 static void draw_rest(const Picture *picture, Pen *pen)
 {
     const Tiles *tiles = tiles_of(picture);
-    const MeshPanels *panels = &picture->panels;
     Buf text = buf_new(picture->ui->frame);
 
-    if (tiles->block_h * tiles->block_w > 1)
-        buf_printf(&text, "a cell is %" PRId64 " x %" PRId64 " devices%s   ", tiles->block_h,
-                   tiles->block_w, *picture->several ? ", * holds several slices" : "");
-    if (tiles->shown < tiles->rows)
-        buf_printf(&text, "%d of %" PRId64 " rows   ", tiles->shown, tiles->rows);
-    if ((int64_t)panels->across * panels->down < picture->grid.n_panels)
-        buf_printf(&text, "%d of %" PRId64 " blocks", panels->across * panels->down,
-                   picture->grid.n_panels);
-    if (text.n == 0)
+    if (tiles->block_h * tiles->block_w <= 1)
         return;
+    buf_printf(&text, "a cell is %" PRId64 " x %" PRId64 " devices%s", tiles->block_h,
+               tiles->block_w, *picture->several ? ", * holds several slices" : "");
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_DIM, buf_str(&text), pen->area.w - pen->x);
     pen_line(pen);
@@ -515,7 +512,8 @@ static void draw(Ui *ui, Pen *pen)
                        .slices = id >= 0 ? &slices : NULL,
                        .talk = id >= 0 ? mesh_next_step(ui) : NULL,
                        .marks = &marks,
-                       .several = &several};
+                       .several = &several,
+                       .list = &ui->list[SHOW_MESH]};
 
     if (id >= 0)
         slices = slices_of_tensor(ui_plan(ui), ui->at.tensor, ui->rank);

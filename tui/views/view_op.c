@@ -451,6 +451,7 @@ static void draw(Ui *ui, Pen *pen)
     const OpCut *cuts = space ? plan_cut(ui_plan(ui), op) : NULL;
     int selected = -1;
 
+    ui->list[SHOW_OP].n = 0;
     if (!cuts) {
         pen_puts(pen, ROLE_DIM,
                  op < 0 ? " no op is selected" : " known before the run: not sharded");
@@ -466,7 +467,9 @@ static void draw(Ui *ui, Pen *pen)
     Pen inner = pen_new(page, (Rect){0, 0, page->w, page->h});
     draw_page(ui, op, space, h, &inner, &selected);
     int n = inner.y < page->h ? inner.y : page->h;
-    int top = (int)list_scroll(selected - 2 * h / 3, selected, n, h);
+    ui->list[SHOW_OP].top = selected - 2 * h / 3;
+    list_show(&ui->list[SHOW_OP], selected, n, h);
+    int top = (int)ui->list[SHOW_OP].top;
     copy_lines(page, top, pen);
     if (selected >= 0)
         rows_mark(ui, SHOW_OP, pen, pen->y + selected - top);

@@ -167,12 +167,15 @@ static void draw_stages(Ui *ui, const ScheduleState *state, Pen *pen)
 
     draw_stage_row(ui, state, 0, true, pen);
     int h = pen->area.h - pen->y;
-    int64_t *top = &ui->list[SHOW_SCHEDULE].top;
-    list_show(&ui->list[SHOW_SCHEDULE], at, n, h);
-    for (int i = 0; i < h && *top + i < n; i++) {
+    List *chart = &ui->list[SHOW_SCHEDULE], stages = {.top = at - h / 2};
+    list_show(&stages, at, n, h);
+    if (chart->n <= chart->height) /* all rows of the chart are shown: the range is of the stages */
+        *chart = stages;
+    int top = (int)stages.top;
+    for (int i = 0; i < h && top + i < n; i++) {
         int y = pen->y;
-        draw_stage_row(ui, state, (int)*top + i, false, pen);
-        if (*top + i == at)
+        draw_stage_row(ui, state, top + i, false, pen);
+        if (top + i == at)
             grid_mark(pen->grid, (Rect){pen->area.x, pen->area.y + y, pen->area.w, 1}, STYLE_BOLD);
     }
 }

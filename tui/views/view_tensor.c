@@ -392,6 +392,7 @@ static void draw(Ui *ui, Pen *pen)
     int32_t id = ui->at.tensor < 0 ? -1 : ui_plan(ui)->moved->made[ui->at.tensor];
     TensorNotation notation[TENSOR_NOTATIONS_MAX];
 
+    ui->list[SHOW_TENSOR].n = 0;
     if (ui->at.tensor < 0) {
         pen_puts(pen, ROLE_DIM, " no tensor is selected");
         return;
@@ -413,7 +414,7 @@ static void draw(Ui *ui, Pen *pen)
     if (parts.dims)
         draw_dims(ui, &slices, pen);
     if (parts.picture)
-        tensor_picture_draw(&picture, parts.picture, pen);
+        tensor_picture_draw(&picture, parts.picture, &ui->list[SHOW_TENSOR], pen);
     if (parts.rank)
         draw_rank(ui, &slices, parts.rank > 1, pen);
     if (parts.ends) {

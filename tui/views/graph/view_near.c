@@ -6,6 +6,7 @@
 
 typedef struct {
     int32_t op; /* that boxes are drawn around; -1: the selected one */
+    int w, h;   /* of the pane when it was last drawn */
 } NearState;
 
 static NearState *near_state(const Ui *ui)
@@ -274,8 +275,8 @@ static void draw(Ui *ui, Pen *pen)
         draw_box(ui, &near, &near.box[i], pen);
     if (near.hops == 0)
         draw_names(ui, &near.box[0], pen);
-    ui->list[SHOW_NEAR].height = pen->area.h;
-    ui->list[SHOW_NEAR].n = pen->area.w;
+    near_state(ui)->h = pen->area.h;
+    near_state(ui)->w = pen->area.w;
 }
 
 /* ---- moving ---- */
@@ -291,7 +292,7 @@ static const OpBox *box_at(const Near *near, int level, int at)
 /* The box beside the selected one, or the nearest in the level above or below. */
 static const OpBox *box_towards(const Ui *ui, const Near *near, int dx, int dy)
 {
-    int w = (int)ui->list[SHOW_NEAR].n, here = find_box(near, ui->at.op);
+    int w = near_state(ui)->w, here = find_box(near, ui->at.op);
 
     if (here < 0 || w < 1)
         return &near->box[0];
@@ -325,8 +326,7 @@ static bool act(Ui *ui, ActId act)
         enter(ui, SHOW_NEAR);
         return true;
     }
-    if ((!dx && !dy) ||
-        !collect_fitting(ui, &near, (int)ui->list[SHOW_NEAR].n, ui->list[SHOW_NEAR].height))
+    if ((!dx && !dy) || !collect_fitting(ui, &near, near_state(ui)->w, near_state(ui)->h))
         return false;
     const OpBox *box = box_towards(ui, &near, dx, dy);
     if (box)
@@ -340,8 +340,7 @@ static void note(Ui *ui, Buf *out)
 
     if (ui->at.op < 0)
         return;
-    if (collect_fitting(ui, &near, (int)ui->list[SHOW_NEAR].n, ui->list[SHOW_NEAR].height) &&
-        near.hops > 0) {
+    if (collect_fitting(ui, &near, near_state(ui)->w, near_state(ui)->h) && near.hops > 0) {
         buf_printf(out, "%d op%s, %d hop%s", near.n, near.n == 1 ? "" : "s", near.hops,
                    near.hops == 1 ? "" : "s");
         if (near.n_left_out > 0)
