@@ -84,13 +84,13 @@ struct Kernel {
 
 extern const Kernel kernels_elementwise[], kernels_matmul[], kernels_move[], kernels_gather[],
     kernels_reduce[], kernels_norm[], kernels_along[], kernels_make[], kernels_contract[],
-    kernels_norm_gradient[], kernels_cross_entropy[], kernels_derivative[], kernels_conv[],
-    kernels_pool[], kernels_image[], kernels_resample[], kernels_quantize[], kernels_scatter[],
-    kernels_cast[], kernels_recurrent[], kernels_attention[], kernels_nbits[], kernels_fused[],
-    kernels_deform[], kernels_back[], kernels_regions[], kernels_sample[], kernels_integer[],
-    kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[], kernels_boxes[],
-    kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[], kernels_ngrams[],
-    kernels_control[], kernels_sequence[];
+    kernels_norm_gradient[], kernels_embed[], kernels_cross_entropy[], kernels_derivative[],
+    kernels_conv[], kernels_pool[], kernels_image[], kernels_resample[], kernels_quantize[],
+    kernels_scatter[], kernels_cast[], kernels_recurrent[], kernels_attention[], kernels_nbits[],
+    kernels_fused[], kernels_deform[], kernels_back[], kernels_regions[], kernels_sample[],
+    kernels_integer[], kernels_signal[], kernels_stateful[], kernels_rotary[], kernels_decide[],
+    kernels_boxes[], kernels_loss[], kernels_optimizer[], kernels_random[], kernels_matrix[],
+    kernels_ngrams[], kernels_control[], kernels_sequence[];
 extern const Kernel *const kernel_families[]; /* all of these, ended by NULL */
 
 /* The kernel of an op: the op space's own kernel, else the one that the op space names (space may

@@ -479,8 +479,14 @@ const Operator operators_onnxruntime[] = {
      OWN("epsilon", ""), EARLY, .outputs_max = 4,
      .kernel = "com.microsoft::SkipSimplifiedLayerNormalization", .examples = "5x6x4,5x6x4,4"},
     {OP("com.microsoft::EmbedLayerNormalization", embed_norm, 0, 1, 9),
+     GRADIENT(
+         "2: EmbedLayerNormalizationBackward(x0 x1 x2 x3 x4 x5 x8); 3: "
+         "EmbedLayerNormalizationBackward(x0 x1 x2 x3 x4 x5 x8); 4: "
+         "EmbedLayerNormalizationBackward(x0 x1 x2 x3 x4 x5 x8); 5: "
+         "EmbedLayerNormalizationBackward(x0 x1 x2 x3 x4 x8); 6: EmbedLayerNormalizationBackward"),
      OWN("epsilon mask_index_type", ""), .outputs_max = 3,
-     .examples = "3x5:i32,3x5:i32,9x4,7x4,2x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
+     .kernel = "com.microsoft::EmbedLayerNormalization",
+     .examples = "3x5:i32,3x5:i32,9x4,7x4,3x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
     {OP("com.microsoft::MultiHeadAttention", multi_head_attention, 0, 1, 10),
      OWN("mask_filter_value num_heads scale unidirectional", ""), .outputs_max = 3,
      .kernel = "com.microsoft::MultiHeadAttention",

@@ -44,6 +44,15 @@ static const Operand *rows_of(const OpSpace *space, int operand)
     return &gradient->forward->operand[place];
 }
 
+/* The length of an index dim that is a tensor dim: that of the part. */
+static void take_lengths(const Operand *operand, const Local *local, Points *points)
+{
+    for (int64_t d = 0; local && d < local->shape.n_dims; d++)
+        if (operand->factors[d].n == 1 && operand->factors[d].exact)
+            points->length[operand->factors[d].index[0]] = local->shape.dim[d];
+}
+
+/* By the op's cut; without one by the parts themselves. */
 static void find_lengths(const KernelCall *call, const OpSpace *space, Points *points)
 {
     const OpSpace *rows = space_of_rows(space);
@@ -56,6 +65,10 @@ static void find_lengths(const KernelCall *call, const OpSpace *space, Points *p
                 cut_runs(call->scratch, &call->cut->index[own], call->mesh, call->position)
                     .local_size;
     }
+    for (int k = 0; k < call->n_inputs && !call->cut; k++)
+        take_lengths(rows_of(space, k), call->input[k], points);
+    if (!call->cut)
+        take_lengths(rows_of(space, space->n_inputs), call->output[0], points);
 }
 
 /* Index dims that no operand mentions are not summed over. */

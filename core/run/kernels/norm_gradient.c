@@ -11,6 +11,7 @@
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/derivative.h"
+#include "core/run/kernels/embed.h"
 #include "core/space/gradient.h"
 
 #include <math.h>
@@ -203,6 +204,36 @@ static bool open_skip(Norm *s, Error *err)
     return open_rows(s, err);
 }
 
+/* Rows of a sum of rows of tables. What a table gets is summed by rows at the end. */
+static bool open_embedded(Norm *s, Error *err)
+{
+    int64_t n = shape_elements(&s->like->shape), x[DIMS_MAX];
+    double *sum = arena_array(s->call->scratch, double, n);
+    bool tables = s->makes == MAKES_X;
+    s->d_x = s->forward.n_outputs > 2 ? values(s, s->forward.output[2]) : NULL;
+    s->x = s->makes == MAKES_SHIFT ? NULL : sum;
+    row_major_strides(&s->like->shape, x);
+    add_dim(s, false, s->like->shape.dim[0], x[0], 0, tables ? x[0] : 0);
+    add_dim(s, false, s->like->shape.dim[1], x[1], 0, tables ? x[1] : 0);
+    add_dim(s, true, s->like->shape.dim[2], 1, 1, 1);
+    return !s->x || embed_sum(&s->forward, s->like, sum, err);
+}
+
+static bool store_rows(const Norm *s, int table, Error *err)
+{
+    Local *made = s->call->output[0];
+    int64_t n = shape_elements(&made->shape), hidden = s->like->shape.dim[2];
+    int64_t tokens = s->like->shape.dim[0] * s->like->shape.dim[1];
+    int64_t *rows = arena_array(s->call->scratch, int64_t, tokens);
+    double *to = arena_array(s->call->scratch, double, n);
+    if (!embed_rows(&s->forward, table, s->like, rows, err))
+        return false;
+    for (int64_t i = 0; i < tokens * hidden; i++)
+        to[rows[i / hidden] * hidden + i % hidden] += s->sums[i];
+    local_store(made, 0, n, NUMBER_F64, to);
+    return true;
+}
+
 /* ---- one group ---- */
 
 static Place place_in(const Walk *walk, int64_t i)
@@ -316,7 +347,7 @@ static bool open_norm(const KernelCall *call, Norm *s, Error *err)
         return false;
     s->like = s->forward.output[0];
     s->makes = makes_of(s, gradient->written[0]);
-    double usual = s->form->outside ? 1e-9 : s->form->open == open_skip ? 1e-12 : 1e-5;
+    double usual = s->form->outside ? 1e-9 : s->form->scale > 1 ? 1e-12 : 1e-5;
     s->epsilon = op_attr_float(kernel_graph(call), call->op, "epsilon", usual);
     s->x = values(s, s->forward.input[0]);
     s->dy = values(s, s->like);
@@ -343,10 +374,14 @@ static bool norm(const KernelCall *call, Error *err)
     s.members = members;
     s.xh = arena_array(call->scratch, double, n);
     s.g = arena_array(call->scratch, double, n);
-    s.sums = arena_array(call->scratch, double, shape_elements(&made->shape));
+    bool by_rows = s.form->open == open_embedded && s.makes == MAKES_X;
+    int64_t n_made = shape_elements(&(by_rows ? s.like : made)->shape);
+    s.sums = arena_array(call->scratch, double, n_made);
     for (int64_t group = 0; n > 0 && group < n_groups; group++)
         add_group(&s, group, n);
-    local_store(made, 0, shape_elements(&made->shape), NUMBER_F64, s.sums);
+    if (by_rows)
+        return store_rows(&s, program_space(call->inferred, call->op)->gradient->written[0], err);
+    local_store(made, 0, n_made, NUMBER_F64, s.sums);
     return true;
 }
 
@@ -472,7 +507,8 @@ static const Form of_layer = {open_rows, true, false, 1, 2},
                   of_batch = {open_batch, true, false, 1, 2},
                   of_axes = {open_axes, true, true, -1, -1},
                   of_skip = {open_skip, true, false, 2, 3},
-                  of_simple_skip = {open_skip, false, false, 2, -1};
+                  of_simple_skip = {open_skip, false, false, 2, -1},
+                  of_embedded = {open_embedded, true, false, 5, 6};
 static const RowForm of_softmax = {softmax, true}, of_log_softmax = {log_softmax, true},
                      of_length = {unit_length, false};
 
@@ -485,6 +521,7 @@ const Kernel kernels_norm_gradient[] = {
     {"MeanVarianceNormalizationBackward", norm, &of_axes, 0, ROUNDING_SENSITIVE},
     {"SkipLayerNormalizationBackward", norm, &of_skip, 0, ROUNDING_SENSITIVE},
     {"SkipSimplifiedLayerNormalizationBackward", norm, &of_simple_skip, 0, ROUNDING_SENSITIVE},
+    {"EmbedLayerNormalizationBackward", norm, &of_embedded, 0, ROUNDING_SENSITIVE},
     {"SoftmaxBackward", each_row, &of_softmax, 0, ROUNDING_SENSITIVE},
     {"LogSoftmaxBackward", each_row, &of_log_softmax, 0, ROUNDING_SENSITIVE},
     {"LpNormalizationBackward", each_row, &of_length, 0, ROUNDING_SENSITIVE},
