@@ -8,7 +8,7 @@
  * whole.
  *
  * Inputs are drawn from ranges until every output is finite, so that roots and logarithms have
- * their domains. Random draws do not meet kinks and ties.
+ * their domains. At a kink within a step the gradient has to be the slope of one side.
  */
 #ifndef CORE_PROVE_GRADIENT_CHECK_H
 #define CORE_PROVE_GRADIENT_CHECK_H
