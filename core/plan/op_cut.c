@@ -26,11 +26,13 @@ AtomSet op_cut_reduced(const OpSpace *space, const OpCut *cut)
     return atoms;
 }
 
-/* Outputs are partial over the axes that shard reduce dims. */
-static void add_partials(const OpSpace *space, const OpCut *cut, Sharding *sharding)
+/* Outputs are partial over the axes that shard reduce dims which they lack. */
+static void add_partials(const OpSpace *space, const OpCut *cut, const Operand *output,
+                         Sharding *sharding)
 {
     for (int i = 0; i < space->n_index; i++) {
-        AtomSet atoms = space->index[i].role == ROLE_REDUCE ? cut_atoms(&cut->index[i]) : 0;
+        bool sums = space->index[i].role == ROLE_REDUCE && !operand_has_index(output, i);
+        AtomSet atoms = sums ? cut_atoms(&cut->index[i]) : 0;
         for (int a = 0; a < ATOMS_MAX; a++)
             if (atoms >> a & 1)
                 sharding->partial[a] = (uint8_t)space->index[i].reduce;
@@ -47,7 +49,7 @@ Sharding op_cut_sharding(const OpSpace *space, const OpCut *cut, int operand, co
             sharding.dim[d] = part;
     }
     if (operand >= space->n_inputs)
-        add_partials(space, cut, &sharding);
+        add_partials(space, cut, o, &sharding);
     return sharding;
 }
 

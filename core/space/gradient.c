@@ -60,7 +60,7 @@ static IndexRole role_of(const Gradient *gradient, int index)
     if (gradient->forward->index[index].role == ROLE_FROZEN ||
         needs_whole(gradient, &gradient->forward->index[index]) || n_free < gradient->n_written)
         return ROLE_FROZEN;
-    return n_written == gradient->n_written ? ROLE_MAP : n_written == 0 ? ROLE_REDUCE : ROLE_FROZEN;
+    return n_written == gradient->n_written ? ROLE_MAP : ROLE_REDUCE;
 }
 
 /* The index dims that rows of the gradient op mention; to[j]: their numbers there, or -1. */

@@ -7,11 +7,11 @@
  * A gradient op has the rows of its forward op: those of the outputs' gradients and of the values
  * that the derivative reads on the input side, those of the operand on the output side. Only index
  * dims that these rows mention stay, in their order. What is frozen stays frozen, and a dim over
- * which a maximum or a product is taken becomes so; a dim of every written operand is mapped, one
- * of none is summed over, one of some alone is frozen. A written dim that is no mixed radix of
- * index dims, one of a slice or of a window, is written whole and its index dims are frozen. So the
- * sharding rules of the backward pass need no table: with the forward op's cuts every saved operand
- * is read as the forward op read it.
+ * which a maximum or a product is taken becomes so; a dim of every written operand is mapped. Any
+ * other is summed over: operands that lack it are partial where it is cut, those that have it are
+ * cut along it. A written dim that is no mixed radix of index dims, one of a slice or of a window,
+ * is written whole and its index dims are frozen. So the sharding rules of the backward pass need
+ * no table: with the forward op's cuts every saved operand is read as the forward op read it.
  *
  * The space is right for operators that are not linear in the operand too; only what the kernel
  * computes differs. Source: the proof by prototype is in the project's design of training steps.

@@ -472,24 +472,26 @@ static bool check_roles(const OpSpace *space, Error *err)
     for (int j = 0; j < space->n_index; j++) {
         const IndexDim *dim = &space->index[j];
         bool carried = space->n_outputs == 0 || dim->role != ROLE_MAP || dim->size <= 1;
+        bool lacking = dim->role != ROLE_REDUCE || space->n_outputs == 0;
         for (int i = space->n_inputs; i < space->n_inputs + space->n_outputs; i++) {
             const Operand *output = &space->operand[i];
             if (!operand_present(output) || shape_is_empty(&output->shape)) {
-                carried = true;
+                carried = lacking = true;
                 continue;
             }
-            if (!projection_uses(&output->projection, j))
+            if (!projection_uses(&output->projection, j)) {
+                lacking = true;
                 continue;
-            if (dim->role == ROLE_REDUCE)
-                return error_set(err, "the reduced index dim '%s' is in output %d", dim->name,
-                                 i - space->n_inputs);
-            if (dim->role == ROLE_MAP && dim->size > 1 && !operand_has_index(output, j))
+            }
+            if (dim->role != ROLE_FROZEN && dim->size > 1 && !operand_has_index(output, j))
                 return error_set(err, "output %d cannot be cut along index dim '%s': freeze it",
                                  i - space->n_inputs, dim->name);
             carried = true;
         }
         if (!carried)
             return error_set(err, "index dim '%s' is in no output: reduce or freeze it", dim->name);
+        if (!lacking)
+            return error_set(err, "the reduced index dim '%s' is in every output", dim->name);
     }
     return true;
 }

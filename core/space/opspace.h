@@ -132,7 +132,8 @@ void row_radix(Row *row, const OpSpace *space, const int *index,
  *     of the index dims they use;
  *   - a MAP dim is a factor of every output whose rows use it, and of one output at least. An
  *     output that does not use it is taken not to depend on it: each shard makes the same;
- *   - a REDUCE dim has a ReduceOp and appears in no output.
+ *   - a REDUCE dim has a ReduceOp. An output that lacks it is partial over the axes that cut it;
+ * one that has it is cut along it (gradients of several operands), and not every output has it.
  * Operands that are absent or ignored are not looked at. */
 bool opspace_finish(OpSpace *space, Error *err);
 

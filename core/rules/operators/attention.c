@@ -401,7 +401,8 @@ static bool rotary_embedding(RuleCall *call, Error *err)
 #define FAMILY "attention"
 
 const Operator operators_attention[] = {
-    {OP("Attention", attention, 0, 3, 7), .outputs_max = 4,
+    {OP("Attention", attention, 0, 3, 7), GRADIENT("0 1 2 3 4 5: AttentionBackward(inputs)"),
+     .outputs_max = 4,
      ONNX("is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
           "right_window_size scale softcap softmax_precision",
           "Af Af Bf . Af Bf .i"),
@@ -410,14 +411,15 @@ const Operator operators_attention[] = {
                  "3x4x5x6,3x2x7x6,3x2x7x8,3x1x5x11,3x2x4x6,3x2x4x8 -> 4; 3x4x5x6,3x2x5x6,3x2x5x8 "
                  "is_causal=1"},
     {OP("ai.onnx.preview::FlexAttention", flex_attention, 0, 3, 3),
-     .kernel = "ai.onnx.preview::FlexAttention",
+     GRADIENT("0 1 2: AttentionBackward(inputs)"), .kernel = "ai.onnx.preview::FlexAttention",
      .examples = "3x4x5x6,3x2x7x6,3x2x7x8; 3x5x24,3x7x12,3x7x16 q_num_heads=4 kv_num_heads=2"},
     {OP("LinearAttention", linear_attention, 0, 3, 6), .outputs_max = 2,
      ONNX("chunk_size kv_num_heads q_num_heads scale update_rule", "Af Af Af .f Af Af"),
      .kernel = "LinearAttention",
      .examples = "3x7x24,3x7x12,3x7x16,3x2x6x8,3x7x12,3x7x2 q_num_heads=4 kv_num_heads=2 -> 2"},
-    {OP("RotaryEmbedding", rotary_embedding, 3, 3, 4), EARLY,
-     ONNX("interleaved num_heads rotary_embedding_dim", "Af Af Af .i"), .kernel = "RotaryEmbedding",
+    {OP("RotaryEmbedding", rotary_embedding, 3, 3, 4), GRADIENT("0 1 2: RotaryBackward(inputs)"),
+     EARLY, ONNX("interleaved num_heads rotary_embedding_dim", "Af Af Af .i"),
+     .kernel = "RotaryEmbedding",
      .examples = "3x4x5x6,7x3,7x3,3x5:i64; 3x5x24,3x5x3,3x5x3 num_heads=4"},
     {0},
 };

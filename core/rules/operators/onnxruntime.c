@@ -297,6 +297,10 @@ static bool fused_attention(RuleCall *call, Error *err)
         if (!args_shape(call, 4, &kept, err))
             return false;
     }
+    const Heads own = {x->dim[0], heads, x->dim[1], d, true};
+    const AttentionSizes n = {.q = own, .k = own, .v = own, .past = past};
+    if (!bias_fits(call, &n, err))
+        return false;
     call->out_shape[0] = (Shape){.n_dims = 3, .dim = {x->dim[0], x->dim[1], heads * d}};
     for (int o = 0; o < call->n_outputs; o++)
         call->out_dtype[o] = call->dtype[0];
@@ -318,6 +322,11 @@ static bool fused_attention(RuleCall *call, Error *err)
     if (args_has(call, 2) && call->shape[2]->n_dims == 1 && call->shape[2]->dim[0] == w->dim[1])
         rule_radix(space, &space->operand[2], 0, (int[]){part, h, each}, 3);
     heads_rows(space, rule_output(space, 0), true, b, &h, 1, s, each);
+    if (args_has(call, 3) && call->shape[3]->n_dims > 0 && call->shape[3]->dim[0] == x->dim[0])
+        rule_unit(&space->operand[3], 0, b);
+    if (args_has(call, 5))
+        attention_mask(space, &space->operand[5],
+                       &(AttentionIndex){.b = b, .h = h, .g = -1, .s = s});
     for (int k = 0; k < 2; k++) {
         Operand *kept = k == 0 ? &space->operand[4] : rule_output(space, 1);
         if (k == 0 ? !args_has(call, 4) : call->n_outputs < 2)
@@ -325,8 +334,6 @@ static bool fused_attention(RuleCall *call, Error *err)
         rule_unit(kept, 1, b);
         rule_unit(kept, 2, h);
     }
-    const Heads own = {x->dim[0], heads, x->dim[1], d, true};
-    const AttentionSizes n = {.q = own, .k = own, .v = own, .past = past};
     space->flops =
         2.0 * (double)(x->dim[0] * x->dim[1]) * (double)w->dim[0] * (double)w->dim[1] +
         attention_flops(&n, (AttentionWindow){-1, args_int(call, "unidirectional", 0) ? 0 : -1});
@@ -488,12 +495,14 @@ const Operator operators_onnxruntime[] = {
      .kernel = "com.microsoft::EmbedLayerNormalization",
      .examples = "3x5:i32,3x5:i32,9x4,7x4,3x4,4,4; 3x5:i32,-,9x4,7x4,-,4,4,3x5:i32 -> 2"},
     {OP("com.microsoft::MultiHeadAttention", multi_head_attention, 0, 1, 10),
+     GRADIENT("0 1 2 3 5 6 7: AttentionBackward(inputs)"),
      OWN("mask_filter_value num_heads scale unidirectional", ""), .outputs_max = 3,
      .kernel = "com.microsoft::MultiHeadAttention",
      .examples = "3x5x24,3x7x24,3x7x32,80,-,3x4x5x7 num_heads=4; "
                  "3x5x24,3x7x24,3x7x32,-,-,-,3x4x2x6,3x4x2x8 num_heads=4 -> 3; "
                  "3x5x24,3x4x7x6,3x4x7x8 num_heads=4 unidirectional=1"},
     {OP("com.microsoft::GroupQueryAttention", group_query_attention, 0, 1, 16),
+     GRADIENT("0 1 2 3 4 7 8: AttentionBackward(inputs)"),
      OWN("causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size "
          "num_heads "
          "qk_norm_epsilon qk_output rotary_interleaved scale sliding_window_cache smooth_softmax "
@@ -503,11 +512,14 @@ const Operator operators_onnxruntime[] = {
      .examples = "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5 num_heads=4 kv_num_heads=2 -> 3; "
                  "3x5x24,3x5x12,3x5x12,3x2x9x6,3x2x9x6,3:i32,=9 num_heads=4 kv_num_heads=2 -> 3"},
     {OP("com.microsoft::Attention", fused_attention, 0, 2, 7),
+     GRADIENT("0 1 2 4 5: AttentionBackward(inputs)"),
      OWN("do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
          "rotary_embedding_dim scale unidirectional",
          ""),
-     .outputs_max = 2, .examples = "3x5x8,8x36,36 num_heads=4 -> 2"},
+     .outputs_max = 2, .kernel = "com.microsoft::Attention",
+     .examples = "3x5x8,8x36,36 num_heads=4 -> 2; 3x5x8,8x36,36,3x5:i32,-,3x4x5x5 num_heads=4"},
     {OP("com.microsoft::RotaryEmbedding", rotary, 0, 4, 4),
+     GRADIENT("0 2 3: RotaryBackward(inputs)"),
      OWN("interleaved is_packed_batching num_heads rotary_embedding_dim scale", ""), EARLY,
      .kernel = "com.microsoft::RotaryEmbedding", .examples = "3x5x24,3x5:i64,7x3,7x3 num_heads=4"},
     {OP("com.microsoft::MatMulNBits", matmul_nbits, 0, 3, 6),

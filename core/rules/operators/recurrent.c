@@ -157,18 +157,19 @@ static bool lstm(RuleCall *call, Error *err)
 #define FAMILY "recurrent"
 
 const Operator operators_recurrent[] = {
-    {OP("RNN", rnn, 0, 3, 6), .outputs_max = 2,
+    {OP("RNN", rnn, 0, 3, 6), GRADIENT("0 1 2 3 5: RecurrentBackward(inputs)"), .outputs_max = 2,
      ONNX("activation_alpha activation_beta activations clip direction hidden_size layout "
           "output_sequence",
           "Af Af Af Af .i Af"),
      .kernel = "RNN", .examples = "5x3x4,1x6x4,1x6x6 -> 2"},
-    {OP("GRU", gru, 0, 3, 6), .outputs_max = 2,
+    {OP("GRU", gru, 0, 3, 6), GRADIENT("0 1 2 3 5: RecurrentBackward(inputs)"), .outputs_max = 2,
      ONNX("activation_alpha activation_beta activations clip direction hidden_size layout "
           "linear_before_reset output_sequence",
           "Af Af Af Af .i Af"),
      .kernel = "GRU",
      .examples = "5x3x4,2x18x4,2x18x6,2x36 direction=bidirectional hidden_size=6 -> 2"},
-    {OP("LSTM", lstm, 0, 3, 8), .outputs_max = 3,
+    {OP("LSTM", lstm, 0, 3, 8), GRADIENT("0 1 2 3 5 6 7: RecurrentBackward(inputs)"),
+     .outputs_max = 3,
      ONNX("activation_alpha activation_beta activations clip direction hidden_size input_forget "
           "layout output_sequence",
           "Af Af Af Af .i Af Af Af"),

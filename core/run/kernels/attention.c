@@ -11,63 +11,40 @@
  * keys less the queries. A query without visible keys gets zeros. Source: the ONNX operator schemas
  * of Attention, opset 23 to 25, and onnxruntime's of MultiHeadAttention, whose operands are packed
  * and have a bias, and of GroupQueryAttention, which keeps keys and values in a buffer filled up to
- * a length per batch element.
+ * a length per batch element; its Attention makes them of one input and one weight.
  */
+#include "core/run/kernels/attention.h"
+
 #include "core/rules/args.h"
-#include "core/run/kernels/heads.h"
 
 #include <math.h>
 
-/* Contents of the fourth output. ORDER: attribute qk_matmul_output_mode */
-typedef enum { SCORES_RAW, SCORES_CAPPED, SCORES_BIASED, SCORES_SOFTMAX } ScoresStage;
+#define ONNX_HEADS .q_heads = "q_num_heads", .k_heads = "kv_num_heads", .causal = "is_causal"
+#define MICROSOFT_HEADS .q_heads = "num_heads", .causal = "unidirectional"
 
-/* Indices of inputs (-1: none) and names of attributes. */
-typedef struct {
-    const char *q_heads, *k_heads, *causal;
-    int mask, past, lengths, bias, hidden; /* past: of keys, then of values; hidden: keys to skip */
-    bool buffer; /* lengths are those of the buffer after this call, less one */
-} AttentionForm;
-
-static const AttentionForm onnx = {"q_num_heads", "kv_num_heads", "is_causal", 3, 4, 6, -1, -1,
-                                   false};
-static const AttentionForm flex = {"q_num_heads", "kv_num_heads", "is_causal", -1, -2, -1, -1, -1,
-                                   false};
-static const AttentionForm microsoft = {"num_heads", "num_heads", "unidirectional", 5, 6, -1, 3,
-                                        4,           false};
-static const AttentionForm grouped = {
-    "num_heads", "kv_num_heads", "unidirectional", -1, 3, 5, -1, -1, true};
-
-typedef struct {
-    const KernelCall *call;
-    const AttentionForm *form;
-    HeldHeads q, k, v, past_k, past_v, y;
-    Local *present[2], *scores_out; /* NULL: not used */
-    ScoresStage stage;              /* of scores_out */
-    int64_t group;                  /* heads of queries that share one of keys */
-    double scale, cap;              /* cap 0: none */
-    bool causal;
-    int64_t left, right;    /* of the window; -1: unbounded */
-    const Local *mask;      /* NULL: none */
-    int64_t mask_stride[4]; /* b, head, query, key */
-    int64_t n_masked;       /* keys covered by the mask */
-    const double *lengths;  /* per batch: unpadded keys; NULL: all */
-    const double *bias[3];  /* per number held of queries, keys, values; NULL: none */
-    const double *seen;     /* [b][n_keys]: 0 for a hidden key, whose score gets `hide`; NULL: none
-                             */
-    double hide;
-    int64_t *kept; /* with a buffer, per batch: past keys; NULL: all of past */
-    const double *cosine,
-        *sine; /* [position][half]: rotary embedding of queries and keys; NULL: none */
-    int64_t half;
-    bool interleaved;
-    double *row;             /* work space for a head */
-    const int64_t *position; /* global, of the queries held */
-    int64_t n_keys;          /* with past keys */
-    Number number;
-    Dtype dtype; /* of numbers of that class */
-} Attention;
+static const AttentionForm onnx = {ONNX_HEADS,   .mask = 3,  .past = 4,
+                                   .lengths = 6, .bias = -1, .hidden = -1};
+static const AttentionForm flex = {ONNX_HEADS,    .mask = -1, .past = -2,
+                                   .lengths = -1, .bias = -1, .hidden = -1};
+static const AttentionForm microsoft = {MICROSOFT_HEADS, .k_heads = "num_heads", .mask = 5,
+                                        .past = 6,       .lengths = -1,          .bias = 3,
+                                        .hidden = 4};
+static const AttentionForm grouped = {MICROSOFT_HEADS, .k_heads = "kv_num_heads",
+                                      .mask = -1,      .past = 3,
+                                      .lengths = 5,    .bias = -1,
+                                      .hidden = -1,    .buffer = true};
+static const AttentionForm projecting = {MICROSOFT_HEADS, .k_heads = "num_heads", .mask = 5,
+                                         .past = 4,       .lengths = -1,          .bias = -1,
+                                         .hidden = 3,     .projects = true};
 
 /* ---- operands ---- */
+
+void *attention_numbers(const Attention *a, int64_t rows, int64_t columns)
+{
+    size_t n = arena_array_bytes((size_t)rows, (size_t)columns);
+    n = arena_array_bytes(n, (size_t)number_bytes(a->number));
+    return memset(arena_alloc(a->call->scratch, n), 0, n);
+}
 
 /* Broadcasts the mask to local batch, heads, queries and keys. */
 static bool open_mask(Attention *a, Error *err)
@@ -116,10 +93,81 @@ static bool check_sizes(const Attention *a, Error *err)
     return fits || error_kind(err, ERROR_RUN, "operand shapes do not match");
 }
 
+/* ---- queries, keys and values of one product ---- */
+
+Local *attention_half(Arena *arena, const Local *both, int half)
+{
+    if (!both)
+        return NULL;
+    Local *out = arena_make(arena, Local);
+    *out = *both;
+    out->shape.n_dims = out->whole.n_dims = both->shape.n_dims - 1;
+    for (int64_t d = 0; d < out->shape.n_dims; d++) {
+        out->shape.dim[d] = both->shape.dim[d + 1];
+        out->whole.dim[d] = both->whole.dim[d + 1];
+        out->runs[d] = both->runs[d + 1];
+    }
+    if (both->data)
+        out->data = local_at(both, half * shape_elements(&out->shape));
+    return out;
+}
+
+Local *attention_projected(const KernelCall *call, const Local *y)
+{
+    Local *out = arena_make(call->scratch, Local);
+    *out = *y;
+    out->data = arena_alloc(call->scratch, (size_t)local_bytes(y));
+    memset(out->data, 0, (size_t)local_bytes(y));
+    return out;
+}
+
+/* x * weight + bias. A rank's columns of the weight are those of its queries, keys and values. */
+static bool open_projected(Attention *a, const RuleCall *rule, Error *err)
+{
+    const KernelCall *call = a->call;
+    const Local *x = call->input[0], *weight = call->input[1], *bias = kernel_input(call, 2);
+    const Local *y = call->output[0];
+    int64_t rows = x->shape.dim[0] * x->shape.dim[1], n = y->shape.dim[2];
+    Product p = {.m = rows, .n = 3 * n, .k = x->shape.dim[2], .scale = 1};
+    if (args_int(rule, "do_rotary", 0) != 0 || kernel_input(call, 6))
+        return error_kind(err, ERROR_RUN, "rotation and a shared buffer are not supported");
+    if (weight->shape.dim[0] != p.k || weight->shape.dim[1] != p.n ||
+        (bias && shape_elements(&bias->shape) != p.n))
+        return error_kind(err, ERROR_RUN, "operand shapes do not match");
+    char *all = attention_numbers(a, rows, p.n);
+    const double *addend = kernel_doubles(call, 2);
+    kernel_multiply(call, &p, a->dtype, kernel_numbers(call->scratch, x),
+                    kernel_numbers(call->scratch, weight), all);
+    double *row = arena_array(call->scratch, double, n);
+    for (int i = 0; i < 3; i++) {
+        Local *part = attention_projected(call, y);
+        for (int64_t r = 0; r < rows; r++) {
+            elements_load(a->dtype, all + (r * p.n + i * n) * number_bytes(a->number), 1, n,
+                          NUMBER_F64, row);
+            for (int64_t k = 0; addend && k < n; k++)
+                row[k] += addend[i * n + k];
+            local_store(part, r * n, n, NUMBER_F64, row);
+        }
+        a->from[i] = part;
+    }
+    return true;
+}
+
+/* ---- all operands ---- */
+
+static void find_past(const Attention *a, const Local *past[2])
+{
+    for (int i = 0; i < 2; i++)
+        past[i] = a->form->projects
+                      ? attention_half(a->call->scratch, kernel_input(a->call, a->form->past), i)
+                      : kernel_input(a->call, a->form->past + i);
+}
+
 static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
 {
     const KernelCall *call = a->call;
-    const Local *q = call->input[0], *k = call->input[1];
+    const Local *q = a->from[0], *k = a->from[1], *past[2];
+    find_past(a, past);
     int64_t q_heads = args_int(rule, a->form->q_heads, 0);
     int64_t k_heads = args_int(rule, a->form->k_heads, 0);
     if (q->whole.n_dims == 4)
@@ -129,10 +177,11 @@ static bool open_heads(Attention *a, const RuleCall *rule, Error *err)
     if (k_heads < 1 || q_heads % k_heads != 0)
         return error_kind(err, ERROR_RUN, "its heads of queries do not share those of keys");
     a->group = q_heads / k_heads;
+    a->n_key_heads = k_heads;
     return held_heads(call, q, q_heads, &a->q, err) && held_heads(call, k, k_heads, &a->k, err) &&
-           held_heads(call, call->input[2], k_heads, &a->v, err) &&
-           held_heads(call, kernel_input(call, a->form->past), k_heads, &a->past_k, err) &&
-           held_heads(call, kernel_input(call, a->form->past + 1), k_heads, &a->past_v, err) &&
+           held_heads(call, a->from[2], k_heads, &a->v, err) &&
+           held_heads(call, past[0], k_heads, &a->past_k, err) &&
+           held_heads(call, past[1], k_heads, &a->past_v, err) &&
            held_heads(call, call->output[0], q_heads, &a->y, err);
 }
 
@@ -142,18 +191,21 @@ static bool open_bias(Attention *a, Error *err)
     const Local *bias = kernel_input(a->call, a->form->bias);
     int64_t first = 0;
     for (int i = 0; bias && i < 3; i++) {
-        const Local *local = a->call->input[i];
+        const Local *local = a->from[i];
         if (local->shape.n_dims != 3 || !kernel_computes(bias, err))
             return error_kind(err, ERROR_RUN, "a bias of operands that are not packed");
         const int64_t *global = kernel_globals(a->call->scratch, &local->runs[2]);
         double *out = arena_array(a->call->scratch, double, local->shape.dim[2]);
+        int64_t *places = arena_array(a->call->scratch, int64_t, local->shape.dim[2]);
         for (int64_t k = 0; k < local->shape.dim[2]; k++) {
             int64_t place = runs_find(&bias->runs[0], first + global[k]);
             if (place < 0)
                 return error_kind(err, ERROR_RUN, "a part of its bias is on another rank");
             local_load(bias, place, 1, 1, NUMBER_F64, &out[k]);
+            places[k] = place;
         }
         a->bias[i] = out;
+        a->bias_place[i] = places;
         first += local->whole.dim[2];
     }
     return true;
@@ -180,19 +232,19 @@ static bool open_hidden(Attention *a, Error *err)
 /* The whole tables of rotary angles. */
 static bool open_angles(Attention *a, const RuleCall *rule, Error *err)
 {
-    const Local *cosine = kernel_input(a->call, 7), *sine = kernel_input(a->call, 8);
+    const Local *cosine = kernel_input(a->call, ATTENTION_ANGLES);
+    const Local *sine = kernel_input(a->call, ATTENTION_ANGLES + 1);
     if (args_int(rule, "do_rotary", 0) == 0)
         return true;
     if (!cosine || !sine || cosine->shape.n_dims != 2 || !kernel_computes(cosine, err) ||
         !shape_equal(&cosine->shape, &sine->shape) || 2 * cosine->shape.dim[1] > a->q.d)
         return a->q.d == 0 || error_kind(err, ERROR_RUN, "its tables of angles do not fit");
-    a->half = cosine->shape.dim[1];
-    a->interleaved = args_int(rule, "rotary_interleaved", 0) != 0;
+    a->turn = (Turn){cosine->shape.dim[1], args_int(rule, "rotary_interleaved", 0) != 0};
     for (int64_t b = 0; b < a->q.b; b++)
         if (a->kept[b] + a->k.s > cosine->shape.dim[0])
             return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
-    a->cosine = kernel_doubles(a->call, 7);
-    a->sine = kernel_doubles(a->call, 8);
+    a->cosine = kernel_doubles(a->call, ATTENTION_ANGLES);
+    a->sine = kernel_doubles(a->call, ATTENTION_ANGLES + 1);
     return true;
 }
 
@@ -201,7 +253,7 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
 {
     if (!a->form->buffer)
         return true;
-    int64_t total = 0, s = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
+    int64_t total = 0, s = a->from[0]->whole.dim[a->q.packed ? 1 : 2];
     for (int i = 9; i < a->call->n_inputs; i++)
         if (a->call->input[i])
             return error_kind(err, ERROR_RUN, "its input %d is not supported", i);
@@ -229,46 +281,61 @@ static bool open_buffer(Attention *a, const RuleCall *rule, Error *err)
     return open_angles(a, rule, err);
 }
 
-static bool open_attention(const KernelCall *call, Attention *a, Error *err)
+/* The number class of the operands. */
+static bool open_numbers(Attention *a, Error *err)
 {
     static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
-    if (!kernel_needs(call, 3, err))
-        return false;
-    RuleCall rule = kernel_rule_call(call);
-    *a = (Attention){.call = call, .form = call->kernel->row};
-    a->mask = kernel_input(call, a->form->mask);
-    a->present[0] = kernel_output(call, 1);
-    a->present[1] = kernel_output(call, 2);
-    a->scores_out = kernel_output(call, 3);
-    if (!open_heads(a, &rule, err))
-        return false;
-    a->number = dtype_number(call->input[0]->dtype);
+    a->number = dtype_number(a->call->input[0]->dtype);
     a->dtype = dtypes[a->number];
-    if (a->number == NUMBER_I64)
-        return error_kind(err, ERROR_RUN, "attention of integers is not supported");
+    return a->number != NUMBER_I64 ||
+           error_kind(err, ERROR_RUN, "attention of integers is not supported");
+}
+
+static void open_attributes(Attention *a, const RuleCall *rule)
+{
     a->n_keys = a->past_k.s + a->k.s;
-    a->stage = (ScoresStage)args_int(&rule, "qk_matmul_output_mode", SCORES_RAW);
-    a->scale = args_float(&rule, "scale", 0);
+    a->stage = (ScoresStage)args_int(rule, "qk_matmul_output_mode", SCORES_RAW);
+    a->scale = args_float(rule, "scale", 0);
     if (a->scale == 0)
         a->scale = a->q.d > 0 ? 1 / sqrt((double)a->q.d) : 1;
-    a->hide = args_float(&rule, "mask_filter_value", -10000);
-    a->cap = args_float(&rule, "softcap", 0);
-    a->causal = args_int(&rule, a->form->causal, 0) != 0;
-    a->left = args_int(&rule, "left_window_size", -1);
-    a->right = args_int(&rule, "right_window_size", -1);
-    if (a->form->lengths >= 0)
-        a->lengths = kernel_doubles(call, a->form->lengths);
-    a->position = kernel_globals(call->scratch, &call->input[0]->runs[a->q.packed ? 1 : 2]);
+    a->hide = args_float(rule, "mask_filter_value", -10000);
+    a->cap = args_float(rule, "softcap", 0);
+    a->causal = args_int(rule, a->form->causal, 0) != 0;
+    a->left = args_int(rule, "left_window_size", -1);
+    a->right = args_int(rule, "right_window_size", -1);
+}
+
+bool attention_open(const KernelCall *call, Attention *a, Error *err)
+{
+    const AttentionForm *form = call->kernel->row;
+    if (!kernel_needs(call, form->projects ? 2 : 3, err))
+        return false;
+    RuleCall rule = kernel_rule_call(call);
+    *a = (Attention){.call = call, .form = form};
+    a->mask = kernel_input(call, form->mask);
+    a->scores_out = kernel_output(call, 3);
+    for (int i = 0; i < 2; i++)
+        a->present[i] = form->projects ? attention_half(call->scratch, kernel_output(call, 1), i)
+                                       : kernel_output(call, 1 + i);
+    for (int i = 0; i < 3 && !form->projects; i++)
+        a->from[i] = call->input[i];
+    if (!open_numbers(a, err) || (form->projects && !open_projected(a, &rule, err)) ||
+        !open_heads(a, &rule, err))
+        return false;
+    open_attributes(a, &rule);
+    if (form->lengths >= 0)
+        a->lengths = kernel_doubles(call, form->lengths);
+    a->position = kernel_globals(call->scratch, &a->from[0]->runs[a->q.packed ? 1 : 2]);
+    a->row = arena_array(call->scratch, double, a->q.d + a->k.d + a->v.d);
     return open_buffer(a, &rule, err) && open_mask(a, err) && check_sizes(a, err) &&
            open_bias(a, err) && open_hidden(a, err);
 }
 
 /* ---- a head ---- */
 
-/* Mask and bias of a query's scores; false when it sees no key. */
-static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
+bool attention_bias(const Attention *a, int64_t b, int64_t head, int64_t s, double *bias)
 {
-    int64_t whole_queries = a->call->input[0]->whole.dim[a->q.packed ? 1 : 2];
+    int64_t whole_queries = a->from[0]->whole.dim[a->q.packed ? 1 : 2];
     int64_t n_real = a->lengths ? (int64_t)a->lengths[b] + a->form->buffer : a->n_keys;
     int64_t offset = a->kept           ? a->kept[b]
                      : a->past_k.local ? a->past_k.s
@@ -292,7 +359,7 @@ static bool fill_bias(const Attention *a, int64_t b, int64_t head, int64_t s, do
     return any;
 }
 
-static void softmax_row(double *x, int64_t n)
+void attention_softmax(double *x, int64_t n)
 {
     double most = -INFINITY, sum = 0;
     for (int64_t t = 0; t < n; t++)
@@ -318,12 +385,12 @@ static void score_row(const Attention *a, int64_t b, int64_t head, int64_t s, do
     for (int64_t t = 0; t < a->n_keys && a->cap > 0; t++)
         x[t] = a->cap * tanh(x[t] / a->cap);
     store_scores(a, SCORES_CAPPED, row, x);
-    bool any = fill_bias(a, b, head, s, bias);
+    bool any = attention_bias(a, b, head, s, bias);
     for (int64_t t = 0; t < a->n_keys; t++)
         x[t] += bias[t];
     store_scores(a, SCORES_BIASED, row, x);
     if (any)
-        softmax_row(x, a->n_keys);
+        attention_softmax(x, a->n_keys);
     else
         memset(x, 0, (size_t)a->n_keys * sizeof *x);
     store_scores(a, SCORES_SOFTMAX, row, x);
@@ -347,21 +414,7 @@ static void softmax_scores(const Attention *a, int64_t b, int64_t head, int64_t 
     }
 }
 
-/* Rotates a row at position `at`. */
-static void turn(const Attention *a, int64_t at, double *x)
-{
-    const double *cosine = a->cosine + at * a->half, *sine = a->sine + at * a->half;
-    for (int64_t i = 0; i < a->half; i++) {
-        double *first = &x[a->interleaved ? 2 * i : i];
-        double *second = &x[a->interleaved ? 2 * i + 1 : a->half + i];
-        double real = cosine[i] * *first - sine[i] * *second;
-        *second = sine[i] * *first + cosine[i] * *second;
-        *first = real;
-    }
-}
-
-/* A head with bias and rotation; operand 0: queries, 1: keys, 2: values. */
-static void load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out)
+void attention_load_head(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
     const HeldHeads *from = operand == 0 ? &a->q : operand == 1 ? &a->k : &a->v;
     const double *bias = a->bias[operand] ? a->bias[operand] + head * from->d : NULL;
@@ -374,36 +427,32 @@ static void load_head(const Attention *a, int operand, int64_t b, int64_t head, 
         for (int64_t i = 0; bias && i < from->d; i++)
             row[i] += bias[i];
         if (turns)
-            turn(a, a->kept[b] + s, row);
+            head_turn(&a->turn, a->cosine + (a->kept[b] + s) * a->turn.half,
+                      a->sine + (a->kept[b] + s) * a->turn.half, row);
         elements_store(a->dtype, at, from->d, NUMBER_F64, row);
     }
 }
 
-/* Past, then new ones: [n_keys][numbers] of key head `head`. */
-static void load_keys(const Attention *a, int operand, int64_t b, int64_t head, void *out)
+int64_t attention_past(const Attention *a, int64_t b)
+{
+    return a->kept ? a->kept[b] : a->past_k.s;
+}
+
+void attention_load_keys(const Attention *a, int operand, int64_t b, int64_t head, void *out)
 {
     const HeldHeads *past = operand == 1 ? &a->past_k : &a->past_v;
     int64_t d = operand == 1 ? a->k.d : a->v.d;
-    int64_t bytes = d * number_bytes(a->number), before = a->kept ? a->kept[b] : past->s;
+    int64_t bytes = d * number_bytes(a->number), before = attention_past(a, b);
     if (past->local)
         held_heads_load(past, b, head, a->number, out);
     memset((char *)out + before * bytes, 0, (size_t)((a->n_keys - before) * bytes));
-    load_head(a, operand, b, head, (char *)out + before * bytes);
+    attention_load_head(a, operand, b, head, (char *)out + before * bytes);
 }
-
-static void *numbers(const Attention *a, int64_t rows, int64_t columns)
-{
-    size_t n = arena_array_bytes((size_t)rows, (size_t)columns);
-    return arena_alloc(a->call->scratch, arena_array_bytes(n, (size_t)number_bytes(a->number)));
-}
-
-/* Number of queries processed at a time; their rows are independent. */
-enum { QUERIES_MAX = 256 };
 
 static void attend(const Attention *a, int64_t b, int64_t head, const Work *work)
 {
     int64_t bytes = number_bytes(a->number);
-    load_head(a, 0, b, head, work->q);
+    attention_load_head(a, 0, b, head, work->q);
     memset(work->y, 0, (size_t)(a->q.s * a->v.d * bytes));
     for (int64_t first = 0, end; first < a->q.s; first = end) {
         end = first + QUERIES_MAX < a->q.s ? first + QUERIES_MAX : a->q.s;
@@ -434,14 +483,13 @@ static void store_present(const Attention *a, int64_t b, int64_t head, const Wor
 static bool attention(const KernelCall *call, Error *err)
 {
     Attention a;
-    if (!open_attention(call, &a, err))
+    if (!attention_open(call, &a, err))
         return false;
-    a.row = arena_array(call->scratch, double, a.q.d + a.k.d + a.v.d);
-    const Work work = {numbers(&a, a.q.s, a.q.d),
-                       numbers(&a, a.n_keys, a.k.d),
-                       numbers(&a, a.n_keys, a.v.d),
-                       numbers(&a, a.q.s < QUERIES_MAX ? a.q.s : QUERIES_MAX, a.n_keys),
-                       numbers(&a, a.q.s, a.v.d),
+    const Work work = {attention_numbers(&a, a.q.s, a.q.d),
+                       attention_numbers(&a, a.n_keys, a.k.d),
+                       attention_numbers(&a, a.n_keys, a.v.d),
+                       attention_numbers(&a, a.q.s < QUERIES_MAX ? a.q.s : QUERIES_MAX, a.n_keys),
+                       attention_numbers(&a, a.q.s, a.v.d),
                        arena_array(call->scratch, double, a.n_keys),
                        arena_array(call->scratch, double, a.n_keys)};
     for (int64_t head = 0; head < a.q.h; head++)
@@ -449,8 +497,8 @@ static bool attention(const KernelCall *call, Error *err)
             return error_kind(err, ERROR_RUN, "the keys of a head are on other ranks");
     for (int64_t b = 0; b < a.q.b; b++)
         for (int64_t at = 0; at < a.k.h; at++) {
-            load_keys(&a, 1, b, at, work.k);
-            load_keys(&a, 2, b, at, work.v);
+            attention_load_keys(&a, 1, b, at, work.k);
+            attention_load_keys(&a, 2, b, at, work.v);
             store_present(&a, b, at, &work);
             for (int64_t head = 0; head < a.q.h; head++)
                 if (a.q.head[head] / a.group == a.k.head[at])
@@ -464,5 +512,7 @@ const Kernel kernels_attention[] = {
     {"ai.onnx.preview::FlexAttention", attention, &flex, 0, ROUNDING_SENSITIVE},
     {"com.microsoft::MultiHeadAttention", attention, &microsoft, 0, ROUNDING_SENSITIVE},
     {"com.microsoft::GroupQueryAttention", attention, &grouped, 0, ROUNDING_SENSITIVE},
+    {"com.microsoft::Attention", attention, &projecting, 0, ROUNDING_SENSITIVE},
+    {"AttentionBackward", attention_gradient, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };

@@ -67,6 +67,12 @@ void held_heads_load(const HeldHeads *heads, int64_t batch, int64_t head, Number
                    (char *)out + s * n * number_bytes(number));
 }
 
+void held_heads_load_row(const HeldHeads *heads, int64_t batch, int64_t head, int64_t s,
+                         Number number, void *out)
+{
+    local_load(heads->local, place_of(heads, batch, head, s), 1, heads->d, number, out);
+}
+
 void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Number number,
                       const void *from)
 {
@@ -74,4 +80,33 @@ void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Numbe
     for (int64_t s = 0; s < rows && n > 0; s++)
         local_store(heads->local, place_of(heads, batch, head, s), n, number,
                     (const char *)from + s * n * number_bytes(number));
+}
+
+/* ---- rotary embedding ---- */
+
+void head_turn(const Turn *turn, const double *cosine, const double *sine, double *x)
+{
+    for (int64_t i = 0; i < turn->half; i++) {
+        double *first = &x[turn->interleaved ? 2 * i : i];
+        double *second = &x[turn->interleaved ? 2 * i + 1 : turn->half + i];
+        double real = cosine[i] * *first - sine[i] * *second;
+        *second = sine[i] * *first + cosine[i] * *second;
+        *first = real;
+    }
+}
+
+void head_turn_back(const Turn *turn, const double *cosine, const double *sine, const double *x,
+                    double scale, double *dy, double *d_cosine, double *d_sine)
+{
+    for (int64_t i = 0; i < turn->half; i++) {
+        int64_t a = turn->interleaved ? 2 * i : i;
+        int64_t b = turn->interleaved ? 2 * i + 1 : turn->half + i;
+        if (d_cosine)
+            d_cosine[i] += scale * (x[a] * dy[a] + x[b] * dy[b]);
+        if (d_sine)
+            d_sine[i] += scale * (x[a] * dy[b] - x[b] * dy[a]);
+        double first = cosine[i] * dy[a] + sine[i] * dy[b];
+        dy[b] = cosine[i] * dy[b] - sine[i] * dy[a];
+        dy[a] = first;
+    }
 }

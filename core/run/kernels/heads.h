@@ -24,7 +24,26 @@ int64_t held_heads_find(const HeldHeads *heads, int64_t global); /* -1: on anoth
 
 /* Local head `head` of local batch element `batch`: [s][d]. */
 void held_heads_load(const HeldHeads *heads, int64_t batch, int64_t head, Number number, void *out);
+/* One row of it. */
+void held_heads_load_row(const HeldHeads *heads, int64_t batch, int64_t head, int64_t s,
+                         Number number, void *out);
 void held_heads_store(const HeldHeads *heads, int64_t batch, int64_t head, Number number,
                       const void *from);
+
+/* ---- rotary embedding of a row of a head ---- */
+
+/* Rotates pairs of the first 2 half numbers: x1, x2 -> cos x1 - sin x2, sin x1 + cos x2. A pair is
+ * two neighbours (interleaved) or one place of each half. */
+typedef struct {
+    int64_t half;
+    bool interleaved;
+} Turn;
+
+void head_turn(const Turn *turn, const double *cosine, const double *sine, double *x);
+
+/* The gradient dy of the result becomes that of x. Adds the gradients of the angles, times scale;
+ * NULL: not wanted, and without both of them x may be NULL. */
+void head_turn_back(const Turn *turn, const double *cosine, const double *sine, const double *x,
+                    double scale, double *dy, double *d_cosine, double *d_sine);
 
 #endif

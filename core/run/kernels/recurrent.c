@@ -9,47 +9,57 @@
  * f c. Beyond the end of a sequence its state stays and its output is 0; in reverse it starts at
  * its own end. Source: the ONNX operator schemas of RNN, GRU and LSTM, opset 1 to 22.
  */
+#include "core/run/kernels/recurrent.h"
+
 #include "core/rules/args.h"
-#include "core/run/kernel.h"
 
 #include <math.h>
 
 /* ---- activations ---- */
 
+/* name, alpha and beta by default, takes alpha, takes beta, function and slope of x, a, b. At kinks
+ * slopes are those of derivative.h. */
 #define ACTIVATIONS(A)                                                                             \
-    /* name, alpha and beta by default, takes alpha, takes beta, function of x, a, b */            \
-    A(RELU, "Relu", 0, 0, false, false, x > 0 ? x : 0)                                             \
-    A(TANH, "Tanh", 0, 0, false, false, tanh(x))                                                   \
-    A(SIGMOID, "Sigmoid", 0, 0, false, false, 1 / (1 + exp(-x)))                                   \
-    A(AFFINE, "Affine", 1, 0, true, true, a *x + b)                                                \
-    A(LEAKY_RELU, "LeakyRelu", 0.01, 0, true, false, x >= 0 ? x : a * x)                           \
-    A(THRESHOLDED, "ThresholdedRelu", 1, 0, true, false, x >= a ? x : 0)                           \
-    A(SCALED_TANH, "ScaledTanh", 1, 1, true, true, a *tanh(b *x))                                  \
-    A(HARD_SIGMOID, "HardSigmoid", 0.2, 0.5, true, true, fmin(fmax(a *x + b, 0), 1))               \
-    A(ELU, "Elu", 1, 0, true, false, x >= 0 ? x : a * expm1(x))                                    \
-    A(SOFTSIGN, "Softsign", 0, 0, false, false, x / (1 + fabs(x)))                                 \
-    A(SOFTPLUS, "Softplus", 0, 0, false, false, x > 30 ? x : log1p(exp(x)))
+    A(RELU, "Relu", 0, 0, false, false, x > 0 ? x : 0, x > 0)                                      \
+    A(TANH, "Tanh", 0, 0, false, false, tanh(x), 1 - tanh(x) * tanh(x))                            \
+    A(SIGMOID, "Sigmoid", 0, 0, false, false, sigmoid(x), sigmoid(x) * sigmoid(-x))                \
+    A(AFFINE, "Affine", 1, 0, true, true, a *x + b, a)                                             \
+    A(LEAKY_RELU, "LeakyRelu", 0.01, 0, true, false, x >= 0 ? x : a * x, x > 0 ? 1 : a)            \
+    A(THRESHOLDED, "ThresholdedRelu", 1, 0, true, false, x >= a ? x : 0, x > a)                    \
+    A(SCALED_TANH, "ScaledTanh", 1, 1, true, true, a *tanh(b *x),                                  \
+      a *b *(1 - tanh(b * x) * tanh(b * x)))                                                       \
+    A(HARD_SIGMOID, "HardSigmoid", 0.2, 0.5, true, true, fmin(fmax(a *x + b, 0), 1),               \
+      a *x + b > 0 && a * x + b < 1 ? a : 0)                                                       \
+    A(ELU, "Elu", 1, 0, true, false, x >= 0 ? x : a * expm1(x), x > 0 ? 1 : a * exp(x))            \
+    A(SOFTSIGN, "Softsign", 0, 0, false, false, x / (1 + fabs(x)),                                 \
+      1 / ((1 + fabs(x)) * (1 + fabs(x))))                                                         \
+    A(SOFTPLUS, "Softplus", 0, 0, false, false, x > 30 ? x : log1p(exp(x)), sigmoid(x))
 
-#define A(id, name, alpha, beta, takes_alpha, takes_beta, expression)                              \
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+#define A(id, name, alpha, beta, takes_alpha, takes_beta, function, derivative)                    \
     static double activate_##id(double x, double a, double b)                                      \
     {                                                                                              \
         (void)a;                                                                                   \
         (void)b;                                                                                   \
-        return expression;                                                                         \
+        return function;                                                                           \
+    }                                                                                              \
+    static double slope_##id(double x, double a, double b)                                         \
+    {                                                                                              \
+        (void)x;                                                                                   \
+        (void)a;                                                                                   \
+        (void)b;                                                                                   \
+        return derivative;                                                                         \
     }
 ACTIVATIONS(A)
 #undef A
 
-typedef struct {
-    const char *name;
-    double alpha, beta;
-    bool takes_alpha, takes_beta;
-    double (*of)(double x, double alpha, double beta);
-} Activation;
-
 static const Activation activations[] = {
-#define A(id, name, alpha, beta, takes_alpha, takes_beta, expression)                              \
-    {name, alpha, beta, takes_alpha, takes_beta, activate_##id},
+#define A(id, name, alpha, beta, takes_alpha, takes_beta, function, derivative)                    \
+    {name, alpha, beta, takes_alpha, takes_beta, activate_##id, slope_##id},
     ACTIVATIONS(A)
 #undef A
 };
@@ -60,34 +70,6 @@ static double activate(const Activation *activation, double x)
 }
 
 /* ---- attributes and operands ---- */
-
-enum { ACTIVATIONS_MAX = 6, STATES_MAX = 2 };
-
-typedef struct Layer Layer;
-
-/* One step of direction `d`: x_gates and h_gates of all the batch, to the states. */
-typedef void StepFn(Layer *layer, int64_t d, const double *x_gates, int64_t step);
-
-typedef struct {
-    int gates, n_states, n_activations;
-    const char *activation[3]; /* of a direction, by default */
-    StepFn *step;
-} Cell;
-
-struct Layer {
-    const KernelCall *call;
-    const Cell *cell;
-    int64_t s, b, i, r, h; /* steps, batch, inputs, directions, numbers of a state: local */
-    bool batch_first, linear_before_reset, input_forget;
-    double clip;                            /* infinity: none */
-    Activation activation[ACTIVATIONS_MAX]; /* of all directions of the op */
-    const Activation *f;                    /* of the current direction */
-    const int64_t *direction;               /* global indices */
-    bool reverse;                           /* the one direction is */
-    const double *x, *w, *recurrence, *bias, *length, *peephole;
-    double *state[STATES_MAX]; /* [b][h] of the current direction: H, C */
-    double *h_gates, *scratch; /* [b][gates * h], [b][h] */
-};
 
 static bool read_activations(Layer *layer, const RuleCall *rule, int directions, Error *err)
 {
@@ -151,7 +133,7 @@ static bool check_sizes(const Layer *n, Error *err)
     return true;
 }
 
-static bool open_layer(const KernelCall *call, Layer *out, Error *err)
+bool layer_open(const KernelCall *call, Layer *out, Error *err)
 {
     for (int i = 0; i < 3; i++)
         if (i >= call->n_inputs || !call->input[i] || call->input[i]->shape.n_dims != 3)
@@ -190,7 +172,7 @@ static bool open_layer(const KernelCall *call, Layer *out, Error *err)
 
 /* ---- steps ---- */
 
-static int64_t length_of(const Layer *n, int64_t batch)
+int64_t layer_length(const Layer *n, int64_t batch)
 {
     int64_t length = n->length ? (int64_t)n->length[batch] : n->s;
     return length < 0 ? 0 : length > n->s ? n->s : length;
@@ -200,11 +182,12 @@ static int64_t length_of(const Layer *n, int64_t batch)
 static int64_t time_of(const Layer *n, int64_t d, int64_t batch, int64_t step)
 {
     bool backwards = n->reverse || n->direction[d] == 1;
-    return backwards ? length_of(n, batch) - 1 - step : step;
+    return backwards ? layer_length(n, batch) - 1 - step : step;
 }
 
-static int64_t row_of(const Layer *n, int64_t batch, int64_t time)
+int64_t layer_row(const Layer *n, int64_t d, int64_t batch, int64_t step)
 {
+    int64_t time = time_of(n, d, batch, step);
     return n->batch_first ? batch * n->s + time : time * n->b + batch;
 }
 
@@ -225,7 +208,7 @@ static double bias_of(const Layer *n, int64_t d, bool recurrent, int64_t at)
     return n->bias ? n->bias[d * 2 * rows + (recurrent ? rows : 0) + at] : 0;
 }
 
-static double clipped(const Layer *n, double x)
+double layer_clipped(const Layer *n, double x)
 {
     return fmin(fmax(x, -n->clip), n->clip);
 }
@@ -237,21 +220,35 @@ static double gate_sum(const Layer *n, int64_t d, const double *x, int64_t batch
            bias_of(n, d, true, at);
 }
 
+/* What an activation is taken of. */
+static double noted(const Layer *n, int64_t batch, int note, int64_t k, double x)
+{
+    if (n->notes)
+        n->notes[(batch * n->cell->n_notes + note) * n->h + k] = x;
+    return x;
+}
+
+static double gated(const Layer *n, const Activation *f, int64_t batch, int note, int64_t k,
+                    double x)
+{
+    return activate(f, layer_clipped(n, noted(n, batch, note, k, x)));
+}
+
 static const double *x_row(const Layer *n, const double *x_gates, int64_t d, int64_t batch,
                            int64_t step)
 {
-    return x_gates + row_of(n, batch, time_of(n, d, batch, step)) * n->cell->gates * n->h;
+    return x_gates + layer_row(n, d, batch, step) * n->cell->gates * n->h;
 }
 
 static void rnn_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
 {
     by_recurrence(n, d, n->state[0], 0, n->h, n->h_gates);
     for (int64_t b = 0; b < n->b; b++) {
-        if (step >= length_of(n, b))
+        if (step >= layer_length(n, b))
             continue;
         const double *x = x_row(n, x_gates, d, b, step);
         for (int64_t k = 0; k < n->h; k++)
-            n->state[0][b * n->h + k] = activate(&n->f[0], clipped(n, gate_sum(n, d, x, b, k)));
+            n->state[0][b * n->h + k] = gated(n, &n->f[0], b, 0, k, gate_sum(n, d, x, b, k));
     }
 }
 
@@ -260,14 +257,14 @@ static void reset_states(Layer *n, int64_t d, const double *x_gates, int64_t ste
 {
     int64_t h = n->h;
     for (int64_t b = 0; b < n->b; b++) {
-        if (step >= length_of(n, b))
+        if (step >= layer_length(n, b))
             continue;
         const double *x = x_row(n, x_gates, d, b, step);
         for (int64_t k = 0; k < h; k++) {
-            double r = activate(&n->f[0], clipped(n, gate_sum(n, d, x, b, h + k)));
+            double r = gated(n, &n->f[0], b, 1, k, gate_sum(n, d, x, b, h + k));
             double *of_state = &n->h_gates[b * 3 * h + 2 * h + k];
             if (n->linear_before_reset)
-                *of_state = r * (*of_state + bias_of(n, d, true, 2 * h + k));
+                *of_state = r * noted(n, b, 3, k, *of_state + bias_of(n, d, true, 2 * h + k));
             else
                 n->scratch[b * h + k] = r * n->state[0][b * h + k];
         }
@@ -286,20 +283,20 @@ static void gru_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
     by_recurrence(n, d, n->state[0], 0, 3 * h, n->h_gates);
     reset_states(n, d, x_gates, step);
     for (int64_t b = 0; b < n->b; b++) {
-        if (step >= length_of(n, b))
+        if (step >= layer_length(n, b))
             continue;
         const double *x = x_row(n, x_gates, d, b, step);
         for (int64_t k = 0; k < h; k++) {
             double *state = &n->state[0][b * h + k];
-            double z = activate(&n->f[0], clipped(n, gate_sum(n, d, x, b, k)));
+            double z = gated(n, &n->f[0], b, 0, k, gate_sum(n, d, x, b, k));
             double sum =
                 x[2 * h + k] + bias_of(n, d, false, 2 * h + k) + n->h_gates[b * 3 * h + 2 * h + k];
-            *state = (1 - z) * activate(&n->f[1], clipped(n, sum)) + z * *state;
+            *state = (1 - z) * gated(n, &n->f[1], b, 2, k, sum) + z * *state;
         }
     }
 }
 
-static double peephole_of(const Layer *n, int64_t d, int gate, int64_t k)
+double layer_peephole(const Layer *n, int64_t d, int gate, int64_t k)
 {
     return n->peephole ? n->peephole[(d * 3 + gate) * n->h + k] : 0;
 }
@@ -310,19 +307,19 @@ static void lstm_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
     int64_t h = n->h;
     by_recurrence(n, d, n->state[0], 0, 4 * h, n->h_gates);
     for (int64_t b = 0; b < n->b; b++) {
-        if (step >= length_of(n, b))
+        if (step >= layer_length(n, b))
             continue;
         const double *x = x_row(n, x_gates, d, b, step);
         for (int64_t k = 0; k < h; k++) {
             double *c = &n->state[1][b * h + k], sum[4];
             for (int gate = 0; gate < 4; gate++)
                 sum[gate] = gate_sum(n, d, x, b, gate * h + k);
-            double i = activate(&n->f[0], clipped(n, sum[I] + peephole_of(n, d, I, k) * *c));
-            double f = activate(&n->f[0], clipped(n, sum[F] + peephole_of(n, d, F, k) * *c));
+            double i = gated(n, &n->f[0], b, I, k, sum[I] + layer_peephole(n, d, I, k) * *c);
+            double f = gated(n, &n->f[0], b, F, k, sum[F] + layer_peephole(n, d, F, k) * *c);
             if (n->input_forget)
                 f = 1 - i;
-            *c = f * *c + i * activate(&n->f[1], clipped(n, sum[C]));
-            double o = activate(&n->f[0], clipped(n, sum[O] + peephole_of(n, d, O, k) * *c));
+            *c = f * *c + i * gated(n, &n->f[1], b, C, k, sum[C]);
+            double o = gated(n, &n->f[0], b, O, k, sum[O] + layer_peephole(n, d, O, k) * *c);
             n->state[0][b * h + k] = o * activate(&n->f[2], *c);
         }
     }
@@ -330,32 +327,38 @@ static void lstm_step(Layer *n, int64_t d, const double *x_gates, int64_t step)
 
 /* ---- the whole layer ---- */
 
-static int64_t state_at(const Layer *n, int64_t d, int64_t batch)
+int64_t layer_state_place(const Layer *n, int64_t d, int64_t batch)
 {
     return (n->batch_first ? batch * n->r + d : d * n->b + batch) * n->h;
 }
 
-static void load_states(Layer *n, int64_t d)
+int64_t layer_step_place(const Layer *n, int64_t d, int64_t batch, int64_t step)
 {
+    int64_t time = time_of(n, d, batch, step);
+    return n->h *
+           (n->batch_first ? (batch * n->s + time) * n->r + d : (time * n->r + d) * n->b + batch);
+}
+
+void layer_begin(Layer *n, int64_t d)
+{
+    n->f = &n->activation[n->direction[d] * n->cell->n_activations];
     for (int k = 0; k < n->cell->n_states; k++) {
         int input = 5 + k;
         const Local *from = input < n->call->n_inputs ? n->call->input[input] : NULL;
         memset(n->state[k], 0, (size_t)(n->b * n->h) * sizeof(double));
         for (int64_t b = 0; from && b < n->b; b++)
-            local_load(from, state_at(n, d, b), 1, n->h, NUMBER_F64, n->state[k] + b * n->h);
+            local_load(from, layer_state_place(n, d, b), 1, n->h, NUMBER_F64,
+                       n->state[k] + b * n->h);
     }
 }
 
 static void store_step(const Layer *n, int64_t d, int64_t step)
 {
     Local *out = n->call->output[0];
-    for (int64_t b = 0; out && b < n->b; b++) {
-        if (step >= length_of(n, b))
-            continue;
-        int64_t time = time_of(n, d, b, step);
-        int64_t at = n->batch_first ? (b * n->s + time) * n->r + d : (time * n->r + d) * n->b + b;
-        local_store(out, at * n->h, n->h, NUMBER_F64, n->state[0] + b * n->h);
-    }
+    for (int64_t b = 0; out && b < n->b; b++)
+        if (step < layer_length(n, b))
+            local_store(out, layer_step_place(n, d, b, step), n->h, NUMBER_F64,
+                        n->state[0] + b * n->h);
 }
 
 static void store_states(const Layer *n, int64_t d)
@@ -363,23 +366,27 @@ static void store_states(const Layer *n, int64_t d)
     for (int k = 0; k < n->cell->n_states && 1 + k < n->call->n_outputs; k++) {
         Local *to = n->call->output[1 + k];
         for (int64_t b = 0; to && b < n->b; b++)
-            local_store(to, state_at(n, d, b), n->h, NUMBER_F64, n->state[k] + b * n->h);
+            local_store(to, layer_state_place(n, d, b), n->h, NUMBER_F64, n->state[k] + b * n->h);
     }
+}
+
+double *layer_inputs(const Layer *n, int64_t d)
+{
+    int64_t rows = n->cell->gates * n->h;
+    double *out = arena_array(n->call->scratch, double, n->s * n->b * rows);
+    Product p = {.m = n->s * n->b, .n = rows, .k = n->i, .b_turned = true, .scale = 1};
+    kernel_multiply(n->call, &p, DT_F64, n->x, n->w + d * rows * n->i, out);
+    return out;
 }
 
 static bool recurrent(const KernelCall *call, Error *err)
 {
     Layer n;
-    if (!open_layer(call, &n, err))
+    if (!layer_open(call, &n, err))
         return false;
-    int64_t rows = n.cell->gates * n.h, n_x = n.s * n.b * rows;
-    double *x_gates = arena_array(call->scratch, double, n_x);
     for (int64_t d = 0; d < n.r; d++) {
-        Product p = {.m = n.s * n.b, .n = rows, .k = n.i, .b_turned = true, .scale = 1};
-        memset(x_gates, 0, (size_t)n_x * sizeof *x_gates);
-        kernel_multiply(call, &p, DT_F64, n.x, n.w + d * rows * n.i, x_gates);
-        n.f = &n.activation[n.direction[d] * n.cell->n_activations];
-        load_states(&n, d);
+        const double *x_gates = layer_inputs(&n, d);
+        layer_begin(&n, d);
         for (int64_t step = 0; step < n.s; step++) {
             n.cell->step(&n, d, x_gates, step);
             store_step(&n, d, step);
@@ -389,13 +396,14 @@ static bool recurrent(const KernelCall *call, Error *err)
     return true;
 }
 
-static const Cell of_rnn = {1, 1, 1, {"Tanh"}, rnn_step};
-static const Cell of_gru = {3, 1, 2, {"Sigmoid", "Tanh"}, gru_step};
-static const Cell of_lstm = {4, 2, 3, {"Sigmoid", "Tanh", "Tanh"}, lstm_step};
+static const Cell of_rnn = {1, 1, 1, 1, {"Tanh"}, rnn_step, rnn_back};
+static const Cell of_gru = {3, 1, 2, 4, {"Sigmoid", "Tanh"}, gru_step, gru_back};
+static const Cell of_lstm = {4, 2, 3, 4, {"Sigmoid", "Tanh", "Tanh"}, lstm_step, lstm_back};
 
 const Kernel kernels_recurrent[] = {
     {"RNN", recurrent, &of_rnn, 0, ROUNDING_SENSITIVE},
     {"GRU", recurrent, &of_gru, 0, ROUNDING_SENSITIVE},
     {"LSTM", recurrent, &of_lstm, 0, ROUNDING_SENSITIVE},
+    {"RecurrentBackward", recurrent_gradient, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };
