@@ -111,6 +111,45 @@ static const Checked more[] = {
     {"LRN", "3x7x5 size=4 alpha=0.5 beta=0.75 bias=1.5", true},
     {"com.microsoft::SkipLayerNormalization", "5x6x4,6x4,4", true},
     {"com.microsoft::SkipSimplifiedLayerNormalization", "5x6x4,1x6x4,4,4 -> 4", true},
+    {"Attention", "3x4x5x6,3x2x7x6,3x2x7x8,5x7 softcap=2.0 scale=0.5", true},
+    {"Attention", "3x5x24,3x7x12,3x7x16,3x4x5x7 q_num_heads=4 kv_num_heads=2 is_causal=1", true},
+    {"Attention", "3x4x5x6,3x2x7x6,3x2x7x8,3x4x5x6:bool", true},
+    {"Attention",
+     "3x4x5x6,3x2x7x6,3x2x7x8,3x1x5x11,3x2x4x6,3x2x4x8 softcap=1.5 "
+     "qk_matmul_output_mode=1 -> 4",
+     true},
+    {"Attention", "3x4x5x6,3x2x7x6,3x2x7x8,3x1x5x11,3x2x4x6,3x2x4x8 qk_matmul_output_mode=2 -> 4",
+     true},
+    {"Attention",
+     "3x4x5x6,3x2x7x6,3x2x7x8,-,3x2x4x6,3x2x4x8 softcap=1.5 left_window_size=3 "
+     "right_window_size=1 qk_matmul_output_mode=3 -> 4",
+     true},
+    {"com.microsoft::MultiHeadAttention", "3x5x24,3x7x24,3x7x32,80,-,1x4x5x7 num_heads=4", true},
+    {"com.microsoft::GroupQueryAttention",
+     "3x5x24,3x5x12,3x5x12,-,-,3:i32,=5,9x3,9x3 num_heads=4 "
+     "kv_num_heads=2 do_rotary=1 softcap=2.0 local_window_size=3 -> 3",
+     true},
+    {"com.microsoft::Attention",
+     "3x5x8,8x36,36,-,2x3x4x2x3,3x4x5x7 num_heads=4 unidirectional=1 -> 2", true},
+    {"RotaryEmbedding", "3x4x5x6,3x5x2,1x5x2 rotary_embedding_dim=4 interleaved=1", true},
+    {"com.microsoft::RotaryEmbedding", "3x4x5x6,1:i64,9x3,9x3 scale=0.5", true},
+    {"RNN",
+     "3x5x4,1x6x4,1x6x6,1x12,-,3x1x6 layout=1 direction=reverse "
+     "hidden_size=6 -> 2",
+     true},
+    {"GRU",
+     "5x3x4,2x18x4,2x18x6,2x36,3:i32,2x3x6 direction=bidirectional linear_before_reset=1 "
+     "clip=0.5 hidden_size=6 -> 2",
+     true},
+    {"GRU", "5x3x4,1x18x4,1x18x6,1x36,3:i32,1x3x6 direction=reverse hidden_size=6 -> 2", true},
+    {"LSTM",
+     "5x3x4,2x24x4,2x24x6,2x48,3:i32,2x3x6,2x3x6,2x18 direction=bidirectional "
+     "hidden_size=6 -> 3",
+     true},
+    {"LSTM",
+     "5x3x4,1x24x4,1x24x6,1x48,-,1x3x6,1x3x6,1x18 clip=0.5 input_forget=1 hidden_size=6 "
+     "-> 3",
+     true},
     {"SoftmaxCrossEntropyLoss", "5x6x4,5x4:i64,6 ignore_index=1 -> 2", true},
     {"NegativeLogLikelihoodLoss", "5x6x4,5x4:i64,6 ignore_index=1", true},
 };

@@ -473,7 +473,7 @@ static RefusedRow refused_rows[] = {
     {"output reversed", output_reversed, "output 0 cannot be cut along index dim 'm': freeze it"},
     {"input too short", input_too_short, "input 1, dim 0: 0 to 8 is read, outside its size 5"},
     {"input below", input_below, "input 0, dim 1: -1 to 7 is read, outside its size 8"},
-    {"sum in output", sum_in_output, "the reduced index dim 'n' is in output 0"},
+    {"sum in output", sum_in_output, "the reduced index dim 'n' is in every output"},
     {"not said how", not_said_how, "the reduced index dim 'k' does not say how"},
     {"map in no output", map_in_no_output, "index dim 'k' is in no output: reduce or freeze it"},
     {"named twice", named_twice, "two index dims are named 'm'"},

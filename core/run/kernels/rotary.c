@@ -35,10 +35,10 @@ static bool check_angles(const Rotary *r, Error *err)
     return true;
 }
 
-/* The row of angles for a position; -1: the id is outside the table. */
-static int64_t angle_row(const Rotary *r, int64_t b, int64_t s)
+/* The row of a table of angles for a position; -1: the id is outside the table. */
+static int64_t angle_row(const Rotary *r, const Local *angles, int64_t b, int64_t s)
 {
-    const Shape *shape = &r->cosine->shape, *whole = &r->cosine->whole;
+    const Shape *shape = &angles->shape, *whole = &angles->whole;
     if (!r->ids)
         return (whole->dim[0] == 1 ? 0 : b) * shape->dim[1] + (whole->dim[1] == 1 ? 0 : s);
     bool first_only = shape_elements(&r->ids->whole) == 1 && r->ids->whole.n_dims == 1;
@@ -46,6 +46,16 @@ static int64_t angle_row(const Rotary *r, int64_t b, int64_t s)
     local_load(r->ids, first_only ? 0 : b * r->x.s + s, 1, 1, NUMBER_I64, &id);
     id += first_only ? r->position[s] : 0;
     return id >= 0 && id < shape->dim[0] ? id : -1;
+}
+
+static bool load_angles(const Rotary *r, const Local *angles, int64_t b, int64_t s, double *out,
+                        Error *err)
+{
+    int64_t row = angle_row(r, angles, b, s), half = r->turn.half;
+    if (row < 0)
+        return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
+    local_load(angles, row * half, 1, half, NUMBER_F64, out);
+    return true;
 }
 
 static bool turn_all(const KernelCall *call, const Rotary *r, Error *err)
@@ -56,11 +66,9 @@ static bool turn_all(const KernelCall *call, const Rotary *r, Error *err)
     double *sine = arena_array(call->scratch, double, r->x.s *half);
     for (int64_t b = 0; b < r->x.b; b++) {
         for (int64_t s = 0; s < r->x.s; s++) {
-            int64_t row = angle_row(r, b, s);
-            if (row < 0)
-                return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
-            local_load(r->cosine, row * half, 1, half, NUMBER_F64, cosine + s * half);
-            local_load(r->sine, row * half, 1, half, NUMBER_F64, sine + s * half);
+            if (!load_angles(r, r->cosine, b, s, cosine + s * half, err) ||
+                !load_angles(r, r->sine, b, s, sine + s * half, err))
+                return false;
         }
         for (int64_t h = 0; h < r->x.h; h++) {
             held_heads_load(&r->x, b, h, NUMBER_F64, x);
@@ -135,14 +143,13 @@ static bool turn_all_back(const KernelCall *call, const RotaryGradient *g, Error
             held_heads_load(&r->x, b, h, NUMBER_F64, x);
             held_heads_load(&r->y, b, h, NUMBER_F64, dy);
             for (int64_t s = 0; s < r->x.s; s++) {
-                int64_t row = angle_row(r, b, s);
-                if (row < 0)
-                    return error_kind(err, ERROR_RUN, "a position is outside its table of angles");
-                local_load(r->cosine, row * half, 1, half, NUMBER_F64, angles);
-                local_load(r->sine, row * half, 1, half, NUMBER_F64, angles + half);
+                if (!load_angles(r, r->cosine, b, s, angles, err) ||
+                    !load_angles(r, r->sine, b, s, angles + half, err))
+                    return false;
+                int64_t at = angle_row(r, r->cosine, b, s), other = angle_row(r, r->sine, b, s);
                 head_turn_back(&r->turn, angles, angles + half, x + s * d, r->scale, dy + s * d,
-                               g->cosine ? g->cosine + row * half : NULL,
-                               g->sine ? g->sine + row * half : NULL);
+                               g->cosine ? g->cosine + at * half : NULL,
+                               g->sine ? g->sine + other * half : NULL);
             }
             for (int64_t i = 0; r->scale != 1 && i < r->x.s * d; i++)
                 dy[i] *= r->scale;
