@@ -582,6 +582,12 @@ int32_t graph_find_op(const Graph *graph, Str name)
     return maker >= 0 && graph->ops[maker].name == id ? maker : find_named_as(graph, id);
 }
 
+const char *phase_name(Phase phase)
+{
+    static const char *const names[] = {"forward", "again", "backward", "update"}; /* ORDER PHASE */
+    return names[phase];
+}
+
 const Attr *op_attr(const Graph *graph, int32_t op, const char *name)
 {
     AttrList list = graph->attr_lists[graph->ops[op].attrs];

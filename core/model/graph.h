@@ -134,6 +134,8 @@ typedef struct {
 /* What an op of a training step belongs to. ORDER PHASE: phase_name() */
 typedef enum { PHASE_FORWARD, PHASE_AGAIN, PHASE_BACKWARD, PHASE_UPDATE } Phase;
 
+const char *phase_name(Phase phase); /* "forward" */
+
 struct Graph {
     Arena *arena; /* everything below is allocated here */
     Names *names;

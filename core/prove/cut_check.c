@@ -6,6 +6,7 @@
 typedef struct {
     Arena *arena;
     const Session *session;
+    RunTest *test;
     const char *data_set;
     const RunOptions *options;
     CutProof proof;
@@ -57,8 +58,8 @@ static bool try_decisions(Check *check, const Decision *decisions, int n)
     PlanRequest request = session_request(session, &journal);
     Plan *plan = plan_make(&request, &proof->err);
     bool ran = plan && follows(plan, decisions, n, &proof->err) &&
-               run_onnx_test(check->arena, plan, check->data_set, check->options, &proof->report,
-                             &proof->err);
+               check->test(check->arena, plan, check->data_set, check->options, &proof->report,
+                           &proof->err);
     plan_free(plan);
     arena_free(scratch);
     proof->n_cuts++;
@@ -133,11 +134,12 @@ static bool try_op(Check *check, int32_t op)
     return true;
 }
 
-CutProof cut_check(Arena *arena, const Session *session, const char *data_set,
+CutProof cut_check(Arena *arena, const Session *session, RunTest *test, const char *data_set,
                    const RunOptions *options)
 {
-    Check check = {.arena = arena, .session = session, .data_set = data_set, .options = options};
-    const Inferred *inferred = session->inferred;
+    Check check = {arena, session, test, data_set, options, .proof = {0}};
+    const Inferred *inferred =
+        session->inferred->forward ? session->inferred->forward : session->inferred;
     bool *seen = arena_array(arena, bool, inferred->n_spaces);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];

@@ -19,8 +19,14 @@ typedef struct {
     Error err;        /* why the failing run stopped; not set: an output differs */
 } CutProof;
 
-/* Stops at the first failure. Decisions of the session's journal stay in force. */
-CutProof cut_check(Arena *arena, const Session *session, const char *data_set,
+/* Runs a plan on the data set and compares what comes out with it: run_onnx_test(), or
+ * run_gradient_test(). */
+typedef bool RunTest(Arena *arena, const Plan *plan, const char *data_set,
+                     const RunOptions *options, RunReport *out, Error *err);
+
+/* Stops at the first failure. Decisions of the session's journal stay in force. Of a training step
+ * the forward ops are sharded; gradient ops follow them. */
+CutProof cut_check(Arena *arena, const Session *session, RunTest *test, const char *data_set,
                    const RunOptions *options);
 
 /* The largest error of an output. */

@@ -1,5 +1,7 @@
 #include "core/run/feed.h"
 
+#include "core/run/gradient_test.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
@@ -292,11 +294,14 @@ bool inputs_open(Arena *arena, const Inferred *inferred, const char *data_set, V
     bool counted = str_ends(str_from(data_set), STR(".onnx")), any = false, ok = true;
     *out = (Vectors){.maps = {.n = 0}};
     for (int i = 0; ok && i < graph->n_inputs; i++) {
-        bool given = graph->tensors[graph->inputs[i]].kind != TENSOR_INITIALIZER;
+        int32_t t = graph->inputs[i];
+        bool cotangent = graph->gradient_of && graph->gradient_of[t] >= 0;
+        bool given = graph->tensors[t].kind != TENSOR_INITIALIZER && !cotangent;
         any |= given;
-        ok = !given || !counted || count_up(arena, inferred, graph->inputs[i], out, err);
+        ok = !given || !counted || count_up(arena, inferred, t, out, err);
     }
-    return ok && (counted || !any || vectors_open(arena, data_set, "input", graph, out, err));
+    return ok && (counted || ((!any || vectors_open(arena, data_set, "input", graph, out, err)) &&
+                              cotangents_add(arena, graph, data_set, out, err)));
 }
 
 bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vector, Error *err)

@@ -257,9 +257,8 @@ static bool choose_runner(Arena *arena, Team *team, Error *err)
     return false;
 }
 
-/* expected: per tensor, or NULL. */
-static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local **expected,
-                RunReport *out, Error *err)
+bool run_expecting(Arena *arena, const Plan *plan, const RunOptions *options, Local **expected,
+                   RunReport *out, Error *err)
 {
     Program program;
     Results results = {.map = NULL};
@@ -281,7 +280,7 @@ static bool run(Arena *arena, const Plan *plan, const RunOptions *options, Local
 
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out, Error *err)
 {
-    return run(arena, plan, options, NULL, out, err);
+    return run_expecting(arena, plan, options, NULL, out, err);
 }
 
 /* Reads the expected outputs as whole values. */
@@ -345,7 +344,7 @@ bool run_onnx_test(Arena *arena, const Plan *plan, const char *data_set, const R
               read_expected(scratch, plan->inferred, &outputs, expected, err);
     bool drawn = ok && draws(plan, &program);
     with_inputs.verify |= drawn;
-    ok = ok && run(arena, plan, &with_inputs, drawn ? NULL : expected, out, err);
+    ok = ok && run_expecting(arena, plan, &with_inputs, drawn ? NULL : expected, out, err);
     for (int t = 0; t < graph->n_tensors; t++)
         local_free(expected[t]);
     vectors_close(&outputs);

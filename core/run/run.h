@@ -104,6 +104,11 @@ static inline int run_passes(const RunOptions *options)
 bool run_plan(Arena *arena, const Plan *plan, const RunOptions *options, RunReport *out,
               Error *err);
 
+/* As run_plan(). expected: per tensor, what the output has to be, or NULL: it is compared with one
+ * device, if RunOptions.verify asks for it. */
+bool run_expecting(Arena *arena, const Plan *plan, const RunOptions *options, Local **expected,
+                   RunReport *out, Error *err);
+
 /* Runs one ONNX test folder: DIR holds test_data_set_N/{input,output}_*.pb, and model.onnx, or
  * NAME.onnx beside NAME.io. Compares with output_*.pb by rtol 1e-3, atol 1e-7, as ONNX's own
  * runner, but with an atol of at least 1e-5 of the largest element, since f32 sums differ by order.

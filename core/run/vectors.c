@@ -57,6 +57,20 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
     return false;
 }
 
+bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *err)
+{
+    FileMap map;
+    OnnxTensor tensor;
+    if (!file_map(path, &map, err))
+        return false;
+    vec_push(arena, &out->maps, map);
+    if (!onnx_read_tensor(arena, path, map.text, &tensor, err))
+        return false;
+    tensor.name = name;
+    vec_push(arena, &out->tensors, tensor);
+    return true;
+}
+
 void vectors_close(Vectors *vectors)
 {
     for (int i = 0; i < vectors->maps.n; i++)

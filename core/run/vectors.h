@@ -19,6 +19,9 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
                   Vectors *out, Error *err);
 void vectors_close(Vectors *vectors);
 
+/* Reads one more tensor from a file, as the value of that name. */
+bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *err);
+
 /* The value of that name, else the one at `place`; NULL when there is none. */
 const OnnxTensor *vectors_find(const Vectors *vectors, Str name, int place);
 

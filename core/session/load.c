@@ -136,6 +136,14 @@ static void name_model(Session *session)
     session->naming = naming_new(session->model_arena, session->inferred);
 }
 
+static bool add_loss(Session *session, const StepSpec *spec, Loss *out, Error *err)
+{
+    if (!loss_add(session->model_arena, session->inferred, spec->loss, out, err))
+        return false;
+    session->graph = out->graph;
+    return infer_model(session, false, err);
+}
+
 /* Replaces the model by its training step, where one is wanted. */
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
@@ -147,12 +155,10 @@ static bool add_step(Session *session, bool allow_free, Error *err)
         return true;
     session->bare = (SessionModel){session->graph, session->inferred};
     if (!step_spec_read(arena, session->options.train, &spec, err) ||
-        !loss_add(arena, session->inferred, spec.loss, &loss, err))
+        !(spec.outputs || add_loss(session, &spec, &loss, err)))
         return false;
-    session->graph = loss.graph;
-    if (!infer_model(session, false, err))
-        return false;
-    if (!step_make(arena, session->inferred, &loss, NULL, 0, &step, err))
+    if (!(spec.outputs ? step_make_from_outputs(arena, session->inferred, &step, err)
+                       : step_make(arena, session->inferred, &loss, NULL, 0, &step, err)))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;

@@ -95,6 +95,14 @@ static void write_comm(const PlanWriter *w, int32_t op, Json *row)
     json_set(row, "comm", out);
 }
 
+/* "phase": of an op of a training step; a forward plan has none. */
+static void write_phase(const PlanWriter *w, int32_t op, Json *row)
+{
+    const uint8_t *phase = w->graph->phase;
+    if (phase)
+        json_set_str(row, "phase", phase_name(op < 0 ? PHASE_FORWARD : (Phase)phase[op]));
+}
+
 static Json *write_ops(PlanWriter *w)
 {
     const Inferred *inferred = w->plan->inferred;
@@ -105,6 +113,7 @@ static Json *write_ops(PlanWriter *w)
         json_set_str(row, "name", op_name(w->graph, op));
         json_set_str(row, "path", op_path(w->graph, op));
         json_set_str(row, "operator", op_operator(w->graph, op));
+        write_phase(w, op, row);
         write_times(row, inferred_repeat(inferred, op));
         if (w->plan->decided->stages) {
             json_set_int(row, "stage", stage_of(w->plan, op));
@@ -155,6 +164,13 @@ static Json *write_tensors(PlanWriter *w)
     return out;
 }
 
+/* The op in whose phase the value is moved: its first reader, or what makes it. */
+static int32_t op_of_reshard(const PlanWriter *w, const Reshard *reshard)
+{
+    return reshard->n_uses > 0 ? w->plan->moved->reshard_uses[reshard->use]
+                               : w->graph->tensors[reshard->tensor].maker;
+}
+
 static Json *write_reshards(PlanWriter *w)
 {
     Json *out = json_array();
@@ -168,6 +184,7 @@ static Json *write_reshards(PlanWriter *w)
         for (int s = 0; s < reshard->path->n_steps; s++)
             json_add(steps, json_of_step(&reshard->path->step[s], w->mesh));
         json_set_str(row, "tensor", tensor_name(w->graph, reshard->tensor));
+        write_phase(w, op_of_reshard(w, reshard), row);
         json_set(row, "uses", uses);
         json_set(row, "from", write_sharding(w, reshard->from));
         json_set(row, "to", write_sharding(w, reshard->to));

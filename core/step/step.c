@@ -84,11 +84,30 @@ bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err)
         Str value = str_trim(str_take(&rest, ',')), key = str_take(&value, '=');
         if (str_eq(key, STR("loss")) && value.n > 0) {
             out->loss = arena_str(arena, value);
+            out->outputs = str_eq(value, STR("outputs"));
             continue;
         }
         error_kind(err, ERROR_USAGE, "--train does not know '%.*s'", STR_ARG(key));
-        return error_hint(err, "loss=NAME: the tensor that is the loss; loss=auto finds it");
+        return error_hint(
+            err, "loss=NAME: the tensor that is the loss; loss=auto finds it; loss=outputs: "
+                 "the gradients of the outputs are given");
     }
+    return true;
+}
+
+static bool make(Arena *arena, const Inferred *model, BackwardRequest *request, int32_t loss,
+                 TrainingStep *out, Error *err)
+{
+    Backward backward;
+    request->outputs = true;
+    if (!backward_derive(arena, model, request, &backward, err))
+        return false;
+    *out = (TrainingStep){.graph = backward.graph,
+                          .inferred = backward.inferred,
+                          .loss = loss,
+                          .n_parameters = request->n_wanted,
+                          .parameter = request->wanted,
+                          .gradient = backward.gradient};
     return true;
 }
 
@@ -113,15 +132,30 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
     BackwardRequest request = {.given = &loss->loss, .given_gradient = &loss->seed, .n_given = 1};
     request.wanted = parameters;
     request.n_wanted = n;
-    request.outputs = true;
-    Backward backward;
-    if (!backward_derive(arena, model, &request, &backward, err))
-        return false;
-    *out = (TrainingStep){.graph = backward.graph,
-                          .inferred = backward.inferred,
-                          .loss = loss->loss,
-                          .n_parameters = n,
-                          .parameter = parameters,
-                          .gradient = backward.gradient};
-    return true;
+    return make(arena, model, &request, loss->loss, out, err);
+}
+
+static bool has_floats(const Inferred *model, int32_t tensor)
+{
+    return dtype_is_float((Dtype)model->dtype[tensor]) && inferred_shape(model, tensor);
+}
+
+bool step_make_from_outputs(Arena *arena, const Inferred *model, TrainingStep *out, Error *err)
+{
+    const Graph *graph = model->graph;
+    Vec(int32_t) given = {0}, wanted = {0};
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (has_floats(model, graph->outputs[i]))
+            vec_push(arena, &given, graph->outputs[i]);
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        TensorKind kind = graph->tensors[t].kind;
+        if ((kind == TENSOR_INPUT || kind == TENSOR_INITIALIZER) && has_floats(model, t))
+            vec_push(arena, &wanted, t);
+    }
+    if (given.n == 0)
+        return error_kind(err, ERROR_USAGE, "no output of the model has floats");
+    BackwardRequest request = {.given = given.at, .n_given = given.n};
+    request.wanted = wanted.at;
+    request.n_wanted = wanted.n;
+    return make(arena, model, &request, -1, out, err);
 }

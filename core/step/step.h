@@ -21,6 +21,7 @@
 /* What `--train` says: "loss=NAME" with commas between; "" is the default. */
 typedef struct {
     const char *loss; /* "auto", or a tensor */
+    bool outputs; /* "loss=outputs": there is no loss, the gradients of the outputs are inputs */
 } StepSpec;
 
 /* ERROR_USAGE names the word that is not known, and the nearest one. */
@@ -29,7 +30,7 @@ bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err);
 typedef struct {
     Graph *graph;
     Inferred *inferred; /* its `forward` is of the model with its loss */
-    int32_t loss;
+    int32_t loss;       /* -1: the gradients of the outputs are given */
     int n_parameters;
     const int32_t *parameter; /* tensors that train, in the order of the graph */
     const int32_t *gradient;  /* per tensor of the model: its gradient, or -1 */
@@ -42,5 +43,10 @@ int step_parameters(Arena *arena, const Inferred *model, int32_t **out);
  * an op on the way that has no derivative; ERROR_USAGE: nothing trains. */
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
                int n_frozen, TrainingStep *out, Error *err);
+
+/* The step without a loss: the gradients of the float outputs are inputs "T~given", and those of
+ * all float inputs and initializers that they reach are outputs. ERROR_USAGE: no output has
+ * floats. */
+bool step_make_from_outputs(Arena *arena, const Inferred *model, TrainingStep *out, Error *err);
 
 #endif

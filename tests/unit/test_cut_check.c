@@ -70,7 +70,7 @@ static void cuts_are_run(void **state)
     if (!o.session)
         fail_msg("%s", o.err.text);
     const char *folder = vectors_of(arena, row->row);
-    CutProof proof = cut_check(arena, o.session, folder, &(RunOptions){.repeat = 1});
+    CutProof proof = cut_check(arena, o.session, run_onnx_test, folder, &(RunOptions){.repeat = 1});
     vectors_remove(arena, folder);
     assert_int_equal(proof.n_cuts, row->n_cuts);
     assert_string_equal(proof.err.text, row->error);

@@ -33,7 +33,7 @@ typedef struct {
     const char *kind, *backend, *seed, *repeat, *warmup, *trace_file, *stall, *weights, *shapes,
         *size, *script, *screen, *config;
     const char *hops, *table, *to;
-    const char *cuts, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
+    const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;

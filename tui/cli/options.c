@@ -84,9 +84,11 @@ const Option cli_options[] = {
          "write what each rank did when, in Chrome's JSON for Perfetto"),
     FLAG("onnx-test", 0, onnx_test, VERB_RUN,
          "operands are folders of ONNX test data, with the model in or beside them"),
-    TEXT(
-        "cuts", 0, cuts, "all", VERB_RUN,
-        "with --onnx-test: on one device, then with each op sharded in each way by the axes of -m"),
+    TEXT("grad-vectors", 0, grad_vectors, "FOLDER", VERB_RUN,
+         "compare the gradients of the model with those of a folder NAME.grad"),
+    TEXT("cuts", 0, cuts, "all", VERB_RUN,
+         "with --onnx-test or --grad-vectors: on one device, then with each op sharded in each way "
+         "by the axes of -m"),
     TEXT("shapes", 0, shapes, "LIST", VERB_RULE,
          "shapes of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values"),
     LIST("attr", attrs, "K=V", VERB_RULE, "an attribute: axis=1, perm=[1,0]"),

@@ -1,4 +1,4 @@
-/* run.h - what the two forms of `dimscope run` share, and `calibrate`. */
+/* run.h - what the forms of `dimscope run` share, and `calibrate`. */
 #ifndef TUI_CLI_RUN_H
 #define TUI_CLI_RUN_H
 
@@ -24,5 +24,12 @@ void run_report_text(const Session *session, const RunReport *report, Buf *out);
 /* `run --onnx-test DIR...`: every data set of every folder against its outputs, a line each; exit
  * code 1 when one differs, else that of the first one that could not be run. */
 int cli_run_tests(Cli *cli);
+
+/* `run MODEL --grad-vectors DIR`: gradients against those of the folder; exit code 1 when one
+ * differs, or none could be compared. */
+int cli_run_gradients(Cli *cli);
+
+/* --cuts is "all" and comes with the mesh whose axes cut, or cli->err. */
+bool cli_check_cuts(Cli *cli);
 
 #endif

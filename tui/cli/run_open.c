@@ -75,12 +75,16 @@ Session *cli_open_resolved(Cli *cli, Arena *arena, SessionOptions options, const
     bool ok = open_files(cli, arena, &options, run, &files, data_shapes, err);
     options.dims = data_shapes->dims;
     options.given = &data_shapes->values;
+    const char *train = options.train;
+    if (run->inputs) /* a step is derived from shapes that are known */
+        options.train = NULL;
     session = ok ? session_open(&options, cli->hooks, err) : NULL;
     ok = session && data_shapes_resolve(arena, session->inferred, &files.given, data_shapes, err);
     close_files(&files);
-    if (ok && data_shapes->n_sizes + data_shapes->n_values == 0)
+    if (ok && data_shapes->n_sizes + data_shapes->n_values == 0 && options.train == train)
         return session;
     session_close(session);
+    options.train = train;
     options.dims = data_shapes->dims;
     return ok ? session_open(&options, cli->hooks, err) : NULL;
 }

@@ -111,7 +111,7 @@ static void run_cuts(const Tests *tests, Arena *arena, Session *session, Outcome
 {
     if (!session_set_mesh(session, tests->cli->options.mesh, &outcome->err))
         return;
-    outcome->cuts = cut_check(arena, session, outcome->name, &tests->options);
+    outcome->cuts = cut_check(arena, session, run_onnx_test, outcome->name, &tests->options);
     outcome->ok = !outcome->cuts.line;
     outcome->max_abs = fmax(outcome->max_abs, outcome->cuts.max_abs);
     outcome->err = outcome->cuts.err;
@@ -192,8 +192,7 @@ static bool run_folder(Tests *tests, const char *dir)
     return n > 0;
 }
 
-/* --cuts all, with the mesh whose axes cut. */
-static bool check_cuts(Cli *cli)
+bool cli_check_cuts(Cli *cli)
 {
     const CliOptions *options = &cli->options;
     if (!options->cuts)
@@ -208,7 +207,7 @@ static bool check_cuts(Cli *cli)
 int cli_run_tests(Cli *cli)
 {
     Tests tests = {.cli = cli};
-    if (!cli_run_options(cli, &tests.options) || !check_cuts(cli))
+    if (!cli_run_options(cli, &tests.options) || !cli_check_cuts(cli))
         return cli_fail(cli);
     if (cli->options.cuts) /* a child for each of many short runs takes longer than they do */
         tests.options.isolated = false;

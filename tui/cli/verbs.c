@@ -62,6 +62,8 @@ static const char run_text[] =
     "A plan that cannot run is refused before anything runs: operators without a\n"
     "kernel (rule --list), strings, image decoding.\n"
     "--onnx-test runs the data sets of ONNX test folders and compares the outputs.\n"
+    "--grad-vectors compares the gradients of every float input and initializer with those of a\n"
+    "folder; the loss is the sum of each output times its cotangent there.\n"
     "With --cuts all it runs them on one device, then again under every cut: each op\n"
     "by itself, each index dim that can be sharded by each axis of -m and by each two\n"
     "axes, and each two of its dims by one axis each. Of ops with equal operator,\n"
@@ -130,7 +132,7 @@ const Verb verbs[] = {
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",
            "write a drawing, report or code", "plans"),
      VERB_EXPORT, 1, 2, cli_export, export_text},
-    {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR...", "run it on this machine", "plans"),
+    {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR... | MODEL --grad-vectors DIR", "run it on this machine", "plans"),
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
     {BATCH("calibrate", "[MODEL] [-m MESH] [-o FILE.lua]", "measure this machine", "models"),
      VERB_CALIBRATE, 0, 1, cli_calibrate, calibrate_text},
