@@ -84,7 +84,7 @@ const Option cli_options[] = {
          "write what each rank did when, in Chrome's JSON for Perfetto"),
     FLAG("onnx-test", 0, onnx_test, VERB_RUN,
          "operands are folders of ONNX test data, with the model in or beside them"),
-    TEXT("grad-vectors", 0, grad_vectors, "FOLDER", VERB_RUN,
+    TEXT("grad-vectors", 0, grad_vectors, "DIR", VERB_RUN,
          "compare the gradients of the model with those of a folder NAME.grad"),
     TEXT("cuts", 0, cuts, "all", VERB_RUN,
          "with --onnx-test or --grad-vectors: on one device, then with each op sharded in each way "
