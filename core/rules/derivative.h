@@ -15,10 +15,12 @@
  * points that the op reduces, times that of its inputs in a clause about `all`.
  *
  *     contract   the product of what it reads, summed over the index dims that the result lacks
- *     move       elements go back to where the operator took them from, and are added
- *     local      element by element: an expression of core/run/kernels/derivative.h, then summed
- *     zero       the output does not vary with the input, or only in steps
- *     refused    with the reason behind it: there is a derivative, and nothing that computes it
+ *     move       each element of the output's gradient goes back to those that it was made from,
+ * with the weights that the operator's kernel gives (PickSink) activated  as contract, of a product
+ * with an activation whose result is read last local      element by element: an expression of
+ * core/run/kernels/derivative.h, then summed zero       the output does not vary with the input, or
+ * only in steps refused    with the reason behind it: there is a derivative, and nothing that
+ * computes it
  *
  * The index space of the gradient op is derived from the operator's (core/space/gradient.h).
  */

@@ -328,15 +328,17 @@ bool conv_weigh(const Conv *c, const void *image, const void *places, void *weig
     {                                                                                              \
         const LocalWindow *w = &c->window;                                                         \
         const Real *column = (const Real *)(const void *)from;                                     \
-        int64_t k[SPATIAL_MAX] = {0}, i[SPATIAL_MAX] = {0};                                        \
+        int last = w->n - 1;                                                                       \
+        int64_t k[SPATIAL_MAX] = {0}, o[SPATIAL_MAX] = {0}, n_last = w->n_out[last];               \
         window_split(element, w->n_kernel, w->n, k);                                               \
-        for (int64_t at = 0; at < c->n_places; at++) {                                             \
-            window_split(at, w->n_out, w->n, i);                                                   \
-            int64_t base = window_place(w, w->n - 1, i, k);                                        \
-            int last = w->n - 1;                                                                   \
-            int64_t place = w->place[last][i[last] * w->n_kernel[last] + k[last]];                 \
-            if (base >= 0 && place >= 0)                                                           \
-                ((Real *)(void *)to)[base + place] += column[at];                                  \
+        for (int64_t row = 0; row < c->n_places; row += n_last) {                                  \
+            window_split(row / n_last, w->n_out, last, o);                                         \
+            int64_t base = window_place(w, last, o, k);                                            \
+            for (int64_t i = 0; base >= 0 && i < n_last; i++) {                                    \
+                int64_t place = w->place[last][i * w->n_kernel[last] + k[last]];                   \
+                if (place >= 0)                                                                    \
+                    ((Real *)(void *)to)[base + place] += column[row + i];                         \
+            }                                                                                      \
         }                                                                                          \
     }
 SPREAD(f32, float)
