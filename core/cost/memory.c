@@ -142,6 +142,19 @@ static void add_sources(Account *a)
             add_source(a, t);
 }
 
+/* The span of the value that output o is the new value of, where it is written in its place; -1. */
+static int32_t updated_span(const Account *a, int32_t op, int o, const int32_t *read)
+{
+    const OpSpace *space = program_space(a->plan->inferred, op);
+    int input = o < space->n_outputs ? opspace_output(space, o)->updates - 1 : -1;
+    int32_t made = op_outputs(a->graph, op)[o];
+    const int32_t *next_of = a->graph->next_of;
+    bool own = input >= 0 && next_of && next_of[made] == op_inputs(a->graph, op)[input] &&
+               read[input] >= 0;
+    return own && span_at(a, read[input])->sharding == a->plan->moved->made[made] ? read[input]
+                                                                                  : -1;
+}
+
 static void add_op(Account *a, int32_t op)
 {
     const GraphOp *at = &a->graph->ops[op];
@@ -160,7 +173,7 @@ static void add_op(Account *a, int32_t op)
         if (tensor < 0 || a->plan->moved->made[tensor] < 0)
             continue;
         span = begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices, 0});
-        span_at(a, span)->whose = absorbed ? read[0] : -1;
+        span_at(a, span)->whose = absorbed ? read[0] : updated_span(a, op, i, read);
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];

@@ -64,6 +64,20 @@ static bool read_varints(Str bytes, Dtype dtype, int64_t n_elements, void *out, 
            error_kind(err, ERROR_UNREADABLE, "more numbers than the %" PRId64 " wanted", n_varints);
 }
 
+static bool fill(double value, Dtype dtype, int64_t n, void *out, Error *err)
+{
+    memset(out, 0, (size_t)n * (size_t)(dtype_bits(dtype) < 8 ? 8 : dtype_bits(dtype)) / 8);
+    if (value != 0 && dtype != DT_F32 && dtype != DT_F64)
+        return error_kind(err, ERROR_DTYPE, "elements of %s are not filled with %g",
+                          dtype_name(dtype), value);
+    for (int64_t i = 0; i < n && value != 0; i++)
+        if (dtype == DT_F64)
+            ((double *)out)[i] = value;
+        else
+            ((float *)out)[i] = (float)value;
+    return true;
+}
+
 bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *out, Error *err)
 {
     switch (data->form) {
@@ -73,6 +87,8 @@ bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *ou
         return read_varints(data->bytes, dtype, n_elements, out, err);
     case DATA_STRINGS:
         return error_kind(err, ERROR_DTYPE, "strings cannot be computed with");
+    case DATA_FILL:
+        return fill(data->fill, dtype, n_elements, out, err);
     case DATA_ABSENT:
         error_kind(err, ERROR_UNREADABLE, "the elements are not in the model file");
         if (data->location)

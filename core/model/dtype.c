@@ -19,6 +19,11 @@ int dtype_bits(Dtype dtype)
     return rows[dtype].bits;
 }
 
+int dtype_to_onnx(Dtype dtype)
+{
+    return rows[dtype].onnx;
+}
+
 Dtype dtype_from_onnx(int64_t number)
 {
     for (int i = 0; i < DT_COUNT; i++)

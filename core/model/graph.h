@@ -26,6 +26,7 @@ typedef enum {
     DATA_RAW,     /* little-endian elements; f32 from float_data too */
     DATA_VARINTS, /* int32_data, int64_data, uint64_data: packed varints */
     DATA_STRINGS, /* string_data: no op computes with it */
+    DATA_FILL,    /* every element is `fill`; zero, or of a type f32 or f64 */
     DATA_ABSENT   /* external, and its file does not exist (or is not opened yet) */
 } DataForm;
 
@@ -34,6 +35,7 @@ typedef struct {
     Str bytes;            /* of weights in the mapped file; {NULL,0} if absent */
     const char *location; /* external data: path as in the file; NULL if inline */
     int64_t offset, length;
+    double fill;
     const char *parts; /* names of the tensors in checkpoints that are stacked on dim 0 here:
                           "experts.*.w1.weight", * an index; NULL if it is not a stack */
 } TensorData;
@@ -159,12 +161,14 @@ struct Graph {
     const int32_t *of;
     const int32_t *gradient_of; /* per tensor: the tensor whose gradient, or an addend of it, it is;
                                    -1 */
-    int64_t opset;              /* of ai.onnx; 0 for a made graph */
-    int n_nodes;                /* of the file, before anything is folded */
-    const char *file;           /* as given, or a made-up name */
-    uint64_t hash;              /* of the file's size and its first 64 MiB; 0 for a made graph */
-    const char *script;         /* the file whose lines made the ops, and the line of each; or NULL
-                                 */
+    const int32_t *next_of; /* per tensor: the initializer whose value of the next step it is, -1;
+                               NULL without an update */
+    int64_t opset;          /* of ai.onnx; 0 for a made graph */
+    int n_nodes;            /* of the file, before anything is folded */
+    const char *file;       /* as given, or a made-up name */
+    uint64_t hash;          /* of the file's size and its first 64 MiB; 0 for a made graph */
+    const char *script;     /* the file whose lines made the ops, and the line of each; or NULL
+                             */
     const int32_t *lines;
     const ModuleKind *kinds;
     int n_kinds;

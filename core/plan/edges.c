@@ -135,6 +135,8 @@ static void count_reads(Edges *e, int32_t *agreed)
     const Inferred *inferred = plan->inferred;
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
+        if (plan->propagated->cut[op] < 0)
+            continue; /* of an update, which takes what is stored */
         const int32_t *input = op_inputs(inferred->graph, op), *ids = projections(e, op);
         const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
@@ -508,7 +510,9 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
         e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, partials);
         made = plan->moved->made[t];
-        if (!is_held(e, t))
+        if (graph->next_of && graph->next_of[t] >= 0)
+            e->out->sharding[t] = plan->moved->sharding[graph->next_of[t]];
+        else if (!is_held(e, t))
             e->out->sharding[t] =
                 obey_marks(e, t, graph->tensors[t].output ? reduced_output(e, t, made) : made);
         int devices = plan_devices(plan, op);
@@ -642,10 +646,10 @@ static Moved *moved_new(const Plan *plan)
     return out;
 }
 
-void edges_fill(Plan *plan)
+/* Up to the shardings in which parameters and constants are stored. */
+static Edges edges_begin(Plan *plan, Arena *scratch)
 {
     const Inferred *inferred = plan->inferred;
-    Arena *scratch = arena_new();
     Moved *out = moved_new(plan);
     plan->moved = out;
     Edges e = {.plan = plan, .out = out, .scratch = scratch, .asked = intern_new(scratch)};
@@ -658,6 +662,24 @@ void edges_fill(Plan *plan)
     find_marks(&e);
     find_groups(&e);
     store_parameters(&e);
+    return e;
+}
+
+const int32_t *edges_stored(Plan *plan)
+{
+    Arena *scratch = arena_new();
+    edges_begin(plan, scratch);
+    const int32_t *stored = plan->moved->sharding;
+    plan->moved = NULL;
+    arena_free(scratch);
+    return stored;
+}
+
+void edges_fill(Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    Arena *scratch = arena_new();
+    Edges e = edges_begin(plan, scratch);
     for (int i = 0, b = 0; i < inferred->n_program && plan_making_goes_on(plan, i); i++) {
         int32_t op = inferred->program[i];
         for (; b < inferred->graph->n_bodies && inferred->graph->bodies[b].first <= op; b++)
@@ -673,47 +695,4 @@ void edges_fill(Plan *plan)
     publish(&e);
     add_unsent(plan, &e);
     arena_free(scratch);
-}
-
-/* ---- queries ---- */
-
-ReshardIndex reshard_index(Arena *arena, const Plan *plan)
-{
-    int n_tensors = plan->inferred->graph->n_tensors;
-    int32_t *first = arena_array(arena, int32_t, n_tensors);
-    int32_t *next = arena_array(arena, int32_t, plan->moved->n_reshards);
-    memset(first, -1, (size_t)n_tensors * sizeof *first);
-    for (int r = plan->moved->n_reshards - 1; r >= 0; r--) {
-        next[r] = first[plan->moved->reshards[r].tensor];
-        first[plan->moved->reshards[r].tensor] = r;
-    }
-    return (ReshardIndex){plan, first, next};
-}
-
-int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, int devices,
-                        int phase)
-{
-    for (int32_t r = index->first[tensor]; r >= 0; r = index->next[r]) {
-        const Reshard *reshard = &index->plan->moved->reshards[r];
-        bool serves = reshard->phase == 0 || phase == 0 || reshard->phase == phase;
-        if (reshard->to == to && reshard->to_devices == devices && serves)
-            return r;
-    }
-    return NONE;
-}
-
-int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after)
-{
-    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : NONE;
-    *after = reader < maker;
-    return *after ? maker : reader;
-}
-
-int reshard_step_devices(const Reshard *reshard, int i)
-{
-    for (int s = 0; s <= i; s++)
-        if (reshard->path->step[s].kind == STEP_SEND)
-            return reshard->to_devices;
-    return reshard->from_devices;
 }

@@ -31,6 +31,10 @@
 /* Fills plan->moved of a plan whose cuts are known. */
 void edges_fill(Plan *plan);
 
+/* Per tensor, in the plan's arena: the sharding in which a parameter is stored by its pins and its
+ * readers; ops without a cut (-1), those of a training step's update, do not count as such. */
+const int32_t *edges_stored(Plan *plan);
+
 /* The op that a reshard runs before (its first reader) or, if only a pin asks for it or a loop
  * carries the value, the op that it runs after (the maker). Returns -1 if it runs before any op. */
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);

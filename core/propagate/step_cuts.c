@@ -1,6 +1,7 @@
 #include "core/propagate/step_cuts.h"
 
 #include "core/base/intern.h"
+#include "core/plan/edges.h"
 #include "core/space/gradient.h"
 
 typedef struct {
@@ -100,6 +101,38 @@ static int32_t sum_cut(StepCuts *s, int32_t op)
     return add_cut(s, &cut);
 }
 
+/* ---- the update ---- */
+
+/* The layout that an op of the update takes: of the parameter or state that it reads first, of the
+ * parameter whose gradient it reads, of what another one made. */
+static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Sharding *out)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    int32_t t = op_inputs(graph, op)[0];
+    if (graph->gradient_of[t] >= 0)
+        t = graph->gradient_of[t];
+    if (graph->tensors[t].kind == TENSOR_INITIALIZER && stored[t] >= 0)
+        *out = *shardings_at(s->plan->shardings, stored[t]);
+    else if (!made_as(s, t, out))
+        return false;
+    memset(out->partial, REDUCE_NONE, sizeof out->partial);
+    return true;
+}
+
+static int32_t update_cut(StepCuts *s, int32_t op, const int32_t *stored)
+{
+    const OpSpace *space = program_space(s->plan->inferred, op);
+    OpCut cut = whole_cut(space);
+    Sharding layout;
+    if (space->n_index > 0 && layout_of(s, op, stored, &layout))
+        for (int64_t d = 0; d < layout.n_dims; d++) {
+            const DimFactors *factors = &space->operand[0].factors[d];
+            if (factors->n == 1)
+                cut.index[factors->index[0]] = layout.dim[d];
+        }
+    return add_cut(s, &cut);
+}
+
 /* ---- all of it ---- */
 
 #define GROW(array, n, n_new, fill)                                                                \
@@ -168,14 +201,24 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
     s.copied = intern_new(scratch);
     take_forward(&s);
-    for (int p = forward->inferred->n_program; p < inferred->n_program; p++) {
+    int p = forward->inferred->n_program;
+    for (; p < inferred->n_program; p++) {
         int32_t op = inferred->program[p];
         const OpSpace *space = program_space(inferred, op);
+        if (inferred->graph->phase[op] == PHASE_UPDATE)
+            break;
         if (inferred->graph->phase[op] == PHASE_AGAIN)
             out->cut[op] = out->cut[inferred->graph->of[op]];
         else
             out->cut[op] = space->gradient ? copied_cut(&s, op) : sum_cut(&s, op);
         reach_outputs(&s, op);
+    }
+    out->cuts = s.cuts.at;
+    out->n_cuts = s.cuts.n;
+    const int32_t *stored = p < inferred->n_program ? edges_stored(plan) : NULL;
+    for (; p < inferred->n_program; p++) {
+        out->cut[inferred->program[p]] = update_cut(&s, inferred->program[p], stored);
+        reach_outputs(&s, inferred->program[p]);
     }
     out->cuts = s.cuts.at;
     out->n_cuts = s.cuts.n;

@@ -1,6 +1,6 @@
 #include "core/session/load.h"
 
-#include "core/step/step.h"
+#include "core/step/update.h"
 
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
@@ -136,29 +136,37 @@ static void name_model(Session *session)
     session->naming = naming_new(session->model_arena, session->inferred);
 }
 
-static bool add_loss(Session *session, const StepSpec *spec, Loss *out, Error *err)
+static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error *err)
 {
-    if (!loss_add(session->model_arena, session->inferred, spec->loss, out, err))
+    if (!loss_add(session->model_arena, session->inferred, spec->loss, spec->hyper[HYPER_LR], out,
+                  err))
         return false;
     session->graph = out->graph;
     return infer_model(session, false, err);
+}
+
+static bool make_step(Session *session, const UpdateSpec *spec, TrainingStep *out, Error *err)
+{
+    Arena *arena = session->model_arena;
+    Loss loss;
+    if (strcmp(spec->loss, "outputs") == 0)
+        return step_make_from_outputs(arena, session->inferred, out, err);
+    return add_loss(session, spec, &loss, err) &&
+           step_make(arena, session->inferred, &loss, NULL, 0, out, err) &&
+           update_add(arena, spec, &loss, out, err);
 }
 
 /* Replaces the model by its training step, where one is wanted. */
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
-    StepSpec spec;
-    Loss loss;
+    UpdateSpec spec;
     TrainingStep step;
     if (!session->options.train || allow_free)
         return true;
     session->bare = (SessionModel){session->graph, session->inferred};
-    if (!step_spec_read(arena, session->options.train, &spec, err) ||
-        !(spec.outputs || add_loss(session, &spec, &loss, err)))
-        return false;
-    if (!(spec.outputs ? step_make_from_outputs(arena, session->inferred, &step, err)
-                       : step_make(arena, session->inferred, &loss, NULL, 0, &step, err)))
+    if (!update_spec_read(arena, session->options.train, &spec, err) ||
+        !make_step(session, &spec, &step, err))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;

@@ -1,9 +1,8 @@
 #include "core/step/backward.h"
 
-#include "core/base/intern.h"
-#include "core/base/vec.h"
 #include "core/rules/derivative.h"
 #include "core/space/gradient.h"
+#include "core/step/extension.h"
 
 #include <assert.h>
 
@@ -15,8 +14,6 @@ typedef struct {
     Derivative derivative;
 } GradientKind;
 
-typedef Vec(int32_t) Vec32;
-
 /* One gradient of a tensor, by one of its readers. */
 typedef struct {
     int32_t tensor, next, of; /* of: the reader */
@@ -27,7 +24,7 @@ typedef struct {
     const Inferred *model;
     const Graph *graph; /* the model's */
     const BackwardRequest *request;
-    GraphBuilder *builder;
+    Extension more;
     GradientKind *kinds;
     bool *varies;       /* per tensor: something wanted depends on it, or it is wanted */
     bool *reached;      /* per tensor: something that has a gradient depends on it */
@@ -36,12 +33,6 @@ typedef struct {
     int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
     int32_t *gradient;
     Vec(Addend) addends;
-    Intern *space_keys;
-    Vec32 space_of_key;
-    Vec(const OpSpace *) spaces; /* all, the model's first */
-    /* columns of the new ops and tensors, behind the model's */
-    Vec(int32_t) space, of, shape, gradient_of;
-    Vec(uint8_t) dtype, phase;
     Error *err;
 } Deriving;
 
@@ -158,41 +149,16 @@ static void find_reached(Deriving *d)
 
 /* ---- making ops ---- */
 
-/* A free name that begins so. */
 static Str free_name(const Deriving *d, const char *stem, const char *end)
 {
-    Buf name = buf_new(d->scratch);
-    buf_printf(&name, "%s%s", stem, end);
-    while (graph_has_tensor(d->builder, buf_str(&name)))
-        buf_putc(&name, '_');
-    return buf_str(&name);
+    return extension_name(&d->more, stem, end);
 }
 
 /* Typed and shaped like a tensor of the model, whose gradient it is, or its copy. */
 static int32_t new_tensor(Deriving *d, Str name, int32_t like, bool gradient)
 {
-    int32_t t = graph_tensor(d->builder, name);
-    vec_push(d->arena, &d->shape, d->model->shape[like]);
-    vec_push(d->arena, &d->dtype, d->model->dtype[like]);
-    vec_push(d->arena, &d->gradient_of, gradient ? like : -1);
-    return t;
-}
-
-/* The place of the key's space in `spaces`; -1: it is new, and the next one. */
-static int32_t known_space(Deriving *d, const Vec32 *key)
-{
-    int32_t id = intern_put(d->space_keys, key->at, (size_t)key->n * sizeof *key->at);
-    if (id < d->space_of_key.n)
-        return d->space_of_key.at[id];
-    vec_push(d->scratch, &d->space_of_key, d->spaces.n);
-    return -1;
-}
-
-static int32_t add_space(Deriving *d, OpSpace *space)
-{
-    space->id = d->spaces.n;
-    vec_push(d->arena, &d->spaces, space);
-    return space->id;
+    return extension_tensor(&d->more, name, d->model->shape[like], (Dtype)d->model->dtype[like],
+                            gradient ? like : -1);
 }
 
 static void add_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
@@ -201,18 +167,13 @@ static void add_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of
     d->addend[tensor] = d->addends.n - 1;
 }
 
-static void add_op(Deriving *d, int32_t of, const char *op_type, Str name, const int32_t *inputs,
-                   int n_inputs, const int32_t *outputs, int n_outputs, int32_t attrs,
-                   int32_t space, Phase phase)
+/* Adds an op beside the op `of` of the model. */
+static void add_op(Deriving *d, int32_t of, NewStepOp op)
 {
-    const char *path = of < 0 || *op_path(d->graph, of) == '\0'
-                           ? "backward"
-                           : arena_printf(d->scratch, "backward.%s", op_path(d->graph, of));
-    graph_add_op(d->builder, str_from(op_type), name, str_from(path), inputs, n_inputs, outputs,
-                 n_outputs, attrs);
-    vec_push(d->arena, &d->space, space);
-    vec_push(d->arena, &d->of, of);
-    vec_push(d->arena, &d->phase, (uint8_t)phase);
+    const char *path = of < 0 ? "" : op_path(d->graph, of);
+    op.of = of;
+    op.path = *path ? arena_printf(d->scratch, "backward.%s", path) : "backward";
+    extension_op(&d->more, &op);
 }
 
 /* ---- sums ---- */
@@ -267,14 +228,22 @@ static int32_t sum_addends(Deriving *d, int32_t tensor)
     vec_push(d->scratch, &key, -1);
     vec_push(d->scratch, &key, code);
     vec_push(d->scratch, &key, parts.n);
-    int32_t space = known_space(d, &key);
+    int32_t space = extension_space(&d->more, &key);
     if (space < 0)
-        space = add_space(d, sum_space(d, inferred_shape(d->model, tensor), parts.n));
+        space =
+            extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts.n));
     Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
     int32_t sum = new_tensor(d, name, tensor, true);
     int32_t maker = d->graph->tensors[tensor].maker;
-    add_op(d, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of, "Sum", name, parts.at,
-           parts.n, &sum, 1, 0, space, PHASE_BACKWARD);
+    add_op(d, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of,
+           (NewStepOp){.op_type = "Sum",
+                       .name = name,
+                       .inputs = parts.at,
+                       .n_inputs = parts.n,
+                       .outputs = &sum,
+                       .n_outputs = 1,
+                       .space = space,
+                       .phase = PHASE_BACKWARD});
     return sum;
 }
 
@@ -306,8 +275,17 @@ static int32_t read_again(Deriving *d, int32_t tensor)
         if (t >= 0)
             d->again[t] = outputs[o];
     }
-    add_op(d, op, op_operator(d->graph, op), free_name(d, op_name(d->graph, op), "~again"), inputs,
-           node->n_inputs, outputs, node->n_outputs, node->attrs, d->model->space[op], PHASE_AGAIN);
+    add_op(d, op,
+           (NewStepOp){.op_type = op_operator(d->graph, op),
+                       .name = free_name(d, op_name(d->graph, op), "~again"),
+                       .inputs = inputs,
+                       .n_inputs = node->n_inputs,
+                       .outputs = outputs,
+                       .n_outputs = node->n_outputs,
+                       .attrs = node->attrs,
+                       .space = d->model->space[op],
+                       .phase = PHASE_AGAIN,
+                       .on_parameters = true});
     return d->again[tensor];
 }
 
@@ -428,7 +406,7 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
         vec_push(d->scratch, &key, written->at[i]);
     for (int i = 0; i < reads->tensors.n; i++)
         vec_push(d->scratch, &key, reads->tensors.at[i] < 0 ? -1 : 0);
-    int32_t known = known_space(d, &key);
+    int32_t known = extension_space(&d->more, &key);
     if (known >= 0)
         return known;
     const Gradient *gradient = new_gradient(d, op, clause, written, reads);
@@ -445,7 +423,7 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
         if (space->operand[i].linear == LINEAR_ALONE)
             space->operand[i].linear = space->operand[i].absent ? LINEAR_NO : LINEAR_TOGETHER;
     space->flops = gradient->forward->flops;
-    return add_space(d, space);
+    return extension_add_space(&d->more, space);
 }
 
 /* "T~grad" of the only addend of a gradient, "OP~dK" of others. */
@@ -470,9 +448,16 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
     }
     int32_t space = space_of(d, op, clause, written, &reads);
     Str name = str_from(arena_printf(d->scratch, "%s%s", op_name(d->graph, op), end));
-    add_op(d, op, arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end), name,
-           reads.tensors.at, reads.tensors.n, outputs.at, outputs.n, d->graph->ops[op].attrs, space,
-           PHASE_BACKWARD);
+    add_op(d, op,
+           (NewStepOp){.op_type = arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end),
+                       .name = name,
+                       .inputs = reads.tensors.at,
+                       .n_inputs = reads.tensors.n,
+                       .outputs = outputs.at,
+                       .n_outputs = outputs.n,
+                       .attrs = d->graph->ops[op].attrs,
+                       .space = space,
+                       .phase = PHASE_BACKWARD});
     for (int i = 0; i < written->n; i++)
         add_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
 }
@@ -552,7 +537,8 @@ static bool add_given(Deriving *d)
         for (int64_t k = 0; k < shape->n_dims; k++)
             dims[k] = (DeclaredDim){.size = shape->dim[k]};
         int32_t given = new_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t, true);
-        graph_add_input(d->builder, given, (Dtype)d->model->dtype[t], dims, (int)shape->n_dims);
+        graph_add_input(d->more.builder, given, (Dtype)d->model->dtype[t], dims,
+                        (int)shape->n_dims);
         add_addend(d, t, given, -1);
     }
     return true;
@@ -572,85 +558,16 @@ static bool derive(Deriving *d)
         if (d->gradient[t] < 0)
             d->gradient[t] = sum_addends(d, t);
         if (d->gradient[t] >= 0 && d->request->outputs)
-            graph_add_output(d->builder, d->gradient[t]);
+            graph_add_output(d->more.builder, d->gradient[t]);
     }
     return true;
-}
-
-static void *grown(Arena *arena, const void *from, size_t n_bytes, size_t to_bytes)
-{
-    char *to = arena_alloc(arena, to_bytes);
-    if (n_bytes > 0)
-        memcpy(to, from, n_bytes);
-    return to;
-}
-
-#define GROWN(column, n, to)                                                                       \
-    grown(d->arena, model->column, (size_t)(n) * sizeof *model->column,                            \
-          (size_t)(to) * sizeof *model->column)
-
-/* The model's columns, and those of what was added. */
-static Inferred *extend(Deriving *d, const Graph *graph)
-{
-    const Inferred *model = d->model;
-    Inferred *out = arena_make(d->arena, Inferred);
-    int n_ops = d->graph->n_ops, n_tensors = d->graph->n_tensors;
-    *out = *model;
-    out->graph = graph;
-    out->arena = d->arena;
-    out->forward = model;
-    out->shape = GROWN(shape, n_tensors, graph->n_tensors);
-    out->dtype = GROWN(dtype, n_tensors, graph->n_tensors);
-    out->values = GROWN(values, n_tensors / VALUE_PAGE + 1, graph->n_tensors / VALUE_PAGE + 1);
-    out->space = GROWN(space, n_ops, graph->n_ops);
-    out->program = GROWN(program, model->n_program, graph->n_ops);
-    out->on_parameters = GROWN(on_parameters, n_ops, graph->n_ops);
-    if (model->given)
-        out->given = GROWN(given, n_tensors, graph->n_tensors);
-    if (model->listed)
-        out->listed = GROWN(listed, n_tensors, graph->n_tensors);
-    if (model->repeat)
-        out->repeat = GROWN(repeat, n_ops, graph->n_ops);
-    for (int i = 0; i < d->shape.n; i++) {
-        out->shape[n_tensors + i] = d->shape.at[i];
-        out->dtype[n_tensors + i] = d->dtype.at[i];
-    }
-    for (int i = 0; i < d->space.n; i++) {
-        out->space[n_ops + i] = d->space.at[i];
-        out->program[out->n_program++] = n_ops + i;
-        out->on_parameters[n_ops + i] = d->phase.at[i] == PHASE_AGAIN;
-        if (out->repeat)
-            out->repeat[n_ops + i] = 1;
-    }
-    out->spaces = d->spaces.at;
-    out->n_spaces = d->spaces.n;
-    return out;
-}
-
-static void add_columns(const Deriving *d, Graph *graph)
-{
-    uint8_t *phase = arena_array(d->arena, uint8_t, graph->n_ops);
-    int32_t *of = arena_array(d->arena, int32_t, graph->n_ops);
-    int32_t *gradient_of = arena_array(d->arena, int32_t, graph->n_tensors);
-    int n_ops = d->graph->n_ops, n_tensors = d->graph->n_tensors;
-    for (int32_t op = 0; op < graph->n_ops; op++) {
-        phase[op] = op < n_ops ? PHASE_FORWARD : d->phase.at[op - n_ops];
-        of[op] = op < n_ops ? -1 : d->of.at[op - n_ops];
-    }
-    for (int32_t t = 0; t < graph->n_tensors; t++)
-        gradient_of[t] = t < n_tensors ? -1 : d->gradient_of.at[t - n_tensors];
-    for (int i = 0; d->request->given_gradient && i < d->request->n_given; i++)
-        gradient_of[d->request->given_gradient[i]] = d->request->given[i];
-    graph->phase = phase;
-    graph->of = of;
-    graph->gradient_of = gradient_of;
 }
 
 static void start(Deriving *d)
 {
     int n = d->graph->n_tensors;
     d->scratch = arena_new();
-    d->builder = graph_builder_from(d->arena, d->graph);
+    extension_open(d->arena, d->scratch, d->model, &d->more);
     d->kinds = arena_array(d->scratch, GradientKind, names_count(d->graph->names));
     d->varies = arena_array(d->scratch, bool, n);
     d->reached = arena_array(d->scratch, bool, n);
@@ -661,9 +578,6 @@ static void start(Deriving *d)
     memset(d->addend, -1, (size_t)n * sizeof *d->addend);
     memset(d->again, -1, (size_t)n * sizeof *d->again);
     memset(d->gradient, -1, (size_t)n * sizeof *d->gradient);
-    d->space_keys = intern_new(d->scratch);
-    for (int i = 0; i < d->model->n_spaces; i++)
-        vec_push(d->arena, &d->spaces, d->model->spaces[i]);
 }
 
 bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest *request,
@@ -672,11 +586,8 @@ bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest 
     Deriving d = {
         .arena = arena, .model = model, .graph = model->graph, .request = request, .err = err};
     start(&d);
-    Graph *graph = derive(&d) ? graph_seal(d.builder, err) : NULL;
-    if (graph) {
-        add_columns(&d, graph);
-        *out = (Backward){graph, extend(&d, graph), d.gradient};
-    }
+    bool ok = derive(&d) && extension_close(&d.more, &out->graph, &out->inferred, err);
+    out->gradient = d.gradient;
     arena_free(d.scratch);
-    return graph;
+    return ok;
 }

@@ -77,29 +77,10 @@ int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
     return found.n;
 }
 
-bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err)
-{
-    *out = (StepSpec){.loss = "auto"};
-    for (Str rest = str_from(text); rest.n > 0;) {
-        Str value = str_trim(str_take(&rest, ',')), key = str_take(&value, '=');
-        if (str_eq(key, STR("loss")) && value.n > 0) {
-            out->loss = arena_str(arena, value);
-            out->outputs = str_eq(value, STR("outputs"));
-            continue;
-        }
-        error_kind(err, ERROR_USAGE, "--train does not know '%.*s'", STR_ARG(key));
-        return error_hint(
-            err, "loss=NAME: the tensor that is the loss; loss=auto finds it; loss=outputs: "
-                 "the gradients of the outputs are given");
-    }
-    return true;
-}
-
 static bool make(Arena *arena, const Inferred *model, BackwardRequest *request, int32_t loss,
                  TrainingStep *out, Error *err)
 {
     Backward backward;
-    request->outputs = true;
     if (!backward_derive(arena, model, request, &backward, err))
         return false;
     *out = (TrainingStep){.graph = backward.graph,
@@ -154,7 +135,7 @@ bool step_make_from_outputs(Arena *arena, const Inferred *model, TrainingStep *o
     }
     if (given.n == 0)
         return error_kind(err, ERROR_USAGE, "no output of the model has floats");
-    BackwardRequest request = {.given = given.at, .n_given = given.n};
+    BackwardRequest request = {.given = given.at, .n_given = given.n, .outputs = true};
     request.wanted = wanted.at;
     request.n_wanted = wanted.n;
     return make(arena, model, &request, -1, out, err);

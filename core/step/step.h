@@ -1,8 +1,9 @@
 /* step.h - a training step is one graph: the model and its loss, the backward pass, the update.
  *
- *     Loss loss;   loss_add(arena, model, "auto", &loss, &err);
+ *     Loss loss;   loss_add(arena, model, "auto", rate, &loss, &err);
  *     inferred = infer(.. loss.graph ..);
  *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, &step, &err);
+ *     update_add(arena, &spec, &loss, &step, &err);                     core/step/update.h
  *
  * Ops of the model come first and keep their ids, so that pins, plan files and the cursor mean the
  * same with and without the step. Graph.phase says what an op belongs to, Graph.of which op of the
@@ -17,15 +18,6 @@
 
 #include "core/step/backward.h"
 #include "core/step/loss.h"
-
-/* What `--train` says: "loss=NAME" with commas between; "" is the default. */
-typedef struct {
-    const char *loss; /* "auto", or a tensor */
-    bool outputs; /* "loss=outputs": there is no loss, the gradients of the outputs are inputs */
-} StepSpec;
-
-/* ERROR_USAGE names the word that is not known, and the nearest one. */
-bool step_spec_read(Arena *arena, const char *text, StepSpec *out, Error *err);
 
 typedef struct {
     Graph *graph;

@@ -36,6 +36,9 @@ static bool step(RuleCall *call, const int *from, int n, Error *err)
             if (shape_equal(&call->out_shape[o], param))
                 rule_unit(rule_output(space, o), d, index);
     }
+    for (int o = 0; space && o < n && o < call->n_outputs; o++)
+        if (from[o] < call->n_inputs && call->shape[from[o]])
+            rule_output(space, o)->updates = (uint16_t)(1 + from[o]);
     return space;
 }
 

@@ -1,0 +1,65 @@
+/* extension.h - a graph and its inference with more ops behind them: how the parts of a training
+ * step are added.
+ *
+ *     Extension more;
+ *     extension_open(arena, scratch, inferred, &more);
+ *     t = extension_tensor(&more, name, shape, dtype, gradient_of);
+ *     extension_op(&more, &(NewStepOp){.op_type = "Sum", ..});
+ *     extension_close(&more, &graph, &inferred, &err);
+ *
+ * Ids of the base stay. Nothing is inferred again: whoever adds an op brings its index space and
+ * the shapes of its outputs. Equal spaces are stored once, found by a key.
+ */
+#ifndef CORE_STEP_EXTENSION_H
+#define CORE_STEP_EXTENSION_H
+
+#include "core/base/intern.h"
+#include "core/base/vec.h"
+#include "core/rules/infer.h"
+
+typedef Vec(int32_t) Vec32;
+
+typedef struct {
+    Arena *arena, *scratch;
+    const Inferred *base;
+    GraphBuilder *builder;
+    Intern *space_keys;
+    Vec32 space_of_key;
+    Vec(const OpSpace *) spaces; /* all, the base's first */
+    /* columns of the new tensors and ops */
+    Vec32 shape, gradient_of, space, of;
+    Vec(uint8_t) dtype, phase;
+    Vec(bool) on_parameters;
+} Extension;
+
+typedef struct {
+    const char *op_type, *path;
+    Str name;
+    const int32_t *inputs, *outputs;
+    int n_inputs, n_outputs;
+    int32_t attrs, space, of; /* of: Graph.of */
+    Phase phase;
+    bool on_parameters;
+} NewStepOp;
+
+/* The base outlives the extension, which allocates what it leaves in `arena`. */
+void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extension *out);
+
+/* A name that no tensor has: stem, end, and underscores where it is taken. */
+Str extension_name(const Extension *more, const char *stem, const char *end);
+
+/* A new tensor; shape: an id of the base's Shapes. gradient_of: Graph.gradient_of. */
+int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype,
+                         int32_t gradient_of);
+
+/* The id of the space with that key; -1: there is none yet, and the next extension_add_space() is
+ * it. */
+int32_t extension_space(Extension *more, const Vec32 *key);
+int32_t extension_add_space(Extension *more, OpSpace *space);
+
+void extension_op(Extension *more, const NewStepOp *op);
+
+/* Seals the graph. False with *err: what was added does not fit. */
+bool extension_close(Extension *more, Graph **graph, Inferred **inferred, Error *err);
+
+#endif

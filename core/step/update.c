@@ -1,0 +1,354 @@
+#include "core/step/update.h"
+
+#include "core/rules/one_op.h"
+#include "core/step/extension.h"
+
+/* The operator set by which the ops are read: ReduceSumSquare has `axes` as an attribute. */
+enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
+
+typedef struct {
+    Arena *arena, *scratch;
+    const UpdateSpec *spec;
+    const Loss *loss;
+    const Inferred *base;
+    Extension more;
+    Vec32 next_of;  /* per new tensor: Graph.next_of */
+    int32_t scalar; /* Shapes id */
+    int32_t factor; /* what gradients are multiplied by; -1 */
+    Error *err;
+} Updating;
+
+/* ---- tensors ---- */
+
+static int32_t shape_of(const Updating *u, int32_t tensor)
+{
+    int n = u->base->graph->n_tensors;
+    return tensor < n ? u->base->shape[tensor] : u->more.shape.at[tensor - n];
+}
+
+static Dtype dtype_of(const Updating *u, int32_t tensor)
+{
+    int n = u->base->graph->n_tensors;
+    return (Dtype)(tensor < n ? u->base->dtype[tensor] : u->more.dtype.at[tensor - n]);
+}
+
+static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_t shape,
+                          Dtype dtype, int32_t next_of)
+{
+    vec_push(u->scratch, &u->next_of, next_of);
+    return extension_tensor(&u->more, extension_name(&u->more, stem, end), shape, dtype, -1);
+}
+
+/* "T~m": an initializer that the file does not have. */
+static int32_t add_state(Updating *u, int32_t parameter, const UpdateValue *value)
+{
+    const Graph *graph = u->base->graph;
+    const char *end = arena_printf(u->scratch, "~%s", value->name);
+    int32_t t = new_tensor(u, tensor_name(graph, parameter), end, u->base->shape[parameter],
+                           value->dtype, -1);
+    TensorData data = {.form = value->state == VALUE_MASTER ? DATA_ABSENT : DATA_FILL,
+                       .fill = value->start};
+    graph_add_initializer(u->more.builder, t, value->dtype, inferred_shape(u->base, parameter),
+                          data);
+    return t;
+}
+
+/* ---- ops ---- */
+
+typedef struct {
+    const char *op_type, *path;
+    Str name;
+    int32_t input[UPDATE_STATES + OPTIMIZER_STATES_MAX];
+    int n_inputs;
+    const int32_t *inputs; /* instead of `input`; NULL */
+    int32_t output[UPDATE_VALUES_MAX];
+    int n_outputs;
+    int n_attrs;
+    struct {
+        const char *name;
+        bool whole;
+        double value;
+    } attr[OP_ATTRS];
+} UpdateOp;
+
+static void add_attr(UpdateOp *op, const char *name, bool whole, double value)
+{
+    op->attr[op->n_attrs].name = name;
+    op->attr[op->n_attrs].whole = whole;
+    op->attr[op->n_attrs++].value = value;
+}
+
+static const int32_t *inputs_of(const UpdateOp *op)
+{
+    return op->inputs ? op->inputs : op->input;
+}
+
+/* The space that the operator's rule gives for such operands. */
+static OpSpace *rule_space_of(Updating *u, const UpdateOp *op)
+{
+    Shape *shape = arena_array(u->scratch, Shape, op->n_inputs);
+    Dtype *dtype = arena_array(u->scratch, Dtype, op->n_inputs);
+    for (int i = 0; i < op->n_inputs; i++) {
+        int32_t t = inputs_of(op)[i];
+        shape[i] = t < 0 ? (Shape){.n_dims = -1} : *shapes_at(u->base->shapes, shape_of(u, t));
+        dtype[i] = t < 0 ? DT_F32 : dtype_of(u, t);
+    }
+    OneOp one = {.op_type = str_from(op->op_type),
+                 .n_inputs = op->n_inputs,
+                 .n_outputs = op->n_outputs,
+                 .shape = shape,
+                 .dtype = dtype,
+                 .opset = UPDATE_OPSET};
+    OneOpBuilder *builder = one_op_new(u->arena, &one);
+    for (int i = 0; i < op->n_attrs; i++)
+        if (!one_op_attr_text(builder,
+                              arena_printf(u->scratch, op->attr[i].whole ? "%s=%.0f" : "%s=%.17g",
+                                           op->attr[i].name, op->attr[i].value),
+                              u->err))
+            return NULL;
+    DimBindings none = {0};
+    Graph *graph = one_op_graph(builder, u->err);
+    Inferred *inferred =
+        graph ? infer(u->arena, graph, u->base->registry, &none, false, u->err) : NULL;
+    if (!inferred)
+        return NULL;
+    OpSpace *space = arena_make(u->arena, OpSpace);
+    *space = *program_space(inferred, 0);
+    return space;
+}
+
+static int32_t attrs_of(Updating *u, const UpdateOp *op)
+{
+    Names *names = u->base->graph->names;
+    Attr attr[OP_ATTRS];
+    for (int i = 0; i < op->n_attrs; i++) {
+        attr[i] = (Attr){.name = names_intern(names, str_from(op->attr[i].name)),
+                         .type = op->attr[i].whole ? ATTR_INT : ATTR_FLOAT};
+        if (op->attr[i].whole)
+            attr[i].i = (int64_t)op->attr[i].value;
+        else
+            attr[i].f = op->attr[i].value;
+    }
+    return graph_add_attrs_of_opset(u->more.builder, attr, op->n_attrs, UPDATE_OPSET);
+}
+
+static bool add_op(Updating *u, const UpdateOp *op)
+{
+    int32_t attrs = attrs_of(u, op);
+    Vec32 key = {0};
+    vec_push(u->scratch, &key, names_intern(u->base->graph->names, str_from(op->op_type)));
+    vec_push(u->scratch, &key, attrs);
+    vec_push(u->scratch, &key, op->n_outputs);
+    for (int i = 0; i < op->n_inputs; i++) {
+        int32_t t = inputs_of(op)[i];
+        vec_push(u->scratch, &key, t < 0 ? -1 : shape_of(u, t));
+        vec_push(u->scratch, &key, t < 0 ? -1 : (int32_t)dtype_of(u, t));
+    }
+    int32_t space = extension_space(&u->more, &key);
+    if (space < 0) {
+        OpSpace *made = rule_space_of(u, op);
+        if (!made)
+            return false;
+        space = extension_add_space(&u->more, made);
+    }
+    NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name, .of = -1};
+    new.inputs = inputs_of(op);
+    new.n_inputs = op->n_inputs;
+    new.outputs = op->output;
+    new.n_outputs = op->n_outputs;
+    new.attrs = attrs;
+    new.space = space;
+    new.phase = PHASE_UPDATE;
+    extension_op(&u->more, &new);
+    return true;
+}
+
+/* An op with one input and one output, typed so; returns the output, -1 with *err. */
+static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const char *stem,
+                         const char *end, int32_t shape, Dtype dtype, const char *attr,
+                         double value, int32_t next_of)
+{
+    int32_t made = new_tensor(u, stem, end, shape, dtype, next_of);
+    UpdateOp op = {.op_type = op_type,
+                   .path = "update",
+                   .input = {from},
+                   .n_inputs = 1,
+                   .output = {made},
+                   .n_outputs = 1};
+    op.name = str_from(arena_printf(u->scratch, "%s%s", stem, end));
+    add_attr(&op, attr, true, value);
+    return add_op(u, &op) ? made : -1;
+}
+
+/* ---- the norm of all gradients ---- */
+
+static bool add_clip(Updating *u, const int32_t *gradients, int n)
+{
+    Vec32 squares = {0};
+    for (int i = 0; i < n; i++) {
+        const char *name = graph_builder_name(u->more.builder, gradients[i]);
+        int32_t square = add_unary(u, "ReduceSumSquare", gradients[i], name, "~square", u->scalar,
+                                   dtype_of(u, gradients[i]), "keepdims", 0, -1);
+        if (square < 0)
+            return false;
+        vec_push(u->scratch, &squares, square);
+    }
+    int32_t sum = squares.at[0];
+    if (n > 1) {
+        sum = new_tensor(u, "update~squares", "", u->scalar, dtype_of(u, sum), -1);
+        UpdateOp op = {.op_type = "Sum",
+                       .path = "update",
+                       .name = STR("update~squares"),
+                       .inputs = squares.at,
+                       .n_inputs = n,
+                       .output = {sum},
+                       .n_outputs = 1};
+        if (!add_op(u, &op))
+            return false;
+    }
+    u->factor = new_tensor(u, "update~factor", "", u->scalar, dtype_of(u, sum), -1);
+    UpdateOp op = {.op_type = "ClipFactor",
+                   .path = "update",
+                   .name = STR("update~factor"),
+                   .input = {sum},
+                   .n_inputs = 1,
+                   .output = {u->factor},
+                   .n_outputs = 1};
+    add_attr(&op, "clip", false, u->spec->clip);
+    add_attr(&op, "scale", false, u->spec->scale);
+    return add_op(u, &op);
+}
+
+/* ---- one parameter ---- */
+
+static void add_hypers(const Updating *u, UpdateOp *op)
+{
+    for (int h = HYPER_BETA1; h < HYPER_COUNT; h++)
+        if (u->spec->optimizer->takes >> h & 1 &&
+            u->spec->hyper[h] != u->spec->optimizer->fallback[h])
+            add_attr(op, hyper_name((Hyper)h), h >= HYPER_AMSGRAD, u->spec->hyper[h]);
+}
+
+static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
+{
+    const Graph *graph = u->base->graph;
+    const char *name = tensor_name(graph, parameter);
+    UpdateValue value[UPDATE_VALUES_MAX];
+    Dtype dtype = (Dtype)u->base->dtype[parameter];
+    int32_t shape = u->base->shape[parameter];
+    int n = update_values(u->spec, dtype, value);
+    bool master = n > 0 && value[0].state == VALUE_MASTER;
+    int32_t updated = master ? add_state(u, parameter, &value[0]) : parameter;
+    UpdateOp op = {.op_type = u->spec->optimizer->op, .path = "update"};
+    op.name = str_from(arena_printf(u->scratch, "%s~update", name));
+    const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
+                                          [UPDATE_GRADIENT] = gradient,
+                                          [UPDATE_RATE] = u->loss->rate,
+                                          [UPDATE_STEP] = u->loss->step,
+                                          [UPDATE_FACTOR] = u->factor};
+    memcpy(op.input, first, sizeof first);
+    op.n_inputs = UPDATE_STATES;
+    op.output[op.n_outputs++] = new_tensor(u, name, master ? "~master~next" : "~next", shape,
+                                           dtype_of(u, updated), updated);
+    for (int i = master; i < n; i++) {
+        int32_t state = add_state(u, parameter, &value[i]);
+        op.input[op.n_inputs++] = state;
+        op.output[op.n_outputs++] =
+            new_tensor(u, name, arena_printf(u->scratch, "~%s~next", value[i].name), shape,
+                       value[i].dtype, state);
+    }
+    add_hypers(u, &op);
+    if (u->factor < 0 && n == master) /* trailing operands that are not there */
+        op.n_inputs--;
+    if (!add_op(u, &op))
+        return false;
+    for (int i = 0; i < op.n_outputs; i++)
+        graph_add_output(u->more.builder, op.output[i]);
+    if (!master)
+        return true;
+    int32_t next = add_unary(u, "Cast", op.output[0], name, "~next", shape, dtype, "to",
+                             dtype_to_onnx(dtype), parameter);
+    if (next >= 0)
+        graph_add_output(u->more.builder, next);
+    return next >= 0;
+}
+
+/* ---- all of it ---- */
+
+/* The gradients in the type in which they are added up. */
+static int32_t *cast_gradients(Updating *u, const TrainingStep *step)
+{
+    int32_t *out = arena_array(u->scratch, int32_t, step->n_parameters);
+    for (int i = 0; i < step->n_parameters; i++) {
+        int32_t parameter = step->parameter[i], gradient = step->gradient[parameter];
+        Dtype want = update_gradient_dtype(u->spec, (Dtype)u->base->dtype[parameter]);
+        out[i] = gradient;
+        if (gradient < 0 || want == dtype_of(u, gradient))
+            continue;
+        out[i] = add_unary(u, "Cast", gradient, tensor_name(u->base->graph, gradient), "~cast",
+                           u->base->shape[parameter], want, "to", dtype_to_onnx(want), -1);
+        if (out[i] < 0)
+            return NULL;
+    }
+    return out;
+}
+
+static bool check_precision(const Updating *u, const TrainingStep *step)
+{
+    for (int i = 0; i < step->n_parameters; i++) {
+        Dtype has = (Dtype)u->base->dtype[step->parameter[i]];
+        if (u->spec->precision == DT_NONE || u->spec->precision == has)
+            continue;
+        error_kind(u->err, ERROR_UNSUPPORTED, "--train: precision=%s, and parameter '%s' is %s",
+                   dtype_name(u->spec->precision), tensor_name(u->base->graph, step->parameter[i]),
+                   dtype_name(has));
+        return error_hint(u->err,
+                          "a model built from a config takes --dtype %s; of a file the "
+                          "parameters keep their type",
+                          dtype_name(u->spec->precision));
+    }
+    return true;
+}
+
+static bool add_all(Updating *u, const TrainingStep *step)
+{
+    if (!check_precision(u, step))
+        return false;
+    int32_t *gradients = cast_gradients(u, step);
+    Vec32 found = {0};
+    for (int i = 0; gradients && i < step->n_parameters; i++)
+        if (gradients[i] >= 0)
+            vec_push(u->scratch, &found, gradients[i]);
+    if (!gradients || (u->spec->clip > 0 && !add_clip(u, found.at, found.n)))
+        return false;
+    for (int i = 0; i < step->n_parameters; i++)
+        if (gradients[i] >= 0 && !add_update(u, step->parameter[i], gradients[i]))
+            return false;
+    return true;
+}
+
+bool update_add(Arena *arena, const UpdateSpec *spec, const Loss *loss, TrainingStep *step,
+                Error *err)
+{
+    static const Shape scalar = {0};
+    Updating u = {.arena = arena,
+                  .scratch = arena_new(),
+                  .spec = spec,
+                  .loss = loss,
+                  .base = step->inferred,
+                  .factor = -1,
+                  .err = err};
+    extension_open(arena, u.scratch, step->inferred, &u.more);
+    u.scalar = shapes_put(step->inferred->shapes, &scalar);
+    int n_before = step->graph->n_tensors;
+    bool ok = add_all(&u, step) && extension_close(&u.more, &step->graph, &step->inferred, err);
+    if (ok) {
+        int32_t *next_of = arena_array(arena, int32_t, step->graph->n_tensors);
+        memset(next_of, -1, (size_t)step->graph->n_tensors * sizeof *next_of);
+        for (int i = 0; i < u.next_of.n; i++)
+            next_of[n_before + i] = u.next_of.at[i];
+        step->graph->next_of = next_of;
+    }
+    arena_free(u.scratch);
+    return ok;
+}

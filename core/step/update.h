@@ -1,0 +1,24 @@
+/* update.h - the end of a training step: what the optimizer does with each parameter.
+ *
+ *     T~grad [Cast] -> AdamWUpdate  T, T~grad, rate, step, factor, T~m, T~v -> T~next, T~m~next, ..
+ *
+ * The states of a parameter are initializers beside it ("T~m", "T~v"), and a parameter of 16 bits
+ * has a master copy "T~master" of 32, which is updated, and rounded to the parameter. With a limit
+ * of the norm, the squares of all gradients are summed first: every element counts once, since the
+ * sum of a sharded gradient is partial over the axes that shard it (ClipFactor).
+ *
+ * What is new at the end lies as what it takes the place of: Graph.next_of.
+ */
+#ifndef CORE_STEP_UPDATE_H
+#define CORE_STEP_UPDATE_H
+
+#include "core/step/loss.h"
+#include "core/step/optimizer.h"
+#include "core/step/step.h"
+
+/* Adds the update to a step without one, in place. ERROR_UNSUPPORTED: the spec asks for another
+ * precision than the model has. */
+bool update_add(Arena *arena, const UpdateSpec *spec, const Loss *loss, TrainingStep *step,
+                Error *err);
+
+#endif
