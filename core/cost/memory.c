@@ -149,8 +149,8 @@ static int32_t updated_span(const Account *a, int32_t op, int o, const int32_t *
     int input = o < space->n_outputs ? opspace_output(space, o)->updates - 1 : -1;
     int32_t made = op_outputs(a->graph, op)[o];
     const int32_t *next_of = a->graph->next_of;
-    bool own = input >= 0 && next_of && next_of[made] == op_inputs(a->graph, op)[input] &&
-               read[input] >= 0;
+    bool own = !a->copies && input >= 0 && next_of &&
+               next_of[made] == op_inputs(a->graph, op)[input] && read[input] >= 0;
     return own && span_at(a, read[input])->sharding == a->plan->moved->made[made] ? read[input]
                                                                                   : -1;
 }

@@ -282,10 +282,40 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     return atoms;
 }
 
+/* A sum of gradients, or of their squares, whose addends all lie as it needs them: addends that are
+ * not partial over an axis of others are joined by being zero at all its coordinates but the first,
+ * which moves nothing. */
+static bool joins_addends(Edges *e, int32_t op)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    const int32_t *ids = projections(e, op);
+    if (!is_behind(e, op) || space->gradient)
+        return false;
+    for (int i = 0; i < space->n_inputs; i++) {
+        int32_t t = op_inputs(plan->inferred->graph, op)[i];
+        if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
+            ids[i] < 0)
+            return false;
+        const Sharding *has = plan_sharding(plan, t),
+                       *needs = shardings_at(plan->shardings, ids[i]);
+        for (int64_t d = 0; d < has->n_dims; d++)
+            if (!cut_equal(&has->dim[d], &needs->dim[d]))
+                return false;
+    }
+    return space->n_inputs > 1;
+}
+
 /* The partial axes that the op's outputs inherit from its inputs. */
-static AtomSet passed_through(const Edges *e, int32_t op)
+static AtomSet passed_through(Edges *e, int32_t op)
 {
     const OpSpace *space = program_space(e->plan->inferred, op);
+    if (joins_addends(e, op)) {
+        AtomSet atoms = 0;
+        for (int o = 0; o < space->n_inputs; o++)
+            atoms |= passing(e, op, o);
+        return atoms;
+    }
     AtomSet together = 0;
     bool first = true;
     for (int o = 0; o < space->n_inputs; o++) {
@@ -305,9 +335,11 @@ static AtomSet passed_through(const Edges *e, int32_t op)
 
 /* The axes over which input `operand` is read partial. `passed` are those that the outputs
  * inherit, unless a strategy has decided it. */
-static AtomSet read_partial(const Edges *e, int32_t op, int operand, AtomSet passed)
+static AtomSet read_partial(Edges *e, int32_t op, int operand, AtomSet passed)
 {
     const Plan *plan = e->plan;
+    if (passed && joins_addends(e, op))
+        return passed;
     if (!rules_hold(e, op))
         return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
     return passed && passing(e, op, operand) == passed ? passed : 0;
@@ -320,7 +352,7 @@ typedef struct {
     uint8_t kind[ATOMS_MAX];
 } PassedPartials;
 
-static PassedPartials passed_partials(const Edges *e, int32_t op, AtomSet passed)
+static PassedPartials passed_partials(Edges *e, int32_t op, AtomSet passed)
 {
     const Graph *graph = e->plan->inferred->graph;
     PassedPartials partials = {0};

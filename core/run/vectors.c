@@ -96,7 +96,8 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
         return NULL;
     }
     size_t n_bytes = arena_array_bytes((size_t)n, (size_t)element_bytes(dtype));
-    if (data->bytes.n < (size_t)n / 4 && n > 0) { /* before allocating memory for missing data */
+    bool missing = data->form != DATA_FILL && data->bytes.n < (size_t)n / 4;
+    if (missing && n > 0) { /* before allocating memory for missing data */
         error_kind(err, ERROR_UNREADABLE, "the data is shorter than its shape");
         return NULL;
     }
