@@ -18,8 +18,13 @@
 typedef struct {
     int n_gradients; /* inputs whose gradient was compared */
     int n_elements;  /* elements compared with a difference */
+    bool nothing;    /* the check fails since no input and output are both f64 */
     RuleProof proof; /* n_cuts: over all gradient ops */
 } GradientProof;
+
+/* Whether the operator's gradient is its own: of the parts of a cross entropy the last one has that
+ * of all. */
+bool gradient_check_runs_alone(const char *op_type);
 
 /* Of a graph of one op. False with *err: the op cannot be run, has no input of f64, or a gradient
  * that is wanted is refused. */

@@ -54,6 +54,7 @@ static OpRow rows[] = {
     {"gelu with a bias", "y <- com.microsoft::BiasGelu f32[1,2] f32[2]", {"0 2", "1 -1"}, "f32[1,2] 0.841345 0.841345", 0},
     {"a sum, then its norm", "y - - s <- com.microsoft::SkipLayerNormalization f32[1,2] f32[1,2] f32[2] f32[2] f32[2] epsilon=0.0", {"1 2", "3 5", "1 2", "10 20", "0 1"}, "f32[1,2] 9 22; ; ; f32[1,2] 4 8", 0},
     {"rows of tables, then their norm", "y m s <- com.microsoft::EmbedLayerNormalization i32[1,2] - f32[2,2] f32[2,2] - f32[2] f32[2] i32[1,2] epsilon=0.0", {"1 0", "0 0 1 3", "0 1 4 2", "1 2", "10 20", "1 0"}, "f32[1,2,2] 9 22 11 18; i32[1] 1; f32[1,2,2] 1 4 4 2", 0},
+    {"columns scaled", "y <- ai.onnx.ml::Scaler f32[2,2] offset=[1.0,2.0] scale=[10.0,0.5]", {"1 2 3 4"}, "f32[2,2] 0 0 20 1", 0},
     {"a gate of the other half", "y <- Swiglu f32[1,4]", {"0 1 3 5"}, "f32[1,2] 0 3.65529", 0},
     {"a product with a bias", "y <- Linear f32[1,2] f32[3,2] f32[3]", {"1 2", "1 0 0 1 1 1", "10 20 30"}, "f32[1,3] 11 22 33", 0},
     {"both matrices turned", "y <- com.microsoft::FusedMatMul f32[2,1] f32[2,2] transA=1 transB=1 alpha=2.0", {"1 2", "1 2 3 4"}, "f32[1,2] 10 22", 0},

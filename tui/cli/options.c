@@ -106,6 +106,9 @@ const Option cli_options[] = {
          "load kernels that a policy names in shared libraries: native code with all your rights"),
     FLAG("check", 0, check, VERB_RULE,
          "prove the rule: every sharding on simulated ranks against one device"),
+    FLAG("gradient", 0, gradient, VERB_RULE,
+         "the op spaces of the gradient; with --check: prove it by differences, then every "
+         "sharding"),
     TEXT("dtype", 0, dtype, "NAME", VERB_RESHARD, "element type of the tensor (f32)"),
     TEXT("dtype", 0, dtype, "NAME", VERBS_ON_PLANS | VERB_INFO | VERB_CALIBRATE,
          "of a model built by Lua or a config: element type of its parameters (bf16)"),

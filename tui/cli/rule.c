@@ -100,6 +100,8 @@ int cli_rule(Cli *cli)
     const Operator *rule = query_operator(&query);
     if (!rule)
         return cli_fail(cli);
+    if (cli->options.gradient)
+        return cli_rule_gradient(cli, &query, rule);
     if (cli->options.shapes)
         return answer_shapes(cli, &query, rule);
     cli_rule_show(cli, registry, rule, NULL);

@@ -1,5 +1,5 @@
 /* rule.h - what the forms of `dimscope rule` share: rule.c reads, rule_check.c proves,
- * rule_show.c and rule_list.c show op spaces and operators. */
+ * rule_show.c, rule_gradient.c and rule_list.c show op spaces and operators. */
 #ifndef TUI_CLI_RULE_H
 #define TUI_CLI_RULE_H
 
@@ -22,6 +22,11 @@ RuleSample cli_rule_sample(Cli *cli, const Registry *registry, const Operator *r
 
 /* space NULL, where none is given: that of a sample. */
 void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, const OpSpace *space);
+/* The op space alone: index dims, operands, notations. */
+void cli_rule_show_space(Cli *cli, const OpSpace *space);
+void cli_rule_space_json(Cli *cli, const OpSpace *space, Json *out);
+/* The spaces of the gradient ops, for --shapes or an example. */
+int cli_rule_gradient(Cli *cli, RuleQuery *query, const Operator *row);
 void cli_rule_list(Cli *cli, const Registry *registry);
 
 bool cli_rule_has_kernel(const OpSpace *space, const Operator *row);

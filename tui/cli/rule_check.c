@@ -2,6 +2,7 @@
  * systems' rules, or a file's, say of dims_mappings and placements. */
 #include "tui/cli/rule.h"
 
+#include "core/prove/gradient_check.h"
 #include "core/prove/rule_check.h"
 #include "core/prove/rule_report.h"
 #include "core/base/table.h"
@@ -9,7 +10,7 @@
 enum { SEED = 1, LINE_COLUMNS = 78 };
 
 /* What is proven: an op space; reports have kinds of their own. */
-static const char kind_op[] = "op";
+static const char kind_op[] = "op", kind_gradient[] = "gradient";
 
 /* An operator whose rule is not checked. */
 typedef struct {
@@ -36,7 +37,11 @@ static void add_row(Proofs *proofs, const char *op_type, const char *kind, const
     Json *row = json_object();
     json_set_str(row, "operator", op_type);
     json_set_str(row, "kind", kind);
-    json_set_str(row, kind == kind_op ? "anno" : "operands", says);
+    json_set_str(row,
+                 kind == kind_op         ? "anno"
+                 : kind == kind_gradient ? "example"
+                                         : "operands",
+                 says);
     if (proof)
         json_set_int(row, "cuts", proof->n_cuts);
     json_set(row, "ok", proof ? json_from_bool(proof->ok) : json_null());
@@ -91,6 +96,40 @@ static bool prove(Proofs *proofs, const char *op_type, const Graph *graph)
         return false;
     add_row(proofs, op_type, kind_op, ran ? &proof : NULL, anno.s);
     return true;
+}
+
+/* ---- gradients ---- */
+
+/* Gradients of all inputs, in f64. False without a row: there is nothing to differentiate. */
+static bool prove_gradient(Proofs *proofs, const char *op_type, const Graph *graph,
+                           const char *operands)
+{
+    Cli *cli = proofs->cli;
+    GradientProof proof = {.nothing = false};
+    bool ran = graph &&
+               gradient_check(cli->arena, graph, proofs->rules->registry, SEED, &proof, &cli->err);
+    if (!proof.nothing)
+        add_row(proofs, op_type, kind_gradient, ran ? &proof.proof : NULL, operands);
+    return !proof.nothing;
+}
+
+/* False with the error of the command line: no example has anything to differentiate. */
+static bool prove_gradients(Proofs *proofs, const Operator *row)
+{
+    Cli *cli = proofs->cli;
+    bool any = false;
+    for (const char *e = example_next(row->name, NULL); e; e = example_next(row->name, e)) {
+        Example example = example_read(cli->arena, e);
+        cli->err = (Error){0};
+        example.operands = example_operands(cli->arena, example.operands, "f64");
+        any |= prove_gradient(proofs, row->name,
+                              example_op(cli->arena, row->name, &example, &cli->err),
+                              example.operands);
+    }
+    if (any)
+        cli->err = (Error){0};
+    return any || error_kind(&cli->err, ERROR_UNSUPPORTED,
+                             "no example of %s has an input and an output of f64", row->name);
 }
 
 /* Each example of the operator: a user's own, else the table's. */
@@ -213,6 +252,19 @@ static const char *why_left_out(const Operator *row)
                : "evaluated before the run";
 }
 
+/* Proves the operator's gradient, or says why that cannot be done. */
+static const char *why_no_gradient(Proofs *proofs, const Operator *row)
+{
+    if (!row->gradient)
+        return "no derivative";
+    if (!gradient_check_runs_alone(row->name))
+        return "differentiated with others";
+    if (prove_gradients(proofs, row))
+        return NULL;
+    proofs->cli->err = (Error){0};
+    return "no input and output of f64";
+}
+
 /* Every built-in operator; those that are left out are listed with the reason. */
 static void prove_all(Proofs *proofs)
 {
@@ -220,6 +272,10 @@ static void prove_all(Proofs *proofs)
     for (int i = 0; i < registry_count(registry); i++) {
         const Operator *row = registry_at(registry, i);
         const char *why = why_left_out(row);
+        if (proofs->cli->options.gradient && !why)
+            why = why_no_gradient(proofs, row);
+        if (!why && proofs->cli->options.gradient)
+            continue;
         if (why)
             vec_push(proofs->cli->arena, &proofs->left_out, ((LeftOut){row->name, why}));
         else if (!prove_examples(proofs, row))
@@ -264,6 +320,18 @@ static void left_out_json(Proofs *proofs)
     }
 }
 
+static bool prove_gradient_asked(Proofs *proofs, RuleQuery *query, const Operator *row)
+{
+    Cli *cli = proofs->cli;
+    if (!row->gradient)
+        return error_kind(&cli->err, ERROR_UNSUPPORTED, "no derivative of %s is known", row->name);
+    if (!query->shapes)
+        return prove_gradients(proofs, row);
+    query->shapes = example_operands(cli->arena, query->shapes, "f64");
+    const Graph *graph = query_graph(query, row);
+    return graph && prove_gradient(proofs, row->name, graph, query->shapes);
+}
+
 static bool prove_asked(Proofs *proofs)
 {
     Cli *cli = proofs->cli;
@@ -284,6 +352,8 @@ static bool prove_asked(Proofs *proofs)
     }
     RuleQuery query = cli_rule_query(cli, proofs->rules);
     const Operator *row = query_operator(&query);
+    if (row && cli->options.gradient)
+        return prove_gradient_asked(proofs, &query, row);
     if (row && cli->options.shapes)
         return prove(proofs, row->name, query_graph(&query, row));
     return row && prove_examples(proofs, row);

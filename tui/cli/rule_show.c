@@ -178,7 +178,7 @@ static void show_notations(Cli *cli, const OpSpace *space)
     }
 }
 
-static void show_space(Cli *cli, const OpSpace *space)
+void cli_rule_show_space(Cli *cli, const OpSpace *space)
 {
     Buf anno = buf_new(cli->arena);
     opspace_format(space, &anno);
@@ -449,7 +449,7 @@ static Json *notations_json(Cli *cli, const OpSpace *space)
     return all;
 }
 
-static void add_space_json(Cli *cli, const OpSpace *space, Json *out)
+void cli_rule_space_json(Cli *cli, const OpSpace *space, Json *out)
 {
     Buf anno = buf_new(cli->arena);
     opspace_format(space, &anno);
@@ -563,7 +563,7 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
         if (!given)
             json_set(out, "sample", sample_json(cli, &sample));
         if (space)
-            add_space_json(cli, space, out);
+            cli_rule_space_json(cli, space, out);
         if (row->data)
             json_set(out, row->data->name, row->data->json(cli->arena, row->data->data, space));
         cli_write_json(cli, out);
@@ -578,7 +578,7 @@ void cli_rule_show(Cli *cli, const Registry *registry, const Operator *row, cons
     if (sample.space && sample.example)
         show_sample(cli, row, sample.example);
     if (space)
-        show_space(cli, space);
+        cli_rule_show_space(cli, space);
     else
         buf_puts(&cli->out, "give --shapes to see its index space\n");
     show_lints(cli, row);

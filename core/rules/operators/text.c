@@ -350,7 +350,8 @@ const Operator operators_text[] = {
           "support_vectors",
           ".fi"),
      .examples = "5x6"},
-    {OP("ai.onnx.ml::Scaler", scale, 1, 1, 1), ONNX("offset scale", ".fi"),
+    {OP("ai.onnx.ml::Scaler", scale, 1, 1, 1), GRADIENT("0: ScalerBackward"),
+     ONNX("offset scale", ".fi"), .kernel = "ai.onnx.ml::Scaler",
      .examples = "5x6 scale=[2] offset=[1]; 5x6 scale=[1,2,3,4,5,6]"},
     {OP("ai.onnx.ml::TreeEnsemble", trees, 1, 1, 1),
      ONNX("aggregate_function leaf_targetids leaf_weights membership_values n_targets "

@@ -256,6 +256,38 @@ static bool mean_variance(const KernelCall *call, Error *err)
     return true;
 }
 
+/* ---- Scaler ---- */
+
+/* Number i of a list that has one, or one for all. */
+static double list_at(const Attr *list, int64_t i, double fallback)
+{
+    bool floats = list && list->type == ATTR_FLOATS;
+    if (!list || (!floats && list->type != ATTR_INTS) || list->n < 1)
+        return fallback;
+    i = list->n == 1 || i >= list->n ? 0 : i;
+    return floats ? (double)list->floats[i] : (double)list->ints[i];
+}
+
+/* (x - offset) * scale, by columns; its gradient has no offset. */
+static bool scaler(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    const Attr *scale = op_attr(graph, call->op, "scale");
+    const Attr *offset = call->kernel->row ? NULL : op_attr(graph, call->op, "offset");
+    if (!check(call, err))
+        return false;
+    Local *out = call->output[0];
+    int64_t last = out->shape.n_dims - 1, n = last < 0 ? 1 : out->shape.dim[last];
+    const int64_t *column = last < 0 ? NULL : kernel_globals(call->scratch, &out->runs[last]);
+    const double *x = kernel_doubles(call, 0);
+    for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
+        int64_t c = column ? column[i % n] : 0;
+        double y = (x[i] - list_at(offset, c, 0)) * list_at(scale, c, 1);
+        local_store(out, i, 1, NUMBER_F64, &y);
+    }
+    return true;
+}
+
 static const RowRow row_softmax = {softmax, true}, row_log_softmax = {log_softmax, true},
                     row_hardmax = {hardmax, true}, row_unit_length = {unit_length, false};
 
@@ -267,5 +299,7 @@ const Kernel kernels_norm[] = {
     {"MeanVarianceNormalization", mean_variance, NULL, 0, ROUNDING_SENSITIVE},
     {"LayerNormalization", layer_norm, NULL, 0, ROUNDING_SENSITIVE},
     {"RMSNormalization", layer_norm, "rms", 0, ROUNDING_SENSITIVE},
+    {"ai.onnx.ml::Scaler", scaler, NULL, 0, ROUNDING_OPERANDS},
+    {"ScalerBackward", scaler, "gradient", 0, ROUNDING_ULPS},
     {0},
 };
