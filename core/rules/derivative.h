@@ -15,12 +15,11 @@
  * points that the op reduces, times that of its inputs in a clause about `all`.
  *
  *     contract   the product of what it reads, summed over the index dims that the result lacks
- *     move       each element of the output's gradient goes back to those that it was made from,
- * with the weights that the operator's kernel gives (PickSink) activated  as contract, of a product
- * with an activation whose result is read last local      element by element: an expression of
- * core/run/kernels/derivative.h, then summed zero       the output does not vary with the input, or
- * only in steps refused    with the reason behind it: there is a derivative, and nothing that
- * computes it
+ *     activated  contract behind an activation, whose result is the last that is read
+ *     move       elements go back to where they came from, with the weights of the kernel's terms
+ *     local      an expression of core/run/kernels/derivative.h for each element, then summed
+ *     zero       the output does not vary with the input, or only in steps
+ *     refused    with the reason behind it: there is a derivative, and nothing that computes it
  *
  * The index space of the gradient op is derived from the operator's (core/space/gradient.h).
  */
