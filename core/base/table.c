@@ -48,14 +48,11 @@ void table_printf(Table *table, const char *format, ...)
     table_cell(table, buf_str(&text));
 }
 
-void table_path(Table *table, int indent, Str path, int most)
+void table_name(Table *table, int indent, Str name, int most)
 {
     Buf text = buf_new(table->arena);
     buf_blanks(&text, indent);
-    if (indent + text_columns(path) <= most)
-        buf_add(&text, path);
-    else
-        buf_printf(&text, "…%.*s", STR_ARG(text_tail(path, most - indent - 1)));
+    text_put_name(name, most - indent > 1 ? most - indent : 1, &text);
     table_cell(table, buf_str(&text));
 }
 

@@ -4,8 +4,8 @@
  *     table_cell(table, STR("c_fc")); table_cell(table, STR("12.0 us"));
  *     table_format(table, "  ", out);
  *
- * Cells are given row by row. A cell that is too wide is cut and ends in an ellipsis; of a path,
- * whose end says more, table_path() keeps the end.
+ * Cells are given row by row. A cell that is too wide is cut and ends in an ellipsis; of a name,
+ * whose end says more, table_name() keeps the end.
  */
 #ifndef CORE_BASE_TABLE_H
 #define CORE_BASE_TABLE_H
@@ -22,7 +22,7 @@ typedef struct Table Table;
 Table *table_new(Arena *arena, const TableColumn *columns, int n);
 void table_cell(Table *table, Str text); /* kept as a view */
 void table_printf(Table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void table_path(Table *table, int indent, Str path, int most); /* behind so many blanks */
+void table_name(Table *table, int indent, Str name, int most); /* behind so many blanks */
 
 /* One line a row, each after `indent`; blanks at the end of a line are left out. */
 void table_format(const Table *table, const char *indent, Buf *out);

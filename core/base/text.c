@@ -81,6 +81,53 @@ Str text_tail(Str text, int columns)
     return text;
 }
 
+/* Where the last n parts of a name begin, behind the separator before them. */
+static size_t last_parts(Str name, int n)
+{
+    size_t at = name.n;
+
+    while (at > 0 && ((name.s[at - 1] != '.' && name.s[at - 1] != '/') || --n > 0))
+        at--;
+    return at;
+}
+
+Str text_name_end(Str name)
+{
+    size_t at = last_parts(name, 2);
+    return (Str){name.s + at, name.n - at};
+}
+
+bool text_cut_name(Str name, int columns, Str *head, Str *tail)
+{
+    Str end = text_name_end(name);
+    int room = columns > 0 ? columns - 1 : 0;
+
+    *head = *tail = (Str){name.s, 0};
+    if (text_columns(name) <= columns) {
+        *head = name;
+        return false;
+    }
+    if (text_columns(end) <= room) {
+        *tail = text_tail(name, room);
+        return true;
+    }
+    size_t at = last_parts(end, 1);
+    at -= at > 0; /* with its separator */
+    *tail = (Str){end.s + at, end.n - at};
+    if (3 * text_columns(*tail) > 2 * room)
+        *tail = text_tail(*tail, room / 2);
+    *head = text_head(end, room - text_columns(*tail));
+    return true;
+}
+
+void text_put_name(Str name, int columns, Buf *out)
+{
+    Str head, tail;
+    bool cut = text_cut_name(name, columns, &head, &tail);
+
+    buf_printf(out, "%.*s%s%.*s", STR_ARG(head), cut && columns > 0 ? "…" : "", STR_ARG(tail));
+}
+
 Str text_take_line(Str *text, int columns)
 {
     size_t at = 0, end = 0;

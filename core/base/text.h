@@ -25,6 +25,17 @@ int text_columns(Str text);
 Str text_head(Str text, int columns);
 Str text_tail(Str text, int columns);
 
+/* The last two parts of the name of a tensor or an op, which tell it from others of its layer:
+ * "gate_proj.weight", "mlp/MatMul_3". */
+Str text_name_end(Str name);
+
+/* Cuts a name to that many columns: an ellipsis stands between *head and *tail. Its end is kept:
+ * "…mlp.gate_proj.weight". Where its last two parts do not fit, the beginning of the first and the
+ * end of the second are: "gate….weight" beside "up_p….weight". Returns false, with the name as
+ * *head, if it fits. */
+bool text_cut_name(Str name, int columns, Str *head, Str *tail);
+void text_put_name(Str name, int columns, Buf *out);
+
 /* Removes one line from the front of a text that is not empty: the words that fit, and the blanks
  * after them. A word that is wider than the line is a line of its own. Leading blanks stay. */
 Str text_take_line(Str *text, int columns);

@@ -64,8 +64,40 @@ static void ends_fit(void **state)
     assert_string_equal(text_tail(text, row->columns).s, row->tail);
 }
 
+typedef struct {
+    const char *name, *text;
+    int columns;
+    const char *cut;
+} Name;
+
+static Name names[] = {
+    {"a name that fits", "lm_head.weight", 14, "lm_head.weight"},
+    {"the end of a longer one", "model.layers.0.mlp.gate_proj.weight", 21, "…mlp.gate_proj.weight"},
+    {"both ends of its last two parts", "model.layers.0.mlp.gate_proj.weight", 12, "gate….weight"},
+    {"which tell it from the next", "model.layers.0.mlp.up_proj.weight", 12, "up_p….weight"},
+    {"and from the third", "model.layers.0.mlp.down_proj.weight", 12, "down….weight"},
+    {"both ends of a long last part", "model.layers.0.mlp.gate_proj.weight", 9, "gate…ight"},
+    {"an op", "model.layers.0.self_attn/node_MatMul_117", 16, "self_att…Mul_117"},
+    {"a name of one part", "onnx::MatMul_2861", 9, "onnx…2861"},
+    {"one column", "lm_head.weight", 1, "…"},
+    {"no column", "lm_head.weight", 0, ""},
+};
+
+static void names_keep_what_tells_them_apart(void **state)
+{
+    const Name *row = *state;
+    Arena *arena = arena_new();
+    Buf text = buf_new(arena);
+
+    text_put_name(str_from(row->text), row->columns, &text);
+    assert_string_equal(text.n > 0 ? text.s : "", row->cut);
+    assert_true(text_columns(buf_str(&text)) <= row->columns);
+    arena_free(arena);
+}
+
 int main(void)
 {
     return run_rows("text_take_line", lines, a_line_is_taken) +
-           run_rows("text_head, text_tail", ends, ends_fit);
+           run_rows("text_head, text_tail", ends, ends_fit) +
+           run_rows("text_put_name", names, names_keep_what_tells_them_apart);
 }

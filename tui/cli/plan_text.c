@@ -119,7 +119,7 @@ static void name_cell(const Page *page, Table *table, const OutlineRow *row)
     if (row->fold_n > 1)
         buf_printf(&text, " ×%d", row->fold_n);
     control_format_times(&page->control, row, &text);
-    table_path(table, row->depth, buf_str(&text), NAME_MOST);
+    table_name(table, row->depth, buf_str(&text), NAME_MOST);
 }
 
 /* The largest payload of a path's steps; 0: nothing is sent. */
@@ -240,7 +240,7 @@ static void format_parameters(const Page *page, Buf *out)
         buf_add(&name, row->name);
         if (row->n > 1)
             buf_printf(&name, " ×%d", row->n);
-        table_path(table, 0, buf_str(&name), PARAMETER_MOST);
+        table_name(table, 0, buf_str(&name), PARAMETER_MOST);
         table_cell(table, str_from(dtype_name((Dtype)page->session->inferred->dtype[row->first])));
         int32_t stored = page->plan->moved->sharding[row->first];
         sharding_cell(page, table, row->first, stored);
@@ -374,11 +374,11 @@ static void format_live(const Page *page, const LiveSet *set, Buf *out)
         const LiveValue *value = &set->at[i];
         const char *name = tensor_name(inferred->graph, value->tensor);
         bool ends = value->to < inferred->n_program;
-        table_path(table, 0, str_from(name), OUTPUT_MOST);
+        table_name(table, 0, str_from(name), OUTPUT_MOST);
         table_cell(table, str_from(memory_class_name(value->class)));
         sharding_cell(page, table, value->tensor, value->sharding);
         bytes_cell(table, page->scratch, value->bytes);
-        table_path(
+        table_name(
             table, 0,
             str_from(ends ? op_name(inferred->graph, inferred->program[value->to]) : "the end"),
             NAME_MOST);
@@ -415,7 +415,7 @@ static void stage_cells(const Page *page, Table *table, int s)
     comm_format_part(page->session, stage->devices, &devices);
     table_printf(table, "%d", s);
     table_cell(table, buf_str(&devices));
-    table_path(table, 0, label_op(page->session, page->scratch, inferred->program[stage->first]),
+    table_name(table, 0, label_op(page->session, page->scratch, inferred->program[stage->first]),
                OUTPUT_MOST);
     table_printf(table, "%d", stage->last - stage->first + 1);
     us_cell(table, page->scratch, stage_forward_us(price));

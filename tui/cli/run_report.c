@@ -181,7 +181,7 @@ static void slowest_text(const char *title, const char *kind, Timed *times, int 
         Buf us = buf_new(out->arena), predicted = buf_new(out->arena);
         units_format_us(times[i].us, &us);
         units_format_us(times[i].predicted_us, &predicted);
-        table_path(table, 0, times[i].name, NAME_MOST);
+        table_name(table, 0, times[i].name, NAME_MOST);
         table_cell(table, times[i].kind);
         table_cell(table, buf_str(&us));
         table_cell(table, buf_str(&predicted));

@@ -296,6 +296,21 @@ void pen_fit_tail(Pen *pen, Style style, Str text, int columns)
     pen_tab(pen, end);
 }
 
+void pen_fit_name(Pen *pen, Style style, Str name, int columns)
+{
+    int end = pen->x + columns;
+    Str head, tail;
+
+    if (columns <= 0)
+        return;
+    bool cut = text_cut_name(name, columns, &head, &tail);
+    pen_put(pen, style, head);
+    if (cut)
+        pen_rune(pen, style, 0x2026);
+    pen_put(pen, style, tail);
+    pen_tab(pen, end);
+}
+
 void pen_right(Pen *pen, Style style, Str text, int columns)
 {
     int room = columns - text_columns(text);

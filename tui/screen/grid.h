@@ -71,9 +71,11 @@ void pen_printf(Pen *pen, Style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Exactly that many columns: cut at the right with an ellipsis, or padded. pen_fit_tail keeps the
- * end of the text, for names whose last part says most; pen_right aligns at the right. */
+ * end of the text; pen_fit_name cuts the name of a tensor or an op (text_cut_name); pen_right
+ * aligns at the right. */
 void pen_fit(Pen *pen, Style style, Str text, int columns);
 void pen_fit_tail(Pen *pen, Style style, Str text, int columns);
+void pen_fit_name(Pen *pen, Style style, Str name, int columns);
 void pen_right(Pen *pen, Style style, Str text, int columns);
 
 /* Names of mesh axes in their colours, as the text's marks say; dim `dim` underlined (-1: none).

@@ -129,15 +129,18 @@ static bool target_of(Ui *ui, Target *target, Error *err)
 /* "lm_head.weight dim 1", "c_fc index dim n", with xN. */
 static Str target_name(const Ui *ui, const Target *target)
 {
+    enum { NAME_COLUMNS = 48 };
     Buf text = buf_new(ui->frame);
+    int32_t place = target->place[0];
 
+    text_put_name(target->index ? label_op(ui->session, ui->frame, place)
+                                : label_tensor(ui->session, ui->frame, place),
+                  NAME_COLUMNS, &text);
     if (target->index)
-        buf_printf(&text, "%.*s index dim %s",
-                   STR_ARG(label_op(ui->session, ui->frame, target->place[0])),
-                   program_space(ui->session->inferred, target->place[0])->index[target->dim].name);
+        buf_printf(&text, " index dim %s",
+                   program_space(ui->session->inferred, place)->index[target->dim].name);
     else
-        buf_printf(&text, "%.*s dim %d",
-                   STR_ARG(label_tensor(ui->session, ui->frame, target->place[0])), target->dim);
+        buf_printf(&text, " dim %d", target->dim);
     if (target->n > 1 || ui->listing.n_tagged > 0)
         buf_printf(&text, " ×%d%s", target->n, ui->listing.n_tagged > 0 ? " tagged" : "");
     return buf_str(&text);

@@ -254,6 +254,8 @@ static int selected(const Ui *ui, int32_t *reshards)
     return row->n > ALIKE_MAX ? 1 : n;
 }
 
+enum { TITLE_NAME_COLUMNS = 40 };
+
 static WhatIfAsk ask_of_selected(Ui *ui)
 {
     WhatIfAsk ask = {.arena = arena_new(), .by_gain = true, .priced = true, .verb = ""};
@@ -263,8 +265,10 @@ static WhatIfAsk ask_of_selected(Ui *ui)
     ask.options = options_for_reshard(ask.arena, ui->session, reshards, n);
     if (n > 0) {
         const Reshard *first = &ui_plan(ui)->moved->reshards[reshards[0]];
-        snprintf(ask.title, sizeof ask.title, "instead of moving %.*s ×%d",
-                 STR_ARG(label_tensor(ui->session, ui->frame, first->tensor)), n);
+        Str name = label_tensor(ui->session, ui->frame, first->tensor);
+        Buf brief = buf_new(ui->frame);
+        text_put_name(name, TITLE_NAME_COLUMNS, &brief);
+        snprintf(ask.title, sizeof ask.title, "instead of moving %s ×%d", brief.s, n);
     }
     return ask;
 }

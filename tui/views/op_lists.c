@@ -191,7 +191,7 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
     Dtype dtype = (Dtype)ui->session->inferred->dtype[operand->tensor];
 
     pen_puts(pen, ROLE_HEAD, operand->input ? " in  " : " out ");
-    pen_fit_tail(pen, ROLE_TEXT, label, at->name);
+    pen_fit_name(pen, ROLE_TEXT, label, at->name);
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_text(pen, label_value(ui, operand->tensor, operand->sharding), dim, at->shape - 1);
     pen_rune(pen, ROLE_TEXT, ' ');

@@ -249,7 +249,7 @@ static void draw_cell(const Ui *ui, int row, CommColumn column, int width, Pen *
     else if (columns[column].right)
         pen_right(pen, style, cell_text(ui, row, column).str, width);
     else if (column == COL_TENSOR)
-        pen_fit_tail(pen, style, cell_text(ui, row, column).str, width);
+        pen_fit_name(pen, style, cell_text(ui, row, column).str, width);
     else if (column == COL_CAUSE)
         pen_fit(pen, style, long_cause(ui, reshard_at(ui, row), width), width);
     else

@@ -175,7 +175,7 @@ static void draw_line(const Ui *ui, const Compare *compare, const DiffLine *line
         bool note = finding_of(compare, line)->level == LEVEL_NOTE;
         pen_puts(pen, note ? ROLE_NOTE : ROLE_ERROR, note ? "i " : "! ");
     }
-    pen_fit_tail(pen, style, diff_line_label(ui, compare, line), widths->name + 3 - pen->x);
+    pen_fit_name(pen, style, diff_line_label(ui, compare, line), widths->name + 3 - pen->x);
     if (widths->n)
         pen_right(pen, style,
                   line->n > 1 ? str_from(arena_printf(ui->frame, "×%d", line->n)) : STR(""),

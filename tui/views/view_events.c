@@ -59,7 +59,7 @@ static void draw_event(Ui *ui, Pen *pen, int at)
     if (wide)
         pen_fit(pen, ROLE_DIM, buf_str(&turn), TURN_COLUMNS);
     Str op = event->op < 0 ? STR("") : label_op(ui->session, ui->frame, event->op);
-    pen_fit_tail(pen, ROLE_TEXT, op, OP_COLUMNS - (wide ? 0 : 10));
+    pen_fit_name(pen, ROLE_TEXT, op, OP_COLUMNS - (wide ? 0 : 10));
     pen_puts(pen, ROLE_TEXT, " ");
     pen_text(pen, change_text(ui, event), -1, pen->area.w - pen->x - 1);
 }
@@ -86,7 +86,7 @@ static void draw_operands(Ui *ui, Pen *pen, int at)
             continue;
         Str name = label_tensor(ui->session, ui->frame, tensor);
         pen_puts(pen, ROLE_DIM, o < space->n_inputs ? "   reads  " : "   makes  ");
-        pen_fit_tail(pen, ROLE_TEXT, name, OP_COLUMNS);
+        pen_fit_name(pen, ROLE_TEXT, name, OP_COLUMNS);
         pen_puts(pen, ROLE_TEXT, " ");
         pen_text(pen, label_sharding(ui, sharding_before(ui, tensor, at)), -1, -1);
         if (tensor == event->tensor) {

@@ -107,7 +107,7 @@ static void draw_why(const Ui *ui, const Compare *compare, const DiffLine *line,
     for (int s = 0; s < 2; s++)
         text[s] = why_text(ui, compare->diff->side[s], line, line->id[s]);
     pen_puts(pen, ROLE_HEAD, line->mark == '=' ? " WHY so: " : " WHY it differs: ");
-    pen_fit_tail(pen, ROLE_TEXT, diff_line_label(ui, compare, line), pen->area.w - pen->x);
+    pen_fit_name(pen, ROLE_TEXT, diff_line_label(ui, compare, line), pen->area.w - pen->x);
     pen_line(pen);
     if (pen->area.w >= BESIDE_LEAST) {
         draw_beside(text[0], text[1], pen);

@@ -106,11 +106,11 @@ static void draw_leaf(const Ui *ui, const MemRow *row, const Widths *widths, Pen
     }
     if (widths->born) {
         pen_puts(pen, ROLE_TEXT, "  ");
-        pen_fit_tail(pen, ROLE_DIM, op_text(ui, value->from, "given", ""), widths->born - 2);
+        pen_fit_name(pen, ROLE_DIM, op_text(ui, value->from, "given", ""), widths->born - 2);
     }
     if (widths->dies) {
         pen_puts(pen, ROLE_TEXT, "  ");
-        pen_fit_tail(pen, ROLE_DIM, op_text(ui, value->to, "", "the end"), widths->dies - 2);
+        pen_fit_name(pen, ROLE_DIM, op_text(ui, value->to, "", "the end"), widths->dies - 2);
     }
     if (widths->seeded) {
         pen_puts(pen, ROLE_TEXT, "  ");
@@ -129,7 +129,7 @@ static void draw_row(const Ui *ui, int at, const Widths *widths, Pen *pen)
         pen_puts(pen, ROLE_TEXT, "  ");
     pen_puts(pen, ROLE_TEXT, row->leaf ? "  " : row->open ? "▾ " : "▸ ");
     if (widths->name + 1 > pen->x)
-        pen_fit_tail(pen, style, str_from(row->label), widths->name + 1 - pen->x);
+        pen_fit_name(pen, style, str_from(row->label), widths->name + 1 - pen->x);
     if (widths->n)
         pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%d", row->n)), widths->n);
     pen_right(pen, ROLE_TEXT, label_bytes(ui, row->bytes), BYTES_W);
@@ -152,8 +152,11 @@ static void draw_top(const Ui *ui, Pen *pen)
     mem_format_devices(mem, mem->at, ui->session->mesh->n_devices, 16, &text);
     buf_printf(&text, ": %.*s in %d values", STR_ARG(label_bytes(ui, mem->live.bytes)),
                mem->live.n);
-    if (place >= 0)
-        buf_printf(&text, ", while %.*s runs", STR_ARG(op_text(ui, place, "", "")));
+    if (place >= 0) {
+        buf_puts(&text, ", while ");
+        text_put_name(op_text(ui, place, "", ""), pen->area.w / 2, &text);
+        buf_puts(&text, " runs");
+    }
     if (mem->live.padding_bytes > 0)
         buf_printf(&text, ", %.*s of it padding on the last device",
                    STR_ARG(label_bytes(ui, mem->live.padding_bytes)));

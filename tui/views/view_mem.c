@@ -227,7 +227,7 @@ static void draw_graph(const Ui *ui, int rows, Pen *pen)
     pen_printf(pen, ROLE_HEAD, " OVER THE STEP  ");
     pen_printf(pen, ROLE_DIM, "a column is %.3g op%s, ^ the peak: ", (double)n / graph.columns,
                n == graph.columns ? "" : "s");
-    pen_fit(pen, ROLE_TEXT, op_at(ui, use->peak_place), pen->area.w - pen->x);
+    pen_fit_name(pen, ROLE_TEXT, op_at(ui, use->peak_place), pen->area.w - pen->x);
     pen_line(pen);
     for (int row = 0; row < graph.rows; row++) {
         Str scale = row == 0 ? label_bytes(ui, graph.most) : STR("");
@@ -332,15 +332,11 @@ static int time_step(const Ui *ui)
     return n > 0 ? n : 1;
 }
 
-/* "…gate_proj.weight ×12": the last two parts of a name tell it from the others of a layer. */
+/* "…gate_proj.weight ×12" */
 static const char *brief_name(const Ui *ui, Arena *arena, const MemAlike *alike)
 {
-    Str name = label_tensor(ui->session, arena, alike->tensor[0]);
-    size_t at = name.n;
-    for (int dots = 0; at > 0 && (name.s[at - 1] != '.' || ++dots < 2);)
-        at--;
-    const char *text =
-        arena_printf(arena, "%s%.*s", at > 0 ? "…" : "", (int)(name.n - at), name.s + at);
+    Str name = label_tensor(ui->session, arena, alike->tensor[0]), end = text_name_end(name);
+    const char *text = arena_printf(arena, "%s%.*s", end.n < name.n ? "…" : "", STR_ARG(end));
     return alike->n > 1 ? arena_printf(arena, "%s ×%d", text, alike->n) : text;
 }
 

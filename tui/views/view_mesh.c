@@ -390,7 +390,7 @@ static void draw_shown(const Ui *ui, const Picture *picture, int32_t id, Pen *pe
             pen_puts(pen, ROLE_DIM, "replicated, its size is not known: ");
         pen_text(pen, label_value(ui, tensor, id), -1, -1);
         pen_puts(pen, ROLE_TEXT, "  ");
-        pen_fit_tail(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, tensor),
+        pen_fit_name(pen, ROLE_HEAD, label_tensor(ui->session, ui->frame, tensor),
                      pen->area.w - pen->x);
     }
     pen_line(pen);

@@ -120,7 +120,7 @@ static void draw_name(const Ui *ui, int32_t op, Pen *pen)
     int room = pen->area.w - 2 - (int)strlen(op_type);
 
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit_tail(pen, ROLE_HEAD, name, text_columns(name) < room ? text_columns(name) : room);
+    pen_fit_name(pen, ROLE_HEAD, name, text_columns(name) < room ? text_columns(name) : room);
     pen_printf(pen, ROLE_TEXT, " %s", op_type);
     if (ui->at.row.times > 1)
         pen_printf(pen, ROLE_HEAD, " ×%lld", (long long)ui->at.row.times);
@@ -270,7 +270,7 @@ static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
         pen_tab(pen, 2);
         pen_puts(pen, ROLE_DIM, tie[i].when);
         pen_tab(pen, AT_NAME);
-        pen_fit_tail(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
+        pen_fit_name(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
         pen_rune(pen, ROLE_TEXT, ' ');
         pen_text(pen, label_value(ui, tie[i].tensor, plan->moved->sharding[tie[i].tensor]), -1,
                  pen->area.w - pen->x);

@@ -273,12 +273,11 @@ static void draw_cursor(const Ui *ui, const RunState *run, Pen *pen)
     int x = (int)((span->start_us + span->us / 2 - run->from_us) / run->len_us * w);
     const char *mark = ui->look.ascii ? "^" : "▲";
     Buf text = buf_new(ui->frame);
+    Str name = span->op >= 0 ? label_op(ui->session, ui->frame, span->op) : str_from(row->label);
 
+    text_put_name(name, pen->area.w / 2, &text);
     if (span->op >= 0)
-        buf_printf(&text, "%.*s %s", STR_ARG(label_op(ui->session, ui->frame, span->op)),
-                   label_operator(ui_graph(ui), span->op));
-    else
-        buf_puts(&text, row->label);
+        buf_printf(&text, " %s", label_operator(ui_graph(ui), span->op));
     buf_printf(&text, ", %.*s at %.*s", STR_ARG(label_us(ui, span->us)),
                STR_ARG(label_us(ui, span->start_us)));
     int need = text_columns(buf_str(&text)) + 2, at = LABEL + (x < 0 ? 0 : x < w ? x : w - 1);
@@ -351,7 +350,7 @@ static void draw_table_row(const Ui *ui, const RunState *run, int at, int label,
     else
         pen_rune(pen, ROLE_HEAD, (uint32_t)(row->us > 0 ? line->kind[row->kind].letter : ' '));
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit_tail(pen, ROLE_TEXT, str_from(row->label), label);
+    pen_fit_name(pen, ROLE_TEXT, str_from(row->label), label);
     pen_right(pen, ROLE_TEXT, label_us(ui, row->us), 11);
     if (shares)
         pen_right(pen, ROLE_DIM,

@@ -154,7 +154,7 @@ static void draw_stage_row(const Ui *ui, const ScheduleState *state, int s, bool
             continue;
         Str text = head ? str_from(column->name) : stage_cell(ui, state, s, c);
         if (c == COL_FROM)
-            pen_fit_tail(pen, head ? ROLE_HEAD : ROLE_TEXT, text, column->w);
+            pen_fit_name(pen, head ? ROLE_HEAD : ROLE_TEXT, text, column->w);
         else
             pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, text, column->w);
     }

@@ -20,7 +20,7 @@ static void draw_name(const Ui *ui, Pen *pen)
     int room = pen->area.w - 22;
 
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit_tail(pen, ROLE_HEAD, label, text_columns(label) < room ? text_columns(label) : room);
+    pen_fit_name(pen, ROLE_HEAD, label, text_columns(label) < room ? text_columns(label) : room);
     pen_printf(pen, ROLE_TEXT, "  %s %s", dtype_name((Dtype)ui->session->inferred->dtype[tensor]),
                label_tensor_kind(ui->session, tensor));
     pen_line(pen);
@@ -220,7 +220,7 @@ static void draw_users(const Ui *ui, int lines, Pen *pen)
             buf_printf(&reading, ", +%d more", n - lines);
         draw_field(pen, label, 10);
         int room = pen->area.w - pen->x - text_columns(buf_str(&reading));
-        pen_fit_tail(pen, ROLE_TEXT, name, text_columns(name) < room ? text_columns(name) : room);
+        pen_fit_name(pen, ROLE_TEXT, name, text_columns(name) < room ? text_columns(name) : room);
         pen_text(pen, buf_text(&reading), -1, pen->area.w - pen->x);
         pen_line(pen);
         label = "";
@@ -242,7 +242,7 @@ static void draw_maker(const Ui *ui, Pen *pen)
     Str name = maker >= 0 ? label_op(ui->session, ui->frame, maker) : (Str){"", 0};
     int columns = text_columns(name) < room ? text_columns(name) : room;
     if (maker >= 0)
-        pen_fit_tail(pen, ROLE_TEXT, name, columns > NAME_LEAST ? columns : NAME_LEAST);
+        pen_fit_name(pen, ROLE_TEXT, name, columns > NAME_LEAST ? columns : NAME_LEAST);
     else
         pen_puts(pen, ROLE_DIM, "none: it is an input or a parameter");
     if (where.n > 0)

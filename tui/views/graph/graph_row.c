@@ -339,7 +339,7 @@ static void draw_name(const Ui *ui, const OutlineRow *row, int32_t reads, int wi
     pen_tab(pen, pen->x + indent);
     int end = pen->x + width - indent;
     Style style = row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS ? ROLE_HEAD : ROLE_TEXT;
-    pen_fit_tail(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
+    pen_fit_name(pen, style, buf_str(&name), n_name < room ? n_name : room > 0 ? room : 0);
     pen_put(pen, ROLE_HEAD, buf_str(&times));
     Str from = named_value(ui, reads);
     int left = end - pen->x - 2, n_from = text_columns(from);

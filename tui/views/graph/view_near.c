@@ -203,7 +203,7 @@ static void draw_box(const Ui *ui, const Near *near, const OpBox *box, Pen *pen)
             buf_printf(&text, "  ◂ %.*s",
                        STR_ARG(label_op(ui->session, ui->frame, near->box[i].op)));
     pen_to(pen, area.x + 1, area.y);
-    pen_fit_tail(pen, selected ? ROLE_FOCUS : ROLE_HEAD, name, columns < room ? columns : room);
+    pen_fit_name(pen, selected ? ROLE_FOCUS : ROLE_HEAD, name, columns < room ? columns : room);
     pen_to(pen, area.x + 1, area.y + 1);
     pen_fit(pen, ROLE_TEXT, buf_str(&text), room);
     draw_borders(ui, near, box, area, pen);
