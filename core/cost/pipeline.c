@@ -52,6 +52,11 @@ static bool is_backward(const Plan *plan, int32_t op)
     return op >= 0 && plan_phase(plan, op) > 1 + PHASE_FORWARD;
 }
 
+static bool is_update(const Plan *plan, int32_t op)
+{
+    return op >= 0 && plan_phase(plan, op) == 1 + PHASE_UPDATE;
+}
+
 /* A gradient of a parameter, or of a value made of parameters alone. */
 static bool is_of_parameters(const Plan *plan, int32_t tensor)
 {
@@ -79,12 +84,13 @@ static void add_backward(const Plan *plan, StagePrice *price, int32_t op, double
         price->weight_us += us;
 }
 
-/* A collective of the backward pass; what no op reads is reduced once a step. */
+/* A collective of the backward pass, or of the update, once a step. */
 static void add_backward_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard,
                                  int32_t reader, double us)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    if (reader < 0 && is_of_parameters(plan, reshard->tensor))
+    if (is_update(plan, reader < 0 ? maker : reader) ||
+        (reader < 0 && is_of_parameters(plan, reshard->tensor)))
         price->once_us += us;
     else
         add_backward(plan, price, reader < 0 ? maker : reader, us);
@@ -128,6 +134,10 @@ static void add_op(const Plan *plan, StagePrice *price, int32_t op)
     if (s < 0)
         return;
     double inside_us = op_comm_us(plan, op);
+    if (is_update(plan, op)) {
+        price[s].once_us += plan->priced->op_us[op] + inside_us;
+        return;
+    }
     if (is_backward(plan, op)) {
         add_backward(plan, &price[s], op, plan->priced->op_us[op] + inside_us);
         return;

@@ -2,7 +2,7 @@
  *
  * The graph is one micro-batch. A step runs it n_micro_batches times, in the order of the
  * schedule. In a training step the backward pass has ops of its own, and what happens once a step
- * (gradients of parameters are reduced) comes behind the schedule:
+ * (gradients of parameters are reduced, parameters updated) comes behind the schedule:
  *
  *     forward_us  = compute_us + comm_us
  *     backward_us = its ops and their collectives, with what is made again; a split backward leaves

@@ -103,14 +103,17 @@ static int32_t sum_cut(StepCuts *s, int32_t op)
 
 /* ---- the update ---- */
 
-/* The layout that an op of the update takes: of the parameter or state that it reads first, of the
- * parameter whose gradient it reads, of what another one made. */
+/* The layout that an op of the update takes: of the parameter whose gradient it reads, else as
+ * what it reads first is made. */
 static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Sharding *out)
 {
     const Graph *graph = s->plan->inferred->graph;
     int32_t t = op_inputs(graph, op)[0];
-    if (graph->gradient_of[t] >= 0)
-        t = graph->gradient_of[t];
+    for (int i = graph->ops[op].n_inputs - 1; i >= 0; i--) {
+        int32_t input = op_inputs(graph, op)[i];
+        if (input >= 0 && graph->gradient_of[input] >= 0)
+            t = graph->gradient_of[input];
+    }
     if (graph->tensors[t].kind == TENSOR_INITIALIZER && stored[t] >= 0)
         *out = *shardings_at(s->plan->shardings, stored[t]);
     else if (!made_as(s, t, out))

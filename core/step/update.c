@@ -12,9 +12,11 @@ typedef struct {
     const Loss *loss;
     const Inferred *base;
     Extension more;
-    Vec32 next_of;  /* per new tensor: Graph.next_of */
-    int32_t scalar; /* Shapes id */
-    int32_t factor; /* what gradients are multiplied by; -1 */
+    Vec32 next_of;       /* per new tensor: Graph.next_of */
+    int32_t scalar;      /* Shapes id */
+    int32_t parameter;   /* that ops are added for; -1 */
+    int32_t gradient_of; /* of new tensors: Graph.gradient_of */
+    int32_t factor;      /* what gradients are multiplied by; -1 */
     Error *err;
 } Updating;
 
@@ -36,7 +38,8 @@ static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_
                           Dtype dtype, int32_t next_of)
 {
     vec_push(u->scratch, &u->next_of, next_of);
-    return extension_tensor(&u->more, extension_name(&u->more, stem, end), shape, dtype, -1);
+    return extension_tensor(&u->more, extension_name(&u->more, stem, end), shape, dtype,
+                            u->gradient_of);
 }
 
 /* "T~m": an initializer that the file does not have. */
@@ -132,6 +135,15 @@ static int32_t attrs_of(Updating *u, const UpdateOp *op)
     return graph_add_attrs_of_opset(u->more.builder, attr, op->n_attrs, UPDATE_OPSET);
 }
 
+/* An update is where the parameter is read first. */
+static int32_t first_reader(const Updating *u, int32_t parameter)
+{
+    const Graph *graph = u->base->graph;
+    return parameter < 0 || tensor_n_uses(graph, parameter) == 0
+               ? -1
+               : graph->uses[graph->tensors[parameter].use];
+}
+
 static bool add_op(Updating *u, const UpdateOp *op)
 {
     int32_t attrs = attrs_of(u, op);
@@ -151,7 +163,8 @@ static bool add_op(Updating *u, const UpdateOp *op)
             return false;
         space = extension_add_space(&u->more, made);
     }
-    NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name, .of = -1};
+    NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name};
+    new.of = first_reader(u, u->parameter);
     new.inputs = inputs_of(op);
     new.n_inputs = op->n_inputs;
     new.outputs = op->output;
@@ -182,17 +195,19 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const c
 
 /* ---- the norm of all gradients ---- */
 
-static bool add_clip(Updating *u, const int32_t *gradients, int n)
+static bool add_clip(Updating *u, const int32_t *parameters, const int32_t *gradients, int n)
 {
     Vec32 squares = {0};
     for (int i = 0; i < n; i++) {
         const char *name = graph_builder_name(u->more.builder, gradients[i]);
+        u->parameter = parameters[i];
         int32_t square = add_unary(u, "ReduceSumSquare", gradients[i], name, "~square", u->scalar,
                                    dtype_of(u, gradients[i]), "keepdims", 0, -1);
         if (square < 0)
             return false;
         vec_push(u->scratch, &squares, square);
     }
+    u->parameter = -1;
     int32_t sum = squares.at[0];
     if (n > 1) {
         sum = new_tensor(u, "update~squares", "", u->scalar, dtype_of(u, sum), -1);
@@ -285,11 +300,13 @@ static int32_t *cast_gradients(Updating *u, const TrainingStep *step)
         out[i] = gradient;
         if (gradient < 0 || want == dtype_of(u, gradient))
             continue;
+        u->parameter = u->gradient_of = parameter;
         out[i] = add_unary(u, "Cast", gradient, tensor_name(u->base->graph, gradient), "~cast",
                            u->base->shape[parameter], want, "to", dtype_to_onnx(want), -1);
         if (out[i] < 0)
             return NULL;
     }
+    u->gradient_of = -1;
     return out;
 }
 
@@ -315,15 +332,19 @@ static bool add_all(Updating *u, const TrainingStep *step)
     if (!check_precision(u, step))
         return false;
     int32_t *gradients = cast_gradients(u, step);
-    Vec32 found = {0};
+    Vec32 found = {0}, parameters = {0};
     for (int i = 0; gradients && i < step->n_parameters; i++)
-        if (gradients[i] >= 0)
+        if (gradients[i] >= 0) {
             vec_push(u->scratch, &found, gradients[i]);
-    if (!gradients || (u->spec->clip > 0 && !add_clip(u, found.at, found.n)))
+            vec_push(u->scratch, &parameters, step->parameter[i]);
+        }
+    if (!gradients || (u->spec->clip > 0 && !add_clip(u, parameters.at, found.at, found.n)))
         return false;
-    for (int i = 0; i < step->n_parameters; i++)
-        if (gradients[i] >= 0 && !add_update(u, step->parameter[i], gradients[i]))
+    for (int i = 0; i < found.n; i++) {
+        u->parameter = parameters.at[i];
+        if (!add_update(u, parameters.at[i], found.at[i]))
             return false;
+    }
     return true;
 }
 
@@ -337,6 +358,8 @@ bool update_add(Arena *arena, const UpdateSpec *spec, const Loss *loss, Training
                   .loss = loss,
                   .base = step->inferred,
                   .factor = -1,
+                  .parameter = -1,
+                  .gradient_of = -1,
                   .err = err};
     extension_open(arena, u.scratch, step->inferred, &u.more);
     u.scalar = shapes_put(step->inferred->shapes, &scalar);
