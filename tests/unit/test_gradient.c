@@ -100,6 +100,7 @@ static const Checked more[] = {
     {"ReduceLogSumExp", "5x6x4,=[0,2] keepdims=1", true},
     {"ReduceProd", "5x6 noop_with_empty_axes=1", true},
     {"CumSum", "5x6x4,=0 exclusive=1 reverse=1", true},
+    {"CumProd", "5x6x4,=0 exclusive=1 reverse=1", true},
     {"LpNormalization", "5x6x4 axis=0 p=1", true},
     {"LayerNormalization", "5x6x4,6x4,6x4 axis=1 stash_type=11 -> 3", true},
     {"LayerNormalization", "5x6x4,6x1,4 axis=1", true},

@@ -469,8 +469,9 @@ const Operator operators_onnxruntime[] = {
      .kernel = "com.microsoft::Gelu", .examples = "5x6,6"},
     {OP("com.microsoft::BiasAdd", activation, 0, 1, 3), GRADIENT("all: contract"), OWN("", ""),
      EARLY, .kernel = "com.microsoft::BiasAdd", .examples = "3x4x5,5,3x4x5"},
-    {OP("com.microsoft::BiasSplitGelu", bias_split_gelu, 0, 2, 2), OWN("", ""), EARLY,
-     .kernel = "com.microsoft::BiasSplitGelu", .examples = "3x4x10,10"},
+    {OP("com.microsoft::BiasSplitGelu", bias_split_gelu, 0, 2, 2),
+     GRADIENT("0: BiasSplitGeluBackward(x0 x1); 1: BiasSplitGeluBackward(x0 x1)"), OWN("", ""),
+     EARLY, .kernel = "com.microsoft::BiasSplitGelu", .examples = "3x4x10,10"},
     {OP("com.microsoft::SkipLayerNormalization", skip_norm, 0, 3, 5),
      GRADIENT(
          "0: SkipLayerNormalizationBackward(x0 x1 x2 x4); 1: SkipLayerNormalizationBackward(x0 x1 "

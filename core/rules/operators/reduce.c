@@ -217,8 +217,8 @@ const Operator operators_reduce[] = {
      .dtensor = "scan cumsum",
      PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
      TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
-    {OP("CumProd", cumulate, 1, 2, 2), .reads = 1 << 1, ONNX("exclusive reverse", ".fi .i"),
-     .kernel = "CumProd", .examples = "5x6x4,=1", .dtensor = "scan cumprod",
-     TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
+    {OP("CumProd", cumulate, 1, 2, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"), .reads = 1 << 1,
+     ONNX("exclusive reverse", ".fi .i"), .kernel = "CumProd", .examples = "5x6x4,=1",
+     .dtensor = "scan cumprod", TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
     {0},
 };

@@ -111,6 +111,61 @@ static bool cumulate_back(const KernelCall *call, Error *err)
            cumulate_all(call, call->input[0], call->output[0], true, err);
 }
 
+/* Of a running product, element by element: the products behind it without it. Where it is not 0
+ * they are the results divided by it. d, x, y, dx: rows in the order of the product. */
+static void product_back(const double *d, const double *x, const double *y, double *dx, int64_t n,
+                         bool exclusive)
+{
+    double behind = 0, before = 1;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        behind += exclusive ? 0 : d[i] * y[i];
+        dx[i] = x[i] == 0 ? 0 : behind / x[i];
+        behind += exclusive ? d[i] * y[i] : 0;
+    }
+    for (int64_t i = 0; i < n; before *= x[i++]) {
+        double product = before;
+        for (int64_t k = i; k < n && x[i] == 0; k++) {
+            product *= k == i ? 1 : x[k];
+            if (k + exclusive < n)
+                dx[i] += d[k + exclusive] * product;
+        }
+    }
+}
+
+/* Reads the input, the axis and the result. */
+static bool cumulate_product_back(const KernelCall *call, Error *err)
+{
+    const Graph *graph = kernel_graph(call);
+    int64_t axis;
+    DimRows rows = {0};
+    Local *made = call->output[0];
+    if (!kernel_numeric(call, 4, err) || !kernel_scalar(call->input[2], &axis, err))
+        return false;
+    axis += axis < 0 ? made->shape.n_dims : 0;
+    if (axis < 0 || axis >= made->shape.n_dims)
+        return error_kind(err, ERROR_RUN, "the axis is outside the dims");
+    if (!kernel_rows(made, axis, &rows, err))
+        return false;
+    static const int from[3] = {0, 1, 3}; /* gradient, input, result */
+    bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
+    bool reverse = op_attr_int(graph, call->op, "reverse", 0) != 0;
+    double *row[4];
+    for (int k = 0; k < 4; k++)
+        row[k] = arena_array(call->scratch, double, rows.n);
+    for (int64_t r = 0; r < rows.n_rows; r++) {
+        for (int64_t i = 0; i < rows.n; i++)
+            for (int k = 0; k < 3; k++)
+                local_load(call->input[from[k]],
+                           row_start(&rows, r) + (reverse ? rows.n - 1 - i : i) * rows.step, 1, 1,
+                           NUMBER_F64, &row[k][i]);
+        product_back(row[0], row[1], row[2], row[3], rows.n, exclusive);
+        for (int64_t i = 0; i < rows.n; i++)
+            local_store(made, row_start(&rows, r) + (reverse ? rows.n - 1 - i : i) * rows.step, 1,
+                        NUMBER_F64, &row[3][i]);
+    }
+    return true;
+}
+
 /* An element to sort: its number and its place. */
 typedef struct {
     double real;
@@ -231,6 +286,7 @@ const Kernel kernels_along[] = {
     {"CumSum", cumulate, NULL, 0, ROUNDING_SUM},
     {"CumSumBackward", cumulate_back, NULL, 0, ROUNDING_SUM},
     {"CumProd", cumulate, "product", 0, ROUNDING_SENSITIVE},
+    {"CumProdBackward", cumulate_product_back, NULL, 0, ROUNDING_SENSITIVE},
     {"TopK", top_k, NULL, 1, ROUNDING_EXACT},
     {"ReverseSequence", reverse_sequence, NULL, 0, ROUNDING_EXACT},
     {0},

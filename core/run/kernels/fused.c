@@ -9,7 +9,8 @@
  * Computed in double and rounded once, except the product. Normalized rows are never sharded.
  * Source: onnxruntime's published schemas of contributed operators.
  */
-#include "core/run/kernel.h"
+#include "core/run/kernels/derivative.h"
+#include "core/space/gradient.h"
 
 #include <math.h>
 
@@ -91,6 +92,34 @@ static bool bias_split_gelu(const KernelCall *call, Error *err)
         double y = (x[at] + b[k]) * gelu(x[at + half] + b[half + k], 0);
         local_store(out, i, 1, NUMBER_F64, &y);
     }
+    return true;
+}
+
+DERIVATIVE_FUNCTIONS(static inline)
+
+/* Of x, or summed over rows that of the bias. */
+static bool bias_split_gelu_gradient(const KernelCall *call, Error *err)
+{
+    KernelCall forward;
+    if (!kernel_numeric(call, 3, err) || !forward_call(call, &forward, err))
+        return false;
+    const Shape *shape = &call->input[0]->shape;
+    int64_t n = shape_elements(shape), half = shape->dim[shape->n_dims - 1];
+    bool of_bias = program_space(call->inferred, call->op)->gradient->written[0] == 1;
+    if (shape_elements(&forward.input[0]->shape) != 2 * n ||
+        shape_elements(&forward.input[1]->shape) != 2 * half)
+        return unequal(err);
+    const double *d = kernel_doubles(call, 0), *x = kernel_doubles(call, 1);
+    const double *b = kernel_doubles(call, 2);
+    Local *made = call->output[0];
+    double *to = arena_array(call->scratch, double, shape_elements(&made->shape));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = i % half, at = i / half * 2 * half + k, place = of_bias ? k : at;
+        double gate = x[at + half] + b[half + k];
+        to[place] += d[i] * gelu(gate, 0);
+        to[place + half] += d[i] * (x[at] + b[k]) * slope_of_gelu(gate);
+    }
+    local_store(made, 0, shape_elements(&made->shape), NUMBER_F64, to);
     return true;
 }
 
@@ -239,6 +268,7 @@ const Kernel kernels_fused[] = {
     {"com.microsoft::QuickGelu", biased, &of_quick, 0, ROUNDING_OPERANDS},
     {"com.microsoft::BiasAdd", biased, &of_same, 0, ROUNDING_OPERANDS},
     {"com.microsoft::BiasSplitGelu", bias_split_gelu, NULL, 0, ROUNDING_OPERANDS},
+    {"BiasSplitGeluBackward", bias_split_gelu_gradient, NULL, 0, ROUNDING_SUM},
     {"com.microsoft::SkipLayerNormalization", skip_norm, &with_mean, 0, ROUNDING_SENSITIVE},
     {"com.microsoft::SkipSimplifiedLayerNormalization", skip_norm, &without_mean, 0,
      ROUNDING_SENSITIVE},
