@@ -1,6 +1,7 @@
 #include "core/prove/gradient_check.h"
 
 #include "core/prove/rule_check.h"
+#include "core/rules/derivative.h"
 #include "core/run/draw.h"
 #include "core/step/backward.h"
 
@@ -265,9 +266,15 @@ static bool open_check(Check *check, const Graph *graph, const Registry *registr
         return check->inferred
                    ? error_kind(err, ERROR_UNSUPPORTED, "%s has no kernel", op_operator(graph, 0))
                    : false;
+    const Operator *row = registry_find(registry, str_from(op_operator(graph, 0)));
+    Derivative derivative = {0};
+    if (row && row->gradient && !derivative_read(check->arena, row->gradient, &derivative, err))
+        return false;
     for (int i = 0; i < at->n_inputs; i++) {
         int32_t t = op_inputs(graph, 0)[i];
-        if (is_differentiated(check, t) && !inferred_value(check->inferred, t))
+        const DerivativeClause *clause = derivative_clause(&derivative, i);
+        if (is_differentiated(check, t) && !inferred_value(check->inferred, t) &&
+            !(clause && clause->refused))
             vec_push(check->arena, &check->wanted, t);
     }
     for (int o = 0; o < at->n_outputs; o++)
@@ -275,7 +282,8 @@ static bool open_check(Check *check, const Graph *graph, const Registry *registr
             vec_push(check->arena, &check->given, op_outputs(graph, 0)[o]);
     check->out->nothing = check->wanted.n == 0 || check->given.n == 0;
     return !check->out->nothing ||
-           error_kind(err, ERROR_UNSUPPORTED, "%s has no input and output of f64",
+           error_kind(err, ERROR_UNSUPPORTED,
+                      "%s has no input of f64 to differentiate and output of f64",
                       op_operator(graph, 0));
 }
 

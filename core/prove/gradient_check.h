@@ -18,7 +18,7 @@
 typedef struct {
     int n_gradients; /* inputs whose gradient was compared */
     int n_elements;  /* elements compared with a difference */
-    bool nothing;    /* the check fails since no input and output are both f64 */
+    bool nothing;    /* the check fails: no input to differentiate, or no output, is of f64 */
     RuleProof proof; /* n_cuts: over all gradient ops */
 } GradientProof;
 
@@ -26,8 +26,8 @@ typedef struct {
  * of all. */
 bool gradient_check_runs_alone(const char *op_type);
 
-/* Of a graph of one op. False with *err: the op cannot be run, has no input of f64, or a gradient
- * that is wanted is refused. */
+/* Of a graph of one op; inputs whose gradient is refused are left out. False with *err: the op
+ * cannot be run, or there is nothing to check. */
 bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, uint64_t seed,
                     GradientProof *out, Error *err);
 

@@ -129,7 +129,7 @@ static bool prove_gradients(Proofs *proofs, const Operator *row)
     if (any)
         cli->err = (Error){0};
     return any || error_kind(&cli->err, ERROR_UNSUPPORTED,
-                             "no example of %s has an input and an output of f64", row->name);
+                             "no example of %s has an input of f64 to differentiate", row->name);
 }
 
 /* Each example of the operator: a user's own, else the table's. */
@@ -262,7 +262,7 @@ static const char *why_no_gradient(Proofs *proofs, const Operator *row)
     if (prove_gradients(proofs, row))
         return NULL;
     proofs->cli->err = (Error){0};
-    return "no input and output of f64";
+    return "nothing of f64 to differentiate";
 }
 
 /* Every built-in operator; those that are left out are listed with the reason. */
