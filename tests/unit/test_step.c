@@ -1,0 +1,474 @@
+/* The training step as a graph: which gradient ops follow the model's ops, what trains; its plan:
+ * the backward edge of a value is the transpose of its forward edge; its run: gradients on ranks
+ * are those of one device, and those of a folder. */
+#include "tests/unit/unit.h"
+
+#include "core/base/file.h"
+#include "core/run/gradient_test.h"
+#include "core/session/session.h"
+#include "core/step/step.h"
+#include "scripts/hooks.h"
+#include "tests/unit/vectors_made.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    Session *session; /* NULL: */
+    Error err;
+} OpenedStep;
+
+static const char *write_file(Arena *arena, const char *end, const char *text)
+{
+    char name[] = "/tmp/dimscope_step_XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(name) == 0);
+    const char *path = arena_printf(arena, "%s%s", name, end);
+    assert_true(file_write(path, str_from(text), NULL));
+    return path;
+}
+
+/* body: of MODEL(model). policy: of PAS(graph), or the name of a shipped one; NULL: none. */
+static OpenedStep open_step(const char *body, const char *train, const char *mesh,
+                            const char *policy)
+{
+    OpenedStep o = {.arena = arena_new()};
+    bool written = policy && strchr(policy, ':');
+    SessionOptions options = {.train = train, .mesh = mesh, .policy = policy};
+    options.model =
+        strchr(body, '(')
+            ? write_file(o.arena, ".lua",
+                         arena_printf(o.arena, "function MODEL(model)\n%s\nend\n", body))
+            : body;
+    if (written)
+        options.policy = write_file(
+            o.arena, ".lua",
+            arena_printf(o.arena, "function PAS(graph)\n%s\nreturn graph\nend\n", policy));
+    o.scripts = scripts_new(o.arena, ".");
+    SessionHooks hooks = scripts_hooks(o.scripts);
+    o.session = session_open(&options, &hooks, &o.err);
+    if (options.model != body)
+        unlink(options.model);
+    if (written)
+        unlink(options.policy);
+    return o;
+}
+
+static void close_step(OpenedStep *o)
+{
+    session_close(o->session);
+    scripts_free(o->scripts);
+    arena_free(o->arena);
+}
+
+/* ---- the graph ---- */
+
+#define X "local x = model:input('x', 'f32', {8, 16})\n"
+#define W "local w = model:param('w', {16, 16}, 'f32')\n"
+#define V "local v = model:param('v', {16, 4}, 'f32')\n"
+#define MEAN(value) "model:output(model:op('ReduceMean', {" value "}, {keepdims = 0}), 'loss')\n"
+
+typedef struct {
+    const char *title, *body, *train;
+    const char *want; /* a line an op behind the model's: PHASE OPERATOR of OP: INPUTS -> OUTPUTS */
+} GraphRow;
+
+static const GraphRow graphs[] = {
+    {"gradient ops follow in reverse order",
+     X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"), "", ""},
+    {"the gradient of a value with two readers is a sum",
+     X W "local t = model:op('MatMul', {x, w})\n" MEAN(
+         "model:op('Add', {model:op('Relu', {t}), model:op('Tanh', {t})})"),
+     "", ""},
+    {"a parameter used twice has one gradient",
+     X W "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, w})"), "", ""},
+    {"what the loss does not depend on has no gradient",
+     X W V "local t = model:op('MatMul', {x, w})\n"
+           "model:output(model:op('MatMul', {t, v}), 'aside')\n" MEAN("t"),
+     "", ""},
+    {"a transposed weight is made again",
+     X W MEAN("model:op('MatMul', {model:op('MatMul', {x, w}), model:op('Transpose', {w})})"), "",
+     ""},
+    {"the gradients of outputs can be given", X W "model:output(model:op('MatMul', {x, w}), 'y')\n",
+     "loss=outputs", ""},
+    {"a cross entropy is added to scores",
+     X V "model:output(model:op('MatMul', {x, v}), 'scores')\n", "", ""},
+};
+
+static void put_names(const Graph *graph, const int32_t *tensors, int n, Buf *out)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(out, " %s", tensors[i] < 0 ? "_" : tensor_name(graph, tensors[i]));
+}
+
+static void put_step(const Graph *graph, Buf *out)
+{
+    for (int32_t op = 0; op < graph->n_ops; op++) {
+        if (graph->phase[op] == PHASE_FORWARD)
+            continue;
+        buf_printf(out, "%s %s of %s:", phase_name((Phase)graph->phase[op]), op_operator(graph, op),
+                   graph->of[op] < 0 ? "-" : op_name(graph, graph->of[op]));
+        put_names(graph, op_inputs(graph, op), graph->ops[op].n_inputs, out);
+        buf_puts(out, " ->");
+        put_names(graph, op_outputs(graph, op), graph->ops[op].n_outputs, out);
+        buf_puts(out, "\n");
+    }
+}
+
+static void steps_are_derived(void **state)
+{
+    const GraphRow *row = *state;
+    OpenedStep o = open_step(row->body, row->train, NULL, NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    Buf text = buf_new(o.arena);
+    put_step(o.session->graph, &text);
+    assert_string_equal(text.s, row->want);
+    close_step(&o);
+}
+
+/* ---- what trains ---- */
+
+typedef struct {
+    const char *title, *body, *train;
+    const char *want; /* tensors with gradients among the outputs; or the error */
+} TrainRow;
+
+static const TrainRow trains[] = {
+    {"weights train",
+     X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"), "", "w v"},
+    {"inputs train where the gradients of outputs are given",
+     X W "model:output(model:op('MatMul', {x, w}), 'y')\n", "loss=outputs", "x w"},
+    {"running statistics do not train",
+     "local x = model:input('x', 'f32', {2, 4, 8})\nlocal p = {x}\n"
+     "for _, name in ipairs{'scale', 'bias', 'mean', 'var'} do\n"
+     "  p[#p + 1] = model:param(name, {4}, 'f32')\nend\n" MEAN("model:op('BatchNormalization', p)"),
+     "", "scale bias"},
+    {"arithmetic on constants makes a buffer",
+     X W "local f = model:op('Cos', {model:param('freq', {16}, 'f32')})\n" MEAN(
+         "model:op('Mul', {model:op('MatMul', {x, w}), f})"),
+     "", "w"},
+    {"views hand a parameter on",
+     X W "local f = model:op('Reshape', {model:param('f', {4, 4}, 'f32'), {16}})\n" MEAN(
+         "model:op('Mul', {model:op('MatMul', {x, w}), f})"),
+     "", "w f"},
+    {"a value that is only compared does not train",
+     X W V "local c = model:op('Cast', {model:op('Greater', {model:op('MatMul', {x, v}), 0.5})}, "
+           "{to = 1})\n" MEAN("model:op('MatMul', {model:op('MatMul', {x, w}), "
+                              "model:op('Transpose', {w})})") "model:output(c, 'c')\n",
+     "", "w"},
+    {"a tensor can be named as the loss",
+     X W V "local t = model:op('MatMul', {x, w})\n"
+           "model:output(model:op('ReduceMean', {t}, {keepdims = 0}), 'other')\n" MEAN(
+               "model:op('MatMul', {t, v})"),
+     "loss=loss", "w v"},
+    {"the first output with one float is the loss",
+     X W V "local t = model:op('MatMul', {x, w})\n"
+           "model:output(model:op('ReduceMean', {t}, {keepdims = 0}), 'other')\n" MEAN(
+               "model:op('MatMul', {t, v})"),
+     "", "w"},
+    {"no scores and no loss",
+     X
+     "local b = model:param('b', {16}, 'f32')\n"
+     "model:output(model:op('ReduceMean', {model:op('Mul', {x, b})}, {axes = {0}, keepdims = 0}), "
+     "'y')\n",
+     "", "the model has no loss, and no output that can be scores"},
+    {"a loss that does not exist", X W MEAN("model:op('MatMul', {x, w})"), "loss=lost",
+     "there is no tensor 'lost' to be the loss"},
+    {"a loss with many elements", X W "model:output(model:op('MatMul', {x, w}), 'y')\n", "loss=y",
+     "'y' cannot be the loss: it is not one float"},
+    {"an unknown word", X W MEAN("model:op('MatMul', {x, w})"), "los=y",
+     "--train does not know 'los'"},
+    {"nothing trains", X MEAN("model:op('Relu', {x})"), "", "nothing of the model trains"},
+};
+
+static void put_trained(const Graph *graph, Buf *out)
+{
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        for (int i = 0; i < graph->n_outputs; i++)
+            if (graph->gradient_of[graph->outputs[i]] == t)
+                buf_printf(out, "%s%s", out->n > 0 ? " " : "", tensor_name(graph, t));
+}
+
+static void what_trains_is_found(void **state)
+{
+    const TrainRow *row = *state;
+    OpenedStep o = open_step(row->body, row->train, NULL, NULL);
+    Buf text = buf_new(o.arena);
+    if (o.session)
+        put_trained(o.session->graph, &text);
+    else
+        buf_puts(&text, o.err.text);
+    assert_string_equal(text.s, row->want);
+    close_step(&o);
+}
+
+static void forward_ids_stay(void **state)
+{
+    (void)state;
+    OpenedStep bare = open_step("samples/models/tiny-gpt.onnx", NULL, NULL, NULL);
+    OpenedStep step = open_step("samples/models/tiny-gpt.onnx", "loss=outputs", NULL, NULL);
+    assert_non_null(bare.session);
+    assert_non_null(step.session);
+    const Graph *a = bare.session->graph, *b = step.session->graph;
+    for (int32_t op = 0; op < a->n_ops; op++) {
+        assert_string_equal(op_name(a, op), op_name(b, op));
+        assert_int_equal(b->phase[op], PHASE_FORWARD);
+        assert_int_equal(b->of[op], -1);
+    }
+    for (int32_t t = 0; t < a->n_tensors; t++)
+        assert_string_equal(tensor_name(a, t), tensor_name(b, t));
+    assert_true(b->n_ops > a->n_ops);
+    for (int32_t op = a->n_ops; op < b->n_ops; op++)
+        assert_int_not_equal(b->phase[op], PHASE_FORWARD);
+    close_step(&bare);
+    close_step(&step);
+}
+
+static void frozen_parameters_have_no_gradient(void **state)
+{
+    (void)state;
+    OpenedStep o =
+        open_step(X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"),
+                  NULL, NULL, NULL);
+    const Inferred *model = o.session->inferred;
+    Error err = {0};
+    DimBindings none = {0};
+    Loss loss;
+    TrainingStep step;
+    assert_true(loss_add(o.arena, model, "auto", &loss, &err));
+    model = infer(o.arena, loss.graph, o.session->rules.registry, &none, false, &err);
+    int32_t frozen[2] = {graph_find_tensor(loss.graph, STR("v")),
+                         graph_find_tensor(loss.graph, STR("w"))};
+    assert_true(step_make(o.arena, model, &loss, frozen, 1, &step, &err));
+    Buf text = buf_new(o.arena);
+    put_trained(step.graph, &text);
+    assert_string_equal(text.s, "w");
+    assert_false(step_make(o.arena, model, &loss, frozen, 2, &step, &err));
+    assert_string_equal(err.text, "nothing of the model trains");
+    assert_string_equal(err.hint, "all its parameters are frozen");
+    close_step(&o);
+}
+
+/* ---- plans ---- */
+
+/* t = x w is made by one matmul and read by the next, y = t v. An op is whole, or one of its index
+ * dims is sharded by tp: then t is made or read whole, in rows, in columns; `n` of the reader and
+ * `k` of the maker are dims that t lacks, so that the gradient of t, or t, is partial. */
+enum { WHOLE, M, N, K, N_CUTS };
+static const char *const index_dims[N_CUTS] = {"", "m", "n", "k"};
+
+static const struct {
+    int maker, reader;
+    const char *forward, *backward; /* how t is moved, and its gradient */
+} edges[] = {
+    {WHOLE, WHOLE, "", ""},
+    {WHOLE, N, "", "all_reduce"},      /* column-parallel: I -> R, P -> I */
+    {WHOLE, M, "slice", "all_gather"}, /* I -> V, V -> I */
+    {WHOLE, K, "slice", "all_gather"},
+    {K, WHOLE, "all_reduce", ""},           /* row-parallel: P -> I, I -> R */
+    {K, N, "all_reduce", "all_reduce"},     /* P -> R, P -> R */
+    {K, M, "reduce_scatter", "all_gather"}, /* P -> V, V -> R */
+    {K, K, "reduce_scatter", "all_gather"},
+    {M, N, "all_gather", "reduce_scatter"}, /* sequence parallel: V -> R, P -> V */
+    {M, WHOLE, "all_gather", "slice"},      /* V -> I, I -> V */
+    {M, M, "", ""},
+    {M, K, "all_to_all", "all_to_all"}, /* V -> V */
+    {N, N, "all_gather", "reduce_scatter"},
+    {N, WHOLE, "all_gather", "slice"},
+    {N, M, "all_to_all", "all_to_all"},
+    {N, K, "", ""},
+};
+
+static const char *pin_of(Arena *arena, const char *op, int cut)
+{
+    Buf text = buf_new(arena);
+    for (int j = M; j < N_CUTS; j++)
+        buf_printf(&text, "%s%s = {%s}", j > M ? ", " : "", index_dims[j], j == cut ? "'tp'" : "");
+    return arena_printf(arena, "graph:pin(graph:op('%s'), {%s})\n", op, text.s);
+}
+
+/* The collectives that move a tensor for readers in a phase. */
+static const char *moves(Arena *arena, const Plan *plan, const char *tensor, Phase phase)
+{
+    Buf out = buf_new(arena);
+    const Moved *moved = plan->moved;
+    int32_t t = graph_find_tensor(plan->inferred->graph, str_from(tensor));
+    assert_true(t >= 0);
+    for (int i = 0; i < moved->n_reshards; i++) {
+        const Reshard *reshard = &moved->reshards[i];
+        int32_t user = reshard->n_uses > 0 ? moved->reshard_uses[reshard->use] : -1;
+        if (reshard->tensor != t || user < 0 || plan->inferred->graph->phase[user] != phase)
+            continue;
+        for (int s = 0; s < reshard->path->n_steps; s++)
+            buf_printf(&out, "%s%s", out.n > 0 ? " " : "",
+                       step_kind_name(reshard->path->step[s].kind));
+    }
+    return buf_str(&out).n > 0 ? out.s : "";
+}
+
+static void run_verified(OpenedStep *o)
+{
+    RunReport report;
+    Error err = {0};
+    RunOptions options = {.verify = true, .repeat = 1, .seed = 3};
+    if (!run_plan(o->arena, o->session->plan, &options, &report, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(report.verdict, RUN_PASS);
+    assert_true(report.n_outputs > 1);
+}
+
+static void backward_edges_are_transposed(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (size_t i = 0; i < COUNT_OF(edges); i++) {
+        const char *policy = arena_printf(arena, "%s%s", pin_of(arena, "MatMul", edges[i].maker),
+                                          pin_of(arena, "MatMul_1", edges[i].reader));
+        OpenedStep o = open_step(
+            X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"), "",
+            "tp=2", policy);
+        if (!o.session)
+            fail_msg("%s", o.err.text);
+        const char *forward = moves(arena, o.session->plan, "MatMul", PHASE_FORWARD);
+        const char *backward = moves(arena, o.session->plan, "MatMul~grad", PHASE_BACKWARD);
+        if (strcmp(forward, edges[i].forward) != 0 || strcmp(backward, edges[i].backward) != 0)
+            fail_msg("maker %s, reader %s: '%s' and '%s', not '%s' and '%s'",
+                     index_dims[edges[i].maker], index_dims[edges[i].reader], forward, backward,
+                     edges[i].forward, edges[i].backward);
+        run_verified(&o);
+        close_step(&o);
+    }
+    arena_free(arena);
+}
+
+/* ---- runs ---- */
+
+typedef struct {
+    const char *title, *model, *mesh, *policy;
+} RunRow;
+
+static const RunRow runs[] = {
+    {"tiny-gpt under dp", "samples/models/tiny-gpt.onnx", "dp=2", "dp"},
+    {"tiny-gpt under tp", "samples/models/tiny-gpt.onnx", "tp=2", "tp"},
+    {"tiny-gpt under fsdp", "samples/models/tiny-gpt.onnx", "dp=2", "fsdp"},
+    {"tiny-gpt under megatron", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", "megatron"},
+    {"tiny-gpt under sequence parallel", "samples/models/tiny-gpt.onnx", "dp=2,tp=2",
+     "megatron_sp"},
+    {"llama-tiny under sequence parallel", "samples/models/llama-tiny.onnx", "dp=2,tp=2",
+     "megatron_sp"},
+    {"tiny-conv under dp", "samples/models/tiny-conv.onnx", "dp=2", "dp"},
+};
+
+static void gradients_on_ranks_are_those_of_one_device(void **state)
+{
+    const RunRow *row = *state;
+    OpenedStep o = open_step(row->model, "", row->mesh, row->policy);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    run_verified(&o);
+    close_step(&o);
+}
+
+/* ---- gradients of a folder ---- */
+
+/* y = a b, element by element: the gradient of a is b dy, that of b is a dy. */
+static const char *product_folder(Arena *arena, float wrong)
+{
+    const char *folder = vectors_folder(arena);
+    Shape shape = {.n_dims = 1, .dim = {4}};
+    float values[5][4];
+    for (int i = 0; i < 4; i++) {
+        float a = 1 + (float)i, b = 2 - (float)i, dy = 0.5F * (float)i;
+        values[0][i] = a;
+        values[1][i] = b;
+        values[2][i] = dy;
+        values[3][i] = b * dy;
+        values[4][i] = a * dy + (i == 3 ? wrong : 0);
+    }
+    static const char *const stems[] = {"input", "input", "cotangent", "grad", "grad"};
+    static const int number[] = {0, 1, 0, 0, 1};
+    for (int k = 0; k < 5; k++)
+        vectors_write(arena, folder, stems[k], number[k], DT_F32, &shape,
+                      (Str){(const char *)values[k], sizeof values[k]});
+    assert_true(file_write(arena_printf(arena, "%s/index.json", folder),
+                           STR("{\"outputs\":[{\"name\":\"y\",\"cotangent\":\"cotangent_0.pb\"}],"
+                               "\"grads\":[{\"name\":\"a\",\"file\":\"grad_0.pb\"},"
+                               "{\"name\":\"b\",\"file\":\"grad_1.pb\"},"
+                               "{\"name\":\"c\",\"file\":\"grad_1.pb\"}]}"),
+                           NULL));
+    return folder;
+}
+
+static void remove_folder(Arena *arena, const char *folder)
+{
+    static const char *const files[] = {"input_0.pb", "input_1.pb", "cotangent_0.pb",
+                                        "grad_0.pb",  "grad_1.pb",  "index.json"};
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        unlink(path_join(arena, folder, files[i]));
+    rmdir(folder);
+}
+
+static GradientReport run_product(OpenedStep *o, float wrong)
+{
+    GradientReport report;
+    Error err = {0};
+    const char *folder = product_folder(o->arena, wrong);
+    bool ran = run_gradients(o->arena, o->session->plan, folder, &(RunOptions){.repeat = 1},
+                             &report, &err);
+    remove_folder(o->arena, folder);
+    if (!ran)
+        fail_msg("%s", err.text);
+    return report;
+}
+
+static void gradients_are_compared_with_a_folder(void **state)
+{
+    const char *mesh = *state;
+    OpenedStep o =
+        open_step("local a = model:input('a', 'f32', {4})\n"
+                  "local b = model:input('b', 'f32', {4})\n"
+                  "model:output(model:op('Mul', {a, b}), 'y')\n",
+                  "loss=outputs", mesh, mesh ? "graph:pin(graph:op('Mul'), {d0 = {'x'}})" : NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    GradientReport right = run_product(&o, 0), wrong = run_product(&o, 0.01F);
+    assert_true(right.run.ok);
+    assert_int_equal(right.n_compared, 2);
+    assert_int_equal(right.first_wrong, -1);
+    assert_string_equal(right.rows[2].reason, "the model has no such tensor");
+    assert_false(wrong.run.ok);
+    assert_int_equal(wrong.n_wrong, 1);
+    assert_string_equal(wrong.rows[wrong.first_wrong].name, "b");
+    assert_int_equal(wrong.worst, wrong.first_wrong);
+    assert_true(wrong.rows[1].error > 0.0099 && wrong.rows[1].error < 0.0101);
+    close_step(&o);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 5];
+    int n = 0;
+    for (size_t i = 0; i < COUNT_OF(graphs); i++)
+        tests[n++] = (struct CMUnitTest){.name = graphs[i].title,
+                                         .test_func = steps_are_derived,
+                                         .initial_state = (void *)&graphs[i]};
+    for (size_t i = 0; i < COUNT_OF(trains); i++)
+        tests[n++] = (struct CMUnitTest){.name = trains[i].title,
+                                         .test_func = what_trains_is_found,
+                                         .initial_state = (void *)&trains[i]};
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        tests[n++] = (struct CMUnitTest){.name = runs[i].title,
+                                         .test_func = gradients_on_ranks_are_those_of_one_device,
+                                         .initial_state = (void *)&runs[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(forward_ids_stay);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(frozen_parameters_have_no_gradient);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(backward_edges_are_transposed);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_are_compared_with_a_folder);
+    tests[n++] = (struct CMUnitTest){.name = "gradients on ranks are compared with a folder",
+                                     .test_func = gradients_are_compared_with_a_folder,
+                                     .initial_state = (void *)"x=2"};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
