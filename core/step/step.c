@@ -18,6 +18,19 @@ static bool hands_on(const Inferred *model, int32_t op, int input)
     return false;
 }
 
+/* Running statistics: read beside activations, and updated by the norm itself in training. */
+static bool is_statistic(const Inferred *model, int32_t op, int input)
+{
+    static const struct {
+        const char *name;
+        unsigned inputs; /* by bit */
+    } norms[] = {{"BatchNormalization", 1U << 3 | 1U << 4}, {"BatchNormStats", 1U << 1 | 1U << 2}};
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        if (strcmp(op_operator(model->graph, op), norms[i].name) == 0)
+            return norms[i].inputs >> input & 1;
+    return false;
+}
+
 /* Marks what trains, from the readers back: a value that an op reads beside activations, and what
  * is handed on to make it. */
 static bool *find_trained(Arena *scratch, const Inferred *model)
@@ -31,7 +44,8 @@ static bool *find_trained(Arena *scratch, const Inferred *model)
             reads |= op_outputs(graph, op)[o] >= 0 && trained[op_outputs(graph, op)[o]];
         for (int i = 0; reads && i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
-            if (t >= 0 && (!model->on_parameters[op] || hands_on(model, op, i)))
+            if (t >= 0 && !is_statistic(model, op, i) &&
+                (!model->on_parameters[op] || hands_on(model, op, i)))
                 trained[t] = true;
         }
     }

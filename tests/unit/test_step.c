@@ -10,6 +10,7 @@
 #include "scripts/hooks.h"
 #include "tests/unit/vectors_made.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -77,24 +78,54 @@ typedef struct {
 
 static const GraphRow graphs[] = {
     {"gradient ops follow in reverse order",
-     X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"), "", ""},
+     X W V "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, v})"), "",
+     "backward ReduceMean~d0 of ReduceMean: loss~grad -> MatMul_1~grad\n"
+     "backward MatMul~d0 of MatMul_1: MatMul_1~grad v -> MatMul~grad\n"
+     "backward MatMul~d1 of MatMul_1: MatMul_1~grad MatMul -> v~grad\n"
+     "backward MatMul~d1 of MatMul: MatMul~grad x -> w~grad\n"},
     {"the gradient of a value with two readers is a sum",
      X W "local t = model:op('MatMul', {x, w})\n" MEAN(
          "model:op('Add', {model:op('Relu', {t}), model:op('Tanh', {t})})"),
-     "", ""},
+     "",
+     "backward ReduceMean~d0 of ReduceMean: loss~grad -> Add~grad\n"
+     "backward Add~d0 of Add: Add~grad -> Relu~grad\n"
+     "backward Add~d1 of Add: Add~grad -> Tanh~grad\n"
+     "backward Tanh~d0 of Tanh: Tanh~grad Tanh -> Tanh~d0\n"
+     "backward Relu~d0 of Relu: Relu~grad Relu -> Relu~d0\n"
+     "backward Sum of MatMul: Tanh~d0 Relu~d0 -> MatMul~grad\n"
+     "backward MatMul~d1 of MatMul: MatMul~grad x -> w~grad\n"},
     {"a parameter used twice has one gradient",
-     X W "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, w})"), "", ""},
+     X W "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('MatMul', {t, w})"), "",
+     "backward ReduceMean~d0 of ReduceMean: loss~grad -> MatMul_1~grad\n"
+     "backward MatMul~d0 of MatMul_1: MatMul_1~grad w -> MatMul~grad\n"
+     "backward MatMul~d1 of MatMul_1: MatMul_1~grad MatMul -> MatMul_1~d1\n"
+     "backward MatMul~d1 of MatMul: MatMul~grad x -> MatMul~d1\n"
+     "backward Sum of MatMul: MatMul_1~d1 MatMul~d1 -> w~grad\n"},
     {"what the loss does not depend on has no gradient",
      X W V "local t = model:op('MatMul', {x, w})\n"
            "model:output(model:op('MatMul', {t, v}), 'aside')\n" MEAN("t"),
-     "", ""},
+     "",
+     "backward ReduceMean~d0 of ReduceMean: loss~grad -> MatMul~grad\n"
+     "backward MatMul~d1 of MatMul: MatMul~grad x -> w~grad\n"},
     {"a transposed weight is made again",
      X W MEAN("model:op('MatMul', {model:op('MatMul', {x, w}), model:op('Transpose', {w})})"), "",
-     ""},
+     "backward ReduceMean~d0 of ReduceMean: loss~grad -> MatMul_1~grad\n"
+     "again Transpose of Transpose: w -> Transpose~again\n"
+     "backward MatMul~d0 of MatMul_1: MatMul_1~grad Transpose~again -> MatMul~grad\n"
+     "backward MatMul~d1 of MatMul_1: MatMul_1~grad MatMul -> Transpose~grad\n"
+     "backward Transpose~d0 of Transpose: Transpose~grad -> Transpose~d0\n"
+     "backward MatMul~d1 of MatMul: MatMul~grad x -> MatMul~d1\n"
+     "backward Sum of MatMul: Transpose~d0 MatMul~d1 -> w~grad\n"},
     {"the gradients of outputs can be given", X W "model:output(model:op('MatMul', {x, w}), 'y')\n",
-     "loss=outputs", ""},
+     "loss=outputs",
+     "backward MatMul~d0 of MatMul: y~given w -> x~grad\n"
+     "backward MatMul~d1 of MatMul: y~given x -> w~grad\n"},
     {"a cross entropy is added to scores",
-     X V "model:output(model:op('MatMul', {x, v}), 'scores')\n", "", ""},
+     X V "model:output(model:op('MatMul', {x, v}), 'scores')\n", "",
+     "backward ReduceMean~d0 of loss: loss~grad -> loss~token~grad\n"
+     "backward TokenLoss~d0 of loss~token: loss~token~grad scores loss~max loss~sum labels -> "
+     "scores~grad\n"
+     "backward MatMul~d1 of MatMul: scores~grad x -> v~grad\n"},
 };
 
 static void put_names(const Graph *graph, const int32_t *tensors, int n, Buf *out)
@@ -106,7 +137,7 @@ static void put_names(const Graph *graph, const int32_t *tensors, int n, Buf *ou
 static void put_step(const Graph *graph, Buf *out)
 {
     for (int32_t op = 0; op < graph->n_ops; op++) {
-        if (graph->phase[op] == PHASE_FORWARD)
+        if (graph->phase[op] == PHASE_FORWARD || graph->phase[op] == PHASE_UPDATE)
             continue;
         buf_printf(out, "%s %s of %s:", phase_name((Phase)graph->phase[op]), op_operator(graph, op),
                    graph->of[op] < 0 ? "-" : op_name(graph, graph->of[op]));
@@ -180,16 +211,21 @@ static const TrainRow trains[] = {
     {"a loss with many elements", X W "model:output(model:op('MatMul', {x, w}), 'y')\n", "loss=y",
      "'y' cannot be the loss: it is not one float"},
     {"an unknown word", X W MEAN("model:op('MatMul', {x, w})"), "los=y",
-     "--train does not know 'los'"},
+     "--train: there is no option 'los'"},
     {"nothing trains", X MEAN("model:op('Relu', {x})"), "", "nothing of the model trains"},
 };
 
+/* The inputs and initializers that have a gradient. */
 static void put_trained(const Graph *graph, Buf *out)
 {
-    for (int32_t t = 0; t < graph->n_tensors; t++)
-        for (int i = 0; i < graph->n_outputs; i++)
-            if (graph->gradient_of[graph->outputs[i]] == t)
-                buf_printf(out, "%s%s", out->n > 0 ? " " : "", tensor_name(graph, t));
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s~grad", tensor_name(graph, t));
+        int32_t gradient = graph_find_tensor(graph, str_from(name));
+        if (graph->tensors[t].maker < 0 && gradient >= 0 && graph->gradient_of[gradient] == t &&
+            graph->tensors[gradient].maker >= 0)
+            buf_printf(out, "%s%s", out->n > 0 ? " " : "", tensor_name(graph, t));
+    }
 }
 
 static void what_trains_is_found(void **state)
@@ -238,7 +274,7 @@ static void frozen_parameters_have_no_gradient(void **state)
     DimBindings none = {0};
     Loss loss;
     TrainingStep step;
-    assert_true(loss_add(o.arena, model, "auto", &loss, &err));
+    assert_true(loss_add(o.arena, model, "auto", 1e-3, &loss, &err));
     model = infer(o.arena, loss.graph, o.session->rules.registry, &none, false, &err);
     int32_t frozen[2] = {graph_find_tensor(loss.graph, STR("v")),
                          graph_find_tensor(loss.graph, STR("w"))};
@@ -249,6 +285,18 @@ static void frozen_parameters_have_no_gradient(void **state)
     assert_false(step_make(o.arena, model, &loss, frozen, 2, &step, &err));
     assert_string_equal(err.text, "nothing of the model trains");
     assert_string_equal(err.hint, "all its parameters are frozen");
+    close_step(&o);
+}
+
+static void operators_without_derivative_are_named(void **state)
+{
+    (void)state;
+    OpenedStep o =
+        open_step(X W "local t = model:op('MatMul', {x, w})\n" MEAN("model:op('Dist', {t, x})"), "",
+                  NULL, NULL);
+    assert_null(o.session);
+    assert_string_equal(o.err.text, "op 'Dist' (Dist) has no derivative: none is known");
+    assert_string_equal(o.err.hint, "the gradient of 'MatMul' has to pass it");
     close_step(&o);
 }
 
@@ -449,26 +497,27 @@ static void gradients_are_compared_with_a_folder(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 5];
+    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 6];
     int n = 0;
     for (size_t i = 0; i < COUNT_OF(graphs); i++)
         tests[n++] = (struct CMUnitTest){.name = graphs[i].title,
                                          .test_func = steps_are_derived,
-                                         .initial_state = (void *)&graphs[i]};
+                                         .initial_state = (void *)(uintptr_t)&graphs[i]};
     for (size_t i = 0; i < COUNT_OF(trains); i++)
         tests[n++] = (struct CMUnitTest){.name = trains[i].title,
                                          .test_func = what_trains_is_found,
-                                         .initial_state = (void *)&trains[i]};
+                                         .initial_state = (void *)(uintptr_t)&trains[i]};
     for (size_t i = 0; i < COUNT_OF(runs); i++)
         tests[n++] = (struct CMUnitTest){.name = runs[i].title,
                                          .test_func = gradients_on_ranks_are_those_of_one_device,
-                                         .initial_state = (void *)&runs[i]};
+                                         .initial_state = (void *)(uintptr_t)&runs[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(forward_ids_stay);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(frozen_parameters_have_no_gradient);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(operators_without_derivative_are_named);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(backward_edges_are_transposed);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_are_compared_with_a_folder);
     tests[n++] = (struct CMUnitTest){.name = "gradients on ranks are compared with a folder",
                                      .test_func = gradients_are_compared_with_a_folder,
-                                     .initial_state = (void *)"x=2"};
+                                     .initial_state = (void *)(uintptr_t) "x=2"};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+#!/bin/sh
+# run.sh - the collectives of training steps: counts by phase, kind and axes of each plan in the
+# table. Ends with "N passed, N failed".
+#
+# tests/training/table  a line a plan: model of samples/models, free dims, mesh, policy and an option
+#                       of it, --train, then the phases forward, again, backward and update:
+#                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
+#                       none. A last reshard of a gradient, which no op reads, is of the update.
+# AR all_reduce, AG all_gather, RS reduce_scatter, A2A all_to_all; others have their names.
+# Slices move nothing.
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+passed=0
+failed=0
+
+# moved MODEL ..: "FORWARD AGAIN BACKWARD UPDATE"
+moved()
+{
+    "$DIMSCOPE" plan "$@" --json | python3 -c '
+import collections, json, sys
+short = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A"}
+count = {phase: collections.Counter() for phase in ("forward", "again", "backward", "update")}
+for it in json.load(sys.stdin)["reshards"]:
+    ends = it["phase"] == "backward" and not it["uses"]
+    for step in it["steps"]:
+        if step["kind"] != "slice":
+            name = short.get(step["kind"], step["kind"]) + ":" + "+".join(step["axes"])
+            count["update" if ends else it["phase"]][name] += 1
+print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of in count.values()))'
+}
+
+while read -r model dims mesh policy option train forward again backward update; do
+    case $model in '' | '#'*) continue ;; esac
+    set -- "samples/models/$model.onnx" -m "$mesh" -p "$policy" --train "$train"
+    [ "$dims" = - ] || set -- "$@" --dim "$dims"
+    [ "$option" = - ] || set -- "$@" --set "$option"
+    got=$(moved "$@")
+    if [ "$got" = "$forward $again $backward $update" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "plan $*: '$got', not '$forward $again $backward $update'"
+    fi
+done <tests/training/table
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
