@@ -25,7 +25,7 @@ const Option cli_options[] = {
     TEXT("fuse", 0, fuse, "NAME,...", VERBS_ON_PLANS | VERB_INFO,
          "recognise what ops spell out and plan the op that does it: attention"),
     TEXT("train", 0, train, "SPEC", VERBS_ON_PLANS,
-         "the whole training step: auto, or loss=NAME; backward ops follow the model's"),
+         "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train"),
     TEXT("machine", 0, machine, "NAME|FILE", UINT_MAX, "the numbers of a device (default h100x8)"),
     TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,
          "further decisions: a plan file, or shardings that other systems print"),

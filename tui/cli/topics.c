@@ -205,6 +205,34 @@ const Topic cli_topics[] = {
      "template     a metakernel template in Lua, for these sizes\n"
      "What a notation cannot express is listed below it after 'not said'.",
      NULL},
+    {"train", "the training step: what --train takes and adds", false,
+     "--train SPEC plans the whole step: the model with its loss, the backward pass, the\n"
+     "update. SPEC is words with commas between, in any order:\n"
+     "\n"
+     "auto                 the defaults alone\n"
+     "adamw adam sgd momentum nesterov adagrad rmsprop adamax nadam radam\n"
+     "                     the optimizer (adamw)\n"
+     "lr=1e-3 beta1=.. weight_decay=..   what it takes, by torch's names\n"
+     "clip=1.0             limit of the norm of all gradients; every element counts once\n"
+     "grads=f32 | bf16     type in which 16-bit gradients are added up\n"
+     "precision=bf16 ..    checked against the parameters' type\n"
+     "loss=auto | NAME     auto: an output with one float, else a cross entropy of the\n"
+     "                     first output against an input 'labels', already shifted\n"
+     "loss=outputs         no loss: the gradients of the outputs are inputs; no update\n"
+     "\n"
+     "Ops keep their ids; behind them follow the ops of the backward pass and the update,\n"
+     "as modules 'backward' and 'update'. A gradient op takes the partition of its forward\n"
+     "op. Sums of gradients add where the addends are; the update works where parameters\n"
+     "are stored, so a stored shard is gathered in each phase and its gradient is reduced\n"
+     "and scattered. Results larger than their value, as of an all-gather, are dropped\n"
+     "after their phase and made again; others are what is saved for the backward pass.\n"
+     "\n"
+     "T~grad the gradient of T; OP~d1 the gradient op of OP for its operand 1; T~again a\n"
+     "view of parameters, made again; T~m, T~v, T~master states; T~next the new value.\n"
+     "\n"
+     "What trains: initializers of floats that an op reads beside activations, itself or\n"
+     "through views, casts, lookups and slices.",
+     NULL},
     {"names", "names and patterns of tensors", false, help_names, NULL},
     {"policies", "Lua files that decide how tensors are sharded", true,
      "A policy is a Lua file with a function PAS(graph, resource) that pins dims:\n"
