@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh - the collectives of training steps: counts by phase, kind and axes of each plan in the
-# table. Ends with "N passed, N failed".
+# table; and gradients of models against torch's. Ends with "N passed, N failed".
 #
+# tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
 # tests/training/table  a line a plan: model of samples/models, free dims, mesh, policy and an option
 #                       of it, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
@@ -42,6 +43,23 @@ while read -r model dims mesh policy option train forward again backward update;
         echo "plan $*: '$got', not '$forward $again $backward $update'"
     fi
 done <tests/training/table
+
+# On one device, then on ranks.
+for folder in tests/training/*.grad; do
+    model=$(basename "$folder" .grad)
+    for plan in "" "-m dp=2,tp=2 -p dp" "-m dp=2,tp=2 -p tp" "-m dp=2 -p fsdp" "-m tp=2 -p megatron_sp"; do
+        case $model:$plan in tiny-conv:*megatron*) continue ;; esac # it is no transformer
+        # shellcheck disable=SC2086
+        said=$("$DIMSCOPE" run "samples/models/$model.onnx" --grad-vectors "$folder" $plan 2>&1)
+        case $? in
+        0) passed=$((passed + 1)) ;;
+        *)
+            failed=$((failed + 1))
+            echo "run $model.onnx --grad-vectors $folder $plan: $said"
+            ;;
+        esac
+    done
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
