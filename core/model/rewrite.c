@@ -172,6 +172,24 @@ static void find_needed(Sealing *s)
 
 /* ---- the new graph ---- */
 
+int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t t)
+{
+    const GraphTensor *old = &graph->tensors[t];
+    int32_t id = graph_tensor(builder, str_from(tensor_name(graph, t)));
+    const DeclaredDim *dims = old->declared < 0 ? NULL : graph->declared + old->declared;
+    int n_dims = old->declared < 0 ? -1 : old->n_declared;
+    if (old->kind == TENSOR_INITIALIZER) {
+        Shape shape = {.n_dims = n_dims};
+        for (int d = 0; d < n_dims; d++)
+            shape.dim[d] = dims[d].size;
+        graph_add_initializer(builder, id, (Dtype)old->dtype, &shape, graph->data[old->data]);
+    } else if (old->kind == TENSOR_MADE) {
+        graph_declare(builder, id, (Dtype)old->dtype, dims, n_dims);
+    }
+    graph_mark(builder, id, old->sequence, old->optional);
+    return id;
+}
+
 static void add_tensor(Sealing *s, int32_t t)
 {
     const Graph *graph = s->graph;
@@ -180,19 +198,7 @@ static void add_tensor(Sealing *s, int32_t t)
     s->tensor[t] = -1;
     if (old->kind != TENSOR_INPUT && (!used || (old->maker >= 0 && !s->needed[old->maker])))
         return;
-    int32_t id = graph_tensor(s->builder, str_from(tensor_name(graph, t)));
-    const DeclaredDim *dims = old->declared < 0 ? NULL : graph->declared + old->declared;
-    int n_dims = old->declared < 0 ? -1 : old->n_declared;
-    s->tensor[t] = id;
-    if (old->kind == TENSOR_INITIALIZER) {
-        Shape shape = {.n_dims = n_dims};
-        for (int d = 0; d < n_dims; d++)
-            shape.dim[d] = dims[d].size;
-        graph_add_initializer(s->builder, id, (Dtype)old->dtype, &shape, graph->data[old->data]);
-    } else if (old->kind == TENSOR_MADE) {
-        graph_declare(s->builder, id, (Dtype)old->dtype, dims, n_dims);
-    }
-    graph_mark(s->builder, id, old->sequence, old->optional);
+    s->tensor[t] = rewrite_copy_tensor(s->builder, graph, t);
 }
 
 static void add_constants(Sealing *s)
@@ -298,8 +304,7 @@ static void add_bodies(Sealing *s)
     }
 }
 
-/* A builder that shares names, shapes and attribute lists with the graph. */
-static GraphBuilder *builder_like(const Graph *graph)
+GraphBuilder *rewrite_builder(const Graph *graph)
 {
     GraphBuilder *builder = graph_builder_new(graph->arena, graph->file);
     Graph *out = graph_builder_graph(builder);
@@ -318,20 +323,24 @@ static GraphBuilder *builder_like(const Graph *graph)
     return builder;
 }
 
-static void add_tensors(Sealing *s)
+void rewrite_copy_ends(GraphBuilder *builder, const Graph *graph, const int32_t *tensor)
 {
-    const Graph *graph = s->graph;
-    for (int32_t t = 0; t < graph->n_tensors; t++)
-        add_tensor(s, t);
     for (int i = 0; i < graph->n_inputs; i++) {
         const GraphTensor *old = &graph->tensors[graph->inputs[i]];
         bool declared = old->declared >= 0;
-        graph_add_input(s->builder, s->tensor[graph->inputs[i]], (Dtype)old->dtype,
+        graph_add_input(builder, tensor[graph->inputs[i]], (Dtype)old->dtype,
                         declared ? graph->declared + old->declared : NULL,
                         declared ? old->n_declared : -1);
     }
     for (int i = 0; i < graph->n_outputs; i++)
-        graph_add_output(s->builder, s->tensor[graph->outputs[i]]);
+        graph_add_output(builder, tensor[graph->outputs[i]]);
+}
+
+static void add_tensors(Sealing *s)
+{
+    for (int32_t t = 0; t < s->graph->n_tensors; t++)
+        add_tensor(s, t);
+    rewrite_copy_ends(s->builder, s->graph, s->tensor);
     add_constants(s);
 }
 
@@ -339,7 +348,7 @@ Graph *rewrite_seal(Rewrite *rewrite, Error *err)
 {
     const Graph *graph = rewrite->graph;
     Arena *arena = graph->arena;
-    Sealing s = {.rewrite = rewrite, .graph = graph, .builder = builder_like(graph)};
+    Sealing s = {.rewrite = rewrite, .graph = graph, .builder = rewrite_builder(graph)};
     s.needed = arena_array(arena, bool, graph->n_ops);
     s.read = arena_array(arena, bool, graph->n_tensors);
     s.tensor = arena_array(arena, int32_t, graph->n_tensors);

@@ -156,3 +156,34 @@ Str wire_elements(Wire *wire, const WireField *field, WireType element)
                   field->number, bytes.n, size);
     return bytes;
 }
+
+/* ---- writing ---- */
+
+void wire_put_varint(Buf *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        buf_putc(out, (char)(value | 0x80));
+    buf_putc(out, (char)value);
+}
+
+void wire_put_int(Buf *out, uint32_t field, int64_t value)
+{
+    wire_put_varint(out, (uint64_t)field << 3 | WIRE_VARINT);
+    wire_put_varint(out, (uint64_t)value);
+}
+
+void wire_put_float(Buf *out, uint32_t field, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    wire_put_varint(out, (uint64_t)field << 3 | WIRE_FIXED32);
+    for (int i = 0; i < 4; i++)
+        buf_putc(out, (char)(bits >> 8 * i));
+}
+
+void wire_put_bytes(Buf *out, uint32_t field, Str bytes)
+{
+    wire_put_varint(out, (uint64_t)field << 3 | WIRE_BYTES);
+    wire_put_varint(out, bytes.n);
+    buf_add(out, bytes);
+}

@@ -64,4 +64,11 @@ bool wire_take_varint(Str *text, uint64_t *value);
 bool wire_fail(Wire *wire, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- writing ---- */
+
+void wire_put_varint(Buf *out, uint64_t value);
+void wire_put_int(Buf *out, uint32_t field, int64_t value);
+void wire_put_float(Buf *out, uint32_t field, float value);
+void wire_put_bytes(Buf *out, uint32_t field, Str bytes); /* texts and messages too */
+
 #endif

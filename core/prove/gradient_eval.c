@@ -1,14 +1,17 @@
 #include "core/prove/gradient_eval.h"
 
+#include "core/prove/gradient_model.h"
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
+#include "core/rules/unroll.h"
 #include "core/run/feed.h"
 #include "core/step/backward.h"
 
 /* A graph from a request, and the values that it gives. */
 typedef struct {
     Arena *arena;
-    GraphBuilder *builder;
+    GraphBuilder *builder; /* of one op */
+    Graph *graph;
     Vec(int32_t) tensors; /* with a value of the request */
     Vec(const Json *) elements;
     Vec(int32_t) inputs, outputs; /* of the request, -1: absent */
@@ -19,41 +22,13 @@ typedef struct {
 
 /* ---- tensors ---- */
 
-static bool read_elements(const Json *tensor, Dtype dtype, const Shape *shape, void *out,
-                          Error *err)
-{
-    const Json *data = json_get(tensor, "data");
-    int64_t n = shape_elements(shape);
-    if (json_size(data) != n)
-        return error_set(err, "a tensor has %d elements where its shape has another number",
-                         json_size(data));
-    for (int64_t i = 0; i < n; i++) {
-        const Json *item = json_at(data, (int)i);
-        double real = json_is_bool(item) ? json_bool(item, false) : json_real(item, 0);
-        int64_t whole = json_is_bool(item) ? json_bool(item, false) : json_int(item, (int64_t)real);
-        bool is_float = dtype_is_float(dtype);
-        elements_store(dtype, (char *)out + i * element_bytes(dtype), 1,
-                       is_float ? NUMBER_F64 : NUMBER_I64,
-                       is_float ? (const void *)&real : (const void *)&whole);
-    }
-    return true;
-}
-
-static bool read_type(const Json *tensor, Dtype *dtype, Shape *shape, Error *err)
-{
-    *dtype = dtype_from_name(json_str(json_get(tensor, "dtype"), "f64"));
-    if (*dtype == DT_NONE || !dtype_is_computed(*dtype))
-        return error_set(err, "a tensor has a \"dtype\" that is not computed");
-    return one_op_shape_json(json_get(tensor, "shape"), 0, shape, err);
-}
-
 /* constant: known before the run; whole numbers always are. */
 static bool add_tensor(GradientCase *c, Str name, const Json *tensor, bool constant, int32_t *out,
                        Error *err)
 {
     Dtype dtype;
     Shape shape;
-    if (!read_type(tensor, &dtype, &shape, err))
+    if (!gradient_tensor_type(tensor, &dtype, &shape, err))
         return false;
     *out = graph_tensor(c->builder, name);
     if (!constant && dtype_is_float(dtype)) {
@@ -69,7 +44,7 @@ static bool add_tensor(GradientCase *c, Str name, const Json *tensor, bool const
     char *bytes = arena_alloc(c->arena, n_bytes + 1);
     graph_add_initializer(c->builder, *out, dtype, &shape,
                           (TensorData){.form = DATA_RAW, .bytes = {bytes, n_bytes}});
-    return read_elements(tensor, dtype, &shape, bytes, err);
+    return gradient_tensor_elements(tensor, dtype, &shape, bytes, err);
 }
 
 /* ---- graphs ---- */
@@ -126,48 +101,31 @@ static bool read_op(GradientCase *c, const Json *request, Error *err)
             vec_push(c->arena, &c->overwriting, json_at(given, o));
         }
     }
-    return add_node(c, request, c->inputs.at, c->inputs.n, c->outputs.at, c->outputs.n, err);
-}
-
-static bool read_named(GradientCase *c, const Json *tensors, bool constant, Error *err)
-{
-    for (int i = 0; i < json_size(tensors); i++) {
-        const char *name = json_key_at(tensors, i);
-        int32_t t;
-        if (!add_tensor(c, str_from(name), json_get(tensors, name), constant, &t, err))
-            return false;
-        if (!constant)
-            vec_push(c->arena, &c->inputs, t);
-    }
-    return true;
-}
-
-static int32_t *tensors_named(GradientCase *c, const Json *names)
-{
-    int32_t *out = arena_array(c->arena, int32_t, json_size(names));
-    for (int i = 0; i < json_size(names); i++)
-        out[i] = graph_tensor(c->builder, json_str(json_at(names, i), ""));
-    return out;
+    graph_builder_graph(c->builder)->opset = json_int(json_get(request, "opset"), 20);
+    if (add_node(c, request, c->inputs.at, c->inputs.n, c->outputs.at, c->outputs.n, err))
+        c->graph = graph_seal(c->builder, err);
+    return c->graph;
 }
 
 static bool read_graph(GradientCase *c, const Json *request, Error *err)
 {
-    const Json *nodes = json_get(request, "nodes"), *outputs = json_get(request, "outputs");
-    if (!read_named(c, json_get(request, "inputs"), false, err) ||
-        !read_named(c, json_get(request, "constants"), true, err))
+    const Json *inputs = json_get(request, "inputs"), *outputs = json_get(request, "outputs");
+    c->graph = gradient_model(c->arena, request, err);
+    if (!c->graph)
         return false;
-    for (int i = 0; i < json_size(nodes); i++) {
-        const Json *node = json_at(nodes, i);
-        const Json *from = json_get(node, "inputs"), *to = json_get(node, "outputs");
-        if (!add_node(c, node, tensors_named(c, from), json_size(from), tensors_named(c, to),
-                      json_size(to), err))
-            return false;
+    for (int i = 0; i < json_size(inputs); i++) {
+        const char *name = json_key_at(inputs, i);
+        int32_t t = graph_find_tensor(c->graph, str_from(name));
+        vec_push(c->arena, &c->inputs, t);
+        if (t < 0 || c->graph->tensors[t].kind != TENSOR_INPUT)
+            continue;
+        vec_push(c->arena, &c->tensors, t);
+        vec_push(c->arena, &c->elements, json_get(inputs, name));
     }
-    int32_t *at = tensors_named(c, outputs);
     for (int o = 0; o < json_size(outputs); o++) {
-        vec_push(c->arena, &c->outputs, at[o]);
+        Str name = json_str(json_at(outputs, o), "");
+        vec_push(c->arena, &c->outputs, graph_find_tensor(c->graph, name));
         vec_push(c->arena, &c->cotangents, json_at(json_get(request, "cotangents"), o));
-        graph_add_output(c->builder, at[o]);
     }
     return true;
 }
@@ -177,7 +135,7 @@ static bool read_graph(GradientCase *c, const Json *request, Error *err)
 static Local *value_of(const Json *tensor, Dtype dtype, const Shape *shape, Error *err)
 {
     Local *value = local_new_whole(dtype, shape);
-    if (read_elements(tensor, dtype, shape, value->data, err))
+    if (gradient_tensor_elements(tensor, dtype, shape, value->data, err))
         return value;
     local_free(value);
     return NULL;
@@ -232,11 +190,29 @@ static bool overwrite(const GradientCase *c, const Inferred *inferred, int32_t o
     return true;
 }
 
+/* Whether the op is in no branch that is left out. */
+static bool is_taken(const Inferred *inferred, int32_t op, Local *const *value)
+{
+    for (int b = 0; b < inferred->graph->n_bodies; b++) {
+        const GraphBody *body = &inferred->graph->bodies[b];
+        const Local *condition = body->of < 0 ? NULL : value[body->of];
+        int64_t taken;
+        if (op < body->first || op >= body->end || !condition)
+            continue;
+        local_load(condition, 0, 1, 1, NUMBER_I64, &taken);
+        if ((taken != 0) != (body->kind == BODY_THEN))
+            return false;
+    }
+    return true;
+}
+
 static bool run_ops(const GradientCase *c, const Inferred *inferred, Local **value, Error *err)
 {
     pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
     for (int p = 0; p < inferred->n_program; p++) {
         int32_t op = inferred->program[p];
+        if (!is_taken(inferred, op, value))
+            continue;
         const Kernel *kernel =
             kernel_find(inferred_space(inferred, op), op_operator(inferred->graph, op));
         if (!kernel)
@@ -287,12 +263,35 @@ static Json *tensor_json(const Local *value)
 
 /* ---- verbs ---- */
 
-static const Inferred *infer_case(GradientCase *c, const Json *request, Error *err)
+static void find_again(const Graph *from, const Graph *to, int32_t *tensors, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (tensors[i] >= 0)
+            tensors[i] = graph_find_tensor(to, str_from(tensor_name(from, tensors[i])));
+}
+
+/* Loops are unrolled; those that cannot be are refused, since ops are run one after the other. */
+static const Inferred *infer_case(GradientCase *c, Error *err)
 {
     DimBindings none = {0};
-    graph_builder_graph(c->builder)->opset = json_int(json_get(request, "opset"), 20);
-    Graph *graph = graph_seal(c->builder, err);
-    return graph ? infer(c->arena, graph, registry_new(c->arena), &none, false, err) : NULL;
+    Graph *unrolled;
+    const Registry *registry = registry_new(c->arena);
+    const Inferred *inferred = infer(c->arena, c->graph, registry, &none, false, err);
+    if (!inferred || !unroll_loops(inferred, &unrolled, err))
+        return NULL;
+    if (unrolled) {
+        find_again(c->graph, unrolled, c->tensors.at, c->tensors.n);
+        find_again(c->graph, unrolled, c->inputs.at, c->inputs.n);
+        find_again(c->graph, unrolled, c->outputs.at, c->outputs.n);
+        c->graph = unrolled;
+        inferred = infer(c->arena, unrolled, registry, &none, false, err);
+    }
+    for (int b = 0; inferred && b < c->graph->n_bodies; b++)
+        if (c->graph->bodies[b].kind == BODY_LOOP || c->graph->bodies[b].kind == BODY_SCAN) {
+            error_kind(err, ERROR_UNSUPPORTED, "a loop runs as often as values say");
+            return NULL;
+        }
+    return inferred;
 }
 
 static bool derive_case(GradientCase *c, const Inferred *inferred, Backward *out, Error *err)
@@ -316,7 +315,7 @@ static Local **answer_case(GradientCase *c, ReadFn *read, const Json *request, B
                            Error *err)
 {
     c->builder = graph_builder_new(c->arena, "request");
-    const Inferred *inferred = read(c, request, err) ? infer_case(c, request, err) : NULL;
+    const Inferred *inferred = read(c, request, err) ? infer_case(c, err) : NULL;
     if (!inferred || !derive_case(c, inferred, backward, err))
         return NULL;
     Local **value = arena_array(c->arena, Local *, backward->graph->n_tensors);

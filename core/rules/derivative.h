@@ -18,6 +18,7 @@
  *     activated  contract behind an activation, whose result is the last that is read
  *     move       elements go back to where they came from, with the weights of the kernel's terms
  *     local      an expression of core/run/kernels/derivative.h for each element, then summed
+ *     branch     of If: the gradient of the output itself, where the branch is taken
  *     zero       the output does not vary with the input, or only in steps
  *     refused    with the reason behind it: there is a derivative, and nothing that computes it
  *

@@ -5,6 +5,7 @@
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
 #include "core/rules/fuse.h"
+#include "core/rules/unroll.h"
 #include "core/rules/user_op.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
@@ -156,6 +157,16 @@ static bool make_step(Session *session, const UpdateSpec *spec, TrainingStep *ou
            update_add(arena, spec, &loss, out, err);
 }
 
+/* Gradients pass the iterations of a loop as ordinary ops. */
+static bool unroll(Session *session, Error *err)
+{
+    Graph *graph;
+    if (!unroll_loops(session->inferred, &graph, err))
+        return false;
+    session->graph = graph ? graph : session->graph;
+    return !graph || infer_model(session, false, err);
+}
+
 /* Replaces the model by its training step, where one is wanted. */
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
@@ -164,6 +175,8 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     TrainingStep step;
     if (!session->options.train || allow_free)
         return true;
+    if (!unroll(session, err))
+        return false;
     session->bare = (SessionModel){session->graph, session->inferred};
     if (!update_spec_read(arena, session->options.train, &spec, err) ||
         !make_step(session, &spec, &step, err))

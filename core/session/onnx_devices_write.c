@@ -40,34 +40,14 @@ static void lose(DevicesWriter *w, OnnxLoss loss, const char *what)
 
 /* ---- protobuf ---- */
 
-static void put_varint(Buf *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        buf_putc(out, (char)(value | 0x80));
-    buf_putc(out, (char)value);
-}
-
-static void put_int(Buf *out, uint32_t field, int64_t value)
-{
-    put_varint(out, (uint64_t)field << 3 | WIRE_VARINT);
-    put_varint(out, (uint64_t)value);
-}
-
-static void put_bytes(Buf *out, uint32_t field, Str bytes)
-{
-    put_varint(out, (uint64_t)field << 3 | WIRE_BYTES);
-    put_varint(out, bytes.n);
-    buf_add(out, bytes);
-}
-
 /* A field as it is in the file. */
 static void put_field(Buf *out, const WireField *field)
 {
-    put_varint(out, (uint64_t)field->number << 3 | field->type);
+    wire_put_varint(out, (uint64_t)field->number << 3 | field->type);
     if (field->type == WIRE_VARINT)
-        put_varint(out, field->varint);
+        wire_put_varint(out, field->varint);
     else if (field->type == WIRE_BYTES)
-        put_varint(out, field->bytes.n);
+        wire_put_varint(out, field->bytes.n);
     if (field->type != WIRE_VARINT)
         buf_add(out, field->bytes);
 }
@@ -98,14 +78,14 @@ static void put_dims(DevicesWriter *w, const Sharding *sharding, Buf *out)
         if (cut_is_whole(cut))
             continue;
         Buf dim = buf_new(w->arena);
-        put_int(&dim, DIM_AXIS, d);
+        wire_put_int(&dim, DIM_AXIS, d);
         for (int i = 0; i < cut->n; i++) {
             Buf simple = buf_new(w->arena);
-            put_int(&simple, SIMPLE_VALUE, cut->digit[i].size);
-            put_int(&simple, SIMPLE_SHARDS, digit_parts(&cut->digit[i], w->mesh));
-            put_bytes(&dim, DIM_SIMPLE, buf_str(&simple));
+            wire_put_int(&simple, SIMPLE_VALUE, cut->digit[i].size);
+            wire_put_int(&simple, SIMPLE_SHARDS, digit_parts(&cut->digit[i], w->mesh));
+            wire_put_bytes(&dim, DIM_SIMPLE, buf_str(&simple));
         }
-        put_bytes(out, SPEC_DIM, buf_str(&dim));
+        wire_put_bytes(out, SPEC_DIM, buf_str(&dim));
     }
 }
 
@@ -129,18 +109,18 @@ static void put_devices(DevicesWriter *w, const Sharding *sharding, SubMesh part
         if (count[shard]++ == 0)
             group[shard] = buf_new(w->arena);
         only[shard] = mesh_device(w->mesh, position);
-        put_int(&group[shard], GROUP_DEVICE, only[shard]);
+        wire_put_int(&group[shard], GROUP_DEVICE, only[shard]);
     }
     for (int64_t s = 0; s < n_shards; s++)
-        put_int(out, SPEC_DEVICE, count[s] == 1 ? only[s] : -s - 1);
+        wire_put_int(out, SPEC_DEVICE, count[s] == 1 ? only[s] : -s - 1);
     for (int64_t s = 0; s < n_shards; s++) {
         Buf entry = buf_new(w->arena);
         if (count[s] == 1)
             continue;
-        put_int(&entry, GROUP_KEY, -s - 1);
+        wire_put_int(&entry, GROUP_KEY, -s - 1);
         if (count[s] > 0)
             buf_add(&entry, buf_str(&group[s]));
-        put_bytes(out, SPEC_GROUP, buf_str(&entry));
+        wire_put_bytes(out, SPEC_GROUP, buf_str(&entry));
     }
 }
 
@@ -162,10 +142,10 @@ static void put_operand(DevicesWriter *w, int32_t tensor, int32_t id, SubMesh pa
     }
     if (sharding_is_uneven(&sharding, w->mesh))
         lose(w, LOSS_UNEVEN, name);
-    put_bytes(&spec, SPEC_TENSOR, str_from(name));
+    wire_put_bytes(&spec, SPEC_TENSOR, str_from(name));
     put_devices(w, &sharding, part, &spec);
     put_dims(w, &sharding, &spec);
-    put_bytes(out, NODE_SPEC, buf_str(&spec));
+    wire_put_bytes(out, NODE_SPEC, buf_str(&spec));
 }
 
 /* ---- nodes ---- */
@@ -176,7 +156,7 @@ static void put_op(DevicesWriter *w, int32_t op, Buf *out)
     SubMesh part = w->plan->decided->submeshes[plan_devices(w->plan, op)];
     Buf own = buf_new(w->arena);
 
-    put_bytes(&own, NODE_CONFIGURATION, str_from(w->name));
+    wire_put_bytes(&own, NODE_CONFIGURATION, str_from(w->name));
     for (int i = 0; i < node->n_inputs; i++)
         put_operand(w, op_inputs(w->graph, op)[i], w->plan->moved->need[node->input + i], part,
                     &own);
@@ -185,8 +165,8 @@ static void put_op(DevicesWriter *w, int32_t op, Buf *out)
         put_operand(w, tensor, tensor < 0 ? -1 : w->plan->moved->made[tensor], part, &own);
     }
     if (stage_of(w->plan, op) >= 0)
-        put_int(&own, NODE_STAGE, stage_of(w->plan, op));
-    put_bytes(out, FIELD_NODE_DEVICES, buf_str(&own));
+        wire_put_int(&own, NODE_STAGE, stage_of(w->plan, op));
+    wire_put_bytes(out, FIELD_NODE_DEVICES, buf_str(&own));
 }
 
 /* The op of the graph for a node: the one that makes its first named output. Returns -1 if there is
@@ -240,7 +220,7 @@ static void put_node(DevicesWriter *w, Wire node, bool *written, Buf *out)
         put_op(w, op, &copy);
         written[op] = true;
     }
-    put_bytes(out, FIELD_GRAPH_NODE, buf_str(&copy));
+    wire_put_bytes(out, FIELD_GRAPH_NODE, buf_str(&copy));
 }
 
 static void put_graph(DevicesWriter *w, Wire graph, bool *written, Buf *out)
@@ -264,9 +244,9 @@ static void put_configuration(const DevicesWriter *w, Buf *out)
 {
     Buf own = buf_new(w->arena);
 
-    put_bytes(&own, CONFIGURATION_NAME, str_from(w->name));
-    put_int(&own, CONFIGURATION_N, w->mesh->n_devices);
-    put_bytes(out, FIELD_MODEL_CONFIGURATION, buf_str(&own));
+    wire_put_bytes(&own, CONFIGURATION_NAME, str_from(w->name));
+    wire_put_int(&own, CONFIGURATION_N, w->mesh->n_devices);
+    wire_put_bytes(out, FIELD_MODEL_CONFIGURATION, buf_str(&own));
 }
 
 static bool is_own_configuration(const DevicesWriter *w, Wire configuration)
@@ -284,11 +264,11 @@ static void put_model(DevicesWriter *w, Wire model, bool *written, Buf *out)
     for (WireField field; wire_next(&model, &field);)
         if (field.number == FIELD_MODEL_IR) {
             int64_t ir = wire_int(&model, &field);
-            put_int(out, FIELD_MODEL_IR, ir < IR_WITH_DEVICES ? IR_WITH_DEVICES : ir);
+            wire_put_int(out, FIELD_MODEL_IR, ir < IR_WITH_DEVICES ? IR_WITH_DEVICES : ir);
         } else if (field.number == FIELD_MODEL_GRAPH) {
             graph.n = 0;
             put_graph(w, wire_message(&model, &field, "GraphProto"), written, &graph);
-            put_bytes(out, FIELD_MODEL_GRAPH, buf_str(&graph));
+            wire_put_bytes(out, FIELD_MODEL_GRAPH, buf_str(&graph));
         } else if (field.number != FIELD_MODEL_CONFIGURATION ||
                    !is_own_configuration(
                        w, wire_message(&model, &field, "DeviceConfigurationProto"))) {

@@ -1,40 +1,8 @@
-#include "core/step/backward.h"
+#include "core/step/deriving.h"
 
-#include "core/rules/derivative.h"
 #include "core/space/gradient.h"
-#include "core/step/extension.h"
 
 #include <assert.h>
-
-/* What is known of an operator, by Names id. */
-typedef struct {
-    bool seen;
-    const Operator *row;
-    const Alias *alias;
-    Derivative derivative;
-} GradientKind;
-
-/* One gradient of a tensor, by one of its readers. */
-typedef struct {
-    int32_t tensor, next, of; /* of: the reader */
-} Addend;
-
-typedef struct {
-    Arena *arena, *scratch;
-    const Inferred *model;
-    const Graph *graph; /* the model's */
-    const BackwardRequest *request;
-    Extension more;
-    GradientKind *kinds;
-    bool *varies;       /* per tensor: something wanted depends on it, or it is wanted */
-    bool *reached;      /* per tensor: something that has a gradient depends on it */
-    int32_t *addend;    /* per tensor: the first in `addends`, or -1 */
-    int32_t *n_addends; /* per tensor: how many there will be */
-    int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
-    int32_t *gradient;
-    Vec(Addend) addends;
-    Error *err;
-} Deriving;
 
 static const GradientKind *kind_of(Deriving *d, int32_t op)
 {
@@ -154,21 +122,25 @@ static Str free_name(const Deriving *d, const char *stem, const char *end)
     return extension_name(&d->more, stem, end);
 }
 
-/* Typed and shaped like a tensor of the model, whose gradient it is, or its copy. */
-static int32_t new_tensor(Deriving *d, Str name, int32_t like, bool gradient)
+int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient)
 {
     return extension_tensor(&d->more, name, d->model->shape[like], (Dtype)d->model->dtype[like],
                             gradient ? like : -1);
 }
 
-static void add_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
+void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of)
 {
+    BranchScope *branch = d->branch;
+    if (branch && !branch_has(branch->body, d->graph, tensor)) {
+        vec_push(d->scratch, &branch->outside, tensor);
+        vec_push(d->scratch, &branch->addends, ((Addend){gradient, -1, of}));
+        return;
+    }
     vec_push(d->scratch, &d->addends, ((Addend){gradient, d->addend[tensor], of}));
     d->addend[tensor] = d->addends.n - 1;
 }
 
-/* Adds an op beside the op `of` of the model. */
-static void add_op(Deriving *d, int32_t of, NewStepOp op)
+void derive_op_of(Deriving *d, int32_t of, NewStepOp op)
 {
     const char *path = of < 0 ? "" : op_path(d->graph, of);
     op.of = of;
@@ -178,22 +150,19 @@ static void add_op(Deriving *d, int32_t of, NewStepOp op)
 
 /* ---- sums ---- */
 
-/* Elementwise over n addends of one shape. */
-static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
+OpSpace *derive_pointwise(Deriving *d, const Shape *shape, int n_before, int n)
 {
-    OpSpace *space = opspace_new(d->arena, n, 1);
-    Error err = {0};
-    for (int i = 0; i <= n; i++) {
+    OpSpace *space = opspace_new(d->arena, n_before + n, 1);
+    for (int i = n_before; i <= n_before + n; i++) {
         space->operand[i].shape = *shape;
         space->operand[i].projection.n_dims = (uint8_t)shape->n_dims;
-        space->operand[i].linear = i < n ? LINEAR_TOGETHER : LINEAR_NO;
     }
     for (int64_t k = 0; k < shape->n_dims; k++) {
         int index = shape->dim[k] == 1
                         ? -1
                         : opspace_add_index(space, arena_printf(d->arena, "d%d", (int)k),
                                             shape->dim[k], ROLE_MAP, REDUCE_NONE);
-        for (int i = 0; i <= n; i++) {
+        for (int i = n_before; i <= n_before + n; i++) {
             Row *row = &space->operand[i].projection.row[k];
             if (index < 0)
                 row_one(row);
@@ -201,8 +170,17 @@ static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
                 row_unit(row, index);
         }
     }
-    space->kernel = "Sum";
     space->early = true;
+    return space;
+}
+
+static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
+{
+    OpSpace *space = derive_pointwise(d, shape, 0, n);
+    Error err = {0};
+    for (int i = 0; i < n; i++)
+        space->operand[i].linear = LINEAR_TOGETHER;
+    space->kernel = "Sum";
     space->flops = (double)shape_elements(shape) * (n - 1);
     bool fits = opspace_finish(space, &err);
     assert(fits);
@@ -210,11 +188,36 @@ static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
     return space;
 }
 
+int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of)
+{
+    Vec32 key = {0};
+    int32_t code = d->model->shape[tensor];
+    vec_push(d->scratch, &key, -1);
+    vec_push(d->scratch, &key, code);
+    vec_push(d->scratch, &key, parts->n);
+    int32_t space = extension_space(&d->more, &key);
+    if (space < 0)
+        space =
+            extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts->n));
+    Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
+    int32_t sum = derive_tensor(d, name, tensor, true);
+    derive_op_of(d, of,
+                 (NewStepOp){.op_type = "Sum",
+                             .name = name,
+                             .inputs = parts->at,
+                             .n_inputs = parts->n,
+                             .outputs = &sum,
+                             .n_outputs = 1,
+                             .space = space,
+                             .phase = PHASE_BACKWARD});
+    return sum;
+}
+
 /* The gradient of a tensor whose readers have all been visited: its one addend, or their sum; -1:
  * nothing reaches it. */
 static int32_t sum_addends(Deriving *d, int32_t tensor)
 {
-    Vec32 parts = {0}, key = {0};
+    Vec32 parts = {0};
     for (int32_t a = d->addend[tensor]; a >= 0; a = d->addends.at[a].next)
         vec_push(d->scratch, &parts, d->addends.at[a].tensor);
     if (parts.n <= 1)
@@ -224,27 +227,8 @@ static int32_t sum_addends(Deriving *d, int32_t tensor)
         parts.at[parts.n - 1 - i] = parts.at[i];
         parts.at[i] = last;
     }
-    int32_t code = d->model->shape[tensor];
-    vec_push(d->scratch, &key, -1);
-    vec_push(d->scratch, &key, code);
-    vec_push(d->scratch, &key, parts.n);
-    int32_t space = extension_space(&d->more, &key);
-    if (space < 0)
-        space =
-            extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts.n));
-    Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
-    int32_t sum = new_tensor(d, name, tensor, true);
     int32_t maker = d->graph->tensors[tensor].maker;
-    add_op(d, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of,
-           (NewStepOp){.op_type = "Sum",
-                       .name = name,
-                       .inputs = parts.at,
-                       .n_inputs = parts.n,
-                       .outputs = &sum,
-                       .n_outputs = 1,
-                       .space = space,
-                       .phase = PHASE_BACKWARD});
-    return sum;
+    return derive_sum(d, tensor, &parts, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of);
 }
 
 /* ---- gradient ops ---- */
@@ -255,14 +239,15 @@ typedef struct {
     Vec32 tensors;
 } ReadList;
 
-/* The value as the backward pass reads it: one made of parameters alone is made again. */
+/* The value as the backward pass reads it: one made of parameters alone is made again, but not in a
+ * branch, since others read it too. */
 static int32_t read_again(Deriving *d, int32_t tensor)
 {
     int32_t op = tensor < 0 ? -1 : d->graph->tensors[tensor].maker;
     if (op < 0 || d->model->space[op] < 0 || !d->model->on_parameters[op])
         return tensor;
-    if (d->again[tensor] >= 0)
-        return d->again[tensor];
+    if (d->again[tensor] >= 0 || d->branch)
+        return d->again[tensor] >= 0 ? d->again[tensor] : tensor;
     const GraphOp *node = &d->graph->ops[op];
     int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
     int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
@@ -271,21 +256,22 @@ static int32_t read_again(Deriving *d, int32_t tensor)
     for (int o = 0; o < node->n_outputs; o++) {
         int32_t t = op_outputs(d->graph, op)[o];
         outputs[o] =
-            t < 0 ? -1 : new_tensor(d, free_name(d, tensor_name(d->graph, t), "~again"), t, false);
+            t < 0 ? -1
+                  : derive_tensor(d, free_name(d, tensor_name(d->graph, t), "~again"), t, false);
         if (t >= 0)
             d->again[t] = outputs[o];
     }
-    add_op(d, op,
-           (NewStepOp){.op_type = op_operator(d->graph, op),
-                       .name = free_name(d, op_name(d->graph, op), "~again"),
-                       .inputs = inputs,
-                       .n_inputs = node->n_inputs,
-                       .outputs = outputs,
-                       .n_outputs = node->n_outputs,
-                       .attrs = node->attrs,
-                       .space = d->model->space[op],
-                       .phase = PHASE_AGAIN,
-                       .on_parameters = true});
+    derive_op_of(d, op,
+                 (NewStepOp){.op_type = op_operator(d->graph, op),
+                             .name = free_name(d, op_name(d->graph, op), "~again"),
+                             .inputs = inputs,
+                             .n_inputs = node->n_inputs,
+                             .outputs = outputs,
+                             .n_outputs = node->n_outputs,
+                             .attrs = node->attrs,
+                             .space = d->model->space[op],
+                             .phase = PHASE_AGAIN,
+                             .on_parameters = true});
     return d->again[tensor];
 }
 
@@ -444,22 +430,24 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
     const char *end = arena_printf(d->scratch, "~d%d", written->at[0]);
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
-        vec_push(d->scratch, &outputs, new_tensor(d, addend_name(d, op, written->at[i]), t, true));
+        vec_push(d->scratch, &outputs,
+                 derive_tensor(d, addend_name(d, op, written->at[i]), t, true));
     }
     int32_t space = space_of(d, op, clause, written, &reads);
     Str name = str_from(arena_printf(d->scratch, "%s%s", op_name(d->graph, op), end));
-    add_op(d, op,
-           (NewStepOp){.op_type = arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end),
-                       .name = name,
-                       .inputs = reads.tensors.at,
-                       .n_inputs = reads.tensors.n,
-                       .outputs = outputs.at,
-                       .n_outputs = outputs.n,
-                       .attrs = d->graph->ops[op].attrs,
-                       .space = space,
-                       .phase = PHASE_BACKWARD});
+    derive_op_of(
+        d, op,
+        (NewStepOp){.op_type = arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end),
+                    .name = name,
+                    .inputs = reads.tensors.at,
+                    .n_inputs = reads.tensors.n,
+                    .outputs = outputs.at,
+                    .n_outputs = outputs.n,
+                    .attrs = d->graph->ops[op].attrs,
+                    .space = space,
+                    .phase = PHASE_BACKWARD});
     for (int i = 0; i < written->n; i++)
-        add_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
+        derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
 }
 
 static bool wants(Deriving *d, int32_t op, int operand)
@@ -486,6 +474,10 @@ static bool add_clause(Deriving *d, int32_t op, int first)
     Vec32 written = {0};
     if (!clause || !clause->kernel)
         return refuse(d, op, first, clause);
+    if (strcmp(clause->kernel, "branch") == 0) {
+        branch_addend(d, op, first);
+        return true;
+    }
     if (clause->n_inputs <= 1) {
         vec_push(d->scratch, &written, first);
         add_gradient_op(d, op, clause, &written);
@@ -518,6 +510,23 @@ static bool derive_op(Deriving *d, int32_t op)
     return true;
 }
 
+bool derive_range(Deriving *d, int32_t first, int32_t end, int body)
+{
+    for (int32_t op = end; op > first;) {
+        int branch = branch_ending(d, first, op, body);
+        if (branch < 0) {
+            op--;
+            if (d->model->space[op] >= 0 && !derive_op(d, op))
+                return false;
+            continue;
+        }
+        if (!branch_derive(d, branch))
+            return false;
+        op = d->graph->bodies[branch].first;
+    }
+    return true;
+}
+
 /* ---- all of it ---- */
 
 static bool add_given(Deriving *d)
@@ -525,7 +534,7 @@ static bool add_given(Deriving *d)
     for (int i = 0; i < d->request->n_given; i++) {
         int32_t t = d->request->given[i];
         if (d->request->given_gradient) {
-            add_addend(d, t, d->request->given_gradient[i], -1);
+            derive_addend(d, t, d->request->given_gradient[i], -1);
             continue;
         }
         const Shape *shape = inferred_shape(d->model, t);
@@ -536,10 +545,10 @@ static bool add_given(Deriving *d)
         DeclaredDim dims[DIMS_MAX];
         for (int64_t k = 0; k < shape->n_dims; k++)
             dims[k] = (DeclaredDim){.size = shape->dim[k]};
-        int32_t given = new_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t, true);
+        int32_t given = derive_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t, true);
         graph_add_input(d->more.builder, given, (Dtype)d->model->dtype[t], dims,
                         (int)shape->n_dims);
-        add_addend(d, t, given, -1);
+        derive_addend(d, t, given, -1);
     }
     return true;
 }
@@ -548,11 +557,8 @@ static bool derive(Deriving *d)
 {
     find_varying(d);
     find_reached(d);
-    if (!add_given(d))
+    if (!add_given(d) || !derive_range(d, 0, d->graph->n_ops, -1))
         return false;
-    for (int p = d->model->n_program - 1; p >= 0; p--)
-        if (!derive_op(d, d->model->program[p]))
-            return false;
     for (int i = 0; i < d->request->n_wanted; i++) {
         int32_t t = d->request->wanted[i];
         if (d->gradient[t] < 0)

@@ -85,8 +85,11 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
         out->given = GROWN(given, n_tensors, graph->n_tensors);
     if (base->listed)
         out->listed = GROWN(listed, n_tensors, graph->n_tensors);
-    if (base->repeat)
+    if (base->repeat) {
         out->repeat = GROWN(repeat, n_ops, graph->n_ops);
+        out->trips = GROWN(trips, base->graph->n_bodies, graph->n_bodies);
+        out->trips_assumed = GROWN(trips_assumed, base->graph->n_bodies, graph->n_bodies);
+    }
     for (int i = 0; i < more->shape.n; i++) {
         out->shape[n_tensors + i] = more->shape.at[i];
         out->dtype[n_tensors + i] = more->dtype.at[i];

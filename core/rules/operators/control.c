@@ -166,23 +166,35 @@ static bool no_sequence(RuleCall *call, Error *err)
     OP(name, no_sequence, 0, min, max), SEQUENCE(sequence), .reads = OPERATOR_ANY, .kernel = name
 
 const Operator operators_control[] = {
-    {OP("If", branch, 0, 1, 3), SEQUENCE(pass), .flags = OPERATOR_EARLY | OPERATOR_BRANCH,
-     .reads = 1 << 0, ONNX("else_branch then_branch", ".b"), .kernel = "If",
-     .examples = "scalar:bool,5x6,5x6", .paddle = "tie"},
+    {OP("If", branch, 0, 1, 3), GRADIENT("1 2: branch"), SEQUENCE(pass),
+     .flags = OPERATOR_EARLY | OPERATOR_BRANCH, .reads = 1 << 0,
+     ONNX("else_branch then_branch", ".b"), .kernel = "If", .examples = "scalar:bool,5x6,5x6",
+     .paddle = "tie"},
     {OP("Loop", no_body, 0, 0, OPERATOR_ANY), EARLY, .outputs_max = OPERATOR_MANY,
      ONNX("body", ".i .b")},
     {OP("Scan", no_body, 0, 0, OPERATOR_ANY), EARLY, .outputs_max = OPERATOR_MANY,
      ONNX("body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
           "scan_output_directions",
           "")},
-    {OP("LoopResult", carried, 0, 1, 2), SEQUENCE(pass), EARLY, .kernel = "LoopResult",
-     .examples = "5x6,5x6", .paddle = "tie"},
+    {OP("LoopResult", carried, 0, 1, 2),
+     GRADIENT("0 1: refused gradients pass a loop only if its number of iterations is known before "
+              "the run and not too large"),
+     SEQUENCE(pass), EARLY, .kernel = "LoopResult", .examples = "5x6,5x6", .paddle = "tie"},
     {OP("LoopIndex", iteration, 0, 0, 1), EARLY, .kernel = "LoopIndex", .examples = "()"},
-    {OP("LoopCarry", carried, 0, 1, 1), SEQUENCE(pass), .flags = OPERATOR_EARLY | OPERATOR_CARRY,
-     .kernel = "LoopCarry", .examples = "5x6", .paddle = "carry"},
-    {OP("LoopSlice", slice, 0, 1, 1), EARLY, .kernel = "LoopSlice", .examples = "5x6x4 axis=1"},
-    {OP("LoopStack", stack, 0, 1, 5), EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4,
-     .kernel = "LoopStack", .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
+    {OP("LoopCarry", carried, 0, 1, 1),
+     GRADIENT("0: refused gradients pass a loop only if its number of iterations is known before "
+              "the run and not too large"),
+     SEQUENCE(pass), .flags = OPERATOR_EARLY | OPERATOR_CARRY, .kernel = "LoopCarry",
+     .examples = "5x6", .paddle = "carry"},
+    {OP("LoopSlice", slice, 0, 1, 1),
+     GRADIENT("0: refused gradients pass a loop only if its number of iterations is known before "
+              "the run and not too large"),
+     EARLY, .kernel = "LoopSlice", .examples = "5x6x4 axis=1"},
+    {OP("LoopStack", stack, 0, 1, 5),
+     GRADIENT("0: refused gradients pass a loop only if its number of iterations is known before "
+              "the run and not too large"),
+     EARLY, .reads = 1 << 1 | 1 << 2 | 1 << 4, .kernel = "LoopStack",
+     .examples = "5x4,-,-,3x6 axis=1 count_axis=1"},
     {LIST("SequenceConstruct", construct, 0, OPERATOR_ANY), ONNX("", "A+")},
     {LIST("SequenceEmpty", empty, 0, 0), ONNX("dtype", "")},
     {LIST("SequenceInsert", insert, 2, 3), ONNX("", ". . .i")},

@@ -14,6 +14,8 @@ static bool branch(const KernelCall *call, Error *err)
     if (!kernel_number(call, 0, &taken, err))
         return false;
     int operand = taken ? 1 : 2;
+    if (operand < call->n_inputs && op_inputs(kernel_graph(call), call->op)[operand] < 0)
+        return true; /* zeros: the gradient of what the other branch reads */
     return kernel_copy_output(call, kernel_input(call, operand), err);
 }
 

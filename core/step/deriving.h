@@ -1,0 +1,74 @@
+/* deriving.h - what the files that derive a backward pass share; nobody else includes this. */
+#ifndef CORE_STEP_DERIVING_H
+#define CORE_STEP_DERIVING_H
+
+#include "core/rules/derivative.h"
+#include "core/step/backward.h"
+#include "core/step/extension.h"
+
+/* What is known of an operator, by Names id. */
+typedef struct {
+    bool seen;
+    const Operator *row;
+    const Alias *alias;
+    Derivative derivative;
+} GradientKind;
+
+/* One gradient of a tensor, by one of its readers. */
+typedef struct {
+    int32_t tensor, next, of; /* of: the reader */
+} Addend;
+
+/* A branch whose gradient ops are being made. */
+typedef struct BranchScope {
+    const GraphBody *body;
+    struct BranchScope *around;
+    Vec32 outside;       /* tensors made outside of it that have addends of it, .. */
+    Vec(Addend) addends; /* .. one each */
+} BranchScope;
+
+typedef struct {
+    Arena *arena, *scratch;
+    const Inferred *model;
+    const Graph *graph; /* the model's */
+    const BackwardRequest *request;
+    Extension more;
+    GradientKind *kinds;
+    bool *varies;       /* per tensor: something wanted depends on it, or it is wanted */
+    bool *reached;      /* per tensor: something that has a gradient depends on it */
+    int32_t *addend;    /* per tensor: the first in `addends`, or -1 */
+    int32_t *n_addends; /* per tensor: how many there will be */
+    int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
+    int32_t *gradient;
+    Vec(Addend) addends;
+    BranchScope *branch; /* around what is derived; NULL: none */
+    Error *err;
+} Deriving;
+
+/* ---- backward.c ---- */
+
+/* Makes the gradient ops of the model's ops [first, end), from the last one on. body: the place in
+ * graph->bodies of the body that they are; -1: they are the graph. */
+bool derive_range(Deriving *d, int32_t first, int32_t end, int body);
+/* Records a gradient of the tensor, by its reader `of`. */
+void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of);
+/* Adds their sum; `of`: the op of the model that it comes of. */
+int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of);
+/* A new tensor typed and shaped like one of the model, whose gradient it is, or its copy. */
+int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient);
+/* Adds an op beside the op `of` of the model. */
+void derive_op_of(Deriving *d, int32_t of, NewStepOp op);
+/* Element by element: n operands of one shape, behind `n_before` others, make one. */
+OpSpace *derive_pointwise(Deriving *d, const Shape *shape, int n_before, int n);
+
+/* ---- backward_branch.c ---- */
+
+/* The outermost branch inside of `body` that is decided during the run, ends at op `end` and begins
+ * at `first` or later: its place in graph->bodies; -1: none. */
+int branch_ending(const Deriving *d, int32_t first, int32_t end, int body);
+bool branch_derive(Deriving *d, int body);
+/* Records the gradient of the op If's operand, a result of a branch. */
+void branch_addend(Deriving *d, int32_t op, int operand);
+bool branch_has(const GraphBody *body, const Graph *graph, int32_t tensor);
+
+#endif
