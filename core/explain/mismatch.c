@@ -265,7 +265,7 @@ static void put_reshard(const Plan *plan, const FindingGroup *first, Buf *out)
 /* "dim 2 of X" */
 static void put_dim(const Plan *plan, const FindingGroup *first, Buf *out)
 {
-    buf_printf(out, "dim %d of %s", first->dim, tensor_name(plan->inferred->graph, first->tensor));
+    buf_printf(out, "dim %d of %s", first->dim, plan_value_name(plan, first->tensor));
 }
 
 /* "MatMul h.0.attn" */
@@ -281,8 +281,8 @@ static void put_need(const Plan *plan, const FindingGroup *first, Buf *out)
     const Cut *from = &shardings_at(plan->shardings, first->from)->dim[first->dim];
     const Cut *to = &shardings_at(plan->shardings, first->to)->dim[first->dim];
     bool plain = from->n == 1 && to->n == 1 && cut_atoms(from) != cut_atoms(to);
-    buf_printf(out, "%s is sharded on dim %d %s ",
-               tensor_name(plan->inferred->graph, first->tensor), first->dim, plain ? "by" : "as");
+    buf_printf(out, "%s is sharded on dim %d %s ", plan_value_name(plan, first->tensor), first->dim,
+               plain ? "by" : "as");
     if (plain)
         mesh_format_set(plan->mesh, cut_atoms(from), ".", out);
     else
@@ -373,7 +373,7 @@ static void put_pin(const Plan *plan, const char *the, const Decision *pin, Buf 
     const Graph *graph = plan->inferred->graph;
     bool tensor = pin->kind == PIN_TENSOR_DIM;
     buf_printf(out, "%s of %s ", the,
-               tensor ? tensor_name(graph, pin->place) : op_path_or_name(graph, pin->place));
+               tensor ? plan_value_name(plan, pin->place) : op_path_or_name(graph, pin->place));
     if (tensor)
         buf_printf(out, "dim %d", pin->dim);
     else
@@ -455,7 +455,7 @@ static void look_at_marks(Plan *plan)
                   "shard an index dim that the op sums over by it",
                   "%s is marked unreduced over %s but no op leaves it partial: the mark only keeps "
                   "the tensor from being sharded by those axes",
-                  tensor_name(plan->inferred->graph, mark->place), axes.s);
+                  plan_value_name(plan, mark->place), axes.s);
         plan_found_at(plan, &mark->origin);
     }
 }

@@ -90,8 +90,8 @@ static void refuse_pin(Plan *plan, const Decision *pin, Level level, const char 
         put_winner(plan->arena, winner, &instead);
     plan_find(plan, level, code, tensor ? -1 : pin->place, tensor ? pin->place : -1, hint,
               "%s: dim %d %s%s",
-              tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), pin->dim, why,
-              winner ? instead.s : "");
+              tensor ? plan_value_name(plan, pin->place) : op_name(graph, pin->place), pin->dim,
+              why, winner ? instead.s : "");
     plan_found_at(plan, &pin->origin);
 }
 
@@ -141,7 +141,7 @@ static void report_not_obeyed(Plan *plan, const NotObeyedList *refused)
             tensor ? first->place : -1, "the propagator factor obeys every kind of decision",
             "%s%s: the propagator %s (profile %s) does not obey '%s', so the decision changes "
             "nothing",
-            tensor ? tensor_name(graph, first->place) : op_name(graph, first->place),
+            tensor ? plan_value_name(plan, first->place) : op_name(graph, first->place),
             more.n > 0 ? more.s : "", plan->propagator->name, plan->propagator->profile,
             decision_kind_name(first->kind));
         plan_found_at(plan, &first->origin);
@@ -285,7 +285,7 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
     bool tensor = new->kind == PIN_TENSOR_DIM;
     plan_find(plan, LEVEL_NOTE, "pin-replaced", tensor ? -1 : new->place, tensor ? new->place : -1,
               replaced_hint, "%s dim %d: %s replaces that of %s",
-              tensor ? tensor_name(graph, new->place) : op_name(graph, new->place), new->dim,
+              tensor ? plan_value_name(plan, new->place) : op_name(graph, new->place), new->dim,
               plan_origin_text(plan->arena, &new->origin),
               plan_origin_text(plan->arena, &old->origin));
     plan_found_at(plan, &new->origin);
@@ -307,7 +307,7 @@ static bool marks_alike(const Decision *a, const Decision *b)
 static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *old)
 {
     plan_find(plan, LEVEL_NOTE, "pin-replaced", -1, new->place, replaced_hint,
-              "%s, %s: %s replaces that of %s", tensor_name(plan->inferred->graph, new->place),
+              "%s, %s: %s replaces that of %s", plan_value_name(plan, new->place),
               decision_kind_name(new->kind), plan_origin_text(plan->arena, &new->origin),
               plan_origin_text(plan->arena, &old->origin));
     plan_found_at(plan, &new->origin);

@@ -594,7 +594,7 @@ static void add_unsent(Plan *plan, const Edges *e)
               "run both ops on the same devices, or bind the sizes with --dim",
               "%s reads '%s' from other devices, but only the run tells its shape: it cannot be "
               "sent%s",
-              op_name(graph, e->unsent_op), tensor_name(graph, e->unsent),
+              op_name(graph, e->unsent_op), plan_value_name(e->plan, e->unsent),
               e->n_unsent > 1 ? arena_printf(plan->arena, " (and %d more)", e->n_unsent - 1) : "");
 }
 

@@ -1,5 +1,6 @@
 #include "core/plan/naming.h"
 
+#include "core/base/file.h"
 #include "core/rules/registry.h"
 
 #include <assert.h>
@@ -416,6 +417,25 @@ const char *naming_label(const Naming *naming, int32_t tensor)
     return naming->label && naming->label[tensor] != 0
                ? names_text(naming->labels, naming->label[tensor])
                : tensor_name(naming->inferred->graph, tensor);
+}
+
+const char *naming_value(const Naming *naming, Arena *arena, int32_t tensor)
+{
+    const Inferred *inferred = naming->inferred;
+    const Graph *graph = inferred->graph;
+    int32_t maker = graph->tensors[tensor].maker;
+    if (maker < 0 || inferred->on_parameters[maker] || inferred_is_host(inferred, maker))
+        return naming_label(naming, tensor);
+    const char *path = op_path(graph, maker), *name = op_name(graph, maker);
+    int n = graph->ops[maker].n_outputs, which = 0;
+    if (*path && n == 1 && naming_part(naming, str_from(path), PART_OUT, NULL) == tensor)
+        return arena_printf(arena, "%s.out", path);
+    if (*path)
+        name = arena_printf(arena, "%s/%s", path, path_base(name));
+    while (which < n && op_outputs(graph, maker)[which] != tensor)
+        which++;
+    return n > 1 ? arena_printf(arena, "%s out %d", name, which)
+                 : arena_printf(arena, "%s out", name);
 }
 
 MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor)

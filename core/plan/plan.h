@@ -112,8 +112,8 @@ typedef struct {
     int32_t tensor, from, to;         /* Shardings ids */
     int16_t from_devices, to_devices; /* indices into plan->decided->submeshes */
     uint8_t phase;       /* of a training step: what its readers have in plan_phase(); the result is
-                            larger       than the value, so it is dropped behind them and made again for others.
-                            0: it       is for all readers */
+                            larger       than the value, so it is dropped behind them and made again for
+                            others.       0: it       is for all readers */
     int32_t use, n_uses; /* run of plan->moved->reshard_uses: ops that read the result; empty if a
                             pin asks for it */
     const ReshardPath *path;
@@ -223,6 +223,7 @@ typedef struct Priced {
 typedef struct Plan {
     Arena *arena;
     const Inferred *inferred;
+    const struct Naming *naming; /* the names of tensors in findings; NULL: their own */
     const Mesh *mesh;
     const Machine *machine;
     const Propagator *propagator;
@@ -289,6 +290,7 @@ static inline int plan_phase(const Plan *plan, int32_t op)
 /* What a plan is made from. Everything in it must outlive the plan. */
 typedef struct PlanRequest {
     const Inferred *inferred;
+    const struct Naming *naming; /* NULL: findings have the tensors' own names */
     const Mesh *mesh;
     const Machine *machine;
     const Journal *journal;

@@ -1,6 +1,7 @@
 #include "core/plan/plan_findings.h"
 
 #include "core/base/file.h"
+#include "core/plan/naming.h"
 
 void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t tensor,
                const char *hint, const char *format, ...)
@@ -21,6 +22,12 @@ void plan_found_at(Plan *plan, const Origin *origin)
     Finding *finding = &plan->findings.at[plan->findings.n - 1];
     finding->file = origin->file;
     finding->line = origin->line;
+}
+
+const char *plan_value_name(const Plan *plan, int32_t tensor)
+{
+    return plan->naming ? naming_value(plan->naming, plan->arena, tensor)
+                        : tensor_name(plan->inferred->graph, tensor);
 }
 
 const char *plan_origin_text(Arena *arena, const Origin *origin)

@@ -11,6 +11,9 @@ void plan_find(Plan *plan, Level level, const char *code, int32_t op, int32_t te
 /* Sets the place of the last finding to where the decision was made. */
 void plan_found_at(Plan *plan, const Origin *origin);
 
+/* The name of a tensor in findings, as on screens (core/plan/naming.h). */
+const char *plan_value_name(const Plan *plan, int32_t tensor);
+
 /* "megatron.lua:31", "your pin": for a text that names a decision. */
 const char *plan_origin_text(Arena *arena, const Origin *origin);
 

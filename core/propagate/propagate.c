@@ -311,8 +311,7 @@ Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh 
     inferred = inferred->forward ? inferred->forward : inferred;
     Propagation *p = arena_make(arena, Propagation);
     *p = (Propagation){.arena = arena, .inferred = inferred, .mesh = mesh};
-    p->flow_ids = intern_new(arena);
-    p->state_ids = intern_new(arena);
+    p->flow_ids = intern_new(arena), p->state_ids = intern_new(arena);
     p->start = arena_array(arena, int32_t, inferred->graph->n_tensors);
     build_graph(p);
     start_flows(p);
@@ -351,12 +350,11 @@ static bool same_dims(const Inferred *inferred, int32_t a, int32_t b)
 
 static void refuse_member(Plan *plan, const Decision *mark, int32_t first, bool shape)
 {
-    const Graph *graph = plan->inferred->graph;
     const char *hint = shape ? "tensors of a group have one sharding, so they need one shape"
                              : "pin one tensor of the group";
     plan_find(plan, LEVEL_WARNING, shape ? "group-shape" : "group-pin", -1, mark->place, hint,
-              "%s is %s %s, so it is not in group '%s'", tensor_name(graph, mark->place),
-              shape ? "not of the shape of" : "pinned otherwise than", tensor_name(graph, first),
+              "%s is %s %s, so it is not in group '%s'", plan_value_name(plan, mark->place),
+              shape ? "not of the shape of" : "pinned otherwise than", plan_value_name(plan, first),
               mark->group);
     plan_found_at(plan, &mark->origin);
 }

@@ -18,6 +18,7 @@ static Plan *plan_new(const PlanRequest *request)
     Plan *plan = arena_make(arena, Plan);
     const Inferred *inferred = request->inferred;
     *plan = (Plan){.arena = arena, .inferred = inferred, .mesh = request->mesh};
+    plan->naming = request->naming;
     plan->machine = request->machine;
     plan->propagator = propagator_or_default(request->propagator);
     plan->shardings = shardings_new(arena);

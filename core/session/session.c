@@ -103,6 +103,7 @@ PlanRequest session_request(const Session *session, const Journal *journal)
     return (PlanRequest){.propagation = same ? session->propagation : NULL,
                          .before = same ? session->plan : NULL,
                          .inferred = session->inferred,
+                         .naming = session->naming,
                          .mesh = session->mesh,
                          .machine = session->machine,
                          .journal = journal,

@@ -29,24 +29,7 @@ Str label_op(const Session *session, Arena *arena, int32_t op)
 
 Str label_tensor(const Session *session, Arena *arena, int32_t tensor)
 {
-    const Graph *graph = session->graph;
-    int32_t maker = graph->tensors[tensor].maker;
-
-    if (maker < 0 || session->inferred->on_parameters[maker] ||
-        inferred_is_host(session->inferred, maker))
-        return str_from(naming_label(session->naming, tensor));
-    const Groups *groups = session->groups;
-    const Group *group = &groups->groups[groups->group_of[maker]];
-    if (graph->ops[maker].path != 0 && groups->order[group->first + group->n - 1] == maker &&
-        graph->ops[maker].n_outputs == 1)
-        return str_from(arena_printf(arena, "%s.out", op_path(graph, maker)));
-    int which = 0;
-    while (which < graph->ops[maker].n_outputs && op_outputs(graph, maker)[which] != tensor)
-        which++;
-    Str op = label_op(session, arena, maker);
-    if (graph->ops[maker].n_outputs < 2)
-        return str_from(arena_printf(arena, "%.*s out", STR_ARG(op)));
-    return str_from(arena_printf(arena, "%.*s out %d", STR_ARG(op), which));
+    return str_from(naming_value(session->naming, arena, tensor));
 }
 
 /* The name of a size without the modules before it; "/2" is not a name. */

@@ -3,6 +3,9 @@
 #include "tests/unit/opened.h"
 #include "tests/unit/planning.h"
 
+#include "core/propagate/propagators.h"
+#include "core/summary/label.h"
+
 typedef struct {
     const char *name, *model, *dims, *want; /* want: a tensor */
 } Asked;
@@ -75,8 +78,38 @@ static void name_is_shown(void **state)
     close_opened(&o);
 }
 
+/* What findings call a tensor is what screens and tables call it. */
+static void findings_name_tensors_as_screens_do(void **state)
+{
+    static const char *const profiles[] = {"factor", "spmd", "strategy"};
+    (void)state;
+    int n_values = 0;
+    for (size_t p = 0; p < COUNT_OF(profiles); p++) {
+        Arena *arena = arena_new();
+        SessionOptions options = {.model = "tests/families/phi3-dyn.onnx", .mesh = "dp=2,tp=3"};
+        options.policy = "scripts/policies/megatron.lua";
+        assert_true(propagator_find(str_from(profiles[p]), STR(""), &options.propagator, NULL));
+        Opened o = open_in(arena, &options);
+        const Findings *findings = &o.session->plan->findings;
+        for (int i = 0; i < findings->n; i++) {
+            const Finding *found = &findings->at[i];
+            if (found->tensor < 0)
+                continue;
+            const char *name = arena_str(arena, label_tensor(o.session, arena, found->tensor));
+            if (!strstr(found->text, name))
+                fail_msg("%s: '%s' does not name %s", profiles[p], found->text, name);
+            n_values += o.session->graph->tensors[found->tensor].maker >= 0;
+        }
+        close_opened(&o);
+    }
+    assert_true(n_values > 0);
+}
+
 int main(void)
 {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(findings_name_tensors_as_screens_do)};
+
     return run_rows("naming", rows, a_part_of_a_module_is) +
-           run_rows("names shown", shown, name_is_shown);
+           run_rows("names shown", shown, name_is_shown) +
+           cmocka_run_group_tests(tests, NULL, NULL);
 }

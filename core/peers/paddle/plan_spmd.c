@@ -124,7 +124,7 @@ static void report_ignored(Marking *m, const IgnoredDecision *out)
     const Decision *pin = out->pin;
     bool tensor = decision_is_on_tensor(pin->kind);
     Buf who = buf_new(plan->arena);
-    buf_puts(&who, tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place));
+    buf_puts(&who, tensor ? plan_value_name(plan, pin->place) : op_name(graph, pin->place));
     if (pin->dim >= 0)
         buf_printf(&who, " dim %d", pin->dim);
     if (out->count > 1)
@@ -501,7 +501,7 @@ static void find_overruled(Marking *m)
         put_axes(m, was, t, &marked);
         plan_find(plan, LEVEL_NOTE, "spmd-overruled", -1, t, "",
                   "%s is marked %s but produced as %s by %s: its readers reshard",
-                  tensor_name(plan->inferred->graph, t), marked.s, made.s,
+                  plan_value_name(plan, t), marked.s, made.s,
                   rule_name(m, plan->inferred->graph->tensors[t].maker));
     }
 }

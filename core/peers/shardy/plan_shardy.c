@@ -111,7 +111,7 @@ static void note_sub_axis(ShardyPlan *sp, int32_t tensor, int count)
     plan_find(
         plan, LEVEL_NOTE, "shardy-sub-axis", -1, tensor, "",
         "%s%s: %s has a part of an axis that is not made of prime parts in a row: it is left out",
-        tensor_name(plan->inferred->graph, tensor), more, text.s);
+        plan_value_name(plan, tensor), more, text.s);
 }
 
 static void publish_tensors(ShardyPlan *sp)

@@ -61,7 +61,7 @@ static void report_refusal(ShardyPlan *sp, const ShardyRefusal *refusal)
                            : "";
     plan_find(plan, LEVEL_WARNING, refusals[refusal->why].code, tensor ? -1 : pin->place,
               tensor ? pin->place : -1, refusals[refusal->why].hint, "%s%s: %s",
-              tensor ? tensor_name(graph, pin->place) : op_name(graph, pin->place), more,
+              tensor ? plan_value_name(plan, pin->place) : op_name(graph, pin->place), more,
               refusals[refusal->why].text);
     plan_found_at(plan, &pin->origin);
 }

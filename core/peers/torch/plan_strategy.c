@@ -47,7 +47,7 @@ static void note_inexpressible(StrategyRun *walk, int32_t tensor)
     plan_find(walk->plan, LEVEL_WARNING, "pin-inexpressible", -1, tensor,
               "pin whole axes, as an order of axes or in equal blocks",
               "%s has a pin that no placement can express: operators see it as replicated there",
-              tensor_name(walk->inferred->graph, tensor));
+              plan_value_name(walk->plan, tensor));
 }
 
 /* Sets a pinned dim of a tensor and removes its axes from the other dims. */
