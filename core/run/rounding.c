@@ -121,6 +121,13 @@ static Local *changed(const Local *from, Change *change, uint64_t key)
     return out;
 }
 
+/* The magnitudes of what ranks compute on, where that is addends. */
+static void use_addends(Local *to, const double *size)
+{
+    for (int64_t i = 0; size && i < shape_elements(&to->shape); i++)
+        local_store(to, i, 1, NUMBER_F64, &size[i]);
+}
+
 /* Whether an earlier input of the op is the same tensor. */
 static bool is_read_before(const int32_t *inputs, int input)
 {
@@ -146,6 +153,9 @@ static bool run_changed(const WholeOp *call, Change *change, uint64_t sample, Lo
                                    ? changed(given, change, sample * OPERANDS_MAX + (uint64_t)i + 1)
                                    : given;
     }
+    for (int i = 0; change == magnitude && call->addends && i < at->n_inputs; i++)
+        if (inputs[i] >= 0 && value[inputs[i]] && is_float_tensor(value[inputs[i]]))
+            use_addends(value[inputs[i]], call->addends[i]);
     bool ok = kernel_run_whole(call->inferred, call->op, call->kernel, call->blas, call->seed,
                                call->iteration, value, NULL);
     for (int i = 0; i < at->n_outputs; i++) {
@@ -330,8 +340,8 @@ void rounding_bounds(Arena *arena, const WholeOp *call, const double **bound, Ro
     const GraphOp *at = &graph->ops[call->op];
     Rounding rounding = call->kernel->rounding;
     Bounds b = {.arena = arena, .call = call, .at = at, .growth = growth(count_addends(call))};
-    if (call->of_addends && rounding != ROUNDING_SUM)
-        rounding = ROUNDING_SENSITIVE;
+    if (call->addends)
+        rounding = ROUNDING_SUM;
     b.want = arena_array(arena, Local *, at->n_outputs);
     b.bound = arena_array(arena, double *, at->n_outputs);
     bool any = false;

@@ -33,12 +33,16 @@ typedef struct {
     uint64_t seed;
     int64_t iteration;
     Local **value;
-    bool of_addends; /* an input is partial: ranks compute on addends of it */
+    /* Per input: of a partial one, on whose addends ranks compute, the sum of the addends'
+     * magnitudes for each element; else NULL. NULL: no input is partial. */
+    const double *const *addends;
 } WholeOp;
 
 const char *rounding_name(Rounding rounding); /* "exact", "sum" */
 
-/* bound[i]: per element of output i the largest right difference, in the arena; NULL: the output
+/* An op that reads partial inputs is linear in them: bounded as SUM, on their addends' magnitudes,
+ * which may be larger than the magnitude of what they add up to.
+ * bound[i]: per element of output i the largest right difference, in the arena; NULL: the output
  * must be equal, or is not a tensor of floats or a quantized one. *used: the rounding that was
  * applied. Runs the op up to three times; value[] is as before at the end. */
 void rounding_bounds(Arena *arena, const WholeOp *call, const double **bound, Rounding *used);

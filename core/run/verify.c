@@ -226,7 +226,7 @@ static bool runs_here(const Team *team, int32_t op)
 }
 
 /* Runs the op on the joined inputs. */
-static bool run_whole(Rank *rank, int32_t op, bool of_addends)
+static bool run_whole(Rank *rank, int32_t op, const double *const *addends)
 {
     Team *team = rank->team;
     Verify *verify = team->verify;
@@ -239,7 +239,7 @@ static bool run_whole(Rank *rank, int32_t op, bool of_addends)
                     .seed = team->feeds.seed,
                     .iteration = loop < 0 ? 0 : rank->iteration[loop],
                     .value = verify->value,
-                    .of_addends = of_addends};
+                    .addends = addends};
     Error err = {0};
     if (!kernel_run_whole(inferred, op, call.kernel, call.blas, call.seed, call.iteration,
                           verify->value, &err))
@@ -257,8 +257,10 @@ static bool before_op(Rank *rank, int32_t op)
     const Graph *graph = team->plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
     bool of_addends = false, unknown = false;
+    const double **addends = NULL;
     if (rank_leads(rank)) {
         begin(verify);
+        addends = arena_array(verify->scratch, const double *, at->n_inputs);
         verify->bound = arena_array(verify->scratch, const double *, at->n_outputs);
         verify->joined = arena_array(verify->scratch, Joined, 2);
     }
@@ -273,12 +275,13 @@ static bool before_op(Rank *rank, int32_t op)
         if (rank_leads(rank)) {
             local_free(verify->value[tensor]);
             verify->value[tensor] = verify->joined[0].whole;
+            addends[i] = verify->joined[0].size;
         }
     }
     if (!rank_leads(rank))
         return true;
     verify->unknown = unknown || !runs_here(team, op);
-    return verify->unknown || run_whole(rank, op, of_addends);
+    return verify->unknown || run_whole(rank, op, of_addends ? addends : NULL);
 }
 
 static bool after_op(Rank *rank, int at, int32_t op)
