@@ -26,7 +26,17 @@ local function column_cut(role, axis, size)
     return {axis = axis, blocks = parts}
 end
 
+-- Whether matmuls make the rows of this one that all stay whole since their heads do not divide.
+local function made_whole(role, axis, size)
+    for _, column in ipairs(role.made_by) do
+        if not column.parts or column_cut(column, axis, size) then return false end
+    end
+    return #role.made_by > 0
+end
+
 local function row_cut(role, axis, size)
+    role.made_whole = made_whole(role, axis, size)
+    if role.made_whole then return end
     axis = axis_for(axis, size, role.units)
     return axis and {axis = axis}
 end
@@ -64,6 +74,7 @@ local function why_whole(role)
     if role.role == "column" and not role.parts then
         return "all heads need some of its columns"
     end
+    if role.made_whole then return "the matmuls that make its rows stay whole" end
     if role.units > 0 then return describe_units(role) .. " do not divide" end
     if role.reader then return role.reader.name .. " reads all its columns" end
     return "its columns make the rows of no other matmul"
@@ -106,11 +117,19 @@ local function warn_whole(graph, rows)
     end
 end
 
--- What graph:roles() finds, as one list and by role. A graph without any pair of matmuls is an error;
+-- What graph:roles() finds, as one list and by role; made_by: the column matmuls before a row matmul.
+-- A graph without any pair of matmuls is an error;
 -- without matmuls whose columns are an output too, if `alone` is true.
 local function find(graph, policy, alone)
     local found = {column = {}, row = {}, head = {}, embedding = {}, output = {}}
+    local columns, last = {}
     for _, role in ipairs(graph:roles()) do
+        if role.role == "column" then
+            columns = last == "row" and {} or columns
+            columns[#columns + 1] = role
+        end
+        role.made_by = columns
+        last = role.role
         local list = found[role.role == "whole" and role.output and "output" or role.role]
         if list then list[#list + 1] = role end
         found[#found + 1] = role
