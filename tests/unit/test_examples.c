@@ -436,7 +436,7 @@ static void notations_read_back(void **state)
             dimop_reads_back(&op, out.s, whole);
         else if (notation->letter == 'e')
             einsum_has_the_dims(&op, out.s);
-        else if (notation->letter == 's')
+        else if (notation->letter == 's' && out.n > 0)
             shardy_reads_back(&op, out.s);
         else if (notation->letter == 'm' && whole)
             template_reads_back(&op, out.s);

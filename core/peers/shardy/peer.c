@@ -9,6 +9,10 @@
 
 static bool print_shardy(const OpSpace *space, Buf *out, Buf *lost)
 {
+    if (space->n_inputs == 0 || space->n_outputs == 0) { /* Shardy's parser refuses it */
+        buf_puts(lost, "an op without operands or without results has no rule\n");
+        return false;
+    }
     factor_rule_format(factor_rule_of(out->arena, space), out);
     return notation_losses(
         space, TRAIT_RADIX | TRAIT_MINOR | TRAIT_FROZEN | TRAIT_SUM | TRAIT_INPUTS | TRAIT_BLOCKED,
