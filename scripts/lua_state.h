@@ -1,8 +1,8 @@
 /* lua_state.h - a sandbox: a Lua state in which untrusted files may run.
  *
- * The resources of a script are limited, depending on the size n of its model, in ops: the model that
- * a policy is for, or as much of it as a builder has made (sandbox_grow()). Exceeding a limit is an
- * ordinary error with file:line:
+ * The resources of a script are limited, depending on the size n of its model, in ops: the model
+ * that a policy is for, or as much of it as a builder has made (sandbox_grow()). Exceeding a limit
+ * is an ordinary error with file:line:
  *   - time: 50 million + 500 n Lua instructions. Slow instructions and work in C count by their
  * time, allocations by their bytes, other work by sandbox_spend(). Once the budget is used up,
  * every further instruction fails, so no pcall() survives it;

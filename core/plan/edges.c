@@ -1,36 +1,10 @@
-#include "core/plan/edges.h"
+#include "core/plan/edges_state.h"
 
-#include "core/base/intern.h"
 #include "core/plan/control.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
-#include "core/reshard/sending.h"
-#include "core/space/gradient.h"
 
 #include <assert.h>
-
-enum { NONE = -1, UNDECIDED = -2 };
-
-typedef struct {
-    const Plan *plan;
-    Moved *out;
-    Arena *scratch;
-    Intern *asked;             /* (space, cut) -> projected */
-    Vec(int32_t *) projected;  /* Shardings ids by operand */
-    int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
-    int32_t *n_readers;        /* per tensor: number of program ops that read it */
-    int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
-    Vec(int32_t) next_reshard; /* per reshard: 1 + index of the next reshard of the same tensor */
-    Vec(Reshard) reshards;
-    Vec(int32_t) use_of, use_op; /* per use: reshard, op */
-    Sender *sender;              /* NULL until a value is sent between devices */
-    int n_unsent;                /* values that are not sent: the first, and the op that reads it */
-    int32_t unsent, unsent_op;
-    AtomSet *unreduced, *replicated; /* per tensor: the axes that a mark leaves it partial over, or
-                                        keeps out of its dims; NULL if there are no marks */
-    bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
-    int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
-} Edges;
 
 /* ---- projections ---- */
 
@@ -43,7 +17,7 @@ static int32_t project(const Plan *plan, const OpSpace *space, const OpCut *cut,
     return shardings_put(plan->shardings, &sharding);
 }
 
-static const int32_t *projections(Edges *e, int32_t op)
+const int32_t *edges_projections(Edges *e, int32_t op)
 {
     const Plan *plan = e->plan;
     int32_t key[2] = {plan->inferred->space[op], plan->propagated->cut[op]};
@@ -137,7 +111,7 @@ static void count_reads(Edges *e, int32_t *agreed)
         int32_t op = inferred->program[i];
         if (plan->propagated->cut[op] < 0)
             continue; /* of an update, which takes what is stored */
-        const int32_t *input = op_inputs(inferred->graph, op), *ids = projections(e, op);
+        const int32_t *input = op_inputs(inferred->graph, op), *ids = edges_projections(e, op);
         const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
             int32_t t = input[o];
@@ -224,151 +198,6 @@ static void store_parameters(Edges *e)
         e->out->made[t] = e->out->sharding[t];
     }
     apply_store_pins(e);
-}
-
-/* ---- partial values ---- */
-
-/* An op of a training step behind its forward part: no propagator decides what stays partial. */
-static bool is_behind(const Edges *e, int32_t op)
-{
-    const Inferred *forward = e->plan->inferred->forward;
-    return forward && op >= forward->graph->n_ops;
-}
-
-static bool rules_hold(const Edges *e, int32_t op)
-{
-    return !e->plan->propagated->passed || is_behind(e, op);
-}
-
-/* A gradient on its way through values that are made of parameters alone: it stays partial, even
- * if it grows, until the gradient of the parameter is needed. */
-static bool is_leaf(const Edges *e, int32_t op, int operand)
-{
-    const Inferred *inferred = e->plan->inferred;
-    const Gradient *gradient = program_space(inferred, op)->gradient;
-    return gradient && operand < gradient->n_reads && gradient->reads[operand].gradient &&
-           inferred->forward->on_parameters[inferred->graph->of[op]];
-}
-
-static bool all_sums(const Sharding *sharding)
-{
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
-            return false;
-    return true;
-}
-
-/* The axes over which input `operand` is partial and may stay partial through the op; 0 if it must
- * be reduced first. */
-static AtomSet passing(const Edges *e, int32_t op, int operand)
-{
-    const Plan *plan = e->plan;
-    const OpSpace *space = program_space(plan->inferred, op);
-    int32_t t = op_inputs(plan->inferred->graph, op)[operand];
-    bool leaf = is_leaf(e, op, operand);
-    if (t < 0 || plan->moved->sharding[t] < 0 ||
-        (space->operand[operand].linear == LINEAR_NO && !leaf))
-        return 0;
-    const Sharding *sharding = plan_sharding(plan, t);
-    const OpCut *cut = program_cut(plan, op);
-    AtomSet atoms = sharding_partials(sharding);
-    if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
-        plan->inferred->graph->tensors[t].output || (atoms & cuts_used(cut->index, cut->n, -1)))
-        return 0;
-    for (int o = 0; o < space->n_outputs && !leaf; o++)
-        if (shape_elements(&opspace_output(space, o)->shape) >
-            shape_elements(&space->operand[operand].shape))
-            return 0;
-    return atoms;
-}
-
-/* A sum of gradients, or of their squares, whose addends all lie as it needs them: addends that are
- * not partial over an axis of others are joined by being zero at all its coordinates but the first,
- * which moves nothing. */
-static bool joins_addends(Edges *e, int32_t op)
-{
-    const Plan *plan = e->plan;
-    const OpSpace *space = program_space(plan->inferred, op);
-    const int32_t *ids = projections(e, op);
-    if (!is_behind(e, op) || space->gradient)
-        return false;
-    for (int i = 0; i < space->n_inputs; i++) {
-        int32_t t = op_inputs(plan->inferred->graph, op)[i];
-        if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
-            ids[i] < 0)
-            return false;
-        const Sharding *has = plan_sharding(plan, t),
-                       *needs = shardings_at(plan->shardings, ids[i]);
-        for (int64_t d = 0; d < has->n_dims; d++)
-            if (!cut_equal(&has->dim[d], &needs->dim[d]))
-                return false;
-    }
-    return space->n_inputs > 1;
-}
-
-/* The partial axes that the op's outputs inherit from its inputs. */
-static AtomSet passed_through(Edges *e, int32_t op)
-{
-    const OpSpace *space = program_space(e->plan->inferred, op);
-    if (joins_addends(e, op)) {
-        AtomSet atoms = 0;
-        for (int o = 0; o < space->n_inputs; o++)
-            atoms |= passing(e, op, o);
-        return atoms;
-    }
-    AtomSet together = 0;
-    bool first = true;
-    for (int o = 0; o < space->n_inputs; o++) {
-        Linear linear = space->operand[o].linear;
-        if ((linear == LINEAR_ALONE || is_leaf(e, op, o)) && passing(e, op, o))
-            return passing(e, op, o);
-        if (linear != LINEAR_TOGETHER)
-            continue;
-        AtomSet atoms = passing(e, op, o);
-        together = first || together == atoms ? atoms : 0;
-        if (!together)
-            return 0;
-        first = false;
-    }
-    return together;
-}
-
-/* The axes over which input `operand` is read partial. `passed` are those that the outputs
- * inherit, unless a strategy has decided it. */
-static AtomSet read_partial(Edges *e, int32_t op, int operand, AtomSet passed)
-{
-    const Plan *plan = e->plan;
-    if (passed && joins_addends(e, op))
-        return passed;
-    if (!rules_hold(e, op))
-        return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
-    return passed && passing(e, op, operand) == passed ? passed : 0;
-}
-
-/* The partial axes that an op's outputs inherit, with the reduction of each. Inputs that are not
- * partial over them yet are made so. */
-typedef struct {
-    AtomSet atoms;
-    uint8_t kind[ATOMS_MAX];
-} PassedPartials;
-
-static PassedPartials passed_partials(Edges *e, int32_t op, AtomSet passed)
-{
-    const Graph *graph = e->plan->inferred->graph;
-    PassedPartials partials = {0};
-    for (int o = 0; o < graph->ops[op].n_inputs; o++) {
-        AtomSet atoms = read_partial(e, op, o, passed);
-        for (int a = 0; atoms && a < ATOMS_MAX; a++) {
-            bool reads = atoms >> a & 1;
-            uint8_t kind =
-                reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
-            if (kind == REDUCE_NONE)
-                continue;
-            partials.kind[a] = kind;
-            partials.atoms |= (AtomSet)1 << a;
-        }
-    }
-    return partials;
 }
 
 static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms,
@@ -499,11 +328,11 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartia
     const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
-    const int32_t *input = op_inputs(graph, op), *ids = projections(e, op);
+    const int32_t *input = op_inputs(graph, op), *ids = edges_projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, read_as(e, op, o, t, need), read_partial(e, op, o, passed),
+            need = with_partial(plan, read_as(e, op, o, t, need), partial_read(e, op, o, passed),
                                 partials);
         e->out->need[graph->ops[op].input + o] = need;
         if (t >= 0 && plan->inferred->shape[t] < 0)
@@ -534,7 +363,7 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
     const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
     const OpSpace *space = program_space(plan->inferred, op);
-    const int32_t *ids = projections(e, op);
+    const int32_t *ids = edges_projections(e, op);
     for (int o = 0; o < graph->ops[op].n_outputs; o++) {
         int32_t t = op_outputs(graph, op)[o];
         if (t < 0 || plan->moved->sharding[t] < 0)
@@ -717,8 +546,8 @@ void edges_fill(Plan *plan)
         for (; b < inferred->graph->n_bodies && inferred->graph->bodies[b].first <= op; b++)
             if (op < inferred->graph->bodies[b].end)
                 read_control(&e, b, op);
-        AtomSet passed = rules_hold(&e, op) ? passed_through(&e, op) : 0;
-        PassedPartials partials = passed_partials(&e, op, passed);
+        AtomSet passed = partial_rules_hold(&e, op) ? partial_passed(&e, op) : 0;
+        PassedPartials partials = partial_kinds(&e, op, passed);
         read_inputs(&e, op, passed, &partials);
         make_outputs(&e, op, &partials);
     }

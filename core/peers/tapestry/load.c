@@ -294,7 +294,7 @@ static bool read_reduce(Load *load)
 {
     const TemplateText *text = &load->template->text;
     static const ReduceOp reductions[] = {REDUCE_SUM,  REDUCE_MAX, REDUCE_MIN,
-                                       REDUCE_PROD, REDUCE_ANY, REDUCE_ALL};
+                                          REDUCE_PROD, REDUCE_ANY, REDUCE_ALL};
     if (!text->reduce)
         return true;
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)

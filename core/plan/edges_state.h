@@ -1,0 +1,55 @@
+/* edges_state.h - private to the files that find edges: edges.c, partial_values.c. */
+#ifndef CORE_PLAN_EDGES_STATE_H
+#define CORE_PLAN_EDGES_STATE_H
+
+#include "core/base/intern.h"
+#include "core/plan/edges.h"
+#include "core/reshard/sending.h"
+
+enum { NONE = -1, UNDECIDED = -2 };
+
+typedef struct {
+    const Plan *plan;
+    Moved *out;
+    Arena *scratch;
+    Intern *asked;             /* (space, cut) -> projected */
+    Vec(int32_t *) projected;  /* Shardings ids by operand */
+    int32_t *whole;            /* per shape: 1 + Shardings id of the replicated tensor */
+    int32_t *n_readers;        /* per tensor: number of program ops that read it */
+    int32_t *first_reshard;    /* per tensor: 1 + place in reshards */
+    Vec(int32_t) next_reshard; /* per reshard: 1 + index of the next reshard of the same tensor */
+    Vec(Reshard) reshards;
+    Vec(int32_t) use_of, use_op; /* per use: reshard, op */
+    Sender *sender;              /* NULL until a value is sent between devices */
+    int n_unsent;                /* values that are not sent: the first, and the op that reads it */
+    int32_t unsent, unsent_op;
+    AtomSet *unreduced, *replicated; /* per tensor: the axes that a mark leaves it partial over, or
+                                        keeps out of its dims; NULL if there are no marks */
+    bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
+    int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
+} Edges;
+
+/* ---- edges.c ---- */
+
+/* Shardings ids by operand: what the op's cut gives each. */
+const int32_t *edges_projections(Edges *e, int32_t op);
+
+/* ---- partial_values.c ---- */
+
+/* The partial axes that an op's outputs inherit, with the reduction of each. Inputs that are not
+ * partial over them yet are made so. */
+typedef struct {
+    AtomSet atoms;
+    uint8_t kind[ATOMS_MAX];
+} PassedPartials;
+
+/* Whether the rules of edges.h say what stays partial through the op; else the propagator does. */
+bool partial_rules_hold(const Edges *e, int32_t op);
+/* The partial axes that the op's outputs inherit from its inputs, by the rules. */
+AtomSet partial_passed(Edges *e, int32_t op);
+/* The axes over which input `operand` is read partial. `passed` are those that the outputs
+ * inherit, unless a strategy has decided it. */
+AtomSet partial_read(Edges *e, int32_t op, int operand, AtomSet passed);
+PassedPartials partial_kinds(Edges *e, int32_t op, AtomSet passed);
+
+#endif

@@ -1,0 +1,136 @@
+/* Which values stay partial through ops: the rules of edges.h. */
+#include "core/plan/edges_state.h"
+#include "core/space/gradient.h"
+
+/* An op of a training step behind its forward part: no propagator decides what stays partial. */
+static bool is_behind(const Edges *e, int32_t op)
+{
+    const Inferred *forward = e->plan->inferred->forward;
+    return forward && op >= forward->graph->n_ops;
+}
+
+bool partial_rules_hold(const Edges *e, int32_t op)
+{
+    return !e->plan->propagated->passed || is_behind(e, op);
+}
+
+/* A gradient on its way through values that are made of parameters alone: it stays partial, even
+ * if it grows, until the gradient of the parameter is needed. */
+static bool is_leaf(const Edges *e, int32_t op, int operand)
+{
+    const Inferred *inferred = e->plan->inferred;
+    const Gradient *gradient = program_space(inferred, op)->gradient;
+    return gradient && operand < gradient->n_reads && gradient->reads[operand].gradient &&
+           inferred->forward->on_parameters[inferred->graph->of[op]];
+}
+
+static bool all_sums(const Sharding *sharding)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
+            return false;
+    return true;
+}
+
+/* The axes over which input `operand` is partial and may stay partial through the op; 0 if it must
+ * be reduced first. */
+static AtomSet passing(const Edges *e, int32_t op, int operand)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    int32_t t = op_inputs(plan->inferred->graph, op)[operand];
+    bool leaf = is_leaf(e, op, operand);
+    if (t < 0 || plan->moved->sharding[t] < 0 ||
+        (space->operand[operand].linear == LINEAR_NO && !leaf))
+        return 0;
+    const Sharding *sharding = plan_sharding(plan, t);
+    const OpCut *cut = program_cut(plan, op);
+    AtomSet atoms = sharding_partials(sharding);
+    if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
+        plan->inferred->graph->tensors[t].output || (atoms & cuts_used(cut->index, cut->n, -1)))
+        return 0;
+    for (int o = 0; o < space->n_outputs && !leaf; o++)
+        if (shape_elements(&opspace_output(space, o)->shape) >
+            shape_elements(&space->operand[operand].shape))
+            return 0;
+    return atoms;
+}
+
+/* A sum of gradients, or of their squares, whose addends all lie as it needs them: addends that are
+ * not partial over an axis of others are joined by being zero at all its coordinates but the first,
+ * which moves nothing. */
+static bool joins_addends(Edges *e, int32_t op)
+{
+    const Plan *plan = e->plan;
+    const OpSpace *space = program_space(plan->inferred, op);
+    const int32_t *ids = edges_projections(e, op);
+    if (!is_behind(e, op) || space->gradient)
+        return false;
+    for (int i = 0; i < space->n_inputs; i++) {
+        int32_t t = op_inputs(plan->inferred->graph, op)[i];
+        if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
+            ids[i] < 0)
+            return false;
+        const Sharding *has = plan_sharding(plan, t),
+                       *needs = shardings_at(plan->shardings, ids[i]);
+        for (int64_t d = 0; d < has->n_dims; d++)
+            if (!cut_equal(&has->dim[d], &needs->dim[d]))
+                return false;
+    }
+    return space->n_inputs > 1;
+}
+
+AtomSet partial_passed(Edges *e, int32_t op)
+{
+    const OpSpace *space = program_space(e->plan->inferred, op);
+    if (joins_addends(e, op)) {
+        AtomSet atoms = 0;
+        for (int o = 0; o < space->n_inputs; o++)
+            atoms |= passing(e, op, o);
+        return atoms;
+    }
+    AtomSet together = 0;
+    bool first = true;
+    for (int o = 0; o < space->n_inputs; o++) {
+        Linear linear = space->operand[o].linear;
+        if ((linear == LINEAR_ALONE || is_leaf(e, op, o)) && passing(e, op, o))
+            return passing(e, op, o);
+        if (linear != LINEAR_TOGETHER)
+            continue;
+        AtomSet atoms = passing(e, op, o);
+        together = first || together == atoms ? atoms : 0;
+        if (!together)
+            return 0;
+        first = false;
+    }
+    return together;
+}
+
+AtomSet partial_read(Edges *e, int32_t op, int operand, AtomSet passed)
+{
+    const Plan *plan = e->plan;
+    if (passed && joins_addends(e, op))
+        return passed;
+    if (!partial_rules_hold(e, op))
+        return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
+    return passed && passing(e, op, operand) == passed ? passed : 0;
+}
+
+PassedPartials partial_kinds(Edges *e, int32_t op, AtomSet passed)
+{
+    const Graph *graph = e->plan->inferred->graph;
+    PassedPartials partials = {0};
+    for (int o = 0; o < graph->ops[op].n_inputs; o++) {
+        AtomSet atoms = partial_read(e, op, o, passed);
+        for (int a = 0; atoms && a < ATOMS_MAX; a++) {
+            bool reads = atoms >> a & 1;
+            uint8_t kind =
+                reads ? plan_sharding(e->plan, op_inputs(graph, op)[o])->partial[a] : REDUCE_NONE;
+            if (kind == REDUCE_NONE)
+                continue;
+            partials.kind[a] = kind;
+            partials.atoms |= (AtomSet)1 << a;
+        }
+    }
+    return partials;
+}
