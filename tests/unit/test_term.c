@@ -185,6 +185,16 @@ static void wait_for(const char *text)
     }
 }
 
+static void wait_for_end_of(const char *text)
+{
+    int64_t end = now_ms() + LIMIT_MS;
+    while (strstr(screen_text(), text)) {
+        if (now_ms() > end)
+            fail_msg("'%s' never went:\n%s", text, screen_text());
+        take(20);
+    }
+}
+
 static void press(const char *bytes)
 {
     assert_int_equal(write(t.fd, bytes, strlen(bytes)), strlen(bytes));
@@ -450,6 +460,11 @@ static void start_a_job(void)
     wait_for("q quit");
     press("9:run fast repeat 10000\r");
     wait_for("C-c stops");
+    if (strstr(screen_text(), "run it; C-c stops it")) { /* where it takes long the explorer asks */
+        press("r");
+        wait_for_end_of("run it; C-c stops it");
+        wait_for("C-c stops");
+    }
 }
 
 /* While the plan runs the screen goes on: other views, other sizes, and the way to stop it. */

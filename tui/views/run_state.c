@@ -234,7 +234,9 @@ static bool ask_long(Ui *ui, const RunOptions *options)
                  str_from(arena_printf(ui->frame, "open it with --dim %s: %s", dims, text.s)),
                  LONG_SMALLER);
     }
-    menu_add(ui, 't', STR("a sample that takes no time: tiny-gpt"), LONG_SAMPLE);
+    const char *model = ui->session->options.model;
+    if (!model || !str_ends(str_from(model), STR("tiny-gpt.onnx")))
+        menu_add(ui, 't', STR("a sample that takes no time: tiny-gpt"), LONG_SAMPLE);
     return true;
 }
 
