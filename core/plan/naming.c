@@ -343,9 +343,29 @@ static int32_t find_stack(const Naming *naming, Str name)
     return found;
 }
 
+static int32_t find_exactly(const Naming *naming, Str name);
+
+/* What a training step makes of a tensor: "PATH.weight~grad". */
+static int32_t find_derived(const Naming *naming, Str name)
+{
+    const Graph *graph = naming->inferred->graph;
+    int64_t tilde = str_find(name, STR("~"));
+    int32_t of = tilde > 0 && naming->inferred->forward
+                     ? find_exactly(naming, (Str){name.s, (size_t)tilde})
+                     : -1;
+    if (of < 0)
+        return -1;
+    Buf text = buf_new(naming->arena);
+    buf_printf(&text, "%s%.*s", tensor_name(graph, of), (int)(name.n - (size_t)tilde),
+               name.s + tilde);
+    return graph_find_tensor(graph, buf_str(&text));
+}
+
 static int32_t find_exactly(const Naming *naming, Str name)
 {
     int32_t tensor = graph_find_tensor(naming->inferred->graph, name);
+    if (tensor < 0)
+        tensor = find_derived(naming, name);
     for (int p = 0; p < PART_COUNT && tensor < 0; p++) {
         Str tail = str_from(part_tails[p]);
         if (str_ends(name, tail))
@@ -412,6 +432,18 @@ int32_t naming_find_dim(const Naming *naming, Str name, int *dim, Error *err)
     return tensor >= 0 ? tensor : naming_find(naming, name, err);
 }
 
+/* Of what a training step makes of a tensor, the label of that and what follows it: "~grad"; NULL
+ * of other values. */
+static const char *derived_label(const Naming *naming, Arena *arena, int32_t tensor)
+{
+    const Inferred *inferred = naming->inferred;
+    const char *name = tensor_name(inferred->graph, tensor), *tilde = strchr(name, '~');
+    if (!tilde || !inferred->forward || tensor < inferred->forward->graph->n_tensors)
+        return NULL;
+    int32_t of = graph_find_tensor(inferred->graph, (Str){name, (size_t)(tilde - name)});
+    return of < 0 ? NULL : arena_printf(arena, "%s%s", naming_value(naming, arena, of), tilde);
+}
+
 const char *naming_label(const Naming *naming, int32_t tensor)
 {
     return naming->label && naming->label[tensor] != 0
@@ -424,6 +456,9 @@ const char *naming_value(const Naming *naming, Arena *arena, int32_t tensor)
     const Inferred *inferred = naming->inferred;
     const Graph *graph = inferred->graph;
     int32_t maker = graph->tensors[tensor].maker;
+    const char *derived = derived_label(naming, arena, tensor);
+    if (derived)
+        return derived;
     if (maker < 0 || inferred->on_parameters[maker] || inferred_is_host(inferred, maker))
         return naming_label(naming, tensor);
     const char *path = op_path(graph, maker), *name = op_name(graph, maker);

@@ -52,7 +52,8 @@ MatrixOrder naming_matrix(const Inferred *inferred, int32_t tensor);
 const char *naming_label(const Naming *naming, int32_t tensor);
 
 /* The name shown of any value: naming_label() of what parameters alone decide, PATH.out of what a
- * module hands on, "PATH/Split out 1" inside of it. It may live in the arena. */
+ * module hands on, "PATH/Split out 1" inside of it. What a training step makes of a value has that
+ * one's name before it: "PATH.weight~grad". It may live in the arena. */
 const char *naming_value(const Naming *naming, Arena *arena, int32_t tensor);
 
 #endif
