@@ -3,6 +3,7 @@
 #include "core/space/gradient.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 static const GradientKind *kind_of(Deriving *d, int32_t op)
 {
@@ -67,6 +68,28 @@ static bool has_varying_input(Deriving *d, int32_t op)
             return true;
     }
     return false;
+}
+
+/* A value made of parameters alone is made again in the backward pass if it is a view of one that
+ * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
+ * as of rotary angles, is saved. In program order, after find_varying(). */
+static void find_remade(Deriving *d)
+{
+    for (int p = 0; p < d->model->n_program; p++) {
+        int32_t op = d->model->program[p];
+        bool remade = false;
+        for (int i = 0; d->model->on_parameters[op] && i < d->graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, op)[i];
+            if (t < 0)
+                continue;
+            bool packed = d->graph->tensors[t].kind == TENSOR_INITIALIZER &&
+                          !tensor_is_known(d->model, t) && !is_float(d, t);
+            remade |= packed || d->remade[t] || d->varies[t];
+        }
+        for (int o = 0; remade && o < d->graph->ops[op].n_outputs; o++)
+            if (op_outputs(d->graph, op)[o] >= 0)
+                d->remade[op_outputs(d->graph, op)[o]] = true;
+    }
 }
 
 static void find_varying(Deriving *d)
@@ -239,27 +262,23 @@ typedef struct {
     Vec32 tensors;
 } ReadList;
 
-/* The value as the backward pass reads it: one made of parameters alone is made again, but not in a
- * branch, since others read it too. */
-static int32_t read_again(Deriving *d, int32_t tensor)
+/* The copy of an op of parameters alone; its inputs are copied where they have to be. */
+static void add_again(Deriving *d, int32_t op)
 {
-    int32_t op = tensor < 0 ? -1 : d->graph->tensors[tensor].maker;
-    if (op < 0 || d->model->space[op] < 0 || !d->model->on_parameters[op])
-        return tensor;
-    if (d->again[tensor] >= 0 || d->branch)
-        return d->again[tensor] >= 0 ? d->again[tensor] : tensor;
     const GraphOp *node = &d->graph->ops[op];
     int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
     int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
-    for (int i = 0; i < node->n_inputs; i++)
-        inputs[i] = read_again(d, op_inputs(d->graph, op)[i]);
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = op_inputs(d->graph, op)[i];
+        inputs[i] = t >= 0 && d->again[t] >= 0 ? d->again[t] : t;
+    }
     for (int o = 0; o < node->n_outputs; o++) {
         int32_t t = op_outputs(d->graph, op)[o];
-        outputs[o] =
-            t < 0 ? -1
-                  : derive_tensor(d, free_name(d, tensor_name(d->graph, t), "~again"), t, false);
-        if (t >= 0)
-            d->again[t] = outputs[o];
+        outputs[o] = -1;
+        if (t < 0)
+            continue;
+        Str name = free_name(d, tensor_name(d->graph, t), "~again");
+        d->again[t] = outputs[o] = derive_tensor(d, name, t, false);
     }
     derive_op_of(d, op,
                  (NewStepOp){.op_type = op_operator(d->graph, op),
@@ -272,6 +291,34 @@ static int32_t read_again(Deriving *d, int32_t tensor)
                              .space = d->model->space[op],
                              .phase = PHASE_AGAIN,
                              .on_parameters = true});
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value as the backward pass reads it: one that is made again with all it is made of, in
+ * program order. Nothing is made again in a branch, since others read it too. */
+static int32_t read_again(Deriving *d, int32_t tensor)
+{
+    if (tensor < 0 || !d->remade[tensor] || d->again[tensor] >= 0 || d->branch)
+        return tensor >= 0 && d->again[tensor] >= 0 ? d->again[tensor] : tensor;
+    Vec32 ops = {0};
+    vec_push(d->scratch, &ops, d->graph->tensors[tensor].maker);
+    for (int at = 0; at < ops.n; at++)
+        for (int i = 0; i < d->graph->ops[ops.at[at]].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, ops.at[at])[i];
+            if (t >= 0 && d->remade[t] && d->again[t] == -1) {
+                d->again[t] = -2; /* its op is listed */
+                vec_push(d->scratch, &ops, d->graph->tensors[t].maker);
+            }
+        }
+    qsort(ops.at, (size_t)ops.n, sizeof *ops.at, by_number);
+    for (int at = 0; at < ops.n; at++)
+        if (at == 0 || ops.at[at] != ops.at[at - 1])
+            add_again(d, ops.at[at]);
     return d->again[tensor];
 }
 
@@ -556,6 +603,7 @@ static bool add_given(Deriving *d)
 static bool derive(Deriving *d)
 {
     find_varying(d);
+    find_remade(d);
     find_reached(d);
     if (!add_given(d) || !derive_range(d, 0, d->graph->n_ops, -1))
         return false;
@@ -581,6 +629,7 @@ static void start(Deriving *d)
     d->gradient = arena_array(d->arena, int32_t, n);
     d->n_addends = arena_array(d->scratch, int32_t, n);
     d->again = arena_array(d->scratch, int32_t, n);
+    d->remade = arena_array(d->scratch, bool, n);
     memset(d->addend, -1, (size_t)n * sizeof *d->addend);
     memset(d->again, -1, (size_t)n * sizeof *d->again);
     memset(d->gradient, -1, (size_t)n * sizeof *d->gradient);

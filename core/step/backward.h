@@ -9,8 +9,8 @@
  * (core/space/gradient.h) and interned like others. Ops that no gradient reaches, and values on
  * which nothing wanted depends, get none. Where several ops read a value its gradient is a Sum.
  *
- * A value made of parameters alone, such as a transposed weight, is not kept for the backward pass:
- * its ops are there again (PHASE_AGAIN), "T~again".
+ * A view of a parameter, such as a transposed weight, and what is unpacked from integers are not
+ * kept for the backward pass: their ops are there again (PHASE_AGAIN), "T~again".
  *
  * Names: the gradient of T is "T~grad"; the gradient op of `h.3.c_fc` for its operand 1 is
  * "h.3.c_fc~d1", of the operator "MatMul~d1". Where T has several readers that is also the name of

@@ -39,6 +39,7 @@ typedef struct {
     int32_t *addend;    /* per tensor: the first in `addends`, or -1 */
     int32_t *n_addends; /* per tensor: how many there will be */
     int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
+    bool *remade;       /* per tensor: the backward pass reads such a copy */
     int32_t *gradient;
     Vec(Addend) addends;
     BranchScope *branch; /* around what is derived; NULL: none */
