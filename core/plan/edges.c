@@ -323,7 +323,7 @@ static void note_unsent(Edges *e, int32_t tensor, int32_t op)
     }
 }
 
-static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartials *partials)
+static void read_inputs(Edges *e, int32_t op, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
     const Graph *graph = plan->inferred->graph;
@@ -332,7 +332,7 @@ static void read_inputs(Edges *e, int32_t op, AtomSet passed, const PassedPartia
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         int32_t t = input[o], need = need_of(e, space, ids, o, t);
         if (need >= 0)
-            need = with_partial(plan, read_as(e, op, o, t, need), partial_read(e, op, o, passed),
+            need = with_partial(plan, read_as(e, op, o, t, need), partial_read(e, op, o, partials),
                                 partials);
         e->out->need[graph->ops[op].input + o] = need;
         if (t >= 0 && plan->inferred->shape[t] < 0)
@@ -546,9 +546,8 @@ void edges_fill(Plan *plan)
         for (; b < inferred->graph->n_bodies && inferred->graph->bodies[b].first <= op; b++)
             if (op < inferred->graph->bodies[b].end)
                 read_control(&e, b, op);
-        AtomSet passed = partial_rules_hold(&e, op) ? partial_passed(&e, op) : 0;
-        PassedPartials partials = partial_kinds(&e, op, passed);
-        read_inputs(&e, op, passed, &partials);
+        PassedPartials partials = partial_passed(&e, op);
+        read_inputs(&e, op, &partials);
         make_outputs(&e, op, &partials);
     }
     for (int i = 0; i < inferred->graph->n_carries; i++)

@@ -36,20 +36,17 @@ const int32_t *edges_projections(Edges *e, int32_t op);
 
 /* ---- partial_values.c ---- */
 
-/* The partial axes that an op's outputs inherit, with the reduction of each. Inputs that are not
- * partial over them yet are made so. */
+/* What stays partial through an op: the axes that its outputs inherit from its inputs. Inputs that
+ * are not partial over them yet are made so. */
 typedef struct {
-    AtomSet atoms;
+    AtomSet passed; /* by the rules of edges.h; 0 where the propagator decides */
+    bool joined;    /* every input is read partial over `passed` */
+    AtomSet atoms;  /* by either; the reduction of each: */
     uint8_t kind[ATOMS_MAX];
 } PassedPartials;
 
-/* Whether the rules of edges.h say what stays partial through the op; else the propagator does. */
-bool partial_rules_hold(const Edges *e, int32_t op);
-/* The partial axes that the op's outputs inherit from its inputs, by the rules. */
-AtomSet partial_passed(Edges *e, int32_t op);
-/* The axes over which input `operand` is read partial. `passed` are those that the outputs
- * inherit, unless a strategy has decided it. */
-AtomSet partial_read(Edges *e, int32_t op, int operand, AtomSet passed);
-PassedPartials partial_kinds(Edges *e, int32_t op, AtomSet passed);
+PassedPartials partial_passed(Edges *e, int32_t op);
+/* The axes over which input `operand` is read partial. */
+AtomSet partial_read(const Edges *e, int32_t op, int operand, const PassedPartials *partials);
 
 #endif

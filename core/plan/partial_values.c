@@ -9,7 +9,7 @@ static bool is_behind(const Edges *e, int32_t op)
     return forward && op >= forward->graph->n_ops;
 }
 
-bool partial_rules_hold(const Edges *e, int32_t op)
+static bool rules_hold(const Edges *e, int32_t op)
 {
     return !e->plan->propagated->passed || is_behind(e, op);
 }
@@ -63,9 +63,9 @@ static bool joins_addends(Edges *e, int32_t op)
 {
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);
-    const int32_t *ids = edges_projections(e, op);
     if (!is_behind(e, op) || space->gradient)
         return false;
+    const int32_t *ids = edges_projections(e, op);
     for (int i = 0; i < space->n_inputs; i++) {
         int32_t t = op_inputs(plan->inferred->graph, op)[i];
         if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
@@ -80,10 +80,10 @@ static bool joins_addends(Edges *e, int32_t op)
     return space->n_inputs > 1;
 }
 
-AtomSet partial_passed(Edges *e, int32_t op)
+static AtomSet passed_by_rules(const Edges *e, int32_t op, bool joined)
 {
     const OpSpace *space = program_space(e->plan->inferred, op);
-    if (joins_addends(e, op)) {
+    if (joined) {
         AtomSet atoms = 0;
         for (int o = 0; o < space->n_inputs; o++)
             atoms |= passing(e, op, o);
@@ -106,22 +106,25 @@ AtomSet partial_passed(Edges *e, int32_t op)
     return together;
 }
 
-AtomSet partial_read(Edges *e, int32_t op, int operand, AtomSet passed)
+AtomSet partial_read(const Edges *e, int32_t op, int operand, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
-    if (passed && joins_addends(e, op))
-        return passed;
-    if (!partial_rules_hold(e, op))
+    if (partials->joined)
+        return partials->passed;
+    if (!rules_hold(e, op))
         return plan->propagated->passed[plan->inferred->graph->ops[op].input + operand];
-    return passed && passing(e, op, operand) == passed ? passed : 0;
+    bool same = partials->passed && passing(e, op, operand) == partials->passed;
+    return same ? partials->passed : 0;
 }
 
-PassedPartials partial_kinds(Edges *e, int32_t op, AtomSet passed)
+PassedPartials partial_passed(Edges *e, int32_t op)
 {
     const Graph *graph = e->plan->inferred->graph;
-    PassedPartials partials = {0};
+    PassedPartials partials = {.joined = joins_addends(e, op)};
+    if (rules_hold(e, op))
+        partials.passed = passed_by_rules(e, op, partials.joined);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
-        AtomSet atoms = partial_read(e, op, o, passed);
+        AtomSet atoms = partial_read(e, op, o, &partials);
         for (int a = 0; atoms && a < ATOMS_MAX; a++) {
             bool reads = atoms >> a & 1;
             uint8_t kind =
