@@ -56,7 +56,7 @@ static int count_data(const Graph *graph)
     return n;
 }
 
-GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph)
+GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph)
 {
     GraphBuilder *builder = graph_builder_new(arena, graph->file);
     Graph *out = builder->graph;
@@ -65,15 +65,21 @@ GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph)
     out->opset = graph->opset;
     out->hash = graph->hash;
     out->script = graph->script;
-    out->lines = graph->lines;
     out->kinds = graph->kinds;
     out->n_kinds = graph->n_kinds;
+    vec_copy(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
+    return builder;
+}
+
+GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph)
+{
+    GraphBuilder *builder = graph_builder_like(arena, graph);
+    builder->graph->lines = graph->lines;
     vec_copy(arena, &builder->ops, graph->ops, graph->n_ops);
     vec_copy(arena, &builder->tensors, graph->tensors, graph->n_tensors);
     vec_copy(arena, &builder->operands, graph->operands, graph->n_operands);
     vec_copy(arena, &builder->declared, graph->declared, count_declared(graph));
     vec_copy(arena, &builder->data, graph->data, count_data(graph));
-    vec_copy(arena, &builder->lists, graph->attr_lists, count_attr_lists(graph));
     vec_copy(arena, &builder->bodies, graph->bodies, graph->n_bodies);
     vec_copy(arena, &builder->carries, graph->carries, graph->n_carries);
     vec_copy(arena, &builder->inputs, graph->inputs, graph->n_inputs);

@@ -183,8 +183,9 @@ typedef struct GraphBuilder GraphBuilder;
 
 GraphBuilder *graph_builder_new(Arena *arena, const char *file);
 Graph *graph_builder_graph(GraphBuilder *builder); /* for names, shapes, arena */
-/* A builder that holds what the graph holds, under the same ids, and shares its texts, names and
- * shapes: what is added follows. */
+/* An empty builder that shares the graph's texts, names, shapes and lists of attributes. */
+GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph);
+/* The same, but it holds what the graph holds, under the same ids: what is added follows. */
 GraphBuilder *graph_builder_from(Arena *arena, const Graph *graph);
 /* Reserves room, if counts are known: saves the memory that growing leaves behind. */
 void graph_reserve(GraphBuilder *builder, int n_ops, int n_tensors, int n_operands, int n_names);

@@ -304,25 +304,6 @@ static void add_bodies(Sealing *s)
     }
 }
 
-GraphBuilder *rewrite_builder(const Graph *graph)
-{
-    GraphBuilder *builder = graph_builder_new(graph->arena, graph->file);
-    Graph *out = graph_builder_graph(builder);
-    int32_t n_lists = 1;
-    for (int32_t op = 0; op < graph->n_ops; op++)
-        n_lists = graph->ops[op].attrs >= n_lists ? graph->ops[op].attrs + 1 : n_lists;
-    for (int32_t i = 1; i < n_lists; i++)
-        vec_push_own(graph->arena, &builder->lists, graph->attr_lists[i]);
-    out->names = graph->names;
-    out->shapes = graph->shapes;
-    out->opset = graph->opset;
-    out->hash = graph->hash;
-    out->script = graph->script;
-    out->kinds = graph->kinds;
-    out->n_kinds = graph->n_kinds;
-    return builder;
-}
-
 void rewrite_copy_ends(GraphBuilder *builder, const Graph *graph, const int32_t *tensor)
 {
     for (int i = 0; i < graph->n_inputs; i++) {
@@ -348,7 +329,8 @@ Graph *rewrite_seal(Rewrite *rewrite, Error *err)
 {
     const Graph *graph = rewrite->graph;
     Arena *arena = graph->arena;
-    Sealing s = {.rewrite = rewrite, .graph = graph, .builder = rewrite_builder(graph)};
+    Sealing s = {
+        .rewrite = rewrite, .graph = graph, .builder = graph_builder_like(graph->arena, graph)};
     s.needed = arena_array(arena, bool, graph->n_ops);
     s.read = arena_array(arena, bool, graph->n_tensors);
     s.tensor = arena_array(arena, int32_t, graph->n_tensors);

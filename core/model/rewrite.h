@@ -41,8 +41,6 @@ Graph *rewrite_seal(Rewrite *rewrite, Error *err);
 
 /* ---- for rewrites of another kind ---- */
 
-/* A builder that shares names, shapes and attribute lists with the graph, and its arena. */
-GraphBuilder *rewrite_builder(const Graph *graph);
 /* A tensor of the graph, with its name, what is declared of it and its elements. */
 int32_t rewrite_copy_tensor(GraphBuilder *builder, const Graph *graph, int32_t tensor);
 /* Declares inputs and outputs; tensor: of the builder, by tensor of the graph. */

@@ -339,7 +339,7 @@ bool unroll_loops(const Inferred *inferred, Graph **out, Error *err)
         any |= u.unrolled[b] = can_unroll(&u, b);
     *out = NULL;
     if (any) {
-        u.builder = rewrite_builder(graph);
+        u.builder = graph_builder_like(graph->arena, graph);
         copy_tensors(&u);
         emit(&u, 0, graph->n_ops, 0, NULL);
         *out = graph_seal(u.builder, err);
