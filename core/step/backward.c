@@ -433,8 +433,10 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     vec_push(d->scratch, &key, d->model->space[op]);
     vec_push(d->scratch, &key, d->graph->ops[op].op_type);
     vec_push(d->scratch, &key, (int32_t)(clause - kind_of(d, op)->derivative.clause));
-    for (size_t i = 0; i < sizeof factor / sizeof(int32_t); i++)
-        vec_push(d->scratch, &key, ((const int32_t *)&factor)[i]);
+    int32_t factor_bits[sizeof factor / sizeof(int32_t)];
+    memcpy(factor_bits, &factor, sizeof factor_bits);
+    for (size_t i = 0; i < sizeof factor_bits / sizeof *factor_bits; i++)
+        vec_push(d->scratch, &key, factor_bits[i]);
     for (int i = 0; i < written->n; i++)
         vec_push(d->scratch, &key, written->at[i]);
     for (int i = 0; i < reads->tensors.n; i++)

@@ -77,7 +77,8 @@ static bool has_gradient(const Inferred *model, int32_t tensor)
     return has;
 }
 
-int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
+/* The initializers that train, in the arena; returns how many. */
+static int step_parameters(Arena *arena, const Inferred *model, int32_t **out)
 {
     Arena *scratch = arena_new();
     const bool *trained = find_trained(scratch, model);

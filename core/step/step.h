@@ -28,9 +28,6 @@ typedef struct {
     const int32_t *gradient;  /* per tensor of the model: its gradient, or -1 */
 } TrainingStep;
 
-/* The initializers that train, in the arena; returns how many. */
-int step_parameters(Arena *arena, const Inferred *model, int32_t **out);
-
 /* model: with the loss, as inferred. frozen: parameters that do not train. ERROR_UNSUPPORTED names
  * an op on the way that has no derivative; ERROR_USAGE: nothing trains. */
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,

@@ -12,13 +12,38 @@
  * addend.
  */
 #include "core/run/kernels/activation.h"
-#include "core/run/kernels/conv.h"
 #include "core/run/kernels/derivative.h"
+#include "core/run/kernels/window.h"
 
 #include "core/space/gradient.h"
 
 #include <inttypes.h>
 #include <math.h>
+
+/* Indices of operands; -1: none. Integer forms have zero points, rounding ones also scales, fused
+ * ones an addend and an activation. */
+typedef struct {
+    int weight, bias, image_zero, weight_zero;
+    int image_scale, weight_scale, out_scale, out_zero;
+    int addend;
+} ConvForm;
+
+/* Windows lie over the image (the input of Conv, the output of ConvTranspose) at places (the other
+ * one). Row `major` of the weight is a channel of the places, row `minor` a channel of the image in
+ * the group of that. All numbers are of the class `number`, and dense. */
+typedef struct {
+    const KernelCall *call; /* of the forward op */
+    const ConvForm *form;
+    Number number;
+    Dtype dtype; /* of numbers of that class */
+    int64_t bytes;
+    const Local *image, *places, *weight;
+    LocalWindow window;
+    int64_t n_places, n_elements; /* of the windows */
+    int64_t group;
+    const int64_t *major, *minor; /* global channels of the weight's dims 0 and 1 */
+    bool adds;                    /* other ranks add what this one lacks of the image */
+} Conv;
 
 /* ---- windows of a part ---- */
 
@@ -88,7 +113,8 @@ static const ConvForm integer = {1, -1, 2, 3, -1, -1, -1, -1, -1};
 static const ConvForm rounded = {3, 8, 2, 5, 1, 4, 6, 7, -1};
 static const ConvForm fused = {1, 2, -1, -1, -1, -1, -1, -1, 3};
 
-bool conv_open(const KernelCall *call, bool transposed, Conv *out, Error *err)
+/* The elements of the operands are not looked at. */
+static bool conv_open(const KernelCall *call, bool transposed, Conv *out, Error *err)
 {
     static const Dtype dtypes[NUMBER_KINDS] = {DT_F32, DT_F64, DT_I64};
     const ConvForm *form = call->kernel->row;
@@ -280,7 +306,9 @@ static bool fill_columns(const Conv *c, const char *image, int64_t batch, int64_
     return true;
 }
 
-bool conv_gather(const Conv *c, const void *image, const void *weight, void *places, Error *err)
+/* What is written is zero before. False with *err if a part of the image is on another rank. */
+static bool conv_gather(const Conv *c, const void *image, const void *weight, void *places,
+                        Error *err)
 {
     char *columns = columns_of(c);
     Product p = {.k = c->weight->shape.dim[1] * c->n_elements, .n = c->n_places, .scale = 1};
@@ -297,7 +325,8 @@ bool conv_gather(const Conv *c, const void *image, const void *weight, void *pla
     return true;
 }
 
-bool conv_weigh(const Conv *c, const void *image, const void *places, void *weight, Error *err)
+static bool conv_weigh(const Conv *c, const void *image, const void *places, void *weight,
+                       Error *err)
 {
     char *columns = columns_of(c), *addend;
     Product p = {.k = c->n_places, .n = c->weight->shape.dim[1] * c->n_elements, .scale = 1};
@@ -366,7 +395,8 @@ static bool spread(const Conv *c, const char *columns, int64_t batch, int64_t gr
     return true;
 }
 
-bool conv_scatter(const Conv *c, const void *places, const void *weight, void *image, Error *err)
+static bool conv_scatter(const Conv *c, const void *places, const void *weight, void *image,
+                         Error *err)
 {
     char *columns = columns_of(c);
     Product p = {.m = c->weight->shape.dim[1] * c->n_elements, .n = c->n_places, .scale = 1};
