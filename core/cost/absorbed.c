@@ -1,6 +1,7 @@
 #include "core/cost/absorbed.h"
 
 #include "core/base/str.h"
+#include "core/space/gradient.h"
 
 typedef enum { SWAPS_MATRIX, KEEPS_LAST } LayoutChange;
 
@@ -34,13 +35,24 @@ static bool is_change(const Graph *graph, int32_t op, int64_t n_dims, LayoutChan
     return true;
 }
 
+/* The operator of the op, of a gradient op that of its forward op. */
+static const char *operator_of(const Inferred *inferred, int32_t op)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    return space && space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
+}
+
+/* A gradient op has the forward op's operands in other roles: its GEMMs take and make any of them
+ * either way. */
 static bool absorbs(const Inferred *inferred, int32_t op, int32_t transpose, unsigned operand)
 {
     const Graph *graph = inferred->graph;
     const Shape *shape = inferred_shape(inferred, op_outputs(graph, transpose)[0]);
+    const char *name = operator_of(inferred, op);
+    bool backward = name != op_operator(graph, op);
     for (size_t i = 0; shape && i < sizeof absorbers / sizeof *absorbers; i++)
-        if (strcmp(op_operator(graph, op), absorbers[i].operator) == 0)
-            return absorbers[i].operands & operand &&
+        if (strcmp(name, absorbers[i].operator) == 0)
+            return (backward || absorbers[i].operands & operand) &&
                    is_change(graph, transpose, shape->n_dims, absorbers[i].change);
     return false;
 }
@@ -65,16 +77,15 @@ static int32_t absorbing_maker(const Inferred *inferred, int32_t op)
     const Graph *graph = inferred->graph;
     int32_t tensor = op_inputs(graph, op)[0], maker = graph->tensors[tensor].maker;
     bool alone = tensor_n_uses(graph, tensor) == 1 && !graph->tensors[tensor].output;
-    return maker >= 0 && alone && op_outputs(graph, maker)[0] == tensor &&
-                   absorbs(inferred, maker, op, OUTPUT)
-               ? maker
-               : -1;
+    bool first = maker >= 0 && (op_outputs(graph, maker)[0] == tensor ||
+                                operator_of(inferred, maker) != op_operator(graph, maker));
+    return first && alone && absorbs(inferred, maker, op, OUTPUT) ? maker : -1;
 }
 
 int32_t op_absorbed_by(const Inferred *inferred, int32_t op)
 {
     const Graph *graph = inferred->graph;
-    if (strcmp(op_operator(graph, op), "Transpose") != 0 || op_inputs(graph, op)[0] < 0 ||
+    if (strcmp(operator_of(inferred, op), "Transpose") != 0 || op_inputs(graph, op)[0] < 0 ||
         op_outputs(graph, op)[0] < 0)
         return -1;
     int32_t by = absorbing_reader(inferred, op);

@@ -3,7 +3,8 @@
  * A GEMM takes each matrix as it is or transposed (transa and transb of BLAS and cuBLAS), and fused
  * attention takes the strides of batch, heads and positions (flash_attn_func and PyTorch's
  * scaled_dot_product_attention need only the last dim to be contiguous). A Transpose of that kind
- * becomes an argument of the op: it takes no time, and its output no memory of its own.
+ * becomes an argument of the op: it takes no time, and its output no memory of its own. The same
+ * holds of gradient ops of these operators, and of the gradient of a Transpose.
  */
 #ifndef CORE_COST_ABSORBED_H
 #define CORE_COST_ABSORBED_H

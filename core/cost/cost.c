@@ -6,7 +6,8 @@
 #include "core/plan/edges.h"
 #include "core/cost/absorbed.h"
 #include "core/cost/op_declared.h"
-#include "core/rules/registry.h"
+#include "core/rules/derivative.h"
+#include "core/space/gradient.h"
 
 /* ---- what an op does ---- */
 
@@ -19,7 +20,9 @@ const char *work_name(Work work)
 }
 
 /* Operator families whose work the op space alone does not give. `least_reuse`: only ops that use
- * each element at least so many times on average. */
+ * each element at least so many times on average; gradient ops GRADIENT_REUSE times, since one op
+ * of several may be a sum. */
+enum { GRADIENT_REUSE = 16 };
 static const struct {
     const char *family;
     Work work;
@@ -79,25 +82,36 @@ static double elements(const OpSpace *space)
 
 static Work work_of_family(const OpSpace *space, const char *family)
 {
-    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
-        if (strcmp(works[i].family, family) == 0 &&
-            space->flops >= works[i].least_reuse * elements(space))
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        bool product = works[i].work == WORK_MATMUL && space->gradient;
+        double least = product ? GRADIENT_REUSE : works[i].least_reuse;
+        if (strcmp(works[i].family, family) == 0 && space->flops >= least * elements(space))
             return works[i].work;
+    }
     return WORK_VECTOR;
+}
+
+/* A gradient that is passed on in its own type. */
+static bool passes_on(const Plan *plan, int32_t op, const OpSpace *space)
+{
+    const Graph *graph = plan->inferred->graph;
+    const uint8_t *dtype = plan->inferred->dtype;
+    return derivative_passes_on(space) &&
+           dtype[op_inputs(graph, op)[0]] == dtype[op_outputs(graph, op)[0]];
 }
 
 static Work space_work(const Plan *plan, int32_t op)
 {
     const Inferred *inferred = plan->inferred;
     const OpSpace *space = inferred_space(inferred, op);
-    if (!space || (space->kernel && strcmp(space->kernel, "view") == 0))
+    if (!space || (space->kernel && strcmp(space->kernel, "view") == 0) ||
+        passes_on(plan, op, space))
         return WORK_VIEW;
     if (contracts(space))
         return WORK_MATMUL;
+    const char *name = space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
     const Operator *row =
-        inferred->registry
-            ? registry_find(inferred->registry, str_from(op_operator(inferred->graph, op)))
-            : NULL;
+        inferred->registry ? registry_find(inferred->registry, str_from(name)) : NULL;
     return row && row->family ? work_of_family(space, row->family) : WORK_VECTOR;
 }
 
@@ -206,7 +220,8 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
             written += touched_bytes(
                 &operand[i - at->input],
                 known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]));
-    if (work == WORK_GATHER && first > written)
+    bool gradient = inferred_space(plan->inferred, op)->gradient;
+    if (work == WORK_GATHER && first > written && !gradient)
         read -= first - written;
     return read + written;
 }

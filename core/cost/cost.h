@@ -9,7 +9,8 @@
  * fused ops too: keeping the rest on the chip is the point of fusion. Rates and shares depend on
  * the kind of work:
  *
- *     view     nothing: the same bytes under another shape; likewise what the host computes
+ *     view     nothing: the same bytes under another shape; likewise what the host computes, and a
+ *              gradient that is passed on as it is (core/rules/derivative.h)
  *     matmul   the matrix units' peak of the first operand's element type, times matmul_share
  *     vector   element-wise, reductions, norms, copies: the vector units' peak
  *     gather   like vector, but only as many bytes of its first operand are read as the op writes,

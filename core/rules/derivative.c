@@ -1,4 +1,5 @@
 #include "core/rules/derivative.h"
+#include "core/space/gradient.h"
 
 #include <stdlib.h>
 
@@ -116,4 +117,85 @@ const DerivativeClause *derivative_clause(const Derivative *derivative, int inpu
                 return clause;
     }
     return rest;
+}
+
+/* ---- flops ---- */
+
+/* Flops of kernels by what they are counted in; those without a row are counted by their index
+ * points, or cost twice their forward op. */
+static const struct {
+    const char *kernel;
+    double forwards, points, elements; /* of the forward op; by index point; by element read */
+} works[] = {
+    {"AttentionBackward", 2.5, 0, 0},
+    {"RecurrentBackward", 3, 0, 0},
+    {"GatherGrad", 0, 0, 1},
+    {"ScatterGrad", 0, 0, 1},
+    {"view", 0, 0, 0},
+    {"local", 1, 1, 0},
+    {"DropoutBackward", 0, 2, 0},             /* the mask, the scale */
+    {"SoftmaxBackward", 0, 4, 0},             /* y * (dy - sum(y * dy)) */
+    {"LogSoftmaxBackward", 0, 4, 0},          /* dy - exp(y) * sum(dy) */
+    {"TokenLossGrad", 0, 4, 0},               /* dy * exp(x - most) / sum */
+    {"LayerNormalizationBackward", 0, 12, 0}, /* as NormGrad, core/rules/operators/gradient.c */
+    {"RMSNormalizationBackward", 0, 10, 0},   /* without the mean */
+};
+
+static bool is_product(const OpSpace *space)
+{
+    static const char *const names[] = {"contract",       "activated",      "ConvGrad",
+                                        "ConvWeightGrad", "DeformConvGrad", "DeformConvWeightGrad"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(space->gradient->kernel, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static int n_present(const OpSpace *space)
+{
+    int n = 0;
+    for (int i = 0; i < space->n_inputs; i++)
+        n += !space->operand[i].absent;
+    return n;
+}
+
+/* Whether several index points add to one element. */
+static bool adds(const OpSpace *space)
+{
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_REDUCE || space->index[j].role == ROLE_FROZEN)
+            return true;
+    return false;
+}
+
+static double n_written(const OpSpace *space)
+{
+    double n = 0;
+    for (int o = 0; o < space->n_outputs; o++)
+        n += (double)shape_elements(&opspace_output(space, o)->shape);
+    return n;
+}
+
+bool derivative_passes_on(const OpSpace *space)
+{
+    return space->gradient && strcmp(space->gradient->kernel, "contract") == 0 &&
+           n_present(space) == 1 && !adds(space) && space->gradient->scale == 1;
+}
+
+double derivative_flops(const OpSpace *space)
+{
+    double points = 1;
+    for (int j = 0; j < space->n_index; j++)
+        points *= (double)space->index[j].size;
+    if (is_product(space))
+        return points * (n_present(space) - 1 + adds(space));
+    /* A clip leaves out the index points of other parts. */
+    if (n_present(space) == 1 || strcmp(space->gradient->kernel, "move") == 0)
+        return points > n_written(space) && !opspace_output(space, 0)->projection.clip ? points : 0;
+    double forward = space->gradient->forward->flops;
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        if (strcmp(works[i].kernel, space->gradient->kernel) == 0)
+            return works[i].forwards * forward + works[i].points * points +
+                   works[i].elements * (double)shape_elements(&space->operand[0].shape);
+    return 2 * forward;
 }

@@ -59,4 +59,21 @@ bool derivative_read(Arena *arena, const char *text, Derivative *out, Error *err
 /* The clause about an input of the operator; NULL: none, the input is a constant. */
 const DerivativeClause *derivative_clause(const Derivative *derivative, int input);
 
+/* The flops of a whole gradient op, from its index space (space->gradient):
+ *
+ *     contract            at each index point a multiplication for each operand but one, and an
+ *     and convolutions    addition if an index dim is summed over: 2 as in the forward product, 1
+ * in the gradient of a bias, 0 where the gradient is passed on move                an addition at
+ * each index point if elements meet, else 0 local               what the operator itself costs, and
+ * a multiplication Attention           2.5 of the forward op: it has two products of the scores'
+ * size, the backward pass five: the scores again, those of dv, dp, dq and dk (Dao,
+ *                         FlashAttention-2, section 3.2)
+ *     recurrent           3 of the forward op, which runs again
+ *     lookups, scatters   an addition for each element of the gradient that is read
+ *     others              of a table, by index point; without a row 2 of the forward op
+ */
+double derivative_flops(const OpSpace *space);
+/* Whether the gradient is passed on as it is: the op moves and computes nothing. */
+bool derivative_passes_on(const OpSpace *space);
+
 #endif

@@ -424,6 +424,16 @@ static const Gradient *new_gradient(Deriving *d, int32_t op, const DerivativeCla
     return gradient;
 }
 
+/* Of a gradient that goes back to where its parts came from only one part is read. */
+static void read_part(OpSpace *space)
+{
+    Operand *from = &space->operand[0];
+    double read = (double)shape_elements(&from->shape);
+    double written = (double)shape_elements(&opspace_output(space, 0)->shape);
+    if (strcmp(space->kernel, "move") == 0 && space->flops == 0 && written < read)
+        from->untouched = (float)(1 - written / read);
+}
+
 /* Equal forward spaces, clauses and absences have one space. */
 static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
                         const Vec32 *written, const ReadList *reads)
@@ -457,7 +467,8 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     for (int i = 0; i < reads->tensors.n && n_gradients > 1; i++)
         if (space->operand[i].linear == LINEAR_ALONE)
             space->operand[i].linear = space->operand[i].absent ? LINEAR_NO : LINEAR_TOGETHER;
-    space->flops = gradient->forward->flops;
+    space->flops = derivative_flops(space);
+    read_part(space);
     return extension_add_space(&d->more, space);
 }
 
