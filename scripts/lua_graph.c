@@ -62,7 +62,24 @@ static Str literal_tail(Str pattern)
     return (Str){pattern.s + at, pattern.n - at};
 }
 
-typedef void Visit(lua_State *L, Policy *policy, const NamedTensor *named, void *context);
+/* What a name stands for: a tensor, or a node if `named` is NULL. */
+typedef struct {
+    const NamedTensor *named;
+    int32_t op;
+} Target;
+
+typedef void Visit(lua_State *L, Policy *policy, const Target *target, void *context);
+
+/* What a training step makes of "PATH.weight" has that name with "~grad" or so behind it. */
+static Str derived_tail(const Session *session, Str pattern)
+{
+    size_t tilde = pattern.n;
+    while (tilde > 0 && pattern.s[tilde - 1] != '~')
+        tilde--;
+    return tilde == 0 || !session->inferred->forward
+               ? STR("")
+               : (Str){pattern.s + tilde - 1, pattern.n - tilde + 1};
+}
 
 /* Visits each matching tensor once per name; returns their number. */
 static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
@@ -71,6 +88,7 @@ static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, v
     const Session *session = policy->session;
     Str tail = literal_tail(pattern);
     NameWalk walk = names_walk(policy->arena, session->inferred, session->naming);
+    walk.derived = derived_tail(session, pattern);
     int n = 0;
     sandbox_spend(L, names_count_all(session->inferred, session->naming) / NAMES_PER_INSTRUCTION);
     while (names_next(&walk, tail)) {
@@ -78,17 +96,34 @@ static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, v
         sandbox_spend(L, GLOB_INSTRUCTIONS + (int64_t)(pattern.n * walk.name.n / GLOB_STEPS));
         if (!str_glob(pattern, walk.name) || !names_take(&walk, policy->sandbox->names, &named))
             continue;
-        visit(L, policy, &named, context);
+        visit(L, policy, &(Target){&named, -1}, context);
         n++;
     }
     return n;
 }
 
-static void append_match(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+/* Visits the ops of a training step, behind its forward pass, that match; returns their number. */
+static int each_matching_op(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
+{
+    const Inferred *inferred = policy->session->inferred;
+    int n = 0;
+    int p = inferred->forward ? inferred->forward->n_program : inferred->n_program;
+    sandbox_spend(L, inferred->n_program - p);
+    for (; p < inferred->n_program; p++) {
+        int32_t op = inferred->program[p];
+        if (!str_glob(pattern, str_from(op_name(inferred->graph, op))))
+            continue;
+        visit(L, policy, &(Target){NULL, op}, context);
+        n++;
+    }
+    return n;
+}
+
+static void append_match(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     (void)policy;
     (void)context;
-    push_tensor(L, named);
+    push_tensor(L, target->named);
     append(L);
 }
 
@@ -238,12 +273,6 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     return true;
 }
 
-/* The target of a pin: a tensor, or a node if `named` is NULL. */
-typedef struct {
-    const NamedTensor *named;
-    int32_t op;
-} Target;
-
 /* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
@@ -291,11 +320,10 @@ static void pin_target(lua_State *L, Policy *policy, const Target *target)
     lua_settop(L, top);
 }
 
-static void pin_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+static void pin_named(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     (void)context;
-    Target target = {named, -1};
-    pin_target(L, policy, &target);
+    pin_target(L, policy, target);
 }
 
 /* ---- targets: a name or pattern, a tensor, a node, a list of these ---- */
@@ -310,21 +338,65 @@ static bool get_object(lua_State *L, int at, Target *target)
     return is_node || target->named;
 }
 
-/* Visits the tensor of that exact name, or those that match; no match is a note then. */
+/* Names in the model that the session shows now. */
+typedef struct {
+    Policy *policy;
+    Str name;
+    bool exact;
+    Visit *visit;
+    void *context;
+} NameVisit;
+
+static void visit_names(lua_State *L, const NameVisit *n)
+{
+    Policy *policy = n->policy;
+    const Session *session = policy->session;
+    NamedTensor named;
+    Error err = {0};
+    int32_t op = session->inferred->forward ? graph_find_op(session->graph, n->name) : -1;
+    if (n->exact && op >= 0 && graph_find_tensor(session->graph, n->name) < 0)
+        n->visit(L, policy, &(Target){NULL, op}, n->context);
+    else if (n->exact && !tensor_by_name(policy->arena, session->inferred, session->naming, n->name,
+                                         &named, &err))
+        sandbox_raise(L, &err);
+    else if (n->exact)
+        n->visit(L, policy, &(Target){&named, -1}, n->context);
+    else if (each_match(L, policy, n->name, n->visit, n->context) == 0 &&
+             each_matching_op(L, policy, n->name, n->visit, n->context) == 0)
+        note_no_match(L, policy, n->name);
+}
+
+static int visit_step(lua_State *L)
+{
+    const NameVisit *visit = lua_touserdata(L, 4);
+    lua_settop(L, 3);
+    visit_names(L, visit);
+    return 0;
+}
+
+/* Visits the tensor of that exact name, or those that match; no match is a note then. A policy sees
+ * the model; names with "~" are of its training step, which is shown while they are visited. */
 static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit,
                        void *context)
 {
-    Str name = check_pattern(L, at);
-    if (exact) {
-        NamedTensor named;
-        Error err = {0};
-        if (!tensor_by_name(policy->arena, policy->session->inferred, policy->session->naming, name,
-                            &named, &err))
-            sandbox_raise(L, &err);
-        visit(L, policy, &named, context);
-    } else if (each_match(L, policy, name, visit, context) == 0) {
-        note_no_match(L, policy, name);
+    Session *session = policy->session;
+    NameVisit names = {policy, check_pattern(L, at), exact, visit, context};
+    if (!session->step.graph || str_find(names.name, STR("~")) < 0) {
+        visit_names(L, &names);
+        return;
     }
+    enum { VALUES_PUSHED = 5 };
+    luaL_checkstack(L, VALUES_PUSHED, NULL);
+    int top = lua_gettop(L);
+    lua_pushcfunction(L, visit_step);
+    for (int i = 1; i <= 3; i++) /* the arguments, which visitors read */
+        lua_pushvalue(L, i <= top ? i : top);
+    lua_pushlightuserdata(L, &names);
+    SessionModel model = session_show(session, session->step);
+    int status = lua_pcall(L, 4, 0, 0);
+    session_show(session, model);
+    if (status != LUA_OK)
+        lua_error(L);
 }
 
 static void pin_value(lua_State *L, Policy *policy, int at, void *exact)
@@ -419,19 +491,18 @@ static void unpin_dims(lua_State *L, Policy *policy, int at, void *target)
         sandbox_raise(L, &err);
 }
 
-static void unpin_target(lua_State *L, Policy *policy, Target *target)
+static void unpin_target(lua_State *L, Policy *policy, const Target *target)
 {
     if (lua_isnoneornil(L, 3))
         unpin_all(L, policy, target);
     else
-        policy_each_value(L, policy, 3, unpin_dims, target);
+        policy_each_value(L, policy, 3, unpin_dims, &(Target){target->named, target->op});
 }
 
-static void unpin_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+static void unpin_named(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     (void)context;
-    Target target = {named, -1};
-    unpin_target(L, policy, &target);
+    unpin_target(L, policy, target);
 }
 
 /* A name without these finds one tensor, or is an error. */
@@ -463,10 +534,12 @@ static int graph_unpin(lua_State *L)
 
 /* ---- constraints on whole tensors ---- */
 
-static void mark_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+static void mark_named(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     Decision decision = *(const Decision *)context;
-    decision.place = named->tensor;
+    if (!target->named)
+        luaL_error(L, "'%s' is an op, not a tensor", op_name(policy->session->graph, target->op));
+    decision.place = target->named->tensor;
     decision.dim = -1;
     policy_decide(L, policy, &decision);
 }
@@ -477,7 +550,7 @@ static void mark_value(lua_State *L, Policy *policy, int at, void *decision)
     if (!get_object(L, at, &target) && lua_type(L, at) == LUA_TSTRING)
         each_named(L, policy, at, false, mark_named, decision);
     else if (target.named)
-        mark_named(L, policy, target.named, decision);
+        mark_named(L, policy, &target, decision);
     else
         luaL_error(L, "expected a name or a tensor, not a %s",
                    target.op >= 0 ? "node" : type_shown(L, at));
@@ -544,10 +617,11 @@ static int graph_barrier(lua_State *L)
     return mark_values(L, policy, 2, &decision);
 }
 
-static void unmark_named(lua_State *L, Policy *policy, const NamedTensor *named, void *context)
+static void unmark_named(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     (void)context;
-    policy_unmark(L, policy, named->tensor);
+    if (target->named)
+        policy_unmark(L, policy, target->named->tensor);
 }
 
 static int graph_warn(lua_State *L)
@@ -571,7 +645,7 @@ static int graph_unmark(lua_State *L)
     Policy *policy = graph_check(L);
     const NamedTensor *named = luaL_testudata(L, 2, tensor_type);
     if (named)
-        unmark_named(L, policy, named, NULL);
+        policy_unmark(L, policy, named->tensor);
     else
         each_named(L, policy, 2, false, unmark_named, NULL);
     return 0;

@@ -28,6 +28,15 @@ int names_count_all(const Inferred *inferred, const Naming *naming)
     return inferred->graph->n_tensors + naming_n_paths(naming) * PART_COUNT;
 }
 
+/* What the step makes of the tensor at hand, by its own name; -1 if nothing. */
+static int32_t derived_tensor(NameWalk *walk)
+{
+    walk->text.n = 0;
+    buf_puts(&walk->text, tensor_name(walk->inferred->graph, walk->tensor));
+    buf_add(&walk->text, walk->derived);
+    return graph_find_tensor(walk->inferred->graph, buf_str(&walk->text));
+}
+
 /* PATH.part for the next path and part there are, or false when all have been looked at. */
 static bool next_part(NameWalk *walk, Str tail)
 {
@@ -36,12 +45,15 @@ static bool next_part(NameWalk *walk, Str tail)
         while (path.n > 0 && walk->part < PART_COUNT) {
             Part part = (Part)walk->part++;
             walk->tensor = naming_part_at(walk->naming, walk->path, part);
+            if (walk->tensor >= 0 && walk->derived.n > 0)
+                walk->tensor = derived_tensor(walk);
             if (walk->tensor < 0)
                 continue;
             walk->text.n = 0;
             buf_add(&walk->text, path);
             buf_putc(&walk->text, '.');
             buf_puts(&walk->text, part_name(part));
+            buf_add(&walk->text, walk->derived);
             walk->name = buf_str(&walk->text);
             if (str_ends(walk->name, tail))
                 return true;
@@ -80,7 +92,8 @@ bool names_take(const NameWalk *walk, Names *kept, NamedTensor *out)
         return true;
     }
     Str path = str_from(naming_path(walk->naming, walk->path));
-    naming_part(walk->naming, path, (Part)(walk->part - 1), &out->op);
+    if (walk->derived.n == 0)
+        naming_part(walk->naming, path, (Part)(walk->part - 1), &out->op);
     out->name = names_text(kept, names_intern(kept, walk->name));
     return true;
 }

@@ -23,6 +23,7 @@ typedef struct {
     int32_t next;   /* and then */
     int32_t tensor; /* of the name that was found */
     Str name;       /* of it, until the next is looked for */
+    Str derived; /* "~grad": names what a training step makes of PATH.part; "": PATH.part itself */
     Buf text;
 } NameWalk;
 

@@ -397,7 +397,7 @@ bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void
                     Journal *journal, Error *err)
 {
     Arena *arena = arena_new();
-    const Graph *graph = session->graph;
+    const Graph *graph = session->step.graph ? session->step.graph : session->graph;
     Policy policy = {.sandbox = sandbox, .session = session, .arena = arena, .before = journal};
     policy.last_of_tensor = none_of(arena, graph->n_tensors);
     policy.last_of_op = none_of(arena, graph->n_ops);

@@ -30,6 +30,7 @@ static bool check_on_ops(const Inferred *inferred, const Mesh *mesh, const Decis
                          Error *err)
 {
     bool range = decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE;
+    inferred = inferred->forward ? inferred->forward : inferred; /* the step's other ops follow */
     SubMesh devices = decision->devices;
     if (decision->kind == PIN_SCHEDULE)
         return decision->schedule || error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has no name");
@@ -109,11 +110,18 @@ static bool same_line(const Origin *a, const Origin *b)
            str_eq(str_from(a->file ? a->file : ""), str_from(b->file ? b->file : ""));
 }
 
+/* What step_cuts() and edges_fill() obey, whatever the propagator: pins of a dim, and axes kept out
+ * of a tensor or unreduced. */
+enum { OBEYED_BEHIND_FORWARD = OBEYS_PINS | OBEYS(PIN_REPLICATED) | OBEYS(PIN_UNREDUCED) };
+
 /* Returns false for a kind of decision that the plan's propagator does not obey, and keeps the
  * decision for report_not_obeyed(). */
 static bool is_obeyed(const Plan *plan, const Decision *decision, NotObeyedList *refused)
 {
-    if (plan->propagator->obeys & OBEYS(decision->kind))
+    unsigned obeyed = decision_is_behind_forward(plan->inferred, decision)
+                          ? OBEYED_BEHIND_FORWARD
+                          : plan->propagator->obeys;
+    if (obeyed & OBEYS(decision->kind))
         return true;
     for (int i = 0; i < refused->n; i++) {
         const Decision *first = refused->at[i].first;
@@ -136,14 +144,18 @@ static void report_not_obeyed(Plan *plan, const NotObeyedList *refused)
         Buf more = buf_new(plan->arena);
         if (refused->at[i].count > 1)
             buf_printf(&more, " (and %d more like it)", refused->at[i].count - 1);
-        plan_find(
-            plan, LEVEL_WARNING, "not-obeyed", tensor ? -1 : first->place,
-            tensor ? first->place : -1, "the propagator factor obeys every kind of decision",
-            "%s%s: the propagator %s (profile %s) does not obey '%s', so the decision changes "
-            "nothing",
-            tensor ? plan_value_name(plan, first->place) : op_name(graph, first->place),
-            more.n > 0 ? more.s : "", plan->propagator->name, plan->propagator->profile,
-            decision_kind_name(first->kind));
+        const char *who = arena_printf(plan->arena, "the propagator %s (profile %s) does not obey",
+                                       plan->propagator->name, plan->propagator->profile);
+        const char *hint = "the propagator factor obeys every kind of decision";
+        if (decision_is_behind_forward(plan->inferred, first)) {
+            who = "nothing propagates behind the forward pass, which has no use for";
+            hint = "pin the dims of the tensor, or mark what it is the gradient of";
+        }
+        plan_find(plan, LEVEL_WARNING, "not-obeyed", tensor ? -1 : first->place,
+                  tensor ? first->place : -1, hint,
+                  "%s%s: %s '%s', so the decision changes nothing",
+                  tensor ? plan_value_name(plan, first->place) : op_name(graph, first->place),
+                  more.n > 0 ? more.s : "", who, decision_kind_name(first->kind));
         plan_found_at(plan, &first->origin);
     }
 }
@@ -181,6 +193,15 @@ static bool can_hold(Plan *plan, const AtomSet *apart, const Decision *pin)
         refuse_pin(plan, pin, LEVEL_WARNING, "store-ignored",
                    "is pinned with store, but is not a dim of a parameter: the pin has no effect",
                    "pin the parameter itself, or pin without store", NULL);
+        return false;
+    }
+    const int32_t *next_of = inferred->graph->next_of;
+    if (pin->kind == PIN_TENSOR_DIM && next_of && next_of[pin->place] >= 0) {
+        refuse_pin(
+            plan, pin, LEVEL_WARNING, "pin-of-next",
+            "is pinned, but lies as the tensor that it takes the place of",
+            arena_printf(plan->arena, "pin '%s'", plan_value_name(plan, next_of[pin->place])),
+            NULL);
         return false;
     }
     return true;
@@ -313,6 +334,21 @@ static void note_replaced_mark(Plan *plan, const Decision *new, const Decision *
     plan_found_at(plan, &new->origin);
 }
 
+/* Moves decisions behind the forward pass of a training step to the end, in their order. Entries
+ * may be NULL. */
+static void forward_first(const Plan *plan, Arena *scratch, const Decision **decisions, int n)
+{
+    const Decision **behind = arena_array(scratch, const Decision *, n);
+    int n_first = 0, n_behind = 0;
+    for (int i = 0; i < n; i++)
+        if (decisions[i] && decision_is_behind_forward(plan->inferred, decisions[i]))
+            behind[n_behind++] = decisions[i];
+        else
+            decisions[n_first++] = decisions[i];
+    for (int i = 0; i < n_behind; i++)
+        decisions[n_first + i] = behind[i];
+}
+
 /* Replays the decisions about whole tensors: the last of a kind holds. */
 static void resolve_marks(Plan *plan, Decided *out, const Journal *journal, NotObeyedList *refused)
 {
@@ -338,6 +374,7 @@ static void resolve_marks(Plan *plan, Decided *out, const Journal *journal, NotO
     for (int i = 0; i < n; i++)
         if (holds[i] && is_obeyed(plan, holds[i], refused))
             out->marks[out->n_marks++] = holds[i];
+    forward_first(plan, scratch, out->marks, out->n_marks);
     arena_free(scratch);
 }
 
@@ -418,6 +455,7 @@ static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotOb
         }
         holds[i] = pins ? decision : NULL;
     }
+    forward_first(plan, scratch, holds, journal->n_done);
     keep_pins(plan, out, scratch, holds, journal->n_done, refused);
     arena_free(scratch);
 }
@@ -436,11 +474,26 @@ const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim)
     return at == 0 ? NULL : plan->decided->pins[at - 1];
 }
 
+/* Stages and devices of a training step follow from those of its forward pass. */
+static Decided *place_ops(Plan *plan, const Journal *journal)
+{
+    const Inferred *step = plan->inferred;
+    Decided *decided = arena_make(plan->arena, Decided), *extended = decided;
+    plan->decided = decided;
+    plan->inferred = step->forward ? step->forward : step;
+    stages_place(plan, decided, journal);
+    plan->inferred = step;
+    if (step->forward) {
+        extended = arena_make(plan->arena, Decided);
+        stages_extend(plan, decided, extended);
+    }
+    return extended;
+}
+
 void plan_decide(Plan *plan, const Journal *journal)
 {
-    Decided *decided = arena_make(plan->arena, Decided);
+    Decided *decided = place_ops(plan, journal);
     plan->decided = decided;
-    stages_place(plan, decided, journal);
     NotObeyedList refused = {0};
     resolve_marks(plan, decided, journal, &refused);
     resolve_pins(plan, decided, journal, &refused);

@@ -9,8 +9,9 @@
 bool decision_check(const Inferred *inferred, const Mesh *mesh, const Decision *decision,
                     Error *err);
 
-/* Fills plan->decided. The last decision about a dim, tensor or op holds; decisions that cannot
- * hold become findings, and so do those of a kind that plan->propagator does not obey. */
+/* Fills plan->decided, of a training step with the decisions about its forward pass first. The last
+ * decision about a dim, tensor or op holds; decisions that cannot hold become findings, and so do
+ * those of a kind that plan->propagator does not obey. */
 void plan_decide(Plan *plan, const Journal *journal);
 
 #endif

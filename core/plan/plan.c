@@ -30,6 +30,14 @@ bool decision_pins_dim(DecisionKind kind)
     return kind == PIN_TENSOR_DIM || kind == PIN_INDEX_DIM;
 }
 
+bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision)
+{
+    const Graph *forward = inferred->forward ? inferred->forward->graph : NULL;
+    return forward && !decision_is_on_ops(decision->kind) &&
+           decision->place >=
+               (decision_is_on_tensor(decision->kind) ? forward->n_tensors : forward->n_ops);
+}
+
 const char *decision_kind_name(DecisionKind kind)
 {
     /* ORDER DECISION_KIND */

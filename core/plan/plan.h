@@ -343,6 +343,9 @@ bool decision_marks_tensor(DecisionKind kind); /* one of the four about a tensor
 bool decision_is_on_ops(DecisionKind kind);    /* one of the four about a range of ops, or about all
                                                 */
 
+/* About an op or a tensor of a training step that its forward pass does not have. */
+bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision);
+
 bool plan_is_legal(const Plan *plan); /* no finding has level error */
 int64_t plan_local_bytes(const Plan *plan, int32_t tensor,
                          int32_t sharding); /* on rank 0, which holds the largest part */

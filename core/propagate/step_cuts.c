@@ -7,6 +7,7 @@
 typedef struct {
     const Plan *plan, *forward;
     Propagated *out;
+    bool has_pins; /* of ops or tensors behind the forward pass */
     Arena *scratch;
     Intern *copied;       /* (space, cut) of copied cuts */
     Vec(int32_t) copy_of; /* per key: cut */
@@ -136,6 +137,87 @@ static int32_t update_cut(StepCuts *s, int32_t op, const int32_t *stored)
     return add_cut(s, &cut);
 }
 
+/* ---- pins ---- */
+
+/* Puts pins of the op's index dims in place of its cuts; returns the dims that are pinned, as bits.
+ */
+static uint64_t pin_index_dims(const StepCuts *s, int32_t op, OpCut *cut)
+{
+    uint64_t pinned = 0;
+    AtomSet axes = 0;
+    for (int j = 0; j < cut->n; j++) {
+        const Decision *pin = plan_pin_of(s->plan, PIN_INDEX_DIM, op, j);
+        if (!pin)
+            continue;
+        cut->index[j] = *decision_cut(pin);
+        axes |= cut_atoms(decision_cut(pin));
+        pinned |= (uint64_t)1 << j;
+    }
+    for (int j = 0; j < cut->n; j++)
+        if (!(pinned >> j & 1) && (cut_atoms(&cut->index[j]) & axes))
+            cut->index[j] = cut_without(&cut->index[j], axes, s->plan->mesh);
+    return pinned;
+}
+
+/* Cuts index dims as the pins of the op's results ask, by axes that the op does not use. */
+static void pin_results(const StepCuts *s, int32_t op, uint64_t pinned, OpCut *cut)
+{
+    const OpSpace *space = program_space(s->plan->inferred, op);
+    for (int o = 0; o < space->n_outputs && !space->no_rule; o++) {
+        int32_t t = op_outputs(s->plan->inferred->graph, op)[o];
+        const Operand *made = opspace_output(space, o);
+        for (int d = 0; t >= 0 && !made->ignored && d < made->projection.n_dims; d++) {
+            const Decision *pin = plan_pin_of(s->plan, PIN_TENSOR_DIM, t, d);
+            const DimFactors *factors = &made->factors[d];
+            int j = factors->n == 1 && factors->exact ? factors->index[0] : -1;
+            if (pin && j >= 0 && !(pinned >> j & 1) && space->index[j].role != ROLE_FROZEN &&
+                cut_is_whole(&cut->index[j]) &&
+                !(cut_atoms(decision_cut(pin)) & cuts_used(cut->index, cut->n, -1)))
+                cut->index[j] = *decision_cut(pin);
+        }
+    }
+}
+
+static int32_t obey_pins(StepCuts *s, int32_t op, int32_t id)
+{
+    OpCut cut = *s->cuts.at[id];
+    uint64_t pinned = pin_index_dims(s, op, &cut);
+    if (program_space(s->plan->inferred, op)->gradient)
+        pin_results(s, op, pinned, &cut);
+    for (int j = 0; j < cut.n; j++)
+        if (!cut_equal(&cut.index[j], &s->cuts.at[id]->index[j]))
+            return add_cut(s, &cut);
+    return id;
+}
+
+/* What a value is as its pins ask; partial where a mark leaves it so. */
+static void reach(StepCuts *s, int32_t tensor, Sharding made)
+{
+    AtomSet axes = 0;
+    Sharding partial = made;
+    uint16_t pinned = 0;
+    memset(made.partial, REDUCE_NONE, sizeof made.partial);
+    for (int d = 0; s->has_pins && d < made.n_dims; d++) {
+        const Decision *pin = plan_pin_of(s->plan, PIN_TENSOR_DIM, tensor, d);
+        if (!pin || pin->store)
+            continue;
+        made.dim[d] = *decision_cut(pin);
+        axes |= cut_atoms(decision_cut(pin));
+        pinned |= (uint16_t)(1U << d);
+    }
+    for (int d = 0; d < made.n_dims && axes; d++)
+        if (!(pinned >> d & 1) && (cut_atoms(&made.dim[d]) & axes))
+            made.dim[d] = cut_without(&made.dim[d], axes, s->plan->mesh);
+    for (int i = 0; i < s->plan->decided->n_marks && pinned; i++) {
+        const Decision *mark = s->plan->decided->marks[i];
+        for (int a = 0; mark->kind == PIN_UNREDUCED && mark->place == tensor && a < ATOMS_MAX; a++)
+            if (mark->axes >> a & 1)
+                made.partial[a] = partial.partial[a];
+    }
+    s->out->pinned[tensor] = pinned;
+    s->out->reached[tensor] = shardings_put(s->plan->shardings, &made);
+}
+
 /* ---- all of it ---- */
 
 #define GROW(array, n, n_new, fill)                                                                \
@@ -167,8 +249,7 @@ static void take_forward(StepCuts *s)
         const Shape *shape = inferred_shape(s->plan->inferred, t);
         if (known || !shape)
             continue;
-        Sharding whole = sharding_whole(shape);
-        out->reached[t] = shardings_put(s->plan->shardings, &whole);
+        reach(s, t, sharding_whole(shape));
     }
     if (from->group)
         out->group = GROW(from->group, small->n_tensors, graph->n_tensors, -1);
@@ -190,10 +271,9 @@ static void reach_outputs(StepCuts *s, int32_t op)
         int32_t t = op_outputs(inferred->graph, op)[o];
         if (t < 0 || s->out->reached[t] < 0 || opspace_output(space, o)->ignored)
             continue;
-        Sharding made =
-            op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + o, s->plan->mesh);
-        memset(made.partial, REDUCE_NONE, sizeof made.partial);
-        s->out->reached[t] = shardings_put(s->plan->shardings, &made);
+        reach(s, t,
+              op_cut_sharding(space, s->cuts.at[s->out->cut[op]], space->n_inputs + o,
+                              s->plan->mesh));
     }
 }
 
@@ -203,6 +283,9 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     Arena *scratch = arena_new();
     StepCuts s = {.plan = plan, .forward = forward, .out = out, .scratch = scratch};
     s.copied = intern_new(scratch);
+    int n_pins = plan->decided->n_pins; /* those behind the forward pass come last */
+    s.has_pins =
+        n_pins > 0 && decision_is_behind_forward(inferred, plan->decided->pins[n_pins - 1]);
     take_forward(&s);
     int p = forward->inferred->n_program;
     for (; p < inferred->n_program; p++) {
@@ -214,14 +297,19 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
             out->cut[op] = out->cut[inferred->graph->of[op]];
         else
             out->cut[op] = space->gradient ? copied_cut(&s, op) : sum_cut(&s, op);
+        if (s.has_pins)
+            out->cut[op] = obey_pins(&s, op, out->cut[op]);
         reach_outputs(&s, op);
     }
     out->cuts = s.cuts.at;
     out->n_cuts = s.cuts.n;
     const int32_t *stored = p < inferred->n_program ? edges_stored(plan) : NULL;
     for (; p < inferred->n_program; p++) {
-        out->cut[inferred->program[p]] = update_cut(&s, inferred->program[p], stored);
-        reach_outputs(&s, inferred->program[p]);
+        int32_t op = inferred->program[p];
+        out->cut[op] = update_cut(&s, op, stored);
+        if (s.has_pins)
+            out->cut[op] = obey_pins(&s, op, out->cut[op]);
+        reach_outputs(&s, op);
     }
     out->cuts = s.cuts.at;
     out->n_cuts = s.cuts.n;

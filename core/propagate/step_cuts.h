@@ -6,6 +6,10 @@
  * of the backward pass are the transposes of the forward's. An op that is run again takes its cuts
  * whole. The sum of the gradients of a value adds them where they are, if all are sharded alike,
  * else as the value is. Dims that a gradient op freezes, as those of slices and windows, are whole.
+ *
+ * A pin of an index dim replaces what is copied; its axes are taken from the op's other dims. A pin
+ * of a tensor dim says where the value lies: the op makes it so if its cut has no use for the axes,
+ * else the value is moved behind the op. Sums are always moved, once, behind the sum.
  */
 #ifndef CORE_PROPAGATE_STEP_CUTS_H
 #define CORE_PROPAGATE_STEP_CUTS_H

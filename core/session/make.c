@@ -44,6 +44,19 @@ static void propagate_forward(Plan *plan, const PlanRequest *request)
     plan->propagator->run(plan, out, request);
 }
 
+/* Of a training step's decisions those about its forward pass, which come first. */
+static Decided forward_decisions(const Plan *plan)
+{
+    Decided decided = *plan->decided;
+    while (decided.n_pins > 0 &&
+           decision_is_behind_forward(plan->inferred, decided.pins[decided.n_pins - 1]))
+        decided.n_pins--;
+    while (decided.n_marks > 0 &&
+           decision_is_behind_forward(plan->inferred, decided.marks[decided.n_marks - 1]))
+        decided.n_marks--;
+    return decided;
+}
+
 /* Of a training step the propagator sees the forward part alone. */
 void plan_propagate(Plan *plan, const PlanRequest *request)
 {
@@ -53,6 +66,8 @@ void plan_propagate(Plan *plan, const PlanRequest *request)
     }
     Plan forward = *plan;
     PlanRequest asked = *request;
+    Decided decided = forward_decisions(plan);
+    forward.decided = &decided;
     forward.inferred = asked.inferred =
         plan->inferred->forward; /* shorter columns of it are read */
     propagate_forward(&forward, &asked);
@@ -99,31 +114,14 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     return progress_goes_on(progress, err);
 }
 
-/* Decisions are about the forward part of a training step. */
-static void decide(Plan *plan, const Journal *journal)
-{
-    const Inferred *step = plan->inferred;
-    if (step->forward)
-        plan->inferred = step->forward;
-    plan_decide(plan, journal);
-    plan->inferred = step;
-    if (!step->forward)
-        return;
-    Decided *decided = arena_make(plan->arena, Decided);
-    stages_extend(plan, plan->decided, decided);
-    plan->decided = decided;
-}
-
 Plan *plan_make(const PlanRequest *request, Error *err)
 {
     const Journal *journal = request->journal;
-    const Inferred *forward =
-        request->inferred->forward ? request->inferred->forward : request->inferred;
     for (int i = 0; i < journal->n_done; i++)
-        if (!decision_check(forward, request->mesh, &journal->decisions.at[i], err))
+        if (!decision_check(request->inferred, request->mesh, &journal->decisions.at[i], err))
             return NULL;
     Plan *plan = plan_new(request);
-    decide(plan, journal);
+    plan_decide(plan, journal);
     if (fill_plan(plan, request, err))
         return plan;
     plan_free(plan);

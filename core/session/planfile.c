@@ -164,6 +164,8 @@ uint64_t planfile_hash(const Session *session)
                session->options.no_redistribute);
     if (session->options.fuse)
         buf_printf(&text, " fuse %x", session->options.fuse);
+    if (session->options.train)
+        buf_printf(&text, " train %s", session->options.train);
     hash_dims(&session->options.dims, &text);
     for (int i = 0; i < session->journal.n_done; i++)
         json_add(root, write_decided(scratch, session, &session->journal.decisions.at[i]));
@@ -217,6 +219,8 @@ static Json *write_plan(Arena *scratch, const Session *session, const char *dir)
         fusions_format(options->fuse, &fuse);
         json_set_str(out, "fuse", fuse.s);
     }
+    if (options->train)
+        json_set_str(out, "train", options->train);
     json_set(out, "decisions", decisions);
     return out;
 }

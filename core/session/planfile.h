@@ -15,9 +15,10 @@
  *     propagate       a propagator (core/propagate/propagators.h)             "factor"
  *     profile         one of the propagator's: "explain", "shardy"            its first
  *     fuse            "attention": fused before planning (core/rules/fuse.h)  nothing
- *     no_redistribute of strategy: what an op would have to move is an error  false
- *     decisions       a list, in the order in which they were made            an error
- *     derived         with --full only: plan_json(); not read
+ *     train           "adamw,clip=1": the step (core/step/optimizer.h)        the forward pass
+ * alone no_redistribute of strategy: what an op would have to move is an error  false decisions a
+ * list, in the order in which they were made            an error derived         with --full only:
+ * plan_json(); not read
  *
  * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
  *

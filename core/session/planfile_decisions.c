@@ -31,11 +31,24 @@ static void note(const PlanfileReader *r, Level level, const char *code, const c
 
 /* ---- fields ---- */
 
-static const char *const root_fields[] = {
-    "dimscope_plan", "model",   "model_hash",      "config", "dtype",
-    "dims",          "mesh",    "machine",         "policy", "policy_options",
-    "propagate",     "profile", "no_redistribute", "fuse",   "decisions",
-    "derived",       NULL};
+static const char *const root_fields[] = {"dimscope_plan",
+                                          "model",
+                                          "model_hash",
+                                          "config",
+                                          "dtype",
+                                          "dims",
+                                          "mesh",
+                                          "machine",
+                                          "policy",
+                                          "policy_options",
+                                          "propagate",
+                                          "profile",
+                                          "no_redistribute",
+                                          "fuse",
+                                          "train",
+                                          "decisions",
+                                          "derived",
+                                          NULL};
 static const char *const decision_fields[] = {
     "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
     "group", "pass",    "priority", "open",     "store",         "origin", "last",

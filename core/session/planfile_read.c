@@ -164,6 +164,7 @@ static bool get_options(Arena *arena, const char *path, const Json *root, Sessio
     if (!check_version(root, err) || !get_text(arena, root, "model", &model, err) ||
         !get_text(arena, root, "config", &config, err) ||
         !get_text(arena, root, "dtype", &options->dtype, err) ||
+        !get_text(arena, root, "train", &options->train, err) ||
         !get_text(arena, root, "mesh", &mesh, err) ||
         !get_text(arena, root, "machine", &machine, err) ||
         !get_text(arena, root, "policy", &policy, err) ||

@@ -150,19 +150,12 @@ static bool remake(Session *session, const Journal *journal, const Findings *not
     return true;
 }
 
-static SessionModel show_model(Session *session, SessionModel model)
+SessionModel session_show(Session *session, SessionModel model)
 {
     SessionModel shown = {session->graph, session->inferred};
     session->graph = model.graph;
     session->inferred = model.inferred;
     return shown;
-}
-
-/* What a policy sees of a training step: the model. Returns the step, for show_model(). */
-static SessionModel show_bare(Session *session)
-{
-    SessionModel shown = {session->graph, session->inferred};
-    return show_model(session, session->bare.graph ? session->bare : shown);
 }
 
 static bool run_policy(Session *session, Journal *journal, Error *err)
@@ -172,9 +165,12 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
         progress_stage(session->progress, "running the policy", 0);
     if (!policy || !session->hooks.policy)
         return true;
-    SessionModel step = show_bare(session);
+    if (session->bare.graph)
+        session->step = session_show(session, session->bare);
     bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
-    show_model(session, step);
+    if (session->step.graph)
+        session_show(session, session->step);
+    session->step = (SessionModel){0};
     return ok;
 }
 
@@ -335,6 +331,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
         options->propagator = given.propagator;
     options->no_redistribute |= given.no_redistribute;
     options->fuse |= given.fuse;
+    options->train = given.train ? given.train : options->train;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
     session->policy_given = given.policy || given.settings.n > 0;
     if (given.policy)
@@ -424,6 +421,7 @@ Session *session_reopen(const Session *old, const DimBindings *dims, Progress *p
     own->settings = policy_settings_copy(session->model_arena, &options.settings);
     own->config = own_text(session, options.config);
     own->dtype = own_text(session, options.dtype);
+    own->train = own_text(session, options.train);
     own->dims = (DimBindings){0};
     add_dims(session, &options.dims);
     if (dims)

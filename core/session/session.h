@@ -92,6 +92,7 @@ struct Session {
     FileMap model_map;
     SessionModel bare; /* with options.train: the model as it was loaded. graph and inferred are
                           then of the whole step */
+    SessionModel step; /* that step, while a policy runs, which sees the model; else NULL */
     Graph *graph;
     RuleBook rules;
     Inferred *inferred;
@@ -126,6 +127,9 @@ bool session_opens_plan(const char *path);
 
 /* MODEL.dims beside a model: default sizes of its free dims. */
 const char *session_dims_path(Arena *arena, const char *model);
+
+/* Shows another of the session's graphs in its place; returns the one shown until now. */
+SessionModel session_show(Session *session, SessionModel model);
 
 /* Only graph and inference, free dims allowed: what `info` needs. */
 Session *session_open_model(const SessionOptions *options, const SessionHooks *hooks, Error *err);

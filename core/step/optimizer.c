@@ -113,7 +113,7 @@ static bool read_optimizer(Str text, UpdateSpec *out, Error *err)
     bool given = false;
     while (text.n > 0) {
         Str word = str_trim(str_take(&text, ','));
-        if (word.n == 0 || str_find(word, STR("=")) >= 0)
+        if (word.n == 0 || str_eq(word, STR("auto")) || str_find(word, STR("=")) >= 0)
             continue;
         if (given)
             return error_kind(err, ERROR_USAGE, "--train: there are two optimizers, %s and %.*s",

@@ -2,8 +2,8 @@
  *
  *     adamw,precision=bf16,grads=f32,clip=1.0,weight_decay=0.1,loss=auto
  *
- * Words with commas between, in any order; "" is adamw in the precision of the model. A word is an
- * optimizer of core/rules/optimizer.h, or KEY=VALUE:
+ * Words with commas between, in any order; "auto" is adamw in the precision of the model. A word is
+ * an optimizer of core/rules/optimizer.h, or KEY=VALUE:
  *
  *     precision   fp32, bf16, fp16: what parameters and activations have; without it, parameters
  *                 keep the dtype that they are stored in

@@ -462,8 +462,9 @@ static void compare_requests(Differ *d)
     PlanDiff *diff = d->diff;
     /* ORDER REQUEST */
     DiffRequest rows[DIFF_REQUESTS_MAX] = {
-        {.what = "model"},     {.what = "dims"},    {.what = "mesh"},           {.what = "machine"},
-        {.what = "propagate"}, {.what = "profile"}, {.what = "no_redistribute"}};
+        {.what = "model"},           {.what = "dims"},      {.what = "mesh"},
+        {.what = "machine"},         {.what = "propagate"}, {.what = "profile"},
+        {.what = "no_redistribute"}, {.what = "train"}};
     for (int s = 0; s < diff->n_sides; s++) {
         const Session *session = diff->side[s];
         const char *texts[DIFF_REQUESTS_MAX] = {model_text(d->arena, session->graph),
@@ -472,7 +473,9 @@ static void compare_requests(Differ *d)
                                                 session->machine->name,
                                                 session->plan->propagator->name,
                                                 session->plan->propagator->profile,
-                                                session->options.no_redistribute ? "yes" : "no"};
+                                                session->options.no_redistribute ? "yes" : "no",
+                                                session->options.train ? session->options.train
+                                                                       : "no"};
         for (int r = 0; r < DIFF_REQUESTS_MAX; r++)
             rows[r].text[s] = texts[r];
     }

@@ -48,13 +48,13 @@ typedef struct {
 typedef enum { DIFF_OPS, DIFF_TENSORS, DIFF_RESHARDS, DIFF_FINDINGS, DIFF_LIST_COUNT } DiffListKind;
 
 /* The parts of the plans' requests that differ: model, dims, mesh, machine, propagate, profile,
- * no_redistribute. */
+ * no_redistribute, train. */
 typedef struct {
     const char *what;
     const char *text[DIFF_SIDES_MAX];
 } DiffRequest;
 
-enum { DIFF_REQUESTS_MAX = 7 };
+enum { DIFF_REQUESTS_MAX = 8 };
 
 typedef struct {
     const Session *side[DIFF_SIDES_MAX];

@@ -139,7 +139,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->method_given = options->propagate || options->profile;
     out->no_redistribute = options->no_redistribute;
     out->allow_native = options->allow_native;
-    out->train = options->train && strcmp(options->train, "auto") == 0 ? "" : options->train;
+    out->train = options->train;
     if (options->fuse && !fusions_parse(str_from(options->fuse), &out->fuse, &cli->err))
         return false;
     Str propagator = str_from(options->propagate ? options->propagate : "factor");

@@ -1,0 +1,234 @@
+/* Decisions about gradients and about the ops of a training step: the layout, the op's cut and the
+ * collective that follow, under each propagator; plan files keep them with the step. */
+#include "tests/unit/unit.h"
+
+#include "core/base/file.h"
+#include "core/propagate/propagators.h"
+#include "core/run/run.h"
+#include "core/session/planfile.h"
+#include "tests/unit/opened.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MODEL                                                                                      \
+    "function MODEL(model)\n"                                                                      \
+    "local x = model:input('x', 'f32', {8, 16})\n"                                                 \
+    "local w = model:param('w', {16, 32}, 'f32')\n"                                                \
+    "local v = model:param('v', {32, 4}, 'f32')\n"                                                 \
+    "local t = model:op('Relu', {model:op('MatMul', {x, w})})\n"                                   \
+    "local y = model:op('MatMul', {t, v})\n"                                                       \
+    "model:output(model:op('ReduceMean', {y}, {keepdims = 0}), 'loss')\n"                          \
+    "end\n"
+
+typedef struct {
+    Arena *arena;
+    const char *model, *policy;
+    Scripts *scripts;
+    SessionHooks hooks;
+    Session *session; /* NULL: */
+    Error err;
+} TestStep;
+
+static const char *made_file(Arena *arena, const char *end, const char *text)
+{
+    char name[] = "/tmp/dimscope_pins_XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(name) == 0);
+    const char *path = arena_printf(arena, "%s%s", name, end);
+    assert_true(file_write(path, str_from(text), NULL));
+    return path;
+}
+
+/* lua: what the policy decides, beside dp on the batch. */
+static TestStep open_step(const char *lua, const Propagator *propagator)
+{
+    TestStep s = {.arena = arena_new()};
+    s.model = made_file(s.arena, ".lua", MODEL);
+    s.policy = made_file(s.arena, ".lua",
+                         arena_printf(s.arena,
+                                      "function PAS(graph)\ngraph:shard('x', {[0] = 'dp'})\n%s\n"
+                                      "return graph\nend\n",
+                                      lua));
+    s.scripts = scripts_new(s.arena, ".");
+    s.hooks = scripts_hooks(s.scripts);
+    SessionOptions options = {
+        .model = s.model, .policy = s.policy, .mesh = "dp=2,tp=2", .train = "sgd"};
+    options.propagator = propagator;
+    s.session = session_open(&options, &s.hooks, &s.err);
+    return s;
+}
+
+static void close_step(TestStep *s)
+{
+    session_close(s->session);
+    scripts_free(s->scripts);
+    unlink(s->model);
+    unlink(s->policy);
+    arena_free(s->arena);
+}
+
+static void put_sharding(const TestStep *s, int32_t id, Buf *out)
+{
+    const Plan *plan = s->session->plan;
+    sharding_format(shardings_at(plan->shardings, id), plan->mesh, VIEW_OURS, out, NULL);
+}
+
+/* "16,32 Σdp | RS dp | 16/dp,32": as the op makes it, what moves it there, as it lies; then the
+ * codes of findings about it, but for what its readers need. */
+static const char *shown(const TestStep *s, const char *tensor)
+{
+    const Plan *plan = s->session->plan;
+    int32_t t = naming_find(s->session->naming, str_from(tensor), NULL);
+    assert_true(t >= 0);
+    Buf out = buf_new(s->arena);
+    put_sharding(s, plan->moved->made[t], &out);
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        if (reshard->tensor != t || reshard->n_uses > 0)
+            continue;
+        for (int k = 0; k < reshard->path->n_steps; k++)
+            buf_printf(&out, " | %s", step_kind_name(reshard->path->step[k].kind));
+    }
+    if (plan->moved->made[t] != plan->moved->sharding[t]) {
+        buf_puts(&out, " | ");
+        put_sharding(s, plan->moved->sharding[t], &out);
+    }
+    for (int i = 0; i < plan->findings.n; i++)
+        if (plan->findings.at[i].tensor == t && strcmp(plan->findings.at[i].code, "conflict") != 0)
+            buf_printf(&out, " %s", plan->findings.at[i].code);
+    return out.s;
+}
+
+typedef struct {
+    const char *title, *lua, *tensor, *want;
+} PinRow;
+
+static const PinRow rows[] = {
+    {"without a pin the gradient is partial until the update", "", "w~grad", "16,32 Σdp"},
+    {"a pin by the axis that it is partial over is a reduce-scatter",
+     "graph:shard('w~grad', {[0] = 'dp'})", "w~grad",
+     "16,32 Σdp | reduce_scatter | 16/dp,32 pin-moves"},
+    {"an op makes a gradient by an axis that it has no use for",
+     "graph:shard('w~grad', {[1] = 'tp'})", "w~grad", "16,32/tp Σdp | all_reduce | 16,32/tp"},
+    {"unreduced, it stays partial there",
+     "graph:shard('w~grad', {[1] = 'tp'})\ngraph:unreduced('w~grad', 'dp')", "w~grad",
+     "16,32/tp Σdp"},
+    {"replicated, it is reduced where it is made", "graph:replicated('w~grad', 'dp')", "w~grad",
+     "16,32 Σdp | all_reduce | 16,32"},
+    {"a pattern names gradients", "graph:shard('*~grad', {[1] = 'tp'})", "w~grad",
+     "16,32/tp Σdp | all_reduce | 16,32/tp"},
+    {"a pin of a gradient op replaces the copied cut", "graph:pin('MatMul~d1', {n = 'tp'})",
+     "w~grad", "16,32/tp Σdp"},
+    {"and takes its axis from the op's other dims", "graph:pin('MatMul~d1', {n = 'dp'})", "w~grad",
+     "16,32/dp"},
+    {"a pattern names gradient ops", "graph:shard('MatMul*~d1', {n = 'tp'})", "w~grad",
+     "16,32/tp Σdp"},
+    {"unpin takes it back", "graph:shard('w~grad', {[0] = 'dp'})\ngraph:unpin('w~grad', 0)",
+     "w~grad", "16,32 Σdp"},
+    {"a group has no use there", "graph:tie('g', 'w~grad')", "w~grad", "16,32 Σdp not-obeyed"},
+    {"what a parameter becomes lies as the parameter", "graph:shard('w~next', {[0] = 'dp'})",
+     "w~next", "16,32 pin-of-next"},
+};
+
+static void run_verified(const TestStep *s, const char *title)
+{
+    RunReport report;
+    Error err = {0};
+    RunOptions options = {.verify = true, .repeat = 1, .seed = 3};
+    if (!run_plan(s->arena, s->session->plan, &options, &report, &err))
+        fail_msg("%s: %s", title, err.text);
+    if (report.verdict != RUN_PASS)
+        fail_msg("%s: the run differs from one device", title);
+}
+
+static void pins_of_a_step_hold_under_every_propagator(void **state)
+{
+    (void)state;
+    int n_bad = 0;
+    for (int p = 0; propagator_at(p); p++)
+        for (size_t i = 0; i < COUNT_OF(rows); i++) {
+            TestStep s = open_step(rows[i].lua, propagator_at(p));
+            if (!s.session)
+                fail_msg("%s, %s: %s", rows[i].title, propagator_at(p)->name, s.err.text);
+            const char *got = shown(&s, rows[i].tensor);
+            if (strcmp(got, rows[i].want) != 0 && ++n_bad)
+                print_error("%s, %s (%s): '%s', not '%s'\n", rows[i].title, propagator_at(p)->name,
+                            propagator_at(p)->profile, got, rows[i].want);
+            if (p == 0)
+                run_verified(&s, rows[i].title);
+            close_step(&s);
+        }
+    assert_int_equal(n_bad, 0);
+}
+
+static void names_that_the_step_lacks_are_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lua, *text, *hint;
+    } bad[] = {
+        {"graph:pin('w~gra', {[0] = 'dp'})", "no tensor is named 'w~gra'",
+         "did you mean 'w~grad'?"},
+        {"graph:pin('w~grad', {[7] = 'dp'})", "'w~grad' has 2 dims, no dim 7", ""},
+        {"graph:pin('MatMul~d1', {z = 'dp'})", "node 'MatMul~d1' has no index dim 'z'", ""},
+        {"graph:replicated('MatMul~d1', 'dp')", "'MatMul~d1' is an op, not a tensor", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        TestStep s = open_step(bad[i].lua, NULL);
+        assert_null(s.session);
+        if (!strstr(s.err.text, bad[i].text) || !strstr(s.err.hint, bad[i].hint) || s.err.line != 3)
+            fail_msg("%s: line %d: %s; %s", bad[i].lua, s.err.line, s.err.text, s.err.hint);
+        close_step(&s);
+    }
+}
+
+static void an_error_that_is_caught_leaves_the_model_shown(void **state)
+{
+    (void)state;
+    TestStep s = open_step("local n = #graph:params()\n"
+                           "pcall(function() graph:pin('w~grad', {[7] = 'dp'}) end)\n"
+                           "if #graph:params() ~= n or #graph:tensors('w~grad') > 0 then\n"
+                           "  error('the policy sees the step')\nend",
+                           NULL);
+    if (!s.session)
+        fail_msg("%s", s.err.text);
+    close_step(&s);
+}
+
+static void a_plan_file_keeps_the_step_and_its_pins(void **state)
+{
+    (void)state;
+    TestStep s = open_step(
+        "graph:shard('w~grad', {[0] = 'dp'})\ngraph:pin('MatMul_1~d1', {n = 'tp'})", NULL);
+    assert_non_null(s.session);
+    const char *path = arena_printf(s.arena, "%s.json", s.model);
+    assert_true(planfile_save(s.session, path, false, &s.err));
+    SessionOptions options = {.model = path};
+    Session *again = session_open(&options, &s.hooks, &s.err);
+    if (!again)
+        fail_msg("%s", s.err.text);
+    assert_string_equal(again->options.train, "sgd");
+    assert_int_equal(again->inferred->n_program, s.session->inferred->n_program);
+    assert_int_equal(again->notes.n, 0);
+    assert_true(planfile_hash(again) == planfile_hash(s.session));
+    session_close(again);
+    options.train = "adamw";
+    again = session_open(&options, &s.hooks, &s.err);
+    assert_non_null(again);
+    assert_string_equal(again->options.train, "adamw");
+    session_close(again);
+    unlink(path);
+    close_step(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pins_of_a_step_hold_under_every_propagator),
+        cmocka_unit_test(names_that_the_step_lacks_are_errors),
+        cmocka_unit_test(an_error_that_is_caught_leaves_the_model_shown),
+        cmocka_unit_test(a_plan_file_keeps_the_step_and_its_pins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
