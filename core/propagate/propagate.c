@@ -4,6 +4,7 @@
 #include "core/propagate/flow_visit.h"
 #include "core/plan/plan_findings.h"
 #include "core/propagate/propagators.h"
+#include "core/propagate/ties.h"
 #include "core/plan/stage.h"
 
 #include <assert.h>
@@ -13,13 +14,14 @@ static const char *const pass_names[MODE_COUNT] = {
     "ops on parameters", "ops beside pins", "early ops", "map dims", "reduce dims",
 };
 
-/* Rules of the engine: twice the op space, and one more for ops on parameters alone; then that of
- * what a loop carries, and of host ops. Its ops are the graph's, then a tie for each value that a
- * loop carries. */
+/* Rules of the engine: twice the op space, and one more for ops on parameters alone; the last one
+ * is that of host ops. Its ops are the graph's, then the ties. */
 struct Propagation {
     Arena *arena;
     const Inferred *inferred;
     const Mesh *mesh;
+    const OpSpace **spaces; /* of the model's ops, then of ties */
+    int n_spaces;
     Intern *flow_ids, *state_ids;
     Vec(const Flow *) flows;
     Vec(const FlowState *) states;
@@ -53,14 +55,9 @@ static int32_t put_state(Propagation *p, const FlowState *state)
     return id;
 }
 
-static int32_t loop_rule(const Propagation *p)
-{
-    return 2 * p->inferred->n_spaces;
-}
-
 static int32_t host_rule(const Propagation *p)
 {
-    return loop_rule(p) + 1;
+    return 2 * p->n_spaces;
 }
 
 /* ---- visits: what the engine asks ---- */
@@ -104,24 +101,6 @@ static void pass_pins(Propagation *p, const OpSpace *space, int32_t *state)
     }
 }
 
-/* What an iteration leaves is what the next one finds: dim by dim the same cuts. */
-static void visit_loop(Propagation *p, int32_t *state)
-{
-    Flow flow[2] = {*p->flows.at[state[1]], *p->flows.at[state[2]]};
-    for (int side = 0; side < 2; side++) {
-        Flow *to = &flow[side];
-        const Flow *from = p->flows.at[state[2 - side]];
-        for (int d = 0; d < to->n_dims && d < from->n_dims; d++) {
-            Cut joined, cut = cut_without(&from->dim[d],
-                                          cuts_used(to->dim, to->n_dims, d) | to->barred, p->mesh);
-            if (!(to->closed >> d & 1) && cut_size(&cut) == cut_size(&to->dim[d]) &&
-                cut_join(&to->dim[d], &cut, p->mesh, &joined))
-                to->dim[d] = joined;
-        }
-        state[1 + side] = put_flow(p, to);
-    }
-}
-
 /* Takes from the operands upstream and gives to those downstream; beside pins, takes from all and
  * gives to none. */
 static void flow_through(Propagation *p, const OpSpace *space, int mode, bool forward,
@@ -150,12 +129,10 @@ static void visit_op(void *context, int32_t rule, int pass, FlowDirection direct
     size_t n_bytes = (size_t)(1 + n_inputs + n_outputs) * sizeof *before;
     do {
         memcpy(before, state, n_bytes);
-        if (rule == loop_rule(p) && pass > MODE_PINNED)
-            visit_loop(p, state);
-        else if (rule != loop_rule(p) && pass == MODE_PARAMETERS)
-            pass_pins(p, p->inferred->spaces[rule / 2], state);
-        else if (rule != loop_rule(p))
-            flow_through(p, p->inferred->spaces[rule / 2], pass, direction == FLOW_FORWARD, state);
+        if (pass == MODE_PARAMETERS)
+            pass_pins(p, p->spaces[rule / 2], state);
+        else
+            flow_through(p, p->spaces[rule / 2], pass, direction == FLOW_FORWARD, state);
     } while (memcmp(before, state, n_bytes) != 0);
 }
 
@@ -176,18 +153,29 @@ static void find_passes(Propagation *p)
         p->takes_part[mode] = arena_array(p->arena, bool, n);
         p->again[mode] = arena_array(p->arena, bool, n);
     }
-    for (int rule = 0; rule <= loop_rule(p); rule++) {
-        const OpSpace *space = rule < loop_rule(p) ? p->inferred->spaces[rule / 2] : NULL;
-        if (space && space->no_rule)
+    for (int rule = 0; rule < host_rule(p); rule++) {
+        const OpSpace *space = p->spaces[rule / 2];
+        if (space->no_rule)
             continue; /* never visited */
-        bool early = !space || space->early, on_parameters = space && rule % 2;
+        bool early = space->early, on_parameters = rule % 2;
         p->takes_part[MODE_PARAMETERS][rule] = p->again[MODE_PARAMETERS][rule] = on_parameters;
-        p->takes_part[MODE_PINNED][rule] = p->again[MODE_PINNED][rule] = space != NULL;
+        p->takes_part[MODE_PINNED][rule] = p->again[MODE_PINNED][rule] = true;
         p->takes_part[MODE_EARLY][rule] = p->again[MODE_EARLY][rule] = early;
         p->takes_part[MODE_MAP][rule] = p->takes_part[MODE_REDUCE][rule] = true;
         p->again[MODE_MAP][rule] = !early;
-        p->again[MODE_REDUCE][rule] = space && has_reduce_dim(space);
+        p->again[MODE_REDUCE][rule] = has_reduce_dim(space);
     }
+}
+
+static void start_state(Propagation *p, const OpSpace *space, int32_t *own)
+{
+    int32_t *state = &own[2 * (int64_t)space->id];
+    if (*state >= 0)
+        return;
+    FlowState whole = {.cut.n = space->n_index};
+    for (int d = 0; d < space->n_index; d++)
+        whole.cut.index[d] = cut_whole(space->index[d].size);
+    state[0] = state[1] = put_state(p, &whole);
 }
 
 /* Per rule: the state its ops start with, nothing cut. Ids are given in program order. */
@@ -196,16 +184,10 @@ static const int32_t *start_states(Propagation *p)
     const Inferred *inferred = p->inferred;
     int32_t *own = arena_array(p->arena, int32_t, host_rule(p) + 1);
     memset(own, -1, (size_t)(host_rule(p) + 1) * sizeof *own);
-    for (int i = 0; i < inferred->n_program; i++) {
-        const OpSpace *space = program_space(inferred, inferred->program[i]);
-        int32_t *state = &own[2 * (int64_t)space->id];
-        if (*state >= 0)
-            continue;
-        FlowState whole = {.cut.n = space->n_index};
-        for (int d = 0; d < space->n_index; d++)
-            whole.cut.index[d] = cut_whole(space->index[d].size);
-        state[0] = state[1] = put_state(p, &whole);
-    }
+    for (int i = 0; i < inferred->n_program; i++)
+        start_state(p, program_space(inferred, inferred->program[i]), own);
+    for (int i = inferred->n_spaces; i < p->n_spaces; i++)
+        start_state(p, p->spaces[i], own);
     return own;
 }
 
@@ -245,65 +227,73 @@ static void start_flows(Propagation *p)
     arena_free(scratch);
 }
 
-static bool carry_has_shapes(const Inferred *inferred, const GraphCarry *carry)
+static void add_spaces(Propagation *p, const Ties *ties)
 {
-    return carry->in >= 0 && carry->next >= 0 && inferred_shape(inferred, carry->in) &&
-           inferred_shape(inferred, carry->next);
+    const Inferred *inferred = p->inferred;
+    p->spaces = inferred->spaces;
+    p->n_spaces = inferred->n_spaces + ties->spaces.n;
+    if (ties->spaces.n == 0)
+        return;
+    p->spaces = arena_array(p->arena, const OpSpace *, p->n_spaces);
+    memcpy(p->spaces, inferred->spaces, (size_t)inferred->n_spaces * sizeof(OpSpace *));
+    memcpy(p->spaces + inferred->n_spaces, ties->spaces.at,
+           (size_t)ties->spaces.n * sizeof(OpSpace *));
 }
 
-static int32_t *rules_of_ops(const Propagation *p)
+/* Rules of the graph's ops, then of ties. */
+static int32_t *rules_of_ops(const Propagation *p, const Ties *ties)
 {
     const Inferred *inferred = p->inferred;
     int n_ops = inferred->graph->n_ops;
-    int32_t *rule = arena_array(p->arena, int32_t, n_ops + inferred->graph->n_carries);
+    int32_t *rule = arena_array(p->arena, int32_t, n_ops + ties->ties.n);
     for (int op = 0; op < n_ops; op++)
         rule[op] = inferred_is_host(inferred, op)
                        ? host_rule(p)
                        : 2 * inferred->space[op] + inferred->on_parameters[op];
+    for (int i = 0; i < ties->ties.n; i++)
+        rule[n_ops + i] = 2 * ties->ties.at[i].space + ties->ties.at[i].on_parameters;
     return rule;
 }
 
-/* Copies of the columns with the ties behind them: the value that `in` has is made twice, by its
- * op and by the tie. */
-static void add_ties(Propagation *p, int32_t *rule)
+/* Copies of the columns with the ties behind them. A tensor that is an output of a tie has two
+ * makers: its op and the tie. */
+static void add_ties(Propagation *p, const Ties *ties)
 {
     const Graph *graph = p->inferred->graph;
-    int n_ops = graph->n_ops, n = p->graph.n_operands;
-    GraphOp *op = arena_array(p->arena, GraphOp, n_ops + graph->n_carries);
-    int32_t *tensor = arena_array(p->arena, int32_t, n + 2 * graph->n_carries);
+    int n_ops = graph->n_ops, n = graph->n_operands;
+    GraphOp *op = arena_array(p->arena, GraphOp, n_ops + ties->ties.n);
+    int32_t *tensor = arena_array(p->arena, int32_t, n + ties->tensors.n);
     memcpy(op, graph->ops, (size_t)n_ops * sizeof *op);
     memcpy(tensor, graph->operands, (size_t)n * sizeof *tensor);
-    for (int i = 0; i < graph->n_carries; i++) {
-        const GraphCarry *carry = &graph->carries[i];
-        if (!carry_has_shapes(p->inferred, carry))
-            continue;
-        rule[n_ops] = loop_rule(p);
-        op[n_ops++] = (GraphOp){.input = n, .n_inputs = 1, .n_outputs = 1};
-        tensor[n++] = carry->next;
-        tensor[n++] = carry->in;
+    memcpy(tensor + n, ties->tensors.at, (size_t)ties->tensors.n * sizeof *tensor);
+    for (int i = 0; i < ties->ties.n; i++) {
+        const Tie *tie = &ties->ties.at[i];
+        op[n_ops + i] = (GraphOp){
+            .input = n + tie->tensor, .n_inputs = 1, .n_outputs = (uint16_t)tie->n_outputs};
     }
-    p->graph = (FlowGraph){.n_ops = n_ops,
-                           .n_tensors = graph->n_tensors,
-                           .n_operands = n,
-                           .op = op,
-                           .rule = rule,
-                           .tensor = tensor};
+    p->graph.n_ops += ties->ties.n;
+    p->graph.n_operands += ties->tensors.n;
+    p->graph.op = op;
+    p->graph.tensor = tensor;
+    p->graph.tensors = NULL;
+    p->graph.uses = NULL;
 }
 
 static void build_graph(Propagation *p)
 {
     const Graph *graph = p->inferred->graph;
-    int32_t *rule = rules_of_ops(p);
+    Ties ties = ties_find(p->arena, p->inferred);
+    add_spaces(p, &ties);
     p->graph = (FlowGraph){.n_ops = graph->n_ops,
                            .n_tensors = graph->n_tensors,
                            .n_operands = graph->n_operands,
                            .op = graph->ops,
-                           .rule = rule,
+                           .rule = rules_of_ops(p, &ties),
                            .tensor = graph->operands,
                            .tensors = graph->tensors,
                            .uses = graph->uses};
-    if (graph->n_carries > 0)
-        add_ties(p, rule);
+    if (ties.ties.n > 0)
+        add_ties(p, &ties);
 }
 
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh)

@@ -8,7 +8,8 @@
  * shut and their axes may not cut the rest of the tensor.
  * In an op one axis cuts one index dim; who came first keeps it. Cuts only grow, so the sweeps end.
  * Parameters and constants take cuts and hand none on unless pinned. What a loop carries is tied to
- * what it leaves for the next iteration. Tensors of a group have one sharding. A barrier on a
+ * what it leaves for the next iteration, and Slices that are all of one tensor as the outputs of a
+ * Split (core/propagate/ties.h). Tensors of a group have one sharding. A barrier on a
  * tensor refuses what readers hand back (forward), what its maker hands on (backward), or both
  * (none).
  *

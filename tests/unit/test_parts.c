@@ -44,6 +44,19 @@ static PartsRow rows[] = {
      "q 4,64; k 4,32", "all_gather tp 1 x 2048"},
     {"Slice, to the parts", "x <- MatMul f32[4,8] f32[8,128]!; " SLICES, "tp=2",
      "x 4,(64|32|32)/tp", "q 4,64/tp; k 4,32/tp; v 4,32/tp; a 4,64/tp", ""},
+    {"Slices, back from the parts", "x <- MatMul f32[4,8] f32[8,128]!; " SLICES, "tp=2",
+     "a 4,64/tp; b 4,32/tp; c 4,32/tp", "x 4,(64|32|32)/tp; q 4,64/tp", ""},
+    {"Slices, one part alone", "x <- MatMul f32[4,8] f32[8,128]!; " SLICES, "tp=2", "a 4,64/tp",
+     "x 4,128; k 4,32", ""},
+    {"Slices of equal parts, one part alone",
+     "x <- MatMul f32[4,8] f32[8,96]!; q <- Slice x i64[1]{0} i64[1]{48} i64[1]{1}; "
+     "k <- Slice x i64[1]{48} i64[1]{96} i64[1]{1}; a <- Neg q; b <- Neg k",
+     "tp=2", "a 4,48/tp", "x 4,(2)(48/tp); b 4,48/tp", ""},
+    {"Slices that leave a part out",
+     "x <- MatMul f32[4,8] f32[8,128]!; "
+     "q <- Slice x i64[1]{0} i64[1]{64} i64[1]{1}; k <- Slice x i64[1]{64} i64[1]{96} i64[1]{1}; "
+     "a <- Neg q; b <- Neg k",
+     "tp=2", "a 4,64/tp; b 4,32/tp", "x 4,128", ""},
     {"Slice of two parts", "x <- Neg f32[4,128]; y <- Slice x i64[1]{64} i64[1]{128} i64[1]{1}",
      "tp=2", "x 4,(64|32|32)/tp", "y 4,(2)(32/tp)", ""},
     {"Slice of equal parts", "x <- Neg f32[4,96]; y <- Slice x i64[1]{32} i64[1]{64} i64[1]{1}",
