@@ -1,6 +1,7 @@
 #include "core/cost/absorbed.h"
 
 #include "core/base/str.h"
+#include "core/rules/derivative.h"
 #include "core/space/gradient.h"
 
 typedef enum { SWAPS_MATRIX, KEEPS_LAST } LayoutChange;
@@ -90,4 +91,12 @@ int32_t op_absorbed_by(const Inferred *inferred, int32_t op)
         return -1;
     int32_t by = absorbing_reader(inferred, op);
     return by >= 0 ? by : absorbing_maker(inferred, op);
+}
+
+bool op_passes_on(const Inferred *inferred, int32_t op)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    return space && derivative_passes_on(space) &&
+           inferred->dtype[op_inputs(inferred->graph, op)[0]] ==
+               inferred->dtype[op_outputs(inferred->graph, op)[0]];
 }

@@ -15,4 +15,8 @@
  * the op is not a Transpose, or moves data. */
 int32_t op_absorbed_by(const Inferred *inferred, int32_t op);
 
+/* Whether the op is the gradient of an Add or the like, which hands the gradient on in its own
+ * type: its output is its input. */
+bool op_passes_on(const Inferred *inferred, int32_t op);
+
 #endif

@@ -6,7 +6,7 @@
 #include "core/plan/edges.h"
 #include "core/cost/absorbed.h"
 #include "core/cost/op_declared.h"
-#include "core/rules/derivative.h"
+#include "core/rules/registry.h"
 #include "core/space/gradient.h"
 
 /* ---- what an op does ---- */
@@ -91,21 +91,12 @@ static Work work_of_family(const OpSpace *space, const char *family)
     return WORK_VECTOR;
 }
 
-/* A gradient that is passed on in its own type. */
-static bool passes_on(const Plan *plan, int32_t op, const OpSpace *space)
-{
-    const Graph *graph = plan->inferred->graph;
-    const uint8_t *dtype = plan->inferred->dtype;
-    return derivative_passes_on(space) &&
-           dtype[op_inputs(graph, op)[0]] == dtype[op_outputs(graph, op)[0]];
-}
-
 static Work space_work(const Plan *plan, int32_t op)
 {
     const Inferred *inferred = plan->inferred;
     const OpSpace *space = inferred_space(inferred, op);
     if (!space || (space->kernel && strcmp(space->kernel, "view") == 0) ||
-        passes_on(plan, op, space))
+        op_passes_on(inferred, op))
         return WORK_VIEW;
     if (contracts(space))
         return WORK_MATMUL;

@@ -2,8 +2,11 @@
  *
  * The account follows the run (core/run/program.h) step by step, with the same steps on every
  * rank; rank 0 has the largest shards and, with stages, is on the first devices. A rank holds what
- * its stages hold. The account is for one micro-batch: activations of others that a schedule keeps
- * for the backward pass are not counted. Parameters, as stored, and graph inputs are always alive,
+ * its stages hold. The account is for one micro-batch. In a training step a value that the backward
+ * pass reads is there once for each micro-batch that the schedule has in flight in its stage
+ * (Schedule.in_flight), from the first op to the end of the backward pass, as in the middle of a
+ * step; and the gradients of parameters, to which all micro-batches add, are there from the first
+ * op on. Parameters, as stored, and graph inputs are always alive,
  * graph outputs from when they are made. A value is alive from its maker to its last reader, or to
  * the reshard step that moves it if nobody reads it later; a resharded copy from its step to its
  * last reader; what is between two steps of a reshard while they run. Views are copies, as in the
@@ -83,6 +86,24 @@ typedef struct {
     int64_t of[MEMORY_CLASS_COUNT];
 } ClassBytes;
 const ClassBytes *memory_classes_of(Arena *arena, const MemoryAccount *account, int64_t rank);
+
+/* What a rank of a training step keeps of one micro-batch from its forward to its backward pass:
+ * bytes[op of the graph], by the op that makes the value or that it is moved for. Values made of
+ * parameters alone do not count. */
+void memory_saved(const MemoryAccount *account, int64_t rank, int64_t *bytes);
+
+/* Bytes of a rank of a training step by what they are for. */
+typedef struct {
+    int64_t parameter, optimizer,
+        input;          /* as they are stored; master copies are of the optimizer */
+    int64_t gradient;   /* of parameters, at the moment with most of them */
+    int64_t activation; /* memory_saved() of all micro-batches in flight */
+    int64_t gathered;   /* parameters as their ops need them, where that is not as they are stored,
+                           at the moment with most of them */
+    int64_t buffer;     /* that steps of reshards fill, at the moment with most of them */
+    int64_t peak;       /* of everything, at the moment with most */
+} StepMemory;
+StepMemory memory_of_step(const MemoryAccount *account, int64_t rank);
 
 /* Bytes of a rank while parameters are initialised into their stored shardings, in the order of
  * the graph:

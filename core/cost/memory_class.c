@@ -60,15 +60,29 @@ static void set_role(OptimizerRoles *roles, int32_t tensor, char letter)
                                            : MEMORY_OPTIMIZER;
 }
 
-/* Each letter stands for `each` tensors; the last letter covers all that follow. */
+/* Each letter stands for `each` tensors; the last letter covers all that follow. master: what is
+ * updated is a copy of the parameter. */
 static void set_roles(OptimizerRoles *roles, const int32_t *tensor, int n, const char *letters,
-                      int each)
+                      int each, bool master)
 {
     int n_letters = (int)strlen(letters);
     for (int i = 0; i < n && n_letters > 0; i++) {
         int letter = i / each;
-        set_role(roles, tensor[i], letters[letter < n_letters ? letter : n_letters - 1]);
+        char role = letters[letter < n_letters ? letter : n_letters - 1];
+        set_role(roles, tensor[i], role == 'p' && master ? 's' : role);
     }
+}
+
+/* The gradient is that of another tensor than what is updated with it. */
+static bool updates_master(const Graph *graph, int32_t op, const char *reads)
+{
+    const char *at = strchr(reads, 'g');
+    int place = at ? (int)(at - reads) : -1;
+    if (!graph->gradient_of || place < 0 || place >= graph->ops[op].n_inputs)
+        return false;
+    int32_t gradient = op_inputs(graph, op)[place];
+    int32_t of = gradient < 0 ? -1 : graph->gradient_of[gradient];
+    return of >= 0 && of != op_inputs(graph, op)[0];
 }
 
 static void read_optimizer(OptimizerRoles *roles, int32_t op, size_t row)
@@ -78,8 +92,9 @@ static void read_optimizer(OptimizerRoles *roles, int32_t op, size_t row)
     int fixed = optimizers[row].fixed, n_letters = (int)strlen(optimizers[row].reads);
     int n = at->n_inputs > fixed ? at->n_inputs - fixed : 0;
     int each = optimizers[row].lists && n_letters > 0 && n >= n_letters ? n / n_letters : 1;
-    set_roles(roles, op_inputs(graph, op) + fixed, n, optimizers[row].reads, each);
-    set_roles(roles, op_outputs(graph, op), at->n_outputs, optimizers[row].makes, each);
+    bool master = !optimizers[row].lists && updates_master(graph, op, optimizers[row].reads);
+    set_roles(roles, op_inputs(graph, op) + fixed, n, optimizers[row].reads, each, master);
+    set_roles(roles, op_outputs(graph, op), at->n_outputs, optimizers[row].makes, each, master);
 }
 
 static void read_optimizers(OptimizerRoles *roles)
@@ -106,6 +121,9 @@ static MemoryClass class_without_role(const Inferred *inferred, int32_t tensor)
         return MEMORY_CONSTANT;
     if (tensor_is_parameter(inferred, tensor))
         return MEMORY_PARAMETER;
+    int32_t value = inferred->graph->gradient_of ? inferred->graph->gradient_of[tensor] : -1;
+    if (value >= 0 && tensor_is_parameter(inferred, value))
+        return MEMORY_GRADIENT;
     return inferred->graph->tensors[tensor].maker < 0 ? MEMORY_INPUT : MEMORY_ACTIVATION;
 }
 

@@ -57,8 +57,7 @@ static bool is_update(const Plan *plan, int32_t op)
     return op >= 0 && plan_phase(plan, op) == 1 + PHASE_UPDATE;
 }
 
-/* A gradient of a parameter, or of a value made of parameters alone. */
-static bool is_of_parameters(const Plan *plan, int32_t tensor)
+bool gradient_is_of_parameters(const Plan *plan, int32_t tensor)
 {
     const Graph *graph = plan->inferred->graph;
     int32_t value = tensor < 0 ? -1 : graph->gradient_of[tensor];
@@ -71,7 +70,7 @@ static bool makes_weights(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
-        if (!is_of_parameters(plan, op_outputs(graph, op)[o]))
+        if (!gradient_is_of_parameters(plan, op_outputs(graph, op)[o]))
             return false;
     return true;
 }
@@ -90,7 +89,7 @@ static void add_backward_reshard(const Plan *plan, StagePrice *price, const Resh
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     if (is_update(plan, reader < 0 ? maker : reader) ||
-        (reader < 0 && is_of_parameters(plan, reshard->tensor)))
+        (reader < 0 && gradient_is_of_parameters(plan, reshard->tensor)))
         price->once_us += us;
     else
         add_backward(plan, price, reader < 0 ? maker : reader, us);

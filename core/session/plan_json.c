@@ -4,6 +4,7 @@
 #include "core/plan/json_forms.h"
 #include "core/cost/op_declared.h"
 #include "core/session/planfile.h"
+#include "core/session/training_json.h"
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 
@@ -375,6 +376,10 @@ Json *plan_json(const Session *session)
     }
     json_set(out, "totals", plan_totals_json(&w.plan->priced->totals));
     json_set(out, "memory", write_memory(&w));
+    if (w.graph->phase) {
+        TrainingCost cost = training_cost(w.scratch, w.plan, session->groups);
+        json_set(out, "training", training_json(&cost));
+    }
     json_set(out, "findings", write_findings(&w.plan->findings));
 
     for (int32_t i = 0; i < n; i++)

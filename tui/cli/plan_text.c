@@ -9,6 +9,7 @@
 #include "core/cost/pipeline.h"
 #include "tui/state/control.h"
 #include "tui/state/parameters.h"
+#include "tui/cli/training_text.h"
 #include "tui/views/label.h"
 #include "core/base/table.h"
 
@@ -555,6 +556,7 @@ void plan_text_format(const Session *session, Buf *out)
         buf_puts(out, "findings none\n");
     buf_putc(out, '\n');
     plan_text_totals(session, out);
+    training_text_format(session, out);
 
     comm_free(page.comm);
     outline_free(page.outline);

@@ -1,0 +1,56 @@
+/* memory_account.h - the lifetimes of values, as the files that count memory share them; nobody
+ * else includes this.
+ */
+#ifndef CORE_COST_MEMORY_ACCOUNT_H
+#define CORE_COST_MEMORY_ACCOUNT_H
+
+#include "core/base/vec.h"
+#include "core/cost/memory.h"
+#include "core/plan/edges.h"
+
+#include <assert.h>
+
+/* A value on a rank, alive from one moment to another, both included. A moment is the loading
+ * before the run, an op, or a step of a reshard. */
+typedef struct {
+    int32_t tensor, sharding;
+    int first, last;
+    int32_t next;        /* the next span of the same tensor, or -1 */
+    int32_t whose;       /* the span whose bytes it has, of a layout change that is absorbed, or -1
+                          */
+    int32_t op;          /* that makes it, or that it is moved for; -1 before the run */
+    int32_t as;          /* the tensor whose class its bytes have: that of a gradient of a parameter
+                            which shares them, else its own */
+    int others;          /* other micro-batches whose value is alive at the same time */
+    uint8_t phase;       /* Reshard.phase of what makes it */
+    int16_t devices;     /* the part of the mesh that holds it: index into plan->submeshes */
+    bool filled : 1;     /* made by a step of a reshard, at moment `first` */
+    bool in_between : 1; /* between two steps of a reshard: no op reads it */
+    bool kept : 1;       /* alive until the end */
+    bool saved : 1;      /* made by the forward pass and read by the backward pass */
+} LiveSpan;
+
+typedef struct MemoryAccount {
+    Arena *arena; /* the tensor is stored on that part */
+    const Plan *plan;
+    const Graph *graph;
+    Vec(LiveSpan) spans;
+    int32_t *of_tensor; /* its first span, or -1 */
+    int now;
+    int32_t op;        /* whose spans are added; -1 */
+    int last_backward; /* the last moment of the forward and the backward pass */
+    int *end;          /* per op of the program: its last moment */
+    bool copies;       /* layout changes that could be absorbed are made, as in the run */
+    ReshardIndex reshards;
+} Account;
+
+static inline LiveSpan *span_at(const Account *a, int32_t at)
+{
+    assert(a->spans.at && 0 <= at && at < a->spans.n);
+    return &a->spans.at[at];
+}
+
+/* copies: layout changes that could be absorbed are made, as in the run. NULL if cancelled. */
+Account *account_make(const Plan *plan, bool copies, Progress *progress);
+
+#endif

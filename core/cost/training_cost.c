@@ -1,0 +1,305 @@
+#include "core/cost/training_cost.h"
+
+#include "core/base/str.h"
+#include "core/cost/cost.h"
+#include "core/cost/op_declared.h"
+#include "core/cost/pipeline.h"
+
+#include <math.h>
+
+static Phase phase_of(const Plan *plan, int32_t op)
+{
+    return op < 0 ? PHASE_FORWARD : (Phase)plan->inferred->graph->phase[op];
+}
+
+/* The op for which a value is moved, or that makes it. */
+static int32_t op_of_reshard(const Plan *plan, const Reshard *reshard)
+{
+    return reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use]
+                               : plan->inferred->graph->tensors[reshard->tensor].maker;
+}
+
+/* A last reshard of a gradient of a parameter, which no op reads, is of the update. */
+static Phase phase_of_reshard(const Plan *plan, const Reshard *reshard)
+{
+    if (reshard->n_uses == 0 && gradient_is_of_parameters(plan, reshard->tensor))
+        return PHASE_UPDATE;
+    return phase_of(plan, op_of_reshard(plan, reshard));
+}
+
+static double reshard_us(const Plan *plan, const Reshard *reshard)
+{
+    return reshard_repeat(plan, reshard) * reshard->path->us;
+}
+
+static double op_us(const Plan *plan, int32_t op)
+{
+    return plan->priced->op_us[op] + op_comm_us(plan, op);
+}
+
+static bool is_backward(Phase phase)
+{
+    return phase == PHASE_AGAIN || phase == PHASE_BACKWARD;
+}
+
+/* ---- FLOPs ---- */
+
+static double index_points(const OpSpace *space, uint32_t without)
+{
+    double points = 1;
+    for (int j = 0; j < space->n_index; j++)
+        points *= without >> j & 1 ? 1 : (double)space->index[j].size;
+    return points;
+}
+
+/* The index dims of an operand's last dim. */
+static uint32_t last_index(const OpSpace *space, const Operand *operand)
+{
+    uint32_t set = 0;
+    int last = operand->projection.n_dims - 1;
+    for (int j = 0; last >= 0 && j < space->n_index; j++)
+        set |= (uint32_t)(operand->projection.row[last].coef[j] != 0) << j;
+    return set;
+}
+
+/* FLOPs of a product of the forward pass; of attention on q, k and v without regard to its mask:
+ * that of q and k sums over the width of k, that of the scores and v makes the width of v. */
+static double model_flops_of(const Inferred *inferred, int32_t op)
+{
+    static const char *const attention[] = {"Attention", "ScaledDotProductAttention",
+                                            "FlashAttention"};
+    const OpSpace *space = inferred_space(inferred, op);
+    for (size_t i = 0; i < sizeof attention / sizeof *attention; i++)
+        if (space->n_inputs > 2 && strcmp(op_operator(inferred->graph, op), attention[i]) == 0) {
+            uint32_t d = last_index(space, &space->operand[0]);
+            uint32_t e = last_index(space, &space->operand[2]);
+            return 2 * index_points(space, e) + 2 * index_points(space, d);
+        }
+    return space->flops;
+}
+
+static double peak_of(const Machine *machine, Dtype dtype)
+{
+    return machine->flops_per_s[dtype] > 0 ? machine->flops_per_s[dtype]
+                                           : machine->flops_per_s[DT_F32];
+}
+
+/* Products of one micro-batch, in FLOPs and in seconds at the peak of the machine. */
+static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, double *model_s,
+                         double *hardware_s)
+{
+    const Inferred *inferred = plan->inferred;
+    int8_t *product = arena_array(scratch, int8_t, inferred->n_spaces); /* 1: yes, 2: no */
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        Phase phase = phase_of(plan, op);
+        int8_t *is = &product[inferred->space[op]];
+        if (*is == 0)
+            *is = op_work(plan, op) == WORK_MATMUL ? 1 : 2;
+        if (*is == 2 || phase == PHASE_UPDATE)
+            continue;
+        double n = inferred_repeat(inferred, op);
+        double peak =
+            peak_of(plan->machine, (Dtype)inferred->dtype[op_outputs(inferred->graph, op)[0]]);
+        double model = phase == PHASE_FORWARD ? 3 * n * model_flops_of(inferred, op) : 0;
+        double hardware = n * inferred_space(inferred, op)->flops;
+        out->model_flops += model;
+        out->hardware_flops += hardware;
+        *model_s += model / peak;
+        *hardware_s += hardware / peak;
+    }
+}
+
+/* ---- times ---- */
+
+static void add_phase(TrainingCost *out, Phase phase, double us)
+{
+    if (phase == PHASE_FORWARD)
+        out->forward_us += us;
+    else if (phase == PHASE_UPDATE)
+        out->update_us += us;
+    else
+        out->backward_us += us;
+}
+
+static void find_times(const Plan *plan, TrainingCost *out)
+{
+    const Stages *stages = plan->decided->stages;
+    out->step_us = plan_step_us(plan);
+    for (int s = 0; stages && s < stages->n; s++) {
+        const StagePrice *stage = &plan->priced->pipeline->stage[s];
+        out->forward_us = fmax(out->forward_us, stage_forward_us(stage));
+        out->backward_us = fmax(out->backward_us, stage_backward_us(stage));
+        out->update_us = fmax(out->update_us, stage->once_us);
+    }
+    for (int i = 0; !stages && i < plan->inferred->n_program; i++)
+        add_phase(out, phase_of(plan, plan->inferred->program[i]),
+                  op_us(plan, plan->inferred->program[i]));
+    for (int i = 0; !stages && i < plan->moved->n_reshards; i++)
+        add_phase(out, phase_of_reshard(plan, &plan->moved->reshards[i]),
+                  reshard_us(plan, &plan->moved->reshards[i]));
+    out->bubble = !stages ? 0 : plan_schedule(plan) ? plan_schedule(plan)->idle : NAN;
+    out->why.bubble = isnan(out->bubble) ? "the schedule does not fit the stages" : NULL;
+    out->exposed_comm_us =
+        stages ? NAN : plan->priced->totals.overlap_us - plan->priced->totals.compute_us;
+    out->why.exposed_comm_us =
+        stages ? "overlap is not computed for several micro-batches on stages; step_us has none"
+               : NULL;
+}
+
+static int count_reductions(const Plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        if (!gradient_is_of_parameters(plan, reshard->tensor))
+            continue;
+        for (int s = 0; s < reshard->path->n_steps; s++)
+            n += reshard->path->step[s].kind == STEP_ALL_REDUCE ||
+                 reshard->path->step[s].kind == STEP_REDUCE_SCATTER;
+    }
+    return n;
+}
+
+/* The labels of the loss; 0: its operator is not one of these. */
+static double count_labels(const Plan *plan)
+{
+    static const struct {
+        const char *operator;
+        int input;
+    } losses[] = {
+        {"TokenLoss", 3}, {"SoftmaxCrossEntropyLoss", 1}, {"NegativeLogLikelihoodLoss", 1}};
+    const Inferred *inferred = plan->inferred;
+    double n = 0;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        for (size_t k = 0; k < sizeof losses / sizeof *losses; k++) {
+            if (strcmp(op_operator(inferred->graph, op), losses[k].operator) != 0)
+                continue;
+            const Shape *shape =
+                inferred_shape(inferred, op_inputs(inferred->graph, op)[losses[k].input]);
+            n += shape ? (double)shape_elements(shape) : 0;
+        }
+    }
+    return n;
+}
+
+/* ---- the layer that is there most often ---- */
+
+/* The head of the longest stretch of alike groups of the forward pass; of equal ones the largest.
+ * -1: no group is there twice. */
+static int32_t find_layer(const Plan *plan, const Groups *groups)
+{
+    int32_t best = -1;
+    for (int32_t g = 1; g < groups->n_groups; g++) {
+        const Group *at = &groups->groups[g];
+        if (at->alike != g || at->alike_n < 2 || at->n == 0 ||
+            phase_of(plan, groups->order[at->first]) != PHASE_FORWARD)
+            continue;
+        const Group *most = best < 0 ? NULL : &groups->groups[best];
+        if (!most || at->alike_n > most->alike_n ||
+            (at->alike_n == most->alike_n && at->n > most->n))
+            best = g;
+    }
+    return best;
+}
+
+static int32_t forward_op(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    return op >= 0 && graph->phase[op] != PHASE_FORWARD ? graph->of[op] : op;
+}
+
+static void price_layer(Arena *scratch, const Plan *plan, const MemoryAccount *account,
+                        const Groups *groups, int32_t group, TrainingCost *out)
+{
+    const Inferred *inferred = plan->inferred;
+    const Group *at = &groups->groups[group];
+    bool *in = arena_array(scratch, bool, inferred->graph->n_ops);
+    int64_t *saved = arena_array(scratch, int64_t, inferred->graph->n_ops);
+    for (int i = 0; i < at->n; i++)
+        in[groups->order[at->first + i]] = true;
+    SubMesh devices = plan->decided->submeshes[plan_devices(plan, groups->order[at->first])];
+    memory_saved(account, devices.first, saved);
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i], of = forward_op(plan, op);
+        if (of < 0 || !in[of])
+            continue;
+        Phase phase = phase_of(plan, op);
+        out->layer.activation_bytes += saved[op];
+        out->layer.forward_us += phase == PHASE_FORWARD ? op_us(plan, op) : 0;
+        out->layer.backward_us += is_backward(phase) ? op_us(plan, op) : 0;
+    }
+    for (int i = 0; i < plan->moved->n_reshards; i++) {
+        const Reshard *reshard = &plan->moved->reshards[i];
+        int32_t of = forward_op(plan, op_of_reshard(plan, reshard));
+        Phase phase = phase_of_reshard(plan, reshard);
+        if (of < 0 || !in[of])
+            continue;
+        out->layer.forward_us += phase == PHASE_FORWARD ? reshard_us(plan, reshard) : 0;
+        out->layer.backward_us += is_backward(phase) ? reshard_us(plan, reshard) : 0;
+    }
+}
+
+static void find_layer_cost(Arena *arena, const Plan *plan, const MemoryAccount *account,
+                            const Groups *groups, TrainingCost *out)
+{
+    int32_t head = groups ? find_layer(plan, groups) : -1;
+    if (head < 0)
+        return;
+    Arena *scratch = arena_new();
+    out->layer.n = groups->groups[head].alike_n;
+    int32_t middle = groups_member(groups, head, out->layer.n / 2);
+    out->layer.path = arena_str(arena, str_from(groups->groups[middle].path));
+    price_layer(scratch, plan, account, groups, middle, out);
+    arena_free(scratch);
+}
+
+/* ---- all of it ---- */
+
+static int64_t count_parameters(const Plan *plan)
+{
+    const Inferred *inferred = plan->inferred;
+    const Graph *graph = inferred->graph;
+    int64_t n = 0;
+    bool *counted = NULL;
+    Arena *scratch = arena_new();
+    counted = arena_array(scratch, bool, graph->n_tensors);
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        int32_t of = graph->gradient_of[t];
+        if (of < 0 || counted[of] || graph->tensors[of].kind != TENSOR_INITIALIZER)
+            continue;
+        counted[of] = true;
+        n += shape_elements(inferred_shape(inferred, of));
+    }
+    arena_free(scratch);
+    return n;
+}
+
+TrainingCost training_cost(Arena *arena, const Plan *plan, const Groups *groups)
+{
+    const Stages *stages = plan->decided->stages;
+    TrainingCost out = {.micro_batches = stages ? stages->n_micro_batches : 1};
+    Arena *scratch = arena_new();
+    double model_s = 0, hardware_s = 0, m = out.micro_batches;
+    double n_devices = (double)plan->mesh->n_devices;
+    add_products(scratch, plan, &out, &model_s, &hardware_s);
+    out.model_flops *= m;
+    out.hardware_flops *= m;
+    find_times(plan, &out);
+    out.parameters = count_parameters(plan);
+    out.gradient_reductions = count_reductions(plan);
+    double step_s = out.step_us / 1e6, labels = m * count_labels(plan);
+    out.mfu = m * model_s / step_s / n_devices;
+    out.hfu = m * hardware_s / step_s / n_devices;
+    out.tokens_per_s_device = labels > 0 ? labels / step_s / n_devices : NAN;
+    out.why.tokens_per_s_device = labels > 0 ? NULL : "the loss reads no labels";
+    MemoryAccount *account = memory_account_new(plan);
+    out.rank0 = memory_of_step(account, 0);
+    out.last = memory_of_step(account, plan->mesh->n_devices - 1);
+    out.most = memory_of_step(account, plan->priced->peak_rank);
+    find_layer_cost(arena, plan, account, groups, &out);
+    memory_account_free(account);
+    arena_free(scratch);
+    return out;
+}

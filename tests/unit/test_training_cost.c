@@ -1,0 +1,226 @@
+/* What a training step costs, counted by hand on small models. */
+#include "tests/unit/unit.h"
+
+#include "core/base/file.h"
+#include "core/cost/pipeline.h"
+#include "core/cost/training_cost.h"
+#include "core/session/planfile.h"
+#include "core/session/session.h"
+#include "scripts/hooks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* x [8, 16] w [16, 32], Relu, v [32, 4], mean: products of 8192 and 2048 FLOPs forward. */
+#define LAYERS(dtype)                                                                              \
+    "local x = model:input('x', '" dtype "', {8, 16})\n"                                           \
+    "local w = model:param('w', {16, 32}, '" dtype "')\n"                                          \
+    "local v = model:param('v', {32, 4}, '" dtype "')\n"                                           \
+    "local y = model:op('Relu', {model:op('MatMul', {x, w})})\n"                                   \
+    "local z = model:op('MatMul', {y, v})\n"
+#define MEAN "model:output(model:op('ReduceMean', {z}, {keepdims = 0}), 'loss')\n"
+#define STAGES                                                                                     \
+    "local nodes = graph:nodes()\n"                                                                \
+    "graph:staging{nodes[1], nodes[3]}\n"                                                          \
+    "for i, segment in ipairs(graph:segments()) do graph:assign(segment, {pp = i - 1}) end\n"      \
+    "graph:schedule('1f1b', {micro_batches = 4})\n"
+
+typedef struct {
+    const char *title, *body, *train, *mesh, *policy; /* policy: body of PAS(graph); NULL: none */
+    int64_t parameters;
+    double model_flops, hardware_flops, labels; /* labels of a step; 0: there are none */
+    int reductions;
+    StepMemory rank0; /* without input, gathered, buffer and peak */
+} CostRow;
+
+static CostRow rows[] = {
+    {"a step on one device",
+     LAYERS("f32") MEAN,
+     "adamw",
+     "d=1",
+     NULL,
+     16 * 32 + 32 * 4,
+     3 * (8192 + 2048),
+     8192 + 2048 + 8192 + 2 * 2048,
+     0,
+     0,
+     {.parameter = 640 * 4, .optimizer = 640 * 8, .gradient = 640 * 4, .activation = 8 * 32 * 4}},
+    {"sgd keeps nothing",
+     LAYERS("f32") MEAN,
+     "sgd",
+     "d=1",
+     NULL,
+     640,
+     3 * 10240,
+     22528,
+     0,
+     0,
+     {.parameter = 640 * 4, .gradient = 640 * 4, .activation = 8 * 32 * 4}},
+    {"16-bit parameters have a master, and gradients of 32",
+     LAYERS("bf16") MEAN,
+     "adamw",
+     "d=1",
+     NULL,
+     640,
+     3 * 10240,
+     22528,
+     0,
+     0,
+     {.parameter = 640 * 2,
+      .optimizer = 640 * 12,
+      .gradient = 640 * 2 + 512 * 4,
+      .activation = 8 * 32 * 2}},
+    {"replicas reduce each gradient once",
+     LAYERS("f32") MEAN,
+     "sgd",
+     "dp=2",
+     "graph:shard('x', {[0] = 'dp'})\n",
+     640,
+     3 * 10240,
+     22528,
+     0,
+     2,
+     {.parameter = 640 * 4, .gradient = 640 * 4, .activation = 4 * 32 * 4}},
+    {"the first of two stages keeps two of four micro-batches",
+     LAYERS("f32") MEAN,
+     "adamw",
+     "pp=2",
+     STAGES,
+     640,
+     4 * 3 * 10240,
+     4 * 22528,
+     0,
+     0,
+     {.parameter = 512 * 4,
+      .optimizer = 512 * 8,
+      .gradient = 512 * 4,
+      .activation = 2 * 8 * 32 * 4}},
+    {"labels are counted",
+     LAYERS("f32") "model:output(z, 'scores')\n",
+     "sgd",
+     "d=1",
+     NULL,
+     640,
+     3 * 10240,
+     22528,
+     8,
+     0,
+     {.parameter = 640 * 4, .gradient = 640 * 4, .activation = 8 * 32 * 4 + 8 * 4 * 4 + 2 * 8 * 4}},
+};
+
+static Session *open_step(Arena *arena, const CostRow *row, Scripts *scripts)
+{
+    char name[] = "/tmp/dimscope_cost_XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(name) == 0);
+    SessionOptions options = {.train = row->train, .mesh = row->mesh};
+    options.model = arena_printf(arena, "%s.lua", name);
+    const char *text = arena_printf(arena, "function MODEL(model)\n%s\nend\n", row->body);
+    assert_true(file_write(options.model, str_from(text), NULL));
+    if (row->policy) {
+        options.policy = arena_printf(arena, "%s_policy.lua", name);
+        text = arena_printf(arena, "function PAS(graph)\n%s\nreturn graph\nend\n", row->policy);
+        assert_true(file_write(options.policy, str_from(text), NULL));
+    }
+    SessionHooks hooks = scripts_hooks(scripts);
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    unlink(options.model);
+    if (options.policy)
+        unlink(options.policy);
+    if (!session)
+        fail_msg("%s", err.text);
+    return session;
+}
+
+static void assert_number(const char *name, double is, double expected)
+{
+    if (!(fabs(is - expected) <= 1e-9 * (1 + fabs(expected))))
+        fail_msg("%s is %.12g, not %.12g", name, is, expected);
+}
+
+static void counts_a_step(void **state)
+{
+    const CostRow *row = *state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    Session *session = open_step(arena, row, scripts);
+    const Plan *plan = session->plan;
+    TrainingCost cost = training_cost(arena, plan, session->groups);
+    assert_number("parameters", (double)cost.parameters, (double)row->parameters);
+    assert_number("model_flops", cost.model_flops, row->model_flops);
+    assert_number("hardware_flops", cost.hardware_flops, row->hardware_flops);
+    assert_number("reductions", cost.gradient_reductions, row->reductions);
+    assert_number("step_us", cost.step_us, plan_step_us(plan));
+    if (!plan->decided->stages)
+        assert_number("phases", cost.forward_us + cost.backward_us + cost.update_us,
+                      plan->priced->totals.step_us);
+    double peak = plan->machine->flops_per_s[plan->inferred->dtype[0]];
+    assert_number("mfu", cost.mfu,
+                  row->model_flops / peak / (cost.step_us / 1e6) / (double)plan->mesh->n_devices);
+    if (row->labels > 0)
+        assert_number("labels", cost.tokens_per_s_device, row->labels / (cost.step_us / 1e6));
+    else
+        assert_true(isnan(cost.tokens_per_s_device) && cost.why.tokens_per_s_device);
+    assert_number("parameter", (double)cost.rank0.parameter, (double)row->rank0.parameter);
+    assert_number("optimizer", (double)cost.rank0.optimizer, (double)row->rank0.optimizer);
+    assert_number("gradient", (double)cost.rank0.gradient, (double)row->rank0.gradient);
+    assert_number("activation", (double)cost.rank0.activation, (double)row->rank0.activation);
+    assert_number("peak", (double)cost.most.peak, (double)plan->priced->totals.peak_bytes);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+/* What scripts read of `plan --json`: a number, or null with a note. */
+static void json_says_all(void **state)
+{
+    static const char *const numbers[] = {"parameters",
+                                          "model_flops",
+                                          "hardware_flops",
+                                          "step_us",
+                                          "forward_us",
+                                          "backward_us",
+                                          "update_us",
+                                          "bubble",
+                                          "mfu",
+                                          "hfu",
+                                          "tokens_per_s_device",
+                                          "exposed_comm_us",
+                                          "gradient_reductions"};
+    static const char *const ranks[] = {"rank0", "last", "most"};
+    static const char *const classes[] = {"parameter", "gradient", "optimizer", "activation",
+                                          "gathered",  "input",    "buffer",    "peak"};
+    const CostRow *row = *state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    Session *session = open_step(arena, row, scripts);
+    Json *plan = plan_json(session);
+    const Json *training = json_get(plan, "training"), *notes = json_get(training, "notes");
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (!json_is_number(json_get(training, numbers[i])) &&
+            !(json_is_null(json_get(training, numbers[i])) && json_get(notes, numbers[i])))
+            fail_msg("%s is no number, and no note says why", numbers[i]);
+    for (size_t r = 0; r < COUNT_OF(ranks); r++)
+        for (size_t c = 0; c < COUNT_OF(classes); c++)
+            assert_true(json_is_number(
+                json_get(json_get(json_get(training, "memory"), ranks[r]), classes[c])));
+    assert_true(json_is_null(json_get(training, "layer")) && json_get(notes, "layer"));
+    json_free(plan);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows) + 1];
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        tests[i] = (struct CMUnitTest){
+            .name = rows[i].title, .test_func = counts_a_step, .initial_state = &rows[i]};
+    tests[COUNT_OF(rows)] = (struct CMUnitTest){"JSON has all numbers of the contract",
+                                                json_says_all, NULL, NULL, &rows[0]};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,10 @@
+/* training_text.h - the cost of a training step as a few lines of text. */
+#ifndef TUI_CLI_TRAINING_TEXT_H
+#define TUI_CLI_TRAINING_TEXT_H
+
+#include "core/session/session.h"
+
+/* Appends nothing if the session plans no training step. */
+void training_text_format(const Session *session, Buf *out);
+
+#endif
