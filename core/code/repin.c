@@ -55,6 +55,8 @@ static bool is_expressible(Repin *r, const Decision *decision)
     bool pins = decision_pins_dim(decision->kind);
     if (decision->kind == PIN_SCHEDULE)
         return schedule_fits(r->want);
+    if (decision->kind == PIN_ASSUMED)
+        return true;
     if (pins && !cut_has_lua(decision_cut(decision)))
         return false;
     if (decision_is_on_tensor(decision->kind) &&

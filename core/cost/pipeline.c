@@ -3,6 +3,7 @@
 #include "core/base/intern.h"
 #include "core/base/units.h"
 #include "core/cost/cost.h"
+#include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/plan/plan_findings.h"
 
@@ -57,15 +58,6 @@ static bool is_update(const Plan *plan, int32_t op)
     return op >= 0 && plan_phase(plan, op) == 1 + PHASE_UPDATE;
 }
 
-bool gradient_is_of_parameters(const Plan *plan, int32_t tensor)
-{
-    const Graph *graph = plan->inferred->graph;
-    int32_t value = tensor < 0 ? -1 : graph->gradient_of[tensor];
-    int32_t maker = value < 0 ? -1 : graph->tensors[value].maker;
-    return value >= 0 && (maker >= 0 ? plan->inferred->on_parameters[maker]
-                                     : tensor_is_parameter(plan->inferred, value));
-}
-
 static bool makes_weights(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
@@ -88,8 +80,7 @@ static void add_backward_reshard(const Plan *plan, StagePrice *price, const Resh
                                  int32_t reader, double us)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    if (is_update(plan, reader < 0 ? maker : reader) ||
-        (reader < 0 && gradient_is_of_parameters(plan, reshard->tensor)))
+    if (reshard_is_of_update(plan, reshard))
         price->once_us += us;
     else
         add_backward(plan, price, reader < 0 ? maker : reader, us);

@@ -77,9 +77,6 @@ void pipeline_explain(const Plan *plan, Buf *out);
 /* Where the times of backward slots come from, in words. */
 const char *pipeline_backward_note(const Plan *plan);
 
-/* Whether the tensor is the gradient of a parameter, or of a value made of parameters alone. */
-bool gradient_is_of_parameters(const Plan *plan, int32_t tensor);
-
 /* The stages that a reshard goes from and to, the same if nothing is sent; -1 without a stage. A
  * value that is relayed comes from, or goes to, a stage between its maker's and its reader's. Only
  * for plans with stages. */

@@ -2,6 +2,7 @@
 
 #include "core/base/str.h"
 #include "core/cost/cost.h"
+#include "core/cost/gradient_reduces.h"
 #include "core/cost/op_declared.h"
 #include "core/cost/pipeline.h"
 
@@ -19,12 +20,10 @@ static int32_t op_of_reshard(const Plan *plan, const Reshard *reshard)
                                : plan->inferred->graph->tensors[reshard->tensor].maker;
 }
 
-/* A last reshard of a gradient of a parameter, which no op reads, is of the update. */
 static Phase phase_of_reshard(const Plan *plan, const Reshard *reshard)
 {
-    if (reshard->n_uses == 0 && gradient_is_of_parameters(plan, reshard->tensor))
-        return PHASE_UPDATE;
-    return phase_of(plan, op_of_reshard(plan, reshard));
+    return reshard_is_of_update(plan, reshard) ? PHASE_UPDATE
+                                               : phase_of(plan, op_of_reshard(plan, reshard));
 }
 
 static double reshard_us(const Plan *plan, const Reshard *reshard)
@@ -145,20 +144,6 @@ static void find_times(const Plan *plan, TrainingCost *out)
     out->why.exposed_comm_us =
         stages ? "overlap is not computed for several micro-batches on stages; step_us has none"
                : NULL;
-}
-
-static int count_reductions(const Plan *plan)
-{
-    int n = 0;
-    for (int i = 0; i < plan->moved->n_reshards; i++) {
-        const Reshard *reshard = &plan->moved->reshards[i];
-        if (!gradient_is_of_parameters(plan, reshard->tensor))
-            continue;
-        for (int s = 0; s < reshard->path->n_steps; s++)
-            n += reshard->path->step[s].kind == STEP_ALL_REDUCE ||
-                 reshard->path->step[s].kind == STEP_REDUCE_SCATTER;
-    }
-    return n;
 }
 
 /* The labels of the loss; 0: its operator is not one of these. */
@@ -288,7 +273,8 @@ TrainingCost training_cost(Arena *arena, const Plan *plan, const Groups *groups)
     out.hardware_flops *= m;
     find_times(plan, &out);
     out.parameters = count_parameters(plan);
-    out.gradient_reductions = count_reductions(plan);
+    GradientReduces reduces = gradient_reduces(plan);
+    out.gradient_reductions = (int)gradient_reduces_count(&reduces);
     double step_s = out.step_us / 1e6, labels = m * count_labels(plan);
     out.mfu = m * model_s / step_s / n_devices;
     out.hfu = m * hardware_s / step_s / n_devices;

@@ -17,7 +17,8 @@
  *     tokens_per_s_device  labels of the loss * m / step / devices
  *     exposed_comm_us  collectives that delay ops if ops and collectives are two queues (cost.h):
  *                      overlap_us - compute_us
- *     gradient_reductions  all-reduces and reduce-scatters of gradients of parameters in a step
+ *     gradient_reductions  all-reduces and reduce-scatters of gradients of parameters in a step, of
+ *                      all micro-batches (gradient_reduces.h)
  *     layer            the group of ops that is there most often, one micro-batch: bytes saved for
  *                      the backward pass on rank 0, or the first rank that has it; us of its
  * forward and its backward ops with their collectives

@@ -1,6 +1,7 @@
 #include "core/plan/decide.h"
 
 #include "core/base/intern.h"
+#include "core/plan/assume.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
 
@@ -34,6 +35,8 @@ static bool check_on_ops(const Inferred *inferred, const Mesh *mesh, const Decis
     SubMesh devices = decision->devices;
     if (decision->kind == PIN_SCHEDULE)
         return decision->schedule || error_kind(err, ERROR_OUT_OF_RANGE, "a schedule has no name");
+    if (decision->kind == PIN_ASSUMED)
+        return assume_check(mesh, decision, err);
     if (!is_in_program(inferred, decision->place) ||
         (range && (!is_in_program(inferred, decision->last) || decision->last < decision->place)))
         return error_kind(err, ERROR_OUT_OF_RANGE,
@@ -498,4 +501,5 @@ void plan_decide(Plan *plan, const Journal *journal)
     resolve_marks(plan, decided, journal, &refused);
     resolve_pins(plan, decided, journal, &refused);
     report_not_obeyed(plan, &refused);
+    decided->assumptions = assume_find(plan, journal);
 }

@@ -1,5 +1,6 @@
 #include "core/plan/edges_state.h"
 
+#include "core/plan/assume.h"
 #include "core/plan/control.h"
 #include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
@@ -369,8 +370,8 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         if (t < 0 || plan->moved->sharding[t] < 0)
             continue;
         int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
-        e->out->made[t] = with_partial(plan, made, ~(AtomSet)0, partials);
-        made = plan->moved->made[t];
+        made = with_partial(plan, made, ~(AtomSet)0, partials);
+        made = e->out->made[t] = assume_made(plan, t, made, e->out->computed);
         if (graph->next_of && graph->next_of[t] >= 0)
             e->out->sharding[t] = plan->moved->sharding[graph->next_of[t]];
         else if (!is_held(e, t))
@@ -498,6 +499,7 @@ static Moved *moved_new(const Plan *plan)
     Moved *out = arena_make(plan->arena, Moved);
     int32_t n_places = graph_n_input_places(graph);
     out->need = arena_array(plan->arena, int32_t, n_places);
+    out->computed = assume_computed(plan);
     out->sharding = arena_array(plan->arena, int32_t, graph->n_tensors);
     out->made = arena_array(plan->arena, int32_t, graph->n_tensors);
     memset(out->need, -1, (size_t)n_places * sizeof *out->need);

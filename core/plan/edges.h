@@ -20,6 +20,8 @@
  * In a training step the result of a reshard that is larger than the value, as an all-gather's is,
  * is not kept from one phase to another: each phase has its own. Others are what is saved.
  *
+ * A value that the plan makes an assumption about (assume.h) is made as assumed.
+ *
  * If a propagator decides itself what stays partial (plan->propagated->passed), its decision
  * replaces these rules, and parameters are stored as it propagated them.
  */

@@ -43,7 +43,7 @@ const char *decision_kind_name(DecisionKind kind)
     /* ORDER DECISION_KIND */
     static const char *const names[DECISION_KIND_COUNT] = {
         "pin",     "pin",    "unpin", "unpin",   "replicated", "unreduced", "tie",
-        "barrier", "unmark", "stage", "devices", "recompute",  "schedule"};
+        "barrier", "unmark", "stage", "devices", "recompute",  "schedule",  "assume"};
     return names[kind];
 }
 
@@ -61,7 +61,12 @@ bool decision_is_on_tensor(DecisionKind kind)
 
 bool decision_is_on_ops(DecisionKind kind)
 {
-    return kind >= PIN_STAGE && kind <= PIN_SCHEDULE;
+    return kind >= PIN_STAGE && kind <= PIN_ASSUMED;
+}
+
+bool decision_is_on_all(DecisionKind kind)
+{
+    return kind == PIN_SCHEDULE || kind == PIN_ASSUMED;
 }
 
 bool decision_marks_tensor(DecisionKind kind)

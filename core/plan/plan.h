@@ -20,6 +20,9 @@
  * Four are about a range of ops, first to last in program order, or about all ops: where a
  * pipeline stage begins, the part of the mesh that ops run on, ops that are recomputed in the
  * backward pass, and the schedule (stage.h).
+ *
+ * One is about the values that match a pattern, those of a training step too: the plan takes them
+ * to be reduced or partial over axes, whatever their ops make (assume.h).
  */
 #ifndef CORE_PLAN_PLAN_H
 #define CORE_PLAN_PLAN_H
@@ -55,6 +58,7 @@ typedef enum {
     PIN_DEVICES,    /* ops `place` to `last` run on `devices` */
     PIN_RECOMPUTE,  /* ops `place` to `last` are recomputation group `number` */
     PIN_SCHEDULE,   /* the graph runs `number` times, in the order of `schedule` */
+    PIN_ASSUMED,    /* values that match `pattern` are taken to be `assumed` over `axes` */
     DECISION_KIND_COUNT
 } DecisionKind;
 
@@ -74,13 +78,13 @@ const char *pass_name(Pass pass);
 
 typedef struct {
     DecisionKind kind;
-    int32_t place;  /* tensor, or op; 0 for PIN_SCHEDULE */
+    int32_t place;  /* tensor, or op; 0 where decision_is_on_all() */
     int dim;        /* of the tensor, or the index dim of the op's space; -1 for the tensor as a
                        whole */
     const Cut *cut; /* of pins of a dim; a whole cut pins it replicated; NULL for other decisions */
     bool open, store;
     int priority;         /* of pins of a dim; 0 is the first */
-    AtomSet axes;         /* of PIN_REPLICATED and PIN_UNREDUCED */
+    AtomSet axes;         /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
     const char *group;    /* of PIN_GROUP */
     Pass pass;            /* of PIN_BARRIER */
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
@@ -88,6 +92,8 @@ typedef struct {
     bool relay;           /* of PIN_STAGE: values for later stages are sent through it */
     int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
     const char *schedule; /* of PIN_SCHEDULE: a name, or steps written out (schedule.h) */
+    const char *pattern;  /* of PIN_ASSUMED: of names of values, as str_glob() reads it */
+    ReduceOp assumed;     /* of PIN_ASSUMED: REDUCE_NONE, _SUM or _AVG (assume.h) */
     Origin origin;
 } Decision;
 
@@ -135,6 +141,7 @@ typedef struct {
 
 typedef struct Reasons Reasons;
 typedef struct Stages Stages;           /* stage.h */
+typedef struct Assumptions Assumptions; /* assume.h */
 typedef struct FlowLog FlowLog;         /* core/propagate/engine.h */
 typedef struct Propagation Propagation; /* core/propagate/propagate.h */
 typedef struct OpDeclared OpDeclared;   /* core/cost/op_declared.h */
@@ -179,6 +186,7 @@ typedef struct Decided {
     int n_submeshes;
     int16_t *devices;     /* per op: index into submeshes; NULL if all run on the whole mesh */
     const Stages *stages; /* stage.h; NULL if there are none */
+    const Assumptions *assumptions; /* assume.h; NULL if there are none */
 } Decided;
 
 /* The propagator's result: the cut of every op, and the sharding that axes reached per tensor. */
@@ -205,7 +213,9 @@ typedef struct Moved {
     int32_t *sharding; /* per tensor: as it is stored, given or made (after a pin's reshard) */
     int32_t *made; /* per tensor: as its maker gives it; differs from `sharding` only where pinned
                     */
-    int32_t *need; /* per input operand in graph->operands: the sharding its reader needs */
+    int32_t *computed; /* per assumption: as the op computes the value, which `made` contradicts if
+                          the assumption is wrong; -1 if no op makes it */
+    int32_t *need;     /* per input operand in graph->operands: the sharding its reader needs */
     Reshard *reshards; /* in program order of first use */
     int n_reshards;
     int32_t *reshard_uses;
@@ -340,8 +350,8 @@ static inline bool plan_making_goes_on(const Plan *plan, int i)
 bool decision_pins_dim(DecisionKind kind);     /* PIN_TENSOR_DIM or PIN_INDEX_DIM */
 bool decision_is_on_tensor(DecisionKind kind); /* place is a tensor, not an op */
 bool decision_marks_tensor(DecisionKind kind); /* one of the four about a tensor as a whole */
-bool decision_is_on_ops(DecisionKind kind);    /* one of the four about a range of ops, or about all
-                                                */
+bool decision_is_on_ops(DecisionKind kind);    /* about a range of ops, or about all */
+bool decision_is_on_all(DecisionKind kind); /* about no op or tensor by id: `place` is not used */
 
 /* About an op or a tensor of a training step that its forward pass does not have. */
 bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision);

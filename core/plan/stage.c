@@ -264,7 +264,8 @@ static bool holds(const Placing *p, const Decision *decision)
     if (decision->kind == PIN_STAGE)
         return p->begins[decision->place] == decision;
     if (decision->kind != PIN_DEVICES)
-        return decision->kind == PIN_RECOMPUTE || decision == p->scheduled;
+        return decision->kind == PIN_RECOMPUTE || decision->kind == PIN_ASSUMED ||
+               decision == p->scheduled;
     for (int32_t op = decision->place; op <= decision->last; op++)
         if (p->placed[op] == decision)
             return true;

@@ -6,6 +6,7 @@
 #include "core/cost/pipeline.h"
 #include "core/explain/mismatch.h"
 #include "core/explain/reason.h"
+#include "core/explain/step_check.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
@@ -93,6 +94,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
         return false;
     progress_stage(progress, "looking for findings", 0);
     mismatch_find(plan);
+    step_check(plan);
     progress_findings(progress, plan->findings.n);
     if (!progress_goes_on(progress, err))
         return false;

@@ -1,5 +1,6 @@
 #include "core/session/planfile.h"
 
+#include "core/plan/assume.h"
 #include "core/base/intern.h"
 #include "core/rules/fuse.h"
 #include "core/plan/json_forms.h"
@@ -83,6 +84,12 @@ static void write_on_ops(Arena *scratch, const Session *session, const Decision 
     if (decision->kind == PIN_SCHEDULE) {
         json_set_str(out, "schedule", decision->schedule);
         json_set_int(out, "micro_batches", decision->number);
+        return;
+    }
+    if (decision->kind == PIN_ASSUMED) {
+        json_set_str(out, "pattern", decision->pattern);
+        json_set_str(out, "as", assumed_name(decision->assumed));
+        json_set(out, "axes", json_of_atom_set(decision->axes, session->mesh));
         return;
     }
     json_set_str(out, "op", op_name(graph, decision->place));

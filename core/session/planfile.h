@@ -35,6 +35,7 @@
  *                 all devices
  *     recompute   "op", "last" ["number":0]    a group of ops computed again in the backward pass
  *     schedule    "schedule":"1f1b", "micro_batches":4
+ *     assume      "pattern":"*~grad", "as":"reduced", "axes":["tp"]   what values are taken to be
  *     [origin]    {"kind":"policy", "file":PATH, "line":14, "text":"graph:shard(..)"}; "user" and
  *                 "search" have no file. Absent: the user, in the plan file itself.
  *

@@ -1,5 +1,6 @@
 #include "core/session/planfile.h"
 
+#include "core/plan/assume.h"
 #include "core/base/intern.h"
 
 #include <inttypes.h>
@@ -360,6 +361,17 @@ static bool read_schedule(PlanfileReader *r, Error *err)
     return get_number(r, "micro_batches", &r->decision.number, err);
 }
 
+static bool read_assumption(PlanfileReader *r, Error *err)
+{
+    Str pattern = json_str(json_get(r->json, "pattern"), "");
+    r->decision.pattern = arena_str(r->session->journal_arena, pattern);
+    if (pattern.n == 0)
+        return error_set(err, "\"pattern\" must match names of values");
+    if (!assumed_parse(json_str(json_get(r->json, "as"), ""), &r->decision.assumed))
+        return error_set(err, "\"as\" must be \"reduced\", \"partial\" or \"mean\"");
+    return read_axes(r, err);
+}
+
 static bool read_decision(PlanfileReader *r, Error *err)
 {
     Str name = json_str(json_get(r->json, "kind"), "");
@@ -390,12 +402,14 @@ static bool read_decision(PlanfileReader *r, Error *err)
         return read_range(r, err);
     case PIN_SCHEDULE:
         return read_schedule(r, err);
+    case PIN_ASSUMED:
+        return read_assumption(r, err);
     case DECISION_KIND_COUNT:
         break;
     }
     error_set(err, "'%.*s' is not a kind of decision", STR_ARG(name));
     error_hint(err, "pin, unpin, replicated, unreduced, tie, barrier, unmark, stage, devices, "
-                    "recompute or schedule");
+                    "recompute, schedule or assume");
     return false;
 }
 

@@ -1,5 +1,6 @@
 #include "core/summary/decision_lua.h"
 
+#include "core/plan/assume.h"
 #include "core/summary/diff.h"
 
 #include <ctype.h>
@@ -276,6 +277,16 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
         buf_printf(out, ", {micro_batches = %d})", decision->number);
         return;
     }
+    if (decision->kind == PIN_ASSUMED) {
+        uint8_t atom[ATOMS_MAX];
+        int n = mesh_list_set(session->mesh, decision->axes, atom);
+        buf_puts(out, "graph:assume(");
+        put_string(decision->pattern, out);
+        buf_printf(out, ", \"%s\", ", assumed_name(decision->assumed));
+        put_axes(session->mesh, atom, n, out);
+        buf_putc(out, ')');
+        return;
+    }
     if (decision->kind == PIN_STAGE) {
         /* the first stage takes what comes before its node, so it is named too */
         bool first = session->inferred->program[0] == decision->place;
@@ -302,8 +313,8 @@ static void put_decision(const Session *session, const Decision *decision, const
                          Buf *out)
 {
     if (decision_is_on_ops(decision->kind)) {
-        if (decision->kind != PIN_SCHEDULE && (!is_named(session->graph, decision->place) ||
-                                               !is_named(session->graph, decision->last)))
+        if (!decision_is_on_all(decision->kind) && (!is_named(session->graph, decision->place) ||
+                                                    !is_named(session->graph, decision->last)))
             buf_puts(out, "-- another op has the same name: ");
         put_on_ops(session, decision, out);
         return;

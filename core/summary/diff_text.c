@@ -1,5 +1,6 @@
 #include "core/summary/diff.h"
 
+#include "core/plan/assume.h"
 #include "core/base/span.h"
 #include "core/session/planfile.h"
 #include "core/explain/reason.h"
@@ -41,6 +42,11 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     const Graph *graph = session->graph;
     if (decision->kind == PIN_SCHEDULE) {
         buf_printf(out, "schedule %s, %d micro-batches", decision->schedule, decision->number);
+        return;
+    }
+    if (decision->kind == PIN_ASSUMED) {
+        buf_printf(out, "assume %s %s over ", decision->pattern, assumed_name(decision->assumed));
+        mesh_format_set(session->mesh, decision->axes, ",", out);
         return;
     }
     if (decision->kind == PIN_STAGE) {

@@ -202,13 +202,14 @@ static int64_t choose_place(Bytes *from, const Session *session, Decision *decis
 /* Of ops in a row: on any part of the mesh, anywhere. */
 static Decision some_stages(Bytes *from, const Session *session)
 {
-    static const DecisionKind kinds[] = {PIN_STAGE, PIN_DEVICES, PIN_DEVICES, PIN_RECOMPUTE,
-                                         PIN_SCHEDULE};
+    static const DecisionKind kinds[] = {PIN_STAGE,     PIN_DEVICES,  PIN_DEVICES,
+                                         PIN_RECOMPUTE, PIN_SCHEDULE, PIN_ASSUMED};
     static const char *const schedules[] = {"1f1b",    "gpipe",    "infer_pipe", "1f1b_interleaved",
                                             "0f0 1f0", "none such"};
+    static const char *const patterns[] = {"*", "*.out", "none such"};
     const Inferred *inferred = session->inferred;
     const Mesh *mesh = session->mesh;
-    Decision decision = {.kind = kinds[pick(from, 5)]};
+    Decision decision = {.kind = kinds[pick(from, 6)]};
     int first = pick(from, inferred->n_program), n = pick(from, inferred->n_program);
     int last = first + n < inferred->n_program ? first + n : inferred->n_program - 1;
     decision.place = inferred->program[first];
@@ -216,6 +217,9 @@ static Decision some_stages(Bytes *from, const Session *session)
     decision.relay = pick(from, 2);
     decision.number = 1 + pick(from, 6);
     decision.schedule = schedules[pick(from, 6)];
+    decision.pattern = patterns[pick(from, 3)];
+    decision.assumed = (ReduceOp)pick(from, REDUCE_AVG + 1);
+    decision.axes = ((AtomSet)1 << mesh->n_atoms) - 1;
     decision.devices.fixed = (AtomSet)pick(from, 256) & ((1u << mesh->n_atoms) - 1);
     for (int a = 0; a < mesh->n_atoms; a++)
         if (decision.devices.fixed >> a & 1)

@@ -20,6 +20,7 @@ typedef struct {
     int dim;
     const char *index, *axes, *group, *last;
     int number;
+    ReduceOp assumed;
 } Asked;
 
 typedef struct KindRow KindRow;
@@ -68,6 +69,8 @@ static void decide(Planning *p, const Asked *asked)
     }
     made.number = asked->number;
     made.schedule = "1f1b";
+    made.pattern = asked->place;
+    made.assumed = asked->assumed;
     made.origin = (Origin){.kind = ORIGIN_POLICY,
                            .file = "p.lua",
                            .line = p->journal.n_done + 1,
@@ -107,6 +110,13 @@ static bool op_is_not_sharded(const Planning *p, const KindRow *row)
 static bool is_partial(const Planning *p, const KindRow *row)
 {
     return (sharding_partials(plan_sharding(p->plan, tensor_of(p, row->seen))) &
+            mesh_axis_atoms(p->mesh, row->axis)) != 0;
+}
+
+static bool is_made_partial(const Planning *p, const KindRow *row)
+{
+    int32_t made = p->plan->moved->made[tensor_of(p, row->seen)];
+    return (sharding_partials(shardings_at(p->plan->shardings, made)) &
             mesh_axis_atoms(p->mesh, row->axis)) != 0;
 }
 
@@ -240,6 +250,13 @@ static KindRow rows[] = {
      "n",
      NULL,
      DP},
+    {"assumed partial",
+     {{0}},
+     ON(PIN_ASSUMED, "m", .axes = "tp", .assumed = REDUCE_SUM),
+     is_made_partial,
+     "m",
+     NULL,
+     TP},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 

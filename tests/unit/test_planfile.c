@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MODEL "samples/models/tiny-gpt.onnx"
-enum { N_DECISIONS = 13 };                       /* of pins_of_all_kinds() */
+enum { N_DECISIONS = 14 };                       /* of pins_of_all_kinds() */
 #define WEIGHT "transformer.h.0.mlp.c_fc.weight" /* [64, 256] */
 
 /* ---- hooks in the place of scripts: a machine of round numbers, and a policy of pins ---- */
@@ -90,6 +90,10 @@ static bool pins_of_all_kinds(void *context, Session *session, const char *polic
          (Decision){.kind = PIN_GROUP, .group = "fc"});
     mark(session, journal, "input_ids", (Decision){.kind = PIN_BARRIER, .pass = PASS_FORWARD});
     mark(session, journal, WEIGHT, (Decision){.kind = UNPIN_TENSOR});
+    Decision assumed = {.kind = PIN_ASSUMED, .pattern = "*.c_proj.out", .axes = 1};
+    assumed.assumed = REDUCE_AVG;
+    assumed.origin = (Origin){ORIGIN_USER, "", 0, "assumed"};
+    journal_add(journal, arena, &assumed);
     return true;
 }
 

@@ -45,6 +45,8 @@ const Option cli_options[] = {
     TEXT("max-comm", 0, max_comm, "PERCENT", VERB_CHECK,
          "limit of the share of the step spent in collectives: 20%"),
     TEXT("max-step", 0, max_step, "TIME", VERB_CHECK, "limit of the step time: 5ms"),
+    TEXT("max-grad-reduces", 0, max_grad_reduces, "N", VERB_CHECK,
+         "with --train, limit of the collectives a step that reduce gradients of parameters"),
     FLAG("dot", 0, dot, VERB_EXPORT, "a Graphviz drawing"),
     FLAG("svg", 0, svg, VERB_EXPORT, "the drawing as SVG, laid out by the program dot"),
     FLAG("pdf", 0, pdf, VERB_EXPORT, "the drawing as PDF"),

@@ -1,6 +1,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/base/units.h"
+#include "core/cost/gradient_reduces.h"
 #include "core/plan/json_forms.h"
 #include "core/session/planfile.h"
 #include "core/plan/stage.h"
@@ -72,6 +73,18 @@ static bool parse_us(const char *text, double *out)
     return units_parse_us(str_from(text), out);
 }
 
+static void format_count(double value, Buf *out)
+{
+    buf_printf(out, "%.0f", value);
+}
+
+static bool parse_count(const char *text, double *out)
+{
+    char *end;
+    *out = (double)strtoll(text, &end, 10);
+    return end != text && !*end && *out >= 0;
+}
+
 static bool parse_percent(const char *text, double *out)
 {
     char *end;
@@ -92,7 +105,7 @@ static bool add_limit(Cli *cli, Limit *limits, int *n, const Limit *limit,
     return error_hint(&cli->err, "write it as in --max-%s %s", limit->name, example);
 }
 
-enum { LIMITS_MAX = 3 };
+enum { LIMITS_MAX = 4 };
 
 static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
 {
@@ -101,14 +114,23 @@ static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
     Limit peak = {.name = "peak", .given = cli->options.max_peak, .format = format_bytes};
     Limit comm = {.name = "comm", .given = cli->options.max_comm, .format = format_percent};
     Limit step = {.name = "step", .given = cli->options.max_step, .format = units_format_us};
+    Limit reduces = {
+        .name = "grad-reduces", .given = cli->options.max_grad_reduces, .format = format_count};
+    GradientReduces counted = gradient_reduces(plan);
     peak.value = (double)totals->peak_bytes;
     comm.value = share;
     step.value = plan_step_us(plan);
     step.schedule = plan_schedule(plan);
+    reduces.value = (double)gradient_reduces_count(&counted);
     *n = 0;
+    if (reduces.given && !plan->inferred->forward) {
+        error_kind(&cli->err, ERROR_USAGE, "--max-grad-reduces counts in a training step alone");
+        return error_hint(&cli->err, "add --train");
+    }
     return add_limit(cli, limits, n, &peak, parse_bytes, "74GiB") &&
            add_limit(cli, limits, n, &comm, parse_percent, "20%") &&
-           add_limit(cli, limits, n, &step, parse_us, "5ms");
+           add_limit(cli, limits, n, &step, parse_us, "5ms") &&
+           add_limit(cli, limits, n, &reduces, parse_count, "149");
 }
 
 static Json *limits_json(const Limit *limits, int n)

@@ -172,7 +172,7 @@ static Intern *held_by(Arena *arena, const Plan *plan)
 static void put_decided(const Session *session, const Decision *decision, Sheet *out)
 {
     bool on_tensor = decision_is_on_tensor(decision->kind);
-    bool on_op = !on_tensor && decision->kind != PIN_SCHEDULE;
+    bool on_op = !on_tensor && !decision_is_on_all(decision->kind);
     const OpSpace *space = on_op ? inferred_space(session->inferred, decision->place) : NULL;
     bool index = space && decision->dim >= 0 && decision->dim < space->n_index;
     Buf cut = buf_new(out->arena);

@@ -123,7 +123,7 @@ static void read_decisions(Module *m)
     m->why_op = arena_array(m->arena, const char *, graph->n_ops);
     for (int i = 0; i < plan_n_held(m->plan); i++) {
         const Decision *decision = plan_held(m->plan, i);
-        if (decision->kind == PIN_SCHEDULE)
+        if (decision_is_on_all(decision->kind))
             continue;
         if (decision_is_on_tensor(decision->kind)) {
             m->why[decision->place] = origin_text(m, decision);

@@ -1,0 +1,36 @@
+/* gradient_reduces.h - how often a training step reduces gradients of parameters.
+ *
+ * The gradient of a parameter is partial over axes that shard the batch, or a part of the model
+ * that uses it. It is reduced where it is needed: by the update, once a step. What needs it reduced
+ * in the backward pass reduces it for each micro-batch.
+ */
+#ifndef CORE_COST_GRADIENT_REDUCES_H
+#define CORE_COST_GRADIENT_REDUCES_H
+
+#include "core/plan/plan.h"
+
+typedef struct {
+    int n_once, n_each; /* all-reduces and reduce-scatters a step, and those a micro-batch */
+    int n_micro_batches;
+    int64_t each_bytes; /* that a rank sends in those a micro-batch, and their time: of one */
+    double each_us;
+    int32_t
+        first_each; /* place in plan->moved->reshards of the first of those; -1: there is none */
+} GradientReduces;
+
+GradientReduces gradient_reduces(const Plan *plan);
+
+/* All of them in a step. */
+static inline int64_t gradient_reduces_count(const GradientReduces *reduces)
+{
+    return reduces->n_once + (int64_t)reduces->n_each * reduces->n_micro_batches;
+}
+
+/* Whether the tensor is the gradient of a parameter, or of a value made of parameters alone. */
+bool gradient_is_of_parameters(const Plan *plan, int32_t tensor);
+
+/* Whether a reshard of a training step runs once a step, not for each micro-batch: one that the
+ * update reads, or the last one of a gradient of a parameter, which no op reads. */
+bool reshard_is_of_update(const Plan *plan, const Reshard *reshard);
+
+#endif

@@ -1,0 +1,261 @@
+#include "core/explain/step_check.h"
+
+#include "core/base/units.h"
+#include "core/cost/gradient_reduces.h"
+#include "core/plan/assume.h"
+#include "core/plan/plan_findings.h"
+
+#include <inttypes.h>
+
+/* ---- assumptions that ops contradict ---- */
+
+typedef enum { OF_PARAMETER, OF_ACTIVATION, OF_NORM, OF_VALUE, ABOUT_COUNT } About;
+
+enum {
+    PARAMETER = 1 << OF_PARAMETER,
+    ACTIVATION = 1 << OF_ACTIVATION,
+    NORM = 1 << OF_NORM,
+    VALUE = 1 << OF_VALUE,
+    ANY = (1 << ABOUT_COUNT) - 1
+};
+
+/* What an op makes of a value over an axis. */
+typedef enum { MADE_COMPLETE, MADE_PARTIAL, MADE_OTHERWISE, MADE_SHARDED } Made;
+
+typedef enum { HINT_SUM, HINT_NO_SUM, HINT_NO_MEAN, HINT_NONE } Hint;
+
+/* The first row that fits counts. %s in `so`: the op that reads the value first; %d: the ranks
+ * along the axes. */
+typedef struct {
+    unsigned about;
+    Made made;
+    unsigned assumed; /* ReduceOps, by bit */
+    Level level;
+    const char *code, *so;
+    Hint hint;
+} Contradiction;
+
+enum {
+    REDUCED = 1 << REDUCE_NONE,
+    SUMMED = 1 << REDUCE_SUM,
+    AVERAGED = 1 << REDUCE_AVG,
+    EVERY = REDUCED | SUMMED | AVERAGED
+};
+
+static const Contradiction rows[] = {
+    {ANY, MADE_SHARDED, EVERY, LEVEL_NOTE, "assumed-sharded", "the assumption changes nothing",
+     HINT_NONE},
+    {PARAMETER, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "gradient-unsummed",
+     "ops that the axis shards use the parameter, nobody sums its gradient, and %s reads each "
+     "rank's part of it",
+     HINT_SUM},
+    {ACTIVATION, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "gradient-partial",
+     "%s reads each rank's part of it", HINT_SUM},
+    {NORM, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "norm-misses-shards",
+     "the norm of all gradients has each rank's part of it", HINT_SUM},
+    {VALUE, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "value-partial", "%s reads each rank's part of it",
+     HINT_SUM},
+    {NORM, MADE_COMPLETE, SUMMED, LEVEL_ERROR, "norm-counts-replicas",
+     "the norm of all gradients counts it %d times", HINT_NO_SUM},
+    {PARAMETER | ACTIVATION, MADE_COMPLETE, SUMMED, LEVEL_ERROR, "gradient-doubled",
+     "summing it makes it %d times too large", HINT_NO_SUM},
+    {VALUE, MADE_COMPLETE, SUMMED, LEVEL_ERROR, "value-doubled",
+     "summing it makes it %d times too large", HINT_NO_SUM},
+    {PARAMETER | ACTIVATION, MADE_PARTIAL, AVERAGED, LEVEL_ERROR, "gradient-averaged-twice",
+     "the loss is a mean over the whole batch already, so that it becomes %d times too small",
+     HINT_NO_MEAN},
+    {NORM | VALUE, MADE_PARTIAL, AVERAGED, LEVEL_ERROR, "wrong-reduction",
+     "its addends are to be summed: it becomes %d times too small", HINT_NO_MEAN},
+    {ANY, MADE_COMPLETE, AVERAGED, LEVEL_WARNING, "averaged-needlessly",
+     "averaging what is equal on all ranks changes nothing", HINT_NO_SUM},
+    {ANY, MADE_OTHERWISE, EVERY, LEVEL_ERROR, "wrong-reduction",
+     "its addends are joined neither by a sum nor by a mean", HINT_NO_MEAN},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static const char *const made_words[] = {[MADE_COMPLETE] = "complete on every rank of",
+                                         [MADE_PARTIAL] = "partial over",
+                                         [MADE_OTHERWISE] = "partial over",
+                                         [MADE_SHARDED] = "sharded by"};
+
+static About about_of(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    const Shape *shape = inferred_shape(plan->inferred, tensor);
+    if (graph->gradient_of && graph->gradient_of[tensor] >= 0)
+        return gradient_is_of_parameters(plan, tensor) ? OF_PARAMETER : OF_ACTIVATION;
+    bool sums = plan_phase(plan, graph->tensors[tensor].maker) == 1 + PHASE_UPDATE && shape &&
+                shape->n_dims == 0;
+    return sums ? OF_NORM : OF_VALUE;
+}
+
+static Made made_over(const Sharding *computed, int atom)
+{
+    if (cuts_used(computed->dim, computed->n_dims, -1) >> atom & 1)
+        return MADE_SHARDED;
+    ReduceOp reduce = (ReduceOp)computed->partial[atom];
+    return reduce == REDUCE_NONE  ? MADE_COMPLETE
+           : reduce == REDUCE_SUM ? MADE_PARTIAL
+                                  : MADE_OTHERWISE;
+}
+
+static int row_of(About about, Made made, ReduceOp assumed)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].about >> about & 1 && rows[i].made == made && rows[i].assumed >> assumed & 1)
+            return i;
+    return -1;
+}
+
+/* Values of which one decision contradicts the ops likewise; the first of them. */
+typedef struct {
+    const Decision *decision;
+    int row, count;
+    AtomSet axes;
+    int32_t tensor, computed;
+} Contradicted;
+
+typedef Vec(Contradicted) ContradictedList;
+
+static void add_contradicted(Plan *plan, ContradictedList *list, const Contradicted *new)
+{
+    for (int i = 0; i < list->n; i++) {
+        Contradicted *it = &list->at[i];
+        if (it->decision != new->decision || it->row != new->row || it->axes != new->axes)
+            continue;
+        it->count++;
+        return;
+    }
+    vec_push(plan->arena, list, *new);
+}
+
+static void compare_assumption(Plan *plan, int at, ContradictedList *list)
+{
+    const Assumption *assumption = &plan->decided->assumptions->at[at];
+    const Decision *decision = assumption->decision;
+    int32_t computed = plan->moved->computed[at];
+    AtomSet axes[N_ROWS] = {0};
+    if (computed < 0)
+        return;
+    About about = about_of(plan, assumption->tensor);
+    for (int a = 0; a < plan->mesh->n_atoms; a++) {
+        if (!(decision->axes >> a & 1))
+            continue;
+        Made made = made_over(shardings_at(plan->shardings, computed), a);
+        int row = row_of(about, made, decision->assumed);
+        if (row >= 0)
+            axes[row] |= (AtomSet)1 << a;
+    }
+    for (int i = 0; i < N_ROWS; i++)
+        if (axes[i])
+            add_contradicted(
+                plan, list, &(Contradicted){decision, i, 1, axes[i], assumption->tensor, computed});
+}
+
+static const char *first_reader(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    return tensor_n_uses(graph, tensor) > 0
+               ? op_operator(graph, graph->uses[graph->tensors[tensor].use])
+               : "the caller";
+}
+
+static void put_price(const ReshardPath *path, const Mesh *mesh, Buf *out)
+{
+    reshard_format_steps(path, mesh, out);
+    buf_puts(out, ", ");
+    units_format_bytes(path->wire_bytes, out);
+    buf_puts(out, ", ");
+    units_format_us(path->us, out);
+}
+
+/* What summing the value over the axes would cost, or what the plan pays for doing so. */
+static const char *hint_of(Plan *plan, const Contradicted *it)
+{
+    int32_t t = it->tensor, from = it->computed, to;
+    Buf out = buf_new(plan->arena);
+    Sharding sharding = *shardings_at(plan->shardings, from);
+    Hint hint = rows[it->row].hint;
+    if (hint == HINT_NONE)
+        return "";
+    if (hint == HINT_NO_MEAN)
+        return "leave the assumption out: then it is summed";
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (it->axes >> a & 1)
+            sharding.partial[a] = (uint8_t)(hint == HINT_SUM ? REDUCE_NONE : it->decision->assumed);
+    to = shardings_put(plan->shardings, &sharding);
+    const ReshardPath *path = reshard_inside(
+        plan->resharder, (Dtype)plan->inferred->dtype[t], hint == HINT_SUM ? from : to,
+        hint == HINT_SUM ? to : from,
+        plan->decided->submeshes[plan_devices(plan, plan->inferred->graph->tensors[t].maker)]
+            .fixed);
+    buf_puts(&out, hint == HINT_SUM ? "leave the assumption out: then it is summed ("
+                                    : "leave the assumption out: it saves ");
+    put_price(path, plan->mesh, &out);
+    buf_puts(&out, hint == HINT_SUM ? ")" : "");
+    return out.s;
+}
+
+static void put_consequence(const Plan *plan, const Contradicted *it, Buf *out)
+{
+    const char *so = rows[it->row].so;
+    const char *place = strchr(so, '%');
+    if (!place) {
+        buf_puts(out, so);
+        return;
+    }
+    buf_printf(out, "%.*s", (int)(place - so), so);
+    if (place[1] == 's')
+        buf_puts(out, first_reader(plan, it->tensor));
+    else
+        buf_printf(out, "%" PRId64, mesh_atoms_size(plan->mesh, it->axes));
+    buf_puts(out, place + 2);
+}
+
+static void find_contradicted(Plan *plan, const Contradicted *it)
+{
+    Buf axes = buf_new(plan->arena), so = buf_new(plan->arena);
+    mesh_format_set(plan->mesh, it->axes, "+", &axes);
+    put_consequence(plan, it, &so);
+    if (it->count > 1)
+        buf_printf(&so, " (and %d more like it)", it->count - 1);
+    plan_find(plan, rows[it->row].level, rows[it->row].code, -1, it->tensor, hint_of(plan, it),
+              "%s is %s %s but %s assumes it to be %s%s: %s", plan_value_name(plan, it->tensor),
+              made_words[rows[it->row].made], axes.s,
+              plan_origin_text(plan->arena, &it->decision->origin),
+              it->decision->assumed == REDUCE_AVG ? "a " : "", assumed_name(it->decision->assumed),
+              so.s);
+    plan_found_at(plan, &it->decision->origin);
+}
+
+/* ---- reductions of each micro-batch ---- */
+
+static void find_repeated(Plan *plan)
+{
+    GradientReduces reduces = gradient_reduces(plan);
+    if (reduces.n_each == 0 || reduces.n_micro_batches < 2)
+        return;
+    int32_t tensor = plan->moved->reshards[reduces.first_each].tensor;
+    int more = reduces.n_micro_batches - 1;
+    Buf cost = buf_new(plan->arena);
+    units_format_bytes(reduces.each_bytes * more, &cost);
+    buf_puts(&cost, ", ");
+    units_format_us(reduces.each_us * more, &cost);
+    plan_find(plan, LEVEL_WARNING, "reduced-each-micro-batch", -1, tensor,
+              "leave the gradient partial until the update reads it",
+              "%d gradients of parameters, %s first, are reduced in each of %d micro-batches: once "
+              "a step would save %s",
+              reduces.n_each, plan_value_name(plan, tensor), reduces.n_micro_batches, cost.s);
+}
+
+void step_check(Plan *plan)
+{
+    const Assumptions *assumptions = plan->decided->assumptions;
+    ContradictedList list = {0};
+    for (int i = 0; assumptions && i < assumptions->n; i++)
+        compare_assumption(plan, i, &list);
+    for (int i = 0; i < list.n; i++)
+        find_contradicted(plan, &list.at[i]);
+    if (plan->inferred->forward)
+        find_repeated(plan);
+}

@@ -1,0 +1,57 @@
+/* assume.h - what a plan takes values to be, whatever their ops make.
+ *
+ *     graph:assume("*.ln_1.weight~grad", "reduced", "tp")
+ *
+ * Frameworks often know only by convention whether a value is complete or still partial over an
+ * axis, and bugs of that kind are silent. An assumption plans such a convention: the values that
+ * match are moved and read as if they were, over the axes,
+ *
+ *     reduced   complete on every rank: nothing is summed
+ *     partial   addends: they are summed
+ *     mean      addends that are averaged
+ *
+ * Nothing else changes: each op computes what it computes. An assumption that contradicts that is a
+ * finding (core/explain/step_check.h), and its values are wrong in a run. Over an axis that shards
+ * a dim of the value an assumption changes nothing.
+ *
+ * A pattern matches names of values that ops make, own ones and those of core/plan/naming.h, in the
+ * whole training step: "T~grad" is the gradient of T.
+ *
+ * code                      level     when
+ * pattern-matched-nothing   warning   no op makes a value of such a name
+ */
+#ifndef CORE_PLAN_ASSUME_H
+#define CORE_PLAN_ASSUME_H
+
+#include "core/plan/plan.h"
+
+/* One decision about one value. */
+typedef struct {
+    int32_t tensor;
+    int32_t next; /* another about the same tensor: place in Assumptions.at; -1 */
+    const Decision *decision;
+} Assumption;
+
+struct Assumptions {
+    int n;
+    const Assumption *at;
+    const int32_t *first; /* per tensor: place in `at`; -1 */
+};
+
+const char *assumed_name(ReduceOp assumed); /* "reduced", "partial", "mean" */
+bool assumed_parse(Str name, ReduceOp *out);
+
+/* ERROR_OUT_OF_RANGE: no pattern, no axis, or one that the mesh does not have. */
+bool assume_check(const Mesh *mesh, const Decision *decision, Error *err);
+
+/* The assumptions of a journal about plan->inferred; NULL if there are none. */
+const Assumptions *assume_find(Plan *plan, const Journal *journal);
+
+/* Space for Moved.computed; NULL without assumptions. */
+int32_t *assume_computed(const Plan *plan);
+
+/* The sharding that a value is taken to have where its op makes `made`; both are Shardings ids.
+ * Notes `made` in computed[]. */
+int32_t assume_made(const Plan *plan, int32_t tensor, int32_t made, int32_t *computed);
+
+#endif

@@ -1,0 +1,101 @@
+#!/bin/sh
+# run.sh - plans with a known bug of training are rejected by check, by name and with the line of the
+# policy, and by run --verify, by value; those without one are not. Ends with "N passed, N failed".
+#
+# tests/broken/table  a line a policy of samples/broken: the code of its finding, and the first wrong
+#                     value of a run
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+passed=0
+failed=0
+codes='\[(gradient|norm|value)-[a-z-]*\]|\[(wrong-reduction|averaged-needlessly|assumed-sharded|reduced-each-micro-batch)\]'
+
+# expect TITLE CONDITION ..: counts one test.
+expect()
+{
+    title=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "$title: $(echo "$said" | tail -n 5 | cut -c 1-400)"
+    fi
+}
+
+# says STATUS TEXT: of the last command.
+says()
+{
+    [ "$status" -eq "$1" ] && echo "$said" | grep -qF -- "$2"
+}
+
+finds_nothing()
+{
+    [ "$status" -eq 0 ] && ! echo "$said" | grep -qE "$codes"
+}
+
+dimscope()
+{
+    said=$("$DIMSCOPE" "$@" 2>&1)
+    status=$?
+}
+
+for file in samples/broken/*.lua; do
+    grep -q "^$(basename "$file" .lua) " tests/broken/table || expect "$file is not in the table" false
+done
+
+while read -r policy code value; do
+    case $policy in '' | '#'*) continue ;; esac
+    set -- samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p "samples/broken/$policy.lua"
+    set -- "$@" --train adamw,clip=1
+    line=$(grep -n 'graph:assume' "samples/broken/$policy.lua" | head -n 1 | cut -d: -f1)
+    dimscope check "$@"
+    expect "check $policy, $code" says 1 "[$code]"
+    expect "check $policy, line" says 1 "$policy.lua:$line: error: $value is"
+    dimscope run "$@" --verify
+    expect "run $policy, $value" says 1 "FAIL: the first wrong value is $value,"
+    grep -q "^-- Check: $code\.  Run: the first wrong value is $value\.\$" "samples/broken/$policy.lua" ||
+        expect "the comment of $policy.lua says otherwise" false
+done <tests/broken/table
+
+# Assumptions go through a plan file. Gradients are values of a training step alone.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+dimscope plan samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p samples/broken/doubled_norms.lua \
+    -o "$folder/plan.json"
+dimscope check "$folder/plan.json" --train adamw
+expect "a plan file with an assumption" says 1 "[gradient-doubled]"
+dimscope check samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p samples/broken/doubled_norms.lua
+expect "gradients without --train" says 0 "add --train"
+
+# Plans without a bug: what the shipped policies make of a step.
+while read -r model mesh policy; do
+    dimscope check "samples/models/$model" -m "$mesh" -p "$policy" --train adamw,clip=1
+    expect "check $model -m $mesh -p $policy" finds_nothing
+done <<'END'
+tiny-gpt.onnx dp=2,tp=4 dp
+tiny-gpt.onnx dp=2,tp=4 tp
+tiny-gpt.onnx dp=2,tp=4 megatron
+tiny-gpt.onnx dp=2,tp=4 megatron_sp
+tiny-gpt.onnx dp=4 fsdp
+tiny-gpt.onnx dp=2,cp=2 context
+tiny-gpt.onnx dp=2,pp=2 pipeline
+tiny-gpt.onnx dp=2,tp=2,pp=2 hybrid3d
+llama-tiny.onnx dp=2,tp=4 megatron_sp
+llama-tiny.onnx dp=2,tp=4 fsdp
+llama-3-8b.json dp=2,tp=2,pp=2 hybrid3d
+END
+
+# The budget of reductions: 29 parameters.
+set -- samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p megatron
+dimscope check "$@" --train adamw --max-grad-reduces 29
+expect "29 reductions" says 0 "ok    grad-reduces 29 of 29"
+dimscope check "$@" --train adamw --max-grad-reduces 28
+expect "29 reductions, 28 allowed" says 1 "OVER  grad-reduces 29 of 28"
+dimscope check "$@" --max-grad-reduces 28
+expect "reductions without --train" says 2 "add --train"
+dimscope check "$@" --train adamw --max-grad-reduces many
+expect "a budget that is no number" says 2 "--max-grad-reduces cannot be 'many'"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
