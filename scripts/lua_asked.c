@@ -10,7 +10,8 @@
 
 enum { COMMS_MAX = 64, VALUES_MAX = 1 << 24 };
 
-static const char *const asked_names[] = {"cost", "comm", "input_gen"}; /* ORDER ASKED */
+static const char *const asked_names[] = {"cost", "comm", "input_gen",
+                                          "gradient"}; /* ORDER ASKED */
 
 struct AskedFunctions {
     Sandbox *sandbox;
@@ -60,6 +61,22 @@ static bool ask(Sandbox *sandbox, const char *name, int line, const char *what, 
     error_kind(err, inner.kind, "%s:%d: '%s' of %s: %s", sandbox->source.name,
                inner.line > 0 ? inner.line : line, what, name, inner.text);
     return error_hint(err, "%s", inner.hint);
+}
+
+void asked_push(lua_State *L, const AskedFunctions *asked, AskedKind kind)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, asked->value[kind]);
+}
+
+bool asked_run(const AskedFunctions *asked, AskedKind kind, lua_CFunction body, void *context,
+               Error *err)
+{
+    return ask(asked->sandbox, asked->name, asked->line, asked_names[kind], body, context, err);
+}
+
+Sandbox *asked_sandbox(const AskedFunctions *asked)
+{
+    return asked->sandbox;
 }
 
 /* ---- the node ---- */
@@ -124,7 +141,7 @@ static void push_node(lua_State *L, const OpPart *part)
 /* Pushes what the function answers, or the list that stands for it. */
 static void push_answer(lua_State *L, const Question *q)
 {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, q->functions->value[q->kind]);
+    asked_push(L, q->functions, q->kind);
     if (!lua_isfunction(L, -1))
         return;
     push_node(L, q->part);
@@ -178,7 +195,7 @@ bool asked_cost(void *context, const OpPart *part, DeclaredCost *out, Error *err
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_COST, part, out, NULL};
-    return ask(functions->sandbox, functions->name, functions->line, "cost", ask_cost, &q, err);
+    return asked_run(functions, ASKED_COST, ask_cost, &q, err);
 }
 
 /* ---- collectives ---- */
@@ -256,7 +273,7 @@ bool asked_comm(void *context, const OpPart *part, const SaidComm **out, int *n,
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_COMM, part, (void *)out, n};
-    return ask(functions->sandbox, functions->name, functions->line, "comm", ask_comm, &q, err);
+    return asked_run(functions, ASKED_COMM, ask_comm, &q, err);
 }
 
 /* ---- inputs ---- */
@@ -326,8 +343,7 @@ bool asked_input_gen(void *context, const OpPart *part, Generated *out, Error *e
 {
     const AskedFunctions *functions = context;
     Question q = {functions, ASKED_INPUT_GEN, part, out, NULL};
-    return ask(functions->sandbox, functions->name, functions->line, "input_gen", ask_input_gen, &q,
-               err);
+    return asked_run(functions, ASKED_INPUT_GEN, ask_input_gen, &q, err);
 }
 
 /* ---- a rule's keyword arguments ---- */

@@ -1,8 +1,8 @@
 /* lua_asked.h - calls from the engine into the functions of a registered operator.
  *
- * cost, comm and input_gen share one AskedFunctions, the context of their UserOp. Each call takes
- * the sandbox's lock, has a full budget, and fails with its place in the file in front of *err's
- * text.
+ * cost, comm, input_gen and gradient share one AskedFunctions, the context of their UserOp. Each
+ * call takes the sandbox's lock, has a full budget, and fails with its place in the file in front
+ * of *err's text.
  */
 #ifndef SCRIPTS_LUA_ASKED_H
 #define SCRIPTS_LUA_ASKED_H
@@ -11,7 +11,7 @@
 #include "scripts/lua_state.h"
 
 /* ORDER ASKED */
-typedef enum { ASKED_COST, ASKED_COMM, ASKED_INPUT_GEN, ASKED_COUNT } AskedKind;
+typedef enum { ASKED_COST, ASKED_COMM, ASKED_INPUT_GEN, ASKED_GRADIENT, ASKED_COUNT } AskedKind;
 
 typedef struct AskedFunctions AskedFunctions;
 
@@ -20,6 +20,12 @@ AskedFunctions *asked_new(Sandbox *sandbox, const char *name);
 bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err);
 /* Keeps the function at the top of the stack, which is popped, as the rule's. */
 void asked_kwargs(lua_State *L, const char *name, CutRule *rule);
+
+void asked_push(lua_State *L, const AskedFunctions *asked, AskedKind kind);
+/* Runs the body, whose context is at 1, under the sandbox's lock. */
+bool asked_run(const AskedFunctions *asked, AskedKind kind, lua_CFunction body, void *context,
+               Error *err);
+Sandbox *asked_sandbox(const AskedFunctions *asked);
 
 /* Of UserOp. */
 bool asked_cost(void *context, const OpPart *part, DeclaredCost *out, Error *err);

@@ -1,8 +1,10 @@
 #include "scripts/lua_operator.h"
 
+#include "core/rules/derivative.h"
 #include "core/run/native.h"
 #include "scripts/lua_asked.h"
 #include "scripts/lua_attrs.h"
+#include "scripts/lua_gradient.h"
 #include "scripts/lua_kernel.h"
 
 #include <lauxlib.h>
@@ -11,9 +13,9 @@
 
 enum { RULES_MAX = 64, SPLITS_MAX = 256, INPLACE_MAX = 64 };
 
-const char *const operator_option_names[] = {"kernel", "example", "flops_per_point", "rules",
-                                             "cost",   "comm",    "input_gen",       "inplace",
-                                             "dtype",  NULL};
+const char *const operator_option_names[] = {
+    "kernel",    "example", "flops_per_point", "rules",    "cost", "comm",
+    "input_gen", "inplace", "dtype",           "gradient", NULL};
 
 typedef struct {
     lua_State *L;
@@ -248,36 +250,41 @@ static bool text_field(lua_State *L, const char *field, const char **out)
 
 /* {plugin = "./libmy.so", symbol = "my_kernel"} at the top of the stack; the path is seen from the
  * file that says it. */
-static bool read_plugin(const Reading *r)
+static const Kernel *read_plugin(const Reading *r, const char **words)
 {
     static const char *const known[] = {"plugin", "symbol", NULL};
     const char *plugin, *symbol;
     Arena *arena = r->sandbox->arena;
     if (!check_keys(r, "'kernel'", known))
-        return false;
-    if (!text_field(r->L, "plugin", &plugin) || !text_field(r->L, "symbol", &symbol))
-        return error_set(r->err,
-                         "a native kernel must be {plugin = \"./libmy.so\", symbol = \"name\"}");
+        return NULL;
+    if (!text_field(r->L, "plugin", &plugin) || !text_field(r->L, "symbol", &symbol)) {
+        error_set(r->err, "a native kernel must be {plugin = \"./libmy.so\", symbol = \"name\"}");
+        return NULL;
+    }
     const char *folder = path_dir(arena, r->sandbox->source.name);
     const char *path = *plugin == '/' ? plugin : path_join(arena, folder, plugin);
-    r->out->user.kernel = arena_printf(arena, "%s of %s", symbol, plugin);
-    r->out->own = r->rules->allow_native
-                      ? native_kernel(arena, path, symbol, r->err)
-                      : native_refused(arena, arena_str(arena, str_from(plugin)));
-    return r->out->own != NULL;
+    *words = arena_printf(arena, "%s of %s", symbol, plugin);
+    return r->rules->allow_native ? native_kernel(arena, path, symbol, r->err)
+                                  : native_refused(arena, arena_str(arena, str_from(plugin)));
+}
+
+/* A function, or {plugin = .., symbol = ..}, at the top of the stack. */
+static const Kernel *read_own_kernel(const Reading *r, const char **words)
+{
+    if (!lua_isfunction(r->L, -1))
+        return read_plugin(r, words);
+    lua_pushvalue(r->L, -1);
+    *words = "a Lua function";
+    return kernel_of_function(r->L, "registered");
 }
 
 static bool read_kernel(const Reading *r)
 {
     lua_State *L = r->L;
-    if (lua_isfunction(L, -1)) {
-        lua_pushvalue(L, -1);
-        r->out->own = kernel_of_function(L, "registered");
-        r->out->user.kernel = "a Lua function";
-        return true;
+    if (lua_isfunction(L, -1) || lua_istable(L, -1)) {
+        r->out->own = read_own_kernel(r, &r->out->user.kernel);
+        return r->out->own != NULL;
     }
-    if (lua_istable(L, -1))
-        return read_plugin(r);
     r->out->kernel = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     if (r->out->kernel && kernel_find(NULL, r->out->kernel))
         return true;
@@ -287,6 +294,89 @@ static bool read_kernel(const Reading *r)
               r->out->kernel ? ": there is no kernel of '" : "",
               r->out->kernel ? r->out->kernel : "", r->out->kernel ? "'" : "");
     return false;
+}
+
+/* ---- gradients ---- */
+
+/* Kernels whose results depend on the built-in operator that they are the derivative of. */
+static bool needs_operator(const char *kernel)
+{
+    return strcmp(kernel, "local") == 0 || strcmp(kernel, "activated") == 0 ||
+           strcmp(kernel, "branch") == 0;
+}
+
+static bool check_clause(const Reading *r, const DerivativeClause *clause)
+{
+    const char *kernel = clause->kernel;
+    if (!kernel)
+        return true;
+    if (strcmp(kernel, "kernel") == 0)
+        return r->out->user.gradient_kernel ||
+               error_set(r->err, "'gradient' calls \"kernel\", which is not given: {\"0: "
+                                 "kernel(x0)\", kernel = function(inputs, kwargs) .. end}");
+    if (needs_operator(kernel) && !r->out->kernel)
+        return error_set(r->err,
+                         "'gradient': '%s' is the derivative of a built-in operator, so "
+                         "'kernel' has to name one",
+                         kernel);
+    return kernel_find(&(OpSpace){.kernel = kernel}, "") ||
+           error_set(r->err, "'gradient': there is no kernel '%s'", kernel);
+}
+
+static bool read_clauses(const Reading *r, const char *text)
+{
+    Derivative derivative;
+    Error wrong = {0};
+    if (!derivative_read(r->sandbox->arena, text, &derivative, &wrong)) {
+        error_set(r->err, "'gradient': %s", wrong.text);
+        return error_hint(r->err, "clauses by input, from 0: \"0: contract(x1); 1: contract(x0)\"");
+    }
+    for (int i = 0; i < derivative.n; i++)
+        if (!check_clause(r, &derivative.clause[i]))
+            return false;
+    r->out->gradient = arena_str(r->sandbox->arena, str_from(text));
+    return true;
+}
+
+/* {"0: kernel(x0)", kernel = ..} at the top of the stack. */
+static bool read_gradient_table(const Reading *r)
+{
+    lua_State *L = r->L;
+    const char *words;
+    if (lua_getfield(L, -1, "kernel") != LUA_TNIL) {
+        if (!lua_isfunction(L, -1) && !lua_istable(L, -1))
+            return error_set(r->err,
+                             "the kernel of 'gradient' must be a function or {plugin = .., "
+                             "symbol = ..}, not a %s",
+                             luaL_typename(L, -1));
+        r->out->user.gradient_kernel = read_own_kernel(r, &words);
+        if (!r->out->user.gradient_kernel)
+            return false;
+    }
+    lua_pop(L, 1);
+    return lua_rawgeti(L, -1, 1) == LUA_TSTRING
+               ? read_clauses(r, lua_tostring(L, -1))
+               : error_set(r->err, "'gradient' needs its clauses first: {\"0: kernel(x0)\", kernel "
+                                   "= function(inputs, kwargs) .. end}");
+}
+
+static bool read_gradient(const Reading *r)
+{
+    lua_State *L = r->L;
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        return read_clauses(r, lua_tostring(L, -1));
+    case LUA_TTABLE:
+        return read_gradient_table(r);
+    case LUA_TFUNCTION:
+        r->out->user.gradient = gradient_by_function;
+        return asked_keep(L, r->asked, ASKED_GRADIENT, r->err);
+    default:
+        return error_set(r->err,
+                         "'gradient' must be clauses, a function that builds it, or a table "
+                         "of clauses and their kernel, not a %s",
+                         luaL_typename(L, -1));
+    }
 }
 
 /* ---- the rest ---- */
@@ -326,9 +416,9 @@ static bool read_input_gen(const Reading *r)
 
 /* ORDER OPERATOR_OPTION */
 typedef bool OptionFn(const Reading *reading);
-static OptionFn *const option_readers[] = {read_kernel,    read_example, read_number,
-                                           read_rules,     read_cost,    read_comm,
-                                           read_input_gen, read_inplace, read_dtypes};
+static OptionFn *const option_readers[] = {read_kernel, read_example, read_number,    read_rules,
+                                           read_cost,   read_comm,    read_input_gen, read_inplace,
+                                           read_dtypes, read_gradient};
 
 bool operator_options_read(lua_State *L, int table, const char *name, const RuleBook *rules,
                            OperatorOptions *out, Error *err)
@@ -356,6 +446,7 @@ void operator_options_set(const OperatorOptions *options, Arena *arena, Operator
 {
     row->kernel = options->kernel;
     row->own = options->own;
+    row->gradient = options->gradient;
     row->examples = options->example ? options->example : row->examples;
     if (options->flops_per_point >= 0)
         row->flops_per_point = options->flops_per_point;

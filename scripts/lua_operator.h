@@ -15,6 +15,7 @@ typedef struct {
     const char *kernel; /* the built-in operator's whose kernel runs it; NULL */
     const Kernel *own;
     const char *example;
+    const char *gradient;   /* the column of the row; NULL */
     double flops_per_point; /* -1: not given */
     bool says;              /* `user` says anything */
     UserOp user;

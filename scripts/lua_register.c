@@ -88,7 +88,7 @@ static bool read_name(lua_State *L, const char **name, Error *err)
         error_set(err, "register_op has no option '%s'", key);
         return error_hint(err,
                           "options: name, kernel, example, flops_per_point, rules, cost, comm, "
-                          "input_gen, inplace, dtype");
+                          "input_gen, inplace, dtype, gradient");
     }
     int type = lua_getfield(L, 2, "name");
     if (type == LUA_TNIL)

@@ -229,6 +229,20 @@ const LuaEntry register_fields[] = {
     {"dtype", NULL, "(string|integer|(string|integer)[])?",
      "The element type of the outputs if the model does not declare it: \"f32\", the position of "
      "an input, from 0, or a list of these; default: that of input 0."},
+    {"gradient", NULL,
+     "(string|table|fun(model: model, x: (value|false)[], y: (value|false)[], dy: (value|false)[], "
+     "kwargs: attrs): value?)?",
+     "The derivative, for training. A function builds it of ops: x, y and dy are the inputs, the "
+     "outputs and the gradients of the outputs (false where there is none), and it returns a "
+     "gradient for each input, nil for one that the outputs do not vary with. A string names what "
+     "makes each gradient and reads beside dy: \"0: contract(x1); 1: contract(x0)\", the product "
+     "of these, summed over the index dims that the input lacks. A table gives a kernel of its "
+     "own: "
+     "{\"0 1: kernel(x0 x1)\", kernel = function(inputs, kwargs) .. end}; the kernel, in Lua or of "
+     "a "
+     "plugin, gets dy, then what the clause names, and returns the gradients. Without this option: "
+     "that of the built-in operator that `kernel` names; that of a product, if dims of every input "
+     "are summed. Check it by rule --check FILE --gradient."},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -102,6 +102,77 @@ static int32_t sum_cut(StepCuts *s, int32_t op)
     return add_cut(s, &cut);
 }
 
+/* ---- gradients that a user's function builds ---- */
+
+/* How an op that comes of `of` takes a tensor: as that op reads or makes it, else as it is made. */
+static bool taken_as(const StepCuts *s, int32_t of, int32_t tensor, Sharding *out)
+{
+    const Inferred *inferred = s->plan->inferred;
+    const Graph *graph = inferred->graph;
+    const OpSpace *space = program_space(inferred, of);
+    int32_t value = graph->gradient_of[tensor] >= 0 ? graph->gradient_of[tensor] : tensor;
+    for (int i = 0; i < space->n_inputs + space->n_outputs && !space->no_rule; i++) {
+        const Operand *operand = &space->operand[i];
+        bool meant = graph->operands[graph->ops[of].input + i] == value &&
+                     (value == tensor || i >= space->n_inputs);
+        if (!meant || operand->absent || operand->ignored)
+            continue;
+        *out = op_cut_sharding(space, s->cuts.at[s->out->cut[of]], i, s->plan->mesh);
+        return true;
+    }
+    return made_as(s, tensor, out);
+}
+
+/* Shards index dims as an operand is sharded, along axes that shard no other dim. */
+static void take_cuts(const StepCuts *s, const OpSpace *space, const Operand *operand,
+                      const Sharding *as, OpCut *cut)
+{
+    for (int d = 0; d < operand->projection.n_dims; d++) {
+        const DimFactors *factors = &operand->factors[d];
+        Cut part[FACTORS_MAX];
+        int64_t sizes[FACTORS_MAX];
+        AtomSet lost;
+        for (int f = 0; f < factors->n; f++)
+            sizes[f] = space->index[factors->index[f]].size;
+        if (factors->n == 0 || !factors->exact)
+            continue;
+        cut_split(&as->dim[d], sizes, factors->n, s->plan->mesh, part, &lost);
+        for (int f = 0; f < factors->n; f++) {
+            int j = factors->index[f];
+            AtomSet used = cuts_used(cut->index, cut->n, j);
+            if (space->index[j].role != ROLE_FROZEN && cut_is_whole(&cut->index[j]) &&
+                (cut_atoms(&part[f]) & used) == 0)
+                cut->index[j] = part[f];
+        }
+    }
+}
+
+static int32_t built_cut(StepCuts *s, int32_t op)
+{
+    const Inferred *inferred = s->plan->inferred;
+    const Graph *graph = inferred->graph;
+    const OpSpace *space = program_space(inferred, op);
+    OpCut cut = whole_cut(space);
+    for (int i = 0; i < graph->ops[op].n_inputs && !space->no_rule; i++) {
+        Sharding as;
+        int32_t t = op_inputs(graph, op)[i];
+        if (t >= 0 && !space->operand[i].absent && !space->operand[i].ignored &&
+            taken_as(s, graph->of[op], t, &as))
+            take_cuts(s, space, &space->operand[i], &as, &cut);
+    }
+    return add_cut(s, &cut);
+}
+
+/* Whether it adds up the gradients of a value. */
+static bool is_sum(const Graph *graph, int32_t op)
+{
+    int32_t value = graph->gradient_of[op_outputs(graph, op)[0]];
+    bool is = value >= 0;
+    for (int i = 0; i < graph->ops[op].n_inputs; i++)
+        is &= op_inputs(graph, op)[i] >= 0 && graph->gradient_of[op_inputs(graph, op)[i]] == value;
+    return is;
+}
+
 /* ---- the update ---- */
 
 /* The layout that an op of the update takes: of the parameter whose gradient it reads, else as
@@ -296,7 +367,9 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
         if (inferred->graph->phase[op] == PHASE_AGAIN)
             out->cut[op] = out->cut[inferred->graph->of[op]];
         else
-            out->cut[op] = space->gradient ? copied_cut(&s, op) : sum_cut(&s, op);
+            out->cut[op] = space->gradient               ? copied_cut(&s, op)
+                           : is_sum(inferred->graph, op) ? sum_cut(&s, op)
+                                                         : built_cut(&s, op);
         if (s.has_pins)
             out->cut[op] = obey_pins(&s, op, out->cut[op]);
         reach_outputs(&s, op);

@@ -217,6 +217,22 @@ static bool derive(Check *check, Error *err)
     return true;
 }
 
+/* Constants of gradients that a user's function builds. */
+static bool fill_constants(const Check *check, Error *err)
+{
+    const Inferred *inferred = check->backward.inferred;
+    int n = inferred->graph->n_tensors;
+    bool *known = arena_array(check->arena, bool, n);
+    for (int32_t t = check->inferred->graph->n_tensors; t < n; t++) {
+        const Value *value = inferred_value(inferred, t);
+        known[t] = value && !value_is_deferred(value) && inferred_shape(inferred, t);
+        if (known[t])
+            check->value[t] =
+                local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
+    }
+    return simulated_fill(check->arena, inferred, known, check->seed, check->value, err);
+}
+
 static const Kernel *kernel_of(const Check *check, int32_t op)
 {
     return kernel_find(program_space(check->backward.inferred, op),
@@ -227,6 +243,8 @@ static bool run_gradients(Check *check, Error *err)
 {
     const Graph *graph = check->backward.graph;
     for (int32_t op = check->inferred->graph->n_ops; op < graph->n_ops; op++) {
+        if (inferred_is_host(check->backward.inferred, op))
+            continue;
         const Kernel *kernel = kernel_of(check, op);
         if (!kernel)
             return error_kind(err, ERROR_UNSUPPORTED, "%s has no kernel", op_operator(graph, op));
@@ -241,6 +259,8 @@ static bool try_cuts(Check *check, Error *err)
     const Graph *graph = check->backward.graph;
     for (int32_t op = check->inferred->graph->n_ops; check->out->proof.ok && op < graph->n_ops;
          op++) {
+        if (inferred_is_host(check->backward.inferred, op))
+            continue;
         RuleProof proof;
         if (!rule_check_values(check->arena, check->backward.inferred, op,
                                program_space(check->backward.inferred, op), check->seed,
@@ -267,12 +287,10 @@ static bool open_check(Check *check, const Graph *graph, const Registry *registr
                    ? error_kind(err, ERROR_UNSUPPORTED, "%s has no kernel", op_operator(graph, 0))
                    : false;
     const Operator *row = registry_find(registry, str_from(op_operator(graph, 0)));
-    Derivative derivative = {0};
-    if (row && row->gradient && !derivative_read(check->arena, row->gradient, &derivative, err))
-        return false;
+    const Derivative *derivative = derivative_find(registry, row, space);
     for (int i = 0; i < at->n_inputs; i++) {
         int32_t t = op_inputs(graph, 0)[i];
-        const DerivativeClause *clause = derivative_clause(&derivative, i);
+        const DerivativeClause *clause = derivative ? derivative_clause(derivative, i) : NULL;
         if (is_differentiated(check, t) && !inferred_value(check->inferred, t) &&
             !(clause && clause->refused))
             vec_push(check->arena, &check->wanted, t);
@@ -301,7 +319,7 @@ bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, 
     pthread_mutex_init(&check.blas, NULL);
     check.value = arena_array(arena, Local *, graph->n_tensors);
     bool ok = open_check(&check, graph, registry, err) && draw(&check, err) &&
-              derive(&check, err) && run_gradients(&check, err) &&
+              derive(&check, err) && fill_constants(&check, err) && run_gradients(&check, err) &&
               compare_differences(&check, err) && (!out->proof.ok || try_cuts(&check, err));
     int n = check.backward.graph ? check.backward.graph->n_tensors : graph->n_tensors;
     for (int t = 0; t < n; t++)

@@ -43,6 +43,18 @@ static void draw_whole(Local *local, const Generated *generated, uint64_t key)
     }
 }
 
+bool simulated_fill(Arena *arena, const Inferred *inferred, const bool *known, uint64_t seed,
+                    Local *const *value, Error *err)
+{
+    Feeds feeds;
+    bool ok = feeds_open(arena, inferred, known, &(Given){.seed = seed}, &feeds, err);
+    for (int t = 0; ok && t < inferred->graph->n_tensors; t++)
+        if (known[t])
+            feed_fill(&feeds, t, value[t], arena);
+    feeds_close(&feeds);
+    return ok;
+}
+
 static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
 {
     const Inferred *inferred = ranks->inferred;
@@ -62,13 +74,7 @@ static bool give_inputs(Simulated *ranks, uint64_t seed, Error *err)
             draw_whole(ranks->value[t], &generated[t],
                        draw_key(seed, str_from(tensor_name(inferred->graph, t))));
     }
-    Feeds feeds;
-    bool ok = feeds_open(ranks->arena, inferred, known, &(Given){.seed = seed}, &feeds, err);
-    for (int t = 0; ok && t < inferred->graph->n_tensors; t++)
-        if (known[t])
-            feed_fill(&feeds, t, ranks->value[t], ranks->arena);
-    feeds_close(&feeds);
-    return ok;
+    return simulated_fill(ranks->arena, inferred, known, seed, ranks->value, err);
 }
 
 bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,

@@ -47,6 +47,10 @@ typedef struct {
  * the kernel fails on whole tensors. */
 bool simulated_open(Arena *arena, const Inferred *inferred, int32_t op, const OpSpace *space,
                     uint64_t seed, Local *const *given, Simulated *out, Error *err);
+/* Fills the tensors whose value is known before the run. */
+bool simulated_fill(Arena *arena, const Inferred *inferred, const bool *known, uint64_t seed,
+                    Local *const *value, Error *err);
+
 void simulated_close(Simulated *ranks);
 
 int32_t simulated_tensor(const Simulated *ranks, int operand); /* -1: absent */

@@ -91,17 +91,19 @@ static bool read_what(Arena *arena, Str text, DerivativeClause *clause, Error *e
 
 bool derivative_read(Arena *arena, const char *text, Derivative *out, Error *err)
 {
+    Vec(DerivativeClause) clauses = {0};
     *out = (Derivative){0};
-    for (Str rest = str_from(text); rest.n > 0; out->n++) {
+    for (Str rest = str_from(text); rest.n > 0;) {
         Str part = str_trim(str_take(&rest, ';'));
-        if (out->n == CLAUSES_MAX)
+        if (clauses.n == CLAUSES_MAX)
             return fail(part, "is one clause too many", err);
-        DerivativeClause *clause = &out->clause[out->n];
-        *clause = (DerivativeClause){0};
+        DerivativeClause clause = {0};
         Str what = part, inputs = str_trim(str_take(&what, ':'));
-        if (!read_inputs(inputs, clause, err) || !read_what(arena, str_trim(what), clause, err))
+        if (!read_inputs(inputs, &clause, err) || !read_what(arena, str_trim(what), &clause, err))
             return false;
+        vec_push(arena, &clauses, clause);
     }
+    *out = (Derivative){clauses.n, clauses.at};
     return true;
 }
 
@@ -141,7 +143,7 @@ static const struct {
     {"RMSNormalizationBackward", 0, 10, 0},   /* without the mean */
 };
 
-static bool is_product(const OpSpace *space)
+static bool is_contraction(const OpSpace *space)
 {
     static const char *const names[] = {"contract",       "activated",      "ConvGrad",
                                         "ConvWeightGrad", "DeformConvGrad", "DeformConvWeightGrad"};
@@ -187,7 +189,7 @@ double derivative_flops(const OpSpace *space)
     double points = 1;
     for (int j = 0; j < space->n_index; j++)
         points *= (double)space->index[j].size;
-    if (is_product(space))
+    if (is_contraction(space))
         return points * (n_present(space) - 1 + adds(space));
     /* A clip leaves out the index points of other parts. */
     if (n_present(space) == 1 || strcmp(space->gradient->kernel, "move") == 0)
@@ -198,4 +200,46 @@ double derivative_flops(const OpSpace *space)
             return works[i].forwards * forward + works[i].points * points +
                    works[i].elements * (double)shape_elements(&space->operand[0].shape);
     return 2 * forward;
+}
+
+/* ---- of an op ---- */
+
+/* Whether a user's annotation sums over dims of every input, and each dim of a tensor is a mixed
+ * radix of index dims: then it is read as an einsum. */
+static bool is_product(const OpSpace *space)
+{
+    for (int j = 0; j < space->n_index; j++)
+        if (space->index[j].role == ROLE_FROZEN ||
+            (space->index[j].role == ROLE_REDUCE && space->index[j].reduce != REDUCE_SUM))
+            return false;
+    for (int i = 0; i < space->n_inputs + space->n_outputs; i++) {
+        const Operand *operand = &space->operand[i];
+        bool summed = i >= space->n_inputs;
+        if (operand->absent || operand->ignored)
+            return false;
+        for (int d = 0; d < operand->projection.n_dims; d++) {
+            const DimFactors *factors = &operand->factors[d];
+            if (operand->shape.dim[d] != 1 && !(factors->n > 0 && factors->exact))
+                return false;
+            for (int k = 0; k < factors->n; k++)
+                summed |= space->index[factors->index[k]].role == ROLE_REDUCE;
+        }
+        if (!summed)
+            return false;
+    }
+    return space->n_inputs > 0 && space->n_outputs == 1;
+}
+
+const Derivative *derivative_find(const Registry *registry, const Operator *row,
+                                  const OpSpace *space)
+{
+    static const DerivativeClause others = {
+        .all = true, .others = true, .kernel = "contract", .number = 1};
+    static const Derivative product = {1, &others};
+    const Derivative *own = row ? registry_derivative(registry, row) : NULL;
+    if (own || !row || row->rule)
+        return own;
+    if (row->kernel)
+        return registry_derivative(registry, operator_find(row->kernel));
+    return space && !space->no_rule && is_product(space) ? &product : NULL;
 }

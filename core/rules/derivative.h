@@ -48,26 +48,42 @@ typedef struct {
     const char *attr;
 } DerivativeClause;
 
-typedef struct {
+struct Derivative {
     int n;
-    DerivativeClause clause[CLAUSES_MAX];
-} Derivative;
+    const DerivativeClause *clause;
+};
 
-/* Reads the column; texts are copied. False with *err naming the part that is wrong. */
+/* Reads the column; texts are copied. Returns false with *err naming the part that is wrong. */
 bool derivative_read(Arena *arena, const char *text, Derivative *out, Error *err);
 
-/* The clause about an input of the operator; NULL: none, the input is a constant. */
+/* The clause about an input of the operator; NULL if there is none: the input is a constant. */
 const DerivativeClause *derivative_clause(const Derivative *derivative, int input);
+
+/* How an op of that operator is differentiated, by the first of these that is there; NULL: it is
+ * not known.
+ *   - the column of its row;
+ *   - of a user's operator that runs the kernel of a built-in one: the column of that one;
+ *   - of a user's operator all of whose inputs are summed over, such as "m k+, k+ n -> m n": it is
+ *     taken to be the product of its inputs.
+ * `row` may be NULL; `space` is the op's, or NULL. */
+const Derivative *derivative_find(const Registry *registry, const Operator *row,
+                                  const OpSpace *space);
+
+/* Whether gradients pass the input: there is a kernel, or a reason why it is refused. */
+static inline bool clause_passes(const DerivativeClause *clause)
+{
+    return clause && (clause->kernel || clause->refused);
+}
 
 /* The flops of a whole gradient op, from its index space (space->gradient):
  *
- *     contract            at each index point a multiplication for each operand but one, and an
- *     and convolutions    addition if an index dim is summed over: 2 as in the forward product, 1
- * in the gradient of a bias, 0 where the gradient is passed on move                an addition at
- * each index point if elements meet, else 0 local               what the operator itself costs, and
- * a multiplication Attention           2.5 of the forward op: it has two products of the scores'
- * size, the backward pass five: the scores again, those of dv, dp, dq and dk (Dao,
- *                         FlashAttention-2, section 3.2)
+ *     contract,           at each index point a multiplication for each operand but one, and an
+ *     convolutions        addition if an index dim is summed over: 2 as in the forward product, 1
+ *                         in the gradient of a bias, 0 where the gradient is passed on
+ *     move                an addition at each index point if elements meet, else 0
+ *     local               what the operator itself costs, and a multiplication
+ *     attention           2.5 of the forward op, which has two products of the scores' size: the
+ *                         backward pass has five (Dao, FlashAttention-2, section 3.2)
  *     recurrent           3 of the forward op, which runs again
  *     lookups, scatters   an addition for each element of the gradient that is read
  *     others              of a table, by index point; without a row 2 of the forward op

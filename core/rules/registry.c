@@ -2,6 +2,7 @@
 
 #include "core/base/peer.h"
 #include "core/space/anno.h"
+#include "core/rules/derivative.h"
 #include "core/rules/user_op.h"
 
 #include <assert.h>
@@ -78,26 +79,39 @@ const Operator *operator_find(const char *name)
     return NULL;
 }
 
+typedef struct {
+    const Operator *row; /* NULL: no operator has that name */
+    const Derivative *derivative;
+} RowInUse;
+
 struct Registry {
     Arena *arena;
     Names *names;
-    Vec(const Operator *) by_name; /* Names id of the operator -> the row in use; NULL: none */
-    Vec(const Operator *) listed;  /* users' rows, then the built-in ones */
+    Vec(RowInUse) by_name;        /* by Names id of the operator */
+    Vec(const Operator *) listed; /* users' rows, then the built-in ones */
     int n_users;
 };
 
-static const Operator **slot(Registry *registry, const char *name)
+/* A column that cannot be read counts as absent: who takes rows from outside reads it first. */
+static const Derivative *read_derivative(Arena *arena, const char *text)
 {
-    int32_t id = names_intern(registry->names, str_from(name));
-    while (registry->by_name.n <= id)
-        vec_push(registry->arena, &registry->by_name, NULL);
-    return &registry->by_name.at[id];
+    Derivative *derivative = arena_make(arena, Derivative);
+    Error err = {0};
+    return text && derivative_read(arena, text, derivative, &err) ? derivative : NULL;
 }
 
-static const Operator *find_own(const Registry *registry, Str name)
+static void use_row(Registry *registry, const Operator *row)
+{
+    int32_t id = names_intern(registry->names, str_from(row->name));
+    while (registry->by_name.n <= id)
+        vec_push(registry->arena, &registry->by_name, (RowInUse){0});
+    registry->by_name.at[id] = (RowInUse){row, read_derivative(registry->arena, row->gradient)};
+}
+
+static RowInUse find_own(const Registry *registry, Str name)
 {
     int32_t id = names_find(registry->names, name);
-    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : NULL;
+    return id >= 0 && id < registry->by_name.n ? registry->by_name.at[id] : (RowInUse){0};
 }
 
 Registry *registry_new(Arena *arena)
@@ -106,7 +120,7 @@ Registry *registry_new(Arena *arena)
     registry->arena = arena;
     registry->names = names_new(arena);
     for (const Operator *row = NULL; (row = operator_next(row));) {
-        *slot(registry, row->name) = row;
+        use_row(registry, row);
         vec_push(arena, &registry->listed, row);
     }
     return registry;
@@ -176,8 +190,11 @@ void registry_add(Registry *registry, const Operator *given)
         row->types = replaced->types;
         row->paddle = replaced->paddle;
     }
+    row->gradient = copy_text(arena, given->gradient           ? given->gradient
+                                     : replaced && !given->own ? replaced->gradient
+                                                               : NULL);
 
-    *slot(registry, row->name) = row;
+    use_row(registry, row);
     int at = find_user(registry, row->name);
     if (at >= 0) {
         registry->listed.at[at] = row;
@@ -192,14 +209,19 @@ void registry_add(Registry *registry, const Operator *given)
 
 const Alias *registry_alias(const Registry *registry, Str name)
 {
-    return find_own(registry, name) ? NULL : alias_find(registry->arena, name);
+    return find_own(registry, name).row ? NULL : alias_find(registry->arena, name);
 }
 
 const Operator *registry_find(const Registry *registry, Str name)
 {
-    const Operator *own = find_own(registry, name);
+    const Operator *own = find_own(registry, name).row;
     const Alias *alias = own ? NULL : alias_find(registry->arena, name);
-    return alias ? find_own(registry, str_from(alias->op_type)) : own;
+    return alias ? find_own(registry, str_from(alias->op_type)).row : own;
+}
+
+const Derivative *registry_derivative(const Registry *registry, const Operator *row)
+{
+    return row ? find_own(registry, str_from(row->name)).derivative : NULL;
 }
 
 int registry_n_users(const Registry *registry)

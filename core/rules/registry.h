@@ -187,6 +187,7 @@ const Operator *operator_find(const char *name);
 const Operator *operator_next(const Operator *row);
 
 typedef struct Registry Registry;
+typedef struct Derivative Derivative; /* derivative.h */
 
 Registry *registry_new(Arena *arena);
 Arena *registry_arena(const Registry *registry); /* for what lives as long as it: a rule's data */
@@ -198,6 +199,8 @@ void registry_add(Registry *registry, const Operator *row);
 const Operator *registry_find(const Registry *registry, Str name);
 /* The alias under which the name was found; NULL if it is the operator's own name. */
 const Alias *registry_alias(const Registry *registry, Str name);
+/* The column `gradient` of a row in use, read once; NULL if it has none. */
+const Derivative *registry_derivative(const Registry *registry, const Operator *row);
 int registry_count(const Registry *registry);
 int registry_n_users(const Registry *registry); /* the first so many are users', in their order */
 const Operator *registry_at(const Registry *registry, int i); /* for listings: users' first */

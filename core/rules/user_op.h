@@ -118,6 +118,20 @@ typedef struct {
     Dtype dtype; /* DT_NONE: not given */
 } DeclaredDtype;
 
+/* The ops that make the gradients of an op's inputs are added to a builder, which has tensors for
+ * the op's inputs, its outputs and the gradients of its outputs. */
+typedef struct {
+    Arena *arena;
+    const Inferred *inferred;
+    int32_t op;
+    GraphBuilder *builder;
+    const int32_t *input, *output; /* tensors of the builder; -1: absent */
+    const int32_t *gradient;       /* of each output; -1: no gradient reaches it */
+    int32_t *made; /* the answer: by input its gradient, or -1 where no output varies with it */
+} GradientBuild;
+
+struct Kernel;
+
 typedef struct UserOp {
     int n_rules;
     const CutRule *rules;
@@ -129,6 +143,8 @@ typedef struct UserOp {
     bool (*cost)(void *context, const OpPart *part, DeclaredCost *out, Error *err);
     bool (*comm)(void *context, const OpPart *part, const SaidComm **out, int *n, Error *err);
     bool (*input_gen)(void *context, const OpPart *part, Generated *out, Error *err);
+    bool (*gradient)(void *context, const GradientBuild *build, Error *err);
+    const struct Kernel *gradient_kernel; /* that clauses of the column `gradient` call "kernel" */
     const char *kernel; /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */
 } UserOp;
 

@@ -3,7 +3,11 @@
 #include "core/space/gradient.h"
 
 #include <assert.h>
-#include <stdlib.h>
+
+static bool builds_gradient(const GradientKind *kind)
+{
+    return kind->row && kind->row->user && kind->row->user->gradient;
+}
 
 static const GradientKind *kind_of(Deriving *d, int32_t op)
 {
@@ -11,13 +15,20 @@ static const GradientKind *kind_of(Deriving *d, int32_t op)
     if (kind->seen)
         return kind;
     Str name = str_from(op_operator(d->graph, op));
-    Error err = {0};
     kind->seen = true;
     kind->row = registry_find(d->model->registry, name);
     kind->alias = registry_alias(d->model->registry, name);
-    if (kind->row && kind->row->gradient)
-        derivative_read(d->scratch, kind->row->gradient, &kind->derivative, &err);
+    kind->derivative = derivative_find(d->model->registry, kind->row, NULL);
     return kind;
+}
+
+/* NULL: it is not known, or a function of the user builds it. */
+static const Derivative *derivative_of(Deriving *d, int32_t op)
+{
+    const GradientKind *kind = kind_of(d, op);
+    if (kind->derivative || builds_gradient(kind))
+        return kind->derivative;
+    return derivative_find(d->model->registry, kind->row, inferred_space(d->model, op));
 }
 
 /* The op's operand that is the operator's input i, and back. */
@@ -38,24 +49,20 @@ static int input_of(const GradientKind *kind, int operand)
 
 static const DerivativeClause *clause_of(Deriving *d, int32_t op, int operand)
 {
-    const GradientKind *kind = kind_of(d, op);
-    return derivative_clause(&kind->derivative, input_of(kind, operand));
+    const Derivative *derivative = derivative_of(d, op);
+    return derivative ? derivative_clause(derivative, input_of(kind_of(d, op), operand)) : NULL;
 }
 
-static bool is_float(const Deriving *d, int32_t tensor)
+bool derive_is_float(const Deriving *d, int32_t tensor)
 {
     return dtype_is_float((Dtype)d->model->dtype[tensor]);
 }
 
-/* Whether a gradient of the op's outputs reaches its operand. An operator without a column is on
- * the way, and refused when it is reached. */
+/* Whether a gradient of the op's outputs reaches its operand. An operator whose derivative is not
+ * known is on the way, and refused when it is reached. */
 static bool passes(Deriving *d, int32_t op, int operand)
 {
-    const DerivativeClause *clause = clause_of(d, op, operand);
-    const GradientKind *kind = kind_of(d, op);
-    if (!kind->row || !kind->row->gradient)
-        return true;
-    return clause && (clause->kernel || clause->refused);
+    return !derivative_of(d, op) || clause_passes(clause_of(d, op, operand));
 }
 
 /* ---- which tensors vary, which are reached ---- */
@@ -64,32 +71,10 @@ static bool has_varying_input(Deriving *d, int32_t op)
 {
     for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
         int32_t t = op_inputs(d->graph, op)[i];
-        if (t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, i))
+        if (t >= 0 && d->varies[t] && derive_is_float(d, t) && passes(d, op, i))
             return true;
     }
     return false;
-}
-
-/* A value made of parameters alone is made again in the backward pass if it is a view of one that
- * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
- * as of rotary angles, is saved. In program order, after find_varying(). */
-static void find_remade(Deriving *d)
-{
-    for (int p = 0; p < d->model->n_program; p++) {
-        int32_t op = d->model->program[p];
-        bool remade = false;
-        for (int i = 0; d->model->on_parameters[op] && i < d->graph->ops[op].n_inputs; i++) {
-            int32_t t = op_inputs(d->graph, op)[i];
-            if (t < 0)
-                continue;
-            bool packed = d->graph->tensors[t].kind == TENSOR_INITIALIZER &&
-                          !tensor_is_known(d->model, t) && !is_float(d, t);
-            remade |= packed || d->remade[t] || d->varies[t];
-        }
-        for (int o = 0; remade && o < d->graph->ops[op].n_outputs; o++)
-            if (op_outputs(d->graph, op)[o] >= 0)
-                d->remade[op_outputs(d->graph, op)[o]] = true;
-    }
 }
 
 static void find_varying(Deriving *d)
@@ -102,7 +87,7 @@ static void find_varying(Deriving *d)
             continue;
         for (int o = 0; o < d->graph->ops[op].n_outputs; o++) {
             int32_t t = op_outputs(d->graph, op)[o];
-            if (t >= 0 && is_float(d, t))
+            if (t >= 0 && derive_is_float(d, t))
                 d->varies[t] = true;
         }
     }
@@ -130,7 +115,7 @@ static void find_reached(Deriving *d)
             continue;
         for (int i = 0; i < d->graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(d->graph, op)[i];
-            if (t < 0 || !d->varies[t] || !is_float(d, t) || !passes(d, op, i))
+            if (t < 0 || !d->varies[t] || !derive_is_float(d, t) || !passes(d, op, i))
                 continue;
             d->reached[t] = true;
             d->n_addends[t]++;
@@ -139,11 +124,6 @@ static void find_reached(Deriving *d)
 }
 
 /* ---- making ops ---- */
-
-static Str free_name(const Deriving *d, const char *stem, const char *end)
-{
-    return extension_name(&d->more, stem, end);
-}
 
 int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient)
 {
@@ -222,7 +202,7 @@ int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of)
     if (space < 0)
         space =
             extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts->n));
-    Str name = free_name(d, tensor_name(d->graph, tensor), "~grad");
+    Str name = extension_name(&d->more, tensor_name(d->graph, tensor), "~grad");
     int32_t sum = derive_tensor(d, name, tensor, true);
     derive_op_of(d, of,
                  (NewStepOp){.op_type = "Sum",
@@ -262,66 +242,6 @@ typedef struct {
     Vec32 tensors;
 } ReadList;
 
-/* The copy of an op of parameters alone; its inputs are copied where they have to be. */
-static void add_again(Deriving *d, int32_t op)
-{
-    const GraphOp *node = &d->graph->ops[op];
-    int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
-    int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
-    for (int i = 0; i < node->n_inputs; i++) {
-        int32_t t = op_inputs(d->graph, op)[i];
-        inputs[i] = t >= 0 && d->again[t] >= 0 ? d->again[t] : t;
-    }
-    for (int o = 0; o < node->n_outputs; o++) {
-        int32_t t = op_outputs(d->graph, op)[o];
-        outputs[o] = -1;
-        if (t < 0)
-            continue;
-        Str name = free_name(d, tensor_name(d->graph, t), "~again");
-        d->again[t] = outputs[o] = derive_tensor(d, name, t, false);
-    }
-    derive_op_of(d, op,
-                 (NewStepOp){.op_type = op_operator(d->graph, op),
-                             .name = free_name(d, op_name(d->graph, op), "~again"),
-                             .inputs = inputs,
-                             .n_inputs = node->n_inputs,
-                             .outputs = outputs,
-                             .n_outputs = node->n_outputs,
-                             .attrs = node->attrs,
-                             .space = d->model->space[op],
-                             .phase = PHASE_AGAIN,
-                             .on_parameters = true});
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The value as the backward pass reads it: one that is made again with all it is made of, in
- * program order. Nothing is made again in a branch, since others read it too. */
-static int32_t read_again(Deriving *d, int32_t tensor)
-{
-    if (tensor < 0 || !d->remade[tensor] || d->again[tensor] >= 0 || d->branch)
-        return tensor >= 0 && d->again[tensor] >= 0 ? d->again[tensor] : tensor;
-    Vec32 ops = {0};
-    vec_push(d->scratch, &ops, d->graph->tensors[tensor].maker);
-    for (int at = 0; at < ops.n; at++)
-        for (int i = 0; i < d->graph->ops[ops.at[at]].n_inputs; i++) {
-            int32_t t = op_inputs(d->graph, ops.at[at])[i];
-            if (t >= 0 && d->remade[t] && d->again[t] == -1) {
-                d->again[t] = -2; /* its op is listed */
-                vec_push(d->scratch, &ops, d->graph->tensors[t].maker);
-            }
-        }
-    qsort(ops.at, (size_t)ops.n, sizeof *ops.at, by_number);
-    for (int at = 0; at < ops.n; at++)
-        if (at == 0 || ops.at[at] != ops.at[at - 1])
-            add_again(d, ops.at[at]);
-    return d->again[tensor];
-}
-
 static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
 {
     const GraphOp *node = &d->graph->ops[op];
@@ -329,7 +249,7 @@ static void read_value(Deriving *d, int32_t op, int place, ReadList *out)
     vec_push(d->arena, &out->reads,
              ((GradientRead){.place = (uint16_t)(absent ? 0 : place), .absent = absent}));
     vec_push(d->scratch, &out->tensors,
-             absent ? -1 : read_again(d, d->graph->operands[node->input + place]));
+             absent ? -1 : derive_read_again(d, d->graph->operands[node->input + place]));
 }
 
 static bool is_written(const Vec32 *written, int operand)
@@ -405,6 +325,12 @@ static OpSpace *whole_space(Deriving *d, const Gradient *gradient)
     return space;
 }
 
+/* The operator whose derivatives are meant: a user's may run the kernel of a built-in one. */
+static const char *built_in_name(const Operator *row)
+{
+    return row->rule || !row->kernel ? row->name : row->kernel;
+}
+
 static const Gradient *new_gradient(Deriving *d, int32_t op, const DerivativeClause *clause,
                                     const Vec32 *written, const ReadList *reads)
 {
@@ -413,7 +339,7 @@ static const Gradient *new_gradient(Deriving *d, int32_t op, const DerivativeCla
     for (int i = 0; i < written->n; i++)
         places[i] = (uint16_t)written->at[i];
     *gradient = (Gradient){.forward = inferred_space(d->model, op),
-                           .of = kind_of(d, op)->row->name,
+                           .of = built_in_name(kind_of(d, op)->row),
                            .input = input_of(kind_of(d, op), written->at[0]),
                            .n_reads = reads->reads.n,
                            .reads = reads->reads.at,
@@ -434,6 +360,12 @@ static void read_part(OpSpace *space)
         from->untouched = (float)(1 - written / read);
 }
 
+/* It makes the gradients of all its inputs, wanted or not: so its outputs are always the same. */
+static bool is_users_kernel(const DerivativeClause *clause)
+{
+    return strcmp(clause->kernel, "kernel") == 0;
+}
+
 /* Equal forward spaces, clauses and absences have one space. */
 static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
                         const Vec32 *written, const ReadList *reads)
@@ -442,7 +374,7 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     double factor = factor_of(d, op, clause);
     vec_push(d->scratch, &key, d->model->space[op]);
     vec_push(d->scratch, &key, d->graph->ops[op].op_type);
-    vec_push(d->scratch, &key, (int32_t)(clause - kind_of(d, op)->derivative.clause));
+    vec_push(d->scratch, &key, (int32_t)(clause - derivative_of(d, op)->clause));
     int32_t factor_bits[sizeof factor / sizeof(int32_t)];
     memcpy(factor_bits, &factor, sizeof factor_bits);
     for (size_t i = 0; i < sizeof factor_bits / sizeof *factor_bits; i++)
@@ -467,18 +399,21 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     for (int i = 0; i < reads->tensors.n && n_gradients > 1; i++)
         if (space->operand[i].linear == LINEAR_ALONE)
             space->operand[i].linear = space->operand[i].absent ? LINEAR_NO : LINEAR_TOGETHER;
+    const UserOp *user = kind_of(d, op)->row->user;
+    if (user && is_users_kernel(clause))
+        space->own = user->gradient_kernel;
     space->flops = derivative_flops(space);
     read_part(space);
     return extension_add_space(&d->more, space);
 }
 
-/* "T~grad" of the only addend of a gradient, "OP~dK" of others. */
-static Str addend_name(Deriving *d, int32_t op, int operand)
+Str derive_addend_name(Deriving *d, int32_t op, int operand)
 {
     int32_t t = op_inputs(d->graph, op)[operand];
     if (d->n_addends[t] == 1)
-        return free_name(d, tensor_name(d->graph, t), "~grad");
-    return free_name(d, op_name(d->graph, op), arena_printf(d->scratch, "~d%d", operand));
+        return extension_name(&d->more, tensor_name(d->graph, t), "~grad");
+    return extension_name(&d->more, op_name(d->graph, op),
+                          arena_printf(d->scratch, "~d%d", operand));
 }
 
 /* The op that makes the gradients of these operands. */
@@ -491,7 +426,7 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
         vec_push(d->scratch, &outputs,
-                 derive_tensor(d, addend_name(d, op, written->at[i]), t, true));
+                 derive_tensor(d, derive_addend_name(d, op, written->at[i]), t, true));
     }
     int32_t space = space_of(d, op, clause, written, &reads);
     Str name = str_from(arena_printf(d->scratch, "%s%s", op_name(d->graph, op), end));
@@ -507,23 +442,70 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
                     .space = space,
                     .phase = PHASE_BACKWARD});
     for (int i = 0; i < written->n; i++)
-        derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
+        if (derive_wants(d, op, written->at[i]))
+            derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);
 }
 
-static bool wants(Deriving *d, int32_t op, int operand)
+bool derive_wants(Deriving *d, int32_t op, int operand)
 {
     int32_t t = op_inputs(d->graph, op)[operand];
-    return t >= 0 && d->varies[t] && is_float(d, t) && passes(d, op, operand);
+    return t >= 0 && d->varies[t] && derive_is_float(d, t) && passes(d, op, operand);
+}
+
+static bool is_wanted(const Deriving *d, int32_t tensor)
+{
+    for (int i = 0; i < d->request->n_wanted; i++)
+        if (d->request->wanted[i] == tensor)
+            return true;
+    return false;
+}
+
+/* The ops between an op's operand and a tensor whose gradient is wanted: "'wte' waits for it,
+ * behind embed, h.0.ln_1". */
+static void put_way(Deriving *d, int32_t tensor, Buf *out)
+{
+    enum { SHOWN = 4 };
+    Vec32 ops = {0};
+    while (d->graph->tensors[tensor].maker >= 0 && !is_wanted(d, tensor)) {
+        int32_t op = d->graph->tensors[tensor].maker;
+        vec_push(d->scratch, &ops, op);
+        for (int i = 0; i < d->graph->ops[op].n_inputs; i++)
+            if (derive_wants(d, op, i)) {
+                tensor = op_inputs(d->graph, op)[i];
+                break;
+            }
+    }
+    buf_printf(out, "the gradient of '%s' has to pass it", tensor_name(d->graph, tensor));
+    for (int i = ops.n - 1; i >= 0; i--)
+        if (ops.n - 1 - i < SHOWN)
+            buf_printf(out, "%s%s", i == ops.n - 1 ? ", then " : ", ",
+                       op_name(d->graph, ops.at[i]));
+    if (ops.n > SHOWN)
+        buf_printf(out, " and %d more", ops.n - SHOWN);
+}
+
+/* What a file that registers the operator has to say. */
+static void put_remedy(const Operator *row, const char *op_type, int n_inputs, Buf *out)
+{
+    if (row && row->rule)
+        return;
+    buf_printf(out,
+               "; register_op(.., {name = \"%s\", gradient = function(model, x, y, dy) return ",
+               op_type);
+    for (int i = 0; i < n_inputs; i++)
+        buf_printf(out, "%sdx%d", i > 0 ? ", " : "", i + 1);
+    buf_puts(out, " end})");
 }
 
 static bool refuse(Deriving *d, int32_t op, int operand, const DerivativeClause *clause)
 {
+    Buf hint = buf_new(d->scratch);
     error_kind(d->err, ERROR_UNSUPPORTED, "op '%s' (%s) has no derivative: %s",
                op_name(d->graph, op), op_operator(d->graph, op),
                clause && clause->refused ? clause->refused : "none is known");
-    error_hint(d->err, "the gradient of '%s' has to pass it",
-               tensor_name(d->graph, op_inputs(d->graph, op)[operand]));
-    return false;
+    put_way(d, op_inputs(d->graph, op)[operand], &hint);
+    put_remedy(kind_of(d, op)->row, op_operator(d->graph, op), d->graph->ops[op].n_inputs, &hint);
+    return error_hint(d->err, "%s", hint.s);
 }
 
 /* Operands of one clause get their gradients together. */
@@ -543,31 +525,49 @@ static bool add_clause(Deriving *d, int32_t op, int first)
         add_gradient_op(d, op, clause, &written);
         return true;
     }
+    bool all = is_users_kernel(clause);
     for (int i = 0; i < clause->n_inputs; i++) {
         int operand = operand_of(kind, clause->input[i]);
-        if (operand < 0 || operand >= d->graph->ops[op].n_inputs || !wants(d, op, operand))
+        if (operand < 0 || operand >= d->graph->ops[op].n_inputs)
             continue;
-        if (operand < first) /* it was made with that one */
+        bool wanted = derive_wants(d, op, operand);
+        if (wanted && operand < first) /* it was made with that one */
             return true;
-        vec_push(d->scratch, &written, operand);
+        int32_t t = op_inputs(d->graph, op)[operand];
+        if (wanted || (all && t >= 0 && derive_is_float(d, t)))
+            vec_push(d->scratch, &written, operand);
     }
     add_gradient_op(d, op, clause, &written);
     return true;
 }
 
+static bool derive_inputs(Deriving *d, int32_t op)
+{
+    for (int i = 0; i < d->graph->ops[op].n_inputs; i++)
+        if (derive_wants(d, op, i) && !add_clause(d, op, i))
+            return false;
+    return true;
+}
+
 static bool derive_op(Deriving *d, int32_t op)
 {
+    const GraphOp *node = &d->graph->ops[op];
+    int32_t *gradient = arena_array(d->scratch, int32_t, node->n_outputs);
+    bool any = false;
     if (!is_reached(d, op))
         return true;
-    for (int o = 0; o < d->graph->ops[op].n_outputs; o++) {
+    for (int o = 0; o < node->n_outputs; o++) {
         int32_t t = op_outputs(d->graph, op)[o];
         if (t >= 0 && d->varies[t])
             d->gradient[t] = sum_addends(d, t);
+        gradient[o] = t < 0 ? -1 : d->gradient[t];
+        any |= gradient[o] >= 0;
     }
-    for (int i = 0; i < d->graph->ops[op].n_inputs; i++)
-        if (wants(d, op, i) && !add_clause(d, op, i))
-            return false;
-    return true;
+    if (!any) /* what reads them does not vary with them after all */
+        return true;
+    const GradientKind *kind = kind_of(d, op);
+    return builds_gradient(kind) ? derive_built(d, op, kind->row->user, gradient)
+                                 : derive_inputs(d, op);
 }
 
 bool derive_range(Deriving *d, int32_t first, int32_t end, int body)
@@ -605,7 +605,8 @@ static bool add_given(Deriving *d)
         DeclaredDim dims[DIMS_MAX];
         for (int64_t k = 0; k < shape->n_dims; k++)
             dims[k] = (DeclaredDim){.size = shape->dim[k]};
-        int32_t given = derive_tensor(d, free_name(d, tensor_name(d->graph, t), "~given"), t, true);
+        int32_t given =
+            derive_tensor(d, extension_name(&d->more, tensor_name(d->graph, t), "~given"), t, true);
         graph_add_input(d->more.builder, given, (Dtype)d->model->dtype[t], dims,
                         (int)shape->n_dims);
         derive_addend(d, t, given, -1);
@@ -616,7 +617,7 @@ static bool add_given(Deriving *d)
 static bool derive(Deriving *d)
 {
     find_varying(d);
-    find_remade(d);
+    derive_find_remade(d);
     find_reached(d);
     if (!add_given(d) || !derive_range(d, 0, d->graph->n_ops, -1))
         return false;

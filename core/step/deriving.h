@@ -3,6 +3,7 @@
 #define CORE_STEP_DERIVING_H
 
 #include "core/rules/derivative.h"
+#include "core/rules/user_op.h"
 #include "core/step/backward.h"
 #include "core/step/extension.h"
 
@@ -11,8 +12,16 @@ typedef struct {
     bool seen;
     const Operator *row;
     const Alias *alias;
-    Derivative derivative;
+    const Derivative *derivative; /* of the row; NULL: it has none */
 } GradientKind;
+
+/* Gradients that a user's function has built of ops, as a small graph. */
+typedef struct {
+    const Inferred *inferred; /* NULL: not built yet */
+    /* Its inputs, by input and output of the op, and by output the gradients; -1: not there. By
+     * input of the op, what is made; -1: the op does not vary with it. */
+    const int32_t *input, *output, *dy, *made;
+} BuiltGradient;
 
 /* One gradient of a tensor, by one of its readers. */
 typedef struct {
@@ -42,7 +51,9 @@ typedef struct {
     bool *remade;       /* per tensor: the backward pass reads such a copy */
     int32_t *gradient;
     Vec(Addend) addends;
-    BranchScope *branch; /* around what is derived; NULL: none */
+    Intern *built_keys;
+    Vec(BuiltGradient) built; /* by key */
+    BranchScope *branch;      /* around what is derived; NULL: none */
     Error *err;
 } Deriving;
 
@@ -61,6 +72,24 @@ int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient);
 void derive_op_of(Deriving *d, int32_t of, NewStepOp op);
 /* Element by element: n operands of one shape, behind `n_before` others, make one. */
 OpSpace *derive_pointwise(Deriving *d, const Shape *shape, int n_before, int n);
+
+bool derive_is_float(const Deriving *d, int32_t tensor);
+/* Whether the gradient of the op's operand is to be made. */
+bool derive_wants(Deriving *d, int32_t op, int operand);
+/* "T~grad" of the only addend of a gradient, "OP~dK" of others. */
+Str derive_addend_name(Deriving *d, int32_t op, int operand);
+
+/* ---- backward_again.c ---- */
+
+/* Marks values that are made again, in d->remade. */
+void derive_find_remade(Deriving *d);
+/* The value as the backward pass reads it: itself, or what is made again. -1 of -1. */
+int32_t derive_read_again(Deriving *d, int32_t tensor);
+
+/* ---- backward_built.c ---- */
+
+/* Adds the ops that the user's function builds; gradient: of each output of the op, -1: none. */
+bool derive_built(Deriving *d, int32_t op, const UserOp *user, const int32_t *gradient);
 
 /* ---- backward_branch.c ---- */
 

@@ -23,7 +23,13 @@ int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype, 
     vec_push(more->scratch, &more->shape, shape);
     vec_push(more->scratch, &more->dtype, (uint8_t)dtype);
     vec_push(more->scratch, &more->gradient_of, gradient_of);
+    vec_push(more->scratch, &more->value, NULL);
     return graph_tensor(more->builder, name);
+}
+
+void extension_set_value(Extension *more, int32_t tensor, const Value *value)
+{
+    more->value.at[tensor - more->base->graph->n_tensors] = value;
 }
 
 int32_t extension_space(Extension *more, const Vec32 *key)
@@ -66,6 +72,19 @@ static void *grown(Arena *arena, const void *from, size_t n_bytes, size_t to_byt
     grown(more->arena, base->column, (size_t)(n) * sizeof *base->column,                           \
           (size_t)(to) * sizeof *base->column)
 
+/* Values of new tensors; the page that they share with tensors of the base is copied. */
+static void set_values(const Extension *more, Inferred *out)
+{
+    int first = more->base->graph->n_tensors, shared = first / VALUE_PAGE;
+    const Value **page = more->base->values[shared];
+    if (page && more->value.n > 0)
+        out->values[shared] =
+            grown(more->arena, page, VALUE_PAGE * sizeof *page, VALUE_PAGE * sizeof *page);
+    for (int i = 0; i < more->value.n; i++)
+        if (more->value.at[i])
+            inferred_set_value(out, first + i, more->value.at[i]);
+}
+
 static Inferred *grow_inferred(const Extension *more, const Graph *graph)
 {
     const Inferred *base = more->base;
@@ -96,11 +115,13 @@ static Inferred *grow_inferred(const Extension *more, const Graph *graph)
     }
     for (int i = 0; i < more->space.n; i++) {
         out->space[n_ops + i] = more->space.at[i];
-        out->program[out->n_program++] = n_ops + i;
+        if (more->space.at[i] >= 0)
+            out->program[out->n_program++] = n_ops + i;
         out->on_parameters[n_ops + i] = more->on_parameters.at[i];
         if (out->repeat)
             out->repeat[n_ops + i] = 1;
     }
+    set_values(more, out);
     out->spaces = more->spaces.at;
     out->n_spaces = more->spaces.n;
     return out;

@@ -8,7 +8,8 @@
  *     extension_close(&more, &graph, &inferred, &err);
  *
  * Ids of the base stay. Nothing is inferred again: whoever adds an op brings its index space and
- * the shapes of its outputs. Equal spaces are stored once, found by a key.
+ * the shapes of its outputs. Equal spaces are stored once, found by a key. An op with space -1 is a
+ * host op, whose outputs have values.
  */
 #ifndef CORE_STEP_EXTENSION_H
 #define CORE_STEP_EXTENSION_H
@@ -28,6 +29,7 @@ typedef struct {
     Vec(const OpSpace *) spaces; /* all, the base's first */
     /* columns of the new tensors and ops */
     Vec32 shape, gradient_of, space, of;
+    Vec(const Value *) value;
     Vec(uint8_t) dtype, phase;
     Vec(bool) on_parameters;
 } Extension;
@@ -51,6 +53,9 @@ Str extension_name(const Extension *more, const char *stem, const char *end);
 /* A new tensor; shape: an id of the base's Shapes. gradient_of: Graph.gradient_of. */
 int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype,
                          int32_t gradient_of);
+
+/* The same for a tensor whose value is known before the run. */
+void extension_set_value(Extension *more, int32_t tensor, const Value *value);
 
 /* The id of the space with that key; -1: there is none yet, and the next extension_add_space() is
  * it. */

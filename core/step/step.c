@@ -55,26 +55,20 @@ static bool *find_trained(Arena *scratch, const Inferred *model)
 /* Whether a gradient passes a reader's operand: running statistics are read, and do not train. */
 static bool has_gradient(const Inferred *model, int32_t tensor)
 {
-    Arena *scratch = arena_new();
-    bool has = false;
-    for (int u = 0; u < tensor_n_uses(model->graph, tensor) && !has; u++) {
-        int32_t op = model->graph->uses[model->graph->tensors[tensor].use + u];
-        const Operator *row =
-            registry_find(model->registry, str_from(op_operator(model->graph, op)));
-        Derivative derivative;
-        Error err = {0};
-        if (!row || !row->gradient || !derivative_read(scratch, row->gradient, &derivative, &err)) {
-            has = true; /* unknown: refused, when it is reached */
-            continue;
-        }
-        for (int i = 0; i < model->graph->ops[op].n_inputs; i++) {
-            const DerivativeClause *clause = derivative_clause(&derivative, i);
-            has |= op_inputs(model->graph, op)[i] == tensor && clause &&
-                   (clause->kernel || clause->refused);
-        }
+    const Graph *graph = model->graph;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int32_t op = graph->uses[graph->tensors[tensor].use + u];
+        const Operator *row = registry_find(model->registry, str_from(op_operator(graph, op)));
+        const Derivative *derivative =
+            derivative_find(model->registry, row, inferred_space(model, op));
+        if (!derivative)
+            return true; /* of a user's function, or unknown: refused, when it is reached */
+        for (int i = 0; i < graph->ops[op].n_inputs; i++)
+            if (op_inputs(graph, op)[i] == tensor &&
+                clause_passes(derivative_clause(derivative, i)))
+                return true;
     }
-    arena_free(scratch);
-    return has;
+    return false;
 }
 
 /* The initializers that train, in the arena; returns how many. */

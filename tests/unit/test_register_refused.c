@@ -29,9 +29,9 @@ static RefusalRow refusals[] = {
      "1:1 an annotation must be a string, a list of strings or a function, not a table"},
     {"no options", "register_op('a -> a')", "1:1 register_op needs a name: register_op(ANNOTATION, {name = \"..\"})"},
     {"an unknown option", MY_OP("emit = 1"), "1:1 register_op has no option 'emit' [options: name, kernel, "
-     "example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype]"},
+     "example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient]"},
     {"a number as an option", "register_op('a -> a', {'x'})", "1:1 register_op has no option '1' [options: "
-     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype]"},
+     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient]"},
     {"an empty name", "register_op('a -> a', {name = ''})", "1:1 'name' must be a string of at most 4096 characters"},
     {"a name of a number", "register_op('a -> a', {name = 1})", "1:1 'name' must be a string of at most 4096 characters"},
     {"twice", MY_OP("flops_per_point = 1") "\n" MY_OP("flops_per_point = 1"), "2:1 operator 'my::op' is already registered in line 1"},
@@ -69,6 +69,13 @@ static RefusalRow refusals[] = {
     {"in place below 0", MY_OP("inplace = {[0] = -1}"), "1:1 'inplace' must be a table {[output] = input} of numbers from 0"},
     {"in place twice", MY_OP("inplace = {[0] = 0, [1] = 0}"), "1:1 'inplace' makes input 0 both output 0 and output 1"},
     {"a type nobody has", MY_OP("dtype = 'f31'"), "1:1 'dtype' must be an element type, \"f32\", the number of an input, from 0, or a list of these by output"},
+    {"a gradient of a number", MY_OP("gradient = 1"), "1:1 'gradient' must be clauses, a function that builds it, or a table of clauses and their kernel, not a number"},
+    {"a clause without input", MY_OP("gradient = 'contract'"), "1:1 'gradient': 'contract' in a column `gradient` is no list of inputs [clauses by input, from 0: \"0: contract(x1); 1: contract(x0)\"]"},
+    {"a gradient kernel nobody has", MY_OP("gradient = '0: nope'"), "1:1 'gradient': there is no kernel 'nope'"},
+    {"the derivative of no operator", MY_OP("gradient = '0: local(x0)'"), "1:1 'gradient': 'local' is the derivative of a built-in operator, so 'kernel' has to name one"},
+    {"a gradient kernel that is not given", MY_OP("gradient = {'0: kernel(x0)'}"), "1:1 'gradient' calls \"kernel\", which is not given: {\"0: kernel(x0)\", kernel = function(inputs, kwargs) .. end}"},
+    {"a gradient without clauses", MY_OP("gradient = {kernel = print}"), "1:1 'gradient' needs its clauses first: {\"0: kernel(x0)\", kernel = function(inputs, kwargs) .. end}"},
+    {"a gradient kernel of a text", MY_OP("gradient = {'0: kernel', kernel = 'Mul'}"), "1:1 the kernel of 'gradient' must be a function or {plugin = .., symbol = ..}, not a string"},
     {"a template's rule", "template 't' {inputs = {{'X', shape = '[$a]', ipf = '[@a]'}}, index = '[$a]', "
      "outputs = {{'y', shape = '[$a]', ipf = '[@a]'}}, rules = 1}",
      "1:1 'rules' must be a list of 1 to 64 rules {ins = .., outs = ..}"},

@@ -296,7 +296,7 @@ static void operators_without_derivative_are_named(void **state)
                   NULL, NULL);
     assert_null(o.session);
     assert_string_equal(o.err.text, "op 'Dist' (Dist) has no derivative: none is known");
-    assert_string_equal(o.err.hint, "the gradient of 'MatMul' has to pass it");
+    assert_string_equal(o.err.hint, "the gradient of 'w' has to pass it, then MatMul");
     close_step(&o);
 }
 

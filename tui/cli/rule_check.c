@@ -113,11 +113,22 @@ static bool prove_gradient(Proofs *proofs, const char *op_type, const Graph *gra
     return !proof.nothing;
 }
 
+static bool prove_gradient_of_user(Proofs *proofs, const Operator *row)
+{
+    Graph *graph = example_of_user(proofs->cli->arena, row, &proofs->cli->err);
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (graph->tensors[graph->inputs[i]].dtype == DT_F32)
+            graph->tensors[graph->inputs[i]].dtype = DT_F64;
+    return prove_gradient(proofs, row->name, graph, row->examples ? row->examples : "");
+}
+
 /* False with the error of the command line: no example has anything to differentiate. */
 static bool prove_gradients(Proofs *proofs, const Operator *row)
 {
     Cli *cli = proofs->cli;
     bool any = false;
+    if (!row->rule)
+        return prove_gradient_of_user(proofs, row);
     for (const char *e = example_next(row->name, NULL); e; e = example_next(row->name, e)) {
         Example example = example_read(cli->arena, e);
         cli->err = (Error){0};
@@ -223,7 +234,9 @@ static bool prove_file(Proofs *proofs, const char *path)
         return false;
     for (int i = 0; i < registry_n_users(rules->registry); i++) {
         const Operator *row = registry_at(rules->registry, i);
-        if (prove_examples(proofs, row))
+        bool proven =
+            cli->options.gradient ? prove_gradients(proofs, row) : prove_examples(proofs, row);
+        if (proven)
             continue;
         if (cli->err.kind == ERROR_SCRIPT)
             return false;
@@ -255,7 +268,7 @@ static const char *why_left_out(const Operator *row)
 /* Proves the operator's gradient, or says why that cannot be done. */
 static const char *why_no_gradient(Proofs *proofs, const Operator *row)
 {
-    if (!row->gradient)
+    if (row->rule && !row->gradient)
         return "no derivative";
     if (!gradient_check_runs_alone(row->name))
         return "differentiated with others";
@@ -323,7 +336,7 @@ static void left_out_json(Proofs *proofs)
 static bool prove_gradient_asked(Proofs *proofs, RuleQuery *query, const Operator *row)
 {
     Cli *cli = proofs->cli;
-    if (!row->gradient)
+    if (row->rule && !row->gradient)
         return error_kind(&cli->err, ERROR_UNSUPPORTED, "no derivative of %s is known", row->name);
     if (!query->shapes)
         return prove_gradients(proofs, row);

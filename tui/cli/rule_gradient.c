@@ -1,6 +1,7 @@
 /* rule_gradient.c - `rule OP --gradient`: the index spaces of an operator's gradient ops, derived
  * from its own, in the notations of `rule OP`. */
 #include "core/rules/derivative.h"
+#include "core/rules/user_op.h"
 #include "core/space/gradient.h"
 #include "core/step/backward.h"
 #include "tui/cli/rule.h"
@@ -9,7 +10,6 @@ typedef struct {
     Cli *cli;
     const Operator *row;
     const Inferred *inferred;
-    Derivative derivative;
     Vec(int32_t) given, wanted;
     Json *list; /* NULL: text */
 } GradientShow;
@@ -59,6 +59,41 @@ static void show_op(const GradientShow *show, const OpSpace *space)
     cli_rule_show_space(show->cli, space);
 }
 
+/* By a user's function. */
+static bool is_built(const GradientShow *show)
+{
+    return show->row->user && show->row->user->gradient;
+}
+
+/* An op that the user's function has built. */
+static void show_built(const GradientShow *show, const Backward *backward, int32_t op)
+{
+    const OpSpace *space = program_space(backward->inferred, op);
+    const Graph *graph = backward->graph;
+    int32_t of = graph->gradient_of[op_outputs(graph, op)[0]];
+    int input = -1;
+    for (int i = 0; of >= 0 && i < graph->ops[0].n_inputs; i++)
+        if (op_inputs(graph, 0)[i] == of)
+            input = i;
+    if (show->list) {
+        Json *one = json_object();
+        if (input >= 0)
+            json_set(one, "gradient_of_inputs",
+                     json_from_str(str_from(arena_printf(show->cli->arena, "%d", input))));
+        json_set_str(one, "kernel", op_operator(graph, op));
+        cli_rule_space_json(show->cli, space, one);
+        json_add(show->list, one);
+        return;
+    }
+    Buf *out = &show->cli->out;
+    if (input >= 0)
+        buf_printf(out, "\ngradient of input %d   ", input);
+    else
+        buf_puts(out, "\non the way   ");
+    buf_printf(out, "%s\n\n", op_operator(graph, op));
+    cli_rule_show_space(show->cli, space);
+}
+
 /* Inputs that get no gradient op: the output varies in steps, or there is no kernel. */
 static void show_without(const GradientShow *show, int input, const DerivativeClause *clause)
 {
@@ -76,19 +111,28 @@ static void show_without(const GradientShow *show, int input, const DerivativeCl
                *why ? "refused: " : "zero", why);
 }
 
-static bool find_operands(GradientShow *show, Error *err)
+static const Derivative *derivative_of(const GradientShow *show)
+{
+    return derivative_find(show->inferred->registry, show->row, inferred_space(show->inferred, 0));
+}
+
+static bool knows_derivative(const GradientShow *show, Error *err)
+{
+    return derivative_of(show) || is_built(show) ||
+           error_kind(err, ERROR_USAGE, "no derivative of %s is known", show->row->name);
+}
+
+static void find_operands(GradientShow *show)
 {
     const Graph *graph = show->inferred->graph;
-    if (!show->row->gradient)
-        return error_kind(err, ERROR_USAGE, "no derivative of %s is known", show->row->name);
-    if (!derivative_read(show->cli->arena, show->row->gradient, &show->derivative, err))
-        return false;
+    const Derivative *derivative = derivative_of(show);
+    bool built = is_built(show);
     for (int i = 0; i < graph->ops[0].n_inputs; i++) {
-        const DerivativeClause *clause = derivative_clause(&show->derivative, i);
+        const DerivativeClause *clause = built ? NULL : derivative_clause(derivative, i);
         int32_t t = op_inputs(graph, 0)[i];
         if (!is_float(show, t))
             continue;
-        if (clause && clause->kernel)
+        if (built || (clause && clause->kernel))
             vec_push(show->cli->arena, &show->wanted, t);
         else
             show_without(show, i, clause);
@@ -96,7 +140,6 @@ static bool find_operands(GradientShow *show, Error *err)
     for (int o = 0; o < graph->ops[0].n_outputs; o++)
         if (is_float(show, op_outputs(graph, 0)[o]))
             vec_push(show->cli->arena, &show->given, op_outputs(graph, 0)[o]);
-    return true;
 }
 
 static bool show_all(GradientShow *show, Error *err)
@@ -111,9 +154,11 @@ static bool show_all(GradientShow *show, Error *err)
     if (!backward_derive(show->cli->arena, show->inferred, &request, &backward, err))
         return false;
     for (int32_t op = show->inferred->graph->n_ops; op < backward.graph->n_ops; op++) {
-        const OpSpace *space = program_space(backward.inferred, op);
-        if (space->gradient)
+        const OpSpace *space = inferred_space(backward.inferred, op);
+        if (space && space->gradient)
             show_op(show, space);
+        else if (space && is_built(show))
+            show_built(show, &backward, op);
     }
     return true;
 }
@@ -132,9 +177,12 @@ int cli_rule_gradient(Cli *cli, RuleQuery *query, const Operator *row)
     if (show.inferred && !inferred_space(show.inferred, 0))
         error_kind(&cli->err, ERROR_USAGE, "%s is evaluated before the run", row->name);
     bool ok = show.inferred && inferred_space(show.inferred, 0);
+    ok = ok && knows_derivative(&show, &cli->err);
     if (ok && !show.list && example)
         buf_printf(&cli->out, "%s %.*s\n", row->name, (int)strcspn(example, ";"), example);
-    ok = ok && find_operands(&show, &cli->err) && show_all(&show, &cli->err);
+    if (ok)
+        find_operands(&show);
+    ok = ok && show_all(&show, &cli->err);
     if (!ok) {
         json_free(show.list);
         return cli_fail(cli);

@@ -1,0 +1,86 @@
+/* Values that the backward pass does not read as they were saved: their ops are there again. */
+#include "core/step/deriving.h"
+
+#include <stdlib.h>
+
+/* A value made of parameters alone is made again in the backward pass if it is a view of one that
+ * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
+ * as of rotary angles, is saved. In program order, after `varies` is known. */
+void derive_find_remade(Deriving *d)
+{
+    for (int p = 0; p < d->model->n_program; p++) {
+        int32_t op = d->model->program[p];
+        bool remade = false;
+        for (int i = 0; d->model->on_parameters[op] && i < d->graph->ops[op].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, op)[i];
+            if (t < 0)
+                continue;
+            bool packed = d->graph->tensors[t].kind == TENSOR_INITIALIZER &&
+                          !tensor_is_known(d->model, t) && !derive_is_float(d, t);
+            remade |= packed || d->remade[t] || d->varies[t];
+        }
+        for (int o = 0; remade && o < d->graph->ops[op].n_outputs; o++)
+            if (op_outputs(d->graph, op)[o] >= 0)
+                d->remade[op_outputs(d->graph, op)[o]] = true;
+    }
+}
+
+/* The copy of an op of parameters alone; its inputs are copied where they have to be. */
+static void add_again(Deriving *d, int32_t op)
+{
+    const GraphOp *node = &d->graph->ops[op];
+    int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
+    int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t t = op_inputs(d->graph, op)[i];
+        inputs[i] = t >= 0 && d->again[t] >= 0 ? d->again[t] : t;
+    }
+    for (int o = 0; o < node->n_outputs; o++) {
+        int32_t t = op_outputs(d->graph, op)[o];
+        outputs[o] = -1;
+        if (t < 0)
+            continue;
+        Str name = extension_name(&d->more, tensor_name(d->graph, t), "~again");
+        d->again[t] = outputs[o] = derive_tensor(d, name, t, false);
+    }
+    derive_op_of(d, op,
+                 (NewStepOp){.op_type = op_operator(d->graph, op),
+                             .name = extension_name(&d->more, op_name(d->graph, op), "~again"),
+                             .inputs = inputs,
+                             .n_inputs = node->n_inputs,
+                             .outputs = outputs,
+                             .n_outputs = node->n_outputs,
+                             .attrs = node->attrs,
+                             .space = d->model->space[op],
+                             .phase = PHASE_AGAIN,
+                             .on_parameters = true});
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A value that is made again is made with all that it is made of, in program order. Nothing is made
+ * again in a branch, since others read it too. */
+int32_t derive_read_again(Deriving *d, int32_t tensor)
+{
+    if (tensor < 0 || !d->remade[tensor] || d->again[tensor] >= 0 || d->branch)
+        return tensor >= 0 && d->again[tensor] >= 0 ? d->again[tensor] : tensor;
+    Vec32 ops = {0};
+    vec_push(d->scratch, &ops, d->graph->tensors[tensor].maker);
+    for (int at = 0; at < ops.n; at++)
+        for (int i = 0; i < d->graph->ops[ops.at[at]].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, ops.at[at])[i];
+            if (t >= 0 && d->remade[t] && d->again[t] == -1) {
+                d->again[t] = -2; /* its op is listed */
+                vec_push(d->scratch, &ops, d->graph->tensors[t].maker);
+            }
+        }
+    qsort(ops.at, (size_t)ops.n, sizeof *ops.at, by_number);
+    for (int at = 0; at < ops.n; at++)
+        if (at == 0 || ops.at[at] != ops.at[at - 1])
+            add_again(d, ops.at[at]);
+    return d->again[tensor];
+}
