@@ -28,6 +28,7 @@ const LuaTable lua_tables[] = {
     {"graph", LUA_METHODS, place_methods},
     {"graph", LUA_METHODS, segment_graph_methods},
     {"graph", LUA_METHODS, stage_methods},
+    {"graph", LUA_METHODS, train_methods},
     {"node", LUA_FIELDS, node_fields},
     {"node", LUA_FIELDS, more_node_fields},
     {"node", LUA_METHODS, node_methods},

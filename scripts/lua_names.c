@@ -47,8 +47,8 @@ static bool next_part(NameWalk *walk, Str tail)
             walk->tensor = naming_part_at(walk->naming, walk->path, part);
             if (walk->tensor >= 0 && walk->derived.n > 0)
                 walk->tensor = derived_tensor(walk);
-            if (walk->tensor < 0)
-                continue;
+            if (walk->tensor < 0 || walk->tensor >= walk->inferred->graph->n_tensors)
+                continue; /* nothing, or of the training step of the graph that is walked */
             walk->text.n = 0;
             buf_add(&walk->text, path);
             buf_putc(&walk->text, '.');

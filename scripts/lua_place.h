@@ -81,6 +81,7 @@ void check_ops(lua_State *L, Policy *policy, int at, Ops *out);
 /* ---- lua_stage.c: staging, blocking, group, recompute, schedule, multiref ---- */
 
 extern const LuaEntry stage_methods[], place_methods[];
+extern const LuaEntry train_methods[]; /* lua_train.c */
 
 void stage_begin(lua_State *L, Policy *policy, int place, bool relay);
 void ops_sort(Ops *ops); /* in rising order; there is one at least */

@@ -181,11 +181,14 @@ static void note_labels(Naming *naming, Arena *scratch)
         }
 }
 
-/* at: the index of its path. */
+/* at: the index of its path. Parameters belong to modules of the model, not to those of a training
+ * step, "backward" and "update". */
 static void note_op(Naming *naming, int32_t op, int32_t at)
 {
+    const Inferred *forward = naming->inferred->forward;
     assert(naming->path.at && at >= 0);
-    note_parameters(naming->inferred, naming->path.at[at].part, op);
+    if (!forward || op < forward->graph->n_ops)
+        note_parameters(naming->inferred, naming->path.at[at].part, op);
     for (; at >= 0; at = naming->path.at[at].above)
         note_flow(naming->inferred, naming->path.at[at].part, op);
 }

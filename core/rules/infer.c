@@ -587,12 +587,13 @@ int64_t inferred_bytes(const Inferred *inferred, int32_t tensor)
 
 int64_t inferred_params(const Inferred *inferred)
 {
-    const Graph *graph = inferred->graph;
+    const Graph *graph = (inferred->forward ? inferred->forward : inferred)->graph;
     int64_t n = 0;
     for (int32_t t = 0; t < graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
         if (graph->tensors[t].kind == TENSOR_INITIALIZER && shape &&
-            dtype_is_float((Dtype)graph->tensors[t].dtype))
+            dtype_is_float((Dtype)graph->tensors[t].dtype) &&
+            (!inferred->forward || tensor_n_uses(graph, t) > 0))
             n += shape_elements(shape);
     }
     return n;

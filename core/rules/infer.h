@@ -160,6 +160,7 @@ bool *inferred_in_program(Arena *arena, const Inferred *inferred);
 
 int64_t inferred_bytes(const Inferred *inferred,
                        int32_t tensor);            /* of the whole tensor; 0 when unknown */
-int64_t inferred_params(const Inferred *inferred); /* elements of float initializers */
+int64_t inferred_params(const Inferred *inferred); /* elements of float initializers;
+ of a step, of those that its forward pass reads */
 
 #endif

@@ -1,6 +1,10 @@
 #include "core/session/load.h"
 
+#include "core/base/nearest.h"
+#include "core/base/units.h"
 #include "core/step/update.h"
+
+#include <limits.h>
 
 #include "core/model/onnx.h"
 #include "core/rules/anno_lint.h"
@@ -146,15 +150,82 @@ static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error 
     return infer_model(session, false, err);
 }
 
+typedef Vec(int32_t) TensorList;
+
+/* Parameters by their own names and by the labels of screens. */
+static void add_frozen(const Session *session, const char *pattern, TensorList *out)
+{
+    const Inferred *inferred = session->inferred;
+    Arena *scratch = arena_new();
+    const Naming *naming = naming_new(scratch, inferred);
+    for (int32_t t = 0; t < inferred->graph->n_tensors; t++)
+        if (tensor_is_parameter(inferred, t) && tensor_n_uses(inferred->graph, t) > 0 &&
+            (str_glob(str_from(pattern), str_from(tensor_name(inferred->graph, t))) ||
+             str_glob(str_from(pattern), str_from(naming_label(naming, t)))))
+            vec_push(session->model_arena, out, t);
+    arena_free(scratch);
+}
+
+/* The parameter whose label ends most like the pattern does behind its last star; NULL if there are
+ * no parameters. */
+static const char *nearest_parameter(Arena *arena, const Inferred *inferred, const char *pattern)
+{
+    enum { NAMES_MAX = 20000 };
+    const Naming *naming = naming_new(arena, inferred);
+    const char *star = strrchr(pattern, '*'), *best = NULL;
+    Nearest nearest = {str_from(star ? star + 1 : pattern), INT_MAX, NULL};
+    for (int32_t t = 0; t < inferred->graph->n_tensors && t < NAMES_MAX; t++) {
+        if (!tensor_is_parameter(inferred, t))
+            continue;
+        const char *label = naming_label(naming, t), *before = nearest.name;
+        size_t n = strlen(label), n_tail = nearest.given.n;
+        nearest_try(&nearest, star && n > n_tail ? label + (n - n_tail) : label);
+        best = nearest.name != before ? label : best;
+    }
+    return best;
+}
+
+/* One finding a pattern: how much of the model it freezes, or that it matches nothing. */
+static bool note_frozen(Session *session, const UpdateSpec *spec, Inferred *step)
+{
+    Arena *arena = session->model_arena;
+    for (int i = 0; i < spec->n_freeze; i++) {
+        TensorList frozen = {0};
+        int64_t elements = 0;
+        Buf count = buf_new(arena);
+        add_frozen(session, spec->freeze[i], &frozen);
+        for (int k = 0; k < frozen.n; k++)
+            elements += shape_elements(inferred_shape(session->inferred, frozen.at[k]));
+        units_format_count(elements, &count);
+        Finding finding = {.level = LEVEL_NOTE, .code = "frozen", .op = -1, .tensor = -1};
+        finding.text = arena_printf(
+            arena, "'%s' freezes %d parameter%s of %s elements: no gradient, no update",
+            spec->freeze[i], frozen.n, frozen.n == 1 ? "" : "s", count.s);
+        if (frozen.n == 0) {
+            const char *nearest = nearest_parameter(arena, session->inferred, spec->freeze[i]);
+            finding.level = LEVEL_WARNING;
+            finding.code = "pattern-matched-nothing";
+            finding.text = arena_printf(arena, "'%s' matches no parameter: nothing is frozen",
+                                        spec->freeze[i]);
+            finding.hint = nearest ? arena_printf(arena, "nearest: '%s'", nearest) : "";
+        }
+        vec_push(arena, &step->findings, finding);
+    }
+    return true;
+}
+
 static bool make_step(Session *session, const UpdateSpec *spec, TrainingStep *out, Error *err)
 {
     Arena *arena = session->model_arena;
     Loss loss;
+    TensorList frozen = {0};
+    for (int i = 0; i < spec->n_freeze; i++)
+        add_frozen(session, spec->freeze[i], &frozen);
     if (strcmp(spec->loss, "outputs") == 0)
         return step_make_from_outputs(arena, session->inferred, out, err);
     return add_loss(session, spec, &loss, err) &&
-           step_make(arena, session->inferred, &loss, NULL, 0, out, err) &&
-           update_add(arena, spec, &loss, out, err);
+           step_make(arena, session->inferred, &loss, frozen.at, frozen.n, out, err) &&
+           update_add(arena, spec, &loss, out, err) && note_frozen(session, spec, out->inferred);
 }
 
 /* Gradients pass the iterations of a loop as ordinary ops. */
@@ -205,12 +276,13 @@ bool load_model(Session *session, bool allow_free, Error *err)
     return true;
 }
 
-bool load_fusions(Session *session, unsigned more, Error *err)
+bool load_again(Session *session, unsigned more, Error *err)
 {
     session->options.fuse |= more;
     if (session->bare.graph) {
         session->graph = session->bare.graph;
         session->inferred = session->bare.inferred;
+        session->bare = (SessionModel){0};
     }
     if (!fuse(session, more, false, err) || !add_step(session, false, err))
         return false;

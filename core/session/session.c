@@ -9,6 +9,7 @@
 #include "core/plan/stage.h"
 #include "core/session/load.h"
 #include "core/session/make.h"
+#include "core/step/optimizer.h"
 
 enum { CONFIG_BYTES_MAX = 4 << 20 };
 
@@ -165,6 +166,7 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
         progress_stage(session->progress, "running the policy", 0);
     if (!policy || !session->hooks.policy)
         return true;
+    session->training = (TrainingAsked){0};
     if (session->bare.graph)
         session->step = session_show(session, session->bare);
     bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
@@ -182,21 +184,75 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
-/* The same while a model is opened: a policy that asks for a fusion is run again on the fused
- * graph. */
+static bool same_text(const char *a, const char *b)
+{
+    return str_eq(str_from(a ? a : ""), str_from(b ? b : ""));
+}
+
+static bool is_none(const char *train)
+{
+    return train && strcmp(train, "none") == 0;
+}
+
+static bool has_word(Str spec, Str word)
+{
+    while (spec.n > 0)
+        if (str_eq(str_trim(update_spec_word(&spec)), word))
+            return true;
+    return false;
+}
+
+const char *session_training_wanted(const Session *session, Arena *arena)
+{
+    const char *base = session->train_given ? session->train_given : session->training.spec;
+    if (!base || is_none(base))
+        return NULL;
+    Buf text = buf_new(arena);
+    buf_puts(&text, base);
+    for (Str rest = str_from(session->training.frozen ? session->training.frozen : "");
+         rest.n > 0;) {
+        Str word = update_spec_word(&rest);
+        if (word.n > 0 && !has_word(buf_str(&text), word))
+            buf_printf(&text, ",%.*s", STR_ARG(word));
+    }
+    return text.s;
+}
+
+/* The same while a model is opened: a policy that asks for a fusion or for a training step is run
+ * again on the graph that it asks for. */
 static bool run_first_policy(Session *session, Journal *journal, Error *err)
 {
+    enum { ROUNDS_MAX = 4 };
     session->fusible = true;
     bool ok = run_policy(session, journal, err);
-    unsigned more = session->fuse_wanted & ~session->options.fuse;
-    if (!ok && more) {
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        unsigned more = ok ? 0 : session->fuse_wanted & ~session->options.fuse;
+        const char *train = session_training_wanted(session, session->journal_arena);
+        if (!more && same_text(train, session->options.train))
+            break;
         *err = (Error){0};
         *journal = (Journal){0};
         session->notes = (Findings){0};
-        ok = load_fusions(session, more, err) && run_policy(session, journal, err);
+        session->options.train = train;
+        ok = load_again(session, more, err) && run_policy(session, journal, err);
     }
     session->fusible = false;
     return ok;
+}
+
+/* The step is part of the model, so that a policy that is run again cannot change it. */
+static bool check_training(const Session *session, Error *err)
+{
+    Arena *scratch = arena_new();
+    const char *wanted = session_training_wanted(session, scratch);
+    bool same = !wanted || same_text(wanted, session->options.train);
+    if (!same) {
+        error_kind(err, ERROR_USAGE, "the policy asks for the training step '%s'; this one is '%s'",
+                   wanted, session->options.train ? session->options.train : "none");
+        error_hint(err, "open it again with --train %s, or :train %s", wanted, wanted);
+    }
+    arena_free(scratch);
+    return same;
 }
 
 /* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
@@ -207,7 +263,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, const Sessi
     Findings old = session->notes;
     Journal journal = {0};
     session->notes = (Findings){0};
-    bool ok = run_policy(session, &journal, err);
+    bool ok = run_policy(session, &journal, err) && check_training(session, err);
     if (ok)
         session_read_pins_again(session, &journal);
     if (ok && kept)
@@ -358,9 +414,12 @@ static bool check_settings(const SessionOptions *options, Error *err)
 static Session *open_or_close(Session *session, bool whole, Error *err)
 {
     PlanFile file = {0};
-    bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err) &&
-              load_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&
-              progress_goes_on(session->progress, err);
+    bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err);
+    session->train_given = session->options.train;
+    if (is_none(session->options.train))
+        session->options.train = NULL;
+    ok = ok && load_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&
+         progress_goes_on(session->progress, err);
     session->progress = NULL;
     planfile_close(&file);
     if (ok)
@@ -402,9 +461,12 @@ static void add_dims(Session *session, const DimBindings *dims)
     }
 }
 
-Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress, Error *err)
+/* train: NULL keeps what was asked. */
+static Session *reopen(const Session *old, const DimBindings *dims, const char *train,
+                       Progress *progress, Error *err)
 {
     SessionOptions options = old->given;
+    options.train = train ? train : options.train;
     bool from_plan = old->plan_file != NULL;
     options.progress = progress;
     options.mesh = old->mesh_file ? NULL : old->options.mesh;
@@ -432,6 +494,16 @@ Session *session_reopen(const Session *old, const DimBindings *dims, Progress *p
     if (session)
         session->carried = NULL;
     return session;
+}
+
+Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress, Error *err)
+{
+    return reopen(old, dims, NULL, progress, err);
+}
+
+Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err)
+{
+    return reopen(old, NULL, train, progress, err);
 }
 
 void session_close(Session *session)

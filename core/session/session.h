@@ -61,7 +61,8 @@ typedef struct {
     bool no_redistribute; /* PlanRequest */
     bool method_given;    /* the user chose the propagator, so that of a plan file is ignored */
     bool allow_native;    /* RuleBook */
-    const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: forward only */
+    const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
+                             policy asks for, else forward only; "none": forward only */
     unsigned fuse;        /* fusions (core/rules/fuse.h) of the graph, by bit */
     DimBindings dims;     /* on top of MODEL.dims */
     const char *config;   /* of a .lua model: the .json file that MODEL gets; NULL: none */
@@ -77,6 +78,12 @@ typedef struct {
     Inferred *inferred;
 } SessionModel;
 
+/* What the policy says about training, in the journal's arena. */
+typedef struct {
+    const char *spec;   /* as `--train` has it; NULL: nothing */
+    const char *frozen; /* ",freeze=PATTERN" for each; NULL: none */
+} TrainingAsked;
+
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     SessionOptions options, given; /* in use now; as it was opened */
@@ -85,9 +92,12 @@ struct Session {
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
     PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
                                      arena */
-    bool fusible;                 /* the model is being opened, so that its policy may fuse it */
+    bool fusible;                 /* the model is being opened, so that its policy may fuse it, or
+                                     ask for a training step */
     unsigned fuse_wanted;         /* fusions that the policy asks for and the graph lacks */
-    bool policy_given;            /* beside a plan file: run it in place of the file's own policy */
+    const char *train_given;      /* options.train, of the user or a plan file; holds over: */
+    TrainingAsked training;
+    bool policy_given; /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
     SessionModel bare; /* with options.train: the model as it was loaded. graph and inferred are
@@ -120,6 +130,8 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
  * those of `old`, or NULL. */
 Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress,
                         Error *err);
+/* The same with another training step, as options.train has it. */
+Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err);
 void session_close(Session *session);
 
 /* Returns whether session_open() would open the file as a saved plan, not as a model. */
@@ -127,6 +139,9 @@ bool session_opens_plan(const char *path);
 
 /* MODEL.dims beside a model: default sizes of its free dims. */
 const char *session_dims_path(Arena *arena, const char *model);
+
+/* The training step that a policy asks for, beside what the user asks: as options.train has it. */
+const char *session_training_wanted(const Session *session, Arena *arena);
 
 /* Shows another of the session's graphs in its place; returns the one shown until now. */
 SessionModel session_show(Session *session, SessionModel model);

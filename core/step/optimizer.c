@@ -5,10 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef enum { KEY_PRECISION, KEY_GRADS, KEY_CLIP, KEY_SCALE, KEY_LOSS, N_KEYS } Key;
+typedef enum { KEY_PRECISION, KEY_GRADS, KEY_CLIP, KEY_SCALE, KEY_LOSS, KEY_FREEZE, N_KEYS } Key;
 
 /* ORDER KEY */
-static const char *const key_names[N_KEYS] = {"precision", "grads", "clip", "scale", "loss"};
+static const char *const key_names[N_KEYS] = {"precision", "grads", "clip",
+                                              "scale",     "loss",  "freeze"};
 
 static const struct {
     const char *name;
@@ -48,6 +49,22 @@ static bool read_number(Arena *arena, Str key, Str text, double *out, Error *err
                       STR_ARG(key), copy);
 }
 
+static bool add_frozen(Arena *arena, Str pattern, UpdateSpec *out, Error *err)
+{
+    enum { PATTERNS_MAX = 1000 };
+    if (pattern.n == 0 || out->n_freeze == PATTERNS_MAX)
+        return error_kind(err, ERROR_USAGE,
+                          pattern.n == 0 ? "--train: freeze needs a pattern of names"
+                                         : "--train: there are more than %d patterns to freeze",
+                          PATTERNS_MAX);
+    const char **grown = arena_array(arena, const char *, out->n_freeze + 1);
+    for (int i = 0; i < out->n_freeze; i++)
+        grown[i] = out->freeze[i];
+    grown[out->n_freeze++] = arena_str(arena, pattern);
+    out->freeze = grown;
+    return true;
+}
+
 static bool read_key(Arena *arena, Key key, Str text, UpdateSpec *out, Error *err)
 {
     switch (key) {
@@ -63,6 +80,8 @@ static bool read_key(Arena *arena, Key key, Str text, UpdateSpec *out, Error *er
     case KEY_LOSS:
         out->loss = arena_str(arena, text);
         return true;
+    case KEY_FREEZE:
+        return add_frozen(arena, text, out, err);
     case N_KEYS:
         break;
     }
@@ -92,7 +111,7 @@ static bool refuse_key(const UpdateSpec *spec, Str key, Error *err)
             nearest_try(&nearest, hyper_name((Hyper)i));
     refuse(err, nearest, "there is no option");
     if (!nearest.name)
-        error_hint(err, "precision, grads, clip, scale, loss, or a hyper-parameter of %s",
+        error_hint(err, "precision, grads, clip, scale, loss, freeze, or a hyper-parameter of %s",
                    spec->optimizer->name);
     return false;
 }
@@ -112,7 +131,7 @@ static bool read_optimizer(Str text, UpdateSpec *out, Error *err)
 {
     bool given = false;
     while (text.n > 0) {
-        Str word = str_trim(str_take(&text, ','));
+        Str word = str_trim(update_spec_word(&text));
         if (word.n == 0 || str_eq(word, STR("auto")) || str_find(word, STR("=")) >= 0)
             continue;
         if (given)
@@ -133,6 +152,16 @@ static bool read_optimizer(Str text, UpdateSpec *out, Error *err)
     return true;
 }
 
+Str update_spec_word(Str *rest)
+{
+    size_t n = 0;
+    for (int depth = 0; n < rest->n && (rest->s[n] != ',' || depth > 0); n++)
+        depth += (rest->s[n] == '{') - (rest->s[n] == '}');
+    Str word = {rest->s, n};
+    *rest = n < rest->n ? (Str){rest->s + n + 1, rest->n - n - 1} : (Str){rest->s + n, 0};
+    return word;
+}
+
 bool update_spec_read(Arena *arena, const char *text, UpdateSpec *out, Error *err)
 {
     *out = (UpdateSpec){.optimizer = optimizer_find(STR("adamw")),
@@ -144,7 +173,7 @@ bool update_spec_read(Arena *arena, const char *text, UpdateSpec *out, Error *er
         return false;
     memcpy(out->hyper, out->optimizer->fallback, sizeof out->hyper);
     for (Str rest = str_from(text); rest.n > 0;) {
-        Str word = str_trim(str_take(&rest, ','));
+        Str word = str_trim(update_spec_word(&rest));
         if (str_find(word, STR("=")) >= 0 && !read_option(arena, word, out, err))
             return false;
     }

@@ -12,6 +12,7 @@
  *     clip        the largest norm of all gradients; 0, the default: any
  *     scale       the loss scale; 1
  *     loss        "auto", or a tensor
+ *     freeze      a pattern of parameters that do not train; may be given several times
  *     lr, beta1, weight_decay, ..   hyper-parameters that the optimizer takes
  *
  * A parameter of 16 bits has a master copy in f32, which is updated, then rounded to nearest even;
@@ -31,7 +32,12 @@ typedef struct {
     double clip;     /* 0: none */
     double scale;
     const char *loss;
+    const char **freeze; /* patterns */
+    int n_freeze;
 } UpdateSpec;
+
+/* Takes the next word off: up to a comma that is not within {}, as patterns have them. */
+Str update_spec_word(Str *rest);
 
 /* ERROR_USAGE names the word that is not known and, as its hint, the nearest one. */
 bool update_spec_read(Arena *arena, const char *text, UpdateSpec *out, Error *err);

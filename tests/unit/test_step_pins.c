@@ -41,7 +41,7 @@ static const char *made_file(Arena *arena, const char *end, const char *text)
 }
 
 /* lua: what the policy decides, beside dp on the batch. */
-static TestStep open_step(const char *lua, const Propagator *propagator)
+static TestStep open_trained(const char *lua, const char *train, const Propagator *propagator)
 {
     TestStep s = {.arena = arena_new()};
     s.model = made_file(s.arena, ".lua", MODEL);
@@ -53,10 +53,15 @@ static TestStep open_step(const char *lua, const Propagator *propagator)
     s.scripts = scripts_new(s.arena, ".");
     s.hooks = scripts_hooks(s.scripts);
     SessionOptions options = {
-        .model = s.model, .policy = s.policy, .mesh = "dp=2,tp=2", .train = "sgd"};
+        .model = s.model, .policy = s.policy, .mesh = "dp=2,tp=2", .train = train};
     options.propagator = propagator;
     s.session = session_open(&options, &s.hooks, &s.err);
     return s;
+}
+
+static TestStep open_step(const char *lua, const Propagator *propagator)
+{
+    return open_trained(lua, "sgd", propagator);
 }
 
 static void close_step(TestStep *s)
@@ -222,6 +227,116 @@ static void a_plan_file_keeps_the_step_and_its_pins(void **state)
     close_step(&s);
 }
 
+/* ---- what a policy says about training ---- */
+
+typedef struct {
+    const char *title, *lua, *train; /* --train; NULL: none */
+    const char *want;                /* the step, how many parameters it has, codes of notes */
+} TrainRow;
+
+static const TrainRow trained[] = {
+    {"without a word there is no step", "", NULL, "none 0"},
+    {"a policy asks for a step", "graph:train()", NULL, "auto 2"},
+    {"by a table", "graph:train{clip = 1, optimizer = 'adam'}", NULL, "adam,clip=1 2"},
+    {"by the text of --train", "graph:train('sgd,lr=0.1')", NULL, "sgd,lr=0.1 2"},
+    {"--train holds over the policy", "graph:train('sgd')", "adam", "adam 2 train-given"},
+    {"the same step twice is one", "graph:train('sgd')\ngraph:train('sgd')", "sgd", "sgd 2"},
+    {"--train none plans forward only", "graph:train('sgd')", "none", "none 0 train-given"},
+    {"a frozen parameter does not train", "graph:freeze('v')", "sgd", "sgd,freeze=v 1 frozen"},
+    {"patterns freeze, once each", "graph:train('sgd')\ngraph:freeze{'{v,z}', 'v', 'v'}", NULL,
+     "sgd,freeze={v,z},freeze=v 1 frozen frozen"},
+    {"what matches nothing is a warning", "graph:freeze('vv')", "sgd",
+     "sgd,freeze=vv 2 pattern-matched-nothing"},
+    {"without a step freezing has no effect", "graph:freeze('v')", NULL, "none 0"},
+    {"a tensor freezes too", "graph:freeze(graph:params()[1])", "sgd", "sgd,freeze=w 1 frozen"},
+    {"a gradient may be pinned behind graph:train",
+     "graph:train('sgd')\ngraph:pin('w~grad', {[0] = 'dp'})", NULL, "sgd 2"},
+};
+
+static const char *training_of(const TestStep *s)
+{
+    const Session *session = s->session;
+    const Plan *plan = session->plan;
+    int n = 0;
+    for (int32_t t = 0; session->options.train && t < session->graph->n_tensors; t++)
+        n += session->graph->next_of && session->graph->next_of[t] >= 0 &&
+             !strchr(tensor_name(session->graph, session->graph->next_of[t]), '~');
+    Buf out = buf_new(s->arena);
+    buf_printf(&out, "%s %d", session->options.train ? session->options.train : "none", n);
+    for (int i = 0; i < plan->findings.n; i++) {
+        const char *code = plan->findings.at[i].code;
+        if (strcmp(code, "conflict") != 0 && strcmp(code, "pin-moves") != 0)
+            buf_printf(&out, " %s", code);
+    }
+    return out.s;
+}
+
+static void policies_ask_for_training(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(trained); i++) {
+        TestStep s = open_trained(trained[i].lua, trained[i].train, NULL);
+        if (!s.session)
+            fail_msg("%s: %s", trained[i].title, s.err.text);
+        const char *got = training_of(&s);
+        if (strcmp(got, trained[i].want) != 0)
+            fail_msg("%s: '%s', not '%s'", trained[i].title, got, trained[i].want);
+        close_step(&s);
+    }
+}
+
+static void bad_training_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lua, *train, *text, *hint;
+    } bad[] = {
+        {"graph:train('adamv')", NULL, "there is no optimizer 'adamv'", "did you mean adam?"},
+        {"graph:train{clip = true}", NULL, "'clip' of graph:train must be a text or a number", ""},
+        {"graph:train{clipp = 1}", NULL, "there is no option 'clipp'", "did you mean clip?"},
+        {"graph:train('sgd')\ngraph:train('adam')", NULL, "graph:train asked for 'sgd' before",
+         "leave one of the two out"},
+        {"graph:freeze('v,w')", "sgd", "'v,w' is two patterns", ""},
+        {"graph:freeze('*')", "sgd", "nothing of the model trains",
+         "all its parameters are frozen"},
+        {"graph:pin('w~grad', {[0] = 'dp'})", NULL, "no tensor is named 'w~grad'", ""},
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        TestStep s = open_trained(bad[i].lua, bad[i].train, NULL);
+        if (s.session || !strstr(s.err.text, bad[i].text) || !strstr(s.err.hint, bad[i].hint))
+            fail_msg("%s: %s; %s", bad[i].lua, s.err.text, s.err.hint);
+        close_step(&s);
+    }
+}
+
+static void another_step_carries_pins_by_name(void **state)
+{
+    (void)state;
+    TestStep s = open_step("", NULL);
+    int32_t w = naming_find(s.session->naming, STR("w~grad"), NULL);
+    int32_t v = naming_find(s.session->naming, STR("v~grad"), NULL);
+    Cut cut = cut_whole(32);
+    Decision pins[] = {{.kind = PIN_TENSOR_DIM, .place = w, .dim = 1, .cut = &cut},
+                       {.kind = PIN_TENSOR_DIM, .place = v, .dim = 0, .cut = &cut}};
+    for (int i = 0; i < 2; i++)
+        pins[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    assert_true(session_apply(s.session, pins, 2, &s.err));
+    Session *next = session_retrain(s.session, "adam,freeze=v", NULL, &s.err);
+    if (!next)
+        fail_msg("%s", s.err.text);
+    const Decision *kept = &next->journal.decisions.at[next->journal.n_done - 1];
+    assert_int_equal(next->journal.n_done, 2); /* the policy's, and that of w */
+    assert_string_equal(tensor_name(next->graph, kept->place), "w~grad");
+    assert_int_equal(next->notes.n, 1);
+    assert_string_equal(next->notes.at[0].code, "decision-dropped");
+    session_close(s.session);
+    s.session = session_retrain(next, "none", NULL, &s.err);
+    assert_non_null(s.session);
+    assert_null(s.session->inferred->forward);
+    session_close(next);
+    close_step(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +344,9 @@ int main(void)
         cmocka_unit_test(names_that_the_step_lacks_are_errors),
         cmocka_unit_test(an_error_that_is_caught_leaves_the_model_shown),
         cmocka_unit_test(a_plan_file_keeps_the_step_and_its_pins),
+        cmocka_unit_test(policies_ask_for_training),
+        cmocka_unit_test(bad_training_is_refused),
+        cmocka_unit_test(another_step_carries_pins_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static Refused refused[] = {
     {"clip=", "--train: clip is not a number of at least 0: ''", ""},
     {"scale=0", "--train: scale is 0", ""},
     {"sgd,beta1=0.9", "--train: there is no option 'beta1'",
-     "precision, grads, clip, scale, loss, or a hyper-parameter of sgd"},
+     "precision, grads, clip, scale, loss, freeze, or a hyper-parameter of sgd"},
     {"weight_decya=0.1", "--train: there is no option 'weight_decya'",
      "did you mean weight_decay?"},
 };

@@ -397,6 +397,10 @@ static bool act_on_plan(App *app, ActId act, Str args, bool *ok, Error *err)
         app_rerun_policy(app);
     else if (act == ACT_MESH)
         *ok = mesh_change(ui, args, err);
+    else if (act == ACT_TRAIN)
+        *ok = reload_train(app, args, err);
+    else if (act == ACT_FREEZE)
+        *ok = reload_freeze(app, args, err);
     else if (act == ACT_RANK)
         *ok = set_rank(ui, args, err);
     else if (act == ACT_WRITE)

@@ -1,6 +1,7 @@
 #include "tui/app/reload.h"
 
 #include "core/base/file.h"
+#include "core/step/optimizer.h"
 #include "tui/state/pins.h"
 #include "tui/views/label.h"
 
@@ -11,13 +12,16 @@
 typedef struct {
     const Session *old;
     Session *next;
+    char *train; /* NULL: the step stays as it is */
 } Reopening;
 
 static bool reopen_work(void *context, Progress *progress, Error *err)
 {
     Reopening *reopening = context;
 
-    reopening->next = session_reopen(reopening->old, NULL, progress, err);
+    reopening->next = reopening->train
+                          ? session_retrain(reopening->old, reopening->train, progress, err)
+                          : session_reopen(reopening->old, NULL, progress, err);
     return reopening->next != NULL;
 }
 
@@ -30,26 +34,59 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
     else if (err->kind == ERROR_CANCELLED)
         ui_say(ui, "stopped: the model is unchanged");
     else {
-        ui->changes.reload_failed = "model";
+        ui->changes.reload_failed = reopening->train ? NULL : "model";
         ui->changes.reload_line = err->line;
         ui_error(ui, err);
     }
+    free(reopening->train);
     free(reopening);
 }
 
-static void reload_model(App *app)
+static void reload_model(App *app, const char *train)
 {
     Reopening *reopening = calloc(1, sizeof *reopening);
 
     if (!reopening)
         return;
     reopening->old = app->ui.session;
+    reopening->train = train ? strdup(train) : NULL;
     if (!job_start(&app->ui, &(JobWork){.title = "model",
                                         .work = reopen_work,
                                         .done = reopen_done,
                                         .context = reopening,
-                                        .changes_plan = true}))
+                                        .changes_plan = true})) {
+        free(reopening->train);
         free(reopening);
+    }
+}
+
+bool reload_train(App *app, Str spec, Error *err)
+{
+    Ui *ui = &app->ui;
+    const char *now = ui->session->options.train, *text = arena_str(ui->frame, spec);
+    UpdateSpec read;
+
+    if (spec.n == 0) {
+        ui_say(ui, "training step: %s", now ? now : "none");
+        return true;
+    }
+    if (strcmp(text, "none") != 0 && !update_spec_read(ui->frame, text, &read, err))
+        return false;
+    if (job_may_change(ui))
+        reload_model(app, text);
+    return true;
+}
+
+bool reload_freeze(App *app, Str pattern, Error *err)
+{
+    const char *now = app->ui.session->options.train;
+
+    if (pattern.n == 0)
+        return error_set(err, "which parameters? :freeze *.wte.weight");
+    return reload_train(app,
+                        str_from(arena_printf(app->ui.frame, "%s,freeze=%.*s", now ? now : "auto",
+                                              STR_ARG(pattern))),
+                        err);
 }
 
 /* The op of that name, or else the first on its path; -1: neither. */
@@ -152,7 +189,7 @@ static void reload_settings(App *app)
 void reload_all(App *app)
 {
     reload_settings(app);
-    reload_model(app);
+    reload_model(app, NULL);
 }
 
 /* ---- watching ---- */
@@ -204,7 +241,7 @@ static void policy_written(void *app)
 
 static void model_written(void *app)
 {
-    reload_model(app);
+    reload_model(app, NULL);
 }
 
 static void machine_read(Ui *ui, const Totals *before, const char *what)

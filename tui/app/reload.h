@@ -16,4 +16,9 @@ Watch *reload_watch(App *app);
 
 void reload_all(App *app);
 
+/* Opens the model again with another training step, as --train has it; "": says which one it is. */
+bool reload_train(App *app, Str spec, Error *err);
+/* Adds a pattern of parameters that do not train. */
+bool reload_freeze(App *app, Str pattern, Error *err);
+
 #endif

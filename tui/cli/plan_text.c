@@ -109,6 +109,8 @@ static void plan_text_head(const Session *session, Buf *out)
                session->mesh->n_devices == 1 ? "" : "s", options->machine);
     put_nodes(session, out);
     buf_printf(out, "\npolicy   %s\n", options->policy ? options->policy : "none");
+    if (options->train)
+        buf_printf(out, "train    %s\n", options->train);
 }
 
 /* ---- the outline: a row inside a fold stands for all members, its times and counts too ---- */

@@ -123,6 +123,8 @@
     ACT(POLICY, "rerun", "r", "", "run the policy again", "plan")                                  \
     ACT(RELOAD, "reload", "R", "", "read model, policy, machine and settings again", "plan")       \
     ACT(MESH, "mesh", "", "dp=4,tp=2", "plan for another mesh", "plan")                            \
+    ACT(TRAIN, "train", "", "[SPEC|none]", "plan this training step: adamw,clip=1.0", "plan")      \
+    ACT(FREEZE, "freeze", "", "PATTERN", "parameters of that name do not train", "plan")           \
     ACT(RANK, "rank", "", "N", "show what rank N holds", "plan")                                   \
     ACT(WRITE, "write", "", "[FILE]", "write your pins as lines of a Lua policy", "plan")          \
     ACT(SAVE, "save", "", "FILE", "save the plan: its decisions as plan.json", "plan")             \
