@@ -11,12 +11,25 @@ bool gradient_is_of_parameters(const Plan *plan, int32_t tensor)
                                      : tensor_is_parameter(plan->inferred, value));
 }
 
+/* Whether the backward pass reads what a pin reshards behind its maker. */
+static bool is_read_backward(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    const int32_t *use = graph->uses + graph->tensors[tensor].use;
+    for (int i = 0; i < tensor_n_uses(graph, tensor); i++)
+        if (plan_phase(plan, use[i]) <= 1 + PHASE_BACKWARD)
+            return true;
+    return false;
+}
+
 bool reshard_is_of_update(const Plan *plan, const Reshard *reshard)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
-    return plan_phase(plan, reader < 0 ? maker : reader) == 1 + PHASE_UPDATE ||
-           (reader < 0 && gradient_is_of_parameters(plan, reshard->tensor));
+    if (reshard->n_uses > 0)
+        return plan_phase(plan, plan->moved->reshard_uses[reshard->use]) == 1 + PHASE_UPDATE;
+    return gradient_is_of_parameters(plan, reshard->tensor)
+               ? !is_read_backward(plan, reshard->tensor)
+               : plan_phase(plan, maker) == 1 + PHASE_UPDATE;
 }
 
 GradientReduces gradient_reduces(const Plan *plan)

@@ -30,7 +30,8 @@ static inline int64_t gradient_reduces_count(const GradientReduces *reduces)
 bool gradient_is_of_parameters(const Plan *plan, int32_t tensor);
 
 /* Whether a reshard of a training step runs once a step, not for each micro-batch: one that the
- * update reads, or the last one of a gradient of a parameter, which no op reads. */
+ * update reads, or that of a gradient of a parameter behind its maker which no gradient op reads.
+ */
 bool reshard_is_of_update(const Plan *plan, const Reshard *reshard);
 
 #endif

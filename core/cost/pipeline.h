@@ -67,6 +67,13 @@ static inline const Schedule *plan_schedule(const Plan *plan)
     return plan->priced->pipeline ? plan->priced->pipeline->table : NULL;
 }
 
+/* Whether the schedule trains and the graph does not: memory and time of gradients and optimizer
+ * states are not counted. */
+static inline bool plan_counts_forward_only(const Plan *plan)
+{
+    return plan_schedule(plan) && plan_schedule(plan)->trains && !plan->inferred->forward;
+}
+
 /* The time of a step: the schedule's, or without stages totals.step_us. */
 double plan_step_us(const Plan *plan);
 

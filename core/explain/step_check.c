@@ -230,22 +230,37 @@ static void find_contradicted(Plan *plan, const Contradicted *it)
 
 /* ---- reductions of each micro-batch ---- */
 
+/* A decision about the tensor; NULL if there is none. */
+static const Decision *decision_about(const Plan *plan, int32_t tensor)
+{
+    for (int i = 0; i < plan_n_held(plan); i++) {
+        const Decision *decision = plan_held(plan, i);
+        if (decision_is_on_tensor(decision->kind) && decision->place == tensor)
+            return decision;
+    }
+    return NULL;
+}
+
 static void find_repeated(Plan *plan)
 {
     GradientReduces reduces = gradient_reduces(plan);
     if (reduces.n_each == 0 || reduces.n_micro_batches < 2)
         return;
     int32_t tensor = plan->moved->reshards[reduces.first_each].tensor;
+    const Decision *decision = decision_about(plan, tensor);
     int more = reduces.n_micro_batches - 1;
     Buf cost = buf_new(plan->arena);
     units_format_bytes(reduces.each_bytes * more, &cost);
     buf_puts(&cost, ", ");
     units_format_us(reduces.each_us * more, &cost);
+    if (reduces.n_each > 1)
+        buf_printf(&cost, " (with %d more like it)", reduces.n_each - 1);
     plan_find(plan, LEVEL_WARNING, "reduced-each-micro-batch", -1, tensor,
               "leave the gradient partial until the update reads it",
-              "%d gradients of parameters, %s first, are reduced in each of %d micro-batches: once "
-              "a step would save %s",
-              reduces.n_each, plan_value_name(plan, tensor), reduces.n_micro_batches, cost.s);
+              "%s is reduced in each of %d micro-batches: once a step would save %s",
+              plan_value_name(plan, tensor), reduces.n_micro_batches, cost.s);
+    if (decision)
+        plan_found_at(plan, &decision->origin);
 }
 
 void step_check(Plan *plan)

@@ -41,6 +41,7 @@ dimscope()
 }
 
 for file in samples/broken/*.lua; do
+    [ "$file" = samples/broken/each_micro_batch.lua ] && continue
     grep -q "^$(basename "$file" .lua) " tests/broken/table || expect "$file is not in the table" false
 done
 
@@ -58,9 +59,42 @@ while read -r policy code value; do
         expect "the comment of $policy.lua says otherwise" false
 done <tests/broken/table
 
-# Assumptions go through a plan file. Gradients are values of a training step alone.
+# Reductions that each micro-batch repeats: the values are right, the budget is not.
+set -- samples/models/tiny-gpt.onnx -m dp=2,pp=2 --train adamw,clip=1 --max-grad-reduces 29 -p
+dimscope check "$@" samples/broken/each_micro_batch.lua
+expect "each micro-batch reduces" says 1 "[reduced-each-micro-batch]"
+expect "its line" says 1 "each_micro_batch.lua:22: warning: /transformer/Cast_1_output_0~grad is reduced in each of 8"
+expect "28 more reductions less one" says 1 "OVER  grad-reduces 36 of 29"
+dimscope check "$@" pipeline
+expect "one reduction a step" says 0 "ok    grad-reduces 29 of 29"
+
+# What is legal and needless, wrong before the backward pass, or without effect.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+while read -r level code pattern as axes; do
+    cat >"$folder/assume.lua" <<END
+include "megatron"
+local megatron = PAS
+function PAS(graph, resource)
+    megatron(graph, resource)
+    graph:assume("$pattern", "$as", "$axes")
+    return graph
+end
+END
+    dimscope check samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p "$folder/assume.lua" --train adamw
+    [ "$level" = error ] && code_of=1 || code_of=0
+    expect "$pattern $as over $axes: $level $code" says "$code_of" "[$code]"
+    expect "$pattern $as over $axes: line" says "$code_of" "assume.lua:5: $level: "
+done <<'END'
+warning averaged-needlessly *.ln_f.weight~grad mean tp
+note assumed-sharded *.ln_f.out~grad partial dp
+error value-partial */c_proj/Gemm_output_0 reduced tp
+error value-doubled */ln_1/*_output_0 partial tp
+error wrong-reduction */c_proj/Gemm_output_0 mean tp
+error wrong-reduction loss~max reduced tp
+END
+
+# Assumptions go through a plan file. Gradients are values of a training step alone.
 dimscope plan samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p samples/broken/doubled_norms.lua \
     -o "$folder/plan.json"
 dimscope check "$folder/plan.json" --train adamw
@@ -96,6 +130,15 @@ dimscope check "$@" --max-grad-reduces 28
 expect "reductions without --train" says 2 "add --train"
 dimscope check "$@" --train adamw --max-grad-reduces many
 expect "a budget that is no number" says 2 "--max-grad-reduces cannot be 'many'"
+
+# What was not counted is not called ok.
+set -- samples/models/tiny-gpt.onnx -m dp=2,pp=2 -p pipeline --max-peak 1GiB
+dimscope check "$@"
+expect "the peak of a schedule that trains, forward only" says 1 "?     peak"
+dimscope check "$@" --train adamw
+expect "the peak of a training step" says 0 "ok    peak"
+dimscope check "$@" --set training=false
+expect "the peak of inference" says 0 "ok    peak"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,6 +1,7 @@
 #include "tui/app/app.h"
 
 #include "core/base/units.h"
+#include "core/cost/pipeline.h"
 #include "tui/state/comm_table.h"
 #include "tui/views/label.h"
 #include "tui/app/complete.h"
@@ -41,7 +42,9 @@ static Str peak_text(const Ui *ui)
     Buf text = buf_new(ui->frame);
 
     units_format_bytes_pair(used, limit, "/", &text);
-    buf_puts(&text, used > limit ? " OVER" : " ok");
+    buf_puts(&text, used > limit                            ? " OVER"
+                    : plan_counts_forward_only(ui_plan(ui)) ? " forward only"
+                                                            : " ok");
     return buf_str(&text);
 }
 

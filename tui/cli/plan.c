@@ -48,6 +48,7 @@ typedef struct {
     double value, limit;
     void (*format)(double value, Buf *out);
     const Schedule *schedule; /* that the value is of; NULL */
+    bool forward_only;        /* the value leaves out what a training step needs besides */
 } Limit;
 
 static void format_bytes(double value, Buf *out)
@@ -118,6 +119,7 @@ static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
         .name = "grad-reduces", .given = cli->options.max_grad_reduces, .format = format_count};
     GradientReduces counted = gradient_reduces(plan);
     peak.value = (double)totals->peak_bytes;
+    peak.forward_only = plan_counts_forward_only(plan);
     comm.value = share;
     step.value = plan_step_us(plan);
     step.schedule = plan_schedule(plan);
@@ -133,6 +135,16 @@ static bool read_limits(Cli *cli, const Plan *plan, Limit *limits, int *n)
            add_limit(cli, limits, n, &reduces, parse_count, "149");
 }
 
+static bool is_over(const Limit *limit)
+{
+    return limit->value > limit->limit;
+}
+
+static bool is_met(const Limit *limit)
+{
+    return !is_over(limit) && !limit->forward_only;
+}
+
 static Json *limits_json(const Limit *limits, int n)
 {
     Json *out = json_array();
@@ -141,7 +153,10 @@ static Json *limits_json(const Limit *limits, int n)
         json_set_str(row, "name", limits[i].name);
         json_set_real(row, "value", limits[i].value);
         json_set_real(row, "limit", limits[i].limit);
-        json_set_bool(row, "ok", limits[i].value <= limits[i].limit);
+        if (is_over(&limits[i]) || is_met(&limits[i]))
+            json_set_bool(row, "ok", is_met(&limits[i]));
+        else
+            json_set(row, "ok", json_null());
         json_add(out, row);
     }
     return out;
@@ -163,7 +178,10 @@ static void check_text(Cli *cli, const Session *session, const Limit *limits, in
 {
     plan_text_findings(&session->plan->findings, &cli->out);
     for (int i = 0; i < n; i++) {
-        buf_printf(&cli->out, "%s  %s ", limits[i].value <= limits[i].limit ? "ok  " : "OVER",
+        buf_printf(&cli->out, "%s  %s ",
+                   is_over(&limits[i])  ? "OVER"
+                   : is_met(&limits[i]) ? "ok  "
+                                        : "?   ",
                    limits[i].name);
         limits[i].format(limits[i].value, &cli->out);
         buf_puts(&cli->out, " of ");
@@ -171,7 +189,11 @@ static void check_text(Cli *cli, const Session *session, const Limit *limits, in
         if (limits[i].schedule)
             buf_printf(&cli->out, ": %s of %d micro-batches", limits[i].schedule->name,
                        limits[i].schedule->n_micro_batches);
-        buf_putc(&cli->out, '\n');
+        if (limits[i].forward_only)
+            buf_puts(&cli->out, ", forward only: gradients and optimizer states are not counted");
+        buf_puts(&cli->out, limits[i].forward_only && !is_over(&limits[i])
+                                ? "\nhint: add --train, or a schedule that does not train\n"
+                                : "\n");
     }
     if (!plan_is_legal(session->plan))
         buf_puts(&cli->out, "the plan is illegal\n");
@@ -192,7 +214,7 @@ int cli_check(Cli *cli)
     }
     bool ok = plan_is_legal(session->plan);
     for (int i = 0; i < n; i++)
-        ok &= limits[i].value <= limits[i].limit;
+        ok &= is_met(&limits[i]);
     if (cli->options.json)
         check_json(cli, session, ok, limits, n);
     else

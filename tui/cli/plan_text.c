@@ -526,7 +526,9 @@ static void plan_text_totals(const Session *session, Buf *out)
     units_format_bytes(totals->peak_bytes, out);
     buf_puts(out, " of ");
     units_format_bytes(session->machine->memory_bytes, out);
-    buf_puts(out, " on a device\n");
+    buf_puts(out, plan_counts_forward_only(session->plan)
+                      ? " on a device, forward only: add --train to count gradients and states\n"
+                      : " on a device\n");
     format_init(session->plan, out);
     buf_puts(out, "flops    ");
     units_format_flops(totals->flops, out);

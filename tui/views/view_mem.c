@@ -5,6 +5,7 @@
 #include "tui/views/mem.h"
 #include "tui/views/rows.h"
 
+#include "core/cost/pipeline.h"
 #include "core/summary/sheets.h"
 
 #include <stdio.h>
@@ -279,7 +280,8 @@ static void draw_over(const Ui *ui, Pen *pen)
 
 static void draw_top(const Ui *ui, Pen *pen)
 {
-    pen_printf(pen, ROLE_TEXT, " peak of the %s by device, limit ", label_pass(ui_plan(ui)));
+    pen_printf(pen, ROLE_TEXT, " peak of the %s%s by device, limit ",
+               plan_counts_forward_only(ui_plan(ui)) ? "forward " : "", label_pass(ui_plan(ui)));
     pen_put(pen, ROLE_TEXT, label_bytes(ui, limit_of(ui)));
     if (bar_bytes(ui) != limit_of(ui) && pen->area.w - pen->x > 26)
         pen_printf(pen, ROLE_DIM, "; a full bar is %.*s", STR_ARG(label_bytes(ui, bar_bytes(ui))));

@@ -2,6 +2,7 @@
  * grouped by their needs. */
 #include "viz/report/page.h"
 
+#include "core/cost/pipeline.h"
 #include "core/summary/sheets.h"
 #include "core/summary/label.h"
 
@@ -29,9 +30,10 @@ static void add_classes(Page *page, const LiveSet *set)
 {
     ReportBlock *bar = page_block(page, BLOCK_BAR);
 
-    bar->title = arena_printf(page->arena, "%s of %s of a device at the peak",
-                              text_bytes(page->arena, set->bytes),
-                              text_bytes(page->arena, page->session->machine->memory_bytes));
+    bar->title = arena_printf(
+        page->arena, "%s of %s of a device at the peak%s", text_bytes(page->arena, set->bytes),
+        text_bytes(page->arena, page->session->machine->memory_bytes),
+        plan_counts_forward_only(page->session->plan) ? ", forward only" : "");
     for (int class = 0; class < MEMORY_CLASS_COUNT; class ++)
         if (set->by_class[class] > 0)
             block_part(page, bar, class_word((MemoryClass) class),
