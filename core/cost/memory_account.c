@@ -128,6 +128,20 @@ static int32_t updated_span(const Account *a, int32_t op, int o, const int32_t *
                                                                                   : -1;
 }
 
+/* Moves a gradient of a parameter to where the update reads it. */
+static void move_at_once(Account *a, int32_t tensor, int devices)
+{
+    const GraphTensor *at = &a->graph->tensors[tensor];
+    for (int u = 0; u < tensor_n_uses(a->graph, tensor); u++) {
+        int32_t reader = a->graph->uses[at->use + u];
+        for (int i = 0; i < a->graph->ops[reader].n_inputs; i++)
+            if (op_inputs(a->graph, reader)[i] == tensor)
+                read_span(a,
+                          (HeldValue){tensor, a->plan->moved->need[a->graph->ops[reader].input + i],
+                                      devices, plan_phase(a->plan, reader)});
+    }
+}
+
 static void add_op(Account *a, int32_t op)
 {
     const GraphOp *at = &a->graph->ops[op];
@@ -154,6 +168,8 @@ static void add_op(Account *a, int32_t op)
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->moved->made[tensor] != a->plan->moved->sharding[tensor])
             move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0});
+        if (tensor >= 0 && reshards_at_once(a->plan, tensor))
+            move_at_once(a, tensor, devices);
     }
 }
 

@@ -37,9 +37,16 @@ void edges_fill(Plan *plan);
  * readers; ops without a cut (-1), those of a training step's update, do not count as such. */
 const int32_t *edges_stored(Plan *plan);
 
-/* The op that a reshard runs before (its first reader) or, if only a pin asks for it or a loop
- * carries the value, the op that it runs after (the maker). Returns -1 if it runs before any op. */
+/* The op that a reshard runs before (its first reader) or, if only a pin asks for it, a loop
+ * carries the value or reshards_at_once() of it, the op that it runs after (the maker). Returns -1
+ * if it runs before any op. */
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after);
+
+/* Whether the update alone reads the tensor, a gradient of a parameter: it is moved as soon as it
+ * is made, so that a whole gradient is there no longer than it has to be, and its reduction
+ * overlaps with the backward pass. With several micro-batches it is moved once, behind the last of
+ * them. */
+bool reshards_at_once(const Plan *plan, int32_t tensor);
 
 /* The reshards of each tensor, for code that follows values through a plan. */
 typedef struct {

@@ -1,6 +1,8 @@
 /* Queries of edges.h about the reshards of a plan. */
 #include "core/plan/edges.h"
 
+#include "core/plan/stage.h"
+
 ReshardIndex reshard_index(Arena *arena, const Plan *plan)
 {
     int n_tensors = plan->inferred->graph->n_tensors;
@@ -26,11 +28,25 @@ int32_t reshard_filling(const ReshardIndex *index, int32_t tensor, int32_t to, i
     return -1;
 }
 
+bool reshards_at_once(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    const GraphTensor *at = &graph->tensors[tensor];
+    int32_t of = graph->gradient_of ? graph->gradient_of[tensor] : -1;
+    bool several = plan->decided->stages && plan->decided->stages->n_micro_batches > 1;
+    if (several || of < 0 || at->maker < 0 || !tensor_is_parameter(plan->inferred, of))
+        return false;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++)
+        if (graph->phase[graph->uses[at->use + u]] != PHASE_UPDATE)
+            return false;
+    return true;
+}
+
 int32_t reshard_beside(const Plan *plan, const Reshard *reshard, bool *after)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
-    *after = reader < maker;
+    *after = reader < maker || reshards_at_once(plan, reshard->tensor);
     return *after ? maker : reader;
 }
 

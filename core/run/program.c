@@ -306,16 +306,30 @@ bool lower_op_alone(Lowering *l, int32_t op, Error *err)
     return true;
 }
 
+/* Reshards a gradient of a parameter to what the update reads. */
+static bool lower_at_once(Lowering *l, int32_t tensor, Error *err)
+{
+    const GraphTensor *at = &l->graph->tensors[tensor];
+    for (int u = 0; u < tensor_n_uses(l->graph, tensor); u++) {
+        int32_t reader = l->graph->uses[at->use + u];
+        for (int i = 0; i < l->graph->ops[reader].n_inputs; i++)
+            if (op_inputs(l->graph, reader)[i] == tensor && !lower_input(l, reader, i, err))
+                return false;
+    }
+    return true;
+}
+
 bool lower_pins(Lowering *l, int32_t op, Error *err)
 {
     const Plan *plan = l->plan;
     for (int i = 0; i < l->graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(l->graph, op)[i];
-        if (tensor < 0 || plan->moved->made[tensor] == plan->moved->sharding[tensor])
+        if (tensor < 0)
             continue;
-        if (reshard_slot(l,
-                         (Slot){tensor, plan->moved->sharding[tensor], plan_devices(plan, op), 0},
-                         err) < 0)
+        Slot pinned = {tensor, plan->moved->sharding[tensor], plan_devices(plan, op), 0};
+        if (plan->moved->made[tensor] != pinned.sharding && reshard_slot(l, pinned, err) < 0)
+            return false;
+        if (reshards_at_once(plan, tensor) && !lower_at_once(l, tensor, err))
             return false;
     }
     return true;

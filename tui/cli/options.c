@@ -8,7 +8,7 @@
 
 #define OPTION(name, key, kind, field, arg, verbs, help)                                           \
     {                                                                                              \
-        name, key, kind, offsetof(CliOptions, field), arg, help, verbs                             \
+        name, key, kind, offsetof(CliOptions, field), arg, help, verbs, NULL                       \
     }
 #define FLAG(name, key, field, verbs, help) OPTION(name, key, OPTION_FLAG, field, "", verbs, help)
 #define TEXT(name, key, field, arg, verbs, help)                                                   \
@@ -24,8 +24,9 @@ const Option cli_options[] = {
     LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
     TEXT("fuse", 0, fuse, "NAME,...", VERBS_ON_PLANS | VERB_INFO,
          "recognise what ops spell out and plan the op that does it: attention"),
-    TEXT("train", 0, train, "SPEC", VERBS_ON_PLANS,
-         "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train"),
+    {"train", 0, OPTION_TEXT, offsetof(CliOptions, train), "[SPEC]",
+     "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train", VERBS_ON_PLANS,
+     "auto"},
     TEXT("machine", 0, machine, "NAME|FILE", UINT_MAX, "the numbers of a device (default h100x8)"),
     TEXT("pins", 0, pins, "FILE", VERBS_ON_PLANS,
          "further decisions: a plan file, or shardings that other systems print"),
@@ -255,8 +256,26 @@ static bool read_verb(Cli *cli, const Option *const *given, int n_given, int n, 
     return true;
 }
 
+/* Writes the argument of options that stand alone: "--train" becomes "--train=auto". */
+static void complete_options(Cli *cli, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool alone = i + 1 == argc || argv[i + 1][0] == '-';
+        for (const Option *option = cli_options; alone && option->name; option++) {
+            if (!option->alone || strncmp(argv[i], "--", 2) != 0 ||
+                strcmp(argv[i] + 2, option->name) != 0)
+                continue;
+            Buf text = buf_new(cli->arena);
+            buf_printf(&text, "--%s=%s", option->name, option->alone);
+            argv[i] = text.s;
+            break;
+        }
+    }
+}
+
 bool cli_parse(Cli *cli, int argc, char **argv)
 {
+    complete_options(cli, argc, argv);
     char keys[2 * OPTIONS_MAX + 2];
     struct option longs[OPTIONS_MAX] = {0};
     make_getopt(verb_bit(argc, argv), keys, longs);

@@ -14,6 +14,8 @@ typedef struct {
     const char *arg; /* "MESH"; "" for a flag */
     const char *help;
     unsigned verbs;
+    const char
+        *alone; /* its argument where another option or nothing follows; NULL: it needs one */
 } Option;
 
 extern const Option cli_options[]; /* the last row has no name */
