@@ -58,7 +58,7 @@ static bool is_update(const Plan *plan, int32_t op)
     return op >= 0 && plan_phase(plan, op) == 1 + PHASE_UPDATE;
 }
 
-static bool makes_weights(const Plan *plan, int32_t op)
+bool op_makes_weights(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
     for (int o = 0; o < graph->ops[op].n_outputs; o++)
@@ -71,7 +71,7 @@ static bool makes_weights(const Plan *plan, int32_t op)
 static void add_backward(const Plan *plan, StagePrice *price, int32_t op, double us)
 {
     price->backward_us += us;
-    if (makes_weights(plan, op))
+    if (op_makes_weights(plan, op))
         price->weight_us += us;
 }
 

@@ -61,6 +61,10 @@ static inline double stage_weight_us(const StagePrice *stage)
     return stage->trains ? stage->weight_us : stage_forward_us(stage);
 }
 
+/* Whether a backward op makes gradients of parameters alone, which a split backward leaves for
+ * later. */
+bool op_makes_weights(const Plan *plan, int32_t op);
+
 /* The schedule of a step; NULL if there is none, or if it does not fit. */
 static inline const Schedule *plan_schedule(const Plan *plan)
 {

@@ -67,12 +67,14 @@ static bool read_varints(Str bytes, Dtype dtype, int64_t n_elements, void *out, 
 static bool fill(double value, Dtype dtype, int64_t n, void *out, Error *err)
 {
     memset(out, 0, (size_t)n * (size_t)(dtype_bits(dtype) < 8 ? 8 : dtype_bits(dtype)) / 8);
-    if (value != 0 && dtype != DT_F32 && dtype != DT_F64)
+    if (value != 0 && dtype != DT_F32 && dtype != DT_F64 && dtype != DT_I64)
         return error_kind(err, ERROR_DTYPE, "elements of %s are not filled with %g",
                           dtype_name(dtype), value);
     for (int64_t i = 0; i < n && value != 0; i++)
         if (dtype == DT_F64)
             ((double *)out)[i] = value;
+        else if (dtype == DT_I64)
+            ((int64_t *)out)[i] = (int64_t)value;
         else
             ((float *)out)[i] = (float)value;
     return true;

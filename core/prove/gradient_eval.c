@@ -161,7 +161,7 @@ static bool fill_constants(const Feeds *feeds, const bool *wanted, Local **value
         if (!wanted[t])
             continue;
         value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
-        feed_fill(feeds, t, value[t], scratch);
+        feed_fill(feeds, t, 0, value[t], scratch);
     }
     return true;
 }

@@ -50,7 +50,7 @@ bool simulated_fill(Arena *arena, const Inferred *inferred, const bool *known, u
     bool ok = feeds_open(arena, inferred, known, &(Given){.seed = seed}, &feeds, err);
     for (int t = 0; ok && t < inferred->graph->n_tensors; t++)
         if (known[t])
-            feed_fill(&feeds, t, value[t], arena);
+            feed_fill(&feeds, t, 0, value[t], arena);
     feeds_close(&feeds);
     return ok;
 }

@@ -27,7 +27,7 @@ static bool fill_leaves(Resolving *l, const bool *wanted, Error *err)
         if (!wanted[t])
             continue;
         l->value[t] = local_new_whole((Dtype)l->inferred->dtype[t], inferred_shape(l->inferred, t));
-        feed_fill(&feeds, t, l->value[t], l->round);
+        feed_fill(&feeds, t, 0, l->value[t], l->round);
     }
     feeds_close(&feeds);
     return ok;

@@ -24,6 +24,18 @@ double draw_uniform(uint64_t key, int64_t index)
     return (double)bits * 0x1p-52 - 1.0;
 }
 
+void text_draw(uint64_t key, int64_t row, int64_t bound, bool ahead, int64_t n, int64_t *out)
+{
+    uint64_t state = mix(key ^ mix((uint64_t)row + 1)), token = state % (uint64_t)bound;
+    for (int64_t i = 0; i < n + ahead; i++) {
+        if (i >= ahead)
+            out[i - ahead] = (int64_t)token;
+        state = mix(state + golden);
+        uint64_t turn = mix(token + 1);
+        token = (state >> 61 ? turn : mix(state)) % (uint64_t)bound;
+    }
+}
+
 double draw_weight_scale(const Shape *shape)
 {
     double largest = 1, n = 1;

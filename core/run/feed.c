@@ -83,7 +83,7 @@ static void fill_affine(const Value *value, Local *part, Arena *scratch)
     }
 }
 
-static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
+static void fill_drawn(const Feed *feed, uint64_t key, Local *part, Arena *scratch)
 {
     if (!dtype_is_float(part->dtype) || !dtype_is_computed(part->dtype))
         return;
@@ -94,33 +94,58 @@ static void fill_drawn(const Feed *feed, Local *part, Arena *scratch)
             NumberBlock block;
             int64_t n = s.n - i < ELEMENT_BLOCK ? s.n - i : ELEMENT_BLOCK;
             for (int64_t k = 0; k < n; k++)
-                block.f64[k] = feed->scale * draw_uniform(feed->key, s.from + (i + k) * s.step);
+                block.f64[k] = feed->scale * draw_uniform(key, s.from + (i + k) * s.step);
             local_store(part, s.to + i, n, NUMBER_F64, &block);
         }
 }
 
-static void fill_generated(const Feed *feed, Local *part, Arena *scratch)
+static void fill_generated(const Feed *feed, uint64_t key, Local *part, Arena *scratch)
 {
     Picks picks = picks_whole(scratch, part);
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++) {
             double number =
-                generated_number(feed->generated, part->dtype, feed->key, s.from + i * s.step);
+                generated_number(feed->generated, part->dtype, key, s.from + i * s.step);
             local_store(part, s.to + i, 1, NUMBER_F64, &number);
         }
 }
 
-void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch)
+/* Element i of a row of made-up text is the token that its Markov chain reaches after i turns. The
+ * labels of a language model are one turn ahead. */
+static void fill_text(const Feed *feed, uint64_t key, Local *part, Arena *scratch)
+{
+    int64_t width = part->whole.n_dims > 0 ? part->whole.dim[part->whole.n_dims - 1] : 1;
+    int64_t n = shape_elements(&part->whole), *tokens = arena_array(scratch, int64_t, n);
+    for (int64_t i = 0; i < n; i++)
+        if (i % width == 0)
+            text_draw(key, i / width, feed->bound, feed->ahead, width, tokens + i);
+    Picks picks = picks_whole(scratch, part);
+    Stretch s;
+    for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
+        for (int64_t i = 0; i < s.n; i++)
+            local_store(part, s.to + i, 1, NUMBER_I64, &tokens[s.from + i * s.step]);
+}
+
+uint64_t batch_seed(uint64_t seed, int64_t batch)
+{
+    return batch == 0 ? seed : seed ^ ((uint64_t)batch * 0x9e3779b97f4a7c15);
+}
+
+void feed_fill(const Feeds *feeds, int32_t tensor, int64_t batch, Local *part, Arena *scratch)
 {
     const Feed *feed = &feeds->at[tensor];
+    bool input = feeds->inferred->graph->tensors[tensor].kind == TENSOR_INPUT;
+    uint64_t key = batch_seed(feed->key, input ? batch : 0);
     assert(feed->kind != FEED_NONE);
-    if (feed->kind == FEED_BYTES)
+    if (feed->kind == FEED_DRAWN && feed->bound > 1)
+        fill_text(feed, key, part, scratch);
+    else if (feed->kind == FEED_BYTES)
         fill_bytes(feed, part, scratch);
     else if (feed->kind == FEED_DRAWN && feed->generated && dtype_is_computed(part->dtype))
-        fill_generated(feed, part, scratch);
+        fill_generated(feed, key, part, scratch);
     else if (feed->kind == FEED_DRAWN)
-        fill_drawn(feed, part, scratch);
+        fill_drawn(feed, key, part, scratch);
     else if (feed->value->ints || feed->value->floats)
         fill_held(feed->value, part, scratch);
     else
@@ -344,6 +369,26 @@ static bool feed_list(Feeds *feeds, int32_t tensor, const OnnxTensor *vector, Er
     return feeds->computed[tensor] != NULL;
 }
 
+/* Whole numbers of a training step are tokens, where something says how many there are: a table
+ * that they choose rows of, or the scores that they are labels of. */
+static void draw_tokens(Feeds *feeds, int32_t tensor, uint64_t seed)
+{
+    const Graph *graph = feeds->inferred->graph;
+    Feed *feed = &feeds->at[tensor];
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int32_t op = graph->uses[graph->tensors[tensor].use + u], table = op_inputs(graph, op)[0];
+        const Shape *shape = table < 0 ? NULL : inferred_shape(feeds->inferred, table);
+        bool gathers = strcmp(op_operator(graph, op), "Gather") == 0 && table != tensor;
+        bool labels = strcmp(op_operator(graph, op), "TokenLoss") == 0;
+        if (!shape || shape->n_dims == 0 || !(gathers || labels))
+            continue;
+        int64_t bound = shape->dim[labels ? shape->n_dims - 1 : 0];
+        feed->bound = feed->bound == 0 || bound < feed->bound ? bound : feed->bound;
+        feed->ahead = labels;
+        feed->key = draw_key(seed, STR("tokens"));
+    }
+}
+
 static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
                        Error *err)
 {
@@ -359,6 +404,8 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     if (vector)
         return feed_data(feeds, tensor, &vector->data, err);
     feeds->at[tensor] = drawn(feeds, tensor, seed);
+    if (graph->next_of && !dtype_is_float((Dtype)feeds->inferred->dtype[tensor]))
+        draw_tokens(feeds, tensor, seed);
     return true;
 }
 
@@ -429,7 +476,7 @@ static bool compute_op(Feeds *feeds, int32_t op, Error *err)
                               tensor_name(graph, tensor));
         Arena *scratch = arena_new();
         feeds->computed[tensor] = local_new_whole((Dtype)inferred->dtype[tensor], shape);
-        feed_fill(feeds, tensor, feeds->computed[tensor], scratch);
+        feed_fill(feeds, tensor, 0, feeds->computed[tensor], scratch);
         arena_free(scratch);
     }
     if (!kernel_run_whole(inferred, op, kernel, NULL, feeds->seed, 0, feeds->computed, err))

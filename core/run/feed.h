@@ -22,6 +22,8 @@ typedef struct {
     const Value *value; /* not deferred */
     uint64_t key;       /* key of draws; integers and bools are 0 */
     double scale;
+    int64_t bound;              /* of drawn tokens: how many there are; 0: these are no tokens */
+    bool ahead;                 /* they are labels: each the token after */
     const Generated *generated; /* how an operator generates them; NULL: uniform */
 } Feed;
 
@@ -58,8 +60,12 @@ void feeds_close(Feeds *feeds);
 /* The value of a sequence or an optional; NULL for a tensor. */
 const Local *feed_listed(const Feeds *feeds, int32_t tensor);
 
+/* Draws of inputs and random ops differ by batch: the number of the micro-batch since the first
+ * step, or 0. */
+uint64_t batch_seed(uint64_t seed, int64_t batch);
+
 /* Fills a part of the tensor. Thread-safe. */
-void feed_fill(const Feeds *feeds, int32_t tensor, Local *part, Arena *scratch);
+void feed_fill(const Feeds *feeds, int32_t tensor, int64_t batch, Local *part, Arena *scratch);
 
 /* Opens the inputs of a data set: the files of the folder. For a NAME.onnx whose outputs are in
  * NAME_output_N.pb, the inputs are what ONNX feeds its light models: 0, 1/n, 2/n .. for n elements.

@@ -53,8 +53,9 @@ static bool load_listed(Rank *rank, int32_t slot, const Local *listed)
     return true;
 }
 
-bool host_load(Rank *rank, int32_t slot)
+bool host_load(Rank *rank, const Instr *instr)
 {
+    int32_t slot = instr->slot;
     const Local *listed = feed_listed(&rank->team->feeds, rank->team->program->slots[slot].tensor);
     if (listed)
         return load_listed(rank, slot, listed);
@@ -62,7 +63,8 @@ bool host_load(Rank *rank, int32_t slot)
     if (!local)
         return false;
     Arena *scratch = arena_new();
-    feed_fill(&rank->team->feeds, rank->team->program->slots[slot].tensor, local, scratch);
+    feed_fill(&rank->team->feeds, rank->team->program->slots[slot].tensor, rank_batch(rank, instr),
+              local, scratch);
     arena_free(scratch);
     return true;
 }
@@ -72,7 +74,7 @@ bool host_op(Rank *rank, const Instr *instr)
     KernelCall call;
     Error inner = {.kind = ERROR_RUN}, err = {0};
     Arena *scratch = arena_new();
-    bool ok = rank_kernel_call(rank, instr->op, host_make_slot, scratch, &call);
+    bool ok = rank_kernel_call(rank, instr, host_make_slot, scratch, &call);
     bool begun = ok;
     if (ok && !call.kernel->run(&call, &inner)) {
         kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);

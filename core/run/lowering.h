@@ -1,4 +1,5 @@
-/* lowering.h - private to the files that lower a plan: program.c, lowering_flow.c, lowering_free.c.
+/* lowering.h - private to the files that lower a plan: program.c, lowering_flow.c, lowering_free.c,
+ * lowering_steps.c.
  *
  * A region is a range of instructions that may be skipped or repeated: a branch, a loop, the end of
  * a loop. A slot can be read in the region that fills it and in regions inside.
@@ -25,10 +26,12 @@ typedef struct {
     Vec(ProgramMove) moves;
     Vec(Region) regions;
     Vec(int32_t) instr_region, slot_region;
+    Vec(int32_t) instr_for;        /* per instruction: the op that it is for; -1: for the outputs */
     Vec(int32_t) next;             /* per slot: another slot of its tensor, or -1 */
     int32_t *first_slot;           /* per tensor */
     int32_t *goes_with;            /* per op: the body whose results it returns, -1 */
     const Kernel **kernel_of_type; /* per Names id of an operator: its kernel, once found */
+    int32_t op;                    /* current op; -1 */
     int32_t region, body; /* current innermost region; current loop, a place in graph->bodies, -1 */
     ReshardIndex reshards;
 } Lowering;
@@ -65,5 +68,9 @@ bool lower_range(Lowering *l, int32_t first, int32_t end, int body, Error *err);
 
 /* ---- lowering_free.c: the list with FREE after the last use of each slot ---- */
 void lower_frees(Lowering *l);
+
+/* ---- lowering_steps.c: the list of several micro-batches, with its FREEs ---- */
+int lower_micro_batches(const Plan *plan); /* of a training step; else 1 */
+bool lower_steps(Lowering *l, Error *err);
 
 #endif

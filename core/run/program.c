@@ -8,8 +8,8 @@
 
 const char *instr_kind_name(InstrKind kind)
 {
-    static const char *const names[] = {"load", "op",      "step", "free", "branch",
-                                        "loop", "collect", "next", "back"}; /* ORDER INSTR_KIND */
+    static const char *const names[] = {"load",    "op",   "step", "free", "branch", "loop",
+                                        "collect", "next", "back", "add"}; /* ORDER INSTR_KIND */
     return names[kind];
 }
 
@@ -19,6 +19,7 @@ int32_t lower_instr(Lowering *l, Instr instr)
 {
     vec_push(l->arena, &l->instrs, instr);
     vec_push(l->arena, &l->instr_region, l->region);
+    vec_push(l->arena, &l->instr_for, l->op);
     return l->instrs.n - 1;
 }
 
@@ -284,6 +285,7 @@ static bool check_loop(const Lowering *l, int32_t op, Error *err)
 bool lower_op_alone(Lowering *l, int32_t op, Error *err)
 {
     const GraphOp *at = &l->graph->ops[op];
+    l->op = op;
     if (!lower_find_kernel(l, op, err) || !check_loop(l, op, err))
         return false;
     for (int i = 0; i < at->n_inputs; i++)
@@ -356,15 +358,24 @@ static bool load_source(Lowering *l, int32_t tensor, Error *err)
     return true;
 }
 
-/* Parameters and graph inputs, as stored and given. */
-static bool load_sources(Lowering *l, Error *err)
+static bool load_kind(Lowering *l, bool initializers, Error *err)
 {
     for (int t = 0; t < l->graph->n_tensors; t++)
         if (l->graph->tensors[t].maker < 0 && !tensor_is_known(l->plan->inferred, t) &&
+            (l->graph->tensors[t].kind == TENSOR_INITIALIZER) == initializers &&
             !load_source(l, t, err))
             return false;
-    l->out->n_once = l->instrs.n;
     return true;
+}
+
+/* Parameters and graph inputs, as stored and given. A training step has other inputs each time. */
+static bool load_sources(Lowering *l, Error *err)
+{
+    bool trains = l->graph->next_of != NULL;
+    if (!load_kind(l, true, err) || (!trains && !load_kind(l, false, err)))
+        return false;
+    l->out->n_once = l->instrs.n;
+    return !trains || load_kind(l, false, err);
 }
 
 static bool find_outputs(Lowering *l, Error *err)
@@ -388,6 +399,44 @@ static bool find_outputs(Lowering *l, Error *err)
             return false;
     }
     return true;
+}
+
+static void share_slots(Lowering *l)
+{
+    l->out->n_views = 1;
+    l->out->shared = arena_array(l->arena, bool, l->slots.n);
+    for (int i = 0; i < l->out->n_once; i++)
+        l->out->shared[l->instrs.at[i].slot] = true;
+}
+
+static bool is_loss(const Lowering *l, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(l->plan->inferred, tensor);
+    return l->graph->next_of[tensor] < 0 && shape && shape_elements(shape) == 1 &&
+           dtype_is_float((Dtype)l->plan->inferred->dtype[tensor]);
+}
+
+/* What the outputs of a training step take the place of, on every part of the mesh that has it. */
+static void carry(Lowering *l)
+{
+    Program *out = l->out;
+    Vec(ProgramMove) moves = {0};
+    out->loss = -1;
+    for (int i = l->graph->n_outputs - 1; l->graph->next_of && i >= 0; i--) {
+        int32_t tensor = l->graph->outputs[i], of = l->graph->next_of[tensor];
+        if (is_loss(l, tensor))
+            out->loss = i;
+        for (int k = 0; of >= 0 && k < out->n_once; k++) {
+            int32_t to = l->instrs.at[k].slot;
+            if (l->slots.at[to].tensor != of)
+                continue;
+            if (moves.n > 0 && moves.at[moves.n - 1].from == out->output[i])
+                moves.at[moves.n - 1].keeps = true;
+            vec_push(l->arena, &moves, ((ProgramMove){out->output[i], to, false}));
+        }
+    }
+    out->carried = moves.at;
+    out->n_carried = moves.n;
 }
 
 static void open_arrays(Lowering *l)
@@ -414,17 +463,23 @@ static void open_arrays(Lowering *l)
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
 {
     const Graph *graph = plan->inferred->graph;
-    Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out, .body = -1};
+    Lowering l = {.arena = arena, .plan = plan, .graph = graph, .out = out, .body = -1, .op = -1};
     *out = (Program){.copying_op = -1};
     l.reshards = reshard_index(arena, plan);
     open_arrays(&l);
-    if (!load_sources(&l, err) || !lower_range(&l, 0, graph->n_ops, 0, err) ||
-        !find_outputs(&l, err))
+    if (!load_sources(&l, err) || !lower_range(&l, 0, graph->n_ops, 0, err))
+        return false;
+    l.op = -1;
+    if (!find_outputs(&l, err))
         return false;
     l.regions.at[0].end = l.instrs.n;
-    lower_frees(&l);
     out->slots = l.slots.at;
     out->n_slots = l.slots.n;
     out->moves = l.moves.at;
+    share_slots(&l);
+    carry(&l);
+    if (lower_micro_batches(plan) > 1)
+        return lower_steps(&l, err);
+    lower_frees(&l);
     return true;
 }

@@ -36,6 +36,18 @@
  * A slot with sharding -1 is replicated: a sequence, an optional, a tensor whose shape is known
  * only at run time.
  *
+ * A training step of several micro-batches has the instructions of each (lowering_steps.c), in the
+ * order of the schedule, each in a view of the slots; the update has the last view:
+ *
+ *     OP .. in view 0
+ *       ADD c_fc.weight~grad        of view 0 to that of the update: added up, at last divided
+ *     OP .. in view 1
+ *       ADD c_fc.weight~grad
+ *     OP update .. in view 2
+ *
+ * Between two passes over the list, which are two steps, what the update made takes the place of
+ * what it read (Program.carried).
+ *
  * All ranks and runners execute the same list. With stages, an instruction is executed by the
  * devices of the slot it fills or frees, an op by its own; a STEP_SEND takes from the devices of
  * the slot it reads. Constants known at load are loaded before the op that reads them first. Ids
@@ -67,12 +79,13 @@ typedef enum {
     INSTR_LOOP,
     INSTR_COLLECT,
     INSTR_NEXT,
-    INSTR_BACK
+    INSTR_BACK,
+    INSTR_ADD
 } InstrKind;
 
 typedef struct {
     InstrKind kind;
-    int32_t slot;     /* LOAD, FREE; STEP: target; COLLECT: the list */
+    int32_t slot;     /* LOAD, FREE, ADD; STEP: target; COLLECT: the list */
     int32_t from;     /* STEP; COLLECT; BRANCH: the condition */
     int32_t op;       /* OP; COLLECT: the reader of the list */
     int32_t reshard;  /* STEP: place in plan->reshards */
@@ -80,6 +93,9 @@ typedef struct {
     int32_t target;   /* BRANCH, LOOP, NEXT, BACK: instruction */
     int32_t body;     /* of those: place in graph->bodies */
     bool when;        /* BRANCH */
+    bool first;       /* ADD: there is nothing to add it to */
+    int mean;         /* ADD: the number that the sum is divided by; 0: none, others follow */
+    int view;         /* of its slots: a micro-batch, or that of the update; ADD: from where */
 } Instr;
 
 typedef struct {
@@ -107,6 +123,11 @@ typedef struct {
     int32_t *output;       /* slot of each graph output, not freed by the program */
     const Kernel **kernel; /* per op of the graph; NULL when not in the program */
     int32_t *loop_of;      /* per op: the body whose iteration it sees; -1 */
+    int n_views;           /* micro-batches and, if they are several, the update; else 1 */
+    bool *shared;          /* per slot: loaded once, with one value in all views */
+    int n_carried;         /* of a training step: */
+    ProgramMove *carried;  /* from the last view to all */
+    int32_t loss;          /* the place of the loss in graph->outputs; -1: there is none */
     int32_t copying_op;    /* first op that needs slots to be copied (a replicated slot or a list, a
                             * value read again after a move); -1 */
 } Program;
@@ -120,6 +141,12 @@ static inline int program_length(const Program *program, int n_passes)
 {
     int64_t n = program->n_once + (int64_t)n_passes * (program->n_instrs - program->n_once);
     return n < INT_MAX ? (int)n : INT_MAX;
+}
+
+/* The view in which the outputs are at the end of a pass. */
+static inline int program_last_view(const Program *program)
+{
+    return program->n_views - 1;
 }
 
 const char *instr_kind_name(InstrKind kind); /* "load", "op", "step", "free", "branch" .. */

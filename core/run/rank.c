@@ -87,7 +87,9 @@ void rank_open(Rank *rank, Team *team, int64_t position)
     Arena *arena = arena_new();
     *rank = (Rank){.team = team, .position = position, .arena = arena};
     int n_bodies = team->plan->inferred->graph->n_bodies;
-    rank->slot = arena_array(arena, Local *, team->program->n_slots);
+    const Program *program = team->program;
+    rank->views = arena_array(arena, Local *, (int64_t)program->n_views * program->n_slots);
+    rank->slot = rank->views;
     rank->runtime = arena_array(arena, RuntimeShape, team->program->n_slots);
     rank->iteration = arena_array(arena, int64_t, n_bodies);
     rank->most = arena_array(arena, int64_t, n_bodies);
@@ -110,10 +112,30 @@ bool rank_has(const Rank *rank, int32_t slot)
     return rank_stands_on(rank, rank->team->program->slots[slot].devices);
 }
 
+void rank_view(Rank *rank, int view)
+{
+    rank->slot = rank->views + (int64_t)view * rank->team->program->n_slots;
+}
+
+int64_t rank_batch(const Rank *rank, const Instr *instr)
+{
+    const Program *program = rank->team->program;
+    int n = program->n_views > 1 ? program->n_views - 1 : 1;
+    return program->n_carried == 0 ? 0 : (int64_t)rank->pass * n + instr->view % n;
+}
+
+static void set_slot(Rank *rank, int32_t slot, Local *local)
+{
+    const Program *program = rank->team->program;
+    rank->slot[slot] = local;
+    for (int v = 0; program->shared[slot] && v < program->n_views; v++)
+        rank->views[(int64_t)v * program->n_slots + slot] = local;
+}
+
 void rank_put(Rank *rank, int32_t slot, Local *local)
 {
     RankHead *head = rank->result->head;
-    rank->slot[slot] = local;
+    set_slot(rank, slot, local);
     head->live_bytes += local_bytes(local);
     if (head->live_bytes > head->peak_bytes)
         head->peak_bytes = head->live_bytes;
@@ -124,7 +146,7 @@ Local *rank_remove(Rank *rank, int32_t slot)
     Local *local = rank->slot[slot];
     if (local)
         rank->result->head->live_bytes -= local_bytes(local);
-    rank->slot[slot] = NULL;
+    set_slot(rank, slot, NULL);
     return local;
 }
 
@@ -194,8 +216,11 @@ static bool make_outputs(Rank *rank, const KernelCall *call, MakeSlot *make, Loc
     return true;
 }
 
-bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out)
+bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scratch,
+                      KernelCall *out)
 {
+    int32_t op = instr->op;
+    int64_t batch = rank_batch(rank, instr);
     Team *team = rank->team;
     const Plan *plan = team->plan;
     const Program *program = team->program;
@@ -220,7 +245,7 @@ bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, Ke
     out->mesh = plan->mesh;
     out->position = rank->position;
     out->blas = team->blas;
-    out->seed = team->feeds.seed;
+    out->seed = batch_seed(team->feeds.seed, batch);
     out->iteration = loop < 0 ? 0 : rank->iteration[loop];
     out->scratch = scratch;
     return store_shapes(rank, out) && make_outputs(rank, out, make, output);
@@ -302,16 +327,49 @@ static Tolerance given_tolerance(const Team *team, const Local *want)
     return out;
 }
 
+/* Of a training step. */
+static void note_drift(Rank *rank, const Local *want, int32_t tensor, double difference)
+{
+    RunStep *step = &rank->result->step[rank->pass];
+    if (rank->team->program->n_carried == 0 || difference == 0)
+        return;
+    double range = local_range(want), drift = range > 0 ? difference / range : difference;
+    if (drift <= step->drift)
+        return;
+    step->drift = drift;
+    step->drifts = tensor;
+}
+
 /* Compares an output with the given one by tolerance; with one device's result only to measure the
  * drift. */
 static void compare_output(Rank *rank, int i, const Local *part, const Local *want)
 {
     const Team *team = rank->team;
     bool given = team->expected && team->expected[team->plan->inferred->graph->outputs[i]];
-    Difference *output = &rank->result->output[i];
+    Difference *output = &rank->result->output[i], one = {.ok = true};
     output->bits = bits_of(part) * (2 * (uint64_t)rank->position + 1);
-    local_compare(part, want, given ? given_tolerance(team, want) : (Tolerance){0, 0}, output);
+    local_compare(part, want, given ? given_tolerance(team, want) : (Tolerance){0, 0}, &one);
+    note_drift(rank, want, team->plan->inferred->graph->outputs[i], one.max_abs);
+    difference_join(output, &one);
     output->ok = output->ok || (!given && local_same_type(part, want));
+}
+
+static double first_number(const Local *value)
+{
+    double number = NAN;
+    if (local_count(value) == 1 && dtype_is_computed(value->dtype))
+        local_load(value, 0, 1, 1, NUMBER_F64, &number);
+    return number;
+}
+
+static void note_loss(Rank *rank, int i, const Local *part, const Local *want)
+{
+    RunStep *step = &rank->result->step[rank->pass];
+    if (rank->team->program->n_carried == 0 || i != rank->team->program->loss)
+        return;
+    step->has_loss = true;
+    step->loss = first_number(part);
+    step->one_device = want ? first_number(want) : NAN;
 }
 
 static bool check_outputs(Rank *rank)
@@ -333,6 +391,7 @@ static bool check_outputs(Rank *rank)
             head->strange = graph->outputs[i];
             head->n_strange = n_strange;
         }
+        note_loss(rank, i, part, want);
         if (want)
             compare_output(rank, i, part, want);
     }
@@ -365,13 +424,14 @@ static bool progress(Rank *rank, int at)
 static bool prepare(Rank *rank, int at)
 {
     Team *team = rank->team;
-    InstrKind kind = team->program->instrs[at].kind;
+    const Instr *instr = &team->program->instrs[at];
+    InstrKind kind = instr->kind;
     Error err = {0};
     bool together = kind == INSTR_OP || kind == INSTR_STEP || kind == INSTR_BACK;
     if (together && !rank_meet(rank))
         return false;
     if (rank->position == team->first_rank &&
-        !reference_step(&team->reference, at, rank->iteration, &err))
+        !reference_step(&team->reference, at, rank_batch(rank, instr), rank->iteration, &err))
         return rank_failed(rank, &err);
     return (!together || rank_meet(rank)) && verify_before(rank, at);
 }
@@ -401,7 +461,7 @@ static bool do_instr(Rank *rank, int at, int *next)
     const Instr *instr = &team->program->instrs[at];
     switch (instr->kind) {
     case INSTR_LOAD:
-        return !rank_has(rank, instr->slot) || team->runner->load(rank, instr->slot);
+        return !rank_has(rank, instr->slot) || team->runner->load(rank, instr);
     case INSTR_FREE:
         team->runner->drop(rank, instr->slot);
         return true;
@@ -413,6 +473,7 @@ static bool do_instr(Rank *rank, int at, int *next)
     case INSTR_COLLECT:
     case INSTR_NEXT:
     case INSTR_BACK:
+    case INSTR_ADD:
         break;
     }
     return rank_flow(rank, at, next);
@@ -420,8 +481,10 @@ static bool do_instr(Rank *rank, int at, int *next)
 
 static bool run_instr(Rank *rank, int at, int *next)
 {
-    bool verify = rank->team->options->verify && rank->pass == 0;
+    const Program *program = rank->team->program;
+    bool verify = rank->team->options->verify && (rank->pass == 0 || program->n_carried > 0);
     *next = at + 1;
+    rank_view(rank, program->instrs[at].view);
     if (atomic_load(&rank->team->failed) || !progress(rank, at) || (verify && !prepare(rank, at)) ||
         !do_instr(rank, at, next))
         return false;
@@ -449,6 +512,21 @@ static void drop_outputs(Rank *rank)
             team->runner->drop(rank, team->program->output[i]);
 }
 
+/* Outputs that nothing is carried from, as the loss, are dropped. */
+static bool carry(Rank *rank)
+{
+    Team *team = rank->team;
+    Error err = {0};
+    if (team->program->n_carried == 0)
+        return true;
+    if (!rank_meet(rank) || !rank_carry(rank))
+        return false;
+    drop_outputs(rank);
+    if (rank_leads(rank) && team->options->verify && !reference_carry(&team->reference, &err))
+        return rank_failed(rank, &err);
+    return rank_meet(rank);
+}
+
 static bool run_all(Rank *rank)
 {
     const Team *team = rank->team;
@@ -458,14 +536,19 @@ static bool run_all(Rank *rank)
         if (!run_instr(rank, at, &at))
             return false;
     for (; rank->pass < team->n_passes; rank->pass++) {
-        if (!run_pass(rank))
+        if (program->n_carried > 0)
+            result->step[rank->pass].drifts = -1;
+        if ((rank->pass > 0 && !carry(rank)) || !run_pass(rank))
             return false;
+        rank_view(rank, program_last_view(program));
         /* Drops outputs that the reference has just loaded; a runner may execute its last pass
          * differently (replay). */
-        bool checked = rank->pass == 0 || rank->pass == team->n_passes - 1;
+        bool last = rank->pass == team->n_passes - 1, trains = program->n_carried > 0;
+        bool checked = rank->pass == 0 || last || trains;
         if (checked && (!rank_meet(rank) || !check_outputs(rank)))
             return false;
-        drop_outputs(rank);
+        if (!trains || last)
+            drop_outputs(rank);
         result->head->n_done = rank->pass + 1;
         if (result->span)
             memcpy(result->last_span, result->span,
@@ -487,8 +570,11 @@ bool rank_run(Rank *rank)
     else
         atomic_store(&head->state, RANK_DONE);
     leave(rank->team);
-    for (int32_t s = 0; opened && s < team->program->n_slots; s++)
-        team->runner->drop(rank, s);
+    for (int v = 0; opened && v < team->program->n_views; v++) {
+        rank_view(rank, v);
+        for (int32_t s = 0; s < team->program->n_slots; s++)
+            team->runner->drop(rank, s);
+    }
     if (opened && team->runner->rank_close)
         team->runner->rank_close(rank);
     return ok;

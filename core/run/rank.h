@@ -26,7 +26,8 @@ typedef struct {
     Team *team;
     int64_t position;
     Arena *arena;          /* of the fields below */
-    Local **slot;          /* by slot of the program; NULL: empty */
+    Local **slot;          /* by slot of the program, in the current view; NULL: empty */
+    Local **views;         /* those of all views, one after the other */
     RuntimeShape *runtime; /* by slot of the program */
     int64_t *iteration;    /* by body of the graph: current iteration; after the loop the number of
                             * iterations */
@@ -87,6 +88,13 @@ static inline bool rank_leads(const Rank *rank)
     return rank->position == rank->team->first_rank;
 }
 
+/* Makes a view of the slots the current one. */
+void rank_view(Rank *rank, int view);
+
+/* Which draws of inputs and random ops an instruction has: every micro-batch of every step its
+ * own. */
+int64_t rank_batch(const Rank *rank, const Instr *instr);
+
 /* Makes the rank's part of a slot without elements (type, shapes, runs), puts it into the slot and
  * counts its bytes. The runner sets `data`. */
 Local *rank_make(Rank *rank, int32_t slot);
@@ -101,7 +109,8 @@ void rank_unmake(Rank *rank, int32_t slot);
  * the op's rule refuses the shapes found at run time. rank_keep_made() puts outputs that the kernel
  * made into their slots. */
 typedef Local *MakeSlot(Rank *rank, int32_t slot);
-bool rank_kernel_call(Rank *rank, int32_t op, MakeSlot *make, Arena *scratch, KernelCall *out);
+bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scratch,
+                      KernelCall *out);
 void rank_keep_made(Rank *rank, const KernelCall *call);
 
 /* The duration of an instruction, or of a pass, by wall clock or device clock. */
@@ -113,11 +122,14 @@ double run_now_us(void);
  * once), so that the watchdog does not end the run. Thread-safe. */
 void rank_beats(Rank *rank);
 
-/* ---- branches and loops: core/run/rank_flow.c ---- */
+/* ---- branches, loops, micro-batches: core/run/rank_flow.c ---- */
 
 /* Executes a control-flow instruction and sets the next one. Returns false if a condition cannot be
  * read or memory is out. */
 bool rank_flow(Rank *rank, int at, int *next);
+
+/* Between two steps of training: what the last one made takes the place of what it read. */
+bool rank_carry(Rank *rank);
 
 /* ---- after the run: core/run/report.c ---- */
 

@@ -152,6 +152,46 @@ static bool move_all(Rank *rank, const ProgramLoop *loop)
     return ok;
 }
 
+/* ---- micro-batches and steps ---- */
+
+static bool add_up(Rank *rank, const Instr *instr)
+{
+    const Program *program = rank->team->program;
+    Local *addend = rank_remove(rank, instr->slot);
+    Error err = {.kind = ERROR_RUN};
+    bool ok = true;
+    rank_view(rank, program_last_view(program));
+    Local *sum = rank->slot[instr->slot];
+    if (!sum) {
+        rank_put(rank, instr->slot, addend);
+        sum = addend;
+    } else {
+        ok = kernel_combine(REDUCE_SUM, sum->dtype, sum->data, addend->data, 1, local_count(sum)) ||
+             error_kind(&err, ERROR_RUN, "%s cannot be added up", dtype_name(sum->dtype));
+        local_free(addend);
+    }
+    ok = ok && (instr->mean == 0 || kernel_scale(sum, 1.0 / instr->mean, &err));
+    rank_view(rank, instr->view);
+    return ok || rank_failed(rank, &err);
+}
+
+bool rank_carry(Rank *rank)
+{
+    const Program *program = rank->team->program;
+    rank_view(rank, program_last_view(program));
+    for (int i = 0; i < program->n_carried; i++) {
+        const ProgramMove *move = &program->carried[i];
+        if (!rank_has(rank, move->to))
+            continue;
+        Local *made = move->keeps ? copy(rank, move->from) : rank_remove(rank, move->from);
+        if (!made)
+            return false;
+        rank->team->runner->drop(rank, move->to);
+        rank_put(rank, move->to, made);
+    }
+    return true;
+}
+
 /* ---- all of it ---- */
 
 bool rank_flow(Rank *rank, int at, int *next)
@@ -184,6 +224,8 @@ bool rank_flow(Rank *rank, int at, int *next)
         return move_all(rank, &loops[instr->body]);
     case INSTR_COLLECT:
         return !rank_has(rank, instr->slot) || collect(rank, instr);
+    case INSTR_ADD:
+        return !rank_has(rank, instr->slot) || add_up(rank, instr);
     case INSTR_LOAD:
     case INSTR_OP:
     case INSTR_STEP:

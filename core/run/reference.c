@@ -1,5 +1,7 @@
 #include "core/run/reference.h"
 
+#include "core/run/compare.h"
+
 void reference_open(Arena *arena, const Inferred *inferred, const Program *program,
                     const Feeds *feeds, pthread_mutex_t *blas, World *world, Reference *out)
 {
@@ -8,10 +10,31 @@ void reference_open(Arena *arena, const Inferred *inferred, const Program *progr
     out->blas = blas;
     out->world = world;
     out->arena = arena;
-    out->value = arena_array(arena, Local *, n);
+    out->value = out->views = arena_array(arena, Local *, (int64_t)program->n_views * n);
+    out->shared = arena_array(arena, bool, n);
     out->list = arena_array(arena, Local *, n);
-    out->filled = arena_array(arena, bool, program->n_slots);
-    out->n_filled = arena_array(arena, int32_t, n);
+    out->filled = arena_array(arena, bool, (int64_t)program->n_views * program->n_slots);
+    out->n_filled = arena_array(arena, int32_t, (int64_t)program->n_views * n);
+    for (int s = 0; s < program->n_slots; s++)
+        out->shared[program->slots[s].tensor] |= program->shared[s];
+}
+
+static int64_t n_tensors(const Reference *reference)
+{
+    return reference->inferred->graph->n_tensors;
+}
+
+static int64_t view_of(const Reference *reference)
+{
+    return (reference->value - reference->views) / n_tensors(reference);
+}
+
+/* What is shared is in all views. */
+static void set_value(Reference *reference, int32_t tensor, Local *value)
+{
+    reference->value[tensor] = value;
+    for (int v = 0; reference->shared[tensor] && v < reference->program->n_views; v++)
+        reference->views[v * n_tensors(reference) + tensor] = value;
 }
 
 static void drop(Local **value)
@@ -22,51 +45,60 @@ static void drop(Local **value)
 
 void reference_close(Reference *reference)
 {
-    for (int32_t t = 0; t < reference->inferred->graph->n_tensors; t++) {
-        drop(&reference->value[t]);
+    for (int32_t t = 0; t < n_tensors(reference); t++) {
+        for (int v = 0; v < reference->program->n_views; v++)
+            if (v == 0 || !reference->shared[t])
+                drop(&reference->views[v * n_tensors(reference) + t]);
         drop(&reference->list[t]);
     }
 }
 
 static void fill(Reference *reference, int32_t slot)
 {
-    if (slot < 0 || reference->filled[slot])
+    int64_t view = view_of(reference), place = view * reference->program->n_slots + slot;
+    if (slot < 0 || reference->filled[place])
         return;
-    reference->filled[slot] = true;
-    reference->n_filled[reference->program->slots[slot].tensor]++;
+    reference->filled[place] = true;
+    reference->n_filled[view * n_tensors(reference) + reference->program->slots[slot].tensor]++;
 }
 
 static void empty(Reference *reference, int32_t slot)
 {
     int32_t tensor = reference->program->slots[slot].tensor;
-    if (!reference->filled[slot])
+    int64_t view = view_of(reference), place = view * reference->program->n_slots + slot;
+    int64_t held = view * n_tensors(reference) + tensor;
+    if (!reference->filled[place])
         return;
-    reference->filled[slot] = false;
-    if (--reference->n_filled[tensor] == 0)
-        vec_push(reference->arena, &reference->dead, tensor);
+    reference->filled[place] = false;
+    if (--reference->n_filled[held] == 0 && !reference->shared[tensor])
+        vec_push(reference->arena, &reference->dead, held);
 }
 
 static void free_dead(Reference *reference)
 {
     for (int i = 0; i < reference->dead.n; i++)
         if (reference->n_filled[reference->dead.at[i]] == 0)
-            drop(&reference->value[reference->dead.at[i]]);
+            drop(&reference->views[reference->dead.at[i]]);
     reference->dead.n = 0;
 }
 
-static void load(Reference *reference, int32_t tensor)
+static void load(Reference *reference, int32_t tensor, int64_t batch)
 {
-    if (reference->value[tensor])
+    bool held = reference->shared[tensor] ||
+                reference->n_filled[view_of(reference) * n_tensors(reference) + tensor] > 0;
+    if (reference->value[tensor] && held)
         return;
+    drop(&reference->value[tensor]); /* of the last step */
     const Inferred *inferred = reference->inferred;
     const Local *listed = feed_listed(reference->feeds, tensor);
     Arena *scratch = arena_new();
     if (listed) {
-        reference->value[tensor] = local_copy(listed);
+        set_value(reference, tensor, local_copy(listed));
     } else {
-        reference->value[tensor] =
-            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
-        feed_fill(reference->feeds, tensor, reference->value[tensor], scratch);
+        set_value(
+            reference, tensor,
+            local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor)));
+        feed_fill(reference->feeds, tensor, batch, reference->value[tensor], scratch);
     }
     arena_free(scratch);
 }
@@ -106,7 +138,7 @@ static bool has_late_output(const Inferred *inferred, int32_t op)
 
 /* Runs an op. LoopStack and SequenceMap read the list that was collected in place of the value of
  * the last iteration. */
-static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *err)
+static bool run_op(Reference *reference, int32_t op, int64_t batch, int64_t iteration, Error *err)
 {
     const Inferred *inferred = reference->inferred;
     const GraphOp *at = &inferred->graph->ops[op];
@@ -124,7 +156,8 @@ static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *e
         reference->value[yields] = reference->list[made];
     bool ok = (reference->world->me > 0 && !late) ||
               kernel_run_whole(inferred, op, reference->program->kernel[op], reference->blas,
-                               reference->feeds->seed, iteration, reference->value, err);
+                               batch_seed(reference->feeds->seed, batch), iteration,
+                               reference->value, err);
     if (collected) {
         reference->value[yields] = last;
         drop(&reference->list[made]);
@@ -132,12 +165,13 @@ static bool run_op(Reference *reference, int32_t op, int64_t iteration, Error *e
     return late ? ok : share(reference, op, ok, err);
 }
 
-static bool do_op(Reference *reference, int32_t op, const int64_t *iteration, Error *err)
+static bool do_op(Reference *reference, int32_t op, int64_t batch, const int64_t *iteration,
+                  Error *err)
 {
     const Program *program = reference->program;
     const Graph *graph = reference->inferred->graph;
     int32_t loop = program->loop_of[op];
-    bool ok = run_op(reference, op, loop < 0 ? 0 : iteration[loop], err);
+    bool ok = run_op(reference, op, batch, loop < 0 ? 0 : iteration[loop], err);
     for (int i = 0; i < graph->ops[op].n_outputs; i++) {
         int32_t tensor = op_outputs(graph, op)[i];
         if (tensor < 0 || !reference->value[tensor])
@@ -190,18 +224,64 @@ static bool move_all(Reference *reference, const ProgramLoop *loop, Error *err)
     return ok || out_of_memory(err);
 }
 
-bool reference_step(Reference *reference, int at, const int64_t *iteration, Error *err)
+/* Adds the value of a micro-batch to that of the update. */
+static bool add_up(Reference *reference, const Instr *instr, Error *err)
+{
+    const Program *program = reference->program;
+    int32_t tensor = program->slots[instr->slot].tensor;
+    Local **of = &reference->value[tensor];
+    Local **sum = &reference->views[program_last_view(program) * n_tensors(reference) + tensor];
+    empty(reference, instr->slot);
+    Local *addend = local_copy(*of);
+    if (!addend)
+        return out_of_memory(err);
+    reference->value = reference->views + program_last_view(program) * n_tensors(reference);
+    fill(reference, instr->slot);
+    if (instr->first) {
+        drop(sum);
+        *sum = addend;
+    } else {
+        kernel_combine(REDUCE_SUM, addend->dtype, (*sum)->data, addend->data, 1,
+                       local_count(addend));
+        local_free(addend);
+    }
+    return instr->mean == 0 || kernel_scale(*sum, 1.0 / instr->mean, err);
+}
+
+bool reference_carry(Reference *reference, Error *err)
+{
+    const Program *program = reference->program;
+    reference->value = reference->views + program_last_view(program) * n_tensors(reference);
+    for (int i = 0; i < program->n_carried; i++) {
+        const ProgramMove *move = &program->carried[i];
+        int32_t from = program->slots[move->from].tensor, to = program->slots[move->to].tensor;
+        if (i > 0 && program->slots[program->carried[i - 1].to].tensor == to)
+            continue; /* on another part of the mesh */
+        Local *made = local_copy(reference->value[from]);
+        if (!made)
+            return out_of_memory(err);
+        drop(&reference->value[to]);
+        set_value(reference, to, made);
+        if (!move->keeps)
+            empty(reference, move->from);
+    }
+    return true;
+}
+
+bool reference_step(Reference *reference, int at, int64_t batch, const int64_t *iteration,
+                    Error *err)
 {
     const Program *program = reference->program;
     const Instr *instr = &program->instrs[at];
+    reference->value = reference->views + instr->view * n_tensors(reference);
     switch (instr->kind) {
     case INSTR_LOAD:
-        load(reference, program->slots[instr->slot].tensor);
+        load(reference, program->slots[instr->slot].tensor, batch);
         fill(reference, instr->slot);
         return true;
     case INSTR_OP:
         free_dead(reference);
-        return do_op(reference, instr->op, iteration, err);
+        return do_op(reference, instr->op, batch, iteration, err);
     case INSTR_STEP:
         free_dead(reference);
         fill(reference, instr->slot);
@@ -214,6 +294,8 @@ bool reference_step(Reference *reference, int at, const int64_t *iteration, Erro
     case INSTR_BACK:
         free_dead(reference);
         return move_all(reference, &program->loops[instr->body], err);
+    case INSTR_ADD:
+        return add_up(reference, instr, err);
     case INSTR_BRANCH:
     case INSTR_LOOP:
     case INSTR_NEXT:

@@ -1,6 +1,7 @@
 #include "core/run/runner.h"
 
 #include "core/cost/memory.h"
+#include "core/cost/pipeline.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -104,7 +105,7 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
         median_times(arena, team, n_passes, times_of_reshards, plan->moved->n_reshards);
     out->reshard_move_us =
         median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
-    out->predicted_us = plan->priced->totals.step_us;
+    out->predicted_us = plan_step_us(plan);
     out->predicted_peak_bytes = memory_use_in_run(arena, plan).peak_bytes;
 
     out->median_us = median_of_slowest(team, n_passes, times_of_passes);
@@ -114,6 +115,33 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
         out->rank_peak_bytes[r] = result_at(team, r)->head->peak_bytes;
         if (out->rank_peak_bytes[r] > out->peak_bytes)
             out->peak_bytes = out->rank_peak_bytes[r];
+    }
+}
+
+static void add_steps(Arena *arena, const Team *team, RunReport *out)
+{
+    if (team->program->n_carried == 0)
+        return;
+    out->n_steps = out->n_passes;
+    out->steps = arena_array(arena, RunStep, out->n_steps);
+    for (int i = 0; i < out->n_steps; i++) {
+        RunStep *step = &out->steps[i];
+        step->drifts = -1;
+        for (int r = 0; r < team->n_ranks; r++) {
+            const RankResult *result = result_at(team, r);
+            const RunStep *of = &result->step[i];
+            if (of->has_loss && !step->has_loss) {
+                step->has_loss = true;
+                step->loss = of->loss;
+                step->one_device = of->one_device;
+            }
+            if (of->drift > step->drift) {
+                step->drift = of->drift;
+                step->drifts = of->drifts;
+            }
+            if (result->pass_us[i] > step->us)
+                step->us = result->pass_us[i];
+        }
     }
 }
 
@@ -189,6 +217,7 @@ static RunVerdict verdict_of(const Team *team, const RunReport *report)
 static void add_checks(Arena *arena, const Team *team, RunReport *out)
 {
     add_heads(team, out);
+    add_steps(arena, team, out);
     if (team->options->verify || team->expected)
         add_outputs(arena, team, out);
     out->unproven = team->options->verify ? find_unproven(team) : -1;

@@ -8,7 +8,7 @@
 
 typedef struct {
     int64_t at;
-    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, output,
+    int64_t op_us, reshard_us, reshard_move_us, pass_us, begin_us, span, last_span, step, output,
         n_elements, n_finite, copied;
 } Layout;
 
@@ -32,6 +32,7 @@ static Layout layout_of(const Plan *plan, const Program *program, const RunOptio
     layout.begin_us = place(&layout, n_passes, sizeof(double));
     layout.span = place(&layout, n_spans, sizeof(TraceSpan));
     layout.last_span = place(&layout, n_spans, sizeof(TraceSpan));
+    layout.step = place(&layout, program->n_carried > 0 ? n_passes : 0, sizeof(RunStep));
     layout.output = place(&layout, graph->n_outputs, sizeof(Difference));
     layout.n_elements = place(&layout, graph->n_outputs, sizeof(int64_t));
     layout.n_finite = place(&layout, graph->n_outputs, sizeof(int64_t));
@@ -50,6 +51,7 @@ static RankResult in_block(char *block, const Layout *layout, bool traced)
                         .span = traced ? (TraceSpan *)(void *)(block + layout->span) : NULL,
                         .last_span =
                             traced ? (TraceSpan *)(void *)(block + layout->last_span) : NULL,
+                        .step = (RunStep *)(void *)(block + layout->step),
                         .output = (Difference *)(void *)(block + layout->output),
                         .n_elements = (int64_t *)(void *)(block + layout->n_elements),
                         .n_finite = (int64_t *)(void *)(block + layout->n_finite),

@@ -43,7 +43,8 @@ typedef struct {
     double *pass_us;            /* per pass: ops and steps, waiting for others included */
     double *begin_us;           /* per pass: time to enqueue it on a device */
     TraceSpan *span, *last_span; /* by instruction, of this and the last pass; NULL: not traced */
-    Difference *output;          /* per graph output */
+    RunStep *step;               /* per pass of a training step; NULL otherwise */
+    Difference *output;          /* per graph output, of all passes */
     int64_t *n_elements, *n_finite; /* per graph output: elements held, finite ones */
     bool *copied; /* per op of the graph: run by the host's kernel on copies of device memory */
 } RankResult;

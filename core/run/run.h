@@ -19,6 +19,8 @@ typedef struct {
     uint64_t seed;
     int warmup;          /* warm-up passes; a verifying pass is one */
     int repeat;          /* at least 1; median over them */
+    int steps;           /* of training, each a pass that begins with what the last one left; 0: the
+                          * passes are warmup and repeat */
     double rtol, atol;   /* 0: depends on the element type */
     const char *inputs;  /* folder with input_*.pb, or NULL */
     const char *weights; /* a checkpoint: safetensors.h; or NULL */
@@ -49,6 +51,16 @@ typedef struct {
     double got, want, bound; /* bound: the largest difference that rounding explains */
     uint8_t rounding;        /* Rounding: where the bound comes from */
 } RunElement;
+
+/* A step of training. */
+typedef struct {
+    bool has_loss;
+    double loss, one_device; /* one_device: of the unsharded steps beside it; with verify */
+    double drift;            /* largest difference from one device of what the step leaves, relative
+                              * to the largest element of the tensor; with verify */
+    int32_t drifts;          /* the tensor with it; -1: all are equal */
+    double us;
+} RunStep;
 
 /* The verdict of a run. NOT_PROVEN: no difference was found, but not every value could be compared,
  * or an output has no finite element. NOT_CHECKED: there was nothing to compare with. ORDER
@@ -86,6 +98,8 @@ typedef struct {
     const char **copied_operator; /* their operators, each once */
     const char *instead;          /* why "auto" used the host instead of a device; NULL */
     const Trace *trace;           /* NULL: not asked for, or stopped between passes */
+    int n_steps;                  /* of training; 0: a forward pass */
+    RunStep *steps;
     RunVerdict verdict;
     bool ok; /* PASS or NOT_CHECKED */
 } RunReport;
@@ -94,7 +108,8 @@ enum { RUN_RANKS_MAX = 256, RUN_STALL_S = 3 };
 
 static inline int run_passes(const RunOptions *options)
 {
-    return options->warmup + (options->repeat > 1 ? options->repeat : 1);
+    return options->steps > 0 ? options->steps
+                              : options->warmup + (options->repeat > 1 ? options->repeat : 1);
 }
 
 /* The report is allocated in the arena. ERROR_USAGE: more ranks than RUN_RANKS_MAX, too little

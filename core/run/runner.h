@@ -23,7 +23,7 @@ typedef struct Runner {
     bool (*rank_open)(Rank *rank);
     void (*rank_close)(Rank *rank); /* after its slots are dropped */
 
-    bool (*load)(Rank *rank, int32_t slot); /* makes and fills the slot */
+    bool (*load)(Rank *rank, const Instr *instr); /* makes and fills the slot */
     bool (*op)(Rank *rank, const Instr *instr);
     /* Called on every rank, also on those without instr->slot. *wait_us: time spent waiting for
      * other ranks. */
@@ -38,7 +38,7 @@ typedef struct Runner {
 } Runner;
 
 extern const Runner host_runner;
-bool host_load(Rank *rank, int32_t slot);
+bool host_load(Rank *rank, const Instr *instr);
 bool host_op(Rank *rank, const Instr *instr);
 bool host_step(Rank *rank, const Instr *instr, double *wait_us);
 const Local *host_fetch(Rank *rank, int32_t slot);

@@ -6,6 +6,14 @@
 
 #include <math.h>
 
+/* What a slot should hold. */
+typedef struct {
+    const Local *whole;
+    const double *bound;
+    Rounding rounding;
+    bool moved, unknown; /* unknown: there is nothing to compare with in this process */
+} Expected;
+
 struct Verify {
     Team *team;
     Arena *scratch; /* of the current instruction */
@@ -15,6 +23,7 @@ struct Verify {
     Rounding rounding;
     bool unknown;   /* the current op cannot be checked */
     Joined *joined; /* what the current instruction moves */
+    Expected added; /* what it adds up */
 };
 
 Verify *verify_open(Arena *arena, Team *team)
@@ -159,14 +168,6 @@ static const double *with_addends(Verify *verify, const Local *whole, const doub
     return out;
 }
 
-/* What a slot should hold. */
-typedef struct {
-    const Local *whole;
-    const double *bound;
-    Rounding rounding;
-    bool moved, unknown; /* unknown: there is nothing to compare with in this process */
-} Expected;
-
 /* The rank that counts the comparison of a joined value: the first rank of the process that holds
  * the first of these devices. */
 static int64_t position_of_counter(const Team *team, int devices)
@@ -226,8 +227,9 @@ static bool runs_here(const Team *team, int32_t op)
 }
 
 /* Runs the op on the joined inputs. */
-static bool run_whole(Rank *rank, int32_t op, const double *const *addends)
+static bool run_whole(Rank *rank, const Instr *instr, const double *const *addends)
 {
+    int32_t op = instr->op;
     Team *team = rank->team;
     Verify *verify = team->verify;
     const Inferred *inferred = team->plan->inferred;
@@ -236,7 +238,7 @@ static bool run_whole(Rank *rank, int32_t op, const double *const *addends)
                     .op = op,
                     .kernel = team->program->kernel[op],
                     .blas = team->blas,
-                    .seed = team->feeds.seed,
+                    .seed = batch_seed(team->feeds.seed, rank_batch(rank, instr)),
                     .iteration = loop < 0 ? 0 : rank->iteration[loop],
                     .value = verify->value,
                     .addends = addends};
@@ -250,8 +252,9 @@ static bool run_whole(Rank *rank, int32_t op, const double *const *addends)
     return true;
 }
 
-static bool before_op(Rank *rank, int32_t op)
+static bool before_op(Rank *rank, const Instr *instr)
 {
+    int32_t op = instr->op;
     Team *team = rank->team;
     Verify *verify = team->verify;
     const Graph *graph = team->plan->inferred->graph;
@@ -281,7 +284,7 @@ static bool before_op(Rank *rank, int32_t op)
     if (!rank_leads(rank))
         return true;
     verify->unknown = unknown || !runs_here(team, op);
-    return verify->unknown || run_whole(rank, op, of_addends ? addends : NULL);
+    return verify->unknown || run_whole(rank, instr, of_addends ? addends : NULL);
 }
 
 static bool after_op(Rank *rank, int at, int32_t op)
@@ -359,8 +362,9 @@ static bool after_move(Rank *rank, int at, const int32_t *to, int n)
     return true;
 }
 
-static bool after_load(Rank *rank, int at, int32_t slot)
+static bool after_load(Rank *rank, int at, const Instr *instr)
 {
+    int32_t slot = instr->slot;
     Team *team = rank->team;
     Verify *verify = team->verify;
     const Inferred *inferred = team->plan->inferred;
@@ -373,7 +377,7 @@ static bool after_load(Rank *rank, int at, int32_t slot)
                               : local_new_whole((Dtype)inferred->dtype[tensor],
                                                 inferred_shape(inferred, tensor));
         if (whole && !listed)
-            feed_fill(&team->feeds, tensor, whole, verify->scratch);
+            feed_fill(&team->feeds, tensor, rank_batch(rank, instr), whole, verify->scratch);
         verify->joined[2].whole = whole;
     }
     return after_move(rank, at, &slot, 1);
@@ -433,6 +437,72 @@ static bool at_back(Rank *rank, int at, bool after)
     return ok;
 }
 
+/* ---- micro-batches ---- */
+
+/* Joins the sum so far and what is added to it, one after the other. */
+static bool before_add(Rank *rank, const Instr *instr)
+{
+    const int32_t slots[2] = {instr->slot, instr->slot};
+    int last = program_last_view(rank->team->program);
+    Verify *verify = rank->team->verify;
+    if (rank_leads(rank)) {
+        begin(verify);
+        verify->joined = arena_array(verify->scratch, Joined, 4);
+    }
+    for (int i = 0; i < (instr->first ? 1 : 2); i++) {
+        rank_view(rank, i == 0 ? instr->view : last);
+        if (!rank_meet(rank) || !slot_join(rank, slots[i], &verify->joiner, &verify->joined[2 + i]))
+            return false;
+    }
+    rank_view(rank, instr->view);
+    return true;
+}
+
+/* What the sum should be, and how far rounding may be off: each addend of a partial value, their
+ * sum and the division are rounded. */
+static void add_wholes(Verify *verify, const Instr *instr, Expected *out)
+{
+    Joined *addend = &verify->joined[2], *sum = &verify->joined[3];
+    out->unknown = !addend->whole || (!instr->first && !sum->whole);
+    if (out->unknown)
+        return;
+    int64_t n = local_count(addend->whole);
+    double scale = instr->mean == 0 ? 1 : 1.0 / instr->mean;
+    double *bound = arena_array(verify->scratch, double, n);
+    int64_t n_roundings = addend->n_addends + (instr->first ? 0 : sum->n_addends) + 3;
+    double unit = dtype_unit(addend->whole->dtype) * (double)n_roundings;
+    for (int64_t i = 0; i < n; i++) {
+        double x, y = 0;
+        local_load(addend->whole, i, 1, 1, NUMBER_F64, &x);
+        if (!instr->first)
+            local_load(sum->whole, i, 1, 1, NUMBER_F64, &y);
+        double size = (addend->size ? addend->size[i] : fabs(x)) +
+                      (!instr->first && sum->size ? sum->size[i] : fabs(y));
+        bound[i] = scale * unit * size + dtype_tiny(addend->whole->dtype);
+        x = (x + y) * scale;
+        local_store(addend->whole, i, 1, NUMBER_F64, &x);
+    }
+    *out = (Expected){addend->whole, bound, ROUNDING_SUM, true, false};
+}
+
+static bool after_add(Rank *rank, int at, const Instr *instr)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    if (!rank_meet(rank))
+        return false;
+    if (rank_leads(rank))
+        add_wholes(verify, instr, &verify->added);
+    if (!rank_meet(rank))
+        return false;
+    rank_view(rank, program_last_view(team->program));
+    bool ok = check_slot(rank, at, instr->slot, &verify->added) && rank_meet(rank);
+    rank_view(rank, instr->view);
+    for (int i = 0; ok && rank_leads(rank) && i < (instr->first ? 1 : 2); i++)
+        local_free(verify->joined[2 + i].whole);
+    return ok;
+}
+
 /* ---- all of it ---- */
 
 bool verify_before(Rank *rank, int at)
@@ -440,11 +510,13 @@ bool verify_before(Rank *rank, int at)
     const Instr *instr = &rank->team->program->instrs[at];
     switch (instr->kind) {
     case INSTR_OP:
-        return before_op(rank, instr->op);
+        return before_op(rank, instr);
     case INSTR_STEP:
         return before_move(rank, &instr->from, 1);
     case INSTR_BACK:
         return at_back(rank, at, false);
+    case INSTR_ADD:
+        return before_add(rank, instr);
     case INSTR_LOAD:
     case INSTR_FREE:
     case INSTR_BRANCH:
@@ -467,9 +539,11 @@ bool verify_after(Rank *rank, int at)
     case INSTR_BACK:
         return at_back(rank, at, true);
     case INSTR_LOAD:
-        return after_load(rank, at, instr->slot);
+        return after_load(rank, at, instr);
     case INSTR_COLLECT:
         return after_collect(rank, at, instr);
+    case INSTR_ADD:
+        return after_add(rank, at, instr);
     case INSTR_FREE:
     case INSTR_BRANCH:
     case INSTR_LOOP:

@@ -143,8 +143,7 @@ static void name_model(Session *session)
 
 static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error *err)
 {
-    if (!loss_add(session->model_arena, session->inferred, spec->loss, spec->hyper[HYPER_LR], out,
-                  err))
+    if (!loss_add(session->model_arena, session->inferred, spec->loss, out, err))
         return false;
     session->graph = out->graph;
     return infer_model(session, false, err);
@@ -225,7 +224,7 @@ static bool make_step(Session *session, const UpdateSpec *spec, TrainingStep *ou
         return step_make_from_outputs(arena, session->inferred, out, err);
     return add_loss(session, spec, &loss, err) &&
            step_make(arena, session->inferred, &loss, frozen.at, frozen.n, out, err) &&
-           update_add(arena, spec, &loss, out, err) && note_frozen(session, spec, out->inferred);
+           update_add(arena, spec, out, err) && note_frozen(session, spec, out->inferred);
 }
 
 /* Gradients pass the iterations of a loop as ordinary ops. */

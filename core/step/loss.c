@@ -82,19 +82,6 @@ static Attr attr_int(Adding *a, const char *name, int64_t value)
     return (Attr){.name = names_intern(names, str_from(name)), .type = ATTR_INT, .i = value};
 }
 
-/* An initializer with one element, of the arena's bytes. */
-static int32_t add_scalar(Adding *a, const char *name, Dtype dtype, const void *bytes)
-{
-    static const Shape scalar = {0};
-    int32_t t = new_tensor(a, name);
-    char *copy = arena_alloc(a->arena, 8);
-    memcpy(copy, bytes, (size_t)dtype_bits(dtype) / 8);
-    graph_add_initializer(
-        a->builder, t, dtype, &scalar,
-        (TensorData){.form = DATA_RAW, .bytes = {copy, (size_t)dtype_bits(dtype) / 8}});
-    return t;
-}
-
 /* An initializer with the one element 1. */
 static int32_t add_one(Adding *a, Dtype dtype, const Shape *shape)
 {
@@ -143,8 +130,7 @@ static int32_t add_cross_entropy(Adding *a, int32_t scores)
     return loss;
 }
 
-bool loss_add(Arena *arena, const Inferred *model, const char *name, double rate, Loss *out,
-              Error *err)
+bool loss_add(Arena *arena, const Inferred *model, const char *name, Loss *out, Error *err)
 {
     bool chosen = name && strcmp(name, "auto") != 0;
     *out = (Loss){.loss = chosen ? named_loss(model, name, err) : find_loss(model)};
@@ -164,10 +150,6 @@ bool loss_add(Arena *arena, const Inferred *model, const char *name, double rate
     if (out->added && dtype != DT_F64)
         dtype = DT_F32;
     out->seed = add_one(&a, dtype, out->added ? &scalar : inferred_shape(model, out->loss));
-    const float single = (float)rate;
-    const int64_t first = 1;
-    out->rate = add_scalar(&a, "train~rate", DT_F32, &single);
-    out->step = add_scalar(&a, "train~step", DT_I64, &first);
     out->graph = graph_seal(a.builder, err);
     return out->graph;
 }

@@ -18,17 +18,15 @@
 #include "core/rules/infer.h"
 
 typedef struct {
-    Graph *graph;       /* the model's with what was added; its ids stay */
-    int32_t loss;       /* tensor */
-    int32_t rate, step; /* constants for the update: "train~rate", "train~step" (1) */
-    int32_t seed;       /* a constant 1, the gradient of the loss by itself: "loss~grad" */
-    bool added;         /* the model did not have it */
+    Graph *graph; /* the model's with what was added; its ids stay */
+    int32_t loss; /* tensor */
+    int32_t seed; /* a constant 1, the gradient of the loss by itself: "loss~grad" */
+    bool added;   /* the model did not have it */
 } Loss;
 
-/* rate: the learning rate. name: of a tensor with one float element that is the loss; NULL or
+/* name: of a tensor with one float element that is the loss; NULL or
  * "auto": as above. Everything new is in the arena. ERROR_USAGE: there is no such tensor, it is no
  * single float, or nothing of the model can be scores. */
-bool loss_add(Arena *arena, const Inferred *model, const char *name, double rate, Loss *out,
-              Error *err);
+bool loss_add(Arena *arena, const Inferred *model, const char *name, Loss *out, Error *err);
 
 #endif

@@ -9,7 +9,7 @@ enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
 typedef struct {
     Arena *arena, *scratch;
     const UpdateSpec *spec;
-    const Loss *loss;
+    int32_t rate, step; /* tensors with one element */
     const Inferred *base;
     Extension more;
     Vec32 next_of;       /* per new tensor: Graph.next_of */
@@ -258,8 +258,8 @@ static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
     op.name = str_from(arena_printf(u->scratch, "%s~update", name));
     const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
                                           [UPDATE_GRADIENT] = gradient,
-                                          [UPDATE_RATE] = u->loss->rate,
-                                          [UPDATE_STEP] = u->loss->step,
+                                          [UPDATE_RATE] = u->rate,
+                                          [UPDATE_STEP] = u->step,
                                           [UPDATE_FACTOR] = u->factor};
     memcpy(op.input, first, sizeof first);
     op.n_inputs = UPDATE_STATES;
@@ -327,6 +327,32 @@ static bool check_precision(const Updating *u, const TrainingStep *step)
     return true;
 }
 
+static int32_t add_number(Updating *u, const char *name, Dtype dtype, double value)
+{
+    static const Shape scalar = {0};
+    int32_t t = new_tensor(u, name, "", u->scalar, dtype, -1);
+    graph_add_initializer(u->more.builder, t, dtype, &scalar,
+                          (TensorData){.form = DATA_FILL, .fill = value});
+    return t;
+}
+
+/* The learning rate, and the number of the step, which grows by one. */
+static bool add_counter(Updating *u)
+{
+    u->parameter = -1;
+    u->rate = add_number(u, "train~rate", DT_F32, u->spec->hyper[HYPER_LR]);
+    u->step = add_number(u, "train~step", DT_I64, 1);
+    int32_t one = add_number(u, "train~one", DT_I64, 1);
+    UpdateOp op = {.op_type = "Add",
+                   .path = "update",
+                   .name = STR("train~step~next"),
+                   .input = {u->step, one},
+                   .n_inputs = 2,
+                   .output = {new_tensor(u, "train~step~next", "", u->scalar, DT_I64, u->step)},
+                   .n_outputs = 1};
+    return add_op(u, &op) && (graph_add_output(u->more.builder, op.output[0]), true);
+}
+
 static bool add_all(Updating *u, const TrainingStep *step)
 {
     if (!check_precision(u, step))
@@ -338,7 +364,8 @@ static bool add_all(Updating *u, const TrainingStep *step)
             vec_push(u->scratch, &found, gradients[i]);
             vec_push(u->scratch, &parameters, step->parameter[i]);
         }
-    if (!gradients || (u->spec->clip > 0 && !add_clip(u, parameters.at, found.at, found.n)))
+    if (!gradients || !add_counter(u) ||
+        (u->spec->clip > 0 && !add_clip(u, parameters.at, found.at, found.n)))
         return false;
     for (int i = 0; i < found.n; i++) {
         u->parameter = parameters.at[i];
@@ -348,14 +375,12 @@ static bool add_all(Updating *u, const TrainingStep *step)
     return true;
 }
 
-bool update_add(Arena *arena, const UpdateSpec *spec, const Loss *loss, TrainingStep *step,
-                Error *err)
+bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error *err)
 {
     static const Shape scalar = {0};
     Updating u = {.arena = arena,
                   .scratch = arena_new(),
                   .spec = spec,
-                  .loss = loss,
                   .base = step->inferred,
                   .factor = -1,
                   .parameter = -1,

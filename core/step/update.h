@@ -7,18 +7,19 @@
  * of the norm, the squares of all gradients are summed first: every element counts once, since the
  * sum of a sharded gradient is partial over the axes that shard it (ClipFactor).
  *
+ * "train~rate" is the learning rate, "train~step" the number of the step, from 1, to which one is
+ * added.
+ *
  * What is new at the end lies as what it takes the place of: Graph.next_of.
  */
 #ifndef CORE_STEP_UPDATE_H
 #define CORE_STEP_UPDATE_H
 
-#include "core/step/loss.h"
 #include "core/step/optimizer.h"
 #include "core/step/step.h"
 
 /* Adds the update to a step without one, in place. ERROR_UNSUPPORTED: the spec asks for another
  * precision than the model has. */
-bool update_add(Arena *arena, const UpdateSpec *spec, const Loss *loss, TrainingStep *step,
-                Error *err);
+bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error *err);
 
 #endif

@@ -81,7 +81,7 @@ static inline void give_inputs(const Inferred *inferred, const char *const *elem
             continue;
         value[tensor] =
             local_new_whole((Dtype)inferred->dtype[tensor], inferred_shape(inferred, tensor));
-        feed_fill(feeds, tensor, value[tensor], scratch);
+        feed_fill(feeds, tensor, 0, value[tensor], scratch);
     }
     arena_free(scratch);
 }

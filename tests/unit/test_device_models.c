@@ -66,7 +66,7 @@ static void load_slot(Model *model, int32_t slot)
 {
     Local *local = make(model, slot);
     if (model->sample->runs)
-        feed_fill(&model->feeds, model->program.slots[slot].tensor, local, model->scratch);
+        feed_fill(&model->feeds, model->program.slots[slot].tensor, 0, local, model->scratch);
 }
 
 /* A step of one device changes nothing; a step of shapes makes a shape. */

@@ -314,7 +314,7 @@ static void part_is_what_is_known(void **state)
     Feeds feeds;
     assert_true(feeds_open(arena, inferred, wanted, &(Given){.seed = 0}, &feeds, &err));
     Local *part = local_new(DT_I64, shape, &sharding, mesh, 3);
-    feed_fill(&feeds, tensor, part, arena);
+    feed_fill(&feeds, tensor, 0, part, arena);
     const int64_t *element = part->data;
     assert_int_equal(element[0], row->first);
     assert_int_equal(element[1] - element[0], row->step);

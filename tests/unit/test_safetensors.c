@@ -131,7 +131,7 @@ static void check_parts(Session *session, const SafeTensors *found)
     for (int64_t rank = 0; rank < 2; rank++) {
         Local *part =
             local_new(DT_F32, inferred_shape(session->inferred, w), sharding, session->mesh, rank);
-        feed_fill(&feeds, w, part, arena);
+        feed_fill(&feeds, w, 0, part, arena);
         for (int i = 0; i < 4; i++)
             assert_true(((float *)part->data)[i] == (float)(2 * rank + i / 2 + 1));
         local_free(part);

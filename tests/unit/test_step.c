@@ -274,7 +274,7 @@ static void frozen_parameters_have_no_gradient(void **state)
     DimBindings none = {0};
     Loss loss;
     TrainingStep step;
-    assert_true(loss_add(o.arena, model, "auto", 1e-3, &loss, &err));
+    assert_true(loss_add(o.arena, model, "auto", &loss, &err));
     model = infer(o.arena, loss.graph, o.session->rules.registry, &none, false, &err);
     int32_t frozen[2] = {graph_find_tensor(loss.graph, STR("v")),
                          graph_find_tensor(loss.graph, STR("w"))};

@@ -30,8 +30,8 @@ typedef Vec(const char *) Texts;
 typedef struct {
     const char *mesh, *policy, *machine, *pins, *propagate, *output, *color, *fuse, *train;
     const char *max_peak, *max_comm, *max_step, *max_grad_reduces;
-    const char *kind, *backend, *seed, *repeat, *warmup, *trace_file, *stall, *weights, *shapes,
-        *size, *script, *screen, *config;
+    const char *kind, *backend, *seed, *repeat, *warmup, *steps, *loss_csv, *trace_file, *stall,
+        *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
     Texts dims, attrs, set;

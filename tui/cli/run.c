@@ -27,6 +27,17 @@ bool cli_run_options(Cli *cli, RunOptions *out)
         !read_number(cli, "repeat", cli->options.repeat, 1, REPEAT_MAX, &repeat) ||
         !read_number(cli, "stall", cli->options.stall, 1, STALL_MAX, &stall))
         return false;
+    int64_t steps = 0;
+    if (!read_number(cli, "steps", cli->options.steps, 1, REPEAT_MAX, &steps))
+        return false;
+    if ((cli->options.steps || cli->options.loss_csv) && !cli->options.train) {
+        error_kind(&cli->err, ERROR_USAGE, "--%s goes with --train",
+                   cli->options.steps ? "steps" : "loss-csv");
+        return error_hint(&cli->err, "--train adamw, say: help train");
+    }
+    if (steps > 0 && (cli->options.repeat || cli->options.warmup))
+        return error_kind(&cli->err, ERROR_USAGE,
+                          "--steps N trains N steps: without --repeat and --warmup");
     int64_t warmup = repeat > 1;
     if (!read_number(cli, "warmup", cli->options.warmup, 0, REPEAT_MAX, &warmup))
         return false;
@@ -38,6 +49,7 @@ bool cli_run_options(Cli *cli, RunOptions *out)
     out->stall_s = (double)stall;
     out->deterministic = cli->options.deterministic;
     out->repeat = (int)repeat;
+    out->steps = (int)steps;
     out->warmup = (int)warmup;
     out->trace = cli->options.trace_file != NULL;
     return true;
@@ -123,6 +135,24 @@ static bool announce(Cli *cli, const Session *session, const RunOptions *options
     return true;
 }
 
+/* Losses as rows: step, loss, and with verify that of one device and the drift from it. */
+static bool write_losses(Cli *cli, const RunReport *report)
+{
+    const char *path = cli->options.loss_csv;
+    if (!path || report->elsewhere)
+        return true;
+    Buf text = buf_new(cli->arena);
+    buf_puts(&text, cli->options.verify ? "step,loss,one_device,drift,us\n" : "step,loss,us\n");
+    for (int i = 0; i < report->n_steps; i++) {
+        const RunStep *step = &report->steps[i];
+        buf_printf(&text, "%d,%.9g", i + 1, step->loss);
+        if (cli->options.verify)
+            buf_printf(&text, ",%.9g,%.3g", step->one_device, step->drift);
+        buf_printf(&text, ",%.1f\n", step->us);
+    }
+    return file_write(path, buf_str(&text), &cli->err);
+}
+
 static int run_session(Cli *cli, const Session *session, const DataShapes *data_shapes,
                        const RunOptions *options)
 {
@@ -136,7 +166,7 @@ static int run_session(Cli *cli, const Session *session, const DataShapes *data_
                run_plan(cli->arena, session->plan, &watching, &report, &cli->err);
     if (shown >= 0)
         fputs("    \r", stderr);
-    if (!ran || !write_trace(cli, session, &report))
+    if (!ran || !write_trace(cli, session, &report) || !write_losses(cli, &report))
         return cli_fail(cli);
     if (!report.elsewhere && cli->options.json) {
         Json *json = run_report_json(session, &report);

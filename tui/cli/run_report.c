@@ -98,12 +98,36 @@ static Json *copied_json(const RunReport *report)
     return out;
 }
 
+static Json *steps_json(const Session *session, const RunReport *report)
+{
+    Json *out = json_array();
+    bool compared = report->n_outputs > 0;
+    for (int i = 0; i < report->n_steps; i++) {
+        const RunStep *step = &report->steps[i];
+        Json *row = json_object();
+        json_set(row, "loss", step->has_loss ? json_from_real(step->loss) : json_null());
+        if (compared) {
+            json_set_real(row, "one_device", step->one_device);
+            json_set_real(row, "drift", step->drift);
+            json_set(row, "drifts_most",
+                     step->drifts < 0
+                         ? json_null()
+                         : json_from_str(str_from(tensor_name(session->graph, step->drifts))));
+        }
+        json_set_real(row, "us", step->us);
+        json_add(out, row);
+    }
+    return out;
+}
+
 Json *run_report_json(const Session *session, const RunReport *report)
 {
     Json *out = json_object();
     json_set_int(out, "ranks", report->n_ranks);
     json_set_str(out, "backend", report->backend);
     json_set(out, "outputs", outputs_json(session, report));
+    if (report->n_steps > 0)
+        json_set(out, "steps", steps_json(session, report));
     json_set_real(out, "median_us", report->median_us);
     json_set_real(out, "begin_us", report->begin_us);
     json_set_int(out, "passes", report->n_timed);
@@ -137,6 +161,38 @@ Json *run_report_json(const Session *session, const RunReport *report)
     json_set(out, "ops", ops_json(session, report));
     json_set(out, "reshards", reshards_json(session, report));
     return out;
+}
+
+/* The first steps and the last ones. */
+static void steps_text(const Session *session, const RunReport *report, Buf *out)
+{
+    enum { ENDS = 5 };
+    bool compared = report->n_outputs > 0;
+    const TableColumn columns[] = {{"STEP", -6},        {"LOSS", -12},      {"TIME", -10},
+                                   {"ONE DEVICE", -12}, {"DRIFT REL", -10}, {"OF", 0}};
+    Table *table = table_new(out->arena, columns, compared ? 6 : 3);
+    for (int i = 0; i < report->n_steps; i++) {
+        const RunStep *step = &report->steps[i];
+        if (i >= ENDS && i < report->n_steps - ENDS)
+            continue;
+        Buf us = buf_new(out->arena);
+        units_format_us(step->us, &us);
+        table_printf(table, "%d", i + 1);
+        table_printf(table, step->has_loss ? "%.6g" : "-", step->loss);
+        table_cell(table, buf_str(&us));
+        if (!compared)
+            continue;
+        table_printf(table, "%.6g", step->one_device);
+        table_printf(table, "%.2g", step->drift);
+        table_name(table, 0,
+                   step->drifts < 0 ? STR("-")
+                                    : str_from(tensor_name(session->graph, step->drifts)),
+                   NAME_MOST);
+    }
+    if (report->n_steps > 0)
+        table_format(table, "", out);
+    if (report->n_steps > 0)
+        buf_putc(out, '\n');
 }
 
 static void outputs_text(const Session *session, const RunReport *report, Buf *out)
@@ -250,6 +306,7 @@ void run_report_text(const Session *session, const RunReport *report, Buf *out)
         buf_putc(out, '\n');
     }
     notes_text(session, report, out);
+    steps_text(session, report, out);
     outputs_text(session, report, out);
     slowest_ops(session, report, out);
     slowest_reshards(session, report, out);

@@ -221,9 +221,9 @@ static bool failed(Rank *rank, bool ok, const Error *err)
     return ok || rank_failed(rank, err);
 }
 
-static bool load(Rank *rank, int32_t slot)
+static bool load(Rank *rank, const Instr *instr)
 {
-    (void)rank, (void)slot; /* loaded when the rank was opened */
+    (void)rank, (void)instr; /* loaded when the rank was opened */
     return true;
 }
 

@@ -45,7 +45,7 @@ static bool op_on_host(GpuRank *gpu, int32_t op, Error *err)
     Arena *scratch = arena_new();
     Local **copy = arena_array(scratch, Local *, at->n_outputs + at->n_inputs);
     KernelCall call;
-    bool ok = rank_kernel_call(gpu->rank, op, gpu_existing_slot, scratch, &call) &&
+    bool ok = rank_kernel_call(gpu->rank, &(Instr){.op = op}, gpu_existing_slot, scratch, &call) &&
               copy_operands(gpu, op, &call, copy, err) && call.kernel->run(&call, err);
     for (int i = 0; ok && i < at->n_outputs; i++)
         if (copy[i]) {

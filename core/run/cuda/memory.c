@@ -175,7 +175,7 @@ bool memory_load(GpuRank *gpu, int32_t slot, Error *err)
     if (!part)
         return false;
     Arena *scratch = arena_new();
-    feed_fill(&gpu->rank->team->feeds, gpu_program(gpu)->slots[slot].tensor, part, scratch);
+    feed_fill(&gpu->rank->team->feeds, gpu_program(gpu)->slots[slot].tensor, 0, part, scratch);
     bool ok = memory_put(gpu, slot_at(gpu, slot), part->data, local_bytes(part), err);
     arena_free(scratch);
     local_free(part);

@@ -64,7 +64,7 @@ static bool find_run(GpuRank *gpu, int at, OpRun *run, Error *err)
         if (instr->kind != INSTR_OP || !stands_on(gpu, instr->op))
             continue;
         KernelCall *call = &run->call[run->n];
-        if (!rank_kernel_call(gpu->rank, instr->op, gpu_existing_slot, gpu->arena, call))
+        if (!rank_kernel_call(gpu->rank, instr, gpu_existing_slot, gpu->arena, call))
             return error_kind(err, ERROR_RUN, "a slot is empty");
         run->at[run->n] = i;
         run->op[run->n] = instr->op;
