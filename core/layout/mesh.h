@@ -109,6 +109,7 @@ int64_t submesh_twin(const Mesh *mesh, SubMesh sub, int64_t position);
 bool submesh_has(const Mesh *mesh, SubMesh sub, int64_t position);
 int64_t submesh_position(const Mesh *mesh, SubMesh sub, int64_t i); /* the i-th, in mesh order */
 bool submesh_overlaps(const Mesh *mesh, SubMesh a, SubMesh b);
+bool submesh_contains(const Mesh *mesh, SubMesh a, SubMesh b); /* all of b is in a */
 
 /* The sub-mesh of these n positions, in any order, each once; returns false if they are not one. */
 bool submesh_of_positions(const Mesh *mesh, const int64_t *position, int64_t n, SubMesh *out);

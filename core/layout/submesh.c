@@ -42,6 +42,11 @@ bool submesh_overlaps(const Mesh *mesh, SubMesh a, SubMesh b)
     return submesh_has(mesh, both, b.first);
 }
 
+bool submesh_contains(const Mesh *mesh, SubMesh a, SubMesh b)
+{
+    return (a.fixed & ~b.fixed) == 0 && submesh_has(mesh, a, b.first);
+}
+
 bool submesh_of_positions(const Mesh *mesh, const int64_t *position, int64_t n, SubMesh *out)
 {
     if (n < 1)

@@ -359,6 +359,19 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     return shardings_put(e->plan->shardings, &reduced);
 }
 
+/* What a training step leaves goes to every part of the mesh that has what it takes the place of,
+ * as a parameter that two stages read. */
+static void send_next(Edges *e, int32_t tensor, int32_t op)
+{
+    const Plan *plan = e->plan;
+    int32_t of = plan->inferred->graph->next_of[tensor];
+    Location from = {plan->moved->sharding[tensor], plan_devices(plan, op)}, to = from;
+    for (int at = 0; (to.devices = stage_given_on(plan, of, &at)) >= 0;)
+        if (!submesh_contains(plan->mesh, plan->decided->submeshes[from.devices],
+                              plan->decided->submeshes[to.devices]))
+            reshard_to(e, tensor, from, to, op);
+}
+
 static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
 {
     const Plan *plan = e->plan;
@@ -381,6 +394,8 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         if (plan->moved->sharding[t] != made)
             reshard_to(e, t, (Location){made, devices},
                        (Location){plan->moved->sharding[t], devices}, op);
+        if (graph->next_of && graph->next_of[t] >= 0)
+            send_next(e, t, op);
     }
 }
 

@@ -14,6 +14,9 @@
  * there reads it. Graph inputs, parameters and constants are on every part of the mesh that reads
  * them, so they are never sent.
  *
+ * What a training step leaves for the next is sent to all parts of the mesh that hold what it takes
+ * the place of, as a parameter that two stages read.
+ *
  * A value that a loop carries over is resharded at the end of an iteration to what the next one
  * expects: its reader is the LoopCarry op.
  *

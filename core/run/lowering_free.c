@@ -102,6 +102,8 @@ static void find_places(Frees *f)
             cross_next(f, s);
     for (int i = 0; i < l->graph->n_outputs; i++)
         f->last[l->out->output[i]] = n; /* kept */
+    for (int i = 0; i < l->out->n_carried; i++)
+        f->last[l->out->carried[i].from] = n;
     for (int i = 0; i < l->out->n_once; i++)
         f->last[l->instrs.at[i].slot] = n;
 }

@@ -338,6 +338,8 @@ static bool end_slots(Repeating *r, Error *err)
     e.kept = arena_array(r->scratch, bool, l->slots.n);
     for (int i = 0; i < l->graph->n_outputs; i++)
         e.kept[l->out->output[i]] = true;
+    for (int i = 0; i < l->out->n_carried; i++)
+        e.kept[l->out->carried[i].from] = true;
     for (e.at = 0; e.at < r->list.n; e.at++) {
         e.view = r->list.at[e.at].view;
         each_slot(l, &r->list.at[e.at], see_last, &e);

@@ -416,8 +416,21 @@ static bool is_loss(const Lowering *l, int32_t tensor)
            dtype_is_float((Dtype)l->plan->inferred->dtype[tensor]);
 }
 
+/* The slot of an output, or of its copy on that part of the mesh; -1 with *err. */
+static int32_t output_on(Lowering *l, int output, int devices, Error *err)
+{
+    const Plan *plan = l->plan;
+    int32_t slot = l->out->output[output];
+    Slot wanted = l->slots.at[slot];
+    wanted.devices = devices;
+    return submesh_contains(plan->mesh, plan->decided->submeshes[l->slots.at[slot].devices],
+                            plan->decided->submeshes[devices])
+               ? slot
+               : lower_read(l, wanted, err);
+}
+
 /* What the outputs of a training step take the place of, on every part of the mesh that has it. */
-static void carry(Lowering *l)
+static bool carry(Lowering *l, Error *err)
 {
     Program *out = l->out;
     Vec(ProgramMove) moves = {0};
@@ -430,13 +443,17 @@ static void carry(Lowering *l)
             int32_t to = l->instrs.at[k].slot;
             if (l->slots.at[to].tensor != of)
                 continue;
-            if (moves.n > 0 && moves.at[moves.n - 1].from == out->output[i])
-                moves.at[moves.n - 1].keeps = true;
-            vec_push(l->arena, &moves, ((ProgramMove){out->output[i], to, false}));
+            int32_t from = output_on(l, i, l->slots.at[to].devices, err);
+            if (from < 0)
+                return false;
+            for (int m = moves.n - 1; m >= 0 && l->slots.at[moves.at[m].to].tensor == of; m--)
+                moves.at[m].keeps |= moves.at[m].from == from;
+            vec_push(l->arena, &moves, ((ProgramMove){from, to, false}));
         }
     }
     out->carried = moves.at;
     out->n_carried = moves.n;
+    return true;
 }
 
 static void open_arrays(Lowering *l)
@@ -470,14 +487,13 @@ bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
     if (!load_sources(&l, err) || !lower_range(&l, 0, graph->n_ops, 0, err))
         return false;
     l.op = -1;
-    if (!find_outputs(&l, err))
+    if (!find_outputs(&l, err) || !carry(&l, err))
         return false;
     l.regions.at[0].end = l.instrs.n;
     out->slots = l.slots.at;
     out->n_slots = l.slots.n;
     out->moves = l.moves.at;
     share_slots(&l);
-    carry(&l);
     if (lower_micro_batches(plan) > 1)
         return lower_steps(&l, err);
     lower_frees(&l);
