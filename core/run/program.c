@@ -1,6 +1,7 @@
 #include "core/run/lowering.h"
 
 #include "core/cost/op_declared.h"
+#include "core/cost/pipeline.h"
 #include "core/plan/stage.h"
 #include "core/run/native.h"
 
@@ -494,6 +495,11 @@ bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err)
     out->n_slots = l.slots.n;
     out->moves = l.moves.at;
     share_slots(&l);
+    const Stages *stages = plan->decided->stages;
+    if (graph->next_of && stages && stages->scheduled && !plan_schedule(plan)) {
+        blame_plan(&l, graph->outputs[0], err);
+        return false;
+    }
     if (lower_micro_batches(plan) > 1)
         return lower_steps(&l, err);
     lower_frees(&l);
