@@ -383,3 +383,59 @@ bool lower_steps(Lowering *l, Error *err)
     arena_free(r.scratch);
     return ok;
 }
+
+/* ---- memory ---- */
+
+typedef struct {
+    const Plan *plan;
+    const Program *program;
+    int64_t position, bytes, peak;
+    int64_t *held; /* per view and slot */
+    int view;
+} Filling;
+
+static void fill_slot(Filling *f, int32_t slot, bool holds)
+{
+    const Slot *at = &f->program->slots[slot];
+    int view = f->program->shared[slot] ? 0 : f->view;
+    int64_t *held = &f->held[(int64_t)view * f->program->n_slots + slot];
+    const Inferred *inferred = f->plan->inferred;
+    f->bytes -= *held;
+    *held = 0;
+    if (holds && submesh_has(f->plan->mesh, f->plan->decided->submeshes[at->devices], f->position))
+        *held = sharding_local_elements(shardings_at(f->plan->shardings, at->sharding),
+                                        f->plan->mesh, f->position) *
+                element_bytes((Dtype)inferred->dtype[at->tensor]);
+    f->bytes += *held;
+    f->peak = f->bytes > f->peak ? f->bytes : f->peak;
+}
+
+static void follow(Filling *f, const Instr *instr)
+{
+    const GraphOp *op = instr->kind == INSTR_OP ? &f->plan->inferred->graph->ops[instr->op] : NULL;
+    f->view = instr->view;
+    for (int i = 0; op && i < op->n_outputs; i++)
+        if (f->program->operand[op_output_place(op) + i] >= 0)
+            fill_slot(f, f->program->operand[op_output_place(op) + i], true);
+    if (op)
+        return;
+    fill_slot(f, instr->slot, instr->kind != INSTR_FREE && instr->kind != INSTR_ADD);
+    f->view = program_last_view(f->program);
+    if (instr->kind == INSTR_ADD && instr->first)
+        fill_slot(f, instr->slot, true);
+}
+
+int64_t program_peak(const Plan *plan, const Program *program)
+{
+    Arena *scratch = arena_new();
+    int64_t n = (int64_t)program->n_views * program->n_slots, peak = 0;
+    for (int64_t r = 0; r < plan->mesh->n_devices; r++) {
+        Filling f = {.plan = plan, .program = program, .position = r};
+        f.held = arena_array(scratch, int64_t, n);
+        for (int i = 0; i < program->n_instrs; i++)
+            follow(&f, &program->instrs[i]);
+        peak = f.peak > peak ? f.peak : peak;
+    }
+    arena_free(scratch);
+    return peak;
+}

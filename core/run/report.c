@@ -106,7 +106,9 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     out->reshard_move_us =
         median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
     out->predicted_us = plan_step_us(plan);
-    out->predicted_peak_bytes = memory_use_in_run(arena, plan).peak_bytes;
+    out->predicted_peak_bytes = team->program->n_views > 1
+                                    ? program_peak(plan, team->program)
+                                    : memory_use_in_run(arena, plan).peak_bytes;
 
     out->median_us = median_of_slowest(team, n_passes, times_of_passes);
     out->begin_us = median_of_slowest(team, n_passes, times_of_beginning);
