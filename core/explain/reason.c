@@ -1,5 +1,6 @@
 #include "core/explain/reason.h"
 
+#include "core/plan/assume.h"
 #include "core/explain/sites.h"
 
 enum { LOOK_EVERY = 4096 }; /* sites between two checks for cancellation */
@@ -375,7 +376,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
 }
 
 /* Why a value is partial over an axis: the op that sums over an index dim which the axis shards,
- * found by following back the linear ops that passed it on. */
+ * found by following back the linear ops that passed it on; or the assumption that it is. */
 static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t tensor,
                              ReasonChain *out)
 {
@@ -383,8 +384,16 @@ static bool chain_of_partial(Arena *arena, const Plan *plan, int axis, int32_t t
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
     int32_t op = graph->tensors[tensor].maker;
     const OpSpace *space = op < 0 ? NULL : inferred_space(plan->inferred, op);
+    const Decision *assumed = assumed_over(plan, tensor, atoms);
     if (!space)
         return false;
+    if (assumed) {
+        *out = (ReasonChain){.axis = axis};
+        add_step(arena, out,
+                 (ReasonStep){
+                     .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = -1, .pin = assumed});
+        return true;
+    }
     for (int i = 0; i < space->n_index; i++) {
         if (space->index[i].role != ROLE_REDUCE ||
             !(cut_atoms(&program_cut(plan, op)->index[i]) & atoms))

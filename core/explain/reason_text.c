@@ -2,6 +2,7 @@
 
 #include "core/base/span.h"
 #include "core/base/units.h"
+#include "core/plan/assume.h"
 #include "core/plan/origin.h"
 
 #include <inttypes.h>
@@ -32,7 +33,10 @@ static void format_sharding(const Plan *plan, int32_t sharding, Buf *out)
 static void format_pin(const Plan *plan, const ReasonStep *step, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
-    if (step->tensor >= 0)
+    if (step->tensor >= 0 && step->dim < 0)
+        buf_printf(out, "%s assumed %s", tensor_name(graph, step->tensor),
+                   assumed_name(step->pin->assumed));
+    else if (step->tensor >= 0)
         buf_printf(out, "%s dim %d", tensor_name(graph, step->tensor), step->dim);
     else
         buf_printf(out, "%s %s", op_path_or_name(plan->inferred->graph, step->op),
@@ -194,6 +198,23 @@ static void format_reshards(const Plan *plan, int32_t tensor, Buf *out)
             why_reshard_format(plan, &plan->moved->reshards[i], out);
 }
 
+/* What is assumed to be reduced has no partial axis to explain. */
+static void format_assumed(const Plan *plan, int32_t tensor, Buf *out)
+{
+    for (int axis = 0; axis < plan->mesh->n_axes; axis++) {
+        const Decision *assumed = assumed_over(plan, tensor, mesh_axis_atoms(plan->mesh, axis));
+        if (!assumed || assumed->assumed != REDUCE_NONE)
+            continue;
+        buf_puts(out, "reduced over ");
+        mesh_put_axis(plan->mesh, axis, out);
+        buf_puts(out, "\n   1 ");
+        ReasonStep step = {
+            .kind = REASON_PIN, .tensor = tensor, .op = -1, .dim = -1, .pin = assumed};
+        reason_format(plan, &step, axis, out);
+        buf_putc(out, '\n');
+    }
+}
+
 void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
 {
     const Inferred *inferred = plan->inferred;
@@ -215,7 +236,9 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
     }
     buf_putc(out, '\n');
     format_dims(plan, tensor, dim, out);
-    if (dim == -2 || dim == -1)
+    if (dim == -2 || dim == -1) {
         format_partial(plan, tensor, out);
+        format_assumed(plan, tensor, out);
+    }
     format_reshards(plan, tensor, out);
 }

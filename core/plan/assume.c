@@ -90,6 +90,15 @@ const Assumptions *assume_find(Plan *plan, const Journal *journal)
 
 /* ---- what they are taken to be ---- */
 
+const Decision *assumed_over(const Plan *plan, int32_t tensor, AtomSet axes)
+{
+    const Assumptions *assumptions = plan->decided->assumptions;
+    int32_t i = assumptions ? assumptions->first[tensor] : -1;
+    while (i >= 0 && !(assumptions->at[i].decision->axes & axes))
+        i = assumptions->at[i].next;
+    return i < 0 ? NULL : assumptions->at[i].decision;
+}
+
 int32_t *assume_computed(const Plan *plan)
 {
     const Assumptions *assumptions = plan->decided->assumptions;

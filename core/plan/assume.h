@@ -47,6 +47,9 @@ bool assume_check(const Mesh *mesh, const Decision *decision, Error *err);
 /* The assumptions of a journal about plan->inferred; NULL if there are none. */
 const Assumptions *assume_find(Plan *plan, const Journal *journal);
 
+/* The decision that assumes something of the value over one of the axes; NULL if there is none. */
+const Decision *assumed_over(const Plan *plan, int32_t tensor, AtomSet axes);
+
 /* Space for Moved.computed; NULL without assumptions. */
 int32_t *assume_computed(const Plan *plan);
 

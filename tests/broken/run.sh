@@ -94,6 +94,13 @@ error wrong-reduction */c_proj/Gemm_output_0 mean tp
 error wrong-reduction loss~max reduced tp
 END
 
+# why names the line of the assumption, not a way on which the value became partial.
+set -- samples/models/tiny-gpt.onnx -m dp=2,tp=2 --train adamw transformer.ln_f.weight~grad -p
+dimscope why "$@" samples/broken/doubled_norms.lua
+expect "why it is partial" says 0 "1 pin  transformer.ln_f.weight~grad assumed partial  doubled_norms.lua:14"
+dimscope why "$@" samples/broken/unsummed_norms.lua
+expect "why it is not" says 0 "1 pin  transformer.ln_f.weight~grad assumed reduced  unsummed_norms.lua:14"
+
 # Assumptions go through a plan file. Gradients are values of a training step alone.
 dimscope plan samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p samples/broken/doubled_norms.lua \
     -o "$folder/plan.json"

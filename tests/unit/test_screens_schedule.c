@@ -79,7 +79,7 @@ static ScheduleRow rows[] = {
      "1f1b",
      "5",
      {" a micro-batch, ", " sent per device of each stage"}},
-    {"memory is one micro-batch's", "1f1b", "6", {" peak of the micro-batch by device"}},
+    {"memory is one micro-batch's", "1f1b", "6", {" peak of the forward micro-batch by device"}},
     {"another schedule",
      "1f1b",
      "ig:schedule('gpipe', {micro_batches = 8})<Enter>",
