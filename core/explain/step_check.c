@@ -139,12 +139,13 @@ static void compare_assumption(Plan *plan, int at, ContradictedList *list)
         return;
     About about = about_of(plan, assumption->tensor);
     for (int a = 0; a < plan->mesh->n_atoms; a++) {
-        if (!(decision->axes >> a & 1))
-            continue;
+        AtomSet atom = (AtomSet)1 << a;
+        if (!(decision->axes & atom) || assumed_over(plan, assumption->tensor, atom) != decision)
+            continue; /* a later one holds */
         Made made = made_over(shardings_at(plan->shardings, computed), a);
         int row = row_of(about, made, decision->assumed);
         if (row >= 0)
-            axes[row] |= (AtomSet)1 << a;
+            axes[row] |= atom;
     }
     for (int i = 0; i < N_ROWS; i++)
         if (axes[i])

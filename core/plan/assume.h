@@ -10,9 +10,10 @@
  *     partial   addends: they are summed
  *     mean      addends that are averaged
  *
- * Nothing else changes: each op computes what it computes. An assumption that contradicts that is a
- * finding (core/explain/step_check.h), and its values are wrong in a run. Over an axis that shards
- * a dim of the value an assumption changes nothing.
+ * Of several about one value and axis the last one holds. Nothing else changes: each op computes
+ * what it computes. An assumption that contradicts that is a finding (core/explain/step_check.h),
+ * and its values are wrong in a run. Over an axis that shards a dim of the value an assumption
+ * changes nothing.
  *
  * A pattern matches names of values that ops make, own ones and those of core/plan/naming.h, in the
  * whole training step: "T~grad" is the gradient of T.

@@ -59,6 +59,23 @@ while read -r policy code value; do
         expect "the comment of $policy.lua says otherwise" false
 done <tests/broken/table
 
+# DTensor's strategies shard the norms along the sequence: there the sum of doubled_norms is right.
+set -- samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p samples/broken/doubled_norms.lua
+set -- "$@" --train adamw,clip=1 --propagate strategy
+dimscope check "$@"
+expect "an assumption that is true" finds_nothing
+dimscope run "$@" --verify
+expect "an assumption that is true, by value" says 0 "PASS: "
+
+# The last assumption about a value and an axis holds: here it is what the op makes.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+sed 's/^    return graph/    graph:assume("*.weight~grad", "reduced", "tp")\n&/' \
+    samples/broken/doubled_norms.lua >"$folder/replaced.lua"
+dimscope check samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p "$folder/replaced.lua" --train adamw
+expect "a later assumption" says 1 "transformer.ln_f.bias~grad is complete"
+expect "a later assumption, of 10" says 1 "(and 4 more like it) [gradient-doubled]"
+
 # Reductions that each micro-batch repeats: the values are right, the budget is not.
 set -- samples/models/tiny-gpt.onnx -m dp=2,pp=2 --train adamw,clip=1 --max-grad-reduces 29 -p
 dimscope check "$@" samples/broken/each_micro_batch.lua
@@ -69,8 +86,6 @@ dimscope check "$@" pipeline
 expect "one reduction a step" says 0 "ok    grad-reduces 29 of 29"
 
 # What is legal and needless, wrong before the backward pass, or without effect.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 while read -r level code pattern as axes; do
     cat >"$folder/assume.lua" <<END
 include "megatron"

@@ -241,6 +241,12 @@ const Topic cli_topics[] = {
      "by --pins: graph:shard(\"*.c_fc.weight~grad\", {[0] = \"dp\"}) says how a gradient lies,\n"
      "graph:pin(\"OP~d1\", {n = \"tp\"}) replaces the partition that an op copies.\n"
      "\n"
+     "check rejects gradients that are wrong by their sharding. graph:assume plans what a\n"
+     "framework believes of values, as graph:assume(\"*.ln_1.*~grad\", \"reduced\", \"tp\"); each\n"
+     "policy in samples/broken is a class of such bugs. check --max-grad-reduces N limits how\n"
+     "often a step reduces gradients of parameters: those that the backward pass reads\n"
+     "reduced count for each micro-batch.\n"
+     "\n"
      "What trains: initializers of floats that an op reads beside activations, itself or\n"
      "through views, casts, lookups and slices.",
      NULL},
