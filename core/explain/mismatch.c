@@ -20,19 +20,24 @@ typedef enum {
     MISMATCH_PINNED
 } Mismatch;
 
-/* Findings that differ only in their op and tensor, of which these are the first. */
+enum { NAMED_MAX = 2 };
+
+/* Findings that differ only in their op and tensor, of which these are the first. Those of uneven
+ * dims differ in size too: they are by the same axes. */
 typedef struct {
     Mismatch mismatch;
     int32_t op, tensor;
     int32_t from, to; /* Shardings ids: what the value has, and what it is resharded to */
     int operand, dim, count;
+    int n_named;
+    int32_t named[NAMED_MAX];       /* tensors other than the first */
     const Decision *winner, *loser; /* pins that want the same axis there; NULL if they are not two
                                      */
 } FindingGroup;
 
 typedef struct {
     Plan *plan;
-    Intern *seen, *cuts;
+    Intern *seen;
     Vec(FindingGroup) groups;
 } FindingGroups;
 
@@ -136,7 +141,11 @@ static void add_to_group(FindingGroups *g, const FindingGroup *first, GroupKey k
     if (id == g->groups.n)
         vec_push(g->plan->arena, &g->groups, *first);
     assert(g->groups.at);
-    g->groups.at[id].count++;
+    FindingGroup *group = &g->groups.at[id];
+    group->count++;
+    int32_t last = group->n_named > 0 ? group->named[group->n_named - 1] : group->tensor;
+    if (first->tensor != last && group->n_named < NAMED_MAX)
+        group->named[group->n_named++] = first->tensor;
 }
 
 static bool is_stored_pin(const Plan *plan, int32_t tensor, int dim)
@@ -175,6 +184,20 @@ static void look_at_use(FindingGroups *g, int32_t op, int operand)
     }
 }
 
+/* The axes of digits that they do not divide; 0 if the cut is even. */
+static AtomSet uneven_atoms(const Cut *cut, const Mesh *mesh)
+{
+    AtomSet uneven = 0;
+    for (int i = 0; i < cut->n; i++) {
+        AtomSet atoms = 0;
+        for (int a = 0; a < cut->digit[i].n; a++)
+            atoms |= (AtomSet)1 << cut->digit[i].atom[a];
+        if (cut->digit[i].size % mesh_atoms_size(mesh, atoms) != 0)
+            uneven |= atoms;
+    }
+    return uneven;
+}
+
 static void look_at_tensor(FindingGroups *g, int32_t t)
 {
     const Plan *plan = g->plan;
@@ -182,13 +205,13 @@ static void look_at_tensor(FindingGroups *g, int32_t t)
         return;
     const Sharding *sharding = plan_sharding(plan, t);
     for (int d = 0; d < sharding->n_dims; d++) {
-        if (!cut_is_uneven(&sharding->dim[d], plan->mesh))
+        AtomSet uneven = uneven_atoms(&sharding->dim[d], plan->mesh);
+        if (uneven == 0)
             continue;
         bool empty = cut_local_size(&sharding->dim[d], plan->mesh, plan->mesh->n_devices - 1) == 0;
         FindingGroup first = {.op = -1, .tensor = t, .dim = d};
         first.mismatch = empty ? MISMATCH_EMPTY : MISMATCH_UNEVEN;
-        int32_t cut = intern_put(g->cuts, &sharding->dim[d], sizeof sharding->dim[d]);
-        add_to_group(g, &first, (GroupKey){{first.mismatch, cut}});
+        add_to_group(g, &first, (GroupKey){{first.mismatch, (int64_t)uneven}});
     }
 }
 
@@ -408,6 +431,25 @@ static const struct {
      "pin it as its op makes it, leave it open (open = true), or pin the op's index dim"},
 };
 
+/* " (and 79 more like it)", " (and 79 more dims by dp: A, B, ..)" */
+static void put_more(const Plan *plan, const FindingGroup *first, Buf *out)
+{
+    int more = first->count - 1;
+    if (more == 0)
+        return;
+    buf_printf(out, " (and %d more ", more);
+    if (first->mismatch != MISMATCH_UNEVEN && first->mismatch != MISMATCH_EMPTY) {
+        buf_puts(out, "like it)");
+        return;
+    }
+    buf_puts(out, more > 1 ? "dims by " : "dim by ");
+    const Cut *cut = &plan_sharding(plan, first->tensor)->dim[first->dim];
+    mesh_format_set(plan->mesh, uneven_atoms(cut, plan->mesh), ".", out);
+    for (int i = 0; i < first->n_named; i++)
+        buf_printf(out, "%s%s", i > 0 ? ", " : ": ", plan_value_name(plan, first->named[i]));
+    buf_puts(out, more > first->n_named ? ", ..)" : ")");
+}
+
 static const char *hint_of(const Plan *plan, const FindingGroup *first)
 {
     if (first->winner)
@@ -429,8 +471,7 @@ static void find_group(Plan *plan, const FindingGroup *first)
         put_pin(plan, " wins, the pin", first->loser, &text);
         buf_puts(&text, " loses");
     }
-    if (first->count > 1)
-        buf_printf(&text, " (and %d more like it)", first->count - 1);
+    put_more(plan, first, &text);
     plan_find(plan, rows[first->mismatch].level, rows[first->mismatch].code, first->op,
               first->tensor, hint_of(plan, first), "%s", text.s);
     const Decision *pin =
@@ -465,7 +506,6 @@ void mismatch_find(Plan *plan)
     const Inferred *inferred = plan->inferred;
     FindingGroups g = {.plan = plan};
     g.seen = intern_new(plan->arena);
-    g.cuts = intern_new(plan->arena);
     for (int i = 0; i < plan->moved->n_reshards; i++)
         for (int u = 0; u < plan->moved->reshards[i].n_uses; u++) {
             int32_t op = plan->moved->reshard_uses[plan->moved->reshards[i].use + u];
