@@ -178,6 +178,7 @@ static void put_head(Jax *jax)
 {
     Buf *out = jax->out;
     python_title(jax->session, "JAX", out);
+    values_put_unpinned(jax->session, "#", out);
     buf_puts(out, "#\n"
                   "#     mesh = plan.make_mesh(");
     buf_puts(out, jax->plan->decided->n_submeshes > 1 ? "part" : "");

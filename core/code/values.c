@@ -1,8 +1,11 @@
 #include "core/code/values.h"
 
 #include "core/base/intern.h"
+#include "core/code/python.h"
+#include "core/plan/plan_findings.h"
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
+#include "core/session/pins_text.h"
 
 #include <stdlib.h>
 
@@ -142,4 +145,43 @@ int values_even_atoms(const Cut *cut, const Mesh *mesh)
             break;
     }
     return n;
+}
+
+/* Whether a pin is of a value that ops make, other than an output; or of an op. */
+static bool pins_activation(const Inferred *inferred, const Decision *pin)
+{
+    const Graph *graph = inferred->graph;
+    if (pin->kind == PIN_INDEX_DIM)
+        return !inferred->on_parameters[pin->place];
+    int32_t maker = graph->tensors[pin->place].maker;
+    if (maker < 0 || inferred->on_parameters[maker])
+        return false;
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == pin->place)
+            return false;
+    return true;
+}
+
+void values_put_unpinned(const Session *session, const char *comment, Buf *out)
+{
+    enum { NAMED_MOST = 3 };
+    const Plan *plan = session->plan;
+    Intern *places = intern_new(out->arena);
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
+        int32_t place[2] = {pin->kind, pin->place}, n = intern_count(places) + 1;
+        if (!pins_activation(plan->inferred, pin) ||
+            intern_put(places, place, sizeof place) < n - 1 || n > NAMED_MOST)
+            continue;
+        if (n == 1)
+            buf_printf(out, "%s" PINS_UNPINNED, comment);
+        const char *name = pin->kind == PIN_INDEX_DIM ? op_path_or_name(session->graph, pin->place)
+                                                      : plan_value_name(plan, pin->place);
+        buf_puts(out, n > 1 ? ", " : "");
+        python_comment(str_from(name), out);
+    }
+    int n = intern_count(places);
+    if (n > NAMED_MOST)
+        buf_printf(out, " and %d more", n - NAMED_MOST);
+    buf_puts(out, n > 0 ? "\n" : "");
 }

@@ -21,6 +21,10 @@ Values values_of(const Session *session, Arena *arena);
 /* The parts of the mesh that hold a value: indices into plan->submeshes, ascending. */
 int values_parts(const Plan *plan, int32_t tensor, int *part, int room);
 
+/* Writes a comment that names pins of activations, which exports of parameters, inputs and outputs
+ * do not have; nothing if there are none. comment: "#" or "//". */
+void values_put_unpinned(const Session *session, const char *comment, Buf *out);
+
 /* The sharding that all its readers need; -1 if nobody reads it, or if they differ. */
 int32_t values_read_as(const Session *session, int32_t tensor);
 

@@ -18,8 +18,7 @@ static int line_of(PinsText *text, size_t at)
     return text->line;
 }
 
-static void pins_note(PinsText *text, Level level, const char *code, const char *says,
-                      const char *hint)
+void pins_note(PinsText *text, Level level, const char *code, const char *says, const char *hint)
 {
     Arena *arena = text->session->journal_arena;
     Finding finding = {.level = level, .code = code};
@@ -61,29 +60,10 @@ static void keep_first_match(PinsText *text, const char **first, Str name, int32
     *first = says.s;
 }
 
-/* Shardings that an export marked as coarser than those of its plan. */
-static void note_coarser(PinsText *text)
-{
-    int n = 0;
-    for (Str rest = text->source->text; rest.n > 0;) {
-        Str line = str_trim(str_take(&rest, '\n'));
-        n += str_starts(line, STR(PINS_LESS_MLIR)) || str_ends(line, STR(PINS_LESS_PYTHON));
-    }
-    if (n > 0)
-        pins_note(text, LEVEL_WARNING, "sharded-less",
-                  arena_printf(text->scratch,
-                               "%d sharding%s of the text %s coarser than in the plan it was "
-                               "exported from, because its language cannot express the whole",
-                               n, n > 1 ? "s" : "", n > 1 ? "are" : "is"),
-                  "a plan file (-o) and the exports to dtensor and paddle keep them; or give the "
-                  "policy too: -p FILE");
-}
-
 void pins_summary(PinsText *text)
 {
     Arena *scratch = text->scratch;
     text->line_at = 0;
-    note_coarser(text);
     if (text->n_left > DROPPED_MAX)
         pins_note(
             text, LEVEL_WARNING, "sharding-dropped",
@@ -286,6 +266,8 @@ static void decide(PinsText *text, int32_t tensor, const PinsValue *value, const
         if (value->free >> order[d] & 1)
             continue;
         decision.cut = &sharding->dim[order[d]];
+        if (value->coarser && cut_is_whole(decision.cut))
+            continue;
         if (text->used && !pin_as_stored(text, tensor, d, decision.cut))
             continue;
         decision.open = value->open >> order[d] & 1;
@@ -390,6 +372,7 @@ bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *
         return true;
     }
     text->n_kept++;
+    value.coarser = pins_is_coarser(text, from, to);
     if (value.none)
         return true;
     if (order[0] != 0) {

@@ -5,6 +5,7 @@
  *     pins_value.c   one sharding in any notation; pins_placed.c: in placements
  *     pins_names.c   the tensor that a name stands for
  *     pins_add.c    from a sharding to decisions
+ *     pins_lack.c   what a text lacks of the plan it was exported from
  *     pins_dict.c    a dict, nested or not, and lists of names
  *     pins_module.c  a module of Python that makes dicts
  *     core/peers/shardy/pins.c    a module of MLIR
@@ -92,10 +93,11 @@ typedef struct {
     AtomSet replicated;
     uint32_t open, free; /* dims without a constraint (UNCONSTRAINED) */
     int priority[DIMS_MAX];
-    bool none;   /* no sharding is given: None */
-    bool shaped; /* the text gives its shape */
-    bool ours;   /* the order in which the model's file has the dims */
-    bool placed; /* in placements */
+    bool none;    /* no sharding is given: None */
+    bool shaped;  /* the text gives its shape */
+    bool ours;    /* the order in which the model's file has the dims */
+    bool placed;  /* in placements */
+    bool coarser; /* than in the plan that the text was exported from: whole dims are not pinned */
 } PinsValue;
 
 /* Reads a value; out->shape is the tensor's on entry. ERROR_SYNTAX means that the text is
@@ -150,6 +152,14 @@ bool pins_is_turned(const Session *session, Str name, bool placed, int32_t tenso
 bool pins_add(PinsText *text, Scan *scan, const Str *names, int n, const Shape *shape, size_t from,
               size_t to);
 void pins_summary(PinsText *text);
+void pins_note(PinsText *text, Level level, const char *code, const char *says, const char *hint);
+
+/* Checks that a text has all of the plan it was exported from, as far as its comments say. Without
+ * a policy, which decides the rest, it fails with ERROR_UNSUPPORTED; with one this is a finding. */
+bool pins_check_whole(PinsText *text, Error *err);
+/* Returns whether the comment beside the sharding in [from, to) says that it was finer. */
+bool pins_is_coarser(const PinsText *text, size_t from, size_t to);
+
 /* Checks a text that comes from a plan with stages. Pins do not tell the devices that ops run on,
  * so this fails with ERROR_UNSUPPORTED unless other decisions do. */
 bool pins_need_stages(const PinsText *text, Scan *scan, size_t at);

@@ -60,7 +60,7 @@ bool pins_text_read(Session *session, const Source *source, Journal *journal, Er
                      .line = 1};
     Scan scan = scan_begin(&named, &own);
     int n_notes = session->notes.n;
-    bool ok = read_form(&text, &scan) && check_any(&text, &own);
+    bool ok = read_form(&text, &scan) && check_any(&text, &own) && pins_check_whole(&text, &own);
     if (ok) {
         pins_summary(&text);
     } else {

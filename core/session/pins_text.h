@@ -18,8 +18,9 @@
  * text has transposed (as its shape or its name shows: a kernel is input by output) is transposed
  * back.
  *
- * Text that is not well formed is an error with its place, and so is another mesh, or a text of
- * which nothing fits the model; what does not fit a tensor is a warning, and the rest is kept.
+ * Text that is not well formed is an error with its place, and so is another mesh, a text of which
+ * nothing fits the model, or an export that lacks a part of its plan; what does not fit a tensor is
+ * a warning, and the rest is kept.
  */
 #ifndef CORE_SESSION_PINS_TEXT_H
 #define CORE_SESSION_PINS_TEXT_H
@@ -28,10 +29,12 @@
 
 enum { PINS_BYTES_MAX = 256 << 20 };
 
-/* Comments of exports beside shardings that their language cannot express: what the text says is
- * coarser than the plan was, which is a warning when it is read. */
+/* Comments of exports: about a sharding that their language cannot express, which is coarser in the
+ * text than in the plan; and about pins of activations, which the text does not have. Without the
+ * policy such a text is another plan, so reading it is an error (pins_lack.c). */
 #define PINS_LESS_PYTHON ": sharded less"      /* at the end of the line */
 #define PINS_LESS_MLIR "// sharded less than " /* before it */
+#define PINS_UNPINNED " Pins of activations are not in this file: "
 
 /* True when a text holds shardings rather than a plan file's decisions. */
 bool pins_text_is(Str text);

@@ -231,15 +231,6 @@ static ReadRow read_rows[] = {
      "[{\"dp\"}]>}) {\n",
      "h.0.mlp.c_fc.bias 0 256/tp @3\n", "shardings-follow"},
 
-    {"shardy: coarser than the plan it was exported from",
-     "module {\n  sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=4]>\n"
-     "  func.func public @main(\n      // sharded less than (3)(256/tp), which sdy cannot express\n"
-     "      %arg0: tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>} loc(\"" BIAS
-     "\")) {\n",
-     "h.0.mlp.c_fc.bias 0 256 @5\n", "sharded-less"},
-    {"jax: coarser than the plan it was exported from",
-     "{\"" BIAS "\": P(None),  # (4)(64/tp): sharded less\n}", "h.0.mlp.c_fc.bias 0 256 @1\n",
-     "sharded-less"},
     {"jax: a comment of the user's own", "{\"" BIAS "\": P(None),  # sharded less: by nothing\n}",
      "h.0.mlp.c_fc.bias 0 256 @1\n", NULL},
 
@@ -377,6 +368,20 @@ static BadRow bad_rows[] = {
      BIAS ": NamedSharding(mesh=Mesh('dp': 4, 'tp': 2), spec=P('dp'))", 1, 55, "dp=4,tp=2"},
     {"nothing fits", "w: [R, R]\nv: [R, R]\n", 1, 0,
      "none of its 2 shardings fits the model; the first: no tensor is named 'w'"},
+    {"shardy: coarser than the plan it was exported from",
+     "module {\n  sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=4]>\n"
+     "  func.func public @main(\n      // sharded less than (3)(256/tp), which sdy cannot express\n"
+     "      %arg0: tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>} loc(\"" BIAS
+     "\")) {\n",
+     4, 0,
+     "1 sharding of the text is coarser than in the plan it was exported from: " BIAS
+     " was (3)(256/tp)"},
+    {"jax: coarser than the plan it was exported from",
+     "{\"" BIAS "\": P(None),  # (4)(64/tp): sharded less\n}", 1, 0, BIAS " was (4)(64/tp)"},
+    {"pins of activations that the plan has",
+     "# x\n# Pins of activations are not in this file: Add out, Mul out and 3 more\n" BIAS
+     ": [R, R]\n",
+     2, 0, "the text lacks pins of activations that the plan has: Add out, Mul out and 3 more"},
     {"a loop that never ends",
      "PARAMETERS = {}\nfor i in range(1000000000):\n    PARAMETERS |= {f\"{i}\": [R]}\n", 2, 27,
      "a loop of more than"},
@@ -612,6 +617,27 @@ static void pins_outlive_the_policy(void **state)
     close_it(&first);
 }
 
+/* With a policy, what an export could not express is the policy's. */
+static void a_coarser_text_adds_to_a_policy(void **state)
+{
+    (void)state;
+    Opened first = tiny();
+    const char *path = write_file(&first, "{\"" FC "\": P('dp', None),  # 64/dp,(4)(64/tp): "
+                                          "sharded less\n}");
+    Opened opened = open_with("tiny-gpt.onnx", "dp=2,tp=4", "tests/policies/megatron.lua", path);
+    assert_non_null(opened.session);
+    assert_string_equal(cut_of(&opened, FC, 0), "64/dp");
+    assert_string_equal(cut_of(&opened, FC, 1), "256/tp");
+    assert_non_null(strstr(notes_text(&opened), "sharded-less"));
+    Opened alone = open_with("tiny-gpt.onnx", "dp=2,tp=4", NULL, path);
+    assert_null(alone.session);
+    assert_non_null(strstr(alone.err.text, FC " was 64/dp,(4)(64/tp)"));
+    unlink(path);
+    close_it(&opened);
+    close_it(&alone);
+    close_it(&first);
+}
+
 /* A plan file still is one; and one of another model is no silent nothing. */
 static void plan_files_are_pins_too(void **state)
 {
@@ -641,9 +667,13 @@ static void plan_files_are_pins_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deep_texts_are_refused),    cmocka_unit_test(a_large_text_is_read),
-        cmocka_unit_test(every_notation_reads_back), cmocka_unit_test(exports_read_back),
-        cmocka_unit_test(pins_outlive_the_policy),   cmocka_unit_test(plan_files_are_pins_too),
+        cmocka_unit_test(deep_texts_are_refused),
+        cmocka_unit_test(a_large_text_is_read),
+        cmocka_unit_test(every_notation_reads_back),
+        cmocka_unit_test(exports_read_back),
+        cmocka_unit_test(pins_outlive_the_policy),
+        cmocka_unit_test(a_coarser_text_adds_to_a_policy),
+        cmocka_unit_test(plan_files_are_pins_too),
     };
     return run_rows("read", read_rows, a_text_is_read) +
            run_rows("bad", bad_rows, a_bad_text_is_an_error) +

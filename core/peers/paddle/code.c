@@ -314,6 +314,7 @@ static void put_on(Writing *w, Buf *out)
 static void put_head(const Writing *w, Buf *out)
 {
     python_title(w->session, "paddle.distributed", out);
+    values_put_unpinned(w->session, "#", out);
     buf_puts(out, paddle_head_text);
 }
 

@@ -491,6 +491,7 @@ static void put_head(Module *m)
     buf_puts(m->out, "// ");
     mlir_comment(str_from(path_base(m->session->graph->file)), m->out);
     buf_printf(m->out, " on %s: a dimscope plan in Shardy's notation.\n", mesh.s);
+    values_put_unpinned(m->session, "//", m->out);
     buf_puts(
         m->out,
         "// Each op is a custom call with its sharding rule, each value has its sharding, each\n"

@@ -409,6 +409,7 @@ static void write_mesh(const Writing *w, Buf *out)
 static void write_head(const Writing *w, Buf *out)
 {
     python_title(w->session, "torch.distributed.tensor", out);
+    values_put_unpinned(w->session, "#", out);
     buf_puts(out, dtensor_head_text);
     write_mesh(w, out);
 }
