@@ -1,5 +1,6 @@
 #include "scripts/hooks.h"
 
+#include "core/session/model_settings.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "scripts/lua_api.h"
@@ -404,6 +405,12 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
         error_hint(err, "--config goes with a .lua model");
         return NULL;
     }
+    const PolicySetting *setting = model_settings_first(&session->options.settings);
+    if (script && !given && setting) {
+        error_kind(err, ERROR_USAGE, "'%s' has no config in which to set %s", path, setting->name);
+        error_hint(err, "give it one: --config FILE.json");
+        return NULL;
+    }
     if (script && !given)
         return run_model(context, session, script, &request, defaults, err);
     Arena *scratch = arena_new();
@@ -420,8 +427,9 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
     }
     request.config = &config;
     request.values = values;
-    Graph *graph =
-        values && script ? run_model(context, session, script, &request, defaults, err) : NULL;
+    bool ok = values && script &&
+              model_settings_apply(&session->options.settings, values, &request.settings, err);
+    Graph *graph = ok ? run_model(context, session, script, &request, defaults, err) : NULL;
     json_free(values);
     arena_free(scratch);
     return graph;

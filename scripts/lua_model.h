@@ -19,6 +19,7 @@ typedef struct {
     const Json *values;       /* its object */
     const DimBindings *dims;  /* sizes that free dims have been given */
     Dtype dtype;              /* of parameters; DT_NONE: the config's, else f32 */
+    uint64_t settings;        /* a hash of those in `values` (model_settings.h); 0 if none */
     const Registry *registry; /* the operators there are */
 } ModelRequest;
 

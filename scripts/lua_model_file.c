@@ -55,7 +55,7 @@ static Graph *seal(const ModelBuild *build, const Sandbox *sandbox, Error *err)
     Str text = sandbox->source.text;
     const uint64_t parts[] = {hash_bytes(text.s, text.n),
                               (config ? hash_bytes(config->text.s, config->text.n) : 0) ^
-                                  (uint64_t)build->request->dtype};
+                                  (uint64_t)build->request->dtype ^ build->request->settings};
     graph->hash = hash_bytes(parts, sizeof parts);
     return graph;
 }

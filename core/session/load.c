@@ -1,4 +1,5 @@
 #include "core/session/load.h"
+#include "core/session/model_settings.h"
 
 #include "core/base/nearest.h"
 #include "core/base/units.h"
@@ -97,6 +98,12 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
                    session->options.config ? "config" : "element type");
         return error_hint(err,
                           "--config goes with a .lua file, --dtype with that or a config.json");
+    }
+    const PolicySetting *setting = model_settings_first(&session->options.settings);
+    if (setting) {
+        error_kind(err, ERROR_USAGE, "'%s' is built by no script, so its %s cannot be set", path,
+                   setting->name);
+        return error_hint(err, "--fuse attention makes one op of attention that is spelled out");
     }
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);

@@ -4,6 +4,7 @@
 #include "core/base/intern.h"
 #include "core/session/onnx_devices.h"
 #include "core/session/planfile.h"
+#include "core/session/model_settings.h"
 #include "core/session/session_pins.h"
 #include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
@@ -389,7 +390,7 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
     options->fuse |= given.fuse;
     options->train = given.train ? given.train : options->train;
     session->mesh_file = given.mesh || !session->options.mesh ? NULL : given.model;
-    session->policy_given = given.policy || given.settings.n > 0;
+    session->policy_given = given.policy || policy_settings_first(&given.settings);
     if (given.policy)
         options->policy = given.policy;
     else
@@ -405,9 +406,10 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 
 static bool check_settings(const SessionOptions *options, Error *err)
 {
-    if (options->settings.n == 0 || options->policy)
+    const PolicySetting *first = policy_settings_first(&options->settings);
+    if (!first || options->policy)
         return true;
-    error_kind(err, ERROR_USAGE, "there is no policy to set '%s' of", options->settings.at[0].name);
+    error_kind(err, ERROR_USAGE, "there is no policy to set '%s' of", first->name);
     return error_hint(err, "name the policy: -p megatron --set vocabulary=false");
 }
 

@@ -72,7 +72,7 @@ end
 -- Why a weight stays whole.
 local function why_whole(role)
     if role.role == "column" and not role.parts then
-        return "all heads need some of its columns"
+        return "all query heads read its one head of keys and values"
     end
     if role.made_whole then return "the matmuls that make its rows stay whole" end
     if role.units > 0 then return describe_units(role) .. " do not divide" end
