@@ -27,6 +27,7 @@ const LuaTable lua_tables[] = {
     {"graph", LUA_METHODS, partition_methods},
     {"graph", LUA_METHODS, place_methods},
     {"graph", LUA_METHODS, segment_graph_methods},
+    {"graph", LUA_METHODS, recompute_methods},
     {"graph", LUA_METHODS, stage_methods},
     {"graph", LUA_METHODS, train_methods},
     {"node", LUA_FIELDS, node_fields},

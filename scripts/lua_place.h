@@ -78,9 +78,10 @@ Segment segment_at(Policy *policy, int place); /* the one that the place is in *
 typedef Vec(int32_t) Ops;
 void check_ops(lua_State *L, Policy *policy, int at, Ops *out);
 
-/* ---- lua_stage.c: staging, blocking, group, recompute, schedule, multiref ---- */
+/* ---- lua_recompute.c, lua_stage.c: recompute, schedule, multiref; staging, blocking, group ----
+ */
 
-extern const LuaEntry stage_methods[], place_methods[];
+extern const LuaEntry recompute_methods[], stage_methods[], place_methods[];
 extern const LuaEntry train_methods[]; /* lua_train.c */
 
 void stage_begin(lua_State *L, Policy *policy, int place, bool relay);

@@ -1,125 +1,10 @@
-/* lua_stage.c - recompute groups, schedules, and nnScaler's multiref. */
+/* lua_stage.c - schedules, and nnScaler's multiref. */
 #include "scripts/lua_place.h"
 
 #include "core/plan/schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* ---- recompute ---- */
-
-/* Reads a value that has a gradient: no attributes alone. */
-static bool reads_gradient(Policy *policy, int32_t op)
-{
-    const Inferred *inferred = policy->session->inferred;
-    const Graph *graph = inferred->graph;
-    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
-        int32_t t = op_inputs(graph, op)[i];
-        if (t >= 0 && !tensor_is_weight(inferred, t) && tensor_needs_gradient(policy, t))
-            return true;
-    }
-    return false;
-}
-
-static bool check_recompute(Policy *policy, const int32_t *ops, int n, Error *err)
-{
-    const Graph *graph = policy->session->graph;
-    Placing *placing = placing_of(policy);
-    Segment segment = segment_at(policy, policy_program_place(policy, ops[0]));
-    for (int i = 0; i < n; i++) {
-        int place = policy_program_place(policy, ops[i]);
-        if (place < segment.first || place > segment.last) {
-            error_kind(err, ERROR_CONFLICT, "'%s' and '%s' are in two segments",
-                       op_name(graph, ops[0]), op_name(graph, ops[i]));
-            return error_hint(err, "a recompute group must be within one stage");
-        }
-        if (placing->recompute && placing->recompute[ops[i]] >= 0) {
-            error_kind(err, ERROR_CONFLICT, "'%s' is already in recompute group %d",
-                       op_name(graph, ops[i]), placing->recompute[ops[i]]);
-            return error_hint(err, "a node can be in only one group");
-        }
-    }
-    return true;
-}
-
-/* Groups of decisions that stand before count on. */
-static int next_group(Policy *policy)
-{
-    Placing *placing = placing_of(policy);
-    const Journal *before = policy->before;
-    for (int i = 0; placing->n_groups == 0 && before && i < before->n_done; i++)
-        if (before->decisions.at[i].kind == PIN_RECOMPUTE &&
-            before->decisions.at[i].number >= placing->n_groups)
-            placing->n_groups = before->decisions.at[i].number + 1;
-    return placing->n_groups++;
-}
-
-static void mark_group(Policy *policy, const int32_t *ops, int n, int group)
-{
-    Placing *placing = placing_of(policy);
-    int n_ops = policy->session->graph->n_ops;
-    if (!placing->recompute) {
-        placing->recompute = arena_array(policy->arena, int32_t, n_ops);
-        memset(placing->recompute, -1, (size_t)n_ops * sizeof *placing->recompute);
-    }
-    for (int i = 0; i < n; i++)
-        placing->recompute[ops[i]] = group;
-}
-
-/* Ops in a row are one decision. */
-static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n, int group)
-{
-    for (int i = 0, last; i < n; i = last + 1) {
-        last = i;
-        while (last + 1 < n && policy_program_place(policy, ops[last + 1]) ==
-                                   policy_program_place(policy, ops[last]) + 1)
-            last++;
-        Decision decision = {.kind = PIN_RECOMPUTE, .place = ops[i], .dim = -1, .number = group};
-        decision.last = ops[last];
-        policy_add(L, policy, &decision);
-    }
-}
-
-bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err)
-{
-    int first = 0;
-    if (n == 0)
-        return true;
-    if (!check_recompute(policy, ops, n, err))
-        return false;
-    while (first < n && !reads_gradient(policy, ops[first]))
-        first++;
-    while (n > first && !reads_gradient(policy, ops[n - 1]))
-        n--;
-    int group = next_group(policy);
-    mark_group(policy, ops + first, n - first, group);
-    decide_group(L, policy, ops + first, n - first, group);
-    return true;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    return *(const int32_t *)a - *(const int32_t *)b;
-}
-
-void ops_sort(Ops *ops)
-{
-    qsort(ops->at, (size_t)ops->n, sizeof *ops->at, compare_numbers);
-}
-
-static int graph_recompute(lua_State *L)
-{
-    Policy *policy = graph_check(L);
-    Ops ops;
-    Error err = {0};
-    check_ops(L, policy, 2, &ops);
-    if (ops.n > 0)
-        ops_sort(&ops);
-    if (!recompute_ops(L, policy, ops.at, ops.n, &err))
-        return sandbox_raise(L, &err);
-    lua_pushboolean(L, true);
-    return 1;
-}
 
 /* ---- schedule ---- */
 
@@ -355,10 +240,6 @@ static int graph_single_consume(lua_State *L)
 }
 
 const LuaEntry stage_methods[] = {
-    {"recompute", graph_recompute, "(nodes: ops): true",
-     "The values of these nodes are not kept for the backward pass, which computes them again from "
-     "the inputs of the group. Nodes at either end that read no value with a gradient are left "
-     "out, as in nnScaler. Refused: nodes of two segments, a node in another group."},
     {"schedule", graph_schedule,
      "(name: string|(string|(string|schedule_block)[])[], options?: {micro_batches: integer})",
      "The order in which stages run micro-batches: 1f1b, 1f1b_interleaved, 1f1b_plus, eager_1f1b, "

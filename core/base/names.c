@@ -171,6 +171,24 @@ Names *names_new(Arena *arena)
     return names;
 }
 
+/* Records do not change, so both have the same blocks; new records go into blocks of their own. */
+Names *names_copy(Arena *arena, const Names *names)
+{
+    Names *copy = arena_make(arena, Names);
+    *copy = *names;
+    copy->arena = arena;
+    copy->block = arena_array(arena, char *, names->block_room);
+    copy->place = arena_array(arena, uint32_t, names->room);
+    copy->slot = arena_array(arena, uint32_t, names->n_slots);
+    copy->tag = arena_array(arena, uint8_t, names->n_slots);
+    memcpy(copy->block, names->block, names->n_blocks * sizeof *names->block);
+    memcpy(copy->place, names->place, names->n * sizeof *names->place);
+    memcpy(copy->slot, names->slot, names->n_slots * sizeof *names->slot);
+    memcpy(copy->tag, names->tag, names->n_slots * sizeof *names->tag);
+    copy->at = copy->end = 0;
+    return copy;
+}
+
 int32_t names_intern(Names *names, Str text)
 {
     uint64_t hash = hash_bytes(text.s, text.n);

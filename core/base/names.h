@@ -12,6 +12,8 @@
 typedef struct Names Names;
 
 Names *names_new(Arena *arena);
+/* The same names under the same ids; what is added to one is not in the other. */
+Names *names_copy(Arena *arena, const Names *names);
 void names_reserve(Names *names, int n); /* room for n names in all */
 int32_t names_intern(Names *names, Str text);
 int32_t names_find(const Names *names, Str text); /* id, or -1 */

@@ -71,6 +71,8 @@ bool op_makes_weights(const Plan *plan, int32_t op)
 static void add_backward(const Plan *plan, StagePrice *price, int32_t op, double us)
 {
     price->backward_us += us;
+    if (plan->inferred->graph->phase[op] == PHASE_AGAIN)
+        price->again_us += us;
     if (op_makes_weights(plan, op))
         price->weight_us += us;
 }
@@ -93,9 +95,8 @@ static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *resh
     stage_ends(plan, reshard, &from, &to);
     if (to < 0)
         return;
-    const Stages *stages = plan->decided->stages;
     int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
-    bool again = reader >= 0 && stages->recompute && stages->recompute[reader] >= 0;
+    bool again = recompute_group(plan, reader) >= 0 && !plan->inferred->forward;
     double times = reshard_repeat(plan, reshard);
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     bool backward = is_backward(plan, reader < 0 ? maker : reader);
@@ -134,7 +135,7 @@ static void add_op(const Plan *plan, StagePrice *price, int32_t op)
     }
     price[s].compute_us += plan->priced->op_us[op];
     price[s].comm_us += inside_us;
-    if (stages->recompute && stages->recompute[op] >= 0)
+    if (recompute_group(plan, op) >= 0 && !plan->inferred->forward)
         price[s].again_us += plan->priced->op_us[op] + inside_us;
 }
 

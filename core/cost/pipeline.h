@@ -10,7 +10,7 @@
  *     step        = the schedule + the most once_us of a stage
  *
  * Of a forward plan nothing is known about the backward pass: backward_us is 2 forward_us +
- * again_us, and weight_us is forward_us.
+ * again_us, and weight_us is forward_us; again_us is then the forward time of recomputed ops.
  *
  * Stages share a lane of devices (schedule.h) if the parts of the mesh that they run on overlap. A
  * stage's devices are those of most of its ops.
@@ -28,7 +28,8 @@
 typedef struct {
     double compute_us; /* its ops, forward, for one micro-batch; loops with all iterations */
     double comm_us;    /* collectives on its devices, and inside its ops */
-    double again_us;   /* ops that are recomputed, and the collectives they need */
+    double again_us;   /* ops that run again, and the collectives they need; in a training step
+                          part of backward_us */
     double receive_us; /* sending values of the forward pass to it */
     bool trains;       /* the next three are of a training step */
     double backward_us, weight_us, once_us;

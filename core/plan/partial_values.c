@@ -2,11 +2,13 @@
 #include "core/plan/edges_state.h"
 #include "core/space/gradient.h"
 
-/* An op of a training step behind its forward part: no propagator decides what stays partial. */
+/* An op of a training step behind its forward part, and no copy of an op there: no propagator
+ * decides what stays partial. */
 static bool is_behind(const Edges *e, int32_t op)
 {
     const Inferred *forward = e->plan->inferred->forward;
-    return forward && op >= forward->graph->n_ops;
+    return forward && op >= forward->graph->n_ops &&
+           e->plan->inferred->graph->phase[op] != PHASE_AGAIN;
 }
 
 static bool rules_hold(const Edges *e, int32_t op)

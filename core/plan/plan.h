@@ -184,8 +184,10 @@ typedef struct Decided {
     const SubMesh *submeshes; /* the parts of the mesh that ops run on; the first is the whole mesh
                                */
     int n_submeshes;
-    int16_t *devices;     /* per op: index into submeshes; NULL if all run on the whole mesh */
-    const Stages *stages; /* stage.h; NULL if there are none */
+    int16_t *devices;         /* per op: index into submeshes; NULL if all run on the whole mesh */
+    const int32_t *recompute; /* per op of the model: its recomputation group, -1; NULL if none has
+                                 one */
+    const Stages *stages;     /* stage.h; NULL if there are none */
     const Assumptions *assumptions; /* assume.h; NULL if there are none */
 } Decided;
 
@@ -290,11 +292,14 @@ static inline int plan_devices(const Plan *plan, int32_t op)
     return plan->decided->devices ? plan->decided->devices[op] : 0;
 }
 
-/* 1 + the phase of an op of a training step; 0 for a forward plan. */
+/* 1 + the phase of an op of a training step; 0 for a forward plan. Ops that run again belong to the
+ * backward pass, which reads what is gathered for them. */
 static inline int plan_phase(const Plan *plan, int32_t op)
 {
     const uint8_t *phase = plan->inferred->graph->phase;
-    return phase && op >= 0 ? 1 + phase[op] : 0;
+    if (!phase || op < 0)
+        return 0;
+    return 1 + (phase[op] == PHASE_AGAIN ? PHASE_BACKWARD : phase[op]);
 }
 
 /* What a plan is made from. Everything in it must outlive the plan. */

@@ -15,8 +15,7 @@ typedef struct {
     Arena *scratch;
     const Decision **begins; /* per op: the decision that a stage begins there, or NULL */
     const Decision *scheduled;
-    int32_t *recompute; /* per op: group, -1; NULL */
-    Intern *keys;       /* of submeshes */
+    Intern *keys; /* of submeshes */
     Vec(SubMesh) submeshes;
     const Decision **placed;     /* per op: the decision that says where it runs; NULL */
     int *n_on;                   /* per submesh, 0 between two uses */
@@ -53,15 +52,21 @@ static void place_ops(Placing *p, const Decision *decision)
     }
 }
 
-static void group_ops(Placing *p, const Decision *decision)
+int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journal)
 {
-    int n_ops = p->plan->inferred->graph->n_ops;
-    if (!p->recompute) {
-        p->recompute = arena_array(p->plan->arena, int32_t, n_ops);
-        memset(p->recompute, -1, (size_t)n_ops * sizeof *p->recompute);
+    int32_t *group = NULL;
+    for (int i = 0; i < journal->n_done; i++) {
+        const Decision *decision = &journal->decisions.at[i];
+        if (decision->kind != PIN_RECOMPUTE)
+            continue;
+        if (!group) {
+            group = arena_array(arena, int32_t, graph->n_ops);
+            memset(group, -1, (size_t)graph->n_ops * sizeof *group);
+        }
+        for (int32_t op = decision->place; op <= decision->last; op++)
+            group[op] = decision->number;
     }
-    for (int32_t op = decision->place; op <= decision->last; op++)
-        p->recompute[op] = decision->number;
+    return group;
 }
 
 static void read_journal(Placing *p, const Journal *journal)
@@ -75,8 +80,6 @@ static void read_journal(Placing *p, const Journal *journal)
             p->begins[decision->place] = decision;
         } else if (decision->kind == PIN_DEVICES) {
             place_ops(p, decision);
-        } else if (decision->kind == PIN_RECOMPUTE) {
-            group_ops(p, decision);
         } else if (decision->kind == PIN_SCHEDULE) {
             p->scheduled = decision;
         }
@@ -232,7 +235,6 @@ static void make_stages(Placing *p)
     const Inferred *inferred = plan->inferred;
     Stages *stages = arena_make(plan->arena, Stages);
     *stages = (Stages){.scheduled = p->scheduled, .schedule = "infer_pipe", .n_micro_batches = 1};
-    stages->recompute = p->recompute;
     p->n_on = arena_array(p->scratch, int, p->submeshes.n);
     stages->at = arena_array(plan->arena, Stage, count_stages(p));
     stages->of_op = arena_array(plan->arena, int16_t, inferred->graph->n_ops);
@@ -302,10 +304,11 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     Placing p = {.plan = plan, .out = out, .scratch = scratch, .keys = intern_new(scratch)};
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
+    out->recompute = recompute_groups(plan->arena, plan->inferred->graph, journal);
     keep_decisions(&p, journal);
     keep_control_together(&p);
-    if ((p.begins || out->devices || p.scheduled || p.recompute) && plan->inferred->n_program > 0 &&
-        !too_many(&p)) {
+    if ((p.begins || out->devices || p.scheduled || out->recompute) &&
+        plan->inferred->n_program > 0 && !too_many(&p)) {
         make_stages(&p);
     }
     out->submeshes = p.submeshes.at;
@@ -329,18 +332,16 @@ void stages_extend(Plan *plan, const Decided *forward, Decided *out)
     *out = *forward;
     if (forward->devices)
         out->devices = extended(plan, forward->devices);
-    if (!forward->stages)
+    const Stages *from = forward->stages;
+    if (!from)
         return;
-    Stages *stages = arena_make(plan->arena, Stages);
-    *stages = *forward->stages;
-    stages->of_op = extended(plan, forward->stages->of_op);
-    if (stages->recompute) { /* of the forward part alone */
-        const Graph *graph = plan->inferred->graph;
-        stages->recompute = arena_array(plan->arena, int32_t, graph->n_ops);
-        memset(stages->recompute, -1, (size_t)graph->n_ops * sizeof *stages->recompute);
-        memcpy(stages->recompute, forward->stages->recompute,
-               (size_t)plan->inferred->forward->graph->n_ops * sizeof *stages->recompute);
+    if (from->n == 1 && !from->at[0].decision && !from->scheduled && !forward->devices) {
+        out->stages = NULL;
+        return;
     }
+    Stages *stages = arena_make(plan->arena, Stages);
+    *stages = *from;
+    stages->of_op = extended(plan, from->of_op);
     out->stages = stages;
 }
 

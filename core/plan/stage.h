@@ -39,18 +39,21 @@ struct Stages {
     int n;
     Stage *at;
     int16_t *of_op;            /* per op: index into `at`; -1 for host ops */
-    int32_t *recompute;        /* per op: recomputation group, or -1; NULL if nothing is recomputed
-                                */
     const Decision *scheduled; /* NULL without one: one micro-batch runs forward */
     const char *schedule;      /* its name; "infer_pipe" if no decision names one */
     int n_micro_batches;
 };
 
-/* Fills submeshes, devices, stages and places of `out`, before propagation. */
+/* The recomputation group of each op by the journal's decisions, -1 for none; NULL if there are no
+ * such decisions. */
+int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journal);
+
+/* Fills submeshes, devices, stages, recompute and places of `out`, before propagation. */
 void stages_place(Plan *plan, Decided *out, const Journal *journal);
 
 /* The same for a training step, from what was decided about its forward part: an op behind it is on
- * the devices, and in the stage, of the op that it comes of. */
+ * the devices, and in the stage, of the op that it comes of. A step in which only groups are
+ * recomputed has no stages. */
 void stages_extend(Plan *plan, const Decided *forward, Decided *out);
 
 /* Per tensor, the axes that must not shard it since they distinguish its devices. NULL if there
@@ -76,6 +79,14 @@ int stage_given_on(const Plan *plan, int32_t tensor, int *at);
 /* A part of the mesh that holds the tensor: its maker's or, for a given tensor, a reader's; if
  * there are several, one that has the rank. */
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank);
+
+/* The recomputation group of an op of the model; -1 if it has none. */
+static inline int recompute_group(const Plan *plan, int32_t op)
+{
+    const Inferred *step = plan->inferred, *model = step->forward ? step->forward : step;
+    const int32_t *group = plan->decided->recompute;
+    return group && 0 <= op && op < model->graph->n_ops ? group[op] : -1;
+}
 
 /* The stage of an op; -1 without stages, and for host ops. */
 static inline int stage_of(const Plan *plan, int32_t op)

@@ -12,6 +12,7 @@ typedef struct {
     Intern *copied;       /* (space, cut) of copied cuts */
     Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
+    OpChoice *choice; /* out->choice */
 } StepCuts;
 
 static int32_t add_cut(StepCuts *s, const OpCut *cut)
@@ -328,7 +329,7 @@ static void take_forward(StepCuts *s)
         out->passed =
             GROW(from->passed, graph_n_input_places(small), graph_n_input_places(graph), 0);
     if (from->choice)
-        out->choice = GROW(from->choice, small->n_ops, graph->n_ops, 0);
+        out->choice = s->choice = GROW(from->choice, small->n_ops, graph->n_ops, 0);
     for (int i = 0; i < from->n_cuts; i++)
         vec_push(s->plan->arena, &s->cuts, from->cuts[i]);
 }
@@ -348,6 +349,34 @@ static void reach_outputs(StepCuts *s, int32_t op)
     }
 }
 
+/* An op that runs again is partitioned as the op that it is a copy of, and so are its results. */
+static void copy_op(StepCuts *s, int32_t op)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    Propagated *out = s->out;
+    int32_t of = graph->of[op];
+    const GraphOp *copy = &graph->ops[op], *from = &graph->ops[of];
+    out->cut[op] = s->has_pins ? obey_pins(s, op, out->cut[of]) : out->cut[of];
+    if (out->cut[op] != out->cut[of]) {
+        reach_outputs(s, op);
+        return;
+    }
+    for (int o = 0; o < copy->n_outputs; o++) {
+        int32_t t = op_outputs(graph, op)[o], original = op_outputs(graph, of)[o];
+        if (t < 0)
+            continue;
+        if (s->has_pins)
+            reach(s, t, *shardings_at(s->plan->shardings, out->reached[original]));
+        else
+            out->reached[t] = out->reached[original];
+        out->pinned[t] |= out->pinned[original];
+    }
+    for (int i = 0; out->passed && i < copy->n_inputs; i++)
+        out->passed[copy->input + i] = out->passed[from->input + i];
+    if (out->choice)
+        s->choice[op] = out->choice[of];
+}
+
 void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
 {
     const Inferred *inferred = plan->inferred;
@@ -364,12 +393,13 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
         const OpSpace *space = program_space(inferred, op);
         if (inferred->graph->phase[op] == PHASE_UPDATE)
             break;
-        if (inferred->graph->phase[op] == PHASE_AGAIN)
-            out->cut[op] = out->cut[inferred->graph->of[op]];
-        else
-            out->cut[op] = space->gradient               ? copied_cut(&s, op)
-                           : is_sum(inferred->graph, op) ? sum_cut(&s, op)
-                                                         : built_cut(&s, op);
+        if (inferred->graph->phase[op] == PHASE_AGAIN) {
+            copy_op(&s, op);
+            continue;
+        }
+        out->cut[op] = space->gradient               ? copied_cut(&s, op)
+                       : is_sum(inferred->graph, op) ? sum_cut(&s, op)
+                                                     : built_cut(&s, op);
         if (s.has_pins)
             out->cut[op] = obey_pins(&s, op, out->cut[op]);
         reach_outputs(&s, op);

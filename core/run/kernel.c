@@ -93,7 +93,10 @@ bool kernel_run_whole(const Inferred *inferred, int32_t op, const Kernel *kernel
                       Error *err)
 {
     const GraphOp *at = &inferred->graph->ops[op];
+    bool again = inferred->graph->phase && inferred->graph->phase[op] == PHASE_AGAIN;
     KernelCall call = {.kernel = kernel, .inferred = inferred, .op = op};
+    if (again) /* it has to make what the op made that it is a copy of */
+        call.op = inferred->graph->of[op];
     call.n_inputs = at->n_inputs;
     call.n_outputs = at->n_outputs;
     call.first = true;

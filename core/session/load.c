@@ -220,18 +220,14 @@ static bool note_frozen(Session *session, const UpdateSpec *spec, Inferred *step
     return true;
 }
 
-static bool make_step(Session *session, const UpdateSpec *spec, TrainingStep *out, Error *err)
+/* Makes the step, in the arena. model: with the loss. */
+static bool derive_step(const SessionDerivation *from, Arena *arena, const Inferred *model,
+                        const int32_t *recompute, TrainingStep *out, Error *err)
 {
-    Arena *arena = session->model_arena;
-    Loss loss;
-    TensorList frozen = {0};
-    for (int i = 0; i < spec->n_freeze; i++)
-        add_frozen(session, spec->freeze[i], &frozen);
-    if (strcmp(spec->loss, "outputs") == 0)
-        return step_make_from_outputs(arena, session->inferred, out, err);
-    return add_loss(session, spec, &loss, err) &&
-           step_make(arena, session->inferred, &loss, frozen.at, frozen.n, out, err) &&
-           update_add(arena, spec, out, err) && note_frozen(session, spec, out->inferred);
+    if (!from->loss)
+        return step_make_from_outputs(arena, model, recompute, out, err);
+    return step_make(arena, model, from->loss, from->frozen, from->n_frozen, recompute, out, err) &&
+           update_add(arena, from->spec, out, err);
 }
 
 /* Gradients pass the iterations of a loop as ordinary ops. */
@@ -248,18 +244,76 @@ static bool unroll(Session *session, Error *err)
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
-    UpdateSpec spec;
-    TrainingStep step;
+    session->derived = (SessionDerivation){0};
     if (!session->options.train || allow_free)
         return true;
     if (!unroll(session, err))
         return false;
     session->bare = (SessionModel){session->graph, session->inferred};
-    if (!update_spec_read(arena, session->options.train, &spec, err) ||
-        !make_step(session, &spec, &step, err))
+    UpdateSpec *spec = arena_make(arena, UpdateSpec);
+    Loss *loss = arena_make(arena, Loss);
+    TensorList frozen = {0};
+    TrainingStep step;
+    if (!update_spec_read(arena, session->options.train, spec, err))
+        return false;
+    for (int i = 0; i < spec->n_freeze; i++)
+        add_frozen(session, spec->freeze[i], &frozen);
+    bool given = strcmp(spec->loss, "outputs") == 0;
+    if (!given && !add_loss(session, spec, loss, err))
+        return false;
+    session->derived = (SessionDerivation){.spec = spec, .loss = given ? NULL : loss};
+    session->derived.frozen = frozen.at;
+    session->derived.n_frozen = frozen.n;
+    session->derived.model = (SessionModel){session->graph, session->inferred};
+    if (!derive_step(&session->derived, arena, session->inferred, NULL, &step, err) ||
+        (!given && !note_frozen(session, spec, step.inferred)))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;
+    return true;
+}
+
+static bool same_groups(const int32_t *a, const int32_t *b, int n_ops)
+{
+    return a == b || (a && b && memcmp(a, b, (size_t)n_ops * sizeof *a) == 0);
+}
+
+/* The new step names its tensors in a copy of the table: the other one may be read meanwhile. */
+bool load_step(Session *session, const int32_t *recompute, Error *err)
+{
+    SessionDerivation *step = &session->derived;
+    TrainingStep made;
+    if (same_groups(recompute, step->recompute, step->model.graph->n_ops))
+        return true;
+    if (!step->recompute) {
+        step->plain = (SessionModel){session->graph, session->inferred};
+        step->naming = session->naming;
+    }
+    step->arena = NULL;
+    step->recompute = NULL;
+    if (!recompute) {
+        session->graph = step->plain.graph;
+        session->inferred = step->plain.inferred;
+        session->naming = step->naming;
+        return true;
+    }
+    int n_ops = step->model.graph->n_ops;
+    Arena *arena = step->arena = arena_new();
+    Graph *graph = arena_make(arena, Graph);
+    Inferred *model = arena_make(arena, Inferred);
+    int32_t *groups = arena_array(arena, int32_t, n_ops);
+    *graph = *step->model.graph;
+    graph->names = names_copy(arena, graph->names);
+    *model = *step->model.inferred;
+    model->graph = graph;
+    memcpy(groups, recompute, (size_t)n_ops * sizeof *groups);
+    if (!derive_step(step, arena, model, groups, &made, err))
+        return false;
+    step->recompute = groups;
+    session->graph = made.graph;
+    session->inferred = made.inferred;
+    session->inferred->findings = step->plain.inferred->findings;
+    session->naming = naming_new(arena, session->inferred);
     return true;
 }
 

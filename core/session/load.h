@@ -15,4 +15,9 @@ bool load_model(Session *session, bool allow_free, Error *err);
  * options.fuse, and makes its training step as options.train asks now. */
 bool load_again(Session *session, unsigned more, Error *err);
 
+/* Derives the training step again in which groups of ops are recomputed (recompute_groups() of the
+ * journal; NULL: none), unless the session has it. Only for sessions with a step; the new one is in
+ * an arena of its own. */
+bool load_step(Session *session, const int32_t *recompute, Error *err);
+
 #endif

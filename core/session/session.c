@@ -101,7 +101,8 @@ Journal session_journal_with(const Session *session, Arena *arena, const Decisio
 
 PlanRequest session_request(const Session *session, const Journal *journal)
 {
-    bool same = session->plan && session->plan->mesh == session->mesh;
+    bool same = session->plan && session->plan->mesh == session->mesh &&
+                session->plan->inferred == session->inferred;
     return (PlanRequest){.propagation = same ? session->propagation : NULL,
                          .before = same ? session->plan : NULL,
                          .inferred = session->inferred,
@@ -115,10 +116,56 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .progress = session->progress};
 }
 
+/* Derives the training step again if other ops are recomputed in it. */
+static bool load_recomputed(Session *session, const Journal *journal, Error *err)
+{
+    if (!session->derived.spec)
+        return true;
+    Arena *scratch = arena_new();
+    const int32_t *groups = recompute_groups(scratch, session->derived.model.graph, journal);
+    bool ok = load_step(session, groups, err);
+    arena_free(scratch);
+    return ok;
+}
+
+/* What a decision is about in another derivation of the same step; false: it is not there. */
+static bool find_again(const Graph *from, const Graph *to, Decision *decision)
+{
+    decision->place = decision_is_on_tensor(decision->kind)
+                          ? graph_find_tensor(to, str_from(tensor_name(from, decision->place)))
+                          : graph_find_op(to, str_from(op_name(from, decision->place)));
+    return decision->place >= 0;
+}
+
+/* The journal with the present ids of what the step adds to the model. Decisions about copies that
+ * are gone are left out. */
+static Journal renumbered(const Session *session, const Graph *from, const Journal *journal)
+{
+    bool behind = false;
+    for (int i = 0; i < journal->decisions.n && from != session->graph; i++)
+        behind |= decision_is_behind_forward(session->inferred, &journal->decisions.at[i]);
+    if (!behind)
+        return *journal;
+    Journal out = {0};
+    for (int i = 0; i < journal->decisions.n; i++) {
+        Decision decision = journal->decisions.at[i];
+        if (decision_is_behind_forward(session->inferred, &decision) &&
+            !find_again(from, session->graph, &decision))
+            continue;
+        vec_push(session->journal_arena, &out.decisions, decision);
+        out.n_done += i < journal->n_done;
+    }
+    return out;
+}
+
 /* Makes the plan of a journal. The old plan is not freed here, since a screen may be showing it.
  * The propagator's cache is valid for one mesh. */
-static bool remake(Session *session, const Journal *journal, const Findings *notes, Error *err)
+static bool remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
 {
+    const Graph *from = session->graph;
+    if (!load_recomputed(session, decisions, err))
+        return false;
+    Journal own_journal = renumbered(session, from, decisions), *journal = &own_journal;
     PlanRequest request = session_request(session, journal);
     Arena *kept = NULL;
     if (propagator_or_default(request.propagator)->incremental && !request.propagation) {
@@ -514,6 +561,7 @@ void session_close(Session *session)
         return;
     plan_free(session->plan);
     arena_free(session->propagation_arena);
+    arena_free(session->derived.arena);
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
     arena_free(session->model_arena); /* the session itself is in that arena */
@@ -658,7 +706,7 @@ Session *session_fork(const Session *session, const Change *change, Error *err)
     *fork = *session;
     fork->model_arena = own.model_arena;
     fork->journal_arena = own.journal_arena;
-    fork->propagation_arena = fork->change_arena = NULL;
+    fork->propagation_arena = fork->derived.arena = fork->change_arena = NULL;
     fork->propagation = NULL;
     fork->model_map = own.model_map;
     fork->plan = NULL;
@@ -703,6 +751,8 @@ void session_discard(const Session *session, Session *next)
         plan_free(next->plan);
     if (next->propagation_arena != session->propagation_arena)
         arena_free(next->propagation_arena);
+    if (next->derived.arena != session->derived.arena)
+        arena_free(next->derived.arena);
     drop_journal(next, session);
     arena_free(next->change_arena); /* the session is in that arena */
 }
@@ -718,6 +768,8 @@ void session_commit(Session *session, Session *next)
         plan_free(old.plan);
     if (session->propagation_arena != old.propagation_arena)
         arena_free(old.propagation_arena);
+    if (session->derived.arena != old.derived.arena)
+        arena_free(old.derived.arena);
     drop_journal(&old, session);
     arena_free(arena);
 }

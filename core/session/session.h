@@ -84,6 +84,19 @@ typedef struct {
     const char *frozen; /* ",freeze=PATTERN" for each; NULL: none */
 } TrainingAsked;
 
+/* Of a training step: what it is derived from, and which ops it recomputes. */
+typedef struct {
+    const struct UpdateSpec *spec;
+    const struct Loss *loss; /* NULL: the gradients of the outputs are given */
+    const int32_t *frozen;   /* parameters that do not train */
+    int n_frozen;
+    SessionModel model;       /* with its loss */
+    SessionModel plain;       /* the step in which nothing is recomputed, .. */
+    Naming *naming;           /* .. and its names */
+    Arena *arena;             /* of the present step; NULL: it is `plain` */
+    const int32_t *recompute; /* per op of `model`: its group, -1; NULL likewise */
+} SessionDerivation;
+
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
     SessionOptions options, given; /* in use now; as it was opened */
@@ -103,6 +116,7 @@ struct Session {
     SessionModel bare; /* with options.train: the model as it was loaded. graph and inferred are
                           then of the whole step */
     SessionModel step; /* that step, while a policy runs, which sees the model; else NULL */
+    SessionDerivation derived;
     Graph *graph;
     RuleBook rules;
     Inferred *inferred;

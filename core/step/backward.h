@@ -10,7 +10,8 @@
  * which nothing wanted depends, get none. Where several ops read a value its gradient is a Sum.
  *
  * A view of a parameter, such as a transposed weight, and what is unpacked from integers are not
- * kept for the backward pass: their ops are there again (PHASE_AGAIN), "T~again".
+ * kept for the backward pass, nor what is recomputed (recompute.h): their ops are there again
+ * (PHASE_AGAIN), "T~again".
  *
  * Names: the gradient of T is "T~grad"; the gradient op of `h.3.c_fc` for its operand 1 is
  * "h.3.c_fc~d1", of the operator "MatMul~d1". Where T has several readers that is also the name of
@@ -30,7 +31,8 @@ typedef struct {
     /* Tensors whose gradients are wanted. */
     const int32_t *wanted;
     int n_wanted;
-    bool outputs; /* the gradients wanted are outputs of the new graph */
+    bool outputs;             /* the gradients wanted are outputs of the new graph */
+    const int32_t *recompute; /* per op of the model: recompute.h; NULL: nothing is recomputed */
 } BackwardRequest;
 
 typedef struct {

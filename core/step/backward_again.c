@@ -1,13 +1,17 @@
 /* Values that the backward pass does not read as they were saved: their ops are there again. */
 #include "core/step/deriving.h"
+#include "core/step/recompute.h"
 
 #include <stdlib.h>
 
 /* A value made of parameters alone is made again in the backward pass if it is a view of one that
  * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
- * as of rotary angles, is saved. In program order, after `varies` is known. */
+ * as of rotary angles, is saved, unless its group is recomputed. In program order, after `varies`
+ * is known. */
 void derive_find_remade(Deriving *d)
 {
+    if (d->request->recompute)
+        recompute_mark(d->model, d->request->recompute, d->remade);
     for (int p = 0; p < d->model->n_program; p++) {
         int32_t op = d->model->program[p];
         bool remade = false;
@@ -25,10 +29,12 @@ void derive_find_remade(Deriving *d)
     }
 }
 
-/* The copy of an op of parameters alone; its inputs are copied where they have to be. */
+/* The copy of an op; it reads copies of its inputs where there are some. */
 static void add_again(Deriving *d, int32_t op)
 {
     const GraphOp *node = &d->graph->ops[op];
+    /* Its result may be called so too. */
+    Str own = extension_name(&d->more, op_name(d->graph, op), "~again");
     int32_t *inputs = arena_array(d->scratch, int32_t, node->n_inputs);
     int32_t *outputs = arena_array(d->scratch, int32_t, node->n_outputs);
     for (int i = 0; i < node->n_inputs; i++) {
@@ -45,7 +51,7 @@ static void add_again(Deriving *d, int32_t op)
     }
     derive_op_of(d, op,
                  (NewStepOp){.op_type = op_operator(d->graph, op),
-                             .name = extension_name(&d->more, op_name(d->graph, op), "~again"),
+                             .name = own,
                              .inputs = inputs,
                              .n_inputs = node->n_inputs,
                              .outputs = outputs,
@@ -53,7 +59,7 @@ static void add_again(Deriving *d, int32_t op)
                              .attrs = node->attrs,
                              .space = d->model->space[op],
                              .phase = PHASE_AGAIN,
-                             .on_parameters = true});
+                             .on_parameters = d->model->on_parameters[op]});
 }
 
 static int by_number(const void *a, const void *b)

@@ -17,7 +17,7 @@
 
 #include "core/rules/infer.h"
 
-typedef struct {
+typedef struct Loss {
     Graph *graph; /* the model's with what was added; its ids stay */
     int32_t loss; /* tensor */
     int32_t seed; /* a constant 1, the gradient of the loss by itself: "loss~grad" */

@@ -24,7 +24,7 @@
 
 #include "core/rules/optimizer.h"
 
-typedef struct {
+typedef struct UpdateSpec {
     const Optimizer *optimizer;
     double hyper[HYPER_COUNT];
     Dtype precision; /* DT_NONE: that of each parameter */

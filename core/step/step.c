@@ -102,7 +102,7 @@ static bool make(Arena *arena, const Inferred *model, BackwardRequest *request, 
 }
 
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
-               int n_frozen, TrainingStep *out, Error *err)
+               int n_frozen, const int32_t *recompute, TrainingStep *out, Error *err)
 {
     int32_t *parameters;
     int n = 0, n_all = step_parameters(arena, model, &parameters);
@@ -120,6 +120,7 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
                                            "activations");
     }
     BackwardRequest request = {.given = &loss->loss, .given_gradient = &loss->seed, .n_given = 1};
+    request.recompute = recompute;
     request.wanted = parameters;
     request.n_wanted = n;
     return make(arena, model, &request, loss->loss, out, err);
@@ -130,7 +131,8 @@ static bool has_floats(const Inferred *model, int32_t tensor)
     return dtype_is_float((Dtype)model->dtype[tensor]) && inferred_shape(model, tensor);
 }
 
-bool step_make_from_outputs(Arena *arena, const Inferred *model, TrainingStep *out, Error *err)
+bool step_make_from_outputs(Arena *arena, const Inferred *model, const int32_t *recompute,
+                            TrainingStep *out, Error *err)
 {
     const Graph *graph = model->graph;
     Vec(int32_t) given = {0}, wanted = {0};
@@ -144,7 +146,8 @@ bool step_make_from_outputs(Arena *arena, const Inferred *model, TrainingStep *o
     }
     if (given.n == 0)
         return error_kind(err, ERROR_USAGE, "no output of the model has floats");
-    BackwardRequest request = {.given = given.at, .n_given = given.n, .outputs = true};
+    BackwardRequest request = {
+        .given = given.at, .n_given = given.n, .outputs = true, .recompute = recompute};
     request.wanted = wanted.at;
     request.n_wanted = wanted.n;
     return make(arena, model, &request, -1, out, err);

@@ -18,6 +18,8 @@
 local common = include "lib/common"
 local roles = include "lib/roles"
 
+OPTIONS = common.options{}
+
 function PAS(graph, resource)
     common.use_axes("context.lua", resource, {
         {"dp", "the batch stays whole"},
@@ -29,5 +31,6 @@ function PAS(graph, resource)
     if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
         graph:shard(roles.heads_to_repeat(graph), {[3] = {}})
     end
+    common.recompute(graph, resource)
     return graph
 end

@@ -11,8 +11,11 @@
 
 local common = include "lib/common"
 
+OPTIONS = common.options{}
+
 function PAS(graph, resource)
     common.use_axes("dp.lua", resource, {{"dp", "the batch stays whole"}})
     common.cut_batch(graph, "dp")
+    common.recompute(graph, resource)
     return graph
 end

@@ -16,6 +16,8 @@
 
 local common = include "lib/common"
 
+OPTIONS = common.options{}
+
 -- Each matmul of stacked experts: its experts by ep, queues of the batch by dp. How many there are.
 local function cut_experts(graph, dp)
     local n_cut = 0
@@ -43,5 +45,6 @@ function PAS(graph, resource)
     if mesh.ep and cut_experts(graph, mesh.dp) == 0 then
         print("no matmul of stacked experts was found: ep shards the batch alone")
     end
+    common.recompute(graph, resource)
     return graph
 end

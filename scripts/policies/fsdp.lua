@@ -12,6 +12,8 @@
 
 local common = include "lib/common"
 
+OPTIONS = common.options{}
+
 function PAS(graph, resource)
     common.use_axes("fsdp.lua", resource, {{"dp", "batch and parameters stay whole"}})
     common.cut_batch(graph, "dp")
@@ -21,5 +23,6 @@ function PAS(graph, resource)
             graph:shard(parameter, {[dim] = {axis = "dp", store = true}})
         end
     end
+    common.recompute(graph, resource)
     return graph
 end

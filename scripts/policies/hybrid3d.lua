@@ -15,7 +15,7 @@ local common = include "lib/common"
 local stages = include "lib/stages"
 local megatron = include "megatron"
 
-OPTIONS = {
+OPTIONS = common.options{
     {"vocabulary", true, "shard the embedding and the head by vocabulary"},
     {"training", true, "false: inference, whose stages run forward alone"},
     {"micro_batches", 16, "micro-batches a step"},
@@ -36,5 +36,6 @@ function PAS(graph, resource)
         megatron.cut_weights(graph, "hybrid3d.lua", resource, "tp")
     end
     stages.place(graph, "pp", resource)
+    common.recompute(graph, resource)
     return graph
 end

@@ -15,7 +15,7 @@
 local common = include "lib/common"
 local roles = include "lib/roles"
 
-OPTIONS = {{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
 
 local function cut_weights(graph, policy, resource, axis)
     local size, found = resource.mesh[axis], roles.find(graph, policy)
@@ -39,6 +39,7 @@ function PAS(graph, resource)
     if resource.mesh.tp then
         cut_weights(graph, "megatron.lua", resource, "tp")
     end
+    common.recompute(graph, resource)
     return graph
 end
 

@@ -16,7 +16,7 @@ local common = include "lib/common"
 local roles = include "lib/roles"
 local megatron = include "megatron"
 
-OPTIONS = {{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
 
 function PAS(graph, resource)
     common.use_axes("megatron_sp.lua", resource, {
@@ -30,5 +30,6 @@ function PAS(graph, resource)
         megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp")
         roles.cut_sequence(graph, "tp")
     end
+    common.recompute(graph, resource)
     return graph
 end

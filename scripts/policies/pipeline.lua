@@ -18,7 +18,7 @@
 local common = include "lib/common"
 local stages = include "lib/stages"
 
-OPTIONS = {
+OPTIONS = common.options{
     {"training", true, "false: inference, whose stages run forward alone"},
     {"micro_batches", 16, "micro-batches a step"},
     {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
@@ -34,5 +34,6 @@ function PAS(graph, resource)
         common.cut_batch(graph, "dp")
     end
     stages.place(graph, "pp", resource)
+    common.recompute(graph, resource)
     return graph
 end

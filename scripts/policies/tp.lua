@@ -12,7 +12,7 @@
 local common = include "lib/common"
 local roles = include "lib/roles"
 
-OPTIONS = {{"vocabulary", false, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", false, "shard the embedding and the head by vocabulary"}}
 
 function PAS(graph, resource)
     common.use_axes("tp.lua", resource, {{"tp", "the weights stay whole"}})
@@ -25,5 +25,6 @@ function PAS(graph, resource)
         roles.shard(graph, found.head, "tp", size)
     end
     roles.report(graph, found)
+    common.recompute(graph, resource)
     return graph
 end

@@ -7,6 +7,7 @@
 #                       of it, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
 #                       none. A last reshard of a gradient, which no op reads, is of the update.
+# Steps that recompute are run, and each value compared with one device's.
 # AR all_reduce, AG all_gather, RS reduce_scatter, A2A all_to_all; others have their names.
 # Slices move nothing.
 cd "$(dirname "$0")/../.." || exit 1
@@ -60,6 +61,31 @@ for folder in tests/training/*.grad; do
         esac
     done
 done
+
+# Steps in which ops run again.
+while read -r model dims plan; do
+    for what in full selective "{*.mlp,block,head.*}"; do
+        case $model:$what in *tiny-conv*:full | *tiny-conv*:selective | *dropout*:[!f]*) continue ;; esac
+        # shellcheck disable=SC2086
+        said=$("$DIMSCOPE" run "$model" --dim "$dims" $plan --set "recompute=$what" \
+            --train adamw --verify 2>&1)
+        status=$?
+        case $status:$said in
+        0:*"PASS: "*) passed=$((passed + 1)) ;;
+        *)
+            failed=$((failed + 1))
+            echo "run $model $plan --set recompute=$what --train adamw --verify: $said"
+            ;;
+        esac
+    done
+done <<'ROWS'
+samples/models/tiny-gpt.onnx batch=4,seq=8 -m dp=2 -p fsdp
+samples/models/tiny-gpt.onnx batch=4,seq=8 -m tp=2 -p megatron
+samples/models/tiny-gpt.onnx batch=4,seq=8 -m pp=2 -p pipeline --set micro_batches=1
+samples/models/llama-tiny.onnx batch=4,seq=8 -m tp=2 -p megatron_sp
+samples/models/tiny-conv.onnx batch=4 -m dp=2 -p dp
+tests/training/dropout.lua batch=8 -m dp=2 -p dp
+ROWS
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

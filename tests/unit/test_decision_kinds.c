@@ -138,8 +138,7 @@ static bool is_on_some_devices(const Planning *p, const KindRow *row)
 
 static bool is_recomputed(const Planning *p, const KindRow *row)
 {
-    const Stages *stages = p->plan->decided->stages;
-    return stages && stages->recompute && stages->recompute[op_of(p, row->seen)] >= 0;
+    return recompute_group(p->plan, op_of(p, row->seen)) >= 0;
 }
 
 static bool has_micro_batches(const Planning *p, const KindRow *row)

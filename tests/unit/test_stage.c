@@ -309,7 +309,7 @@ static void plan_files_keep_stages(void **state)
     assert_int_equal(b->decided->stages->n_micro_batches, 8);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        assert_int_equal(b->decided->stages->recompute[op], i >= 3 && i <= 9 ? 2 : -1);
+        assert_int_equal(recompute_group(b, op), i >= 3 && i <= 9 ? 2 : -1);
         assert_int_equal(stage_of(b, op), stage_of(a, op));
     }
     assert_true(a->priced->totals.step_us == b->priced->totals.step_us);

@@ -77,8 +77,8 @@ static void draw_stage(const Ui *ui, int32_t op, Pen *pen)
         return;
     draw_field(pen, " ON", 7);
     stage_format(ui_plan(ui), op, &text);
-    if (stages->recompute && stages->recompute[op] >= 0)
-        buf_printf(&text, "; computed again, group %d", stages->recompute[op]);
+    if (recompute_group(ui_plan(ui), op) >= 0)
+        buf_printf(&text, "; recomputed, group %d", recompute_group(ui_plan(ui), op));
     pen_text(pen, buf_text(&text), -1, pen->area.w - pen->x);
     pen_line(pen);
 }

@@ -1,9 +1,9 @@
 /* random.c - random operators and Dropout.
  *
  * A number is a function of (seed, name of the op's output, index in the whole tensor): every plan
- * draws the same; another seed, op or loop iteration draws others. The seed is the attribute's,
- * else the run's. Normal numbers by Box and Muller (1958), two draws each; Multinomial inverts the
- * running sum of its row.
+ * draws the same; another seed, op or loop iteration draws others. An op that a training step runs
+ * again draws what it drew in the forward pass. The seed is the attribute's, else the run's. Normal
+ * numbers by Box and Muller (1958), two draws each; Multinomial inverts the running sum of its row.
  */
 #include "core/rules/args.h"
 #include "core/run/draw.h"
@@ -21,8 +21,10 @@ static uint64_t key_of(const KernelCall *call)
         double number = args_float(&rule, "seed", 0);
         memcpy(&seed, &number, sizeof seed);
     }
-    int32_t made = op_outputs(graph, call->op)[0];
-    Str name = str_from(made < 0 ? op_name(graph, call->op) : tensor_name(graph, made));
+    bool again = graph->phase && graph->phase[call->op] == PHASE_AGAIN;
+    int32_t op = again ? graph->of[call->op] : call->op;
+    int32_t made = op_outputs(graph, op)[0];
+    Str name = str_from(made < 0 ? op_name(graph, op) : tensor_name(graph, made));
     uint64_t key = draw_key(seed, name);
     return call->iteration > 0 ? draw_key(key + (uint64_t)call->iteration, name) : key;
 }

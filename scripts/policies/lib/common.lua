@@ -56,4 +56,27 @@ local function first_dim_of(tensor, n)
     if #tensor.shape > 0 then return 0 end
 end
 
-return {use_axes = use_axes, cut_batch = cut_batch, first_dim_of = first_dim_of}
+-- The options of a policy, and those that all policies have: of recompute().
+local function with_shared(options)
+    options[#options + 1] = {"recompute", "none",
+        "what runs again in the backward pass: none, full (each layer), selective (the core of each "
+            .. "attention), or a pattern of modules"}
+    options[#options + 1] = {"recompute_layers", 0, "of full: the first layers of each stage; 0: all"}
+    return options
+end
+
+-- Recomputes what the options ask for. Call it after stages have been made.
+local function recompute(graph, resource)
+    local what, layers = resource.options.recompute, resource.options.recompute_layers
+    if layers < 0 then error("recompute_layers is a number of layers, or 0 for all", 0) end
+    if what == "none" then return end
+    graph:recompute(what, layers > 0 and {layers = layers} or nil)
+end
+
+return {
+    use_axes = use_axes,
+    cut_batch = cut_batch,
+    first_dim_of = first_dim_of,
+    options = with_shared,
+    recompute = recompute,
+}
