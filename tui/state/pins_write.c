@@ -91,6 +91,8 @@ static bool still_holds(const Edits *edits, int i)
     About unmark = {UNPIN_TENSOR, decision->place, -1};
     int32_t gone = intern_find(edits->keys, &unmark, sizeof unmark);
 
+    if (decision->kind == PIN_ASSUMED)
+        return true; /* several may be about the same values */
     if (decision_marks_tensor(decision->kind) && gone >= 0 && edits->last.at[gone] > i)
         return false;
     return edits->last.at[intern_find(edits->keys, &key, sizeof key)] == i;
