@@ -212,7 +212,18 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
         pen_put(pen, ROLE_DIM, arrow);
         pen_rune(pen, ROLE_DIM, ' ');
     }
-    pen_fit_tail(pen, ROLE_DIM, end, pen->area.w - pen->x);
+    Str name = end, more = STR("");
+    if (!given) { /* "Reshape_1 +2": the first of three readers */
+        more = end;
+        name = str_take(&more, ' ');
+    }
+    int after = text_columns(more) + (more.n > 0), room = pen->area.w - pen->x - after;
+    int columns = text_columns(name);
+    pen_fit_name(pen, ROLE_DIM, name, columns < room ? columns : room);
+    if (after > 0) {
+        pen_rune(pen, ROLE_DIM, ' ');
+        pen_put(pen, ROLE_DIM, more);
+    }
 }
 
 void op_draw_indexes(const Ui *ui, int32_t op, Pen *pen, int *selected)
