@@ -75,8 +75,8 @@ static Stop may_cut(const FlowVisitCase *visit, int index, const Cut *cut, AtomS
     return STOP_NONE;
 }
 
-/* Joins a cut into an index dim, less the axes that cut another index dim already, and those kept
- * for pins to come: by the time somebody listens, none are. */
+/* Joins a cut into an index dim, without the axes that already cut another index dim and those
+ * kept for pins of later priorities (when stops are recorded, no such pins are left). */
 static void take_index(FlowVisitCase *visit, StopRecord at, const Cut *offered)
 {
     OpCut *cuts = &visit->state.cut;

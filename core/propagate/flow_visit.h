@@ -3,7 +3,7 @@
  *
  * Taking: a tensor dim's cut is split at the borders of the index dims it is the mixed radix of,
  * and each part joins the cut of its index dim, less the axes that cut another one. Giving is the
- * inverse. What does not go says why, when somebody listens.
+ * inverse. Axes that do not flow on leave a record of the reason if the caller asks for records.
  */
 #ifndef CORE_PROPAGATE_FLOW_VISIT_H
 #define CORE_PROPAGATE_FLOW_VISIT_H
@@ -19,7 +19,7 @@ typedef enum {
     FLOW_LEAF  /* parameter or constant: its uses decide at the end; gives only what is pinned */
 } FlowRole;
 
-/* What is known of a tensor while axes flow. Interned; n_dims cuts are part of the key. */
+/* The state of a tensor while axes flow. Interned; n_dims cuts are part of the key. */
 typedef struct {
     int64_t n_dims;
     uint32_t pinned, closed; /* by dim */
@@ -29,7 +29,7 @@ typedef struct {
     Cut dim[DIMS_MAX];
 } Flow;
 
-/* What is known of an op. */
+/* The state of an op. */
 typedef struct {
     uint32_t closed; /* by index dim */
     AtomSet barred;
@@ -55,7 +55,7 @@ typedef struct {
     FlowState state;
     const Flow **flow;  /* per operand; NULL: absent or without a shape */
     Arena *arena;       /* of stops */
-    StopRecords *stops; /* NULL: nobody listens */
+    StopRecords *stops; /* NULL: no records */
 } FlowVisitCase;
 
 /* Joins what an operand is cut by into the op's index dims. */

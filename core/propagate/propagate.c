@@ -60,7 +60,7 @@ static int32_t host_rule(const Propagation *p)
     return 2 * p->n_spaces;
 }
 
-/* ---- visits: what the engine asks ---- */
+/* ---- visits, which the engine calls ---- */
 
 static FlowVisitCase begin_case(const Propagation *p, const OpSpace *space, int mode,
                                 const int32_t *state, const Flow **flow)
@@ -120,7 +120,7 @@ static void flow_through(Propagation *p, const OpSpace *space, int mode, bool fo
     state[0] = put_state(p, &visit.state);
 }
 
-/* Until nothing changes: what joins late may let more of what was looked at first join. */
+/* Repeats until nothing changes: a cut that joins late may let earlier operands join more. */
 static void visit_op(void *context, int32_t rule, int pass, FlowDirection direction, int32_t *state,
                      int n_inputs, int n_outputs)
 {
@@ -316,7 +316,7 @@ Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh 
 typedef struct {
     Plan *plan;
     Propagation *p;
-    int32_t *start; /* per tensor: with what is said of it as a whole, before any pin */
+    int32_t *start; /* per tensor: its state before any pin, with the marks on the whole tensor */
     int32_t *group;
     int n_groups;
     int32_t *end; /* per tensor: its state */
@@ -349,7 +349,7 @@ static void refuse_member(Plan *plan, const Decision *mark, int32_t first, bool 
     plan_found_at(plan, &mark->origin);
 }
 
-/* Tensors that begin as one, and what pins of use say of any of them. */
+/* Tensors of one group: the state they start with, and the pins on any of them. */
 typedef struct {
     int32_t first;
     Flow flow;
@@ -358,8 +358,8 @@ typedef struct {
     AtomSet axes; /* of all these cuts */
 } Group;
 
-/* Adds the pins of one more tensor; false, and no more of them, where they contradict the others:
- * a dim in two ways, an axis on two dims, or one that a member is to be without. */
+/* Adds the pins of one more tensor. Returns false, adding none, if they contradict the others: a
+ * dim pinned in two ways, an axis on two dims, or an axis that may not shard a member. */
 static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t tensor)
 {
     Group joined = *group;
@@ -383,7 +383,7 @@ static bool join_pins(const Plan *plan, Group *group, const Flow *more, int32_t 
     return true;
 }
 
-/* All members begin as one: with what is said of any of them, and as open as the most open. */
+/* All members start with one state: the marks on any of them, and the most open role. */
 static void join_flow(Flow *flow, const Flow *more)
 {
     flow->barred |= more->barred;
@@ -425,7 +425,7 @@ static void make_groups(Run *run)
     run->n_groups = groups.n;
 }
 
-/* Axes that tell the devices of stages apart cut no tensor there. */
+/* The axes that distinguish the devices of stages shard no tensor of these stages. */
 static void bar_axes_of_stages(Run *run)
 {
     Propagation *p = run->p;
@@ -441,7 +441,7 @@ static void bar_axes_of_stages(Run *run)
     arena_free(scratch);
 }
 
-/* What is said of tensors as a whole holds from the start, whatever the priorities of pins. */
+/* Marks on whole tensors hold from the start, whatever the priorities of pins. */
 static void start_run(Run *run)
 {
     Plan *plan = run->plan;
@@ -466,7 +466,8 @@ static void start_run(Run *run)
     make_groups(run);
 }
 
-/* A pin at its turn; one of a later priority shuts its dim and keeps its axes for it. */
+/* Sets a pin whose priority is reached; one of a later priority closes its dim and bars its axes.
+ */
 static void pin_dim(const Decision *pin, bool later, Cut *cut, uint32_t *closed, AtomSet *barred)
 {
     uint32_t dim = 1u << pin->dim;
@@ -629,7 +630,7 @@ static void run_factor(Plan *plan, Propagated *out, const PlanRequest *request)
     engine_end(propagation->engine);
 }
 
-/* ---- asking ---- */
+/* ---- stops ---- */
 
 static int stops_of(Arena *arena, const Plan *plan, int32_t op, StopRecord **out)
 {

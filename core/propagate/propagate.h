@@ -27,8 +27,9 @@
 /* Lives in the arena. Op spaces and mesh are those of every plan it is used for. */
 Propagation *propagation_new(Arena *arena, const Inferred *inferred, const Mesh *mesh);
 
-/* What one op says, in the finished plan, about axes it does not take from its operands or that
- * they do not take from it. Number of records, in the arena; 0 if the propagator keeps none. */
+/* Why axes of the finished plan stop at an op: axes of its operands that it does not take, and its
+ * own that they do not take. Returns the number of records, in the arena; 0 if the propagator keeps
+ * none. */
 int propagate_stops(Arena *arena, const Plan *plan, int32_t op, StopRecord **out);
 
 /* ---- for the bench and for tests ---- */

@@ -72,7 +72,7 @@ static void print_view(Plain *plain)
     plain->changes = app->ui.changes.n;
 }
 
-/* What a line has changed: all of the view, or the row that is selected now; and what is said. */
+/* Prints what a command changed: the whole view, or the selected row; and the message. */
 static void print_change(Plain *plain, bool again)
 {
     App *app = plain->app;

@@ -26,9 +26,10 @@
 const char *state_path(Arena *arena, const char *model); /* NULL if there is no home folder */
 
 void state_format(App *app, Buf *out);
-bool state_apply(App *app, const Source *source, Error *err); /* false: of another graph, or none */
+bool state_apply(App *app, const Source *source,
+                 Error *err); /* false: it is of another graph, or empty */
 
-/* The same with the model's own file. What fails is said on the message line, or not at all. */
+/* The same with the model's own file. A failure is shown on the message line, or not at all. */
 void state_load(App *app);
 void state_save(App *app);
 void pins_keep(App *app); /* the pins alone; with none, or where the user drops them, no file */

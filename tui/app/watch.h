@@ -3,7 +3,7 @@
  *     watch_add(watch, policy_file, app, rerun);       once
  *     watch_poll(watch);                               now and then
  *
- * What is watched is asked for anew each time, so that it may become another file or none. A file
+ * The list of watched files is read at each poll, so a file may be replaced or dropped. A file
  * counts as written when it is another one, has another size or time than when it was last read,
  * and that is at least SETTLED_MS ago: an editor may still be writing. One that is gone is left
  * alone until it is there again.

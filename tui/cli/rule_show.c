@@ -416,8 +416,8 @@ static Json *shapes_json(const OpSpace *space, int first, int n)
     return out;
 }
 
-/* "all", "part" of it, "none". */
-static const char *said(bool all, const Buf *out)
+/* How much of the rule a notation expresses: "all", "part", "none". */
+static const char *extent_word(bool all, const Buf *out)
 {
     return all ? "all" : out->n > 0 ? "part" : "none";
 }
@@ -442,7 +442,7 @@ static Json *notations_json(Cli *cli, const OpSpace *space)
         bool whole = notation->print(space, &out, &lost);
         Json *one = json_object();
         json_set(one, "text", out.n > 0 || whole ? json_from_str(buf_str(&out)) : json_null());
-        json_set_str(one, "says", said(whole, &out));
+        json_set_str(one, "says", extent_word(whole, &out));
         json_set(one, "not_said", lines_json(buf_str(&lost)));
         json_set(all, notation->name, one);
     }

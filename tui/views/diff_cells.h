@@ -7,7 +7,7 @@
 /* "transformer.h[0..11].mlp.c_fc/Gemm"; for a reshard the moved value. */
 Str diff_line_label(const Ui *ui, const Compare *compare, const DiffLine *line);
 
-/* The line under the cursor of the Diff view, held inside what is shown; NULL: there is none. */
+/* The line under the cursor of the Diff view, held inside what is shown; NULL if there is none. */
 const DiffLine *diff_line_at(Ui *ui, const Compare *compare);
 
 /* The keys that all three panes take. */

@@ -1,12 +1,13 @@
 /* mem.h - a plan's memory as the screens show it: groups of equal devices, live bytes over the
  * step, and what is alive at one place of it as a tree of rows.
  *
- * The tree groups live values by class, layer and tensor, or without the class, or not at all. What
- * is alike in repeated layers is one row xN: the same place in the layer, class, sharding and
- * bytes. A layer with one row is that row. Siblings stand by their bytes, the largest first.
+ * The tree groups live values by class, layer and tensor, or without the class, or not at all.
+ * Values of repeated layers are one row xN if they have the same place in the layer, class,
+ * sharding and bytes. A layer with one row is that row. Siblings are sorted by bytes, the largest
+ * first.
  *
  * Where the cursors are (`at`, `place`, `grouping`, what was opened) stays from plan to plan; all
- * else is made when it is first asked for, and forgotten with the plan.
+ * else is made on first use and freed with the plan.
  */
 #ifndef TUI_VIEWS_MEM_H
 #define TUI_VIEWS_MEM_H

@@ -91,9 +91,9 @@ static void find_findings(PolicyLines *lines, const Ui *ui)
 
 bool policy_line_is_idle(const PolicyLine *line)
 {
-    bool said = line->finding && strcmp(line->finding->code, "printed") != 0;
+    bool warned = line->finding && strcmp(line->finding->code, "printed") != 0;
 
-    return line->hits == 0 && (line->made > 0 || said);
+    return line->hits == 0 && (line->made > 0 || warned);
 }
 
 static void price_lines(PolicyLines *lines, Ui *ui)

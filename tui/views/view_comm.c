@@ -533,19 +533,19 @@ static bool act(Ui *ui, ActId act)
 static void note(Ui *ui, Buf *out)
 {
     const Comm *comm = comm_arranged(ui);
-    unsigned said = 0;
+    unsigned named = 0; /* kinds, by bit */
 
     if (comm->n_rows <= 0)
         return;
     buf_printf(out, "row %d of %d", ui->at.reshard + 1, comm->n_rows);
-    for (int i = 0; i < comm->n_rows && said + 1 < 1u << STEP_KIND_COUNT; i++) {
+    for (int i = 0; i < comm->n_rows && named + 1 < 1u << STEP_KIND_COUNT; i++) {
         const ReshardPath *path = reshard_at(ui, i)->path;
         for (int s = 0; s < path->n_steps; s++) {
             StepKind kind = path->step[s].kind;
-            if (!(said & 1u << kind))
-                buf_printf(out, "%s%s %s", said ? ", " : "   ", step_kind_mark(kind),
+            if (!(named & 1u << kind))
+                buf_printf(out, "%s%s %s", named ? ", " : "   ", step_kind_mark(kind),
                            step_kind_name(kind));
-            said |= 1u << kind;
+            named |= 1u << kind;
         }
     }
 }

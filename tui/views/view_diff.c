@@ -92,8 +92,8 @@ static int depth_of(const Ui *ui, const Compare *compare, const DiffLine *line, 
     return 0;
 }
 
-/* What the line is on that side: a sharding; where that does not tell the sides apart the cuts, or
- * what readers take if there is room for it; the steps of a reshard; "" where the side has none. */
+/* The line's cell of one side: a sharding; if both sides have the same, the cuts, or what readers
+ * need if it fits; the steps of a reshard; "" if the side does not have the line. */
 static Text diff_line_cell(const Ui *ui, const Compare *compare, const DiffLine *line, int side,
                            int columns)
 {

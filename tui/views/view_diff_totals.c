@@ -105,8 +105,8 @@ static void add_counts(Rows *rows)
     }
 }
 
-/* What was asked that is not alike: plans of other models are compared by name, those of other
- * meshes by how axes of one name cut. */
+/* Where the requests of the two plans differ. Plans of different models are compared by name, those
+ * of different meshes by the cuts of axes with one name. */
 static void add_requests(Rows *rows)
 {
     const PlanDiff *diff = rows->compare->diff;

@@ -57,7 +57,7 @@ static void put_why_op(const Session *session, int32_t op, Buf *out)
     }
 }
 
-/* The chains of one side's thing; a reshard's are those of its value. */
+/* The chains of reasons of an op or a tensor on one side; of a reshard, those of its value. */
 static Text why_text(const Ui *ui, const Session *session, const DiffLine *line, int32_t id)
 {
     Buf out = buf_marked(ui->frame);

@@ -82,8 +82,8 @@ static int64_t limit_of(const Ui *ui)
     return ui->session->machine->memory_bytes;
 }
 
-/* What a full bar stands for: the limit, or the largest use where that is over it, or so little
- * that its classes could not be told apart. */
+/* The bytes of a full bar: the limit, or the largest use if that exceeds it or is so small that its
+ * classes would look the same. */
 static int64_t bar_bytes(const Ui *ui)
 {
     int64_t most = mem_of(ui)->ranks.at[0].use.peak_bytes, limit = limit_of(ui);

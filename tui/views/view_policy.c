@@ -117,7 +117,7 @@ static Text fold_sharding(const Ui *ui, const Decision *decision)
     return buf_text(&text);
 }
 
-/* Decisions on places that are named alike but for numbers, and lie alike, are one. */
+/* Folds decisions on places whose names differ only in numbers and whose shardings are equal. */
 static int fold_decisions(Ui *ui, int line, Fold **out)
 {
     const Decision **all;

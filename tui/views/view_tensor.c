@@ -259,11 +259,11 @@ static const Decision *root_of(const Ui *ui, int d)
     return n > 0 && chains[0].n_steps > 0 ? chains[0].step[0].pin : NULL;
 }
 
-/* The pins on it; where there are none, those that its axes come from. */
+/* The pins of the tensor; without any, the pins that its axes come from. */
 static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
 {
     Buf text = buf_new(ui->frame);
-    const Decision *said = NULL;
+    const Decision *last = NULL;
     int n = 0;
 
     for (int d = 0; d < slices->sharding->n_dims; d++) {
@@ -278,11 +278,11 @@ static void draw_decided(const Ui *ui, const Slices *slices, Pen *pen)
     for (int d = -1; n == 0 && ready && d < slices->sharding->n_dims; d++) {
         AtomSet atoms = d < 0 ? slices->partials : cut_atoms(&slices->sharding->dim[d]);
         const Decision *root = atoms ? root_of(ui, d) : NULL;
-        if (!root || root == said)
+        if (!root || root == last)
             continue;
-        buf_printf(&text, "%s%.*s", said ? ", " : "not pinned itself: it follows from ",
+        buf_printf(&text, "%s%.*s", last ? ", " : "not pinned itself: it follows from ",
                    STR_ARG(label_pin(ui->frame, root)));
-        said = root;
+        last = root;
     }
     if (text.n == 0)
         buf_puts(&text, slices->cuts | slices->partials ? "by no pin" : "no axis reaches it");
@@ -351,7 +351,7 @@ static void draw_unknown(const Ui *ui, Pen *pen)
 
 /* ---- the whole ---- */
 
-/* Lines of each part: what is wanted least has none first. */
+/* Lines of each part; the least important part loses its lines first. */
 typedef struct {
     int notations, rank, picture, ends, decided, dims;
 } Parts;
@@ -427,7 +427,7 @@ static void draw(Ui *ui, Pen *pen)
 
 /* ---- keys ---- */
 
-/* The next rank that holds the same slice; where nobody does, the next of all. */
+/* The next rank that holds the same slice; if no other rank does, the next rank. */
 static int64_t next_holder(const Slices *slices, int64_t rank, int by)
 {
     AtomSet same = submesh_free(slices->mesh, slices->part) & ~slices->cuts;

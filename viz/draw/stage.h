@@ -11,7 +11,7 @@
 /* Consecutive stages that are drawn as one: equal ones, or those left out of very many. */
 typedef struct {
     int first, end;
-    bool alike;
+    bool alike; /* equal stages */
 } StageRow;
 
 typedef struct {

@@ -51,7 +51,7 @@ static int32_t made_of(const Ui *ui, const RowFacts *facts)
 /* ---- units: one for all rows, by what the plan needs ---- */
 
 typedef struct {
-    double from; /* the least sum that is said in it */
+    double from; /* sums from here on have this unit */
     const char *name;
     double scale;
     int decimals;
