@@ -80,8 +80,26 @@ static bool fill(double value, Dtype dtype, int64_t n, void *out, Error *err)
     return true;
 }
 
+/* The f32 elements are read into the second half of the room for f64, then spread out. */
+static bool read_widened(const TensorData *data, int64_t n, double *out, Error *err)
+{
+    TensorData narrow = *data;
+    char *half = (char *)out + (size_t)n * sizeof(float);
+    narrow.stored = DT_NONE;
+    if (!data_read(&narrow, DT_F32, n, half, err))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        float element;
+        memcpy(&element, half + (size_t)i * sizeof element, sizeof element);
+        out[i] = (double)element;
+    }
+    return true;
+}
+
 bool data_read(const TensorData *data, Dtype dtype, int64_t n_elements, void *out, Error *err)
 {
+    if (data->stored == DT_F32 && dtype == DT_F64)
+        return read_widened(data, n_elements, out, err);
     switch (data->form) {
     case DATA_RAW:
         return read_raw(data->bytes, dtype, n_elements, out, err);

@@ -63,6 +63,7 @@ GraphBuilder *graph_builder_like(Arena *arena, const Graph *graph)
     out->names = graph->names;
     out->shapes = graph->shapes;
     out->opset = graph->opset;
+    out->widened = graph->widened;
     out->hash = graph->hash;
     out->script = graph->script;
     out->kinds = graph->kinds;

@@ -36,6 +36,7 @@ typedef struct {
     const char *location; /* external data: path as in the file; NULL if inline */
     int64_t offset, length;
     double fill;
+    Dtype stored;      /* DT_F32 of a tensor that is f64 now (widen.h); else DT_NONE */
     const char *parts; /* names of the tensors in checkpoints that are stacked on dim 0 here:
                           "experts.*.w1.weight", * an index; NULL if it is not a stack */
 } TensorData;
@@ -163,6 +164,7 @@ struct Graph {
                                    -1 */
     const int32_t *next_of; /* per tensor: the initializer whose value of the next step it is, -1;
                                NULL without an update */
+    bool widened;           /* its f32 is f64 now: widen.h */
     int64_t opset;          /* of ai.onnx; 0 for a made graph */
     int n_nodes;            /* of the file, before anything is folded */
     const char *file;       /* as given, or a made-up name */

@@ -194,7 +194,7 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
         return true;
     }
     FileMap map;
-    TensorData found = {.form = DATA_RAW};
+    TensorData found = {.form = DATA_RAW, .stored = data->stored};
     if (!onnx_external(graph, data, &map, &found.bytes, err))
         return false;
     vec_push(feeds->arena, &feeds->maps, map);
@@ -334,7 +334,8 @@ bool vector_fits(const Inferred *inferred, int32_t tensor, const OnnxTensor *vec
     const Shape *shape = inferred_shape(inferred, tensor);
     Dtype dtype = (Dtype)inferred->dtype[tensor];
     bool typed = !vector->nothing && (!vector->sequence || vector->n_items > 0);
-    bool same = vector->dtype == dtype || (vector->dtype == DT_U16 && dtype == DT_BF16);
+    bool same = vector->dtype == dtype || (vector->dtype == DT_U16 && dtype == DT_BF16) ||
+                (inferred->graph->widened && vector->dtype == DT_F32 && dtype == DT_F64);
     if ((same || !typed) && shape_fits(inferred, tensor, &vector->shape))
         return true;
     Arena *scratch = arena_new();
@@ -401,8 +402,10 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
         return false;
     if (is_listed(graph, tensor))
         return feed_list(feeds, tensor, vector, err);
-    if (vector)
-        return feed_data(feeds, tensor, &vector->data, err);
+    if (vector) {
+        TensorData data = vector_data(vector);
+        return feed_data(feeds, tensor, &data, err);
+    }
     feeds->at[tensor] = drawn(feeds, tensor, seed);
     if (graph->next_of && !dtype_is_float((Dtype)feeds->inferred->dtype[tensor]))
         draw_tokens(feeds, tensor, seed);

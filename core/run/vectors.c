@@ -106,10 +106,19 @@ const void *data_elements(Arena *arena, const TensorData *data, Dtype dtype, int
 }
 
 /* The tensor's elements as a Local; NULL with *err if its data cannot be read. */
+TensorData vector_data(const OnnxTensor *vector)
+{
+    TensorData data = vector->data;
+    if (vector->dtype == DT_F32)
+        data.stored = DT_F32;
+    return data;
+}
+
 static Local *tensor_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err)
 {
     int64_t n = shape_elements(&vector->shape);
-    const void *elements = data_elements(arena, &vector->data, dtype, n, err);
+    TensorData data = vector_data(vector);
+    const void *elements = data_elements(arena, &data, dtype, n, err);
     if (!elements)
         return NULL;
     Local *value = local_new_whole(dtype, &vector->shape);

@@ -25,6 +25,9 @@ bool vectors_add(Arena *arena, const char *path, Str name, Vectors *out, Error *
 /* The value of that name, else the one at `place`; NULL when there is none. */
 const OnnxTensor *vectors_find(const Vectors *vectors, Str name, int place);
 
+/* Its elements, which may be read as f64 where they are f32. */
+TensorData vector_data(const OnnxTensor *vector);
+
 /* The whole value with elements of type dtype, which the caller frees; NULL with *err: strings, or
  * too little data. */
 Local *vector_value(Arena *arena, const OnnxTensor *vector, Dtype dtype, Error *err);

@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "core/model/onnx.h"
+#include "core/model/widen.h"
 #include "core/rules/anno_lint.h"
 #include "core/rules/fuse.h"
 #include "core/rules/unroll.h"
@@ -325,7 +326,8 @@ bool load_model(Session *session, bool allow_free, Error *err)
     DimBindings dims = {0};
     if (!prepare_rules(session, err) ||
         (session->options.model && !read_dims(session, &dims, err)) ||
-        (!session->graph && !open_graph(session, &dims, err)))
+        (!session->graph && !open_graph(session, &dims, err)) ||
+        (session->options.f64 && !graph_widen(session->graph, err)))
         return false;
     session->options.dims = dims;
     if (!infer_model(session, allow_free, err) ||

@@ -61,6 +61,7 @@ typedef struct {
     bool no_redistribute; /* PlanRequest */
     bool method_given;    /* the user chose the propagator, so that of a plan file is ignored */
     bool allow_native;    /* RuleBook */
+    bool f64;             /* a model of f32 is computed in f64: core/model/widen.h */
     const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
                              policy asks for, else forward only; "none": forward only */
     unsigned fuse;        /* fusions (core/rules/fuse.h) of the graph, by bit */

@@ -3,7 +3,7 @@
 # table; and gradients of models against torch's. Ends with "N passed, N failed".
 #
 # tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
-# tests/training/table  a line a plan: model of samples/models, free dims, mesh, policy and an option
+# tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
 #                       of it, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
 #                       none. A last reshard of a gradient, which no op reads, is of the update.
@@ -33,7 +33,8 @@ print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of i
 
 while read -r model dims mesh policy option train forward again backward update; do
     case $model in '' | '#'*) continue ;; esac
-    set -- "samples/models/$model.onnx" -m "$mesh" -p "$policy" --train "$train"
+    case $model in *.json) ;; *) model=$model.onnx ;; esac
+    set -- "samples/models/$model" -m "$mesh" -p "$policy" --train "$train"
     [ "$dims" = - ] || set -- "$@" --dim "$dims"
     [ "$option" = - ] || set -- "$@" --set "$option"
     got=$(moved "$@")
@@ -48,7 +49,8 @@ done <tests/training/table
 # On one device, then on ranks.
 for folder in tests/training/*.grad; do
     model=$(basename "$folder" .grad)
-    for plan in "" "-m dp=2,tp=2 -p dp" "-m dp=2,tp=2 -p tp" "-m dp=2 -p fsdp" "-m tp=2 -p megatron_sp"; do
+    for plan in "" "-m dp=2,tp=2 -p dp" "-m dp=2,tp=2 -p tp" "-m dp=2 -p fsdp" "-m tp=2 -p megatron_sp" \
+        "--f64" "--f64 -m dp=2,tp=2 -p tp"; do
         case $model:$plan in tiny-conv:*megatron*) continue ;; esac # it is no transformer
         # shellcheck disable=SC2086
         said=$("$DIMSCOPE" run "samples/models/$model.onnx" --grad-vectors "$folder" $plan 2>&1)

@@ -392,6 +392,48 @@ static void backward_edges_are_transposed(void **state)
     arena_free(arena);
 }
 
+/* t is whole on both devices and read twice: by columns (n), so that one part of its gradient is
+ * partial, and in another way. */
+static const struct {
+    int reader;
+    const char *forward, *added, *sum; /* t, the gradient of that reader, the sum of both */
+} second_readers[] = {
+    {WHOLE, "", "slice", "all_reduce"}, /* R -> P, R -> P: one rank adds it, the other zeros */
+    {N, "", "", "all_reduce"},          /* both partial: one reduction */
+    /* R -> V, V -> P. Zeros around each part would be free; no step of the search makes them, so it
+     * is gathered, and the partial one is reduced by itself. */
+    {M, "slice", "all_gather", ""},
+    {K, "slice", "all_gather", ""},
+};
+
+static void gradients_of_readers_meet(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (size_t i = 0; i < COUNT_OF(second_readers); i++) {
+        const char *policy = arena_printf(arena, "%s%s%s", pin_of(arena, "MatMul", WHOLE),
+                                          pin_of(arena, "MatMul_1", N),
+                                          pin_of(arena, "MatMul_2", second_readers[i].reader));
+        OpenedStep o = open_step(
+            X W V "local u = model:param('u', {16, 4}, 'f32')\n"
+                  "local t = model:op('MatMul', {x, w})\n"
+                  "local a, b = model:op('MatMul', {t, v}), model:op('MatMul', {t, u})\n" MEAN(
+                      "model:op('Add', {a, b})"),
+            "", "tp=2", policy);
+        if (!o.session)
+            fail_msg("%s", o.err.text);
+        const Plan *plan = o.session->plan;
+        assert_string_equal(moves(arena, plan, "MatMul", PHASE_FORWARD), second_readers[i].forward);
+        assert_string_equal(moves(arena, plan, "MatMul_2~d0", PHASE_BACKWARD),
+                            second_readers[i].added);
+        assert_string_equal(moves(arena, plan, "MatMul~grad", PHASE_BACKWARD),
+                            second_readers[i].sum);
+        run_verified(&o);
+        close_step(&o);
+    }
+    arena_free(arena);
+}
+
 /* ---- runs ---- */
 
 typedef struct {
@@ -497,7 +539,7 @@ static void gradients_are_compared_with_a_folder(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 6];
+    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 7];
     int n = 0;
     for (size_t i = 0; i < COUNT_OF(graphs); i++)
         tests[n++] = (struct CMUnitTest){.name = graphs[i].title,
@@ -515,6 +557,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(frozen_parameters_have_no_gradient);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operators_without_derivative_are_named);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(backward_edges_are_transposed);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_of_readers_meet);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_are_compared_with_a_folder);
     tests[n++] = (struct CMUnitTest){.name = "gradients on ranks are compared with a folder",
                                      .test_func = gradients_are_compared_with_a_folder,

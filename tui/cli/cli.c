@@ -131,6 +131,7 @@ bool cli_session_options(Cli *cli, SessionOptions *out)
     out->machine = options->machine;
     out->pins = options->pins;
     out->dtype = options->dtype;
+    out->f64 = options->f64;
     if (options->config && str_ends(str_from(options->config), STR(".json")))
         out->config = options->config;
     else if (options->config && !(cli->verb->bit & (VERB_EXPLORE | VERB_TOUR)))

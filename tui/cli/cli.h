@@ -39,7 +39,7 @@ typedef struct {
         deterministic;
     bool draw_missing;
     bool dot, svg, pdf, png, html, md, csv, onnx;
-    bool onnx_test, trace, backward, exact, no_redistribute, check, gradient, allow_native;
+    bool onnx_test, f64, trace, backward, exact, no_redistribute, check, gradient, allow_native;
     bool help, version;
 } CliOptions;
 

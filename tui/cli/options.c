@@ -91,6 +91,8 @@ const Option cli_options[] = {
          "write what each rank did when, in Chrome's JSON for Perfetto"),
     FLAG("onnx-test", 0, onnx_test, VERB_RUN,
          "operands are folders of ONNX test data, with the model in or beside them"),
+    FLAG("f64", 0, f64, VERB_RUN,
+         "compute a model of f32 in f64: inputs, parameters, states; for exact comparisons"),
     TEXT("grad-vectors", 0, grad_vectors, "DIR", VERB_RUN,
          "compare the gradients of the model with those of a folder NAME.grad"),
     TEXT("cuts", 0, cuts, "all", VERB_RUN,

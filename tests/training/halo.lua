@@ -1,0 +1,7 @@
+-- Two convolutions in rows of the image, batch and channels whole: each reads rows of its neighbours.
+-- In the backward pass the input of the second one gets its gradient whole, since its windows overlap.
+function PAS(graph)
+    graph:pin(graph:op("/down/down.0/Conv"), {oh = "sp"})
+    graph:pin(graph:op("/block/block.0/Conv"), {oh = "sp"})
+    return graph
+end
