@@ -41,7 +41,7 @@ typedef struct {
 /* By family, each ended by a row without a name. */
 extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
     device_ops_gather[], device_ops_reduce[], device_ops_along[], device_ops_window[],
-    device_ops_resize[], device_ops_attention[];
+    device_ops_resize[], device_ops_attention[], device_ops_contract[];
 
 /* ---- places ---- */
 
@@ -135,6 +135,35 @@ bool device_unsigned(const KernelCall *call);
 /* Index of the call in the run. */
 int device_op_at(const DeviceBuild *build, const KernelCall *call);
 
+/* ---- folds ---- */
+
+enum { FOLD_OPERANDS = 8 };
+
+/* `to` and `step`: elements between neighbours, in the output and in each operand. */
+typedef struct {
+    int64_t size, to;
+    bool folded;
+    int64_t step[FOLD_OPERANDS];
+} FoldDim;
+
+/* out[places of the dims that are kept] = last of the fold over all others of a function of the
+ * operands. Texts are expressions in the class C. */
+typedef struct {
+    const char *name; /* what the kernel is called */
+    const char *start, *of, *merge,
+        *last;             /* of x0, x1 .., p and q; of s and t; of s and a.factor */
+    const char *functions; /* that these call; NULL: none */
+    int n_operands, n_dims;
+    DevicePlace operand[FOLD_OPERANDS], to;
+    Dtype dtype[FOLD_OPERANDS], out;
+    Number class;
+    double factor, param[2];
+    FoldDim dim[X_MAX + 1]; /* major first */
+} DeviceFold;
+
+/* There is at least one point. Elements that no kept dim reaches are not written. */
+void build_fold(DeviceBuild *build, const DeviceFold *fold);
+
 /* ---- generators that others use ---- */
 
 /* Copies elements by picks into a row-major `to`; unpicked elements stay. */
@@ -145,6 +174,10 @@ bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack,
 /* Adds the moves of a call's host kernel, which must move elements by kernel_pick() alone; returns
  * false when it does more. */
 bool build_recorded(DeviceBuild *build, const KernelCall *call);
+/* Copies a box of elements between any two layouts: per dim its size, and the elements between
+ * neighbours in each. */
+bool build_strided(DeviceBuild *build, Dtype dtype, const Shape *size, const int64_t *to_stride,
+                   const int64_t *from_stride, DevicePlace to, DevicePlace from);
 bool build_scale(DeviceBuild *build, Dtype dtype, int64_t n, double factor, DevicePlace at);
 bool build_draw(DeviceBuild *build, const Local *part, uint64_t key, double scale, DevicePlace to);
 /* A product by cuBLASLt if it supports the types, otherwise by a plain kernel without epilogue. */
@@ -155,5 +188,8 @@ void build_fill(DeviceBuild *build, int64_t bytes, int64_t n, DevicePlace to, De
  * is not elementwise. */
 int build_pointwise(DeviceBuild *build, int first);
 bool is_pointwise(const KernelCall *call);
+/* The expression of a gradient op `local`, of d, a, b, c, p and q; NULL if there is none. */
+const char *derivative_text(const KernelCall *call);
+extern const char derivative_functions[]; /* that these expressions call */
 
 #endif

@@ -403,6 +403,16 @@ bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace
     return do_move(build, dtype, move_of(picks, element_bytes(dtype)), REDUCE_NONE, to, from);
 }
 
+bool build_strided(DeviceBuild *build, Dtype dtype, const Shape *size, const int64_t *to_stride,
+                   const int64_t *from_stride, DevicePlace to, DevicePlace from)
+{
+    Move move = {.n_dims = (int)size->n_dims, .bytes = element_bytes(dtype)};
+    for (int d = 0; d < move.n_dims; d++)
+        move.dim[d] = (MoveDim){.size = size->dim[d], .to = to_stride[d], .from = from_stride[d]};
+    join(&move);
+    return do_move(build, dtype, move, REDUCE_NONE, to, from);
+}
+
 bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack, ReduceOp reduce,
                  DevicePlace to, DevicePlace from)
 {

@@ -8,11 +8,14 @@
 #include "core/run/cuda/device_build.h"
 
 #include "core/rules/args.h"
+#include "core/run/kernels/contract.h"
+#include "core/run/kernels/derivative.h"
 #include "core/run/kernels/elementwise.h"
+#include "core/space/gradient.h"
 
 #include <ctype.h>
 
-enum { STEPS_MAX = 24, READS_MAX = 10, VECTOR_BYTES = 16 };
+enum { STEPS_MAX = 24, READS_MAX = 10, OPERANDS = 4, VECTOR_BYTES = 16 };
 
 /* ---- rows ---- */
 
@@ -20,23 +23,56 @@ typedef struct {
     const char *id, *name;
     int n_inputs; /* 0: variadic, folded */
     const char *of_floats, *of_ints;
+    int of_input; /* of a derivative: the input of the operator `name` */
 } PointRow;
 
 static const PointRow rows[] = {
-#define FF(id, rounding, name, n, expression) {#id, name, n, #expression, NULL},
-#define II(id, name, n, expression) {#id, name, n, NULL, #expression},
-#define BB(id, rounding, name, n, of_floats, of_ints) {#id, name, n, #of_floats, #of_ints},
+#define FF(id, rounding, name, n, expression) {#id, name, n, #expression, NULL, 0},
+#define II(id, name, n, expression) {#id, name, n, NULL, #expression, 0},
+#define BB(id, rounding, name, n, of_floats, of_ints) {#id, name, n, #of_floats, #of_ints, 0},
     ELEMENT_ROWS(FF, II, BB)
 #undef FF
 #undef II
 #undef BB
-        {"CAST", "Cast", 1, "x", "x"},
-    {"SCALE", "", 1, "x * p", "x"},
-    {"NORM_FACTOR", "", 2, "x / sqrt(y + p)", NULL}, /* of BatchNormalization: scale, variance */
-    {"SCALE_ADD", "", 3, "x * y + z", NULL},
+        {"CAST", "Cast", 1, "x", "x", 0},
+    {"SCALE", "", 1, "x * p", "x", 0},
+    {"NORM_FACTOR", "", 2, "x / sqrt(y + p)", NULL, 0}, /* of BatchNormalization: scale, variance */
+    {"SCALE_ADD", "", 3, "x * y + z", NULL, 0},
 };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* Expressions of d, a, b and c, the inputs of the gradient op `local`. */
+static const PointRow derivatives[] = {
+#define D(id, name, input, expression) {"D_" #id, name, 4, #expression, NULL, input},
+    DERIVATIVE_ROWS(D)
+#undef D
+};
+
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+#define TEXT_OF(...) #__VA_ARGS__
+const char derivative_functions[] = TEXT(DERIVATIVE_FUNCTIONS(DEVICE)) "\n";
+
+static bool is_derivative(const PointRow *row)
+{
+    return row >= derivatives && row < derivatives + sizeof derivatives / sizeof *derivatives;
+}
+
+static const PointRow *find_derivative(const KernelCall *call)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    for (size_t i = 0; i < sizeof derivatives / sizeof *derivatives; i++)
+        if (strcmp(derivatives[i].name, gradient->of) == 0 &&
+            derivatives[i].of_input == gradient->input)
+            return &derivatives[i];
+    return NULL;
+}
+
+const char *derivative_text(const KernelCall *call)
+{
+    const PointRow *row = find_derivative(call);
+    return row ? row->of_floats : NULL;
+}
 
 static const PointRow *find_row(const char *name)
 {
@@ -71,7 +107,7 @@ typedef struct {
     const PointRow *row;
     Number class;
     Dtype dtype; /* type of the op's output */
-    From from[3];
+    From from[OPERANDS];
     double param[2];
 } PointStep;
 
@@ -133,7 +169,7 @@ static bool add_broadcast(Chain *chain, const KernelCall *call, int input, From 
 }
 
 static bool add_step(Chain *chain, const PointRow *row, Number class, Dtype dtype,
-                     const From from[3], const double param[2])
+                     const From from[OPERANDS], const double param[2])
 {
     if (chain->n_steps == STEPS_MAX || !(class == NUMBER_I64 ? row->of_ints : row->of_floats))
         return false;
@@ -149,7 +185,7 @@ static bool add_folded(Chain *chain, const KernelCall *call, const PointRow *row
 {
     static const double none[2];
     Dtype dtype = call->output[0]->dtype;
-    From from[3] = {{0}};
+    From from[OPERANDS] = {{0}};
     if (!add_broadcast(chain, call, 0, &from[0]))
         return false;
     if (call->n_inputs == 1)
@@ -189,10 +225,11 @@ static bool add_batch_norm(Chain *chain, const KernelCall *call)
     Dtype wide = class == NUMBER_F64 ? DT_F64 : DT_F32;
     const double param[2] = {args_float(&rule, "epsilon", 1e-5)};
     if (!add_broadcast(chain, call, 0, &of[0]) ||
-        !add_step(chain, find_row("Sub"), class, wide, (From[3]){of[0], of[3]}, param) ||
-        !add_step(chain, row_of_id("NORM_FACTOR"), class, wide, (From[3]){of[1], of[4]}, param))
+        !add_step(chain, find_row("Sub"), class, wide, (From[OPERANDS]){of[0], of[3]}, param) ||
+        !add_step(chain, row_of_id("NORM_FACTOR"), class, wide, (From[OPERANDS]){of[1], of[4]},
+                  param))
         return false;
-    From from[3] = {{OF_STEP, chain->n_steps - 2}, {OF_STEP, chain->n_steps - 1}, of[2]};
+    From from[OPERANDS] = {{OF_STEP, chain->n_steps - 2}, {OF_STEP, chain->n_steps - 1}, of[2]};
     return add_step(chain, row_of_id("SCALE_ADD"), class, call->output[0]->dtype, from, param);
 }
 
@@ -224,7 +261,7 @@ static bool add_row(Chain *chain, const KernelCall *call)
     if (row->n_inputs == 0)
         return add_folded(chain, call, row, class);
     double param[2];
-    From from[3] = {{0}};
+    From from[OPERANDS] = {{0}};
     element_params(call, param);
     for (int k = 0; k < row->n_inputs && k < call->n_inputs; k++)
         if (call->input[k] && !add_broadcast(chain, call, k, &from[k]))
@@ -236,10 +273,105 @@ static bool add_row(Chain *chain, const KernelCall *call)
     return add_step(chain, row, class, call->output[0]->dtype, from, param);
 }
 
+/* ---- gradients ---- */
+
+/* Strides of an operand along a dim of the output, which may be several index dims, the inner one
+ * being the one whose neighbours are `step` apart in the output. */
+static bool stride_along(const Points *points, int operand, int output, int64_t step, int64_t size,
+                         int64_t *stride)
+{
+    int64_t length = 1, own = 0;
+    while (length < size) {
+        int j = 0;
+        while (j < points->n_index &&
+               (points->length[j] == 1 || points->stride[output][j] != step * length))
+            j++;
+        if (j == points->n_index || (length > 1 && points->stride[operand][j] != own * length))
+            return false;
+        own = length > 1 ? own : points->stride[operand][j];
+        length *= points->length[j];
+    }
+    *stride = own;
+    return length == size;
+}
+
+/* The strides of each input along the dims of the output; false if anything is summed. */
+static bool gradient_strides(const KernelCall *call, int64_t (*stride)[DIMS_MAX])
+{
+    const Shape *shape = &call->output[0]->shape;
+    Points points;
+    Error err = {0};
+    int64_t n = 1, step[DIMS_MAX];
+    if (!contract_points(call, &points, &err))
+        return false;
+    row_major_strides(shape, step);
+    for (int j = 0; j < points.n_index; j++)
+        n *= points.length[j];
+    for (int k = 0; k < call->n_inputs; k++)
+        for (int64_t d = 0; call->input[k] && d < shape->n_dims; d++)
+            if (!stride_along(&points, k, call->n_inputs, step[d], shape->dim[d], &stride[k][d]))
+                return false;
+    return n == shape_elements(shape);
+}
+
+/* An element of the result depends on one of each input. */
+static bool is_gradient(const KernelCall *call)
+{
+    const char *name = call->kernel->name;
+    bool local = strcmp(name, "local") == 0;
+    if ((!local && strcmp(name, "contract") != 0) || call->n_inputs > OPERANDS ||
+        !kernel_is_built_in(call->kernel) || !dtype_on_device(call->output[0]->dtype) ||
+        !dtype_is_float(call->output[0]->dtype) || (local && !find_derivative(call)))
+        return false;
+    int64_t stride[OPERANDS][DIMS_MAX] = {{0}};
+    for (int k = 0; k < call->n_inputs; k++)
+        if (call->input[k] && !dtype_on_device(call->input[k]->dtype))
+            return false;
+    return gradient_strides(call, stride);
+}
+
+/* The product of its inputs, one by one, or the expression of a derivative; then the factor. */
+static bool add_gradient(Chain *chain, const KernelCall *call)
+{
+    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
+    bool local = strcmp(call->kernel->name, "local") == 0;
+    Dtype dtype = call->output[0]->dtype;
+    Number class = dtype_number(dtype);
+    int64_t stride[OPERANDS][DIMS_MAX] = {{0}};
+    From from[OPERANDS] = {{0}};
+    double param[2] = {0}, scale[2] = {gradient->scale};
+    int n = 0;
+    if (!gradient_strides(call, stride))
+        return false;
+    for (int k = 0; k < call->n_inputs; k++) {
+        if (call->input[k] && !add_read(chain, call, k, stride[k], &from[local ? k : n]))
+            return false;
+        n += call->input[k] != NULL;
+        if (!local && n == 2) {
+            if (!add_step(chain, find_row("Mul"), class, dtype, from, param))
+                return false;
+            from[0] = (From){OF_STEP, chain->n_steps - 1};
+            from[1] = (From){0};
+            n = 1;
+        }
+    }
+    if (local) {
+        element_params_of(call, gradient->of, param);
+        if (!add_step(chain, find_derivative(call), class, dtype, from, param))
+            return false;
+        memset(from, 0, sizeof from);
+        from[0] = (From){OF_STEP, chain->n_steps - 1};
+    }
+    bool made = from[0].kind == OF_STEP && from[0].at == chain->n_steps - 1 && chain->n_steps > 0;
+    return from[0].kind != NO_VALUE &&
+           ((made && scale[0] == 1) ||
+            add_step(chain, row_of_id("SCALE"), class, dtype, from, scale));
+}
+
 bool is_pointwise(const KernelCall *call)
 {
     const char *name = call->kernel->name;
-    return (name[0] && find_row(name) != NULL) || is_batch_norm(call);
+    return (name[0] && find_row(name) != NULL) || is_batch_norm(call) || is_gradient(call);
 }
 
 static bool add_op(Chain *chain, const KernelCall *call)
@@ -249,7 +381,9 @@ static bool add_op(Chain *chain, const KernelCall *call)
     const Local *out = kernel_output(call, 0);
     bool ok = out && kernel_is_built_in(call->kernel) && is_pointwise(call) &&
               dtype_on_device(out->dtype) && shape_equal(&out->shape, &chain->frame) &&
-              (is_batch_norm(call) ? add_batch_norm(chain, call) : add_row(chain, call));
+              (is_batch_norm(call)            ? add_batch_norm(chain, call)
+               : find_row(call->kernel->name) ? add_row(chain, call)
+                                              : add_gradient(chain, call));
     if (ok)
         chain->made[chain->n_made++] = (Made){out, chain->n_steps - 1, place_output(op, 0)};
     else
@@ -339,10 +473,11 @@ static void put_functions(const Chain *chain, Buf *text)
             seen |= chain->step[e].row == step->row && chain->step[e].class == step->class;
         if (seen)
             continue;
+        const char *names[] = {"x, T y, T z, T w", "d, T a, T b, T c"};
         buf_printf(text,
-                   "DEVICE c_%s %s_%s(c_%s x, c_%s y, c_%s z, c_%s p, c_%s q)\n"
-                   "{\n    typedef c_%s T;\n    return (T)(%s);\n}\n",
-                   class, step->row->id, class, class, class, class, class, class, class,
+                   "#define T c_%s\nDEVICE T %s_%s(T %s, T p, T q)\n{\n    return (T)(%s);\n}\n"
+                   "#undef T\n",
+                   class, step->row->id, class, names[is_derivative(step->row)],
                    step->class == NUMBER_I64 ? step->row->of_ints : step->row->of_floats);
     }
 }
@@ -444,11 +579,12 @@ static void put_steps(const Chain *chain, Buf *text)
         const PointStep *step = &chain->step[s];
         const char *class = number_name(step->class);
         buf_printf(text, "            c_%s v%d = %s_%s(", class, s, step->row->id, class);
-        for (int k = 0; k < 3; k++) {
-            if (k >= 1 && step->from[k].kind == NO_VALUE && step->row->n_inputs <= k)
+        int first = is_derivative(step->row) ? 2 : 1; /* the operand that p stands in for */
+        for (int k = 0; k < OPERANDS; k++) {
+            if (step->from[k].kind == NO_VALUE && (step->row->n_inputs <= k || k < first))
                 buf_printf(text, "0");
             else
-                put_element(chain, text, step->from[k], step, k - 1);
+                put_element(chain, text, step->from[k], step, k - first);
             buf_puts(text, ", ");
         }
         put_param(text, step->class, s, 0);
@@ -498,6 +634,11 @@ static void put_text(const Chain *chain, KernelText *k)
     const char *index = index_type(most);
     buf_printf(text, "enum { V = %d };\n", chain->vector);
     put_vector_types(chain, text);
+    bool differentiates = false;
+    for (int s = 0; s < chain->n_steps; s++)
+        differentiates |= is_derivative(chain->step[s].row);
+    if (differentiates)
+        buf_puts(text, derivative_functions);
     put_functions(chain, text);
     put_arguments(chain, k);
     buf_printf(text,

@@ -12,18 +12,14 @@
  * where each other dim is in two of them; their parts are copied into that order unless they lie so
  * (or turned). All else adds point by point, in double (integers in int64_t).
  */
+#include "core/run/kernels/contract.h"
+
 #include "core/run/kernels/activation.h"
 #include "core/run/kernels/derivative.h"
 #include "core/run/kernels/elementwise.h"
 #include "core/space/gradient.h"
 
 enum { LOCAL_READS = 4 }; /* d, a, b, c of derivative.h */
-
-typedef struct {
-    int n_index;
-    int64_t length[X_MAX];
-    int64_t (*stride)[X_MAX]; /* by operand, the output last: strides of each index dim */
-} Points;
 
 /* ---- index dims of local parts ---- */
 
@@ -111,8 +107,11 @@ static bool place_operand(const Operand *operand, const Local *local, Points *po
     return true;
 }
 
-static bool find_points(const KernelCall *call, const OpSpace *space, Points *points, Error *err)
+bool contract_points(const KernelCall *call, Points *points, Error *err)
 {
+    const OpSpace *space = inferred_space(call->inferred, call->op);
+    if (!space || space_of_rows(space)->no_rule)
+        return error_kind(err, ERROR_RUN, "no rule says how its index dims lie in its operands");
     points->stride =
         arena_alloc(call->scratch, sizeof *points->stride * (size_t)(call->n_inputs + 1));
     find_lengths(call, space, points);
@@ -262,17 +261,7 @@ static void add_points(const KernelCall *call, const Points *points, Term *term)
 
 /* ---- as matrix products ---- */
 
-/* Index dims of one kind, major first: of a, b and the output; of a and the output; of b and the
- * output; of a and b. */
-typedef struct {
-    int n[4], index[4][X_MAX];
-    int64_t size[4];
-} Kinds;
-enum { KIND_BATCH, KIND_M, KIND_N, KIND_K };
-
-/* False if an index dim is in one operand alone, or the products would be too small to be worth
- * it. */
-static bool find_kinds(const Points *points, Kinds *kinds)
+bool contract_kinds(const Points *points, Kinds *kinds)
 {
     static const int kind_of[8] = {-1, -1, -1, KIND_K, -1, KIND_M, KIND_N, KIND_BATCH};
     *kinds = (Kinds){.size = {1, 1, 1, 1}};
@@ -389,20 +378,15 @@ static bool check_operands(const KernelCall *call, Error *err)
 
 static bool compute(const KernelCall *call, Term *term, Error *err)
 {
-    const OpSpace *space = inferred_space(call->inferred, call->op);
     Points points;
     Kinds kinds;
-    if (!check_operands(call, err))
-        return false;
-    if (!space || space_of_rows(space)->no_rule)
-        return error_kind(err, ERROR_RUN, "no rule says how its index dims lie in its operands");
-    if (!find_points(call, space, &points, err))
+    if (!check_operands(call, err) || !contract_points(call, &points, err))
         return false;
     Dtype dtype = call->output[0]->dtype;
     bool pair = !term->block && call->n_inputs == 2 && call->input[0] && call->input[1] &&
                 dtype_is_float(dtype) && call->input[0]->dtype == dtype &&
                 call->input[1]->dtype == dtype;
-    if (pair && find_kinds(&points, &kinds))
+    if (pair && contract_kinds(&points, &kinds))
         multiply(call, &points, &kinds, term->scale);
     else
         add_points(call, &points, term);
