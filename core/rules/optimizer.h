@@ -16,25 +16,31 @@
 
 #include "core/rules/registry.h"
 
-/* ORDER HYPER */
+/* start: what the sum of adagrad begins with; alpha: decay of rmsprop's average of squares;
+ * momentum_decay: of nadam. From amsgrad on they are 0 or 1; decoupled: weight decay multiplies the
+ * parameter, as in adamw. */
+#define HYPER_ROWS(H)                                                                              \
+    H(LR, "lr")                                                                                    \
+    H(BETA1, "beta1")                                                                              \
+    H(BETA2, "beta2")                                                                              \
+    H(EPS, "eps")                                                                                  \
+    H(WEIGHT_DECAY, "weight_decay")                                                                \
+    H(MOMENTUM, "momentum")                                                                        \
+    H(DAMPENING, "dampening")                                                                      \
+    H(LR_DECAY, "lr_decay")                                                                        \
+    H(START, "initial_accumulator_value")                                                          \
+    H(ALPHA, "alpha")                                                                              \
+    H(MOMENTUM_DECAY, "momentum_decay")                                                            \
+    H(AMSGRAD, "amsgrad")                                                                          \
+    H(CENTERED, "centered")                                                                        \
+    H(DECOUPLED, "decoupled_weight_decay")                                                         \
+    H(MAXIMIZE, "maximize")
+
 typedef enum {
-    HYPER_LR,
-    HYPER_BETA1,
-    HYPER_BETA2,
-    HYPER_EPS,
-    HYPER_WEIGHT_DECAY,
-    HYPER_MOMENTUM,
-    HYPER_DAMPENING,
-    HYPER_LR_DECAY,
-    HYPER_START,          /* what the sum of adagrad begins with */
-    HYPER_ALPHA,          /* decay of rmsprop's average of squares */
-    HYPER_MOMENTUM_DECAY, /* of nadam */
-    /* ---- 0 or 1 ---- */
-    HYPER_AMSGRAD,
-    HYPER_CENTERED,
-    HYPER_DECOUPLED, /* weight decay multiplies the parameter, as in adamw */
-    HYPER_MAXIMIZE,
-    HYPER_COUNT
+#define H(id, name) HYPER_##id,
+    HYPER_ROWS(H)
+#undef H
+        HYPER_COUNT
 } Hyper;
 
 /* "lr", "beta1", .. */
@@ -42,14 +48,16 @@ const char *hyper_name(Hyper hyper);
 
 enum { OPTIMIZER_STATES_MAX = 3 };
 
-typedef struct {
-    double hyper[HYPER_COUNT];
-    int64_t step;            /* from 1 */
-    double rate;             /* the learning rate of this step */
-    double bias1, bias2;     /* 1 - beta^step */
-    double along_m, along_g; /* nadam: rates along the moment and along the gradient */
-    double rectified;        /* radam: the factor of the variance; 0 if it is not yet tractable */
-} OptimizerStep;
+/* step: from 1; rate: the learning rate of this step; bias1, bias2: 1 - beta^step; along_m,
+ * along_g: nadam's rates along the moment and along the gradient; rectified: radam's factor of the
+ * variance, 0 if it is not yet tractable. */
+#define OPTIMIZER_STEP                                                                             \
+    typedef struct {                                                                               \
+        double hyper[HYPER_COUNT];                                                                 \
+        int64_t step;                                                                              \
+        double rate, bias1, bias2, along_m, along_g, rectified;                                    \
+    } OptimizerStep;
+OPTIMIZER_STEP
 
 /* Updates one element: its parameter and its states, in the order of the row. */
 typedef void OptimizerUpdate(const OptimizerStep *step, double *parameter, double gradient,
@@ -59,6 +67,7 @@ typedef struct {
     const char *name; /* "adamw" */
     const char *op;   /* "AdamWUpdate", an operator of core/rules/operators/training.c */
     OptimizerUpdate *update;
+    const char *update_name;
     uint32_t takes;               /* hyper-parameters, bit i: Hyper i */
     double fallback[HYPER_COUNT]; /* torch's; what it does not take has the value given here */
     struct {
@@ -67,6 +76,7 @@ typedef struct {
         Hyper start;      /* what it begins with; HYPER_LR: 0 */
     } state[OPTIMIZER_STATES_MAX + 1];
     void (*prepare)(OptimizerStep *step); /* more constants of a step; NULL: none */
+    const char *prepare_name;
 } Optimizer;
 
 const Optimizer *optimizers(int *n);

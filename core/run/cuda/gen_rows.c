@@ -1,4 +1,4 @@
-/* gen_rows.c - kernels on rows: softmaxes, LayerNormalization and other norms.
+/* gen_rows.c - kernels on rows: softmaxes and their gradients, LayerNormalization, other norms.
  *
  * A row is contiguous. It is read once, 16 bytes per thread at a time, and kept in registers; sums
  * go through shuffles and, with several warps per row, shared memory, in a fixed order.
@@ -199,38 +199,172 @@ static bool is_real(const Local *local)
 
 /* ---- Softmax, LogSoftmax ---- */
 
+/* A row: n elements, `step` apart. */
+typedef struct {
+    int64_t n, step, n_rows;
+} SoftmaxRows;
+
+static bool softmax_rows(const KernelCall *call, const Local *local, SoftmaxRows *out)
+{
+    bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
+    int64_t axis;
+    if (!kernel_axis(call, old ? 1 : -1, local->shape.n_dims, &axis, NULL))
+        return false;
+    int64_t end = old ? local->shape.n_dims : axis + 1;
+    *out = (SoftmaxRows){1, 1, 0};
+    for (int64_t d = axis; d < local->shape.n_dims; d++)
+        *(d < end ? &out->n : &out->step) *= local->shape.dim[d];
+    out->n_rows = shape_elements(&local->shape) / out->n;
+    return kernel_whole(local, axis, end, NULL);
+}
+
 static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *in = kernel_input(call, 0), *out = call->output[0];
-    bool old = kernel_graph(call)->opset > 0 && kernel_graph(call)->opset < 13;
-    int64_t axis, n = 1, step = 1;
+    SoftmaxRows rows;
     if (!is_real(in) || in->dtype != out->dtype || !shape_equal(&in->shape, &out->shape) ||
-        !kernel_axis(call, old ? 1 : -1, in->shape.n_dims, &axis, NULL))
+        !softmax_rows(call, in, &rows))
         return false;
-    int64_t end = old ? in->shape.n_dims : axis + 1;
-    if (!kernel_whole(in, axis, end, NULL))
-        return false;
-    for (int64_t d = axis; d < in->shape.n_dims; d++)
-        *(d < end ? &n : &step) *= in->shape.dim[d];
-    int64_t n_rows = shape_elements(&in->shape) / n;
-
     KernelText k = kernel_text(build, "%ssoftmax%s_%s", row ? "log_" : "",
-                               step > 1 ? "_columns" : "", dtype_name(in->dtype));
-    RowForm form = row_form(in->dtype, n);
+                               rows.step > 1 ? "_columns" : "", dtype_name(in->dtype));
+    RowForm form = row_form(in->dtype, rows.n);
     put_row_types(&k, in->dtype, form);
     buf_puts(&k.text, row ? "#define LAST LOG(sum)\n#define RESULT (x - most - last)\n"
                           : "#define LAST (1 / sum)\n#define RESULT (EXP(x - most) * last)\n");
     ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
-    ARGS_I64(&k, n);
-    if (step > 1) {
+    ARGS_I64(&k, rows.n);
+    if (rows.step > 1) {
         buf_puts(&k.text, column_body);
-        ARGS_I64(&k, step);
+        ARGS_I64(&k, rows.step);
     } else {
         buf_puts(&k.text, row_head);
         buf_puts(&k.text, softmax_body);
     }
-    ARGS_I64(&k, n_rows);
-    build_launch(&k, step > 1 ? launch_over(n_rows) : row_size(form, n_rows));
+    ARGS_I64(&k, rows.n_rows);
+    build_launch(&k, rows.step > 1 ? launch_over(rows.n_rows) : row_size(form, rows.n_rows));
+    return true;
+}
+
+/* ---- their gradients, SumExp ---- */
+
+/* d: the gradient, x: the result, of which NaN gives 0 as torch's does */
+static const char *const gradient_texts[2] = {
+    "#define TERM (x == x ? d * x : 0)\n#define RESULT (x == x ? x * (d - sum) : 0)\n",
+    "#define TERM d\n#define RESULT (d - EXP(x) * sum)\n"};
+
+static const char softmax_gradient_body[] =
+    "typedef struct {\n    const T *d, *x;\n    T *y;\n    i64 n, n_rows;\n} Args;\n"
+    "KERNEL(ROWS * LANES, NAME, Args)\n"
+    "{\n"
+    "    SHARED C room[W];\n"
+    "    int lane = threadIdx.x % LANES;\n"
+    "    for (i64 row = (i64)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * ROWS) {\n"
+    "        const T *from = a.x + row * a.n, *gradient = a.d + row * a.n;\n"
+    "        V_T kept[KEPT];\n"
+    "        C sum = 0;\n"
+    "#define WRITTEN\n"
+    "        EACH(0, C d = LOAD(gradient[i]); (void)x; sum += TERM;)\n"
+    "        sum = sum_of(sum, room);\n"
+    "#undef WRITTEN\n"
+    "#define WRITTEN *(V_T *)(a.y + row * a.n + at) = kept[e];\n"
+    "        EACH(1, C d = LOAD(gradient[i]); PUT(RESULT))\n"
+    "#undef WRITTEN\n"
+    "    }\n"
+    "}\n";
+
+static const char column_gradient_body[] =
+    "typedef struct {\n    const T *d, *x;\n    T *y;\n    i64 n, step, n_rows;\n} Args;\n"
+    "KERNEL(256, NAME, Args)\n"
+    "{\n"
+    "    for (i64 row = (i64)blockIdx.x * 256 + threadIdx.x; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * 256) {\n"
+    "        i64 start = row / a.step * a.step * a.n + row % a.step;\n"
+    "        C sum = 0;\n"
+    "        for (i64 i = 0; i < a.n; i++) {\n"
+    "            C x = LOAD(a.x[start + i * a.step]), d = LOAD(a.d[start + i * a.step]);\n"
+    "            (void)x;\n"
+    "            sum += TERM;\n"
+    "        }\n"
+    "        for (i64 i = 0; i < a.n; i++) {\n"
+    "            C x = LOAD(a.x[start + i * a.step]), d = LOAD(a.d[start + i * a.step]);\n"
+    "            a.y[start + i * a.step] = STORE(RESULT);\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
+/* row: of LogSoftmax */
+static bool softmax_gradient(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    const Local *d = kernel_input(call, 0), *y = kernel_input(call, 1), *out = call->output[0];
+    SoftmaxRows rows;
+    if (!is_real(d) || !y || d->dtype != y->dtype || d->dtype != out->dtype ||
+        !shape_equal(&d->shape, &out->shape) || !shape_equal(&y->shape, &out->shape) ||
+        !softmax_rows(call, out, &rows))
+        return false;
+    KernelText k = kernel_text(build, "%ssoftmax_grad%s_%s", row ? "log_" : "",
+                               rows.step > 1 ? "_columns" : "", dtype_name(d->dtype));
+    RowForm form = row_form(d->dtype, rows.n);
+    put_row_types(&k, d->dtype, form);
+    buf_puts(&k.text, gradient_texts[row != NULL]);
+    ARGS_PLACES(&k, place_input(0, 0), place_input(0, 1), place_output(0, 0));
+    ARGS_I64(&k, rows.n);
+    if (rows.step > 1) {
+        buf_puts(&k.text, column_gradient_body);
+        ARGS_I64(&k, rows.step);
+    } else {
+        buf_puts(&k.text, row_head);
+        buf_puts(&k.text, softmax_gradient_body);
+    }
+    ARGS_I64(&k, rows.n_rows);
+    build_launch(&k, rows.step > 1 ? launch_over(rows.n_rows) : row_size(form, rows.n_rows));
+    return true;
+}
+
+static const char sum_exp_body[] =
+    "typedef struct {\n    const T *x;\n    const MOST *most;\n    OUT *y;\n    i64 n, n_rows;\n"
+    "} Args;\n"
+    "KERNEL(ROWS * LANES, NAME, Args)\n"
+    "{\n"
+    "    SHARED C room[W];\n"
+    "    int lane = threadIdx.x % LANES;\n"
+    "    for (i64 row = (i64)blockIdx.x * ROWS + threadIdx.x / LANES; row < a.n_rows;\n"
+    "         row += (i64)gridDim.x * ROWS) {\n"
+    "        const T *from = a.x + row * a.n;\n"
+    "        V_T kept[KEPT];\n"
+    "        C most = LOAD_MOST(a.most[row]), sum = 0;\n"
+    "#define WRITTEN\n"
+    "        EACH(0, sum += EXP(x - most);)\n"
+    "        sum = sum_of(sum, room);\n"
+    "        if (lane == 0)\n"
+    "            a.y[row] = STORE_OUT(sum);\n"
+    "    }\n"
+    "}\n";
+
+/* Scores and the largest of each row -> the sum of exp(score - largest), of the scores held here.
+ */
+static bool sum_exp(DeviceBuild *build, const KernelCall *call, const void *row)
+{
+    (void)row;
+    const Local *in = kernel_input(call, 0), *most = kernel_input(call, 1), *out = call->output[0];
+    if (!is_real(in) || !is_real(most) || !is_real(out) || in->shape.n_dims < 1)
+        return false;
+    int64_t n = in->shape.dim[in->shape.n_dims - 1], n_rows = shape_elements(&out->shape);
+    if (n == 0 || shape_elements(&in->shape) != n * n_rows ||
+        shape_elements(&most->shape) != n_rows)
+        return false;
+    const char *class = number_name(dtype_number(in->dtype)), *type = dtype_name(most->dtype);
+    KernelText k = kernel_text(build, "sum_exp_%s", dtype_name(in->dtype));
+    RowForm form = row_form(in->dtype, n);
+    put_row_types(&k, in->dtype, form);
+    buf_printf(&k.text, "typedef t_%s MOST;\n#define LOAD_MOST(x) load_%s_%s(x)\n", type, type,
+               class);
+    type = dtype_name(out->dtype);
+    buf_printf(&k.text, "typedef t_%s OUT;\n#define STORE_OUT(x) store_%s_%s(x)\n%s%s", type, type,
+               class, row_head, sum_exp_body);
+    ARGS_PLACES(&k, place_input(0, 0), place_input(0, 1), place_output(0, 0));
+    ARGS_I64(&k, n, n_rows);
+    build_launch(&k, row_size(form, n_rows));
     return true;
 }
 
@@ -375,6 +509,9 @@ static bool image_norm(DeviceBuild *build, const KernelCall *call, const void *r
 }
 
 const DeviceOp device_ops_rows[] = {
+    {"SoftmaxBackward", softmax_gradient, NULL},
+    {"LogSoftmaxBackward", softmax_gradient, "log"},
+    {"SumExp", sum_exp, NULL},
     {"Softmax", softmax, NULL},
     {"LogSoftmax", softmax, "log"},
     {"LayerNormalization", layer_norm, NULL},
