@@ -10,6 +10,7 @@
 #include "core/plan/naming.h"
 #include "core/plan/plan.h"
 #include "core/session/make.h"
+#include "core/step/update.h"
 
 typedef struct {
     Arena *arena;
@@ -90,6 +91,29 @@ static inline Cut planning_cut(const Planning *p, int64_t size, const char *axes
     const Cut *both[2] = {&parts, &cut};
     assert_true(cut_concat(both, 2, p->mesh, &out));
     return out;
+}
+
+/* The model becomes its training step, as `--train SPEC` makes it. */
+static inline void planning_train(Planning *p, const char *dims, const char *spec_text)
+{
+    Error err = {0};
+    DimBindings bindings = {0};
+    Source source = {.name = "--dim", .text = str_from(dims)};
+    UpdateSpec spec;
+    Loss loss;
+    TrainingStep step;
+    if (!dims_parse(p->arena, &source, &bindings, &err) ||
+        !update_spec_read(p->arena, spec_text, &spec, &err) ||
+        !loss_add(p->arena, p->inferred, spec.loss, spec.hyper[HYPER_LR], &loss, &err))
+        planning_fail(&err);
+    const Inferred *model =
+        infer(p->arena, loss.graph, registry_new(p->arena), &bindings, false, &err);
+    if (!model || !step_make(p->arena, model, &loss, NULL, 0, &step, &err) ||
+        !update_add(p->arena, &spec, &loss, &step, &err))
+        planning_fail(&err);
+    p->graph = step.graph;
+    p->inferred = step.inferred;
+    p->naming = naming_new(p->arena, p->inferred);
 }
 
 /* Pins a dim of a tensor, named as users name it. */

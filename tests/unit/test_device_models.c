@@ -13,16 +13,22 @@ typedef struct {
     const char *name, *model, *dims, *mesh;
     bool runs;           /* small: it is done on the CPU */
     const char *without; /* operators whose host kernel is run: none of them computes much */
+    const char *train;   /* the step of --train; NULL: forward only */
 } Sample;
 
 static Sample samples[] = {
-    {"tiny-gpt", "tiny-gpt", "batch=2,seq=16", "tp=1", true, ""},
-    {"llama-tiny", "llama-tiny", "batch=2,seq=16", "tp=1", true, ""},
-    {"tiny-conv", "tiny-conv", "batch=2", "tp=1", true, ""},
-    {"tiny-gpt, cut", "tiny-gpt", "batch=2,seq=16", "dp=2", false, ""},
-    {"gpt2", "gpt2", "batch=2,seq=16", "tp=1", false, ""},
-    {"resnet50", "resnet50", "batch=2", "tp=1", false, ""},
-    {"vit_b_16", "vit_b_16", "batch=2", "tp=1", false, ""},
+    {"tiny-gpt", "tiny-gpt", "batch=2,seq=16", "tp=1", true, "", NULL},
+    {"llama-tiny", "llama-tiny", "batch=2,seq=16", "tp=1", true, "", NULL},
+    {"tiny-conv", "tiny-conv", "batch=2", "tp=1", true, "", NULL},
+    {"tiny-gpt, cut", "tiny-gpt", "batch=2,seq=16", "dp=2", false, "", NULL},
+    {"gpt2", "gpt2", "batch=2,seq=16", "tp=1", false, "", NULL},
+    {"resnet50", "resnet50", "batch=2", "tp=1", false, "", NULL},
+    {"vit_b_16", "vit_b_16", "batch=2", "tp=1", false, "", NULL},
+    {"tiny-gpt trains", "tiny-gpt", "batch=2,seq=16", "tp=1", true, "", "adamw,clip=1.0"},
+    {"llama-tiny trains", "llama-tiny", "batch=2,seq=16", "tp=1", true, "", "adam,clip=1.0"},
+    {"tiny-conv trains", "tiny-conv", "batch=2", "tp=1", true, "", "momentum"},
+    {"gpt2 trains", "gpt2", "batch=2,seq=16", "tp=1", false, "", "adamw,clip=1.0"},
+    {"resnet50 trains", "resnet50", "batch=2", "tp=1", false, "", "sgd"},
 };
 
 typedef struct {
@@ -119,6 +125,8 @@ static void open_model(const Sample *sample, Model *model)
 {
     Error err = {0};
     Planning *p = planning_open(sample->model, sample->dims, sample->mesh);
+    if (sample->train)
+        planning_train(p, sample->dims, sample->train);
     *model = (Model){.sample = sample, .planning = p, .scratch = arena_new()};
     model->plan = planning_make(p);
     if (!program_lower(p->arena, model->plan, &model->program, &err))

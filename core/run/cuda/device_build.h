@@ -42,7 +42,7 @@ typedef struct {
 extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
     device_ops_gather[], device_ops_reduce[], device_ops_along[], device_ops_window[],
     device_ops_resize[], device_ops_attention[], device_ops_contract[], device_ops_optimizer[],
-    device_ops_loss[];
+    device_ops_loss[], device_ops_move[], device_ops_norm_gradient[];
 
 /* ---- places ---- */
 
@@ -78,6 +78,8 @@ void args_places(KernelText *kernel, size_t n, const DevicePlace *places);
 void args_i64(KernelText *kernel, size_t n, const int64_t *numbers);
 void arg_f64(KernelText *kernel, double number);
 void arg_table(KernelText *kernel, const void *bytes, int64_t n_bytes);
+/* From the global index of a dim to the local one, or to none; null if the dim is whole. */
+void arg_row_table(KernelText *kernel, const Local *local, int64_t d);
 void arg_place_if(KernelText *kernel, bool present, DevicePlace place); /* else a null pointer */
 
 /* Adds a field "name<d>" of Args and its argument: a table of n, or a step where table is NULL. */
@@ -175,6 +177,12 @@ bool build_piece(DeviceBuild *build, Dtype dtype, const Piece *piece, bool pack,
 /* Adds the moves of a call's host kernel, which must move elements by kernel_pick() alone; returns
  * false when it does more. */
 bool build_recorded(DeviceBuild *build, const KernelCall *call);
+/* Copies row-major elements to the places that the picks take them from, or adds them there. */
+bool build_back(DeviceBuild *build, Dtype dtype, const Picks *picks, bool adds, DevicePlace to,
+                DevicePlace from);
+bool picks_each_once(const Picks *picks); /* no place is picked twice, as far as dims show */
+/* The gradient of MaxPool or AveragePool. */
+bool build_pool_gradient(DeviceBuild *build, const KernelCall *call);
 /* Copies a box of elements between any two layouts: per dim its size, and the elements between
  * neighbours in each. */
 bool build_strided(DeviceBuild *build, Dtype dtype, const Shape *size, const int64_t *to_stride,

@@ -175,6 +175,20 @@ void put_step(KernelText *k, const char *name, int d, int64_t step, const int64_
         ARGS_I64(k, step);
 }
 
+void arg_row_table(KernelText *k, const Local *local, int64_t d)
+{
+    const Runs *runs = &local->runs[d];
+    int64_t size = local->whole.dim[d];
+    if (runs->local_size == size && runs->n <= 1) {
+        ARGS_I64(k, 0);
+        return;
+    }
+    int64_t *table = arena_array(k->build->arena, int64_t, size);
+    for (int64_t i = 0; i < size; i++)
+        table[i] = runs_find(runs, i);
+    arg_table(k, table, size * 8);
+}
+
 /* ---- items ---- */
 
 LaunchSize launch_over(int64_t n)
@@ -296,9 +310,10 @@ bool device_unsigned(const KernelCall *call)
 static const DeviceOp *find_op(const KernelCall *call)
 {
     static const DeviceOp *const families[] = {
-        device_ops_copy,      device_ops_matmul,   device_ops_rows,      device_ops_gather,
-        device_ops_reduce,    device_ops_along,    device_ops_window,    device_ops_resize,
-        device_ops_attention, device_ops_contract, device_ops_optimizer, device_ops_loss};
+        device_ops_copy,      device_ops_matmul,       device_ops_rows,      device_ops_gather,
+        device_ops_reduce,    device_ops_along,        device_ops_window,    device_ops_resize,
+        device_ops_attention, device_ops_contract,     device_ops_optimizer, device_ops_loss,
+        device_ops_move,      device_ops_norm_gradient};
     if (!kernel_is_built_in(call->kernel))
         return NULL;
     /* only the first family moves elements without computing */

@@ -403,6 +403,107 @@ bool build_move(DeviceBuild *build, Dtype dtype, const Picks *picks, DevicePlace
     return do_move(build, dtype, move_of(picks, element_bytes(dtype)), REDUCE_NONE, to, from);
 }
 
+/* ---- back to where elements came from ---- */
+
+typedef struct {
+    int64_t gap, range; /* the least distance of two places; from the first to the last */
+} Spread;
+
+static bool spread_of(const Picks *picks, int d, Spread *out)
+{
+    int64_t n = 0, *sorted = arena_array(picks->arena, int64_t, picks->size[d]);
+    bool ascends = true;
+    for (int64_t i = 0; i < picks->size[d]; i++) {
+        int64_t place = picks->from[d][i], at = n;
+        if (place == PICK_NONE)
+            continue;
+        ascends = ascends && (n == 0 || place > sorted[n - 1]);
+        for (; !ascends && at > 0 && sorted[at - 1] > place; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = place;
+        n++;
+    }
+    *out =
+        (Spread){n > 1 ? sorted[1] - sorted[0] : INT64_MAX, n > 1 ? sorted[n - 1] - sorted[0] : 0};
+    for (int64_t i = 1; i < n; i++)
+        out->gap = sorted[i] - sorted[i - 1] < out->gap ? sorted[i] - sorted[i - 1] : out->gap;
+    return out->gap > 0;
+}
+
+/* Each dim's gaps are wider than what all dims with smaller gaps reach together. */
+bool picks_each_once(const Picks *picks)
+{
+    Spread spread[DIMS_MAX];
+    int64_t reached = 0;
+    for (int d = 0; d < picks->n_dims; d++) {
+        Spread own;
+        int at = d;
+        if (!spread_of(picks, d, &own))
+            return false;
+        for (; at > 0 && spread[at - 1].gap > own.gap; at--)
+            spread[at] = spread[at - 1];
+        spread[at] = own;
+    }
+    for (int d = 0; d < picks->n_dims; d++) {
+        if (spread[d].gap <= reached)
+            return false;
+        reached += spread[d].range;
+    }
+    return true;
+}
+
+/* Picked elements of dim d: their places, and what they are picked for. */
+static MoveDim back_dim(Move *move, const Picks *picks, int d, int64_t from)
+{
+    int64_t *to_table = arena_array(picks->arena, int64_t, picks->size[d]), n = 0;
+    int64_t *table = arena_array(picks->arena, int64_t, picks->size[d]);
+    for (int64_t i = 0; i < picks->size[d]; i++)
+        if (picks->from[d][i] != PICK_NONE) {
+            to_table[n] = picks->from[d][i];
+            table[n++] = i * from;
+        }
+    MoveDim dim = {.size = n, .to_table = to_table, .table = table};
+    if (n > 0 && is_even(to_table, n)) {
+        move->to_start += to_table[0];
+        dim.to = n > 1 ? to_table[1] - to_table[0] : 0;
+        dim.to_table = NULL;
+    }
+    if (n > 0 && is_even(table, n)) {
+        move->from_start += table[0];
+        dim.from = n > 1 ? table[1] - table[0] : 0;
+        dim.table = NULL;
+    }
+    return dim;
+}
+
+/* Dims in the order in which the targets lie. */
+static void sort_dims(Move *move)
+{
+    for (int d = 1; d < move->n_dims; d++) {
+        MoveDim dim = move->dim[d];
+        int at = d;
+        for (; at > 0 && !has_table(&dim) && !has_table(&move->dim[at - 1]) &&
+               move->dim[at - 1].to < dim.to;
+             at--)
+            move->dim[at] = move->dim[at - 1];
+        move->dim[at] = dim;
+    }
+}
+
+bool build_back(DeviceBuild *build, Dtype dtype, const Picks *picks, bool adds, DevicePlace to,
+                DevicePlace from)
+{
+    Move move = {.n_dims = picks->n_dims, .bytes = element_bytes(dtype)};
+    int64_t step = 1;
+    for (int d = picks->n_dims - 1; d >= 0; d--) {
+        move.dim[d] = back_dim(&move, picks, d, step);
+        step *= picks->size[d];
+    }
+    sort_dims(&move);
+    join(&move);
+    return do_move(build, dtype, move, adds ? REDUCE_SUM : REDUCE_NONE, to, from);
+}
+
 bool build_strided(DeviceBuild *build, Dtype dtype, const Shape *size, const int64_t *to_stride,
                    const int64_t *from_stride, DevicePlace to, DevicePlace from)
 {

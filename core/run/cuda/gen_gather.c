@@ -39,22 +39,6 @@ static const char row_function[] =
     "    return row;\n"
     "}\n";
 
-/* Adds the table of a dim that is sharded or reordered; adds none for other dims. */
-static void arg_row_table(KernelText *k, const Local *local, int64_t d)
-{
-    const Runs *runs = &local->runs[d];
-    int64_t size = local->whole.dim[d];
-    ARGS_I64(k, size);
-    if (runs->local_size == size && runs->n <= 1) {
-        ARGS_I64(k, 0);
-        return;
-    }
-    int64_t *table = arena_array(k->build->arena, int64_t, size);
-    for (int64_t i = 0; i < size; i++)
-        table[i] = runs_find(runs, i);
-    arg_table(k, table, size * 8);
-}
-
 /* Regular places become a stride. False when some place is not local. */
 static bool set_side(const int64_t *from, int64_t n, int64_t *step, const int64_t **table,
                      int64_t *start)
@@ -129,6 +113,7 @@ static void build_gather(DeviceBuild *build, const KernelCall *call, const Gathe
     for (int c = 0; c < gather->n_components; c++) {
         buf_printf(&k.text, "    i64 rows%d;\n    const i64 *table%d;\n    i64 stride%d;\n", c, c,
                    c);
+        ARGS_I64(&k, data->whole.dim[gather->first + c]);
         arg_row_table(&k, data, gather->first + c);
         ARGS_I64(&k, stride[gather->first + c]);
     }
@@ -349,7 +334,8 @@ static bool scatter_elements(DeviceBuild *build, const KernelCall *call, const v
     row_major_strides(&indices->shape, stride);
     row_major_strides(&out->shape, to_stride);
     ARGS_PLACES(&k, place_output(0, 0), place_input(0, 1), place_input(0, 2), place_fault());
-    ARGS_I64(&k, n_lines, indices->shape.dim[axis], stride[axis], to_stride[axis]);
+    ARGS_I64(&k, n_lines, indices->shape.dim[axis], stride[axis], to_stride[axis],
+             out->whole.dim[axis]);
     arg_row_table(&k, out, axis);
     arg_lines(&k, call, axis, n_lines);
     build_launch(&k, launch_over(n_lines));

@@ -75,20 +75,6 @@ static bool fits(const KernelCall *call, int first)
     return dtype_on_device(call->output[0]->dtype) && dtype_is_float(call->output[0]->dtype);
 }
 
-static void arg_classes(KernelText *k, const Local *scores)
-{
-    int64_t last = scores->shape.n_dims - 1, n = scores->whole.dim[last];
-    const Runs *runs = &scores->runs[last];
-    if (runs->local_size == n && runs->n <= 1) {
-        ARGS_I64(k, 0);
-        return;
-    }
-    int64_t *table = arena_array(k->build->arena, int64_t, n);
-    for (int64_t i = 0; i < n; i++)
-        table[i] = runs_find(runs, i);
-    arg_table(k, table, n * 8);
-}
-
 /* row: the gradient is made, and that of the loss is input 0. */
 static bool token_loss(DeviceBuild *build, const KernelCall *call, const void *row)
 {
@@ -111,11 +97,11 @@ static bool token_loss(DeviceBuild *build, const KernelCall *call, const void *r
     for (int i = 0; i < 4; i++)
         ARGS_PLACES(&k, place_input(0, first + i));
     ARGS_PLACES(&k, place_output(0, 0));
-    arg_classes(&k, scores);
+    int64_t last = scores->shape.n_dims - 1, n = shape_elements(&out->shape);
+    arg_row_table(&k, scores, last);
     ARGS_PLACES(&k, place_fault());
     const Attr *ignored = op_attr(kernel_graph(call), call->op, "ignore_index");
     bool ignores = ignored && ignored->type == ATTR_INT;
-    int64_t last = scores->shape.n_dims - 1, n = shape_elements(&out->shape);
     ARGS_I64(&k, n, scores->whole.dim[last], scores->shape.dim[last], call->first, ignores,
              ignores ? ignored->i : 0);
     build_launch(&k, launch_over(n));

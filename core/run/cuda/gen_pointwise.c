@@ -685,6 +685,47 @@ static bool goes_on(const Chain *chain, const KernelCall *call)
     return false;
 }
 
+static void build_chain(Chain *chain)
+{
+    join_dims(chain);
+    choose_vector(chain);
+    KernelText k = kernel_text(chain->build, "%s", name_of(chain));
+    put_text(chain, &k);
+    build_launch(&k, launch_over(shape_elements(&chain->frame) / chain->vector));
+}
+
+/* An op that folds more inputs than a chain reads: each launch adds some to the output. */
+static bool build_long_fold(DeviceBuild *build, const KernelCall *call)
+{
+    const PointRow *row = find_row(call->kernel->name);
+    const Local *out = call->output[0];
+    static const double none[2];
+    if (!row || row->n_inputs != 0 || strcmp(row->id, "MEAN") == 0 || loses_sign(call, row))
+        return false;
+    for (int i = 0; i < call->n_inputs;) {
+        Chain chain = {.build = build, .frame = out->shape};
+        From from[OPERANDS] = {{OF_READ, 0}};
+        if (i == 0 && !add_broadcast(&chain, call, i++, &from[0]))
+            return false;
+        if (i > 1) {
+            chain.read[chain.n_reads++] =
+                (Read){.local = out, .place = place_output(device_op_at(build, call), 0)};
+            row_major_strides(&out->shape, chain.read[0].stride);
+        }
+        while (i < call->n_inputs && chain.n_reads < READS_MAX) {
+            if (!call->input[i] || !add_broadcast(&chain, call, i++, &from[1]) ||
+                !add_step(&chain, row, element_class(call), out->dtype, from, none))
+                return false;
+            from[0] = (From){OF_STEP, chain.n_steps - 1};
+        }
+        chain.made[chain.n_made++] =
+            (Made){out, chain.n_steps - 1, place_output(device_op_at(build, call), 0)};
+        chain.written[0] = true;
+        build_chain(&chain);
+    }
+    return true;
+}
+
 int build_pointwise(DeviceBuild *build, int first)
 {
     const KernelCall *const *run = build->run + first;
@@ -695,13 +736,9 @@ int build_pointwise(DeviceBuild *build, int first)
     while (n < n_run && (n == 0 || goes_on(&chain, run[n])) && add_op(&chain, run[n]))
         n++;
     if (n == 0)
-        return 0;
+        return run[0]->n_inputs > READS_MAX && build_long_fold(build, run[0]);
     for (int m = 0; m < n; m++)
         chain.written[m] = is_written(&chain, first, n, m);
-    join_dims(&chain);
-    choose_vector(&chain);
-    KernelText k = kernel_text(build, "%s", name_of(&chain));
-    put_text(&chain, &k);
-    build_launch(&k, launch_over(shape_elements(&chain.frame) / chain.vector));
+    build_chain(&chain);
     return n;
 }

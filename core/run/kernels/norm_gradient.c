@@ -9,6 +9,8 @@
  * the running and the saved statistics, may be outputs too, with gradients of their own. Everything
  * is computed in double. Softmax: dx = y (dy - sum dy y); 0 where y is NaN.
  */
+#include "core/run/kernels/norm_gradient.h"
+
 #include "core/rules/args.h"
 #include "core/run/kernels/derivative.h"
 #include "core/run/kernels/embed.h"
@@ -16,18 +18,10 @@
 
 #include <math.h>
 
-/* Dims with their strides in x, in scale and in what is made. */
-typedef struct {
-    Shape shape;
-    int64_t x[DIMS_MAX], scale[DIMS_MAX], to[DIMS_MAX];
-} Walk;
-
 /* Of one place: its element in x, in scale and in what is made. */
 typedef struct {
     int64_t x, scale, to;
 } Place;
-
-typedef enum { MAKES_X, MAKES_SCALE, MAKES_SHIFT, MAKES_MEAN, MAKES_VARIANCE } Makes;
 
 typedef struct Form Form;
 
@@ -36,9 +30,10 @@ typedef struct {
     KernelCall forward;
     const Form *form;
     const Local *like; /* laid out as x */
-    Makes makes;
-    Walk group, member;
-    bool given; /* statistics are inputs */
+    NormMakes makes;
+    NormWalk group, member;
+    bool given;  /* statistics are inputs */
+    bool unread; /* shapes are looked at alone */
     double epsilon;
     double keep;                                    /* of running statistics */
     const double *x, *dy, *scale, *mean, *variance; /* NULL: 0, or 1 */
@@ -56,13 +51,13 @@ struct Form {
 
 static const double *values(const Norm *s, const Local *local)
 {
-    return local && local->data ? local_doubles(s->call->scratch, local) : NULL;
+    return !s->unread && local && local->data ? local_doubles(s->call->scratch, local) : NULL;
 }
 
 /* Size and strides of one dim; members share a mean. */
 static void add_dim(Norm *s, bool member, int64_t size, int64_t x, int64_t scale, int64_t to)
 {
-    Walk *walk = member ? &s->member : &s->group;
+    NormWalk *walk = member ? &s->member : &s->group;
     int64_t d = walk->shape.n_dims++;
     walk->shape.dim[d] = size;
     walk->x[d] = x;
@@ -79,7 +74,7 @@ static bool open_rows(Norm *s, Error *err)
     const Local *lines = s->form->scale < 0 ? NULL : s->forward.input[s->form->scale];
     if (!kernel_axis(&s->forward, -1, s->like->shape.n_dims, &axis, err) ||
         !kernel_broadcast(s->call->output[0], s->like, to, err) ||
-        (s->scale && !kernel_broadcast(lines, s->like, scale, err)))
+        (lines && !kernel_broadcast(lines, s->like, scale, err)))
         return false;
     row_major_strides(&s->like->shape, x);
     for (int64_t d = 0; d < s->like->shape.n_dims; d++)
@@ -236,7 +231,7 @@ static bool store_rows(const Norm *s, int table, Error *err)
 
 /* ---- one group ---- */
 
-static Place place_in(const Walk *walk, int64_t i)
+static Place place_in(const NormWalk *walk, int64_t i)
 {
     int n = (int)walk->shape.n_dims;
     return (Place){strided_place(&walk->shape, walk->x, 0, n, i),
@@ -328,7 +323,7 @@ static void add_group(const Norm *s, int64_t group, int64_t n)
     }
 }
 
-static Makes makes_of(const Norm *s, int input)
+static NormMakes makes_of(const Norm *s, int input)
 {
     if (s->form->scale == input)
         return MAKES_SCALE;
@@ -339,10 +334,10 @@ static Makes makes_of(const Norm *s, int input)
     return MAKES_X;
 }
 
-static bool open_norm(const KernelCall *call, Norm *s, Error *err)
+static bool open_norm(const KernelCall *call, bool unread, Norm *s, Error *err)
 {
     const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
-    *s = (Norm){.call = call, .form = call->kernel->row};
+    *s = (Norm){.call = call, .form = call->kernel->row, .unread = unread};
     if (!forward_call(call, &s->forward, err))
         return false;
     s->like = s->forward.output[0];
@@ -356,10 +351,30 @@ static bool open_norm(const KernelCall *call, Norm *s, Error *err)
     return s->form->open(s, err);
 }
 
+bool norm_frame(const KernelCall *call, NormFrame *out, Error *err)
+{
+    Norm s;
+    const Form *form = call->kernel->row;
+    if (form->open == open_skip || form->open == open_embedded)
+        return error_kind(err, ERROR_UNSUPPORTED, "x is a sum");
+    if (!open_norm(call, true, &s, err))
+        return false;
+    *out = (NormFrame){.like = s.like,
+                       .makes = s.makes,
+                       .group = s.group,
+                       .member = s.member,
+                       .given = s.given,
+                       .centre = form->centre,
+                       .outside = form->outside,
+                       .scale = form->scale,
+                       .epsilon = s.epsilon};
+    return true;
+}
+
 static bool norm(const KernelCall *call, Error *err)
 {
     Norm s;
-    if (!open_norm(call, &s, err))
+    if (!open_norm(call, false, &s, err))
         return false;
     bool rows = s.form->open == open_rows || s.form->open == open_skip;
     int inverse = s.form->centre ? 2 : 1; /* outputs of statistics: mean and r, or r alone */
