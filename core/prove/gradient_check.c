@@ -19,6 +19,7 @@ typedef struct {
     Backward backward;
     Local **value;              /* per tensor of the graph with gradient ops */
     Vec(int32_t) given, wanted; /* outputs with a gradient, inputs that are differentiated */
+    GradientKernel *kernel_for;
     GradientProof *out;
     Buf wrong;
 } Check;
@@ -262,8 +263,10 @@ static bool try_cuts(Check *check, Error *err)
         if (inferred_is_host(check->backward.inferred, op))
             continue;
         RuleProof proof;
-        if (!rule_check_values(check->arena, check->backward.inferred, op,
-                               program_space(check->backward.inferred, op), check->seed,
+        OpSpace space = *program_space(check->backward.inferred, op);
+        if (check->kernel_for)
+            space.own = check->kernel_for(check->arena, kernel_of(check, op));
+        if (!rule_check_values(check->arena, check->backward.inferred, op, &space, check->seed,
                                check->value, &proof, err))
             return false;
         check->out->proof.n_cuts += proof.n_cuts;
@@ -312,9 +315,13 @@ bool gradient_check_runs_alone(const char *op_type)
 }
 
 bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, uint64_t seed,
-                    GradientProof *out, Error *err)
+                    GradientKernel *kernel_for, GradientProof *out, Error *err)
 {
-    Check check = {.arena = arena, .seed = seed, .out = out, .wrong = buf_new(arena)};
+    Check check = {.arena = arena,
+                   .seed = seed,
+                   .kernel_for = kernel_for,
+                   .out = out,
+                   .wrong = buf_new(arena)};
     *out = (GradientProof){.proof = {.ok = true, .text = ""}};
     pthread_mutex_init(&check.blas, NULL);
     check.value = arena_array(arena, Local *, graph->n_tensors);

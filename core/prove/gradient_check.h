@@ -26,9 +26,12 @@ typedef struct {
  * of all. */
 bool gradient_check_runs_alone(const char *op_type);
 
-/* Of a graph of one op; inputs whose gradient is refused are left out. False with *err: the op
- * cannot be run, or there is nothing to check. */
+/* The kernel that runs a gradient op under cuts, instead of that one. */
+typedef const Kernel *GradientKernel(Arena *arena, const Kernel *kernel);
+
+/* Of a graph of one op; inputs whose gradient is refused are left out. kernel_for: NULL, the host's
+ * kernels. False with *err: the op cannot be run, or there is nothing to check. */
 bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, uint64_t seed,
-                    GradientProof *out, Error *err);
+                    GradientKernel *kernel_for, GradientProof *out, Error *err);
 
 #endif

@@ -120,7 +120,9 @@ case cuda_dry in
     [ ! -e "$build/fake/dimscope_cuda.so" ] || {
         dry '1 passed, 0 failed' test test_relu
         verdict $?
-        dry '4 passed, 0 failed' test llama-tiny
+        dry '6 passed, 0 failed' test llama-tiny
+        verdict $?
+        dry '5 passed, 0 failed' test trains
         verdict $?
         dry 'block.copied_ops 0 ops' bench
         verdict $?

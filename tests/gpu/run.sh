@@ -3,8 +3,8 @@
 # it) on the GPUs of this machine. The first line names them and the day; without one it says what
 # is missing, and ends well.
 #
-#   test    the sample models under plans of one rank to eight, on as many GPUs as there are, and
-#           ONNX's node tests (libonnx-testdata), each with every op's cuts on ranks that may share
+#   test    the sample models under plans of one rank to eight, on as many GPUs as there are, their
+#           training steps (`run.sh test trains` runs these alone), and ONNX's node tests (libonnx-testdata), each with every op's cuts on ranks that may share
 #           a GPU; those whose name contains NAME; closes with "N passed, N failed"
 #   bench   NAME VALUE UNIT: the time of a pass, captured and replayed, what was predicted, what the
 #           host took to begin it; what $BENCH (bench_gpu.c) and torch_block.py measure
@@ -58,6 +58,15 @@ run_tests()
     done
     ! matches tiny-conv ||
         check run $models/tiny-conv.onnx -m dp=2 -p dp --backend cuda --verify --repeat 4
+    for model in tiny-gpt llama-tiny; do
+        for mesh in tp=1 dp=2,tp=2; do
+            matches "trains $model $mesh" || continue
+            check run $models/$model.onnx -m $mesh -p megatron --train adamw,clip=1.0 \
+                --backend cuda --verify
+        done
+    done
+    ! matches "trains tiny-conv" ||
+        check run $models/tiny-conv.onnx -m dp=2 -p dp --train momentum --backend cuda --verify
     data=${ONNX_NODE_TESTS:-/usr/share/libonnx-testdata/data/node}
     for folder in "$data"/test_*; do
         name=$(basename "$folder")

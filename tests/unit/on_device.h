@@ -368,4 +368,17 @@ static inline int on_device(const KernelCall *const *call, int n, const bool *ke
     return work.n_ops;
 }
 
+/* The host's kernel, then the device's work on the same parts. */
+static inline bool on_both(const KernelCall *call, Error *err)
+{
+    KernelCall host = *call;
+    host.kernel = call->kernel->row;
+    if (!host.kernel->run(&host, err))
+        return false;
+    const KernelCall *run[] = {&host};
+    Buf wrong = buf_new(call->scratch);
+    on_device(run, 1, (bool[]){true}, &wrong);
+    return wrong.n == 0 || error_kind(err, ERROR_RUN, "%s", wrong.s);
+}
+
 #endif

@@ -93,6 +93,7 @@ typedef struct {
     const char *name, *model, *dims, *mesh;
     const char *pins; /* "NAME dim axes interleave; .." after the inputs over dp */
     int n_devices;
+    const char *train; /* the step of --train; NULL: forward only */
 } PlanRow;
 
 #define GPT_LAYER(l)                                                                               \
@@ -113,28 +114,40 @@ typedef struct {
 #define TOKENS "batch=2,seq=16"
 
 static PlanRow plan_rows[] = {
-    {"gpt on one device", "tiny-gpt", TOKENS, "dp=1,tp=1", "", 1},
-    {"gpt, dp on 2 devices", "tiny-gpt", TOKENS, "dp=2,tp=1", "", 2},
-    {"gpt, tp on 2 devices", "tiny-gpt", TOKENS, "dp=1,tp=2", GPT, 2},
-    {"gpt on 4 devices", "tiny-gpt", TOKENS, "dp=2,tp=2", GPT, 4},
-    {"gpt on 8 devices, vocabulary", "tiny-gpt", TOKENS, "dp=2,tp=4", GPT_VOCABULARY, 8},
+    {"gpt on one device", "tiny-gpt", TOKENS, "dp=1,tp=1", "", 1, NULL},
+    {"gpt, dp on 2 devices", "tiny-gpt", TOKENS, "dp=2,tp=1", "", 2, NULL},
+    {"gpt, tp on 2 devices", "tiny-gpt", TOKENS, "dp=1,tp=2", GPT, 2, NULL},
+    {"gpt on 4 devices", "tiny-gpt", TOKENS, "dp=2,tp=2", GPT, 4, NULL},
+    {"gpt on 8 devices, vocabulary", "tiny-gpt", TOKENS, "dp=2,tp=4", GPT_VOCABULARY, 8, NULL},
     {"gpt, heads that do not divide, on 3 devices", "tiny-gpt", TOKENS, "dp=1,tp=3", GPT_VOCABULARY,
-     3},
-    {"gpt, 4 ranks on 1 device", "tiny-gpt", TOKENS, "dp=2,tp=2", GPT_VOCABULARY, 1},
-    {"gpt, 3 uneven ranks on 2 devices", "tiny-gpt", TOKENS, "dp=1,tp=3", GPT_VOCABULARY, 2},
-    {"llama on 4 devices", "llama-tiny", TOKENS, "dp=2,tp=2", LLAMA, 4},
-    {"llama on 8 devices, vocabulary", "llama-tiny", TOKENS, "dp=1,tp=8", LLAMA_VOCABULARY, 8},
-    {"llama, 6 ranks on 2 devices", "llama-tiny", TOKENS, "dp=3,tp=2", LLAMA, 2},
+     3, NULL},
+    {"gpt, 4 ranks on 1 device", "tiny-gpt", TOKENS, "dp=2,tp=2", GPT_VOCABULARY, 1, NULL},
+    {"gpt, 3 uneven ranks on 2 devices", "tiny-gpt", TOKENS, "dp=1,tp=3", GPT_VOCABULARY, 2, NULL},
+    {"llama on 4 devices", "llama-tiny", TOKENS, "dp=2,tp=2", LLAMA, 4, NULL},
+    {"llama on 8 devices, vocabulary", "llama-tiny", TOKENS, "dp=1,tp=8", LLAMA_VOCABULARY, 8,
+     NULL},
+    {"llama, 6 ranks on 2 devices", "llama-tiny", TOKENS, "dp=3,tp=2", LLAMA, 2, NULL},
     {"convnet on 4 devices", "tiny-conv", "batch=2", "dp=2,tp=2",
      "/down/down.0/Conv_output_0 2 tp 1; /block/block.4/Conv_output_0 3 tp 1; "
      "/up/up.3/ConvTranspose_output_0 2 tp 1; /up/up.7/Resize_output_0 3 tp 1;",
-     4},
+     4, NULL},
+    {"gpt trains on one device", "tiny-gpt", TOKENS, "dp=1,tp=1", "", 1, "adamw,clip=1.0"},
+    {"gpt trains on 4 devices", "tiny-gpt", TOKENS, "dp=2,tp=2", GPT_VOCABULARY, 4,
+     "adamw,clip=1.0"},
+    {"llama trains on 3 ranks of one device", "llama-tiny", TOKENS, "dp=1,tp=3", LLAMA, 1, "sgd"},
+    {"convnet trains on 4 devices", "tiny-conv", "batch=2", "dp=2,tp=2",
+     "/down/down.0/Conv_output_0 2 tp 1; /block/block.4/Conv_output_0 3 tp 1; "
+     "/up/up.3/ConvTranspose_output_0 2 tp 1; /up/up.7/Resize_output_0 3 tp 1;",
+     4, "momentum"},
 };
 
 static Planning *open_plan(const PlanRow *row)
 {
     Planning *p = planning_open(row->model, row->dims, row->mesh);
-    for (int i = 0; i < p->graph->n_inputs; i++)
+    int n_inputs = p->graph->n_inputs; /* of the model */
+    if (row->train)
+        planning_train(p, row->dims, row->train);
+    for (int i = 0; i < n_inputs; i++)
         planning_pin(p, tensor_name(p->graph, p->graph->inputs[i]), 0, "dp", 1, false);
     for (const char *pins = row->pins; *pins;) {
         char name[100], axes[20];
@@ -218,7 +231,7 @@ static void captured_passes_give_the_same(void **state)
         check_replay(seed);
 }
 
-static PlanRow gpt_on_2 = {"gpt", "tiny-gpt", TOKENS, "dp=1,tp=2", GPT, 2};
+static PlanRow gpt_on_2 = {"gpt", "tiny-gpt", TOKENS, "dp=1,tp=2", GPT, 2, NULL};
 
 static void kernels_are_compiled_once(void **state)
 {

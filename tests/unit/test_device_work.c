@@ -44,19 +44,6 @@ static const struct {
     {"Gemm", "5x4,6x5,4x1 transA=1 transB=1 alpha=0.5 beta=2.0"},
 };
 
-/* The host's kernel, then the device's work on the same parts. */
-static bool on_both(const KernelCall *call, Error *err)
-{
-    KernelCall host = *call;
-    host.kernel = call->kernel->row;
-    if (!host.kernel->run(&host, err))
-        return false;
-    const KernelCall *run[] = {&host};
-    Buf wrong = buf_new(call->scratch);
-    on_device(run, 1, (bool[]){true}, &wrong);
-    return wrong.n == 0 || error_kind(err, ERROR_RUN, "%s", wrong.s);
-}
-
 static void test_case(void **state)
 {
     const Case *row = *state;

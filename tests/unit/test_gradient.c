@@ -172,7 +172,7 @@ static void test_gradient(void **state)
     Graph *graph = graph_of(arena, row, &err);
     if (!graph)
         fail_msg("%s %s: %s", row->op_type, row->example, err.text);
-    bool ran = gradient_check(arena, graph, registry_new(arena), 1, &proof, &err);
+    bool ran = gradient_check(arena, graph, registry_new(arena), 1, NULL, &proof, &err);
     if (!ran && (row->runs || !proof.nothing))
         fail_msg("%s %s: %s", row->op_type, row->example, err.text);
     if (ran && !proof.proof.ok)
@@ -211,7 +211,7 @@ static void test_wrong(void **state)
                                        .anno = &source,
                                        .own = kernel_find(NULL, wrong->kernel),
                                        .gradient = wrong->gradient});
-    if (!gradient_check(arena, graph_of(arena, &row, &err), registry, 1, &proof, &err))
+    if (!gradient_check(arena, graph_of(arena, &row, &err), registry, 1, NULL, &proof, &err))
         fail_msg("%s", err.text);
     assert_false(proof.proof.ok);
     if (!strstr(proof.proof.text, wrong->says))

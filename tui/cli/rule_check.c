@@ -106,8 +106,8 @@ static bool prove_gradient(Proofs *proofs, const char *op_type, const Graph *gra
 {
     Cli *cli = proofs->cli;
     GradientProof proof = {.nothing = false};
-    bool ran = graph &&
-               gradient_check(cli->arena, graph, proofs->rules->registry, SEED, &proof, &cli->err);
+    bool ran = graph && gradient_check(cli->arena, graph, proofs->rules->registry, SEED, NULL,
+                                       &proof, &cli->err);
     if (!proof.nothing)
         add_row(proofs, op_type, kind_gradient, ran ? &proof.proof : NULL, operands);
     return !proof.nothing;

@@ -42,7 +42,7 @@ typedef struct {
 extern const DeviceOp device_ops_copy[], device_ops_matmul[], device_ops_rows[],
     device_ops_gather[], device_ops_reduce[], device_ops_along[], device_ops_window[],
     device_ops_resize[], device_ops_attention[], device_ops_contract[], device_ops_optimizer[],
-    device_ops_loss[], device_ops_move[], device_ops_norm_gradient[];
+    device_ops_loss[], device_ops_move[], device_ops_norm_gradient[], device_ops_window_gradient[];
 
 /* ---- places ---- */
 

@@ -310,10 +310,11 @@ bool device_unsigned(const KernelCall *call)
 static const DeviceOp *find_op(const KernelCall *call)
 {
     static const DeviceOp *const families[] = {
-        device_ops_copy,      device_ops_matmul,       device_ops_rows,      device_ops_gather,
-        device_ops_reduce,    device_ops_along,        device_ops_window,    device_ops_resize,
-        device_ops_attention, device_ops_contract,     device_ops_optimizer, device_ops_loss,
-        device_ops_move,      device_ops_norm_gradient};
+        device_ops_copy,     device_ops_matmul,        device_ops_rows,
+        device_ops_gather,   device_ops_reduce,        device_ops_along,
+        device_ops_window,   device_ops_resize,        device_ops_attention,
+        device_ops_contract, device_ops_optimizer,     device_ops_loss,
+        device_ops_move,     device_ops_norm_gradient, device_ops_window_gradient};
     if (!kernel_is_built_in(call->kernel))
         return NULL;
     /* only the first family moves elements without computing */

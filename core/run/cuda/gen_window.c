@@ -1,7 +1,7 @@
 /* gen_window.c - kernels of sliding windows: Conv, ConvTranspose and pools.
  *
- * Tables per dim (kernels/window.h) map an output place and a window element to a place of the
- * image; they cover padding, strides and local parts.
+ * Tables per dim (kernels/window.h) map an output place and a window element to a place of
+ * the image; they cover padding, strides and local parts.
  *
  *     one group of channels     the windows become columns in a workspace, an image or more at a
  *                               time, and cuBLASLt multiplies; a window of one element that takes
@@ -9,25 +9,13 @@
  *     several, or transposed    a thread an output
  *     pools                     a thread an output
  */
-#include "core/run/cuda/device_build.h"
+#include "core/run/cuda/gen_window.h"
+
 #include "core/rules/args.h"
-#include "core/run/kernels/derivative.h"
-#include "core/run/kernels/window.h"
-#include "core/space/gradient.h"
 
-enum { COLUMNS_BYTES_MAX = 256 << 20 };
-
-/* Per spatial dim [n_out][n_kernel]: places of the image, negative for none. */
-typedef struct {
-    int n;
-    int64_t n_out[SPATIAL_MAX], n_kernel[SPATIAL_MAX];
-    int64_t *place[SPATIAL_MAX];
-    int64_t n_places, n_elements, pixels; /* products over dims of n_out, n_kernel, image sizes */
-} Tables;
-
-static bool tables_of(const LocalWindow *window, const Local *image, Tables *out)
+bool window_tables_of(const LocalWindow *window, const Local *image, WindowTables *out)
 {
-    *out = (Tables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
+    *out = (WindowTables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
     for (int d = 0; d < window->n; d++) {
         out->n_out[d] = window->n_out[d];
         out->n_kernel[d] = window->n_kernel[d];
@@ -62,7 +50,7 @@ static const char table_head[] =
     "    return inside ? at : -1;\n"
     "}\n";
 
-static void args_tables(KernelText *k, const Tables *tables)
+void args_window_tables(KernelText *k, const WindowTables *tables)
 {
     args_i64(k, (size_t)tables->n, tables->n_out);
     args_i64(k, (size_t)tables->n, tables->n_kernel);
@@ -70,7 +58,7 @@ static void args_tables(KernelText *k, const Tables *tables)
         arg_table(k, tables->place[d], tables->n_out[d] * tables->n_kernel[d] * 8);
 }
 
-static void put_window_types(KernelText *k, Dtype dtype, int n)
+void put_window_types(KernelText *k, Dtype dtype, int n)
 {
     put_types(k, dtype, dtype_number(dtype));
     buf_printf(&k->text, "enum { N = %d };\n%s", n, table_head);
@@ -97,16 +85,7 @@ static const char columns_body[] =
     "    }\n"
     "}\n";
 
-typedef struct {
-    const Local *image, *weight, *out;
-    DevicePlace at_image, at_weight;
-    const Local *bias; /* input 2; NULL: none, or another rank adds it */
-    Tables tables;
-    int64_t n_in; /* image channels of the weight */
-    const int64_t *channels;
-} Conv;
-
-static void build_columns(DeviceBuild *build, const Conv *c, int64_t batch, int64_t n_batch,
+void build_window_columns(DeviceBuild *build, const ConvWindows *c, int64_t batch, int64_t n_batch,
                           DevicePlace to)
 {
     Dtype dtype = c->image->dtype;
@@ -118,12 +97,11 @@ static void build_columns(DeviceBuild *build, const Conv *c, int64_t batch, int6
     ARGS_PLACES(&k, place_plus(c->at_image, batch * image * element_bytes(dtype)), to,
                 place_table(build, c->channels, c->n_in * 8));
     ARGS_I64(&k, n, c->n_in, c->tables.n_elements, c->tables.n_places, image, c->tables.pixels);
-    args_tables(&k, &c->tables);
+    args_window_tables(&k, &c->tables);
     build_launch(&k, launch_over(n));
 }
 
-/* The image is its own column matrix: a 1-element window over all places and channels. */
-static bool is_own_columns(const Conv *c)
+bool windows_are_columns(const ConvWindows *c)
 {
     if (c->tables.n_elements != 1 || c->tables.n_places != c->tables.pixels ||
         c->n_in != c->image->shape.dim[1])
@@ -142,7 +120,7 @@ static bool is_own_columns(const Conv *c)
 }
 
 /* Broadcasts the bias into the output, to which the product is added. */
-static bool lay_bias(DeviceBuild *build, const KernelCall *call, const Conv *c)
+static bool lay_bias(DeviceBuild *build, const KernelCall *call, const ConvWindows *c)
 {
     const Local *bias = c->bias, *out = c->out;
     if (bias->dtype != out->dtype || shape_elements(&bias->shape) != out->shape.dim[1])
@@ -153,9 +131,9 @@ static bool lay_bias(DeviceBuild *build, const KernelCall *call, const Conv *c)
     return build_move(build, out->dtype, &picks, place_output(0, 0), place_input(0, 2));
 }
 
-static bool build_product_of(DeviceBuild *build, const KernelCall *call, const Conv *c)
+static bool build_product_of(DeviceBuild *build, const KernelCall *call, const ConvWindows *c)
 {
-    bool own = is_own_columns(c), with_bias = c->bias != NULL;
+    bool own = windows_are_columns(c), with_bias = c->bias != NULL;
     int64_t bytes = element_bytes(c->image->dtype), k = c->n_in * c->tables.n_elements;
     int64_t n_batch = c->image->shape.dim[0], one = k * c->tables.n_places;
     int64_t at_once = one > 0 ? COLUMNS_BYTES_MAX / (one * bytes) : n_batch;
@@ -175,7 +153,7 @@ static bool build_product_of(DeviceBuild *build, const KernelCall *call, const C
         p.b = own ? place_plus(columns, b * one * bytes) : columns;
         p.out = place_plus(place_output(0, 0), b * p.out_batch * bytes);
         if (!own)
-            build_columns(build, c, b, p.n_batch, columns);
+            build_window_columns(build, c, b, p.n_batch, columns);
         build_product(build, &p);
     }
     return true;
@@ -208,7 +186,7 @@ static const char direct_body[] =
     "    }\n"
     "}\n";
 
-static bool build_direct(DeviceBuild *build, const Conv *c, const int64_t *channel,
+static bool build_direct(DeviceBuild *build, const ConvWindows *c, const int64_t *channel,
                          const int64_t *window, int64_t n_terms)
 {
     int64_t n_out = c->out->shape.dim[1], n = shape_elements(&c->out->shape);
@@ -224,14 +202,14 @@ static bool build_direct(DeviceBuild *build, const Conv *c, const int64_t *chann
                 place_table(build, window, n_out * n_terms * 8));
     ARGS_I64(&k, n, n_out, n_terms, c->tables.n_elements, c->tables.n_places,
              c->image->shape.dim[1] * c->tables.pixels, c->tables.pixels);
-    args_tables(&k, &c->tables);
+    args_window_tables(&k, &c->tables);
     build_launch(&k, launch_over(n));
     return true;
 }
 
 /* ---- Conv ---- */
 
-static bool fits(const Conv *c)
+bool windows_fit(const ConvWindows *c)
 {
     return c->image && c->weight && c->out && c->image->dtype == c->weight->dtype &&
            c->image->dtype == c->out->dtype && dtype_on_device(c->image->dtype) &&
@@ -239,19 +217,18 @@ static bool fits(const Conv *c)
            c->image->shape.dim[0] == c->out->shape.dim[0];
 }
 
-static Conv conv_of(const KernelCall *call)
+static ConvWindows conv_of(const KernelCall *call)
 {
-    return (Conv){.image = kernel_input(call, 0),
-                  .weight = kernel_input(call, 1),
-                  .out = call->output[0],
-                  .at_image = place_input(0, 0),
-                  .at_weight = place_input(0, 1),
-                  .bias = call->first ? kernel_input(call, 2) : NULL};
+    return (ConvWindows){.image = kernel_input(call, 0),
+                         .weight = kernel_input(call, 1),
+                         .out = call->output[0],
+                         .at_image = place_input(0, 0),
+                         .at_weight = place_input(0, 1),
+                         .bias = call->first ? kernel_input(call, 2) : NULL};
 }
 
-/* Image channels of the terms of each output channel; false when one is not local. */
-static bool conv_terms(const KernelCall *call, const Conv *c, int64_t group, int64_t **channel,
-                       int64_t **window)
+bool window_terms(const KernelCall *call, const ConvWindows *c, int64_t group, int64_t **channel,
+                  int64_t **window)
 {
     const int64_t *major = kernel_globals(call->scratch, &c->weight->runs[0]);
     const int64_t *minor = kernel_globals(call->scratch, &c->weight->runs[1]);
@@ -271,17 +248,16 @@ static bool conv_terms(const KernelCall *call, const Conv *c, int64_t group, int
     return true;
 }
 
-/* From the image to places. rule: of the forward op, whose windows these are. */
-static bool gather_windows(DeviceBuild *build, const KernelCall *call, const RuleCall *rule,
-                           const Window *window, Conv *c)
+bool gather_windows(DeviceBuild *build, const KernelCall *call, const RuleCall *rule,
+                    const Window *window, ConvWindows *c)
 {
     int64_t group = args_int(rule, "group", 1), *channel, *terms;
-    if (!fits(c) || c->out->shape.dim[1] != c->weight->shape.dim[0])
+    if (!windows_fit(c) || c->out->shape.dim[1] != c->weight->shape.dim[0])
         return false;
     LocalWindow local =
         local_window(call->scratch, window, c->image, &c->out->runs[2], &c->weight->runs[2]);
-    if (!tables_of(&local, c->image, &c->tables) || group < 1 ||
-        !conv_terms(call, c, group, &channel, &terms))
+    if (!window_tables_of(&local, c->image, &c->tables) || group < 1 ||
+        !window_terms(call, c, group, &channel, &terms))
         return false;
     c->n_in = c->weight->shape.dim[1];
     c->channels = channel;
@@ -293,7 +269,7 @@ static bool gather_windows(DeviceBuild *build, const KernelCall *call, const Rul
 static bool conv(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    Conv c = conv_of(call);
+    ConvWindows c = conv_of(call);
     Window window = {0};
     Error err = {0};
     RuleCall rule = device_rule_call(call);
@@ -303,12 +279,11 @@ static bool conv(DeviceBuild *build, const KernelCall *call, const void *row)
 
 /* ---- ConvTranspose ---- */
 
-/* Inverts the tables: which image place puts element k into each output place. */
-static void turn_tables(Arena *arena, const LocalWindow *window, const Local *image,
-                        const Local *out, Tables *tables)
+void turn_windows(Arena *arena, const LocalWindow *window, const Local *image, const Local *out,
+                  WindowTables *tables)
 {
     int64_t step = 1, out_step = 1;
-    *tables = (Tables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
+    *tables = (WindowTables){.n = window->n, .n_places = 1, .n_elements = 1, .pixels = 1};
     for (int d = window->n - 1; d >= 0; d--) {
         int64_t n_out = out->shape.dim[2 + d], n_kernel = window->n_kernel[d];
         tables->n_out[d] = n_out;
@@ -330,16 +305,15 @@ static void turn_tables(Arena *arena, const LocalWindow *window, const Local *im
     }
 }
 
-/* From places to the image: c->image are the places, c->out is the image. */
-static bool scatter_windows(DeviceBuild *build, const KernelCall *call, const RuleCall *rule,
-                            const Window *window, Conv *c)
+bool scatter_windows(DeviceBuild *build, const KernelCall *call, const RuleCall *rule,
+                     const Window *window, ConvWindows *c)
 {
     int64_t group = args_int(rule, "group", 1);
-    if (!fits(c) || c->image->shape.dim[1] != c->weight->shape.dim[0] || group < 1)
+    if (!windows_fit(c) || c->image->shape.dim[1] != c->weight->shape.dim[0] || group < 1)
         return false;
     LocalWindow local =
         local_window(call->scratch, window, c->out, &c->image->runs[2], &c->weight->runs[2]);
-    turn_tables(call->scratch, &local, c->image, c->out, &c->tables);
+    turn_windows(call->scratch, &local, c->image, c->out, &c->tables);
     const int64_t *major = kernel_globals(call->scratch, &c->weight->runs[0]);
     const int64_t *global = kernel_globals(call->scratch, &c->out->runs[1]);
     int64_t n_in = c->weight->shape.dim[0], n_minor = c->weight->shape.dim[1];
@@ -359,7 +333,7 @@ static bool scatter_windows(DeviceBuild *build, const KernelCall *call, const Ru
 static bool conv_transpose(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     (void)row;
-    Conv c = conv_of(call);
+    ConvWindows c = conv_of(call);
     Window window = {0};
     Error err = {0};
     RuleCall rule = device_rule_call(call);
@@ -404,8 +378,7 @@ static const struct {
     {"LpPool", "0", "s + POW(x < 0 ? -x : x, (C)a.p)", "POW(s, 1 / (C)a.p)"},
 };
 
-/* Number of elements averaged per place of a dim. */
-static int64_t *counts_of(Arena *arena, const WindowDim *dim, const Runs *out, bool with_pad)
+int64_t *window_counts(Arena *arena, const WindowDim *dim, const Runs *out, bool with_pad)
 {
     const int64_t *global = kernel_globals(arena, out);
     int64_t *counts = arena_array(arena, int64_t, out->local_size);
@@ -422,7 +395,7 @@ static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *image = kernel_input(call, 0), *out = call->output[0];
     Window window;
-    Tables tables;
+    WindowTables tables;
     Error err = {0};
     RuleCall rule = device_rule_call(call);
     size_t kind = 0;
@@ -433,7 +406,7 @@ static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
         !window_read(&rule, 0, -1, &window, &err))
         return false;
     LocalWindow local = local_window(call->scratch, &window, image, &out->runs[2], NULL);
-    if (!tables_of(&local, image, &tables))
+    if (!window_tables_of(&local, image, &tables))
         return false;
     bool with_pad = args_int(&rule, "count_include_pad", 0) != 0;
     KernelText k = kernel_text(build, "pool_%s", dtype_name(image->dtype));
@@ -443,318 +416,19 @@ static bool pool(DeviceBuild *build, const KernelCall *call, const void *row)
     ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
     for (int d = 0; d < tables.n; d++) {
         const Runs *runs = &out->runs[2 + d];
-        const int64_t *counts = counts_of(call->scratch, &window.dim[d], runs, with_pad);
+        const int64_t *counts = window_counts(call->scratch, &window.dim[d], runs, with_pad);
         arg_table(&k, counts, runs->local_size * 8);
     }
     ARGS_I64(&k, shape_elements(&out->shape), tables.n_elements, tables.n_places, tables.pixels);
     arg_f64(&k, args_float(&rule, "p", 2));
-    args_tables(&k, &tables);
+    args_window_tables(&k, &tables);
     build_launch(&k, launch_over(shape_elements(&out->shape)));
     return true;
 }
 
-/* ---- gradients of pools ---- */
-
-/* The place in its channel that each window takes its maximum from; -1: none. */
-static const char argument_body[] =
-    "typedef struct {\n"
-    "    const T *x;\n    i64 *to;\n    i64 n, n_elements, n_places, pixels;\n    Tables tables;\n"
-    "} Args;\n"
-    "KERNEL(256, NAME, Args)\n"
-    "{\n"
-    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
-    "        const T *image = a.x + i / a.n_places * a.pixels;\n"
-    "        i64 best = -1;\n"
-    "        C most = 0;\n"
-    "        for (i64 e = 0; e < a.n_elements; e++) {\n"
-    "            i64 at = image_place(&a.tables, i % a.n_places, e);\n"
-    "            C x = at >= 0 ? LOAD(image[at]) : 0;\n"
-    "            if (at >= 0 && (best < 0 || x > most || !(x == x))) {\n"
-    "                best = at;\n"
-    "                most = x;\n"
-    "            }\n"
-    "        }\n"
-    "        a.to[i] = best;\n"
-    "    }\n"
-    "}\n";
-
-/* A thread an element of the image: what all windows around it give back. */
-static const char pool_back_body[] =
-    "typedef struct {\n"
-    "    const FROM *d;\n    const i64 *argument;\n    T *to;\n    const i64 *counts[N];\n"
-    "    i64 n, n_elements, pixels, n_windows, windows[N];\n    double scale;\n    Tables tables;\n"
-    "} Args;\n"
-    "KERNEL(256, NAME, Args)\n"
-    "{\n"
-    "    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.n; i += (i64)gridDim.x * 256) {\n"
-    "        i64 own = i % a.pixels, channel = i / a.pixels * a.n_windows;\n"
-    "        C sum = 0;\n"
-    "        for (i64 e = 0; e < a.n_elements; e++) {\n"
-    "            i64 at = image_place(&a.tables, own, e), count = 1, rest = at;\n"
-    "            if (at < 0 || (a.argument && a.argument[channel + at] != own))\n"
-    "                continue;\n"
-    "            UNROLL\n"
-    "            for (int d = N - 1; d >= 0 && !a.argument; d--) {\n"
-    "                count *= a.counts[d][rest % a.windows[d]];\n"
-    "                rest /= a.windows[d];\n"
-    "            }\n"
-    "            sum += LOAD_FROM(a.d[channel + at]) / (C)count;\n"
-    "        }\n"
-    "        a.to[i] = STORE(sum * (C)a.scale);\n"
-    "    }\n"
-    "}\n";
-
-static DevicePlace build_arguments(DeviceBuild *build, const Local *image, const Tables *tables,
-                                   int64_t n)
-{
-    DevicePlace to = place_workspace(build, n * 8);
-    KernelText k = kernel_text(build, "max_places_%s", dtype_name(image->dtype));
-    put_window_types(&k, image->dtype, tables->n);
-    buf_puts(&k.text, argument_body);
-    ARGS_PLACES(&k, place_input(0, 1), to);
-    ARGS_I64(&k, n, tables->n_elements, tables->n_places, tables->pixels);
-    args_tables(&k, tables);
-    build_launch(&k, launch_over(n));
-    return to;
-}
-
-/* What the gradient of a window needs: the windows, and which of them each place is in. */
-typedef struct {
-    Window window;
-    Tables tables, turned;
-    RuleCall rule;
-} PoolBack;
-
-static bool open_pool_back(const KernelCall *call, PoolBack *out)
-{
-    const Local *d = kernel_input(call, 0), *made = call->output[0];
-    KernelCall asked = device_readable(call), forward;
-    Error err = {0};
-    if (!d || !dtype_on_device(d->dtype) || !dtype_on_device(made->dtype) ||
-        !dtype_is_float(made->dtype) || !forward_call(&asked, &forward, &err) ||
-        kernel_output(&forward, 1))
-        return false;
-    out->rule = device_rule_call(&forward);
-    if (!window_read(&out->rule, 0, -1, &out->window, &err))
-        return false;
-    LocalWindow local = local_window(call->scratch, &out->window, made, &d->runs[2], NULL);
-    if (!tables_of(&local, made, &out->tables))
-        return false;
-    turn_tables(call->scratch, &local, d, made, &out->turned);
-    return true;
-}
-
-bool build_pool_gradient(DeviceBuild *build, const KernelCall *call)
-{
-    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
-    const Local *made = call->output[0], *d = kernel_input(call, 0), *x = kernel_input(call, 1);
-    bool most = strcmp(gradient->of, "MaxPool") == 0;
-    PoolBack p = {.window = {0}};
-    if (!open_pool_back(call, &p) ||
-        (most && (!x || !dtype_on_device(x->dtype) || !shape_equal(&x->shape, &made->shape))))
-        return false;
-    DevicePlace argument = {0};
-    if (most)
-        argument = build_arguments(build, x, &p.tables, shape_elements(&d->shape));
-    const char *type = dtype_name(d->dtype), *class = number_name(dtype_number(made->dtype));
-    KernelText k = kernel_text(build, "pool_back_%s", dtype_name(made->dtype));
-    put_window_types(&k, made->dtype, p.turned.n);
-    buf_printf(&k.text, "typedef t_%s FROM;\n#define LOAD_FROM(x) load_%s_%s(x)\n%s", type, type,
-               class, pool_back_body);
-    ARGS_PLACES(&k, place_input(0, 0));
-    arg_place_if(&k, most, argument);
-    ARGS_PLACES(&k, place_output(0, 0));
-    bool with_pad = args_int(&p.rule, "count_include_pad", 0) != 0;
-    for (int i = 0; i < p.tables.n; i++) {
-        const Runs *runs = &d->runs[2 + i];
-        const int64_t *counts = counts_of(call->scratch, &p.window.dim[i], runs, with_pad);
-        arg_table(&k, counts, runs->local_size * 8);
-    }
-    int64_t n = shape_elements(&made->shape);
-    ARGS_I64(&k, n, p.turned.n_elements, p.turned.n_places, p.tables.n_places);
-    args_i64(&k, (size_t)p.tables.n, p.tables.n_out);
-    arg_f64(&k, gradient->scale);
-    args_tables(&k, &p.turned);
-    build_launch(&k, launch_over(n));
-    return true;
-}
-
-/* ---- gradients of convolutions ---- */
-
-/* The forward op, without elements that cannot be read. */
-typedef struct {
-    KernelCall asked, forward;
-    RuleCall rule;
-    Window window;
-    bool transposed;
-} ConvBack;
-
-static bool open_conv_back(const KernelCall *call, ConvBack *out)
-{
-    const Gradient *gradient = program_space(call->inferred, call->op)->gradient;
-    Error err = {0};
-    out->asked = device_readable(call);
-    out->transposed = strcmp(gradient->of, "ConvTranspose") == 0;
-    bool known = out->transposed || strcmp(gradient->of, "Conv") == 0;
-    if (!known || gradient->scale != 1 || !kernel_input(call, 0) || !kernel_input(call, 1) ||
-        !forward_call(&out->asked, &out->forward, &err))
-        return false;
-    out->rule = device_rule_call(&out->forward);
-    return out->transposed ? window_read_transposed(&out->rule, 0, 1, &out->window, &err)
-                           : window_read(&out->rule, 0, 1, &out->window, &err);
-}
-
-/* Inputs: the gradient of the result, the weight. */
-static bool conv_grad(DeviceBuild *build, const KernelCall *call, const void *row)
-{
-    (void)row;
-    ConvBack back;
-    Conv c = conv_of(call);
-    c.bias = NULL;
-    if (!open_conv_back(call, &back))
-        return false;
-    return back.transposed ? gather_windows(build, call, &back.rule, &back.window, &c)
-                           : scatter_windows(build, call, &back.rule, &back.window, &c);
-}
-
-/* A thread an element of the weight: over all images and places. */
-static const char weigh_body[] =
-    "typedef struct {\n"
-    "    const T *x, *d;\n    T *y;\n    const i64 *channel;\n"
-    "    i64 n, n_minor, n_elements, n_batch, image, pixels, places, n_places;\n    Tables "
-    "tables;\n"
-    "} Args;\n"
-    "KERNEL(256, NAME, Args)\n"
-    "{\n"
-    "    SHARED C room[8];\n"
-    "    for (i64 i = blockIdx.x; i < a.n; i += gridDim.x) {\n"
-    "        i64 e = i % a.n_elements, major = i / a.n_elements / a.n_minor;\n"
-    "        i64 channel = a.channel[i / a.n_elements];\n"
-    "        C sum = 0;\n"
-    "        for (i64 at = threadIdx.x; at < a.n_batch * a.n_places; at += 256) {\n"
-    "            i64 b = at / a.n_places, o = at % a.n_places;\n"
-    "            i64 place = image_place(&a.tables, o, e);\n"
-    "            if (place >= 0)\n"
-    "                sum += LOAD(a.x[b * a.image + channel * a.pixels + place]) *\n"
-    "                       LOAD(a.d[b * a.places + major * a.n_places + o]);\n"
-    "        }\n"
-    "        UNROLL\n"
-    "        for (int m = 16; m > 0; m /= 2)\n"
-    "            sum += SHUFFLE(sum, m);\n"
-    "        __syncthreads();\n"
-    "        if (threadIdx.x % 32 == 0)\n"
-    "            room[threadIdx.x / 32] = sum;\n"
-    "        __syncthreads();\n"
-    "        if (threadIdx.x > 0)\n"
-    "            continue;\n"
-    "        for (int w = 1; w < 8; w++)\n"
-    "            sum += room[w];\n"
-    "        a.y[i] = STORE(sum);\n"
-    "    }\n"
-    "}\n";
-
-/* x and d: the inputs that are the image and the places. */
-static void build_weigh(DeviceBuild *build, const Conv *c, const Local *places, DevicePlace x,
-                        DevicePlace d)
-{
-    Dtype dtype = c->image->dtype;
-    int64_t n = shape_elements(&c->weight->shape), n_minor = c->weight->shape.dim[1];
-    KernelText k = kernel_text(build, "weigh_%s", dtype_name(dtype));
-    put_window_types(&k, dtype, c->tables.n);
-    buf_puts(&k.text, weigh_body);
-    ARGS_PLACES(&k, x, d, place_output(0, 0),
-                place_table(build, c->channels, c->weight->shape.dim[0] * n_minor * 8));
-    ARGS_I64(&k, n, n_minor, c->tables.n_elements, c->image->shape.dim[0],
-             c->image->shape.dim[1] * c->tables.pixels, c->tables.pixels,
-             places->shape.dim[1] * c->tables.n_places, c->tables.n_places);
-    args_tables(&k, &c->tables);
-    build_launch(&k, (LaunchSize){{n < 65535 ? n : 65535, 1, 1}, 256, 0});
-}
-
-/* Columns of each image times its places; addends of images are rounded once, then summed. */
-static bool build_weigh_product(DeviceBuild *build, const Conv *c, const Local *places,
-                                DevicePlace d)
-{
-    bool own = is_own_columns(c);
-    Dtype dtype = c->image->dtype;
-    Number class = dtype_number(dtype);
-    int64_t bytes = element_bytes(dtype), columns = c->n_in * c->tables.n_elements;
-    int64_t n_batch = c->image->shape.dim[0], one = columns * c->tables.n_places;
-    int64_t n_weight = shape_elements(&c->weight->shape);
-    int64_t at_once = one > 0 ? COLUMNS_BYTES_MAX / (one * bytes) : n_batch;
-    at_once = own || at_once > n_batch ? n_batch : at_once < 1 ? 1 : at_once;
-    if (n_batch * n_weight * bytes > COLUMNS_BYTES_MAX * 4LL)
-        return false;
-    DevicePlace at = own ? c->at_image : place_workspace(build, at_once * one * bytes);
-    DevicePlace parts =
-        n_batch == 1 ? place_output(0, 0) : place_workspace(build, n_batch * n_weight * bytes);
-    for (int64_t b = 0; b < n_batch; b += at_once) {
-        DeviceMatmul p = {.dtype = dtype, .alpha = 1, .k = c->tables.n_places, .b_turned = true};
-        p.n_batch = n_batch - b < at_once ? n_batch - b : at_once;
-        p.m = c->weight->shape.dim[0];
-        p.n = p.out_row = columns;
-        p.a_row = p.b_row = p.k;
-        p.a_batch = places->shape.dim[1] * p.k;
-        p.b_batch = one;
-        p.out_batch = n_weight;
-        p.a = place_plus(d, b * p.a_batch * bytes);
-        p.b = own ? place_plus(at, b * one * bytes) : at;
-        p.out = place_plus(parts, b * n_weight * bytes);
-        if (!own)
-            build_columns(build, c, b, p.n_batch, at);
-        build_product(build, &p);
-    }
-    if (n_batch == 1)
-        return true;
-    build_fold(build,
-               &(DeviceFold){.name = "sum_images",
-                             .start = "0",
-                             .of = "x0",
-                             .merge = "s + t",
-                             .last = "s",
-                             .n_operands = 1,
-                             .n_dims = 2,
-                             .operand = {parts},
-                             .to = place_output(0, 0),
-                             .dtype = {dtype},
-                             .out = dtype,
-                             .class = class,
-                             .dim = {{n_batch, 0, true, {n_weight}}, {n_weight, 1, false, {1}}}});
-    return true;
-}
-
-/* Inputs: the gradient of the result, the image. A transposed convolution has them swapped. */
-static bool conv_weight_grad(DeviceBuild *build, const KernelCall *call, const void *row)
-{
-    (void)row;
-    ConvBack back;
-    if (!open_conv_back(call, &back))
-        return false;
-    int x = back.transposed ? 0 : 1, d = 1 - x;
-    const Local *places = call->input[d];
-    int64_t group = args_int(&back.rule, "group", 1), *channel, *terms;
-    Conv c = {.image = call->input[x],
-              .weight = call->output[0],
-              .out = places,
-              .at_image = place_input(0, x)};
-    if (!fits(&c) || places->shape.dim[1] != c.weight->shape.dim[0] || group < 1)
-        return false;
-    LocalWindow local =
-        local_window(call->scratch, &back.window, c.image, &places->runs[2], &c.weight->runs[2]);
-    if (!tables_of(&local, c.image, &c.tables) || !conv_terms(call, &c, group, &channel, &terms))
-        return false;
-    c.n_in = c.weight->shape.dim[1];
-    c.channels = channel;
-    if (c.tables.n_places == 0 || c.image->shape.dim[0] == 0)
-        build_zero(build, place_output(0, 0), local_bytes(c.weight));
-    else if (group > 1 || !build_weigh_product(build, &c, places, place_input(0, d)))
-        build_weigh(build, &c, places, c.at_image, place_input(0, d));
-    return true;
-}
-
 const DeviceOp device_ops_window[] = {
-    {"ConvGrad", conv_grad, NULL}, {"ConvWeightGrad", conv_weight_grad, NULL},
-    {"Conv", conv, NULL},          {"ConvTranspose", conv_transpose, NULL},
-    {"MaxPool", pool, "MaxPool"},  {"AveragePool", pool, "AveragePool"},
-    {"LpPool", pool, "LpPool"},    {0},
+
+    {"Conv", conv, NULL},         {"ConvTranspose", conv_transpose, NULL},
+    {"MaxPool", pool, "MaxPool"}, {"AveragePool", pool, "AveragePool"},
+    {"LpPool", pool, "LpPool"},   {0},
 };
