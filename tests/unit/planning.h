@@ -104,12 +104,12 @@ static inline void planning_train(Planning *p, const char *dims, const char *spe
     TrainingStep step;
     if (!dims_parse(p->arena, &source, &bindings, &err) ||
         !update_spec_read(p->arena, spec_text, &spec, &err) ||
-        !loss_add(p->arena, p->inferred, spec.loss, spec.hyper[HYPER_LR], &loss, &err))
+        !loss_add(p->arena, p->inferred, spec.loss, &loss, &err))
         planning_fail(&err);
     const Inferred *model =
         infer(p->arena, loss.graph, registry_new(p->arena), &bindings, false, &err);
     if (!model || !step_make(p->arena, model, &loss, NULL, 0, &step, &err) ||
-        !update_add(p->arena, &spec, &loss, &step, &err))
+        !update_add(p->arena, &spec, &step, &err))
         planning_fail(&err);
     p->graph = step.graph;
     p->inferred = step.inferred;

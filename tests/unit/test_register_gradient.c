@@ -88,8 +88,8 @@ static void test_gradient(void **state)
     GradientProof proof;
     Error err = {0};
     const Session *session = opened.session;
-    bool ran =
-        gradient_check(opened.arena, session->graph, session->rules.registry, 1, &proof, &err);
+    bool ran = gradient_check(opened.arena, session->graph, session->rules.registry, 1, NULL,
+                              &proof, &err);
     const char *wrong = !ran ? err.text : proof.proof.ok ? NULL : proof.proof.text;
     if (!wrong != !row->want || (wrong && !strstr(wrong, row->want)))
         fail_msg("%s", wrong ? wrong : "it is proven");

@@ -34,7 +34,7 @@ typedef struct {
     PickSink sink; /* first */
     Arena *arena;
     const KernelCall *call;
-    const KernelCall *forward;
+    KernelCall forward;
     const Gradient *gradient;
     const Local *made; /* as the forward op's input */
     Vec(RecordedPicks) moved;
@@ -49,7 +49,7 @@ static int input_of(const Recorder *r, const Local *output)
     for (int i = 0; i < r->gradient->n_reads; i++) {
         int place = r->gradient->reads[i].place - r->gradient->forward->n_inputs;
         if (r->gradient->reads[i].gradient && r->call->input[i] &&
-            r->forward->output[place] == output)
+            r->forward.output[place] == output)
             return i;
     }
     return -1;
@@ -69,7 +69,7 @@ static void record_term(PickSink *sink, const Local *to, int64_t at, const Local
     Recorder *r = (Recorder *)sink;
     if (from != r->made || r->failed)
         return;
-    int input = r->terms.n > 0 && to == r->forward->output[0] ? r->input : input_of(r, to);
+    int input = r->terms.n > 0 && to == r->forward.output[0] ? r->input : input_of(r, to);
     if (input < 0)
         return;
     r->failed = r->terms.n == TERMS_MAX || (r->terms.n > 0 && input != r->input);
@@ -88,15 +88,14 @@ static bool reads_are_known(const KernelCall *asked, const Gradient *gradient)
 
 static bool record(const KernelCall *call, Recorder *r)
 {
-    KernelCall asked = device_readable(call), forward;
+    KernelCall asked = device_readable(call);
     Error err = {0};
-    if (!reads_are_known(&asked, r->gradient) || !forward_call(&asked, &forward, &err))
+    if (!reads_are_known(&asked, r->gradient) || !forward_call(&asked, &r->forward, &err))
         return false;
-    r->forward = &forward;
-    r->made = forward.input[r->gradient->written[0]];
-    forward.sink = &r->sink;
-    forward.reduce_cut = true;
-    return forward.kernel->run(&forward, &err) && !r->failed;
+    r->made = r->forward.input[r->gradient->written[0]];
+    r->forward.sink = &r->sink;
+    r->forward.reduce_cut = true;
+    return r->forward.kernel->run(&r->forward, &err) && !r->failed;
 }
 
 /* ---- lists ---- */
