@@ -5,6 +5,7 @@
 #include "core/plan/schedule_eval.h"
 #include "core/prove/gradient_eval.h"
 #include "core/prove/optimizer_eval.h"
+#include "core/prove/steps_eval.h"
 #include "scripts/lua_api.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@ static const EvalVerb own_verbs[] = {
     {"grad", eval_grad},
     {"grad.graph", eval_grad_graph},
     {"optimizer.step", eval_optimizer_step},
+    {"train.steps", eval_train_steps},
     {"lr.schedule", eval_lr_schedule},
     {"schedule", eval_schedule},
     {"schedule.bubble", eval_schedule_bubble},
