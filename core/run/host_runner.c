@@ -1,21 +1,56 @@
 /* host_runner.c - ranks as threads of this process, with shared Locals.
  *
- * A step reads the slots of other ranks between two barriers: after the first all sources are
- * filled, before the second none is freed.
+ * A step reads the slots of other ranks between two meetings of those that hold its source or its
+ * target: after the first all sources are filled, before the second none is freed. Other ranks go
+ * on, so the stages of a pipeline work side by side. All ranks have one list, in which whoever
+ * waits is waited for by nobody before: they cannot wait for each other in a circle.
  */
 #include "core/run/runner.h"
 
 #include "core/base/units.h"
 #include "core/run/collective.h"
 
+#include <sched.h>
+#include <stdlib.h>
+
+/* Per instruction: ranks that came to the first and to the second meeting, of all times that it was
+ * executed. */
+typedef struct {
+    atomic_int came, left;
+} Meeting;
+
 static bool open_team(Team *team, Error *err)
 {
-    if (team->world->n == 1)
-        return true;
+    if (team->world->n == 1) {
+        size_t n = (size_t)team->program->n_instrs + 1;
+        team->own = calloc(n, sizeof(Meeting));
+        return team->own || error_kind(err, ERROR_RUN, "out of memory for %zu instructions", n);
+    }
     error_kind(err, ERROR_USAGE, "the host's ranks are threads of one process, these are %d",
                team->world->n);
     error_hint(err, "under mpirun: --backend mpi");
     return false;
+}
+
+static void close_team(Team *team)
+{
+    free(team->own);
+}
+
+/* How often the rank has executed each instruction. */
+static bool open_rank(Rank *rank)
+{
+    Error err = {0};
+    rank->own = calloc((size_t)rank->team->program->n_instrs + 1, sizeof(int));
+    if (rank->own)
+        return true;
+    error_kind(&err, ERROR_RUN, "out of memory");
+    return rank_failed(rank, &err);
+}
+
+static void close_rank(Rank *rank)
+{
+    free(rank->own);
 }
 
 static bool out_of_memory(Rank *rank, int32_t slot, int64_t n_bytes)
@@ -109,17 +144,53 @@ static bool fill_from_group(Rank *rank, const Instr *instr, Arena *scratch)
            rank_step_failed(rank, instr, &inner);
 }
 
-bool host_step(Rank *rank, const Instr *instr, double *wait_us)
+/* Ranks that hold the source or the target of a step. */
+static int64_t count_ranks(const Team *team, const Instr *instr)
 {
-    bool alone = instr->step->atoms == 0;
-    double start = run_now_us();
-    if (!alone && !rank_meet(rank))
-        return false;
-    *wait_us = alone ? 0 : run_now_us() - start;
+    const Plan *plan = team->plan;
+    SubMesh from = plan->decided->submeshes[team->program->slots[instr->from].devices];
+    SubMesh to = plan->decided->submeshes[team->program->slots[instr->slot].devices];
+    int64_t n = submesh_size(plan->mesh, from);
+    for (int64_t r = 0; r < plan->mesh->n_devices && !submesh_equal(from, to); r++)
+        n += submesh_has(plan->mesh, to, r) && !submesh_has(plan->mesh, from, r);
+    return n;
+}
+
+static bool meet(Rank *rank, atomic_int *here, int64_t n)
+{
+    RankHead *head = rank->result->head;
+    int state = atomic_load(&head->state);
+    atomic_store(&head->state, RANK_WAITING);
+    atomic_fetch_add(here, 1);
+    while (atomic_load(here) < n && !atomic_load(&rank->team->failed))
+        sched_yield();
+    atomic_store(&head->state, state);
+    return !atomic_load(&rank->team->failed);
+}
+
+static bool fill(Rank *rank, const Instr *instr)
+{
     Arena *scratch = arena_new();
     bool ok = !rank_has(rank, instr->slot) || fill_from_group(rank, instr, scratch);
     arena_free(scratch);
-    return ok && (alone || rank_meet(rank));
+    return ok;
+}
+
+bool host_step(Rank *rank, const Instr *instr, double *wait_us)
+{
+    Team *team = rank->team;
+    *wait_us = 0;
+    if (instr->step->atoms == 0 || team->n_local == 1)
+        return fill(rank, instr);
+    if (!rank_has(rank, instr->slot) && !rank_has(rank, instr->from))
+        return true;
+    int64_t at = instr - team->program->instrs, times = ++((int *)rank->own)[at];
+    Meeting *meeting = (Meeting *)team->own + at;
+    double start = run_now_us();
+    if (!meet(rank, &meeting->came, times * count_ranks(team, instr)))
+        return false;
+    *wait_us = run_now_us() - start;
+    return fill(rank, instr) && meet(rank, &meeting->left, times * count_ranks(team, instr));
 }
 
 const Local *host_fetch(Rank *rank, int32_t slot)
@@ -129,6 +200,9 @@ const Local *host_fetch(Rank *rank, int32_t slot)
 
 const Runner host_runner = {.name = "host",
                             .open = open_team,
+                            .close = close_team,
+                            .rank_open = open_rank,
+                            .rank_close = close_rank,
                             .load = host_load,
                             .op = host_op,
                             .step = host_step,
