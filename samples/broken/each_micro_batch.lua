@@ -10,13 +10,6 @@
 include "pipeline"
 local pipeline = PAS
 
-OPTIONS = {
-    {"training", true, "as in pipeline.lua"},
-    {"micro_batches", 8, "micro-batches a step"},
-    {"schedule", "auto", "as in pipeline.lua"},
-    {"virtual", 1, "as in pipeline.lua"},
-}
-
 function PAS(graph, resource)
     pipeline(graph, resource)
     graph:replicated("/transformer/Cast_1_output_0~grad", "dp")

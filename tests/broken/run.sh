@@ -80,8 +80,8 @@ expect "a later assumption, of 10" says 1 "(and 4 more like it) [gradient-double
 set -- samples/models/tiny-gpt.onnx -m dp=2,pp=2 --train adamw,clip=1 --max-grad-reduces 29 -p
 dimscope check "$@" samples/broken/each_micro_batch.lua
 expect "each micro-batch reduces" says 1 "[reduced-each-micro-batch]"
-expect "its line" says 1 "each_micro_batch.lua:22: warning: /transformer/Cast_1_output_0~grad is reduced in each of 8"
-expect "28 more reductions less one" says 1 "OVER  grad-reduces 36 of 29"
+expect "its line" says 1 "each_micro_batch.lua:15: warning: /transformer/Cast_1_output_0~grad is reduced in each of 16"
+expect "28 once a step, one for each micro-batch" says 1 "OVER  grad-reduces 44 of 29"
 dimscope check "$@" pipeline
 expect "one reduction a step" says 0 "ok    grad-reduces 29 of 29"
 
