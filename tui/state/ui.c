@@ -165,10 +165,37 @@ static const int32_t *count_changed(Ui *ui)
     return before;
 }
 
+/* What is selected, in a graph that numbers the ops behind a training step's model otherwise; the
+ * first op if it is gone. */
+static void renumber(Ui *ui, const Graph *to)
+{
+    const Graph *from = ui_graph(ui);
+    Place *at = &ui->at;
+
+    if (from == to)
+        return;
+    if (at->op >= 0)
+        at->op = graph_find_op(to, str_from(op_name(from, at->op)));
+    if (at->tensor >= 0)
+        at->tensor = graph_find_tensor(to, str_from(tensor_name(from, at->tensor)));
+    if (row_has_ops(&at->row)) {
+        int32_t op = graph_find_op(to, str_from(op_name(from, at->row.op)));
+        at->row.op = op < 0 ? 0 : op;
+        at->row.id = at->row.kind == ROW_OP ? at->row.op : at->row.id;
+    }
+    if (at->op < 0 || at->tensor < 0) {
+        at->op = 0;
+        at->tensor = op_outputs(to, 0)[0];
+        at->dim = 0;
+    }
+    ui->history = (History){0}; /* places in the old numbers */
+}
+
 void ui_change_to(Ui *ui, Session *next)
 {
     ChangedOps changed = plan_changed_ops(next->plan->arena, ui_plan(ui), next->plan);
 
+    renumber(ui, next->graph);
     ui_change_begin(ui);
     session_commit(ui->session, next);
     ui->changes.ops = changed;
