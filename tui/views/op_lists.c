@@ -180,6 +180,8 @@ static Str format_local(const Ui *ui, const OperandAt *operand)
     return buf_str(&text);
 }
 
+enum { TWO_ENDS_LEAST = 6 }; /* columns: narrower names keep their end alone */
+
 static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandColumns *at, Pen *pen)
 {
     Buf other = buf_new(ui->frame);
@@ -219,7 +221,10 @@ static void draw_operand(const Ui *ui, const OperandAt *operand, const OperandCo
     }
     int after = text_columns(more) + (more.n > 0), room = pen->area.w - pen->x - after;
     int columns = text_columns(name);
-    pen_fit_name(pen, ROLE_DIM, name, columns < room ? columns : room);
+    if (room < TWO_ENDS_LEAST)
+        pen_fit_tail(pen, ROLE_DIM, name, columns < room ? columns : room);
+    else
+        pen_fit_name(pen, ROLE_DIM, name, columns < room ? columns : room);
     if (after > 0) {
         pen_rune(pen, ROLE_DIM, ' ');
         pen_put(pen, ROLE_DIM, more);
