@@ -131,11 +131,33 @@ const char *export_format_names(Arena *arena, bool code, const char *before, con
     return names.s;
 }
 
+/* Other systems derive and run the training step themselves: they get the model alone. */
+static bool write_model(const ExportFormat *format, const Session *step, Buf *out,
+                        ExportNotes *notes, Error *err)
+{
+    Session *model = session_of_model(step, err);
+    bool ok = model && format->code(model, out, notes, err);
+    int n_left = ok ? step->journal.n_done - model->journal.n_done : 0;
+    if (ok)
+        export_note(notes,
+                    "the model alone: loss, gradients and the update of the training step '%s' are "
+                    "left to the system",
+                    step->options.train);
+    if (n_left > 0)
+        export_note(notes, "%d decisions about gradients and ops of the step are left out", n_left);
+    session_close(model);
+    return ok;
+}
+
 bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
                   ExportNotes *notes, Error *err)
 {
-    return format->code ? format->code(request->drawing.session, out, notes, err)
-                        : format->write(request, out, notes, err);
+    const Session *session = request->drawing.session;
+    if (!format->code)
+        return format->write(request, out, notes, err);
+    if (session->bare.graph && format->code != code_lua)
+        return write_model(format, session, out, notes, err);
+    return format->code(session, out, notes, err);
 }
 
 /* ---- into files ---- */

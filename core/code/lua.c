@@ -167,6 +167,11 @@ static void put_head(const Lua *lua)
     buf_puts(lua->out, "-- Comments name where each decision comes from; what follows from "
                        "decisions is left out.\n");
     buf_puts(lua->out, "function PAS(graph, resource)\n");
+    if (lua->session->options.train) {
+        buf_puts(lua->out, "    graph:train(");
+        put_lua_text(lua->session->options.train, lua->out);
+        buf_puts(lua->out, ")\n");
+    }
 }
 
 static void put_body(const Lua *lua)

@@ -699,17 +699,54 @@ static bool make_change(Session *session, const Change *change, Error *err)
     return false;
 }
 
+/* A copy with arenas of its own, and without a plan. */
+static Session *session_beside(const Session *session)
+{
+    Session *copy = session_new(&session->options, &session->hooks);
+    Session own = *copy;
+    *copy = *session;
+    copy->model_arena = own.model_arena;
+    copy->journal_arena = own.journal_arena;
+    copy->propagation_arena = copy->derived.arena = copy->change_arena = NULL;
+    copy->propagation = NULL;
+    copy->model_map = own.model_map;
+    copy->plan = NULL;
+    return copy;
+}
+
+/* Whether a decision is about what the model has, not about its loss or what follows. */
+static bool is_of_model(const Graph *model, const Decision *decision)
+{
+    if (decision_is_on_all(decision->kind))
+        return true;
+    if (decision_is_on_tensor(decision->kind))
+        return decision->place < model->n_tensors;
+    bool range = decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE;
+    return decision->place < model->n_ops && (!range || decision->last < model->n_ops);
+}
+
+Session *session_of_model(const Session *session, Error *err)
+{
+    Session *model = session_beside(session);
+    Journal journal = {0};
+    Findings notes = session->notes;
+    assert(session->bare.graph);
+    session_show(model, session->bare);
+    model->bare = (SessionModel){0};
+    model->options.train = NULL;
+    model->naming = naming_new(model->model_arena, model->inferred);
+    for (int i = 0; i < session->journal.n_done; i++)
+        if (is_of_model(model->graph, &session->journal.decisions.at[i]))
+            journal_add(&journal, model->journal_arena, &session->journal.decisions.at[i]);
+    if (remake(model, &journal, &notes, err))
+        return model;
+    session_close(model);
+    return NULL;
+}
+
 Session *session_fork(const Session *session, const Change *change, Error *err)
 {
-    Session *fork = session_new(&session->options, &session->hooks);
-    Session own = *fork;
-    *fork = *session;
-    fork->model_arena = own.model_arena;
-    fork->journal_arena = own.journal_arena;
-    fork->propagation_arena = fork->derived.arena = fork->change_arena = NULL;
-    fork->propagation = NULL;
-    fork->model_map = own.model_map;
-    fork->plan = NULL;
+    Session *fork = session_beside(session);
     fork->journal = journal_copy(fork);
     fork->progress = change->progress;
     bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);

@@ -209,6 +209,10 @@ void session_discard(const Session *session, Session *next); /* NULL is allowed 
  * first. Returns NULL with *err. */
 Session *session_fork(const Session *session, const Change *change, Error *err);
 
+/* Beside a session of a training step: the model alone, under the decisions about it; it must be
+ * closed first. */
+Session *session_of_model(const Session *session, Error *err);
+
 /* Prepares and commits at once. The functions below are shorthands for it. */
 bool session_change(Session *session, const Change *change, Error *err);
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err);

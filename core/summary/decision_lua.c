@@ -15,7 +15,7 @@ static bool turns_text(uint32_t rune)
            (rune >= 0x2066 && rune <= 0x2069);
 }
 
-static void put_string(const char *text, Buf *out)
+void put_lua_text(const char *text, Buf *out)
 {
     buf_putc(out, '"');
     for (Str rest = str_from(text); rest.n > 0;) {
@@ -50,7 +50,7 @@ static void put_axes(const Mesh *mesh, const uint8_t *atom, int n, Buf *out)
         Buf axis = buf_new(out->arena);
         mesh_format_atoms(mesh, atom + i, run, "", &axis);
         buf_puts(out, i ? ", " : "");
-        put_string(axis.s, out);
+        put_lua_text(axis.s, out);
         i += run;
     }
     buf_putc(out, '}');
@@ -160,9 +160,16 @@ static bool has_name(const Session *session, const Decision *decision)
 static void put_place(const Session *session, const Decision *decision, const char *pattern,
                       const char *tensor_method, const char *node_method, Buf *out)
 {
+    bool behind = decision_is_behind_forward(session->inferred, decision);
+    if (behind && !decision_is_on_tensor(decision->kind)) {
+        bool shard = pattern && strcmp(node_method, "pin") == 0; /* a pin has one exact name */
+        buf_printf(out, "graph:%s(", shard ? "shard" : node_method);
+        put_lua_text(pattern ? pattern : op_name(session->graph, decision->place), out);
+        return;
+    }
     if (!decision_is_on_tensor(decision->kind)) {
         buf_printf(out, "graph:%s(%s", node_method, pattern ? "graph:where{op = " : "graph:op(");
-        put_string(pattern ? pattern : op_name(session->graph, decision->place), out);
+        put_lua_text(pattern ? pattern : op_name(session->graph, decision->place), out);
         buf_putc(out, pattern ? '}' : ')');
         return;
     }
@@ -170,7 +177,7 @@ static void put_place(const Session *session, const Decision *decision, const ch
     bool exact = !pattern && strpbrk(name, "*?{}") != NULL;
     bool shard = strcmp(tensor_method, "shard") == 0;
     buf_printf(out, "graph:%s(", shard && exact ? "pin" : tensor_method);
-    put_string(name, out);
+    put_lua_text(name, out);
 }
 
 static void put_pin(const Session *session, const Decision *pin, const char *pattern, Buf *out)
@@ -188,7 +195,7 @@ static void put_pin(const Session *session, const Decision *pin, const char *pat
         buf_printf(out, ", {%s = ", index_name(session, pin));
     else {
         buf_puts(out, ", {[");
-        put_string(index_name(session, pin), out);
+        put_lua_text(index_name(session, pin), out);
         buf_puts(out, "] = ");
     }
     put_cut(session->mesh, pin, &read, out);
@@ -201,7 +208,7 @@ static void put_unpin(const Session *session, const Decision *decision, const ch
 {
     if (pattern && decision->kind == UNPIN_TENSOR_DIM) {
         buf_puts(out, "for _, tensor in ipairs(graph:tensors(");
-        put_string(pattern, out);
+        put_lua_text(pattern, out);
         buf_printf(out, ")) do graph:unpin(tensor, %d) end", decision->dim);
         return;
     }
@@ -210,7 +217,7 @@ static void put_unpin(const Session *session, const Decision *decision, const ch
     if (decision->kind == UNPIN_TENSOR_DIM)
         buf_printf(out, "%d", decision->dim);
     else
-        put_string(index_name(session, decision), out);
+        put_lua_text(index_name(session, decision), out);
     buf_putc(out, ')');
 }
 
@@ -220,9 +227,9 @@ static void put_mark(const Session *session, const Decision *mark, const char *p
     int n = mesh_list_set(session->mesh, mark->axes, atom);
     if (mark->kind == PIN_GROUP) {
         buf_puts(out, "graph:tie(");
-        put_string(mark->group, out);
+        put_lua_text(mark->group, out);
         buf_puts(out, ", ");
-        put_string(pattern ? pattern : name_of(session, mark->place), out);
+        put_lua_text(pattern ? pattern : name_of(session, mark->place), out);
         buf_putc(out, ')');
         return;
     }
@@ -234,7 +241,7 @@ static void put_mark(const Session *session, const Decision *mark, const char *p
               "", out);
     buf_puts(out, mark->kind == UNPIN_TENSOR ? "" : ", ");
     if (mark->kind == PIN_BARRIER)
-        put_string(pass_name(mark->pass), out);
+        put_lua_text(pass_name(mark->pass), out);
     else if (mark->kind != UNPIN_TENSOR)
         put_axes(session->mesh, atom, n, out);
     buf_putc(out, ')');
@@ -243,7 +250,7 @@ static void put_mark(const Session *session, const Decision *mark, const char *p
 static void put_op(const Graph *graph, int32_t op, Buf *out)
 {
     buf_puts(out, "graph:op(");
-    put_string(op_name(graph, op), out);
+    put_lua_text(op_name(graph, op), out);
     buf_putc(out, ')');
 }
 
@@ -260,7 +267,7 @@ static void put_submesh(const Mesh *mesh, SubMesh sub, Buf *out)
             buf_puts(out, name);
         else {
             buf_putc(out, '[');
-            put_string(name, out);
+            put_lua_text(name, out);
             buf_putc(out, ']');
         }
         buf_printf(out, " = %.*s%s", STR_ARG(part), rest.n > 0 ? ", " : "");
@@ -273,7 +280,7 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     const Graph *graph = session->graph;
     if (decision->kind == PIN_SCHEDULE) {
         buf_puts(out, "graph:schedule(");
-        put_string(decision->schedule, out);
+        put_lua_text(decision->schedule, out);
         buf_printf(out, ", {micro_batches = %d})", decision->number);
         return;
     }
@@ -281,7 +288,7 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
         uint8_t atom[ATOMS_MAX];
         int n = mesh_list_set(session->mesh, decision->axes, atom);
         buf_puts(out, "graph:assume(");
-        put_string(decision->pattern, out);
+        put_lua_text(decision->pattern, out);
         buf_printf(out, ", \"%s\", ", assumed_name(decision->assumed));
         put_axes(session->mesh, atom, n, out);
         buf_putc(out, ')');

@@ -18,6 +18,8 @@
 /* Returns whether a policy can express the cut. */
 bool cut_has_lua(const Cut *cut);
 
+void put_lua_text(const char *text, Buf *out); /* in quotes */
+
 void decision_lua(const Session *session, const Decision *decision, Buf *out);
 
 /* One line for decisions 0 to n - 1, which differ in their tensor or op alone, with a pattern that

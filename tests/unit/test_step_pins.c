@@ -3,10 +3,12 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
+#include "core/code/code.h"
 #include "core/propagate/propagators.h"
 #include "core/run/run.h"
 #include "core/session/planfile.h"
 #include "tests/unit/opened.h"
+#include "viz/export.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -337,6 +339,61 @@ static void another_step_carries_pins_by_name(void **state)
     close_step(&s);
 }
 
+/* ---- exports ---- */
+
+static const char *exported(TestStep *s, const ExportFormat *format, int *n_notes)
+{
+    ExportRequest request = {.drawing.session = s->session};
+    ExportNotes notes = {.arena = s->arena};
+    Buf text = buf_new(s->arena);
+    if (!export_write(format, &request, &text, &notes, &s->err))
+        fail_msg("%s: %s", format->name, s->err.text);
+    *n_notes = notes.at.n;
+    return text.s;
+}
+
+static void exports_to_systems_are_of_the_model(void **state)
+{
+    (void)state;
+    TestStep step = open_trained("graph:shard('w', {[1] = 'tp'})\n"
+                                 "graph:shard('w~grad', {[0] = 'dp'})",
+                                 "sgd", NULL);
+    TestStep model = open_trained("graph:shard('w', {[1] = 'tp'})", NULL, NULL);
+    const ExportFormat *format;
+    for (int i = 0; (format = code_format_at(i)); i++) {
+        int n, n_model;
+        if (strcmp(format->name, "lua") == 0)
+            continue;
+        const char *got = exported(&step, format, &n), *want = exported(&model, format, &n_model);
+        const char *file = path_base(model.model); /* differs between the two */
+        if (strlen(got) != strlen(want) || strstr(got, "~") || n != n_model + 2 || !*file)
+            fail_msg("%s: %d notes, not %d:\n%s", format->name, n, n_model + 2, got);
+    }
+    close_step(&step);
+    close_step(&model);
+}
+
+static void a_policy_makes_the_step_again(void **state)
+{
+    (void)state;
+    TestStep s = open_step(
+        "graph:shard('w~grad', {[0] = 'dp'})\ngraph:pin('MatMul_1~d1', {n = 'tp'})", NULL);
+    int n;
+    const ExportFormat lua = {.name = "lua", .code = code_lua};
+    const char *policy = made_file(s.arena, ".lua", exported(&s, &lua, &n));
+    SessionOptions options = {.model = s.model, .policy = policy, .mesh = "dp=2,tp=2"};
+    Session *again = session_open(&options, &s.hooks, &s.err);
+    unlink(policy);
+    if (!again)
+        fail_msg("%s", s.err.text);
+    assert_int_equal(n, 0);
+    assert_string_equal(again->options.train, "sgd");
+    assert_true(again->plan->priced->totals.step_us == s.session->plan->priced->totals.step_us);
+    assert_int_equal(again->plan->decided->n_pins, s.session->plan->decided->n_pins);
+    session_close(again);
+    close_step(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +404,8 @@ int main(void)
         cmocka_unit_test(policies_ask_for_training),
         cmocka_unit_test(bad_training_is_refused),
         cmocka_unit_test(another_step_carries_pins_by_name),
+        cmocka_unit_test(exports_to_systems_are_of_the_model),
+        cmocka_unit_test(a_policy_makes_the_step_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
