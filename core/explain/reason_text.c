@@ -234,6 +234,11 @@ void why_format(const Plan *plan, int32_t tensor, int dim, Buf *out)
         buf_puts(out, "  made as ");
         format_sharding(plan, plan->moved->made[tensor], out);
     }
+    int32_t gradient = plan_gradient(plan, tensor);
+    if (gradient >= 0 && plan->moved->made[gradient] >= 0) {
+        buf_puts(out, "  gradient ");
+        format_sharding(plan, plan->moved->made[gradient], out);
+    }
     buf_putc(out, '\n');
     format_dims(plan, tensor, dim, out);
     if (dim == -2 || dim == -1) {

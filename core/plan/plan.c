@@ -30,6 +30,18 @@ bool decision_pins_dim(DecisionKind kind)
     return kind == PIN_TENSOR_DIM || kind == PIN_INDEX_DIM;
 }
 
+int32_t plan_gradient(const Plan *plan, int32_t tensor)
+{
+    const Graph *graph = plan->inferred->graph;
+    if (!graph->gradient_of)
+        return -1;
+    Arena *scratch = arena_new();
+    const char *name = arena_printf(scratch, "%s~grad", tensor_name(graph, tensor));
+    int32_t gradient = graph_find_tensor(graph, str_from(name));
+    arena_free(scratch);
+    return gradient >= 0 && graph->gradient_of[gradient] == tensor ? gradient : -1;
+}
+
 bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision)
 {
     const Graph *forward = inferred->forward ? inferred->forward->graph : NULL;

@@ -361,6 +361,9 @@ bool decision_is_on_all(DecisionKind kind); /* about no op or tensor by id: `pla
 /* About an op or a tensor of a training step that its forward pass does not have. */
 bool decision_is_behind_forward(const Inferred *inferred, const Decision *decision);
 
+/* In a plan of a training step, the gradient of a tensor; -1 if it has none. */
+int32_t plan_gradient(const Plan *plan, int32_t tensor);
+
 bool plan_is_legal(const Plan *plan); /* no finding has level error */
 int64_t plan_local_bytes(const Plan *plan, int32_t tensor,
                          int32_t sharding); /* on rank 0, which holds the largest part */

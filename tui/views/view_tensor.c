@@ -65,6 +65,12 @@ static void draw_sizes(const Ui *ui, const Slices *slices, int32_t id, Pen *pen)
         pen_puts(pen, ROLE_NOTE, "  then ");
         pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->sharding[tensor]), -1, -1);
     }
+    int32_t gradient = plan_gradient(ui_plan(ui), tensor);
+    if (gradient >= 0 && ui_plan(ui)->moved->made[gradient] >= 0) {
+        pen_puts(pen, ROLE_HEAD, "  GRADIENT ");
+        pen_text(pen, label_sharding(ui, ui_plan(ui)->moved->made[gradient]), -1,
+                 pen->area.w - pen->x);
+    }
     pen_line(pen);
 }
 

@@ -74,6 +74,8 @@ static void add_subject(Page *page)
     block_fact(page, facts, "mesh", mesh_text(page), NULL);
     block_fact(page, facts, "machine", machine_text(page), NULL);
     block_fact(page, facts, "policy", options->policy ? path_base(options->policy) : "none", NULL);
+    if (options->train)
+        block_fact(page, facts, "training", options->train, NULL);
     block_fact(page, facts, "propagator",
                arena_printf(page->arena, "%s, profile %s", session->plan->propagator->name,
                             session->plan->propagator->profile),

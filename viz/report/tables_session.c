@@ -42,6 +42,8 @@ static void put_head(const Session *session, Sheet *out)
     put_fact(out, "mesh", mesh.s);
     put_fact(out, "machine", session->machine->name);
     put_fact(out, "policy", options->policy ? path_base(options->policy) : "none");
+    if (options->train)
+        put_fact(out, "train", options->train);
     put_fact(out, "propagate", session->plan->propagator->name);
     put_fact(out, "profile", session->plan->propagator->profile);
     put_fact(out, "plan", arena_printf(out->arena, "%016" PRIx64, planfile_hash(session)));

@@ -37,6 +37,9 @@ static bool rows_tensors(const Session *session, Sheet *out, Error *err)
         table_put_bytes(out, id >= 0, id < 0 ? 0 : plan_local_bytes(session->plan, t, id));
         table_put_text(out, maker < 0 ? "" : op_name(session->graph, maker));
         sheet_number(out, tensor_n_uses(session->graph, t));
+        int32_t gradient = plan_gradient(session->plan, t);
+        table_put_sharding(out, session, gradient < 0 ? -1 : session->plan->moved->made[gradient],
+                           VIEW_OURS);
     }
     return true;
 }
@@ -58,6 +61,7 @@ static const SheetColumn tensors_columns[] = {
     {"local_bytes", true},
     {"made_by", false},
     {"uses", true},
+    {"gradient", false}, /* of a training step: as its op makes it */
     {0},
 };
 
