@@ -241,6 +241,54 @@ static bool unroll(Session *session, Error *err)
     return !graph || infer_model(session, false, err);
 }
 
+/* How many tensors there are, with the first of them in the text; nothing for none. */
+static void note_tensors(Session *session, Inferred *step, const char *code, int n, int32_t first,
+                         const char *what, const char *hint)
+{
+    Arena *arena = session->model_arena;
+    Finding finding = {.level = LEVEL_NOTE, .code = code, .hint = hint, .op = -1, .tensor = first};
+    if (n == 0)
+        return;
+    finding.text = arena_printf(arena, "'%s'%s %s", tensor_name(step->graph, first),
+                                n > 1 ? arena_printf(arena, " and %d more", n - 1) : "", what);
+    vec_push(arena, &step->findings, finding);
+}
+
+/* A gradient whose name a tensor of the model has already. */
+static bool is_renamed(const Graph *graph, int32_t tensor)
+{
+    const char *name = tensor_name(graph, tensor);
+    int32_t of = graph->gradient_of[tensor];
+    size_t n = of < 0 ? 0 : strlen(tensor_name(graph, of));
+    return of >= 0 && strncmp(name, tensor_name(graph, of), n) == 0 &&
+           str_starts(str_from(name + n), STR("~grad_"));
+}
+
+/* What a user may not expect of the step: parameters that nothing reads, gradients renamed. */
+static bool note_unexpected(Session *session, Inferred *step)
+{
+    const Inferred *model = session->bare.inferred;
+    const Graph *graph = step->graph;
+    int n_unread = 0, n_renamed = 0;
+    int32_t unread = -1, renamed = -1;
+    for (int32_t t = graph->n_tensors - 1; t >= 0; t--) {
+        if (t < model->graph->n_tensors && tensor_is_parameter(model, t) &&
+            dtype_is_float((Dtype)model->dtype[t]) && tensor_n_uses(model->graph, t) == 0) {
+            unread = t;
+            n_unread++;
+        } else if (t >= model->graph->n_tensors && is_renamed(graph, t)) {
+            renamed = t;
+            n_renamed++;
+        }
+    }
+    note_tensors(session, step, "unread-parameter", n_unread, unread,
+                 "is read by no op: no gradient, no update", "");
+    note_tensors(session, step, "gradient-renamed", n_renamed, renamed,
+                 "is the name of a gradient here, since the model has a tensor named ~grad already",
+                 "is the model a training step itself? export it without its gradients");
+    return true;
+}
+
 /* Replaces the model by its training step, where one is wanted. */
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
@@ -267,7 +315,8 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     session->derived.n_frozen = frozen.n;
     session->derived.model = (SessionModel){session->graph, session->inferred};
     if (!derive_step(&session->derived, arena, session->inferred, NULL, &step, err) ||
-        (!given && !note_frozen(session, spec, step.inferred)))
+        (!given &&
+         (!note_frozen(session, spec, step.inferred) || !note_unexpected(session, step.inferred))))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;

@@ -51,9 +51,9 @@ static const char *const root_fields[] = {"dimscope_plan",
                                           "derived",
                                           NULL};
 static const char *const decision_fields[] = {
-    "kind",  "tensor",  "dim",      "op",       "index",         "cut",    "axes",
-    "group", "pass",    "priority", "open",     "store",         "origin", "last",
-    "relay", "devices", "number",   "schedule", "micro_batches", NULL};
+    "kind",   "tensor",   "dim",           "op",      "index",  "cut",  "axes",  "group",
+    "pass",   "priority", "open",          "store",   "origin", "last", "relay", "devices",
+    "number", "schedule", "micro_batches", "pattern", "as",     NULL};
 static const char *const origin_fields[] = {"kind", "file", "line", "text", NULL};
 
 static bool is_listed(const char *const *fields, const char *name)

@@ -7,6 +7,25 @@
 
 enum { PLANFILE_BYTES_MAX = 256 << 20 };
 
+enum { CONFIG_BYTES_MAX = 4 << 20 };
+
+/* A .json with a "model_type" and without a plan's version is a model's config, not a plan file.
+ * The reader of plan files reports an unreadable file. */
+bool session_opens_plan(const char *path)
+{
+    if (!path || !str_ends(str_from(path), STR(".json")))
+        return false;
+    Arena *scratch = arena_new();
+    Source source;
+    Json *root = file_read(scratch, path, CONFIG_BYTES_MAX, &source, NULL)
+                     ? json_parse(&source, NULL)
+                     : NULL;
+    bool config = json_get(root, "model_type") && !json_get(root, "dimscope_plan");
+    json_free(root);
+    arena_free(scratch);
+    return !config;
+}
+
 /* ---- the line of each decision ---- */
 
 /* A cursor in JSON text. */

@@ -1,18 +1,16 @@
 #include "core/session/session.h"
 #include "core/propagate/propagators.h"
-
-#include "core/base/intern.h"
+#include "core/propagate/propagate.h"
 #include "core/session/onnx_devices.h"
 #include "core/session/planfile.h"
 #include "core/session/model_settings.h"
 #include "core/session/session_pins.h"
-#include "core/propagate/propagate.h"
 #include "core/plan/stage.h"
 #include "core/session/load.h"
 #include "core/session/make.h"
-#include "core/step/optimizer.h"
-
-enum { CONFIG_BYTES_MAX = 4 << 20 };
+#include "core/session/renumber.h"
+#include "core/session/signature.h"
+#include "core/session/training.h"
 
 static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
 
@@ -38,55 +36,6 @@ static bool read_saved_mesh(Session *session, Error *err)
     error_hint(err, "%s", why.hint);
     error_in_file(err, session->mesh_file);
     return false;
-}
-
-/* How often an op runs, as a 32-bit number. */
-static int32_t times_key(const Inferred *inferred, int32_t op)
-{
-    double times = inferred_repeat(inferred, op);
-    return times < INT32_MAX ? (int32_t)times : INT32_MAX;
-}
-
-/* The id of its sharding or, if it has none, a negative id that stands for its partly known
- * shape. */
-static int32_t made_key(const Plan *plan, int32_t tensor)
-{
-    return tensor < 0                       ? -1
-           : plan->moved->made[tensor] >= 0 ? plan->moved->made[tensor]
-                                            : plan->inferred->shape[tensor];
-}
-
-/* Two ops are equal if their rule, cuts, operand shardings and kinds are equal, and if they run
- * equally often, in one stage and on the same devices. */
-static int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
-{
-    const Graph *graph = session->graph;
-    const Plan *plan = session->plan;
-    int32_t *signature = arena_array(arena, int32_t, graph->n_ops);
-    Intern *alike = intern_new(scratch);
-    for (int i = 0; i < session->inferred->n_program; i++) {
-        int32_t op = session->inferred->program[i];
-        const GraphOp *node = &graph->ops[op];
-        enum { HEAD = 7, OPERANDS = 27 };
-        int32_t key[HEAD + OPERANDS] = {node->op_type,
-                                        node->attrs,
-                                        session->inferred->space[op],
-                                        plan->propagated->cut[op],
-                                        times_key(session->inferred, op),
-                                        stage_of(plan, op),
-                                        plan_devices(plan, op)};
-        int n = HEAD;
-        for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
-            int32_t tensor = op_inputs(graph, op)[o];
-            key[n++] = plan->moved->need[node->input + o];
-            key[n++] =
-                tensor < 0 ? -1 : plan->moved->sharding[tensor]; /* it may be moved on the way */
-        }
-        for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
-            key[n++] = made_key(plan, op_outputs(graph, op)[o]);
-        signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
-    }
-    return signature;
 }
 
 Journal session_journal_with(const Session *session, Arena *arena, const Decision *decisions, int n)
@@ -128,36 +77,6 @@ static bool load_recomputed(Session *session, const Journal *journal, Error *err
     return ok;
 }
 
-/* What a decision is about in another derivation of the same step; false: it is not there. */
-static bool find_again(const Graph *from, const Graph *to, Decision *decision)
-{
-    decision->place = decision_is_on_tensor(decision->kind)
-                          ? graph_find_tensor(to, str_from(tensor_name(from, decision->place)))
-                          : graph_find_op(to, str_from(op_name(from, decision->place)));
-    return decision->place >= 0;
-}
-
-/* The journal with the present ids of what the step adds to the model. Decisions about copies that
- * are gone are left out. */
-static Journal renumbered(const Session *session, const Graph *from, const Journal *journal)
-{
-    bool behind = false;
-    for (int i = 0; i < journal->decisions.n && from != session->graph; i++)
-        behind |= decision_is_behind_forward(session->inferred, &journal->decisions.at[i]);
-    if (!behind)
-        return *journal;
-    Journal out = {0};
-    for (int i = 0; i < journal->decisions.n; i++) {
-        Decision decision = journal->decisions.at[i];
-        if (decision_is_behind_forward(session->inferred, &decision) &&
-            !find_again(from, session->graph, &decision))
-            continue;
-        vec_push(session->journal_arena, &out.decisions, decision);
-        out.n_done += i < journal->n_done;
-    }
-    return out;
-}
-
 /* Makes the plan of a journal. The old plan is not freed here, since a screen may be showing it.
  * The propagator's cache is valid for one mesh. */
 static bool remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
@@ -165,7 +84,7 @@ static bool remake(Session *session, const Journal *decisions, const Findings *n
     const Graph *from = session->graph;
     if (!load_recomputed(session, decisions, err))
         return false;
-    Journal own_journal = renumbered(session, from, decisions), *journal = &own_journal;
+    Journal own_journal = journal_renumbered(session, from, decisions), *journal = &own_journal;
     PlanRequest request = session_request(session, journal);
     Arena *kept = NULL;
     if (propagator_or_default(request.propagator)->incremental && !request.propagation) {
@@ -232,40 +151,6 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return str_eq(str_from(a ? a : ""), str_from(b ? b : ""));
-}
-
-static bool is_none(const char *train)
-{
-    return train && strcmp(train, "none") == 0;
-}
-
-static bool has_word(Str spec, Str word)
-{
-    while (spec.n > 0)
-        if (str_eq(str_trim(update_spec_word(&spec)), word))
-            return true;
-    return false;
-}
-
-const char *session_training_wanted(const Session *session, Arena *arena)
-{
-    const char *base = session->train_given ? session->train_given : session->training.spec;
-    if (!base || is_none(base))
-        return NULL;
-    Buf text = buf_new(arena);
-    buf_puts(&text, base);
-    for (Str rest = str_from(session->training.frozen ? session->training.frozen : "");
-         rest.n > 0;) {
-        Str word = update_spec_word(&rest);
-        if (word.n > 0 && !has_word(buf_str(&text), word))
-            buf_printf(&text, ",%.*s", STR_ARG(word));
-    }
-    return text.s;
-}
-
 /* The same while a model is opened: a policy that asks for a fusion or for a training step is run
  * again on the graph that it asks for. */
 static bool run_first_policy(Session *session, Journal *journal, Error *err)
@@ -276,7 +161,7 @@ static bool run_first_policy(Session *session, Journal *journal, Error *err)
     for (int round = 0; round < ROUNDS_MAX; round++) {
         unsigned more = ok ? 0 : session->fuse_wanted & ~session->options.fuse;
         const char *train = session_training_wanted(session, session->journal_arena);
-        if (!more && same_text(train, session->options.train))
+        if (!more && training_same(train, session->options.train))
             break;
         *err = (Error){0};
         *journal = (Journal){0};
@@ -288,21 +173,6 @@ static bool run_first_policy(Session *session, Journal *journal, Error *err)
     return ok;
 }
 
-/* The step is part of the model, so that a policy that is run again cannot change it. */
-static bool check_training(const Session *session, Error *err)
-{
-    Arena *scratch = arena_new();
-    const char *wanted = session_training_wanted(session, scratch);
-    bool same = !wanted || same_text(wanted, session->options.train);
-    if (!same) {
-        error_kind(err, ERROR_USAGE, "the policy asks for the training step '%s'; this one is '%s'",
-                   wanted, session->options.train ? session->options.train : "none");
-        error_hint(err, "open it again with --train %s, or :train %s", wanted, wanted);
-    }
-    arena_free(scratch);
-    return same;
-}
-
 /* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
  * those of `kept`, or those of `from`, a session with another mesh, matched by name. */
 static bool policy_and_remake(Session *session, const Journal *kept, const Session *from,
@@ -311,7 +181,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, const Sessi
     Findings old = session->notes;
     Journal journal = {0};
     session->notes = (Findings){0};
-    bool ok = run_policy(session, &journal, err) && check_training(session, err);
+    bool ok = run_policy(session, &journal, err) && training_check(session, err);
     if (ok)
         session_read_pins_again(session, &journal);
     if (ok && kept)
@@ -400,23 +270,6 @@ static void check_policy(Session *session, const char *plan)
     session->options.settings = (PolicySettings){0};
 }
 
-/* A .json with a "model_type" and without a plan's version is a model's config, not a plan file.
- * The reader of plan files reports an unreadable file. */
-bool session_opens_plan(const char *path)
-{
-    if (!path || !str_ends(str_from(path), STR(".json")))
-        return false;
-    Arena *scratch = arena_new();
-    Source source;
-    Json *root = file_read(scratch, path, CONFIG_BYTES_MAX, &source, NULL)
-                     ? json_parse(&source, NULL)
-                     : NULL;
-    bool config = json_get(root, "model_type") && !json_get(root, "dimscope_plan");
-    json_free(root);
-    arena_free(scratch);
-    return !config;
-}
-
 /* Reads the plan file; options of the command line override it. */
 static bool read_plan_file(Session *session, PlanFile *file, Error *err)
 {
@@ -465,7 +318,7 @@ static Session *open_or_close(Session *session, bool whole, Error *err)
     PlanFile file = {0};
     bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err);
     session->train_given = session->options.train;
-    if (is_none(session->options.train))
+    if (training_is_none(session->options.train))
         session->options.train = NULL;
     ok = ok && load_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&
          progress_goes_on(session->progress, err);
@@ -733,6 +586,7 @@ Session *session_of_model(const Session *session, Error *err)
     assert(session->bare.graph);
     session_show(model, session->bare);
     model->bare = (SessionModel){0};
+    model->derived = (SessionDerivation){0};
     model->options.train = NULL;
     model->naming = naming_new(model->model_arena, model->inferred);
     for (int i = 0; i < session->journal.n_done; i++)
@@ -821,8 +675,8 @@ bool session_change(Session *session, const Change *change, Error *err)
 
 bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
 {
-    return session_change(session, &(Change){.kind = CHANGE_APPLY, .decisions = decisions, .n = n},
-                          err);
+    Change change = {.kind = CHANGE_APPLY, .decisions = decisions, .n = n};
+    return session_change(session, &change, err);
 }
 
 bool session_undo(Session *session, Error *err)

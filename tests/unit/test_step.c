@@ -300,6 +300,44 @@ static void operators_without_derivative_are_named(void **state)
     close_step(&o);
 }
 
+static const struct {
+    const char *title, *body, *train, *code, *text; /* of a finding; code NULL: of the error */
+} noted[] = {
+    {"a parameter that nothing reads gets a note", X W V MEAN("model:op('MatMul', {x, w})"), "sgd",
+     "unread-parameter", "'v' is read by no op: no gradient, no update"},
+    {"a model that has gradients keeps its own names",
+     X W "model:output(model:op('Relu', {x}), 'w~grad')\n" MEAN("model:op('MatMul', {x, w})"),
+     "sgd", "gradient-renamed",
+     "'w~grad_' is the name of a gradient here, since the model has a tensor named ~grad already"},
+    {"integers do not train",
+     "local i = model:param('i', {16}, 'i64')\n" X MEAN(
+         "model:op('Add', {x, model:op('Cast', {i}, {to = 1})})"),
+     "sgd", NULL, "nothing of the model trains"},
+    {"a model of integers has no loss",
+     "local x = model:input('x', 'i64', {8, 16})\nmodel:output(model:op('Add', {x, x}), 'y')\n",
+     "auto", NULL, "the model has no loss, and no output that can be scores"},
+    {"a loss that does not exist", X W MEAN("model:op('MatMul', {x, w})"), "loss=nope", NULL,
+     "there is no tensor 'nope' to be the loss"},
+    {"a loss of several numbers", X W MEAN("model:op('MatMul', {x, w})"), "loss=MatMul", NULL,
+     "'MatMul' cannot be the loss: it is not one float"},
+};
+
+static void unexpected_models_are_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(noted); i++) {
+        OpenedStep o = open_step(noted[i].body, noted[i].train, NULL, NULL);
+        bool found = !noted[i].code && !o.session && strcmp(o.err.text, noted[i].text) == 0;
+        for (int f = 0; noted[i].code && o.session && f < o.session->plan->findings.n; f++) {
+            const Finding *at = &o.session->plan->findings.at[f];
+            found |= strcmp(at->code, noted[i].code) == 0 && strcmp(at->text, noted[i].text) == 0;
+        }
+        if (!found)
+            fail_msg("%s: %s", noted[i].title, o.err.text);
+        close_step(&o);
+    }
+}
+
 /* ---- plans ---- */
 
 /* t = x w is made by one matmul and read by the next, y = t v. An op is whole, or one of its index
@@ -556,6 +594,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(forward_ids_stay);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(frozen_parameters_have_no_gradient);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operators_without_derivative_are_named);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(unexpected_models_are_named);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(backward_edges_are_transposed);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_of_readers_meet);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(gradients_are_compared_with_a_folder);

@@ -1,0 +1,10 @@
+/* signature.h - which ops of a plan are equal, so that their modules fold. */
+#ifndef CORE_SESSION_SIGNATURE_H
+#define CORE_SESSION_SIGNATURE_H
+
+#include "core/session/session.h"
+
+/* Per op, in the arena: a number that equal ops share. */
+int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session);
+
+#endif
