@@ -30,6 +30,7 @@ static const struct {
     {"ai.onnx.preview.training::Gradient", 0, false, "", "g"},
     {"AdamStep", 0, false, "pg-sssss-", "pssssss"},
     {"SgdStep", 0, false, "p-gs", "ps"},
+    {"LossScaleUpdate", 0, false, "-ss", "ss"},
     UPDATE("SgdUpdate"),
     UPDATE("MomentumUpdate"),
     UPDATE("NesterovUpdate"),

@@ -7,7 +7,8 @@
  *     AdamWUpdate   parameter, gradient, rate, step, factor, m, v -> parameter, m, v
  *
  * The gradient is multiplied by `factor` before anything else, so that one scalar carries the clip
- * factor, the loss scale and the number of micro-batches. `step` counts from 1. Constants that
+ * factor, the loss scale and the number of micro-batches; a factor that is NaN skips the step: all
+ * stays as it is. `step` counts from 1. Constants that
  * depend on the step alone are computed once (optimizer_step()), then elements are updated one by
  * one.
  */

@@ -132,13 +132,32 @@ uint64_t batch_seed(uint64_t seed, int64_t batch)
     return batch == 0 ? seed : seed ^ ((uint64_t)batch * 0x9e3779b97f4a7c15);
 }
 
+/* Fills a part of the copied tensor, then converts it. */
+static void fill_copy(const Feeds *feeds, int32_t copied, Local *part, Arena *scratch)
+{
+    int64_t n_elements = shape_elements(&part->shape);
+    Local from = *part;
+    from.dtype = (Dtype)feeds->inferred->dtype[copied];
+    from.data = arena_alloc(scratch, (size_t)(dtype_bytes(from.dtype, n_elements) + 8));
+    feed_fill(feeds, copied, 0, &from, scratch);
+    Number number = dtype_number(part->dtype);
+    for (int64_t i = 0; i < n_elements; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t n = n_elements - i < ELEMENT_BLOCK ? n_elements - i : ELEMENT_BLOCK;
+        local_load(&from, i, 1, n, number, &block);
+        local_store(part, i, n, number, &block);
+    }
+}
+
 void feed_fill(const Feeds *feeds, int32_t tensor, int64_t batch, Local *part, Arena *scratch)
 {
     const Feed *feed = &feeds->at[tensor];
     bool input = feeds->inferred->graph->tensors[tensor].kind == TENSOR_INPUT;
     uint64_t key = batch_seed(feed->key, input ? batch : 0);
     assert(feed->kind != FEED_NONE);
-    if (feed->kind == FEED_DRAWN && feed->bound > 1)
+    if (feed->kind == FEED_COPY)
+        fill_copy(feeds, feed->copied, part, scratch);
+    else if (feed->kind == FEED_DRAWN && feed->bound > 1)
         fill_text(feed, key, part, scratch);
     else if (feed->kind == FEED_BYTES)
         fill_bytes(feed, part, scratch);
@@ -412,10 +431,36 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
     return true;
 }
 
+/* The parameter that a tensor is the master copy of: what the update makes of the copy is cast to
+ * the parameter's next value. -1: it is none. */
+static int32_t parameter_of_master(const Graph *graph, int32_t tensor)
+{
+    if (!graph->next_of || graph->tensors[tensor].kind != TENSOR_INITIALIZER)
+        return -1;
+    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
+        int32_t update = graph->uses[graph->tensors[tensor].use + u];
+        int32_t next = graph->ops[update].n_outputs > 0 ? op_outputs(graph, update)[0] : -1;
+        if (next < 0 || graph->next_of[next] != tensor)
+            continue;
+        for (int k = 0; k < tensor_n_uses(graph, next); k++) {
+            int32_t cast = graph->uses[graph->tensors[next].use + k];
+            int32_t made = op_outputs(graph, cast)[0];
+            if (strcmp(op_operator(graph, cast), "Cast") == 0 && made >= 0)
+                return graph->next_of[made];
+        }
+    }
+    return -1;
+}
+
 /* Sets the feed if it is available before anything is computed; a constant too large to hold stays
  * FEED_NONE. */
 static bool feed_given(Feeds *feeds, int32_t tensor, const Given *given, Error *err)
 {
+    int32_t copied = parameter_of_master(feeds->inferred->graph, tensor);
+    if (copied >= 0 && feeds->at[copied].kind != FEED_NONE) {
+        feeds->at[tensor] = (Feed){.kind = FEED_COPY, .copied = copied};
+        return true;
+    }
     const Graph *graph = feeds->inferred->graph;
     const GraphTensor *at = &graph->tensors[tensor];
     const Value *value = inferred_value(feeds->inferred, tensor);

@@ -151,7 +151,7 @@ static void name_model(Session *session)
 
 static bool add_loss(Session *session, const UpdateSpec *spec, Loss *out, Error *err)
 {
-    if (!loss_add(session->model_arena, session->inferred, spec->loss, out, err))
+    if (!loss_add(session->model_arena, session->inferred, spec, out, err))
         return false;
     session->graph = out->graph;
     return infer_model(session, false, err);

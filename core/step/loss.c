@@ -82,21 +82,41 @@ static Attr attr_int(Adding *a, const char *name, int64_t value)
     return (Attr){.name = names_intern(names, str_from(name)), .type = ATTR_INT, .i = value};
 }
 
-/* An initializer with the one element 1. */
-static int32_t add_one(Adding *a, Dtype dtype, const Shape *shape)
+/* The gradient of the loss: the loss scale, a constant or made of a state. -1 with *err. */
+static int32_t add_seed(Adding *a, const UpdateSpec *spec, Dtype dtype, const Shape *shape,
+                        int32_t *scale, Error *err)
 {
-    static const float one_f32 = 1;
-    static const double one_f64 = 1;
+    static const Shape one = {.n_dims = 1, .dim = {1}};
+    *scale = -1;
+    if ((spec->dynamic || spec->scale != 1) && dtype != DT_F64 && dtype != DT_F32) {
+        error_kind(err, ERROR_UNSUPPORTED, "--train: scale needs a loss of 32 bits, and it is %s",
+                   dtype_name(dtype));
+        return -1;
+    }
+    if (spec->dynamic) {
+        if (dtype != DT_F32 || shape->n_dims > 0) {
+            error_kind(err, ERROR_UNSUPPORTED,
+                       "--train: scale=dynamic needs a loss of f32 without dims");
+            return -1;
+        }
+        *scale = new_tensor(a, "loss~scale");
+        graph_add_initializer(a->builder, *scale, DT_F32, &one,
+                              (TensorData){.form = DATA_FILL, .fill = spec->scale});
+        return add_op(a, "Squeeze", "loss~grad", scale, 1, NULL, 0);
+    }
     static const uint16_t one_f16 = 0x3c00, one_bf16 = 0x3f80;
-    const void *bytes = dtype == DT_F64    ? (const void *)&one_f64
+    const float single = (float)spec->scale;
+    const void *bytes = dtype == DT_F64    ? (const void *)&spec->scale
                         : dtype == DT_F16  ? (const void *)&one_f16
                         : dtype == DT_BF16 ? (const void *)&one_bf16
-                                           : &one_f32;
-    size_t n = dtype == DT_F64 ? 8 : dtype == DT_F32 ? 4 : 2;
-    int32_t one = new_tensor(a, "loss~grad");
-    graph_add_initializer(a->builder, one, dtype, shape,
-                          (TensorData){.form = DATA_RAW, .bytes = {bytes, n}});
-    return one;
+                                           : (const void *)&single;
+    size_t n = (size_t)dtype_bits(dtype) / 8;
+    char *copy = arena_alloc(a->arena, 8);
+    memcpy(copy, bytes, n);
+    int32_t seed = new_tensor(a, "loss~grad");
+    graph_add_initializer(a->builder, seed, dtype, shape,
+                          (TensorData){.form = DATA_RAW, .bytes = {copy, n}});
+    return seed;
 }
 
 static int32_t add_labels(Adding *a, const Shape *scores)
@@ -109,31 +129,67 @@ static int32_t add_labels(Adding *a, const Shape *scores)
     return labels;
 }
 
-static int32_t add_cross_entropy(Adding *a, int32_t scores)
+/* 1 for each label that counts, else 0. */
+static int32_t add_counts(Adding *a, int32_t labels, int64_t ignored, Dtype dtype)
+{
+    int32_t without = new_tensor(a, "loss~ignored");
+    int64_t *index = arena_make(a->arena, int64_t);
+    static const Shape scalar = {0};
+    *index = ignored;
+    graph_add_initializer(
+        a->builder, without, DT_I64, &scalar,
+        (TensorData){.form = DATA_RAW, .bytes = {(const char *)index, sizeof *index}});
+    int32_t same = add_op(a, "Equal", "loss~same", (int32_t[]){labels, without}, 2, NULL, 0);
+    int32_t other = add_op(a, "Not", "loss~other", &same, 1, NULL, 0);
+    Attr to = attr_int(a, "to", dtype_to_onnx(dtype));
+    return add_op(a, "Cast", "loss~counts", &other, 1, &to, 1);
+}
+
+/* The mean of the labels' losses, over those that count. */
+static int32_t add_mean(Adding *a, int32_t token, int32_t counts)
+{
+    Attr keep = attr_int(a, "keepdims", 0);
+    if (counts < 0)
+        return add_op(a, "ReduceMean", "loss", &token, 1, &keep, 1);
+    int32_t sum = add_op(a, "ReduceSum", "loss~total", &token, 1, &keep, 1);
+    int32_t n = add_op(a, "ReduceSum", "loss~count", &counts, 1, &keep, 1);
+    return add_op(a, "Div", "loss", (int32_t[]){sum, n}, 2, NULL, 0);
+}
+
+static int32_t add_cross_entropy(Adding *a, int32_t scores, const UpdateSpec *spec)
 {
     static const int64_t last = -1;
     Names *names = graph_builder_graph(a->builder)->names;
     Attr axes = {.name = names_intern(names, STR("axes")), .type = ATTR_INTS, .n = 1};
     axes.ints = &last;
     Attr over_last[2] = {axes, attr_int(a, "keepdims", 1)}, to = attr_int(a, "to", 1);
-    Attr to_one = attr_int(a, "keepdims", 0);
+    Attr token_attr[2];
+    int n_attrs = 0;
+    if (spec->ignores)
+        token_attr[n_attrs++] = attr_int(a, "ignore_index", spec->ignore_index);
+    if (spec->smoothing > 0)
+        token_attr[n_attrs++] = (Attr){.name = names_intern(names, STR("label_smoothing")),
+                                       .type = ATTR_FLOAT,
+                                       .f = spec->smoothing};
     Dtype dtype = (Dtype)a->model->dtype[scores];
     int32_t labels = add_labels(a, inferred_shape(a->model, scores));
     if (dtype != DT_F32 && dtype != DT_F64)
         scores = add_op(a, "Cast", "loss~scores", &scores, 1, &to, 1);
     int32_t most = add_op(a, "ReduceMax", "loss~max", &scores, 1, over_last, 2);
     int32_t sum = add_op(a, "SumExp", "loss~sum", (int32_t[]){scores, most}, 2, NULL, 0);
-    int32_t token =
-        add_op(a, "TokenLoss", "loss~token", (int32_t[]){scores, most, sum, labels}, 4, NULL, 0);
-    int32_t loss = add_op(a, "ReduceMean", "loss", &token, 1, &to_one, 1);
+    int32_t token = add_op(a, "TokenLoss", "loss~token", (int32_t[]){scores, most, sum, labels}, 4,
+                           token_attr, n_attrs);
+    Dtype counted = dtype == DT_F64 ? DT_F64 : DT_F32;
+    int32_t loss =
+        add_mean(a, token, spec->ignores ? add_counts(a, labels, spec->ignore_index, counted) : -1);
     graph_add_output(a->builder, loss);
     return loss;
 }
 
-bool loss_add(Arena *arena, const Inferred *model, const char *name, Loss *out, Error *err)
+bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss *out, Error *err)
 {
-    bool chosen = name && strcmp(name, "auto") != 0;
-    *out = (Loss){.loss = chosen ? named_loss(model, name, err) : find_loss(model)};
+    bool chosen = strcmp(spec->loss, "auto") != 0;
+    *out = (Loss){.loss = chosen ? named_loss(model, spec->loss, err) : find_loss(model)};
     if (chosen && out->loss < 0)
         return false;
     int32_t scores = out->loss >= 0 ? -1 : find_scores(model);
@@ -141,15 +197,26 @@ bool loss_add(Arena *arena, const Inferred *model, const char *name, Loss *out, 
         error_kind(err, ERROR_USAGE, "the model has no loss, and no output that can be scores");
         return error_hint(err, "a loss is an output with one float; loss=NAME chooses a tensor");
     }
+    if (out->loss >= 0 && (spec->ignores || spec->smoothing > 0)) {
+        error_kind(
+            err, ERROR_USAGE,
+            "--train: the model has its own loss, '%s': ignore_index and label_smoothing are "
+            "of the cross entropy that is added to scores",
+            tensor_name(model->graph, out->loss));
+        return false;
+    }
     Adding a = {arena, model, graph_builder_from(arena, model->graph)};
     static const Shape scalar = {0};
     out->added = scores >= 0;
     if (out->added)
-        out->loss = add_cross_entropy(&a, scores);
+        out->loss = add_cross_entropy(&a, scores, spec);
     Dtype dtype = out->added ? (Dtype)model->dtype[scores] : (Dtype)model->dtype[out->loss];
     if (out->added && dtype != DT_F64)
         dtype = DT_F32;
-    out->seed = add_one(&a, dtype, out->added ? &scalar : inferred_shape(model, out->loss));
+    const Shape *shape = out->added ? &scalar : inferred_shape(model, out->loss);
+    out->seed = add_seed(&a, spec, dtype, shape, &out->scale, err);
+    if (out->seed < 0)
+        return false;
     out->graph = graph_seal(a.builder, err);
     return out->graph;
 }

@@ -2,14 +2,25 @@
 
 #include "core/base/nearest.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-typedef enum { KEY_PRECISION, KEY_GRADS, KEY_CLIP, KEY_SCALE, KEY_LOSS, KEY_FREEZE, N_KEYS } Key;
+typedef enum {
+    KEY_PRECISION,
+    KEY_GRADS,
+    KEY_CLIP,
+    KEY_SCALE,
+    KEY_LOSS,
+    KEY_FREEZE,
+    KEY_IGNORE_INDEX,
+    KEY_LABEL_SMOOTHING,
+    N_KEYS
+} Key;
 
 /* ORDER KEY */
-static const char *const key_names[N_KEYS] = {"precision", "grads", "clip",
-                                              "scale",     "loss",  "freeze"};
+static const char *const key_names[N_KEYS] = {
+    "precision", "grads", "clip", "scale", "loss", "freeze", "ignore_index", "label_smoothing"};
 
 static const struct {
     const char *name;
@@ -49,6 +60,18 @@ static bool read_number(Arena *arena, Str key, Str text, double *out, Error *err
                       STR_ARG(key), copy);
 }
 
+static bool read_ignored(Arena *arena, Str text, UpdateSpec *out, Error *err)
+{
+    char *end;
+    const char *copy = arena_str(arena, text);
+    errno = 0;
+    out->ignore_index = strtoll(copy, &end, 10);
+    out->ignores = true;
+    if (text.n > 0 && *end == '\0' && errno == 0)
+        return true;
+    return error_kind(err, ERROR_USAGE, "--train: ignore_index is not a whole number: '%s'", copy);
+}
+
 static bool add_frozen(Arena *arena, Str pattern, UpdateSpec *out, Error *err)
 {
     enum { PATTERNS_MAX = 1000 };
@@ -75,11 +98,21 @@ static bool read_key(Arena *arena, Key key, Str text, UpdateSpec *out, Error *er
     case KEY_CLIP:
         return read_number(arena, STR("clip"), text, &out->clip, err);
     case KEY_SCALE:
+        out->dynamic = str_eq(text, STR("dynamic"));
+        out->scale = 65536;
+        if (out->dynamic)
+            return true;
         return read_number(arena, STR("scale"), text, &out->scale, err) &&
                (out->scale > 0 || error_kind(err, ERROR_USAGE, "--train: scale is 0"));
     case KEY_LOSS:
         out->loss = arena_str(arena, text);
         return true;
+    case KEY_IGNORE_INDEX:
+        return read_ignored(arena, text, out, err);
+    case KEY_LABEL_SMOOTHING:
+        return read_number(arena, STR("label_smoothing"), text, &out->smoothing, err) &&
+               (out->smoothing <= 1 ||
+                error_kind(err, ERROR_USAGE, "--train: label_smoothing is a share, at most 1"));
     case KEY_FREEZE:
         return add_frozen(arena, text, out, err);
     case N_KEYS:
@@ -111,7 +144,9 @@ static bool refuse_key(const UpdateSpec *spec, Str key, Error *err)
             nearest_try(&nearest, hyper_name((Hyper)i));
     refuse(err, nearest, "there is no option");
     if (!nearest.name)
-        error_hint(err, "precision, grads, clip, scale, loss, freeze, or a hyper-parameter of %s",
+        error_hint(err,
+                   "precision, grads, clip, scale, loss, freeze, ignore_index, label_smoothing, or "
+                   "a hyper-parameter of %s",
                    spec->optimizer->name);
     return false;
 }

@@ -10,7 +10,12 @@
  *     grads       f32 (the default) or bf16: gradients of 16-bit parameters, as they are added up;
  *                 other parameters have gradients of their own dtype
  *     clip        the largest norm of all gradients; 0, the default: any
- *     scale       the loss scale; 1
+ *     scale       the loss and so all gradients are multiplied by it, the update divides by it; 1.
+ *                 "dynamic": it begins with 65536, halves when a gradient is not finite, and then
+ *                 the step is skipped, doubles after 2000 good steps (torch.amp.GradScaler)
+ *     ignore_index  labels that do not count in the added cross entropy, such as -100; its mean is
+ *                 over those that count, on all devices
+ *     label_smoothing  share of a label that all classes have alike, as torch's CrossEntropyLoss
  *     loss        "auto", or a tensor
  *     freeze      a pattern of parameters that do not train; may be given several times
  *     lr, beta1, weight_decay, ..   hyper-parameters that the optimizer takes
@@ -30,7 +35,11 @@ typedef struct UpdateSpec {
     Dtype precision; /* DT_NONE: that of each parameter */
     Dtype grads;     /* of 16-bit parameters */
     double clip;     /* 0: none */
-    double scale;
+    double scale;    /* of the loss; the first one if it is dynamic */
+    bool dynamic;    /* the scale follows whether gradients are finite */
+    bool ignores;    /* labels equal to ignore_index do not count */
+    int64_t ignore_index;
+    double smoothing; /* of labels */
     const char *loss;
     const char **freeze; /* patterns */
     int n_freeze;

@@ -123,7 +123,10 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
     request.recompute = recompute;
     request.wanted = parameters;
     request.n_wanted = n;
-    return make(arena, model, &request, loss->loss, out, err);
+    bool made = make(arena, model, &request, loss->loss, out, err);
+    out->seed = loss->seed;
+    out->scale = loss->scale;
+    return made;
 }
 
 static bool has_floats(const Inferred *model, int32_t tensor)
@@ -150,5 +153,7 @@ bool step_make_from_outputs(Arena *arena, const Inferred *model, const int32_t *
         .given = given.at, .n_given = given.n, .outputs = true, .recompute = recompute};
     request.wanted = wanted.at;
     request.n_wanted = wanted.n;
-    return make(arena, model, &request, -1, out, err);
+    bool made = make(arena, model, &request, -1, out, err);
+    out->seed = out->scale = -1;
+    return made;
 }

@@ -1,6 +1,6 @@
 /* step.h - a training step is one graph: the model and its loss, the backward pass, the update.
  *
- *     Loss loss;   loss_add(arena, model, "auto", rate, &loss, &err);
+ *     Loss loss;   loss_add(arena, model, &spec, &loss, &err);
  *     inferred = infer(.. loss.graph ..);
  *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, NULL, &step, &err);
  *     update_add(arena, &spec, &loss, &step, &err);                     core/step/update.h
@@ -21,8 +21,9 @@
 
 typedef struct {
     Graph *graph;
-    Inferred *inferred; /* its `forward` is of the model with its loss */
-    int32_t loss;       /* -1: the gradients of the outputs are given */
+    Inferred *inferred;  /* its `forward` is of the model with its loss */
+    int32_t seed, scale; /* as in Loss; -1 */
+    int32_t loss;        /* -1: the gradients of the outputs are given */
     int n_parameters;
     const int32_t *parameter; /* tensors that train, in the order of the graph */
     const int32_t *gradient;  /* per tensor of the model: its gradient, or -1 */

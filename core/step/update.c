@@ -9,7 +9,8 @@ enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
 typedef struct {
     Arena *arena, *scratch;
     const UpdateSpec *spec;
-    int32_t rate, step; /* tensors with one element */
+    int32_t rate, step;  /* tensors with one element */
+    int32_t seed, scale; /* as in Loss */
     const Inferred *base;
     Extension more;
     Vec32 next_of;       /* per new tensor: Graph.next_of */
@@ -193,9 +194,48 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const c
     return add_op(u, &op) ? made : -1;
 }
 
-/* ---- the norm of all gradients ---- */
+/* ---- what gradients are multiplied by ---- */
 
-static bool add_clip(Updating *u, const int32_t *parameters, const int32_t *gradients, int n)
+static int32_t add_scalar_state(Updating *u, const char *name)
+{
+    static const Shape one = {.n_dims = 1, .dim = {1}};
+    int32_t t = new_tensor(u, name, "", shapes_put(u->base->shapes, &one), DT_F32, -1);
+    graph_add_initializer(u->more.builder, t, DT_F32, &one, (TensorData){.form = DATA_FILL});
+    return t;
+}
+
+/* The loss scale of the next step, by whether the gradients of this one are finite. */
+static bool add_scale_update(Updating *u, int32_t squares)
+{
+    int32_t scale = u->scale, growth = add_scalar_state(u, "loss~growth");
+    int32_t shape = shape_of(u, scale);
+    UpdateOp op = {.op_type = "LossScaleUpdate",
+                   .path = "update",
+                   .name = STR("loss~scale~update"),
+                   .input = {squares, scale, growth},
+                   .n_inputs = 3,
+                   .n_outputs = 2};
+    op.output[0] = new_tensor(u, "loss~scale", "~next", shape, DT_F32, scale);
+    op.output[1] = new_tensor(u, "loss~growth", "~next", shape, DT_F32, growth);
+    for (int o = 0; o < 2; o++)
+        graph_add_output(u->more.builder, op.output[o]);
+    return add_op(u, &op);
+}
+
+/* One by a scale that is constant. */
+static void add_unscaling(Updating *u)
+{
+    static const Shape scalar = {0};
+    float *factor = arena_make(u->arena, float);
+    *factor = (float)(1 / u->spec->scale);
+    u->factor = new_tensor(u, "update~factor", "", u->scalar, DT_F32, -1);
+    graph_add_initializer(
+        u->more.builder, u->factor, DT_F32, &scalar,
+        (TensorData){.form = DATA_RAW, .bytes = {(const char *)factor, sizeof *factor}});
+}
+
+/* By the norm of all gradients and the loss scale. */
+static bool add_factor(Updating *u, const int32_t *parameters, const int32_t *gradients, int n)
 {
     Vec32 squares = {0};
     for (int i = 0; i < n; i++) {
@@ -230,8 +270,13 @@ static bool add_clip(Updating *u, const int32_t *parameters, const int32_t *grad
                    .output = {u->factor},
                    .n_outputs = 1};
     add_attr(&op, "clip", false, u->spec->clip);
-    add_attr(&op, "scale", false, u->spec->scale);
-    return add_op(u, &op);
+    if (u->spec->dynamic) {
+        op.input[op.n_inputs++] = u->seed;
+        add_attr(&op, "checked", true, 1);
+    } else {
+        add_attr(&op, "scale", false, u->spec->scale);
+    }
+    return add_op(u, &op) && (!u->spec->dynamic || add_scale_update(u, sum));
 }
 
 /* ---- one parameter ---- */
@@ -364,9 +409,11 @@ static bool add_all(Updating *u, const TrainingStep *step)
             vec_push(u->scratch, &found, gradients[i]);
             vec_push(u->scratch, &parameters, step->parameter[i]);
         }
-    if (!gradients || !add_counter(u) ||
-        (u->spec->clip > 0 && !add_clip(u, parameters.at, found.at, found.n)))
+    bool norm = u->spec->clip > 0 || u->spec->dynamic;
+    if (!gradients || !add_counter(u) || (norm && !add_factor(u, parameters.at, found.at, found.n)))
         return false;
+    if (!norm && u->spec->scale != 1)
+        add_unscaling(u);
     for (int i = 0; i < found.n; i++) {
         u->parameter = parameters.at[i];
         if (!add_update(u, parameters.at[i], found.at[i]))
@@ -382,6 +429,8 @@ bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error 
                   .scratch = arena_new(),
                   .spec = spec,
                   .base = step->inferred,
+                  .seed = step->seed,
+                  .scale = step->scale,
                   .factor = -1,
                   .parameter = -1,
                   .gradient_of = -1,

@@ -47,6 +47,20 @@ static OpRow rows[] = {
     {"a clip factor of scaled gradients", "f n <- ClipFactor f32[] f32[] clip=1.0 scale=4.0", {"4096", "2"}, "f32[] 0.015625; f32[] 8", 0},
     {"nothing to clip", "f n <- ClipFactor f32[] clip=8.0", {"16"}, "f32[] 1; f32[] 4", 0},
     {"a clip factor of sizes", "f n <- ClipFactor f32[] clip=8.0 norm_type=1.0", {"16"}, "f32[] 0.5; f32[] 16", 0},
+    {"a factor of gradients that are not finite", "f n <- ClipFactor f32[] f32[] clip=1.0 checked=1", {"inf", "2"}, "f32[] nan; f32[] inf", 0},
+    {"a checked factor of finite ones", "f n <- ClipFactor f32[] f32[] checked=1", {"16", "2"}, "f32[] 0.5; f32[] 2", 0},
+    {"a step is skipped", "p m v <- AdamWUpdate f64[2] f64[2] f64[] i64[] f64[] f64[2] f64[2]", {"4 5", "2 inf", "0.5", "1", "nan", "1 2", "3 4"}, "f64[2] 4 5; f64[2] 1 2; f64[2] 3 4", 0},
+    {"the loss scale halves", "s g <- LossScaleUpdate f32[] f32[1] f32[1]", {"nan", "1024", "7"}, "f32[1] 512; f32[1] 0", 0},
+    {"the loss scale stays", "s g <- LossScaleUpdate f32[] f32[1] f32[1]", {"3", "1024", "7"}, "f32[1] 1024; f32[1] 8", 0},
+    {"the loss scale doubles", "s g <- LossScaleUpdate f32[] f32[1] f32[1] growth_interval=8", {"3", "1024", "7"}, "f32[1] 2048; f32[1] 0", 0},
+    {"the loss scale does not overflow", "s g <- LossScaleUpdate f32[] f32[1] f32[1] growth_interval=8", {"3", "3e38", "7"}, "f32[1] 3e+38; f32[1] 0", 0},
+
+    /* cross entropy: scores, maximum, sum of exponentials, labels; log(sum) + maximum is 3.40760596 */
+    {"loss of a label", "y <- TokenLoss f64[1,3] f64[1,1] f64[1,1] i64[1]", {"1 2 3", "3", "1.5032147244080551", "0"}, "f64[1] 2.40761", 0},
+    {"a label that does not count", "y <- TokenLoss f64[1,3] f64[1,1] f64[1,1] i64[1] ignore_index=-100", {"1 2 3", "3", "1.5", "-100"}, "f64[1] 0", 0},
+    {"a smoothed label", "y <- TokenLoss f64[1,3] f64[1,1] f64[1,1] i64[1] label_smoothing=0.3", {"1 2 3", "3", "1.5032147244080551", "0"}, "f64[1] 2.10761", 0},
+    {"a label out of range", "y <- TokenLoss f64[1,3] f64[1,1] f64[1,1] i64[1]", {"1 2 3", "3", "1.5", "3"}, "label 3 is not one of the 3 classes", 0},
+    {"an ignored label where none is", "y <- TokenLoss f64[1,3] f64[1,1] f64[1,1] i64[1]", {"1 2 3", "3", "1.5", "-100"}, "label -100 is not one of the 3 classes", 0},
 
     /* statistics: of a channel over all samples */
     {"batch norm in training", "y m v <- BatchNormalization f32[2,1,2] f32[1] f32[1] f32[1] f32[1] training_mode=1 epsilon=0.0 momentum=0.75", {"1 3 1 3", "10", "5", "4", "8"}, "f32[2,1,2] -5 15 -5 15; f32[1] 3.5; f32[1] 6.25", 15},

@@ -274,7 +274,9 @@ static void frozen_parameters_have_no_gradient(void **state)
     DimBindings none = {0};
     Loss loss;
     TrainingStep step;
-    assert_true(loss_add(o.arena, model, "auto", &loss, &err));
+    UpdateSpec spec;
+    assert_true(update_spec_read(o.arena, "", &spec, &err));
+    assert_true(loss_add(o.arena, model, &spec, &loss, &err));
     model = infer(o.arena, loss.graph, o.session->rules.registry, &none, false, &err);
     int32_t frozen[2] = {graph_find_tensor(loss.graph, STR("v")),
                          graph_find_tensor(loss.graph, STR("w"))};
@@ -490,6 +492,72 @@ static const RunRow runs[] = {
     {"tiny-conv under dp", "samples/models/tiny-conv.onnx", "dp=2", "dp"},
 };
 
+/* w of `dtype` is an output beside its next value; the loss is f32. */
+#define OVERFLOW(dtype)                                                                            \
+    "local x = model:input('x', '" dtype "', {8, 16})\n"                                           \
+    "local w = model:param('w', {16, 4}, '" dtype "')\n"                                           \
+    "local sum = model:op('ReduceSum', {model:op('MatMul', {x, w})}, {keepdims = 0})\n"            \
+    "model:output(model:op('Cast', {sum}, {to = 1}), 'loss')\n"                                    \
+    "model:output(w, 'w')\n"
+
+static const struct {
+    const char *title, *body, *train;
+    bool stays; /* the parameter, to the bit */
+} updates[] = {
+    {"a master begins with its parameter", OVERFLOW("bf16"), "sgd,lr=0", true},
+    {"a parameter of 16 bits is updated", OVERFLOW("bf16"), "sgd,lr=1", false},
+    {"gradients of f16 overflow under the scale: a skipped step", OVERFLOW("f16"),
+     "adamw,lr=1,scale=dynamic", true},
+    {"those of bf16 do not", OVERFLOW("bf16"), "adamw,lr=1,scale=dynamic", false},
+    {"a scale is divided by", OVERFLOW("f32"), "sgd,lr=0,scale=1024", true},
+};
+
+static uint64_t bits_of(const RunReport *report, const Graph *graph, const char *name)
+{
+    int32_t t = graph_find_tensor(graph, str_from(name));
+    for (int i = 0; i < report->n_outputs; i++)
+        if (report->outputs[i].tensor == t)
+            return report->outputs[i].bits;
+    fail_msg("'%s' is no output", name);
+    return 0;
+}
+
+static void updates_or_skips(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(updates); i++) {
+        OpenedStep o =
+            open_step(updates[i].body, updates[i].train, "dp=2", "graph:shard('x', {[0] = 'dp'})");
+        if (!o.session)
+            fail_msg("%s: %s", updates[i].title, o.err.text);
+        RunReport report;
+        Error err = {0};
+        RunOptions options = {.verify = true, .repeat = 1, .seed = 3};
+        if (!run_plan(o.arena, o.session->plan, &options, &report, &err))
+            fail_msg("%s: %s", updates[i].title, err.text);
+        const Graph *graph = o.session->plan->inferred->graph;
+        if ((bits_of(&report, graph, "w") == bits_of(&report, graph, "w~next")) != updates[i].stays)
+            fail_msg("%s: the parameter %s", updates[i].title,
+                     updates[i].stays ? "changes" : "stays");
+        close_step(&o);
+    }
+}
+
+/* The sums of losses and of labels that count are over all devices, whose shares differ. */
+static void ignored_labels_leave_the_global_mean(void **state)
+{
+    (void)state;
+    OpenedStep o = open_step(X V "model:output(model:op('MatMul', {x, v}), 'scores')\n",
+                             "sgd,ignore_index=-100", "dp=2", "graph:shard('x', {[0] = 'dp'})");
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    Arena *arena = arena_new();
+    assert_string_equal(moves(arena, o.session->plan, "loss~count", PHASE_FORWARD), "all_reduce");
+    run_verified(&o);
+    arena_free(arena);
+    close_step(&o);
+}
+
 static void gradients_on_ranks_are_those_of_one_device(void **state)
 {
     const RunRow *row = *state;
@@ -577,7 +645,7 @@ static void gradients_are_compared_with_a_folder(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 7];
+    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 9];
     int n = 0;
     for (size_t i = 0; i < COUNT_OF(graphs); i++)
         tests[n++] = (struct CMUnitTest){.name = graphs[i].title,
@@ -592,6 +660,8 @@ int main(void)
                                          .test_func = gradients_on_ranks_are_those_of_one_device,
                                          .initial_state = (void *)(uintptr_t)&runs[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(forward_ids_stay);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(updates_or_skips);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(ignored_labels_leave_the_global_mean);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(frozen_parameters_have_no_gradient);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(operators_without_derivative_are_named);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(unexpected_models_are_named);

@@ -213,15 +213,19 @@ const Topic cli_topics[] = {
      "--train SPEC plans the whole step: the model with its loss, the backward pass, the\n"
      "update. SPEC is words with commas between, in any order:\n"
      "\n"
-     "auto                 the defaults alone\n"
+     "auto, or no SPEC     the defaults alone\n"
      "adamw adam sgd momentum nesterov adagrad rmsprop adamax nadam radam\n"
      "                     the optimizer (adamw)\n"
      "lr=1e-3 beta1=.. weight_decay=..   what it takes, by torch's names\n"
      "clip=1.0             limit of the norm of all gradients; every element counts once\n"
+     "scale=1024 | dynamic the loss scale; dynamic: from 65536 on it halves, and the step is\n"
+     "                     skipped, when a gradient is not finite; doubles after 2000 steps\n"
      "grads=f32 | bf16     type in which 16-bit gradients are added up\n"
      "precision=bf16 ..    checked against the parameters' type\n"
      "loss=auto | NAME     auto: an output with one float, else a cross entropy of the\n"
      "                     first output against an input 'labels', already shifted\n"
+     "ignore_index=-100    labels that do not count in that cross entropy, nor in its mean,\n"
+     "                     which is over all devices; label_smoothing=0.1 as torch's\n"
      "loss=outputs         no loss: the gradients of the outputs are inputs; no update\n"
      "freeze=PATTERN       parameters that do not train; several times: several patterns\n"
      "\n"
@@ -251,7 +255,12 @@ const Topic cli_topics[] = {
      "reduced count for each micro-batch.\n"
      "\n"
      "What trains: initializers of floats that an op reads beside activations, itself or\n"
-     "through views, casts, lookups and slices.",
+     "through views, casts, lookups and slices.\n"
+     "\n"
+     "plan ends with what the step costs and keeps, plan --json has it as \"training\": FLOPs\n"
+     "of the model (causal attention counts whole) and as computed, times of the phases,\n"
+     "bubble, MFU, labels a second, memory by what it is for on the first, the last and the\n"
+     "fullest rank, a layer. null: cannot be computed, and \"notes\" says why.",
      NULL},
     {"names", "names and patterns of tensors", false, help_names, NULL},
     {"policies", "Lua files that decide how tensors are sharded", true,

@@ -68,7 +68,7 @@ const Operator operators_cross_entropy[] = {
      .kernel = "SumExp", .examples = "5x6x7,5x6x1"},
     {OP("TokenLoss", token_loss, 2, 4, 4),
      GRADIENT("0: TokenLossGrad(x0 x1 x2 x3); 1: zero; 2: zero"),
-     OWN("ignore_index", "Af Af Af .i"), .kernel = "TokenLoss",
+     OWN("ignore_index label_smoothing", "Af Af Af .i"), .kernel = "TokenLoss",
      .examples = "5x6x7,5x6x1,5x6x1,5x6:i64"},
     {0},
 };

@@ -3,6 +3,7 @@
  *
  *     AdamWUpdate  a0 a1, a0 a1, , , , a0 a1, a0 a1 -> a0 a1, a0 a1, a0 a1 core/rules/optimizer.h
  *     ClipFactor   ,  -> ,
+ *     LossScaleUpdate  , 1, 1 -> 1, 1
  *     AdamStep     a0 a1, a0 a1, 1, a0 a1, a0 a1, ?, 1, 1, ? -> a0 a1, a0 a1, a0 a1, ?, 1, 1, ?
  *
  * The global norm of all gradients is a ReduceSumSquare of each, added up: partial over every axis
@@ -87,8 +88,29 @@ static bool clip_factor(RuleCall *call, Error *err)
     args_float(call, "clip", 0);
     args_float(call, "scale", 1);
     args_float(call, "norm_type", 2);
+    args_int(call, "checked", 0);
     dims_answer(call, call->shape[0], call->dtype[0]);
     return rule_space(call, err);
+}
+
+/* Sum of squares, scale, good steps in a row -> scale, good steps */
+static bool scale_update(RuleCall *call, Error *err)
+{
+    static const int from[2] = {1, 2};
+    for (int i = 1; i < 3; i++)
+        if (!args_rank(call, i, 0, 1, err))
+            return false;
+    args_float(call, "growth_factor", 2);
+    args_float(call, "backoff_factor", 0.5);
+    args_int(call, "growth_interval", 2000);
+    for (int o = 0; o < call->n_outputs; o++) {
+        call->out_shape[o] = *call->shape[from[o]];
+        call->out_dtype[o] = call->dtype[from[o]];
+    }
+    OpSpace *space = rule_space(call, err);
+    for (int o = 0; space && o < call->n_outputs; o++)
+        rule_output(space, o)->updates = (uint16_t)(1 + from[o]);
+    return space;
 }
 
 /* Gradients .., scale -> gradients .., and whether one is not finite; this depends on all of them,
@@ -129,6 +151,8 @@ const Operator operators_training[] = {
     {UPDATE("RadamUpdate", 16, 2, TWO_STATES " -> 3")},
     {OP("ClipFactor", clip_factor, 4, 1, 2), .outputs_max = 2, .kernel = "ClipFactor",
      .examples = "scalar clip=1.0; scalar,scalar clip=1.0 norm_type=1.0 -> 2"},
+    {OP("LossScaleUpdate", scale_update, 2, 3, 3), .outputs_max = 2, .kernel = "LossScaleUpdate",
+     .examples = "scalar,1,1 -> 2"},
     {OP("AdamStep", adam, 16, 5, 10), .outputs_max = 7,
      .examples = "5x6,5x6,1,5x6,5x6,-,1,1 -> 3; 5x6:f16,5x6:f16,1,5x6,5x6,5x6,1,1,5x6 -> 7",
      PADDLE("adam adamw")},

@@ -1,7 +1,8 @@
 /* cross_entropy.c - SumExp, TokenLoss and its gradient: a rank has some classes of each row.
  *
  * A label is found by its global class; a row whose label is on another rank has no addend of the
- * score here. Labels equal to `ignore_index` have loss and gradient 0.
+ * score here. Labels equal to `ignore_index` have loss and gradient 0. With label_smoothing e the
+ * score of the label counts 1 - e, the mean of all scores e.
  */
 #include "core/run/kernel.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     const Local *scores, *most, *sum, *labels;
     int64_t rows, classes, ignored;
     bool ignores;
+    double smoothing; /* label_smoothing: the share of the label that all classes have alike */
     double *row;
 } Rows;
 
@@ -33,6 +35,7 @@ static bool read_rows(const KernelCall *call, int first, int n, Rows *out, Error
     const Attr *ignored = op_attr(kernel_graph(call), call->op, "ignore_index");
     out->ignores = ignored && ignored->type == ATTR_INT;
     out->ignored = out->ignores ? ignored->i : 0;
+    out->smoothing = op_attr_float(kernel_graph(call), call->op, "label_smoothing", 0);
     for (int i = 1; i < n; i++)
         if (shape_elements(&call->input[first + i]->shape) != out->rows)
             return error_kind(err, ERROR_RUN, "scores and what is known of their rows differ");
@@ -93,6 +96,22 @@ static bool sum_exp(const KernelCall *call, Error *err)
     return true;
 }
 
+/* Of all ranks. */
+static double n_classes(const Rows *rows)
+{
+    return (double)rows->scores->whole.dim[rows->scores->shape.n_dims - 1];
+}
+
+/* What the classes of this rank add to the mean of a row's scores. */
+static double mean_score(const Rows *rows, int64_t r)
+{
+    double sum = 0;
+    load_row(rows, r);
+    for (int64_t i = 0; i < rows->classes; i++)
+        sum += rows->row[i];
+    return sum / n_classes(rows);
+}
+
 static bool token_loss(const KernelCall *call, Error *err)
 {
     Rows rows;
@@ -104,7 +123,9 @@ static bool token_loss(const KernelCall *call, Error *err)
             return false;
         double loss = at == -2 || !call->first ? 0 : log(number_at(rows.sum, r));
         loss += at == -2 || !call->first ? 0 : number_at(rows.most, r);
-        loss -= at < 0 ? 0 : number_at(rows.scores, r * rows.classes + at);
+        loss -= at < 0 ? 0 : (1 - rows.smoothing) * number_at(rows.scores, r * rows.classes + at);
+        if (at != -2 && rows.smoothing > 0)
+            loss -= rows.smoothing * mean_score(&rows, r);
         local_store(call->output[0], r, 1, NUMBER_F64, &loss);
     }
     return true;
@@ -123,10 +144,11 @@ static bool token_loss_grad(const KernelCall *call, Error *err)
         if (!find_label(&rows, r, &at, err))
             return false;
         load_row(&rows, r);
+        double alike = rows.smoothing / n_classes(&rows);
         for (int64_t i = 0; i < rows.classes; i++)
-            rows.row[i] = at == -2 ? 0 : grad * exp(rows.row[i] - most) / sum;
+            rows.row[i] = at == -2 ? 0 : grad * (exp(rows.row[i] - most) / sum - alike);
         if (at >= 0)
-            rows.row[at] -= grad;
+            rows.row[at] -= grad * (1 - rows.smoothing);
         store_row(call->output[0], &rows, r);
     }
     return true;

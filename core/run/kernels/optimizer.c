@@ -169,7 +169,7 @@ static void update_elements(const Updating *u, int64_t at, int64_t n)
     for (int r = 0; r < u->n; r++)
         local_load(u->in[r], at, 1, n, NUMBER_F64, block[r]);
     local_load(u->gradient, at, 1, n, NUMBER_F64, gradient);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !isnan(u->factor); i++) {
         double state[OPTIMIZER_STATES_MAX] = {0};
         for (int r = 1; r < u->n; r++)
             state[u->slot[r - 1]] = block[r][i];
@@ -204,7 +204,8 @@ static bool read_update(const KernelCall *call, Updating *u, Error *err)
     return true;
 }
 
-/* Element by element, in double; stored in the type of each. */
+/* Element by element, in double; stored in the type of each. A factor that is NaN skips the step.
+ */
 static bool update(const KernelCall *call, Error *err)
 {
     Updating u = {0};
@@ -224,6 +225,29 @@ static bool update(const KernelCall *call, Error *err)
     return true;
 }
 
+/* As torch's amp_update_scale_: the scale shrinks when a gradient is not finite, and grows after so
+ * many good steps in a row. */
+static bool scale_update(const KernelCall *call, Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    double sum, answer[2];
+    if (!kernel_numeric(call, 3, err) || !read_scalar(call->input[0], 0, &sum, err) ||
+        !read_scalar(call->input[1], 1, &answer[0], err) ||
+        !read_scalar(call->input[2], 0, &answer[1], err))
+        return false;
+    double grown = answer[0] * args_float(&rule, "growth_factor", 2);
+    bool full = answer[1] + 1 >= (double)args_int(&rule, "growth_interval", 2000);
+    if (!isfinite(sum))
+        answer[0] *= args_float(&rule, "backoff_factor", 0.5);
+    else if (full && isfinite((float)grown))
+        answer[0] = grown;
+    answer[1] = !isfinite(sum) || full ? 0 : answer[1] + 1;
+    for (int o = 0; o < call->n_outputs; o++)
+        if (call->output[o])
+            local_store(call->output[o], 0, 1, NUMBER_F64, &answer[o]);
+    return true;
+}
+
 /* The norm is that of gradients without the loss scale. */
 static bool clip_factor(const KernelCall *call, Error *err)
 {
@@ -235,6 +259,8 @@ static bool clip_factor(const KernelCall *call, Error *err)
     scale *= args_float(&rule, "scale", 1);
     answer[1] = pow(sum, 1 / args_float(&rule, "norm_type", 2)) / scale;
     answer[0] = optimizer_clip_factor(answer[1], args_float(&rule, "clip", 0)) / scale;
+    if (args_int(&rule, "checked", 0) != 0 && !isfinite(sum))
+        answer[0] = NAN;
     for (int o = 0; o < call->n_outputs; o++)
         if (call->output[o])
             local_store(call->output[o], 0, 1, NUMBER_F64, &answer[o]);
@@ -249,6 +275,7 @@ const Kernel kernels_optimizer[] = {
     {"ai.onnx.preview.training::Adam", optimize, &row_adam, 0, ROUNDING_SENSITIVE},
     {"ai.onnx.preview.training::Momentum", optimize, &row_momentum, 0, ROUNDING_SENSITIVE},
     {"ClipFactor", clip_factor, NULL, 0, ROUNDING_SENSITIVE},
+    {"LossScaleUpdate", scale_update, NULL, 0, ROUNDING_SENSITIVE},
     {"SgdUpdate", update, NULL, 0, ROUNDING_SENSITIVE},
     {0},
 };
