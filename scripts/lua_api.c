@@ -23,6 +23,7 @@ const LuaTable lua_tables[] = {
     {"graph", LUA_METHODS, select_methods},
     {"graph", LUA_METHODS, graph_methods},
     {"graph", LUA_METHODS, assume_methods},
+    {"graph", LUA_METHODS, store_methods},
     {"graph", LUA_METHODS, role_methods},
     {"graph", LUA_METHODS, partition_methods},
     {"graph", LUA_METHODS, place_methods},

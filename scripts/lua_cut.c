@@ -56,6 +56,25 @@ static bool read_flag(lua_State *L, const char *option, bool *out, Error *err)
     return lua_isboolean(L, -1) || error_set(err, "'%s' must be true or false", option);
 }
 
+/* true, "states", or a list of such words. */
+static bool read_stored(lua_State *L, uint8_t *out, Error *err)
+{
+    int at = lua_gettop(L);
+    bool known = lua_isboolean(L, at) || lua_type(L, at) == LUA_TSTRING || lua_istable(L, at);
+    *out = lua_isboolean(L, at) && lua_toboolean(L, at) ? STORED_ALL : STORED_NONE;
+    if (lua_type(L, at) == LUA_TSTRING)
+        known = stored_add(str_from(lua_tostring(L, at)), out);
+    int n = lua_istable(L, at) ? (int)lua_rawlen(L, at) : 0;
+    known = known && (!lua_istable(L, at) || n > 0);
+    for (int i = 1; known && i <= n; i++) {
+        bool text = lua_rawgeti(L, at, i) == LUA_TSTRING;
+        known = text && stored_add(str_from(lua_tostring(L, -1)), out);
+        lua_pop(L, 1);
+    }
+    return known || error_set(err, "'store' must be true, false or of \"parameter\", "
+                                   "\"gradient\", \"states\"");
+}
+
 /* A list of sizes. */
 static bool read_blocks(lua_State *L, CutSpec *out, Error *err)
 {
@@ -88,13 +107,15 @@ static bool read_option(lua_State *L, const char *option, const Mesh *mesh, CutS
     if (strcmp(option, "blocks") == 0)
         return read_blocks(L, out, err);
     if (strcmp(option, "store") == 0)
-        return read_flag(L, option, &out->store, err);
+        return read_stored(L, &out->store, err);
+    if (strcmp(option, "keep") == 0)
+        return read_flag(L, option, &out->keep, err);
     if (strcmp(option, "open") == 0)
         return read_flag(L, option, &out->open, err);
     if (strcmp(option, "priority") == 0)
         return read_priority(L, &out->priority, err);
     error_set(err, "a cut has no option '%s'", option);
-    return error_hint(err, "options: axis, interleave, unit, blocks, store, open, priority");
+    return error_hint(err, "options: axis, interleave, unit, blocks, store, keep, open, priority");
 }
 
 bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *err)
@@ -113,6 +134,8 @@ bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *
             return false;
         }
     }
+    if (out->keep && !(out->store & STORED_PARAMETER))
+        return error_set(err, "'keep' is of a parameter that is stored sharded: store = true");
     return true;
 }
 

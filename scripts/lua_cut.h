@@ -7,6 +7,7 @@
 #define SCRIPTS_LUA_CUT_H
 
 #include "core/layout/cut.h"
+#include "core/step/stored.h"
 
 #include <lua.h>
 
@@ -15,8 +16,9 @@ typedef struct {
     uint8_t atom[ATOMS_MAX];
     int64_t interleave, unit; /* at least 1 */
     int64_t block[DIGITS_MAX];
-    int n_blocks; /* 0: none are given */
-    bool store, open;
+    int n_blocks;  /* 0: none are given */
+    uint8_t store; /* a set of Stored */
+    bool keep, open;
     int priority;
 } CutSpec;
 

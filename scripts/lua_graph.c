@@ -169,6 +169,7 @@ static void pin_tensor_dim(lua_State *L, Policy *policy, int32_t tensor, int dim
     Decision decision = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .cut = cut};
     decision.open = spec->open;
     decision.store = spec->store;
+    decision.keep = spec->keep;
     decision.priority = spec->priority;
     policy_decide(L, policy, &decision);
 }

@@ -64,7 +64,10 @@ static const char *cut_text(const Policy *policy, const Decision *decision)
 {
     Buf text = buf_new(policy->arena);
     cut_format(decision_cut(decision), policy->session->mesh, &text);
-    buf_puts(&text, decision->store ? ", stored" : decision->open ? ", open" : "");
+    if (decision->store)
+        decision_format_store(decision, &text);
+    else
+        buf_puts(&text, decision->open ? ", open" : "");
     if (decision->priority > 0)
         buf_printf(&text, ", priority %d", decision->priority);
     return text.s;
@@ -72,7 +75,7 @@ static const char *cut_text(const Policy *policy, const Decision *decision)
 
 static bool is_equal(const Decision *a, const Decision *b)
 {
-    return a->kind == b->kind && a->open == b->open && a->store == b->store &&
+    return a->kind == b->kind && a->open == b->open && a->store == b->store && a->keep == b->keep &&
            a->priority == b->priority && cut_equal(decision_cut(a), decision_cut(b));
 }
 
@@ -206,7 +209,7 @@ static Pending *find_same_dim(lua_State *L, const Policy *policy, const Decision
             continue;
         }
         if (decision_pins_dim(it->decision.kind) && decision_pins_dim(decision->kind) &&
-            it->decision.store != decision->store)
+            (it->decision.store || decision->store) && !(it->decision.store & decision->store))
             continue;
         uint64_t bit = (uint64_t)1 << it->decision.dim;
         if (it->decision.dim == decision->dim)

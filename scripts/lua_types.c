@@ -109,8 +109,12 @@ const LuaEntry cut_fields[] = {
     {"blocks", NULL, "integer[]?",
      "The dim consists of blocks of these sizes, in elements, each of which is sharded. They must "
      "add up to the dim, and exclude interleave and unit."},
-    {"store", NULL, "boolean?",
-     "True: the sharding in which a parameter is stored, not the one in which it is used."},
+    {"store", NULL, "boolean|string|string[]?",
+     "True: the sharding in which a parameter, its gradient and the optimizer's states of it are "
+     "stored, not the one in which it is used. Or which of them: \"parameter\", \"gradient\", "
+     "\"states\"; the others are stored as the parameter is."},
+    {"keep", NULL, "boolean?",
+     "True: a stored parameter that was gathered stays so until the end of the training step."},
     {"open", NULL, "boolean?", "True: more axes may shard the dim."},
     {"priority", NULL, "integer?",
      "Pins of priority 0, the default, propagate until nothing changes before those of priority 1 "

@@ -221,7 +221,7 @@ static bool pin_tensor(Repin *r, int32_t tensor)
             (!partial && cut_equal(&have->dim[d], &want->dim[d])))
             continue;
         Decision pin = pin_of(PIN_TENSOR_DIM, tensor, d, &want->dim[d]);
-        pin.store = stored;
+        pin.store = stored ? STORED_ALL : STORED_NONE;
         added |= add(r, &pin);
     }
     return added;

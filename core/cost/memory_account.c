@@ -142,6 +142,16 @@ static void move_at_once(Account *a, int32_t tensor, int devices)
     }
 }
 
+/* A value of the next step that is gathered takes the place of the present one. */
+static void take_place(Account *a, int32_t tensor, int32_t moved)
+{
+    int32_t old = a->graph->next_of ? a->graph->next_of[tensor] : -1;
+    if (a->copies || moved < 0 || old < 0)
+        return;
+    span_at(a, moved)->whose = find_span(
+        a, (HeldValue){old, a->plan->moved->sharding[old], span_at(a, moved)->devices, 0});
+}
+
 static void add_op(Account *a, int32_t op)
 {
     const GraphOp *at = &a->graph->ops[op];
@@ -167,7 +177,9 @@ static void add_op(Account *a, int32_t op)
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
         if (tensor >= 0 && a->plan->moved->made[tensor] != a->plan->moved->sharding[tensor])
-            move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0});
+            take_place(
+                a, tensor,
+                move_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0}));
         if (tensor >= 0 && reshards_at_once(a->plan, tensor))
             move_at_once(a, tensor, devices);
     }

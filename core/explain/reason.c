@@ -350,7 +350,7 @@ static bool chain_of_dim(Arena *arena, const Plan *plan, int axis, int32_t tenso
     AtomSet atoms = mesh_axis_atoms(plan->mesh, axis);
     int32_t site = site_of_tensor(plan->reasons->sites, tensor, dim);
     const Decision *stored = plan_store_pin_of(plan, tensor, dim);
-    if (stored) {
+    if (stored && cut_atoms(decision_cut(stored)) & atoms) {
         *out = (ReasonChain){.axis = axis};
         add_step(arena, out,
                  (ReasonStep){

@@ -237,25 +237,34 @@ static const Decision *pin_with_axis(const Decided *decided, const Decision *pin
 {
     for (int i = 0; i < decided->n_pins; i++) {
         const Decision *other = decided->pins[i];
-        if (other->kind == pin->kind && other->place == pin->place && other->store == pin->store &&
+        bool same = pin->store ? (other->store & pin->store) != 0 : other->store == 0;
+        if (other->kind == pin->kind && other->place == pin->place && same &&
             (cut_atoms(decision_cut(other)) & cut_atoms(decision_cut(pin))))
             return other;
     }
     return NULL;
 }
 
-/* Where the pin of a dim stands in pin_of, or the free place where it belongs. How a parameter is
- * stored and how it is used are two pins. */
-static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t place, int dim,
-                         bool store)
+/* What a pin says of a dim: how it is used, or how one of the values of a parameter is stored. */
+enum { USED = 0, ROLES = 1 + STORED_KINDS };
+
+static bool has_role(const Decision *pin, int role)
 {
-    const int32_t key[4] = {(int32_t)kind, place, dim, store};
+    return role == USED ? pin->store == 0 : pin->store >> (role - 1) & 1;
+}
+
+/* Where the pin of a dim stands in pin_of, or the free place where it belongs. A pin stands there
+ * once for each of its roles. */
+static int32_t *find_pin(const Decided *decided, DecisionKind kind, int32_t place, int dim,
+                         int role)
+{
+    const int32_t key[4] = {(int32_t)kind, place, dim, role};
     uint32_t mask = decided->n_pin_of - 1;
     for (uint32_t i = (uint32_t)hash_bytes(key, sizeof key) & mask;; i = (i + 1) & mask) {
         const Decision *pin =
             decided->pin_of[i] == 0 ? NULL : decided->pins[decided->pin_of[i] - 1];
         if (!pin ||
-            (pin->kind == kind && pin->place == place && pin->dim == dim && pin->store == store))
+            (pin->kind == kind && pin->place == place && pin->dim == dim && has_role(pin, role)))
             return &decided->pin_of[i];
     }
 }
@@ -266,11 +275,11 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
                       NotObeyedList *refused)
 {
     Intern *places = intern_new(scratch);
-    AtomSet *used = arena_array(scratch, AtomSet, n);
+    AtomSet *used = arena_array(scratch, AtomSet, ROLES * n);
     const AtomSet *barred = barred_axes(scratch, plan, out), *apart = stages_barred(scratch, plan);
     out->pins = arena_array(plan->arena, const Decision *, n);
     out->n_pin_of = 4;
-    while (out->n_pin_of < 2 * (uint32_t)n)
+    while (out->n_pin_of < 2 * STORED_KINDS * (uint32_t)n)
         out->n_pin_of *= 2;
     out->pin_of = arena_array(plan->arena, int32_t, out->n_pin_of);
     for (int i = 0; i < n; i++) {
@@ -286,18 +295,24 @@ static void keep_pins(Plan *plan, Decided *out, Arena *scratch, const Decision *
                 mark_over(out, pin));
             continue;
         }
-        int32_t place[3] = {(int32_t)pin->kind, pin->place, pin->store};
-        int32_t at = intern_put(places, place, sizeof place);
-        if (cut_atoms(decision_cut(pin)) & used[at]) {
+        int32_t place[2] = {(int32_t)pin->kind, pin->place};
+        AtomSet *used_by = &used[ROLES * intern_put(places, place, sizeof place)], others = 0;
+        for (int role = 0; role < ROLES; role++)
+            others |= has_role(pin, role) ? used_by[role] : 0;
+        if (cut_atoms(decision_cut(pin)) & others) {
             refuse_pin(plan, pin, LEVEL_ERROR, "axis-twice",
                        "cannot be sharded by an axis that shards another of its dims",
                        "an axis shards one dim of a tensor; unpin the other dim first",
                        pin_with_axis(out, pin));
             continue;
         }
-        used[at] |= cut_atoms(decision_cut(pin));
         out->pins[out->n_pins++] = pin;
-        *find_pin(out, pin->kind, pin->place, pin->dim, pin->store) = out->n_pins;
+        for (int role = 0; role < ROLES; role++) {
+            if (!has_role(pin, role))
+                continue;
+            used_by[role] |= cut_atoms(decision_cut(pin));
+            *find_pin(out, pin->kind, pin->place, pin->dim, role) = out->n_pins;
+        }
     }
 }
 
@@ -319,7 +334,7 @@ static void note_replaced(Plan *plan, const Decision *new, const Decision *old)
 static bool pins_alike(const Decision *a, const Decision *b)
 {
     return cut_equal(decision_cut(a), decision_cut(b)) && a->open == b->open &&
-           a->store == b->store && a->priority == b->priority;
+           a->store == b->store && a->keep == b->keep && a->priority == b->priority;
 }
 
 static bool marks_alike(const Decision *a, const Decision *b)
@@ -401,6 +416,19 @@ static bool seen_through(const Inferred *inferred, int32_t op, int output, int d
     return false;
 }
 
+/* A state of the optimizer is stored, and used nowhere but there: every pin of it is a store pin.
+ */
+static const Decision *on_state(Plan *plan, const Decision *decision)
+{
+    int32_t parameter;
+    if (stored_value(plan->inferred->graph, decision->place, &parameter) != STORED_STATES)
+        return decision;
+    Decision *out = arena_make(plan->arena, Decision);
+    *out = *decision;
+    out->store = STORED_PARAMETER;
+    return out;
+}
+
 /* A store pin on a view of a parameter (a Transpose, a Reshape that keeps the dim) is one on the
  * parameter. Other decisions are returned as they are. */
 static const Decision *on_parameter(Plan *plan, const Decision *decision)
@@ -409,7 +437,11 @@ static const Decision *on_parameter(Plan *plan, const Decision *decision)
     const Graph *graph = inferred->graph;
     int32_t tensor = decision->place;
     int dim = decision->dim;
-    if (decision->kind != PIN_TENSOR_DIM || !decision->store)
+    if (decision->kind != PIN_TENSOR_DIM)
+        return decision;
+    if (decision_is_behind_forward(inferred, decision))
+        return on_state(plan, decision);
+    if (!decision->store)
         return decision;
     while (graph->tensors[tensor].maker >= 0) {
         int32_t op = graph->tensors[tensor].maker, from;
@@ -429,13 +461,27 @@ static const Decision *on_parameter(Plan *plan, const Decision *decision)
     return out;
 }
 
-/* Replays the journal: the last pin of a dim holds, and an unpin removes it. */
+/* The decision without the roles that later ones took; NULL: it has none left. */
+static const Decision *with_roles(Plan *plan, const Decision *pin, unsigned roles)
+{
+    uint8_t store = (uint8_t)(pin->store & roles >> 1);
+    if (roles == 0 || store == pin->store)
+        return roles == 0 ? NULL : pin;
+    Decision *out = arena_make(plan->arena, Decision);
+    *out = *pin;
+    out->store = store;
+    return out;
+}
+
+/* Replays the journal: the last pin of a dim holds in each of its roles, and an unpin removes it.
+ */
 static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotObeyedList *refused)
 {
     Arena *scratch = arena_new();
     Intern *dims = intern_new(scratch);
     const Decision **holds = arena_array(scratch, const Decision *, journal->n_done);
-    int *last = arena_array(scratch, int, 2 * journal->n_done); /* per dim and use: its last one */
+    uint8_t *roles = arena_array(scratch, uint8_t, journal->n_done); /* in which they hold */
+    int *last = arena_array(scratch, int, ROLES * journal->n_done);  /* per dim and role */
     for (int i = 0; i < journal->n_done; i++) {
         const Decision *decision = &journal->decisions.at[i];
         if (decision_marks_tensor(decision->kind) || decision->kind == UNPIN_TENSOR ||
@@ -443,21 +489,28 @@ static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotOb
             continue;
         bool pins = decision_pins_dim(decision->kind);
         decision = on_parameter(plan, decision);
-        for (int store = 0; store < 2; store++) {
-            if (pins && store != decision->store)
+        int noted = -1; /* of the decisions that it replaces */
+        for (int role = 0; role < ROLES; role++) {
+            if (pins && !has_role(decision, role))
                 continue;
             int32_t key[4] = {decision_is_on_tensor(decision->kind), decision->place, decision->dim,
-                              store};
+                              role};
             int n_dims = intern_count(dims), id = intern_put(dims, key, sizeof key);
-            const Decision **before = id < n_dims ? &holds[last[id]] : NULL;
-            if (before && *before && pins && !pins_alike(*before, decision))
-                note_replaced(plan, decision, *before);
-            if (before)
-                *before = NULL;
+            int before = id < n_dims ? last[id] : -1;
+            if (pins && before >= 0 && before != noted && roles[before] >> role & 1 &&
+                !pins_alike(holds[before], decision)) {
+                note_replaced(plan, decision, holds[before]);
+                noted = before;
+            }
+            if (before >= 0)
+                roles[before] &= (uint8_t) ~(1u << role);
             last[id] = i;
+            roles[i] |= (uint8_t)(pins ? 1u << role : 0);
         }
-        holds[i] = pins ? decision : NULL;
+        holds[i] = decision;
     }
+    for (int i = 0; i < journal->n_done; i++)
+        holds[i] = holds[i] ? with_roles(plan, holds[i], roles[i]) : NULL;
     forward_first(plan, scratch, holds, journal->n_done);
     keep_pins(plan, out, scratch, holds, journal->n_done, refused);
     arena_free(scratch);
@@ -465,16 +518,42 @@ static void resolve_pins(Plan *plan, Decided *out, const Journal *journal, NotOb
 
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim)
 {
-    int32_t at = *find_pin(plan->decided, kind, place, dim, false);
+    int32_t at = *find_pin(plan->decided, kind, place, dim, USED);
     if (at > 0)
         return plan->decided->pins[at - 1];
     return kind == PIN_TENSOR_DIM ? plan_store_pin_of(plan, place, dim) : NULL;
 }
 
+const Decision *plan_store_pin_for(const Plan *plan, int32_t parameter, int dim, Stored values)
+{
+    for (int role = 1; role < ROLES; role++) {
+        if (!(values >> (role - 1) & 1))
+            continue;
+        int32_t at = *find_pin(plan->decided, PIN_TENSOR_DIM, parameter, dim, role);
+        if (at > 0)
+            return plan->decided->pins[at - 1];
+    }
+    return NULL;
+}
+
+bool plan_stores(const Plan *plan, int32_t parameter, Stored values)
+{
+    const Shape *shape = inferred_shape(plan->inferred, parameter);
+    for (int d = 0; shape && d < shape->n_dims; d++)
+        if (plan_store_pin_for(plan, parameter, d, values))
+            return true;
+    return false;
+}
+
 const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim)
 {
-    int32_t at = *find_pin(plan->decided, PIN_TENSOR_DIM, tensor, dim, true);
-    return at == 0 ? NULL : plan->decided->pins[at - 1];
+    int32_t parameter;
+    Stored value = stored_value(plan->inferred->graph, tensor, &parameter);
+    const Decision *pin = plan_store_pin_for(plan, tensor, dim, STORED_PARAMETER); /* its own */
+    if (!pin)
+        pin = plan_store_pin_for(plan, parameter, dim, value);
+    return pin || value == STORED_NONE ? pin
+                                       : plan_store_pin_for(plan, parameter, dim, STORED_PARAMETER);
 }
 
 /* Stages and devices of a training step follow from those of its forward pass. */

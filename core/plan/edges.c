@@ -35,7 +35,7 @@ const int32_t *edges_projections(Edges *e, int32_t op)
     return e->projected.at[id];
 }
 
-static int32_t whole(const Edges *e, int32_t tensor)
+int32_t edges_whole(const Edges *e, int32_t tensor)
 {
     int32_t shape = tensor < 0 ? NONE : e->plan->inferred->shape[tensor];
     if (shape < 0)
@@ -47,13 +47,13 @@ static int32_t whole(const Edges *e, int32_t tensor)
     return e->whole[shape] - 1;
 }
 
-static int32_t need_of(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
-                       int32_t tensor)
+int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
+                   int32_t tensor)
 {
     if (tensor < 0 || e->plan->inferred->shape[tensor] < 0)
         return NONE;
     bool unknown = space->no_rule || space->operand[operand].ignored || ids[operand] < 0;
-    return unknown ? whole(e, tensor) : ids[operand];
+    return unknown ? edges_whole(e, tensor) : ids[operand];
 }
 
 /* The sharding in which an op reads a value; of a dim that it needs a part of, as the value has it
@@ -70,135 +70,6 @@ static int32_t read_as(const Edges *e, int32_t op, int operand, int32_t tensor, 
                              shardings_at(plan->shardings, has), plan->mesh, &read)
                ? shardings_put(plan->shardings, &read)
                : need;
-}
-
-/* ---- how parameters and constants are stored ---- */
-
-/* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
- * either, unless another mark wants that. */
-static int32_t obey_marks(const Edges *e, int32_t tensor, int32_t sharding)
-{
-    AtomSet axes = e->replicated ? e->replicated[tensor] : 0;
-    if (axes == 0 || sharding < 0)
-        return sharding;
-    Sharding with = *shardings_at(e->plan->shardings, sharding);
-    for (int64_t d = 0; d < with.n_dims; d++)
-        if (cut_atoms(&with.dim[d]) & axes)
-            with.dim[d] = cut_without(&with.dim[d], axes, e->plan->mesh);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if ((axes & ~e->unreduced[tensor]) >> a & 1)
-            with.partial[a] = REDUCE_NONE;
-    return shardings_put(e->plan->shardings, &with);
-}
-
-/* True if the tensor lies as propagation left it, whatever its op makes or its readers need. */
-static bool is_held(const Edges *e, int32_t tensor)
-{
-    return plan_pinned(e->plan, tensor) || (e->together && e->together[tensor]);
-}
-
-static bool is_stored(const Plan *plan, int32_t tensor)
-{
-    return plan->inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER;
-}
-
-/* One pass over all reads: counts the readers of each tensor, and finds the one sharding that all
- * uses of a parameter, or of the first of its group, need. */
-static void count_reads(Edges *e, int32_t *agreed)
-{
-    const Plan *plan = e->plan;
-    const Inferred *inferred = plan->inferred;
-    for (int i = 0; i < inferred->n_program; i++) {
-        int32_t op = inferred->program[i];
-        if (plan->propagated->cut[op] < 0)
-            continue; /* of an update, which takes what is stored */
-        const int32_t *input = op_inputs(inferred->graph, op), *ids = edges_projections(e, op);
-        const OpSpace *space = program_space(inferred, op);
-        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
-            int32_t t = input[o];
-            if (t < 0)
-                continue;
-            e->n_readers[t]++;
-            int32_t need = need_of(e, space, ids, o, t), first = e->first ? e->first[t] : t;
-            bool alike = agreed[first] == UNDECIDED || agreed[first] == need;
-            agreed[first] = alike ? need : whole(e, t);
-        }
-    }
-}
-
-/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
- * gather over those alone gives what is used. As the pin says where it names axes of the use, or
- * more than axes. */
-static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
-{
-    const Cut *own = decision_cut(pin);
-    Cut out = *used;
-    int last = 0;
-    if (cut_is_whole(used) || own->n != 1 || (cut_atoms(own) & cut_atoms(used)))
-        return *own;
-    for (int i = 0; i < used->n; i++)
-        last = used->digit[i].n > 0 ? i : last;
-    for (int i = cut_is_blocks(used) ? 0 : last; i <= (cut_is_blocks(used) ? used->n - 1 : last);
-         i++)
-        for (int a = 0; a < own->digit[0].n; a++)
-            out.digit[i].atom[out.digit[i].n++] = own->digit[0].atom[a];
-    cut_canonical(&out, plan->mesh);
-    return out;
-}
-
-/* Applies the `store` pins of a parameter to how it is used: dims without one stay so, without the
- * axes that store it. */
-static int32_t with_store_pins(const Plan *plan, int32_t tensor)
-{
-    Sharding sharding = *plan_sharding(plan, tensor);
-    AtomSet stored = 0;
-    for (int d = 0; d < sharding.n_dims; d++) {
-        const Decision *pin = plan_store_pin_of(plan, tensor, d);
-        stored |= pin ? cut_atoms(decision_cut(pin)) : 0;
-    }
-    for (int d = 0; d < sharding.n_dims; d++) {
-        const Decision *pin = plan_store_pin_of(plan, tensor, d);
-        AtomSet own = pin ? cut_atoms(decision_cut(pin)) : 0;
-        if (cut_atoms(&sharding.dim[d]) & stored & ~own)
-            sharding.dim[d] = cut_without(&sharding.dim[d], stored & ~own, plan->mesh);
-        if (pin)
-            sharding.dim[d] = stored_cut(plan, &sharding.dim[d], pin);
-    }
-    return shardings_put(plan->shardings, &sharding);
-}
-
-static void apply_store_pins(const Edges *e)
-{
-    const Plan *plan = e->plan;
-    bool *applied = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
-    for (int i = 0; i < plan->decided->n_pins; i++) {
-        int32_t t = plan->decided->pins[i]->place;
-        if (!plan->decided->pins[i]->store || applied[t])
-            continue;
-        applied[t] = true;
-        e->out->made[t] = e->out->sharding[t] = with_store_pins(plan, t);
-    }
-}
-
-static void store_parameters(Edges *e)
-{
-    const Plan *plan = e->plan;
-    const Graph *graph = plan->inferred->graph;
-    int32_t *agreed = arena_array(e->scratch, int32_t, graph->n_tensors);
-    for (int t = 0; t < graph->n_tensors; t++)
-        agreed[t] = UNDECIDED;
-    count_reads(e, agreed);
-    for (int t = 0; t < graph->n_tensors; t++) {
-        if (plan->moved->sharding[t] < 0)
-            continue;
-        int32_t uses = agreed[e->first ? e->first[t] : t];
-        if (tensor_is_known(plan->inferred, t))
-            e->out->sharding[t] = whole(e, t);
-        else if (is_stored(plan, t) && !is_held(e, t) && !plan->propagated->passed && uses >= 0)
-            e->out->sharding[t] = obey_marks(e, t, uses);
-        e->out->made[t] = e->out->sharding[t];
-    }
-    apply_store_pins(e);
 }
 
 static int32_t with_partial(const Plan *plan, int32_t sharding, AtomSet atoms,
@@ -244,6 +115,12 @@ static bool grows(const Edges *e, int32_t tensor, Location from, Location to)
            plan_local_bytes(e->plan, tensor, from.sharding);
 }
 
+/* Whether its store pin keeps what is gathered until the end of the step. */
+static bool is_kept(const Edges *e, int32_t tensor)
+{
+    return e->kept && e->kept[tensor];
+}
+
 /* op: the reader; the maker where a pin asks for it. */
 static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to, int32_t op)
 {
@@ -257,7 +134,8 @@ static Reshard *reshard_to(Edges *e, int32_t tensor, Location from, Location to,
     Reshard new = {.tensor = tensor, .from = from.sharding, .to = to.sharding};
     new.from_devices = (int16_t)from.devices;
     new.to_devices = (int16_t)to.devices;
-    new.phase = (uint8_t)(phase > 0 && grows(e, tensor, from, to) ? phase : 0);
+    new.phase =
+        (uint8_t)(phase > 0 && !is_kept(e, tensor) && grows(e, tensor, from, to) ? phase : 0);
     new.path = path_of(e, tensor, from, to);
     vec_push_own(e->scratch, &e->reshards, new);
     vec_push_own(e->scratch, &e->next_reshard, e->first_reshard[tensor]);
@@ -331,7 +209,7 @@ static void read_inputs(Edges *e, int32_t op, const PassedPartials *partials)
     const OpSpace *space = program_space(plan->inferred, op);
     const int32_t *input = op_inputs(graph, op), *ids = edges_projections(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
-        int32_t t = input[o], need = need_of(e, space, ids, o, t);
+        int32_t t = input[o], need = edges_need(e, space, ids, o, t);
         if (need >= 0)
             need = with_partial(plan, read_as(e, op, o, t, need), partial_read(e, op, o, partials),
                                 partials);
@@ -382,14 +260,14 @@ static void make_outputs(Edges *e, int32_t op, const PassedPartials *partials)
         int32_t t = op_outputs(graph, op)[o];
         if (t < 0 || plan->moved->sharding[t] < 0)
             continue;
-        int32_t made = need_of(e, space, ids, space->n_inputs + o, t);
+        int32_t made = edges_need(e, space, ids, space->n_inputs + o, t);
         made = with_partial(plan, made, ~(AtomSet)0, partials);
         made = e->out->made[t] = assume_made(plan, t, made, e->out->computed);
         if (graph->next_of && graph->next_of[t] >= 0)
             e->out->sharding[t] = plan->moved->sharding[graph->next_of[t]];
-        else if (!is_held(e, t))
-            e->out->sharding[t] =
-                obey_marks(e, t, graph->tensors[t].output ? reduced_output(e, t, made) : made);
+        else if (!edges_is_held(e, t))
+            e->out->sharding[t] = edges_obey_marks(
+                e, t, graph->tensors[t].output ? reduced_output(e, t, made) : made);
         int devices = plan_devices(plan, op);
         if (plan->moved->sharding[t] != made)
             reshard_to(e, t, (Location){made, devices},
@@ -409,7 +287,7 @@ static void read_carried(Edges *e, const GraphCarry *carry)
         return;
     int32_t found = plan->moved->made[carry->in];
     Location from = source_of(e, carry->next, reader);
-    Location to = {found < 0 ? whole(e, carry->next) : found, plan_devices(plan, reader)};
+    Location to = {found < 0 ? edges_whole(e, carry->next) : found, plan_devices(plan, reader)};
     if (from.sharding != to.sharding || from.devices != to.devices)
         note_use(e, reshard_to(e, carry->next, from, to, reader), reader);
 }
@@ -425,7 +303,7 @@ static void read_control(Edges *e, int body, int32_t op)
         note_unsent(e, t, op);
     if (plan->moved->sharding[t] < 0)
         return;
-    Location from = source_of(e, t, op), to = {whole(e, t), plan_devices(plan, op)};
+    Location from = source_of(e, t, op), to = {edges_whole(e, t), plan_devices(plan, op)};
     if (from.sharding != to.sharding || from.devices != to.devices)
         note_use(e, reshard_to(e, t, from, to, op), op);
 }
@@ -501,7 +379,7 @@ static void find_groups(Edges *e)
         if (first[group[t]] == 0)
             first[group[t]] = t + 1;
         e->first[t] = first[group[t]] - 1;
-        made[group[t]] |= !is_stored(e->plan, t);
+        made[group[t]] |= graph->tensors[t].kind != TENSOR_INITIALIZER;
     }
     for (int t = 0; t < graph->n_tensors; t++)
         e->together[t] = group[t] >= 0 && made[group[t]];
@@ -539,7 +417,7 @@ static Edges edges_begin(Plan *plan, Arena *scratch)
     e.first_reshard = arena_array(scratch, int32_t, inferred->graph->n_tensors);
     find_marks(&e);
     find_groups(&e);
-    store_parameters(&e);
+    edges_store_parameters(&e);
     return e;
 }
 

@@ -1,4 +1,5 @@
-/* edges_state.h - private to the files that find edges: edges.c, partial_values.c. */
+/* edges_state.h - private to the files that find edges: edges.c, edges_stored.c,
+ * partial_values.c. */
 #ifndef CORE_PLAN_EDGES_STATE_H
 #define CORE_PLAN_EDGES_STATE_H
 
@@ -26,6 +27,9 @@ typedef struct {
     AtomSet *unreduced, *replicated; /* per tensor: the axes that a mark leaves it partial over, or
                                         keeps out of its dims; NULL if there are no marks */
     bool *together; /* per tensor: in a group with a tensor that an op makes; NULL if no groups */
+    bool *
+        stored_gradient; /* per tensor: a gradient that a store pin places; NULL if there is none */
+    bool *kept;          /* per tensor: a parameter that stays gathered; NULL if there is none */
     int32_t *first; /* per tensor: the first of its group, or the tensor itself; NULL likewise */
 } Edges;
 
@@ -33,6 +37,22 @@ typedef struct {
 
 /* Shardings ids by operand: what the op's cut gives each. */
 const int32_t *edges_projections(Edges *e, int32_t op);
+/* The Shardings id of the replicated tensor; NONE if its shape is unknown. */
+int32_t edges_whole(const Edges *e, int32_t tensor);
+/* What the op needs or makes of an operand, of its projections: whole where its rule says nothing.
+ */
+int32_t edges_need(const Edges *e, const OpSpace *space, const int32_t *ids, int operand,
+                   int32_t tensor);
+
+/* ---- edges_stored.c ---- */
+
+/* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
+ * either, unless another mark wants that. */
+int32_t edges_obey_marks(const Edges *e, int32_t tensor, int32_t sharding);
+/* True if the tensor lies as propagation or a store pin left it, whatever its op makes or its
+ * readers need. */
+bool edges_is_held(const Edges *e, int32_t tensor);
+void edges_store_parameters(Edges *e);
 
 /* ---- partial_values.c ---- */
 

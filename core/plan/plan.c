@@ -6,6 +6,18 @@ const Cut *decision_cut(const Decision *decision)
     return decision->cut ? decision->cut : &none;
 }
 
+void decision_format_store(const Decision *decision, Buf *out)
+{
+    if (decision->store == STORED_NONE)
+        return;
+    buf_puts(out, ", ");
+    if (decision->store != STORED_ALL) {
+        stored_format(decision->store, out);
+        buf_putc(out, ' ');
+    }
+    buf_puts(out, decision->keep ? "stored, kept gathered" : "stored");
+}
+
 const Cut *cut_keep(Intern *cuts, const Cut *cut)
 {
     Cut own = {.n = cut->n};

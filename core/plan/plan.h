@@ -6,10 +6,11 @@
  * tensor dim or of an index dim.
  *
  * A pin fixes the digits of one dim (closed), or leaves it open to further axes (`open`). A
- * `store` pin says how a parameter is stored; it does not propagate, and the value is gathered
- * where it is used (fsdp). A later pin on the same dim replaces the earlier one, with a note; two
- * that contradict each other in one call of a policy are an error there. A pin on a view of a
- * parameter is a pin on the parameter.
+ * `store` pin says how a parameter, its gradient or the optimizer's states of it are stored; it
+ * does not propagate: a stored parameter is gathered where it is used (fsdp), and the update of a
+ * training step is sharded as the states are (ZeRO). A later pin on the same dim replaces the
+ * earlier one, with a note; two that contradict each other in one call of a policy are an error
+ * there. A pin on a view of a parameter is a pin on the parameter.
  *
  * Four decisions are about a tensor as a whole (dim -1), with Shardy's meaning: axes that may not
  * shard it (`replicated`), axes it stays partial over (`unreduced`), a group of tensors that share
@@ -33,6 +34,7 @@
 #include "core/plan/op_cut.h"
 #include "core/reshard/reshard.h"
 #include "core/rules/infer.h"
+#include "core/step/stored.h"
 
 typedef enum { ORIGIN_POLICY, ORIGIN_USER, ORIGIN_SEARCH } OriginKind;
 
@@ -82,9 +84,13 @@ typedef struct {
     int dim;        /* of the tensor, or the index dim of the op's space; -1 for the tensor as a
                        whole */
     const Cut *cut; /* of pins of a dim; a whole cut pins it replicated; NULL for other decisions */
-    bool open, store;
-    int priority;         /* of pins of a dim; 0 is the first */
-    AtomSet axes;         /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
+    bool open;
+    uint8_t store; /* of pins of a tensor's dim: the values of a parameter whose storage it
+                      says, a set of Stored (core/step/stored.h); 0: it says how the dim is used */
+    bool keep;     /* of a store pin of the parameter: once gathered, it stays so until the end of
+                      the step */
+    int priority;  /* of pins of a dim; 0 is the first */
+    AtomSet axes;  /* of PIN_REPLICATED, PIN_UNREDUCED and PIN_ASSUMED */
     const char *group;    /* of PIN_GROUP */
     Pass pass;            /* of PIN_BARRIER */
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
@@ -103,6 +109,8 @@ typedef struct {
     Intern *cuts; /* of added decisions: equal cuts are stored once */
 } Journal;
 
+/* ", stored", ", gradient and states stored, kept": of a store pin. */
+void decision_format_store(const Decision *decision, Buf *out);
 const Cut *decision_cut(const Decision *decision); /* the cut of a decision without one has no
                                                       digits */
 const Cut *cut_keep(Intern *cuts, const Cut *cut); /* a copy that equal cuts share */
@@ -337,9 +345,12 @@ static inline const Decision *plan_held(const Plan *plan, int i)
 /* The pin that holds on a dim: how it is used, else how a parameter is stored; NULL if there is
  * none. */
 const Decision *plan_pin_of(const Plan *plan, DecisionKind kind, int32_t place, int dim);
-/* The pin of how a parameter's dim is stored, which may hold beside one of how it is used; or NULL.
- */
+/* The pin of how a dim of a parameter, of its gradient or of a state of it is stored, which may
+ * hold beside one of how the parameter is used; or NULL. */
 const Decision *plan_store_pin_of(const Plan *plan, int32_t tensor, int dim);
+/* The pin of how those values of a parameter are stored; or NULL. */
+const Decision *plan_store_pin_for(const Plan *plan, int32_t parameter, int dim, Stored values);
+bool plan_stores(const Plan *plan, int32_t parameter, Stored values); /* a pin of a dim says how */
 
 /* For loops over ops, with the loop's counter: reports progress, and returns false if the work is
  * to stop. */

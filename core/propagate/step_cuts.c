@@ -13,6 +13,7 @@ typedef struct {
     Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
     OpChoice *choice; /* out->choice */
+    const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
 
 static int32_t add_cut(StepCuts *s, const OpCut *cut)
@@ -176,18 +177,32 @@ static bool is_sum(const Graph *graph, int32_t op)
 
 /* ---- the update ---- */
 
-/* The layout that an op of the update takes: of the parameter whose gradient it reads, else as
- * what it reads first is made. */
+/* Per parameter: the value of it by whose storage its update is sharded: the first of its states,
+ * else a gradient that a pin stores, else itself. */
+static const int32_t *updated_as(const StepCuts *s)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    int32_t *out = arena_array(s->scratch, int32_t, graph->n_tensors), of;
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        out[t] = t;
+    for (int32_t t = graph->n_tensors - 1; t >= 0; t--) {
+        Stored value = stored_value(graph, t, &of);
+        bool gradient = value == STORED_GRADIENT && graph->tensors[out[of]].maker < 0 &&
+                        out[of] == of && plan_stores(s->plan, of, STORED_GRADIENT);
+        if (value == STORED_STATES || gradient)
+            out[of] = t;
+    }
+    return out;
+}
+
+/* The layout that an op of the update takes: that of the parameter whose gradient it reads, else
+ * as what it reads first is made. */
 static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Sharding *out)
 {
     const Graph *graph = s->plan->inferred->graph;
-    int32_t t = op_inputs(graph, op)[0];
-    for (int i = graph->ops[op].n_inputs - 1; i >= 0; i--) {
-        int32_t input = op_inputs(graph, op)[i];
-        if (input >= 0 && graph->gradient_of[input] >= 0)
-            t = graph->gradient_of[input];
-    }
-    if (graph->tensors[t].kind == TENSOR_INITIALIZER && stored[t] >= 0)
+    int32_t parameter = stored_updated(graph, op);
+    int32_t t = parameter < 0 ? op_inputs(graph, op)[0] : s->updated_as[parameter];
+    if ((parameter >= 0 || graph->tensors[t].kind == TENSOR_INITIALIZER) && stored[t] >= 0)
         *out = *shardings_at(s->plan->shardings, stored[t]);
     else if (!made_as(s, t, out))
         return false;
@@ -242,8 +257,8 @@ static void pin_results(const StepCuts *s, int32_t op, uint64_t pinned, OpCut *c
             const Decision *pin = plan_pin_of(s->plan, PIN_TENSOR_DIM, t, d);
             const DimFactors *factors = &made->factors[d];
             int j = factors->n == 1 && factors->exact ? factors->index[0] : -1;
-            if (pin && j >= 0 && !(pinned >> j & 1) && space->index[j].role != ROLE_FROZEN &&
-                cut_is_whole(&cut->index[j]) &&
+            if (pin && !pin->store && j >= 0 && !(pinned >> j & 1) &&
+                space->index[j].role != ROLE_FROZEN && cut_is_whole(&cut->index[j]) &&
                 !(cut_atoms(decision_cut(pin)) & cuts_used(cut->index, cut->n, -1)))
                 cut->index[j] = *decision_cut(pin);
         }
@@ -407,6 +422,7 @@ void step_cuts(Plan *plan, const Plan *forward, Propagated *out)
     out->cuts = s.cuts.at;
     out->n_cuts = s.cuts.n;
     const int32_t *stored = p < inferred->n_program ? edges_stored(plan) : NULL;
+    s.updated_as = stored ? updated_as(&s) : NULL;
     for (; p < inferred->n_program; p++) {
         int32_t op = inferred->program[p];
         out->cut[op] = update_cut(&s, op, stored);

@@ -7,6 +7,7 @@
 #include "core/explain/mismatch.h"
 #include "core/explain/reason.h"
 #include "core/explain/step_check.h"
+#include "core/explain/store_findings.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
 #include "core/plan/stage.h"
@@ -95,6 +96,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
     progress_stage(progress, "looking for findings", 0);
     mismatch_find(plan);
     step_check(plan);
+    store_find(plan);
     progress_findings(progress, plan->findings.n);
     if (!progress_goes_on(progress, err))
         return false;

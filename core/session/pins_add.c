@@ -249,7 +249,7 @@ static bool pin_as_stored(const PinsText *text, int32_t tensor, int dim, const C
     if (given && cut_equal(decision_cut(given), used))
         return false;
     if (given)
-        given->store = true;
+        given->store = STORED_ALL;
     return true;
 }
 

@@ -106,12 +106,27 @@ static void write_on_ops(Arena *scratch, const Session *session, const Decision 
     json_set(out, "devices", json_from_str(buf_str(&devices)));
 }
 
+/* ["gradient", "states"] */
+static Json *write_stored(uint8_t set)
+{
+    Json *out = json_array();
+    for (int i = 0; i < STORED_KINDS; i++)
+        if (set >> i & 1)
+            json_add(out, json_from_str(str_from(stored_name(i))));
+    return out;
+}
+
 static void write_pin(Arena *scratch, const Mesh *mesh, const Decision *pin, Json *out)
 {
     Buf cut = buf_new(scratch);
     cut_format(decision_cut(pin), mesh, &cut);
     json_set(out, "cut", json_from_str(buf_str(&cut)));
-    json_set_bool(out, "store", pin->store);
+    if (pin->store == STORED_ALL || pin->store == STORED_NONE)
+        json_set_bool(out, "store", pin->store != STORED_NONE);
+    else
+        json_set(out, "store", write_stored(pin->store));
+    if (pin->keep)
+        json_set_bool(out, "keep", true);
     json_set_bool(out, "open", pin->open);
     json_set_int(out, "priority", pin->priority);
 }

@@ -23,7 +23,7 @@
  * A decision has a "kind" and what that needs, all of it required but for what is in brackets:
  *
  *     pin         "tensor":NAME, "dim":0 or "op":NAME, "index":"k"; "cut":"8/dp" (cut.h)
- *                 ["store":false, "open":false, "priority":0]
+ *                 ["store":false, "keep":false, "open":false, "priority":0]
  *     unpin       "tensor", "dim" or "op", "index": takes the pin away
  *     replicated  "tensor", "axes":["dp"]      axes that cut no dim of it
  *     unreduced   "tensor", "axes":["tp"]      axes it stays partial over

@@ -51,9 +51,9 @@ static const char *const root_fields[] = {"dimscope_plan",
                                           "derived",
                                           NULL};
 static const char *const decision_fields[] = {
-    "kind",   "tensor",   "dim",           "op",      "index",  "cut",  "axes",  "group",
-    "pass",   "priority", "open",          "store",   "origin", "last", "relay", "devices",
-    "number", "schedule", "micro_batches", "pattern", "as",     NULL};
+    "kind",     "tensor",        "dim",     "op",   "index",  "cut",  "axes",  "group",   "pass",
+    "priority", "open",          "store",   "keep", "origin", "last", "relay", "devices", "number",
+    "schedule", "micro_batches", "pattern", "as",   NULL};
 static const char *const origin_fields[] = {"kind", "file", "line", "text", NULL};
 
 static bool is_listed(const char *const *fields, const char *name)
@@ -306,12 +306,31 @@ static void read_origin(PlanfileReader *r)
     origin->text = arena_str(arena, json_str(json_get(json, "text"), ""));
 }
 
+/* "store": true or false, or a list of what is stored so. */
+static bool read_stored(PlanfileReader *r, Error *err)
+{
+    const Json *list = json_get(r->json, "store");
+    if (!list || !json_is_array(list)) {
+        bool all = false;
+        if (!get_flag(r, "store", &all, err))
+            return false;
+        r->decision.store = all ? STORED_ALL : STORED_NONE;
+        return true;
+    }
+    bool known = json_size(list) > 0;
+    for (int i = 0; i < json_size(list); i++)
+        known = known && stored_add(json_str(json_at(list, i), ""), &r->decision.store);
+    return known || error_set(err, "\"store\" must be true, false or a list of \"parameter\", "
+                                   "\"gradient\", \"states\"");
+}
+
 static bool read_pin(PlanfileReader *r, Error *err)
 {
     bool on_tensor = json_get(r->json, "tensor") != NULL;
     r->decision.kind = on_tensor ? PIN_TENSOR_DIM : PIN_INDEX_DIM;
     int64_t size = on_tensor ? find_tensor_dim(r, err) : find_index_dim(r, err);
-    return size >= 0 && read_cut(r, size, err) && get_flag(r, "store", &r->decision.store, err) &&
+    return size >= 0 && read_cut(r, size, err) && read_stored(r, err) &&
+           get_flag(r, "keep", &r->decision.keep, err) &&
            get_flag(r, "open", &r->decision.open, err) &&
            get_number(r, "priority", &r->decision.priority, err);
 }

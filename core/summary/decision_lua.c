@@ -100,6 +100,24 @@ static void put_blocks(const Cut *cut, Buf *out)
     buf_putc(out, '}');
 }
 
+/* `, store = true` or `, store = {"gradient", "states"}`. */
+static void put_store(const Decision *pin, Buf *out)
+{
+    if (pin->store == STORED_ALL)
+        buf_puts(out, ", store = true");
+    else if (pin->store) {
+        const char *before = ", store = {";
+        for (int i = 0; i < STORED_KINDS; i++) {
+            if (!(pin->store >> i & 1))
+                continue;
+            buf_printf(out, "%s\"%s\"", before, stored_name(i));
+            before = ", ";
+        }
+        buf_putc(out, '}');
+    }
+    buf_puts(out, pin->keep ? ", keep = true" : "");
+}
+
 static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, Buf *out)
 {
     bool blocks = cut_is_blocks(decision_cut(pin)), cut = read->digit != NULL;
@@ -113,7 +131,7 @@ static void put_cut(const Mesh *mesh, const Decision *pin, const LuaCut *read, B
         buf_printf(out, ", interleave = %" PRId64, read->interleave);
     if (units)
         buf_printf(out, ", unit = %" PRId64, read->unit);
-    buf_puts(out, pin->store ? ", store = true" : "");
+    put_store(pin, out);
     buf_puts(out, pin->open ? ", open = true" : "");
     if (pin->priority)
         buf_printf(out, ", priority = %d", pin->priority);

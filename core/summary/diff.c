@@ -506,7 +506,8 @@ static void put_decision(const Session *session, const Decision *decision, Buf *
         buf_puts(out, program_space(session->inferred, decision->place)->index[decision->dim].name);
     if (decision_pins_dim(decision->kind))
         diff_format_layout(decision_cut(decision), session->mesh, out);
-    buf_printf(out, " %d %d %d ", decision->open, decision->store, decision->priority);
+    buf_printf(out, " %d %d %d %d ", decision->open, decision->store, decision->keep,
+               decision->priority);
     mesh_format_set(session->mesh, decision->axes, ".", out);
     buf_printf(out, " %s %d", decision->group ? decision->group : "", (int)decision->pass);
 }

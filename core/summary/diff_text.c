@@ -77,7 +77,7 @@ void decision_format(const Session *session, const Decision *decision, Buf *out)
     if (decision_pins_dim(decision->kind)) {
         buf_putc(out, ' ');
         cut_format(decision_cut(decision), session->mesh, out);
-        buf_puts(out, decision->store ? ", stored" : "");
+        decision_format_store(decision, out);
         buf_puts(out, decision->open ? ", open" : "");
         if (decision->priority > 0)
             buf_printf(out, ", priority %d", decision->priority);

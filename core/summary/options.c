@@ -325,7 +325,7 @@ PlanOptions options_for_dim(Arena *arena, const Session *session, DecisionKind k
 static void add_value_cut(Listing *listing, const int32_t *tensors, int n, int dim, int axis)
 {
     const Session *session = listing->session;
-    bool store = tensor_is_parameter(session->inferred, tensors[0]);
+    uint8_t store = tensor_is_parameter(session->inferred, tensors[0]) ? STORED_ALL : STORED_NONE;
     for (int i = 0; i < n; i++) {
         const Sharding *sharding = plan_sharding(session->plan, tensors[i]);
         Cut cut;

@@ -13,6 +13,7 @@
 
 local common = include "lib/common"
 local stages = include "lib/stages"
+local zero = include "lib/zero"
 local megatron = include "megatron"
 
 OPTIONS = common.options{
@@ -21,20 +22,21 @@ OPTIONS = common.options{
     {"micro_batches", 16, "micro-batches a step"},
     {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
     {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
+    zero.options(0)
 }
 
 function PAS(graph, resource)
+    local batch = zero.batch_axes(resource, {"tp", "pp"})
     common.use_axes("hybrid3d.lua", resource, {
         {"dp", "the batch stays whole"},
         {"tp", "the weights stay whole"},
         {"pp", "there is one stage"},
-    })
-    if resource.mesh.dp then
-        common.cut_batch(graph, "dp")
-    end
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch)
     if resource.mesh.tp then
         megatron.cut_weights(graph, "hybrid3d.lua", resource, "tp")
     end
+    zero.store(graph, resource)
     stages.place(graph, "pp", resource)
     common.recompute(graph, resource)
     return graph

@@ -14,8 +14,9 @@
 
 local common = include "lib/common"
 local roles = include "lib/roles"
+local zero = include "lib/zero"
 
-OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
 
 local function cut_weights(graph, policy, resource, axis)
     local size, found = resource.mesh[axis], roles.find(graph, policy)
@@ -29,16 +30,16 @@ local function cut_weights(graph, policy, resource, axis)
 end
 
 function PAS(graph, resource)
+    local batch = zero.batch_axes(resource, {"tp"})
     common.use_axes("megatron.lua", resource, {
         {"dp", "the batch stays whole"},
         {"tp", "the weights stay whole"},
-    })
-    if resource.mesh.dp then
-        common.cut_batch(graph, "dp")
-    end
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch)
     if resource.mesh.tp then
         cut_weights(graph, "megatron.lua", resource, "tp")
     end
+    zero.store(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

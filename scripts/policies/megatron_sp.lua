@@ -14,22 +14,23 @@
 
 local common = include "lib/common"
 local roles = include "lib/roles"
+local zero = include "lib/zero"
 local megatron = include "megatron"
 
-OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
 
 function PAS(graph, resource)
+    local batch = zero.batch_axes(resource, {"tp"})
     common.use_axes("megatron_sp.lua", resource, {
         {"dp", "the batch stays whole"},
         {"tp", "the weights and the sequence stay whole"},
-    })
-    if resource.mesh.dp then
-        common.cut_batch(graph, "dp")
-    end
+    }, zero.axes(resource))
+    common.cut_batch(graph, batch)
     if resource.mesh.tp then
         megatron.cut_weights(graph, "megatron_sp.lua", resource, "tp")
         roles.cut_sequence(graph, "tp")
     end
+    zero.store(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

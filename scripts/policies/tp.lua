@@ -11,11 +11,12 @@
 
 local common = include "lib/common"
 local roles = include "lib/roles"
+local zero = include "lib/zero"
 
-OPTIONS = common.options{{"vocabulary", false, "shard the embedding and the head by vocabulary"}}
+OPTIONS = common.options{{"vocabulary", false, "shard the embedding and the head by vocabulary"}, zero.options(0)}
 
 function PAS(graph, resource)
-    common.use_axes("tp.lua", resource, {{"tp", "the weights stay whole"}})
+    common.use_axes("tp.lua", resource, {{"tp", "the weights stay whole"}}, zero.axes(resource))
     local size, found = resource.mesh.tp, roles.find(graph, "tp.lua", true)
     roles.shard(graph, found.column, "tp", size)
     roles.shard(graph, found.row, "tp", size)
@@ -25,6 +26,7 @@ function PAS(graph, resource)
         roles.shard(graph, found.head, "tp", size)
     end
     roles.report(graph, found)
+    zero.store(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

@@ -242,7 +242,7 @@ static Decision some_decision(Bytes *from, const Session *session)
     int flags = pick(from, 256);
     if (decision_pins_dim(decision.kind)) {
         decision.open = flags & 1;
-        decision.store = (flags & 6) == 6;
+        decision.store = (flags & 6) == 6 ? (uint8_t)(flags >> 5) : STORED_NONE;
         decision.priority = (flags & 24) == 24 ? flags >> 5 : 0;
         Cut cut = some_cut(from, session->mesh, size < 0 ? 1 : size);
         decision.cut = cut_keep(intern_new(session->journal_arena), &cut);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh - the collectives of training steps: counts by phase, kind and axes of each plan in the
-# table; and gradients of models against torch's. Ends with "N passed, N failed".
+# table; gradients of models against torch's; steps whose states are stored sharded. Ends with
+# "N passed, N failed".
 #
 # tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
@@ -88,6 +89,25 @@ samples/models/llama-tiny.onnx batch=4,seq=8 -m tp=2 -p megatron_sp
 samples/models/tiny-conv.onnx batch=4 -m dp=2 -p dp
 tests/training/dropout.lua batch=8 -m dp=2 -p dp
 ROWS
+
+# Steps with stored states, gradients and parameters: every value is compared with one device. dp=3
+# divides few dims.
+for model in tiny-gpt llama-tiny; do
+    for plan in "dp=2,tp=2 -p megatron --set zero=1" "dp=2,tp=2 -p megatron --set zero=2" \
+        "dp=2,tp=2 -p megatron_sp --set zero=3" "dp=3 -p fsdp" "dp=3 -p dp --set zero=1" \
+        "dp=2,sh=2 -p fsdp --set zero_axis=sh" "dp=2 -p fsdp --set keep=true"; do
+        # shellcheck disable=SC2086
+        said=$("$DIMSCOPE" run "samples/models/$model.onnx" --dim batch=6,seq=16 -m $plan \
+            --train adamw,clip=1 --verify 2>&1)
+        case $?:$said in
+        0:*PASS*) passed=$((passed + 1)) ;;
+        *)
+            failed=$((failed + 1))
+            echo "run $model.onnx -m $plan --train adamw,clip=1 --verify: $said"
+            ;;
+        esac
+    done
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -123,7 +123,10 @@ static inline void planning_pin(Planning *p, const char *name, int dim, const ch
     int32_t tensor = naming_find(p->naming, str_from(name), NULL);
     if (tensor < 0)
         fail_msg("no tensor %s", name);
-    Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim, .store = store};
+    Decision pin = {.kind = PIN_TENSOR_DIM,
+                    .place = tensor,
+                    .dim = dim,
+                    .store = store ? STORED_ALL : STORED_NONE};
     const Shape *shape = inferred_shape(p->inferred, tensor);
     Cut cut = planning_cut(p, shape ? shape->dim[dim] : 0, axes, interleave);
     pin.cut = &cut;

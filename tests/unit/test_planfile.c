@@ -69,7 +69,7 @@ static bool pins_of_all_kinds(void *context, Session *session, const char *polic
         pin(session, "transformer.wpe.weight", 0, "64/tp:(1)2"),
         pin(session, "transformer.h.1.mlp.c_fc.weight", 0, "64/tp"),
     };
-    decisions[3].store = true;
+    decisions[3].store = STORED_ALL;
     decisions[4].open = true;
     decisions[4].priority = 3;
     for (size_t i = 0; i < COUNT_OF(decisions); i++)

@@ -385,7 +385,7 @@ static void a_decision_is_of_the_line_that_called(void **state)
     Opened opened = open_policy("tiny-gpt.onnx", "", "dp=2", "dp");
     assert_non_null(plan_of(&opened));
     const Origin *origin = &opened.session->journal.decisions.at[0].origin;
-    assert_string_equal(origin->text, "common.cut_batch(graph, \"dp\")");
+    assert_string_equal(origin->text, "common.cut_batch(graph, batch)");
     assert_true(str_ends(str_from(origin->file), STR("scripts/policies/dp.lua")));
     close_policy(&opened);
 }

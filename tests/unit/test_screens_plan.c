@@ -69,7 +69,7 @@ static ScreenRow rows[] = {
      "df<Enter>",
      3,
      {"A megatron.lua     B fsdp", "step          15.8 ms", "149 AG", "verdict       B is worse",
-      ">~ transformer.wte.weight", "50257/dp,768", "decision 3", "stored   fsdp.lua:21"}},
+      ">~ transformer.wte.weight", "50257,768/dp", "decision 3", "stored   fsdp.lua:28"}},
     {"the same side by side with reasons",
      160,
      50,
@@ -441,7 +441,7 @@ static void an_option_of_the_policy_is_set_here(void **state)
     screen_says(app, (const char *const[]){"policy.vocabulary=false: step ", NULL});
     app_type(app, STR("8"));
     screen_says(app,
-                (const char *const[]){"options  vocabulary false   :set policy.NAME=VALUE", NULL});
+                (const char *const[]){"options  vocabulary false, zero 0, zero_axis dp, recompute none", NULL});
     app_type(app, STR(":set policy.vocab<Enter>"));
     screen_says(app, (const char *const[]){"did you mean 'policy.vocabulary'?", NULL});
     app_type(app, STR(":set policy.vocabulary<Enter>"));

@@ -132,7 +132,8 @@ static void pin_tensor_dim(Planning *p)
     int dim = pick((int)shape->n_dims);
     Decision pin = {.kind = PIN_TENSOR_DIM, .place = tensor, .dim = dim};
     pin.cut = (Cut[]){some_cut(p, shape->dim[dim])};
-    pin.store = p->graph->tensors[tensor].kind == TENSOR_INITIALIZER && pick(3) == 0;
+    pin.store = p->graph->tensors[tensor].kind == TENSOR_INITIALIZER && pick(3) == 0 ? STORED_ALL
+                                                                                     : STORED_NONE;
     decide(p, pin);
 }
 

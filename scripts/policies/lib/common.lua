@@ -8,8 +8,10 @@ end
 
 -- axes: a list of {name, what it means that the mesh has none}. A mesh without any of them is an
 -- error; one that it lacks, and one that nobody uses, a note. An axis of size 1 needs none.
-local function use_axes(policy, resource, axes)
+-- others: names of axes that are used if the mesh has them.
+local function use_axes(policy, resource, axes, others)
     local names, used, n = {}, {}, 0
+    for _, name in ipairs(others or {}) do used[name] = true end
     for i, axis in ipairs(axes) do
         names[i], used[axis[1]] = axis[1], true
         if resource.mesh[axis[1]] then n = n + 1 end
@@ -36,8 +38,9 @@ local function batch_dim(tensor)
     if #tensor.shape > 0 then return 0 end
 end
 
--- The batch dim of each input of the graph, by those axes.
+-- The batch dim of each input of the graph, by those axes, if there are any.
 local function cut_batch(graph, axes)
+    if #axes == 0 then return end
     for _, input in ipairs(graph:inputs()) do
         local dim = batch_dim(input)
         if dim and input.shape[dim + 1] > 1 then
@@ -46,14 +49,6 @@ local function cut_batch(graph, axes)
             print(input.label .. " has a batch of 1: it stays whole")
         end
     end
-end
-
--- The first dim of at least n, from 0; dim 0 where none is that large; nil for a scalar.
-local function first_dim_of(tensor, n)
-    for i, size in ipairs(tensor.shape) do
-        if size >= n then return i - 1 end
-    end
-    if #tensor.shape > 0 then return 0 end
 end
 
 -- The options of a policy, and those that all policies have: of recompute().
@@ -76,7 +71,6 @@ end
 return {
     use_axes = use_axes,
     cut_batch = cut_batch,
-    first_dim_of = first_dim_of,
     options = with_shared,
     recompute = recompute,
 }

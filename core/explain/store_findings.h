@@ -1,0 +1,18 @@
+/* store_findings.h - findings about what a training step stores sharded (Decision.store).
+ *
+ * code             level     when
+ * store-axis       warning   gradients are equal along the axis that they or the states are stored
+ *                            by: ZeRO over an axis that does not shard the batch
+ * states-differ    warning   states of one parameter are stored differently
+ * store-no-step    note      states or gradients are stored sharded, but without --train a plan has
+ *                            none
+ */
+#ifndef CORE_EXPLAIN_STORE_FINDINGS_H
+#define CORE_EXPLAIN_STORE_FINDINGS_H
+
+#include "core/plan/plan.h"
+
+/* Needs plan->moved. */
+void store_find(Plan *plan);
+
+#endif

@@ -1,0 +1,162 @@
+/* How parameters and constants are stored, and what a training step keeps beside them. */
+#include "core/plan/edges_state.h"
+
+/* The sharding without the axes that a mark keeps out of the tensor. It is not partial over them
+ * either, unless another mark wants that. */
+int32_t edges_obey_marks(const Edges *e, int32_t tensor, int32_t sharding)
+{
+    AtomSet axes = e->replicated ? e->replicated[tensor] : 0;
+    if (axes == 0 || sharding < 0)
+        return sharding;
+    Sharding with = *shardings_at(e->plan->shardings, sharding);
+    for (int64_t d = 0; d < with.n_dims; d++)
+        if (cut_atoms(&with.dim[d]) & axes)
+            with.dim[d] = cut_without(&with.dim[d], axes, e->plan->mesh);
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if ((axes & ~e->unreduced[tensor]) >> a & 1)
+            with.partial[a] = REDUCE_NONE;
+    return shardings_put(e->plan->shardings, &with);
+}
+
+/* True if the tensor lies as propagation left it, whatever its op makes or its readers need. */
+bool edges_is_held(const Edges *e, int32_t tensor)
+{
+    return plan_pinned(e->plan, tensor) || (e->together && e->together[tensor]) ||
+           (e->stored_gradient && e->stored_gradient[tensor]);
+}
+
+/* One pass over all reads: counts the readers of each tensor, and finds the one sharding that all
+ * uses of a parameter, or of the first of its group, need. */
+static void count_reads(Edges *e, int32_t *agreed)
+{
+    const Plan *plan = e->plan;
+    const Inferred *inferred = plan->inferred;
+    for (int i = 0; i < inferred->n_program; i++) {
+        int32_t op = inferred->program[i];
+        if (plan->propagated->cut[op] < 0)
+            continue;
+        bool update = plan_phase(plan, op) == 1 + PHASE_UPDATE; /* it takes what is stored */
+        const int32_t *input = op_inputs(inferred->graph, op), *ids = edges_projections(e, op);
+        const OpSpace *space = program_space(inferred, op);
+        for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
+            int32_t t = input[o];
+            if (t < 0)
+                continue;
+            e->n_readers[t]++;
+            if (update)
+                continue;
+            int32_t need = edges_need(e, space, ids, o, t), first = e->first ? e->first[t] : t;
+            bool alike = agreed[first] == UNDECIDED || agreed[first] == need;
+            agreed[first] = alike ? need : edges_whole(e, t);
+        }
+    }
+}
+
+/* The cut of a stored dim: as it is used, then by the axes that store it, `4096/tp.dp`, so that a
+ * gather over those alone gives what is used. As the pin says where it names axes of the use, or
+ * more than axes. */
+static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
+{
+    const Cut *own = decision_cut(pin);
+    Cut out = *used;
+    int last = 0;
+    if (cut_is_whole(used) || own->n != 1 || (cut_atoms(own) & cut_atoms(used)))
+        return *own;
+    for (int i = 0; i < used->n; i++)
+        last = used->digit[i].n > 0 ? i : last;
+    for (int i = cut_is_blocks(used) ? 0 : last; i <= (cut_is_blocks(used) ? used->n - 1 : last);
+         i++)
+        for (int a = 0; a < own->digit[0].n; a++)
+            out.digit[i].atom[out.digit[i].n++] = own->digit[0].atom[a];
+    cut_canonical(&out, plan->mesh);
+    return out;
+}
+
+/* Adds the pins that say how those values of a parameter are stored to the sharding that they have
+ * without. Dims without a pin stay so, without the axes of the pins. A pin of the parameter too is
+ * in that sharding already, where it is another value's. */
+static int32_t with_store_pins(const Plan *plan, int32_t parameter, Stored values, int32_t from)
+{
+    Sharding sharding = *shardings_at(plan->shardings, from);
+    const Decision *pin[DIMS_MAX];
+    AtomSet stored = 0;
+    for (int d = 0; d < sharding.n_dims; d++) {
+        pin[d] = plan_store_pin_for(plan, parameter, d, values);
+        if (pin[d] && values != STORED_PARAMETER && pin[d]->store & STORED_PARAMETER)
+            pin[d] = NULL;
+        stored |= pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
+    }
+    for (int d = 0; d < sharding.n_dims; d++) {
+        AtomSet own = pin[d] ? cut_atoms(decision_cut(pin[d])) : 0;
+        if (cut_atoms(&sharding.dim[d]) & stored & ~own)
+            sharding.dim[d] = cut_without(&sharding.dim[d], stored & ~own, plan->mesh);
+        if (pin[d])
+            sharding.dim[d] = stored_cut(plan, &sharding.dim[d], pin[d]);
+    }
+    return shardings_put(plan->shardings, &sharding);
+}
+
+static void apply_store_pins(Edges *e)
+{
+    const Plan *plan = e->plan;
+    bool *applied = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
+    for (int i = 0; i < plan->decided->n_pins; i++) {
+        const Decision *pin = plan->decided->pins[i];
+        int32_t t = pin->place;
+        if (!(pin->store & STORED_PARAMETER) || applied[t])
+            continue;
+        applied[t] = true;
+        if (pin->keep && !e->kept)
+            e->kept = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
+        if (pin->keep)
+            e->kept[t] = true;
+        e->out->made[t] = e->out->sharding[t] =
+            with_store_pins(plan, t, STORED_PARAMETER, e->out->sharding[t]);
+    }
+}
+
+/* States are stored as their parameter, and so is a gradient that a pin places; the pins of each
+ * add to that. Other gradients are reduced where the update reads them. */
+static void store_beside(Edges *e, int32_t tensor)
+{
+    const Plan *plan = e->plan;
+    int32_t parameter;
+    Stored value = stored_value(plan->inferred->graph, tensor, &parameter);
+    if (value == STORED_NONE || value == STORED_PARAMETER || plan->moved->sharding[parameter] < 0 ||
+        (value == STORED_GRADIENT && !plan_stores(plan, parameter, STORED_GRADIENT)))
+        return;
+    int32_t stored = with_store_pins(plan, parameter, value, plan->moved->sharding[parameter]);
+    stored = with_store_pins(plan, tensor, STORED_PARAMETER, stored); /* its own */
+    e->out->sharding[tensor] = stored;
+    if (value == STORED_STATES) {
+        e->out->made[tensor] = stored;
+        return;
+    }
+    if (!e->stored_gradient)
+        e->stored_gradient = arena_array(e->scratch, bool, plan->inferred->graph->n_tensors);
+    e->stored_gradient[tensor] = true;
+}
+
+void edges_store_parameters(Edges *e)
+{
+    const Plan *plan = e->plan;
+    const Graph *graph = plan->inferred->graph;
+    int32_t *agreed = arena_array(e->scratch, int32_t, graph->n_tensors);
+    for (int t = 0; t < graph->n_tensors; t++)
+        agreed[t] = UNDECIDED;
+    count_reads(e, agreed);
+    for (int t = 0; t < graph->n_tensors; t++) {
+        if (plan->moved->sharding[t] < 0)
+            continue;
+        int32_t uses = agreed[e->first ? e->first[t] : t];
+        if (tensor_is_known(plan->inferred, t))
+            e->out->sharding[t] = edges_whole(e, t);
+        else if (graph->tensors[t].kind == TENSOR_INITIALIZER && !edges_is_held(e, t) &&
+                 !plan->propagated->passed && uses >= 0)
+            e->out->sharding[t] = edges_obey_marks(e, t, uses);
+        e->out->made[t] = e->out->sharding[t];
+    }
+    apply_store_pins(e);
+    for (int t = 0; graph->next_of && t < graph->n_tensors; t++)
+        store_beside(e, t);
+}
