@@ -645,7 +645,7 @@ static void gradients_are_compared_with_a_folder(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 9];
+    struct CMUnitTest tests[COUNT_OF(graphs) + COUNT_OF(trains) + COUNT_OF(runs) + 10];
     int n = 0;
     for (size_t i = 0; i < COUNT_OF(graphs); i++)
         tests[n++] = (struct CMUnitTest){.name = graphs[i].title,
