@@ -12,7 +12,7 @@ typedef struct {
     Intern *copied;       /* (space, cut) of copied cuts */
     Vec(int32_t) copy_of; /* per key: cut */
     Vec(const OpCut *) cuts;
-    OpChoice *choice; /* out->choice */
+    OpChoice *choice;          /* out->choice */
     const int32_t *updated_as; /* per parameter: see updated_as() */
 } StepCuts;
 

@@ -93,7 +93,7 @@ static bool make_step(Trained *t, Error *err)
     Vec(int32_t) frozen = {0};
     UpdateSpec spec;
     if (!update_spec_read(t->arena, spec_of(t), &spec, err) ||
-        !loss_add(t->arena, t->inferred, "auto", &t->loss, err))
+        !loss_add(t->arena, t->inferred, &spec, &t->loss, err))
         return false;
     t->graph = t->loss.graph;
     for (int32_t i = 0; i < t->graph->n_tensors; i++)

@@ -104,7 +104,7 @@ static inline void planning_train(Planning *p, const char *dims, const char *spe
     TrainingStep step;
     if (!dims_parse(p->arena, &source, &bindings, &err) ||
         !update_spec_read(p->arena, spec_text, &spec, &err) ||
-        !loss_add(p->arena, p->inferred, spec.loss, &loss, &err))
+        !loss_add(p->arena, p->inferred, &spec, &loss, &err))
         planning_fail(&err);
     const Inferred *model =
         infer(p->arena, loss.graph, registry_new(p->arena), &bindings, false, &err);

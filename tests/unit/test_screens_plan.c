@@ -440,8 +440,8 @@ static void an_option_of_the_policy_is_set_here(void **state)
     app_type(app, STR(":set policy.vocabulary=false<Enter>"));
     screen_says(app, (const char *const[]){"policy.vocabulary=false: step ", NULL});
     app_type(app, STR("8"));
-    screen_says(app,
-                (const char *const[]){"options  vocabulary false, zero 0, zero_axis dp, recompute none", NULL});
+    screen_says(app, (const char *const[]){
+                         "options  vocabulary false, zero 0, zero_axis dp, recompute none", NULL});
     app_type(app, STR(":set policy.vocab<Enter>"));
     screen_says(app, (const char *const[]){"did you mean 'policy.vocabulary'?", NULL});
     app_type(app, STR(":set policy.vocabulary<Enter>"));
