@@ -10,10 +10,8 @@
 
 #include <math.h>
 
-enum { FIRST = 4, STEPS_MAX = 1 << 16 };
-
-/* Labels that count neither in the sum nor in the mean, as torch's cross entropy has them. */
-static const int64_t no_label = -100;
+/* NO_LABEL: such labels count neither in the sum nor in the mean, as in torch's cross entropy. */
+enum { FIRST = 4, STEPS_MAX = 1 << 16, NO_LABEL = -100 };
 
 typedef struct {
     Arena *arena;
@@ -81,8 +79,11 @@ static const char *spec_of(const Trained *t)
 {
     const Json *hyper = json_get(t->request, "hyper");
     Buf out = buf_new(t->arena);
+    bool text = str_eq(json_str(json_get(t->request, "loss"), ""), STR("next_token"));
     buf_puts(&out, json_str(json_get(t->request, "optimizer"), "adamw").s);
     buf_printf(&out, ",clip=%.17g", json_real(json_get(t->request, "clip_norm"), 0));
+    if (text)
+        buf_printf(&out, ",ignore_index=%d", NO_LABEL);
     for (const char *key = json_key_after(hyper, NULL); key; key = json_key_after(hyper, key))
         buf_printf(&out, ",%s=%.17g", key, json_real(json_get(hyper, key), NAN));
     return out.s;
@@ -148,11 +149,11 @@ static bool next_tokens(Trained *t, int32_t labels, const Json *inputs, Error *e
         local_free(out);
         return error_set(err, "next_token: no input has the shape of the labels");
     }
-    int64_t width = ids->shape.dim[ids->shape.n_dims - 1], token;
+    int64_t width = ids->shape.dim[ids->shape.n_dims - 1], token, none = NO_LABEL;
     for (int64_t i = 0; i < local_count(ids); i++) {
         bool last = i % width == width - 1;
         local_load(ids, last ? i : i + 1, 1, 1, NUMBER_I64, &token);
-        local_store(out, i, 1, NUMBER_I64, last ? &no_label : &token);
+        local_store(out, i, 1, NUMBER_I64, last ? &none : &token);
     }
     put(t, labels, out);
     return true;
@@ -171,8 +172,6 @@ static bool fill_inputs(Trained *t, const Json *batch, Error *err)
             return next_tokens(t, input, inputs, err);
         const Json *given =
             json_get(labels ? batch : inputs, labels ? "labels" : tensor_name(graph, input));
-        if (labels && !json_is_object(given))
-            given = json_get(inputs, "labels");
         Local *value =
             local_new_whole((Dtype)inferred->dtype[input], inferred_shape(inferred, input));
         put(t, input, value);

@@ -1,0 +1,103 @@
+#!/bin/sh
+# steps.sh - training steps in a row: each schedule executed with micro-batches, every value compared
+# with one device's; and one loss curve under seven plans. Ends with "N passed, N failed".
+cd "$(dirname "$0")/../.." || exit 1
+DIMSCOPE=${DIMSCOPE:-./dimscope}
+model=tests/training/gpt.json
+train=adamw,lr=0.003,clip=1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0
+failed=0
+
+# expect TITLE COMMAND..: it succeeds
+expect()
+{
+    title=$1
+    shift
+    if said=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "$title: $said"
+    fi
+}
+
+# The tied embedding is on the first stage and on the last one.
+while read -r schedule stages plan; do
+    case $schedule in '') continue ;; esac
+    # shellcheck disable=SC2086
+    expect "schedule $schedule" "$DIMSCOPE" run $model --dim batch=2,seq=8 --train $train --steps 2 \
+        --verify $plan --set micro_batches=4 --set "schedule=$schedule" --set "virtual=$stages"
+done <<'ROWS'
+gpipe                    1 -m pp=4 -p pipeline
+1f1b                     1 -m pp=2,dp=2 -p pipeline
+eager_1f1b               1 -m pp=4 -p pipeline
+1f1b_plus                1 -m pp=4 -p pipeline
+1f1b_interleaved         2 -m pp=2,tp=2 -p hybrid3d
+looped_bfs               2 -m pp=2 -p pipeline
+interleaved_zero_bubble  2 -m pp=2 -p pipeline
+zb1p                     1 -m pp=4 -p pipeline
+zb2p                     1 -m pp=2,dp=2 -p pipeline
+zbv                      2 -m pp=2,tp=2 -p hybrid3d
+dualpipev                2 -m pp=2,dp=2 -p pipeline
+ROWS
+
+# curve NAME PLAN..: 200 steps
+curve()
+{
+    name=$1
+    shift
+    "$DIMSCOPE" run $model --dim batch=4,seq=16 --train $train --steps 200 --loss-csv \
+        "$folder/$name" "$@" >"$folder/said" 2>&1 || cat "$folder/said"
+}
+
+# alike A B: the losses of each step, and the model learns
+alike()
+{
+    awk -F, -v steps=200 '
+        FNR == 1 { file++; next }
+        file == 1 { loss[FNR] = $2 }
+        file == 2 {
+            n++
+            off = ($2 - loss[FNR]) / loss[FNR]
+            worst = off * off > worst * worst ? off : worst
+            first = FNR == 2 ? $2 : first
+            last = $2
+        }
+        END {
+            if (n != steps || worst * worst > 1e-8 || last > 0.6 * first) {
+                print n " steps, differing by up to " worst ", from " first " to " last
+                exit 1
+            }
+        }' "$folder/$1" "$folder/$2"
+}
+
+curve one -m dp=1 -p dp
+curve four -m dp=1 -p tests/training/micro_batches.lua
+while read -r name like plan; do
+    case $name in '') continue ;; esac
+    # shellcheck disable=SC2086
+    curve "$name" $plan
+    expect "200 steps under $name" alike "$like" "$name"
+done <<'ROWS'
+dp     one  -m dp=4 -p dp
+zero1  one  -m dp=4 -p dp --set zero=1
+zero2  one  -m dp=4 -p dp --set zero=2
+fsdp   one  -m dp=4 -p fsdp
+tp_sp  one  -m dp=2,tp=2 -p megatron_sp
+pp     four -m pp=4 -p pipeline --set micro_batches=4
+ROWS
+
+# Schedules change the order of the work, not that of the sums: the same bits.
+expect "1f1b has the bits of gpipe" sh -c '
+    for schedule in 1f1b gpipe; do
+        "$1" run '$model' --dim batch=2,seq=8 --train '$train' --steps 2 --deterministic -m pp=4 \
+            -p pipeline --set micro_batches=4 --set schedule=$schedule --verify --json |
+            python3 -c "import json, sys; print([o[\"bits\"] for o in json.load(sys.stdin)[\"outputs\"]])" \
+            >"$2/$schedule"
+    done
+    [ "$(wc -c <"$2/1f1b")" -gt 1000 ] && cmp "$2/1f1b" "$2/gpipe"' sh "$DIMSCOPE" "$folder"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
