@@ -109,5 +109,9 @@ for model in tiny-gpt llama-tiny; do
     done
 done
 
+tests/training/steps.sh >build/steps.log
+sed '$d' build/steps.log
+passed=$((passed + $(tail -n 1 build/steps.log | cut -d' ' -f1)))
+failed=$((failed + $(tail -n 1 build/steps.log | cut -d' ' -f3)))
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

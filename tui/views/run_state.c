@@ -112,7 +112,7 @@ static const char *backend_named(Str word)
 
 static bool read_options(Str args, RunOptions *out, Error *err)
 {
-    int64_t repeat = REPEAT_DEFAULT, seed = 0;
+    int64_t repeat = REPEAT_DEFAULT, seed = 0, steps = 0;
 
     *out = (RunOptions){.verify = true, .trace = true, .isolated = true};
     while (args.n > 0) {
@@ -122,6 +122,9 @@ static bool read_options(Str args, RunOptions *out, Error *err)
         else if (str_eq(word, STR("repeat"))) {
             if (!read_number(&args, "repeat", REPEAT_MAX, &repeat, err))
                 return false;
+        } else if (str_eq(word, STR("steps"))) {
+            if (!read_number(&args, "steps", REPEAT_MAX, &steps, err))
+                return false;
         } else if (str_eq(word, STR("seed"))) {
             if (!read_number(&args, "seed", INT64_MAX, &seed, err))
                 return false;
@@ -129,11 +132,12 @@ static bool read_options(Str args, RunOptions *out, Error *err)
             out->backend = backend_named(word);
         } else if (word.n > 0) {
             error_set(err, ":run does not know '%.*s'", STR_ARG(word));
-            error_hint(err, ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]");
+            error_hint(err, ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]");
             return false;
         }
     }
     out->repeat = (int)repeat;
+    out->steps = (int)steps;
     out->warmup = 1; /* the pass that checks is not timed */
     out->seed = (uint64_t)seed;
     return true;

@@ -27,8 +27,8 @@ void run_state_forget(RunState *run); /* the plan goes */
 /* Of the session's plan. */
 RunState *run_state(Ui *ui);
 
-/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N]": as a job. A run that takes long is
- * asked about first, beside smaller sizes of the free dims. */
+/* ":run [verify|fast] [host|cuda|auto] [repeat N] [seed N] [steps N]": as a job. A run that takes
+ * long is asked about first, beside smaller sizes of the free dims. */
 bool run_begin(Ui *ui, Str args, Error *err);
 
 /* ":trace FILE": the plan along time, and the run, as Chrome's JSON for Perfetto. */

@@ -3,13 +3,14 @@
 #include "core/plan/stage.h"
 #include "core/cost/pipeline.h"
 #include "tui/views/label.h"
+#include "tui/views/loss_curve.h"
 #include "tui/views/run_state.h"
 #include "tui/views/rows.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { LABEL = 8, RANKS_SHOWN = 8, TABLE_LEAST = 3, STRIP_LEAST_H = 9 };
+enum { LABEL = 8, RANKS_SHOWN = 8, TABLE_LEAST = 3, STRIP_LEAST_H = 9, CURVE_MOST_H = 8 };
 
 /* ---- the window ---- */
 
@@ -430,6 +431,9 @@ static void draw(Ui *ui, Pen *pen)
     if (run->len_us <= 0)
         choose_window(ui, run, w);
     hold_window(run);
+    if (run->arena && run->report.n_steps > 1 && h >= 2 * STRIP_LEAST_H)
+        loss_curve_draw(&run->report, run->verified, h / 4 < CURVE_MOST_H ? h / 4 : CURVE_MOST_H,
+                        pen);
     draw_scale(ui, run, h >= STRIP_LEAST_H + 3, pen);
     draw_parts(ui, run, h / 3, pen);
     draw_cursor(ui, run, pen);
