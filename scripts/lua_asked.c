@@ -47,14 +47,17 @@ bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err)
     return true;
 }
 
-/* Calls into the sandbox, whose turn it is. line: where what is asked is registered. */
+/* Calls into the sandbox under its lock; `body` may set its host, which is put back. line: where
+ * the function is registered. */
 static bool ask(Sandbox *sandbox, const char *name, int line, const char *what, lua_CFunction body,
                 void *context, Error *err)
 {
     Error inner = {0};
     pthread_mutex_lock(&sandbox->turn);
+    void *host = sandbox->host;
     sandbox_refill(sandbox);
     bool ok = sandbox_protect(sandbox, body, context, &inner);
+    sandbox->host = host;
     pthread_mutex_unlock(&sandbox->turn);
     if (ok)
         return true;
@@ -72,11 +75,6 @@ bool asked_run(const AskedFunctions *asked, AskedKind kind, lua_CFunction body, 
                Error *err)
 {
     return ask(asked->sandbox, asked->name, asked->line, asked_names[kind], body, context, err);
-}
-
-Sandbox *asked_sandbox(const AskedFunctions *asked)
-{
-    return asked->sandbox;
 }
 
 /* ---- the node ---- */

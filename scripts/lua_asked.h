@@ -22,10 +22,10 @@ bool asked_keep(lua_State *L, AskedFunctions *asked, AskedKind kind, Error *err)
 void asked_kwargs(lua_State *L, const char *name, CutRule *rule);
 
 void asked_push(lua_State *L, const AskedFunctions *asked, AskedKind kind);
-/* Runs the body, whose context is at 1, under the sandbox's lock. */
+/* Runs the body, whose context is at 1, under the sandbox's lock; the sandbox's host is put back
+ * afterwards. */
 bool asked_run(const AskedFunctions *asked, AskedKind kind, lua_CFunction body, void *context,
                Error *err);
-Sandbox *asked_sandbox(const AskedFunctions *asked);
 
 /* Of UserOp. */
 bool asked_cost(void *context, const OpPart *part, DeclaredCost *out, Error *err);

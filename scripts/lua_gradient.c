@@ -7,6 +7,7 @@
 typedef struct {
     const AskedFunctions *functions;
     const GradientBuild *build;
+    ModelBuild *model; /* what handles of values refer to */
 } GradientQuestion;
 
 /* A list of values; false where there is none. */
@@ -29,6 +30,7 @@ static int ask_gradient(lua_State *L)
     const Graph *graph = build->inferred->graph;
     const GraphOp *node = &graph->ops[build->op];
     luaL_checkstack(L, node->n_inputs + LUA_MINSTACK, "gradients");
+    sandbox_of(L)->host = q->model;
     model_open(L);
     lua_settop(L, 1);
     asked_push(L, q->functions, ASKED_GRADIENT);
@@ -62,7 +64,6 @@ static Dtype first_dtype(const GradientBuild *build)
 bool gradient_by_function(void *context, const GradientBuild *build, Error *err)
 {
     const AskedFunctions *functions = context;
-    Sandbox *sandbox = asked_sandbox(functions);
     DimBindings dims = {0};
     const ModelRequest request = {.dims = &dims, .registry = build->inferred->registry};
     Arena *scratch = arena_new();
@@ -74,11 +75,8 @@ bool gradient_by_function(void *context, const GradientBuild *build, Error *err)
     model.path = buf_new(scratch);
     model.constants = intern_new(scratch);
     model.bases = intern_new(scratch);
-    GradientQuestion q = {functions, build};
-    void *host = sandbox->host;
-    sandbox->host = &model;
+    GradientQuestion q = {functions, build, &model};
     bool ok = asked_run(functions, ASKED_GRADIENT, ask_gradient, &q, err);
-    sandbox->host = host;
     arena_free(scratch);
     return ok;
 }

@@ -9,13 +9,13 @@ static void note_owner(Sites *sites, int32_t first, int32_t end, int32_t owner)
 /* Gradient ops by the op they are of. */
 static void list_gradient_ops(Arena *arena, const Graph *graph, Sites *sites)
 {
-    if (!graph->of)
+    if (!graph->phase)
         return;
     sites->gradient_op = arena_array(arena, int32_t, graph->n_ops);
     sites->next_gradient_op = arena_array(arena, int32_t, graph->n_ops);
     memset(sites->gradient_op, -1, (size_t)graph->n_ops * sizeof *sites->gradient_op);
     for (int32_t op = graph->n_ops - 1; op >= 0; op--) {
-        if (graph->of[op] < 0)
+        if (graph->of[op] < 0 || graph->phase[op] == PHASE_FORWARD)
             continue;
         sites->next_gradient_op[op] = sites->gradient_op[graph->of[op]];
         sites->gradient_op[graph->of[op]] = op;

@@ -86,6 +86,17 @@ static void read_journal(Placing *p, const Journal *journal)
     }
 }
 
+/* The ops of an added loss run where the scores are made, unless a decision places them. */
+static void place_loss(const Placing *p)
+{
+    const Graph *graph = p->plan->inferred->graph;
+    for (int32_t op = 0; graph->of && p->placed && op < graph->n_ops; op++)
+        if (graph->of[op] >= 0 && !p->placed[op]) {
+            p->out->devices[op] = p->out->devices[graph->of[op]];
+            p->placed[op] = p->placed[graph->of[op]];
+        }
+}
+
 /* ---- branches and loops ---- */
 
 static int32_t first_of_program(const Placing *p, int32_t op)
@@ -305,6 +316,7 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     submesh_id(&p, (SubMesh){0});
     read_journal(&p, journal);
     out->recompute = recompute_groups(plan->arena, plan->inferred->graph, journal);
+    place_loss(&p);
     keep_decisions(&p, journal);
     keep_control_together(&p);
     if ((p.begins || out->devices || p.scheduled || out->recompute) &&
@@ -316,6 +328,22 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     arena_free(scratch);
 }
 
+/* Whether the op sums gradients of a value that all have one entry in the column: then their sum is
+ * what one stage sends to another, not each of them. */
+static bool sums_alike(const Graph *graph, int32_t op, const int16_t *column)
+{
+    const GraphOp *node = &graph->ops[op];
+    const int32_t *input = op_inputs(graph, op);
+    int32_t of = node->n_outputs > 0 ? graph->gradient_of[op_outputs(graph, op)[0]] : -1;
+    for (int i = 0; i < node->n_inputs; i++) {
+        int32_t maker = input[i] < 0 ? -1 : graph->tensors[input[i]].maker;
+        if (of < 0 || maker < 0 || graph->gradient_of[input[i]] != of ||
+            column[maker] != column[graph->tensors[input[0]].maker])
+            return false;
+    }
+    return node->n_inputs > 0;
+}
+
 static int16_t *extended(const Plan *plan, const int16_t *column)
 {
     const Graph *graph = plan->inferred->graph;
@@ -323,7 +351,10 @@ static int16_t *extended(const Plan *plan, const int16_t *column)
     int16_t *out = arena_array(plan->arena, int16_t, graph->n_ops);
     memcpy(out, column, (size_t)n * sizeof *out);
     for (int32_t op = n; op < graph->n_ops; op++)
-        out[op] = graph->of[op] < 0 ? 0 : out[graph->of[op]];
+        if (sums_alike(graph, op, out))
+            out[op] = out[graph->tensors[op_inputs(graph, op)[0]].maker];
+        else
+            out[op] = graph->of[op] < 0 ? 0 : out[graph->of[op]];
     return out;
 }
 

@@ -52,8 +52,8 @@ int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journ
 void stages_place(Plan *plan, Decided *out, const Journal *journal);
 
 /* The same for a training step, from what was decided about its forward part: an op behind it is on
- * the devices, and in the stage, of the op that it comes of. A step in which only groups are
- * recomputed has no stages. */
+ * the devices, and in the stage, of the op that it comes of; a sum of gradients that one stage
+ * makes is in that stage. A step in which only groups are recomputed has no stages. */
 void stages_extend(Plan *plan, const Decided *forward, Decided *out);
 
 /* Per tensor, the axes that must not shard it since they distinguish its devices. NULL if there

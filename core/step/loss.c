@@ -186,6 +186,15 @@ static int32_t add_cross_entropy(Adding *a, int32_t scores, const UpdateSpec *sp
     return loss;
 }
 
+/* The ops of the loss come of the op that makes the scores: they run where it does. */
+static void note_scores(Arena *arena, const Graph *model, int32_t scores, Graph *out)
+{
+    int32_t *of = arena_array(arena, int32_t, out->n_ops);
+    for (int32_t op = 0; op < out->n_ops; op++)
+        of[op] = op < model->n_ops ? -1 : model->tensors[scores].maker;
+    out->of = of;
+}
+
 bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss *out, Error *err)
 {
     bool chosen = strcmp(spec->loss, "auto") != 0;
@@ -218,5 +227,7 @@ bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss 
     if (out->seed < 0)
         return false;
     out->graph = graph_seal(a.builder, err);
+    if (out->graph && scores >= 0)
+        note_scores(arena, model->graph, scores, out->graph);
     return out->graph;
 }
