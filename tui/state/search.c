@@ -290,7 +290,7 @@ static bool tensor_matches(const Look *look, int32_t tensor)
            (label != tensor_name(session->graph, tensor) && matches(look->search, str_from(label)));
 }
 
-/* Parameters that the op is the first to read, by the names people know them by. */
+/* Parameters and states that the op is the first to read, by the names people know them by. */
 static void find_parameters(const Look *look, int32_t op, int32_t place)
 {
     const Session *session = look->session;
@@ -304,6 +304,20 @@ static void find_parameters(const Look *look, int32_t op, int32_t place)
         bool parameter = tensor_is_parameter(session->inferred, tensor) ||
                          (maker >= 0 && session->inferred->on_parameters[maker]);
         if (parameter && tensor_matches(look, tensor))
+            add_hit(look, HIT_TENSOR, tensor, op, place);
+    }
+}
+
+/* Gradients and updated values, whose names are not those of the ops that make them. */
+static void find_gradients(const Look *look, int32_t op, int32_t place)
+{
+    const Graph *graph = look->session->graph;
+
+    for (int o = 0; o < graph->ops[op].n_outputs && graph->gradient_of; o++) {
+        int32_t tensor = op_outputs(graph, op)[o];
+        bool named =
+            tensor >= 0 && (graph->gradient_of[tensor] >= 0 || graph->next_of[tensor] >= 0);
+        if (named && tensor_matches(look, tensor))
             add_hit(look, HIT_TENSOR, tensor, op, place);
     }
 }
@@ -353,8 +367,10 @@ static void look_at_op(const Look *look, int32_t place)
     if (name_matches(look, graph->ops[op].op_type) || name_matches(look, graph->ops[op].name) ||
         matches_label(look->search, graph, op))
         add_hit(look, HIT_OP, op, op, place);
-    if (look->found->hits.n == before)
-        find_parameters(look, op, place);
+    if (look->found->hits.n > before)
+        return;
+    find_parameters(look, op, place);
+    find_gradients(look, op, place);
 }
 
 /* What is hit at this place, or by the group around it, which it is the first place of unless one
