@@ -45,16 +45,16 @@ static const char *read_spec(lua_State *L, Policy *policy)
     return out.n > 0 ? out.s : "auto";
 }
 
-/* A step is part of the model: it is made while the model is opened. */
-static void check_opening(lua_State *L, const Session *session, const char *command)
+/* A step is part of the model, so that a line of Lua cannot change it. */
+static void check_in_policy(lua_State *L, const Session *session, const char *command)
 {
     Arena *scratch = arena_new();
     const char *wanted = session_training_wanted(session, scratch), *now = session->options.train;
-    bool same = session->fusible || !wanted || (now && strcmp(wanted, now) == 0);
+    bool same = session->in_policy || !wanted || (now && strcmp(wanted, now) == 0);
     arena_free(scratch);
     if (!same)
         sandbox_refuse(L, ERROR_SCRIPT, command,
-                       "a training step is made while the model is opened");
+                       "a policy asks for the training step, a line of Lua cannot");
 }
 
 static int graph_train(lua_State *L)
@@ -78,8 +78,9 @@ static int graph_train(lua_State *L)
                                  "file holds",
                                  text, session->train_given),
                     "leave --train out to train as the policy says");
-    check_opening(L, session,
-                  arena_printf(policy->arena, ":train %s, or open it with --train %s", text, text));
+    check_in_policy(
+        L, session,
+        arena_printf(policy->arena, ":train %s, or open it with --train %s", text, text));
     if (session->train_given || session->options.train)
         return 0;
     /* What follows may name gradients: the step is made first, and PAS begins again. */
@@ -109,8 +110,8 @@ static int graph_freeze(lua_State *L)
     Policy *policy = graph_check(L);
     lua_settop(L, 2);
     policy_each_value(L, policy, 2, freeze_value, NULL);
-    check_opening(L, policy->session,
-                  ":freeze PATTERN, or open it with --train auto,freeze=PATTERN");
+    check_in_policy(L, policy->session,
+                    ":freeze PATTERN, or open it with --train auto,freeze=PATTERN");
     return 0;
 }
 
@@ -121,7 +122,7 @@ const LuaEntry train_methods[] = {
      "step "
      "is made. It still sees the model alone, but may pin gradients and ops of the step by their "
      "names: graph:shard(\"*.c_fc.weight~grad\", {[0] = \"dp\"}). Where --train is given too, that "
-     "holds, with a note. Only while the model is opened."},
+     "holds, with a note. Only in PAS."},
     {"freeze", graph_freeze, "(what: tensor|string|(tensor|string)[])",
      "The parameters that match the pattern do not train: they get no gradient and no update, and "
      "nothing is computed for them alone. A note counts them; a pattern that matches nothing is a "

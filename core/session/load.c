@@ -294,6 +294,9 @@ static bool add_step(Session *session, bool allow_free, Error *err)
 {
     Arena *arena = session->model_arena;
     session->derived = (SessionDerivation){0};
+    session->bare = (SessionModel){0};
+    session->loaded = (SessionModel){session->graph, arena_make(arena, Inferred)};
+    *session->loaded.inferred = *session->inferred; /* before more is found */
     if (!session->options.train || allow_free)
         return true;
     if (!unroll(session, err))
@@ -328,7 +331,20 @@ static bool same_groups(const int32_t *a, const int32_t *b, int n_ops)
     return a == b || (a && b && memcmp(a, b, (size_t)n_ops * sizeof *a) == 0);
 }
 
-/* The new step names its tensors in a copy of the table: the other one may be read meanwhile. */
+/* The same model with a table of names of its own, since the other one may be read meanwhile. */
+static SessionModel model_beside(Arena *arena, const SessionModel *model)
+{
+    SessionModel out = {arena_make(arena, Graph), arena_make(arena, Inferred)};
+    *out.graph = *model->graph;
+    out.graph->names = names_copy(arena, model->graph->names);
+    *out.inferred = *model->inferred;
+    out.inferred->graph = out.graph;
+    out.inferred->findings = (Findings){0};
+    for (int i = 0; i < model->inferred->findings.n; i++)
+        vec_push(arena, &out.inferred->findings, model->inferred->findings.at[i]);
+    return out;
+}
+
 bool load_step(Session *session, const int32_t *recompute, Error *err)
 {
     SessionDerivation *step = &session->derived;
@@ -349,15 +365,10 @@ bool load_step(Session *session, const int32_t *recompute, Error *err)
     }
     int n_ops = step->model.graph->n_ops;
     Arena *arena = step->arena = arena_new();
-    Graph *graph = arena_make(arena, Graph);
-    Inferred *model = arena_make(arena, Inferred);
+    SessionModel model = model_beside(arena, &step->model);
     int32_t *groups = arena_array(arena, int32_t, n_ops);
-    *graph = *step->model.graph;
-    graph->names = names_copy(arena, graph->names);
-    *model = *step->model.inferred;
-    model->graph = graph;
     memcpy(groups, recompute, (size_t)n_ops * sizeof *groups);
-    if (!derive_step(step, arena, model, groups, &made, err))
+    if (!derive_step(step, arena, model.inferred, groups, &made, err))
         return false;
     step->recompute = groups;
     session->graph = made.graph;
@@ -390,13 +401,25 @@ bool load_model(Session *session, bool allow_free, Error *err)
 bool load_again(Session *session, unsigned more, Error *err)
 {
     session->options.fuse |= more;
-    if (session->bare.graph) {
-        session->graph = session->bare.graph;
-        session->inferred = session->bare.inferred;
-        session->bare = (SessionModel){0};
-    }
+    session_show(session, session->loaded);
     if (!fuse(session, more, false, err) || !add_step(session, false, err))
         return false;
     name_model(session);
+    return true;
+}
+
+bool load_training(Session *session, Error *err)
+{
+    Session next = *session;
+    Arena *arena = next.model_arena = next.step_arena = arena_new();
+    session_show(&next, model_beside(arena, &session->loaded));
+    if (!add_step(&next, false, err)) {
+        arena_free(arena);
+        return false;
+    }
+    name_model(&next);
+    next.loaded = session->loaded;
+    next.model_arena = session->model_arena;
+    *session = next;
     return true;
 }

@@ -1,6 +1,6 @@
 /* load.h - loads the model of a session: operators, graph, inference, names of tensors.
  *
- * Both functions fill the fields of the session that hold these, in its model arena.
+ * The functions fill the fields of the session that hold these, in its model arena.
  */
 #ifndef CORE_SESSION_LOAD_H
 #define CORE_SESSION_LOAD_H
@@ -14,6 +14,10 @@ bool load_model(Session *session, bool allow_free, Error *err);
 /* Fuses the loaded graph further (fusions by bit, core/rules/fuse.h), which are added to
  * options.fuse, and makes its training step as options.train asks now. */
 bool load_again(Session *session, unsigned more, Error *err);
+
+/* Makes the training step of options.train, or none, in place of the present one, which another
+ * session may be reading: in an arena of its own. */
+bool load_training(Session *session, Error *err);
 
 /* Derives the training step again in which groups of ops are recomputed (recompute_groups() of the
  * journal; NULL: none), unless the session has it. Only for sessions with a step; the new one is in

@@ -136,7 +136,9 @@ static bool run_policy(Session *session, Journal *journal, Error *err)
     session->training = (TrainingAsked){0};
     if (session->bare.graph)
         session->step = session_show(session, session->bare);
+    session->in_policy = true;
     bool ok = session->hooks.policy(session->hooks.context, session, policy, journal, err);
+    session->in_policy = false;
     if (session->step.graph)
         session_show(session, session->step);
     session->step = (SessionModel){0};
@@ -151,26 +153,71 @@ static void keep_decisions(Session *session, const Journal *kept, bool rerun, Jo
             journal_add(journal, session->journal_arena, &kept->decisions.at[i]);
 }
 
-/* The same while a model is opened: a policy that asks for a fusion or for a training step is run
- * again on the graph that it asks for. */
-static bool run_first_policy(Session *session, Journal *journal, Error *err)
+static bool load_for_policy(Session *session, unsigned more, Arena *kept, Error *err)
+{
+    Arena *step = session->step_arena;
+    if (session->fusible)
+        return load_again(session, more, err);
+    bool ok = load_training(session, err);
+    if (ok && step != kept)
+        arena_free(step); /* of a round before */
+    return ok;
+}
+
+/* The same; a policy that asks for a training step or, while the model is opened, for a fusion is
+ * run again on the graph that it asks for. */
+static bool run_policy_on_its_graph(Session *session, Journal *journal, Error *err)
 {
     enum { ROUNDS_MAX = 4 };
-    session->fusible = true;
+    Arena *kept = session->step_arena;
     bool ok = run_policy(session, journal, err);
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        unsigned more = ok ? 0 : session->fuse_wanted & ~session->options.fuse;
+    for (int round = 0;; round++) {
+        unsigned more = ok || !session->fusible ? 0 : session->fuse_wanted & ~session->options.fuse;
         const char *train = session_training_wanted(session, session->journal_arena);
         if (!more && training_same(train, session->options.train))
-            break;
+            return ok;
+        if (round == ROUNDS_MAX)
+            return ok && error_kind(err, ERROR_SCRIPT,
+                                    "the policy asks for another training step each time it runs");
         *err = (Error){0};
         *journal = (Journal){0};
         session->notes = (Findings){0};
         session->options.train = train;
-        ok = load_again(session, more, err) && run_policy(session, journal, err);
+        ok = load_for_policy(session, more, kept, err);
+        if (!ok)
+            return false;
+        ok = run_policy(session, journal, err);
     }
+}
+
+static bool run_first_policy(Session *session, Journal *journal, Error *err)
+{
+    session->fusible = true;
+    bool ok = run_policy_on_its_graph(session, journal, err);
     session->fusible = false;
     return ok;
+}
+
+/* Appends the user's decisions; if the policy has asked for another training step than that of
+ * `from`, by name. */
+static void keep_user_decisions(Session *session, const Graph *from, const Journal *kept,
+                                Journal *journal)
+{
+    Journal had = {0};
+    keep_decisions(session, kept, true, &had);
+    Journal found = journal_renumbered(session, from, &had);
+    int n_lost = had.n_done - found.n_done;
+    if (n_lost > 0) {
+        Finding finding = {
+            .level = LEVEL_WARNING, .code = "decision-dropped", .op = -1, .tensor = -1};
+        finding.text =
+            arena_printf(session->journal_arena,
+                         "%d decision%s dropped: the training step has changed, and no "
+                         "longer has what %s about",
+                         n_lost, n_lost == 1 ? "" : "s", n_lost == 1 ? "it is" : "they are");
+        vec_push(session->journal_arena, &session->notes, finding);
+    }
+    keep_decisions(session, &found, true, journal);
 }
 
 /* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
@@ -179,13 +226,14 @@ static bool policy_and_remake(Session *session, const Journal *kept, const Sessi
                               Error *err)
 {
     Findings old = session->notes;
+    const Graph *graph = session->graph;
     Journal journal = {0};
     session->notes = (Findings){0};
-    bool ok = run_policy(session, &journal, err) && training_check(session, err);
+    bool ok = run_policy_on_its_graph(session, &journal, err);
     if (ok)
         session_read_pins_again(session, &journal);
     if (ok && kept)
-        keep_decisions(session, kept, true, &journal);
+        keep_user_decisions(session, graph, kept, &journal);
     else if (ok)
         planfile_carry(from, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
@@ -415,6 +463,7 @@ void session_close(Session *session)
     plan_free(session->plan);
     arena_free(session->propagation_arena);
     arena_free(session->derived.arena);
+    arena_free(session->step_arena);
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
     arena_free(session->model_arena); /* the session itself is in that arena */
@@ -560,7 +609,7 @@ static Session *session_beside(const Session *session)
     *copy = *session;
     copy->model_arena = own.model_arena;
     copy->journal_arena = own.journal_arena;
-    copy->propagation_arena = copy->derived.arena = copy->change_arena = NULL;
+    copy->propagation_arena = copy->derived.arena = copy->step_arena = copy->change_arena = NULL;
     copy->propagation = NULL;
     copy->model_map = own.model_map;
     copy->plan = NULL;
@@ -585,6 +634,7 @@ Session *session_of_model(const Session *session, Error *err)
     Findings notes = session->notes;
     assert(session->bare.graph);
     session_show(model, session->bare);
+    model->loaded = session->bare;
     model->bare = (SessionModel){0};
     model->derived = (SessionDerivation){0};
     model->options.train = NULL;
@@ -644,6 +694,8 @@ void session_discard(const Session *session, Session *next)
         arena_free(next->propagation_arena);
     if (next->derived.arena != session->derived.arena)
         arena_free(next->derived.arena);
+    if (next->step_arena != session->step_arena)
+        arena_free(next->step_arena);
     drop_journal(next, session);
     arena_free(next->change_arena); /* the session is in that arena */
 }
@@ -661,6 +713,8 @@ void session_commit(Session *session, Session *next)
         arena_free(old.propagation_arena);
     if (session->derived.arena != old.derived.arena)
         arena_free(old.derived.arena);
+    if (session->step_arena != old.step_arena)
+        arena_free(old.step_arena);
     drop_journal(&old, session);
     arena_free(arena);
 }

@@ -100,22 +100,24 @@ typedef struct {
 
 struct Session {
     Arena *model_arena, *journal_arena, *propagation_arena;
+    Arena *step_arena; /* of a training step made since the model was opened; NULL: the model's */
     SessionOptions options, given; /* in use now; as it was opened */
     const Session *carried; /* while opening: the user's decisions in that session are kept */
     const char *plan_file;  /* the plan file that was opened; NULL if it was the model itself */
     const char *mesh_file;  /* the plan file that names the mesh; NULL if the user gave it */
     PolicyOptions policy_options; /* that the policy declares, with their values; in the journal's
                                      arena */
-    bool fusible;                 /* the model is being opened, so that its policy may fuse it, or
-                                     ask for a training step */
+    bool fusible;                 /* the model is being opened, so that its policy may fuse it */
+    bool in_policy;               /* PAS is running, and may ask for a training step */
     unsigned fuse_wanted;         /* fusions that the policy asks for and the graph lacks */
     const char *train_given;      /* options.train, of the user or a plan file; holds over: */
     TrainingAsked training;
     bool policy_given; /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
-    SessionModel bare; /* with options.train: the model as it was loaded. graph and inferred are
-                          then of the whole step */
+    SessionModel loaded; /* without a training step */
+    SessionModel bare; /* with options.train: `loaded` without loops. graph and inferred are then of
+                          the whole step */
     SessionModel step; /* that step, while a policy runs, which sees the model; else NULL */
     SessionDerivation derived;
     Graph *graph;

@@ -35,17 +35,3 @@ const char *session_training_wanted(const Session *session, Arena *arena)
     }
     return text.s;
 }
-
-bool training_check(const Session *session, Error *err)
-{
-    Arena *scratch = arena_new();
-    const char *wanted = session_training_wanted(session, scratch);
-    bool same = !wanted || training_same(wanted, session->options.train);
-    if (!same) {
-        error_kind(err, ERROR_USAGE, "the policy asks for the training step '%s'; this one is '%s'",
-                   wanted, session->options.train ? session->options.train : "none");
-        error_hint(err, "open it again with --train %s, or :train %s", wanted, wanted);
-    }
-    arena_free(scratch);
-    return same;
-}

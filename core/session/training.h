@@ -7,7 +7,4 @@
 bool training_same(const char *a, const char *b); /* NULL: no step */
 bool training_is_none(const char *train);         /* "none" */
 
-/* The step is part of the model, so that a policy that is run again cannot change it. */
-bool training_check(const Session *session, Error *err);
-
 #endif

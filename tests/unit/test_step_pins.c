@@ -339,6 +339,55 @@ static void another_step_carries_pins_by_name(void **state)
     close_step(&s);
 }
 
+/* A policy that is run again may ask for another step: what it asks first, then. */
+static void a_policy_run_again_makes_its_step(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *title, *first, *then, *want;
+        int n_kept; /* of the user's two decisions: on w and on w~grad */
+    } reruns[] = {
+        {"from no step to one", "", "graph:train('sgd')", "sgd 2", 1},
+        {"another optimizer", "graph:train('sgd')", "graph:train('adam')", "adam 2", 2},
+        {"to no step", "graph:train('sgd')", "", "none 0 decision-dropped", 1},
+        {"a parameter freezes", "graph:train('sgd')", "graph:train('sgd')\ngraph:freeze('w')",
+         "sgd,freeze=w 1 decision-dropped frozen", 1},
+        {"pins of its own on the step", "", "graph:train('sgd')\ngraph:shard('w~grad', {'dp'})",
+         "sgd 2", 1},
+        {"ops that run again", "graph:train('sgd')\ngraph:recompute('Relu*')",
+         "graph:train('adam')\ngraph:recompute('Relu*')", "adam 2", 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(reruns); i++) {
+        TestStep s = open_trained(reruns[i].first, NULL, NULL);
+        if (!s.session)
+            fail_msg("%s: %s", reruns[i].title, s.err.text);
+        Cut cut = cut_whole(32);
+        Decision pins[2] = {{.kind = PIN_TENSOR_DIM, .dim = 1, .cut = &cut},
+                            {.kind = PIN_TENSOR_DIM, .dim = 1, .cut = &cut}};
+        for (int p = 0; p < 2; p++)
+            pins[p].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+        pins[0].place = naming_find(s.session->naming, STR("w"), NULL);
+        pins[1].place = naming_find(s.session->naming, STR("w~grad"), NULL);
+        assert_true(session_apply(s.session, pins, pins[1].place >= 0 ? 2 : 1, &s.err));
+        int n_before = s.session->journal.n_done;
+        assert_true(file_write(
+            s.policy,
+            str_from(arena_printf(s.arena, "function PAS(graph)\n%s\nreturn graph\nend\n",
+                                  reruns[i].then)),
+            NULL));
+        if (!session_rerun_policy(s.session, &s.err))
+            fail_msg("%s: %s", reruns[i].title, s.err.text);
+        int n_user = 0;
+        for (int d = 0; d < s.session->journal.n_done; d++)
+            n_user += s.session->journal.decisions.at[d].origin.kind != ORIGIN_POLICY;
+        const char *got = training_of(&s);
+        if (strcmp(got, reruns[i].want) != 0 || n_user != reruns[i].n_kept)
+            fail_msg("%s: '%s', not '%s'; %d of the user's %d kept", reruns[i].title, got,
+                     reruns[i].want, n_user, n_before);
+        close_step(&s);
+    }
+}
+
 /* ---- exports ---- */
 
 static const char *exported(TestStep *s, const ExportFormat *format, int *n_notes)
@@ -404,6 +453,7 @@ int main(void)
         cmocka_unit_test(policies_ask_for_training),
         cmocka_unit_test(bad_training_is_refused),
         cmocka_unit_test(another_step_carries_pins_by_name),
+        cmocka_unit_test(a_policy_run_again_makes_its_step),
         cmocka_unit_test(exports_to_systems_are_of_the_model),
         cmocka_unit_test(a_policy_makes_the_step_again),
     };
