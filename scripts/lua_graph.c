@@ -7,6 +7,7 @@
 #include "scripts/lua_legal.h"
 #include "scripts/lua_objects.h"
 #include "scripts/lua_push.h"
+#include "scripts/lua_targets.h"
 
 #include <inttypes.h>
 
@@ -51,74 +52,6 @@ static int graph_params(lua_State *L)
     return 1;
 }
 
-/* ---- patterns ---- */
-
-/* The text after the last special character of a glob; names that do not end so are skipped. */
-static Str literal_tail(Str pattern)
-{
-    size_t at = pattern.n;
-    while (at > 0 && !strchr("*?{},", pattern.s[at - 1]))
-        at--;
-    return (Str){pattern.s + at, pattern.n - at};
-}
-
-/* What a name stands for: a tensor, or a node if `named` is NULL. */
-typedef struct {
-    const NamedTensor *named;
-    int32_t op;
-} Target;
-
-typedef void Visit(lua_State *L, Policy *policy, const Target *target, void *context);
-
-/* What a training step makes of "PATH.weight" has that name with "~grad" or so behind it. */
-static Str derived_tail(const Session *session, Str pattern)
-{
-    size_t tilde = pattern.n;
-    while (tilde > 0 && pattern.s[tilde - 1] != '~')
-        tilde--;
-    return tilde == 0 || !session->inferred->forward
-               ? STR("")
-               : (Str){pattern.s + tilde - 1, pattern.n - tilde + 1};
-}
-
-/* Visits each matching tensor once per name; returns their number. */
-static int each_match(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
-{
-    enum { NAMES_PER_INSTRUCTION = 2, GLOB_INSTRUCTIONS = 50, GLOB_STEPS = 32 };
-    const Session *session = policy->session;
-    Str tail = literal_tail(pattern);
-    NameWalk walk = names_walk(policy->arena, session->inferred, session->naming);
-    walk.derived = derived_tail(session, pattern);
-    int n = 0;
-    sandbox_spend(L, names_count_all(session->inferred, session->naming) / NAMES_PER_INSTRUCTION);
-    while (names_next(&walk, tail)) {
-        NamedTensor named;
-        sandbox_spend(L, GLOB_INSTRUCTIONS + (int64_t)(pattern.n * walk.name.n / GLOB_STEPS));
-        if (!str_glob(pattern, walk.name) || !names_take(&walk, policy->sandbox->names, &named))
-            continue;
-        visit(L, policy, &(Target){&named, -1}, context);
-        n++;
-    }
-    return n;
-}
-
-/* Visits the ops of a training step, behind its forward pass, that match; returns their number. */
-static int each_matching_op(lua_State *L, Policy *policy, Str pattern, Visit *visit, void *context)
-{
-    const Inferred *inferred = policy->session->inferred;
-    int n = 0;
-    int p = inferred->forward ? inferred->forward->n_program : inferred->n_program;
-    sandbox_spend(L, inferred->n_program - p);
-    for (; p < inferred->n_program; p++) {
-        int32_t op = inferred->program[p];
-        if (!str_glob(pattern, str_from(op_name(inferred->graph, op))))
-            continue;
-        visit(L, policy, &(Target){NULL, op}, context);
-        n++;
-    }
-    return n;
-}
-
 static void append_match(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     (void)policy;
@@ -127,38 +60,13 @@ static void append_match(lua_State *L, Policy *policy, const Target *target, voi
     append(L);
 }
 
-/* A name, or a pattern of names. */
-static Str check_pattern(lua_State *L, int at)
-{
-    enum { NAME_BYTES_MAX = 1 << 14 };
-    Str pattern = {0};
-    pattern.s = luaL_checklstring(L, at, &pattern.n);
-    if (pattern.n > NAME_BYTES_MAX)
-        luaL_error(L, "a name or pattern can have at most %d characters", NAME_BYTES_MAX);
-    return pattern;
-}
-
 static int graph_tensors(lua_State *L)
 {
     Policy *policy = graph_check(L);
-    Str pattern = lua_isnoneornil(L, 2) ? STR("*") : check_pattern(L, 2);
+    Str pattern = lua_isnoneornil(L, 2) ? STR("*") : target_pattern(L, 2);
     lua_newtable(L);
-    each_match(L, policy, pattern, append_match, NULL);
+    targets_match(L, policy, pattern, append_match, NULL);
     return 1;
-}
-
-static void note_no_match(lua_State *L, Policy *policy, Str pattern)
-{
-    enum { SHOWN_BYTES_MAX = 200 };
-    const Session *session = policy->session;
-    const char *nearest = names_nearest(policy->arena, session->inferred, session->naming, pattern);
-    Buf text = buf_new(policy->arena);
-    buf_puts(&text, "pattern '");
-    text_printable((Str){pattern.s, pattern.n < SHOWN_BYTES_MAX ? pattern.n : SHOWN_BYTES_MAX},
-                   &text);
-    buf_puts(&text, pattern.n > SHOWN_BYTES_MAX ? "..' matches no tensor" : "' matches no tensor");
-    const char *hint = nearest ? arena_printf(policy->arena, "nearest: '%s'", nearest) : "";
-    policy_note(L, policy, LEVEL_WARNING, "pattern-matched-nothing", text.s, hint);
 }
 
 /* ---- pins ---- */
@@ -327,86 +235,13 @@ static void pin_named(lua_State *L, Policy *policy, const Target *target, void *
     pin_target(L, policy, target);
 }
 
-/* ---- targets: a name or pattern, a tensor, a node, a list of these ---- */
-
-/* Returns false unless the value at that stack index is a tensor or a node. */
-static bool get_object(lua_State *L, int at, Target *target)
-{
-    NodeRef node;
-    bool is_node = node_read(L, at, &node);
-    target->named = luaL_testudata(L, at, tensor_type);
-    target->op = is_node ? node.op : -1;
-    return is_node || target->named;
-}
-
-/* Names in the model that the session shows now. */
-typedef struct {
-    Policy *policy;
-    Str name;
-    bool exact;
-    Visit *visit;
-    void *context;
-} NameVisit;
-
-static void visit_names(lua_State *L, const NameVisit *n)
-{
-    Policy *policy = n->policy;
-    const Session *session = policy->session;
-    NamedTensor named;
-    Error err = {0};
-    int32_t op = session->inferred->forward ? graph_find_op(session->graph, n->name) : -1;
-    if (n->exact && op >= 0 && graph_find_tensor(session->graph, n->name) < 0)
-        n->visit(L, policy, &(Target){NULL, op}, n->context);
-    else if (n->exact && !tensor_by_name(policy->arena, session->inferred, session->naming, n->name,
-                                         &named, &err))
-        sandbox_raise(L, &err);
-    else if (n->exact)
-        n->visit(L, policy, &(Target){&named, -1}, n->context);
-    else if (each_match(L, policy, n->name, n->visit, n->context) == 0 &&
-             each_matching_op(L, policy, n->name, n->visit, n->context) == 0)
-        note_no_match(L, policy, n->name);
-}
-
-static int visit_step(lua_State *L)
-{
-    const NameVisit *visit = lua_touserdata(L, 4);
-    lua_settop(L, 3);
-    visit_names(L, visit);
-    return 0;
-}
-
-/* Visits the tensor of that exact name, or those that match; no match is a note then. A policy sees
- * the model; names with "~" are of its training step, which is shown while they are visited. */
-static void each_named(lua_State *L, Policy *policy, int at, bool exact, Visit *visit,
-                       void *context)
-{
-    Session *session = policy->session;
-    NameVisit names = {policy, check_pattern(L, at), exact, visit, context};
-    if (!session->step.graph || str_find(names.name, STR("~")) < 0) {
-        visit_names(L, &names);
-        return;
-    }
-    enum { VALUES_PUSHED = 5 };
-    luaL_checkstack(L, VALUES_PUSHED, NULL);
-    int top = lua_gettop(L);
-    lua_pushcfunction(L, visit_step);
-    for (int i = 1; i <= 3; i++) /* the arguments, which visitors read */
-        lua_pushvalue(L, i <= top ? i : top);
-    lua_pushlightuserdata(L, &names);
-    SessionModel model = session_show(session, session->step);
-    int status = lua_pcall(L, 4, 0, 0);
-    session_show(session, model);
-    if (status != LUA_OK)
-        lua_error(L);
-}
-
 static void pin_value(lua_State *L, Policy *policy, int at, void *exact)
 {
     Target target;
-    if (get_object(L, at, &target))
+    if (target_read(L, at, &target))
         pin_target(L, policy, &target);
     else if (lua_type(L, at) == LUA_TSTRING)
-        each_named(L, policy, at, *(const bool *)exact, pin_named, NULL);
+        targets_named(L, policy, at, *(const bool *)exact, pin_named, NULL);
     else
         luaL_error(L, "expected a name, a tensor or a node, not a %s", type_shown(L, at));
 }
@@ -519,10 +354,10 @@ static void unpin_value(lua_State *L, Policy *policy, int at, void *context)
 {
     (void)context;
     Target target;
-    if (get_object(L, at, &target))
+    if (target_read(L, at, &target))
         unpin_target(L, policy, &target);
     else
-        each_named(L, policy, at, !is_pattern(check_pattern(L, at)), unpin_named, NULL);
+        targets_named(L, policy, at, !is_pattern(target_pattern(L, at)), unpin_named, NULL);
 }
 
 static int graph_unpin(lua_State *L)
@@ -548,8 +383,8 @@ static void mark_named(lua_State *L, Policy *policy, const Target *target, void 
 static void mark_value(lua_State *L, Policy *policy, int at, void *decision)
 {
     Target target;
-    if (!get_object(L, at, &target) && lua_type(L, at) == LUA_TSTRING)
-        each_named(L, policy, at, false, mark_named, decision);
+    if (!target_read(L, at, &target) && lua_type(L, at) == LUA_TSTRING)
+        targets_named(L, policy, at, false, mark_named, decision);
     else if (target.named)
         mark_named(L, policy, &target, decision);
     else
@@ -593,7 +428,7 @@ static int graph_unreduced(lua_State *L)
 static int graph_tie(lua_State *L)
 {
     Policy *policy = graph_check(L);
-    Str name = check_pattern(L, 2);
+    Str name = target_pattern(L, 2);
     luaL_argcheck(L, name.n > 0 && strlen(name.s) == name.n, 2, "a group needs a name");
     Decision decision = {.kind = PIN_GROUP};
     decision.group = arena_str(policy->session->journal_arena, name);
@@ -648,7 +483,7 @@ static int graph_unmark(lua_State *L)
     if (named)
         policy_unmark(L, policy, named->tensor);
     else
-        each_named(L, policy, 2, false, unmark_named, NULL);
+        targets_named(L, policy, 2, false, unmark_named, NULL);
     return 0;
 }
 
