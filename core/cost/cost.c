@@ -198,7 +198,7 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
     const Plan *plan = known->plan;
     const Graph *graph = plan->inferred->graph;
     const GraphOp *at = &graph->ops[op];
-    const Operand *operand = inferred_space(plan->inferred, op)->operand;
+    const Operand *operand = program_space(plan->inferred, op)->operand;
     int64_t first = 0, read = 0, written = 0;
     for (int32_t i = at->input; i < at->input + at->n_inputs; i++) {
         int32_t tensor = graph->operands[i];
@@ -211,7 +211,7 @@ static int64_t op_bytes_local(const KnownWork *known, int32_t op, Work work)
             written += touched_bytes(
                 &operand[i - at->input],
                 known_bytes(known, graph->operands[i], plan->moved->made[graph->operands[i]]));
-    bool gradient = inferred_space(plan->inferred, op)->gradient;
+    bool gradient = program_space(plan->inferred, op)->gradient;
     if (work == WORK_GATHER && first > written && !gradient)
         read -= first - written;
     return read + written;

@@ -101,7 +101,7 @@ static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, do
         double peak =
             peak_of(plan->machine, (Dtype)inferred->dtype[op_outputs(inferred->graph, op)[0]]);
         double model = phase == PHASE_FORWARD ? 3 * n * model_flops_of(inferred, op) : 0;
-        double hardware = n * inferred_space(inferred, op)->flops;
+        double hardware = n * program_space(inferred, op)->flops;
         out->model_flops += model;
         out->hardware_flops += hardware;
         *model_s += model / peak;

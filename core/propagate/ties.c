@@ -77,7 +77,7 @@ static OpSpace *make_space(TieFinder *f, const int32_t *tensors, int n, int axis
     space->early = true;
     for (int o = 0; o < n; o++) {
         Operand *operand = &space->operand[o];
-        operand->shape = *inferred_shape(f->inferred, tensors[o]);
+        operand->shape = *program_shape(f->inferred, tensors[o]);
         operand->projection.n_dims = (uint8_t)operand->shape.n_dims;
         for (int d = 0; d < operand->shape.n_dims; d++)
             row_whole(&operand->projection.row[d], operand->shape.dim[d]);
@@ -174,7 +174,7 @@ static void tie_slices(TieFinder *f, int32_t tensor, int axis, const int8_t *sli
         end = part->end;
         tensors[n++] = part->tensor;
     }
-    if (end == inferred_shape(inferred, tensor)->dim[axis])
+    if (end == program_shape(inferred, tensor)->dim[axis])
         add_tie(f, tensors, n, axis, inferred->on_parameters[f->parts.at[0].op]);
 }
 

@@ -224,6 +224,14 @@ static const Shape *shape_of(const Match *m, int32_t tensor)
     return tensor < 0 ? NULL : inferred_sizes(m->inferred, tensor);
 }
 
+/* The same of a tensor whose shape is known, as those of the matched products are. */
+static const Shape *known_shape_of(const Match *m, int32_t tensor)
+{
+    const Shape *shape = shape_of(m, tensor);
+    assert(shape);
+    return shape;
+}
+
 static bool is_last_axis(const Match *m, int32_t op)
 {
     const Shape *shape = shape_of(m, op_outputs(m->graph, op)[0]);
@@ -293,7 +301,7 @@ typedef struct {
 static Keys keys_of(const Match *m)
 {
     int32_t op = maker_of(m, m->k_transposed);
-    Keys keys = {.shape = *shape_of(m, m->k_transposed)};
+    Keys keys = {.shape = *known_shape_of(m, m->k_transposed)};
     int n = (int)keys.shape.n_dims;
     static const char *const flattened[] = {"Reshape", "Transpose", "Reshape"};
     int64_t d = keys.shape.dim[n - 2];
@@ -368,7 +376,7 @@ static AttentionMask read_mask(const Match *m, const Mask *mask, Arena *scratch,
  * a query that sees no key has weights of its own kind. */
 static void explain_masks(Match *m, Arena *scratch, AttentionMasks *masks)
 {
-    const Shape *scores = shape_of(m, op_outputs(m->graph, m->product)[0]);
+    const Shape *scores = known_shape_of(m, op_outputs(m->graph, m->product)[0]);
     int64_t n_keys = scores->dim[scores->n_dims - 1];
     AttentionMask mask[MASKS_MAX];
     bool causal = false;
@@ -477,7 +485,7 @@ static void share_heads(const Match *m, Keys *keys, int32_t *v)
     if (k == keys->source || values == *v)
         return;
     keys->source = k;
-    keys->shape = *shape_of(m, k);
+    keys->shape = *known_shape_of(m, k);
     *v = values;
 }
 

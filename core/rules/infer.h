@@ -75,6 +75,13 @@ static inline const Shape *inferred_shape(const Inferred *inferred, int32_t tens
                                        : shapes_at(inferred->shapes, inferred->shape[tensor]);
 }
 
+/* The same of a tensor whose shape is known: every tensor of the program, after inference. */
+static inline const Shape *program_shape(const Inferred *inferred, int32_t tensor)
+{
+    assert(inferred->shape[tensor] >= 0);
+    return shapes_at(inferred->shapes, inferred->shape[tensor]);
+}
+
 /* Few tensors are known before the run: values are kept by pages of tensors, and a page without
  * any value is NULL. */
 enum { VALUE_PAGE = 64 };

@@ -265,7 +265,7 @@ static const SafeTensor *find_part(Arena *scratch, const SafeTensors *weights, c
 static bool feed_parts(Feeds *feeds, int32_t tensor, const char *parts, const SafeTensors *weights,
                        bool *found, Error *err)
 {
-    Shape part = *inferred_shape(feeds->inferred, tensor);
+    Shape part = *program_shape(feeds->inferred, tensor);
     int64_t n = part.dim[0];
     for (int64_t d = 1; d < part.n_dims; d++)
         part.dim[d - 1] = part.dim[d];

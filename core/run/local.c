@@ -191,7 +191,7 @@ void picks_global(Picks *picks, int d, const Runs *target, int64_t stride)
 Picks picks_whole(Arena *arena, const Local *part)
 {
     Picks picks = picks_new(arena, &part->shape);
-    int64_t stride[DIMS_MAX];
+    int64_t stride[DIMS_MAX] = {0};
     row_major_strides(&part->whole, stride);
     for (int d = 0; d < picks.n_dims; d++)
         picks_global(&picks, d, &part->runs[d], stride[d]);

@@ -56,7 +56,7 @@ static bool joins_stages(const Repeating *r, int32_t op)
     for (int i = 0; i < graph->ops[op].n_inputs; i++) {
         int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
         if (maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op))
-            return op_makes_weights(plan, op) && !inferred_space(plan->inferred, op)->gradient;
+            return op_makes_weights(plan, op) && !program_space(plan->inferred, op)->gradient;
     }
     return false;
 }
@@ -362,7 +362,7 @@ static bool end_slots(Repeating *r, Error *err)
 
 bool lower_steps(Lowering *l, Error *err)
 {
-    Repeating r = {.l = l, .scratch = arena_new(), .table = plan_schedule(l->plan)};
+    Repeating r = {.l = l, .scratch = arena_new(), .table = l->plan->priced->pipeline->table};
     r.n_stages = r.table->n_stages;
     r.n_micro = r.table->n_micro_batches;
     r.update = 3 * r.n_stages;

@@ -59,7 +59,7 @@ static int32_t join_space(Deriving *d, int32_t condition, int32_t tensor, bool t
         return known;
     OpSpace *space = derive_pointwise(d, inferred_shape(d->model, tensor), 1, 2);
     Operand *read = &space->operand[0];
-    read->shape = *inferred_shape(d->model, condition);
+    read->shape = *program_shape(d->model, condition);
     read->projection.n_dims = (uint8_t)read->shape.n_dims;
     for (int64_t k = 0; k < read->shape.n_dims; k++)
         row_one(&read->projection.row[k]);

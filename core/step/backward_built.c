@@ -170,7 +170,7 @@ static int32_t add_space(Deriving *d, const BuiltGradient *built, int32_t op)
     if (known >= 0)
         return known;
     OpSpace *copy = arena_make(d->arena, OpSpace);
-    *copy = *inferred_space(from, op);
+    *copy = *program_space(from, op);
     return extension_add_space(&d->more, copy);
 }
 

@@ -43,7 +43,8 @@ static int32_t find_scores(const Inferred *model)
 {
     for (int i = 0; i < model->graph->n_outputs; i++) {
         int32_t t = model->graph->outputs[i];
-        if (is_float(model, t) && inferred_shape(model, t)->n_dims >= 2)
+        const Shape *shape = inferred_shape(model, t);
+        if (is_float(model, t) && shape && shape->n_dims >= 2)
             return t;
     }
     return -1;
@@ -172,7 +173,7 @@ static int32_t add_cross_entropy(Adding *a, int32_t scores, const UpdateSpec *sp
                                        .type = ATTR_FLOAT,
                                        .f = spec->smoothing};
     Dtype dtype = (Dtype)a->model->dtype[scores];
-    int32_t labels = add_labels(a, inferred_shape(a->model, scores));
+    int32_t labels = add_labels(a, program_shape(a->model, scores));
     if (dtype != DT_F32 && dtype != DT_F64)
         scores = add_op(a, "Cast", "loss~scores", &scores, 1, &to, 1);
     int32_t most = add_op(a, "ReduceMax", "loss~max", &scores, 1, over_last, 2);

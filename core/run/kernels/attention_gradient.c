@@ -314,9 +314,9 @@ static double *sums_of(const AttentionGradient *g, int input)
 
 static void store_sums(const AttentionGradient *g, int input, const double *sums)
 {
-    if (sums)
-        local_store(made_of(g, input), 0, shape_elements(&made_of(g, input)->shape), NUMBER_F64,
-                    sums);
+    Local *made = made_of(g, input);
+    if (made && sums)
+        local_store(made, 0, shape_elements(&made->shape), NUMBER_F64, sums);
 }
 
 /* Where the gradients go. */
