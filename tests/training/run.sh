@@ -8,6 +8,8 @@
 #                       of it, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
 #                       none. A last reshard of a gradient, which no op reads, is of the update.
+#                       A collective of a type other than f32 has that behind it: "8AR:tp/bf16".
+#                       With precision=bf16 the model is built of bf16 (--dtype).
 # Steps that recompute are run, and each value compared with one device's.
 # AR all_reduce, AG all_gather, RS reduce_scatter, A2A all_to_all; others have their names.
 # Slices move nothing.
@@ -23,21 +25,29 @@ moved()
 import collections, json, sys
 short = {"all_reduce": "AR", "all_gather": "AG", "reduce_scatter": "RS", "all_to_all": "A2A"}
 count = {phase: collections.Counter() for phase in ("forward", "again", "backward", "update")}
-for it in json.load(sys.stdin)["reshards"]:
+plan = json.load(sys.stdin)
+dtype = {it["name"]: it["dtype"] for it in plan["tensors"]}
+for it in plan["reshards"]:
+    end = "" if dtype[it["tensor"]] == "f32" else "/" + dtype[it["tensor"]]
     ends = it["phase"] == "backward" and not it["uses"]
     for step in it["steps"]:
         if step["kind"] != "slice":
-            name = short.get(step["kind"], step["kind"]) + ":" + "+".join(step["axes"])
+            name = short.get(step["kind"], step["kind"]) + ":" + "+".join(step["axes"]) + end
             count["update" if ends else it["phase"]][name] += 1
 print(*(",".join(f"{n}{name}" for name, n in sorted(of.items())) or "-" for of in count.values()))'
 }
 
 while read -r model dims mesh policy option train forward again backward update; do
     case $model in '' | '#'*) continue ;; esac
-    case $model in *.json) ;; *) model=$model.onnx ;; esac
-    set -- "samples/models/$model" -m "$mesh" -p "$policy" --train "$train"
+    case $model in
+    */*) ;;
+    *.json) model=samples/models/$model ;;
+    *) model=samples/models/$model.onnx ;;
+    esac
+    set -- "$model" -m "$mesh" -p "$policy" --train "$train"
     [ "$dims" = - ] || set -- "$@" --dim "$dims"
     [ "$option" = - ] || set -- "$@" --set "$option"
+    case $train in *precision=bf16*) set -- "$@" --dtype bf16 ;; esac
     got=$(moved "$@")
     if [ "$got" = "$forward $again $backward $update" ]; then
         passed=$((passed + 1))

@@ -183,6 +183,23 @@ local function streams(graph)
     return found
 end
 
+-- Keeps the sum of two row matmuls, as of an attention and an MLP that run side by side, whole along
+-- the sequence: it is partial, and reduced once instead of each of its addends.
+local function keep_partial_sums(graph)
+    local partial = {}
+    for _, role in ipairs(graph:roles()) do
+        if role.role == "row" then partial[role.node:output(0).name] = true end
+    end
+    for _, node in ipairs(graph:nodes()) do
+        if node.name == "Add" then
+            local a, b = node:input(0), node:input(1)
+            if a and b and partial[a.name] and partial[b.name] then
+                graph:shard(node, {[node.dims[2].name] = {}})
+            end
+        end
+    end
+end
+
 -- Shards it along the sequence. All that works on one place of the sequence at a time follows: norms,
 -- residual sums, the embedding, the ids. False, with a note, where there is nothing to shard.
 local function cut_sequence(graph, axis)
@@ -193,6 +210,7 @@ local function cut_sequence(graph, axis)
         print("a sequence of 1 stays whole")
     else
         graph:shard(found, {[1] = axis})
+        keep_partial_sums(graph)
         return true
     end
     return false
