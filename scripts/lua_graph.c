@@ -182,6 +182,18 @@ static bool pin_node_index(lua_State *L, Policy *policy, int32_t op, Str index, 
     return true;
 }
 
+/* The op of a training step that has the name of its result, if it has the index dim; else -1. */
+static int32_t op_of_that_name(const Policy *policy, const Target *target, Str index)
+{
+    const Inferred *inferred = policy->session->inferred;
+    if (!target->named || !inferred->forward)
+        return -1;
+    int32_t op = graph_find_op(inferred->graph, str_from(target->named->name));
+    const OpSpace *space =
+        op < inferred->forward->graph->n_ops ? NULL : inferred_space(inferred, op);
+    return space && opspace_find_index(space, index) >= 0 ? op : -1;
+}
+
 /* Pins the dim of one key: the key is below its value at the top of the stack. */
 static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *err)
 {
@@ -196,6 +208,9 @@ static bool pin_key(lua_State *L, Policy *policy, const Target *target, Error *e
         return error_set(err, target->named ? "a dim must be a number or the name of an index dim"
                                             : "dims of a node must be names of its index dims");
     Str index = str_from(lua_tostring(L, -2));
+    int32_t op = op_of_that_name(policy, target, index);
+    if (op >= 0)
+        return pin_node_index(L, policy, op, index, &spec, err);
     return target->named ? pin_by_index(L, policy, target->named, index, &spec, err)
                          : pin_node_index(L, policy, target->op, index, &spec, err);
 }
@@ -305,6 +320,9 @@ static bool unpin_one(lua_State *L, Policy *policy, const Target *target, int at
     if (lua_type(L, at) != LUA_TSTRING)
         return error_set(err, "a dim must be a number or the name of an index dim");
     Str index = str_from(lua_tostring(L, at));
+    int32_t same = op_of_that_name(policy, target, index);
+    if (same >= 0)
+        return unpin_one(L, policy, &(Target){NULL, same}, at, err);
     if (target->named) {
         IndexPlace place;
         if (!tensor_find_index(policy->arena, inferred, target->named, index, &place, err))
@@ -518,7 +536,8 @@ const LuaEntry graph_methods[] = {
     {"shard", graph_shard, "(what: what|what[], cuts: cuts)",
      "Pins dims of every tensor or node that `what` names. {[0] = \"dp\"} shards dim 0, counted "
      "from 0, or from the end as -1; {n = \"tp\"} shards the index dim n of the op that uses the "
-     "tensor. For a node only names of its own index dims are allowed. A pattern that matches "
+     "tensor. For a node only names of its own index dims are allowed. Where an op of a training "
+     "step has the name of its result, names are index dims of the op. A pattern that matches "
      "nothing is a warning with the nearest name. Refused: a dim or axis that does not exist, a "
      "frozen dim, a second sharding of a dim, an axis on two dims of a tensor."},
     {"pin", graph_pin, "(what: what|what[], cuts: cuts)",

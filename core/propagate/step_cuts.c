@@ -195,11 +195,31 @@ static const int32_t *updated_as(const StepCuts *s)
     return out;
 }
 
-/* The layout that an op of the update takes: that of the parameter whose gradient it reads, else
- * as what it reads first is made. */
+/* An op that reads nothing but a gradient, as the sum of its squares, takes it where a pin, or the
+ * cast before it, leaves it; false: any other op. */
+static bool layout_of_gradient(const StepCuts *s, int32_t op, Sharding *out)
+{
+    const Graph *graph = s->plan->inferred->graph;
+    int32_t t = op_inputs(graph, op)[0];
+    if (graph->ops[op].n_inputs != 1 || graph->gradient_of[t] < 0)
+        return false;
+    if (s->out->pinned[t]) {
+        *out = *shardings_at(s->plan->shardings, s->out->reached[t]);
+        return true;
+    }
+    int32_t maker = graph->tensors[t].maker;
+    return maker >= 0 && graph->phase[maker] == PHASE_UPDATE && made_as(s, t, out);
+}
+
+/* The layout that an op of the update takes: that of the gradient which alone it reads, or of the
+ * parameter whose gradient it reads, else as what it reads first is made. */
 static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Sharding *out)
 {
     const Graph *graph = s->plan->inferred->graph;
+    if (layout_of_gradient(s, op, out)) {
+        memset(out->partial, REDUCE_NONE, sizeof out->partial);
+        return true;
+    }
     int32_t parameter = stored_updated(graph, op);
     int32_t t = parameter < 0 ? op_inputs(graph, op)[0] : s->updated_as[parameter];
     if ((parameter >= 0 || graph->tensors[t].kind == TENSOR_INITIALIZER) && stored[t] >= 0)

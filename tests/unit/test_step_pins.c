@@ -4,6 +4,7 @@
 
 #include "core/base/file.h"
 #include "core/code/code.h"
+#include "core/explain/why_not.h"
 #include "core/propagate/propagators.h"
 #include "core/run/run.h"
 #include "core/session/planfile.h"
@@ -167,6 +168,84 @@ static void pins_of_a_step_hold_under_every_propagator(void **state)
             close_step(&s);
         }
     assert_int_equal(n_bad, 0);
+}
+
+/* The sum of its squares is computed where the pin leaves it: the clip norm needs no all-gather. */
+static void the_norm_reads_a_gradient_where_its_pin_leaves_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lua, *want;
+    } norms[] = {
+        {"", "scalar"},
+        {"graph:shard('w~grad', {[0] = 'dp'})", "scalar Σdp"},
+        {"graph:shard('w~grad', {[1] = 'tp'})", "scalar Σtp"},
+        {"graph:shard('w~grad', {[0] = 'dp', [1] = 'tp'})", "scalar Σdp.tp"},
+    };
+    for (size_t i = 0; i < COUNT_OF(norms); i++) {
+        TestStep s = open_trained(norms[i].lua, "sgd,clip=1", NULL);
+        assert_non_null(s.session);
+        const char *got = shown(&s, "w~grad~square");
+        if (strcmp(got, norms[i].want) != 0)
+            fail_msg("%s: '%s', not '%s'", norms[i].lua, got, norms[i].want);
+        run_verified(&s, norms[i].lua);
+        close_step(&s);
+    }
+}
+
+/* Numbers are dims of the tensor, names are index dims of the op. */
+static void an_op_and_its_result_of_one_name_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lua;
+        DecisionKind kind;
+    } pins[] = {
+        {"graph:pin('/transformer/h.0/mlp/act/Add~d0', {[2] = 'tp'})", PIN_TENSOR_DIM},
+        {"graph:pin('/transformer/h.0/mlp/act/Add~d0', {d2 = 'tp'})", PIN_INDEX_DIM},
+        {"graph:shard('*h.0/mlp/act/Add~d0', {d2 = 'tp'})", PIN_INDEX_DIM},
+    };
+    for (size_t i = 0; i < COUNT_OF(pins); i++) {
+        Arena *arena = arena_new();
+        const char *policy = made_file(
+            arena, ".lua",
+            arena_printf(arena, "function PAS(graph)\n%s\nreturn graph\nend\n", pins[i].lua));
+        SessionOptions options = {.model = "samples/models/tiny-gpt.onnx",
+                                  .policy = policy,
+                                  .mesh = "dp=2,tp=2",
+                                  .train = "sgd"};
+        DimBinding dims[] = {{STR("batch"), 4}, {STR("seq"), 8}};
+        options.dims = (DimBindings){.at = dims, .n = 2};
+        Opened o = open_in(arena, &options);
+        assert_int_equal(o.session->journal.n_done, 1);
+        assert_int_equal(o.session->journal.decisions.at[0].kind, pins[i].kind);
+        unlink(policy);
+        close_opened(&o);
+    }
+}
+
+/* A gradient that no axis reaches, and one whose op cannot be sharded so. */
+static void why_not_speaks_of_gradients(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lua, *tensor, *want;
+    } asked[] = {
+        {"", "w~grad", "no pin leads tp to any dim linked with it"},
+        {"graph:shard('w', {[1] = 'tp'})", "w~grad", "tp shards it"},
+        {"graph:shard('w~grad', {[1] = 'tp'})", "w~grad", "tp shards dim 1 of it"},
+    };
+    for (size_t i = 0; i < COUNT_OF(asked); i++) {
+        TestStep s = open_step(asked[i].lua, NULL);
+        assert_non_null(s.session);
+        Buf text = buf_new(s.arena);
+        why_not_format(s.session->plan,
+                       naming_find(s.session->naming, str_from(asked[i].tensor), NULL), -1,
+                       mesh_find_axis(s.session->mesh, STR("tp")), &text);
+        if (!strstr(text.s, asked[i].want))
+            fail_msg("%s: no '%s' in\n%s", asked[i].lua, asked[i].want, text.s);
+        close_step(&s);
+    }
 }
 
 static void names_that_the_step_lacks_are_errors(void **state)
@@ -447,6 +526,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pins_of_a_step_hold_under_every_propagator),
+        cmocka_unit_test(the_norm_reads_a_gradient_where_its_pin_leaves_it),
+        cmocka_unit_test(an_op_and_its_result_of_one_name_are_told_apart),
+        cmocka_unit_test(why_not_speaks_of_gradients),
         cmocka_unit_test(names_that_the_step_lacks_are_errors),
         cmocka_unit_test(an_error_that_is_caught_leaves_the_model_shown),
         cmocka_unit_test(a_plan_file_keeps_the_step_and_its_pins),
