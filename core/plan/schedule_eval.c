@@ -191,8 +191,9 @@ static bool answer_dualpipe(const Asked *asked, Json *answer, Error *err)
                           "dualpipe has an even number of ranks and as many stages");
     StageTime time = asked->stage[0];
     double pair = time.pair_us > 0 ? time.pair_us : time.forward_us + time.backward_us;
+    int pairs = asked->p / 2;
     json_set_real(answer, "bubble_time",
-                  (asked->p / 2 - 1) * (pair + time.backward_us - 3 * time.weight_us));
+                  (pairs - 1) * (pair + time.backward_us - 3 * time.weight_us));
     json_set_int(answer, "activations", asked->p + 1);
     json_set_int(answer, "parameters", 2);
     return true;

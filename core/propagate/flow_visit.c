@@ -133,7 +133,8 @@ static bool join_parts(const FlowVisitCase *visit, int index, Cut *out)
             if (!cut || cut->n != 1 || !may_give(visit, o, d))
                 return false;
             first = first ? first : &cut->digit[0];
-            if (cut->digit[0].n != first->n || memcmp(cut->digit[0].atom, first->atom, first->n))
+            if (cut->digit[0].n != first->n ||
+                memcmp(cut->digit[0].atom, first->atom, first->n) != 0)
                 return false;
         }
     return n > 0 && first && cut_blocks(sizes, n, first->atom, first->n, visit->mesh, out);

@@ -189,7 +189,7 @@ static void find_slices(TieFinder *f)
         sliced[i] = (int8_t)sliced_dim(inferred->spaces[i]);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i];
-        int axis = sliced[inferred->space[op]];
+        int axis = (int)sliced[inferred->space[op]];
         if (axis < 0 || seen[graph->operands[graph->ops[op].input + 0]])
             continue;
         int32_t tensor = graph->operands[graph->ops[op].input + 0];

@@ -69,6 +69,7 @@ static void run_child(Team *team, SupervisedRun *run, pid_t parent)
     supervised = team->results;
     watch_crashes();
     options.progress = NULL;
+    /* cppcheck-suppress autoVariables ; the process ends before this function does */
     team->options = &options;
     run(team);
     atomic_store(&team->results->outcome->ended, true);

@@ -30,7 +30,7 @@ static void choose_window(Ui *ui, RunState *run, int w)
     run->len_us = line->us > 0 ? line->us : 1;
     if (fold < 0 || line->n < 2 * w)
         return;
-    int first = run->span, last = run->span;
+    int first = run->span, last = first;
     const Group *of = &groups->groups[fold];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
         int at = timeline_of_op(line, groups->order[i]);

@@ -44,8 +44,8 @@ static bool add_pack(StepMaker *m, const Piece *piece, Address to, Address from,
 {
     GpuRank *gpu = m->gpu;
     DeviceWork *work = arena_make(gpu->arena, DeviceWork);
-    if (!device_pack(gpu->arena, gpu->texts, m->dtype, piece, (DevicePlace){.kind = AT_INPUT},
-                     (DevicePlace){.kind = AT_OUTPUT}, work))
+    const DevicePlace part = {.kind = AT_INPUT}, message = {.kind = AT_OUTPUT};
+    if (!device_pack(gpu->arena, gpu->texts, m->dtype, piece, part, message, work))
         return cannot(m, err);
     add_work(gpu, m->at, work, &(WorkPlaces){.to = to, .from = from});
     return true;
@@ -57,8 +57,9 @@ static bool add_unpack(StepMaker *m, const Message *receive, Address from, Error
     GpuRank *gpu = m->gpu;
     ReduceOp reduce = receive->use == PART_ADDED ? m->exchange.roles.reduce : REDUCE_NONE;
     DeviceWork *work = arena_make(gpu->arena, DeviceWork);
-    if (!device_unpack(gpu->arena, gpu->texts, m->dtype, &receive->piece, reduce,
-                       (DevicePlace){.kind = AT_INPUT}, (DevicePlace){.kind = AT_OUTPUT}, work))
+    const DevicePlace message = {.kind = AT_INPUT}, part = {.kind = AT_OUTPUT};
+    if (!device_unpack(gpu->arena, gpu->texts, m->dtype, &receive->piece, reduce, message, part,
+                       work))
         return cannot(m, err);
     add_work(gpu, m->at, work, &(WorkPlaces){.to = slot_address(m->instr->slot, 0), .from = from});
     return true;

@@ -236,7 +236,7 @@ static void add_points(const KernelCall *call, const Points *points, Term *term)
     int64_t n_out = shape_elements(&out->shape);
     int64_t *place = arena_array(call->scratch, int64_t, call->n_inputs + 1);
     int64_t *at = arena_array(call->scratch, int64_t, call->n_inputs + 1);
-    double *sums = arena_array(call->scratch, double, n_out); /* or int64_t, of the same size */
+    void *sums = arena_array(call->scratch, double, n_out); /* or int64_t, of the same size */
     Odometer odometer = odometer_new(points);
     int inner = odometer.inner;
     open_rooms(call, term);
@@ -251,12 +251,12 @@ static void add_points(const KernelCall *call, const Points *points, Term *term)
             if (is_float)
                 add_floats(call, points, inner, at, n, term, sums);
             else
-                add_integers(call, points, inner, at, n, term, (int64_t *)sums);
+                add_integers(call, points, inner, at, n, term, sums);
         }
     } while (length > 0 && odometer_next(&odometer, points, place, call->n_inputs + 1));
     for (int64_t i = 0; i < n_out; i += ELEMENT_BLOCK)
         local_store(out, i, n_out - i < ELEMENT_BLOCK ? n_out - i : ELEMENT_BLOCK,
-                    is_float ? NUMBER_F64 : NUMBER_I64, sums + i);
+                    is_float ? NUMBER_F64 : NUMBER_I64, (double *)sums + i);
 }
 
 /* ---- as matrix products ---- */

@@ -91,10 +91,11 @@ static BlockFn *block_of(const ElementRow *row, Number number, Dtype dtype)
         UNSIGNED_ROWS(U)
 #undef U
     };
+    BlockFn *block = row->block[number];
     for (size_t i = 0; i < sizeof unsigned_blocks / sizeof *unsigned_blocks; i++)
         if (unsigned_blocks[i].row == row && number == NUMBER_I64 && dtype == DT_U64)
-            return unsigned_blocks[i].block;
-    return row->block[number];
+            block = unsigned_blocks[i].block;
+    return block;
 }
 
 /* The dims of an op without size 1, joined where all inputs have regular strides. */
