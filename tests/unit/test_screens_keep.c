@@ -241,6 +241,46 @@ static void what_is_written_gives_the_same_plan(void **state)
     }
 }
 
+/* The step that was asked for here is asked for by the file, before pins of its gradients. */
+static void what_is_written_gives_the_same_step(void **state)
+{
+    static const struct {
+        const char *policy, *keys, *lines;
+    } cases[] = {
+        {NULL, "", "1 line to /tmp/dimscope-keep-"},
+        {"dp", "/c_fc.weight~grad<Enter>:pin dp<Enter>", "2 lines to /tmp/dimscope-keep-"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char path[] = "/tmp/dimscope-keep-XXXXXX.lua";
+        close(mkstemps(path, 4));
+        unlink(path);
+        Arena *arena = arena_new();
+        SessionOptions options = {.model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4"};
+        options.policy = cases[i].policy;
+        options.train = "sgd,clip=1";
+        Session *made = session_open(&options, &hooks, &(Error){0});
+        assert_non_null(made);
+        const char *keys = arena_printf(arena, "%s:write %s<Enter>", cases[i].keys, path);
+        const char *screen = screen_after(arena, made, 160, 50, keys);
+        if (!strstr(screen, cases[i].lines))
+            screen_lacks(screen, cases[i].lines);
+        Error err = {0};
+        options.policy = path;
+        options.train = NULL;
+        Session *run = session_open(&options, &hooks, &err);
+        if (!run)
+            fail_msg("%s:%d: %s", err.file, err.line, err.text);
+        assert_string_equal(run->options.train, "sgd,clip=1");
+        assert_memory_equal(&run->plan->priced->totals, &made->plan->priced->totals,
+                            sizeof run->plan->priced->totals);
+        session_close(run);
+        session_close(made);
+        unlink(path);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +290,7 @@ int main(void)
         cmocka_unit_test(pins_that_were_written_are_not_asked_about),
         cmocka_unit_test(a_filter_does_not_come_back),
         cmocka_unit_test(what_is_written_gives_the_same_plan),
+        cmocka_unit_test(what_is_written_gives_the_same_step),
     };
     open_scripts(NULL);
     int failed = run_rows("keep", rows, screen_has);

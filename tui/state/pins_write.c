@@ -255,7 +255,23 @@ static void put_setting(const PolicySetting *setting, Buf *out)
                setting->name, setting->value);
 }
 
-static void put_head(Ui *ui, const char *policy, const char *included, Buf *out)
+/* The training step that the file has to ask for; NULL: none, or the policy that it includes does.
+ */
+static const char *own_training(const Session *session, bool included)
+{
+    return included && session->training.spec ? NULL : session->options.train;
+}
+
+/* graph:train() may be called once, so that the included policy's own step would be refused. */
+static void put_other_training(const Session *session, Buf *out)
+{
+    const char *train = session->options.train;
+    if (session->training.spec && session->train_given)
+        buf_printf(out, "-- Open it with --train %s: the policy asks for '%s'.\n\n",
+                   train ? train : "none", session->training.spec);
+}
+
+static void put_head(Ui *ui, const char *policy, const char *included, const char *train, Buf *out)
 {
     const PolicySettings *settings = &ui->session->options.settings;
 
@@ -272,7 +288,14 @@ static void put_head(Ui *ui, const char *policy, const char *included, Buf *out)
                    path_base(policy));
     else
         buf_puts(out, "-- As a policy it gives the same plan.\n\n");
+    if (included)
+        put_other_training(ui->session, out);
     buf_puts(out, "function PAS(graph, resource)\n");
+    if (train) {
+        buf_puts(out, "    graph:train(");
+        put_lua_text(train, out);
+        buf_puts(out, ")\n");
+    }
     for (int i = 0; included && i < settings->n; i++)
         put_setting(&settings->at[i], out);
     buf_puts(out, included ? "    base(graph, resource)\n" : "");
@@ -290,15 +313,19 @@ bool pins_write(Ui *ui, Str path, Error *err)
         stem.n -= 4;
     const char *file = path.n > 0 ? arena_str(ui->frame, path)
                                   : arena_printf(ui->frame, "%.*s.edits.lua", STR_ARG(stem));
-    if (pins_of_user(session) == 0)
-        return error_set(err, "no pins were made here: nothing to write");
     const char *included = policy ? included_name(ui, policy, file) : NULL;
-    put_head(ui, policy, included, &text);
+    const char *train = own_training(session, included != NULL);
+    if (pins_of_user(session) == 0 && !train)
+        return error_set(err, "no pins were made here: nothing to write");
+    put_head(ui, policy, included, train, &text);
     put_edits(&writer, policy && !included, &text);
     buf_puts(&text, "    return graph\nend\n");
     if (!may_write(ui, file, err) || !file_write(file, buf_str(&text), err))
         return false;
     pins_are_written(ui);
+    if (writer.n == 0)
+        writer.last = str_from(arena_printf(ui->frame, "the training step %s", train));
+    writer.n += train != NULL;
     ui_say(ui, "%d line%s to %s: %.*s", writer.n, writer.n > 1 ? "s" : "", file,
            STR_ARG(writer.last));
     return true;
