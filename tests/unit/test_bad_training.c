@@ -1,0 +1,126 @@
+/* Models, labels and specs that cannot be trained, or not as one expects: an error that says where
+ * and why, or a finding, and what a run says. Operators
+ * without derivative are in test_step.c. */
+#include "tests/unit/unit.h"
+
+#include "core/base/file.h"
+#include "core/run/run.h"
+#include "scripts/hooks.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define X "local x = model:input('x', 'f32', {8, 16})\n"
+#define W "local w = model:param('w', {16, 4}, 'f32')\n"
+#define LOSS(y) "model:output(model:op('ReduceMean', {" y "}, {keepdims = 0}), 'loss')\n"
+#define XW "model:op('MatMul', {x, w})"
+
+typedef struct {
+    const char *title, *model, *train;
+    const char *policy;  /* "" : none */
+    const char *refused; /* in the error of opening; NULL: it opens */
+    const char *found;   /* the code of a finding; NULL: any */
+    const char *run;     /* in the error of the run; NULL: it runs */
+    RunVerdict verdict;  /* of the run */
+} BadRow;
+
+static BadRow rows[] = {
+    {"no output can be scores",
+     "local n = model:input('n', 'i64', {8})\nmodel:output(model:op('Mul', {n, n}), 'y')\n", "sgd",
+     "", "the model has no loss, and no output that can be scores", NULL, NULL, RUN_PASS},
+    {"the loss is no scalar", X W "model:output(" XW ", 'y')\n", "sgd,loss=y", "",
+     "'y' cannot be the loss: it is not one float", NULL, NULL, RUN_PASS},
+    {"the loss is no tensor", X W LOSS(XW), "sgd,loss=los", "",
+     "there is no tensor 'los' to be the loss", NULL, NULL, RUN_PASS},
+    {"all parameters are integers",
+     X "local k = model:param('k', {16, 4}, 'i64')\n" LOSS(
+         "model:op('MatMul', {x, model:op('Cast', {k}, {to = 1})})"),
+     "sgd", "", "nothing of the model trains", NULL, NULL, RUN_PASS},
+    {"an integer parameter beside one that trains",
+     X W "local k = model:param('k', {16, 4}, 'i64')\n" LOSS(
+         "model:op('Add', {" XW ", model:op('MatMul', {x, model:op('Cast', {k}, {to = 1})})})"),
+     "sgd", "", NULL, NULL, NULL, RUN_PASS},
+    {"a parameter that nothing reads", X W "model:param('u', {16, 4}, 'f32')\n" LOSS(XW), "sgd", "",
+     NULL, "unread-parameter", NULL, RUN_PASS},
+    {"a graph that has gradients", X W "model:output(model:op('Mul', {w, w}), 'w~grad')\n" LOSS(XW),
+     "sgd", "", NULL, "gradient-renamed", NULL, RUN_PASS},
+    {"labels beyond the classes",
+     X W "local l = model:input('l', 'i64', {8})\n"
+         "local far = model:op('Add', {l, model:constant('far', 'i64', {1}, {100})})\n"
+         "model:output(model:op('SoftmaxCrossEntropyLoss', {" XW ", far}), 'loss')\n",
+     "sgd", "", NULL, NULL, "is outside of 4 classes", RUN_PASS},
+    {"labels below zero",
+     X W "local l = model:input('l', 'i64', {8})\n"
+         "local far = model:op('Sub', {l, model:constant('far', 'i64', {1}, {100})})\n"
+         "model:output(model:op('SoftmaxCrossEntropyLoss', {" XW ", far}), 'loss')\n",
+     "sgd", "", NULL, NULL, "is outside of 4 classes", RUN_PASS},
+    {"a loss that is no number",
+     X W LOSS("model:op('Log', {model:op('Neg', {model:op('Exp', {" XW "})})})"), "sgd", "", NULL,
+     NULL, NULL, RUN_NOT_PROVEN},
+    {"states stored by an axis that does not shard the batch", X W LOSS(XW), "adamw",
+     "graph:zero(1, 'tp')", NULL, "store-axis", NULL, RUN_PASS},
+    {"states stored by the axis of the batch", X W LOSS(XW), "adamw",
+     "graph:shard('x', {[0] = 'dp'})\ngraph:zero(1, 'dp')", NULL, NULL, NULL, RUN_PASS},
+};
+
+static const char *made_file(Arena *arena, const char *text)
+{
+    char name[] = "/tmp/dimscope_bad_XXXXXX.lua";
+    int fd = mkstemps(name, 4);
+    assert_true(fd >= 0 && close(fd) == 0);
+    assert_true(file_write(name, str_from(text), NULL));
+    return arena_str(arena, str_from(name));
+}
+
+static bool has_finding(const Session *session, const char *code)
+{
+    const Findings *findings = &session->plan->findings;
+    for (int i = 0; i < findings->n; i++)
+        if (strcmp(findings->at[i].code, code) == 0)
+            return true;
+    return false;
+}
+
+static void run_row(Arena *arena, const BadRow *row, const Session *session)
+{
+    RunReport report;
+    Error err = {0};
+    RunOptions options = {.verify = true, .repeat = 1, .seed = 3};
+    bool ran = run_plan(arena, session->plan, &options, &report, &err);
+    if (row->run && (ran || !strstr(err.text, row->run)))
+        fail_msg("the run: '%s'", err.text);
+    if (!row->run && (!ran || report.verdict != row->verdict))
+        fail_msg("the run: verdict %d, '%s'", ran ? (int)report.verdict : -1, err.text);
+}
+
+static void is_reported(void **state)
+{
+    const BadRow *row = *state;
+    Arena *arena = arena_new();
+    Error err = {0};
+    const char *model =
+        made_file(arena, arena_printf(arena, "function MODEL(model)\n%send\n", row->model));
+    const char *policy = made_file(
+        arena, arena_printf(arena, "function PAS(graph)\n%s\nreturn graph\nend\n", row->policy));
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {
+        .model = model, .policy = policy, .mesh = "dp=2,tp=2", .train = row->train};
+    Session *session = session_open(&options, &hooks, &err);
+    unlink(model);
+    unlink(policy);
+    if (!row->refused != !!session || (row->refused && !strstr(err.text, row->refused)))
+        fail_msg("opening: '%s'", err.text);
+    if (session && row->found && !has_finding(session, row->found))
+        fail_msg("no finding '%s'", row->found);
+    if (session)
+        run_row(arena, row, session);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    return run_rows("bad training", rows, is_reported);
+}
