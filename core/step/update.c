@@ -162,6 +162,8 @@ static bool add_op(Updating *u, const UpdateOp *op)
         OpSpace *made = rule_space_of(u, op);
         if (!made)
             return false;
+        if (u->gradient_of >= 0)
+            made->operand[0].linear = LINEAR_ALONE;
         space = extension_add_space(&u->more, made);
     }
     NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name};
@@ -172,7 +174,7 @@ static bool add_op(Updating *u, const UpdateOp *op)
     new.n_outputs = op->n_outputs;
     new.attrs = attrs;
     new.space = space;
-    new.phase = PHASE_UPDATE;
+    new.phase = u->gradient_of >= 0 ? PHASE_BACKWARD : PHASE_UPDATE;
     extension_op(&u->more, &new);
     return true;
 }
@@ -335,7 +337,8 @@ static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
 
 /* ---- all of it ---- */
 
-/* The gradients in the type in which they are added up. */
+/* The gradients in the type in which they are added up: cast where the backward pass makes them, so
+ * that they are still partial and are reduced in that type. */
 static int32_t *cast_gradients(Updating *u, const TrainingStep *step)
 {
     int32_t *out = arena_array(u->scratch, int32_t, step->n_parameters);
