@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -81,8 +83,9 @@ static void run_child(Team *team, SupervisedRun *run, pid_t parent)
 typedef struct {
     Team *team;
     pid_t child;
-    double since_us, allowed_us; /* time of the last progress; deadline of the next */
-    int64_t seen;                /* instructions begun, in all */
+    double since_us, allowed_us;     /* time of the last progress; how long the next may take */
+    double queued_us[RUN_RANKS_MAX]; /* queued_us() of each rank at the last progress */
+    int64_t seen;                    /* instructions begun, in all */
 } Watch;
 
 static double work_us(double flops, double bytes)
@@ -121,6 +124,38 @@ static int64_t count_begun(const Team *team)
     return n;
 }
 
+/* Time that the rank's thread could have run but waited for a core: the second number of schedstat,
+ * in ns. 0 if the system does not count it. */
+static double queued_us(const Watch *watch, int rank)
+{
+    int thread = atomic_load(&watch->team->results->rank[rank].head->thread);
+    char path[64], text[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)watch->child,
+             thread > 0 ? thread : (int)watch->child);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[n > 0 ? n : 0] = '\0';
+    const char *queued = strchr(text, ' ');
+    return queued ? strtod(queued, NULL) * 1e-3 : 0;
+}
+
+/* The longest time that a rank with work to do waited for a core since the last progress. Ranks
+ * that wait for others poll and give their core away, so they always wait for one. */
+static double starved_us(const Watch *watch)
+{
+    double longest = 0;
+    for (int r = 0; r < watch->team->n_ranks; r++) {
+        int state = atomic_load(&watch->team->results->rank[r].head->state);
+        if (state == RANK_WAITING || state == RANK_DONE)
+            continue;
+        double us = queued_us(watch, r) - watch->queued_us[r];
+        longest = us > longest ? us : longest;
+    }
+    return longest;
+}
+
 static void renew(Watch *watch)
 {
     const Team *team = watch->team;
@@ -129,6 +164,7 @@ static void renew(Watch *watch)
     for (int r = 0; r < team->n_ranks; r++) {
         double us = supervise_instr_us(team, atomic_load(&team->results->rank[r].head->at));
         longest = us > longest ? us : longest;
+        watch->queued_us[r] = watch->child > 0 ? queued_us(watch, r) : 0;
     }
     double share = cores > 0 && team->n_ranks > cores ? (double)team->n_ranks / (double)cores : 1;
     watch->since_us = run_now_us();
@@ -162,16 +198,15 @@ static bool is_waiting(int state)
     return state == RANK_WAITING;
 }
 
-static bool report_stalled(const Watch *watch, Error *err)
+static bool report_stalled(const Watch *watch, double us, Error *err)
 {
     Arena *arena = arena_new();
     Buf busy = buf_new(arena), waiting = buf_new(arena);
-    double s = (run_now_us() - watch->since_us) * 1e-6;
     if (name_ranks(watch->team, is_busy, &busy) == 0)
         buf_puts(&busy, "the run");
     int n_waiting = name_ranks(watch->team, is_waiting, &waiting);
     error_kind(err, ERROR_RUN, "%.*s: nothing has happened for %.1f s%s%.*s",
-               STR_ARG(buf_str(&busy)), s, n_waiting > 0 ? "; waiting: " : "",
+               STR_ARG(buf_str(&busy)), us * 1e-6, n_waiting > 0 ? "; waiting: " : "",
                STR_ARG(buf_str(&waiting)));
     error_hint(err, "--stall 60 waits longer");
     arena_free(arena);
@@ -218,7 +253,10 @@ static bool goes_on(Watch *watch, Error *err)
     if (options->progress && !options->progress(options->context, begun > 0 ? begun - 1 : 0,
                                                 program_length(team->program, team->n_passes)))
         atomic_store(&team->results->outcome->stop, true);
-    return run_now_us() - watch->since_us < watch->allowed_us || report_stalled(watch, err);
+    double us = run_now_us() - watch->since_us;
+    if (us >= watch->allowed_us)
+        us -= starved_us(watch);
+    return us < watch->allowed_us || report_stalled(watch, us, err);
 }
 
 static bool has_ended(Watch *watch, int *status)

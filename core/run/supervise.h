@@ -7,7 +7,8 @@
  *
  *     stall_s + work * ranks / cores, work = flops / 50 M/s + bytes / 20 MB/s of the longest one
  *
- * the speed of the slowest kernels on a busy machine.
+ * the speed of the slowest kernels on a busy machine. Time in which a rank waits for a core because
+ * others have them all does not count.
  */
 #ifndef CORE_RUN_SUPERVISE_H
 #define CORE_RUN_SUPERVISE_H

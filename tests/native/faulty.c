@@ -1,10 +1,11 @@
-/* faulty.c - kernels that fail in every way but by saying so, on the rank whose part begins at place
- * 2 of the first dim; elsewhere they copy their input. */
+/* faulty.c - kernels that fail without returning an error, or are slow, on the rank whose part
+ * begins at place 2 of the first dim; on other ranks they copy their input. */
 #include "dimscope_kernel.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 DIMSCOPE_PLUGIN
@@ -44,6 +45,19 @@ int spin(const DimscopeCall *call)
 {
     for (volatile long n = 0; is_chosen(call); n++)
         continue;
+    return copy(call);
+}
+
+/* Computes for 0.3 s of its thread's time on a core. */
+int slow(const DimscopeCall *call)
+{
+    struct timespec begin, now = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    double s = 0;
+    while (is_chosen(call) && s < 0.3) {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        s = (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) * 1e-9;
+    }
     return copy(call);
 }
 

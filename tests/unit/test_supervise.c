@@ -4,9 +4,13 @@
 #include "core/run/run.h"
 #include "core/run/supervise.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { CHILD_STALL_S = 1 };
 
@@ -85,6 +89,48 @@ static void a_fault_is_named(void **state)
         assert_int_equal(report.wrong.rank, 1);
         assert_int_equal(opened.session->graph->tensors[report.first_bad].maker, 0);
     }
+    close_op(&opened);
+}
+
+enum { N_BUSY = 8 };
+
+/* Processes that compute for ever on the one core that this one may use. */
+static void begin_busy(pid_t *busy)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < N_BUSY; i++) {
+        busy[i] = fork();
+        assert_true(busy[i] >= 0);
+        if (busy[i] > 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (volatile long n = 0;; n++)
+            continue;
+    }
+}
+
+/* 0.3 s of computing take 2.7 s of time, more than the limit of one second. */
+static void waiting_for_a_core_is_no_stall(void **state)
+{
+    (void)state;
+    pid_t busy[N_BUSY];
+    cpu_set_t all;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    Opened opened = open_faulty("slow");
+    RunOptions options = {.isolated = true, .stall_s = CHILD_STALL_S};
+    RunReport report;
+    begin_busy(busy);
+    bool ran = run_plan(opened.arena, opened.session->plan, &options, &report, &opened.err);
+    for (int i = 0; i < N_BUSY; i++) {
+        kill(busy[i], SIGKILL);
+        waitpid(busy[i], NULL, 0);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+    if (!ran)
+        fail_msg("%s", opened.err.text);
     close_op(&opened);
 }
 
@@ -177,12 +223,13 @@ static void a_death_while_all_wait_names_ranks(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(faults) + 3];
+    struct CMUnitTest tests[COUNT_OF(faults) + 4];
     size_t n = 0;
     for (size_t i = 0; i < COUNT_OF(faults); i++)
         tests[n++] = (struct CMUnitTest){.name = faults[i].name,
                                          .test_func = a_fault_is_named,
                                          .initial_state = (void *)(uintptr_t)&faults[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(waiting_for_a_core_is_no_stall);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_stop_is_heard);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_child_reports_alike);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_death_while_all_wait_names_ranks);
