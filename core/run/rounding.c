@@ -58,7 +58,7 @@ static bool is_float_tensor(const Local *local)
 }
 
 /* How many numbers are added up (or scanned) for one element of a result: the product of the index
- * dims that outputs do not have. */
+ * dims that outputs do not have; without these, one of each input (Sum), or all of an input. */
 static double count_addends(const WholeOp *call)
 {
     const OpSpace *space = program_space(call->inferred, call->op);
@@ -69,6 +69,7 @@ static double count_addends(const WholeOp *call)
     if (space && !space->no_rule && n > 1)
         return n;
     const GraphOp *at = &call->inferred->graph->ops[call->op];
+    n = fmax(n, at->n_inputs);
     for (int i = 0; i < at->n_inputs; i++) {
         int32_t tensor = op_inputs(call->inferred->graph, call->op)[i];
         if (tensor >= 0 && is_float_tensor(call->value[tensor]))
