@@ -138,6 +138,15 @@ const char *arena_str(Arena *arena, Str text)
     return copy;
 }
 
+const char *arena_join(Arena *arena, const char *first, const char *second)
+{
+    size_t n = strlen(first), n_second = strlen(second) + 1;
+    char *text = alloc(arena, n + n_second, 1);
+    memcpy(text, first, n);
+    memcpy(text + n, second, n_second);
+    return text;
+}
+
 const char *arena_printf(Arena *arena, const char *format, ...)
 {
     va_list args, again;

@@ -40,6 +40,8 @@ typedef struct {
 } Str; /* a view: not NUL-terminated, not owned */
 
 const char *arena_str(Arena *arena, Str text);
+const char *arena_join(Arena *arena, const char *first,
+                       const char *second); /* one after the other */
 const char *arena_printf(Arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

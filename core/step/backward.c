@@ -147,7 +147,7 @@ void derive_op_of(Deriving *d, int32_t of, NewStepOp op)
 {
     const char *path = of < 0 ? "" : op_path(d->graph, of);
     op.of = of;
-    op.path = *path ? arena_printf(d->scratch, "backward.%s", path) : "backward";
+    op.path = *path ? arena_join(d->scratch, "backward.", path) : "backward";
     extension_op(&d->more, &op);
 }
 
@@ -407,13 +407,20 @@ static int32_t space_of(Deriving *d, int32_t op, const DerivativeClause *clause,
     return extension_add_space(&d->more, space);
 }
 
+/* "~d1": what the name of a gradient by an operand ends in. */
+static const char *end_of(Deriving *d, int operand)
+{
+    static const char *const ends[] = {"~d0", "~d1", "~d2", "~d3"};
+    return operand < (int)(sizeof ends / sizeof *ends) ? ends[operand]
+                                                       : arena_printf(d->scratch, "~d%d", operand);
+}
+
 Str derive_addend_name(Deriving *d, int32_t op, int operand)
 {
     int32_t t = op_inputs(d->graph, op)[operand];
     if (d->n_addends[t] == 1)
         return extension_name(&d->more, tensor_name(d->graph, t), "~grad");
-    return extension_name(&d->more, op_name(d->graph, op),
-                          arena_printf(d->scratch, "~d%d", operand));
+    return extension_name(&d->more, op_name(d->graph, op), end_of(d, operand));
 }
 
 /* The op that makes the gradients of these operands. */
@@ -422,25 +429,24 @@ static void add_gradient_op(Deriving *d, int32_t op, const DerivativeClause *cla
 {
     ReadList reads = reads_of(d, op, clause, written);
     Vec32 outputs = {0};
-    const char *end = arena_printf(d->scratch, "~d%d", written->at[0]);
+    const char *end = end_of(d, written->at[0]);
     for (int i = 0; i < written->n; i++) {
         int32_t t = op_inputs(d->graph, op)[written->at[i]];
         vec_push(d->scratch, &outputs,
                  derive_tensor(d, derive_addend_name(d, op, written->at[i]), t, true));
     }
     int32_t space = space_of(d, op, clause, written, &reads);
-    Str name = str_from(arena_printf(d->scratch, "%s%s", op_name(d->graph, op), end));
-    derive_op_of(
-        d, op,
-        (NewStepOp){.op_type = arena_printf(d->scratch, "%s%s", op_operator(d->graph, op), end),
-                    .name = name,
-                    .inputs = reads.tensors.at,
-                    .n_inputs = reads.tensors.n,
-                    .outputs = outputs.at,
-                    .n_outputs = outputs.n,
-                    .attrs = d->graph->ops[op].attrs,
-                    .space = space,
-                    .phase = PHASE_BACKWARD});
+    Str name = str_from(arena_join(d->scratch, op_name(d->graph, op), end));
+    derive_op_of(d, op,
+                 (NewStepOp){.op_type = arena_join(d->scratch, op_operator(d->graph, op), end),
+                             .name = name,
+                             .inputs = reads.tensors.at,
+                             .n_inputs = reads.tensors.n,
+                             .outputs = outputs.at,
+                             .n_outputs = outputs.n,
+                             .attrs = d->graph->ops[op].attrs,
+                             .space = space,
+                             .phase = PHASE_BACKWARD});
     for (int i = 0; i < written->n; i++)
         if (derive_wants(d, op, written->at[i]))
             derive_addend(d, op_inputs(d->graph, op)[written->at[i]], outputs.at[i], op);

@@ -11,11 +11,10 @@ void extension_open(Arena *arena, Arena *scratch, const Inferred *base, Extensio
 
 Str extension_name(const Extension *more, const char *stem, const char *end)
 {
-    Buf name = buf_new(more->scratch);
-    buf_printf(&name, "%s%s", stem, end);
-    while (graph_has_tensor(more->builder, buf_str(&name)))
-        buf_putc(&name, '_');
-    return buf_str(&name);
+    const char *name = arena_join(more->scratch, stem, end);
+    while (graph_has_tensor(more->builder, str_from(name)))
+        name = arena_join(more->scratch, name, "_");
+    return str_from(name);
 }
 
 int32_t extension_tensor(Extension *more, Str name, int32_t shape, Dtype dtype, int32_t gradient_of)

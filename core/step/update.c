@@ -47,7 +47,7 @@ static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_
 static int32_t add_state(Updating *u, int32_t parameter, const UpdateValue *value)
 {
     const Graph *graph = u->base->graph;
-    const char *end = arena_printf(u->scratch, "~%s", value->name);
+    const char *end = arena_join(u->scratch, "~", value->name);
     int32_t t = new_tensor(u, tensor_name(graph, parameter), end, u->base->shape[parameter],
                            value->dtype, -1);
     TensorData data = {.form = value->state == VALUE_MASTER ? DATA_ABSENT : DATA_FILL,
@@ -191,7 +191,7 @@ static int32_t add_unary(Updating *u, const char *op_type, int32_t from, const c
                    .n_inputs = 1,
                    .output = {made},
                    .n_outputs = 1};
-    op.name = str_from(arena_printf(u->scratch, "%s%s", stem, end));
+    op.name = str_from(arena_join(u->scratch, stem, end));
     add_attr(&op, attr, true, value);
     return add_op(u, &op) ? made : -1;
 }
@@ -302,7 +302,7 @@ static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
     bool master = n > 0 && value[0].state == VALUE_MASTER;
     int32_t updated = master ? add_state(u, parameter, &value[0]) : parameter;
     UpdateOp op = {.op_type = u->spec->optimizer->op, .path = "update"};
-    op.name = str_from(arena_printf(u->scratch, "%s~update", name));
+    op.name = str_from(arena_join(u->scratch, name, "~update"));
     const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
                                           [UPDATE_GRADIENT] = gradient,
                                           [UPDATE_RATE] = u->rate,

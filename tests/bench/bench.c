@@ -439,6 +439,10 @@ int main(int argc, char **argv)
         bench_viz();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--step") == 0) {
+        bench_step();
+        return 0;
+    }
     bench_flow(argv[0]);
     bench_reshard();
     bench_rule_lookup();
@@ -447,6 +451,7 @@ int main(int argc, char **argv)
     bench_open_million();
     bench_open_gpt2();
     bench_models();
+    bench_step();
     bench_viz();
     bench_scale(argv[0]);
     return 0;

@@ -23,6 +23,7 @@ void bench_flow_counted(int n_layers);
 void bench_reshard(void);  /* bench_reshard.c */
 void bench_policies(void); /* bench_policy.c */
 void bench_models(void);   /* bench_models.c */
+void bench_step(void);     /* bench_step.c; alone: bench --step */
 void bench_run(void);      /* bench_run.c */
 void bench_viz(void);      /* bench_viz.c; alone: bench --viz */
 

@@ -1,0 +1,107 @@
+/* bench_step.c - training steps: derived for a transformer of a million ops, in nanoseconds and
+ * bytes for each op of the forward pass; and for Llama-3-70B, derived and planned with pipeline,
+ * data and tensor parallelism. */
+#include "core/session/make.h"
+#include "core/step/update.h"
+#include "scripts/hooks.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/synthetic.h"
+
+enum { OPS = 1000000, REPEATS = 3 };
+
+typedef struct {
+    Arena *arena; /* of the step */
+    Loss loss;
+    TrainingStep step;
+    double loss_ns, derive_ns, update_ns;
+} Made;
+
+static Made make_step(const Inferred *inferred, const DimBindings *dims)
+{
+    Made made = {.arena = arena_new()};
+    UpdateSpec spec;
+    Error err = {0};
+    must(update_spec_read(made.arena, "adamw", &spec, &err), &err);
+    double start = now_ns();
+    must(loss_add(made.arena, inferred, &spec, &made.loss, &err), &err);
+    const Inferred *with =
+        infer(made.arena, made.loss.graph, inferred->registry, dims, false, &err);
+    must(with != NULL, &err);
+    made.loss_ns = now_ns() - start;
+    start = now_ns();
+    must(step_make(made.arena, with, &made.loss, NULL, 0, NULL, &made.step, &err), &err);
+    made.derive_ns = now_ns() - start;
+    start = now_ns();
+    must(update_add(made.arena, &spec, &made.step, &err), &err);
+    made.update_ns = now_ns() - start;
+    return made;
+}
+
+static void bench_derive(const char *name, const Inferred *inferred, const DimBindings *dims)
+{
+    Arena *text = arena_new();
+    double n = inferred->graph->n_ops, derive = 0, update = 0, all = 0, n_bytes = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        Made made = make_step(inferred, dims);
+        derive = least(derive, made.derive_ns);
+        update = least(update, made.update_ns);
+        all = least(all, made.derive_ns + made.update_ns + made.loss_ns);
+        n_bytes = (double)arena_bytes(made.arena);
+        if (i == 0)
+            figure(arena_printf(text, "step.%s.ops", name), made.step.graph->n_ops, "ops");
+        arena_free(made.arena);
+    }
+    figure(arena_printf(text, "step.%s.derive", name), derive / n, "ns/op");
+    figure(arena_printf(text, "step.%s.update", name), update / n, "ns/op");
+    figure(arena_printf(text, "step.%s.all", name), all / 1e6, "ms");
+    figure(arena_printf(text, "step.%s.memory", name), n_bytes / n, "bytes/op");
+    arena_free(text);
+}
+
+static void bench_plan(Scripts *scripts)
+{
+    SessionHooks hooks = scripts_hooks(scripts);
+    SessionOptions options = {.model = "samples/models/llama-3-70b.json",
+                              .mesh = "pp=4,dp=2,tp=8",
+                              .policy = "hybrid3d",
+                              .train = ""};
+    double ns = 0, plan_ns = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        Error err = {0};
+        double start = now_ns();
+        Session *session = session_open(&options, &hooks, &err);
+        must(session != NULL, &err);
+        if (!session)
+            return;
+        ns = least(ns, now_ns() - start);
+        start = now_ns();
+        PlanRequest request = {.inferred = session->inferred,
+                               .mesh = session->mesh,
+                               .machine = session->machine,
+                               .journal = &session->journal};
+        Plan *plan = plan_make(&request, &err);
+        plan_ns = least(plan_ns, now_ns() - start);
+        must(plan != NULL, &err);
+        if (i == 0)
+            bench_derive("llama70b", session->bare.inferred, &session->options.dims);
+        plan_free(plan);
+        session_close(session);
+    }
+    figure("step.llama70b.open", ns / 1e6, "ms");
+    figure("step.llama70b.plan", plan_ns / 1e6, "ms");
+}
+
+void bench_step(void)
+{
+    Arena *arena = arena_new();
+    Error err = {0};
+    DimBindings none = {0};
+    const Graph *graph = synthetic_transformer(arena, synthetic_layers(OPS), 8, 1024);
+    const Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    must(inferred != NULL, &err);
+    bench_derive("million", inferred, &none);
+    Scripts *scripts = scripts_new(arena, ".");
+    bench_plan(scripts);
+    scripts_free(scripts);
+    arena_free(arena);
+}
