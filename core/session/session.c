@@ -10,13 +10,14 @@
 #include "core/session/make.h"
 #include "core/session/renumber.h"
 #include "core/session/signature.h"
+#include "core/session/session_parts.h"
 #include "core/session/training.h"
 
 static const char *const default_mesh = "x=1", *const default_machine = "h100x8";
 
 /* ---- plan: mesh, machine, journal ---- */
 
-static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err)
+bool session_read_mesh(Session *session, const char *text, Mesh **out, Error *err)
 {
     Source source = {.name = "--mesh", .text = str_from(text)};
     *out = mesh_parse(session->journal_arena, &source, err);
@@ -29,7 +30,7 @@ static bool read_mesh(Session *session, const char *text, Mesh **out, Error *err
 static bool read_saved_mesh(Session *session, Error *err)
 {
     Error why = {0};
-    if (read_mesh(session, session->options.mesh, &session->mesh, &why))
+    if (session_read_mesh(session, session->options.mesh, &session->mesh, &why))
         return true;
     error_kind(err, ERROR_UNREADABLE, "its mesh '%s' is not a mesh: %s", session->options.mesh,
                why.text);
@@ -77,9 +78,7 @@ static bool load_recomputed(Session *session, const Journal *journal, Error *err
     return ok;
 }
 
-/* Makes the plan of a journal. The old plan is not freed here, since a screen may be showing it.
- * The propagator's cache is valid for one mesh. */
-static bool remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
+bool session_remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
 {
     const Graph *from = session->graph;
     if (!load_recomputed(session, decisions, err))
@@ -220,10 +219,7 @@ static void keep_user_decisions(Session *session, const Graph *from, const Journ
     keep_decisions(session, &found, true, journal);
 }
 
-/* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
- * those of `kept`, or those of `from`, a session with another mesh, matched by name. */
-static bool policy_and_remake(Session *session, const Journal *kept, const Session *from,
-                              Error *err)
+bool session_run_policy(Session *session, const Journal *kept, const Session *from, Error *err)
 {
     Findings old = session->notes;
     const Graph *graph = session->graph;
@@ -238,7 +234,7 @@ static bool policy_and_remake(Session *session, const Journal *kept, const Sessi
         planfile_carry(from, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
-    ok = ok && remake(session, &journal, &notes, err);
+    ok = ok && session_remake(session, &journal, &notes, err);
     if (!ok)
         session->notes = old;
     return ok;
@@ -262,7 +258,7 @@ static bool make_first_plan(Session *session, const PlanFile *file, Error *err)
         planfile_carry(session->carried, session, &journal);
     vec_trim(session->journal_arena, &journal.decisions);
     Findings notes = session->notes;
-    return remake(session, &journal, &notes, err);
+    return session_remake(session, &journal, &notes, err);
 }
 
 static bool open_plan(Session *session, const PlanFile *file, Error *err)
@@ -276,8 +272,9 @@ static bool open_plan(Session *session, const PlanFile *file, Error *err)
         options->mesh = default_mesh;
     if (!options->machine)
         options->machine = default_machine;
-    bool has_mesh = session->mesh_file ? read_saved_mesh(session, err)
-                                       : read_mesh(session, options->mesh, &session->mesh, err);
+    bool has_mesh = session->mesh_file
+                        ? read_saved_mesh(session, err)
+                        : session_read_mesh(session, options->mesh, &session->mesh, err);
     Machine *machine = arena_make(session->journal_arena, Machine);
     session->machine = machine;
     return has_mesh &&
@@ -286,7 +283,7 @@ static bool open_plan(Session *session, const PlanFile *file, Error *err)
            make_first_plan(session, file, err);
 }
 
-static Session *session_new(const SessionOptions *options, const SessionHooks *hooks)
+Session *session_new(const SessionOptions *options, const SessionHooks *hooks)
 {
     Arena *arena = arena_new();
     Session *session = arena_make(arena, Session);
@@ -467,288 +464,4 @@ void session_close(Session *session)
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
     arena_free(session->model_arena); /* the session itself is in that arena */
-}
-
-/* ---- changes ---- */
-
-/* A copy to which decisions can be appended without changing the original until the new plan is in
- * place. */
-static Journal journal_copy(const Session *session)
-{
-    enum { ROOM_FOR_MORE = 8 };
-    Journal copy = session->journal;
-    copy.cuts = NULL; /* the original's may be in use */
-    copy.decisions.room = copy.decisions.n + ROOM_FOR_MORE;
-    copy.decisions.at = arena_array(session->journal_arena, Decision, copy.decisions.room);
-    if (copy.decisions.n > 0)
-        memcpy(copy.decisions.at, session->journal.decisions.at,
-               sizeof(Decision) * (size_t)copy.decisions.n);
-    return copy;
-}
-
-static bool apply(Session *session, const Decision *decisions, int n, Error *err)
-{
-    Journal journal = journal_copy(session);
-    for (int i = 0; i < n; i++)
-        journal_add(&journal, session->journal_arena, &decisions[i]);
-    Findings notes = session->notes;
-    return remake(session, &journal, &notes, err);
-}
-
-static bool step(Session *session, int by, Error *err)
-{
-    Journal journal = session->journal;
-    for (; by < 0; by++, journal.n_done--)
-        if (journal.n_done == 0 ||
-            journal.decisions.at[journal.n_done - 1].origin.kind == ORIGIN_POLICY)
-            return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
-    if (by > journal.decisions.n - journal.n_done)
-        return error_kind(err, ERROR_USAGE, "nothing to redo");
-    journal.n_done += by;
-    Findings notes = session->notes;
-    return remake(session, &journal, &notes, err);
-}
-
-static bool rerun_policy(Session *session, Error *err)
-{
-    Journal kept = session->journal;
-    return policy_and_remake(session, &kept, NULL, err);
-}
-
-/* Sets another machine, or with NULL reads the present one again. */
-static bool set_machine(Session *session, const char *text, Error *err)
-{
-    const char *name = text ? text : session->options.machine;
-    Machine *machine = arena_make(session->journal_arena, Machine);
-    Journal journal = session->journal;
-    Findings notes = session->notes;
-    name = arena_str(session->journal_arena, str_from(name));
-    if (!session->hooks.machine(session->hooks.context, session->journal_arena, name, machine, err))
-        return false;
-    session->options.machine = name;
-    session->machine = machine;
-    return remake(session, &journal, &notes, err);
-}
-
-static bool set_mesh(Session *session, const char *text, const Journal *kept, Error *err)
-{
-    const Session from = *session;
-    session->options.mesh = arena_str(session->journal_arena, str_from(text));
-    session->mesh_file = NULL;
-    return read_mesh(session, session->options.mesh, &session->mesh, err) &&
-           policy_and_remake(session, kept, &from, err);
-}
-
-/* Sets another policy, whose options start at their defaults. */
-static bool change_policy(Session *session, const char *policy, Error *err)
-{
-    if (policy) {
-        session->options.policy = arena_str(session->journal_arena, str_from(policy));
-        session->options.settings = (PolicySettings){0};
-    }
-    return rerun_policy(session, err);
-}
-
-static bool change_setting(Session *session, const char *text, Error *err)
-{
-    PolicySettings settings;
-    if (!session->options.policy)
-        return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
-    if (!policy_settings_with(session->journal_arena, &session->options.settings, str_from(text),
-                              &settings, err))
-        return false;
-    session->options.settings = settings;
-    return rerun_policy(session, err);
-}
-
-/* Runs a line of Lua. Its decisions are one step, made by the user, with the line as their text. */
-static bool run_console(Session *session, const Change *change, Error *err)
-{
-    const SessionHooks *hooks = &session->hooks;
-    Journal journal = journal_copy(session);
-    int before = journal.n_done;
-    if (!hooks->console)
-        return error_kind(err, ERROR_USAGE, "this program has no Lua");
-    if (!hooks->console(hooks->context, session, change->text, &journal, change->answer, err))
-        return false;
-    if (journal.n_done == before)
-        return true;
-    const char *text = arena_str(session->journal_arena, str_from(change->text));
-    for (int i = before; i < journal.n_done; i++)
-        journal.decisions.at[i].origin = (Origin){ORIGIN_USER, "", change->n, text};
-    Findings notes = session->notes;
-    return remake(session, &journal, &notes, err);
-}
-
-static bool make_change(Session *session, const Change *change, Error *err)
-{
-    switch (change->kind) {
-    case CHANGE_APPLY:
-        return apply(session, change->decisions, change->n, err);
-    case CHANGE_STEP:
-        return step(session, change->n, err);
-    case CHANGE_POLICY:
-        return change_policy(session, change->text, err);
-    case CHANGE_SETTING:
-        return change_setting(session, change->text, err);
-    case CHANGE_MESH:
-        return set_mesh(session, change->text, change->kept, err);
-    case CHANGE_MACHINE:
-        return set_machine(session, change->text, err);
-    case CHANGE_CONSOLE:
-        return run_console(session, change, err);
-    }
-    return false;
-}
-
-/* A copy with arenas of its own, and without a plan. */
-static Session *session_beside(const Session *session)
-{
-    Session *copy = session_new(&session->options, &session->hooks);
-    Session own = *copy;
-    *copy = *session;
-    copy->model_arena = own.model_arena;
-    copy->journal_arena = own.journal_arena;
-    copy->propagation_arena = copy->derived.arena = copy->step_arena = copy->change_arena = NULL;
-    copy->propagation = NULL;
-    copy->model_map = own.model_map;
-    copy->plan = NULL;
-    return copy;
-}
-
-/* Whether a decision is about what the model has, not about its loss or what follows. */
-static bool is_of_model(const Graph *model, const Decision *decision)
-{
-    if (decision_is_on_all(decision->kind))
-        return true;
-    if (decision_is_on_tensor(decision->kind))
-        return decision->place < model->n_tensors;
-    bool range = decision->kind == PIN_DEVICES || decision->kind == PIN_RECOMPUTE;
-    return decision->place < model->n_ops && (!range || decision->last < model->n_ops);
-}
-
-Session *session_of_model(const Session *session, Error *err)
-{
-    Session *model = session_beside(session);
-    Journal journal = {0};
-    Findings notes = session->notes;
-    assert(session->bare.graph);
-    session_show(model, session->bare);
-    model->loaded = session->bare;
-    model->bare = (SessionModel){0};
-    model->derived = (SessionDerivation){0};
-    model->options.train = NULL;
-    model->naming = naming_new(model->model_arena, model->inferred);
-    for (int i = 0; i < session->journal.n_done; i++)
-        if (is_of_model(model->graph, &session->journal.decisions.at[i]))
-            journal_add(&journal, model->journal_arena, &session->journal.decisions.at[i]);
-    if (remake(model, &journal, &notes, err))
-        return model;
-    session_close(model);
-    return NULL;
-}
-
-Session *session_fork(const Session *session, const Change *change, Error *err)
-{
-    Session *fork = session_beside(session);
-    fork->journal = journal_copy(fork);
-    fork->progress = change->progress;
-    bool ok = make_change(fork, change, err) && progress_goes_on(change->progress, err);
-    fork->progress = NULL;
-    if (ok)
-        return fork;
-    session_close(fork);
-    return NULL;
-}
-
-Session *session_prepare(const Session *session, const Change *change, Error *err)
-{
-    Arena *arena = arena_new();
-    Session *next = arena_make(arena, Session);
-    *next = *session;
-    next->change_arena = arena;
-    next->progress = change->progress;
-    bool ok = make_change(next, change, err) && progress_goes_on(change->progress, err);
-    next->progress = NULL;
-    if (ok)
-        return next;
-    session_discard(session, next);
-    return NULL;
-}
-
-/* Plans point to the decisions that they were made from, so a journal is freed when no plan uses
- * it. */
-static void drop_journal(const Session *old, const Session *kept)
-{
-    if (old->journal.decisions.at != kept->journal.decisions.at)
-        arena_release(kept->journal_arena, old->journal.decisions.at);
-}
-
-void session_discard(const Session *session, Session *next)
-{
-    if (!next)
-        return;
-    if (next->plan != session->plan)
-        plan_free(next->plan);
-    if (next->propagation_arena != session->propagation_arena)
-        arena_free(next->propagation_arena);
-    if (next->derived.arena != session->derived.arena)
-        arena_free(next->derived.arena);
-    if (next->step_arena != session->step_arena)
-        arena_free(next->step_arena);
-    drop_journal(next, session);
-    arena_free(next->change_arena); /* the session is in that arena */
-}
-
-void session_commit(Session *session, Session *next)
-{
-    Session old = *session;
-    Arena *arena = next->change_arena;
-    *session = *next;
-    session->change_arena = old.change_arena;
-    session->progress = old.progress;
-    if (session->plan != old.plan)
-        plan_free(old.plan);
-    if (session->propagation_arena != old.propagation_arena)
-        arena_free(old.propagation_arena);
-    if (session->derived.arena != old.derived.arena)
-        arena_free(old.derived.arena);
-    if (session->step_arena != old.step_arena)
-        arena_free(old.step_arena);
-    drop_journal(&old, session);
-    arena_free(arena);
-}
-
-bool session_change(Session *session, const Change *change, Error *err)
-{
-    Session *next = session_prepare(session, change, err);
-    if (next)
-        session_commit(session, next);
-    return next != NULL;
-}
-
-bool session_apply(Session *session, const Decision *decisions, int n, Error *err)
-{
-    Change change = {.kind = CHANGE_APPLY, .decisions = decisions, .n = n};
-    return session_change(session, &change, err);
-}
-
-bool session_undo(Session *session, Error *err)
-{
-    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = -1}, err);
-}
-
-bool session_redo(Session *session, Error *err)
-{
-    return session_change(session, &(Change){.kind = CHANGE_STEP, .n = 1}, err);
-}
-
-bool session_rerun_policy(Session *session, Error *err)
-{
-    return session_change(session, &(Change){.kind = CHANGE_POLICY}, err);
-}
-
-bool session_set_mesh(Session *session, const char *text, Error *err)
-{
-    return session_change(session, &(Change){.kind = CHANGE_MESH, .text = text}, err);
 }

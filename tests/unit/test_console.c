@@ -265,7 +265,7 @@ static void a_line_is_stopped_from_outside(void **state)
     Session *session = open_tiny("megatron");
     Buf out = buf_new(arena);
     Error err = {0};
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, stop_soon, &progress), 0);
     progress_stage(&progress, "running", 0);

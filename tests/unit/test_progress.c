@@ -15,7 +15,7 @@
 static void counts_and_stages(void **state)
 {
     (void)state;
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     assert_true(progress_share(&progress) < 0);
     progress_stage(&progress, "reading", 200);
     progress_add(&progress, 50);
@@ -74,7 +74,7 @@ static Session *open_watched(Progress *progress, const char *policy, const Propa
 static void opening_tells_of_the_first_ops(void **state)
 {
     (void)state;
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     Error err = {0};
     Session *session = open_watched(&progress, MEGATRON, &propagator_explain, &err);
     assert_non_null(session);
@@ -106,7 +106,7 @@ static void opening_stops_at_any_moment(void **state)
     const Propagator *propagator = *(const Propagator **)*state;
     int n_stopped = 0;
     for (int after_us = 0; after_us < 40000; after_us = after_us * 5 / 4 + 50) {
-        Progress progress = {0};
+        Progress progress = {.stage = NULL};
         Stopper stopper = {&progress, after_us};
         pthread_t thread;
         Error err = {0};
@@ -130,7 +130,7 @@ static void a_stopped_change_leaves_the_session(void **state)
     const Plan *plan = session->plan;
     int n_done = session->journal.n_done;
     for (int after_us = 0; after_us < 10000; after_us = after_us * 5 / 4 + 50) {
-        Progress progress = {0};
+        Progress progress = {.stage = NULL};
         Stopper stopper = {&progress, after_us};
         pthread_t thread;
         err = (Error){0};
@@ -157,7 +157,7 @@ static void a_script_without_an_end_is_stopped(void **state)
     close(mkstemps(path, 4));
     assert_true(file_write(
         path, STR("function PAS(graph)\n  while true do pcall(error) end\nend\n"), NULL));
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     Stopper stopper = {&progress, 20000};
     pthread_t thread;
     Error err = {0};

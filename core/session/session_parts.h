@@ -1,0 +1,22 @@
+/* session_parts.h - private to the files of a session: session.c opens it, session_change.c changes
+ * it. */
+#ifndef CORE_SESSION_SESSION_PARTS_H
+#define CORE_SESSION_SESSION_PARTS_H
+
+#include "core/session/session.h"
+
+/* A session without a model. */
+Session *session_new(const SessionOptions *options, const SessionHooks *hooks);
+
+/* A mesh such as "dp=2,tp=4", in the arena of the journal; ERROR_USAGE where it is none. */
+bool session_read_mesh(Session *session, const char *text, Mesh **out, Error *err);
+
+/* Makes the plan of a journal. The old plan is not freed here, since a screen may be showing it.
+ * The propagator's cache is valid for one mesh. */
+bool session_remake(Session *session, const Journal *decisions, const Findings *notes, Error *err);
+
+/* Runs the policy with empty notes; if it fails, the old notes stay. The user's decisions follow:
+ * those of `kept`, or those of `from`, a session with another mesh, matched by name. */
+bool session_run_policy(Session *session, const Journal *kept, const Session *from, Error *err);
+
+#endif
