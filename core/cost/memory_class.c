@@ -116,9 +116,13 @@ static void read_optimizers(OptimizerRoles *roles)
     }
 }
 
-/* The learning rate, the number of the step. */
-static bool is_of_update(const Graph *graph, int32_t tensor)
+/* The learning rate, the number of the step: scalars that the update alone reads. */
+static bool is_number_of_update(const Inferred *inferred, int32_t tensor)
 {
+    const Graph *graph = inferred->graph;
+    const Shape *shape = inferred_shape(inferred, tensor);
+    if (!graph->phase || !shape || shape->n_dims > 0)
+        return false;
     for (int u = 0; u < tensor_n_uses(graph, tensor); u++)
         if (graph->phase[graph->uses[graph->tensors[tensor].use + u]] != PHASE_UPDATE)
             return false;
@@ -130,8 +134,7 @@ static MemoryClass class_without_role(const Inferred *inferred, int32_t tensor)
     if (tensor_is_known(inferred, tensor))
         return MEMORY_CONSTANT;
     if (tensor_is_parameter(inferred, tensor))
-        return inferred->graph->phase && is_of_update(inferred->graph, tensor) ? MEMORY_OPTIMIZER
-                                                                               : MEMORY_PARAMETER;
+        return is_number_of_update(inferred, tensor) ? MEMORY_CONSTANT : MEMORY_PARAMETER;
     int32_t value = inferred->graph->gradient_of ? inferred->graph->gradient_of[tensor] : -1;
     if (value >= 0 && tensor_is_parameter(inferred, value))
         return MEMORY_GRADIENT;
