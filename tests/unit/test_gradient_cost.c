@@ -77,7 +77,7 @@ static CostRow rows[] = {
     {"nor where the backward pass reads it",
      X W LOSS("model:op('MatMul', {model:op('MatMul', {x, w}), model:op('Transpose', "
               "{model:param('v', {16, 32}, 'f32')})})"),
-     "Transpose~again_", WORK_VIEW, 0, 0},
+     "Transpose~again", WORK_VIEW, 0, 0},
 };
 
 static int32_t find_op(const Graph *graph, const char *name)
