@@ -248,11 +248,23 @@ static void bound_by_operands(const Bounds *b, int output)
     bound_by_result(b, output, ULPS);
 }
 
+/* An operand that is joined of addends is rounded once more, to the type in which it is stored. */
+static double unit_of_joined(const Bounds *b)
+{
+    const int32_t *inputs = op_inputs(b->call->inferred->graph, b->call->op);
+    double unit = 0;
+    for (int i = 0; b->call->addends && i < b->at->n_inputs; i++)
+        if (b->call->addends[i] && inputs[i] >= 0 && b->call->value[inputs[i]])
+            unit = fmax(unit, dtype_unit(b->call->value[inputs[i]]->dtype));
+    return unit;
+}
+
 /* Returns false when the op is not such a sum here (a negative factor, or magnitudes beyond the
  * type's range). */
 static bool bound_by_sum(const Bounds *b)
 {
     Local **sum = arena_array(b->arena, Local *, b->at->n_outputs);
+    double joined = unit_of_joined(b);
     bool ok = run_changed(b->call, magnitude, 0, sum);
     for (int o = 0; ok && o < b->at->n_outputs; o++) {
         double unit = b->bound[o] ? computed_unit(b->want[o]->dtype) : 0;
@@ -261,7 +273,7 @@ static bool bound_by_sum(const Bounds *b)
             double s = number_at(sum[o], i), size = fabs(number_at(b->want[o], i));
             ok = !isfinite(size) ||
                  (isfinite(s) && s >= size * (1 - 4 * dtype_unit(b->want[o]->dtype)));
-            b->bound[o][i] = 2 * unit * b->growth * s;
+            b->bound[o][i] = 2 * (unit * b->growth + joined) * s;
         }
         if (ok && b->bound[o])
             bound_by_result(b, o, 1);

@@ -43,6 +43,18 @@ zbv                      2 -m pp=2,tp=2 -p hybrid3d
 dualpipev                2 -m pp=2,dp=2 -p pipeline
 ROWS
 
+# 16 bits: what ranks hold in addends is rounded more often than on one device.
+while read -r spec plan; do
+    case $spec in '') continue ;; esac
+    # shellcheck disable=SC2086
+    expect "16 bits, $spec $plan" "$DIMSCOPE" run samples/models/llama-3-tiny.json --dim \
+        batch=4,seq=8 --steps 2 --verify --train $spec $plan
+done <<'ROWS'
+adamw,precision=bf16,grads=f32      --dtype bf16 -m dp=2,tp=2 -p megatron --set zero=1
+adamw,precision=bf16,grads=f32      --dtype bf16 -m tp=4 -p megatron_sp
+adamw,scale=dynamic,clip=1          --dtype f16 -m dp=4 -p fsdp
+ROWS
+
 # curve NAME PLAN..: 200 steps
 curve()
 {
