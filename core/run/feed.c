@@ -389,24 +389,53 @@ static bool feed_list(Feeds *feeds, int32_t tensor, const OnnxTensor *vector, Er
     return feeds->computed[tensor] != NULL;
 }
 
-/* Whole numbers of a training step are tokens, where something says how many there are: a table
- * that they choose rows of, or the scores that they are labels of. */
+/* The number of tokens among which the op chooses by the values of its input: rows of a table, or
+ * the scores of TokenLoss. 0: the op reads the values otherwise. */
+static int64_t n_tokens(const Inferred *inferred, int32_t op, int32_t input)
+{
+    const Graph *graph = inferred->graph;
+    const int32_t *inputs = op_inputs(graph, op);
+    bool labels = strcmp(op_operator(graph, op), "TokenLoss") == 0;
+    if (!labels && strcmp(op_operator(graph, op), "Gather") != 0)
+        return 0;
+    const Shape *shape = inputs[0] < 0 ? NULL : inferred_shape(inferred, inputs[0]);
+    if (!shape || shape->n_dims == 0 || inputs[0] == input)
+        return 0;
+    int64_t axis = labels ? -1 : op_attr_int(graph, op, "axis", 0);
+    return shape->dim[axis < 0 ? axis + shape->n_dims : axis];
+}
+
+static bool keeps_elements(const char *operator_name)
+{
+    static const char *const names[] = {"Cast",    "Flatten", "Identity",
+                                        "Reshape", "Squeeze", "Unsqueeze"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(operator_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whole numbers are tokens where an op says how many there are, also behind ops that only change
+ * their shape or type. */
 static void draw_tokens(Feeds *feeds, int32_t tensor, uint64_t seed)
 {
     const Graph *graph = feeds->inferred->graph;
     Feed *feed = &feeds->at[tensor];
-    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
-        int32_t op = graph->uses[graph->tensors[tensor].use + u], table = op_inputs(graph, op)[0];
-        const Shape *shape = table < 0 ? NULL : inferred_shape(feeds->inferred, table);
-        bool gathers = strcmp(op_operator(graph, op), "Gather") == 0 && table != tensor;
-        bool labels = strcmp(op_operator(graph, op), "TokenLoss") == 0;
-        if (!shape || shape->n_dims == 0 || !(gathers || labels))
-            continue;
-        int64_t bound = shape->dim[labels ? shape->n_dims - 1 : 0];
-        feed->bound = feed->bound == 0 || bound < feed->bound ? bound : feed->bound;
-        feed->ahead = labels;
-        feed->key = draw_key(seed, STR("tokens"));
-    }
+    Vec(int32_t) same = {0};
+    vec_push(feeds->arena, &same, tensor);
+    for (int i = 0; i < same.n; i++)
+        for (int u = 0; u < tensor_n_uses(graph, same.at[i]); u++) {
+            int32_t op = graph->uses[graph->tensors[same.at[i]].use + u];
+            const char *operator_name = op_operator(graph, op);
+            if (keeps_elements(operator_name) && op_inputs(graph, op)[0] == same.at[i])
+                vec_push(feeds->arena, &same, op_outputs(graph, op)[0]);
+            int64_t bound = n_tokens(feeds->inferred, op, same.at[i]);
+            if (bound == 0)
+                continue;
+            feed->bound = feed->bound == 0 || bound < feed->bound ? bound : feed->bound;
+            feed->ahead = strcmp(operator_name, "TokenLoss") == 0;
+            feed->key = draw_key(seed, STR("tokens"));
+        }
 }
 
 static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vectors *inputs,
@@ -426,7 +455,7 @@ static bool feed_input(Feeds *feeds, int32_t tensor, uint64_t seed, const Vector
         return feed_data(feeds, tensor, &data, err);
     }
     feeds->at[tensor] = drawn(feeds, tensor, seed);
-    if (graph->next_of && !dtype_is_float((Dtype)feeds->inferred->dtype[tensor]))
+    if (!dtype_is_float((Dtype)feeds->inferred->dtype[tensor]))
         draw_tokens(feeds, tensor, seed);
     return true;
 }

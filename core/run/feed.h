@@ -21,7 +21,7 @@ typedef struct {
     const void *bytes;  /* elements of the whole tensor, in host byte order, maybe unaligned */
     Dtype held;         /* element type of bytes */
     const Value *value; /* not deferred */
-    uint64_t key;       /* key of draws; integers and bools are 0 */
+    uint64_t key;       /* key of draws; integers that are not tokens, and bools, are 0 */
     double scale;
     int64_t bound;  /* of drawn tokens: how many there are; 0: these are no tokens */
     bool ahead;     /* they are labels: each the token after */

@@ -324,6 +324,57 @@ static void part_is_what_is_known(void **state)
     arena_free(arena);
 }
 
+/* ---- drawn tokens ---- */
+
+typedef struct {
+    const char *name, *text; /* the only input of type i64 is drawn */
+    int64_t bound;           /* of the drawn numbers; 1: all are 0 */
+} TokenRow;
+
+static TokenRow token_rows[] = {
+    {"rows of a table", "y <- Gather f32[7,4] i64[4,64]", 7},
+    {"along another axis", "y <- Gather f32[900,5] i64[4,64] axis=1", 5},
+    {"along the last axis", "y <- Gather f32[900,6] i64[4,64] axis=-1", 6},
+    {"behind a Reshape", "r <- Reshape i64[4,64] i64[2]{-1,64}; y <- Gather f32[7,4] r", 7},
+    {"behind two views",
+     "c <- Cast i64[4,64] to=6; u <- Unsqueeze c i64[1]{0}; y <- Gather f32[7,4] u", 7},
+    {"only added up", "y <- Add i64[4,64] i64[1]{1}", 1},
+    {"gathered from", "y <- Gather i64[4,64] i64[2]{0,1}", 1},
+};
+
+/* A row of a table other than its first is read, so that the cut of an embedding is tested. */
+static void tokens_are_drawn_over_the_table(void **state)
+{
+    const TokenRow *row = *state;
+    Arena *arena = arena_new();
+    DimBindings none = {0};
+    Error err = {0};
+    Graph *graph = graph_from_text(arena, row->text, 18);
+    Inferred *inferred = infer(arena, graph, registry_new(arena), &none, false, &err);
+    bool *wanted = arena_array(arena, bool, graph->n_tensors);
+    int32_t tensor = -1;
+    for (int i = 0; i < graph->n_inputs; i++)
+        if (inferred->dtype[graph->inputs[i]] == DT_I64)
+            tensor = graph->inputs[i];
+    assert_true(tensor >= 0);
+    wanted[tensor] = true;
+    Feeds feeds;
+    assert_true(feeds_open(arena, inferred, wanted, &(Given){.seed = 0}, &feeds, &err));
+    const Shape *shape = inferred_shape(inferred, tensor);
+    Local *whole = local_new_whole(DT_I64, shape);
+    feed_fill(&feeds, tensor, 0, whole, arena);
+    int64_t most = 0;
+    for (int64_t i = 0; i < shape_elements(shape); i++) {
+        int64_t token = ((const int64_t *)whole->data)[i];
+        assert_in_range(token, 0, row->bound - 1);
+        most = token > most ? token : most;
+    }
+    assert_int_equal(most, row->bound - 1);
+    local_free(whole);
+    feeds_close(&feeds);
+    arena_free(arena);
+}
+
 /* ---- comparing ---- */
 
 typedef struct {
@@ -462,6 +513,7 @@ int main(void)
         cmocka_unit_test(weights_are_scaled_by_what_is_summed),
     };
     return run_rows("op", rows, op_is) + run_rows("feed", feed_rows, part_is_what_is_known) +
+           run_rows("tokens", token_rows, tokens_are_drawn_over_the_table) +
            run_rows("compare", compare_rows, difference_is) +
            cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
