@@ -427,8 +427,10 @@ static void draw_tokens(Feeds *feeds, int32_t tensor, uint64_t seed)
         for (int u = 0; u < tensor_n_uses(graph, same.at[i]); u++) {
             int32_t op = graph->uses[graph->tensors[same.at[i]].use + u];
             const char *operator_name = op_operator(graph, op);
-            if (keeps_elements(operator_name) && op_inputs(graph, op)[0] == same.at[i])
-                vec_push(feeds->arena, &same, op_outputs(graph, op)[0]);
+            int32_t made = op_outputs(graph, op)[0]; /* listed once, also by Reshape(x, x) */
+            if (keeps_elements(operator_name) && op_inputs(graph, op)[0] == same.at[i] &&
+                same.at[same.n - 1] != made)
+                vec_push(feeds->arena, &same, made);
             int64_t bound = n_tokens(feeds->inferred, op, same.at[i]);
             if (bound == 0)
                 continue;
