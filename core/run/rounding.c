@@ -236,11 +236,12 @@ static void bound_by_operands(const Bounds *b, int output)
     double *size = arena_array(b->arena, double, n), common = 1;
     for (int k = 0; k < b->at->n_inputs; k++) {
         const Local *operand = inputs[k] < 0 ? NULL : b->call->value[inputs[k]];
-        if (!is_float_tensor(operand))
+        if (!operand || !is_float_tensor(operand))
             continue;
-        if (!is_parallel(operand, want))
+        bool parallel = is_parallel(operand, want);
+        if (!parallel)
             common = fmax(common, largest(operand));
-        for (int64_t i = 0; is_parallel(operand, want) && i < n; i++)
+        for (int64_t i = 0; parallel && i < n; i++)
             size[i] = fmax(size[i], fabs(number_at(operand, i)));
     }
     for (int64_t i = 0; i < n; i++)

@@ -275,7 +275,7 @@ static bool before_op(Rank *rank, const Instr *instr)
             return false;
         of_addends |= verify->joined[0].of_addends;
         unknown |= verify->joined[0].unknown;
-        if (rank_leads(rank)) {
+        if (addends) {
             local_free(verify->value[tensor]);
             verify->value[tensor] = verify->joined[0].whole;
             addends[i] = verify->joined[0].size;

@@ -3,6 +3,8 @@
 #include "core/rules/one_op.h"
 #include "core/step/extension.h"
 
+#include <assert.h>
+
 /* The operator set by which the ops are read: ReduceSumSquare has `axes` as an attribute. */
 enum { UPDATE_OPSET = 13, OP_ATTRS = HYPER_COUNT + 2 };
 
@@ -250,6 +252,7 @@ static bool add_factor(Updating *u, const int32_t *parameters, const int32_t *gr
         vec_push(u->scratch, &squares, square);
     }
     u->parameter = -1;
+    assert(squares.at);
     int32_t sum = squares.at[0];
     if (n > 1) {
         sum = new_tensor(u, "update~squares", "", u->scalar, dtype_of(u, sum), -1);
