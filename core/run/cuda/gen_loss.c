@@ -63,7 +63,12 @@ static bool fits(const KernelCall *call, int first)
     const Local *scores = kernel_input(call, first);
     if (!scores || scores->shape.n_dims < 1 || call->n_inputs < first + 4)
         return false;
-    int64_t rows = shape_elements(&scores->shape) / scores->shape.dim[scores->shape.n_dims - 1];
+    const Attr *smoothing = op_attr(kernel_graph(call), call->op, "label_smoothing");
+    if (smoothing && smoothing->type == ATTR_FLOAT && smoothing->f != 0)
+        return false; /* the host's kernel */
+    int64_t rows = 1; /* a rank may hold no class */
+    for (int64_t d = 0; d + 1 < scores->shape.n_dims; d++)
+        rows *= scores->shape.dim[d];
     for (int i = 0; i < first + 4; i++) {
         const Local *in = call->input[i];
         bool label = i == first + 3;
