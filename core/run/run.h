@@ -4,8 +4,8 @@
  * executes: threads of the host, processes under mpirun, GPUs. With verify each op and each step is
  * checked on the values that the ranks hold (verify.h), so that the first wrong one can be named,
  * and the unsharded graph runs beside them (reference.h) to show the drift of the outputs. Missing
- * weights and inputs are drawn (draw.h): floats uniform in [-1,1), scaled down for weights,
- * integers and bool 0.
+ * weights and inputs are drawn (draw.h): floats uniform in [-1,1), scaled down for weights, tokens
+ * as made-up text, other integers and bool 0.
  */
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
