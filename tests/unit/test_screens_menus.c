@@ -118,7 +118,7 @@ static ScreenRow rows[] = {
      "6x",
      2,
      {"c_fc.weight ×12 dim 0", "c_proj.weight ×12 dim 0", "c_attn.weight ×12 dim 0"}},
-    {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 3 notes"}},
+    {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 2 notes"}},
 };
 
 /* One click puts the cursor on an item, a second one chooses it. */

@@ -215,10 +215,9 @@ static void states_take_their_part_of_the_bytes(void **state)
         int64_t whole = 16 * 32 + 32 * 5 + 5, part = 16 * 32 / 2 + 32 * 5 / 2 + 3;
         LiveSet live = memory_live_at(arena, s.session->plan, 0, 0);
         assert_int_equal(live.by_class[MEMORY_OPTIMIZER], 2 * 4 * (level == 0 ? whole : part));
-        int64_t gathered = 16 * 32;   /* w, where the first op reads it */
-        int64_t counters = 8 + 8 + 4; /* train~step, train~one, train~rate */
+        int64_t gathered = 16 * 32; /* w, where the first op reads it */
         assert_int_equal(live.by_class[MEMORY_PARAMETER],
-                         4 * (level < 3 ? whole : part + gathered) + counters);
+                         4 * (level < 3 ? whole : part + gathered));
         close_step(&s);
         arena_free(arena);
     }
