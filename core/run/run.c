@@ -232,6 +232,10 @@ static bool check_runner(const Team *team, Error *err)
                    "op '%s' cannot be run by %s: it has a sequence, a list or a shape that is "
                    "known only at run time",
                    op_name(graph, op), name);
+    else if (team->runner->straight && team->program->n_views > 1)
+        error_kind(err, ERROR_USAGE, "a step of several micro-batches cannot be run by %s", name);
+    else if (team->runner->straight && team->options->steps > 1)
+        error_kind(err, ERROR_USAGE, "several steps of training cannot be run by %s", name);
     else if (team->runner->straight && has_flow(team->program))
         error_kind(err, ERROR_USAGE, "a model with branches or loops cannot be run by %s", name);
     else
@@ -241,12 +245,15 @@ static bool check_runner(const Team *team, Error *err)
 }
 
 /* "auto" falls back to the host for programs that the device's runner does not support. */
-static bool choose_runner(Arena *arena, Team *team, Error *err)
+static bool choose_runner(Arena *arena, Team *team, Program *program, Error *err)
 {
     const char *backend = team->options->backend;
     Error inner = {0};
-    if (check_runner(team, &inner))
+    if (check_runner(team, &inner)) {
+        if (team->runner->straight)
+            program->n_carried = 0; /* passes repeat one step */
         return true;
+    }
     if (backend && strcmp(backend, "auto") == 0) {
         team->runner = &host_runner;
         team->instead = arena_str(arena, str_from(inner.text));
@@ -270,7 +277,8 @@ bool run_expecting(Arena *arena, const Plan *plan, const RunOptions *options, Lo
     Arena *scratch = arena_new();
     bool ok = (team.runner = runner_find(options->backend, err)) &&
               check_size(plan, options, err) && place_ranks(&team, err) &&
-              program_lower(scratch, plan, &program, err) && choose_runner(arena, &team, err) &&
+              program_lower(scratch, plan, &program, err) &&
+              choose_runner(arena, &team, &program, err) &&
               results_open(scratch, plan, &program, team.n_ranks, options, &results, err) &&
               run_lowered(arena, &team, out, err);
     results_close(&results);

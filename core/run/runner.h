@@ -14,7 +14,8 @@ typedef struct Runner {
     const char *name;
     bool timed;    /* it measures by itself, asynchronously (rank_record_time(), rank_took_pass());
                     * else its    functions are timed */
-    bool straight; /* it runs no branches, loops or programs that copy slots (Program.copying_op) */
+    bool straight; /* it runs no branches, loops, micro-batches or programs that copy slots
+                    * (Program.copying_op), and repeats one step of training */
 
     /* Opens what the ranks of this process share, in team->own; *err says what the machine lacks.
      * The next three may be NULL. */
