@@ -68,6 +68,9 @@ bool lower_range(Lowering *l, int32_t first, int32_t end, int body, Error *err);
 
 /* ---- lowering_free.c: the list with FREE after the last use of each slot ---- */
 void lower_frees(Lowering *l);
+/* Calls it for all slots that an instruction uses, those that it reads first. */
+typedef void LowerSeeSlot(void *context, int32_t slot, bool fills);
+void lower_each_slot(const Lowering *l, const Instr *instr, LowerSeeSlot *fn, void *context);
 
 /* ---- lowering_steps.c: the list of several micro-batches, with its FREEs ---- */
 int lower_micro_batches(const Plan *plan); /* of a training step; else 1 */

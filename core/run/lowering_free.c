@@ -9,56 +9,57 @@
 
 typedef struct {
     Lowering *l;
+    int at;                /* the instruction that is looked at */
     int32_t *home;         /* per slot: region, -1: not used */
     int *last;             /* per slot: instruction */
     int32_t *first, *next; /* per instruction: first slot freed after it; per slot: the next one */
 } Frees;
 
-typedef void SeeSlot(Frees *f, int at, int32_t slot);
-
-static void see(Frees *f, int at, int32_t slot, SeeSlot *fn)
+static void see(LowerSeeSlot *fn, void *context, int32_t slot, bool fills)
 {
     if (slot >= 0)
-        fn(f, at, slot);
+        fn(context, slot, fills);
 }
 
-/* All slots that an instruction uses. */
-static void each_slot(Frees *f, int at, SeeSlot *fn)
+void lower_each_slot(const Lowering *l, const Instr *instr, LowerSeeSlot *fn, void *context)
 {
-    const Lowering *l = f->l;
-    const Instr *instr = &l->instrs.at[at];
-    see(f, at, instr->slot, fn);
-    see(f, at, instr->from, fn);
+    see(fn, context, instr->from, false);
     if (instr->kind == INSTR_OP) {
         const GraphOp *op = &l->graph->ops[instr->op];
-        for (int i = op->input; i < op->input + op->n_inputs + op->n_outputs; i++)
-            see(f, at, l->out->operand[i], fn);
+        for (int i = 0; i < op->n_inputs + op->n_outputs; i++)
+            see(fn, context, l->out->operand[op->input + i], i >= op->n_inputs);
     }
     if (instr->kind == INSTR_LOOP || instr->kind == INSTR_NEXT) {
         const ProgramLoop *loop = &l->out->loops[instr->body];
-        see(f, at, loop->counted, fn);
-        see(f, at, instr->kind == INSTR_LOOP ? loop->begins : loop->goes_on, fn);
+        see(fn, context, loop->counted, false);
+        see(fn, context, instr->kind == INSTR_LOOP ? loop->begins : loop->goes_on, false);
     }
     if (instr->kind == INSTR_BACK) {
         const ProgramLoop *loop = &l->out->loops[instr->body];
         for (int m = loop->first_move; m < loop->first_move + loop->n_moves; m++) {
-            see(f, at, l->moves.at[m].from, fn);
-            see(f, at, l->moves.at[m].to, fn);
+            see(fn, context, l->moves.at[m].from, false);
+            see(fn, context, l->moves.at[m].to, true);
         }
     }
+    see(fn, context, instr->slot, true);
 }
 
-static void find_home(Frees *f, int at, int32_t slot)
+static void find_home(void *context, int32_t slot, bool fills)
 {
-    int32_t region = f->l->instr_region.at[at];
+    Frees *f = context;
+    (void)fills;
+    int32_t region = f->l->instr_region.at[f->at];
     if (f->home[slot] < 0)
         f->home[slot] = region;
     while (!lower_is_inside(f->l, region, f->home[slot]))
         f->home[slot] = f->l->regions.at[f->home[slot]].parent;
 }
 
-static void find_last(Frees *f, int at, int32_t slot)
+static void find_last(void *context, int32_t slot, bool fills)
 {
+    Frees *f = context;
+    (void)fills;
+    int at = f->at;
     int32_t region = f->l->instr_region.at[at];
     while (region != f->home[slot]) {
         at = f->l->regions.at[region].end - 1;
@@ -93,10 +94,10 @@ static void find_places(Frees *f)
     int n = l->instrs.n;
     for (int s = 0; s < l->slots.n; s++)
         f->home[s] = -1;
-    for (int i = 0; i < n; i++)
-        each_slot(f, i, find_home);
-    for (int i = 0; i < n; i++)
-        each_slot(f, i, find_last);
+    for (f->at = 0; f->at < n; f->at++)
+        lower_each_slot(l, &l->instrs.at[f->at], find_home, f);
+    for (f->at = 0; f->at < n; f->at++)
+        lower_each_slot(l, &l->instrs.at[f->at], find_last, f);
     for (int s = 0; s < l->slots.n; s++)
         if (f->home[s] >= 0)
             cross_next(f, s);

@@ -20,11 +20,13 @@ typedef struct {
     Lowering *l;
     Arena *scratch;
     const Schedule *table;
+    int at;                        /* the instruction that is looked at */
     int n_stages, n_micro, update; /* update: its block, the last one */
     int *block;                    /* per instruction */
     int *reads;                    /* per slot: the first block that reads it; INT_MAX: none */
     int *fills;                    /* per slot: the block that fills it; -1: none */
     bool *added;                   /* per slot: the micro-batches are added up for the update */
+    bool *loaded;                  /* per slot: it is loaded again for the update */
     bool *last;                    /* per slot: the update has that of the last micro-batch */
     Vec(int) * of;                 /* per block: its instructions */
     Vec(Instr) list;
@@ -73,9 +75,14 @@ static int block_of_op(const Repeating *r, int32_t op)
     return backward_block(r, stage, phase == PHASE_BACKWARD && op_makes_weights(plan, op));
 }
 
-static void see_reader(Repeating *r, int32_t slot, int block)
+/* What the instruction at r->at uses, whose block is known. */
+static void see_use(void *context, int32_t slot, bool fills)
 {
-    if (slot >= 0 && block < r->reads[slot])
+    Repeating *r = context;
+    int block = r->block[r->at];
+    if (fills)
+        r->fills[slot] = block;
+    else if (block < r->reads[slot])
         r->reads[slot] = block;
 }
 
@@ -107,50 +114,35 @@ static int block_of_reader(const Repeating *r, int i)
 static bool deal(Repeating *r, Error *err)
 {
     const Lowering *l = r->l;
-    for (int i = l->instrs.n - 1; i >= l->out->n_once; i--) {
-        const Instr *instr = &l->instrs.at[i];
+    for (r->at = l->instrs.n - 1; r->at >= l->out->n_once; r->at--) {
+        const Instr *instr = &l->instrs.at[r->at];
         if (instr->kind > INSTR_STEP) {
             error_kind(err, ERROR_UNSUPPORTED,
                        "a step of several micro-batches cannot have branches or loops in a run");
             return error_hint(err, "one micro-batch can: --set micro_batches=1");
         }
-        bool op = instr->kind == INSTR_OP;
-        r->block[i] = op ? block_of_op(r, instr->op) : block_of_reader(r, i);
-        see_reader(r, instr->from, r->block[i]);
-        const GraphOp *at = op ? &l->graph->ops[instr->op] : NULL;
-        for (int k = 0; op && k < at->n_inputs; k++)
-            see_reader(r, l->out->operand[at->input + k], r->block[i]);
-        if (!op)
-            r->fills[instr->slot] = r->block[i];
-        for (int k = 0; op && k < at->n_outputs; k++) {
-            int32_t slot = l->out->operand[op_output_place(at) + k];
-            if (slot >= 0)
-                r->fills[slot] = r->block[i];
-        }
+        r->block[r->at] =
+            instr->kind == INSTR_OP ? block_of_op(r, instr->op) : block_of_reader(r, r->at);
+        lower_each_slot(l, instr, see_use, r);
     }
     return true;
 }
 
 /* ---- what the update reads ---- */
 
-static void see_update(Repeating *r, int32_t slot)
+static void see_update(void *context, int32_t slot, bool fills)
 {
-    if (slot >= 0 && !r->l->out->shared[slot] && r->fills[slot] != r->update)
+    Repeating *r = context;
+    if (!fills && !r->l->out->shared[slot] && r->fills[slot] != r->update)
         r->added[slot] = true;
 }
 
 static bool find_added(Repeating *r, Error *err)
 {
     const Lowering *l = r->l;
-    for (int i = l->out->n_once; i < l->instrs.n; i++) {
-        const Instr *instr = &l->instrs.at[i];
-        if (r->block[i] != r->update || instr->kind == INSTR_LOAD)
-            continue;
-        see_update(r, instr->from);
-        const GraphOp *at = instr->kind == INSTR_OP ? &l->graph->ops[instr->op] : NULL;
-        for (int k = 0; at && k < at->n_inputs; k++)
-            see_update(r, l->out->operand[at->input + k]);
-    }
+    for (int i = l->out->n_once; i < l->instrs.n; i++)
+        if (r->block[i] == r->update)
+            lower_each_slot(l, &l->instrs.at[i], see_update, r);
     for (int i = 0; i < l->graph->n_outputs; i++) {
         int32_t slot = l->out->output[i];
         if (l->out->shared[slot] || r->fills[slot] == r->update)
@@ -158,9 +150,13 @@ static bool find_added(Repeating *r, Error *err)
         r->added[slot] |= i == l->out->loss;
         r->last[slot] = !r->added[slot];
     }
-    for (int i = l->out->n_once; i < l->instrs.n; i++) /* loaded again for the update */
-        if (l->instrs.at[i].kind == INSTR_LOAD)
-            r->added[l->instrs.at[i].slot] = false;
+    for (int i = l->out->n_once; i < l->instrs.n; i++) {
+        int32_t slot = l->instrs.at[i].slot;
+        if (l->instrs.at[i].kind != INSTR_LOAD)
+            continue;
+        r->loaded[slot] = r->added[slot];
+        r->added[slot] = false;
+    }
     for (int s = 0; s < l->slots.n; s++)
         if (r->added[s] && !is_linear(r, s))
             return error_kind(err, ERROR_UNSUPPORTED,
@@ -208,20 +204,6 @@ static void repeat_block(Repeating *r, const Block *block)
         repeat(r, block->pass == BLOCK_INPUT ? backward : weights, -1, view);
 }
 
-/* What is loaded for the micro-batches, and read by the update too. */
-static bool loads_again(const Repeating *r, const Instr *instr)
-{
-    const Lowering *l = r->l;
-    for (int i = l->out->n_once; i < l->instrs.n; i++) {
-        const GraphOp *at =
-            l->instrs.at[i].kind == INSTR_OP ? &l->graph->ops[l->instrs.at[i].op] : NULL;
-        for (int k = 0; at && r->block[i] == r->update && k < at->n_inputs; k++)
-            if (l->out->operand[at->input + k] == instr->slot)
-                return true;
-    }
-    return false;
-}
-
 static void make_list(Repeating *r)
 {
     const Lowering *l = r->l;
@@ -236,8 +218,7 @@ static void make_list(Repeating *r)
     for (int b = 0; b < r->table->n_blocks; b++)
         repeat_block(r, order[b]);
     for (int i = l->out->n_once; i < l->instrs.n; i++)
-        if (l->instrs.at[i].kind == INSTR_LOAD && r->block[i] != r->update &&
-            loads_again(r, &l->instrs.at[i])) {
+        if (l->instrs.at[i].kind == INSTR_LOAD && r->loaded[l->instrs.at[i].slot]) {
             Instr instr = l->instrs.at[i];
             instr.view = r->n_micro;
             vec_push(r->scratch, &r->list, instr);
@@ -246,20 +227,6 @@ static void make_list(Repeating *r)
 }
 
 /* ---- where slots are freed, or added up ---- */
-
-typedef void SeeSlot(void *context, int32_t slot, bool fills);
-
-static void each_slot(const Lowering *l, const Instr *instr, SeeSlot *see, void *context)
-{
-    const GraphOp *at = instr->kind == INSTR_OP ? &l->graph->ops[instr->op] : NULL;
-    if (instr->from >= 0)
-        see(context, instr->from, false);
-    for (int i = 0; at && i < at->n_inputs + at->n_outputs; i++)
-        if (l->out->operand[at->input + i] >= 0)
-            see(context, l->out->operand[at->input + i], i >= at->n_inputs);
-    if (instr->slot >= 0)
-        see(context, instr->slot, true);
-}
 
 typedef struct {
     Repeating *r;
@@ -342,7 +309,7 @@ static bool end_slots(Repeating *r, Error *err)
         e.kept[l->out->carried[i].from] = true;
     for (e.at = 0; e.at < r->list.n; e.at++) {
         e.view = r->list.at[e.at].view;
-        each_slot(l, &r->list.at[e.at], see_last, &e);
+        lower_each_slot(l, &r->list.at[e.at], see_last, &e);
     }
     for (int i = 0; i < l->out->n_once; i++) {
         vec_push(l->arena, &e.out, l->instrs.at[i]);
@@ -351,8 +318,8 @@ static bool end_slots(Repeating *r, Error *err)
     for (e.at = 0; e.at < r->list.n; e.at++) {
         e.view = r->list.at[e.at].view;
         vec_push(l->arena, &e.out, r->list.at[e.at]);
-        each_slot(l, &r->list.at[e.at], see_fill, &e);
-        each_slot(l, &r->list.at[e.at], see_end, &e);
+        lower_each_slot(l, &r->list.at[e.at], see_fill, &e);
+        lower_each_slot(l, &r->list.at[e.at], see_end, &e);
     }
     l->out->instrs = e.out.at;
     l->out->n_instrs = e.out.n;
@@ -371,6 +338,7 @@ bool lower_steps(Lowering *l, Error *err)
     r.reads = arena_array(r.scratch, int, l->slots.n);
     r.fills = arena_array(r.scratch, int, l->slots.n);
     r.added = arena_array(r.scratch, bool, l->slots.n);
+    r.loaded = arena_array(r.scratch, bool, l->slots.n);
     r.last = arena_array(r.scratch, bool, l->slots.n);
     for (int s = 0; s < l->slots.n; s++) {
         r.reads[s] = INT_MAX;
