@@ -186,11 +186,12 @@ bool host_step(Rank *rank, const Instr *instr, double *wait_us)
         return true;
     int64_t at = instr - team->program->instrs, times = ++((int *)rank->own)[at];
     Meeting *meeting = (Meeting *)team->own + at;
+    int64_t n = times * count_ranks(team, instr);
     double start = run_now_us();
-    if (!meet(rank, &meeting->came, times * count_ranks(team, instr)))
+    if (!meet(rank, &meeting->came, n))
         return false;
     *wait_us = run_now_us() - start;
-    return fill(rank, instr) && meet(rank, &meeting->left, times * count_ranks(team, instr));
+    return fill(rank, instr) && meet(rank, &meeting->left, n);
 }
 
 const Local *host_fetch(Rank *rank, int32_t slot)
