@@ -1,10 +1,10 @@
 #include "core/prove/gradient_eval.h"
 
 #include "core/prove/gradient_model.h"
+#include "core/prove/simulated.h"
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
 #include "core/rules/unroll.h"
-#include "core/run/feed.h"
 #include "core/step/backward.h"
 
 /* A graph from a request, and the values that it gives. */
@@ -153,19 +153,6 @@ static bool set_value(const Inferred *inferred, int32_t tensor, const Json *from
     return value[tensor];
 }
 
-/* Constants and initializers that ops read. */
-static bool fill_constants(const Feeds *feeds, const bool *wanted, Local **value, Arena *scratch)
-{
-    const Inferred *inferred = feeds->inferred;
-    for (int32_t t = 0; t < inferred->graph->n_tensors; t++) {
-        if (!wanted[t])
-            continue;
-        value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
-        feed_fill(feeds, t, 0, value[t], scratch);
-    }
-    return true;
-}
-
 static bool *constants_read(Arena *arena, const Inferred *inferred, Local *const *value)
 {
     const Graph *graph = inferred->graph;
@@ -238,12 +225,11 @@ static bool run_case(const GradientCase *c, const Backward *backward, Local **va
             !set_value(inferred, graph->inputs[--given], c->cotangents.at[o], value, err))
             return false;
     bool *wanted = constants_read(c->arena, inferred, value);
-    Given nothing = {0};
-    Feeds feeds;
-    bool ok = feeds_open(c->arena, inferred, wanted, &nothing, &feeds, err) &&
-              fill_constants(&feeds, wanted, value, c->arena) && run_ops(c, inferred, value, err);
-    feeds_close(&feeds);
-    return ok;
+    for (int32_t t = 0; t < graph->n_tensors; t++)
+        if (wanted[t])
+            value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
+    return simulated_fill(c->arena, inferred, wanted, 0, value, err) &&
+           run_ops(c, inferred, value, err);
 }
 
 static Json *tensor_json(const Local *value)

@@ -3,9 +3,9 @@
 #include "core/base/file.h"
 #include "core/model/onnx.h"
 #include "core/prove/gradient_model.h"
+#include "core/prove/simulated.h"
 #include "core/rules/unroll.h"
 #include "core/run/compare.h"
-#include "core/run/feed.h"
 #include "core/step/update.h"
 
 #include <math.h>
@@ -25,7 +25,6 @@ typedef struct {
     TrainingStep step;
     Local **value; /* per tensor of the step */
     bool *given;   /* per tensor: kept from step to step */
-    Feeds feeds;
 } Trained;
 
 /* ---- the model and its step ---- */
@@ -117,22 +116,14 @@ static bool fill_constants(Trained *t, Error *err)
 {
     const Inferred *inferred = t->step.inferred;
     const Graph *graph = t->step.graph;
-    Given nothing = {0};
-    for (int32_t i = 0; i < graph->n_tensors; i++)
+    for (int32_t i = 0; i < graph->n_tensors; i++) {
         t->given[i] =
             inferred_shape(inferred, i) &&
             (graph->tensors[i].kind == TENSOR_INITIALIZER || tensor_is_known(inferred, i));
-    if (!feeds_open(t->arena, inferred, t->given, &nothing, &t->feeds, err))
-        return false;
-    for (int32_t i = 0; i < graph->n_tensors; i++) {
-        if (!t->given[i])
-            continue;
-        put(t, i, local_new_whole((Dtype)inferred->dtype[i], inferred_shape(inferred, i)));
-        Arena *scratch = arena_new();
-        feed_fill(&t->feeds, i, 0, t->value[i], scratch);
-        arena_free(scratch);
+        if (t->given[i])
+            put(t, i, local_new_whole((Dtype)inferred->dtype[i], inferred_shape(inferred, i)));
     }
-    return true;
+    return simulated_fill(t->arena, inferred, t->given, 0, t->value, err);
 }
 
 /* The label of a position of text is the next token; the last one has none. */
@@ -299,7 +290,6 @@ bool eval_train_steps(const char *verb, Arena *arena, const Json *request, Json 
         ok = run_steps(&t, answer, err);
         for (int32_t i = 0; i < n; i++)
             local_free(t.value[i]);
-        feeds_close(&t.feeds);
     }
     file_unmap(&t.map);
     return ok;
