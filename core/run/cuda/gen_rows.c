@@ -218,6 +218,22 @@ static bool softmax_rows(const KernelCall *call, const Local *local, SoftmaxRows
     return kernel_whole(local, axis, end, NULL);
 }
 
+/* The text for rows whose elements follow each other, or for those that are columns. */
+static void launch_softmax(KernelText *k, const SoftmaxRows *rows, RowForm form, const char *body,
+                           const char *of_columns)
+{
+    ARGS_I64(k, rows->n);
+    if (rows->step > 1) {
+        buf_puts(&k->text, of_columns);
+        ARGS_I64(k, rows->step);
+    } else {
+        buf_puts(&k->text, row_head);
+        buf_puts(&k->text, body);
+    }
+    ARGS_I64(k, rows->n_rows);
+    build_launch(k, rows->step > 1 ? launch_over(rows->n_rows) : row_size(form, rows->n_rows));
+}
+
 static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *in = kernel_input(call, 0), *out = call->output[0];
@@ -232,16 +248,7 @@ static bool softmax(DeviceBuild *build, const KernelCall *call, const void *row)
     buf_puts(&k.text, row ? "#define LAST LOG(sum)\n#define RESULT (x - most - last)\n"
                           : "#define LAST (1 / sum)\n#define RESULT (EXP(x - most) * last)\n");
     ARGS_PLACES(&k, place_input(0, 0), place_output(0, 0));
-    ARGS_I64(&k, rows.n);
-    if (rows.step > 1) {
-        buf_puts(&k.text, column_body);
-        ARGS_I64(&k, rows.step);
-    } else {
-        buf_puts(&k.text, row_head);
-        buf_puts(&k.text, softmax_body);
-    }
-    ARGS_I64(&k, rows.n_rows);
-    build_launch(&k, rows.step > 1 ? launch_over(rows.n_rows) : row_size(form, rows.n_rows));
+    launch_softmax(&k, &rows, form, softmax_body, column_body);
     return true;
 }
 
@@ -308,16 +315,7 @@ static bool softmax_gradient(DeviceBuild *build, const KernelCall *call, const v
     put_row_types(&k, d->dtype, form);
     buf_puts(&k.text, gradient_texts[row != NULL]);
     ARGS_PLACES(&k, place_input(0, 0), place_input(0, 1), place_output(0, 0));
-    ARGS_I64(&k, rows.n);
-    if (rows.step > 1) {
-        buf_puts(&k.text, column_gradient_body);
-        ARGS_I64(&k, rows.step);
-    } else {
-        buf_puts(&k.text, row_head);
-        buf_puts(&k.text, softmax_gradient_body);
-    }
-    ARGS_I64(&k, rows.n_rows);
-    build_launch(&k, rows.step > 1 ? launch_over(rows.n_rows) : row_size(form, rows.n_rows));
+    launch_softmax(&k, &rows, form, softmax_gradient_body, column_gradient_body);
     return true;
 }
 
