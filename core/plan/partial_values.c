@@ -58,10 +58,22 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     return atoms;
 }
 
-/* A sum of gradients, or of their squares, whose addends all lie as it needs them: addends that are
- * not partial over an axis of others are joined by being zero at all its coordinates but the first,
- * which moves nothing. */
-static bool joins_addends(Edges *e, int32_t op)
+/* Whether an addend is sharded as the sum needs it, but for axes of `partial`. */
+static bool can_join(const Plan *plan, const Sharding *has, const Sharding *needs, AtomSet partial)
+{
+    for (int64_t d = 0; d < has->n_dims; d++) {
+        Cut less = cut_without(&has->dim[d], partial, plan->mesh);
+        if (!cut_equal(&has->dim[d], &needs->dim[d]) && !cut_equal(&less, &needs->dim[d]))
+            return false;
+    }
+    return true;
+}
+
+/* A sum of gradients, or of their squares, whose addends all lie as it needs them, or are sharded
+ * by axes over which others are partial. Addends that are not partial over such an axis are joined
+ * by being zero at all its coordinates but the first, or outside of their shard, which moves
+ * nothing. */
+static bool joins_addends(Edges *e, int32_t op, AtomSet partial)
 {
     const Plan *plan = e->plan;
     const OpSpace *space = program_space(plan->inferred, op);
@@ -73,24 +85,24 @@ static bool joins_addends(Edges *e, int32_t op)
         if (space->operand[i].linear != LINEAR_TOGETHER || t < 0 || plan->moved->sharding[t] < 0 ||
             ids[i] < 0)
             return false;
-        const Sharding *has = plan_sharding(plan, t),
-                       *needs = shardings_at(plan->shardings, ids[i]);
-        for (int64_t d = 0; d < has->n_dims; d++)
-            if (!cut_equal(&has->dim[d], &needs->dim[d]))
-                return false;
+        if (!can_join(plan, plan_sharding(plan, t), shardings_at(plan->shardings, ids[i]), partial))
+            return false;
     }
     return space->n_inputs > 1;
 }
 
-static AtomSet passed_by_rules(const Edges *e, int32_t op, bool joined)
+/* The axes over which one input or another is partial and may stay so. */
+static AtomSet passing_any(const Edges *e, int32_t op)
+{
+    AtomSet atoms = 0;
+    for (int o = 0; o < program_space(e->plan->inferred, op)->n_inputs; o++)
+        atoms |= passing(e, op, o);
+    return atoms;
+}
+
+static AtomSet passed_by_rules(const Edges *e, int32_t op)
 {
     const OpSpace *space = program_space(e->plan->inferred, op);
-    if (joined) {
-        AtomSet atoms = 0;
-        for (int o = 0; o < space->n_inputs; o++)
-            atoms |= passing(e, op, o);
-        return atoms;
-    }
     AtomSet together = 0;
     bool first = true;
     for (int o = 0; o < space->n_inputs; o++) {
@@ -122,9 +134,10 @@ AtomSet partial_read(const Edges *e, int32_t op, int operand, const PassedPartia
 PassedPartials partial_passed(Edges *e, int32_t op)
 {
     const Graph *graph = e->plan->inferred->graph;
-    PassedPartials partials = {.joined = joins_addends(e, op)};
+    AtomSet any = is_behind(e, op) ? passing_any(e, op) : 0;
+    PassedPartials partials = {.joined = joins_addends(e, op, any)};
     if (rules_hold(e, op))
-        partials.passed = passed_by_rules(e, op, partials.joined);
+        partials.passed = partials.joined ? any : passed_by_rules(e, op);
     for (int o = 0; o < graph->ops[op].n_inputs; o++) {
         AtomSet atoms = partial_read(e, op, o, &partials);
         for (int a = 0; atoms && a < ATOMS_MAX; a++) {

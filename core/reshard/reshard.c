@@ -248,15 +248,32 @@ static const ReshardPath *search_path(Resharder *resharder, const ReshardQuestio
     return path;
 }
 
+/* Keeps a dim of the source where it is that of the target but for axes over which the target is a
+ * partial sum: the last step puts zeros around the shards. */
+static void keep_shards(const Resharder *resharder, const Sharding *from, AtomSet sums,
+                        Sharding *target)
+{
+    for (int64_t d = 0; d < from->n_dims; d++) {
+        Cut less = cut_without(&from->dim[d], sums, resharder->mesh);
+        if (cut_equal(&less, &target->dim[d]))
+            target->dim[d] = from->dim[d];
+    }
+}
+
 /* A path to a target that is partial over axes that the source is not partial over: the path
  * without them, then one more step in which each rank keeps or blanks what it holds. */
 static const ReshardPath *path_to_partial(Resharder *resharder, const ReshardQuestion *asked,
                                           AtomSet made)
 {
     Sharding target = *shardings_at(resharder->shardings, asked->to);
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (made >> a & 1)
-            target.partial[a] = REDUCE_NONE;
+    AtomSet sums = 0;
+    for (int a = 0; a < ATOMS_MAX; a++) {
+        if (!(made >> a & 1))
+            continue;
+        sums |= (AtomSet)(target.partial[a] == REDUCE_SUM) << a;
+        target.partial[a] = REDUCE_NONE;
+    }
+    keep_shards(resharder, shardings_at(resharder->shardings, asked->from), sums, &target);
     ReshardQuestion before = *asked;
     before.to = shardings_put(resharder->shardings, &target);
     const ReshardPath *there =

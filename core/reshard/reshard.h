@@ -27,7 +27,8 @@
  * path: gathering everything and slicing is always possible. Only propagators that decide
  * themselves what is partial ask for a path to a partial target: its last step is a slice, in
  * which for a sum the ranks at coordinate 0 keep what they hold and others hold 0, and for a mean,
- * maximum or minimum all keep it.
+ * maximum or minimum all keep it. A shard becomes an addend of a sum over the axes that shard it
+ * with zeros around it.
  *
  * A step is correct if every rank's target elements are held in its group: the host runner
  * executes it that way, and the truth tests compare every element.

@@ -74,21 +74,36 @@ static Picks picks_between(Arena *scratch, const Local *to, const Local *from)
     return picks;
 }
 
-/* A value that becomes a partial sum is zero on ranks that are not at 0 on its axes. */
+/* The atoms over which the target, and not the source, is a partial sum. */
+static AtomSet made_partial(const Collective *collective)
+{
+    AtomSet made = 0;
+    for (int a = 0; a < collective->mesh->n_atoms; a++)
+        if (collective->to->partial[a] == REDUCE_SUM && collective->from->partial[a] == REDUCE_NONE)
+            made |= (AtomSet)1 << a;
+    return made;
+}
+
+bool collective_pads(const Collective *collective)
+{
+    return made_partial(collective) & sharding_atoms(collective->from);
+}
+
+/* A value that becomes a partial sum is zero on ranks that are not at 0 on the axes along which it
+ * was replicated. */
 bool collective_is_blank(const Collective *collective, int64_t position)
 {
-    for (int a = 0; a < collective->mesh->n_atoms; a++)
-        if (collective->to->partial[a] == REDUCE_SUM &&
-            collective->from->partial[a] == REDUCE_NONE &&
-            mesh_atom_coord(collective->mesh, a, position) != 0)
-            return true;
-    return false;
+    AtomSet made = made_partial(collective) & ~sharding_atoms(collective->from);
+    return !mesh_stands_first(collective->mesh, made, position);
 }
 
 bool collective_finish(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t n_copied, Local *target, Error *err)
 {
-    int64_t n_missing = shape_elements(&target->shape) - n_copied;
+    int64_t n_held = collective_pads(collective)
+                         ? sharding_local_elements(collective->from, collective->mesh, position)
+                         : shape_elements(&target->shape);
+    int64_t n_missing = n_held - n_copied;
     if (n_missing != 0)
         return error_kind(err, ERROR_RUN, "%" PRId64 " elements are not in the group", n_missing);
     if (collective_is_blank(collective, position))
@@ -106,6 +121,8 @@ bool collective_run(const Collective *collective, int64_t position, const Local 
     if (!collective_roles(collective, &roles, err))
         return false;
 
+    if (collective_pads(collective))
+        memset(target->data, 0, (size_t)local_bytes(target));
     int64_t n_members = mesh_atoms_size(collective->mesh, collective->atoms), n_copied = 0;
     for (int64_t i = 0; i < n_members; i++) {
         int64_t member = mesh_group_member(collective->mesh, collective->atoms, position, i);

@@ -5,7 +5,8 @@
  * other elements. Members that differ on axes over which the source is partial, and which the step
  * reduces, hold addends; these are combined in rank order, so that all ranks get the same bits.
  * This one rule does slice, all-gather, all-reduce, reduce-scatter and all-to-all, and checks them:
- * a target element that the group does not hold is an error.
+ * a target element that the group does not hold is an error. The exception is a shard that becomes
+ * an addend of a partial sum over the axes that shard it: zeros are around it.
  */
 #ifndef CORE_RUN_COLLECTIVE_H
 #define CORE_RUN_COLLECTIVE_H
@@ -33,6 +34,10 @@ typedef enum { PART_UNREAD, PART_COPIED, PART_ADDED } PartUse;
 bool collective_roles(const Collective *collective, Roles *out, Error *err);
 PartUse collective_use(const Collective *collective, const Roles *roles, int64_t position,
                        int64_t member);
+
+/* Whether a shard becomes an addend, with zeros around it. Then the target is zeroed before the
+ * parts. */
+bool collective_pads(const Collective *collective);
 
 /* Call after all parts: checks that n_copied covers the target, divides a mean, and where a whole
  * value becomes a partial sum, zeroes the target on all ranks but one. */

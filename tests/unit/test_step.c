@@ -438,12 +438,10 @@ static const struct {
     int reader;
     const char *forward, *added, *sum; /* t, the gradient of that reader, the sum of both */
 } second_readers[] = {
-    {WHOLE, "", "slice", "all_reduce"}, /* R -> P, R -> P: one rank adds it, the other zeros */
-    {N, "", "", "all_reduce"},          /* both partial: one reduction */
-    /* R -> V, V -> P. Zeros around each part would be free; no step of the search makes them, so it
-     * is gathered, and the partial one is reduced by itself. */
-    {M, "slice", "all_gather", ""},
-    {K, "slice", "all_gather", ""},
+    {WHOLE, "", "slice", "all_reduce"},  /* R -> P, R -> P: one rank adds it, the other zeros */
+    {N, "", "", "all_reduce"},           /* both partial: one reduction */
+    {M, "slice", "slice", "all_reduce"}, /* R -> V, V -> P: zeros around each part */
+    {K, "slice", "slice", "all_reduce"},
 };
 
 static void gradients_of_readers_meet(void **state)

@@ -117,6 +117,12 @@ static bool find_send(StepMaker *m, int64_t member, const Piece **out, Error *er
     return *out || error_kind(err, ERROR_RUN, "rank %lld sends nothing", (long long)member);
 }
 
+static void add_zeros(StepMaker *m)
+{
+    Address to = slot_address(m->instr->slot, 0);
+    add(m, (Action){.kind = ACT_ZERO, .to = to, .from = to, .n_bytes = (size_t)local_bytes(m->to)});
+}
+
 /* Does what collective_finish() does on the host. */
 static bool add_finish(StepMaker *m, Error *err)
 {
@@ -124,8 +130,7 @@ static bool add_finish(StepMaker *m, Error *err)
     GpuRank *gpu = m->gpu;
     Address to = slot_address(m->instr->slot, 0);
     if (collective_is_blank(&x->collective, x->position))
-        add(m, (Action){
-                   .kind = ACT_ZERO, .to = to, .from = to, .n_bytes = (size_t)local_bytes(m->to)});
+        add_zeros(m);
     if (x->roles.reduce != REDUCE_AVG)
         return true;
     double factor = 1.0 / (double)mesh_atoms_size(x->collective.mesh, x->roles.summed);
@@ -410,5 +415,7 @@ bool step_actions(GpuRank *gpu, int at, Error *err)
         use_slot(gpu, at, instr->from, false);
     if (m.to)
         use_slot(gpu, at, instr->slot, true);
+    if (m.to && collective_pads(&collective))
+        add_zeros(&m);
     return make(&m, err);
 }

@@ -583,6 +583,8 @@ bool mpi_step_do(MpiSteps *steps, const MpiStep *step, const Local *source, Loca
     if (step->exchange.roles.summed && !dtype_is_computed(step->dtype))
         return error_kind(err, ERROR_RUN, "elements of type %s cannot be combined",
                           dtype_name(step->dtype));
+    if (target && collective_pads(&step->exchange.collective))
+        memset(target->data, 0, (size_t)local_bytes(target));
     return way_of(steps, step)(&doing) &&
            (!target || exchange_finish(&step->exchange, target, err));
 }
