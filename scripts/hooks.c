@@ -1,6 +1,7 @@
 #include "scripts/hooks.h"
 
 #include "core/session/model_settings.h"
+#include "core/session/training.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "scripts/lua_api.h"
@@ -381,16 +382,6 @@ static Graph *run_model(Scripts *scripts, Session *session, const char *script,
     return graph;
 }
 
-/* --dtype; true if there is none. */
-static bool read_dtype(const char *name, Dtype *out, Error *err)
-{
-    *out = name ? dtype_from_name(str_from(name)) : DT_NONE;
-    if (!name || dtype_is_float(*out))
-        return true;
-    error_kind(err, ERROR_USAGE, "parameters cannot be of type '%s'", name);
-    return error_hint(err, "types: f32 bf16 f16 f64");
-}
-
 /* The config of a .lua model is --config, if given; a .json is its own. */
 static Graph *model_hook(void *context, Session *session, const char *path, const DimBindings *dims,
                          DimBindings *defaults, Error *err)
@@ -398,14 +389,15 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
     ModelRequest request = {.file = path, .dims = dims};
     const char *script = str_ends(str_from(path), STR(".json")) ? NULL : path;
     const char *given = session->options.config;
-    if (!read_dtype(session->options.dtype, &request.dtype, err))
+    const PolicySettings *settings = &session->options.settings;
+    if (!session_dtype(session, &request.dtype, err))
         return NULL;
     if (!script && given) {
         error_kind(err, ERROR_USAGE, "'%s' is a config itself, so it takes no other", path);
         error_hint(err, "--config goes with a .lua model");
         return NULL;
     }
-    const PolicySetting *setting = model_settings_first(&session->options.settings);
+    const PolicySetting *setting = model_settings_first(settings);
     if (script && !given && setting) {
         error_kind(err, ERROR_USAGE, "'%s' has no config in which to set %s", path, setting->name);
         error_hint(err, "give it one: --config FILE.json");
@@ -427,9 +419,11 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
     }
     request.config = &config;
     request.values = values;
-    bool ok = values && script &&
-              model_settings_apply(&session->options.settings, values, &request.settings, err);
-    Graph *graph = ok ? run_model(context, session, script, &request, defaults, err) : NULL;
+    Graph *graph = NULL;
+    if (values && script) {
+        request.settings = model_settings_apply(settings, values);
+        graph = run_model(context, session, script, &request, defaults, err);
+    }
     json_free(values);
     arena_free(scratch);
     return graph;
@@ -616,18 +610,39 @@ static bool console_hook(void *context, Session *session, const char *text, Jour
     return sandbox && console_run(sandbox, session, text, journal, answer, err);
 }
 
-static bool options_hook(void *context, Arena *arena, const char *policy, PolicyOptions *out,
-                         Error *err)
+/* A state in which the top level of a policy has run for its own sake: what it registers is in the
+ * arena, and what it prints is dropped. NULL if that fails. */
+static Sandbox *read_policy(Scripts *scripts, Arena *arena, const char *policy,
+                            const PolicySettings *settings, PolicyOptions *options, Error *err)
 {
-    Scripts *scripts = context;
     const char *path = scripts_find(scripts, "policies", policy, err);
     Sandbox *sandbox = path ? new_state(scripts, path) : NULL;
     RuleBook rules = rule_book_new(arena);
-    PolicySettings none = {0};
     if (sandbox)
         sandbox->includes_beside = true;
-    bool ok = sandbox && sandbox_read(sandbox, err) && register_run(sandbox, &rules, err) &&
-              options_read(sandbox, &none, arena, out, err);
+    if (sandbox && sandbox_read(sandbox, err) && register_run(sandbox, &rules, err) &&
+        options_read(sandbox, settings, arena, options, err))
+        return sandbox;
+    sandbox_free(sandbox);
+    return NULL;
+}
+
+static bool options_hook(void *context, Arena *arena, const char *policy, PolicyOptions *out,
+                         Error *err)
+{
+    PolicySettings none = {0};
+    Sandbox *sandbox = read_policy(context, arena, policy, &none, out, err);
+    sandbox_free(sandbox);
+    return sandbox != NULL;
+}
+
+static bool sizes_hook(void *context, Arena *arena, const char *policy,
+                       const PolicySettings *settings, const Mesh *mesh, DimBindings *out,
+                       Error *err)
+{
+    PolicyOptions dropped;
+    Sandbox *sandbox = read_policy(context, arena, policy, settings, &dropped, err);
+    bool ok = sandbox && policy_sizes(sandbox, mesh, arena, out, err);
     sandbox_free(sandbox);
     return ok;
 }
@@ -647,6 +662,7 @@ SessionHooks scripts_hooks(Scripts *scripts)
                           .policy = policy_hook,
                           .console = console_hook,
                           .options = options_hook,
+                          .sizes = sizes_hook,
                           .rows = rows_hook,
                           .shipped = shipped_hook,
                           .data_file = data_file_hook};

@@ -152,7 +152,7 @@ static bool check_names(const Sandbox *sandbox, const Reader *reader, Error *err
     for (int s = 0; s < reader->settings->n; s++) {
         const char *name = reader->settings->at[s].name;
         const char *nearest = policy_options_nearest(reader->out, str_from(name));
-        bool known = model_setting_is(name);
+        bool known = model_setting_is(str_from(name));
         for (int i = 0; i < reader->out->n; i++)
             known |= strcmp(reader->out->at[i].name, name) == 0;
         if (known)

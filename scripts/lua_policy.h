@@ -49,6 +49,11 @@ bool policy_run(Sandbox *sandbox, Session *session, Journal *journal, Error *err
 bool policy_protect(Sandbox *sandbox, Session *session, lua_CFunction body, void *context,
                     Journal *journal, Error *err);
 
+/* Calls SIZES(resource) of the file that ran in the sandbox, before the model is opened:
+ * {batch = 8}, sizes of free dims. Nothing if it has no such function. Names are copied to the
+ * arena. ERROR_SCRIPT: it fails, or returns no table of sizes. */
+bool policy_sizes(Sandbox *sandbox, const Mesh *mesh, Arena *arena, DimBindings *out, Error *err);
+
 /* ---- inside PAS ---- */
 
 /* Pushes what PAS gets as its second argument: .ngpus, .mesh. */

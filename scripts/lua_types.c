@@ -184,6 +184,11 @@ const LuaEntry defined_rows[] = {
      "\"micro-batches "
      "a step\"}}. --set micro_batches=16 gives another value, of the same type; PAS reads "
      "resource.options.micro_batches."},
+    {"SIZES", NULL, "(resource: resource): table<string, integer>",
+     "Sizes of free dims that the policy asks for, such as {batch = 8}, called before the model is "
+     "opened: shipped policies multiply the option micro_batch by the ranks that share the batch. "
+     "A size that the user gives by --dim stays. When another mesh or setting changes a size, the "
+     "explorer opens the model again."},
     {"pas_config", NULL, "pas_settings", "The pipeline settings of POLICY, a table in the file."},
     {NULL, NULL, NULL, NULL},
 };

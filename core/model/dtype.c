@@ -1,5 +1,7 @@
 #include "core/model/dtype.h"
 
+#include <stdio.h>
+
 static const struct {
     const char *name;
     int bits, onnx;
@@ -34,8 +36,11 @@ Dtype dtype_from_onnx(int64_t number)
 
 Dtype dtype_from_name(Str name)
 {
+    char text[sizeof "fp16"];
+    bool is_fp = name.n == 4 && str_starts(name, STR("fp"));
+    snprintf(text, sizeof text, "f%.2s", is_fp ? name.s + 2 : "");
     for (int i = 0; i < DT_COUNT; i++)
-        if (str_eq(name, str_from(rows[i].name)))
+        if (str_eq(is_fp ? str_from(text) : name, str_from(rows[i].name)))
             return (Dtype)i;
     return DT_NONE;
 }

@@ -51,7 +51,7 @@ const char *dtype_name(Dtype dtype);
 int dtype_bits(Dtype dtype);
 Dtype dtype_from_onnx(int64_t number); /* DT_NONE when unknown */
 int dtype_to_onnx(Dtype dtype);        /* 0 of DT_NONE */
-Dtype dtype_from_name(Str name);       /* DT_NONE when unknown */
+Dtype dtype_from_name(Str name);       /* "fp16" is f16, too; DT_NONE when unknown */
 bool dtype_is_float(Dtype dtype);      /* f4 to f64 */
 bool dtype_is_int(Dtype dtype);        /* signed or unsigned, bool not */
 int64_t dtype_bytes(Dtype dtype, int64_t n_elements);

@@ -1,5 +1,6 @@
 #include "core/session/load.h"
 #include "core/session/model_settings.h"
+#include "core/session/session_parts.h"
 
 #include "core/base/nearest.h"
 #include "core/base/units.h"
@@ -43,6 +44,56 @@ static bool read_dims(Session *session, DimBindings *dims, Error *err)
         return false;
     add_dims(arena, dims, &session->options.dims);
     return true;
+}
+
+static bool is_given(const DimBindings *dims, Str name)
+{
+    for (int i = 0; i < dims->n; i++)
+        if (str_eq(dims->at[i].name, name))
+            return true;
+    return false;
+}
+
+bool session_policy_sizes(const Session *session, Arena *arena, DimBindings *out, Error *err)
+{
+    const SessionHooks *hooks = &session->hooks;
+    const SessionOptions *options = &session->options;
+    *out = (DimBindings){0};
+    if (!hooks->sizes || !options->policy)
+        return true;
+    Source text = {.name = "--mesh", .text = str_from(session_mesh_text(session))};
+    const Mesh *mesh = mesh_parse(arena, &text, NULL);
+    return !mesh || /* its error is reported where it is read */
+           hooks->sizes(hooks->context, arena, options->policy, &options->settings, mesh, out, err);
+}
+
+/* Sizes that the policy asks for come before those that the user gave this time. */
+static bool add_policy_sizes(Session *session, DimBindings *dims, Error *err)
+{
+    DimBindings *wanted = &session->policy_sizes;
+    if (!session_policy_sizes(session, session->model_arena, wanted, err))
+        return false;
+    for (int i = 0; i < wanted->n; i++)
+        if (!is_given(&session->given.dims, wanted->at[i].name))
+            vec_push(session->model_arena, dims, wanted->at[i]);
+    return true;
+}
+
+/* "batch" is "batch_size" too, in a graph whose free dims are named so. */
+static void match_policy_sizes(Session *session, DimBindings *dims)
+{
+    const Graph *graph = session->graph;
+    for (int i = 0; i < graph->n_inputs * session->policy_sizes.n; i++) {
+        const GraphTensor *input = &graph->tensors[graph->inputs[i % graph->n_inputs]];
+        DimBinding part = session->policy_sizes.at[i / graph->n_inputs];
+        for (int d = 0; input->declared >= 0 && d < input->n_declared; d++) {
+            DeclaredDim dim = graph->declared[input->declared + d];
+            Str name = names_str(graph->names, dim.name);
+            if (dim.size < 0 && dim.name > 0 && str_find(name, part.name) >= 0 &&
+                !is_given(&session->given.dims, name))
+                vec_push(session->model_arena, dims, ((DimBinding){name, part.size}));
+        }
+    }
 }
 
 static bool has_operator(const void *registry, Str op_type)
@@ -386,9 +437,11 @@ bool load_model(Session *session, bool allow_free, Error *err)
     DimBindings dims = {0};
     if (!prepare_rules(session, err) ||
         (session->options.model && !read_dims(session, &dims, err)) ||
+        !add_policy_sizes(session, &dims, err) ||
         (!session->graph && !open_graph(session, &dims, err)) ||
         (session->options.f64 && !graph_widen(session->graph, err)))
         return false;
+    match_policy_sizes(session, &dims);
     session->options.dims = dims;
     if (!infer_model(session, allow_free, err) ||
         !fuse(session, session->options.fuse, allow_free, err) ||

@@ -2,62 +2,124 @@
 
 #include "core/base/intern.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+typedef enum { TO_CONFIG, TO_CONFIG_NUMBER, TO_DTYPE, TO_STEP } Target;
+
+enum { VALUES_MAX = 4 };
+
+/* key: of the config, or of a word of --train. value: what it may be; none: a share below 1. */
 static const struct {
-    const char *name, *key; /* of the setting, of the config */
-    const char *value[2];
+    const char *name, *key;
+    Target target;
+    const char *value[VALUES_MAX];
+    const char *values;
 } rows[] = {
-    {"attention", "attn_implementation", {"flash", "eager"}},
+    {"attention", "attn_implementation", TO_CONFIG, {"flash", "eager"}, "flash or eager"},
+    {"dropout", "training_dropout", TO_CONFIG_NUMBER, {0}, "a number from 0 to below 1"},
+    {"precision", NULL, TO_DTYPE, {"fp32", "bf16", "fp16", "f32"}, "fp32, bf16 or fp16"},
+    {"grad_dtype", "grads", TO_STEP, {"f32", "bf16", "fp16", "fp32"}, "f32, bf16 or fp16"},
 };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-static int row_of(const char *name)
+static int row_of(Str name)
 {
     for (int i = 0; i < N_ROWS; i++)
-        if (strcmp(rows[i].name, name) == 0)
+        if (str_eq(str_from(rows[i].name), name))
             return i;
     return -1;
 }
 
-bool model_setting_is(const char *name)
+bool model_setting_is(Str name)
 {
     return row_of(name) >= 0;
 }
 
-static const PolicySetting *first_setting(const PolicySettings *settings, bool of_model)
-{
-    for (int i = 0; i < settings->n; i++)
-        if (model_setting_is(settings->at[i].name) == of_model)
-            return &settings->at[i];
-    return NULL;
-}
-
 const PolicySetting *model_settings_first(const PolicySettings *settings)
 {
-    return first_setting(settings, true);
+    for (int i = 0; i < settings->n; i++) {
+        int row = row_of(str_from(settings->at[i].name));
+        if (row >= 0 && rows[row].target != TO_STEP)
+            return &settings->at[i];
+    }
+    return NULL;
 }
 
 const PolicySetting *policy_settings_first(const PolicySettings *settings)
 {
-    return first_setting(settings, false);
+    for (int i = 0; i < settings->n; i++)
+        if (row_of(str_from(settings->at[i].name)) < 0)
+            return &settings->at[i];
+    return NULL;
 }
 
-bool model_settings_apply(const PolicySettings *settings, Json *config, uint64_t *hash, Error *err)
+PolicySettings model_settings_only(Arena *arena, const PolicySettings *settings)
 {
-    *hash = 0;
+    PolicySettings out = {0};
+    for (int i = 0; i < settings->n; i++)
+        if (model_setting_is(str_from(settings->at[i].name)))
+            vec_push(arena, &out, settings->at[i]);
+    return policy_settings_copy(arena, &out);
+}
+
+static bool is_value(int row, const char *text)
+{
+    char *end;
+    double share = strtod(text, &end);
+    if (rows[row].target == TO_CONFIG_NUMBER)
+        return *text != '\0' && *end == '\0' && share >= 0 && share < 1;
+    for (int i = 0; i < VALUES_MAX && rows[row].value[i]; i++)
+        if (strcmp(rows[row].value[i], text) == 0)
+            return true;
+    return false;
+}
+
+bool model_settings_check(const PolicySettings *settings, Error *err)
+{
     for (int i = 0; i < settings->n; i++) {
         const PolicySetting *setting = &settings->at[i];
-        int row = row_of(setting->name);
-        if (row < 0)
-            continue;
-        const char *const *value = rows[row].value;
-        if (strcmp(setting->value, value[0]) != 0 && strcmp(setting->value, value[1]) != 0)
-            return error_kind(err, ERROR_USAGE, "%s is %s or %s, not '%s'", setting->name, value[0],
-                              value[1], setting->value);
-        json_set_str(config, rows[row].key, setting->value);
-        *hash ^= hash_bytes(setting->value, strlen(setting->value)) + (uint64_t)row;
+        int row = row_of(str_from(setting->name));
+        if (row >= 0 && !is_value(row, setting->value))
+            return error_kind(err, ERROR_USAGE, "%s is %s, not '%s'", setting->name,
+                              rows[row].values, setting->value);
     }
     return true;
+}
+
+uint64_t model_settings_apply(const PolicySettings *settings, Json *config)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < settings->n; i++) {
+        const PolicySetting *setting = &settings->at[i];
+        int row = row_of(str_from(setting->name));
+        if (row < 0 || rows[row].target == TO_STEP)
+            continue;
+        if (rows[row].target == TO_CONFIG)
+            json_set_str(config, rows[row].key, setting->value);
+        else if (rows[row].target == TO_CONFIG_NUMBER)
+            json_set_real(config, rows[row].key, strtod(setting->value, NULL));
+        hash ^= hash_bytes(setting->value, strlen(setting->value)) + (uint64_t)row;
+    }
+    return hash;
+}
+
+const char *model_settings_dtype(const PolicySettings *settings)
+{
+    for (int i = 0; i < settings->n; i++) {
+        int row = row_of(str_from(settings->at[i].name));
+        if (row >= 0 && rows[row].target == TO_DTYPE)
+            return settings->at[i].value;
+    }
+    return NULL;
+}
+
+void model_settings_step(const PolicySettings *settings, Buf *out)
+{
+    for (int i = 0; i < settings->n; i++) {
+        int row = row_of(str_from(settings->at[i].name));
+        if (row >= 0 && rows[row].target == TO_STEP)
+            buf_printf(out, ",%s=%s", rows[row].key, settings->at[i].value);
+    }
 }

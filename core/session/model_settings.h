@@ -1,6 +1,11 @@
-/* model_settings.h - settings (--set NAME=VALUE) that the builder of a model takes, not the policy.
+/* model_settings.h - settings (--set NAME=VALUE) that the builder of a model or the training step
+ * takes, not the policy.
  *
- *     attention=eager    "attn_implementation": "eager" in the config
+ *     attention=eager    the builder: "attn_implementation": "eager" in the config
+ *     dropout=0.1        the builder: "training_dropout": 0.1 in the config, the share of each
+ *                        dropout of a decoder in training; 0, the default: it has none
+ *     precision=bf16     the builder: the type of parameters, as --dtype
+ *     grad_dtype=bf16    the training step: grads=bf16 of --train
  */
 #ifndef CORE_SESSION_MODEL_SETTINGS_H
 #define CORE_SESSION_MODEL_SETTINGS_H
@@ -8,14 +13,26 @@
 #include "core/base/json.h"
 #include "core/session/policy_options.h"
 
-bool model_setting_is(const char *name);
+bool model_setting_is(Str name);
 
-/* The first of them; NULL if all settings are the policy's. */
+/* The first that a builder takes; NULL if there is none. */
 const PolicySetting *model_settings_first(const PolicySettings *settings);
-const PolicySetting *policy_settings_first(const PolicySettings *settings); /* the reverse */
+/* The first of the policy's own; NULL if there is none. */
+const PolicySetting *policy_settings_first(const PolicySettings *settings);
 
-/* Sets them in the config that a builder gets. ERROR_USAGE for a value that there is not. *hash
- * becomes 0 if there are none, else a hash of them. */
-bool model_settings_apply(const PolicySettings *settings, Json *config, uint64_t *hash, Error *err);
+/* Those that are not the policy's, in the arena. */
+PolicySettings model_settings_only(Arena *arena, const PolicySettings *settings);
+
+/* ERROR_USAGE for a value that one of them cannot have. */
+bool model_settings_check(const PolicySettings *settings, Error *err);
+
+/* Sets them in the config that a builder gets. Returns a hash of what it set; 0: nothing. */
+uint64_t model_settings_apply(const PolicySettings *settings, Json *config);
+
+/* The value of `precision`; NULL if it is not set. */
+const char *model_settings_dtype(const PolicySettings *settings);
+
+/* Appends ",grads=bf16": a word for each that the training step takes. */
+void model_settings_step(const PolicySettings *settings, Buf *out);
 
 #endif

@@ -23,6 +23,15 @@ PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings
     return out;
 }
 
+PolicySettings policy_settings_merged(Arena *arena, const PolicySettings *settings,
+                                      const PolicySettings *over)
+{
+    PolicySettings out = policy_settings_copy(arena, settings);
+    for (int i = 0; i < over->n; i++)
+        put(arena, &out, str_from(over->at[i].name), str_from(over->at[i].value));
+    return out;
+}
+
 bool policy_settings_with(Arena *arena, const PolicySettings *settings, Str text,
                           PolicySettings *out, Error *err)
 {

@@ -26,6 +26,10 @@ typedef Vec(PolicyOption) PolicyOptions;
 bool policy_settings_with(Arena *arena, const PolicySettings *settings, Str text,
                           PolicySettings *out, Error *err);
 
+/* Both in the arena, where both give a value that of `over`. */
+PolicySettings policy_settings_merged(Arena *arena, const PolicySettings *settings,
+                                      const PolicySettings *over);
+
 /* A copy in the arena. */
 PolicySettings policy_settings_copy(Arena *arena, const PolicySettings *settings);
 

@@ -17,6 +17,11 @@ static const char *const default_mesh = "x=1", *const default_machine = "h100x8"
 
 /* ---- plan: mesh, machine, journal ---- */
 
+const char *session_mesh_text(const Session *session)
+{
+    return session->options.mesh ? session->options.mesh : default_mesh;
+}
+
 bool session_read_mesh(Session *session, const char *text, Mesh **out, Error *err)
 {
     Source source = {.name = "--mesh", .text = str_from(text)};
@@ -312,7 +317,8 @@ static void check_policy(Session *session, const char *plan)
     finding.op = finding.tensor = -1;
     vec_push(session->journal_arena, &session->notes, finding);
     session->options.policy = NULL;
-    session->options.settings = (PolicySettings){0};
+    session->options.settings =
+        model_settings_only(session->journal_arena, &session->options.settings);
 }
 
 /* Reads the plan file; options of the command line override it. */
@@ -342,20 +348,22 @@ static bool read_plan_file(Session *session, PlanFile *file, Error *err)
         check_policy(session, given.model);
     for (int i = 0; i < given.dims.n; i++)
         vec_push(session->journal_arena, &options->dims, given.dims.at[i]);
+    PolicySettings saved = options->settings;
     if (given.policy)
-        options->settings = (PolicySettings){0};
-    for (int i = 0; i < given.settings.n; i++)
-        vec_push(session->journal_arena, &options->settings, given.settings.at[i]);
+        saved = model_settings_only(session->journal_arena, &saved);
+    options->settings = policy_settings_merged(session->journal_arena, &saved, &given.settings);
     return true;
 }
 
 static bool check_settings(const SessionOptions *options, Error *err)
 {
     const PolicySetting *first = policy_settings_first(&options->settings);
+    if (!model_settings_check(&options->settings, err))
+        return false;
     if (!first || options->policy)
         return true;
     error_kind(err, ERROR_USAGE, "there is no policy to set '%s' of", first->name);
-    return error_hint(err, "name the policy: -p megatron --set vocabulary=false");
+    return error_hint(err, "name the policy: -p megatron --set cut_vocabulary=false");
 }
 
 static Session *open_or_close(Session *session, bool whole, Error *err)
@@ -363,8 +371,7 @@ static Session *open_or_close(Session *session, bool whole, Error *err)
     PlanFile file = {0};
     bool ok = read_plan_file(session, &file, err) && check_settings(&session->options, err);
     session->train_given = session->options.train;
-    if (training_is_none(session->options.train))
-        session->options.train = NULL;
+    session->options.train = session_training_wanted(session, session->journal_arena);
     ok = ok && load_model(session, !whole, err) && (!whole || open_plan(session, &file, err)) &&
          progress_goes_on(session->progress, err);
     session->progress = NULL;
@@ -408,34 +415,42 @@ static void add_dims(Session *session, const DimBindings *dims)
     }
 }
 
-/* train: NULL keeps what was asked. */
-static Session *reopen(const Session *old, const DimBindings *dims, const char *train,
-                       Progress *progress, Error *err)
+static void own_options(Session *session, const SessionOptions *options, const DimBindings *dims)
 {
-    SessionOptions options = old->given;
-    options.train = train ? train : options.train;
-    bool from_plan = old->plan_file != NULL;
-    options.progress = progress;
-    options.mesh = old->mesh_file ? NULL : old->options.mesh;
-    options.machine = from_plan ? options.machine : old->options.machine;
-    options.policy = from_plan && !old->policy_given ? NULL : old->options.policy;
-    options.settings = options.policy ? old->options.settings : (PolicySettings){0};
-    Session *session = session_new(&options, &old->hooks);
     SessionOptions *own = &session->options;
-    own->model = own_text(session, options.model);
-    own->mesh = own_text(session, options.mesh);
-    own->policy = own_text(session, options.policy);
-    own->machine = own_text(session, options.machine);
-    own->pins = own_text(session, options.pins);
-    own->settings = policy_settings_copy(session->model_arena, &options.settings);
-    own->config = own_text(session, options.config);
-    own->dtype = own_text(session, options.dtype);
-    own->train = own_text(session, options.train);
+    own->model = own_text(session, options->model);
+    own->mesh = own_text(session, options->mesh);
+    own->policy = own_text(session, options->policy);
+    own->machine = own_text(session, options->machine);
+    own->pins = own_text(session, options->pins);
+    own->settings = policy_settings_copy(session->model_arena, &options->settings);
+    own->config = own_text(session, options->config);
+    own->dtype = own_text(session, options->dtype);
+    own->train = own_text(session, options->train);
     own->dims = (DimBindings){0};
-    add_dims(session, &options.dims);
+    add_dims(session, &options->dims);
     if (dims)
         add_dims(session, dims);
     session->given = *own;
+}
+
+/* now: what is in use in `old`, but for what changes. */
+static Session *reopen(const Session *old, const SessionOptions *now, const char *train,
+                       const DimBindings *dims, Progress *progress, Error *err)
+{
+    SessionOptions options = old->given;
+    options.train = train ? train : options.train;
+    bool from_plan = old->plan_file != NULL, own_policy = !from_plan || old->policy_given;
+    bool other_policy = now->policy != old->options.policy;
+    bool other_settings = now->settings.at != old->options.settings.at;
+    options.progress = progress;
+    options.mesh = old->mesh_file && now->mesh == old->options.mesh ? NULL : now->mesh;
+    options.machine = from_plan ? options.machine : old->options.machine;
+    options.policy = own_policy || other_policy ? now->policy : NULL;
+    if (options.policy || other_settings)
+        options.settings = now->settings;
+    Session *session = session_new(&options, &old->hooks);
+    own_options(session, &options, dims);
     session->carried = old;
     session = open_or_close(session, true, err);
     if (session)
@@ -445,12 +460,23 @@ static Session *reopen(const Session *old, const DimBindings *dims, const char *
 
 Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress, Error *err)
 {
-    return reopen(old, dims, NULL, progress, err);
+    return reopen(old, &old->options, NULL, dims, progress, err);
 }
 
 Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err)
 {
-    return reopen(old, NULL, train, progress, err);
+    return reopen(old, &old->options, train, NULL, progress, err);
+}
+
+Session *session_reopen_changed(const Session *old, const Change *change, Error *err)
+{
+    Arena *scratch = arena_new();
+    SessionOptions now;
+    Session *session = session_options_after(old, change, scratch, &now, err)
+                           ? reopen(old, &now, NULL, NULL, change->progress, err)
+                           : NULL;
+    arena_free(scratch);
+    return session;
 }
 
 void session_close(Session *session)

@@ -44,6 +44,10 @@ typedef struct {
     /* The options that a shipped policy, or a policy file, declares. May be NULL. */
     bool (*options)(void *context, Arena *arena, const char *policy, PolicyOptions *out,
                     Error *err);
+    /* Sizes of free dims that a policy asks for with these settings on that mesh: its function
+     * SIZES. None if it has no such function. May be NULL. */
+    bool (*sizes)(void *context, Arena *arena, const char *policy, const PolicySettings *settings,
+                  const Mesh *mesh, DimBindings *out, Error *err);
     /* Names of shipped files, separated by blanks: kind is "policies" or "machines". */
     const char *(*shipped)(void *context, Arena *arena, const char *kind);
     /* Path of a shipped file, such as "samples/models/gpt2.onnx"; NULL if it does not exist. */
@@ -112,7 +116,8 @@ struct Session {
     unsigned fuse_wanted;         /* fusions that the policy asks for and the graph lacks */
     const char *train_given;      /* options.train, of the user or a plan file; holds over: */
     TrainingAsked training;
-    bool policy_given; /* beside a plan file: run it in place of the file's own policy */
+    DimBindings policy_sizes; /* of free dims, as the policy asked when the model was opened */
+    bool policy_given;        /* beside a plan file: run it in place of the file's own policy */
     SessionHooks hooks;
     FileMap model_map;
     SessionModel loaded; /* without a training step */
@@ -206,6 +211,12 @@ typedef struct {
 Session *session_prepare(const Session *session, const Change *change, Error *err);
 void session_commit(Session *session, Session *next);
 void session_discard(const Session *session, Session *next); /* NULL is allowed */
+
+/* Whether a change is to be made by opening the model again, with session_reopen_changed(): a
+ * setting that its builder or its training step takes, or another mesh, policy or setting with
+ * which the policy asks for other sizes of free dims. *out is false if that is not known. */
+bool session_reopens(const Session *session, const Change *change, bool *out, Error *err);
+Session *session_reopen_changed(const Session *old, const Change *change, Error *err);
 
 /* The session after a change, beside the current one: it shares the model, and must be closed
  * first. Returns NULL with *err. */

@@ -2,6 +2,7 @@
 #include "core/plan/stage.h"
 #include "core/session/load.h"
 #include "core/session/make.h"
+#include "core/session/model_settings.h"
 #include "core/session/renumber.h"
 #include "core/session/session_parts.h"
 
@@ -75,26 +76,61 @@ static bool set_mesh(Session *session, const char *text, const Journal *kept, Er
            session_run_policy(session, kept, &from, err);
 }
 
-/* Sets another policy, whose options start at their defaults. */
-static bool change_policy(Session *session, const char *policy, Error *err)
+/* Of another policy all options start at their defaults. */
+bool session_options_after(const Session *session, const Change *change, Arena *arena,
+                           SessionOptions *out, Error *err)
 {
-    if (policy) {
-        session->options.policy = arena_str(session->journal_arena, str_from(policy));
-        session->options.settings = (PolicySettings){0};
+    *out = session->options;
+    if (change->kind == CHANGE_MESH)
+        out->mesh = arena_str(arena, str_from(change->text));
+    if (change->kind == CHANGE_POLICY && change->text) {
+        out->policy = arena_str(arena, str_from(change->text));
+        out->settings = model_settings_only(arena, &session->options.settings);
     }
-    return rerun_policy(session, err);
+    if (change->kind != CHANGE_SETTING)
+        return true;
+    if (!policy_settings_with(arena, &session->options.settings, str_from(change->text),
+                              &out->settings, err))
+        return false;
+    if (!session->options.policy && policy_settings_first(&out->settings))
+        return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
+    return model_settings_check(&out->settings, err);
 }
 
-static bool change_setting(Session *session, const char *text, Error *err)
+static bool same_sizes(const DimBindings *a, const DimBindings *b)
 {
-    PolicySettings settings;
-    if (!session->options.policy)
-        return error_kind(err, ERROR_USAGE, "there is no policy, so no option can be set");
-    if (!policy_settings_with(session->journal_arena, &session->options.settings, str_from(text),
-                              &settings, err))
-        return false;
-    session->options.settings = settings;
-    return rerun_policy(session, err);
+    bool same = a->n == b->n;
+    for (int i = 0; same && i < a->n; i++)
+        same = str_eq(a->at[i].name, b->at[i].name) && a->at[i].size == b->at[i].size;
+    return same;
+}
+
+static bool sets_model(const Change *change)
+{
+    Str rest = str_from(change->text);
+    return model_setting_is(str_trim(str_take(&rest, '=')));
+}
+
+bool session_reopens(const Session *session, const Change *change, bool *out, Error *err)
+{
+    ChangeKind kind = change->kind;
+    *out = kind == CHANGE_SETTING && sets_model(change);
+    if (*out || (kind != CHANGE_SETTING && kind != CHANGE_MESH && kind != CHANGE_POLICY))
+        return true;
+    Arena *scratch = arena_new();
+    Session after = *session;
+    DimBindings sizes;
+    bool ok = session_options_after(session, change, scratch, &after.options, err) &&
+              session_policy_sizes(&after, scratch, &sizes, err);
+    *out = ok && !same_sizes(&sizes, &session->policy_sizes);
+    arena_free(scratch);
+    return ok;
+}
+
+static bool change_options(Session *session, const Change *change, Error *err)
+{
+    return session_options_after(session, change, session->journal_arena, &session->options, err) &&
+           rerun_policy(session, err);
 }
 
 /* Runs a line of Lua. Its decisions are one step, made by the user, with the line as their text. */
@@ -124,9 +160,8 @@ static bool make_change(Session *session, const Change *change, Error *err)
     case CHANGE_STEP:
         return step(session, change->n, err);
     case CHANGE_POLICY:
-        return change_policy(session, change->text, err);
     case CHANGE_SETTING:
-        return change_setting(session, change->text, err);
+        return change_options(session, change, err);
     case CHANGE_MESH:
         return set_mesh(session, change->text, change->kept, err);
     case CHANGE_MACHINE:
@@ -199,6 +234,13 @@ Session *session_fork(const Session *session, const Change *change, Error *err)
 
 Session *session_prepare(const Session *session, const Change *change, Error *err)
 {
+    bool reopens;
+    if (!session_reopens(session, change, &reopens, err))
+        return NULL;
+    if (reopens) {
+        error_kind(err, ERROR_USAGE, "this changes the model, which has to be opened again");
+        return NULL;
+    }
     Arena *arena = arena_new();
     Session *next = arena_make(arena, Session);
     *next = *session;

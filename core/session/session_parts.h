@@ -8,6 +8,17 @@
 /* A session without a model. */
 Session *session_new(const SessionOptions *options, const SessionHooks *hooks);
 
+/* The mesh that is asked for, as text. */
+const char *session_mesh_text(const Session *session);
+
+/* Sizes of free dims that the policy asks for with the present settings and mesh, in the arena. */
+bool session_policy_sizes(const Session *session, Arena *arena, DimBindings *out, Error *err);
+
+/* The options in use after a change of mesh, policy or setting; texts are those of the change, of
+ * the session, or in the arena. ERROR_USAGE: a setting has no form of one, or no policy. */
+bool session_options_after(const Session *session, const Change *change, Arena *arena,
+                           SessionOptions *out, Error *err);
+
 /* A mesh such as "dp=2,tp=4", in the arena of the journal; ERROR_USAGE where it is none. */
 bool session_read_mesh(Session *session, const char *text, Mesh **out, Error *err);
 

@@ -7,4 +7,8 @@
 bool training_same(const char *a, const char *b); /* NULL: no step */
 bool training_is_none(const char *train);         /* "none" */
 
+/* The type of parameters that --dtype, the setting `precision` or a word of --train asks for;
+ * DT_NONE: nobody does. ERROR_USAGE: a type that they cannot have, or two that differ. */
+bool session_dtype(const Session *session, Dtype *out, Error *err);
+
 #endif

@@ -22,13 +22,7 @@ typedef enum {
 static const char *const key_names[N_KEYS] = {
     "precision", "grads", "clip", "scale", "loss", "freeze", "ignore_index", "label_smoothing"};
 
-static const struct {
-    const char *name;
-    Dtype dtype;
-} dtypes[] = {
-    {"fp32", DT_F32}, {"f32", DT_F32}, {"bf16", DT_BF16}, {"fp16", DT_F16},
-    {"f16", DT_F16},  {"f64", DT_F64}, {"fp64", DT_F64},
-};
+static const char *const dtypes[] = {"fp32", "f32", "bf16", "fp16", "f16", "f64", "fp64"};
 enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
 
 static bool refuse(Error *err, Nearest nearest, const char *what)
@@ -41,9 +35,9 @@ static bool read_dtype(Str text, const char *what, Dtype *out, Error *err)
 {
     Nearest nearest = {text, 3, NULL};
     for (int i = 0; i < N_DTYPES; i++) {
-        nearest_try(&nearest, dtypes[i].name);
-        *out = dtypes[i].dtype;
-        if (str_eq(str_from(dtypes[i].name), text))
+        nearest_try(&nearest, dtypes[i]);
+        *out = dtype_from_name(text);
+        if (str_eq(str_from(dtypes[i]), text))
             return true;
     }
     return refuse(err, nearest, what);

@@ -5,14 +5,14 @@ local layers = include "lib/layers"
 local attention = include "lib/attention"
 
 -- q, k and v are one weight of three parts, each of all heads.
-local function self_attention(model, x, width, heads, mask)
+local function self_attention(model, x, width, heads, mask, dropout)
     return model:module("attn", function()
         local qkv = layers.conv1d(model, "c_attn", x, width, 3 * width)
         local q, k, v = model:op("Split", {qkv}, {axis = -1, num_outputs = 3}, 3)
         local d = width // heads
         local function split(part) return attention.split_heads(model, part, heads, d) end
         local y = attention.attend(model, split(q), split(k), split(v),
-            {scale = d ^ -0.5, mask = mask})
+            {scale = d ^ -0.5, mask = mask, dropout = dropout})
         return layers.conv1d(model, "c_proj", attention.merge_heads(model, y, heads, d),
             width, width)
     end)
@@ -32,6 +32,9 @@ function MODEL(model, config)
     local hidden = model:size("n_inner", 4 * width)
     local epsilon = model:number("layer_norm_epsilon", 1e-5)
     local act = model:text("activation_function", "gelu_new")
+    local ratio = layers.dropout_ratio(model)
+    local of_weights = attention.dropout(model, ratio)
+    local function dropped(y) return layers.dropout(model, y, ratio) end
     if width % heads ~= 0 then
         model:refuse("n_head", "is " .. heads .. ", which does not divide " .. width)
     end
@@ -42,14 +45,15 @@ function MODEL(model, config)
         x, table = layers.embedding(model, "wte", ids, vocabulary, width)
         local positions = attention.positions(model, ids, 1)
         local at = layers.embedding(model, "wpe", positions, n_positions, width)
-        x = model:op("Add", {x, at})
+        x = dropped(model:op("Add", {x, at}))
         local mask = attention.causal_mask(model, positions)
         for i = 0, model:size("n_layer") - 1 do
             model:module("h." .. i, function()
                 local y = layers.layer_norm(model, "ln_1", x, width, epsilon)
-                x = model:op("Add", {x, self_attention(model, y, width, heads, mask)})
+                y = self_attention(model, y, width, heads, mask, of_weights)
+                x = model:op("Add", {x, dropped(y)})
                 y = layers.layer_norm(model, "ln_2", x, width, epsilon)
-                x = model:op("Add", {x, mlp(model, y, width, hidden, act)})
+                x = model:op("Add", {x, dropped(mlp(model, y, width, hidden, act))})
             end)
         end
         x = layers.layer_norm(model, "ln_f", x, width, epsilon)

@@ -32,8 +32,8 @@ local function read(model)
         qkv_bias = bias or model:flag("add_qkv_bias", false),
         length = model:size("max_position_embeddings"), vocabulary = padded_vocabulary(model),
         positions = model:text("position_embedding_type", "learned_absolute"),
-        dropout = model:number("hidden_dropout", 0.1),
-        attention_dropout = model:number("attention_dropout", 0.1),
+        dropout = layers.dropout_ratio(model, model:number("hidden_dropout", 0.1)),
+        attention_dropout = layers.dropout_ratio(model, model:number("attention_dropout", 0.1)),
         own_norms = model:text("transformer_impl", "transformer_engine") == "local"}
 end
 
@@ -81,15 +81,15 @@ function MODEL(model, config)
                  attention = "self_attention", norm = "final_layernorm", head = "output_layer"},
         tied = not model:flag("untie_embeddings_and_output_weights", false),
         heads = {names = {"linear_qkv", "linear_proj"}, packed = "group", bias = n.qkv_bias,
-                 out_bias = n.bias, dropout = n.attention_dropout},
-        dropout = n.dropout,
+                 out_bias = n.bias},
+        dropout = n.dropout, weight_dropout = n.attention_dropout,
         embed = function(x, positions)
             if n.positions == "learned_absolute" then
                 local at = layers.embedding(model, "embedding.position_embeddings", positions,
                     n.length, n.width)
                 x = model:op("Add", {x, at})
             end
-            return layers.dropout(model, x, n.dropout)
+            return x
         end,
         mlp = function(x) return mlp(model, n, x) end})
 end

@@ -20,6 +20,8 @@ local roles = include "lib/roles"
 
 OPTIONS = common.options{}
 
+SIZES = common.sizes(function() return {"dp"} end)
+
 function PAS(graph, resource)
     common.use_axes("context.lua", resource, {
         {"dp", "the batch stays whole"},
@@ -29,8 +31,9 @@ function PAS(graph, resource)
         common.cut_batch(graph, "dp")
     end
     if resource.mesh.cp and roles.cut_sequence(graph, "cp") then
-        graph:shard(roles.heads_to_repeat(graph), {[3] = {}})
+        roles.gather_few_heads(graph)
     end
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

@@ -14,11 +14,14 @@ local zero = include "lib/zero"
 
 OPTIONS = common.options{zero.options(0)}
 
+SIZES = common.sizes(zero.batch_axes)
+
 function PAS(graph, resource)
     local batch = zero.batch_axes(resource)
     common.use_axes("dp.lua", resource, {{"dp", "the batch stays whole"}}, zero.axes(resource))
     common.cut_batch(graph, batch)
     zero.store(graph, resource)
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

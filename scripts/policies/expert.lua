@@ -15,22 +15,11 @@
 --     arXiv 2201.05596.
 
 local common = include "lib/common"
+local roles = include "lib/roles"
 
 OPTIONS = common.options{}
 
--- Each matmul of stacked experts: its experts by ep, queues of the batch by dp. How many there are.
-local function cut_experts(graph, dp)
-    local n_cut = 0
-    for _, role in ipairs(graph:roles()) do
-        if role.experts then
-            local cuts = {[role.experts] = "ep"}
-            if role.batch then cuts[role.batch] = dp and "dp" or {} end
-            graph:pin(role.node, cuts)
-            n_cut = n_cut + 1
-        end
-    end
-    return n_cut
-end
+SIZES = common.sizes(function() return {"dp", "ep"} end)
 
 function PAS(graph, resource)
     local mesh, axes = resource.mesh, {}
@@ -42,9 +31,10 @@ function PAS(graph, resource)
         if mesh[name] then axes[#axes + 1] = name end
     end
     common.cut_batch(graph, axes)
-    if mesh.ep and cut_experts(graph, mesh.dp) == 0 then
+    if mesh.ep and roles.shard_experts(graph, mesh.dp and {"dp"} or {}) == 0 then
         print("no matmul of stacked experts was found: ep shards the batch alone")
     end
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

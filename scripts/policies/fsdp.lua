@@ -21,11 +21,14 @@ OPTIONS = common.options{
     zero.options(3)
 }
 
+SIZES = common.sizes(zero.batch_axes)
+
 function PAS(graph, resource)
     local axes, batch = zero.axes(resource), zero.batch_axes(resource)
     common.use_axes("fsdp.lua", resource, {{"dp", "only zero_axis shards"}}, axes)
     common.cut_batch(graph, batch)
     zero.store(graph, resource, resource.options.keep)
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

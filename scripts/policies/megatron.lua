@@ -16,18 +16,20 @@ local common = include "lib/common"
 local roles = include "lib/roles"
 local zero = include "lib/zero"
 
-OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
 
 local function cut_weights(graph, policy, resource, axis)
     local size, found = resource.mesh[axis], roles.find(graph, policy)
     roles.shard(graph, found.column, axis, size)
     roles.shard(graph, found.row, axis, size)
-    if resource.options.vocabulary then
+    if resource.options.cut_vocabulary then
         roles.shard(graph, found.embedding, axis, size)
         roles.shard(graph, found.head, axis, size)
     end
     roles.report(graph, found)
 end
+
+SIZES = common.sizes(function(resource) return zero.batch_axes(resource, {"tp"}) end)
 
 function PAS(graph, resource)
     local batch = zero.batch_axes(resource, {"tp"})
@@ -40,6 +42,7 @@ function PAS(graph, resource)
         cut_weights(graph, "megatron.lua", resource, "tp")
     end
     zero.store(graph, resource)
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

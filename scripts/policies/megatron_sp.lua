@@ -17,7 +17,9 @@ local roles = include "lib/roles"
 local zero = include "lib/zero"
 local megatron = include "megatron"
 
-OPTIONS = common.options{{"vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+OPTIONS = common.options{{"cut_vocabulary", true, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+
+SIZES = common.sizes(function(resource) return zero.batch_axes(resource, {"tp"}) end)
 
 function PAS(graph, resource)
     local batch = zero.batch_axes(resource, {"tp"})
@@ -31,6 +33,7 @@ function PAS(graph, resource)
         roles.cut_sequence(graph, "tp")
     end
     zero.store(graph, resource)
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

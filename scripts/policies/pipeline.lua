@@ -25,6 +25,8 @@ OPTIONS = common.options{
     {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
 }
 
+SIZES = common.sizes(function() return {"dp"} end)
+
 function PAS(graph, resource)
     common.use_axes("pipeline.lua", resource, {
         {"dp", "the batch stays whole"},

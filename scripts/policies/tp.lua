@@ -13,7 +13,9 @@ local common = include "lib/common"
 local roles = include "lib/roles"
 local zero = include "lib/zero"
 
-OPTIONS = common.options{{"vocabulary", false, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+OPTIONS = common.options{{"cut_vocabulary", false, "shard the embedding and the head by vocabulary"}, zero.options(0)}
+
+SIZES = common.sizes(function() return {} end)
 
 function PAS(graph, resource)
     common.use_axes("tp.lua", resource, {{"tp", "the weights stay whole"}}, zero.axes(resource))
@@ -21,12 +23,13 @@ function PAS(graph, resource)
     roles.shard(graph, found.column, "tp", size)
     roles.shard(graph, found.row, "tp", size)
     roles.shard(graph, found.output, "tp", size)
-    if resource.options.vocabulary then
+    if resource.options.cut_vocabulary then
         roles.shard(graph, found.embedding, "tp", size)
         roles.shard(graph, found.head, "tp", size)
     end
     roles.report(graph, found)
     zero.store(graph, resource)
+    common.schedule(graph, resource)
     common.recompute(graph, resource)
     return graph
 end

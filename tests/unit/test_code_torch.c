@@ -406,7 +406,7 @@ static StyleRow style_rows[] = {
     {{"transposed_in_the_graph", "llama-3-tiny.json", "tp=2", "tests/policies/megatron.lua"},
      10,
      4},
-    {{"vocabulary", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 11, 5},
+    {{"cut_vocabulary", "llama-tiny.onnx", "dp=2,tp=2", "megatron"}, 11, 5},
     {{"sequence", "llama-tiny.onnx", "tp=2", "megatron_sp"}, 0, 0},
     {{"interleaved", "tiny-gpt.onnx", "tp=2", "tests/policies/megatron.lua"}, 0, 0},
     {{"stored_in_parts", "llama-tiny.onnx", "dp=2", "fsdp"}, 0, 0},

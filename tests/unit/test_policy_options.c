@@ -186,14 +186,14 @@ static void a_setting_runs_the_policy_again(void **state)
     open_world(&world, MODEL, "megatron", "");
     assert_non_null(world.session);
     int64_t peak = world.session->plan->priced->totals.peak_bytes;
-    assert_true(set(&world, "vocabulary=false"));
+    assert_true(set(&world, "cut_vocabulary=false"));
     assert_true(world.session->plan->priced->totals.peak_bytes > peak);
     assert_string_equal(world.session->policy_options.at[0].value, "false");
     assert_string_equal(world.session->policy_options.at[0].fallback, "true");
-    assert_false(set(&world, "vocabulary=some"));
+    assert_false(set(&world, "cut_vocabulary=some"));
     assert_false(set(&world, "nothing"));
     assert_true(world.session->plan->priced->totals.peak_bytes > peak);
-    assert_true(set(&world, "vocabulary=true"));
+    assert_true(set(&world, "cut_vocabulary=true"));
     assert_int_equal(world.session->plan->priced->totals.peak_bytes, peak);
     close_world(&world);
 }

@@ -437,15 +437,16 @@ static void an_option_of_the_policy_is_set_here(void **state)
     (void)state;
     Session *session = open_tiny();
     App *app = app_new(session, &(AppOptions){0}, NULL, 100, 24);
-    app_type(app, STR(":set policy.vocabulary=false<Enter>"));
-    screen_says(app, (const char *const[]){"policy.vocabulary=false: step ", NULL});
+    app_type(app, STR(":set policy.cut_vocabulary=false<Enter>"));
+    screen_says(app, (const char *const[]){"policy.cut_vocabulary=false: step ", NULL});
     app_type(app, STR("8"));
-    screen_says(app, (const char *const[]){
-                         "options  vocabulary false, zero 0, zero_axis dp, recompute none", NULL});
-    app_type(app, STR(":set policy.vocab<Enter>"));
-    screen_says(app, (const char *const[]){"did you mean 'policy.vocabulary'?", NULL});
-    app_type(app, STR(":set policy.vocabulary<Enter>"));
-    screen_says(app, (const char *const[]){"policy.vocabulary = false: shard the", NULL});
+    screen_says(app,
+                (const char *const[]){
+                    "options  cut_vocabulary false, zero 0, zero_axis dp, micro_batch 0", NULL});
+    app_type(app, STR(":set policy.cut_vocab<Enter>"));
+    screen_says(app, (const char *const[]){"did you mean 'policy.cut_vocabulary'?", NULL});
+    app_type(app, STR(":set policy.cut_vocabulary<Enter>"));
+    screen_says(app, (const char *const[]){"policy.cut_vocabulary = false: shard the", NULL});
     app_free(app);
     session_close(session);
 }

@@ -1,5 +1,6 @@
 #include "tui/app/app.h"
 
+#include "core/session/model_settings.h"
 #include "tui/state/job.h"
 #include "tui/state/menu.h"
 #include "tui/state/pins.h"
@@ -46,10 +47,16 @@ static bool set_option(Ui *ui, Str args, Error *err)
     Str value = args, name = str_trim(str_take(&value, '='));
     const PolicyOption *option = find_option(ui, name);
 
-    if (!option)
+    if (!option && !model_setting_is(name))
         return no_option(ui, name, err);
     if (!memchr(args.s, '=', args.n)) {
-        ui_say(ui, "policy.%s = %s: %s", option->name, option->value, option->help);
+        const char *set = option ? NULL
+                                 : policy_settings_find(&ui->session->options.settings,
+                                                        arena_str(ui->frame, name));
+        if (!option)
+            ui_say(ui, "policy.%.*s = %s", STR_ARG(name), set ? set : "the model's own");
+        else
+            ui_say(ui, "policy.%s = %s: %s", option->name, option->value, option->help);
         return true;
     }
     const char *text = arena_str(ui->frame, args);

@@ -90,6 +90,10 @@ const Topic cli_topics[] = {
      "              --set attention=eager, or \"attn_implementation\": \"eager\" in the config,\n"
      "              it is plain ops. In ONNX files it is what the file says; --fuse attention\n"
      "              makes it one op.\n"
+     "--set         settings of the builders and of the training step, with any policy:\n"
+     "              attention=flash|eager; dropout=0.1, the share that dropouts drop in\n"
+     "              training (0); precision=fp32|bf16|fp16, the type of parameters;\n"
+     "              grad_dtype=f32|bf16|fp16, the type in which gradients are added up\n"
      "--dtype bf16  the type of parameters that the model gives none, in place of the\n"
      "              config's torch_dtype or f32\n"
      "plan.json     a saved plan, which names its model; see dimscope help plan.json\n"
@@ -309,7 +313,9 @@ const Topic cli_topics[] = {
      "OPTIONS = {{\"micro_batches\", 8, \"micro-batches a step\"}} declares options with their\n"
      "defaults: numbers, texts, true or false. PAS reads resource.options.micro_batches.\n"
      "--set micro_batches=16 sets one, :set policy.micro_batches=16 in the explorer; a\n"
-     "plan file keeps what was set.\n"
+     "plan file keeps what was set. SIZES(resource), if the file has it, returns sizes of\n"
+     "free dims, {batch = 8}; the shipped policies' micro_batch=4 asks for 4 samples on\n"
+     "each rank of the batch.\n"
      "\n"
      "-p megatron is short for the path of a shipped file. Each file says what it does.",
      NULL},

@@ -137,18 +137,23 @@ void job_format(const Ui *ui, Buf *out)
 typedef struct {
     Arena *arena; /* it lives there */
     Session *session, *next;
+    bool reopened; /* `next` is of the model opened again */
     Change change;
     Totals before;
     void (*said)(Ui *ui, const Totals *before, const char *what);
     const char *what;
 } ChangeJob;
 
+/* A change of the model opens it again, and the explorer goes on with that session. */
 static bool change_work(void *context, Progress *progress, Error *err)
 {
     ChangeJob *job = context;
 
     job->change.progress = progress;
-    job->next = session_prepare(job->session, &job->change, err);
+    if (!session_reopens(job->session, &job->change, &job->reopened, err))
+        return false;
+    job->next = job->reopened ? session_reopen_changed(job->session, &job->change, err)
+                              : session_prepare(job->session, &job->change, err);
     return job->next != NULL;
 }
 
@@ -173,7 +178,9 @@ static void change_done(Ui *ui, void *context, bool ok, const Error *err)
     ChangeJob *job = context;
 
     note_reload(ui, job->change.kind, ok, err);
-    if (ok) {
+    if (ok && job->reopened) {
+        ui->asked.session = job->next;
+    } else if (ok) {
         ui_change_to(ui, job->next);
         if (job->said)
             job->said(ui, &job->before, job->what);
@@ -191,7 +198,11 @@ void job_change(Ui *ui, const Change *change,
     Arena *arena = arena_new();
     ChangeJob *job = arena_make(arena, ChangeJob);
 
-    *job = (ChangeJob){arena, ui->session, NULL, *change, ui_plan(ui)->priced->totals, said, NULL};
+    *job = (ChangeJob){.arena = arena,
+                       .session = ui->session,
+                       .change = *change,
+                       .before = ui_plan(ui)->priced->totals,
+                       .said = said};
     if (change->decisions) {
         Decision *copy = arena_array(arena, Decision, change->n);
         memcpy(copy, change->decisions, sizeof *copy * (size_t)change->n);

@@ -20,6 +20,14 @@ function attention.is_eager(model)
     return model:text("attn_implementation", "flash") == "eager"
 end
 
+-- How many of the weights of attention are dropped in training, of a model with that dropout: none
+-- where attention is one op, which drops none.
+function attention.dropout(model, ratio)
+    if ratio == 0 or attention.is_eager(model) then return ratio end
+    print("attention is one op, which drops none of its weights; attention=eager does")
+    return 0
+end
+
 -- What is added to scores so that a query sees the keys up to its own, of which at most `window`:
 -- 0 or a large negative number, [s, s]. positions: [s].
 local function mask_values(model, positions, window)
@@ -165,7 +173,7 @@ end
 --     dropout  of the weights, in training
 function attention.attend(model, q, k, v, options)
     if options.kv_heads then check_groups(model, options.heads, options.kv_heads) end
-    if not (attention.is_eager(model) or options.sinks or options.dropout) then
+    if not (attention.is_eager(model) or options.sinks or (options.dropout or 0) > 0) then
         return flash(model, q, k, v, options)
     end
     if options.kv_heads then

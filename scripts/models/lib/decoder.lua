@@ -82,18 +82,19 @@ local function block(model, n, family, x, i, tables, mask)
     local names = family.norms or {{before = "input_layernorm"},
                                    {before = "post_attention_layernorm"}}
     local function norm(name, y) return family.norm(model, name, y, n.width, n.epsilon) end
-    local function dropped(y) return layers.dropout(model, y, family.dropout or 0) end
+    local function dropped(y) return layers.dropout(model, y, family.dropout) end
     local function attend(y)
         if family.attention then return family.attention(y, tables, mask, i) end
         local options = {width = n.width, heads = n.heads, kv_heads = n.kv_heads,
-                         head_dim = n.head_dim, rope = tables, mask = mask}
+                         head_dim = n.head_dim, rope = tables, mask = mask,
+                         dropout = family.weight_dropout}
         for key, value in pairs(family.heads or {}) do options[key] = value end
         return dropped(attention.grouped(model, family.names.attention, y, options))
     end
     local function mlp(y)
         if family.mlp then return dropped(family.mlp(y, i)) end
-        return layers.gated_mlp(model, "mlp", y, n.width, n.hidden,
-            {act = family.act or model:text("hidden_act", "silu"), bias = family.mlp_bias})
+        return dropped(layers.gated_mlp(model, "mlp", y, n.width, n.hidden,
+            {act = family.act or model:text("hidden_act", "silu"), bias = family.mlp_bias}))
     end
     if not family.parallel then
         x = layers.residual(model, x, norm, names[1], attend)
@@ -124,13 +125,18 @@ local names = {__index = {root = "model", embed = "embed_tokens", layers = "laye
 --     rope        rope(positions), in place of the tables that the config says
 --     alibi       the scale of ALiBi, added to scores
 --     embed       embed(x, positions), what is made of the embeddings
---     dropout     of what attention and MLP add to x, in training
+--     dropout     of the embeddings and of what attention and MLP add to x, in training; by
+--                 default the setting of that name
+--     weight_dropout    of the weights of attention, in training; the same
 --     head_bias, cap    of the logits
 --     tied        whether the head is the embedding, if the config does not say; false
 function decoder.build(model, config, family)
     local n = family.sizes or decoder.sizes(model, config)
     family.names = setmetatable(family.names or {}, names)
     family.norm = family.norm or layers.rms_norm
+    family.dropout = family.dropout or layers.dropout_ratio(model)
+    family.weight_dropout = family.weight_dropout or
+        attention.dropout(model, layers.dropout_ratio(model))
     local name = family.names
     model:dims{batch = 8, seq = math.min(4096, n.length)}
     local ids = model:input("input_ids", "i64", {"batch", "seq"})
@@ -149,6 +155,7 @@ function decoder.build(model, config, family)
             masks = masks_of(model, n, positions, family)
         end)
         if family.embed then x = family.embed(x, positions) end
+        x = layers.dropout(model, x, family.dropout)
     end
     local function body()
         if not name.outer_embed then embed() end

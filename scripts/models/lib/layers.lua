@@ -74,6 +74,11 @@ end
 
 local training -- the constant that all dropouts read
 
+-- The share that dropouts drop in training: the setting `dropout`, else `default`, 0.
+function layers.dropout_ratio(model, default)
+    return model:number("training_dropout", default or 0)
+end
+
 -- Keeps each element with probability 1 - ratio, in training. ratio 0: none.
 function layers.dropout(model, x, ratio)
     if ratio == 0 then return x end

@@ -51,13 +51,43 @@ local function cut_batch(graph, axes)
     end
 end
 
--- The options of a policy, and those that all policies have: of recompute().
-local function with_shared(options)
-    options[#options + 1] = {"recompute", "none",
+-- What all policies have: of sizes(), schedule() and recompute().
+local SHARED = {
+    {"micro_batch", 0, "samples of a micro-batch on each rank of the batch; 0: the batch of the model"},
+    {"micro_batches", 1, "micro-batches a step"},
+    {"schedule", "auto", "in which order micro-batches run: auto or any of 'help schedules'"},
+    {"recompute", "none",
         "what runs again in the backward pass: none, full (each layer), selective (the core of each "
-            .. "attention), or a pattern of modules"}
-    options[#options + 1] = {"recompute_layers", 0, "of full: the first layers of each stage; 0: all"}
+            .. "attention), or a pattern of modules"},
+    {"recompute_layers", 0, "of full: the first layers of each stage; 0: all"},
+}
+
+-- The options of a policy, and those of SHARED that it does not have itself.
+local function with_shared(options)
+    local own = {}
+    for _, option in ipairs(options) do own[option[1]] = true end
+    for _, option in ipairs(SHARED) do
+        if not own[option[1]] then options[#options + 1] = option end
+    end
     return options
+end
+
+-- The function SIZES of a policy. batch_axes(resource): the axes that shard the batch.
+local function sizes(batch_axes)
+    return function(resource)
+        local n = resource.options.micro_batch
+        if n < 0 then error("micro_batch is a number of samples, or 0", 0) end
+        for _, name in ipairs(batch_axes(resource)) do n = n * (resource.mesh[name] or 1) end
+        return {batch = n > 0 and n or nil}
+    end
+end
+
+-- Of a model in one stage: the micro-batches of a step, one behind the other.
+local function schedule(graph, resource)
+    local options = resource.options
+    if options.micro_batches == 1 and options.schedule == "auto" then return end
+    graph:schedule(options.schedule == "auto" and "1f1b" or options.schedule,
+        {micro_batches = options.micro_batches})
 end
 
 -- Recomputes what the options ask for. Call it after stages have been made.
@@ -72,5 +102,7 @@ return {
     use_axes = use_axes,
     cut_batch = cut_batch,
     options = with_shared,
+    sizes = sizes,
+    schedule = schedule,
     recompute = recompute,
 }

@@ -216,18 +216,31 @@ local function cut_sequence(graph, axis)
     return false
 end
 
+-- Each matmul of stacked experts: its experts by ep, queues of the batch by those axes. How many
+-- there are.
+local function shard_experts(graph, batch)
+    local n = 0
+    for _, role in ipairs(graph:roles()) do
+        if role.experts then
+            local cuts = {[role.experts] = "ep"}
+            if role.batch then cuts[role.batch] = batch end
+            graph:pin(role.node, cuts)
+            n = n + 1
+        end
+    end
+    return n
+end
+
 -- Keys and values of few heads, [batch, heads, 1, sequence, head size], that an Expand repeats for
--- the query heads of each.
-local function heads_to_repeat(graph)
-    local found = {}
+-- the query heads of each: they are gathered along the sequence before that.
+local function gather_few_heads(graph)
     for _, node in ipairs(graph:nodes()) do
         local few = node.name == "Expand" and node:input(0)
         local shape, repeated = few and few.shape or {}, node:output(0).shape or {}
         if #shape == 5 and #repeated == 5 and shape[3] == 1 and repeated[3] > 1 then
-            found[#found + 1] = few
+            graph:shard(few, {[3] = {}})
         end
     end
-    return found
 end
 
 return {
@@ -235,5 +248,6 @@ return {
     shard = shard,
     report = report,
     cut_sequence = cut_sequence,
-    heads_to_repeat = heads_to_repeat,
+    shard_experts = shard_experts,
+    gather_few_heads = gather_few_heads,
 }

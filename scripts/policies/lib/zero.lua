@@ -17,11 +17,14 @@ local function axes(resource)
     return found, missing
 end
 
--- What shards the batch: dp, if the mesh has it, and the axes of zero but for those in `others`.
-local function batch_axes(resource, others)
-    local found, seen = {}, {}
+-- What shards the batch: dp, then `more`, then the axes of zero, of those that the mesh has; but for
+-- those in `others`.
+local function batch_axes(resource, others, more)
+    local found, seen, names = {}, {}, {"dp"}
     for _, name in ipairs(others or {}) do seen[name] = true end
-    for _, name in ipairs{"dp", table.unpack((axes(resource)))} do
+    for _, name in ipairs(more or {}) do names[#names + 1] = name end
+    for _, name in ipairs((axes(resource))) do names[#names + 1] = name end
+    for _, name in ipairs(names) do
         if resource.mesh[name] and not seen[name] then
             found[#found + 1], seen[name] = name, true
         end
@@ -29,11 +32,15 @@ local function batch_axes(resource, others)
     return found
 end
 
--- Stores what the options ask for; keep: parameters that were gathered stay so.
-local function store(graph, resource, keep)
+-- Stores what the options ask for; keep: parameters that were gathered stay so. more: axes that
+-- shard a parameter's states too, where the mesh has them and the parameter is equal along them.
+local function store(graph, resource, keep, more)
     local found, missing = axes(resource)
     for _, name in ipairs(missing) do
         print(("no axis %s: zero=%d shards nothing by it"):format(name, resource.options.zero))
+    end
+    for _, name in ipairs(more or {}) do
+        if resource.mesh[name] and resource.options.zero > 0 then found[#found + 1] = name end
     end
     if #found > 0 then graph:zero(resource.options.zero, found, keep and {keep = true} or nil) end
 end

@@ -1,0 +1,259 @@
+/* Settings that reach further than the policy: sizes of free dims, the model's builder, the step.
+ */
+#include "tests/unit/unit.h"
+
+#include "core/base/file.h"
+#include "core/session/session.h"
+#include "scripts/hooks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define GPT "samples/models/tiny-gpt.onnx"
+#define LLAMA "samples/models/llama-3-tiny.json"
+
+typedef struct {
+    Arena *arena;
+    Scripts *scripts;
+    SessionHooks hooks;
+    SessionOptions options;
+    Session *session;
+    Error err;
+} World;
+
+/* set: "a=1 b=2" */
+static void open_world(World *world, const char *model, const char *mesh, const char *policy,
+                       const char *set)
+{
+    if (!world->arena) {
+        world->arena = arena_new();
+        world->scripts = scripts_new(world->arena, ".");
+        world->hooks = scripts_hooks(world->scripts);
+    }
+    world->options.model = model;
+    world->options.mesh = mesh;
+    world->options.policy = policy;
+    world->err = (Error){0};
+    PolicySettings *settings = &world->options.settings;
+    *settings = (PolicySettings){0};
+    for (Str rest = str_from(set); rest.n > 0;)
+        assert_true(policy_settings_with(world->arena, settings, str_take(&rest, ' '), settings,
+                                         &world->err));
+    session_close(world->session);
+    world->session = session_open(&world->options, &world->hooks, &world->err);
+}
+
+static void close_world(World *world)
+{
+    session_close(world->session);
+    scripts_free(world->scripts);
+    arena_free(world->arena);
+}
+
+static int64_t batch_of(const Session *session)
+{
+    const Graph *graph = session->graph;
+    return inferred_shape(session->inferred, graph->inputs[0])->dim[0];
+}
+
+/* The change is one that opens the model again; the world goes on with that session. */
+static void reopen(World *world, ChangeKind kind, const char *text)
+{
+    Change change = {.kind = kind, .text = text};
+    bool reopens = false;
+    assert_true(session_reopens(world->session, &change, &reopens, &world->err));
+    assert_true(reopens);
+    assert_null(session_prepare(world->session, &change, &world->err));
+    Session *next = session_reopen_changed(world->session, &change, &world->err);
+    if (!next)
+        fail_msg("%s", world->err.text);
+    session_close(world->session);
+    world->session = next;
+}
+
+static void a_micro_batch_is_of_each_rank_of_the_batch(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *policy, *set;
+        int64_t batch;
+    } rows[] = {
+        {"dp=2,tp=2", "megatron", "", 2}, /* of the model */
+        {"dp=2,tp=2", "megatron", "micro_batch=3", 6},
+        {"dp=4", "fsdp", "micro_batch=2", 8},
+        {"dp=2,sh=2", "fsdp", "micro_batch=2 zero_axis=dp,sh", 8},
+        {"tp=2", "tp", "micro_batch=5", 5},
+        {"dp=2,cp=2", "context", "micro_batch=3", 6},
+        {"dp=2,ep=2", "hybrid3d", "micro_batch=1", 4},
+        {"dp=2,pp=2", "pipeline", "micro_batch=4", 8},
+    };
+    World world = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_world(&world, GPT, rows[i].mesh, rows[i].policy, rows[i].set);
+        if (!world.session)
+            fail_msg("%s %s: %s", rows[i].policy, rows[i].set, world.err.text);
+        assert_int_equal(batch_of(world.session), rows[i].batch);
+    }
+    open_world(&world, GPT, "dp=2", "dp", "micro_batch=-1");
+    assert_null(world.session);
+    assert_string_equal(world.err.text, "micro_batch is a number of samples, or 0");
+    close_world(&world);
+}
+
+static void a_size_that_the_user_gives_stays(void **state)
+{
+    (void)state;
+    World world = {0};
+    DimBinding batch = {STR("batch"), 10};
+    world.options.dims = (DimBindings){.at = &batch, .n = 1};
+    open_world(&world, GPT, "dp=2", "dp", "micro_batch=3");
+    assert_non_null(world.session);
+    assert_int_equal(batch_of(world.session), 10);
+    close_world(&world);
+}
+
+static void another_micro_batch_or_mesh_opens_the_model_again(void **state)
+{
+    (void)state;
+    World world = {0};
+    open_world(&world, GPT, "dp=2,tp=2", "megatron", "micro_batch=2");
+    assert_non_null(world.session);
+    int32_t weight = graph_find_tensor(world.session->graph, STR("transformer.wpe.weight"));
+    Decision mark = {.kind = PIN_REPLICATED, .place = weight, .dim = -1, .axes = 1};
+    mark.origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = "here"};
+    assert_true(session_apply(world.session, &mark, 1, &world.err));
+    reopen(&world, CHANGE_SETTING, "micro_batch=4");
+    assert_int_equal(batch_of(world.session), 8);
+    reopen(&world, CHANGE_MESH, "dp=4,tp=2");
+    assert_int_equal(batch_of(world.session), 16);
+    assert_string_equal(policy_settings_find(&world.session->options.settings, "micro_batch"), "4");
+    reopen(&world, CHANGE_POLICY, "fsdp"); /* whose micro_batch is not set */
+    assert_int_equal(batch_of(world.session), 2);
+    int n_user = 0;
+    for (int i = 0; i < world.session->journal.n_done; i++)
+        n_user += world.session->journal.decisions.at[i].origin.kind == ORIGIN_USER;
+    assert_int_equal(n_user, 1);
+    assert_false(session_change(world.session, &(Change){.kind = CHANGE_SETTING, .text = "nothing"},
+                                &world.err));
+    close_world(&world);
+}
+
+static int count_ops(const Graph *graph, const char *operator_name)
+{
+    int n = 0;
+    for (int32_t op = 0; op < graph->n_ops; op++)
+        n += strcmp(op_operator(graph, op), operator_name) == 0;
+    return n;
+}
+
+static Dtype parameters_of(const Session *session)
+{
+    const Graph *graph = session->graph;
+    int32_t table = graph_find_tensor(graph, STR("model.embed_tokens.weight"));
+    return (Dtype)session->inferred->dtype[table];
+}
+
+static void a_builder_takes_precision_and_dropout(void **state)
+{
+    (void)state;
+    World world = {0};
+    open_world(&world, LLAMA, "dp=2", "dp", "precision=fp16 dropout=0.1");
+    assert_non_null(world.session);
+    assert_int_equal(parameters_of(world.session), DT_F16);
+    assert_int_equal(count_ops(world.session->graph, "Dropout"), 1 + 2 * 2);
+    reopen(&world, CHANGE_SETTING, "attention=eager");
+    assert_int_equal(count_ops(world.session->graph, "Dropout"), 1 + 2 * 3);
+    reopen(&world, CHANGE_SETTING, "precision=bf16");
+    assert_int_equal(parameters_of(world.session), DT_BF16);
+    assert_true(session_change(world.session, &(Change){.kind = CHANGE_POLICY, .text = "fsdp"},
+                               &world.err));
+    assert_string_equal(policy_settings_find(&world.session->options.settings, "dropout"), "0.1");
+    close_world(&world);
+}
+
+static void a_step_takes_precision_and_the_type_of_gradients(void **state)
+{
+    (void)state;
+    World world = {0};
+    world.options.train = "sgd,precision=bf16";
+    open_world(&world, LLAMA, "dp=2", "dp", "grad_dtype=bf16");
+    assert_non_null(world.session);
+    assert_int_equal(parameters_of(world.session), DT_BF16);
+    assert_string_equal(world.session->options.train, "sgd,precision=bf16,grads=bf16");
+    world.options.train = "sgd,grads=f32"; /* said of this step */
+    open_world(&world, LLAMA, "dp=2", "dp", "grad_dtype=bf16");
+    assert_string_equal(world.session->options.train, "sgd,grads=f32");
+    close_world(&world);
+}
+
+static void what_cannot_be_set_is_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {LLAMA, "dropout=1", "dropout is a number from 0 to below 1, not '1'"},
+        {LLAMA, "dropout=some", "dropout is a number from 0 to below 1, not 'some'"},
+        {LLAMA, "precision=int8", "precision is fp32, bf16 or fp16, not 'int8'"},
+        {LLAMA, "grad_dtype=f64", "grad_dtype is f32, bf16 or fp16, not 'f64'"},
+        {GPT, "dropout=0.1", "'" GPT "' is built by no script, so its dropout cannot be set"},
+    };
+    World world = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_world(&world, rows[i][0], "dp=2", "dp", rows[i][1]);
+        assert_null(world.session);
+        assert_string_equal(world.err.text, rows[i][2]);
+    }
+    world.options.dtype = "f32";
+    open_world(&world, LLAMA, "dp=2", "dp", "precision=bf16");
+    assert_null(world.session);
+    assert_string_equal(world.err.text, "--dtype is f32 and precision is bf16");
+    close_world(&world);
+}
+
+static void sizes_are_whole_numbers_by_name(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"return 8", "SIZES must return a table of sizes, but returned a number"},
+        {"return {batch = 0}", "SIZES must return sizes of dims by name, such as {batch = 8}, and "
+                               "has batch"},
+        {"return {batch = 1.5}", "SIZES must return sizes of dims by name, such as {batch = 8}, "
+                                 "and has batch"},
+        {"return {8}", "SIZES must return sizes of dims by name, such as {batch = 8}, and has "
+                       "number"},
+        {"error('no')", "no"},
+    };
+    char folder[] = "/tmp/dimscope_settings_XXXXXX";
+    World world = {0};
+    assert_non_null(mkdtemp(folder));
+    char path[64];
+    snprintf(path, sizeof path, "%s/p.lua", folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "function SIZES(resource) %s end\nfunction PAS(graph) return graph end\n",
+                 rows[i][0]);
+        assert_true(file_write(path, str_from(text), NULL));
+        open_world(&world, GPT, "dp=2", path, "");
+        assert_null(world.session);
+        assert_non_null(strstr(world.err.text, rows[i][1]));
+        assert_int_equal(world.err.line, 1);
+    }
+    unlink(path);
+    rmdir(folder);
+    close_world(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_micro_batch_is_of_each_rank_of_the_batch),
+        cmocka_unit_test(a_size_that_the_user_gives_stays),
+        cmocka_unit_test(another_micro_batch_or_mesh_opens_the_model_again),
+        cmocka_unit_test(a_builder_takes_precision_and_dropout),
+        cmocka_unit_test(a_step_takes_precision_and_the_type_of_gradients),
+        cmocka_unit_test(what_cannot_be_set_is_refused),
+        cmocka_unit_test(sizes_are_whole_numbers_by_name),
+    };
+    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
