@@ -434,12 +434,14 @@ static void own_options(Session *session, const SessionOptions *options, const D
     session->given = *own;
 }
 
-/* now: what is in use in `old`, but for what changes. */
+/* now: what is in use in `old`, but for what changes. train: NULL keeps what was asked; "": nothing
+ * is asked. */
 static Session *reopen(const Session *old, const SessionOptions *now, const char *train,
                        const DimBindings *dims, Progress *progress, Error *err)
 {
     SessionOptions options = old->given;
-    options.train = train ? train : options.train;
+    if (train)
+        options.train = *train ? train : NULL;
     bool from_plan = old->plan_file != NULL, own_policy = !from_plan || old->policy_given;
     bool other_policy = now->policy != old->options.policy;
     bool other_settings = now->settings.at != old->options.settings.at;

@@ -152,7 +152,7 @@ Session *session_open_graph(Graph *graph, const SessionOptions *options, const S
  * those of `old`, or NULL. */
 Session *session_reopen(const Session *old, const DimBindings *dims, Progress *progress,
                         Error *err);
-/* The same with another training step, as options.train has it. */
+/* The same with another training step, as options.train has it; "": nobody asks for one. */
 Session *session_retrain(const Session *old, const char *train, Progress *progress, Error *err);
 void session_close(Session *session);
 

@@ -4,6 +4,7 @@
 
 #include "scripts/hooks.h"
 #include "tui/app/reload.h"
+#include "tui/state/pins.h"
 #include "tui/views/graph/graph_row.h"
 
 #include <fcntl.h>
@@ -334,6 +335,53 @@ static void a_key_reads_all_of_it(void **state)
     assert_non_null(strstr(f->app->ui.messages.text, "read again: "));
 }
 
+/* Types keys, and goes on with the explorer that they open. */
+static const char *after(Fixture *f, const char *keys)
+{
+    app_type(f->app, str_from(keys));
+    f->app = app_reopened(f->app);
+    f->watch = reload_watch(f->app);
+    return f->app->ui.session->options.train;
+}
+
+static void a_training_step_is_undone(void **state)
+{
+    Fixture *f = *state;
+    assert_null(f->app->ui.session->options.train);
+    assert_string_equal(after(f, ":train sgd\n"), "sgd");
+    assert_string_equal(after(f, ":train adamw,clip=1\n"), "adamw,clip=1");
+    assert_string_equal(after(f, "u"), "sgd");
+    assert_non_null(strstr(f->app->ui.messages.text, "undone: training step sgd: "));
+    assert_null(after(f, "u"));
+    assert_non_null(strstr(f->app->ui.messages.text, "undone: training step as the policy asks"));
+    assert_string_equal(after(f, "\x12"), "sgd");
+    assert_non_null(strstr(f->app->ui.messages.text, "redone: training step sgd: "));
+    assert_string_equal(after(f, "\x12"), "adamw,clip=1");
+    assert_string_equal(after(f, "u"), "sgd");
+    assert_string_equal(after(f, ":freeze *wte*\n"),
+                        "sgd,freeze=*wte*"); /* drops what was undone */
+    assert_string_equal(after(f, "\x12"), "sgd,freeze=*wte*");
+    assert_string_equal(after(f, "u"), "sgd");
+}
+
+/* Steps of undo are taken in their order, whatever they change. */
+static void a_pin_behind_it_is_undone_first(void **state)
+{
+    Fixture *f = *state;
+    app_type(f->app, STR("pt"));
+    int n_before = pins_made_here(f->app->ui.session);
+    assert_true(n_before > 0);
+    assert_string_equal(after(f, ":train sgd\n"), "sgd");
+    app_type(f->app, STR("jpd"));
+    assert_true(pins_made_here(f->app->ui.session) > n_before);
+    assert_string_equal(after(f, "u"), "sgd");
+    assert_int_equal(pins_made_here(f->app->ui.session), n_before);
+    assert_null(after(f, "u"));
+    assert_int_equal(pins_made_here(f->app->ui.session), n_before);
+    assert_null(after(f, "u"));
+    assert_int_equal(pins_made_here(f->app->ui.session), 0);
+}
+
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -352,6 +400,8 @@ int main(void)
         WITH_FILES(settings_are_taken_at_once),
         WITH_FILES(columns_are_named_once),
         WITH_FILES(a_key_reads_all_of_it),
+        WITH_FILES(a_training_step_is_undone),
+        WITH_FILES(a_pin_behind_it_is_undone_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "core/base/file.h"
 #include "core/step/optimizer.h"
 #include "tui/state/pins.h"
+#include "tui/state/train_change.h"
 #include "tui/views/label.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ typedef struct {
     const Session *old;
     Session *next;
     char *train; /* NULL: the step stays as it is */
+    int by;      /* how the change of the step is noted: train_change_note() */
 } Reopening;
 
 static bool reopen_work(void *context, Progress *progress, Error *err)
@@ -25,13 +27,26 @@ static bool reopen_work(void *context, Progress *progress, Error *err)
     return reopening->next != NULL;
 }
 
+static void note_train(Ui *ui, const Reopening *reopening)
+{
+    static const char *const words[] = {"undone: ", "", "redone: "};
+    const char *train = reopening->train;
+
+    if (!train || strcmp(train, train_asked(ui->session)) == 0)
+        return;
+    train_change_note(ui, reopening->next, reopening->by);
+    ui->asked.reopened = arena_printf(ui->arena, "%straining step %s", words[reopening->by + 1],
+                                      *train ? train : "as the policy asks");
+}
+
 static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
 {
     Reopening *reopening = context;
 
-    if (ok)
+    if (ok) {
         ui->asked.session = reopening->next;
-    else if (err->kind == ERROR_CANCELLED)
+        note_train(ui, reopening);
+    } else if (err->kind == ERROR_CANCELLED)
         ui_say(ui, "stopped: the model is unchanged");
     else {
         ui->changes.reload_failed = reopening->train ? NULL : "model";
@@ -42,7 +57,7 @@ static void reopen_done(Ui *ui, void *context, bool ok, const Error *err)
     free(reopening);
 }
 
-static void reload_model(App *app, const char *train)
+static void reload_model(App *app, const char *train, int by)
 {
     Reopening *reopening = calloc(1, sizeof *reopening);
 
@@ -50,6 +65,7 @@ static void reload_model(App *app, const char *train)
         return;
     reopening->old = app->ui.session;
     reopening->train = train ? strdup(train) : NULL;
+    reopening->by = by;
     if (!job_start(&app->ui, &(JobWork){.title = "model",
                                         .work = reopen_work,
                                         .done = reopen_done,
@@ -73,7 +89,16 @@ bool reload_train(App *app, Str spec, Error *err)
     if (strcmp(text, "none") != 0 && !update_spec_read(ui->frame, text, &read, err))
         return false;
     if (job_may_change(ui))
-        reload_model(app, text);
+        reload_model(app, text, 0);
+    return true;
+}
+
+bool reload_train_step(App *app, int by)
+{
+    if (!train_change_can(&app->ui, by))
+        return false;
+    if (job_may_change(&app->ui))
+        reload_model(app, train_change_to(&app->ui, by), by);
     return true;
 }
 
@@ -134,18 +159,19 @@ static void keep_state(App *from, App *to)
     memcpy(to->ui.messages.error, from->ui.messages.error, sizeof to->ui.messages.error);
     to->ui.messages.n_errors = from->ui.messages.n_errors;
     to->tour = from->tour;
+    train_changes_keep(&from->ui, &to->ui);
     if (from->ui.rank < to->ui.session->mesh->n_devices)
         to->ui.rank = from->ui.rank;
 }
 
-static void say_reopened(Ui *ui, int n_edits)
+static void say_reopened(Ui *ui, const char *what, int n_edits)
 {
     int n_lost = n_edits - pins_made_here(ui->session), n_dropped = 0;
     Buf text = buf_new(ui->frame);
 
     for (int i = 0; i < ui->session->notes.n; i++)
         n_dropped += ui->session->notes.at[i].level == LEVEL_WARNING;
-    buf_printf(&text, "read again: %d ops, %s %.*s", ui->session->inferred->n_program,
+    buf_printf(&text, "%s: %d ops, %s %.*s", what, ui->session->inferred->n_program,
                label_pass(ui_plan(ui)), STR_ARG(label_us(ui, ui_plan(ui)->priced->totals.step_us)));
     if (n_edits > 0)
         buf_printf(&text, "; %d of %d pins kept", n_edits - n_lost, n_edits);
@@ -164,7 +190,8 @@ App *app_reopened(App *app)
     App *to = app_new(next, &app->options, app->term, app->grid->w, app->grid->h);
     keep_state(app, to);
     keep_place(&app->ui, &to->ui);
-    say_reopened(&to->ui, pins_made_here(old));
+    const char *what = app->ui.asked.reopened;
+    say_reopened(&to->ui, what ? what : "read again", pins_made_here(old));
     app_apply_settings(to);
     app_free(app);
     session_close(old);
@@ -189,7 +216,7 @@ static void reload_settings(App *app)
 void reload_all(App *app)
 {
     reload_settings(app);
-    reload_model(app, NULL);
+    reload_model(app, NULL, 0);
 }
 
 /* ---- watching ---- */
@@ -241,7 +268,7 @@ static void policy_written(void *app)
 
 static void model_written(void *app)
 {
-    reload_model(app, NULL);
+    reload_model(app, NULL, 0);
 }
 
 static void machine_read(Ui *ui, const Totals *before, const char *what)

@@ -18,6 +18,9 @@ void reload_all(App *app);
 
 /* Opens the model again with another training step, as --train has it; "": says which one it is. */
 bool reload_train(App *app, Str spec, Error *err);
+/* Returns whether the last change is one of the training step, and undoes it (by -1); or does the
+ * next one again (by 1). */
+bool reload_train_step(App *app, int by);
 /* Adds a pattern of parameters that do not train. */
 bool reload_freeze(App *app, Str pattern, Error *err);
 

@@ -237,7 +237,7 @@ const Topic cli_topics[] = {
      "none plans the forward pass alone, also of a plan file or a policy that trains. A\n"
      "policy asks for a step by graph:train{optimizer = \"adamw\", clip = 1} and\n"
      "graph:freeze(\"*.wte.weight\"); --train and a plan file hold over it. :train SPEC and\n"
-     ":freeze PATTERN change the step in the explorer.\n"
+     ":freeze PATTERN change the step in the explorer; u undoes that.\n"
      "\n"
      "Ops keep their ids; behind them follow the ops of the backward pass and the update,\n"
      "as modules 'backward' and 'update'. A gradient op takes the partition of its forward\n"

@@ -48,6 +48,7 @@ typedef struct {
     bool quit, drop_pins;  /* leave the explorer; and forget the pins made here */
     ActId letter;          /* take the next key as the argument of this action; ACT_NONE */
     Session *session;      /* go on with this one: the same files read again */
+    const char *reopened;  /* what was done to get that session; NULL: its files were read again */
 } Asked;
 
 /* What an export command writes: `COMMAND MODEL-NAME.ENDING WORD`. */
@@ -79,13 +80,14 @@ struct Ui {
     Parameters parameters;
     Find find;
 
-    Comm *comm;                   /* of the session's plan */
-    CommSort comm_sort;           /* of the table of reshards */
-    bool comm_reversed;           /* which has the least first */
-    struct Compare *compare;      /* another plan beside it; NULL: none */
-    struct WhatIf *whatif;        /* what-if options being shown, or NULL */
-    struct Console *console;      /* lines of Lua typed so far */
-    struct MeshSteps *mesh_steps; /* changes of the mesh, for undo; NULL: none */
+    Comm *comm;                     /* of the session's plan */
+    CommSort comm_sort;             /* of the table of reshards */
+    bool comm_reversed;             /* which has the least first */
+    struct Compare *compare;        /* another plan beside it; NULL: none */
+    struct WhatIf *whatif;          /* what-if options being shown, or NULL */
+    struct Console *console;        /* lines of Lua typed so far */
+    struct MeshSteps *mesh_steps;   /* changes of the mesh, for undo; NULL: none */
+    struct TrainSteps *train_steps; /* of the training step; likewise */
     Changes changes;
     Jobs jobs;
 
