@@ -387,21 +387,47 @@ static int32_t add_number(Updating *u, const char *name, Dtype dtype, double val
     return t;
 }
 
-/* The learning rate, and the number of the step, which grows by one. */
-static bool add_counter(Updating *u)
+/* An op on numbers; returns its output, -1 with *err. */
+static int32_t add_scalar_op(Updating *u, const char *op_type, const char *name, Dtype dtype,
+                             const int32_t *inputs, int n, int32_t next_of)
+{
+    int32_t made = new_tensor(u, name, "", u->scalar, dtype, next_of);
+    UpdateOp op = {.op_type = op_type,
+                   .path = "update",
+                   .name = str_from(name),
+                   .inputs = inputs,
+                   .n_inputs = n,
+                   .output = {made},
+                   .n_outputs = 1};
+    return add_op(u, &op) ? made : -1;
+}
+
+/* 1 for a step that updates, 0 for one that is skipped, as torch's GradScaler does not call the
+ * optimizer; -1 with *err. */
+static int32_t add_counted(Updating *u)
+{
+    int32_t one = add_number(u, "train~one", DT_I64, 1);
+    if (!u->spec->dynamic)
+        return one;
+    int32_t zero = add_number(u, "train~zero", DT_I64, 0);
+    int32_t skipped = add_scalar_op(u, "IsNaN", "train~skipped", DT_BOOL, &u->factor, 1, -1);
+    return skipped < 0 ? -1
+                       : add_scalar_op(u, "Where", "train~counted", DT_I64,
+                                       (int32_t[]){skipped, zero, one}, 3, -1);
+}
+
+/* The number of the step grows by one, unless the step is skipped. */
+static bool add_count(Updating *u)
 {
     u->parameter = -1;
-    u->rate = add_number(u, "train~rate", DT_F32, u->spec->hyper[HYPER_LR]);
-    u->step = add_number(u, "train~step", DT_I64, 1);
-    int32_t one = add_number(u, "train~one", DT_I64, 1);
-    UpdateOp op = {.op_type = "Add",
-                   .path = "update",
-                   .name = STR("train~step~next"),
-                   .input = {u->step, one},
-                   .n_inputs = 2,
-                   .output = {new_tensor(u, "train~step~next", "", u->scalar, DT_I64, u->step)},
-                   .n_outputs = 1};
-    return add_op(u, &op) && (graph_add_output(u->more.builder, op.output[0]), true);
+    int32_t counted = add_counted(u);
+    if (counted < 0)
+        return false;
+    int32_t next = add_scalar_op(u, "Add", "train~step~next", DT_I64, (int32_t[]){u->step, counted},
+                                 2, u->step);
+    if (next >= 0)
+        graph_add_output(u->more.builder, next);
+    return next >= 0;
 }
 
 static bool add_all(Updating *u, const TrainingStep *step)
@@ -416,7 +442,9 @@ static bool add_all(Updating *u, const TrainingStep *step)
             vec_push(u->scratch, &parameters, step->parameter[i]);
         }
     bool norm = u->spec->clip > 0 || u->spec->dynamic;
-    if (!gradients || !add_counter(u) || (norm && !add_factor(u, parameters.at, found.at, found.n)))
+    u->rate = add_number(u, "train~rate", DT_F32, u->spec->hyper[HYPER_LR]);
+    u->step = add_number(u, "train~step", DT_I64, 1);
+    if (!gradients || (norm && !add_factor(u, parameters.at, found.at, found.n)) || !add_count(u))
         return false;
     if (!norm && u->spec->scale != 1)
         add_unscaling(u);

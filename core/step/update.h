@@ -8,7 +8,7 @@
  * sum of a sharded gradient is partial over the axes that shard it (ClipFactor).
  *
  * "train~rate" is the learning rate, "train~step" the number of the step, from 1, to which one is
- * added.
+ * added, unless the step is skipped since a gradient is not finite under a dynamic loss scale.
  *
  * What is new at the end lies as what it takes the place of: Graph.next_of.
  */
