@@ -394,6 +394,7 @@ install: all
 	./dimscope help --man 1 >"$(SHARE)/man/man1/dimscope.1"
 	./dimscope help --man 5 >"$(SHARE)/man/man5/dimscope.5"
 	./dimscope help --man 7 >"$(SHARE)/man/man7/dimscope-lua.7"
+	./dimscope help --man glossary >"$(SHARE)/man/man7/dimscope-glossary.7"
 	./dimscope help lua --annotations >"$(DATA)/dimscope.lua"
 	./dimscope help --completion bash >"$(SHARE)/bash-completion/completions/dimscope"
 	./dimscope help --completion zsh >"$(SHARE)/zsh/site-functions/_dimscope"

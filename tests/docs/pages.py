@@ -120,6 +120,14 @@ def run(command, folder):
     return done.stdout.decode().rstrip("\n").split("\n") if done.stdout else [], done.returncode
 
 
+def furnish(folder, program):
+    """Puts the program, samples and scripts into the folder that commands run in."""
+    os.symlink(os.path.abspath(program), os.path.join(folder, "dimscope"))
+    shutil.copytree(os.path.join(TOP, "samples"), os.path.join(folder, "samples"))
+    for name in "scripts", "core":
+        os.symlink(os.path.join(TOP, name), os.path.join(folder, name))
+
+
 def why_not_run(command):
     """Why no test can run it, or None."""
     for words, why, program in NOT_RUN:
@@ -247,10 +255,7 @@ class Page:
             text = file.read()
         with tempfile.TemporaryDirectory() as folder:
             self.folder = folder
-            os.symlink(os.path.abspath(program), os.path.join(folder, "dimscope"))
-            shutil.copytree(os.path.join(TOP, "samples"), os.path.join(folder, "samples"))
-            for name in "scripts", "core":
-                os.symlink(os.path.join(TOP, name), os.path.join(folder, name))
+            furnish(folder, program)
             after = self.work_through(text)
         if self.rewrite and after != text:
             with open(self.path, "w") as file:
@@ -268,4 +273,5 @@ def main():
     return failed > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

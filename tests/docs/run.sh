@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh - checks the documents: each file or folder that README.md and ARCHITECTURE.md name in
 # backticks exists, each header starts with its name and one sentence (`make map` prints them), and
-# the examples of README.md and of the pages under samples/ do what these say (pages.py).
+# the examples of README.md, of the pages under samples/ (pages.py) and of the help (help.py) do what
+# these say.
 cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
@@ -34,10 +35,13 @@ short=no
 check $short "ARCHITECTURE.md has $lines lines, more than 170"
 
 pages=$(python3 tests/docs/pages.py README.md samples/README.md samples/tutorial/*.md)
-echo "$pages" | sed '$d'
-set -- $(echo "$pages" | tail -n 1 | tr -d ,)
-passed=$((passed + ${1:-0}))
-failed=$((failed + ${3:-1}))
+help=$(python3 tests/docs/help.py)
+for said in "$pages" "$help"; do
+    echo "$said" | sed '$d'
+    set -- $(echo "$said" | tail -n 1 | tr -d ,)
+    passed=$((passed + ${1:-0}))
+    failed=$((failed + ${3:-1}))
+done
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -119,9 +119,9 @@ same "megatron cuts weights of four bits" "$("$DIMSCOPE" plan "$dir/int4.lua" -m
 
 # ---- manual pages
 
-for section in 1 5 7; do
+for section in 1 5 7 glossary; do
     "$DIMSCOPE" help --man $section >"$dir/page.$section"
-    same "title of section $section" "$(grep -cE "^\.TH DIMSCOPE(-LUA)? $section " "$dir/page.$section")" 1
+    same "title of section $section" "$(grep -cE "^\.TH DIMSCOPE(-LUA|-GLOSSARY)? [157] " "$dir/page.$section")" 1
     if command -v groff >/dev/null; then
         same "groff on section $section" "$(groff -man -Tutf8 -ww -z "$dir/page.$section" 2>&1)" ""
     fi

@@ -5,6 +5,7 @@
 #include "tui/app/console_complete.h"
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
+#include "tui/state/glossary.h"
 #include "tui/state/lua_help.h"
 
 #include <dirent.h>
@@ -163,13 +164,14 @@ static void offer_plans(Ui *ui, Completions *all, Str stem)
     offer_files(ui, all, stem);
 }
 
-static void offer_lua(Ui *ui, Completions *all, Str stem)
+static void offer_help(Ui *ui, Completions *all, Str stem)
 {
     const SessionHooks *hooks = &ui->session->hooks;
     Buf words = buf_new(ui->frame);
 
     if (!hooks->rows)
         return;
+    glossary_words(&words);
     lua_help_words(hooks->rows(hooks->context, ui->frame), &words);
     offer_words(ui, all, stem, words.s);
 }
@@ -179,9 +181,9 @@ static const struct {
     const char *word;
     void (*offer)(Ui *ui, Completions *all, Str stem);
 } arguments[] = {
-    {"lua.NAME", offer_lua}, {"POLICY", offer_policy},  {"FILE", offer_files},
-    {"KIND", offer_kinds},   {"FORM", offer_forms},     {"NAME", offer_settings},
-    {"AXIS", offer_axes},    {"TENSOR", offer_tensors}, {"OP", offer_ops},
+    {"lua.NAME", offer_help}, {"POLICY", offer_policy},  {"FILE", offer_files},
+    {"KIND", offer_kinds},    {"FORM", offer_forms},     {"NAME", offer_settings},
+    {"AXIS", offer_axes},     {"TENSOR", offer_tensors}, {"OP", offer_ops},
     {"PLAN", offer_plans},
 };
 

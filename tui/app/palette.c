@@ -1,11 +1,15 @@
 #include "tui/app/palette.h"
 
+#include "tui/state/glossary.h"
+
 #include <ctype.h>
 
 enum { ACTIONS_MAX = 400, NAME_SCORE = 1000, BEGINS = 30, TOGETHER = 15, LETTER = 2 };
 
+/* An action, or a word that has a page of help. */
 typedef struct {
-    const Action *action;
+    const Action *action; /* NULL of a word */
+    const GlossaryTerm *term;
     int score;
 } Match;
 
@@ -52,6 +56,17 @@ static int score_of(Str typed, const Action *action)
     return str_find(help, typed) >= 0 ? 2 : palette_score(typed, help) > (int)typed.n * LETTER * 3;
 }
 
+/* By the beginning of one of its names: an action that has the letters comes first. */
+static int score_of_term(Str typed, const GlossaryTerm *term, Arena *arena)
+{
+    for (Str rest = str_from(term->words); rest.n > 0;) {
+        Str name = str_from(str_lower_case(arena, str_take(&rest, '|')));
+        if (str_starts(name, str_from(str_lower_case(arena, typed))))
+            return NAME_SCORE - (int)name.n;
+    }
+    return 0;
+}
+
 /* Best first; equals stay in the order of the tables. */
 static void insert(Matches *all, Match match)
 {
@@ -73,7 +88,10 @@ static Matches *find(Ui *ui, const Palette *palette)
     for (int t = -1; t < ui->commands.n; t++)
         for (const Action *row = t < 0 ? explorer_actions : ui->commands.tables[t]; row->name;
              row++)
-            insert(all, (Match){row, typed.n == 0 ? 1 : score_of(typed, row)});
+            insert(all, (Match){row, NULL, typed.n == 0 ? 1 : score_of(typed, row)});
+    const GlossaryTerm *term;
+    for (int i = 0; typed.n > 1 && (term = glossary_at(i)); i++)
+        insert(all, (Match){NULL, term, score_of_term(typed, term, ui->frame)});
     return all;
 }
 
@@ -82,6 +100,11 @@ static void choose(Ui *ui, Palette *palette, const Matches *all)
     palette->open = false;
     if (palette->at >= all->n) {
         ui_say(ui, "no action has this name");
+        return;
+    }
+    const GlossaryTerm *term = all->at[palette->at].term;
+    if (term) {
+        ui->asked.command = arena_printf(ui->frame, "help %.*s", STR_ARG(glossary_title(term)));
         return;
     }
     const Action *action = all->at[palette->at].action;
@@ -135,17 +158,28 @@ void palette_click(Ui *ui, Palette *palette, int x, int y)
 
 enum { BOX_W = 100, BOX_H = 16, NAME_W = 24, KEYS_W = 12 };
 
-static void draw_match(Ui *ui, const Action *action, Pen *pen)
+static const char *match_name(Arena *arena, const Match *match)
 {
-    Str name = str_from(
-        arena_printf(ui->frame, ":%s%s%s", action->name, *action->args ? " " : "", action->args));
+    const Action *action = match->action;
 
+    if (match->term)
+        return arena_printf(arena, ":help %.*s", STR_ARG(glossary_title(match->term)));
+    return arena_printf(arena, ":%s%s%s", action->name, *action->args ? " " : "", action->args);
+}
+
+static void draw_match(Ui *ui, const Match *match, Pen *pen)
+{
+    Str keys = {0};
+
+    if (match->action)
+        keys = keymap_keys(ui->look.keymap, ui->frame, match->action);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_HEAD, name, NAME_W);
+    pen_fit(pen, ROLE_HEAD, str_from(match_name(ui->frame, match)), NAME_W);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_FOCUS, keymap_keys(ui->look.keymap, ui->frame, action), KEYS_W);
+    pen_fit(pen, ROLE_FOCUS, keys, KEYS_W);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_TEXT, str_from(action->help), pen->area.w - pen->x);
+    pen_fit(pen, ROLE_TEXT, str_from(match->term ? match->term->what : match->action->help),
+            pen->area.w - pen->x);
 }
 
 static const char *box_title(const Ui *ui, int first, int height, int n)
@@ -169,7 +203,7 @@ void palette_draw(Ui *ui, Palette *palette, Grid *grid, Rect area)
     grid_box(grid, box, true, box_title(ui, first, h - 3, all->n));
     for (int i = 0; i < h - 3 && first + i < all->n; i++) {
         Pen pen = pen_new(grid, (Rect){box.x + 1, box.y + 2 + i, w - 2, 1});
-        draw_match(ui, all->at[first + i].action, &pen);
+        draw_match(ui, &all->at[first + i], &pen);
         if (first + i == palette->at)
             grid_mark(grid, pen.area, STYLE_SELECTED);
     }

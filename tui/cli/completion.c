@@ -7,6 +7,7 @@
 #include "tui/cli/help.h"
 #include "core/propagate/propagators.h"
 
+#include "tui/state/glossary.h"
 #include "tui/state/lua_help.h"
 #include "viz/report/tables.h"
 
@@ -104,6 +105,7 @@ static const char *help_words(Cli *cli)
     for (const Topic *topic = cli_topics; topic->name; topic++)
         buf_printf(&words, "%s ", topic->name);
     buf_puts(&words, "explore ");
+    glossary_words(&words);
     lua_help_words(cli->hooks->rows(cli->hooks->context, cli->arena), &words);
     return words.s;
 }

@@ -1,11 +1,13 @@
 #include "tui/cli/help.h"
 
 #include "core/base/file.h"
+#include "core/base/nearest.h"
 #include "tui/cli/options.h"
 #include "tui/views/about.h"
 #include "tui/views/page.h"
 #include "core/base/text.h"
 #include "tui/state/config.h"
+#include "tui/state/glossary.h"
 #include "tui/state/lua_help.h"
 
 #include <ctype.h>
@@ -63,6 +65,8 @@ void help_overview(Buf *out)
         Str term = str_from(arena_printf(out->arena, "  dimscope help %s", topic->name));
         text_put_pair(term, 27, topic->title, out);
     }
+    text_put_pair(STR("  dimscope help WORD"), 27,
+                  "a word of another system: dimop, Shard, ipf, factor, 1F1B, ..", out);
     text_put_pair(STR("  dimscope help explore"), 27, "the options of the explorer", out);
     text_put_pair(STR("  dimscope help lua"), 27,
                   "what scripts can call; lua.NAME explains one name", out);
@@ -304,13 +308,40 @@ static int print_for_programs(Cli *cli, Str section)
         error_kind(&cli->err, ERROR_USAGE, "--completion is for bash, zsh or fish, not '%s'",
                    shell);
     else
-        error_kind(&cli->err, ERROR_USAGE, "the manual has pages in sections 1, 5 and 7");
+        error_kind(&cli->err, ERROR_USAGE, "the manual has pages 1, 5, 7 and glossary");
+    return cli_fail(cli);
+}
+
+/* "hidden dim" may be typed as two words. */
+static Str asked_name(const Cli *cli)
+{
+    Buf name = buf_new(cli->arena);
+    for (int i = 0; i < cli->n_operands; i++)
+        buf_printf(&name, "%s%s", i > 0 ? " " : "", cli->operand[i]);
+    return buf_str(&name);
+}
+
+/* Names the words of the glossary, else the topic, that are most like the name. */
+static int refuse_name(Cli *cli, Str name)
+{
+    Nearest nearest = {name, 3, NULL};
+    Buf near = buf_new(cli->arena);
+    glossary_near(name, &near);
+    for (const Topic *topic = cli_topics; topic->name; topic++)
+        nearest_try(&nearest, topic->name);
+    error_kind(&cli->err, ERROR_USAGE, "there is no help on '%.*s'", STR_ARG(name));
+    if (near.n > 0)
+        error_hint(&cli->err, "%s", near.s);
+    else if (nearest.name)
+        error_hint(&cli->err, "did you mean %s?", nearest.name);
+    else
+        error_hint(&cli->err, "dimscope help lists verbs and topics, dimscope help glossary words");
     return cli_fail(cli);
 }
 
 int cli_help(Cli *cli)
 {
-    Str name = str_from(cli->n_operands > 0 ? cli->operand[0] : "");
+    Str name = asked_name(cli);
     if (cli->options.man || cli->options.completion)
         return print_for_programs(cli, name);
     if (lua_help_is_meant(name))
@@ -324,12 +355,14 @@ int cli_help(Cli *cli)
         return CLI_FINE;
     }
     const Verb *verb = str_eq(name, STR("explore")) ? verbs : verb_find(name);
+    const GlossaryTerm *term = glossary_find(name);
     if (verb)
         help_verb(verb, &cli->out);
-    else if (!help_topic(cli, name, &cli->out)) {
-        error_kind(&cli->err, ERROR_USAGE, "there is no help on '%s'", cli->operand[0]);
-        error_hint(&cli->err, "dimscope help lists verbs and topics");
-        return cli_fail(cli);
-    }
+    else if (help_topic(cli, name, &cli->out))
+        return CLI_FINE;
+    else if (term)
+        glossary_write(term, &cli->out);
+    else
+        return refuse_name(cli, name);
     return CLI_FINE;
 }

@@ -13,6 +13,10 @@ typedef struct {
 
 extern const Topic cli_topics[]; /* the last one has no name */
 
+/* Languages that dimscope reads; in topics_languages.c. */
+extern const char topic_annotations[], topic_templates[], topic_shardings[], topic_rules[],
+    topic_strategies[], topic_requests[], topic_pins[];
+
 void help_usage(Buf *out);                  /* printed by `dimscope` without operands */
 void help_overview(Buf *out);               /* verbs and topics */
 void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
@@ -26,7 +30,7 @@ void help_tables(Buf *out);                       /* columns, from viz/report/ta
 void help_synopsis(const Verb *verb, Buf *out);   /* "dimscope plan MODEL .." */
 void help_option(const Option *option, Buf *out); /* "-m, --mesh MESH" */
 
-/* The manual page of section "1", "5" or "7" (what scripts can call) in roff; false for others. */
+/* The manual page "1", "5", "7" (what scripts can call) or "glossary" in roff; false for others. */
 bool help_man(Cli *cli, Str section, Buf *out);
 
 /* The completion script of bash, zsh or fish; false for another shell. */

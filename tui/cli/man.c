@@ -2,6 +2,7 @@
 #include "tui/cli/help.h"
 
 #include "core/base/version.h"
+#include "tui/state/glossary.h"
 #include "tui/state/lua_help.h"
 #include "tui/cli/options.h"
 
@@ -135,8 +136,31 @@ static void man_lua(const ScriptEntry *rows, Buf *out)
     }
 }
 
+static void man_glossary(Buf *out)
+{
+    const GlossaryTerm *term;
+    buf_puts(out, ".SH WORDS\n");
+    for (int i = 0; (term = glossary_at(i)); i++) {
+        Buf text = buf_new(out->arena);
+        glossary_write(term, &text);
+        Str rest = buf_str(&text), title = str_take(&rest, '\n');
+        buf_puts(out, ".SS ");
+        add_roff(title, out);
+        buf_puts(out, ".nf\n");
+        add_roff(rest, out);
+        buf_puts(out, ".fi\n");
+    }
+}
+
 bool help_man(Cli *cli, Str section, Buf *out)
 {
+    if (str_eq(section, STR("glossary"))) {
+        add_title("-glossary", "7", "words of other systems, and what shows them", "Miscellaneous",
+                  out);
+        man_glossary(out);
+        see_also("dimscope (1) ,\n.BR dimscope-lua (7)", out);
+        return true;
+    }
     if (str_eq(section, STR("7"))) {
         add_title("-lua", "7", "what scripts can call", "Miscellaneous", out);
         man_lua(cli->hooks->rows(cli->hooks->context, cli->arena), out);
@@ -148,7 +172,7 @@ bool help_man(Cli *cli, Str section, Buf *out)
         man_verbs(out);
         man_options(out);
         man_topics(cli, false, out);
-        see_also("dimscope (5) ,\n.BR dimscope-lua (7)", out);
+        see_also("dimscope (5) ,\n.BR dimscope-lua (7) ,\n.BR dimscope-glossary (7)", out);
         return true;
     }
     if (!str_eq(section, STR("5")))

@@ -1,6 +1,7 @@
 /* topics.c - the text of `dimscope help TOPIC`, also in the manual pages. */
 #include "tui/cli/help.h"
 
+#include "tui/state/glossary.h"
 #include "tui/views/page.h"
 
 const Topic cli_topics[] = {
@@ -166,36 +167,7 @@ const Topic cli_topics[] = {
      "with a warning and the others are kept. A cut without blocks adapts to a new size of\n"
      "its dim. Unknown fields are ignored with a note, and are not saved again.",
      NULL},
-    {"pins", "shardings that other systems wrote", true,
-     "--pins FILE takes a plan file, an annotated .onnx, or shardings of tensors by\n"
-     "name, as one of these systems writes or prints them:\n"
-     "\n"
-     "PyTorch  {\"wte.weight\": [Shard(0), Replicate()]}    one placement per mesh axis\n"
-     "         wte.weight: (Shard(dim=0), Replicate())     one tensor a line; [S(0), R]\n"
-     "         _StridedShard(0, split_factor=3), Partial(\"sum\"); DTensor(..), Spec(..)\n"
-     "JAX      {\"params\": {\"wte\": {\"kernel\": P('dp', None)}}}   nested or flat\n"
-     "         P(('dp', 'tp'), UNCONSTRAINED), NamedSharding(mesh=.., spec=..)\n"
-     "Shardy   wte.weight: [{\"dp\"}, {\"tp\":(1)2, ?}p1] unreduced={\"pp\"}\n"
-     "         MLIR: arguments with sdy.sharding and loc(\"wte.weight\"), and\n"
-     "         sdy.sharding_constraint; shardings of its ops are not read\n"
-     "Paddle   {\"wte.w_0\": [0, -1]}, [[0, 1], -1], {\"dims_mapping\": [0, -1], \"partial\":\n"
-     "         [1]}, \"[Shard(dim=0), Replicate()]\"\n"
-     "\n"
-     "and the modules that 'dimscope export --to dtensor', jax, shardy and paddle write.\n"
-     "If such a module cannot express all of its plan (a comment in it says so), it is\n"
-     "refused, unless -p gives the policy, which then decides the rest.\n"
-     "A mesh in the text must be equal to --mesh; its axes may be in another order. If\n"
-     "the text has no mesh, placements and numbers refer to the axes of --mesh in order.\n"
-     "\n"
-     "Every dim is pinned, also one that is not sharded. ? lets more axes shard the dim;\n"
-     "UNCONSTRAINED and None do not pin it.\n"
-     "\n"
-     "Names are the model's, or what exporters make of them: '/' for '.', h_0 for h.0,\n"
-     "kernel and w_0 for weight, and the prefixes module., model., params and _orig_mod.\n"
-     "A name that matches nothing is a warning with the nearest name; a text in which no\n"
-     "name matches is an error. If the text has a matrix transposed, by its shape or as\n"
-     "a kernel, its dims are swapped.",
-     NULL},
+    {"pins", "shardings that other systems wrote", true, topic_pins, NULL},
     {"operators", "names and notations of operators", false,
      "Softmax             ours: ONNX's names, domain::Name for other domains\n"
      "torch::softmax      torch's and veScale's; aten:: or a dot works too\n"
@@ -493,6 +465,15 @@ const Topic cli_topics[] = {
      "\n"
      "Groups that contain a match stay visible. F removes the filter.",
      NULL},
+    {"annotations", "annotations of operators: dims as names", true, topic_annotations, NULL},
+    {"templates", "templates of operators: projections of an index space", true, topic_templates,
+     NULL},
+    {"shardings", "shardings, wherever one is typed", true, topic_shardings, NULL},
+    {"rules", "dims_mapping rules, as in Paddle", true, topic_rules, NULL},
+    {"strategies", "sharding strategies, as in DTensor and veScale", true, topic_strategies, NULL},
+    {"requests", "the requests that dimscope eval answers", true, topic_requests, NULL},
+    {"glossary", "words of nnScaler, Paddle, PyTorch, Shardy, Tapestry, ..", false, NULL,
+     glossary_index},
     {"drawings", "what export draws, and what its marks mean", false, NULL, help_drawings},
     {"tables", "the tables of export, and their columns", true, NULL, help_tables},
     {"keys", "the keys of the explorer", false, NULL, help_keys},

@@ -113,8 +113,9 @@ static const char tour_text[] =
     "says what to look at and what to press next; C-n presses it for you. Without a\n"
     "terminal it prints the steps.";
 static const char help_text[] =
-    "Explains a verb, a topic, or what scripts can call: lua, lua.NAME. Without\n"
-    "operand it lists them.";
+    "Explains a verb, a topic, a word of nnScaler, Paddle, PyTorch, veScale, Shardy,\n"
+    "JAX or Tapestry (glossary lists them), or what scripts can call: lua, lua.NAME.\n"
+    "Without operand it lists verbs and topics.";
 
 const Verb verbs[] = {
     {BATCH("", "MODEL [-m MESH] [-p POLICY]", "open the explorer", "explore"), VERB_EXPLORE, 1, 1,
@@ -148,9 +149,9 @@ const Verb verbs[] = {
      tour_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,
      eval_text},
-    {BATCH("help", "[VERB|TOPIC|lua.NAME] | --man [5|7] | --completion SHELL",
-           "explain a verb or a topic", "program"),
-     VERB_HELP, 0, 1, cli_help, help_text},
+    {BATCH("help", "[VERB|TOPIC|WORD|lua.NAME] | --man [5|7|glossary] | --completion SHELL",
+           "explain a verb, a topic or a word", "program"),
+     VERB_HELP, 0, INT_MAX, cli_help, help_text},
     {.run = NULL},
 };
 

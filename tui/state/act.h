@@ -99,7 +99,8 @@
         "view")                                                                                    \
     ACT(FINDINGS, "findings", "gf", "", "all findings: notes, warnings, errors", "view")           \
     ACT(EVENTS, "events", "ge", "", "how propagation made the plan, event by event", "view")       \
-    ACT(HELP, "help", "? F1", "[lua.NAME]", "this page, or what scripts can call", "view")         \
+    ACT(HELP, "help", "? F1", "[WORD|lua.NAME]",                                                   \
+        "this page, a word of another system, or what scripts can call", "view")                   \
     ACT(TOUR, "tour", "C-n", "", "in the tour: type what it says", "view")                         \
     ACT(GROUPING, "grouping", "c", "",                                                             \
         "in Mem: group by class, layer and tensor, or less; in Schedule: rows are devices",        \

@@ -29,7 +29,8 @@ extern const char help_names[]; /* names and patterns of tensors and ops */
  * or it is not in the policy. */
 bool page_find_place(const Ui *ui, Text line, Str *file, int *number);
 
-/* Opens Help on names of tensors, "names", or on what scripts can call: "lua", "lua.NAME". */
+/* Opens Help on names of tensors, "names", a word of the glossary, or on what scripts can call:
+ * "lua", "lua.NAME". */
 bool help_show(Ui *ui, Str name, Error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tui/views/page.h"
 
+#include "tui/state/glossary.h"
 #include "tui/state/lua_help.h"
 
 #include "tui/views/about.h"
@@ -48,7 +49,7 @@ const char help_names[] =
     "is a warning with the nearest name. 'info MODEL --values' lists the model's names.\n";
 
 typedef struct {
-    char about[80]; /* "lua.graph.shard", "names"; "": the explorer */
+    char about[80]; /* "lua.graph.shard", "names", "dimop"; "": the explorer */
 } HelpState;
 
 static HelpState *help_state(const Ui *ui)
@@ -104,20 +105,42 @@ static void add_here(const Ui *ui, Buf *out)
         add_row(ui, action_by_id(hint->act), hint->label, out);
 }
 
-static const char names_topic[] = "names";
+static const char names_topic[] = "names", glossary_topic[] = "glossary";
+
+static bool refuse(Arena *arena, Str name, Error *err)
+{
+    Buf near = buf_new(arena);
+
+    glossary_near(name, &near);
+    error_set(err, "there is no help on '%.*s'", STR_ARG(name));
+    return error_hint(err, "%s", near.n > 0 ? near.s : "see :help glossary, :help lua");
+}
+
+/* Names of tensors, the glossary, one of its words, or what scripts can call. */
+static bool write_about(const Ui *ui, Str name, Buf *out, Error *err)
+{
+    const SessionHooks *hooks = &ui->session->hooks;
+    const GlossaryTerm *term = glossary_find(name);
+
+    if (str_eq(name, str_from(names_topic)))
+        buf_puts(out, help_names);
+    else if (str_eq(name, str_from(glossary_topic)))
+        glossary_index(out);
+    else if (term)
+        glossary_write(term, out);
+    else if (hooks->rows && lua_help_is_meant(name))
+        return lua_help(hooks->rows(hooks->context, ui->frame), name, out, err);
+    else
+        return refuse(out->arena, name, err);
+    return true;
+}
 
 static Text help_text(const Ui *ui)
 {
-    const SessionHooks *hooks = &ui->session->hooks;
     Buf text = buf_marked(ui->frame);
 
-    if (strcmp(help_state(ui)->about, names_topic) == 0) {
-        buf_puts(&text, help_names);
-        return buf_text(&text);
-    }
     if (help_state(ui)->about[0]) {
-        lua_help(hooks->rows(hooks->context, ui->frame), str_from(help_state(ui)->about), &text,
-                 NULL);
+        write_about(ui, str_from(help_state(ui)->about), &text, NULL);
         return buf_text(&text);
     }
     buf_puts(&text,
@@ -129,7 +152,9 @@ static Text help_text(const Ui *ui)
     buf_puts(&text, help_marks);
     buf_puts(&text, "other pages\n"
                     "  :help names  names and patterns of tensors: .weight .bias .in .out\n"
-                    "  :help lua    what scripts can call; lua.NAME explains one name\n");
+                    "  :help lua    what scripts can call; lua.NAME explains one name\n"
+                    "  :help WORD   a word of another system, as dimop, Shard, factor, ipf, 1F1B\n"
+                    "  :help glossary  all of these words\n");
     return buf_text(&text);
 }
 
@@ -166,14 +191,12 @@ static void enter(Ui *ui, ShowId from)
 
 bool help_show(Ui *ui, Str name, Error *err)
 {
-    const SessionHooks *hooks = &ui->session->hooks;
     HelpState *state = help_state(ui);
     Buf text = buf_new(ui->frame);
-    bool names = str_eq(name, str_from(names_topic));
 
-    if (!names && (!hooks->rows || !lua_help_is_meant(name) || name.n >= sizeof state->about))
-        return error_set(err, "help is on names, lua and lua.NAME; without a name on the explorer");
-    if (!names && !lua_help(hooks->rows(hooks->context, ui->frame), name, &text, err))
+    if (name.n >= sizeof state->about)
+        return refuse(ui->frame, name, err);
+    if (!write_about(ui, name, &text, err))
         return false;
     ui_show(ui, SHOW_HELP);
     snprintf(state->about, sizeof state->about, "%.*s", STR_ARG(name));
