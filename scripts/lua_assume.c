@@ -17,8 +17,11 @@ static int graph_assume(lua_State *L)
     const char *as = luaL_checkstring(L, 3);
     Decision decision = {.kind = PIN_ASSUMED, .dim = -1};
     if (!assumed_parse(str_from(as), &decision.assumed))
-        sandbox_refuse(L, ERROR_INVALID, "a value is \"reduced\", \"partial\" or \"mean\"",
-                       "no value can be assumed to be '%.40s'", as);
+        sandbox_refuse(
+            L, ERROR_INVALID,
+            "a value is \"reduced\", \"partial\" or \"mean\"; what an op draws is \"drawn by "
+            "rank\" or \"drawn alike\"",
+            "no value can be assumed to be '%.40s'", as);
     if (!cut_axes_read(L, 4, policy->session->mesh, atom, &n, &err) ||
         (n == 0 && !error_set(&err, "no axis is given: write for example {\"dp\"}")))
         sandbox_raise(L, &err);
@@ -30,9 +33,15 @@ static int graph_assume(lua_State *L)
 }
 
 const LuaEntry assume_methods[] = {
-    {"assume", graph_assume, "(pattern: string, as: \"reduced\"|\"partial\"|\"mean\", axes: axes)",
+    {"assume", graph_assume,
+     "(pattern: string, as: \"reduced\"|\"partial\"|\"mean\"|\"drawn by rank\"|\"drawn alike\", "
+     "axes: "
+     "axes)",
      "The plan takes the values that match to be reduced, partial or partial with a mean over the "
-     "axes, whatever their ops make: a convention of a framework, which may be wrong. check "
+     "axes, whatever their ops make: a convention of a framework, which may be wrong. What ops "
+     "such "
+     "as Dropout draw is drawn by rank if ranks along the axes draw other numbers, drawn alike if "
+     "each draws the same numbers for its shard; otherwise by the place in the whole. check "
      "rejects "
      "an assumption that contradicts the ops. With --train, T~grad is the gradient of T. A pattern "
      "that matches no value of an op is a warning."},

@@ -203,7 +203,7 @@ static void format_assumed(const Plan *plan, int32_t tensor, Buf *out)
 {
     for (int axis = 0; axis < plan->mesh->n_axes; axis++) {
         const Decision *assumed = assumed_over(plan, tensor, mesh_axis_atoms(plan->mesh, axis));
-        if (!assumed || assumed->assumed != REDUCE_NONE)
+        if (!assumed || assumed->assumed != ASSUMED_REDUCED)
             continue;
         buf_puts(out, "reduced over ");
         mesh_put_axis(plan->mesh, axis, out);

@@ -4,45 +4,63 @@
 #include "core/cost/gradient_reduces.h"
 #include "core/plan/assume.h"
 #include "core/plan/plan_findings.h"
+#include "core/rules/registry.h"
 
 #include <inttypes.h>
 
 /* ---- assumptions that ops contradict ---- */
 
-typedef enum { OF_PARAMETER, OF_ACTIVATION, OF_NORM, OF_VALUE, ABOUT_COUNT } About;
+typedef enum { OF_PARAMETER, OF_ACTIVATION, OF_NORM, OF_VALUE, DRAWN, ABOUT_COUNT } About;
 
 enum {
     PARAMETER = 1 << OF_PARAMETER,
     ACTIVATION = 1 << OF_ACTIVATION,
     NORM = 1 << OF_NORM,
     VALUE = 1 << OF_VALUE,
+    RANDOM = 1 << DRAWN,
     ANY = (1 << ABOUT_COUNT) - 1
 };
 
 /* What an op makes of a value over an axis. */
 typedef enum { MADE_COMPLETE, MADE_PARTIAL, MADE_OTHERWISE, MADE_SHARDED } Made;
 
-typedef enum { HINT_SUM, HINT_NO_SUM, HINT_NO_MEAN, HINT_NONE } Hint;
+typedef enum { HINT_SUM, HINT_NO_SUM, HINT_NO_MEAN, HINT_DRAW, HINT_NONE } Hint;
 
 /* The first row that fits counts. %s in `so`: the op that reads the value first; %d: the ranks
  * along the axes. */
 typedef struct {
     unsigned about;
     Made made;
-    unsigned assumed; /* ReduceOps, by bit */
+    unsigned assumed; /* by bit */
     Level level;
     const char *code, *so;
     Hint hint;
 } Contradiction;
 
 enum {
-    REDUCED = 1 << REDUCE_NONE,
-    SUMMED = 1 << REDUCE_SUM,
-    AVERAGED = 1 << REDUCE_AVG,
-    EVERY = REDUCED | SUMMED | AVERAGED
+    REDUCED = 1 << ASSUMED_REDUCED,
+    SUMMED = 1 << ASSUMED_PARTIAL,
+    AVERAGED = 1 << ASSUMED_MEAN,
+    EVERY = REDUCED | SUMMED | AVERAGED,
+    BY_RANK = 1 << ASSUMED_DRAWN_BY_RANK,
+    ALIKE = 1 << ASSUMED_DRAWN_ALIKE
 };
 
+#define DRAWS_NOTHING(made_)                                                                       \
+    {                                                                                              \
+        ANY & ~RANDOM, made_, BY_RANK | ALIKE, LEVEL_NOTE, "draws-nothing",                        \
+            "its op draws no numbers: the assumption changes nothing", HINT_NONE                   \
+    }
 static const Contradiction rows[] = {
+    {RANDOM, MADE_COMPLETE, BY_RANK, LEVEL_ERROR, "drawn-apart",
+     "ranks hold the same elements and draw other numbers, so that their copies differ", HINT_DRAW},
+    {RANDOM, MADE_SHARDED, ALIKE, LEVEL_ERROR, "drawn-repeated",
+     "each rank draws the same numbers for its shard, so that one pattern is there %d times",
+     HINT_DRAW},
+    DRAWS_NOTHING(MADE_COMPLETE),
+    DRAWS_NOTHING(MADE_PARTIAL),
+    DRAWS_NOTHING(MADE_OTHERWISE),
+    DRAWS_NOTHING(MADE_SHARDED),
     {ANY, MADE_SHARDED, EVERY, LEVEL_NOTE, "assumed-sharded", "the assumption changes nothing",
      HINT_NONE},
     {PARAMETER, MADE_PARTIAL, REDUCED, LEVEL_ERROR, "gradient-unsummed",
@@ -71,6 +89,7 @@ static const Contradiction rows[] = {
     {ANY, MADE_OTHERWISE, EVERY, LEVEL_ERROR, "wrong-reduction",
      "its addends are joined neither by a sum nor by a mean", HINT_NO_MEAN},
 };
+#undef DRAWS_NOTHING
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
 static const char *const made_words[] = {[MADE_COMPLETE] = "complete on every rank of",
@@ -78,10 +97,21 @@ static const char *const made_words[] = {[MADE_COMPLETE] = "complete on every ra
                                          [MADE_OTHERWISE] = "partial over",
                                          [MADE_SHARDED] = "sharded by"};
 
-static About about_of(const Plan *plan, int32_t tensor)
+static bool is_drawn(const Plan *plan, int32_t tensor)
+{
+    const Inferred *inferred = plan->inferred;
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    const Operator *row =
+        registry_find(inferred->registry, str_from(op_operator(inferred->graph, maker)));
+    return row && row->flags & OPERATOR_DRAWS;
+}
+
+static About about_of(const Plan *plan, int32_t tensor, Assumed assumed)
 {
     const Graph *graph = plan->inferred->graph;
     const Shape *shape = inferred_shape(plan->inferred, tensor);
+    if (assumed_draws(assumed) && is_drawn(plan, tensor))
+        return DRAWN;
     if (graph->gradient_of && graph->gradient_of[tensor] >= 0)
         return gradient_is_of_parameters(plan, tensor) ? OF_PARAMETER : OF_ACTIVATION;
     bool sums = plan_phase(plan, graph->tensors[tensor].maker) == 1 + PHASE_UPDATE && shape &&
@@ -99,7 +129,7 @@ static Made made_over(const Sharding *computed, int atom)
                                   : MADE_OTHERWISE;
 }
 
-static int row_of(About about, Made made, ReduceOp assumed)
+static int row_of(About about, Made made, Assumed assumed)
 {
     for (int i = 0; i < N_ROWS; i++)
         if (rows[i].about >> about & 1 && rows[i].made == made && rows[i].assumed >> assumed & 1)
@@ -137,10 +167,13 @@ static void compare_assumption(Plan *plan, int at, ContradictedList *list)
     AtomSet axes[N_ROWS] = {0};
     if (computed < 0)
         return;
-    About about = about_of(plan, assumption->tensor);
+    About about = about_of(plan, assumption->tensor, decision->assumed);
+    bool draws = assumed_draws(decision->assumed);
     for (int a = 0; a < plan->mesh->n_atoms; a++) {
         AtomSet atom = (AtomSet)1 << a;
-        if (!(decision->axes & atom) || assumed_over(plan, assumption->tensor, atom) != decision)
+        const Decision *last = draws ? assumed_drawn(plan, assumption->tensor, atom)
+                                     : assumed_over(plan, assumption->tensor, atom);
+        if (!(decision->axes & atom) || last != decision)
             continue; /* a later one holds */
         Made made = made_over(shardings_at(plan->shardings, computed), a);
         int row = row_of(about, made, decision->assumed);
@@ -179,11 +212,14 @@ static const char *hint_of(Plan *plan, const Contradicted *it)
     Hint hint = rows[it->row].hint;
     if (hint == HINT_NONE)
         return "";
+    if (hint == HINT_DRAW)
+        return "leave the assumption out: then each element is drawn by its place in the whole";
     if (hint == HINT_NO_MEAN)
         return "leave the assumption out: then it is summed";
     for (int a = 0; a < ATOMS_MAX; a++)
         if (it->axes >> a & 1)
-            sharding.partial[a] = (uint8_t)(hint == HINT_SUM ? REDUCE_NONE : it->decision->assumed);
+            sharding.partial[a] =
+                (uint8_t)(hint == HINT_SUM ? REDUCE_NONE : assumed_reduce(it->decision->assumed));
     to = shardings_put(plan->shardings, &sharding);
     const ReshardPath *path = reshard_inside(
         plan->resharder, (Dtype)plan->inferred->dtype[t], hint == HINT_SUM ? from : to,
@@ -224,8 +260,8 @@ static void find_contradicted(Plan *plan, const Contradicted *it)
               "%s is %s %s but %s assumes it to be %s%s: %s", plan_value_name(plan, it->tensor),
               made_words[rows[it->row].made], axes.s,
               plan_origin_text(plan->arena, &it->decision->origin),
-              it->decision->assumed == REDUCE_AVG ? "a " : "", assumed_name(it->decision->assumed),
-              so.s);
+              it->decision->assumed == ASSUMED_MEAN ? "a " : "",
+              assumed_name(it->decision->assumed), so.s);
     plan_found_at(plan, &it->decision->origin);
 }
 

@@ -16,10 +16,14 @@
  * norm-misses-shards         error     a norm is partial, taken to be reduced
  * norm-counts-replicas       error     a norm is complete, taken to be partial
  * wrong-reduction            error     addends of another reduction than the one assumed
- * averaged-needlessly        warning   a complete value is averaged
- * assumed-sharded            note      the axis shards the value: the assumption changes nothing
- * reduced-each-micro-batch   warning   gradients of parameters are reduced in the backward pass of
- *                                      each micro-batch, where once a step would do
+ * drawn-apart                error     ranks with the same elements draw other numbers: dropout by
+ *                                      rank where the value is replicated
+ * drawn-repeated             error     ranks with other elements draw the same numbers: dropout
+ * with equal seeds where the value is sharded draws-nothing              note      the op draws no
+ * numbers: the assumption changes nothing averaged-needlessly        warning   a complete value is
+ * averaged assumed-sharded            note      the axis shards the value: the assumption changes
+ * nothing reduced-each-micro-batch   warning   gradients of parameters are reduced in the backward
+ * pass of each micro-batch, where once a step would do
  *
  * What one decision makes of values of a kind is one finding, with a count.
  */

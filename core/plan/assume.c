@@ -2,26 +2,31 @@
 
 #include "core/plan/plan_findings.h"
 
+/* ORDER ASSUMED */
 static const struct {
-    ReduceOp assumed;
     const char *name;
-} words[] = {{REDUCE_NONE, "reduced"}, {REDUCE_SUM, "partial"}, {REDUCE_AVG, "mean"}};
+    ReduceOp reduce;
+} words[ASSUMED_COUNT] = {{"reduced", REDUCE_NONE},
+                          {"partial", REDUCE_SUM},
+                          {"mean", REDUCE_AVG},
+                          {"drawn by rank", REDUCE_NONE},
+                          {"drawn alike", REDUCE_NONE}};
 
-enum { N_WORDS = sizeof words / sizeof *words };
-
-const char *assumed_name(ReduceOp assumed)
+const char *assumed_name(Assumed assumed)
 {
-    for (int i = 0; i < N_WORDS; i++)
-        if (words[i].assumed == assumed)
-            return words[i].name;
-    return "";
+    return words[assumed].name;
 }
 
-bool assumed_parse(Str name, ReduceOp *out)
+ReduceOp assumed_reduce(Assumed assumed)
 {
-    for (int i = 0; i < N_WORDS; i++)
+    return words[assumed].reduce;
+}
+
+bool assumed_parse(Str name, Assumed *out)
+{
+    for (int i = 0; i < ASSUMED_COUNT; i++)
         if (str_eq(name, str_from(words[i].name))) {
-            *out = words[i].assumed;
+            *out = (Assumed)i;
             return true;
         }
     return false;
@@ -29,7 +34,7 @@ bool assumed_parse(Str name, ReduceOp *out)
 
 bool assume_check(const Mesh *mesh, const Decision *decision, Error *err)
 {
-    if (!decision->pattern || !*decision->pattern || !*assumed_name(decision->assumed))
+    if (!decision->pattern || !*decision->pattern || (unsigned)decision->assumed >= ASSUMED_COUNT)
         return error_kind(err, ERROR_OUT_OF_RANGE, "an assumption names no values");
     if (decision->axes == 0 || (mesh->n_atoms < ATOMS_MAX && decision->axes >> mesh->n_atoms))
         return error_kind(err, ERROR_OUT_OF_RANGE,
@@ -90,13 +95,50 @@ const Assumptions *assume_find(Plan *plan, const Journal *journal)
 
 /* ---- what they are taken to be ---- */
 
-const Decision *assumed_over(const Plan *plan, int32_t tensor, AtomSet axes)
+static const Decision *find_over(const Plan *plan, int32_t tensor, AtomSet axes, bool draws)
 {
     const Assumptions *assumptions = plan->decided->assumptions;
     int32_t i = assumptions ? assumptions->first[tensor] : -1;
-    while (i >= 0 && !(assumptions->at[i].decision->axes & axes))
+    while (i >= 0 && (!(assumptions->at[i].decision->axes & axes) ||
+                      assumed_draws(assumptions->at[i].decision->assumed) != draws))
         i = assumptions->at[i].next;
     return i < 0 ? NULL : assumptions->at[i].decision;
+}
+
+const Decision *assumed_over(const Plan *plan, int32_t tensor, AtomSet axes)
+{
+    return find_over(plan, tensor, axes, false);
+}
+
+const Decision *assumed_drawn(const Plan *plan, int32_t tensor, AtomSet axes)
+{
+    return find_over(plan, tensor, axes, true);
+}
+
+Draws assume_draws(const Plan *plan, int32_t op, int64_t position)
+{
+    const Graph *graph = plan->inferred->graph;
+    Draws draws = {0};
+    if (graph->of && graph->of[op] >= 0)
+        op = graph->of[op];
+    int32_t t = plan->decided->assumptions ? op_outputs(graph, op)[0] : -1;
+    if (t < 0 || plan->moved->made[t] < 0)
+        return draws;
+    const Sharding *made = shardings_at(plan->shardings, plan->moved->made[t]);
+    AtomSet sharded = sharding_atoms(made);
+    for (int a = 0; a < plan->mesh->n_atoms; a++) {
+        AtomSet atom = (AtomSet)1 << a;
+        const Decision *decision = assumed_drawn(plan, t, atom);
+        if (!decision || (decision->assumed == ASSUMED_DRAWN_ALIKE) != (sharded >> a & 1))
+            continue;
+        if (decision->assumed == ASSUMED_DRAWN_BY_RANK)
+            draws.by_rank = draws.by_rank * (uint64_t)plan->mesh->atoms[a].size +
+                            (uint64_t)mesh_atom_coord(plan->mesh, a, position);
+        for (int64_t d = 0; d < made->n_dims && sharded & atom; d++)
+            if (cut_atoms(&made->dim[d]) & atom)
+                draws.by_place |= (uint16_t)(1U << d);
+    }
+    return draws;
 }
 
 int32_t *assume_computed(const Plan *plan)
@@ -120,9 +162,11 @@ int32_t assume_made(const Plan *plan, int32_t tensor, int32_t made, int32_t *com
     for (int32_t i = assumptions->first[tensor]; i >= 0; i = assumptions->at[i].next) {
         const Decision *decision = assumptions->at[i].decision;
         computed[i] = made;
+        if (assumed_draws(decision->assumed))
+            continue;
         for (int a = 0; a < ATOMS_MAX; a++)
             if ((decision->axes & ~decided) >> a & 1)
-                sharding.partial[a] = (uint8_t)decision->assumed;
+                sharding.partial[a] = (uint8_t)assumed_reduce(decision->assumed);
         decided |= decision->axes;
     }
     return shardings_put(plan->shardings, &sharding);

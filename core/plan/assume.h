@@ -10,10 +10,17 @@
  *     partial   addends: they are summed
  *     mean      addends that are averaged
  *
- * Of several about one value and axis the last one holds. Nothing else changes: each op computes
- * what it computes. An assumption that contradicts that is a finding (core/explain/step_check.h),
- * and its values are wrong in a run. Over an axis that shards a dim of the value an assumption
- * changes nothing.
+ * Two are about values of ops that draw numbers, as Dropout does. A plan draws by the place of an
+ * element in the whole tensor; frameworks have a seed and a counter a rank,
+ *
+ *     drawn by rank   ranks along the axes draw other numbers, though they hold the same elements
+ *     drawn alike     ranks along the axes draw the same numbers, each for its shard
+ *
+ * Of several of one sort about one value and axis the last one holds. Nothing else changes: each op
+ * computes what it computes. An assumption that contradicts that is a finding
+ * (core/explain/step_check.h), and its values are wrong in a run. Over an axis that shards a dim of
+ * the value an assumption changes nothing, but that it is drawn alike; nor does that over other
+ * axes.
  *
  * A pattern matches names of values that ops make, own ones and those of core/plan/naming.h, in the
  * whole training step: "T~grad" is the gradient of T.
@@ -39,8 +46,14 @@ struct Assumptions {
     const int32_t *first; /* per tensor: place in `at`; -1 */
 };
 
-const char *assumed_name(ReduceOp assumed); /* "reduced", "partial", "mean" */
-bool assumed_parse(Str name, ReduceOp *out);
+const char *assumed_name(Assumed assumed); /* "reduced", "partial", "mean", .. */
+bool assumed_parse(Str name, Assumed *out);
+/* Whether it is about what an op draws, not about what is reduced. */
+static inline bool assumed_draws(Assumed assumed)
+{
+    return assumed >= ASSUMED_DRAWN_BY_RANK;
+}
+ReduceOp assumed_reduce(Assumed assumed); /* of the addends */
 
 /* ERROR_OUT_OF_RANGE: no pattern, no axis, or one that the mesh does not have. */
 bool assume_check(const Mesh *mesh, const Decision *decision, Error *err);
@@ -48,8 +61,19 @@ bool assume_check(const Mesh *mesh, const Decision *decision, Error *err);
 /* The assumptions of a journal about plan->inferred; NULL if there are none. */
 const Assumptions *assume_find(Plan *plan, const Journal *journal);
 
-/* The decision that assumes something of the value over one of the axes; NULL if there is none. */
+/* The decision that assumes what of the value is reduced over one of the axes, or what is drawn
+ * along it; NULL if there is none. */
 const Decision *assumed_over(const Plan *plan, int32_t tensor, AtomSet axes);
+const Decision *assumed_drawn(const Plan *plan, int32_t tensor, AtomSet axes);
+
+/* How an op draws numbers on a rank. */
+typedef struct {
+    uint64_t by_rank;  /* added to its seed */
+    uint16_t by_place; /* bits: dims of the value along which the place in the shard counts */
+} Draws;
+
+/* op: the one that draws, its gradient op, or its copy in the backward pass. */
+Draws assume_draws(const Plan *plan, int32_t op, int64_t position);
 
 /* Space for Moved.computed; NULL without assumptions. */
 int32_t *assume_computed(const Plan *plan);

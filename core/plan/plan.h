@@ -78,6 +78,16 @@ typedef enum { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_BOTH } Pass;
 const char *decision_kind_name(DecisionKind kind); /* "pin": as in plan files */
 const char *pass_name(Pass pass);
 
+/* What values are assumed to be (assume.h). ORDER ASSUMED */
+typedef enum {
+    ASSUMED_REDUCED,
+    ASSUMED_PARTIAL,
+    ASSUMED_MEAN,
+    ASSUMED_DRAWN_BY_RANK,
+    ASSUMED_DRAWN_ALIKE,
+    ASSUMED_COUNT
+} Assumed;
+
 typedef struct {
     DecisionKind kind;
     int32_t place;  /* tensor, or op; 0 where decision_is_on_all() */
@@ -99,7 +109,7 @@ typedef struct {
     int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
     const char *schedule; /* of PIN_SCHEDULE: a name, or steps written out (schedule.h) */
     const char *pattern;  /* of PIN_ASSUMED: of names of values, as str_glob() reads it */
-    ReduceOp assumed;     /* of PIN_ASSUMED: REDUCE_NONE, _SUM or _AVG (assume.h) */
+    Assumed assumed;      /* of PIN_ASSUMED */
     Origin origin;
 } Decision;
 

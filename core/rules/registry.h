@@ -57,6 +57,7 @@ typedef enum {
         2,               /* an `anno` row: outputs have the dtype of input 0, not the declared */
     OPERATOR_BRANCH = 4, /* If: at load, a known condition chooses the values of one branch */
     OPERATOR_CARRY = 8,  /* LoopCarry: the value that an iteration begins with */
+    OPERATOR_DRAWS = 16, /* draws random numbers */
 } OperatorFlags;
 
 enum {
@@ -167,6 +168,7 @@ struct Operator {
     .name = (name_), .family = FAMILY, .rule = (rule_), .flops_per_point = (flops_),               \
     .inputs_min = (min), .inputs_max = (max)
 #define EARLY .flags = OPERATOR_EARLY
+#define EARLY_DRAWS .flags = OPERATOR_EARLY | OPERATOR_DRAWS
 #define HOST(name_) .host = &host_op_##name_
 #define SEQUENCE(name_) .sequence = sequence_##name_
 #define RANK(rank_, operand) .rank = RANK_##rank_, .rank_operand = (operand)

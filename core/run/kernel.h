@@ -50,6 +50,9 @@ typedef struct {
     int64_t position;
     int64_t iteration;     /* of the op's loop; after the loop its number of iterations */
     uint64_t seed;         /* of the run; for ops that draw numbers */
+    uint64_t by_rank;      /* added to a seed, and .. */
+    uint16_t by_place;     /* .. dims that count within the part that is drawn: Draws of
+                            * core/plan/assume.h; 0 */
     pthread_mutex_t *blas; /* lock held around calls of BLAS, which is not thread-safe; NULL: plain
                             * loops */
     PickSink *sink;        /* NULL: the kernel moves elements itself */

@@ -1,5 +1,6 @@
 #include "core/run/rank.h"
 
+#include "core/plan/assume.h"
 #include "core/base/intern.h"
 #include "core/plan/edges.h"
 #include "core/run/runner.h"
@@ -245,7 +246,10 @@ bool rank_kernel_call(Rank *rank, const Instr *instr, MakeSlot *make, Arena *scr
     out->mesh = plan->mesh;
     out->position = rank->position;
     out->blas = team->blas;
+    Draws draws = assume_draws(plan, op, rank->position);
     out->seed = batch_seed(team->feeds.seed, batch);
+    out->by_rank = draws.by_rank;
+    out->by_place = draws.by_place;
     out->iteration = loop < 0 ? 0 : rank->iteration[loop];
     out->scratch = scratch;
     return store_shapes(rank, out) && make_outputs(rank, out, make, output);

@@ -387,7 +387,8 @@ static bool read_assumption(PlanfileReader *r, Error *err)
     if (pattern.n == 0)
         return error_set(err, "\"pattern\" must match names of values");
     if (!assumed_parse(json_str(json_get(r->json, "as"), ""), &r->decision.assumed))
-        return error_set(err, "\"as\" must be \"reduced\", \"partial\" or \"mean\"");
+        return error_set(err, "\"as\" must be \"reduced\", \"partial\", \"mean\", "
+                              "\"drawn by rank\" or \"drawn alike\"");
     return read_axes(r, err);
 }
 

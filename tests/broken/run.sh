@@ -2,13 +2,13 @@
 # run.sh - plans with a known bug of training are rejected by check, by name and with the line of the
 # policy, and by run --verify, by value; those without one are not. Ends with "N passed, N failed".
 #
-# tests/broken/table  a line a policy of samples/broken: the code of its finding, and the first wrong
-#                     value of a run
+# tests/broken/table  a line a policy of samples/broken: the code of its finding, a model, and the
+#                     first wrong value of a run of it
 cd "$(dirname "$0")/../.." || exit 1
 DIMSCOPE=${DIMSCOPE:-./dimscope}
 passed=0
 failed=0
-codes='\[(gradient|norm|value)-[a-z-]*\]|\[(wrong-reduction|averaged-needlessly|assumed-sharded|reduced-each-micro-batch)\]'
+codes='\[(gradient|norm|value)-[a-z-]*\]|\[(drawn-apart|drawn-repeated|draws-nothing|wrong-reduction|averaged-needlessly|assumed-sharded|reduced-each-micro-batch)\]'
 
 # expect TITLE CONDITION ..: counts one test.
 expect()
@@ -45,9 +45,10 @@ for file in samples/broken/*.lua; do
     grep -q "^$(basename "$file" .lua) " tests/broken/table || expect "$file is not in the table" false
 done
 
-while read -r policy code value; do
+while read -r policy code model value; do
     case $policy in '' | '#'*) continue ;; esac
-    set -- samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p "samples/broken/$policy.lua"
+    set -- "$model" -m dp=2,tp=2 -p "samples/broken/$policy.lua"
+    [ "$model" = samples/models/tiny-gpt.onnx ] || set -- "$@" --dim batch=8
     set -- "$@" --train adamw,clip=1
     line=$(grep -n 'graph:assume' "samples/broken/$policy.lua" | head -n 1 | cut -d: -f1)
     dimscope check "$@"
@@ -67,9 +68,22 @@ expect "an assumption that is true" finds_nothing
 dimscope run "$@" --verify
 expect "an assumption that is true, by value" says 0 "PASS: "
 
-# The last assumption about a value and an axis holds: here it is what the op makes.
+# Draws by rank are right for what is sharded, equal ones for what is replicated.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+while read -r drawn value; do
+    sed "s|\\*Dropout\\*out|$value|" "samples/broken/dropout_$drawn.lua" >"$folder/right.lua"
+    set -- tests/training/dropout.lua -m dp=2,tp=2 --dim batch=8 -p "$folder/right.lua" --train adamw
+    dimscope check "$@"
+    expect "drawn $drawn where that is right" finds_nothing
+    dimscope run "$@" --verify
+    expect "drawn $drawn where that is right, by value" says 0 "PASS: "
+done <<'END'
+by_rank Dropout out
+alike Dropout_1 out
+END
+
+# The last assumption about a value and an axis holds: here it is what the op makes.
 sed 's/^    return graph/    graph:assume("*.weight~grad", "reduced", "tp")\n&/' \
     samples/broken/doubled_norms.lua >"$folder/replaced.lua"
 dimscope check samples/models/tiny-gpt.onnx -m dp=2,tp=2 -p "$folder/replaced.lua" --train adamw
@@ -87,6 +101,7 @@ expect "one reduction a step" says 0 "ok    grad-reduces 29 of 29"
 
 # What is legal and needless, wrong before the backward pass, or without effect.
 while read -r level code pattern as axes; do
+    as=$(echo "$as" | tr _ ' ')
     cat >"$folder/assume.lua" <<END
 include "megatron"
 local megatron = PAS
@@ -107,6 +122,7 @@ error value-partial */c_proj/Gemm_output_0 reduced tp
 error value-doubled */ln_1/*_output_0 partial tp
 error wrong-reduction */c_proj/Gemm_output_0 mean tp
 error wrong-reduction loss~max reduced tp
+note draws-nothing loss~max drawn_by_rank tp
 END
 
 # why names the line of the assumption, not a way on which the value became partial.

@@ -218,7 +218,7 @@ static Decision some_stages(Bytes *from, const Session *session)
     decision.number = 1 + pick(from, 6);
     decision.schedule = schedules[pick(from, 6)];
     decision.pattern = patterns[pick(from, 3)];
-    decision.assumed = (ReduceOp)pick(from, REDUCE_AVG + 1);
+    decision.assumed = (Assumed)pick(from, ASSUMED_COUNT);
     decision.axes = ((AtomSet)1 << mesh->n_atoms) - 1;
     decision.devices.fixed = (AtomSet)pick(from, 256) & ((1u << mesh->n_atoms) - 1);
     for (int a = 0; a < mesh->n_atoms; a++)

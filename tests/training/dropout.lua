@@ -8,7 +8,8 @@ function MODEL(model)
         local down = model:param(("h.%d.down"):format(layer), {32, 16}, "f32")
         local t = model:op("Gelu", {model:op("MatMul", {h, up})})
         t = model:op("Dropout", {t, 0.25, training})
-        h = model:op("Add", {h, model:op("MatMul", {t, down})})
+        t = model:op("Dropout", {model:op("MatMul", {t, down}), 0.25, training})
+        h = model:op("Add", {h, t})
     end
     model:output(model:op("ReduceMean", {h}, {keepdims = 0}), "loss")
 end

@@ -20,7 +20,7 @@ typedef struct {
     int dim;
     const char *index, *axes, *group, *last;
     int number;
-    ReduceOp assumed;
+    Assumed assumed;
 } Asked;
 
 typedef struct KindRow KindRow;
@@ -251,7 +251,7 @@ static KindRow rows[] = {
      DP},
     {"assumed partial",
      {{0}},
-     ON(PIN_ASSUMED, "m", .axes = "tp", .assumed = REDUCE_SUM),
+     ON(PIN_ASSUMED, "m", .axes = "tp", .assumed = ASSUMED_PARTIAL),
      is_made_partial,
      "m",
      NULL,

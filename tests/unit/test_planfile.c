@@ -91,7 +91,7 @@ static bool pins_of_all_kinds(void *context, Session *session, const char *polic
     mark(session, journal, "input_ids", (Decision){.kind = PIN_BARRIER, .pass = PASS_FORWARD});
     mark(session, journal, WEIGHT, (Decision){.kind = UNPIN_TENSOR});
     Decision assumed = {.kind = PIN_ASSUMED, .pattern = "*.c_proj.out", .axes = 1};
-    assumed.assumed = REDUCE_AVG;
+    assumed.assumed = ASSUMED_DRAWN_ALIKE;
     assumed.origin = (Origin){ORIGIN_USER, "", 0, "assumed"};
     journal_add(journal, arena, &assumed);
     return true;

@@ -369,7 +369,7 @@ const Operator operators_pointwise[] = {
      NNSCALER("masked_fill"), TORCH("masked_fill")},
     {OP("LabelSmooth", same, 3, 1, 2), EARLY, .examples = "5x6,6", PADDLE("label_smooth")},
     {OP("CopyOnto", copy_onto, 0, 2, 2), EARLY, .examples = "5x6,6; 5x6,5x6", TORCH("copy_ copy")},
-    {OP("FusedDropoutAdd", dropout_add, 2, 2, 3), EARLY, .outputs_max = 2,
+    {OP("FusedDropoutAdd", dropout_add, 2, 2, 3), EARLY_DRAWS, .outputs_max = 2,
      .examples = "5x6,5x6 -> 2", PADDLE("fused_dropout_add")},
     {OP("Elementwise", same, 1, 1, OPERATOR_ANY), EARLY, .examples = "5x6,6,5x1",
      PADDLE("elementwise_unary elementwise_binary")},

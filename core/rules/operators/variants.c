@@ -545,7 +545,7 @@ const Operator operators_variants[] = {
     {OP("com.microsoft::BiasSoftmax", softmax_along, 5, 2, 2),
      OWN("axis broadcast_axis is_inner_broadcast softmax_axis", ""), EARLY,
      .examples = "5x6x4,1x6x4 axis=2"},
-    {OP("com.microsoft::BiasDropout", dropout_of_sum, 1, 2, 5), OWN("seed", ""), EARLY,
+    {OP("com.microsoft::BiasDropout", dropout_of_sum, 1, 2, 5), OWN("seed", ""), EARLY_DRAWS,
      .outputs_max = 2, .examples = "5x6,6,5x6 -> 2"},
     {OP("com.microsoft::Trilu", triangle, 0, 1, 2), GRADIENT("0: move(x1)"), OWN("upper", ""),
      EARLY, .kernel = "Trilu", .examples = "5x6x4"},

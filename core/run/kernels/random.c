@@ -1,9 +1,10 @@
 /* random.c - random operators and Dropout.
  *
  * A number is a function of (seed, name of the op's output, index in the whole tensor): every plan
- * draws the same; another seed, op or loop iteration draws others. An op that a training step runs
- * again draws what it drew in the forward pass. The seed is the attribute's, else the run's. Normal
- * numbers by Box and Muller (1958), two draws each; Multinomial inverts the running sum of its row.
+ * draws the same; another seed, op or loop iteration draws others. An assumption
+ * (core/plan/assume.h) can make ranks draw otherwise. An op that a training step runs again draws
+ * what it drew in the forward pass. The seed is the attribute's, else the run's. Normal numbers by
+ * Box and Muller (1958), two draws each; Multinomial inverts the running sum of its row.
  */
 #include "core/rules/args.h"
 #include "core/run/draw.h"
@@ -25,7 +26,7 @@ static uint64_t key_of(const KernelCall *call)
     int32_t op = again ? graph->of[call->op] : call->op;
     int32_t made = op_outputs(graph, op)[0];
     Str name = str_from(made < 0 ? op_name(graph, op) : tensor_name(graph, made));
-    uint64_t key = draw_key(seed, name);
+    uint64_t key = draw_key(seed + call->by_rank, name);
     return call->iteration > 0 ? draw_key(key + (uint64_t)call->iteration, name) : key;
 }
 
@@ -40,14 +41,19 @@ static double draw_normal(uint64_t key, int64_t index)
     return radius * cos(6.283185307179586 * draw_unit(key, 2 * index + 1));
 }
 
-/* index[i]: index in the whole tensor of place i of the part. */
-static int64_t *whole_indices(Arena *arena, const Local *local)
+/* index[i]: index in the whole tensor of place i of the part; along dims that are drawn alike on
+ * each rank, as if the part began there. */
+static int64_t *whole_indices(const KernelCall *call, const Local *local)
 {
+    Arena *arena = call->scratch;
     int64_t stride[DIMS_MAX], *index = arena_array(arena, int64_t, shape_elements(&local->shape));
     Picks picks = picks_new(arena, &local->shape);
     row_major_strides(&local->whole, stride);
-    for (int d = 0; d < picks.n_dims; d++)
-        picks_global(&picks, d, &local->runs[d], stride[d]);
+    for (int d = 0; d < picks.n_dims; d++) {
+        Run part = {0, local->shape.dim[d]};
+        const Runs runs = {.n = 1, .local_size = part.length, .at = &part};
+        picks_global(&picks, d, call->by_place >> d & 1 ? &runs : &local->runs[d], stride[d]);
+    }
     Stretch s;
     for (PickScan scan = picks_scan(&picks); picks_next(&scan, &s);)
         for (int64_t i = 0; i < s.n; i++)
@@ -67,7 +73,7 @@ static bool draw(const KernelCall *call, Error *err)
     double to = args_float(&rule, normal ? "scale" : "high", 1);
     double factor = normal ? to : to - from;
     uint64_t key = key_of(call);
-    const int64_t *index = whole_indices(call->scratch, out);
+    const int64_t *index = whole_indices(call, out);
     int64_t n = shape_elements(&out->shape);
     for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
         double block[ELEMENT_BLOCK];
@@ -90,7 +96,7 @@ static bool bernoulli(const KernelCall *call, Error *err)
     if (!shape_equal(&in->shape, &out->shape))
         return error_kind(err, ERROR_RUN, "input and output differ in shape");
     uint64_t key = key_of(call);
-    const int64_t *index = whole_indices(call->scratch, out);
+    const int64_t *index = whole_indices(call, out);
     int64_t n = shape_elements(&out->shape);
     for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
         double block[ELEMENT_BLOCK];
@@ -128,7 +134,7 @@ static bool multinomial(const KernelCall *call, Error *err)
     if (n == 0 && shape_elements(&out->shape) > 0)
         return error_kind(err, ERROR_RUN, "there are no classes to choose from");
     uint64_t key = key_of(call);
-    const int64_t *index = whole_indices(call->scratch, out);
+    const int64_t *index = whole_indices(call, out);
     double *row = arena_array(call->scratch, double, n);
     for (int64_t i = 0; i < shape_elements(&out->shape); i++) {
         if (i % n_samples == 0) {
@@ -183,7 +189,7 @@ static bool dropout(const KernelCall *call, Error *err)
         return false;
     elements_copy(out->dtype, out->data, in->data, 1, n);
     uint64_t key = key_of(call);
-    const int64_t *index = ratio > 0 ? whole_indices(call->scratch, out) : NULL;
+    const int64_t *index = ratio > 0 ? whole_indices(call, out) : NULL;
     for (int64_t at = 0; at < n && (mask || index); at += ELEMENT_BLOCK) {
         double x[ELEMENT_BLOCK], kept[ELEMENT_BLOCK];
         int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
@@ -214,7 +220,7 @@ static bool dropout_gradient(const KernelCall *call, Error *err)
     if (!from->data || n != shape_elements(&from->shape))
         return n == 0 || !from->data;
     uint64_t key = key_of(&forward);
-    const int64_t *index = ratio > 0 && !mask ? whole_indices(call->scratch, made) : NULL;
+    const int64_t *index = ratio > 0 && !mask ? whole_indices(call, made) : NULL;
     for (int64_t at = 0; at < n; at += ELEMENT_BLOCK) {
         double d[ELEMENT_BLOCK], kept[ELEMENT_BLOCK];
         int64_t n_block = n - at < ELEMENT_BLOCK ? n - at : ELEMENT_BLOCK;
