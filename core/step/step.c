@@ -31,6 +31,13 @@ static bool is_statistic(const Inferred *model, int32_t op, int input)
     return false;
 }
 
+/* A number of the model, as the temperature of CLIP's logits, trains through arithmetic too. */
+static bool is_number(const Inferred *model, int32_t tensor)
+{
+    const Shape *shape = inferred_shape(model, tensor);
+    return shape && shape->n_dims == 0;
+}
+
 /* Marks what trains, from the readers back: a value that an op reads beside activations, and what
  * is handed on to make it. */
 static bool *find_trained(Arena *scratch, const Inferred *model)
@@ -45,7 +52,7 @@ static bool *find_trained(Arena *scratch, const Inferred *model)
         for (int i = 0; reads && i < graph->ops[op].n_inputs; i++) {
             int32_t t = op_inputs(graph, op)[i];
             if (t >= 0 && !is_statistic(model, op, i) &&
-                (!model->on_parameters[op] || hands_on(model, op, i)))
+                (!model->on_parameters[op] || hands_on(model, op, i) || is_number(model, t)))
                 trained[t] = true;
         }
     }

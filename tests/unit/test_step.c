@@ -181,6 +181,10 @@ static const TrainRow trains[] = {
      X W "local f = model:op('Cos', {model:param('freq', {16}, 'f32')})\n" MEAN(
          "model:op('Mul', {model:op('MatMul', {x, w}), f})"),
      "", "w"},
+    {"arithmetic hands a number on",
+     X W "local s = model:op('Exp', {model:param('logit_scale', {}, 'f32')})\n" MEAN(
+         "model:op('Mul', {model:op('MatMul', {x, w}), s})"),
+     "", "w logit_scale"},
     {"views hand a parameter on",
      X W "local f = model:op('Reshape', {model:param('f', {4, 4}, 'f32'), {16}})\n" MEAN(
          "model:op('Mul', {model:op('MatMul', {x, w}), f})"),
