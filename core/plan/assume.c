@@ -115,20 +115,33 @@ const Decision *assumed_drawn(const Plan *plan, int32_t tensor, AtomSet axes)
     return find_over(plan, tensor, axes, true);
 }
 
-Draws assume_draws(const Plan *plan, int32_t op, int64_t position)
+/* What the op, or the one that it comes of, draws; copy: what a copy in the backward pass draws
+ * again, -1. Returns -1 without assumptions. */
+static int32_t drawn_by(const Plan *plan, int32_t op, int32_t *copy)
 {
     const Graph *graph = plan->inferred->graph;
-    Draws draws = {0};
-    if (graph->of && graph->of[op] >= 0)
+    *copy = -1;
+    if (!plan->decided->assumptions)
+        return -1;
+    if (graph->of && graph->of[op] >= 0) {
+        *copy = graph->phase[op] == PHASE_AGAIN ? op_outputs(graph, op)[0] : -1;
         op = graph->of[op];
-    int32_t t = plan->decided->assumptions ? op_outputs(graph, op)[0] : -1;
+    }
+    return graph->ops[op].n_outputs > 0 ? op_outputs(graph, op)[0] : -1;
+}
+
+Draws assume_draws(const Plan *plan, int32_t op, int64_t position)
+{
+    Draws draws = {0};
+    int32_t copy, t = drawn_by(plan, op, &copy);
     if (t < 0 || plan->moved->made[t] < 0)
         return draws;
     const Sharding *made = shardings_at(plan->shardings, plan->moved->made[t]);
     AtomSet sharded = sharding_atoms(made);
     for (int a = 0; a < plan->mesh->n_atoms; a++) {
         AtomSet atom = (AtomSet)1 << a;
-        const Decision *decision = assumed_drawn(plan, t, atom);
+        const Decision *own = copy < 0 ? NULL : assumed_drawn(plan, copy, atom);
+        const Decision *decision = own ? own : assumed_drawn(plan, t, atom);
         if (!decision || (decision->assumed == ASSUMED_DRAWN_ALIKE) != (sharded >> a & 1))
             continue;
         if (decision->assumed == ASSUMED_DRAWN_BY_RANK)

@@ -16,6 +16,9 @@
  *     drawn by rank   ranks along the axes draw other numbers, though they hold the same elements
  *     drawn alike     ranks along the axes draw the same numbers, each for its shard
  *
+ * What runs again in the backward pass draws what was drawn in the forward pass, unless an
+ * assumption about "T~again" says otherwise.
+ *
  * Of several of one sort about one value and axis the last one holds. Nothing else changes: each op
  * computes what it computes. An assumption that contradicts that is a finding
  * (core/explain/step_check.h), and its values are wrong in a run. Over an axis that shards a dim of

@@ -100,6 +100,14 @@ for profile in torch vescale; do
         "$(awk -F' *[|] *' -v p=$profile '$2 == p {print $3}' tests/conformance/deviations.md)"
 done
 
+# A gradient that is not the derivative: refused by the name of its operator.
+sed 's/, slope), mul(dy/, sigmoid), mul(dy/' samples/gradient/fused.lua >"$dir/wrong.lua"
+same "gradients of operators in a file" \
+    "$("$DIMSCOPE" rule --check samples/gradient/fused.lua --gradient | tail -n 1)" \
+    "2 proven, 0 wrong, 0 not proven"
+same "a wrong gradient" "$("$DIMSCOPE" rule --check "$dir/wrong.lua" --gradient | awk '/WRONG/{print $1}'
+    echo "${PIPESTATUS[0]}")" "$(printf 'my::swiglu\n1')"
+
 # ---- weights of four bits: columns and rows as of any other matmul
 
 cat >"$dir/int4.lua" <<'END'

@@ -4,6 +4,7 @@
 
 #include "core/base/file.h"
 #include "core/cost/pipeline.h"
+#include "core/run/run.h"
 #include "core/session/session.h"
 #include "core/step/recompute.h"
 #include "scripts/hooks.h"
@@ -292,6 +293,47 @@ static void scripts_say_what_runs_again(void **state)
     close_model(&o);
 }
 
+/* ---- draws ---- */
+
+#define LAYERS                                                                                     \
+    "local h = model:input('x', 'f32', {8, 16})\n"                                                 \
+    "local training = model:op('Cast', {1}, {to = 9})\n"                                           \
+    "for layer = 0, 1 do\n"                                                                        \
+    "  local w = model:param('h.' .. layer .. '.w', {16, 16}, 'f32')\n"                            \
+    "  local t = model:op('Gelu', {model:op('MatMul', {h, w})})\n"                                 \
+    "  h = model:op('Gelu', {model:op('Dropout', {t, 0.25, training})})\n"                         \
+    "end\n"                                                                                        \
+    "model:output(model:op('ReduceMean', {h}, {keepdims = 0}), 'loss')\n"
+#define AGAIN                                                                                      \
+    "graph:shard('x', {[0] = 'dp'})\n"                                                             \
+    "graph:recompute(graph:between(graph:node(1), graph:node(3)))\n"
+
+/* A generator whose state is not that of the forward pass: other elements are dropped. */
+static void other_numbers_again_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy, *wrong; /* NULL: nothing is */
+    } drawn[] = {
+        {AGAIN, NULL},
+        {AGAIN "graph:assume('Dropout*~again', 'drawn by rank', 'tp')\n", "Dropout~again"}};
+    for (size_t i = 0; i < COUNT_OF(drawn); i++) {
+        Opened o = open_model(LAYERS, "sgd", "dp=2,tp=2", drawn[i].policy);
+        RunReport report;
+        RunOptions options = {.verify = true, .repeat = 1, .seed = 3};
+        if (!o.session || !run_plan(o.arena, o.session->plan, &options, &report, &o.err))
+            fail_msg("%s", o.err.text);
+        bool found = false;
+        for (int k = 0; k < o.session->plan->findings.n; k++)
+            found |= strcmp(o.session->plan->findings.at[k].code, "drawn-apart") == 0;
+        assert_int_equal(found, drawn[i].wrong != NULL);
+        assert_int_equal(report.verdict, drawn[i].wrong ? RUN_FAIL : RUN_PASS);
+        if (drawn[i].wrong)
+            assert_string_equal(tensor_name(o.session->graph, report.first_bad), drawn[i].wrong);
+        close_model(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest others[] = {
@@ -299,6 +341,7 @@ int main(void)
         cmocka_unit_test(recomputing_frees_memory),
         cmocka_unit_test(backward_takes_the_forward_longer),
         cmocka_unit_test(undo_takes_it_back),
+        cmocka_unit_test(other_numbers_again_are_found),
     };
     int failed = run_rows("again", agains, groups_run_again);
     failed += run_rows("scripts", scripts, scripts_say_what_runs_again);

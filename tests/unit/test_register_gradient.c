@@ -5,6 +5,9 @@
 
 #include "core/prove/gradient_check.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 typedef struct {
     const char *title, *operands, *attrs, *script;
     const char *want; /* NULL: proven; else a part of what is wrong, or of the error */
@@ -80,28 +83,74 @@ static GradientRow rows[] = {
      NULL},
 };
 
+/* want: as in GradientRow. Closes the session. */
+static void must_prove(Opened *opened, const char *want)
+{
+    must_open(opened);
+    GradientProof proof;
+    Error err = {0};
+    const Session *session = opened->session;
+    bool ran = gradient_check(opened->arena, session->graph, session->rules.registry, 1, NULL,
+                              &proof, &err);
+    const char *wrong = !ran ? err.text : proof.proof.ok ? NULL : proof.proof.text;
+    if (!wrong != !want || (wrong && !strstr(wrong, want)))
+        fail_msg("%s", wrong ? wrong : "it is proven");
+    assert_true(wrong || proof.n_elements > 0);
+    close_op(opened);
+}
+
 static void test_gradient(void **state)
 {
     const GradientRow *row = *state;
     Opened opened = open_op(row->operands, row->attrs, "tp=2", row->script);
-    must_open(&opened);
-    GradientProof proof;
-    Error err = {0};
-    const Session *session = opened.session;
-    bool ran = gradient_check(opened.arena, session->graph, session->rules.registry, 1, NULL,
-                              &proof, &err);
-    const char *wrong = !ran ? err.text : proof.proof.ok ? NULL : proof.proof.text;
-    if (!wrong != !row->want || (wrong && !strstr(wrong, row->want)))
-        fail_msg("%s", wrong ? wrong : "it is proven");
-    assert_true(wrong || proof.n_elements > 0);
-    close_op(&opened);
+    must_prove(&opened, row->want);
+}
+
+/* ---- in C ---- */
+
+static Opened open_native(const char *library, const char *symbol, bool allowed)
+{
+    char script[600];
+    snprintf(script, sizeof script,
+             "register_op('a b -> a b', {name = 'my::op', kernel = " EACH(
+                 "x ^ 3") ",\n"
+                          "gradient = {'0: kernel(x0)', kernel = {plugin = '%s', symbol = '%s'}}})",
+             library, symbol);
+    return open_allowing("4x6:f64", NULL, "tp=2", script, allowed);
+}
+
+static void gradient_kernels_in_c_are_proven(void **state)
+{
+    static const struct {
+        const char *symbol, *want;
+        bool allowed;
+    } kernels[] = {
+        {"cube_gradient", NULL, true},
+        {"wrong_gradient", "by differences", true},
+        {"cube_gradient", "its kernel is native code in '", false},
+    };
+    char library[64], command[200];
+    (void)state;
+    snprintf(library, sizeof library, "/tmp/test_register_gradient_%d.so", (int)getpid());
+    snprintf(command, sizeof command, "cc -shared -fPIC -I core/run -o %s tests/native/cube.c",
+             library);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        Opened opened = open_native(library, kernels[i].symbol, kernels[i].allowed);
+        must_prove(&opened, kernels[i].want);
+    }
+    Opened missing = open_native(library, "nothing", true);
+    assert_null(missing.session);
+    assert_non_null(strstr(missing.err.text, "has no function 'nothing'"));
+    close_op(&missing);
+    unlink(library);
 }
 
 int main(void)
 {
     enum { N = sizeof rows / sizeof *rows };
-    struct CMUnitTest tests[N];
+    struct CMUnitTest tests[N + 1] = {[N] = cmocka_unit_test(gradient_kernels_in_c_are_proven)};
     for (int i = 0; i < N; i++)
         tests[i] = (struct CMUnitTest){rows[i].title, test_gradient, NULL, NULL, &rows[i]};
-    return _cmocka_run_group_tests("gradients of registered operators", tests, N, NULL, NULL);
+    return _cmocka_run_group_tests("gradients of registered operators", tests, N + 1, NULL, NULL);
 }
