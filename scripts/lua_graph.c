@@ -225,11 +225,40 @@ static void name_cut(lua_State *L, const Policy *policy, const Target *target, i
     legal_name(policy, name, arena_printf(policy->arena, "%s%s of '%s'", dim, key, name), err);
 }
 
-/* Pins the dims in the table at 3, in the order of its keys. */
+/* Pins every dim of the tensor as the text at 3 says, in any notation; over axes that it is partial
+ * over it stays so. */
+static bool pin_sharding(lua_State *L, Policy *policy, const Target *target, Error *err)
+{
+    const Session *session = policy->session;
+    Source source = {"sharding", str_from(lua_tostring(L, 3))};
+    Sharding sharding;
+    if (!target->named)
+        return error_set(err, "a sharding is of a tensor; for a node write {n = \"tp\"}");
+    int32_t tensor = target->named->tensor;
+    const Shape *shape = inferred_shape(session->inferred, tensor);
+    if (!shape)
+        return error_set(err, "the shape of '%s' is unknown", target->named->name);
+    if (!sharding_parse_any(&source, shape, session->mesh, &sharding, err))
+        return false;
+    for (int d = 0; d < shape->n_dims; d++)
+        pin_tensor_dim(L, policy, tensor, d, &(CutSpec){0}, &sharding.dim[d]);
+    Decision partial = {.kind = PIN_UNREDUCED, .place = tensor, .dim = -1};
+    partial.axes = sharding_partials(&sharding);
+    if (partial.axes)
+        policy_decide(L, policy, &partial);
+    return true;
+}
+
+/* Pins the dims in the table at 3, in the order of its keys, or as the text there says. */
 static void pin_target(lua_State *L, Policy *policy, const Target *target)
 {
     Error err = {0};
     int top = lua_gettop(L);
+    if (lua_type(L, 3) == LUA_TSTRING) {
+        if (!pin_sharding(L, policy, target, &err))
+            sandbox_raise(L, &err);
+        return;
+    }
     sandbox_push_keys(L, 3);
     int keys = lua_gettop(L);
     for (lua_Integer i = 1; lua_rawgeti(L, keys, i) != LUA_TNIL; i++) {
@@ -264,10 +293,11 @@ static void pin_value(lua_State *L, Policy *policy, int at, void *exact)
 static int pin_values(lua_State *L, bool exact)
 {
     Policy *policy = graph_check(L);
-    luaL_checktype(L, 3, LUA_TTABLE);
+    if (lua_type(L, 3) != LUA_TSTRING)
+        luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
     lua_pushnil(L);
-    if (lua_next(L, 3) == 0)
+    if (lua_istable(L, 3) && lua_next(L, 3) == 0)
         return luaL_error(L, "no dim is given: write for example {[0] = \"dp\"} or {n = \"tp\"}");
     lua_settop(L, 3);
     policy_each_value(L, policy, 2, pin_value, &exact);
@@ -533,14 +563,16 @@ const LuaEntry graph_methods[] = {
      "The tensors whose name matches the pattern, else all: * is any text, ? one character, {q,k} "
      "either word. A tensor with several matching names is listed once for each. No match is an "
      "empty list without a note."},
-    {"shard", graph_shard, "(what: what|what[], cuts: cuts)",
+    {"shard", graph_shard, "(what: what|what[], cuts: cuts|string)",
      "Pins dims of every tensor or node that `what` names. {[0] = \"dp\"} shards dim 0, counted "
      "from 0, or from the end as -1; {n = \"tp\"} shards the index dim n of the op that uses the "
      "tensor. For a node only names of its own index dims are allowed. Where an op of a training "
-     "step has the name of its result, names are index dims of the op. A pattern that matches "
+     "step has the name of its result, names are index dims of the op. A text is a whole sharding "
+     "in "
+     "any notation, \"[S(0), R]\" or \"P('dp', None)\": it pins every dim. A pattern that matches "
      "nothing is a warning with the nearest name. Refused: a dim or axis that does not exist, a "
      "frozen dim, a second sharding of a dim, an axis on two dims of a tensor."},
-    {"pin", graph_pin, "(what: what|what[], cuts: cuts)",
+    {"pin", graph_pin, "(what: what|what[], cuts: cuts|string)",
      "As graph:shard, but a string is one exact name: an unknown name is an error with the nearest "
      "name."},
     {"unpin", graph_unpin, "(what: what|what[], dims?: dim|dim[])",

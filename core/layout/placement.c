@@ -41,8 +41,28 @@ static bool scan_reduce(Scan *scan, ReduceOp *out)
     return false;
 }
 
+/* "dim=" before an argument, one of `names`, which have blanks between; none need be there. */
+static bool scan_keyword(Scan *scan, Str names)
+{
+    Scan ahead = *scan;
+    Str name;
+    char next = scan_peek(&ahead);
+    if (is_digit(next) || next == '-')
+        return true;
+    if (!scan_name(scan, &name))
+        return false;
+    if (str_has_word(names, name))
+        return scan_char(scan, '=');
+    error_kind(scan->err, ERROR_SYNTAX, "expected a number or %.*s=, found '%.*s'", STR_ARG(names),
+               STR_ARG(name));
+    scan_blame(scan, name);
+    return false;
+}
+
 static bool scan_dim(Scan *scan, int64_t n_dims, int *out)
 {
+    if (!scan_keyword(scan, STR("dim")))
+        return false;
     scan_peek(scan);
     size_t at = scan->at;
     int64_t dim;
@@ -71,6 +91,27 @@ static bool scan_factor(Scan *scan, int64_t *out)
     return false;
 }
 
+/* sum, "sum", or nothing for a sum. */
+static bool scan_reduction(Scan *scan, ReduceOp *out)
+{
+    char quote = scan_peek(scan);
+    *out = REDUCE_SUM;
+    if (quote == ')')
+        return true;
+    if (scan_accept_text(scan, STR("reduce_op")) && !scan_char(scan, '='))
+        return false;
+    quote = scan_peek(scan);
+    bool quoted = quote == '"' || quote == '\'';
+    return (!quoted || scan_char(scan, quote)) && scan_reduce(scan, out) &&
+           (!quoted || scan_char(scan, quote));
+}
+
+static bool scan_split(Scan *scan, int64_t n_dims, Str names, Placement *out)
+{
+    return scan_dim(scan, n_dims, &out->dim) && scan_char(scan, ',') && scan_keyword(scan, names) &&
+           scan_factor(scan, &out->factor);
+}
+
 /* What stands between the parentheses. */
 static bool scan_arguments(Scan *scan, int64_t n_dims, Placement *out)
 {
@@ -80,11 +121,11 @@ static bool scan_arguments(Scan *scan, int64_t n_dims, Placement *out)
     case PLACE_SHARD:
         return scan_dim(scan, n_dims, &out->dim);
     case PLACE_STRIDED:
+        return scan_split(scan, n_dims, STR("split_factor sf"), out);
     case PLACE_INTERLEAVED:
-        return scan_dim(scan, n_dims, &out->dim) && scan_char(scan, ',') &&
-               scan_factor(scan, &out->factor);
+        return scan_split(scan, n_dims, STR("interleaved_size"), out);
     case PLACE_PARTIAL:
-        return scan_reduce(scan, &out->reduce);
+        return scan_reduction(scan, &out->reduce);
     case PLACE_NORM_PARTIAL:
         return scan_peek(scan) == ')' || scan_factor(scan, &out->factor);
     }
@@ -104,8 +145,10 @@ bool placement_scan(Scan *scan, int64_t n_dims, Placement *out)
         return false;
     }
     bool mask = word->kind == PLACE_NORM_PARTIAL && word->name[0] == 'M';
-    *out = (Placement){.kind = word->kind, .factor = mask ? MASK_FACTOR : 1};
-    bool bare = word->kind == PLACE_REPLICATE || word->kind == PLACE_NORM_PARTIAL;
+    *out = (Placement){.kind = word->kind, .factor = mask ? MASK_FACTOR : 1, .reduce = REDUCE_NONE};
+    if (word->kind == PLACE_PARTIAL)
+        out->reduce = REDUCE_SUM;
+    bool bare = word->kind >= PLACE_PARTIAL || word->kind == PLACE_REPLICATE;
     if (bare && scan_peek(scan) != '(')
         return true;
     return scan_char(scan, '(') && scan_arguments(scan, n_dims, out) && scan_char(scan, ')');

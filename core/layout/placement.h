@@ -7,6 +7,9 @@
  *     IS(d,k)   the same of k equal blocks, all even     InterleavedShard(d,k)
  *     P(op)     every rank holds an addend               Partial(op)
  *
+ * Arguments may have their names: Shard(dim=0), _StridedShard(0, split_factor=3),
+ * InterleavedShard(dim=0, interleaved_size=3); Partial() and P are sums.
+ *
  * (torch DTensor and veScale.) Digits and placements say most
  * layouts of each other, but not all: an axis in two parts is no placement, and a split factor that
  * divides nothing is no digit. Even layouts translate by construction. Of uneven ones each rank's
@@ -68,5 +71,10 @@ bool placements_runs(Arena *arena, const Placement *placements, const int *order
 bool placements_of(const Sharding *sharding, const Mesh *mesh, Placement *placements, Error *err);
 bool placements_sharding(const Placement *placements, const Shape *shape, const Mesh *mesh,
                          Sharding *out, Error *err);
+
+/* Reads "[S(0), R]", one for each mesh axis, as it is written; or a sharding in any other view
+ * (sharding_parse_any) that placements can express. */
+bool placements_parse(const Source *source, const Shape *shape, const Mesh *mesh,
+                      Placement *placements, Error *err);
 
 #endif

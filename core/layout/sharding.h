@@ -58,6 +58,11 @@ bool sharding_format(const Sharding *sharding, const Mesh *mesh, ShardingView vi
 /* Reads a sharding of a tensor of this shape in that view. VIEW_OURS reads ASCII marks too. */
 bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, ShardingView view,
                     Sharding *out, Error *err);
+/* Reads a sharding in the view that its first characters are of: 8/dp,4; [0,-1]; [S(0), R];
+ * P('dp',None); [{"dp"},{}]. */
+bool sharding_parse_any(const Source *source, const Shape *shape, const Mesh *mesh, Sharding *out,
+                        Error *err);
+ShardingView sharding_view_of(Str text);
 /* " Σtp max(dp)": the partial axes as VIEW_OURS writes them; sum: the mark before axes to be
  * summed. */
 void sharding_format_sums(const Sharding *sharding, const Mesh *mesh, const char *sum, Buf *out);

@@ -313,27 +313,33 @@ static bool read_dims_mapping(ShardingReader *reader)
 
 /* ---- placements: [S(0), P(sum)] ---- */
 
+/* "[" placement { "," placement } "]", one for each axis of the mesh */
+static bool scan_placements(Scan *scan, int64_t n_dims, const Mesh *mesh, Placement *placements)
+{
+    int n = 0;
+    if (!scan_char(scan, '['))
+        return false;
+    if (scan_peek(scan) != ']')
+        do {
+            Placement placement;
+            if (!placement_scan(scan, n_dims, &placement))
+                return false;
+            if (n < mesh->n_axes)
+                placements[n] = placement;
+            n++;
+        } while (n <= mesh->n_axes && scan_accept(scan, ','));
+    if (n == mesh->n_axes)
+        return scan_char(scan, ']');
+    error_set(scan->err, "one placement for each of the %d axes of the mesh", mesh->n_axes);
+    error_at(scan->err, scan->source, scan->at);
+    return false;
+}
+
 static bool read_placements(ShardingReader *reader)
 {
     Placement placements[MESH_AXES_MAX];
-    int n = 0, n_axes = reader->mesh->n_axes;
     size_t at = here(reader);
-    if (!scan_char(&reader->scan, '['))
-        return false;
-    if (scan_peek(&reader->scan) != ']')
-        do {
-            Placement placement;
-            if (!placement_scan(&reader->scan, reader->shape->n_dims, &placement))
-                return false;
-            if (n < n_axes)
-                placements[n] = placement;
-            n++;
-        } while (n <= n_axes && scan_accept(&reader->scan, ','));
-    if (n != n_axes) {
-        error_set(reader->scan.err, "one placement for each of the %d axes of the mesh", n_axes);
-        return blame(reader, here(reader));
-    }
-    return scan_char(&reader->scan, ']') &&
+    return scan_placements(&reader->scan, reader->shape->n_dims, reader->mesh, placements) &&
            (placements_sharding(placements, reader->shape, reader->mesh, reader->out,
                                 reader->scan.err) ||
             blame(reader, at));
@@ -453,4 +459,39 @@ bool sharding_parse(const Source *source, const Shape *shape, const Mesh *mesh, 
                              .shape = shape,
                              .out = out};
     return read_view(&reader, view) && scan_end(&reader.scan);
+}
+
+/* The view that a sharding is written in, judged by its first characters. */
+ShardingView sharding_view_of(Str text)
+{
+    text = str_trim(text);
+    if (str_starts(text, STR("P(")) || str_starts(text, STR("PartitionSpec(")))
+        return VIEW_PARTITION_SPEC;
+    if (text.n == 0 || text.s[0] != '[')
+        return VIEW_OURS;
+    Str inside = str_trim((Str){text.s + 1, text.n - 1});
+    char first = inside.n > 0 ? inside.s[0] : ']';
+    if (first == '{')
+        return VIEW_SHARDY;
+    return is_digit(first) || first == '-' || first == '[' || first == ']' ? VIEW_DIMS_MAPPING
+                                                                           : VIEW_PLACEMENTS;
+}
+
+bool sharding_parse_any(const Source *source, const Shape *shape, const Mesh *mesh, Sharding *out,
+                        Error *err)
+{
+    return sharding_parse(source, shape, mesh, sharding_view_of(source->text), out, err);
+}
+
+bool placements_parse(const Source *source, const Shape *shape, const Mesh *mesh,
+                      Placement *placements, Error *err)
+{
+    Error fallback = {0};
+    Sharding sharding;
+    if (sharding_view_of(source->text) == VIEW_PLACEMENTS) {
+        Scan scan = scan_begin(source, err ? err : &fallback);
+        return scan_placements(&scan, shape->n_dims, mesh, placements) && scan_end(&scan);
+    }
+    return sharding_parse_any(source, shape, mesh, &sharding, err) &&
+           placements_of(&sharding, mesh, placements, err);
 }

@@ -114,3 +114,16 @@ const Operator *query_operator(RuleQuery *query)
         error_hint(query->err, "dimscope rule --list has them all");
     return NULL;
 }
+
+bool query_take_in(RuleQuery *query, Str *rest, Source *one)
+{
+    *one = (Source){.name = "--in", .text = str_trim(str_take(rest, ';'))};
+    return one->text.n > 0 || error_kind(query->err, ERROR_USAGE,
+                                         "--in has a sharding for each input, with ; between them");
+}
+
+bool query_end_in(RuleQuery *query, Str rest)
+{
+    return str_trim(rest).n == 0 ||
+           error_kind(query->err, ERROR_USAGE, "--in has more shardings than there are operands");
+}

@@ -37,4 +37,9 @@ Graph *query_graph(RuleQuery *query, const Operator *row);
  * are not. */
 const Graph *query_attrs(RuleQuery *query, const char *name, const Alias *alias);
 
+/* Takes the next of the shardings of --in, which have ';' between them. Returns false with
+ * ERROR_USAGE if there is none left. */
+bool query_take_in(RuleQuery *query, Str *rest, Source *one);
+bool query_end_in(RuleQuery *query, Str rest); /* an error if one is left */
+
 #endif

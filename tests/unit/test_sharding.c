@@ -334,6 +334,48 @@ static void hints_the_nearest_axis(void **state)
     arena_free(arena);
 }
 
+/* ---- one reader of all notations ---- */
+
+typedef struct {
+    const char *name, *text, *ours; /* of 12,16 on dp=2,tp=4; ours may be an error */
+} Typed;
+
+static Typed typed[] = {
+    {"ours", "12/tp,16", "12/tp,16"},
+    {"a dims_mapping", " [1, -1]", "12/tp,16"},
+    {"placements", "[R,S(0)]", "12/tp,16"},
+    {"placements with their long names", "[Replicate(), Shard(0)]", "12/tp,16"},
+    {"the name of an argument", "[Replicate(), Shard(dim=-1)]", "12,16/tp"},
+    {"a partial without a reduction", "[Partial(), R]", "12,16 +dp"},
+    {"or with one", "[Partial('max'), P(\"avg\")]", "12,16 avg(tp) max(dp)"},
+    {"a strided shard", "[R, _StridedShard(dim=0, split_factor=3)]", "(3)(4/tp),16"},
+    {"an interleaved one", "[R,InterleavedShard(0, interleaved_size=3)]", "(3)(4/tp),16"},
+    {"a PartitionSpec", "PartitionSpec(None, ('dp','tp'))", "12,16/dp.tp"},
+    {"Shardy", "[{\"tp\"}, {}]", "12/tp,16"},
+    {"an argument of another name", "[R, Shard(axis=0)]",
+     "expected a number or dim=, found 'axis'"},
+    {"no such dim", "[R, Shard(dim=2)]", "no dim 2 in a tensor of 2"},
+    {"too few placements", "[S(0)]", "one placement for each of the 2 axes of the mesh"},
+};
+
+static void reads_any_notation(void **state)
+{
+    const Typed *row = *state;
+    Arena *arena = arena_new();
+    Mesh *mesh = mesh_of(arena, "dp=2,tp=4");
+    Shape shape = shape_of("12,16");
+    Source source = {.name = "sharding", .text = str_from(row->text)};
+    Sharding sharding;
+    Error err = {0};
+    Buf got = buf_new(arena);
+    if (sharding_parse_any(&source, &shape, mesh, &sharding, &err))
+        sharding_format(&sharding, mesh, VIEW_OURS_ASCII, &got, NULL);
+    else
+        buf_puts(&got, err.text);
+    assert_string_equal(got.s, row->ours);
+    arena_free(arena);
+}
+
 /* ---- random shardings: what their placements say is what each rank holds ---- */
 
 /* Digits of small sizes, cut by the atoms of the mesh in any order. */
@@ -585,6 +627,7 @@ int main(void)
            run_rows("sharding spellings", spellings, other_spellings) +
            run_rows("sharding refusals", refusals, refuses) +
            run_rows("random shardings", random_meshes, random_shardings) +
+           run_rows("notations", typed, reads_any_notation) +
            run_rows("random placements", random_meshes, reads_random_placements) +
            cmocka_run_group_tests(tests, NULL, NULL);
 }

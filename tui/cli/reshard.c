@@ -50,27 +50,11 @@ static const Mesh *read_mesh(Cli *cli, const char *option, const char *text)
     return mesh_parse(cli->arena, &source, &cli->err);
 }
 
-/* The view that a sharding is written in, judged by its first characters. */
-static ShardingView view_of(Str text)
-{
-    text = str_trim(text);
-    if (str_starts(text, STR("P(")) || str_starts(text, STR("PartitionSpec(")))
-        return VIEW_PARTITION_SPEC;
-    if (text.n == 0 || text.s[0] != '[')
-        return VIEW_OURS;
-    Str inside = str_trim((Str){text.s + 1, text.n - 1});
-    char first = inside.n > 0 ? inside.s[0] : ']';
-    if (first == '{')
-        return VIEW_SHARDY;
-    return is_digit(first) || first == '-' || first == '[' || first == ']' ? VIEW_DIMS_MAPPING
-                                                                           : VIEW_PLACEMENTS;
-}
-
 static bool read_sharding(Cli *cli, const char *name, const char *text, const Shape *shape,
                           const Mesh *mesh, Sharding *out)
 {
     Source source = {.name = name, .text = str_from(text)};
-    if (sharding_parse(&source, shape, mesh, view_of(source.text), out, &cli->err))
+    if (sharding_parse_any(&source, shape, mesh, out, &cli->err))
         return true;
     cli->err.kind = ERROR_USAGE;
     return false;

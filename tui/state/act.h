@@ -112,7 +112,9 @@
     ACT(NEXT_PANE, "next-pane", "Tab C-wl C-wj", "", "next pane", "view")                          \
     ACT(PREVIOUS_PANE, "previous-pane", "BTab C-wh C-wk", "", "previous pane", "view")             \
     ACT(ZOOM, "zoom", "zz", "", "one pane on the whole screen, or all again", "view")              \
-    ACT(PIN, "pin", "p", "[AXIS]", "pin the dim under the cursor: a menu of its axes", "plan")     \
+    ACT(PIN, "pin", "p", "[AXIS|SHARDING]",                                                        \
+        "pin the dim under the cursor: a menu of its axes; [S(0), R] pins the whole tensor",       \
+        "plan")                                                                                    \
     ACT(UNPIN, "unpin", "P", "", "drop the pin of the dim under the cursor", "plan")               \
     ACT(ASSIGN, "assign", "", "DIM=AXES", "shard an index dim of this op over axes: k=tp", "plan") \
     ACT(DECIDE, "decide", "", "WHAT ARG",                                                          \

@@ -257,6 +257,51 @@ void pins_apply(Ui *ui, const Decision *decisions, int n, const char *what)
     job_change(ui, &(Change){.kind = CHANGE_APPLY, .decisions = own, .n = n}, applied, what);
 }
 
+/* A text with more than axes is a sharding of the whole tensor: [S(0), R], 8/dp,4. */
+static bool is_sharding(Str text)
+{
+    return sharding_view_of(text) != VIEW_OURS || str_find(text, STR(",")) >= 0 ||
+           str_find(text, STR("/")) >= 0;
+}
+
+/* The decisions that pin all dims of the target's tensors, and over which axes they stay partial.
+ */
+static Decision *decisions_of(const Ui *ui, const Target *target, const Sharding *sharding, int *n)
+{
+    int n_dims = (int)sharding->n_dims;
+    Decision *all = arena_array(ui->frame, Decision, target->n * (n_dims + 1));
+    AtomSet partial = sharding_partials(sharding);
+
+    *n = 0;
+    for (int i = 0; i < target->n; i++) {
+        int32_t place = target->place[i];
+        for (int d = 0; d < n_dims; d++)
+            all[(*n)++] = (Decision){
+                .kind = PIN_TENSOR_DIM, .place = place, .dim = d, .cut = &sharding->dim[d]};
+        if (partial)
+            all[(*n)++] =
+                (Decision){.kind = PIN_UNREDUCED, .place = place, .dim = -1, .axes = partial};
+    }
+    return all;
+}
+
+static bool pin_whole(Ui *ui, const Target *target, Str text, Error *err)
+{
+    const Shape *shape =
+        target->index ? NULL : inferred_shape(ui->session->inferred, target->place[0]);
+    Sharding *sharding = arena_make(ui->frame, Sharding);
+    Source source = {"sharding", text};
+    int n;
+
+    if (!shape)
+        return error_set(err, "an index dim is sharded by axes; a sharding is of a tensor");
+    if (!sharding_parse_any(&source, shape, ui->session->mesh, sharding, err))
+        return false;
+    Decision *all = decisions_of(ui, target, sharding, &n);
+    pins_apply(ui, all, n, arena_printf(ui->frame, "pinned to %.*s", STR_ARG(text)));
+    return true;
+}
+
 bool pins_set(Ui *ui, Str axes, Error *err)
 {
     Target target = {0};
@@ -265,7 +310,11 @@ bool pins_set(Ui *ui, Str axes, Error *err)
 
     if (!job_may_change(ui))
         return true;
-    if (!target_of(ui, &target, err) || !read_axes(ui, axes, target.size, &cut, err))
+    if (!target_of(ui, &target, err))
+        return false;
+    if (is_sharding(axes))
+        return pin_whole(ui, &target, axes, err);
+    if (!read_axes(ui, axes, target.size, &cut, err))
         return false;
     pins_apply(ui, decisions_for(ui, &target, &cut), target.n,
                arena_printf(ui->frame, "pinned to %s", text));

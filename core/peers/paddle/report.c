@@ -174,33 +174,35 @@ static bool scan_partials(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
     return true;
 }
 
-/* One placement per mesh axis: [S(0),P(sum)]. */
-static bool scan_placements(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
+/* A sharding in a notation other than dims_mapping: [S(0),P(sum)], P('x',None), 8/x,4. */
+static bool read_other(const Source *one, const Mesh *mesh, SpmdTensor *tensor, Error *err)
 {
+    Placement placements[MESH_AXES_MAX];
+    if (!placements_parse(one, &tensor->shape, mesh, placements, err))
+        return false;
     for (int axis = 0; axis < mesh->n_axes; axis++) {
-        Placement placement;
-        if ((axis > 0 && !scan_char(scan, ',')) ||
-            !placement_scan(scan, tensor->n_dims, &placement))
-            return false;
-        if (placement.kind == PLACE_SHARD)
-            spmd_axes_push(&tensor->dim[placement.dim], axis);
-        else if (placement.kind == PLACE_PARTIAL)
-            tensor->partial[axis] = (uint8_t)placement.reduce;
-        else if (placement.kind != PLACE_REPLICATE)
-            return scan_fail(scan, "a dims_mapping cannot have this placement");
+        const Placement *it = &placements[axis];
+        if (it->kind == PLACE_SHARD)
+            spmd_axes_push(&tensor->dim[it->dim], axis);
+        else if (it->kind == PLACE_PARTIAL)
+            tensor->partial[axis] = (uint8_t)it->reduce;
+        else if (it->kind != PLACE_REPLICATE)
+            return error_kind(err, ERROR_USAGE, "a dims_mapping cannot express '%.*s'",
+                              STR_ARG(one->text));
     }
-    return scan_char(scan, ']');
+    return true;
 }
 
-/* Upper-case words are placements, unless the mesh has an axis with that name. */
-static bool is_placements(const Scan *scan, const Mesh *mesh)
+/* Whether a text is a dims_mapping, whose axes may have their names: [x,-]. */
+static bool is_mapping(const Source *one, const Mesh *mesh)
 {
     Error none = {0};
-    Scan ahead = *scan;
-    ahead.err = &none;
-    char next = scan_peek(&ahead);
+    Scan scan = scan_begin(one, &none);
     Str name;
-    return next >= 'A' && next <= 'Z' && scan_name(&ahead, &name) && mesh_find_axis(mesh, name) < 0;
+    ShardingView view = sharding_view_of(one->text);
+    if (view != VIEW_PLACEMENTS || !scan_accept(&scan, '['))
+        return view == VIEW_DIMS_MAPPING || view == VIEW_PLACEMENTS;
+    return !scan_name(&scan, &name) || mesh_find_axis(mesh, name) >= 0;
 }
 
 static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
@@ -209,8 +211,6 @@ static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
         return true;
     if (!scan_char(scan, '['))
         return false;
-    if (is_placements(scan, mesh))
-        return scan_placements(scan, mesh, tensor);
     for (tensor->n_dims = 0; !scan_accept(scan, ']'); tensor->n_dims++) {
         if (tensor->n_dims == SPMD_DIMS_MAX)
             return scan_fail(scan, "a mapping has at most %d dims", SPMD_DIMS_MAX);
@@ -224,12 +224,18 @@ static bool scan_mapping(Scan *scan, const Mesh *mesh, SpmdTensor *tensor)
 /* Reads "[-1,0];[0,-1] sum(x)": mappings of the inputs, or of the outputs if backward. */
 static bool read_mappings(RuleQuery *query, const SpmdCall *call, SpmdTensor *tensor, int n)
 {
-    Source source = {.name = "--in", .text = str_from(query->in)};
-    Scan scan = scan_begin(&source, query->err);
-    for (int i = 0; i < n; i++)
-        if ((i > 0 && !scan_char(&scan, ';')) || !scan_mapping(&scan, call->mesh, &tensor[i]))
+    Str rest = str_from(query->in);
+    for (int i = 0; i < n; i++) {
+        Source one;
+        if (!query_take_in(query, &rest, &one))
             return false;
-    return scan_end(&scan);
+        Scan scan = scan_begin(&one, query->err);
+        bool mapping = tensor[i].absent || is_mapping(&one, call->mesh);
+        if (mapping ? !scan_mapping(&scan, call->mesh, &tensor[i]) || !scan_end(&scan)
+                    : !read_other(&one, call->mesh, &tensor[i], query->err))
+            return false;
+    }
+    return query_end_in(query, rest);
 }
 
 static bool read_call(RuleQuery *query, const SpmdNamedRule *named, SpmdCall *call, Buf *trace)

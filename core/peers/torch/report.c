@@ -18,32 +18,27 @@ enum { CANDIDATES_SHOWN = 12 };
 
 /* ---- the request ---- */
 
-/* "[S(1)];[R]": one placement per mesh axis, `-` for an absent operand. Without --in all inputs are
+/* "[S(1)];[R]": a sharding in any notation, `-` for an absent operand. Without --in all inputs are
  * replicated. */
 static bool read_placements(RuleQuery *query, StrategyCall *call, StrategyTensor *tensors)
 {
-    Source source = {.name = "--in", .text = str_from(query->in ? query->in : "")};
-    Scan scan = scan_begin(&source, query->err);
+    Str rest = str_from(query->in ? query->in : "");
     for (int i = 0; i < call->n_inputs; i++) {
         Placement *placements = arena_array(query->arena, Placement, call->mesh->n_axes);
         bool absent = tensors[i].shape.n_dims < 0;
         tensors[i].placements = absent ? NULL : placements;
         if (!query->in)
             continue;
-        if (i > 0 && !scan_char(&scan, ';'))
+        Source one;
+        if (!query_take_in(query, &rest, &one))
             return false;
-        if (absent && scan_accept(&scan, '-'))
-            continue;
-        if (!scan_char(&scan, '['))
-            return false;
-        for (int axis = 0; axis < call->mesh->n_axes; axis++)
-            if ((axis > 0 && !scan_char(&scan, ',')) ||
-                !placement_scan(&scan, tensors[i].shape.n_dims, &placements[axis]))
-                return false;
-        if (!scan_char(&scan, ']'))
+        if (absent && !str_eq(one.text, STR("-")))
+            return error_kind(query->err, ERROR_USAGE, "input %d is absent: --in has - for it", i);
+        if (!absent &&
+            !placements_parse(&one, &tensors[i].shape, call->mesh, placements, query->err))
             return false;
     }
-    return !query->in || scan_end(&scan);
+    return query_end_in(query, rest);
 }
 
 static bool read_tensors(RuleQuery *query, StrategyCall *call)
