@@ -122,15 +122,13 @@ static bool has_module_name(const Graph *graph, int32_t tensor)
 }
 
 /* The initializer that a tensor is a view of, by ops that compute nothing; -1 if ops made it. */
-static int32_t viewed_parameter(const Graph *graph, int32_t tensor)
+static int32_t viewed_parameter(const Inferred *inferred, int32_t tensor)
 {
-    static const char *const views[] = {"Transpose", "Identity", "Reshape", "Squeeze",
-                                        "Unsqueeze", "Cast",     "Flatten"};
+    const Graph *graph = inferred->graph;
     for (int32_t maker; (maker = graph->tensors[tensor].maker) >= 0;) {
-        bool view = false;
-        for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-            view |= strcmp(op_operator(graph, maker), views[i]) == 0;
-        if (!view || op_inputs(graph, maker)[0] < 0)
+        Str name = str_from(op_operator(graph, maker));
+        if (!operator_is_view(registry_find(inferred->registry, name)) ||
+            op_inputs(graph, maker)[0] < 0)
             return -1;
         tensor = op_inputs(graph, maker)[0];
     }
@@ -143,7 +141,7 @@ static int32_t viewed_parameter(const Graph *graph, int32_t tensor)
 static Str known_as(const Inferred *inferred, int32_t tensor, int32_t op, Str label)
 {
     const Graph *graph = inferred->graph;
-    int32_t parameter = viewed_parameter(graph, tensor);
+    int32_t parameter = viewed_parameter(inferred, tensor);
     if (parameter < 0)
         return STR("");
     if (has_module_name(graph, parameter))

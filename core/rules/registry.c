@@ -219,6 +219,17 @@ const Operator *registry_find(const Registry *registry, Str name)
     return alias ? find_own(registry, str_from(alias->op_type)).row : own;
 }
 
+bool operator_is_view(const Operator *row)
+{
+    return row && (row->flags & OPERATOR_VIEW || (row->kernel && strcmp(row->kernel, "view") == 0));
+}
+
+bool operator_picks(const Operator *row, int input)
+{
+    bool takes = row && (input == 0 || row->inputs_max == OPERATOR_ANY);
+    return takes && (row->flags & OPERATOR_PICKS || operator_is_view(row));
+}
+
 const Derivative *registry_derivative(const Registry *registry, const Operator *row)
 {
     return row ? find_own(registry, str_from(row->name)).derivative : NULL;

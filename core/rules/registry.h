@@ -58,6 +58,9 @@ typedef enum {
     OPERATOR_BRANCH = 4, /* If: at load, a known condition chooses the values of one branch */
     OPERATOR_CARRY = 8,  /* LoopCarry: the value that an iteration begins with */
     OPERATOR_DRAWS = 16, /* draws random numbers */
+    OPERATOR_VIEW = 32,  /* makes the elements of input 0, in another order or type; ops of the
+                            kernel "view" do so too */
+    OPERATOR_PICKS = 64, /* makes elements of input 0 or, if it takes any number, of all inputs */
 } OperatorFlags;
 
 enum {
@@ -169,6 +172,8 @@ struct Operator {
     .inputs_min = (min), .inputs_max = (max)
 #define EARLY .flags = OPERATOR_EARLY
 #define EARLY_DRAWS .flags = OPERATOR_EARLY | OPERATOR_DRAWS
+#define EARLY_VIEW .flags = OPERATOR_EARLY | OPERATOR_VIEW
+#define EARLY_PICKS .flags = OPERATOR_EARLY | OPERATOR_PICKS
 #define HOST(name_) .host = &host_op_##name_
 #define SEQUENCE(name_) .sequence = sequence_##name_
 #define RANK(rank_, operand) .rank = RANK_##rank_, .rank_operand = (operand)
@@ -199,6 +204,11 @@ void registry_add(Registry *registry, const Operator *row);
 /* Finds an operator by any name: users', built-in, then other systems' (alias.h). NULL if there is
  * none. */
 const Operator *registry_find(const Registry *registry, Str name);
+
+/* Whether an op of the row makes the elements of input 0, and computes nothing; and whether it
+ * makes some of those of an input, perhaps repeated. NULL: no. */
+bool operator_is_view(const Operator *row);
+bool operator_picks(const Operator *row, int input);
 /* The alias under which the name was found; NULL if it is the operator's own name. */
 const Alias *registry_alias(const Registry *registry, Str name);
 /* The column `gradient` of a row in use, read once; NULL if it has none. */

@@ -2,20 +2,11 @@
 
 #include "core/rules/derivative.h"
 
-/* Operators that pass a parameter on as such, beside views. */
+/* Whether the op passes a parameter on as such. */
 static bool hands_on(const Inferred *model, int32_t op, int input)
 {
-    static const char *const operators[] = {"Transpose", "Cast",   "Gather", "Slice",
-                                            "Split",     "Expand", "Concat"};
-    const OpSpace *space = inferred_space(model, op);
-    if (input > 0 && strcmp(op_operator(model->graph, op), "Concat") != 0)
-        return false;
-    if (space && space->kernel && strcmp(space->kernel, "view") == 0)
-        return true;
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (strcmp(op_operator(model->graph, op), operators[i]) == 0)
-            return true;
-    return false;
+    const Operator *row = registry_find(model->registry, str_from(op_operator(model->graph, op)));
+    return operator_picks(row, input);
 }
 
 /* Running statistics: read beside activations, and updated by the norm itself in training. */

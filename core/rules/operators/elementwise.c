@@ -210,7 +210,7 @@ const Operator operators_elementwise[] = {
     {OP("Neg", linear, 1, 1, 1), GRADIENT("0: contract *-1"), HOST(neg), EARLY,
      ONNX("consumed_inputs", ".fi"), .kernel = "Neg", .examples = "5x6", NNSCALER("neg"),
      TORCH("neg negative"), STABLEHLO("negate"), .paddle = "neg"},
-    {OP("Cast", cast, 1, 1, 1), GRADIENT("0: contract"), HOST(cast), EARLY,
+    {OP("Cast", cast, 1, 1, 1), GRADIENT("0: contract"), HOST(cast), EARLY_VIEW,
      ONNX("round_mode saturate to", ""), .kernel = "Cast", .examples = "5x6 to=7",
      .paddle = "unary", .dtensor = "cast _to_copy", PADDLE_CALLS("cast: 5x6:i64 to=1"),
      TORCH_CALLS("to.dtype: 5x6:i64 to=1")},
@@ -308,7 +308,7 @@ const Operator operators_elementwise[] = {
      TORCH("dropout native_dropout feature_dropout"), PADDLE("dropout(; 0)"),
      .dtensor = "unary alias"},
     {OP("Expand", expand, 0, 2, 2), GRADIENT("0: contract"), HOST(expand), RANK(BROADCAST, 1),
-     EARLY, .reads = 1 << 1, ONNX("", ". .i"), .kernel = "Expand",
+     EARLY_PICKS, .reads = 1 << 1, ONNX("", ". .i"), .kernel = "Expand",
      .examples = "5x1,=[4,5,6]; 5x6,=[5,1]", .paddle = "expand", .dtensor = "of_size expand",
      PADDLE_CALLS("expand: 5x1x6,=[4,5,7,6] | shape=[4,5,7,6]; expand_as expand_as_v2(0,4x5x7x6): "
                   "5x1x6,=[4,5,7,6] | target_shape=[4,5,7,6]; sum_grad(5x6x4,0): 5x1x4,=[5,6,4] | "

@@ -300,14 +300,14 @@ const Operator operators_shape[] = {
     {OP("com.microsoft::ExpandDims", unsqueeze, 0, 2, 2), GRADIENT("0: view"), HOST(unsqueeze),
      RANK(MORE, 1), EARLY, .reads = 1 << 1, OWN("", ". .i"), .kernel = "view",
      .examples = "5x6,=1; 5x6,=-1"},
-    {OP("Transpose", transpose, 0, 1, 1), GRADIENT("0: move"), HOST(transpose), EARLY,
+    {OP("Transpose", transpose, 0, 1, 1), GRADIENT("0: move"), HOST(transpose), EARLY_VIEW,
      ONNX("perm", ""), .kernel = "Transpose", .examples = "5x6x4 perm=[2,0,1]; 5x6x4",
      NNSCALER("permute(dims=perm)"), TORCH("permute(dims=perm) t numpy_T"),
      PADDLE("transpose transpose2"), STABLEHLO("transpose(dims=perm)"), .paddle = "transpose",
      .dtensor = "permute permute",
      PADDLE_CALLS("transpose_grad: 5x6x4 perm=[2,0,1] | perm=[1,2,0]"),
      TORCH_CALLS("transpose: 5x6x4 perm=[2,1,0] | dim0=0 dim1=2; t: 5x6 perm=[1,0]")},
-    {OP("Split", split, 0, 1, 2), GRADIENT("0: move"), HOST(split), RANK(SPLIT, 1), EARLY,
+    {OP("Split", split, 0, 1, 2), GRADIENT("0: move"), HOST(split), RANK(SPLIT, 1), EARLY_PICKS,
      .outputs_max = OPERATOR_MANY, .reads = 1 << 1, ONNX("axis num_outputs split", ". .fi"),
      .kernel = "Split", .examples = "5x9,=[4,5] axis=1 -> 2; 5x9 axis=1 num_outputs=3 -> 3",
      TORCH("split_with_sizes(split_sizes=split, dim=axis)"), .paddle = "split",
@@ -317,7 +317,7 @@ const Operator operators_shape[] = {
      TORCH_CALLS("split: 5x8x4,=[4,4] axis=1 -> 2 | dim=1 split_size=4; split_with_sizes: "
                  "5x9x4,=[4,5] axis=1 -> 2 | dim=1 split_sizes=[4,5]; chunk: 5x8x4,=[4,4] axis=1 "
                  "-> 2 | dim=1 chunks=2")},
-    {OP("Slice", slice, 0, 1, 5), GRADIENT("0: move"), HOST(slice), RANK(AXES, 1), EARLY,
+    {OP("Slice", slice, 0, 1, 5), GRADIENT("0: move"), HOST(slice), RANK(AXES, 1), EARLY_PICKS,
      .reads = OPERATOR_ANY, ONNX("axes ends starts", ". Ai Ai Ai Ai"), .kernel = "Slice",
      .examples = "7x9,=[1,2],=[7,9],=[0,1],=[1,3]; 7x9,=[8],=[0],=[1],=[-2]; 7x9,=[2],=[6],=[0]",
      TORCH("slice(dim=axes, start=starts, end=ends, step=steps;; axes:=0, starts:=0, "
@@ -330,7 +330,7 @@ const Operator operators_shape[] = {
          "7x8,=[2],=[8],=[1],=[2] | axes=[1] starts=[2] ends=[8] strides=[2]"),
      TORCH_CALLS("slice: 7x9x4,=[2],=[7],=[1],=[1] | dim=1 start=2 end=7 step=1; flip: "
                  "5x6x4,=[-1],=[-9],=[1],=[-1] | dims=[1]")},
-    {OP("Concat", concat, 0, 1, OPERATOR_ANY), GRADIENT("all: move"), HOST(concat), EARLY,
+    {OP("Concat", concat, 0, 1, OPERATOR_ANY), GRADIENT("all: move"), HOST(concat), EARLY_PICKS,
      ONNX("axis", "A+"), .kernel = "Concat", .examples = "5x6,5x4,5x3 axis=1; 5x6,5x6 axis=0",
      NNSCALER("cat(dim=axis;; axis:=0)"),
      TORCH("cat(dim=axis;; axis:=0) concat(dim=axis;; axis:=0) concatenate(dim=axis;; axis:=0)"),
