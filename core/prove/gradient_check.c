@@ -1,6 +1,7 @@
 #include "core/prove/gradient_check.h"
 
 #include "core/prove/rule_check.h"
+#include "core/prove/whole_run.h"
 #include "core/rules/derivative.h"
 #include "core/run/draw.h"
 #include "core/step/backward.h"
@@ -15,7 +16,6 @@ typedef struct {
     const Inferred *inferred;
     const Kernel *kernel;
     uint64_t seed;
-    pthread_mutex_t blas;
     Backward backward;
     Local **value;              /* per tensor of the graph with gradient ops */
     Vec(int32_t) given, wanted; /* outputs with a gradient, inputs that are differentiated */
@@ -34,14 +34,7 @@ static bool is_differentiated(const Check *check, int32_t t)
 static bool run_op(Check *check, const Inferred *inferred, int32_t op, const Kernel *kernel,
                    Error *err)
 {
-    for (int o = 0; o < inferred->graph->ops[op].n_outputs; o++) {
-        int32_t t = op_outputs(inferred->graph, op)[o];
-        if (t < 0)
-            continue;
-        local_free(check->value[t]);
-        check->value[t] = NULL;
-    }
-    return kernel_run_whole(inferred, op, kernel, &check->blas, check->seed, 0, check->value, err);
+    return whole_run_op(inferred, op, kernel, check->seed, check->value, err);
 }
 
 static bool all_finite(const Local *local)
@@ -323,7 +316,6 @@ bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, 
                    .out = out,
                    .wrong = buf_new(arena)};
     *out = (GradientProof){.proof = {.ok = true, .text = ""}};
-    pthread_mutex_init(&check.blas, NULL);
     check.value = arena_array(arena, Local *, graph->n_tensors);
     bool ok = open_check(&check, graph, registry, err) && draw(&check, err) &&
               derive(&check, err) && fill_constants(&check, err) && run_gradients(&check, err) &&
@@ -331,7 +323,6 @@ bool gradient_check(Arena *arena, const Graph *graph, const Registry *registry, 
     int n = check.backward.graph ? check.backward.graph->n_tensors : graph->n_tensors;
     for (int t = 0; t < n; t++)
         local_free(check.value[t]);
-    pthread_mutex_destroy(&check.blas);
     if (check.wrong.n > 0)
         out->proof.text = check.wrong.s;
     return ok;

@@ -2,6 +2,7 @@
 
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
+#include "core/prove/whole_run.h"
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
 #include "core/rules/unroll.h"
@@ -167,48 +168,20 @@ static bool *constants_read(Arena *arena, const Inferred *inferred, Local *const
     return wanted;
 }
 
-static bool overwrite(const GradientCase *c, const Inferred *inferred, int32_t op, Local **value,
-                      Error *err)
+typedef struct {
+    const GradientCase *c;
+    const Inferred *inferred;
+    Local **value;
+} CaseRun;
+
+static bool overwrite(void *context, int32_t op, Error *err)
 {
+    const CaseRun *run = context;
+    const GradientCase *c = run->c;
     for (int i = 0; i < c->overwritten.n; i++)
-        if (inferred->graph->tensors[c->overwritten.at[i]].maker == op &&
-            !set_value(inferred, c->overwritten.at[i], c->overwriting.at[i], value, err))
+        if (run->inferred->graph->tensors[c->overwritten.at[i]].maker == op &&
+            !set_value(run->inferred, c->overwritten.at[i], c->overwriting.at[i], run->value, err))
             return false;
-    return true;
-}
-
-/* Whether the op is in no branch that is left out. */
-static bool is_taken(const Inferred *inferred, int32_t op, Local *const *value)
-{
-    for (int b = 0; b < inferred->graph->n_bodies; b++) {
-        const GraphBody *body = &inferred->graph->bodies[b];
-        const Local *condition = body->of < 0 ? NULL : value[body->of];
-        int64_t taken;
-        if (op < body->first || op >= body->end || !condition)
-            continue;
-        local_load(condition, 0, 1, 1, NUMBER_I64, &taken);
-        if ((taken != 0) != (body->kind == BODY_THEN))
-            return false;
-    }
-    return true;
-}
-
-static bool run_ops(const GradientCase *c, const Inferred *inferred, Local **value, Error *err)
-{
-    pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
-    for (int p = 0; p < inferred->n_program; p++) {
-        int32_t op = inferred->program[p];
-        if (!is_taken(inferred, op, value))
-            continue;
-        const Kernel *kernel =
-            kernel_find(inferred_space(inferred, op), op_operator(inferred->graph, op));
-        if (!kernel)
-            return error_kind(err, ERROR_UNSUPPORTED, "no kernel for %s",
-                              op_operator(inferred->graph, op));
-        if (!kernel_run_whole(inferred, op, kernel, &blas, 0, 0, value, err) ||
-            !overwrite(c, inferred, op, value, err))
-            return false;
-    }
     return true;
 }
 
@@ -228,8 +201,9 @@ static bool run_case(const GradientCase *c, const Backward *backward, Local **va
     for (int32_t t = 0; t < graph->n_tensors; t++)
         if (wanted[t])
             value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
+    CaseRun run = {c, inferred, value};
     return simulated_fill(c->arena, inferred, wanted, 0, value, err) &&
-           run_ops(c, inferred, value, err);
+           whole_run(inferred, value, overwrite, &run, err);
 }
 
 static Json *tensor_json(const Local *value)

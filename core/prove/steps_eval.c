@@ -4,6 +4,7 @@
 #include "core/model/onnx.h"
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
+#include "core/prove/whole_run.h"
 #include "core/rules/unroll.h"
 #include "core/run/compare.h"
 #include "core/step/update.h"
@@ -182,25 +183,6 @@ static bool fill_inputs(Trained *t, const Json *batch, Error *err)
 
 /* ---- steps ---- */
 
-static bool run_ops(Trained *t, Error *err)
-{
-    pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
-    const Inferred *inferred = t->step.inferred;
-    for (int p = 0; p < inferred->n_program; p++) {
-        int32_t op = inferred->program[p];
-        const char *op_type = op_operator(inferred->graph, op);
-        const Kernel *kernel = kernel_find(inferred_space(inferred, op), op_type);
-        if (!kernel)
-            return error_kind(err, ERROR_UNSUPPORTED, "no kernel for %s", op_type);
-        for (int o = 0; o < inferred->graph->ops[op].n_outputs; o++)
-            if (op_outputs(inferred->graph, op)[o] >= 0)
-                put(t, op_outputs(inferred->graph, op)[o], NULL);
-        if (!kernel_run_whole(inferred, op, kernel, &blas, 0, 0, t->value, err))
-            return false;
-    }
-    return true;
-}
-
 static double square_sum(const Local *value)
 {
     double sum = 0, x;
@@ -262,7 +244,8 @@ static bool run_steps(Trained *t, Json *answer, Error *err)
     Json *losses = json_array(), *norms = json_array();
     bool ok = fill_constants(t, err);
     for (int i = 0; ok && i < n; i++) {
-        ok = fill_inputs(t, json_at(batches, i % json_size(batches)), err) && run_ops(t, err);
+        ok = fill_inputs(t, json_at(batches, i % json_size(batches)), err) &&
+             whole_run(t->step.inferred, t->value, NULL, NULL, err);
         if (!ok)
             break;
         add_measures(t, losses, norms);
