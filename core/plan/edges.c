@@ -225,12 +225,19 @@ static void read_inputs(Edges *e, int32_t op, const PassedPartials *partials)
     }
 }
 
+/* Whether outputs stay partial as in the propagator's system. The loss of a training step and what
+ * it leaves for the next are always reduced. */
+static bool keeps_partial(const Plan *plan)
+{
+    return plan->propagator->keeps_partial && !plan->inferred->graph->next_of;
+}
+
 /* The sharding in which a graph output is returned: reduced, except over axes that a mark keeps
  * partial. */
 static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
 {
     Sharding reduced = *shardings_at(e->plan->shardings, made);
-    AtomSet kept = e->unreduced ? e->unreduced[tensor] : 0;
+    AtomSet kept = keeps_partial(e->plan) ? ~(AtomSet)0 : e->unreduced ? e->unreduced[tensor] : 0;
     for (int a = 0; a < ATOMS_MAX; a++)
         if (!(kept >> a & 1))
             reduced.partial[a] = REDUCE_NONE;

@@ -25,6 +25,9 @@
  *
  * A value that the plan makes an assumption about (assume.h) is made as assumed.
  *
+ * A partial output of the model is reduced, unless a mark (unreduced) or the propagator
+ * (keeps_partial) keeps it so.
+ *
  * If a propagator decides itself what stays partial (plan->propagated->passed), its decision
  * replaces these rules, and parameters are stored as it propagated them.
  */

@@ -28,9 +28,11 @@ typedef struct Propagator {
     bool own_rules;        /* the op space does not tell how axes pass an op */
     bool by_states;        /* its log tells the sharding of every tensor: plan_reached() */
     bool incremental;      /* starts from PlanRequest.propagation and .before */
-    unsigned obeys;  /* decision kinds that change its plan, as OBEYS() bits (core/plan/plan.h);
-                        plan_decide() reports decisions of other kinds and leaves them out */
-    bool may_refuse; /* takes --no-redistribute */
+    unsigned obeys;     /* decision kinds that change its plan, as OBEYS() bits (core/plan/plan.h);
+                           plan_decide() reports decisions of other kinds and leaves them out */
+    bool may_refuse;    /* takes --no-redistribute */
+    bool keeps_partial; /* an output of the model that is partial stays so until somebody asks for
+                           its total; else it is reduced */
 } Propagator;
 
 #endif

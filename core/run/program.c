@@ -386,12 +386,6 @@ static bool find_outputs(Lowering *l, Error *err)
         int32_t maker = l->graph->tensors[tensor].maker;
         if (!check_tensor(l, tensor, sharding, err))
             return false;
-        if (sharding >= 0 && sharding_partials(shardings_at(l->plan->shardings, sharding))) {
-            error_kind(err, ERROR_UNSUPPORTED, "output '%s' is left partial: no rank has its value",
-                       tensor_name(l->graph, tensor));
-            error_hint(err, "a pin `unreduced` leaves it partial: remove it to run the plan");
-            return false;
-        }
         int devices = maker < 0 || tensor_is_known(l->plan->inferred, tensor)
                           ? 0
                           : plan_devices(l->plan, maker);

@@ -3,6 +3,7 @@
 #include "core/plan/assume.h"
 #include "core/base/intern.h"
 #include "core/plan/edges.h"
+#include "core/run/joined.h"
 #include "core/run/runner.h"
 #include "core/run/supervise.h"
 #include "core/run/verify.h"
@@ -376,15 +377,41 @@ static void note_loss(Rank *rank, int i, const Local *part, const Local *want)
     step->one_device = want ? first_number(want) : NAN;
 }
 
+/* An output that is left partial: its addends are summed, and the sum is compared. */
+static bool check_sum(Rank *rank, int i, const Local *want)
+{
+    const Team *team = rank->team;
+    Error err = {0};
+    Local *whole;
+    if (!want)
+        return true;
+    if (!team->options->verify) {
+        error_kind(
+            &err, ERROR_UNSUPPORTED, "output '%s' is left partial: no rank has its value",
+            tensor_name(team->plan->inferred->graph, team->plan->inferred->graph->outputs[i]));
+        error_hint(&err, "--verify sums its addends and compares them");
+        return rank_failed(rank, &err);
+    }
+    if (!verify_join_output(rank, team->program->output[i], &whole))
+        return false;
+    if (whole)
+        compare_output(rank, i, whole, want);
+    local_free(whole);
+    return true;
+}
+
 static bool check_outputs(Rank *rank)
 {
     const Team *team = rank->team;
     const Graph *graph = team->plan->inferred->graph;
     RankHead *head = rank->result->head;
     for (int i = 0; i < graph->n_outputs; i++) {
+        const Local *want = wanted_output(team, graph->outputs[i]);
+        bool partial = slot_is_partial(team, team->program->output[i]);
+        if (partial && !check_sum(rank, i, want))
+            return false;
         if (!rank_has(rank, team->program->output[i]))
             continue;
-        const Local *want = wanted_output(team, graph->outputs[i]);
         const Local *part = team->runner->fetch(rank, team->program->output[i]);
         if (!part)
             return false;
@@ -396,7 +423,7 @@ static bool check_outputs(Rank *rank)
             head->n_strange = n_strange;
         }
         note_loss(rank, i, part, want);
-        if (want)
+        if (want && !partial)
             compare_output(rank, i, part, want);
     }
     return true;

@@ -216,6 +216,28 @@ static bool check_slot(Rank *rank, int at, int32_t slot, const Expected *want)
     return true;
 }
 
+bool verify_join_output(Rank *rank, int32_t slot, Local **whole)
+{
+    Team *team = rank->team;
+    Verify *verify = team->verify;
+    *whole = NULL;
+    if (rank_leads(rank)) {
+        begin(verify);
+        verify->joined = arena_array(verify->scratch, Joined, 1);
+    }
+    if (!rank_meet(rank) || !slot_join(rank, slot, &verify->joiner, &verify->joined[0]))
+        return false;
+    if (rank_leads(rank)) {
+        int devices = team->program->slots[slot].devices;
+        *whole = verify->joined[0].whole;
+        if (position_of_counter(team, devices) != rank->position) {
+            local_free(*whole);
+            *whole = NULL;
+        }
+    }
+    return rank_meet(rank);
+}
+
 /* ---- ops ---- */
 
 static bool runs_here(const Team *team, int32_t op)

@@ -25,4 +25,8 @@ void verify_close(Verify *verify);
 bool verify_before(Rank *rank, int at);
 bool verify_after(Rank *rank, int at);
 
+/* The sum of the addends of an output that is left partial. All ranks call it at once; *whole is
+ * set for one of them, which frees it, and NULL for the others, or if the sum is unknown. */
+bool verify_join_output(Rank *rank, int32_t slot, Local **whole);
+
 #endif

@@ -131,13 +131,15 @@ static void write_layout(PlanWriter *w, int32_t tensor, Json *row)
 {
     static const char *const columns[] = {"dims_mapping", "partial", "placements", "local_shape",
                                           "uneven"};
-    json_set(row, "sharding", write_sharding(w, w->plan->moved->sharding[tensor]));
-    if (w->plan->moved->sharding[tensor] < 0) {
+    int32_t made = w->plan->moved->made[tensor], kept = w->plan->moved->sharding[tensor];
+    json_set(row, "sharding", write_sharding(w, made));
+    json_set(row, "then", made == kept ? json_null() : write_sharding(w, kept));
+    if (made < 0) {
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
             json_set(row, columns[i], json_null());
         return;
     }
-    const Sharding *sharding = plan_sharding(w->plan, tensor);
+    const Sharding *sharding = shardings_at(w->plan->shardings, made);
     Shape local;
     sharding_local_shape(sharding, w->mesh, 0, &local);
     json_set(row, columns[0], json_of_dims_mapping(sharding, w->mesh));

@@ -2,6 +2,7 @@
 #include "core/cost/memory_class.h"
 #include "viz/report/cells.h"
 
+#include "core/layout/runs.h"
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
 
@@ -17,7 +18,8 @@ static bool rows_tensors(const Session *session, Sheet *out, Error *err)
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
         if (!in[t])
             continue;
-        int32_t id = session->plan->moved->sharding[t], maker = session->graph->tensors[t].maker;
+        int32_t id = session->plan->moved->made[t], maker = session->graph->tensors[t].maker;
+        int32_t kept = session->plan->moved->sharding[t];
         table_put_text(out, tensor_name(session->graph, t));
         sheet_put(out, label_tensor(session, out->arena, t));
         table_put_text(out, label_tensor_kind(session, t));
@@ -29,10 +31,11 @@ static bool rows_tensors(const Session *session, Sheet *out, Error *err)
         table_put_sharding(out, session, id, VIEW_PLACEMENTS);
         table_put_sharding(out, session, id, VIEW_PARTITION_SPEC);
         table_put_local_shape(out, session, id);
-        table_put_text(out, id < 0 ? ""
-                            : sharding_is_uneven(plan_sharding(session->plan, t), session->mesh)
-                                ? "yes"
-                                : "no");
+        table_put_text(
+            out, id < 0 ? ""
+                 : sharding_is_uneven(shardings_at(session->plan->shardings, id), session->mesh)
+                     ? "yes"
+                     : "no");
         table_put_bytes(out, inferred_shape(inferred, t), inferred_bytes(inferred, t));
         table_put_bytes(out, id >= 0, id < 0 ? 0 : plan_local_bytes(session->plan, t, id));
         table_put_text(out, maker < 0 ? "" : op_name(session->graph, maker));
@@ -40,6 +43,7 @@ static bool rows_tensors(const Session *session, Sheet *out, Error *err)
         int32_t gradient = plan_gradient(session->plan, t);
         table_put_sharding(out, session, gradient < 0 ? -1 : session->plan->moved->made[gradient],
                            VIEW_OURS);
+        table_put_sharding(out, session, kept == id ? -1 : kept, VIEW_OURS);
     }
     return true;
 }
@@ -62,12 +66,15 @@ static const SheetColumn tensors_columns[] = {
     {"made_by", false},
     {"uses", true},
     {"gradient", false}, /* of a training step: as its op makes it */
+    {"then", false},     /* the sharding that an output or a pin makes of it */
     {0},
 };
 
-const PlanTable table_tensors = {
-    "tensors", "a tensor of the program, as made by an op, stored or given; local: on rank 0",
-    tensors_columns, rows_tensors};
+const PlanTable table_tensors = {"tensors",
+                                 "a tensor of the program, as made by an op, stored or given; "
+                                 "local: on rank 0; then: what it is "
+                                 "resharded to as an output or by a pin",
+                                 tensors_columns, rows_tensors};
 
 /* ---- parameters ---- */
 
@@ -150,6 +157,38 @@ static bool lies_at(const Plan *plan, const bool *on, int64_t position)
     return false;
 }
 
+static const Sharding *made_sharding(const Plan *plan, int32_t tensor)
+{
+    return shardings_at(plan->shardings, plan->moved->made[tensor]);
+}
+
+/* Where the shard begins and ends in the tensor, [0,8] and [4,16], and in how many separate runs of
+ * elements it lies along each dim: more than one where a dim is interleaved. */
+static void put_place(const Sharding *sharding, const Mesh *mesh, int64_t position, Sheet *out)
+{
+    enum { RUNS_SHOWN_MAX = 1 << 16 };
+    Shape start = {.n_dims = sharding->n_dims}, end = start, runs = start;
+    bool known = true;
+
+    for (int64_t d = 0; d < sharding->n_dims; d++) {
+        runs.dim[d] = cut_n_runs(&sharding->dim[d], mesh, position);
+        known = known && runs.dim[d] <= RUNS_SHOWN_MAX;
+        if (!known || runs.dim[d] == 0)
+            continue;
+        Runs held = cut_runs(out->arena, &sharding->dim[d], mesh, position);
+        start.dim[d] = held.at[0].start;
+        end.dim[d] = held.at[held.n - 1].start + held.at[held.n - 1].length;
+    }
+    if (known) {
+        table_put_shape(out, &start);
+        table_put_shape(out, &end);
+    } else {
+        table_put_text(out, "");
+        table_put_text(out, "");
+    }
+    table_put_shape(out, &runs);
+}
+
 /* The cells that all shards of a tensor have in common. */
 static Sheet describe(const Session *session, int32_t tensor, Arena *arena)
 {
@@ -159,7 +198,7 @@ static Sheet describe(const Session *session, int32_t tensor, Arena *arena)
     sheet_put(&cells, label_tensor(session, arena, tensor));
     table_put_text(&cells, label_tensor_kind(session, tensor));
     table_put_shape(&cells, inferred_shape(session->inferred, tensor));
-    table_put_partial(&cells, session->mesh, plan_sharding(session->plan, tensor));
+    table_put_partial(&cells, session->mesh, made_sharding(session->plan, tensor));
     return cells;
 }
 
@@ -169,7 +208,9 @@ static void put_part(const Session *session, int32_t tensor, int64_t position, c
 {
     Shape local;
 
-    sharding_local_shape(plan_sharding(session->plan, tensor), session->mesh, position, &local);
+    const Sharding *sharding = made_sharding(session->plan, tensor);
+
+    sharding_local_shape(sharding, session->mesh, position, &local);
     for (int i = 0; i < 3; i++)
         sheet_put(out, common[i]);
     sheet_put(out, device[0]);
@@ -177,6 +218,7 @@ static void put_part(const Session *session, int32_t tensor, int64_t position, c
     sheet_put(out, common[3]);
     table_put_shape(out, &local);
     sheet_put(out, common[4]);
+    put_place(sharding, session->mesh, position, out);
 }
 
 static bool rows_parts(const Session *session, Sheet *out, Error *err)
@@ -187,7 +229,7 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
     double n = 0;
 
     for (int32_t t = 0; t < session->graph->n_tensors; t++) {
-        in[t] = in[t] && plan->moved->sharding[t] >= 0 && inferred_shape(session->inferred, t);
+        in[t] = in[t] && plan->moved->made[t] >= 0 && inferred_shape(session->inferred, t);
         n += in[t];
     }
     if (!table_fits(n * (double)session->mesh->n_devices, "parts", err)) {
@@ -212,11 +254,14 @@ static bool rows_parts(const Session *session, Sheet *out, Error *err)
 }
 
 static const SheetColumn parts_columns[] = {
-    {"tensor", false},      {"label", false},       {"kind", false},
-    {"device", true},       {"coordinates", false}, {"global_shape", false},
-    {"local_shape", false}, {"partial", false},     {0},
+    {"tensor", false},      {"label", false},        {"kind", false},        {"device", true},
+    {"coordinates", false}, {"global_shape", false}, {"local_shape", false}, {"partial", false},
+    {"start", false},       {"end", false},          {"runs", false},        {0},
 };
 
-const PlanTable table_parts = {"parts",
-                               "a shard of a tensor on a device, as made by an op, stored or given",
-                               parts_columns, rows_parts};
+const PlanTable table_parts = {
+    "parts",
+    "a shard of a tensor on a device, as made by an op, stored or given; start, "
+    "end: its first element and the one behind its last; runs: of "
+    "neighbouring elements, along each dim",
+    parts_columns, rows_parts};

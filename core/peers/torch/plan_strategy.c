@@ -586,6 +586,7 @@ const Propagator propagator_torch = {
     .by_op = true,
     .obeys = OBEYS_PINS,
     .may_refuse = true,
+    .keeps_partial = true,
 };
 
 const Propagator propagator_vescale = {
@@ -596,4 +597,5 @@ const Propagator propagator_vescale = {
     .by_op = true,
     .obeys = OBEYS_PINS,
     .may_refuse = true,
+    .keeps_partial = true,
 };
