@@ -439,7 +439,7 @@ static bool decide_groups(lua_State *L, const OpPlans *plans, int *line, Error *
                plans->plan[last + 1].recompute == plans->plan[i].recompute)
             last++;
         *line = sandbox_of(L)->acting_line = plans->plan[i].line;
-        if (last > i && !recompute_ops(L, plans->policy, program + i, last - i + 1, err))
+        if (last > i && !recompute_ops(L, plans->policy, program + i, last - i + 1, false, err))
             return false;
     }
     return true;

@@ -67,7 +67,8 @@ static void mark_group(Policy *policy, const int32_t *ops, int n, int group)
 }
 
 /* Ops in a row are one decision. */
-static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n, int group)
+static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n, int group,
+                         bool whole)
 {
     for (int i = 0, last; i < n; i = last + 1) {
         last = i;
@@ -76,11 +77,12 @@ static void decide_group(lua_State *L, Policy *policy, const int32_t *ops, int n
             last++;
         Decision decision = {.kind = PIN_RECOMPUTE, .place = ops[i], .dim = -1, .number = group};
         decision.last = ops[last];
+        decision.whole = whole;
         policy_add(L, policy, &decision);
     }
 }
 
-bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Error *err)
+bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, bool whole, Error *err)
 {
     int first = 0;
     if (n == 0)
@@ -93,7 +95,7 @@ bool recompute_ops(lua_State *L, Policy *policy, const int32_t *ops, int n, Erro
         n--;
     int group = next_group(policy);
     mark_group(policy, ops + first, n - first, group);
-    decide_group(L, policy, ops + first, n - first, group);
+    decide_group(L, policy, ops + first, n - first, group, whole);
     return true;
 }
 
@@ -107,14 +109,20 @@ void ops_sort(Ops *ops)
     qsort(ops->at, (size_t)ops->n, sizeof *ops->at, compare_numbers);
 }
 
-static int recompute_nodes(lua_State *L, Policy *policy)
+/* What the table at 3 says. */
+typedef struct {
+    int64_t layers; /* the first in each stage */
+    bool whole;
+} RecomputeOptions;
+
+static int recompute_nodes(lua_State *L, Policy *policy, const RecomputeOptions *options)
 {
     Ops ops;
     Error err = {0};
     check_ops(L, policy, 2, &ops);
     if (ops.n > 0)
         ops_sort(&ops);
-    if (!recompute_ops(L, policy, ops.at, ops.n, &err))
+    if (!recompute_ops(L, policy, ops.at, ops.n, options->whole, &err))
         return sandbox_raise(L, &err);
     lua_pushboolean(L, ops.n > 0);
     return 1;
@@ -185,8 +193,9 @@ static void group_by_pattern(lua_State *L, Policy *policy, int at, void *context
             "\"*.h.*.mlp\"");
 }
 
-/* Groups by number; within a stage, the first `most` of them. */
-static bool recompute_all(lua_State *L, Policy *policy, const Grouping *grouping, int64_t most)
+/* Groups by number. */
+static bool recompute_all(lua_State *L, Policy *policy, const Grouping *grouping,
+                          const RecomputeOptions *options)
 {
     const Inferred *model = policy->session->inferred;
     Arena *scratch = grouping->scratch;
@@ -206,27 +215,31 @@ static bool recompute_all(lua_State *L, Policy *policy, const Grouping *grouping
             Segment stage = segment_at(policy, policy_program_place(policy, ops->at[i]));
             for (end = i + 1; end < ops->n && segment_has(policy, stage, ops->at[end]);)
                 end++;
-            if (n_in_stage[stage.first]++ < most &&
-                !recompute_ops(L, policy, ops->at + i, end - i, &err))
+            if (n_in_stage[stage.first]++ < options->layers &&
+                !recompute_ops(L, policy, ops->at + i, end - i, options->whole, &err))
                 return sandbox_raise(L, &err) != 0;
         }
     }
     return groups.n > 0;
 }
 
-static int64_t read_layers(lua_State *L)
+static RecomputeOptions read_options(lua_State *L)
 {
-    int whole = 0;
+    RecomputeOptions out = {.layers = INT64_MAX};
+    int is_whole_number = 0;
     lua_settop(L, 3);
     if (!lua_istable(L, 3))
-        return INT64_MAX;
+        return out;
+    lua_getfield(L, 3, "whole");
+    out.whole = lua_toboolean(L, -1);
     lua_getfield(L, 3, "layers");
-    lua_Integer n = lua_tointegerx(L, -1, &whole);
+    lua_Integer n = lua_tointegerx(L, -1, &is_whole_number);
     bool none = lua_isnil(L, -1);
-    lua_pop(L, 1);
-    if (!none && (!whole || n < 1))
+    lua_settop(L, 3);
+    if (!none && (!is_whole_number || n < 1))
         luaL_error(L, "layers must be a number of layers in each stage, 1 or more");
-    return none ? INT64_MAX : n;
+    out.layers = none ? INT64_MAX : n;
+    return out;
 }
 
 static bool is_text(lua_State *L, int at)
@@ -242,9 +255,9 @@ static int graph_recompute(lua_State *L)
 {
     Policy *policy = graph_check(L);
     const Inferred *model = policy->session->inferred;
-    int64_t most = read_layers(L);
+    RecomputeOptions options = read_options(L);
     if (!is_text(L, 2))
-        return recompute_nodes(L, policy);
+        return recompute_nodes(L, policy, &options);
     Grouping grouping = {.scratch = policy->arena, .keys = intern_new(policy->arena)};
     const char *none = NULL;
     sandbox_spend(L, model->n_program);
@@ -258,7 +271,7 @@ static int graph_recompute(lua_State *L)
         memset(grouping.group, -1, (size_t)model->graph->n_ops * sizeof *grouping.group);
         policy_each_value(L, policy, 2, group_by_pattern, &grouping);
     }
-    bool found = recompute_all(L, policy, &grouping, most);
+    bool found = recompute_all(L, policy, &grouping, &options);
     if (!found && none)
         policy_note(L, policy, LEVEL_WARNING, "nothing-recomputed", none,
                     "graph:recompute also takes nodes, and patterns of modules");
@@ -268,13 +281,14 @@ static int graph_recompute(lua_State *L)
 
 const LuaEntry recompute_methods[] = {
     {"recompute", graph_recompute,
-     "(what: ops|string|string[], options?: {layers: integer}): boolean",
+     "(what: ops|string|string[], options?: {layers: integer?, whole: boolean?}): boolean",
      "These nodes run again in the backward pass: values that only they read are not kept, but "
      "made "
      "again from what comes into the group. Instead of nodes, \"full\" makes each layer a group, "
      "\"selective\" the core of each attention (scores, softmax, dropout), and patterns of modules "
      "(\"*.h.*.mlp\") each module that they match. layers: only the first ones in each stage. "
-     "Nodes "
+     "What no gradient needs, as the last matmul of a layer, does not run again, unless whole is "
+     "true, as in Megatron-LM. Nodes "
      "at either end that read no value with a gradient are left out, as in nnScaler. Refused: "
      "nodes "
      "of two segments, a node in another group. Returns whether a group was found. With --train "

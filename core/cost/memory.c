@@ -34,6 +34,12 @@ static int64_t part_bytes(const PartSizes *parts, const LiveSpan *span)
     if (*elements < 0)
         *elements = sharding_local_elements(shardings_at(plan->shardings, span->sharding),
                                             plan->mesh, parts->rank);
+    if (span->kernel == OPERATOR_KEEPS_MASK)
+        return *elements;
+    const Shape *shape = inferred_shape(plan->inferred, span->tensor);
+    int64_t row = shape && shape->n_dims > 0 ? shape->dim[shape->n_dims - 1] : 1;
+    if (span->kernel == OPERATOR_KEEPS_ROWS)
+        return row > 0 ? *elements / row * dtype_bytes(DT_F32, 1) : 0;
     return dtype_bytes((Dtype)plan->inferred->dtype[span->tensor], *elements);
 }
 
@@ -291,12 +297,12 @@ StepMemory memory_of_step(const Account *a, int64_t rank)
         int from = span->in_between ? span->last + 1 : span->first + span->filled;
         buffer[span->first] += bytes;
         buffer[from] -= bytes;
-        int64_t *held = is == MEMORY_GRADIENT                    ? gradient
+        int64_t *held = span->adds_up                            ? gradient
                         : is == MEMORY_PARAMETER && span->filled ? gathered
                                                                  : NULL;
         if (!held)
             continue;
-        held[from] += bytes;
+        held[span->adds_up ? span->first : from] += bytes;
         held[span->last + 1] -= bytes;
     }
     out.gradient = most_of(a, gradient);

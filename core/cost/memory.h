@@ -4,16 +4,15 @@
  * rank; rank 0 has the largest shards and, with stages, is on the first devices. A rank holds what
  * its stages hold. The account is for one micro-batch. In a training step a value that the backward
  * pass reads is there once for each micro-batch that the schedule has in flight in its stage
- * (Schedule.in_flight), from the first op to the end of the backward pass, as in the middle of a
- * step; and the gradients of parameters, to which all micro-batches add, are there from the first
- * op on. Parameters, as stored, and graph inputs are always alive,
- * graph outputs from when they are made. A value is alive from its maker to its last reader, or to
- * the reshard step that moves it if nobody reads it later; a resharded copy from its step to its
- * last reader; what is between two steps of a reshard while they run. Views are copies, as in the
- * run, but a layout change that the op beside it absorbs (absorbed.h) has no bytes of its own: its
- * source stays alive instead. A constant is alive from its first reader to its last; the run holds
- * a little less, since kernels take axes and sizes as numbers. Scratch memory inside an op is not
- * counted.
+ * (Schedule.together), from the first op to the end of the backward pass, as in the middle of a
+ * step; and the gradients of parameters have buffers (account_hold_gradients()). Parameters, as
+ * stored, and graph inputs are always alive, graph outputs from when they are made. A value is
+ * alive from its maker to its last reader, or to the reshard step that moves it if nobody reads it
+ * later; a resharded copy from its step to its last reader; what is between two steps of a reshard
+ * while they run. Views are copies, as in the run, but a layout change that the op beside it
+ * absorbs (absorbed.h) has no bytes of its own: its source stays alive instead. A constant is alive
+ * from its first reader to its last; the run holds a little less, since kernels take axes and sizes
+ * as numbers. Scratch memory inside an op is not counted.
  *
  * Every step of a reshard fills a buffer of its own beside its source. Its bytes on a rank, if the
  * source has s bytes and a group n ranks:
@@ -96,7 +95,8 @@ void memory_saved(const MemoryAccount *account, int64_t rank, int64_t *bytes);
 typedef struct {
     int64_t parameter, optimizer,
         input;          /* as they are stored; master copies are of the optimizer */
-    int64_t gradient;   /* of parameters, at the moment with most of them */
+    int64_t gradient;   /* the buffers to which those of parameters are added, at the moment with
+                           most of them */
     int64_t activation; /* memory_saved() of all micro-batches in flight */
     int64_t gathered;   /* parameters as their ops need them, where that is not as they are stored,
                            at the moment with most of them */

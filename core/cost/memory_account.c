@@ -41,7 +41,8 @@ static void use_span(const Account *a, int32_t at)
         LiveSpan *span = span_at(a, at);
         span->last = a->now;
         span->saved |= is_forward(a, span->op) && a->op >= 0 && !is_forward(a, a->op) &&
-                       !a->plan->inferred->on_parameters[span->op];
+                       !a->plan->inferred->on_parameters[span->op] &&
+                       !tensor_is_known(a->plan->inferred, span->tensor);
     }
 }
 
@@ -128,6 +129,38 @@ static int32_t updated_span(const Account *a, int32_t op, int o, const int32_t *
                                                                                   : -1;
 }
 
+/* What the operator's row says of memory. */
+static unsigned flags_of_memory(Account *a, int32_t op)
+{
+    enum { UNKNOWN = 0, NOTHING = OPERATOR_EARLY };
+    uint16_t *of_space = &a->kept_of_space[a->plan->inferred->space[op]];
+    if (*of_space == UNKNOWN) {
+        const Registry *registry = a->plan->inferred->registry;
+        const char *name = op_operator(a->graph, op);
+        const Operator *row = registry ? registry_find(registry, str_from(name)) : NULL;
+        unsigned kept = row ? row->flags & OPERATOR_OF_MEMORY : 0;
+        *of_space = (uint16_t)(kept ? kept : NOTHING);
+    }
+    return *of_space == NOTHING ? 0 : *of_space;
+}
+
+/* The operand of a gradient op in whose place it is written: nobody reads it later. -1. */
+static int32_t overwritten(Account *a, int32_t op, const int32_t *read)
+{
+    int32_t of = a->kept_of && a->graph->phase[op] == PHASE_BACKWARD ? a->graph->of[op] : -1;
+    if (of < 0 || !(flags_of_memory(a, of) & OPERATOR_GRADIENT_IN_PLACE))
+        return -1;
+    int32_t tensor = op_inputs(a->graph, of)[0];
+    const int32_t *use = a->graph->uses + a->graph->tensors[tensor].use;
+    for (int u = 0; u < tensor_n_uses(a->graph, tensor); u++)
+        if (use[u] > op)
+            return -1;
+    for (int i = 0; i < a->graph->ops[op].n_inputs; i++)
+        if (op_inputs(a->graph, op)[i] == tensor)
+            return read[i];
+    return -1;
+}
+
 /* Moves a gradient of a parameter to where the update reads it. */
 static void move_at_once(Account *a, int32_t tensor, int devices)
 {
@@ -167,12 +200,14 @@ static void add_op(Account *a, int32_t op)
         use_span(a, read[i]);
     bool absorbed = !a->copies && (op_absorbed_by(a->plan->inferred, op) >= 0 ||
                                    op_passes_on(a->plan->inferred, op));
+    int32_t in_place = overwritten(a, op, read);
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i], span;
         if (tensor < 0 || a->plan->moved->made[tensor] < 0)
             continue;
         span = begin_span(a, (HeldValue){tensor, a->plan->moved->made[tensor], devices, 0});
-        span_at(a, span)->whose = absorbed ? read[0] : updated_span(a, op, i, read);
+        int32_t own = absorbed ? read[0] : updated_span(a, op, i, read);
+        span_at(a, span)->whose = own < 0 && i == 0 ? in_place : own;
     }
     for (int i = 0; i < at->n_outputs; i++) {
         int32_t tensor = op_outputs(a->graph, op)[i];
@@ -185,34 +220,52 @@ static void add_op(Account *a, int32_t op)
     }
 }
 
-/* The most micro-batches that wait for their backward pass at once in the stage of an op. */
+/* It is alive from the op, or from where the op runs again, to its last gradient op. */
+static void keep_for_gradient(Account *a, int32_t op)
+{
+    Phase phase = (Phase)a->graph->phase[op];
+    int32_t of = phase == PHASE_FORWARD ? op : a->graph->of[op];
+    if (of < 0 || phase == PHASE_UPDATE)
+        return;
+    if (phase == PHASE_BACKWARD) {
+        use_span(a, a->kept_of[of]);
+        return;
+    }
+    int32_t tensor = op_outputs(a->graph, op)[0];
+    unsigned kept = tensor >= 0 && a->plan->moved->made[tensor] >= 0
+                        ? flags_of_memory(a, op) & OPERATOR_KEEPS
+                        : 0;
+    if (!kept)
+        return;
+    int32_t chain = a->of_tensor[tensor];
+    a->kept_of[of] = begin_span(
+        a, (HeldValue){tensor, a->plan->moved->made[tensor], plan_devices(a->plan, op), 0});
+    a->of_tensor[tensor] = chain; /* it is not the value */
+    span_at(a, a->kept_of[of])->kernel = (uint16_t)kept;
+}
+
+/* The micro-batches that wait for their backward pass in the stage of an op, when those of all
+ * stages of the device are most. */
 static int in_flight_of(const Account *a, int32_t op)
 {
     const Schedule *table = plan_schedule(a->plan);
     int stage = table ? a->plan->decided->stages->of_op[op] : -1;
-    return stage >= 0 && table->trains && table->in_flight ? table->in_flight[stage] : 1;
+    return stage >= 0 && table->trains && table->together && table->together[stage] > 1
+               ? table->together[stage]
+               : 1;
 }
 
-/* Gradients of parameters are there from the first micro-batch on, since each adds to them; so is,
- * once for each micro-batch in flight, what the backward pass reads. */
+/* What the backward pass reads is there once for each micro-batch in flight. */
 static void hold_others(Account *a)
 {
     const Schedule *table = plan_schedule(a->plan);
     bool several = table && table->n_micro_batches > 1;
-    const MemoryClass *class = memory_classes(a->arena, a->plan->inferred);
-    for (int i = 0; i < a->spans.n; i++) {
-        LiveSpan *span = span_at(a, i);
-        if (several && span->saved)
-            span->others = in_flight_of(a, span->op) - 1;
-        bool backward = span->op >= 0 && a->graph->phase[span->op] == PHASE_BACKWARD;
-        if (!backward || span->filled || class[span->tensor] != MEMORY_GRADIENT)
-            continue;
-        int32_t tensor = span->tensor;
-        while (span->whose >= 0 && !is_forward(a, span_at(a, span->whose)->op))
-            span = span_at(a, span->whose);
-        span->as = tensor;
-        span->first = several ? 0 : span->first;
-    }
+    for (int i = 0; several && i < a->spans.n; i++)
+        if (span_at(a, i)->saved)
+            span_at(a, i)->others = in_flight_of(a, span_at(a, i)->op) - 1;
+    a->class = memory_classes(a->arena, a->plan->inferred);
+    if (!a->copies)
+        account_hold_gradients(a, several);
 }
 
 /* Values that stay until the end: sources, which alone are alive at moment 0, and graph outputs. */
@@ -222,6 +275,9 @@ static void keep_to_end(Account *a)
         int32_t tensor = a->graph->outputs[i], maker = a->graph->tensors[tensor].maker;
         bool made = maker >= 0 && !tensor_is_known(a->plan->inferred, tensor);
         int devices = made ? plan_devices(a->plan, maker) : 0;
+        /* a training step has no use for what the model makes beside its loss */
+        if (made && !a->copies && a->graph->phase && a->graph->phase[maker] == PHASE_FORWARD)
+            continue;
         int32_t at =
             read_span(a, (HeldValue){tensor, a->plan->moved->sharding[tensor], devices, 0});
         if (at >= 0)
@@ -245,6 +301,11 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
     for (int t = 0; t < a->graph->n_tensors; t++)
         a->of_tensor[t] = -1;
     a->end = arena_array(arena, int, inferred->n_program);
+    if (a->graph->phase && !copies) {
+        a->kept_of_space = arena_array(arena, uint16_t, inferred->n_spaces);
+        a->kept_of = arena_array(arena, int32_t, a->graph->n_ops);
+        memset(a->kept_of, -1, (size_t)a->graph->n_ops * sizeof *a->kept_of);
+    }
     a->reshards = reshard_index(arena, plan);
     add_sources(a);
     for (int i = 0; i < inferred->n_program; i++) {
@@ -253,6 +314,8 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress)
             return NULL;
         }
         add_op(a, inferred->program[i]);
+        if (a->kept_of)
+            keep_for_gradient(a, inferred->program[i]);
         a->end[i] = a->now;
         if (a->graph->phase && a->graph->phase[inferred->program[i]] != PHASE_UPDATE)
             a->last_backward = a->now;

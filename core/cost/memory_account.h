@@ -7,6 +7,7 @@
 #include "core/base/vec.h"
 #include "core/cost/memory.h"
 #include "core/plan/edges.h"
+#include "core/rules/registry.h"
 
 #include <assert.h>
 
@@ -23,10 +24,13 @@ typedef struct {
                             which shares them, else its own */
     int others;          /* other micro-batches whose value is alive at the same time */
     uint8_t phase;       /* Reshard.phase of what makes it */
+    uint16_t kernel;     /* not the value itself, but what the kernel that makes it keeps for its
+                            gradient: OPERATOR_KEEPS_MASK or _ROWS; 0 */
     int16_t devices;     /* the part of the mesh that holds it: index into plan->submeshes */
     bool filled : 1;     /* made by a step of a reshard, at moment `first` */
     bool in_between : 1; /* between two steps of a reshard: no op reads it */
     bool kept : 1;       /* alive until the end */
+    bool adds_up : 1;    /* the buffer to which gradients of a parameter are added */
     bool saved : 1;      /* made by the forward pass and read by the backward pass */
 } LiveSpan;
 
@@ -35,12 +39,15 @@ typedef struct MemoryAccount {
     const Plan *plan;
     const Graph *graph;
     Vec(LiveSpan) spans;
-    int32_t *of_tensor; /* its first span, or -1 */
+    int32_t *of_tensor;       /* its first span, or -1 */
+    const MemoryClass *class; /* per tensor, of a training step */
     int now;
-    int32_t op;        /* whose spans are added; -1 */
-    int last_backward; /* the last moment of the forward and the backward pass */
-    int *end;          /* per op of the program: its last moment */
-    bool copies;       /* layout changes that could be absorbed are made, as in the run */
+    int32_t op;              /* whose spans are added; -1 */
+    int last_backward;       /* the last moment of the forward and the backward pass */
+    int *end;                /* per op of the program: its last moment */
+    uint16_t *kept_of_space; /* per op space; NULL: what kernels keep does not count */
+    int32_t *kept_of;        /* per op of the model: the span of what its kernel keeps, or -1 */
+    bool copies;             /* layout changes that could be absorbed are made, as in the run */
     ReshardIndex reshards;
 } Account;
 
@@ -52,5 +59,10 @@ static inline LiveSpan *span_at(const Account *a, int32_t at)
 
 /* copies: layout changes that could be absorbed are made, as in the run. NULL if cancelled. */
 Account *account_make(const Plan *plan, bool copies, Progress *progress);
+
+/* Gives gradients of parameters their buffers: one for each parameter, of the type in which they
+ * are added up, there from the first op on, as data parallel trainers allocate them; where they are
+ * stored in parts, of those parts, from the first micro-batch on. */
+void account_hold_gradients(Account *a, bool several_micro_batches);
 
 #endif

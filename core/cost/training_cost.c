@@ -61,20 +61,30 @@ static uint32_t last_index(const OpSpace *space, const Operand *operand)
     return set;
 }
 
-/* FLOPs of a product of the forward pass; of attention on q, k and v without regard to its mask:
- * that of q and k sums over the width of k, that of the scores and v makes the width of v. */
-static double model_flops_of(const Inferred *inferred, int32_t op)
+static bool is_attention(const Inferred *inferred, int32_t op)
 {
-    static const char *const attention[] = {"Attention", "ScaledDotProductAttention",
-                                            "FlashAttention"};
+    static const char *const names[] = {"Attention", "ScaledDotProductAttention", "FlashAttention"};
     const OpSpace *space = inferred_space(inferred, op);
-    for (size_t i = 0; i < sizeof attention / sizeof *attention; i++)
-        if (space->n_inputs > 2 && strcmp(op_operator(inferred->graph, op), attention[i]) == 0) {
-            uint32_t d = last_index(space, &space->operand[0]);
-            uint32_t e = last_index(space, &space->operand[2]);
-            return 2 * index_points(space, e) + 2 * index_points(space, d);
-        }
-    return space->flops;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (space->n_inputs > 2 && strcmp(op_operator(inferred->graph, op), names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* FLOPs of a product; of attention on q, k and v without regard to its mask: that of q and k sums
+ * over the width of k, that of the scores and v makes the width of v. Its gradient has twice as
+ * many. */
+static double product_flops(const Inferred *inferred, int32_t op)
+{
+    const Graph *graph = inferred->graph;
+    bool backward = graph->phase[op] == PHASE_BACKWARD && graph->of[op] >= 0;
+    int32_t of = backward ? graph->of[op] : op;
+    if (!is_attention(inferred, of))
+        return inferred_space(inferred, op)->flops;
+    const OpSpace *space = inferred_space(inferred, of);
+    uint32_t d = last_index(space, &space->operand[0]);
+    uint32_t e = last_index(space, &space->operand[2]);
+    return (backward ? 2 : 1) * (2 * index_points(space, e) + 2 * index_points(space, d));
 }
 
 static double peak_of(const Machine *machine, Dtype dtype)
@@ -100,8 +110,8 @@ static void add_products(Arena *scratch, const Plan *plan, TrainingCost *out, do
         double n = inferred_repeat(inferred, op);
         double peak =
             peak_of(plan->machine, (Dtype)inferred->dtype[op_outputs(inferred->graph, op)[0]]);
-        double model = phase == PHASE_FORWARD ? 3 * n * model_flops_of(inferred, op) : 0;
-        double hardware = n * program_space(inferred, op)->flops;
+        double hardware = n * product_flops(inferred, op);
+        double model = phase == PHASE_FORWARD ? 3 * hardware : 0;
         out->model_flops += model;
         out->hardware_flops += hardware;
         *model_s += model / peak;
@@ -195,17 +205,13 @@ static int32_t forward_op(const Plan *plan, int32_t op)
     return op >= 0 && graph->phase[op] != PHASE_FORWARD ? graph->of[op] : op;
 }
 
-static void price_layer(Arena *scratch, const Plan *plan, const MemoryAccount *account,
-                        const Groups *groups, int32_t group, TrainingCost *out)
+/* Adds what a layer costs to out->layer; `in` says which ops it has. */
+static void add_layer(Arena *scratch, const Plan *plan, const MemoryAccount *account,
+                      const bool *in, int64_t device, TrainingCost *out)
 {
     const Inferred *inferred = plan->inferred;
-    const Group *at = &groups->groups[group];
-    bool *in = arena_array(scratch, bool, inferred->graph->n_ops);
     int64_t *saved = arena_array(scratch, int64_t, inferred->graph->n_ops);
-    for (int i = 0; i < at->n; i++)
-        in[groups->order[at->first + i]] = true;
-    SubMesh devices = plan->decided->submeshes[plan_devices(plan, groups->order[at->first])];
-    memory_saved(account, devices.first, saved);
+    memory_saved(account, device, saved);
     for (int i = 0; i < inferred->n_program; i++) {
         int32_t op = inferred->program[i], of = forward_op(plan, op);
         if (of < 0 || !in[of])
@@ -226,6 +232,15 @@ static void price_layer(Arena *scratch, const Plan *plan, const MemoryAccount *a
     }
 }
 
+/* The stage of the first op of a group; 0 without stages. */
+static int stage_of_group(const Plan *plan, const Groups *groups, int32_t group)
+{
+    const Stages *stages = plan->decided->stages;
+    return stages ? stages->of_op[groups->order[groups->groups[group].first]] : 0;
+}
+
+/* The first layer of a stage keeps what it receives, the last one not what it sends: so it is the
+ * mean of those in the stage of the middle one. */
 static void find_layer_cost(Arena *arena, const Plan *plan, const MemoryAccount *account,
                             const Groups *groups, TrainingCost *out)
 {
@@ -235,8 +250,24 @@ static void find_layer_cost(Arena *arena, const Plan *plan, const MemoryAccount 
     Arena *scratch = arena_new();
     out->layer.n = groups->groups[head].alike_n;
     int32_t middle = groups_member(groups, head, out->layer.n / 2);
+    int stage = stage_of_group(plan, groups, middle), n = 0;
+    bool *in = arena_array(scratch, bool, plan->inferred->graph->n_ops);
+    for (int i = 0; i < out->layer.n; i++) {
+        int32_t member = groups_member(groups, head, i);
+        const Group *at = &groups->groups[member];
+        if (stage_of_group(plan, groups, member) != stage)
+            continue;
+        for (int k = 0; k < at->n; k++)
+            in[groups->order[at->first + k]] = true;
+        n++;
+    }
+    int32_t first = groups->order[groups->groups[middle].first];
     out->layer.path = arena_str(arena, str_from(groups->groups[middle].path));
-    price_layer(scratch, plan, account, groups, middle, out);
+    add_layer(scratch, plan, account, in, plan->decided->submeshes[plan_devices(plan, first)].first,
+              out);
+    out->layer.activation_bytes /= n;
+    out->layer.forward_us /= n;
+    out->layer.backward_us /= n;
     arena_free(scratch);
 }
 

@@ -3,25 +3,28 @@
  * The graph is one micro-batch; a step has m of them (Stages.n_micro_batches; 1 without stages).
  *
  *     parameters       elements of what trains: initializers that have a gradient
- *     model_flops      3 m * FLOPs of the products (matmuls, convolutions, attention) of the
- * forward pass; attention counts all keys, also where it is causal, as MFU does hardware_flops   m
- * * FLOPs of the products of the forward and the backward pass and of what is made again, as their
- * kernels compute them: causal attention half, fused attention's own recomputation too. Both are of
- * the whole step, each op once, on however many devices it runs step_us          plan_step_us() of
- * pipeline.h: the schedule and the update; without stages the sum of all ops and collectives of a
- * device. Nothing overlaps forward_us       of one micro-batch, with its collectives; with stages
- * that of the stage with most. backward_us likewise, with what is made again update_us        once
- * a step: the reduction of gradients, the update bubble           the share of the devices' time in
- * which they wait; 0 without stages mfu              time that the machine's matrix units need at
- * their peak for model_flops divided by all devices, as a share of step_us; hfu: for hardware_flops
+ *     model_flops      3 m times the FLOPs of the products (matmuls, convolutions, attention) of
+ *                      the forward pass
+ *     hardware_flops   m times those of the forward pass, of what runs again and of the backward
+ *                      pass. In both, attention counts all keys, also where it is causal, and not
+ *                      what a fused kernel recomputes inside, as MFU and HFU are defined; and each
+ *                      op counts once, on however many devices it runs
+ *     step_us          plan_step_us() of pipeline.h: the schedule and the update
+ *     forward_us       of one micro-batch, with its collectives; with stages that of the stage
+ *                      with most. backward_us likewise, with what is made again
+ *     update_us        once a step: the reduction of gradients, the update
+ *     bubble           the share of the devices' time in which they wait; 0 without stages
+ *     mfu              the time that the machine's matrix units need at their peak for model_flops
+ *                      divided by all devices, as a share of step_us; hfu: for hardware_flops
  *     tokens_per_s_device  labels of the loss * m / step / devices
  *     exposed_comm_us  collectives that delay ops if ops and collectives are two queues (cost.h):
  *                      overlap_us - compute_us
- *     gradient_reductions  all-reduces and reduce-scatters of gradients of parameters in a step, of
- *                      all micro-batches (gradient_reduces.h)
- *     layer            the group of ops that is there most often, one micro-batch: bytes saved for
- *                      the backward pass on rank 0, or the first rank that has it; us of its
- * forward and its backward ops with their collectives
+ *     gradient_reductions  all-reduces and reduce-scatters of gradients of parameters in a step,
+ *                      of all micro-batches (gradient_reduces.h)
+ *     layer            the group of ops that is there most often, one micro-batch, as the mean of
+ *                      those in the stage of the middle one: bytes saved for the backward pass on
+ *                      the first rank of that stage; us of its forward and its backward ops with
+ *                      their collectives
  *
  * A number that cannot be computed is NAN, and `why` has the reason.
  */

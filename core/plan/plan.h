@@ -106,6 +106,8 @@ typedef struct {
     int32_t last;         /* of PIN_DEVICES, PIN_RECOMPUTE: an op, not before `place` */
     SubMesh devices;      /* of PIN_DEVICES */
     bool relay;           /* of PIN_STAGE: values for later stages are sent through it */
+    bool whole;           /* of PIN_RECOMPUTE: all ops of the group run again, also those whose
+                             results no gradient needs */
     int number;           /* of PIN_RECOMPUTE: its group, from 0; of PIN_SCHEDULE: micro-batches */
     const char *schedule; /* of PIN_SCHEDULE: a name, or steps written out (schedule.h) */
     const char *pattern;  /* of PIN_ASSUMED: of names of values, as str_glob() reads it */

@@ -486,17 +486,33 @@ static void share_idle(Schedule *schedule, const StageTime *stage)
     schedule->idle = all > 0 && busy < all ? 1 - busy / all : 0;
 }
 
+static int32_t first_lane(const Schedule *schedule, int stage)
+{
+    return schedule->lanes->lane[schedule->lanes->first[stage]];
+}
+
 static void count_in_flight(Arena *scratch, Schedule *schedule)
 {
     int *now = arena_array(scratch, int, schedule->n_stages);
+    int *on_lane = arena_array(scratch, int, schedule->lanes->n);
+    int *most = arena_array(scratch, int, schedule->lanes->n);
     for (int i = 0; i < schedule->n_blocks; i++) {
         const Block *block = &schedule->block[i];
         int *flying = &now[block->stage];
-        *flying += block->pass == BLOCK_FORWARD ? 1 : block->pass == BLOCK_INPUT ? 0 : -1;
+        int32_t lane = first_lane(schedule, block->stage);
+        int change = block->pass == BLOCK_FORWARD ? 1 : block->pass == BLOCK_INPUT ? 0 : -1;
+        *flying += change;
+        on_lane[lane] += change;
         if (*flying > schedule->in_flight[block->stage])
             schedule->in_flight[block->stage] = *flying;
-        if (!schedule->trains)
+        for (int s = 0; on_lane[lane] > most[lane] && s < schedule->n_stages; s++)
+            if (first_lane(schedule, s) == lane)
+                schedule->together[s] = now[s];
+        most[lane] = on_lane[lane] > most[lane] ? on_lane[lane] : most[lane];
+        if (!schedule->trains) {
+            on_lane[lane] -= *flying;
             *flying = 0;
+        }
     }
 }
 
@@ -505,6 +521,7 @@ void schedule_time(Arena *arena, Schedule *schedule, const StageTime *stage)
     Arena *scratch = arena_new();
     schedule->us = 0;
     schedule->in_flight = arena_array(arena, int, schedule->n_stages);
+    schedule->together = arena_array(arena, int, schedule->n_stages);
     time_blocks(scratch, schedule, stage);
     share_idle(schedule, stage);
     count_in_flight(scratch, schedule);

@@ -88,6 +88,8 @@ typedef struct {
     int *in_flight; /* per stage: the most micro-batches whose forward has begun there and whose
                        backward, that of the weights too, is not done (in an inference schedule,
                        whose forward is not done) */
+    int *together;  /* per stage: how many of these there are when the stages of its device have
+                       most of them together */
 } Schedule;
 
 /* Makes a schedule from `name`: one of schedule_kinds(), or steps. `lanes` must live as long as

@@ -4,6 +4,7 @@
 #include "core/plan/control.h"
 #include "core/plan/origin.h"
 #include "core/plan/plan_findings.h"
+#include "core/step/recompute.h"
 
 #include <assert.h>
 
@@ -64,7 +65,7 @@ int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journ
             memset(group, -1, (size_t)graph->n_ops * sizeof *group);
         }
         for (int32_t op = decision->place; op <= decision->last; op++)
-            group[op] = decision->number;
+            group[op] = decision->number | (decision->whole ? RECOMPUTE_WHOLE : 0);
     }
     return group;
 }

@@ -61,6 +61,14 @@ typedef enum {
     OPERATOR_VIEW = 32,  /* makes the elements of input 0, in another order or type; ops of the
                             kernel "view" do so too */
     OPERATOR_PICKS = 64, /* makes elements of input 0 or, if it takes any number, of all inputs */
+    /* What kernels of GPUs keep for the gradient, beside inputs and outputs of the op: */
+    OPERATOR_KEEPS_MASK = 128, /* a byte for each element of output 0 */
+    OPERATOR_KEEPS_ROWS = 256, /* an f32 for each row of output 0: log-sum-exp of attention */
+    OPERATOR_KEEPS = OPERATOR_KEEPS_MASK | OPERATOR_KEEPS_ROWS,
+    /* Its gradient op writes where input 0 was, if nobody reads that later, as fused cross entropy
+     * does. */
+    OPERATOR_GRADIENT_IN_PLACE = 512,
+    OPERATOR_OF_MEMORY = OPERATOR_KEEPS | OPERATOR_GRADIENT_IN_PLACE,
 } OperatorFlags;
 
 enum {

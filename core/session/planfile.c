@@ -100,6 +100,8 @@ static void write_on_ops(Arena *scratch, const Session *session, const Decision 
     json_set_str(out, "last", op_name(graph, decision->last));
     if (decision->kind == PIN_RECOMPUTE) {
         json_set_int(out, "number", decision->number);
+        if (decision->whole)
+            json_set_bool(out, "whole", true);
         return;
     }
     submesh_format(session->mesh, decision->devices, &devices);

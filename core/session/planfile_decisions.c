@@ -361,8 +361,11 @@ static bool read_range(PlanfileReader *r, Error *err)
         return error_set(err, "op '%s' is before op '%s'",
                          op_name(r->session->graph, r->decision.last),
                          op_name(r->session->graph, r->decision.place));
-    return r->decision.kind == PIN_DEVICES ? read_devices(r, err)
-                                           : get_number(r, "number", &r->decision.number, err);
+    if (r->decision.kind == PIN_DEVICES)
+        return read_devices(r, err);
+    bool whole = json_get(r->json, "whole") != NULL;
+    return get_number(r, "number", &r->decision.number, err) &&
+           (!whole || get_flag(r, "whole", &r->decision.whole, err));
 }
 
 static bool read_stage(PlanfileReader *r, Error *err)

@@ -571,6 +571,7 @@ static bool derive_op(Deriving *d, int32_t op)
     }
     if (!any) /* what reads them does not vary with them after all */
         return true;
+    derive_group_again(d, op);
     const GradientKind *kind = kind_of(d, op);
     return builds_gradient(kind) ? derive_built(d, op, kind->row->user, gradient)
                                  : derive_inputs(d, op);

@@ -4,14 +4,38 @@
 
 #include <stdlib.h>
 
+/* The ops of each group that runs again as a whole, as lists. */
+static void list_groups(Deriving *d)
+{
+    int n = 0;
+    const int32_t *group = d->request->recompute;
+    for (int32_t op = 0; op < d->graph->n_ops; op++)
+        n = group[op] >= 0 && (group[op] & ~RECOMPUTE_WHOLE) >= n
+                ? (group[op] & ~RECOMPUTE_WHOLE) + 1
+                : n;
+    d->group_first = arena_array(d->scratch, int32_t, n);
+    d->group_next = arena_array(d->scratch, int32_t, d->graph->n_ops);
+    for (int g = 0; g < n; g++)
+        d->group_first[g] = -1;
+    for (int p = d->model->n_program - 1; p >= 0; p--) {
+        int32_t op = d->model->program[p];
+        if (group[op] < 0)
+            continue;
+        d->group_next[op] = d->group_first[group[op] & ~RECOMPUTE_WHOLE];
+        d->group_first[group[op] & ~RECOMPUTE_WHOLE] = op;
+    }
+}
+
 /* A value made of parameters alone is made again in the backward pass if it is a view of one that
  * trains, which lies anywhere else, or is unpacked from integers, as a quantized weight; a table,
  * as of rotary angles, is saved, unless its group is recomputed. In program order, after `varies`
  * is known. */
 void derive_find_remade(Deriving *d)
 {
-    if (d->request->recompute)
+    if (d->request->recompute) {
         recompute_mark(d->model, d->request->recompute, d->remade);
+        list_groups(d);
+    }
     for (int p = 0; p < d->model->n_program; p++) {
         int32_t op = d->model->program[p];
         bool remade = false;
@@ -47,7 +71,9 @@ static void add_again(Deriving *d, int32_t op)
         if (t < 0)
             continue;
         Str name = extension_name(&d->more, tensor_name(d->graph, t), "~again");
-        d->again[t] = outputs[o] = derive_tensor(d, name, t, false);
+        outputs[o] = derive_tensor(d, name, t, false);
+        if (d->remade[t])
+            d->again[t] = outputs[o];
     }
     derive_op_of(d, op,
                  (NewStepOp){.op_type = op_operator(d->graph, op),
@@ -68,25 +94,51 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A value that is made again is made with all that it is made of, in program order. Nothing is made
- * again in a branch, since others read it too. */
+/* Makes the copies of these ops and of all that they read and that is made again, in program order.
+ */
+static void make_again(Deriving *d, Vec32 *ops)
+{
+    for (int at = 0; at < ops->n; at++)
+        for (int i = 0; i < d->graph->ops[ops->at[at]].n_inputs; i++) {
+            int32_t t = op_inputs(d->graph, ops->at[at])[i];
+            if (t >= 0 && d->remade[t] && d->again[t] == -1) {
+                d->again[t] = -2; /* its op is listed */
+                vec_push(d->scratch, ops, d->graph->tensors[t].maker);
+            }
+        }
+    qsort(ops->at, (size_t)ops->n, sizeof *ops->at, by_number);
+    for (int at = 0; at < ops->n; at++)
+        if (at == 0 || ops->at[at] != ops->at[at - 1])
+            add_again(d, ops->at[at]);
+}
+
+void derive_group_again(Deriving *d, int32_t op)
+{
+    int32_t group = d->request->recompute ? d->request->recompute[op] : -1;
+    if (group < 0 || !(group & RECOMPUTE_WHOLE) || d->branch)
+        return;
+    int32_t *first = &d->group_first[group & ~RECOMPUTE_WHOLE];
+    Vec32 ops = {0};
+    for (int32_t at = *first; at >= 0; at = d->group_next[at]) {
+        for (int o = 0; o < d->graph->ops[at].n_outputs; o++) {
+            int32_t t = op_outputs(d->graph, at)[o];
+            if (t >= 0 && d->remade[t])
+                d->again[t] = -2;
+        }
+        vec_push(d->scratch, &ops, at);
+    }
+    *first = -1; /* once */
+    make_again(d, &ops);
+}
+
+/* A value that is made again is made with all that it is made of. Nothing is made again in a
+ * branch, since others read it too. */
 int32_t derive_read_again(Deriving *d, int32_t tensor)
 {
     if (tensor < 0 || !d->remade[tensor] || d->again[tensor] >= 0 || d->branch)
         return tensor >= 0 && d->again[tensor] >= 0 ? d->again[tensor] : tensor;
     Vec32 ops = {0};
     vec_push(d->scratch, &ops, d->graph->tensors[tensor].maker);
-    for (int at = 0; at < ops.n; at++)
-        for (int i = 0; i < d->graph->ops[ops.at[at]].n_inputs; i++) {
-            int32_t t = op_inputs(d->graph, ops.at[at])[i];
-            if (t >= 0 && d->remade[t] && d->again[t] == -1) {
-                d->again[t] = -2; /* its op is listed */
-                vec_push(d->scratch, &ops, d->graph->tensors[t].maker);
-            }
-        }
-    qsort(ops.at, (size_t)ops.n, sizeof *ops.at, by_number);
-    for (int at = 0; at < ops.n; at++)
-        if (at == 0 || ops.at[at] != ops.at[at - 1])
-            add_again(d, ops.at[at]);
+    make_again(d, &ops);
     return d->again[tensor];
 }

@@ -49,6 +49,8 @@ typedef struct {
     int32_t *n_addends; /* per tensor: how many there will be */
     int32_t *again;     /* per tensor: its copy in the backward pass, or -1 */
     bool *remade;       /* per tensor: the backward pass reads such a copy */
+    int32_t *group_first, *group_next; /* by number and per op: the ops of each recomputed group as
+                                          a list, ended by -1 */
     int32_t *gradient;
     Vec(Addend) addends;
     Intern *built_keys;
@@ -83,6 +85,8 @@ Str derive_addend_name(Deriving *d, int32_t op, int operand);
 
 /* Marks values that are made again, in d->remade. */
 void derive_find_remade(Deriving *d);
+/* Makes the group of the op again, before its first gradient op, if it runs again as a whole. */
+void derive_group_again(Deriving *d, int32_t op);
 /* The value as the backward pass reads it: itself, or what is made again. -1 of -1. */
 int32_t derive_read_again(Deriving *d, int32_t tensor);
 

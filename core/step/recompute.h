@@ -3,7 +3,8 @@
  * Ops of the model are in groups (PIN_RECOMPUTE). A value of a group that only ops of the group
  * read is dropped in the forward pass. When a gradient op first reads it, the ops that it is made
  * of run again just before (PHASE_AGAIN), from what comes into the group. So what comes into a
- * group and what leaves it is kept, and an op whose results no gradient needs is not run again.
+ * group and what leaves it is kept, and an op whose results no gradient needs is not run again,
+ * unless the whole group is to.
  *
  * Two ways to group the ops, as trainers offer them:
  *     full        each layer: groups of modules, or of repeated ops, that have equal ones beside
@@ -15,6 +16,10 @@
 #define CORE_STEP_RECOMPUTE_H
 
 #include "core/rules/infer.h"
+
+/* In the number of a group: all its ops run again with the first, as Megatron-LM's and torch's
+ * reentrant checkpoints do. */
+enum { RECOMPUTE_WHOLE = 1 << 30 };
 
 /* Marks what is made again. group: per op, -1 for none. Ops of branches and loops keep theirs. */
 void recompute_mark(const Inferred *model, const int32_t *group, bool *remade);

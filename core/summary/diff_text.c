@@ -56,7 +56,7 @@ static void put_on_ops(const Session *session, const Decision *decision, Buf *ou
     }
     buf_printf(out, "%s ", decision_kind_name(decision->kind));
     if (decision->kind == PIN_RECOMPUTE)
-        buf_printf(out, "%d", decision->number);
+        buf_printf(out, "%d%s", decision->number, decision->whole ? ", whole" : "");
     else if (decision->devices.fixed == 0)
         buf_puts(out, "all");
     else

@@ -43,6 +43,6 @@ function PAS(graph, resource)
     cut_sequence(graph, resource)
     zero.store(graph, resource, nil, {"cp", "ep"})
     stages.place(graph, "pp", resource)
-    common.recompute(graph, resource)
+    common.recompute(graph, resource, true)
     return graph
 end

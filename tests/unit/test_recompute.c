@@ -85,6 +85,13 @@ static AgainRow agains[] = {
      "Tanh_1~again: MatMul_2~again\n"
      "  MatMul_3~d1: MatMul_3~grad Tanh_1~again\n"
      "  Tanh_1~d0: Tanh_1~grad Tanh_1~again\n"},
+    {"a whole group runs again with its last product", BLOCKS,
+     "graph:recompute(graph:between(graph:node(3), graph:node(5)), {whole = true})",
+     "MatMul_2~again: MatMul_1 u\n"
+     "Tanh_1~again: MatMul_2~again\n"
+     "MatMul_3~again: Tanh_1~again s\n"
+     "  MatMul_3~d1: MatMul_3~grad Tanh_1~again\n"
+     "  Tanh_1~d0: Tanh_1~grad Tanh_1~again\n"},
     {"each group starts from a value that is kept", BLOCKS,
      "graph:recompute(graph:between(graph:node(0), graph:node(2)))\n"
      "graph:recompute(graph:between(graph:node(3), graph:node(5)))",

@@ -163,7 +163,7 @@ local function flash(model, q, k, v, options)
     return model:op("Attention", {q, k, v, mask}, attrs)
 end
 
--- softmax(q k^T scale + mask) v, computed in f32 where softmax is: q [b, h, s, d], k [b, g, t, d],
+-- softmax(q k^T scale + mask) v; softmax of 16 bits computes in f32 inside, as fused kernels do: q [b, h, s, d], k [b, g, t, d],
 -- v [b, g, t, e] -> [b, h, s, e]. options:
 --     scale
 --     mask     added to [b, h, s, t], or a causal_mask
@@ -187,9 +187,7 @@ function attention.attend(model, q, k, v, options)
     if options.cap then scores = layers.soft_cap(model, scores, options.cap) end
     if mask then scores = model:op("Add", {scores, mask}) end
     if options.sinks then scores = with_sink(model, scores, options.sinks, options.heads) end
-    if model.dtype ~= "f32" then scores = attention.cast(model, scores, "f32") end
     scores = model:op("Softmax", {scores}, {axis = -1})
-    if model.dtype ~= "f32" then scores = attention.cast(model, scores, model.dtype) end
     if options.sinks then scores = model:op("Slice", {scores, {0}, {-1}, {3}}) end
     if options.dropout then scores = layers.dropout(model, scores, options.dropout) end
     return model:op("MatMul", {scores, v})

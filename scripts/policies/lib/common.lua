@@ -90,12 +90,13 @@ local function schedule(graph, resource)
         {micro_batches = options.micro_batches})
 end
 
--- Recomputes what the options ask for. Call it after stages have been made.
-local function recompute(graph, resource)
+-- Recomputes what the options ask for. Call it after stages have been made. whole: all of a layer,
+-- also what no gradient needs.
+local function recompute(graph, resource, whole)
     local what, layers = resource.options.recompute, resource.options.recompute_layers
     if layers < 0 then error("recompute_layers is a number of layers, or 0 for all", 0) end
     if what == "none" then return end
-    graph:recompute(what, layers > 0 and {layers = layers} or nil)
+    graph:recompute(what, {layers = layers > 0 and layers or nil, whole = whole})
 end
 
 return {

@@ -225,6 +225,7 @@ local function shard_experts(graph, batch)
             local cuts = {[role.experts] = "ep"}
             if role.batch then cuts[role.batch] = batch end
             graph:pin(role.node, cuts)
+            graph:shard(role.weight, {[role.experts] = "ep"})
             n = n + 1
         end
     end

@@ -42,7 +42,9 @@ local function store(graph, resource, keep, more)
     for _, name in ipairs(more or {}) do
         if resource.mesh[name] and resource.options.zero > 0 then found[#found + 1] = name end
     end
-    if #found > 0 then graph:zero(resource.options.zero, found, keep and {keep = true} or nil) end
+    local parts = 1
+    for _, name in ipairs(found) do parts = parts * resource.mesh[name] end
+    if parts > 1 then graph:zero(resource.options.zero, found, keep and {keep = true} or nil) end
 end
 
 return {options = options, axes = axes, batch_axes = batch_axes, store = store}
