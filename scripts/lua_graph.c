@@ -605,9 +605,11 @@ const LuaEntry graph_methods[] = {
      "Iterates over the reshards of the current plan in a for loop, optionally only those along an "
      "axis or of a kind (\"AR\" or \"all_reduce\"). While PAS first runs there is no plan before "
      "graph:propose()."},
-    {"fuse", graph_fuse, "(name: \"attention\")",
+    {"fuse", graph_fuse, "(name: \"attention\"|\"tied\")",
      "Recognises attention that ops spell out, MatMul, scale, mask, Softmax, MatMul, and plans the "
-     "one op Attention in their place: PAS begins again on the fused graph. A note counts what was "
+     "one op Attention in their place; or reads a weight that has the elements of an embedding "
+     "from "
+     "the embedding (tied). PAS begins again on the fused graph. A note counts what was "
      "fused. Only while the model is opened; the option --fuse does the same."},
     {"propose", graph_propose, "(): plan_totals",
      "Makes a trial plan of what is decided so far, and returns what it costs. Until the next "

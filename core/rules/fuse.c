@@ -5,6 +5,8 @@
 const Fusion fusions[] = {
     {"attention", "MatMul, scale, mask, Softmax, MatMul become Attention: scores take no memory",
      fuse_attention},
+    {"tied", "a weight with the elements of an embedding is read from it: one parameter",
+     fuse_tied},
     {0},
 };
 

@@ -27,5 +27,7 @@ void fusions_format(unsigned set, Buf *out);
 
 /* core/rules/fuse_attention.c */
 bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
+/* core/rules/fuse_tied.c */
+bool fuse_tied(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
 
 #endif

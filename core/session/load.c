@@ -12,6 +12,7 @@
 #include "core/model/widen.h"
 #include "core/rules/anno_lint.h"
 #include "core/rules/fuse.h"
+#include "core/rules/tied.h"
 #include "core/rules/unroll.h"
 #include "core/rules/user_op.h"
 
@@ -340,6 +341,31 @@ static bool note_unexpected(Session *session, Inferred *step)
     return true;
 }
 
+/* Copies of an embedding, which train apart from it, and what the model's fusions have noted. */
+static bool note_parameters(Session *session, Inferred *step)
+{
+    enum { COMPARED_MOST = 1 << 22 };
+    Arena *arena = session->model_arena;
+    const Findings *loaded = &session->loaded.inferred->findings;
+    TiedPair *pair;
+    int n = tied_find(arena, session->bare.inferred, COMPARED_MOST, &pair);
+    const Naming *naming = n > 0 ? naming_new(arena, session->bare.inferred) : NULL;
+    for (int i = 0; i < n; i++) {
+        Buf text = buf_new(arena);
+        tied_format(&pair[i], naming_label(naming, pair[i].table),
+                    naming_label(naming, pair[i].copy), &text);
+        buf_puts(&text, ": they train as two parameters");
+        Finding note = {.level = LEVEL_NOTE, .code = "untied-copy", .text = text.s, .op = -1};
+        note.tensor = pair[i].copy;
+        note.hint = pair[i].unknown ? "" : "--fuse tied makes them one";
+        vec_push(arena, &step->findings, note);
+    }
+    for (int i = 0; i < loaded->n; i++)
+        if (strcmp(loaded->at[i].code, "fused") == 0)
+            vec_push(arena, &step->findings, loaded->at[i]);
+    return true;
+}
+
 /* Replaces the model by its training step, where one is wanted. */
 static bool add_step(Session *session, bool allow_free, Error *err)
 {
@@ -370,7 +396,8 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     session->derived.model = (SessionModel){session->graph, session->inferred};
     if (!derive_step(&session->derived, arena, session->inferred, NULL, &step, err) ||
         (!given &&
-         (!note_frozen(session, spec, step.inferred) || !note_unexpected(session, step.inferred))))
+         (!note_frozen(session, spec, step.inferred) || !note_unexpected(session, step.inferred) ||
+          !note_parameters(session, step.inferred))))
         return false;
     session->graph = step.graph;
     session->inferred = step.inferred;

@@ -5,7 +5,7 @@
 #
 # tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
-#                       of it, --train, then the phases forward, again, backward and update:
+#                       of it or fuse=NAME, --train, then the phases forward, again, backward and update:
 #                       "25AG:tp,1AR:dp" is 25 all-gathers over tp and an all-reduce over dp, "-"
 #                       none. A last reshard of a gradient, which no op reads, is of the update.
 #                       A collective of a type other than f32 has that behind it: "8AR:tp/bf16".
@@ -46,7 +46,11 @@ while read -r model dims mesh policy option train forward again backward update;
     esac
     set -- "$model" -m "$mesh" -p "$policy" --train "$train"
     [ "$dims" = - ] || set -- "$@" --dim "$dims"
-    [ "$option" = - ] || set -- "$@" --set "$option"
+    case $option in
+    -) ;;
+    fuse=*) set -- "$@" --fuse "${option#fuse=}" ;;
+    *) set -- "$@" --set "$option" ;;
+    esac
     case $train in *precision=bf16*) set -- "$@" --dtype bf16 ;; esac
     got=$(moved "$@")
     if [ "$got" = "$forward $again $backward $update" ]; then

@@ -176,6 +176,69 @@ static void fuses_what_exporters_write(void **state)
     planning_close(p);
 }
 
+/* ---- tied weights ---- */
+
+#define LOOKUP "t <- Gather f32[3,2]{1,2,3,4,5,6} i64[2]{0,1}; "
+
+static const struct {
+    const char *name, *graph, *want, *note; /* want: the ops after it; note: a part of the first */
+} copies[] = {
+    {"a transposed copy", LOOKUP "y <- MatMul t f32[2,3]{1,3,5,2,4,6}", "Gather Transpose MatMul",
+     ", transposed: they are one parameter"},
+    {"a copy", LOOKUP "y <- Gemm t f32[3,2]{1,2,3,4,5,6} transB=1 alpha=0.5", "Gather Gemm",
+     "': they are one parameter"},
+    {"a copy that is looked up too", LOOKUP "u <- Gather f32[3,2]{1,2,3,4,5,6} i64[1]{2}",
+     "Gather Gather", "': they are one parameter"},
+    {"another number", LOOKUP "y <- MatMul t f32[2,3]{1,3,5,2,4,7}", "Gather MatMul",
+     "no weight has"},
+    {"copies that are not transposed", LOOKUP "y <- MatMul t f32[2,3]{1,2,3,4,5,6}",
+     "Gather MatMul", "no weight has"},
+    {"one number repeated",
+     "t <- Gather f32[3,2]{1,1,1,1,1,1} i64[2]{0,1}; y <- MatMul t f32[2,3]{1,1,1,1,1,1}",
+     "Gather MatMul", "no weight has"},
+    {"weights of a model that is built",
+     "t <- Gather f32[3,2]! i64[2]{0,1}; y <- MatMul t f32[2,3]!", "Gather MatMul",
+     "no weight has"},
+    {"weights of a product", "t <- Relu f32[1,2]; y <- MatMul t f32[2,3]{1,3,5,2,4,6}",
+     "Relu MatMul", "no weight has"},
+};
+
+static void copies_of_an_embedding_are_tied(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(copies); i++) {
+        Arena *arena = arena_new();
+        Graph *graph = graph_from_text(arena, copies[i].graph, 13), *fused = NULL;
+        Findings notes = {0};
+        Error err = {0};
+        if (!fuse_tied(inferred_of(arena, graph, ""), &notes, &fused, &err))
+            planning_fail(&err);
+        Buf text = buf_new(arena);
+        put_ops(fused ? fused : graph, &text);
+        if (strcmp(text.s, copies[i].want) != 0 || !strstr(notes.at[0].text, copies[i].note))
+            fail_msg("%s: %s, %s", copies[i].name, text.s, notes.at[0].text);
+        assert_int_equal(!fused, !strstr(copies[i].note, "one parameter"));
+        if (fused) /* 6 elements where there were 12 */
+            assert_int_equal(inferred_params(inferred_of(arena, fused, "")), 6);
+        arena_free(arena);
+    }
+}
+
+/* The sample is without its weights. */
+static void what_cannot_be_compared_is_said(void **state)
+{
+    (void)state;
+    Planning *p = planning_open("gpt2", "batch=2,seq=16", "x=1");
+    Graph *fused = NULL;
+    Findings notes = {0};
+    Error err = {0};
+    assert_true(fuse_tied(p->inferred, &notes, &fused, &err));
+    assert_null(fused);
+    assert_int_equal(notes.n, 1);
+    assert_non_null(strstr(notes.at[0].text, "may have the elements of 'transformer.wte.weight'"));
+    planning_close(p);
+}
+
 static void names_the_nearest_fusion(void **state)
 {
     (void)state;
@@ -188,6 +251,8 @@ static void names_the_nearest_fusion(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(copies_of_an_embedding_are_tied),
+    cmocka_unit_test(what_cannot_be_compared_is_said),
     cmocka_unit_test(names_the_nearest_fusion),
 };
 

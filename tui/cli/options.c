@@ -23,7 +23,7 @@ const Option cli_options[] = {
          "an option that the policy declares: help policies lists them"),
     LIST("dim", dims, "K=V,...", UINT_MAX, "sizes of free dims: batch=8,seq=1024"),
     TEXT("fuse", 0, fuse, "NAME,...", VERBS_ON_PLANS | VERB_INFO,
-         "recognise what ops spell out and plan the op that does it: attention"),
+         "recognise attention that ops spell out, or a tied weight: attention, tied"),
     {"train", 0, OPTION_TEXT, offsetof(CliOptions, train), "[SPEC]",
      "the whole training step: auto, or adamw,clip=1.0,loss=NAME: help train", VERBS_ON_PLANS,
      "auto"},
