@@ -512,7 +512,11 @@ static bool read_letters(lua_State *L, Arena *arena, SpmdRule *row, Error *err)
     lua_getfield(L, 2, "letters");
     if (lua_type(L, -1) != LUA_TSTRING)
         return error_set(err, "'letters' must be a string like \"mk,kn->mn\"");
-    Str text = str_from(arena_str(arena, str_from(lua_tostring(L, -1))));
+    Buf letters = buf_new(arena);
+    for (const char *c = lua_tostring(L, -1); *c; c++)
+        if (*c != ' ')
+            buf_putc(&letters, *c);
+    Str text = {letters.n > 0 ? letters.s : "", letters.n};
     lua_pop(L, 1);
     if (!spmd_letters_check(text, &n_inputs, &n_outputs, err))
         return false;

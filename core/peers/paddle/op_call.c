@@ -1,5 +1,6 @@
 #include "core/peers/paddle/op_call.h"
 
+#include "core/peers/paddle/space_rule.h"
 #include "core/rules/args.h"
 #include "core/rules/one_op.h"
 
@@ -671,14 +672,16 @@ const SpmdOpCall *spmd_op_call(Arena *arena, const SpmdRules *rules, const Infer
     draft.op_type = row ? row->name : "";
     read_operands(&draft);
     if (!by_own_name(&draft, rules) &&
-        (!row || (!by_form(&draft, row->paddle, &err) && !by_alias(&draft, rules, row->name)))) {
+        (!row || (!by_form(&draft, row->paddle, &err) && !by_alias(&draft, rules, row->name))) &&
+        !spmd_call_of_space(arena, inferred, op, draft.call)) {
         by_default(&draft);
         if (draft.call->n_inputs + draft.call->n_outputs > 0)
             draft.call->why = error_is_set(&err) ? arena_str(arena, str_from(err.text))
                                                  : "no rule for this operator";
     }
     SpmdOpCall *call = draft.call;
-    call->rule = spmd_rules_find(rules, str_from(call->name));
+    if (!call->rule)
+        call->rule = spmd_rules_find(rules, str_from(call->name));
     if (!call->graph)
         call->graph = one_op_graph(draft.attrs, NULL);
     call->forward_only = !call->rule->backward || call->rule->flags & SPMD_GRADIENT;

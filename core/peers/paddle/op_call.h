@@ -5,8 +5,9 @@
  *
  * Operators that differ have a row in a table; for the others the names and attributes of alias.h
  * suffice. An op that has Paddle's name is used unchanged, and a user's rule for the op's own name
- * comes first. Any other operator uses default_data_parallel, as in Paddle: dim 0 of every computed
- * tensor is the batch.
+ * comes first. An operator that a user registered without a rule has that of its op space
+ * (space_rule.h). Any other operator uses default_data_parallel, as in Paddle: dim 0 of every
+ * computed tensor is the batch.
  *
  * Paddle's completion applies these rules to about 26 operators; for the others (exp, tanh, mean,
  * max, conv2d) it uses older code that mostly treats dim 0 as the batch. Here every existing rule

@@ -330,12 +330,12 @@ bool strategy_answer(const Strategies *strategies, const StrategyCall *call, Str
                         : answer_user_rule(call, user, out, err);
     if (call->profile == STRATEGY_RULES)
         return strategy_rule(call, out, err);
+    if (call->space && !call->space->no_rule) /* also of an operator that shares torch's name */
+        return answer_space(call, out, err);
     Str name = str_from(call->op), list = STR("_foreach_");
     const StrategyOp *op = strategy_find(str_starts(name, list) ? list : name, call->profile);
     if (op)
         return strategy_answer_op(strategies, call, op, out, err);
-    if (call->space && !call->space->no_rule)
-        return answer_space(call, out, err);
     error_kind(err, ERROR_UNSUPPORTED, "%s has no strategy", call->op);
     error_hint(err, "register_strategy() in a policy file adds one");
     return false;

@@ -554,10 +554,12 @@ static void read_operands(Writer *writer, const Inferred *inferred, int32_t op)
     }
 }
 
-/* The op under its own name: torch's, or one that a user has a strategy for. */
-static void add_itself(Writer *writer, const char *name)
+/* The op under its own name: torch's, or one that a user has a strategy for or, with its space,
+ * registered. */
+static void add_itself(Writer *writer, const char *name, const OpSpace *space)
 {
-    WholeStep step = {.name = name, .graph = writer->rule.graph, .graph_op = writer->rule.op};
+    WholeStep step = {
+        .name = name, .graph = writer->rule.graph, .graph_op = writer->rule.op, .space = space};
     int *input = arena_array(writer->arena, int, writer->rule.n_inputs);
     for (int i = 0; i < writer->rule.n_inputs; i++)
         input[i] = has_shape(writer, i) ? i : WHOLE_NO_INPUT;
@@ -574,13 +576,18 @@ static bool is_users(const Strategies *strategies, const char *name)
     return false;
 }
 
-static void write_steps(Writer *writer, const Strategies *strategies, const char *name)
+static void write_steps(Writer *writer, const Strategies *strategies, const char *name,
+                        const OpSpace *space)
 {
     const Alias *alias = is_users(strategies, name) || dtensor_of(name)
                              ? NULL
                              : alias_find(writer->arena, str_from(name));
     if (is_users(strategies, name) || (alias && alias->system == SYSTEM_TORCH)) {
-        add_itself(writer, alias ? alias->name : name);
+        add_itself(writer, alias ? alias->name : name, NULL);
+        return;
+    }
+    if (!alias && !operator_find(name)) {
+        add_itself(writer, name, space);
         return;
     }
     writer->rule.alias = alias;
@@ -615,7 +622,8 @@ WholeCall whole_call(Arena *arena, const Inferred *inferred, const Strategies *s
     if (!reads_tensors(inferred, op))
         return (WholeCall){.makes = true};
     read_operands(&writer, inferred, op);
-    if (!program_space(inferred, op)->no_rule)
-        write_steps(&writer, strategies, op_operator(graph, op));
+    const OpSpace *space = program_space(inferred, op);
+    if (!space->no_rule)
+        write_steps(&writer, strategies, op_operator(graph, op), space);
     return (WholeCall){.n_steps = writer.steps.n, .step = writer.steps.at};
 }

@@ -8,7 +8,7 @@
  *
  * Most are one operator: the table has its name and how to write its attributes. Elementwise ones
  * have their name in alias.h. Some are several operators in sequence. An op with torch's own name
- * ("torch::mm") or with a user's strategy is unchanged.
+ * ("torch::mm"), with a user's strategy, or registered by a user is unchanged.
  */
 #ifndef CORE_PEERS_TORCH_WHOLE_H
 #define CORE_PEERS_TORCH_WHOLE_H
@@ -23,6 +23,7 @@ typedef struct {
     const char *name;
     const Graph *graph; /* attributes: those of its op graph_op */
     int32_t graph_op;
+    const OpSpace *space;    /* of an operator of the user without strategies: they are its cuts */
     int n_inputs, n_indices; /* n_indices: StrategyCall */
     const int *input;        /* ours, or ~step, or WHOLE_NO_INPUT: absent */
     Shape made;              /* its result, if a later step reads it */

@@ -49,6 +49,7 @@ static bool ask_step(Arena *arena, const WholeQuestion *question, const WholeSte
                          .op = step->name,
                          .graph = step->graph,
                          .graph_op = step->graph_op,
+                         .space = step->space,
                          .n_inputs = step->n_inputs,
                          .input = input,
                          .n_indices = step->n_indices,
