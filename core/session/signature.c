@@ -19,6 +19,21 @@ static int32_t made_key(const Plan *plan, int32_t tensor)
                                             : plan->inferred->shape[tensor];
 }
 
+bool moved_at_maker(const Inferred *inferred, int32_t tensor)
+{
+    int32_t maker = inferred->graph->tensors[tensor].maker;
+    return maker >= 0 && !inferred_is_host(inferred, maker) && !inferred->on_parameters[maker];
+}
+
+/* How the tensor is given to an op that needs it in another sharding. A value that is shown as
+ * moved at its maker counts as given in the sharding that is needed. */
+static int32_t given_key(const Plan *plan, int32_t tensor, int32_t need)
+{
+    return tensor < 0                               ? -1
+           : moved_at_maker(plan->inferred, tensor) ? need
+                                                    : plan->moved->sharding[tensor];
+}
+
 /* Two ops are equal if their rule, cuts, operand shardings and kinds are equal, and if they run
  * equally often, in one stage and on the same devices. */
 int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
@@ -41,12 +56,15 @@ int32_t *op_signatures(Arena *arena, Arena *scratch, const Session *session)
         int n = HEAD;
         for (int o = 0; o < node->n_inputs && n + 1 < HEAD + OPERANDS; o++) {
             int32_t tensor = op_inputs(graph, op)[o];
-            key[n++] = plan->moved->need[node->input + o];
-            key[n++] =
-                tensor < 0 ? -1 : plan->moved->sharding[tensor]; /* it may be moved on the way */
+            int32_t need = plan->moved->need[node->input + o];
+            key[n++] = need;
+            key[n++] = given_key(plan, tensor, need);
         }
-        for (int o = 0; o < node->n_outputs && n < HEAD + OPERANDS; o++)
-            key[n++] = made_key(plan, op_outputs(graph, op)[o]);
+        for (int o = 0; o < node->n_outputs && n + 1 < HEAD + OPERANDS; o++) {
+            int32_t tensor = op_outputs(graph, op)[o];
+            key[n++] = made_key(plan, tensor);
+            key[n++] = tensor < 0 ? -1 : plan->moved->sharding[tensor]; /* after a pin's reshard */
+        }
         signature[op] = intern_put(alike, key, (size_t)n * sizeof *key);
     }
     return signature;

@@ -1,6 +1,7 @@
 #include "core/summary/diff_outline.h"
 
 #include "core/base/intern.h"
+#include "core/session/signature.h"
 
 enum { SIDES = 2 };
 
@@ -27,9 +28,8 @@ typedef struct {
 
 int32_t reshard_op(const Plan *plan, const Reshard *reshard)
 {
-    const Inferred *inferred = plan->inferred;
-    int32_t maker = inferred->graph->tensors[reshard->tensor].maker;
-    if (maker >= 0 && !inferred_is_host(inferred, maker) && !inferred->on_parameters[maker])
+    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
+    if (moved_at_maker(plan->inferred, reshard->tensor))
         return maker;
     return reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : maker;
 }

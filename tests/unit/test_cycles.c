@@ -42,12 +42,16 @@ static const char llama4[] =
 
 typedef struct {
     const char *name, *text;
-    const char *want; /* rows of groups in which layers are */
+    const char *want;   /* rows of groups in which layers are */
+    const char *policy; /* NULL for none */
 } ModelRow;
 
 static ModelRow rows[] = {
     {"gemma2: every second layer sees a window",
      "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 26}", "[local, global] x13\n"},
+    {"gemma2, whose embedding is summed over tp for layer 0",
+     "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 26}", "[local, global] x13\n",
+     "megatron"},
     {"gemma2, an odd number of layers",
      "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 5}",
      "[local, global] x2\nlayers.4\n"},
@@ -61,6 +65,9 @@ static ModelRow rows[] = {
      "[local, global] x2\n"},
     {"layers of one kind", "{\"model_type\": \"llama\", " SIZES "\"num_hidden_layers\": 4}",
      "layers[0..3] x4\n"},
+    {"layers of one kind, the first of which reads a sum over tp",
+     "{\"model_type\": \"llama\", " SIZES "\"num_hidden_layers\": 4}", "layers[0..3] x4\n",
+     "megatron"},
     {"words that do not tell kinds apart", jamba, "layers.0..7 x4\n"},
     {"four kinds of a builder", llama4, "[chunked, chunked moe, chunked, full moe] x3\n"},
 };
@@ -68,7 +75,7 @@ static ModelRow rows[] = {
 static void layers_are(void **state)
 {
     const ModelRow *row = *state;
-    OpenedText o = model_text_open(row->text, "", "tp=2", NULL);
+    OpenedText o = model_text_open(row->text, "", "tp=2", row->policy);
     assert_string_equal(o.err.text, "");
     Outline *outline = outline_new(o.arena);
     outline_set(outline, o.session->graph, o.session->groups);

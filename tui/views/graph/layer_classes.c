@@ -1,6 +1,7 @@
 #include "tui/views/graph/graph_row.h"
 
 #include "core/plan/stage.h"
+#include "core/session/signature.h"
 #include "tui/views/label.h"
 
 enum { CLASSES_SHOWN = 3 };
@@ -80,14 +81,16 @@ static void format_ops(const Ui *ui, int32_t op, int32_t other, Buf *out)
         return;
     for (int o = 0; o < a->n_outputs; o++)
         if (op_outputs(graph, op)[o] >= 0 && op_outputs(graph, other)[o] >= 0 &&
-            format_values(ui, "output", o, plan->moved->made[op_outputs(graph, op)[o]],
-                          plan->moved->made[op_outputs(graph, other)[o]], out))
+            (format_values(ui, "output", o, plan->moved->made[op_outputs(graph, op)[o]],
+                           plan->moved->made[op_outputs(graph, other)[o]], out) ||
+             format_values(ui, "pinned output", o, plan->moved->sharding[op_outputs(graph, op)[o]],
+                           plan->moved->sharding[op_outputs(graph, other)[o]], out)))
             return;
     for (int i = 0; i < a->n_inputs; i++) {
         int32_t in = op_inputs(graph, op)[i], there = op_inputs(graph, other)[i];
         if (format_values(ui, "input", i, plan->moved->need[a->input + i],
                           plan->moved->need[b->input + i], out) ||
-            (in >= 0 && there >= 0 &&
+            (in >= 0 && there >= 0 && !moved_at_maker(ui->session->inferred, in) &&
              format_values(ui, "given input", i, plan->moved->sharding[in],
                            plan->moved->sharding[there], out)))
             return;
