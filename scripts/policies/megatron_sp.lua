@@ -5,8 +5,10 @@
 -- What: the residual stream is cut by tp along the sequence wherever a norm reads it. Each all-reduce
 --     of megatron.lua becomes a reduce-scatter after the second matmul and an all-gather before the
 --     next pair's first: the same bytes on the wire. The embedding is summed into parts of the
---     sequence, and the head gathers its input. Where a model picks one place of the sequence (ViT's class
---     token) one more all-gather stands before it.
+--     sequence, and the head gathers its input. Where attention and MLP stand side by side, a norm that
+--     both read (GPT-J) is gathered once, and of two norms (Falcon's ln_attn and ln_mlp) each: gathering
+--     their common input instead would run both norms whole on every device of tp. Where a model picks one
+--     place of the sequence (ViT's class token) one more all-gather stands before it.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron_sp
 --     25 all_gather, 25 reduce_scatter; step 11.3 ms, moved 450.0 MiB, peak 364.0 MiB
 -- Axes: dp, tp. One may be missing, with a note; others of the mesh are not used, with a note.
