@@ -29,7 +29,7 @@ static Str elements_of(const Inferred *inferred, int32_t tensor, int64_t *size)
     const Graph *graph = inferred->graph;
     int32_t at = graph->tensors[tensor].data;
     const TensorData *data = at < 0 ? NULL : &graph->data[at];
-    int64_t n = shape_elements(inferred_shape(inferred, tensor));
+    int64_t n = shape_elements(program_shape(inferred, tensor));
     if (!data || data->form != DATA_RAW || !data->bytes.s || (int64_t)data->bytes.n % n != 0)
         return (Str){0};
     *size = (int64_t)data->bytes.n / n;
@@ -69,8 +69,7 @@ static bool is_stored(const Graph *graph, int32_t tensor)
 static bool pairs(const Inferred *inferred, TiedPair *pair, int64_t most)
 {
     static const char *const products[] = {"MatMul", "Gemm", NULL};
-    const Shape *a = inferred_shape(inferred, pair->table),
-                *b = inferred_shape(inferred, pair->copy);
+    const Shape *a = program_shape(inferred, pair->table), *b = program_shape(inferred, pair->copy);
     bool same = shape_equal(a, b), turned = a->dim[0] == b->dim[1] && a->dim[1] == b->dim[0];
     int64_t size = 0, other = 0;
     if ((!same && !turned) || inferred->dtype[pair->table] != inferred->dtype[pair->copy])
