@@ -41,12 +41,14 @@ static bool read_split_text(const char *text, AnnoSplit *out)
     if (*text != 'D')
         return false;
     bool bracket = text[1] == '(';
-    for (text += bracket ? 2 : 1; *text >= '0' && *text <= '9'; text++) {
-        if (text[1] >= '0' && text[1] <= '9')
+    for (text += bracket ? 2 : 1; is_digit(text[*text == '-']); text++) {
+        bool negative = *text == '-';
+        text += negative;
+        if (is_digit(text[1]) || (negative && *text == '0'))
             return false; /* dims are below 10 */
         if (out->n == DIMS_MAX)
             return false;
-        out->dim[out->n++] = (uint8_t)(*text - '0');
+        out->dim[out->n++] = (uint8_t)(negative ? '0' - *text : *text - '0');
         if (text[1] == ',')
             text++;
     }

@@ -258,7 +258,9 @@ const LuaEntry register_fields[] = {
 const LuaEntry cut_rule_fields[] = {
     {"ins", NULL, "(string|integer[])[]",
      "The placement of each input: \"R\" replicated, \"D(0)\" or {0} sharded along dim 0, "
-     "\"D(0,2)\" along both, \"V\" partial: each shard has an addend."},
+     "\"D(0,2)\" along both, \"D(-1)\" the last one, \"V\" partial: each shard has an addend. "
+     "Beside "
+     "inputs that are D, one that is V is added once, as a bias is."},
     {"outs", NULL, "(string|integer[])[]",
      "The same for the outputs; all sharded, or all partial."},
     {"kwargs", NULL,

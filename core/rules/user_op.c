@@ -103,9 +103,9 @@ bool cut_rule_check(const CutRule *rule, Error *err)
                           "one output is V and another is not: all must be, or none");
     if (dims == 0 && in_values == 0)
         return error_set(err, "a rule must shard a tensor: there is no D, and no input that is V");
-    if (dims > 0 && in_values > 0)
+    if (dims > 0 && in_values > 0 && out_values == 0)
         return error_kind(err, ERROR_UNSUPPORTED,
-                          "a rule cannot have both inputs that are V and dims that are D");
+                          "an input that is V beside dims that are D needs outputs that are V");
     return true;
 }
 
@@ -294,6 +294,31 @@ static bool join(Joining *j)
     return true;
 }
 
+/* Beside dims that are D, inputs that are V are added once. */
+static void mark_once(const CutRule *rule, OpSpace *space)
+{
+    for (int t = 0; t < rule->n_inputs; t++)
+        if (rule->split[t].kind == SPLIT_VALUE)
+            space->operand[t].once = true;
+}
+
+/* The rule with dims that count from 0, of tensors of this space. */
+static const CutRule *counted_from_start(Arena *arena, const CutRule *rule, const OpSpace *space)
+{
+    CutRule *own = arena_make(arena, CutRule);
+    int n = rule->n_inputs + rule->n_outputs;
+    AnnoSplit *split = arena_array(arena, AnnoSplit, n);
+    for (int t = 0; t < n; t++) {
+        split[t] = rule->split[t];
+        for (int i = 0; i < split[t].n; i++)
+            if (split[t].dim[i] >= DIMS_MAX)
+                split[t].dim[i] = (uint8_t)(split[t].dim[i] + space->operand[t].shape.n_dims);
+    }
+    *own = *rule;
+    own->split = split;
+    return own;
+}
+
 /* Marks the op as linear in inputs that are V, if outputs are V. */
 static void mark_linear(const CutRule *rule, OpSpace *space)
 {
@@ -314,11 +339,12 @@ static bool is_claimed(const OpSpace *space, uint32_t set)
 bool cut_rules_apply(Arena *arena, const CutRule *rules, int n, OpSpace *space, Error *err)
 {
     for (int i = 0; i < n; i++) {
-        Joining j = {.arena = arena, .rule = &rules[i], .space = space, .joined = -1, .err = err};
+        Joining j = {.arena = arena, .space = space, .joined = -1, .err = err};
         if (rules[i].n_inputs != space->n_inputs || rules[i].n_outputs != space->n_outputs)
             return error_set(err, "rule %d has %d inputs and %d outputs, but the op has %d and %d",
                              i + 1, rules[i].n_inputs, rules[i].n_outputs, space->n_inputs,
                              space->n_outputs);
+        j.rule = counted_from_start(arena, &rules[i], space);
         if (!measure(&j))
             return false;
         if (j.length == 0)
@@ -327,6 +353,7 @@ bool cut_rules_apply(Arena *arena, const CutRule *rules, int n, OpSpace *space, 
             continue;
         if (!join(&j) || !opspace_finish(space, err))
             return false;
+        mark_once(j.rule, space);
     }
     return true;
 }

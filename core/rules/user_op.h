@@ -9,7 +9,9 @@
  * In the op space this is no special case: the dim's index dim gets its role from the outputs, MAP
  * if they are D, REDUCE (a sum) if they are V; operands that are R read it whole. If a rule shards
  * dims of several index dims together, these are joined into one of the greatest length that
- * divides all of them. The rule's function for keyword arguments is kept in the index dim
+ * divides all of them. An input that is V beside dims that are D is an addend of the output, as a
+ * bias is: it is added where the coordinates of the axes that shard the sum are 0 (Operand.once),
+ * [D(-1), D(0), V] -> [V]. The rule's function for keyword arguments is kept in the index dim
  * (IndexDim.rule).
  *
  * The keyword arguments of a shard are those of the op, changed by every sharded index dim in turn:

@@ -111,7 +111,7 @@ bool host_op(Rank *rank, const Instr *instr)
     Arena *scratch = arena_new();
     bool ok = rank_kernel_call(rank, instr, host_make_slot, scratch, &call);
     bool begun = ok;
-    if (ok && !call.kernel->run(&call, &inner)) {
+    if (ok && !kernel_run_part(&call, &inner)) {
         kernel_blame(rank->team->plan->inferred->graph, instr->op, &inner, &err);
         ok = rank_failed(rank, &err);
     }

@@ -196,6 +196,38 @@ bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t
     return true;
 }
 
+/* Zeros of the input's type and shape in its place. */
+static Local *zeros_like(const Local *input)
+{
+    Local *zeros = local_copy(input);
+    if (zeros)
+        memset(zeros->data, 0, (size_t)local_bytes(zeros));
+    return zeros;
+}
+
+bool kernel_run_part(const KernelCall *call, Error *err)
+{
+    const OpSpace *space = program_space(call->inferred, call->op);
+    if (call->first || !call->reduce_cut || call->kernel != space->own)
+        return call->kernel->run(call, err);
+    KernelCall own = *call;
+    const Local **input = arena_array(call->scratch, const Local *, call->n_inputs);
+    Local **zeros = arena_array(call->scratch, Local *, call->n_inputs);
+    bool ok = true;
+    for (int i = 0; i < call->n_inputs; i++) {
+        input[i] = call->input[i];
+        if (!input[i] || i >= space->n_inputs || !space->operand[i].once)
+            continue;
+        input[i] = zeros[i] = zeros_like(call->input[i]);
+        ok = ok && zeros[i];
+    }
+    own.input = input;
+    ok = ok ? call->kernel->run(&own, err) : error_kind(err, ERROR_RUN, "out of memory");
+    for (int i = 0; i < call->n_inputs; i++)
+        local_free(zeros[i]);
+    return ok;
+}
+
 bool kernel_needs(const KernelCall *call, int n_inputs, Error *err)
 {
     for (int i = 0; i < n_inputs; i++)

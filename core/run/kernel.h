@@ -158,6 +158,10 @@ bool kernel_ints_of(const KernelCall *call, const char *attr, int input, const i
                     int64_t *n, Error *err);
 /* Attribute `axis`, made non-negative and checked to be below rank. */
 bool kernel_axis(const KernelCall *call, int64_t fallback, int64_t rank, int64_t *axis, Error *err);
+/* Runs the call of a rank. A user's own kernel does not know call->first: of operands that are
+ * added once it gets zeros on all other ranks. */
+bool kernel_run_part(const KernelCall *call, Error *err);
+
 bool kernel_needs(const KernelCall *call, int n_inputs, Error *err); /* the first n inputs are
                                                                       * present */
 /* The first n inputs are present, and all inputs and output 0 have number classes. */

@@ -10,6 +10,7 @@
 #include "core/explain/store_findings.h"
 #include "core/plan/decide.h"
 #include "core/plan/edges.h"
+#include "core/plan/value_split.h"
 #include "core/plan/stage.h"
 #include "core/propagate/propagators.h"
 #include "core/propagate/step_cuts.h"
@@ -90,6 +91,7 @@ static bool fill_plan(Plan *plan, const PlanRequest *request, Error *err)
         return false;
     stages_check(plan);
     progress_stage(progress, "finding reshards", n);
+    value_split_find(plan);
     edges_fill(plan);
     if (!progress_goes_on(progress, err))
         return false;

@@ -196,6 +196,6 @@ void anno_split_format(const AnnoSplit *split, Buf *out)
         return;
     }
     for (int i = 0; i < split->n; i++)
-        buf_printf(out, "%s%d", i == 0 ? "D(" : ",", split->dim[i]);
+        buf_printf(out, "%s%d", i == 0 ? "D(" : ",", (int8_t)split->dim[i]);
     buf_putc(out, ')');
 }

@@ -21,7 +21,7 @@ typedef enum { SPLIT_REPLICATE, SPLIT_VALUE, SPLIT_DIMS } SplitKind;
 typedef struct {
     SplitKind kind;
     int n;
-    uint8_t dim[DIMS_MAX]; /* of SPLIT_DIMS, rising */
+    uint8_t dim[DIMS_MAX]; /* of SPLIT_DIMS, rising; 255: the last dim, 254: the one before */
 } AnnoSplit;
 
 typedef struct {

@@ -1,6 +1,7 @@
 -- bias.lua: an operator whose third operand lacks the summed dim; k is sharded by tp.
 register_op("m k+, k+ n, n -> m n", {
     name = "my::linear",
+    example = "5x6,6x7,7",
     kernel = function(inputs)
         local x, w, b, out = inputs[1], inputs[2], inputs[3], {}
         for m = 0, x.shape[1] - 1 do

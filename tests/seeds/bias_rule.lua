@@ -1,6 +1,7 @@
 -- bias_rule.lua: the same with the transform rule of nnScaler for a linear layer with a bias.
 register_op("m k+, k+ n, n -> m n", {
     name = "my::linear",
+    example = "5x6,6x7,7",
     rules = {{ins = {"D(-1)", "D(0)", "V"}, outs = {"V"}}},
     kernel = function(inputs)
         local x, w, b, out = inputs[1], inputs[2], inputs[3], {}
