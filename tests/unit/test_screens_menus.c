@@ -139,6 +139,18 @@ static ScreenRow rows[] = {
      "6x",
      2,
      {"c_fc.weight ×12 dim 0", "c_proj.weight ×12 dim 0", "c_attn.weight ×12 dim 0"}},
+    {"and end with the axis where names are cut",
+     64,
+     24,
+     "6x",
+     2,
+     {"ht ×12 dim 0 stored by dp  ", "ht ×12 dim 1 stored by dp  "}},
+    {"forms to copy stand in one column",
+     80,
+     24,
+     "Y",
+     2,
+     {"placements      [S(0), R]", "placements_long [Shard(0), Replicate()]"}},
     {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 2 notes"}},
 };
 
@@ -225,16 +237,17 @@ static void a_broken_policy_stays_in_the_status_until_it_is_mended(void **state)
     close(file);
     assert_true(file_write(path, str_from(good), NULL));
     Session *session = open_policy(path);
-    App *app = app_new(session, &(AppOptions){0}, NULL, 120, 24);
+    App *app = app_new(session, &(AppOptions){0}, NULL, 140, 24);
     assert_true(file_write(path, STR("function PAS(graph, resource)\n  oops()\nend\n"), NULL));
     app_type(app, STR("r"));
     for (const char *keys = "j5?"; *keys; keys++) {
         app_type(app, (Str){keys, 1});
-        screen_says(app, (const char *[]){"policy FAILED line 2", NULL});
+        screen_says(app,
+                    (const char *[]){"policy FAILED line 2, showing the last good plan", NULL});
         screen_misses(app, "│ legal");
     }
-    app_resize(app, 160, 50);
-    screen_says(app, (const char *[]){"policy FAILED line 2, showing the last good plan", NULL});
+    app_resize(app, 80, 24);
+    screen_says(app, (const char *[]){"policy FAILED line 2", NULL});
     assert_true(file_write(path, str_from(good), NULL));
     app_type(app, STR("r"));
     screen_says(app, (const char *[]){"│ legal", NULL});
@@ -243,11 +256,27 @@ static void a_broken_policy_stays_in_the_status_until_it_is_mended(void **state)
     unlink(path);
 }
 
+/* 12,480 MiB on a link do not touch the number beside them. */
+static void large_numbers_of_links_are_in_gib(void **state)
+{
+    (void)state;
+    SessionOptions options = {
+        .model = "samples/models/llama-3-8b.json", .mesh = "dp=2,tp=4", .policy = "megatron"};
+    Session *session = session_open(&options, &hooks, &(Error){0});
+    assert_non_null(session);
+    App *app = app_new(session, &(AppOptions){0}, NULL, 80, 24);
+    app_type(app, STR(":links<Enter>"));
+    screen_says(app, (const char *[]){"GiB; a row sends", "·   12.2      ·", NULL});
+    app_free(app);
+    session_close(session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_click_chooses),
         cmocka_unit_test(marks_heads_and_help_take_the_mouse),
+        cmocka_unit_test(large_numbers_of_links_are_in_gib),
         cmocka_unit_test(a_broken_policy_stays_in_the_status_until_it_is_mended),
     };
     open_scripts(NULL);

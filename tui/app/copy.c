@@ -110,7 +110,7 @@ static void open_menu(Ui *ui)
             continue;
         put_form(ui, form, &text);
         Text rest = buf_text(&text), line = text_take(&rest, '\n');
-        buf_printf(&item, "%-14s ", form_name(form));
+        buf_printf(&item, "%-15s ", form_name(form));
         buf_add_text(&item, line);
         buf_puts(&item, rest.str.n > 0 ? " .." : "");
         if (line.str.n > 0)

@@ -132,7 +132,8 @@ static int status_columns(const StatusPart *part, int n, bool brief)
     return used;
 }
 
-/* Leaves out the least wanted, then writes briefly, then leaves out more, until all fits. */
+/* Leaves out the least wanted, then writes briefly, then leaves out more, until all fits. An error
+ * is written in full where that leaves room. */
 static int fit_status(StatusPart *part, int n, int columns, bool *brief)
 {
     *brief = false;
@@ -147,6 +148,13 @@ static int fit_status(StatusPart *part, int n, int columns, bool *brief)
         }
         memmove(part + least, part + least + 1, sizeof part[0] * (size_t)(n - 1 - least));
         n--;
+    }
+    for (int i = 0; *brief && i < n; i++) {
+        StatusPart short_part = part[i];
+        if (style_role(part[i].style) == ROLE_ERROR)
+            part[i].brief = part[i].text;
+        if (status_columns(part, n, true) > columns)
+            part[i] = short_part;
     }
     return n;
 }

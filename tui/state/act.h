@@ -75,8 +75,8 @@
     ACT(TAG_ALL, "tag-all", "T", "", "tag all ops that are listed, or none", "list")               \
     ACT(SHOW_GRAPH, "graph", "1", "", "the outline of the graph", "view")                          \
     ACT(SHOW_OP, "op", "2", "[OP]", "one op: index dims, cuts, operands, cost", "view")            \
-    ACT(SHOW_TENSOR, "tensor", "3", "[TENSOR]", "one tensor: its sharding five ways, its slices",  \
-        "view")                                                                                    \
+    ACT(SHOW_TENSOR, "tensor", "3", "[TENSOR]",                                                    \
+        "one tensor: its sharding in six notations, its slices", "view")                           \
     ACT(SHOW_MESH, "devices", "4", "",                                                             \
         "the mesh: what each rank holds; again: groups that communicate", "view")                  \
     ACT(SHOW_COMM, "comm", "5", "", "all reshards, the most expensive first", "view")              \

@@ -51,9 +51,17 @@ static MenuColumns fit_columns(const Menu *menu, int room)
     return columns;
 }
 
+/* The end of a text tells options apart: "…oj.weight dim 1 stored by dp". */
+static void draw_end(Text cell, int columns, Pen *pen)
+{
+    Str tail = text_tail(cell.str, columns - 1);
+
+    pen_rune(pen, ROLE_TEXT, 0x2026);
+    pen_text(pen, text_part(cell, cell.str.n - tail.n, tail.n), -1, columns - 1);
+}
+
 static void draw_cells(const MenuColumns *columns, Text rest, bool head, Pen *pen)
 {
-
     for (int c = 0; c < columns->n; c++) {
         Text cell = text_trim(text_take(&rest, '\t'));
         int w = columns->width[c];
@@ -63,6 +71,8 @@ static void draw_cells(const MenuColumns *columns, Text rest, bool head, Pen *pe
             pen_right(pen, head ? ROLE_HEAD : ROLE_TEXT, cell.str, w);
         else if (head)
             pen_fit(pen, ROLE_HEAD, cell.str, w);
+        else if (columns->n > 1 && text_columns(cell.str) > w)
+            draw_end(cell, w, pen);
         else
             pen_text(pen, cell, -1, w);
     }

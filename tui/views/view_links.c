@@ -6,7 +6,15 @@
 
 #include <inttypes.h>
 
-enum { NUMBERS_MAX = 8, BUCKETS_MAX = 16, RING_MAX = 8, DEVICES_MAX = 1 << 14, BAR = 16, HEAD = 9 };
+enum {
+    NUMBERS_MAX = 8,
+    NUMBER_W = 7,
+    BUCKETS_MAX = 16,
+    RING_MAX = 8,
+    DEVICES_MAX = 1 << 14,
+    BAR = 16,
+    HEAD = 9
+};
 
 static const char right_arrow[] = "─▸", both_arrows[] = "◂─▸";
 
@@ -185,6 +193,11 @@ static void draw_load(const Ui *ui, const Traffic *traffic, Pen *pen)
 
 /* ---- who sends to whom ---- */
 
+typedef struct {
+    const char *name;
+    double bytes;
+} ByteUnit;
+
 static double largest(const Traffic *traffic)
 {
     double most = 0;
@@ -211,14 +224,30 @@ static Str bucket_name(const Ui *ui, const Traffic *traffic, int i, bool head)
     return buf_str(&name);
 }
 
-static void draw_cell(const Ui *ui, double bytes, double most, bool numbers, int width, Pen *pen)
+/* The unit in which the largest number leaves a blank in a column of NUMBER_W. */
+static const ByteUnit *unit_for(double most)
+{
+    static const ByteUnit units[] = {{"MiB", 1024.0 * 1024},
+                                     {"GiB", 1024.0 * 1024 * 1024},
+                                     {"TiB", 1024.0 * 1024 * 1024 * 1024}};
+    size_t i = 0;
+
+    while (i + 1 < sizeof units / sizeof *units && most / units[i].bytes >= 9999.95)
+        i++;
+    return &units[i];
+}
+
+/* unit NULL: a bar of one cell. */
+static void draw_cell(const Ui *ui, double bytes, double most, const ByteUnit *unit, int width,
+                      Pen *pen)
 {
     if (bytes <= 0)
         pen_right(pen, ROLE_DIM, STR("·"), width);
-    else if (numbers)
-        pen_right(pen, ROLE_TEXT, str_from(arena_printf(ui->frame, "%.1f", bytes / (1 << 20))),
-                  width);
-    else {
+    else if (unit) {
+        double n = bytes / unit->bytes;
+        const char *text = n < 0.05 ? "<0.1" : arena_printf(ui->frame, "%.1f", n);
+        pen_right(pen, ROLE_TEXT, str_from(text), width);
+    } else {
         pen_tab(pen, pen->x + width - 1);
         pen_rune(pen, ROLE_TEXT, 0x2580 + (uint32_t)(1 + 7 * bytes / most));
     }
@@ -227,9 +256,10 @@ static void draw_cell(const Ui *ui, double bytes, double most, bool numbers, int
 static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
 {
     int n = traffic->n_buckets;
-    bool numbers = n <= NUMBERS_MAX && pen->area.w >= 9 + 7 * n;
-    int width = numbers ? 7 : 4;
     double most = largest(traffic);
+    bool numbers = n <= NUMBERS_MAX && pen->area.w >= 9 + NUMBER_W * n;
+    const ByteUnit *unit = numbers ? unit_for(most) : NULL;
+    int width = numbers ? NUMBER_W : 4;
     Buf head = buf_new(ui->frame);
 
     if (most <= 0) {
@@ -237,8 +267,8 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
         return;
     }
     buf_puts(&head, " WHO SENDS TO WHOM, a step");
-    if (numbers)
-        buf_puts(&head, ", MiB; a row sends");
+    if (unit)
+        buf_printf(&head, ", %s; a row sends", unit->name);
     else
         buf_printf(&head, "; a row sends; full is %.*s", STR_ARG(label_bytes(ui, (int64_t)most)));
     int columns = (pen->area.w - HEAD) / width, rows = pen->area.h - pen->y - 2;
@@ -254,7 +284,7 @@ static void draw_pairs(const Ui *ui, const Traffic *traffic, Pen *pen)
             if (i < 0)
                 pen_right(pen, ROLE_HEAD, bucket_name(ui, traffic, j, true), width);
             else
-                draw_cell(ui, traffic->pair[i * n + j], most, numbers, width, pen);
+                draw_cell(ui, traffic->pair[i * n + j], most, unit, width, pen);
         }
         pen_line(pen);
     }
