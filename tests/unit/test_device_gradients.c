@@ -7,6 +7,8 @@
 #include "core/rules/derivative.h"
 #include "core/rules/example.h"
 
+#include <math.h>
+
 typedef struct {
     const char *name, *op_type, *example;
 } Case;
@@ -89,6 +91,53 @@ static void test_update(void **state)
     arena_free(arena);
 }
 
+/* Each input has one number everywhere. Under a dynamic loss scale a factor that is NaN skips the
+ * step: parameter and states stay. */
+static void steps_are_skipped(void **state)
+{
+    static const struct {
+        const char *op_type, *example;
+        double input[7];
+    } calls[] = {
+        {"ClipFactor", "scalar,scalar clip=1.0 checked=1 -> 2", {INFINITY, 2}},
+        {"ClipFactor", "scalar,scalar clip=1.0 checked=1 -> 2", {NAN, 2}},
+        {"ClipFactor", "scalar,scalar clip=1.0 checked=1 -> 2", {16, 2}},
+        {"AdamWUpdate",
+         "5x6,5x6,scalar,scalar:i64,scalar,5x6,5x6 -> 3",
+         {0.5, INFINITY, 0.1, 1, NAN, 0.25, 0.75}},
+        {"SgdUpdate",
+         "5x6,5x6,scalar,scalar:i64,scalar weight_decay=0.5",
+         {0.5, INFINITY, 0.1, 1, NAN}},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        Arena *arena = arena_new();
+        Error err = {0};
+        const DimBindings none = {0};
+        Graph *graph =
+            graph_of(arena, &(Case){NULL, calls[i].op_type, calls[i].example}, "f32", &err);
+        Inferred *inferred =
+            graph ? infer(arena, graph, registry_new(arena), &none, false, &err) : NULL;
+        if (!inferred)
+            fail_msg("%s: %s", calls[i].example, err.text);
+        Local **value = arena_array(arena, Local *, graph->n_tensors);
+        for (int k = 0; k < graph->ops[0].n_inputs; k++) {
+            int32_t t = op_inputs(graph, 0)[k];
+            value[t] = local_new_whole((Dtype)inferred->dtype[t], inferred_shape(inferred, t));
+            for (int64_t at = 0; at < local_count(value[t]); at++)
+                local_store(value[t], at, 1, NUMBER_F64, &calls[i].input[k]);
+        }
+        const Kernel *host = kernel_find(inferred_space(inferred, 0), calls[i].op_type);
+        int n_done = device.n_done;
+        if (!kernel_run_whole(inferred, 0, both_kernels(arena, host), NULL, 0, 0, value, &err))
+            fail_msg("%s, case %zu: %s", calls[i].op_type, i, err.text);
+        assert_true(device.n_done > n_done);
+        for (int32_t t = 0; t < graph->n_tensors; t++)
+            local_free(value[t]);
+        arena_free(arena);
+    }
+}
+
 enum { TESTS_MAX = 1024 };
 
 static struct CMUnitTest tests[TESTS_MAX];
@@ -119,6 +168,7 @@ int main(void)
     }
     for (size_t i = 0; i < COUNT_OF(larger); i++)
         add_test(arena, &larger[i], test_gradient);
+    add_test(arena, &(Case){NULL, "Update", "of a step that is skipped"}, steps_are_skipped);
     cmocka_set_test_filter(getenv("ONLY"));
     int failed = _cmocka_run_group_tests("device_gradients", tests, (size_t)n_tests, NULL, NULL);
     print_message("%d calls done; the host's kernel does%s\n", device.n_done, device.without.s);

@@ -107,7 +107,9 @@ static void put_update(KernelText *k, const KernelCall *call, const Optimizer *r
             buf_printf(&k->text, "        state[%d] = load_%s_f64(a.x%d[i]);\n", u->slot[r], type,
                        r);
     }
-    buf_printf(&k->text, "        %s(&step, &x, factor * load_%s_f64(a.g[i]), state);\n",
+    buf_printf(&k->text,
+               "        if (factor == factor) /* NaN: the step is skipped */\n"
+               "            %s(&step, &x, factor * load_%s_f64(a.g[i]), state);\n",
                row->update_name, gradient);
     for (int r = 0; r < u->n; r++) {
         const char *type = dtype_name(call->input[u->input[r]]->dtype);
@@ -175,15 +177,18 @@ static const char clip_body[] =
     "typedef struct {\n"
     "    const SUM *sum;\n    const SCALE *scale;\n    OUT *factor, *norm;\n"
     "    double scaled, order, clip;\n"
+    "    i64 checked;\n"
     "} Args;\n"
     "KERNEL(32, NAME, Args)\n"
     "{\n"
     "    if (threadIdx.x > 0)\n"
     "        return;\n"
     "    double scale = a.scaled * (a.scale ? LOAD_SCALE(*a.scale) : 1);\n"
-    "    double norm = pow(LOAD_SUM(*a.sum), 1 / a.order) / scale;\n"
+    "    double sum = LOAD_SUM(*a.sum), norm = pow(sum, 1 / a.order) / scale;\n"
+    "    double off = sum - sum; /* NaN unless the sum is finite */\n"
     "    if (a.factor)\n"
-    "        *a.factor = STORE(clip_factor_of(norm, a.clip) / scale);\n"
+    "        *a.factor = STORE(a.checked && off != 0 ? off : clip_factor_of(norm, a.clip) / "
+    "scale);\n"
     "    if (a.norm)\n"
     "        *a.norm = STORE(norm);\n"
     "}\n";
@@ -211,6 +216,7 @@ static bool clip_factor(DeviceBuild *build, const KernelCall *call, const void *
     arg_f64(&k, args_float(&rule, "scale", 1));
     arg_f64(&k, args_float(&rule, "norm_type", 2));
     arg_f64(&k, args_float(&rule, "clip", 0));
+    ARGS_I64(&k, args_int(&rule, "checked", 0));
     build_launch(&k, (LaunchSize){{1, 1, 1}, 32, 0});
     return true;
 }
