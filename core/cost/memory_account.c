@@ -260,12 +260,14 @@ static void hold_others(Account *a)
 {
     const Schedule *table = plan_schedule(a->plan);
     bool several = table && table->n_micro_batches > 1;
+    if (!a->copies)
+        account_drop_fused(a);
     for (int i = 0; several && i < a->spans.n; i++)
         if (span_at(a, i)->saved)
             span_at(a, i)->others = in_flight_of(a, span_at(a, i)->op) - 1;
     a->class = memory_classes(a->arena, a->plan->inferred);
     if (!a->copies)
-        account_hold_gradients(a, several);
+        account_hold_gradients(a);
 }
 
 /* Values that stay until the end: sources, which alone are alive at moment 0, and graph outputs. */

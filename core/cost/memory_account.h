@@ -62,7 +62,13 @@ Account *account_make(const Plan *plan, bool copies, Progress *progress);
 
 /* Gives gradients of parameters their buffers: one for each parameter, of the type in which they
  * are added up, there from the first op on, as data parallel trainers allocate them; where they are
- * stored in parts, of those parts, from the first micro-batch on. */
-void account_hold_gradients(Account *a, bool several_micro_batches);
+ * stored in parts, of those parts. */
+void account_hold_gradients(Account *a);
+
+/* Ends values of the forward pass that fused kernels have again when the backward pass needs them:
+ * each made element by element from values that are kept anyway, and read by gradient ops that are
+ * element-wise too. So of act(gate) * up, gate and up are kept and act(gate) is not, as by
+ * Megatron-LM's and Transformer Engine's fused SwiGLU and by torch.compile. */
+void account_drop_fused(Account *a);
 
 #endif

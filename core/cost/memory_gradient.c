@@ -19,10 +19,10 @@ static void end_addends(Account *a, int32_t op)
     }
 }
 
-/* In parts: what a step of a reshard fills is the buffer, from the first micro-batch on; what was
- * whole is only there while it is reduced. Else the value as it is made is the buffer, and what a
+/* In parts: what a step of a reshard fills is the buffer; what was whole is only there while it is
+ * reduced. Else the value as it is made is the buffer, and what a
  * reduction makes of it is in its place. */
-static void hold_buffer(Account *a, int32_t tensor, bool in_parts, bool several)
+static void hold_buffer(Account *a, int32_t tensor, bool in_parts)
 {
     int32_t whole = -1;
     for (int32_t at = a->of_tensor[tensor]; at >= 0; at = span_at(a, at)->next)
@@ -38,7 +38,7 @@ static void hold_buffer(Account *a, int32_t tensor, bool in_parts, bool several)
             continue;
         span->whose = -1;
         span->adds_up = true;
-        span->first = in_parts && !several ? span->first : 0;
+        span->first = 0;
     }
     for (int32_t at = a->of_tensor[tensor]; at >= 0; at = span_at(a, at)->next)
         if (whole >= 0 && span_at(a, at)->whose == whole &&
@@ -46,7 +46,7 @@ static void hold_buffer(Account *a, int32_t tensor, bool in_parts, bool several)
             span_at(a, whole)->last = span_at(a, at)->last;
 }
 
-void account_hold_gradients(Account *a, bool several)
+void account_hold_gradients(Account *a)
 {
     for (int32_t t = 0; t < a->graph->n_tensors; t++) {
         int32_t parameter, maker = a->graph->tensors[t].maker;
@@ -58,7 +58,7 @@ void account_hold_gradients(Account *a, bool several)
         bool moved = false;
         for (int32_t at = a->of_tensor[t]; at >= 0; at = span_at(a, at)->next)
             moved |= span_at(a, at)->filled;
-        hold_buffer(a, t, in_parts && moved, several);
+        hold_buffer(a, t, in_parts && moved);
         end_addends(a, maker);
     }
 }

@@ -23,6 +23,7 @@ OPTIONS = common.options{
     {"micro_batches", 16, "micro-batches a step"},
     {"schedule", "auto", "auto: 1f1b, or infer_pipe without training; or any of 'help schedules'"},
     {"virtual", 1, "stages a device, which take turns: 1f1b_interleaved and others"},
+    {"balance", "flops", "what stages have equally much of: layers, or flops"},
 }
 
 SIZES = common.sizes(function() return {"dp"} end)

@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "core/base/file.h"
+#include "core/plan/stage.h"
 #include "core/session/session.h"
 #include "scripts/hooks.h"
 
@@ -187,6 +188,37 @@ static void a_step_takes_precision_and_the_type_of_gradients(void **state)
     close_world(&world);
 }
 
+static void stages_have_as_many_layers_or_as_many_flops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *second; /* where the second stage begins */
+    } rows[] = {{"balance=layers", "layers.2."}, {"balance=flops", "norm"}};
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 32, \"num_hidden_layers\": 4,"
+        " \"num_attention_heads\": 2, \"intermediate_size\": 32, \"vocab_size\": 5000,"
+        " \"max_position_embeddings\": 16}";
+    char folder[] = "/tmp/dimscope_settings_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    assert_true(file_write(path, str_from(config), NULL));
+    World world = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_world(&world, path, "pp=2", "hybrid3d", rows[i].set);
+        if (!world.session)
+            fail_msg("%s", world.err.text);
+        const Stages *stages = world.session->plan->decided->stages;
+        int32_t op = world.session->inferred->program[stages->at[1].first];
+        assert_non_null(strstr(op_path(world.session->graph, op), rows[i].second));
+    }
+    open_world(&world, path, "pp=2", "hybrid3d", "balance=bytes");
+    assert_null(world.session);
+    assert_non_null(strstr(world.err.text, "balance is layers or flops"));
+    unlink(path);
+    rmdir(folder);
+    close_world(&world);
+}
+
 static void what_cannot_be_set_is_refused(void **state)
 {
     (void)state;
@@ -252,6 +284,7 @@ int main(void)
         cmocka_unit_test(another_micro_batch_or_mesh_opens_the_model_again),
         cmocka_unit_test(a_builder_takes_precision_and_dropout),
         cmocka_unit_test(a_step_takes_precision_and_the_type_of_gradients),
+        cmocka_unit_test(stages_have_as_many_layers_or_as_many_flops),
         cmocka_unit_test(what_cannot_be_set_is_refused),
         cmocka_unit_test(sizes_are_whole_numbers_by_name),
     };

@@ -107,6 +107,20 @@ static CostRow rows[] = {
      0,
      2,
      {.parameter = 640 * 4, .optimizer = 320 * 8, .gradient = 320 * 4, .activation = 4 * 32 * 4}},
+    {"of act(gate) * up the gate and up are kept",
+     "local x = model:input('x', 'f32', {8, 16})\n"
+     "local u, v = model:param('u', {16, 32}), model:param('v', {16, 32})\n"
+     "local gate = model:op('Swish', {model:op('MatMul', {x, u})})\n"
+     "local z = model:op('Mul', {gate, model:op('MatMul', {x, v})})\n" MEAN,
+     "sgd",
+     "d=1",
+     NULL,
+     1024,
+     3 * 16384,
+     16384 * 2,
+     0,
+     0,
+     {.parameter = 1024 * 4, .gradient = 1024 * 4, .activation = 2 * 8 * 32 * 4}},
     {"dropout keeps a byte of each element",
      "local training = model:constant('training', 'bool', {}, {true})\n"
      "local x = model:input('x', 'f32', {8, 16})\n"

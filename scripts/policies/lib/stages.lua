@@ -22,7 +22,9 @@ local function layers(graph)
     local found, seen = {}, {}
     for i, node in ipairs(nodes) do
         local begins = layer[i] and not seen[layer[i]] or i == last + 1
-        if i == 1 or begins then found[#found + 1] = {first = node, flops = 0} end
+        if i == 1 or begins then
+            found[#found + 1] = {first = node, flops = 0, is_layer = layer[i] ~= nil}
+        end
         if layer[i] then seen[layer[i]] = true end
         found[#found].flops = found[#found].flops + node.flops
     end
@@ -60,10 +62,21 @@ local function even_runs(list, n)
     return runs_of(list, n, high)
 end
 
+-- Sets flops so that stages of equal flops have equally many layers; if n does not divide them, what
+-- is before the first and after the last counts as one, so that stages at the ends have fewer.
+local function count_layers(list, n)
+    local n_layers = 0
+    for _, it in ipairs(list) do n_layers = n_layers + (it.is_layer and 1 or 0) end
+    if n_layers < n then return end
+    for _, it in ipairs(list) do
+        it.flops = (it.is_layer or n_layers % n > 0) and 1 or 0
+    end
+end
+
 local in_a_v = {zbv = true, dualpipev = true}
 
--- Stages for each coordinate of the axis, if the mesh has it, of layers in a row and nearly equal
--- flops; and the schedule that the options ask for. With `virtual` stages a coordinate, stages take
+-- Stages for each coordinate of the axis, if the mesh has it, of layers in a row, equally many or of
+-- nearly equal flops; and the schedule that the options ask for. With `virtual` stages a coordinate, stages take
 -- turns; schedules in a V have two, of which the second ones go back.
 local function place(graph, axis, resource)
     local n, options = resource.mesh[axis], resource.options
@@ -77,6 +90,11 @@ local function place(graph, axis, resource)
     if #list < n then
         print(("%d stages, and %d parts of the model: layers are parted"):format(n, #list))
         list = single_nodes(graph)
+    end
+    if options.balance == "layers" then
+        count_layers(list, n)
+    elseif options.balance ~= "flops" then
+        error("balance is layers or flops", 0)
     end
     local firsts = {}
     for i, place in ipairs(even_runs(list, n)) do firsts[i] = list[place].first end
