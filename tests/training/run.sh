@@ -3,6 +3,7 @@
 # table; gradients of models against torch's; steps whose states are stored sharded. Ends with
 # "N passed, N failed".
 #
+# tests/training/facts.jsonl  FLOPs, bytes and parameters as papers and tools print them (facts.py)
 # tests/training/NAME.grad  gradients of samples/models/NAME.onnx by torch, in float64
 # tests/training/table  a line a plan: model of samples/models (.onnx where it has no ending), free dims, mesh, policy and an option
 #                       of it or fuse=NAME, --train, then the phases forward, again, backward and update:
@@ -124,8 +125,11 @@ for model in tiny-gpt llama-tiny; do
 done
 
 tests/training/steps.sh >build/steps.log
-sed '$d' build/steps.log
-passed=$((passed + $(tail -n 1 build/steps.log | cut -d' ' -f1)))
-failed=$((failed + $(tail -n 1 build/steps.log | cut -d' ' -f3)))
+python3 tests/training/facts.py >build/facts.log
+for log in build/steps.log build/facts.log; do
+    sed '$d' $log
+    passed=$((passed + $(tail -n 1 $log | cut -d' ' -f1)))
+    failed=$((failed + $(tail -n 1 $log | cut -d' ' -f3)))
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

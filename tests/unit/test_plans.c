@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WHOLE_VOCABULARY "\"vocabulary\", true", "\"vocabulary\", false"
+#define WHOLE_VOCABULARY "\"cut_vocabulary\", true", "\"cut_vocabulary\", false"
 #define BY_NAME "../../tests/policies/megatron"
 #define WITHOUT_INTERLEAVE "{axis = \"tp\", interleave = 3}", "\"tp\""
 
