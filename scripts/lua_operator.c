@@ -13,9 +13,9 @@
 
 enum { RULES_MAX = 64, SPLITS_MAX = 256, INPLACE_MAX = 64 };
 
-const char *const operator_option_names[] = {
-    "kernel",    "example", "flops_per_point", "rules",    "cost", "comm",
-    "input_gen", "inplace", "dtype",           "gradient", NULL};
+const char *const operator_option_names[] = {"kernel", "example",  "flops_per_point", "rules",
+                                             "cost",   "comm",     "input_gen",       "inplace",
+                                             "dtype",  "gradient", "kwargs",          NULL};
 
 typedef struct {
     lua_State *L;
@@ -416,11 +416,36 @@ static bool read_input_gen(const Reading *r)
     return asked_keep(r->L, r->asked, ASKED_INPUT_GEN, r->err);
 }
 
+/* {h = 8}: whole numbers by name. */
+static bool read_kwargs(const Reading *r)
+{
+    enum { KWARGS_MAX = 32 };
+    lua_State *L = r->L;
+    int table = lua_gettop(L), n = 0;
+    const char *form = "'kwargs' must be a table of whole numbers by name: {h = 8}";
+    if (!lua_istable(L, table))
+        return error_set(r->err, "%s", form);
+    Kwarg *at = arena_array(r->sandbox->arena, Kwarg, KWARGS_MAX);
+    sandbox_push_keys(L, table);
+    for (lua_Integer i = 1; lua_rawgeti(L, table + 1, i) != LUA_TNIL; i++) {
+        lua_pushvalue(L, -1);
+        if (lua_type(L, -1) != LUA_TSTRING || lua_rawget(L, table) != LUA_TNUMBER ||
+            !lua_isinteger(L, -1) || n == KWARGS_MAX)
+            return error_set(r->err, "%s", form);
+        at[n++] = (Kwarg){arena_str(r->sandbox->arena, str_from(lua_tostring(L, -2))),
+                          {.type = ATTR_INT, .i = lua_tointeger(L, -1)}};
+        lua_settop(L, table + 1);
+    }
+    lua_settop(L, table);
+    r->out->user.defaults = (Kwargs){n, at};
+    return true;
+}
+
 /* ORDER OPERATOR_OPTION */
 typedef bool OptionFn(const Reading *reading);
-static OptionFn *const option_readers[] = {read_kernel, read_example, read_number,    read_rules,
-                                           read_cost,   read_comm,    read_input_gen, read_inplace,
-                                           read_dtypes, read_gradient};
+static OptionFn *const option_readers[] = {read_kernel, read_example,  read_number,    read_rules,
+                                           read_cost,   read_comm,     read_input_gen, read_inplace,
+                                           read_dtypes, read_gradient, read_kwargs};
 
 bool operator_options_read(lua_State *L, int table, const char *name, const RuleBook *rules,
                            OperatorOptions *out, Error *err)

@@ -232,6 +232,9 @@ const LuaEntry register_fields[] = {
     {"input_gen", NULL, "(fun(node: op_part): table<integer, input_values>)?",
      "By input, from 1, the values that a run uses if none are given; inputs that are left out are "
      "random."},
+    {"kwargs", NULL, "table<string, integer>?",
+     "Default values of arguments: {h = 8} where an op does not give h, for sizes in brackets and "
+     "for the kernel."},
     {"inplace", NULL, "table<integer, integer>?",
      "{[output] = input}, both from 0: the output is the new value of the input. Refused if their "
      "shapes or layouts differ."},

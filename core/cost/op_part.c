@@ -57,7 +57,7 @@ bool op_part(Arena *arena, const Inferred *inferred, int32_t op, const OpCut *cu
     const OpSpace *space = program_space(inferred, op);
     int n = space->n_inputs + space->n_outputs;
     *out = (OpPart){.arena = arena, .inferred = inferred, .op = op, .space = space};
-    out->kwargs = kwargs_of_op(arena, inferred->graph, op);
+    out->kwargs = kwargs_of_op(arena, inferred, op);
     Shape *local = arena_array(arena, Shape, n);
     for (int t = 0; t < n; t++) {
         local[t] = space->operand[t].shape;

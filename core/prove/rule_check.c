@@ -71,9 +71,8 @@ static void say_case(const Check *check, const Case *tried, Buf *text)
 /* Keyword arguments exist only for even parts and may not divide by their number. */
 static bool has_arguments(const Check *check, const Case *tried)
 {
-    const Graph *graph = check->ranks.inferred->graph;
     IndexPiece piece[X_MAX];
-    Kwargs kwargs = kwargs_of_op(check->arena, graph, check->ranks.op);
+    Kwargs kwargs = kwargs_of_op(check->arena, check->ranks.inferred, check->ranks.op);
     Error err = {0};
     if (!check->space->own)
         return true;

@@ -349,7 +349,7 @@ static void put_run(const OpSpace *space, const DimFactors *factors, int from, i
         buf_printf(out, "InputDim(%d)", at.dim);
         return;
     }
-    buf_printf(out, "Split(InputDim(%d), [", at.dim);
+    buf_printf(out, "Split(InputDim(%d), (", at.dim);
     int part = 0;
     for (int k = 0, i = 0; k < whole->n; i++) {
         int length = k == at.place ? n : 1;
@@ -360,7 +360,7 @@ static void put_run(const OpSpace *space, const DimFactors *factors, int from, i
         buf_printf(out, "%s%" PRId64, k > 0 ? ", " : "", size);
         k += length;
     }
-    buf_printf(out, "], %d)", part);
+    buf_printf(out, "), %d)", part);
 }
 
 /* Whether input 0 is read along the index dim with a stride or an offset: windows, a shift. */

@@ -358,19 +358,29 @@ static double index_points(const OpSpace *space)
     return points;
 }
 
-/* Integer attributes become the keyword arguments that an annotation may use. */
-static int anno_args(const RuleCall *call, AnnoArg **out)
+/* Integer attributes become the keyword arguments that an annotation may use, then the defaults of
+ * those that are absent. */
+static int anno_args(const RuleCall *call, const Kwargs *defaults, AnnoArg **out)
 {
     const AttrList *attrs = &call->graph->attr_lists[call->graph->ops[call->op].attrs];
-    AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n);
+    AnnoArg *args = arena_array(call->arena, AnnoArg, attrs->n + defaults->n);
+    int n = attrs->n;
     for (int i = 0; i < attrs->n; i++) {
         const char *name = names_text(call->graph->names, attrs->at[i].name);
         name = call->alias ? alias_ours(call->alias, name) : name;
         args[i] = (AnnoArg){str_from(name), attrs->at[i].type == ATTR_INT,
                             attrs->at[i].type == ATTR_INT ? attrs->at[i].i : 0};
     }
+    for (int i = 0; i < defaults->n; i++) {
+        Str name = str_from(defaults->at[i].name);
+        bool given = false;
+        for (int k = 0; k < attrs->n; k++)
+            given = given || str_eq(args[k].name, name);
+        if (!given)
+            args[n++] = (AnnoArg){name, true, defaults->at[i].value.i};
+    }
     *out = args;
-    return attrs->n;
+    return n;
 }
 
 /* Reports that an annotation made by a function does not parse. */
@@ -419,7 +429,9 @@ static bool apply_anno(const Operator *row, RuleCall *call, Error *err)
     const Anno **annos = NULL;
     AnnoArg *args;
     AnnoMatch match;
-    int n = anno_candidates(row->anno, call, &annos, err), n_args = anno_args(call, &args);
+    const Kwargs none = {0}, *defaults = row->user ? &row->user->defaults : &none;
+    int n = anno_candidates(row->anno, call, &annos, err),
+        n_args = anno_args(call, defaults, &args);
     AnnoInput *inputs = arena_array(call->arena, AnnoInput, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++)
         if (call->shape[i])

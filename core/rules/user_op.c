@@ -1,17 +1,10 @@
 #include "core/rules/user_op.h"
 
+#include "core/rules/registry.h"
+
 #include <inttypes.h>
 
 /* ---- keyword arguments ---- */
-
-Kwargs kwargs_of_op(Arena *arena, const Graph *graph, int32_t op)
-{
-    const AttrList *attrs = &graph->attr_lists[graph->ops[op].attrs];
-    Kwarg *at = arena_array(arena, Kwarg, attrs->n);
-    for (int i = 0; i < attrs->n; i++)
-        at[i] = (Kwarg){names_text(graph->names, attrs->at[i].name), attrs->at[i]};
-    return (Kwargs){attrs->n, at};
-}
 
 /* Returns NULL if there is none of that name. */
 static const Kwarg *kwargs_find(const Kwargs *kwargs, const char *name)
@@ -20,6 +13,22 @@ static const Kwarg *kwargs_find(const Kwargs *kwargs, const char *name)
         if (strcmp(kwargs->at[i].name, name) == 0)
             return &kwargs->at[i];
     return NULL;
+}
+
+Kwargs kwargs_of_op(Arena *arena, const Inferred *inferred, int32_t op)
+{
+    const Graph *graph = inferred->graph;
+    const AttrList *attrs = &graph->attr_lists[graph->ops[op].attrs];
+    const Operator *row = registry_find(inferred->registry, str_from(op_operator(graph, op)));
+    Kwargs defaults = row && row->user ? row->user->defaults : (Kwargs){0};
+    Kwarg *at = arena_array(arena, Kwarg, attrs->n + defaults.n);
+    Kwargs out = {attrs->n, at};
+    for (int i = 0; i < attrs->n; i++)
+        at[i] = (Kwarg){names_text(graph->names, attrs->at[i].name), attrs->at[i]};
+    for (int i = 0; i < defaults.n; i++)
+        if (!kwargs_find(&out, defaults.at[i].name))
+            at[out.n++] = defaults.at[i];
+    return out;
 }
 
 static const Kwarg *length_of(const Kwargs *kwargs, const IndexDim *dim)

@@ -43,7 +43,8 @@ typedef struct {
     const Kwarg *at;
 } Kwargs;
 
-Kwargs kwargs_of_op(Arena *arena, const Graph *graph, int32_t op);
+/* The attributes of the op, and the default values of those it lacks. */
+Kwargs kwargs_of_op(Arena *arena, const Inferred *inferred, int32_t op);
 
 /* ---- rules ---- */
 
@@ -135,6 +136,7 @@ typedef struct {
 struct Kernel;
 
 typedef struct UserOp {
+    Kwargs defaults; /* integers: values of arguments that an op does not give */
     int n_rules;
     const CutRule *rules;
     int n_inplace;

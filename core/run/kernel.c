@@ -128,7 +128,7 @@ bool kernel_kwargs(const KernelCall *call, Kwargs *out, Error *err)
 {
     const OpSpace *space = program_space(call->inferred, call->op);
     IndexPiece piece[X_MAX];
-    *out = kwargs_of_op(call->scratch, kernel_graph(call), call->op);
+    *out = kwargs_of_op(call->scratch, call->inferred, call->op);
     return op_pieces(space, call->cut, call->mesh, out, call->position, piece, err) &&
            kwargs_of_piece(call->scratch, space, piece, out, err);
 }

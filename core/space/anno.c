@@ -30,19 +30,34 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Letters of other alphabets count: any byte of a longer UTF-8 character. */
-static bool is_letter(char c)
+/* Letters of other alphabets count, as for Python's str.isidentifier(); signs, superscripts and
+ * digits of the first pages, punctuation, symbols and emoji do not. */
+static bool is_letter(uint32_t rune)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
+    static const uint32_t signs[][2] = {
+        {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},       {0xbb, 0xbf},     {0xd7, 0xd7},
+        {0xf7, 0xf7},     {0x2000, 0x2070}, {0x2072, 0x207e},   {0x2080, 0x208f}, {0x209d, 0x2101},
+        {0x2150, 0x215f}, {0x2190, 0x2bff}, {0x3000, 0x3004},   {0x3008, 0x3020}, {0xe000, 0xf8ff},
+        {0xff00, 0xff0f}, {0xfff0, 0xffff}, {0x1f000, 0x1faff},
+    };
+    if (rune < 0x80)
+        return (rune >= 'a' && rune <= 'z') || (rune >= 'A' && rune <= 'Z') || rune == '_';
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (rune >= signs[i][0] && rune <= signs[i][1])
+            return false;
+    return true;
 }
 
 static bool is_identifier(Str text)
 {
-    if (text.n == 0 || !is_letter(text.s[0]))
+    bool digits = false; /* not in front */
+    if (text.n == 0)
         return false;
-    for (size_t i = 1; i < text.n; i++)
-        if (!is_letter(text.s[i]) && !is_digit(text.s[i]))
+    for (; text.n > 0; digits = true) {
+        uint32_t rune = str_take_rune(&text);
+        if (!is_letter(rune) && !(digits && rune >= '0' && rune <= '9'))
             return false;
+    }
     return true;
 }
 

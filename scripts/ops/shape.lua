@@ -15,15 +15,15 @@ template 'tapestry::concat' {
 }
 
 template 'tapestry::split' {
-    params = {axis = 'axis of tensor', size = 'int'},
+    params = {axis = 'axis of tensor', chunk_size = 'int'},
     inputs = {{'tensor', shape = '[$pre...($axis), $n, $post...]'}},
     index = '[$pre..., $n, $post...]',
     outputs = {
-        {'parts', each = '$i = cdiv($n, $size)', clip = true,
-            shape = '[$pre..., min($size, $n - $i*$size), $post...]',
-            ipf = '[@pre..., @n - $i*$size, @post...]'},
+        {'parts', each = '$i = cdiv($n, $chunk_size)', clip = true,
+            shape = '[$pre..., min($chunk_size, $n - $i*$chunk_size), $post...]',
+            ipf = '[@pre..., @n - $i*$chunk_size, @post...]'},
     },
-    example = '5x9->5x4,5x4,5x1 axis=1 size=4',
+    example = '5x9->5x4,5x4,5x1 axis=1 chunk_size=4',
 }
 
 template 'tapestry::transpose' {

@@ -150,11 +150,36 @@ static bool read_text_list(const Reading *reading, int table, const char *field,
 
 /* ---- slots ---- */
 
+/* The part of "[0] :> [$n]" between the brackets behind ":>", if a 0 stands before; else false. */
+static bool split_patch(Str patch, Str *window)
+{
+    int64_t at = str_find(patch, STR(":>"));
+    if (at < 0)
+        return false;
+    Str map = str_trim((Str){patch.s, (size_t)at});
+    *window = str_trim((Str){patch.s + at + 2, patch.n - (size_t)at - 2});
+    if (!str_starts(map, STR("[")) || !str_ends(map, STR("]")) || window->n < 3 ||
+        !str_starts(*window, STR("[")) || !str_ends(*window, STR("]")))
+        return false;
+    *window = (Str){window->s + 1, window->n - 2};
+    return str_eq(str_trim((Str){map.s + 1, map.n - 2}), STR("0"));
+}
+
+/* The transform insert puts the row of a patch in: "[0] :> [$n]" is the row "[0... | 0 | $n]". */
+static bool read_patch(const Reading *reading, const char *patch, TemplateSlot *slot)
+{
+    Str window;
+    if (!patch || slot->row || !split_patch(str_from(patch), &window))
+        return fail(reading, "E_SYNTAX", "insert needs a patch \"[0] :> [SIZE]\"", "ipf");
+    slot->row = arena_printf(reading->arena, "[0... | 0 | %.*s]", STR_ARG(window));
+    return true;
+}
+
 static bool read_ipf_table(const Reading *reading, int table, TemplateSlot *slot)
 {
-    static const char *const fields[] = {"map",    "offset", "shape", "transform",
-                                         "source", "index",  "row",   NULL};
-    const char *transform = NULL;
+    static const char *const fields[] = {"map",   "offset", "shape", "transform", "source",
+                                         "index", "row",    "patch", NULL};
+    const char *transform = NULL, *patch = NULL;
     if (!check_keys(reading, table, "ipf", fields, 0) ||
         !read_text(reading, table, "transform", &transform) ||
         !read_text(reading, table, "map", &slot->map) ||
@@ -162,10 +187,15 @@ static bool read_ipf_table(const Reading *reading, int table, TemplateSlot *slot
         !read_text(reading, table, "shape", &slot->window) ||
         !read_text(reading, table, "source", &slot->source) ||
         !read_text(reading, table, "index", &slot->at) ||
-        !read_text(reading, table, "row", &slot->row))
+        !read_text(reading, table, "row", &slot->row) ||
+        !read_text(reading, table, "patch", &patch))
         return false;
+    if (transform && strcmp(transform, "insert") == 0)
+        return read_patch(reading, patch, slot);
+    if (patch)
+        return fail(reading, "E_EXTRA", "a patch is of the transform insert", "ipf");
     return !transform || strcmp(transform, "insertRow") == 0 ||
-           fail(reading, "E_EXTRA", "the only transform is insertRow", "ipf");
+           fail(reading, "E_EXTRA", "the transforms are insert and insertRow", "ipf");
 }
 
 static bool read_ipf(const Reading *reading, int table, TemplateSlot *slot)

@@ -25,7 +25,7 @@ static Row4 ops[] = {
      "(a b) c, 3 -> a b c | a cut of b, minor in (a b); linear in 0: partial inputs stay partial",
      "1c,1->11c | input 0 dim 0 is (a b); a cut of b, minor in (a b); linear in 0: partial inputs "
      "stay partial",
-     "[Split(InputDim(0), [8, 12], 0), Split(InputDim(0), [8, 12], 1), InputDim(1)] | a cut of b, "
+     "[Split(InputDim(0), (8, 12), 0), Split(InputDim(0), (8, 12), 1), InputDim(1)] | a cut of b, "
      "minor in (a b); linear in 0: partial inputs stay partial",
      "([ij, k], [l])->([i, j, k]) {i=8, j=12, k=64, l=3} need_replication={l} | linear in 0: "
      "partial inputs stay partial"},

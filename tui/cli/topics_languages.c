@@ -15,7 +15,7 @@ const char topic_annotations[] =
     "k^        is never sharded\n"
     "64        a number: a dim of that size, never sharded\n"
     "(h t)     one dim of two parts, the first one major. Sizes that do not follow from the\n"
-    "          shapes come from an attribute of the same name\n"
+    "          shapes come from an attribute of the same name, or kwargs = {h = 4}\n"
     "*         any number of dims, the same ones wherever * stands\n"
     "?         an operand that is no tensor, or that is only replicated\n"
     ": /k      behind a tensor: its gradient is not summed over what shards k\n"

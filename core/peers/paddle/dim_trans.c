@@ -165,10 +165,10 @@ static void format_merged(const DimTrans *trans, Buf *out)
         buf_puts(out, "Singleton");
         return;
     }
-    buf_puts(out, trans->n_from > 1 ? "Flatten(" : "InputDim(");
+    buf_puts(out, trans->n_from > 1 ? "Flatten(" : "");
     for (int i = 0; i < trans->n_from; i++)
-        buf_printf(out, "%s%d", i ? "," : "", trans->from[i]);
-    buf_putc(out, ')');
+        buf_printf(out, "%sInputDim(%d)", i ? ", " : "", trans->from[i]);
+    buf_puts(out, trans->n_from > 1 ? ")" : "");
 }
 
 void dim_trans_format(const DimTrans *trans, Buf *out)
@@ -180,6 +180,6 @@ void dim_trans_format(const DimTrans *trans, Buf *out)
     buf_puts(out, "Split(");
     format_merged(trans, out);
     for (int i = 0; i < trans->n_pieces; i++)
-        buf_printf(out, "%s%lld", i ? "," : ",[", (long long)trans->size[i]);
-    buf_printf(out, "],%d)", trans->piece);
+        buf_printf(out, "%s%lld", i ? ", " : ", (", (long long)trans->size[i]);
+    buf_printf(out, "), %d)", trans->piece);
 }

@@ -76,7 +76,10 @@ static bool form_column(const Json *list, const char *what, int n_rows, int64_t 
 
 bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err)
 {
-    const Json *rows = json_get(value, "projection");
+    const Json *map = json_get(value, "affineMap"); /* {affineMap: {projection, offset}, shape} */
+    const Json *shape = map ? json_get(value, "shape") : json_get(value, "window");
+    map = map ? map : value;
+    const Json *rows = json_get(map, "projection");
     int64_t offset[DIMS_MAX] = {0}, window[DIMS_MAX] = {0};
     *n_index = -1;
     if (!json_is_array(rows))
@@ -84,8 +87,8 @@ bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err)
     if (json_size(rows) > DIMS_MAX)
         return error_kind(err, ERROR_RANK, "an ipf has at most %d rows", DIMS_MAX);
     *out = (Projection){.n_dims = (uint8_t)json_size(rows)};
-    if (!form_column(json_get(value, "offset"), "offset", out->n_dims, 0, offset, err) ||
-        !form_column(json_get(value, "window"), "window", out->n_dims, 1, window, err))
+    if (!form_column(json_get(map, "offset"), "offset", out->n_dims, 0, offset, err) ||
+        !form_column(shape, "window", out->n_dims, 1, window, err))
         return false;
     for (int d = 0; d < out->n_dims; d++) {
         int n = 0;

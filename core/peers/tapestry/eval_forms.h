@@ -14,7 +14,8 @@ bool form_shape(const Json *list, Shape *out, Error *err);
 bool form_range(const Json *value, Box *out, Error *err);
 Json *json_range(const Box *range);
 
-/* {"projection": [[..]], "offset": [..], "window": [..]}; offsets default to 0, windows to 1.
+/* {"projection": [[..]], "offset": [..], "window": [..]}, or as Tapestry writes it {"affineMap":
+ * {"projection", "offset"}, "shape": [..]}; offsets default to 0, windows to 1.
  * *n_index is -1 for an ipf without rows, whose number of index dims is unknown. */
 bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err);
 Json *json_ipf(const Projection *projection, int n_index);

@@ -253,6 +253,9 @@ static void write_answer(RuleQuery *query, const StrategyCall *call, const Strat
         Buf inputs = buf_new(call->arena);
         strategy_format(answer->suggestion, call->n_inputs, NULL, 0, call->mesh->n_axes, &inputs);
         buf_printf(query->out, "no outputs follow; suggested inputs %s\n", inputs.s);
+        if (answer->why)
+            buf_printf(query->out, "why: %s\n", answer->why);
+        buf_printf(query->out, "moves %s\n", moves_text(call, answer->suggestion));
         return;
     }
     buf_printf(query->out, "%s\nmoves %s\n",

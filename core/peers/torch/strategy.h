@@ -159,6 +159,7 @@ struct StrategyAnswer {
     const Placement *const *input;  /* needed placements; NULL if there is a suggestion */
     const Placement *const
         *suggestion;          /* profile rules: suggested placements of the inputs, else NULL */
+    const char *why;          /* of the suggestion, as the rule says; or NULL */
     int n_comm;               /* steps of the redistributions that communicate */
     double us;                /* price of the chosen candidate */
     const StrategyRows *rows; /* with every s(d) expanded; NULL for views */

@@ -341,7 +341,8 @@ const Operator operators_window[] = {
      TORCH("convolution(stride=strides, padding=pads, dilation=dilations, groups=group) "
            "conv1d(stride=strides, padding=pads, dilation=dilations, groups=group) "
            "conv2d(stride=strides, padding=pads, dilation=dilations, groups=group) "
-           "conv3d(stride=strides, padding=pads, dilation=dilations, groups=group)"),
+           "conv3d(stride=strides, padding=pads, dilation=dilations, groups=group) "
+           "conv(stride=strides, padding=pads, dilation=dilations, groups=group)"),
      PADDLE("conv2d(paddings=pads, groups=group) conv3d(paddings=pads, groups=group) "
             "depthwise_conv2d(paddings=pads, groups=group)"),
      .paddle = "conv", .dtensor = "windows convolution",
