@@ -17,6 +17,7 @@ typedef struct {
     int n_inexpressible; /* cuts that nnScaler cannot express */
     int n_stored;        /* parameters that are gathered at use */
     int n_mixed;         /* modules that one axis shards and another does not */
+    int n_registered;    /* partitions of users' operators, which CUTS lacks */
 } Writing;
 
 /* ---- cuts ---- */
@@ -162,6 +163,52 @@ static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
     push_cuts(w, str_from(tensor_name(w->session->graph, tensor)), &cuts, out);
 }
 
+/* The first dim of an input that begins with the index dim; returns false if there is none. */
+static bool find_dim(const OpSpace *space, int index, int *input, int *dim)
+{
+    for (int i = 0; i < space->n_inputs; i++)
+        for (int d = 0; d < space->operand[i].shape.n_dims; d++) {
+            const DimFactors *factors = &space->operand[i].factors[d];
+            if (factors->n == 0 || factors->index[0] != index)
+                continue;
+            *input = i;
+            *dim = d;
+            return true;
+        }
+    return false;
+}
+
+/* The calls that partition an op of a user's operator, as comments: CUTS goes by modules. */
+static void write_partitions(Writing *w, int32_t op, Buf *out)
+{
+    const OpSpace *space = program_space(w->session->inferred, op);
+    const OpCut *cut = program_cut(w->plan, op);
+    for (int j = 0; j < space->n_index; j++) {
+        AtomSet atoms = cut_atoms(&cut->index[j]) & ~(w->staged | w->units);
+        int input, dim;
+        if (!atoms || !find_dim(space, j, &input, &dim))
+            continue;
+        Buf line = buf_new(w->arena);
+        buf_printf(&line,
+                   "#   %s %s: graph.partition(node, node.algorithm(\"dim\"), idx=%d, dim=%d, "
+                   "num=%" PRId64 ")\n",
+                   op_operator(w->session->graph, op), op_path_or_name(w->session->graph, op),
+                   input, dim, mesh_atoms_size(w->mesh, atoms));
+        if (w->n_registered++ == 0)
+            buf_puts(out, "\n# Operators of a policy are partitioned so; CUTS, which goes by "
+                          "modules, lacks them:\n");
+        buf_add(out, buf_str(&line));
+    }
+}
+
+static void write_registered(Writing *w, Buf *out)
+{
+    const Inferred *inferred = w->session->inferred;
+    for (int i = 0; i < inferred->n_program; i++)
+        if (!operator_find(op_operator(w->session->graph, inferred->program[i])))
+            write_partitions(w, inferred->program[i], out);
+}
+
 static void write_cuts(Writing *w, Buf *out)
 {
     PythonEntries modules = {0}, inputs = {0};
@@ -174,6 +221,7 @@ static void write_cuts(Writing *w, Buf *out)
         add_input(w, graph->inputs[i], &inputs);
     buf_puts(out, "\n# For arguments of the model: the dim that an axis shards.\n");
     python_dict("INPUTS", &inputs, 0, out);
+    write_registered(w, out);
     buf_putc(out, '\n');
     python_dict("CUTS", &modules, 0, out);
 }
@@ -304,6 +352,12 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
         export_note(notes,
                     "%d cuts are not into equal contiguous parts: replicated, with a comment",
                     w.n_inexpressible);
+    if (w.n_registered > 0)
+        export_note(
+            notes,
+            "%d partition%s of operators that a policy registers: a comment has the call of "
+            "graph.partition, CUTS goes by modules",
+            w.n_registered, w.n_registered > 1 ? "s are" : " is");
     if (w.n_mixed > 0)
         export_note(notes,
                     "%d modules are sharded by one axis and not by another: nnScaler allows that "
