@@ -4,6 +4,7 @@
 #include "core/code/modules.h"
 #include "core/peers/nnscaler/code_text.h"
 #include "core/code/python_mesh.h"
+#include "core/rules/registry.h"
 
 #include <inttypes.h>
 
@@ -181,6 +182,7 @@ static bool find_dim(const OpSpace *space, int index, int *input, int *dim)
 /* The calls that partition an op of a user's operator, as comments: CUTS goes by modules. */
 static void write_partitions(Writing *w, int32_t op, Buf *out)
 {
+    const Graph *graph = w->session->graph;
     const OpSpace *space = program_space(w->session->inferred, op);
     const OpCut *cut = program_cut(w->plan, op);
     for (int j = 0; j < space->n_index; j++) {
@@ -189,10 +191,13 @@ static void write_partitions(Writing *w, int32_t op, Buf *out)
         if (!atoms || !find_dim(space, j, &input, &dim))
             continue;
         Buf line = buf_new(w->arena);
+        buf_puts(&line, "#   ");
+        python_comment(str_from(op_operator(graph, op)), &line);
+        buf_putc(&line, ' ');
+        python_comment(str_from(op_path_or_name(graph, op)), &line);
         buf_printf(&line,
-                   "#   %s %s: graph.partition(node, node.algorithm(\"dim\"), idx=%d, dim=%d, "
-                   "num=%" PRId64 ")\n",
-                   op_operator(w->session->graph, op), op_path_or_name(w->session->graph, op),
+                   ": graph.partition(node, node.algorithm(\"dim\"), idx=%d, dim=%d, num=%" PRId64
+                   ")\n",
                    input, dim, mesh_atoms_size(w->mesh, atoms));
         if (w->n_registered++ == 0)
             buf_puts(out, "\n# Operators of a policy are partitioned so; CUTS, which goes by "
@@ -353,11 +358,10 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
                     "%d cuts are not into equal contiguous parts: replicated, with a comment",
                     w.n_inexpressible);
     if (w.n_registered > 0)
-        export_note(
-            notes,
-            "%d partition%s of operators that a policy registers: a comment has the call of "
-            "graph.partition, CUTS goes by modules",
-            w.n_registered, w.n_registered > 1 ? "s are" : " is");
+        export_note(notes,
+                    "%d partition%s of operators that a policy registers: as a comment, since CUTS "
+                    "goes by modules",
+                    w.n_registered, w.n_registered > 1 ? "s" : "");
     if (w.n_mixed > 0)
         export_note(notes,
                     "%d modules are sharded by one axis and not by another: nnScaler allows that "
