@@ -259,10 +259,20 @@ static bool find_call(const Line *line, Call *call)
     return false;
 }
 
+/* Whether a value of that type is one of those that the parameter can be: "cuts" of "cuts|string".
+ */
+static bool takes(const Call *call, Str type)
+{
+    for (Str rest = call->type; rest.n > 0;)
+        if (str_eq(str_trim(str_take(&rest, '|')), type))
+            return true;
+    return false;
+}
+
 static bool takes_axes(const Call *call, Str field)
 {
-    return str_eq(call->type, STR("axes")) || str_eq(call->type, STR("cuts")) ||
-           str_eq(field, STR("axis")) || str_eq(field, STR("axes"));
+    return takes(call, STR("axes")) || takes(call, STR("cuts")) || str_eq(field, STR("axis")) ||
+           str_eq(field, STR("axes"));
 }
 
 static void offer_schedules(Line *line, const char *mark)
@@ -310,7 +320,7 @@ static bool offer_arguments(Line *line)
         return false;
     size_t end = line->out->from;
     Str field = table ? field_name(line, table, end) : (Str){0};
-    bool key = table && field.n == 0, cuts = str_eq(call.type, STR("cuts"));
+    bool key = table && field.n == 0, cuts = takes(&call, STR("cuts"));
     if (is_schedule(&call))
         offer_schedules(line, "\"");
     else if (key && cuts && call.tables == 1)
