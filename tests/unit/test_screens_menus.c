@@ -151,6 +151,14 @@ static ScreenRow rows[] = {
      "Y",
      2,
      {"placements      [S(0), R]", "placements_long [Shard(0), Replicate()]"}},
+    {"an op in five notations, with what each leaves out and the command for this op",
+     120,
+     40,
+     "/h.0/attn/c_attn/Reshape<Enter>2",
+     -1,
+     {"all of it: dimscope rule Reshape --shapes '", "x768,=[-1,768]' --attr allowzero=0",
+      "einsum     ~ 11c,1->1c", "not expressed: a cut of b, minor in (a b)",
+      "template     10 lines"}},
     {"notes are called notes", 80, 24, ":mesh dp=3<Enter>", -1, {"legal 2 notes"}},
 };
 

@@ -11,6 +11,7 @@
 #include "tui/state/control.h"
 #include "tui/state/reasons_job.h"
 #include "tui/views/op_lists.h"
+#include "tui/views/op_notations.h"
 #include "tui/views/page.h"
 #include "tui/views/rows.h"
 
@@ -174,143 +175,6 @@ static void draw_names(const Ui *ui, int32_t op, const OpSpace *space, Pen *pen)
     pen_line(pen);
 }
 
-/* Notations say an index space: an op that is replicated, or ties values, has nothing to say
- * in them. */
-static int n_notations(const Ui *ui, int32_t op, const OpSpace *space)
-{
-    ControlTie tie[TIES_MAX + 1];
-    int n;
-    return space->no_rule || control_ties(ui->session, op, tie, &n) ? 0 : notation_count();
-}
-
-/* ---- notations ---- */
-
-static void draw_notations_folded(const Ui *ui, const OpSpace *space, Pen *pen)
-{
-    const Notation *notation;
-    for (int n = 0; (notation = notation_at(n)); n++) {
-        Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-        bool all = notation->print(space, &text, &lost);
-        pen_printf(pen, all ? ROLE_TEXT : ROLE_DIM, " %s%s", all ? "" : "~", notation->name);
-    }
-    pen_line(pen);
-}
-
-enum { AT_TEXT = 15 }; /* column where a notation's text begins */
-
-/* A line each: its text, or how long that is; ~ before what leaves something out. */
-static void draw_notation(const Ui *ui, const OpSpace *space, int n, Pen *pen)
-{
-    Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-    bool all = notation_at(n)->print(space, &text, &lost);
-    int lines = 0;
-
-    for (Str rest = buf_str(&text); rest.n > 0; lines++)
-        str_take(&rest, '\n');
-    pen_tab(pen, 2);
-    pen_fit(pen, ROLE_TEXT, str_from(notation_at(n)->name), 11);
-    pen_puts(pen, ROLE_NOTE, all ? "" : "~");
-    pen_tab(pen, AT_TEXT);
-    if (lines > 1)
-        pen_printf(pen, ROLE_DIM, "%d lines of Lua", lines);
-    else
-        pen_fit(pen, lines > 0 ? ROLE_TEXT : ROLE_DIM, lines > 0 ? buf_str(&text) : STR("none"),
-                pen->area.w - pen->x);
-}
-
-static void draw_lines(Str text, const char *label, Style role, Pen *pen)
-{
-    int indent = 4 + (int)strlen(label);
-
-    while (text.n > 0 && !pen_full(pen)) {
-        Str left = str_take(&text, '\n');
-        while (left.n > 0 && !pen_full(pen)) {
-            pen_tab(pen, 4);
-            pen_puts(pen, role, label);
-            pen_tab(pen, indent);
-            pen_put(pen, role, text_take_line(&left, pen->area.w - pen->x - 1));
-            pen_line(pen);
-            label = "";
-        }
-    }
-}
-
-/* What the selected notation does not say, and its text where a line did not hold it. */
-static void draw_notation_detail(const Ui *ui, const OpSpace *space, int n, Pen *pen)
-{
-    Buf text = buf_new(ui->frame), lost = buf_new(ui->frame);
-    notation_at(n)->print(space, &text, &lost);
-    draw_lines(buf_str(&lost), "not expressed: ", ROLE_NOTE, pen);
-    if (page_line(buf_text(&text), 1).str.n > 0 ||
-        text_columns(buf_str(&text)) > pen->area.w - AT_TEXT)
-        draw_lines(buf_str(&text), "", ROLE_TEXT, pen);
-    if (!pen_full(pen))
-        return;
-    pen_to(pen, 4, pen->area.h - 1);
-    pen_fit(pen, ROLE_DIM, STR("…"), pen->area.w - pen->x);
-}
-
-/* ---- branches and loops ---- */
-
-/* The values that this op makes one; those with another sharding are marked. */
-static void draw_ties(const Ui *ui, int32_t op, Pen *pen)
-{
-    enum { AT_NAME = 17, NAME_MOST = 30, AFTER_NAME = 20 };
-    const Plan *plan = ui_plan(ui);
-    ControlTie tie[TIES_MAX + 1];
-    int n;
-    const char *says = control_ties(ui->session, op, tie, &n);
-
-    draw_field(pen, " TIES", 7);
-    pen_puts(pen, ROLE_TEXT, says);
-    pen_line(pen);
-    for (int i = 0; i < n && !pen_full(pen); i++) {
-        Str label = label_tensor(ui->session, ui->frame, tie[i].tensor);
-        int room = pen->area.w - AT_NAME - AFTER_NAME;
-        pen_tab(pen, 2);
-        pen_puts(pen, ROLE_DIM, tie[i].when);
-        pen_tab(pen, AT_NAME);
-        pen_fit_name(pen, ROLE_TEXT, label, room < NAME_MOST ? room : NAME_MOST);
-        pen_rune(pen, ROLE_TEXT, ' ');
-        pen_text(pen, label_value(ui, tie[i].tensor, plan->moved->sharding[tie[i].tensor]), -1,
-                 pen->area.w - pen->x);
-        pen_line(pen);
-    }
-    pen_puts(pen, ROLE_DIM, "  no notation can express it");
-    pen_line(pen);
-}
-
-/* One line of their names; where the cursor is among them, a line each and the one in full. first:
- * the number of the first item. */
-static void draw_notations(const Ui *ui, int32_t op, const OpSpace *space, int first, Pen *pen,
-                           int *selected)
-{
-    ControlTie tie[TIES_MAX + 1];
-    int n_ties, n = n_notations(ui, op, space);
-    if (control_ties(ui->session, op, tie, &n_ties)) {
-        draw_ties(ui, op, pen);
-        return;
-    }
-    draw_field(pen, " NOTATIONS", 11);
-    if (n == 0) {
-        pen_puts(pen, ROLE_DIM, "  none: it has no index space");
-        pen_line(pen);
-        return;
-    }
-    if (ui->at.item < first) {
-        draw_notations_folded(ui, space, pen);
-        return;
-    }
-    pen_printf(pen, ROLE_DIM, "  all of it: dimscope rule %s", op_operator(ui_graph(ui), op));
-    pen_line(pen);
-    for (int i = 0; i < n; i++) {
-        *selected = ui->at.item == first + i ? pen->y : *selected;
-        draw_notation(ui, space, i, pen);
-        pen_line(pen);
-    }
-    draw_notation_detail(ui, space, ui->at.item - first, pen);
-}
-
 /* ---- why, and what else ---- */
 
 /* A search for the next best way takes more than a frame on meshes of more prime parts. */
@@ -428,7 +292,7 @@ static void draw_page(Ui *ui, int32_t op, const OpSpace *space, int h, Pen *pen,
     draw_why(ui, op, space, h, pen);
     draw_tried(ui, op, pen);
     draw_names(ui, op, space, pen);
-    draw_notations(ui, op, space, (int)space->n_index + op_n_operands(ui, op), pen, selected);
+    op_draw_notations(ui, op, (int)space->n_index + op_n_operands(ui, op), h, pen, selected);
 }
 
 static void copy_lines(const Grid *from, int top, Pen *pen)
@@ -497,7 +361,7 @@ static bool move(Ui *ui, ActId act)
 {
     const OpSpace *space = inferred_space(ui->session->inferred, ui->at.op);
     int last_operand = (space ? space->n_index : 0) + op_n_operands(ui, ui->at.op);
-    int n = last_operand + (space ? n_notations(ui, ui->at.op, space) : 0);
+    int n = last_operand + (space ? op_n_notations(ui, ui->at.op, space) : 0);
     int64_t at = ui->at.item, by = act == ACT_UP || act == ACT_PAGE_UP || act == ACT_HALF_UP;
 
     if (!list_move(&at, n, n / 2, act))
