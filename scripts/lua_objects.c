@@ -39,7 +39,8 @@ void push_node(lua_State *L, const NodeRef *node)
 
 Policy *graph_check(lua_State *L)
 {
-    luaL_checkudata(L, 1, graph_type);
+    if (!luaL_testudata(L, 1, graph_type))
+        luaL_argerror(L, 1, "the graph stands before a colon: graph:NAME(..), not graph.NAME(..)");
     return policy_of(L);
 }
 

@@ -3,6 +3,8 @@
 #include "core/rules/infer.h"
 #include "core/rules/one_op.h"
 
+#include <ctype.h>
+
 /* ---- the op asked about, as a graph of one op ---- */
 
 enum { OUTPUTS_TRIED = 32 };
@@ -17,11 +19,39 @@ static const char *rename_attr(RuleQuery *query, const Alias *alias, const char 
     return given;
 }
 
+/* Whether "NAME=" stands there. */
+static bool begins_attr(Str text)
+{
+    size_t n = 0;
+
+    while (n < text.n && (isalnum((unsigned char)text.s[n]) || text.s[n] == '_'))
+        n++;
+    return n > 0 && n < text.n && text.s[n] == '=';
+}
+
+/* Removes the first of "axis=1,perm=[1,0]" from *text. A comma in a value is followed by no name:
+ * "equation=ij,jk->ik" is one. */
+static Str next_attr(Str *text)
+{
+    Str all = *text;
+    size_t n = 0;
+
+    while (n < all.n && !(all.s[n] == ',' && begins_attr((Str){all.s + n + 1, all.n - n - 1})))
+        n++;
+    *text = n < all.n ? (Str){all.s + n + 1, all.n - n - 1} : (Str){all.s + n, 0};
+    return (Str){all.s, n};
+}
+
 static bool add_attrs(RuleQuery *query, OneOpBuilder *builder, const Alias *alias)
 {
-    for (int i = 0; i < query->n_attrs; i++)
-        if (!one_op_attr_text(builder, rename_attr(query, alias, query->attrs[i]), query->err))
-            return false;
+    for (int i = 0; i < query->n_attrs; i++) {
+        Str rest = str_from(query->attrs[i]);
+        do {
+            const char *attr = arena_str(query->arena, next_attr(&rest));
+            if (!one_op_attr_text(builder, rename_attr(query, alias, attr), query->err))
+                return false;
+        } while (rest.n > 0);
+    }
     return true;
 }
 

@@ -484,7 +484,8 @@ static PolicyRow refusal_rows[] = {
     {"pin_of_nothing", "tp=4", PAS("graph:pin('net.fc3.weight', {n = 'tp'})"),
      "2: script: no tensor is named 'net.fc3.weight' [did you mean 'net.fc1.weight'?]\n"},
     {"dot_for_colon", "tp=4", PAS("graph.shard('x', {[0] = 'tp'})"),
-     "2: script: bad argument #1 to 'shard' (graph expected, got string)\n"},
+     "2: script: bad argument #1 to 'shard' (the graph stands before a colon: graph:NAME(..), not "
+     "graph.NAME(..))\n"},
     {"unknown_method", "tp=4", PAS("graph:shards('x', {[0] = 'tp'})"),
      "2: script: a graph has no 'shards' [did you mean 'shard'?]\n"},
     {"method_that_changes_the_graph", "tp=4", PAS("graph:sequential({})"),

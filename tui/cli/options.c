@@ -100,7 +100,7 @@ const Option cli_options[] = {
          "by the axes of -m"),
     TEXT("shapes", 0, shapes, "LIST", VERB_RULE,
          "shapes of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values"),
-    LIST("attr", attrs, "K=V", VERB_RULE, "an attribute: axis=1, perm=[1,0]"),
+    LIST("attr", attrs, "K=V", VERB_RULE, "attributes: axis=1, perm=[1,0]"),
     FLAG("list", 0, list, VERB_RULE, "all operators"),
     TEXT("in", 0, in, "LIST", VERB_RULE,
          "shardings of the inputs, with ';' between: '[-1,0];[0,-1]', '[S(0)];[R]'"),

@@ -133,7 +133,7 @@ static bool scan_axis(Scan *scan, const Mesh *mesh, SpmdAxes *axes)
         return false;
     }
     if (axis >= mesh->n_axes || axes->n == MESH_AXES_MAX)
-        return scan_fail(scan, "the mesh has %d axes", mesh->n_axes);
+        return scan_fail(scan, "there is no axis %d in a mesh of %d", (int)axis, mesh->n_axes);
     axes->axis[axes->n++] = (uint8_t)axis;
     return true;
 }
