@@ -973,12 +973,12 @@ static void write_vocabulary_policy(Arena *arena, const char *name, const char *
     Error err = {0};
     const char *shipped = arena_printf(arena, "scripts/policies/%s.lua", name);
     assert_true(file_read(arena, shipped, SCRIPT_BYTES_MAX, &source, &err));
-    Str find = STR("\"vocabulary\", true");
+    Str find = STR("\"cut_vocabulary\", true");
     int64_t at = str_find(source.text, find);
     assert_true(at > 0);
     Buf text = buf_new(arena);
     buf_add(&text, (Str){source.text.s, (size_t)at});
-    buf_puts(&text, "\"vocabulary\", false");
+    buf_puts(&text, "\"cut_vocabulary\", false");
     buf_add(&text, (Str){source.text.s + at + find.n, source.text.n - (size_t)at - find.n});
     assert_true(file_write(path, buf_str(&text), &err));
 }
