@@ -146,8 +146,6 @@ bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming
     *out = (NamedTensor){.tensor = naming_find(naming, name, err)};
     if (out->tensor < 0)
         return false;
-    if (!tensor_can_be_sharded(inferred, out->tensor))
-        return error_set(err, "'%.*s' is a constant: constants are not sharded", STR_ARG(name));
     out->name = arena_str(arena, name);
     out->op = op_of_name(inferred->graph, naming, name);
     return true;

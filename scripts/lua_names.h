@@ -45,6 +45,7 @@ const char *names_nearest(Arena *arena, const Inferred *inferred, const Naming *
 bool tensor_by_name(Arena *arena, const Inferred *inferred, const Naming *naming, Str name,
                     NamedTensor *out, Error *err);
 
+/* Whether patterns of names mean it: not constants, which every rank has whole. */
 bool tensor_can_be_sharded(const Inferred *inferred, int32_t tensor);
 
 /* A parameter, or a value computed from parameters only, such as a transposed one. */

@@ -94,6 +94,19 @@ bool target_read(lua_State *L, int at, Target *target)
     return is_node || target->named;
 }
 
+/* Patterns leave out constants: one is meant only by its own name. */
+static bool visit_constant(lua_State *L, Policy *policy, Str name, TargetVisit *visit,
+                           void *context)
+{
+    const Inferred *inferred = policy->session->inferred;
+    int32_t tensor = graph_find_tensor(inferred->graph, name);
+    if (tensor < 0 || !inferred_shape(inferred, tensor))
+        return false;
+    visit(L, policy,
+          &(Target){&(NamedTensor){tensor_name(inferred->graph, tensor), tensor, -1}, -1}, context);
+    return true;
+}
+
 /* Names in the model that the session shows now. */
 typedef struct {
     Policy *policy;
@@ -118,7 +131,8 @@ static void visit_names(lua_State *L, const NameVisit *n)
     else if (n->exact)
         n->visit(L, policy, &(Target){&named, -1}, n->context);
     else if (targets_match(L, policy, n->name, n->visit, n->context) == 0 &&
-             each_matching_op(L, policy, n->name, n->visit, n->context) == 0)
+             each_matching_op(L, policy, n->name, n->visit, n->context) == 0 &&
+             !visit_constant(L, policy, n->name, n->visit, n->context))
         note_no_match(L, policy, n->name);
 }
 

@@ -130,7 +130,12 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     int32_t reached = plan_reached(plan, tensor);
     buf_printf(out, "dim %d  %" PRId64 "  whole", dim,
                cut_size(&plan_sharding(plan, tensor)->dim[dim]));
-    if (pin) {
+    if (pin && !cut_is_whole(decision_cut(pin))) {
+        buf_puts(out, tensor_is_known(plan->inferred, tensor)
+                          ? ", as every rank has all of a constant; ops read it as pinned by "
+                          : ", though it is pinned otherwise by ");
+        origin_put_place(&pin->origin, out);
+    } else if (pin) {
         buf_puts(out, ", pinned whole by ");
         origin_put_place(&pin->origin, out);
     } else if (reached >= 0 && !cut_is_whole(&shardings_at(plan->shardings, reached)->dim[dim])) {

@@ -202,9 +202,21 @@ static void note_lists(Completion *c, const SpmdAxes *dim, int n)
         c->lists |= dim[d].n > 1;
 }
 
+/* Of a tensor that may be marked; constants take part by their mark alone. */
+static int32_t markable_mapping(Completion *c, int32_t tensor)
+{
+    const Graph *graph = c->inferred->graph;
+    if (c->tensor[tensor] != NONE || !tensor_is_known(c->inferred, tensor))
+        return c->tensor[tensor];
+    for (int32_t u = graph->tensors[tensor].use; u < graph->tensors[tensor + 1].use; u++)
+        if (c->node_of[graph->uses[u]] != NONE)
+            return first_mapping(c, tensor);
+    return NONE;
+}
+
 bool completion_mark_tensor(Completion *c, int32_t tensor, const SpmdAxes *dim, bool open)
 {
-    int32_t before = c->tensor[tensor];
+    int32_t before = markable_mapping(c, tensor);
     int n = before == NONE ? 0 : mapping_at(c->mappings, before).n_dims;
     if (before == NONE || !mapping_is_valid(dim, n))
         return false;

@@ -27,7 +27,8 @@
  * which gives the same result. Outputs are partial as forward rules answer; nothing reads a partial
  * value.
  *
- * Constants are left out, because every rank has them, and so are ops that cannot be sharded.
+ * Constants that have no mark are left out, because every rank has them, and so are ops that cannot
+ * be sharded.
  * Source: PaddlePaddle 3.3.1, distributed/auto_parallel/static/completion.py.
  */
 #ifndef CORE_PEERS_PADDLE_COMPLETION_H

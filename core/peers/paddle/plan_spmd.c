@@ -98,9 +98,8 @@ static const struct {
     [LEFT_UNEVEN] = {LEVEL_NOTE, "spmd-mark",
                      "Paddle refuses a mark whose axes do not divide the dim; here it is applied",
                      ""},
-    [LEFT_NO_PART] =
-        {LEVEL_WARNING, "spmd-mark",
-         "completion leaves out constants and ops that cannot be sharded: the pin is ignored", ""},
+    [LEFT_NO_PART] = {LEVEL_WARNING, "spmd-mark",
+                      "completion leaves out ops that cannot be sharded: the pin is ignored", ""},
     [LEFT_PRIORITY] = {LEVEL_NOTE, "spmd-decision",
                        "completion applies all marks at once: the priority is ignored", ""},
 };
@@ -163,7 +162,8 @@ static void mark_tensor(Marking *m, int32_t tensor)
     }
     if (held && !completion_mark_tensor(m->completion, tensor, dim, open))
         ignore_decision(m, held, LEFT_NO_PART);
-    else if (plan->inferred->graph->tensors[tensor].maker < 0)
+    else if (plan->inferred->graph->tensors[tensor].maker < 0 ||
+             tensor_is_known(plan->inferred, tensor))
         m->out->pinned[tensor] = pinned;
 }
 

@@ -179,14 +179,23 @@ static void add_first_barriers(ShardyPlan *sp, int32_t *read_as)
 
 /* ---- ops ---- */
 
-/* A constant tensor gets a copy for each use, and so does one without a shape. */
+static bool is_pinned(const Plan *plan, int32_t tensor, const Shape *shape)
+{
+    for (int d = 0; d < shape->n_dims; d++)
+        if (plan_pin_of(plan, PIN_TENSOR_DIM, tensor, d))
+            return true;
+    return false;
+}
+
+/* A constant tensor that no pin shards gets a copy for each use, and so does one without a shape.
+ */
 static int32_t tensor_of(ShardyPlan *sp, int32_t tensor, const FactorTensor *said)
 {
     const Inferred *inferred = sp->plan->inferred;
     const Shape *shape = tensor < 0 ? NULL : inferred_shape(inferred, tensor);
-    if (shape && shape->n_dims == said->n_dims && !tensor_is_known(inferred, tensor))
-        return tensor;
     bool same = shape && shape->n_dims == said->n_dims;
+    if (same && (!tensor_is_known(inferred, tensor) || is_pinned(sp->plan, tensor, shape)))
+        return tensor;
     return add_tensor(sp, said->n_dims, same ? inferred->shape[tensor] : -1);
 }
 

@@ -184,14 +184,21 @@ static void read_pins(StrategyRun *walk)
             pass_pins_back(walk, inferred->program[i]);
 }
 
-/* Sets inputs and parameters before the first op. */
+/* Inputs, parameters and constants lie as pinned before the first op. */
+static bool is_given(const StrategyRun *walk, int32_t tensor)
+{
+    return walk->inferred->graph->tensors[tensor].maker < 0 ||
+           tensor_is_known(walk->inferred, tensor);
+}
+
+/* Sets them. */
 static void start_tensors(StrategyRun *walk)
 {
     const Inferred *inferred = walk->inferred;
     for (int t = 0; t < inferred->graph->n_tensors; t++) {
         const Shape *shape = inferred_shape(inferred, t);
         walk->lay[t] = shape ? LAY_WHOLE : LAY_NONE;
-        if (shape && walk->pin[t] && inferred->graph->tensors[t].maker < 0 &&
+        if (shape && walk->pin[t] && is_given(walk, t) &&
             !lays_of_sharding(&walk->lays, walk->pin[t], &walk->lay[t]))
             note_inexpressible(walk, t);
     }
@@ -511,8 +518,7 @@ static void start_flows(StrategyRun *walk)
         if (!shape)
             continue;
         Sharding whole = sharding_whole(shape);
-        bool given = walk->pin[t] && walk->inferred->graph->tensors[t].maker < 0;
-        put_flow(walk, t, given ? walk->pin[t] : &whole);
+        put_flow(walk, t, walk->pin[t] && is_given(walk, t) ? walk->pin[t] : &whole);
     }
 }
 
