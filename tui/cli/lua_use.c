@@ -116,10 +116,15 @@ static bool read_table(UseReader *reader)
     return read_type(reader) && scan_char(scan, ',') && read_type(reader) && scan_char(scan, '>');
 }
 
+/* Words up to a quotation mark, behind the first. */
 static bool read_text(UseReader *reader)
 {
-    Str text;
-    return scan_name(&reader->scan, &text) && scan_char(&reader->scan, '"');
+    Str word;
+    do {
+        if (!scan_name(&reader->scan, &word))
+            return false;
+    } while (scan_peek(&reader->scan) != '"');
+    return scan_char(&reader->scan, '"');
 }
 
 static bool read_part(UseReader *reader)
