@@ -393,6 +393,39 @@ static void a_click_on_a_head_sorts_and_a_second_one_reverses(void **state)
     session_close(session);
 }
 
+/* Options stand above the source there, so that its list begins lower. */
+static void a_click_opens_the_pins_that_one_row_of_the_policy_stands_for(void **state)
+{
+    (void)state;
+    SessionOptions options = {
+        .model = "samples/models/gpt2.onnx", .mesh = "dp=2,tp=4", .policy = "megatron"};
+    Error err = {0};
+    Session *session = session_open(&options, &hooks, &err);
+    assert_non_null(session);
+    App *app = app_new(session, &(AppOptions){0}, NULL, 120, 40);
+    int x, y, column, line;
+    app_type(app, STR("/c_fc<Enter>pd8"));
+    app_draw(app);
+    assert_true(find_on_screen(app, "options  cut_vocabulary", &x, &y));
+    assert_true(find_on_screen(app, "you    12", &x, &y));
+    assert_true(find_on_screen(app, "h.*/mlp/c_fc", &column, &y));
+    assert_false(find_on_screen(app, "h.0/mlp/c_fc", &column, &line));
+    mouse_event(app, MOUSE_PRESS, x - 3, y, 1000);
+    app_draw(app);
+    assert_true(find_on_screen(app, "h.0/mlp/c_fc", &column, &line));
+    assert_true(find_on_screen(app, "you     1", &x, &line));
+    assert_int_equal(line, y + 1);
+    mouse_event(app, MOUSE_PRESS, x - 3, y, 3000);
+    app_draw(app);
+    assert_false(find_on_screen(app, "h.0/mlp/c_fc", &column, &line));
+    app_type(app, STR("<Enter>jj<Enter>")); /* and Enter shows what a pin is on */
+    app_draw(app);
+    assert_int_equal(app->ui.at.show, SHOW_TENSOR);
+    assert_true(find_on_screen(app, "h.1/mlp/c_fc", &x, &y));
+    app_free(app);
+    session_close(session);
+}
+
 static void the_palette_takes_clicks(void **state)
 {
     (void)state;
@@ -511,6 +544,7 @@ int main(void)
         cmocka_unit_test(a_view_is_exported_in_every_format),
         cmocka_unit_test(the_mouse_does_what_it_points_to),
         cmocka_unit_test(a_click_on_a_head_sorts_and_a_second_one_reverses),
+        cmocka_unit_test(a_click_opens_the_pins_that_one_row_of_the_policy_stands_for),
         cmocka_unit_test(the_palette_takes_clicks),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),

@@ -534,7 +534,7 @@ static void draw_numbers(App *app, const LayoutPane *pane, int columns)
 {
     const Ui *ui = &app->ui;
     ShowId show = pane->show;
-    int first = views[show]->list_at;
+    int first = views[show]->list_at + ui->list[show].lead;
     Pen pen = pen_new(app->grid, pane->area);
 
     for (int y = 0; y < ui->list[show].height && ui->list[show].top + y < ui->list[show].n; y++) {

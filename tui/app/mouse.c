@@ -63,15 +63,16 @@ static bool is_head(const LayoutPane *pane, int y)
 static void click_pane(App *app, const LayoutPane *pane, int x, int y)
 {
     const View *view = views[pane->show];
-    int row = y - pane->area.y - view->list_at;
+    const List *list = &app->ui.list[pane->show];
+    int row = y - pane->area.y - view->list_at - list->lead;
     bool folds = is_fold_mark(app->grid, x, y);
 
     app->ui.at.show = pane->show;
     if (is_head(pane, y) && !view->head(&app->ui, x - pane->area.x))
         app_act(app, action_by_id(ACT_SORT), 0);
-    if (view->list_at < 0 || row < 0 || row >= pane->area.h)
+    if (view->list_at < 0 || row < 0 || row >= list->height)
         return;
-    view->go(&app->ui, app->ui.list[pane->show].top + row);
+    view->go(&app->ui, list->top + row);
     if (folds)
         view->act(&app->ui, ACT_FOLD);
 }

@@ -10,6 +10,7 @@ typedef struct {
     int64_t top; /* first row shown */
     int64_t n;   /* rows when it was last drawn */
     int height;  /* rows that fitted then */
+    int lead;    /* lines between the view's list_at and its first row then */
     Text text;   /* of a page: what was last drawn; in the frame's arena */
 } List;
 

@@ -1,6 +1,7 @@
 #include "tui/views/policy_lines.h"
 
 #include "core/base/file.h"
+#include "core/summary/decision_lua.h"
 
 enum { SOURCE_BYTES_MAX = 4 << 20 };
 
@@ -129,10 +130,18 @@ static void sum_lines(PolicyLines *lines)
     }
 }
 
-static void list_edits(PolicyLines *lines, const Ui *ui)
+typedef Vec(PolicyEdit) Edits;
+
+static bool only_removes(DecisionKind kind)
 {
-    const Journal *journal = &ui->session->journal;
-    Vec(PolicyEdit) edits = {0};
+    return kind == UNPIN_TENSOR || kind == UNPIN_TENSOR_DIM || kind == UNPIN_INDEX_DIM;
+}
+
+/* One edit per line of the journal that was made here; a line of the console makes many decisions.
+ */
+static Edits edits_one_by_one(Arena *arena, const Journal *journal)
+{
+    Edits edits = {0};
     const Origin *last = NULL;
 
     for (int i = 0; i < journal->n_done; i++) {
@@ -140,12 +149,67 @@ static void list_edits(PolicyLines *lines, const Ui *ui)
         if (origin->kind == ORIGIN_POLICY)
             continue;
         if (!last || last->line != origin->line || strcmp(last->text, origin->text) != 0)
-            vec_push(lines->arena, &edits, ((PolicyEdit){origin->text, 0}));
-        edits.at[edits.n - 1].hits++;
+            vec_push(
+                arena, &edits,
+                ((PolicyEdit){.text = origin->text, .line = origin->line, .first = i, .head = -1}));
+        PolicyEdit *edit = &edits.at[edits.n - 1];
+        edit->made++;
+        edit->hits += only_removes(journal->decisions.at[i].kind);
         last = origin;
+    }
+    return edits;
+}
+
+static void count_held(const Plan *plan, Edits *edits)
+{
+    for (int i = 0; i < plan_n_held(plan); i++) {
+        const Origin *origin = &plan_held(plan, i)->origin;
+        int at = origin->kind == ORIGIN_POLICY ? edits->n : 0;
+        while (at < edits->n && (edits->at[at].line != origin->line ||
+                                 strcmp(edits->at[at].text, origin->text) != 0))
+            at++;
+        if (at < edits->n)
+            edits->at[at].hits++;
+    }
+}
+
+/* How many edits from `from` on one line of Lua can stand for; its text in *out. */
+static int fold_of(const Session *session, Arena *arena, const Edits *edits, int from, Buf *out)
+{
+    Vec(const Decision *) decisions = {0};
+
+    for (int i = from; i < edits->n && edits->at[i].made == 1; i++)
+        vec_push(arena, &decisions, &session->journal.decisions.at[edits->at[i].first]);
+    return decisions.n > 1 ? decisions_lua(session, decisions.at, decisions.n, out) : 1;
+}
+
+static void list_edits(PolicyLines *lines, const Ui *ui)
+{
+    Arena *scratch = arena_new();
+    Edits single = edits_one_by_one(lines->arena, &ui->session->journal), edits = {0};
+
+    count_held(ui_plan(ui), &single);
+    for (int i = 0, n; i < single.n; i += n) {
+        Buf text = buf_new(scratch);
+        int head = edits.n;
+        n = fold_of(ui->session, scratch, &single, i, &text);
+        if (n > 1)
+            vec_push(lines->arena, &edits,
+                     ((PolicyEdit){.text = arena_str(lines->arena, buf_str(&text)),
+                                   .made = n,
+                                   .first = single.at[i].first,
+                                   .n_members = n,
+                                   .head = -1}));
+        for (int k = i; k < i + n; k++) {
+            single.at[k].head = n > 1 ? head : -1;
+            if (n > 1)
+                edits.at[head].hits += single.at[k].hits;
+            vec_push(lines->arena, &edits, single.at[k]);
+        }
     }
     lines->edit = edits.at;
     lines->n_edits = edits.n;
+    arena_free(scratch);
 }
 
 /* A shipped policy is given by its name, which its decisions may not tell. NULL: no policy. */

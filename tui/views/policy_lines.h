@@ -29,10 +29,17 @@ typedef struct {
     double us;
 } PolicyLine;
 
-/* A change that was made here, not by the policy: one per line of its journal. */
+/* A change that was made here, not by the policy: one per line of its journal. Lines that differ
+ * only in their tensor or op are folded: one edit with a pattern stands before them.
+ */
 typedef struct {
     const char *text;
-    int hits;
+    int hits, made; /* decisions, as of lines; what removes a pin is in force */
+    int line;       /* of the journal's step, as Origin has it */
+    int first;      /* its first decision in the journal */
+    int n_members;  /* edits after it that it stands for; 0: it stands for itself */
+    int head;       /* the edit that stands for it; -1: none does */
+    bool open;      /* its members are listed */
 } PolicyEdit;
 
 typedef struct {
@@ -64,6 +71,13 @@ void policy_lines_forget(Ui *ui);
 int policy_line_decisions(const Ui *ui, int line, const Decision ***out);
 
 bool policy_line_is_idle(const PolicyLine *line);
+
+/* Whether the edit is not listed, because the one that stands for it is closed. */
+static inline bool policy_edit_is_folded(const PolicyLines *lines, int edit)
+{
+    int head = lines->edit[edit].head;
+    return head >= 0 && !lines->edit[head].open;
+}
 
 static inline bool policy_line_is_unused(const PolicyLine *line)
 {

@@ -1,12 +1,10 @@
 /* view_policy.c - the policy's source with what each line did, and what of it the cursor is on. */
 #include "core/plan/origin.h"
 #include "core/summary/diff.h"
-#include "core/session/make.h"
-#include "tui/state/job.h"
 #include "tui/state/menu.h"
-#include "tui/state/pins.h"
 #include "tui/views/label.h"
 #include "tui/views/policy_lines.h"
+#include "tui/views/policy_try.h"
 #include "tui/views/rows.h"
 
 #include <inttypes.h>
@@ -16,7 +14,14 @@ static PolicyState *state_of(const Ui *ui)
     return ui->own[SHOW_POLICY];
 }
 
-enum { DETAIL_LEAST_H = 9, DETAIL_MOST = 7, PRICE_LEAST_W = 56, BAR_LEAST_W = 76, BAR = 6 };
+enum {
+    LIST_AT = 2,
+    DETAIL_LEAST_H = 9,
+    DETAIL_MOST = 7,
+    PRICE_LEAST_W = 56,
+    BAR_LEAST_W = 76,
+    BAR = 6
+};
 
 /* ---- rows: the source, then what was changed here ---- */
 
@@ -32,6 +37,12 @@ static int line_at(Ui *ui)
     int64_t at = ui->list[SHOW_POLICY].at;
 
     return at >= 0 && at < lines->n_lines ? (int)at + 1 : 0;
+}
+
+/* The edit in a row; -1: it is a line of the file. */
+static int edit_in(const PolicyLines *lines, int64_t row)
+{
+    return row >= lines->n_lines && row < n_rows(lines) ? (int)row - lines->n_lines : -1;
 }
 
 /* The line of the shown file that the last run failed at; 0: none, or it is of another file. */
@@ -53,15 +64,25 @@ static bool is_telling(const Ui *ui, const PolicyLines *lines, int row)
            failed_line(ui, lines) == row + 1;
 }
 
+static bool is_folded(const PolicyLines *lines, int row)
+{
+    int edit = edit_in(lines, row);
+
+    return edit >= 0 && policy_edit_is_folded(lines, edit);
+}
+
 /* The rows that are listed; `za` lists all or the telling ones. */
 static int listed_rows(Ui *ui, int h, int **out)
 {
     const PolicyLines *lines = policy_lines(ui);
-    bool all = state_of(ui)->shows_all || n_rows(lines) <= h;
+    int n_folded = 0;
     Vec(int) rows = {0};
 
+    for (int row = lines->n_lines; row < n_rows(lines); row++)
+        n_folded += is_folded(lines, row);
+    bool all = state_of(ui)->shows_all || n_rows(lines) - n_folded <= h;
     for (int row = 0; row < n_rows(lines); row++)
-        if (all || is_telling(ui, lines, row))
+        if (!is_folded(lines, row) && (all || is_telling(ui, lines, row)))
             vec_push(ui->frame, &rows, row);
     *out = rows.at;
     return rows.n;
@@ -261,9 +282,10 @@ static void draw_line(const Ui *ui, const PolicyLines *lines, int number, const 
 
 static void draw_edit(const PolicyEdit *edit, const Columns *columns, Pen *pen)
 {
-    pen_puts(pen, ROLE_NOTE, "    you");
-    pen_printf(pen, ROLE_TEXT, "%6d", edit->hits);
-    pen_tab(pen, 13 + columns->us + columns->bar + 2);
+    pen_puts(pen, ROLE_TEXT, edit->n_members == 0 ? "  " : edit->open ? " ▾" : " ▸");
+    pen_puts(pen, ROLE_NOTE, "  you");
+    pen_printf(pen, edit->hits > 0 ? ROLE_TEXT : ROLE_DIM, "%6d", edit->hits);
+    pen_tab(pen, 13 + columns->us + columns->bar + 2 + 2 * (edit->head >= 0));
     pen_fit(pen, ROLE_TEXT, str_from(edit->text), pen->area.w - pen->x);
 }
 
@@ -274,6 +296,7 @@ static void draw_rows(Ui *ui, const PolicyLines *lines, int h, Pen *pen)
                        lines->priced && pen->area.w >= BAR_LEAST_W ? BAR : 0, false};
 
     draw_column_names(&columns, pen);
+    ui->list[SHOW_POLICY].lead = pen->y - LIST_AT;
     h -= pen->y;
     int *rows, n = listed_rows(ui, h, &rows);
     int64_t place = place_in(rows, n, *at);
@@ -396,101 +419,6 @@ static void draw(Ui *ui, Pen *pen)
     draw_detail(ui, number, &below);
 }
 
-/* ---- the plan without a line ---- */
-
-typedef struct {
-    Arena *arena; /* it lives there */
-    PlanRequest request;
-    Journal journal;
-    Totals before, after;
-    int line;
-} TryJob;
-
-static Decision unpin_of(const Decision *decision)
-{
-    Decision out = {.place = decision->place, .dim = decision->dim};
-
-    out.kind = decision->kind == PIN_TENSOR_DIM  ? UNPIN_TENSOR_DIM
-               : decision->kind == PIN_INDEX_DIM ? UNPIN_INDEX_DIM
-                                                 : UNPIN_TENSOR;
-    if (out.kind == UNPIN_TENSOR)
-        out.dim = -1;
-    return out;
-}
-
-static int unpins_of(Ui *ui, int line, Decision **out)
-{
-    const Decision **held;
-    int n_held = policy_line_decisions(ui, line, &held), n = 0;
-
-    *out = arena_array(ui->frame, Decision, n_held);
-    for (int i = 0; i < n_held; i++)
-        if (!decision_is_on_ops(held[i]->kind)) /* stages and schedules are undone, not dropped */
-            (*out)[n++] = unpin_of(held[i]);
-    return n;
-}
-
-static bool try_work(void *context, Progress *progress, Error *err)
-{
-    TryJob *job = context;
-
-    progress_stage(progress, "planning", 0);
-    Plan *plan = plan_make(&job->request, err);
-    if (plan)
-        job->after = plan->priced->totals;
-    plan_free(plan);
-    return plan != NULL;
-}
-
-static void drop_chosen(Ui *ui, int line)
-{
-    Decision *unpins;
-    int n = line > 0 ? unpins_of(ui, line, &unpins) : 0;
-
-    if (n > 0)
-        pins_apply(ui, unpins, n, arena_printf(ui->frame, "line %d dropped", line));
-}
-
-static void try_done(Ui *ui, void *context, bool ok, const Error *err)
-{
-    TryJob *job = context;
-    Buf text = buf_new(ui->frame);
-
-    if (ok) {
-        menu_open(ui, arena_printf(ui->frame, "plan without line %d", job->line), drop_chosen);
-        buf_puts(&text, "drop it");
-        pins_format_totals(ui, &job->before, &job->after, &text);
-        menu_add(ui, 'x', buf_str(&text), job->line);
-        menu_add(ui, 'k', STR("keep it"), 0);
-    } else {
-        ui_error(ui, err);
-    }
-    arena_free(job->arena);
-}
-
-/* Plans without the cursor's line, shows what that changes and asks whether to drop it. */
-static void try_without(Ui *ui)
-{
-    int line = line_at(ui), n;
-    Decision *unpins;
-
-    if (line == 0 || (n = unpins_of(ui, line, &unpins)) == 0) {
-        ui_say(ui, "no decision of this line is in force: nothing to drop");
-        return;
-    }
-    Arena *arena = arena_new();
-    TryJob *job = arena_make(arena, TryJob);
-    *job = (TryJob){.arena = arena, .before = ui_plan(ui)->priced->totals, .line = line};
-    for (int i = 0; i < n; i++)
-        unpins[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
-    job->journal = session_journal_with(ui->session, arena, unpins, n);
-    job->request = session_request(ui->session, &job->journal);
-    JobWork work = {.title = "plan", .work = try_work, .done = try_done, .context = job};
-    work.changes_plan = true;
-    if (!job_start(ui, &work))
-        arena_free(arena);
-}
-
 /* ---- acting ---- */
 
 static void show_place(Ui *ui, const Decision *decision)
@@ -518,6 +446,44 @@ static void chosen(Ui *ui, int value)
         show_place(ui, folds[value].first);
 }
 
+/* The edit under the cursor; NULL: the cursor is on a line of the file. */
+static PolicyEdit *edit_at(Ui *ui)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    int edit = edit_in(lines, ui->list[SHOW_POLICY].at);
+
+    return edit >= 0 ? &lines->edit[edit] : NULL;
+}
+
+/* Opens or closes the edits that a row stands for; from one of them, closes the row it is in. */
+static bool fold_edit(Ui *ui, bool opens)
+{
+    const PolicyLines *lines = policy_lines(ui);
+    PolicyEdit *edit = edit_at(ui);
+
+    if (!edit || (edit->head < 0 && (edit->n_members == 0 || edit->open == opens)) ||
+        (edit->head >= 0 && opens))
+        return false;
+    if (edit->head >= 0) {
+        ui->list[SHOW_POLICY].at = lines->n_lines + edit->head;
+        edit = &lines->edit[edit->head];
+    }
+    edit->open = opens;
+    return true;
+}
+
+static void open_edit(Ui *ui, const PolicyEdit *edit)
+{
+    const Decision *decision = &ui->session->journal.decisions.at[edit->first];
+
+    if (edit->n_members > 0)
+        fold_edit(ui, !edit->open);
+    else if (edit->made == 1 && !decision_is_on_ops(decision->kind))
+        show_place(ui, decision);
+    else
+        ui_say(ui, "made here: u takes the last one back");
+}
+
 static void open_line(Ui *ui)
 {
     int number = line_at(ui);
@@ -525,9 +491,7 @@ static void open_line(Ui *ui)
     int n = number > 0 ? fold_decisions(ui, number, &folds) : 0;
 
     if (n == 0)
-        ui_say(ui,
-               number > 0 ? "line %d holds no decision" : "made here: u takes the last one back",
-               number);
+        ui_say(ui, "line %d holds no decision", number);
     else if (n == 1)
         show_place(ui, folds[0].first);
     else
@@ -566,12 +530,20 @@ static void enter(Ui *ui, ShowId from)
 
 static bool act(Ui *ui, ActId act)
 {
+    const PolicyEdit *edit = edit_at(ui);
     if (act == ACT_OPEN) {
-        open_line(ui);
+        if (edit)
+            open_edit(ui, edit);
+        else
+            open_line(ui);
         return true;
     }
+    if (act == ACT_RIGHT || act == ACT_LEFT)
+        return fold_edit(ui, act == ACT_RIGHT);
+    if (act == ACT_FOLD && edit && fold_edit(ui, edit->head < 0 && !edit->open))
+        return true;
     if (act == ACT_WHAT_IF) {
-        try_without(ui);
+        policy_try_without(ui, line_at(ui));
         return true;
     }
     if (act == ACT_SHOW_POLICY) {
@@ -652,14 +624,27 @@ static const Hint hints[] = {
     {0},
 };
 
+static const char *open_hint(const Ui *ui)
+{
+    const PolicyLines *lines = state_of(ui)->lines;
+    int edit = lines ? edit_in(lines, ui->list[SHOW_POLICY].at) : -1;
+
+    if (edit < 0)
+        return "what it decided";
+    if (lines->edit[edit].n_members > 0)
+        return lines->edit[edit].open ? "close" : "open";
+    return "what it is on";
+}
+
 const View view_policy = {
     .name = "Policy",
     .draw = draw,
     .act = act,
     .note = note,
     .go = go,
-    .list_at = 2,
+    .list_at = LIST_AT,
     .hints = hints,
+    .open_hint = open_hint,
     .table = table,
     .enter = enter,
     .own_size = sizeof(PolicyState),

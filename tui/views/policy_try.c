@@ -1,0 +1,99 @@
+#include "tui/views/policy_try.h"
+
+#include "core/session/make.h"
+#include "tui/state/job.h"
+#include "tui/state/menu.h"
+#include "tui/state/pins.h"
+#include "tui/views/policy_lines.h"
+
+typedef struct {
+    Arena *arena; /* it lives there */
+    PlanRequest request;
+    Journal journal;
+    Totals before, after;
+    int line;
+} TryJob;
+
+static Decision unpin_of(const Decision *decision)
+{
+    Decision out = {.place = decision->place, .dim = decision->dim};
+
+    out.kind = decision->kind == PIN_TENSOR_DIM  ? UNPIN_TENSOR_DIM
+               : decision->kind == PIN_INDEX_DIM ? UNPIN_INDEX_DIM
+                                                 : UNPIN_TENSOR;
+    if (out.kind == UNPIN_TENSOR)
+        out.dim = -1;
+    return out;
+}
+
+static int unpins_of(Ui *ui, int line, Decision **out)
+{
+    const Decision **held;
+    int n_held = policy_line_decisions(ui, line, &held), n = 0;
+
+    *out = arena_array(ui->frame, Decision, n_held);
+    for (int i = 0; i < n_held; i++)
+        if (!decision_is_on_ops(held[i]->kind)) /* stages and schedules are undone, not dropped */
+            (*out)[n++] = unpin_of(held[i]);
+    return n;
+}
+
+static bool try_work(void *context, Progress *progress, Error *err)
+{
+    TryJob *job = context;
+
+    progress_stage(progress, "planning", 0);
+    Plan *plan = plan_make(&job->request, err);
+    if (plan)
+        job->after = plan->priced->totals;
+    plan_free(plan);
+    return plan != NULL;
+}
+
+static void drop_chosen(Ui *ui, int line)
+{
+    Decision *unpins;
+    int n = line > 0 ? unpins_of(ui, line, &unpins) : 0;
+
+    if (n > 0)
+        pins_apply(ui, unpins, n, arena_printf(ui->frame, "line %d dropped", line));
+}
+
+static void try_done(Ui *ui, void *context, bool ok, const Error *err)
+{
+    TryJob *job = context;
+    Buf text = buf_new(ui->frame);
+
+    if (ok) {
+        menu_open(ui, arena_printf(ui->frame, "plan without line %d", job->line), drop_chosen);
+        buf_puts(&text, "drop it");
+        pins_format_totals(ui, &job->before, &job->after, &text);
+        menu_add(ui, 'x', buf_str(&text), job->line);
+        menu_add(ui, 'k', STR("keep it"), 0);
+    } else {
+        ui_error(ui, err);
+    }
+    arena_free(job->arena);
+}
+
+void policy_try_without(Ui *ui, int line)
+{
+    int n;
+    Decision *unpins;
+
+    if (line == 0 || (n = unpins_of(ui, line, &unpins)) == 0) {
+        ui_say(ui, "no decision of this line is in force: nothing to drop");
+        return;
+    }
+    Arena *arena = arena_new();
+    TryJob *job = arena_make(arena, TryJob);
+    *job = (TryJob){.arena = arena, .before = ui_plan(ui)->priced->totals, .line = line};
+    for (int i = 0; i < n; i++)
+        unpins[i].origin = (Origin){.kind = ORIGIN_USER, .file = "", .text = ""};
+    job->journal = session_journal_with(ui->session, arena, unpins, n);
+    job->request = session_request(ui->session, &job->journal);
+    JobWork work = {.title = "plan", .work = try_work, .done = try_done, .context = job};
+    work.changes_plan = true;
+    if (!job_start(ui, &work))
+        arena_free(arena);
+}

@@ -1,0 +1,11 @@
+/* policy_try.h - the plan without a line of the policy. */
+#ifndef TUI_VIEWS_POLICY_TRY_H
+#define TUI_VIEWS_POLICY_TRY_H
+
+#include "tui/state/ui.h"
+
+/* Plans without the decisions of a line, shows what that changes and asks whether to drop it. line:
+ * from 1; 0: none is selected, which is said. */
+void policy_try_without(Ui *ui, int line);
+
+#endif
