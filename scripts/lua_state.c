@@ -11,7 +11,9 @@
 #include <time.h>
 
 enum {
-    HOOK_INSTRUCTIONS = 1000,
+    HOOK_INSTRUCTIONS = 100,
+    CLOCK_INSTRUCTIONS = 1000,  /* after so many a hook looks at the clock and at the budget */
+    TEXT_HEADER_BYTES = 64,     /* of a string in Lua, at most */
     NS_PER_INSTRUCTION = 100,   /* the most one takes before its time counts instead */
     BYTES_PER_INSTRUCTION = 64, /* what allocating costs of the budget */
     BROKE_BYTES_MAX = 4096,     /* the most one allocation gets when the budget is gone */
@@ -39,8 +41,9 @@ static int line_from_level(lua_State *L, int level)
 }
 
 /* Running out of memory raises an error that no handler sees: the place is noted here. */
-static void *refuse(Sandbox *sandbox)
+static void *refuse(Sandbox *sandbox, bool too_long)
 {
+    sandbox->refused_text = too_long;
     if (sandbox->running)
         sandbox->refused_line = line_from_level(sandbox->lua, 0);
     return NULL;
@@ -60,11 +63,14 @@ static void watch_the_clock(Sandbox *sandbox)
         sandbox->budget = 0;
 }
 
-/* lua_Alloc. For a new block old_bytes is a type tag. */
+/* lua_Alloc. For a new block old_bytes is a type tag. Texts are short, so that no instruction on
+ * them takes long: between two hooks nothing ends a script. */
 static void *allocate(void *context, void *block, size_t old_bytes, size_t new_bytes)
 {
     Sandbox *sandbox = context;
     size_t held = block ? old_bytes : 0;
+    if (!block && old_bytes == LUA_TSTRING && new_bytes > SANDBOX_TEXT_BYTES + TEXT_HEADER_BYTES)
+        return refuse(sandbox, true);
     if (new_bytes == 0) {
         free(block);
         sandbox->n_bytes -= held;
@@ -76,12 +82,12 @@ static void *allocate(void *context, void *block, size_t old_bytes, size_t new_b
             watch_the_clock(sandbox);
         if (more > sandbox->bytes_max - sandbox->n_bytes ||
             (sandbox->budget <= 0 && more > BROKE_BYTES_MAX))
-            return refuse(sandbox);
+            return refuse(sandbox, false);
         sandbox->budget -= (int64_t)(more / BYTES_PER_INSTRUCTION);
     }
     void *moved = realloc(block, new_bytes);
     if (!moved)
-        return new_bytes <= held ? block : refuse(sandbox);
+        return new_bytes <= held ? block : refuse(sandbox, false);
     sandbox->n_bytes += new_bytes - held;
     return moved;
 }
@@ -139,8 +145,11 @@ static void count_hook(lua_State *L, lua_Debug *at)
 {
     (void)at;
     Sandbox *sandbox = sandbox_of(L);
+    int count = sandbox->n_unpaid += lua_gethookcount(L);
+    if (count < CLOCK_INSTRUCTIONS && sandbox->budget > 0 && !asked_to_stop(sandbox))
+        return;
+    sandbox->n_unpaid = 0;
     int64_t now = now_ns(), slow = (now - sandbox->hooked_ns) / NS_PER_INSTRUCTION;
-    int count = lua_gethookcount(L);
     sandbox->hooked_ns = now;
     if (sandbox->budget > 0)
         sandbox->budget -= slow > count ? slow : count;
@@ -157,7 +166,7 @@ static void count_hook(lua_State *L, lua_Debug *at)
 void sandbox_spend(lua_State *L, int64_t n_instructions)
 {
     Sandbox *sandbox = sandbox_of(L);
-    sandbox->budget -= n_instructions;
+    sandbox->budget = asked_to_stop(sandbox) ? 0 : sandbox->budget - n_instructions;
     if (sandbox->budget > 0)
         return;
     lua_sethook(L, count_hook, LUA_MASKCOUNT, 1);
@@ -316,12 +325,16 @@ static void trace(lua_State *L, char *out, size_t room)
     }
 }
 
-/* Memory is refused because there is none left, or because the budget is gone. */
+/* Memory is refused because there is none left, because a string is too long, or because the budget
+ * is gone. */
 static void keep_refusal(Sandbox *sandbox, int line)
 {
     sandbox->failed = (Error){.line = line};
     if (sandbox->budget <= 0)
         say_stopped(sandbox, &sandbox->failed);
+    else if (sandbox->refused_text)
+        error_kind(&sandbox->failed, ERROR_SCRIPT, "a string of a script can have at most %d MiB",
+                   SANDBOX_TEXT_BYTES >> 20);
     else
         say_no_memory(sandbox, &sandbox->failed);
 }

@@ -7,6 +7,7 @@
  * time, allocations by their bytes, other work by sandbox_spend(). Once the budget is used up,
  * every further instruction fails, so no pcall() survives it;
  *   - memory: 256 MiB + 1 KiB n, including what is allocated for the script outside of Lua;
+ *   - a string: 1 MiB, so that no single instruction takes long;
  *   - patterns, lists and recursion depth: lua_safe.c refuses what could take too long in C.
  * There is no io, os, debug, load, require and no finalizer; bytecode is refused. A script gives
  * the same result in every run (lua_order.h).
@@ -28,6 +29,7 @@
 enum {
     SANDBOX_BYTES = 256 << 20,
     SANDBOX_BYTES_PER_OP = 1024,
+    SANDBOX_TEXT_BYTES = 1 << 20, /* of one string */
     SANDBOX_INSTRUCTIONS = 50000000,
     SANDBOX_INSTRUCTIONS_PER_OP = 500,
     SANDBOX_ARENAS_MAX = 2,
@@ -73,9 +75,11 @@ typedef struct {
     int64_t budget;                 /* instructions left */
     int64_t hooked_ns;              /* processor time when the budget was last looked at */
     bool running;
-    Error raised;     /* the last of sandbox_raise() */
-    Error failed;     /* what the message handler saw: text and line */
-    int refused_line; /* where memory was last refused */
+    Error raised;      /* the last of sandbox_raise() */
+    Error failed;      /* what the message handler saw: text and line */
+    int refused_line;  /* where memory was last refused */
+    bool refused_text; /* that was for a text of more than SANDBOX_TEXT_BYTES */
+    int n_unpaid;      /* instructions that are not yet taken from the budget */
 } Sandbox;
 
 /* NULL when the system has no memory for it. `name` must live as long as errors about the file do.

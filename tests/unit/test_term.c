@@ -323,8 +323,9 @@ typedef struct {
 } SignalRow;
 
 static SignalRow signal_rows[] = {
-    {"hup", SIGHUP},   {"int", SIGINT}, {"quit", SIGQUIT}, {"term", SIGTERM},
-    {"segv", SIGSEGV}, {"bus", SIGBUS}, {"fpe", SIGFPE},   {"abrt", SIGABRT},
+    {"hup", SIGHUP},   {"int", SIGINT}, {"quit", SIGQUIT}, {"term", SIGTERM}, {"segv", SIGSEGV},
+    {"bus", SIGBUS},   {"fpe", SIGFPE}, {"abrt", SIGABRT}, {"usr1", SIGUSR1}, {"usr2", SIGUSR2},
+    {"alrm", SIGALRM}, {"ill", SIGILL}, {"sys", SIGSYS},   {"xcpu", SIGXCPU}, {"io", SIGIO},
 };
 
 static void a_fatal_signal_restores_the_terminal(void **state)
@@ -497,6 +498,87 @@ static void leaving_ends_a_job(void **state)
     (void)state;
     start_a_job();
     leave();
+}
+
+/* A policy of which each instruction takes long, which is the worst that a script can do. */
+static void start_a_slow_policy(char path[])
+{
+    close(mkstemp(path));
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("function PAS(graph, resource)\n  local a = (\"\\0\"):rep((1 << 20) - 1)\n"
+          "  local b = a .. \"y\"\n  while true do local z = a < b end\nend\n",
+          file);
+    fclose(file);
+    char line[80];
+    snprintf(line, sizeof line, ":policy %s\r", path);
+    start("xterm-256color", "");
+    wait_for("q quit");
+    press(line);
+    wait_for("C-c stops");
+}
+
+typedef struct {
+    const char *name, *keys; /* pressed; NULL: a signal */
+    int number;
+} EndRow;
+
+static EndRow end_rows[] = {
+    {"c_c", "\003", 0}, {"q", "Q", 0}, {"term", NULL, SIGTERM}, {"usr1", NULL, SIGUSR1}};
+
+static void a_slow_policy_is_ended(void **state)
+{
+    const EndRow *row = *state;
+    char path[] = "/tmp/dimscope-slow-XXXXXX";
+    start_a_slow_policy(path);
+    if (row->keys)
+        press(row->keys);
+    else
+        kill(t.child, row->number);
+    if (row->keys && row->keys[0] == '\003') {
+        wait_for("stopped: the plan");
+        press("Q");
+    }
+    int status = end_of_child();
+    if (row->keys)
+        assert_int_equal(WEXITSTATUS(status), 0);
+    else
+        assert_int_equal(WTERMSIG(status), row->number);
+    assert_restored();
+    unlink(path);
+    stop();
+}
+
+static Session *never_open(void *context, Progress *progress, Error *err)
+{
+    (void)context, (void)progress, (void)err;
+    for (;;)
+        pause();
+}
+
+static int explore_stuck(void)
+{
+    AppOpener opener = {never_open, NULL, "tiny-gpt.onnx", "megatron.lua", "dp=2,tp=4"};
+    app_run(&opener, &(AppOptions){0}, &(Error){0});
+    return 0;
+}
+
+/* Work that does not hear that it is to stop is cut off. */
+static void what_hears_nothing_is_ended(void **state)
+{
+    static const int signals[] = {SIGALRM, SIGTERM}; /* what it dies of: q, and TERM */
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        start_with("xterm-256color", "", explore_stuck);
+        wait_for("C-c stops");
+        if (i == 0)
+            press("q");
+        else
+            kill(t.child, SIGTERM);
+        assert_int_equal(WTERMSIG(end_of_child()), signals[i]);
+        assert_restored();
+        stop();
+    }
 }
 
 /* As a shell does: the explorer is a job of its own; when it stops the terminal is ours, and a key
@@ -674,6 +756,7 @@ int main(void)
         cmocka_unit_test(a_closed_terminal_ends_it_and_its_job),
         cmocka_unit_test(a_job_leaves_the_screen_alive),
         cmocka_unit_test(leaving_ends_a_job),
+        cmocka_unit_test(what_hears_nothing_is_ended),
         cmocka_unit_test(views_without_colour_say_the_same),
         cmocka_unit_test(an_editor_gets_the_terminal_and_gives_it_back),
         cmocka_unit_test(an_edited_policy_is_run_again),
@@ -682,6 +765,7 @@ int main(void)
     };
     return run_rows("terminals", term_rows, a_terminal_shows_it_and_is_restored) +
            run_rows("refused", refused_rows, a_terminal_that_cannot_is_refused) +
+           run_rows("slow", end_rows, a_slow_policy_is_ended) +
            run_rows("signals", signal_rows, a_fatal_signal_restores_the_terminal) +
            cmocka_run_group_tests_name("term", tests, NULL, NULL);
 }

@@ -407,6 +407,7 @@ static void run_on(Term *term, Session *session, const AppOptions *options)
     app = loop(app);
     if (restore)
         state_save(app);
+    term_end_soon();
     session = app->ui.session;
     app_free(app);
     session_close(session);

@@ -147,7 +147,8 @@ static bool stops(Key key)
     return key == 'q' || key == 'Q' || key == key_ctrl('c') || key == K_EOF;
 }
 
-static void show(const AppOpener *opener, Worker *worker, Term *term, bool ascii)
+/* Until the work is over; false when it was stopped. */
+static bool show(const AppOpener *opener, Worker *worker, Term *term, bool ascii)
 {
     Opening opening = {0};
     double began = now_s();
@@ -164,11 +165,13 @@ static void show(const AppOpener *opener, Worker *worker, Term *term, bool ascii
         Key key = opening.stopping ? K_NONE : term_key(term, OPEN_MS);
         if (stops(key)) {
             opening.stopping = true;
+            term_end_soon();
             progress_stop(worker_progress(worker));
         }
         if (opening.stopping)
             worker_wait(worker, OPEN_MS);
     }
+    return !opening.stopping;
 }
 
 Session *open_on_screen(const AppOpener *opener, Term *term, bool ascii, Error *err)
@@ -178,8 +181,11 @@ Session *open_on_screen(const AppOpener *opener, Term *term, bool ascii, Error *
 
     if (!worker) /* then without a screen */
         return opener->open(opener->context, NULL, err);
-    if (!worker_wait(worker, OPEN_QUIET_MS))
-        show(opener, worker, term, ascii);
+    bool wanted = worker_wait(worker, OPEN_QUIET_MS) || show(opener, worker, term, ascii);
     worker_end(worker, err);
-    return work.session;
+    if (wanted || !work.session)
+        return work.session;
+    session_close(work.session);
+    error_kind(err, ERROR_CANCELLED, "stopped");
+    return NULL;
 }

@@ -22,6 +22,7 @@ enum {
     RESET_MAX = 256,
     FATAL_STACK_BYTES = 64 * 1024,
     ESC_DELAY_MS = 25,
+    END_S = 3, /* what a signal that asks to end waits for */
     MOUSE_BYTES_MAX = 20,
     ARGV_MAX = 15
 };
@@ -54,8 +55,9 @@ static int end_pipe[2] = {-1, -1};
 static Term the_term;
 static unsigned char fatal_stack[FATAL_STACK_BYTES];
 
-static const int fatal_signals[] = {SIGHUP,  SIGINT, SIGQUIT, SIGTERM,
-                                    SIGSEGV, SIGBUS, SIGFPE,  SIGABRT};
+static const int fatal_signals[] = {SIGHUP,  SIGINT,  SIGQUIT,   SIGTERM, SIGSEGV, SIGBUS,  SIGFPE,
+                                    SIGABRT, SIGILL,  SIGTRAP,   SIGSYS,  SIGUSR1, SIGUSR2, SIGALRM,
+                                    SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
 enum { N_FATAL = sizeof fatal_signals / sizeof fatal_signals[0] };
 
 bool term_is_utf8(void)
@@ -79,12 +81,14 @@ static void die_restored(int number)
         if (restore.has_modes)
             tcsetattr(STDIN_FILENO, TCSANOW, &restore.modes);
     }
+    if (number == SIGALRM && ending)
+        number = ending; /* that was asked for, and did not happen in time */
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* The first time it only sets a flag and writes a byte; a second signal ends the program at
- * once. */
+/* The first time it only sets a flag and writes a byte; a second signal ends the program at once,
+ * and so does time. */
 static void ask_to_end(int number)
 {
     int error = errno;
@@ -94,6 +98,7 @@ static void ask_to_end(int number)
         die_restored(number);
     }
     ending = number;
+    alarm(END_S);
     ssize_t unused = write(end_pipe[1], "", 1);
     (void)unused;
     errno = error;
@@ -310,10 +315,16 @@ void term_drag(Term *term, bool on)
         term_send(term, on ? STR("\033[?1002h") : STR("\033[?1002l\033[?1000h"));
 }
 
+void term_end_soon(void)
+{
+    alarm(END_S);
+}
+
 void term_close(Term *term)
 {
     if (!term || !term->screen)
         return;
+    alarm(0);
     if (term->mouse_on)
         term_send(term, STR("\033[?1002l\033[?1006l"));
     endwin();

@@ -5,8 +5,8 @@
  * term_open() to term_close() every fatal signal restores the terminal before it does its work: a
  * handler on its own stack writes the prepared reset sequence and the saved modes, then the signal
  * is raised again. HUP and TERM arrive once as K_EOF, so that state can be saved,
- * and term_raise() then does their work; a second one is fatal. Stop and continue (C-z, SIGTSTP)
- * are ncurses' own.
+ * and term_raise() then does their work; a second one is fatal, and so are three seconds. Stop and
+ * continue (C-z, SIGTSTP) are ncurses' own.
  *
  * One terminal at a time, as the process has only one.
  */
@@ -29,7 +29,10 @@ typedef struct Term Term;
 /* NULL with ERROR_USAGE and a hint: no terminal on stdin and stdout, TERM unknown or unable. */
 Term *term_open(ColorMode color, Error *err);
 void term_close(Term *term); /* NULL is allowed */
-void term_raise(void);       /* after it: dies of the signal that ended the session, if one did */
+/* Whatever still runs in three seconds is cut off: the terminal is restored, and the program dies
+ * of SIGALRM. For those who have asked work to stop and now wait for it. */
+void term_end_soon(void);
+void term_raise(void); /* after it: dies of the signal that ended the session, if one did */
 
 void term_size(const Term *term, int *w, int *h);
 
