@@ -64,7 +64,7 @@ static uint32_t last_index(const OpSpace *space, const Operand *operand)
 static bool is_attention(const Inferred *inferred, int32_t op)
 {
     static const char *const names[] = {"Attention", "ScaledDotProductAttention", "FlashAttention"};
-    const OpSpace *space = inferred_space(inferred, op);
+    const OpSpace *space = program_space(inferred, op);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (space->n_inputs > 2 && strcmp(op_operator(inferred->graph, op), names[i]) == 0)
             return true;
@@ -80,8 +80,8 @@ static double product_flops(const Inferred *inferred, int32_t op)
     bool backward = graph->phase[op] == PHASE_BACKWARD && graph->of[op] >= 0;
     int32_t of = backward ? graph->of[op] : op;
     if (!is_attention(inferred, of))
-        return inferred_space(inferred, op)->flops;
-    const OpSpace *space = inferred_space(inferred, of);
+        return program_space(inferred, op)->flops;
+    const OpSpace *space = program_space(inferred, of);
     uint32_t d = last_index(space, &space->operand[0]);
     uint32_t e = last_index(space, &space->operand[2]);
     return (backward ? 2 : 1) * (2 * index_points(space, e) + 2 * index_points(space, d));

@@ -15,7 +15,7 @@ static void put_ints(const int64_t *ints, int64_t n, Buf *out)
 
 static void put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
 {
-    const Shape *shape = inferred_shape(inferred, tensor);
+    const Shape *shape = program_shape(inferred, tensor);
     Dtype dtype = (Dtype)inferred->dtype[tensor];
 
     if (shape->n_dims == 0)
@@ -30,7 +30,7 @@ static void put_shape(const Inferred *inferred, int32_t tensor, Buf *out)
  * larger, and scalars that are no whole numbers are data to every rule. */
 static bool may_be_read(const Inferred *inferred, int32_t tensor)
 {
-    const Shape *shape = inferred_shape(inferred, tensor);
+    const Shape *shape = program_shape(inferred, tensor);
 
     return shape->n_dims > 0 && (tensor_is_known(inferred, tensor) ||
                                  (inferred->graph->tensors[tensor].kind == TENSOR_INITIALIZER &&

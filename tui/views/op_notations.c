@@ -163,7 +163,7 @@ static void draw_command(const Ui *ui, int32_t op, Pen *pen)
 
 void op_draw_notations(const Ui *ui, int32_t op, int first, int h, Pen *pen, int *selected)
 {
-    const OpSpace *space = inferred_space(ui->session->inferred, op);
+    const OpSpace *space = program_space(ui->session->inferred, op);
     ControlTie tie[TIES_MAX + 1];
     int n_ties, n = op_n_notations(ui, op, space);
     if (control_ties(ui->session, op, tie, &n_ties)) {
