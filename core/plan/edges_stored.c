@@ -78,7 +78,7 @@ static Cut stored_cut(const Plan *plan, const Cut *used, const Decision *pin)
 static int32_t with_store_pins(const Plan *plan, int32_t parameter, Stored values, int32_t from)
 {
     Sharding sharding = *shardings_at(plan->shardings, from);
-    const Decision *pin[DIMS_MAX];
+    const Decision *pin[DIMS_MAX] = {0};
     AtomSet stored = 0;
     for (int d = 0; d < sharding.n_dims; d++) {
         pin[d] = plan_store_pin_for(plan, parameter, d, values);

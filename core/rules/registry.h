@@ -142,8 +142,8 @@ struct Operator {
     uint8_t rank, rank_operand; /* OutputRank, and the input that the run gives */
 
     /* By ONNX(..), or by OWN(..) where ONNX lacks the operator: attributes with blanks between,
-     * those of every version; others are reported (schema.h). NULL: only those close to one that
-     * the rule reads are.
+     * those of every version, and those that change only the numbers; others are reported
+     * (schema.h). NULL, of a user's operator: only those close to one that the rule reads are.
      * Types, one word an input: a letter that inputs of one type share, `.` for one on its own;
      * then what it may be, f i b s c for floats, whole numbers, bool, strings, complex numbers;
      * nothing: anything; `+` is as many more. */

@@ -58,8 +58,10 @@ static double rate_cosine_restarts(const RateParams *p, double step)
     double length = p->param[0];
     if (p->param[1] <= 1)
         return cosine(p->lr, p->param[2], fmod(step, length) / length);
-    for (; step >= length; length *= p->param[1])
+    while (step >= length) {
         step -= length;
+        length *= p->param[1];
+    }
     return cosine(p->lr, p->param[2], step / length);
 }
 

@@ -1,6 +1,7 @@
 #include "core/base/str.h"
 #include "core/model/graph.h"
 #include "core/rules/alias.h"
+#include "core/rules/example.h"
 #include "core/rules/registry.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/graph_text.h"
@@ -146,7 +147,31 @@ static void no_attribute_of_ours_is_misspelt(void **state)
     arena_free(arena);
 }
 
+static void check_example(Arena *arena, const Operator *row, const char *text)
+{
+    Str rest = str_from(example_read(arena, text).attrs);
+    while (rest.n > 0) {
+        Str given = str_take(&rest, ' '), name = str_take(&given, '=');
+        if (!str_has_word(str_from(row->attrs), name))
+            fail_msg("%s does not list %.*s, which its example has", row->name, STR_ARG(name));
+    }
+}
+
+static void every_row_lists_its_attributes_and_types(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (const Operator *row = NULL; (row = operator_next(row));) {
+        if (!row->attrs || !row->types)
+            fail_msg("%s does not say its attributes and types", row->name);
+        for (const char *text = NULL; (text = example_next(row->name, text));)
+            check_example(arena, row, text);
+    }
+    arena_free(arena);
+}
+
 static const struct CMUnitTest table_tests[] = {
+    cmocka_unit_test(every_row_lists_its_attributes_and_types),
     cmocka_unit_test(no_attribute_of_ours_is_misspelt),
     cmocka_unit_test(every_cell_can_be_read),
     cmocka_unit_test(every_row_has_its_own_name),

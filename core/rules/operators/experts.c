@@ -85,8 +85,9 @@ static bool moe_combine(RuleCall *call, Error *err)
 const Operator operators_experts[] = {
     {OP("Swiglu", swiglu, 6, 1, 2), OWN("", ""), EARLY, .kernel = "Swiglu",
      .examples = "5x6,5x6; 5x8", PADDLE("swiglu")},
-    {OP("MoeGateDispatch", moe_dispatch, 1, 2, 3), .outputs_max = 5,
+    {OP("MoeGateDispatch", moe_dispatch, 1, 2, 3), .outputs_max = 5, OWN("capacity k use_pad", ""),
      .examples = "5x6,5x4 k=2 capacity=3 -> 5", PADDLE("moe_gate_dispatch")},
-    {OP("MoeCombine", moe_combine, 2, 3, 3), .examples = "7x6,5x2,5x2:i32", PADDLE("moe_combine")},
+    {OP("MoeCombine", moe_combine, 2, 3, 3), OWN("", ". .f .i"), .examples = "7x6,5x2,5x2:i32",
+     PADDLE("moe_combine")},
     {0},
 };

@@ -438,7 +438,7 @@ static bool loss_grad(RuleCall *call, Error *err)
 #define FAMILY "gradient"
 
 const Operator operators_gradient[] = {
-    {OP("ElementwiseGrad", elementwise_grad, 4, 1, 4), .examples = "5x6,5x6",
+    {OP("ElementwiseGrad", elementwise_grad, 4, 1, 4), OWN("", ""), .examples = "5x6,5x6",
      TORCH("threshold_backward gelu_backward sigmoid_backward tanh_backward silu_backward "
            "mish_backward elu_backward leaky_relu_backward hardtanh_backward hardsigmoid_backward "
            "hardswish_backward softplus_backward logit_backward native_dropout_backward"),
@@ -452,55 +452,60 @@ const Operator operators_gradient[] = {
          "logsigmoid_grad reciprocal_grad relu6_grad rsqrt_grad sigmoid_grad silu_grad sin_grad "
          "sinh_grad softsign_grad sqrt_grad square_grad swish_grad tan_grad tanh_grad "
          "tanh_shrink_grad trunc_grad scale_grad label_smooth_grad")},
-    {OP("BroadcastGrad", broadcast_grad, 2, 2, 3), .outputs_max = 2,
+    {OP("BroadcastGrad", broadcast_grad, 2, 2, 3), .outputs_max = 2, OWN("", ""),
      .examples = "5x6,6,5x6 -> 2; 5x6,5x1,5x6",
      PADDLE("add_grad subtract_grad multiply_grad divide_grad maximum_grad minimum_grad fmax_grad "
             "fmin_grad elementwise_add_grad elementwise_sub_grad elementwise_mul_grad "
             "elementwise_div_grad elementwise_pow_grad swiglu_grad expand_grad expand_as_grad "
             "expand_as_v2_grad")},
-    {OP("WhereGrad", where_grad, 1, 4, 4), .outputs_max = 2, .examples = "5x6:bool,5x6,6,5x6 -> 2",
-     PADDLE("where_grad")},
-    {OP("SoftmaxGrad", along_axis, 4, 2, 2), .examples = "5x6x4,5x6x4 axis=1",
+    {OP("WhereGrad", where_grad, 1, 4, 4), .outputs_max = 2, OWN("", ".b"),
+     .examples = "5x6:bool,5x6,6,5x6 -> 2", PADDLE("where_grad")},
+    {OP("SoftmaxGrad", along_axis, 4, 2, 2), OWN("axis", ".f .f"), .examples = "5x6x4,5x6x4 axis=1",
      TORCH("_softmax_backward_data(dim=axis) _log_softmax_backward_data(dim=axis)"),
      PADDLE("softmax_grad log_softmax_grad")},
-    {OP("CumSumGrad", along_axis, 1, 1, 2), .examples = "5x6x4,5x6x4 axis=1",
+    {OP("CumSumGrad", along_axis, 1, 1, 2), OWN("axis", ".f .f"), .examples = "5x6x4,5x6x4 axis=1",
      PADDLE("cumsum_grad(; 1)")},
-    {OP("ChosenGrad", chosen_grad, 1, 2, 3), .examples = "5x6x4,5x3x4:i64,5x3x4 axis=1",
+    {OP("ChosenGrad", chosen_grad, 1, 2, 3), OWN("axis", ".f .i .f"),
+     .examples = "5x6x4,5x3x4:i64,5x3x4 axis=1",
      PADDLE("argsort_grad(; 1,0,2) topk_grad cummax_grad cummin_grad kthvalue_grad "
             "cross_entropy_with_softmax_grad(; 1,0,2) c_softmax_with_cross_entropy_grad(; 0,1,2) "
             "c_softmax_with_multi_label_cross_entropy_grad(; 0,1,3)")},
-    {OP("ReduceGrad", reduce_grad, 1, 2, 2), .examples = "5x6x4,5x4 axes=[1]; 5x6x4,5x1x4 axes=[1]",
+    {OP("ReduceGrad", reduce_grad, 1, 2, 2), OWN("axes", ""),
+     .examples = "5x6x4,5x4 axes=[1]; 5x6x4,5x1x4 axes=[1]",
      PADDLE("sum_grad(axis=axes) mean_grad(axis=axes) reduce_sum_grad(axis=axes) "
             "prod_grad(axis=axes) mean_all_grad max_grad(axis=axes; 0,2) min_grad(axis=axes; 0,2) "
             "amax_grad(axis=axes; 0,2) amin_grad(axis=axes; 0,2) logsumexp_grad(axis=axes; 0,2) "
             "p_norm_grad(axis=axes; 0,2)")},
-    {OP("NormGrad", norm_grad, 12, 2, 7), .outputs_max = 3,
+    {OP("NormGrad", norm_grad, 12, 2, 7), .outputs_max = 3, OWN("axis normalized_shape", ""),
      .examples = "5x6x4,4,5x6x1,5x6x1,5x6x4; 5x6x4,4,5x6x1,5x6x1,5x6x4 -> 3",
      TORCH("native_layer_norm_backward(; 1,0,2,3,4,5) _fused_rms_norm_backward(; 1,0,2,3)"),
      PADDLE("layer_norm_grad(begin_norm_axis=axis) rms_norm_grad fused_rms_norm_grad")},
-    {OP("MatMulGrad", matmul_grad, 4, 3, 3), .outputs_max = 2,
+    {OP("MatMulGrad", matmul_grad, 4, 3, 3), .outputs_max = 2, OWN("trans_x trans_y", ""),
      .examples = "3x5x6,3x6x7,3x5x7; 3x5x6,3x7x6,3x5x7 trans_y=1 -> 2",
      PADDLE("matmul_grad matmul_v2_grad bmm_grad")},
     {OP("EmbeddingGrad", embedding_grad, 1, 2, 3),
+     OWN("num_weights padding_idx scale_grad_by_freq", ".f .i .f"),
      .examples = "3x5x4,3x5:i64 num_weights=7; 3x5x4,3x5:i64,7x4",
      TORCH("embedding_dense_backward"),
      PADDLE("c_embedding_grad(; 2,1,0) embedding_grad(; 2,0,1) lookup_table_v2_grad(; 2,0,1)")},
     {OP("ConcatGrad", concat_grad, 1, 2, OPERATOR_ANY), .outputs_max = OPERATOR_MANY,
-     .examples = "5x6,5x4,5x10 axis=1 -> 2", PADDLE("concat_grad")},
-    {OP("SliceGrad", slice_grad, 0, 2, 2), .examples = "5x6x4,5x2x4 axes=[1]",
-     PADDLE("slice_grad strided_slice_grad")},
-    {OP("RepeatGrad", repeat_grad, 1, 2, 2), .examples = "5x6,3x5x12", PADDLE("tile_grad")},
-    {OP("WholeGrad", whole_grad, 0, 2, OPERATOR_ANY), .outputs_max = 3,
+     OWN("axis", ""), .examples = "5x6,5x4,5x10 axis=1 -> 2", PADDLE("concat_grad")},
+    {OP("SliceGrad", slice_grad, 0, 2, 2), OWN("axes ends starts", ""),
+     .examples = "5x6x4,5x2x4 axes=[1]", PADDLE("slice_grad strided_slice_grad")},
+    {OP("RepeatGrad", repeat_grad, 1, 2, 2), OWN("", ""), .examples = "5x6,3x5x12",
+     PADDLE("tile_grad")},
+    {OP("WholeGrad", whole_grad, 0, 2, OPERATOR_ANY), .outputs_max = 3, OWN("", ""),
      .examples = "5x6,7,5x6 -> 2",
      PADDLE("conv2d_grad conv3d_grad depthwise_conv2d_grad conv2d_transpose_grad group_norm_grad "
             "instance_norm_grad batch_norm_grad einsum_grad roi_align_grad")},
-    {OP("AttentionGrad", attention_grad, 8, 3, 9), .outputs_max = 3,
+    {OP("AttentionGrad", attention_grad, 8, 3, 9), .outputs_max = 3, OWN("", ""),
      .examples = "3x5x4x6,3x7x4x6,3x7x4x6,3x5x4x6 -> 3",
      PADDLE("flash_attention_grad flashmask_attention_grad")},
-    {OP("PartGrad", part_grad, 0, 1, 1),
+    {OP("PartGrad", part_grad, 0, 1, 1), OWN("axis end index input_sizes start step", ""),
      .examples = "5x3x4 input_sizes=[5,6,4] axis=1; 5x4 input_sizes=[5,6,4] axis=1",
      TORCH("slice_backward(dim=axis) select_backward(dim=axis)")},
-    {OP("LossGrad", loss_grad, 2, 3, 5), .examples = "5x4,5x6x4,5x4:i64; scalar,5x6,5:i64,6",
+    {OP("LossGrad", loss_grad, 2, 3, 5), OWN("ignore_index reduction", ". . .i"),
+     .examples = "5x4,5x6x4,5x4:i64; scalar,5x6,5:i64,6",
      TORCH("nll_loss_backward nll_loss2d_backward")},
     {0},
 };

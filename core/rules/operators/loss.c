@@ -24,14 +24,16 @@ typedef struct {
     bool scalar;
 } LossForm;
 
-static bool read_form(const RuleCall *call, LossForm *form, Error *err)
+/* weighted: weights of the classes, or a class that does not count, decide what a mean divides by.
+ */
+static bool read_form(const RuleCall *call, bool weighted, LossForm *form, Error *err)
 {
     Str text = args_text(call, "reduction", "mean");
     bool none = str_eq(text, STR("none")), sum = str_eq(text, STR("sum"));
     if (!none && !sum && !str_eq(text, STR("mean")))
         return error_set(err, "unknown reduction '%.*s'", (int)text.n, text.s);
     bool keeps_all = call->n_outputs > 1 && call->out_shape[1].n_dims > 0;
-    bool data_divides = !sum && (args_has(call, 2) || args_attr(call, "ignore_index"));
+    bool data_divides = weighted && !sum && (args_has(call, 2) || args_attr(call, "ignore_index"));
     if (none)
         *form = (LossForm){ROLE_MAP, REDUCE_NONE, false};
     else if (keeps_all || data_divides)
@@ -63,7 +65,7 @@ static bool loss(RuleCall *call, Error *err)
 {
     const Shape *scores = call->shape[0];
     LossForm form = {0};
-    if (!labels_fit(call, err) || !read_form(call, &form, err))
+    if (!labels_fit(call, err) || !read_form(call, true, &form, err))
         return false;
     call->out_shape[0] = form.scalar ? (Shape){0} : *call->shape[1];
     for (int o = 0; o < call->n_outputs; o++)
@@ -144,7 +146,7 @@ static bool distance(RuleCall *call, Error *err)
     const Shape *from = call->shape[0];
     DimUse use[DIMS_MAX];
     LossForm form = {0};
-    if (!args_same_shape(call, 0, 1, err) || !read_form(call, &form, err))
+    if (!args_same_shape(call, 0, 1, err) || !read_form(call, false, &form, err))
         return false;
     for (int64_t d = 0; d < from->n_dims; d++)
         use[d] = form.scalar ? DIM_SUM : DIM_MAP;
@@ -248,24 +250,31 @@ const Operator operators_loss[] = {
      NNSCALER("nll_loss"), TORCH("nll_loss nll_loss_forward nll_loss2d_forward nll_loss_nd"),
      PADDLE("nll_loss")},
     {OP("CrossEntropyWithSoftmax", cross_entropy_with_softmax, 8, 2, 3), .outputs_max = 2,
+     OWN("axis ignore_index soft_label", ".f"),
      .examples = "5x6x4,5x1x4:i64 axis=1 -> 2; 5x6,5:i64 -> 2",
      PADDLE("cross_entropy_with_softmax softmax_with_cross_entropy c_softmax_with_cross_entropy "
             "c_softmax_with_multi_label_cross_entropy")},
-    {OP("L1Loss", distance, 2, 2, 2), .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean",
-     NNSCALER("l1_loss"), TORCH("l1_loss")},
-    {OP("MseLoss", distance, 2, 2, 2), .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean",
-     TORCH("mse_loss")},
-    {OP("Dist", norm_of_difference, 2, 2, 2), .examples = "5x6,6", TORCH("dist"), PADDLE("dist")},
+    {OP("L1Loss", distance, 2, 2, 2), OWN("reduction", ".f .f"),
+     .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean", NNSCALER("l1_loss"),
+     TORCH("l1_loss")},
+    {OP("MseLoss", distance, 2, 2, 2), OWN("reduction", ".f .f"),
+     .examples = "5x6,5x6 reduction=none; 5x6,5x6 reduction=mean", TORCH("mse_loss")},
+    {OP("Dist", norm_of_difference, 2, 2, 2), OWN("p", ".f .f"), .examples = "5x6,6", TORCH("dist"),
+     PADDLE("dist")},
     {OP("ai.onnx.preview.training::Adagrad", three_to_two, 8, 2, OPERATOR_ANY),
-     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Adagrad",
+     .outputs_max = OPERATOR_MANY, ONNX("decay_factor epsilon norm_coefficient", ".f .i .f+"),
+     .kernel = "ai.onnx.preview.training::Adagrad",
      .examples = "scalar,scalar:i64,5x6,7,5x6,7,5x6,7 -> 4"},
     {OP("ai.onnx.preview.training::Momentum", three_to_two, 4, 2, OPERATOR_ANY),
-     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Momentum",
+     .outputs_max = OPERATOR_MANY, ONNX("alpha beta mode norm_coefficient", ".f .i .f+"),
+     .kernel = "ai.onnx.preview.training::Momentum",
      .examples = "scalar,scalar:i64,5x6,7,5x6,7,5x6,7 -> 4"},
     {OP("ai.onnx.preview.training::Adam", four_to_three, 16, 2, OPERATOR_ANY),
-     .outputs_max = OPERATOR_MANY, .kernel = "ai.onnx.preview.training::Adam",
+     .outputs_max = OPERATOR_MANY,
+     ONNX("alpha beta epsilon norm_coefficient norm_coefficient_post", ".f .i .f+"),
+     .kernel = "ai.onnx.preview.training::Adam",
      .examples = "scalar,scalar:i64,5x6,5x6,5x6,5x6 -> 3"},
     {OP("ai.onnx.preview.training::Gradient", gradient, 0, 1, OPERATOR_ANY),
-     .outputs_max = OPERATOR_MANY, .examples = "5x6,7,scalar -> 2"},
+     .outputs_max = OPERATOR_MANY, ONNX("xs y zs", ""), .examples = "5x6,7,scalar -> 2"},
     {0},
 };

@@ -130,35 +130,43 @@ static bool check_finite(RuleCall *call, Error *err)
 }
 
 #define FAMILY "training"
-#define UPDATE(op, flops, n, examples_)                                                            \
-    OP(op, update, flops, 4, UPDATE_STATES + (n)), .outputs_max = 1 + (n), .kernel = "SgdUpdate",  \
-                                                   .examples = (examples_)
+#define UPDATE(op, flops, n, attrs, examples_)                                                     \
+    OP(op, update, flops, 4, UPDATE_STATES + (n)),                                                 \
+        .outputs_max = 1 + (n), OWN(attrs "maximize weight_decay", ".f .f .f .i .f+"),             \
+        .kernel = "SgdUpdate", .examples = (examples_)
 #define BARE "5x6,5x6,scalar,scalar:i64"
 #define ONE_STATE BARE ",scalar,5x6"
 #define TWO_STATES ONE_STATE ",5x6"
 
 const Operator operators_training[] = {
-    {UPDATE("SgdUpdate", 2, 0, BARE "; " BARE ",scalar weight_decay=0.5")},
-    {UPDATE("MomentumUpdate", 5, 1, ONE_STATE " -> 2; " BARE ",-,5x6 dampening=0.5 -> 2")},
-    {UPDATE("NesterovUpdate", 7, 1, ONE_STATE " -> 2")},
-    {UPDATE("AdamUpdate", 16, 3, TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
-    {UPDATE("AdamWUpdate", 16, 3, TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
-    {UPDATE("AdagradUpdate", 7, 1, ONE_STATE " -> 2")},
-    {UPDATE("RmspropUpdate", 9, 3,
+    {UPDATE("SgdUpdate", 2, 0, "", BARE "; " BARE ",scalar weight_decay=0.5")},
+    {UPDATE("MomentumUpdate", 5, 1, "dampening momentum ",
+            ONE_STATE " -> 2; " BARE ",-,5x6 dampening=0.5 -> 2")},
+    {UPDATE("NesterovUpdate", 7, 1, "momentum ", ONE_STATE " -> 2")},
+    {UPDATE("AdamUpdate", 16, 3, "amsgrad beta1 beta2 decoupled_weight_decay eps ",
+            TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
+    {UPDATE("AdamWUpdate", 16, 3, "amsgrad beta1 beta2 eps ",
+            TWO_STATES " -> 3; " TWO_STATES ",5x6 amsgrad=1 -> 4")},
+    {UPDATE("AdagradUpdate", 7, 1, "eps initial_accumulator_value lr_decay ", ONE_STATE " -> 2")},
+    {UPDATE("RmspropUpdate", 9, 3, "alpha centered eps momentum ",
             ONE_STATE " -> 2; " TWO_STATES ",5x6 momentum=0.5 centered=1 -> 4")},
-    {UPDATE("AdamaxUpdate", 10, 2, TWO_STATES " -> 3")},
-    {UPDATE("NadamUpdate", 16, 2, TWO_STATES " -> 3")},
-    {UPDATE("RadamUpdate", 16, 2, TWO_STATES " -> 3")},
-    {OP("ClipFactor", clip_factor, 4, 1, 2), .outputs_max = 2, .kernel = "ClipFactor",
+    {UPDATE("AdamaxUpdate", 10, 2, "beta1 beta2 eps ", TWO_STATES " -> 3")},
+    {UPDATE("NadamUpdate", 16, 2, "beta1 beta2 decoupled_weight_decay eps momentum_decay ",
+            TWO_STATES " -> 3")},
+    {UPDATE("RadamUpdate", 16, 2, "beta1 beta2 decoupled_weight_decay eps ", TWO_STATES " -> 3")},
+    {OP("ClipFactor", clip_factor, 4, 1, 2), .outputs_max = 2,
+     OWN("checked clip norm_type scale", ".f+"), .kernel = "ClipFactor",
      .examples = "scalar clip=1.0; scalar,scalar clip=1.0 norm_type=1.0 -> 2"},
-    {OP("LossScaleUpdate", scale_update, 2, 3, 3), .outputs_max = 2, .kernel = "LossScaleUpdate",
+    {OP("LossScaleUpdate", scale_update, 2, 3, 3), .outputs_max = 2,
+     OWN("backoff_factor growth_factor growth_interval", ""), .kernel = "LossScaleUpdate",
      .examples = "scalar,1,1 -> 2"},
     {OP("AdamStep", adam, 16, 5, 10), .outputs_max = 7,
+     OWN("beta1 beta2 coeff epsilon lazy_mode lr_ratio multi_precision with_decay", ""),
      .examples = "5x6,5x6,1,5x6,5x6,-,1,1 -> 3; 5x6:f16,5x6:f16,1,5x6,5x6,5x6,1,1,5x6 -> 7",
      PADDLE("adam adamw")},
-    {OP("SgdStep", sgd, 2, 3, 4), .outputs_max = 2, .examples = "5x6:f16,1,5x6:f16,5x6 -> 2",
-     PADDLE("sgd")},
+    {OP("SgdStep", sgd, 2, 3, 4), .outputs_max = 2, OWN("multi_precision", ""),
+     .examples = "5x6:f16,1,5x6:f16,5x6 -> 2", PADDLE("sgd")},
     {OP("CheckFiniteAndUnscale", check_finite, 2, 2, OPERATOR_ANY), .outputs_max = OPERATOR_MANY,
-     .examples = "5x6,7,1 -> 3", PADDLE("check_finite_and_unscale")},
+     OWN("", ""), .examples = "5x6,7,1 -> 3", PADDLE("check_finite_and_unscale")},
     {0},
 };
