@@ -169,6 +169,7 @@ static const char *match_name(Arena *arena, const Match *match)
 
 static void draw_match(Ui *ui, const Match *match, Pen *pen)
 {
+    const char *what = match->action ? match->action->help : match->term->what;
     Str keys = {0};
 
     if (match->action)
@@ -178,8 +179,7 @@ static void draw_match(Ui *ui, const Match *match, Pen *pen)
     pen_rune(pen, ROLE_TEXT, ' ');
     pen_fit(pen, ROLE_FOCUS, keys, KEYS_W);
     pen_rune(pen, ROLE_TEXT, ' ');
-    pen_fit(pen, ROLE_TEXT, str_from(match->term ? match->term->what : match->action->help),
-            pen->area.w - pen->x);
+    pen_fit(pen, ROLE_TEXT, str_from(what), pen->area.w - pen->x);
 }
 
 static const char *box_title(const Ui *ui, int first, int height, int n)

@@ -24,8 +24,8 @@ static bool step(RuleCall *call, const int *from, int n, Error *err)
         call->out_dtype[o] = call->dtype[0];
         if (from[o] >= call->n_inputs || !call->shape[from[o]])
             continue;
-        call->out_shape[o] = *call->shape[from[o]];
-        call->out_dtype[o] = call->dtype[from[o]];
+        call->out_shape[o] = *call->shape[1 + o];
+        call->out_dtype[o] = call->dtype[1 + o];
     }
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < param->n_dims; d++) {
@@ -39,7 +39,7 @@ static bool step(RuleCall *call, const int *from, int n, Error *err)
     }
     for (int o = 0; space && o < n && o < call->n_outputs; o++)
         if (from[o] < call->n_inputs && call->shape[from[o]])
-            rule_output(space, o)->updates = (uint16_t)(1 + from[o]);
+            rule_output(space, o)->updates = (uint16_t)(2 + o);
     return space;
 }
 
@@ -96,7 +96,6 @@ static bool clip_factor(RuleCall *call, Error *err)
 /* Sum of squares, scale, good steps in a row -> scale, good steps */
 static bool scale_update(RuleCall *call, Error *err)
 {
-    static const int from[2] = {1, 2};
     for (int i = 1; i < 3; i++)
         if (!args_rank(call, i, 0, 1, err))
             return false;
@@ -104,12 +103,12 @@ static bool scale_update(RuleCall *call, Error *err)
     args_float(call, "backoff_factor", 0.5);
     args_int(call, "growth_interval", 2000);
     for (int o = 0; o < call->n_outputs; o++) {
-        call->out_shape[o] = *call->shape[from[o]];
-        call->out_dtype[o] = call->dtype[from[o]];
+        call->out_shape[o] = *call->shape[1 + o];
+        call->out_dtype[o] = call->dtype[1 + o];
     }
     OpSpace *space = rule_space(call, err);
     for (int o = 0; space && o < call->n_outputs; o++)
-        rule_output(space, o)->updates = (uint16_t)(1 + from[o]);
+        rule_output(space, o)->updates = (uint16_t)(2 + o);
     return space;
 }
 
