@@ -217,6 +217,18 @@ static void print_hook(void *listener, const char *file, int line, const char *t
     add_note(session, file, line, "printed", shown.s);
 }
 
+/* The same without a session: "FILE:LINE: TEXT" in RuleBook.printed. */
+static void print_to_book(void *listener, const char *file, int line, const char *text)
+{
+    enum { PRINTED_MAX = 1 << 16 };
+    Buf *out = listener;
+    if (!out || out->n > PRINTED_MAX)
+        return;
+    buf_printf(out, "%s:%d: ", file, line);
+    text_printable(with_blanks(out->arena, text), out);
+    buf_putc(out, '\n');
+}
+
 /* The others keep their order: the last of a session is its newest. */
 static void drop(Scripts *scripts, int i)
 {
@@ -279,8 +291,8 @@ static Loaded *load(Scripts *scripts, Session *session, const char *policy, cons
         error_set(err, "no memory for Lua");
     if (!sandbox)
         return NULL;
-    sandbox->listener = session;
-    sandbox->print = print_hook;
+    sandbox->listener = session ? (void *)session : rules->printed;
+    sandbox->print = session ? print_hook : print_to_book;
     sandbox->includes_beside = true;
     sandbox->progress = session ? session->progress : NULL;
     PolicyOptions dropped;
@@ -471,7 +483,8 @@ static bool prepare_hook(void *context, Session *session, const char *policy, co
     if (!loaded)
         return false;
     loaded->needed = loaded->sandbox->registered.n > 0;
-    loaded->sandbox->listener = NULL;
+    if (session)
+        loaded->sandbox->listener = NULL;
     return true;
 }
 

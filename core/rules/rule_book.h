@@ -5,7 +5,7 @@
 #define CORE_RULES_RULE_BOOK_H
 
 #include "core/base/peer.h"
-#include "core/base/arena.h"
+#include "core/base/str.h"
 
 #include <stdbool.h>
 
@@ -18,6 +18,7 @@ typedef struct RuleBook {
     void
         *of_peer[RULE_BOOK_PEERS_MAX]; /* what Peer.rules_new made, in the order of `built_peers` */
     bool allow_native;                 /* kernels of shared libraries may be loaded */
+    Buf *printed; /* without a session: the lines that files and their rules print; NULL: dropped */
 } RuleBook;
 
 RuleBook rule_book_new(Arena *arena);

@@ -22,6 +22,24 @@ RuleQuery cli_rule_query(Cli *cli, const RuleBook *rules)
                        .err = &cli->err};
 }
 
+/* Puts what the policy and its rules print before the answer. */
+static void put_printed(Cli *cli, const RuleQuery *query)
+{
+    Buf answer = cli->out;
+    Str printed = buf_str(query->rules->printed);
+    if (printed.n == 0)
+        return;
+    if (query->json_root) {
+        json_set(query->json_root, "printed", json_from_str(printed));
+        return;
+    }
+    cli->out = buf_new(cli->arena);
+    buf_add(&cli->out, printed);
+    if (answer.n > 0)
+        buf_putc(&cli->out, '\n');
+    buf_add(&cli->out, buf_str(&answer));
+}
+
 /* cli_fail() of what was asked on the command line alone: 1 where a rule refuses how the operands
  * lie, 2 where it was asked wrongly. */
 static int cli_rule_fail(Cli *cli)
@@ -51,6 +69,7 @@ static int answer_shapes(Cli *cli, RuleQuery *query, const Operator *rule)
     const Finding *fault = inferred ? first_fault(inferred) : NULL;
     if (space && !space->no_rule && !fault) {
         cli_rule_show(cli, registry, rule, space);
+        put_printed(cli, query);
         return CLI_FINE;
     }
     if (fault) {
@@ -67,7 +86,11 @@ static int show_report(Cli *cli, RuleQuery *query)
 {
     const RuleReport *report =
         rule_report_find(cli->options.trace ? "trace" : "profile", &cli->err);
-    if (!report || !report->show(query))
+    bool shown = report && report->show(query);
+    put_printed(cli, query);
+    if (!shown && cli->out.n > 0)
+        cli_write(cli);
+    if (!shown)
         return cli_rule_fail(cli);
     if (query->json_root)
         cli_write_json(cli, query->json_root);
@@ -77,7 +100,9 @@ static int show_report(Cli *cli, RuleQuery *query)
 int cli_rule(Cli *cli)
 {
     RuleBook rules = rule_book_new(cli->arena);
+    Buf printed = buf_new(cli->arena);
     rules.allow_native = cli->options.allow_native;
+    rules.printed = cli->options.check ? NULL : &printed;
     Registry *registry = rules.registry;
     const char *policy = cli->options.policy;
     void *context = cli->hooks->context;

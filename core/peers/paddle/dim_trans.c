@@ -109,7 +109,9 @@ static void trace_trans(SpmdCall *call, int dim, const DimTrans *trans, const Sp
 {
     Buf text = buf_new(call->arena);
     dim_trans_format(trans, &text);
-    spmd_trace(call, "dim %d is %s: %s", dim, text.s, spmd_show_axes(call, axes));
+    if (axes->n > 0)
+        buf_printf(&text, ", sharded by %s", spmd_show_axes(call, axes));
+    spmd_trace(call, "  Out axis[%d]: %s", dim, text.s);
 }
 
 static SpmdAxes axes_loosely(SpmdCall *call, const SpmdTensor *source, const DimTrans *trans)
@@ -133,6 +135,7 @@ static void carry(SpmdCall *call, const SpmdTensor *source, const DimTrans *tran
     memset(out->dim, 0, sizeof out->dim);
     out->shape = *shape;
     out->n_dims = (int)shape->n_dims;
+    spmd_trace(call, "transformation from input to output:");
     for (int d = 0; d < out->n_dims; d++) {
         if (trans[d].n_from > 0 && is_leftmost(&trans[d])) {
             out->dim[d] = axes_of(call, source, &trans[d]);

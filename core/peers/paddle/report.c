@@ -360,12 +360,14 @@ static bool write_steps(RuleQuery *query, const Buf *trace, Json *list)
 static void write_table(RuleQuery *query, const SpmdCall *call, const Sides *rows)
 {
     static const TableColumn columns[] = {
-        {"OPERAND", 0}, {"SHAPE", 0}, {"GIVEN", 0}, {"ANSWER", 0}};
+        {"OPERAND", 0}, {"SHAPE", 0}, {"SRC_DIMS_MAPPING", 0}, {"DST_DIMS_MAPPING", 0}};
     Table *table = table_new(query->arena, columns, 4);
     for (int i = 0; i < rows->n; i++) {
         const Side *row = &rows->at[i];
         table_printf(table, "%s %d", row->role, row->number);
-        table_cell(table, str_from(row->given ? shape_text(call, row->given) : ""));
+        const SpmdTensor *shaped = row->given ? row->given : row->answer;
+        bool known = row->given || (shaped && shaped->shape.n_dims > 0);
+        table_cell(table, str_from(known ? shape_text(call, shaped) : ""));
         table_cell(table, str_from(is_read(call, row) ? mapping_text(call, row->given) : ""));
         table_cell(table, str_from(row->answer ? mapping_text(call, row->answer) : ""));
     }
@@ -504,23 +506,19 @@ static bool show(RuleQuery *query)
         return false;
     call.reads = &reads;
     SpmdCall answered = call;
-    if (!query->json)
-        write_head(query, &call);
-    if (!spmd_apply(named.rule, &answered, query->err)) {
-        if (!query->json)
-            write_steps(query, &trace, NULL);
+    if (!spmd_apply(named.rule, &answered, query->err))
         return false;
-    }
-    bool odd = !call.exact && is_odd(&call, &answered);
+    bool odd = !call.exact && !named.rule->context && is_odd(&call, &answered);
     Sides rows = list_rows(&answered, call.input, call.n_inputs, call.n_outputs);
     if (query->json) {
         write_json(query, &answered, &rows, &trace, odd);
         return true;
     }
-    write_table(query, &answered, &rows);
-    buf_putc(query->out, '\n');
+    write_head(query, &call);
     if (write_steps(query, &trace, NULL))
         buf_putc(query->out, '\n');
+    write_table(query, &answered, &rows);
+    buf_putc(query->out, '\n');
     write_moves(query, &answered, &rows);
     if (odd)
         buf_puts(query->out, "Paddle's own answer differs here: --exact shows it\n");
