@@ -2,11 +2,12 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <tre/tre.h>
 
-enum { LABEL_MAX = 512, NODES_MAX = 2000, LOOK_EVERY = 1024 };
+enum { LABEL_MAX = 512, NODES_MAX = 300, LOOK_EVERY = 1024, NEAR_MS = 50 };
 
 enum Known { UNKNOWN, MATCHES, DIFFERS };
 
@@ -62,6 +63,12 @@ static size_t skip_brackets(Str pattern, size_t i)
     return i + 1;
 }
 
+/* Behind a backslash; "\<" and "\>" are the ends of a word. */
+static bool is_literal(char c)
+{
+    return ispunct((unsigned char)c) && c != '<' && c != '>';
+}
+
 /* The longest run of plain characters that a regular expression asks for wherever it matches: most
  * texts do not hold it, and need not be asked further. "" where there are alternatives. */
 static Str longest_literal(Arena *arena, Str pattern)
@@ -69,7 +76,7 @@ static Str longest_literal(Arena *arena, Str pattern)
     Buf best = buf_new(arena), run = buf_new(arena);
     for (size_t i = 0; i <= pattern.n;) {
         char c = i < pattern.n ? pattern.s[i] : '\0';
-        bool escaped = c == '\\' && i + 1 < pattern.n && ispunct((unsigned char)pattern.s[i + 1]);
+        bool escaped = c == '\\' && i + 1 < pattern.n && is_literal(pattern.s[i + 1]);
         if (c == '|')
             return STR("");
         if (escaped || (c && !strchr("\\^$*+?()[]{}.", c))) {
@@ -92,8 +99,8 @@ static Str longest_literal(Arena *arena, Str pattern)
     return buf_str(&best);
 }
 
-/* How many nodes the expression has once its repetitions are written out, as regcomp() does: x+ is
- * xx*, x{2,5} is x five times, and groups multiply. */
+/* How many nodes the expression has once its counted repetitions are written out, as tre_regncomp()
+ * does: x{2,5} is x five times, and groups multiply. */
 static double written_out(Str pattern)
 {
     enum { DEPTH_MAX = 50 };
@@ -102,7 +109,7 @@ static double written_out(Str pattern)
     for (size_t i = 0; i < pattern.n;) {
         char c = pattern.s[i];
         size_t next = c == '[' ? skip_brackets(pattern, i) : c == '\\' ? i + 2 : i + 1;
-        double times = c == '+' ? 2 : 1;
+        double times = 1;
         for (; c == '{' && next < pattern.n && pattern.s[next] != '}'; next++) {
             double number = strtod(pattern.s + next, NULL);
             times = number > times ? number : times;
@@ -126,21 +133,31 @@ static double written_out(Str pattern)
     return sum[0];
 }
 
-static bool has_reference(Str pattern)
+/* "{2}", "{2,}", "{2,5}" at s[i]: the library takes more in braces, which means other things. */
+static bool is_repetition(Str pattern, size_t i)
 {
-    for (size_t i = 0; i + 1 < pattern.n; i++)
-        if (pattern.s[i] == '\\' && is_digit(pattern.s[++i]))
-            return true;
-    return false;
+    while (++i < pattern.n && pattern.s[i] != '}')
+        if (!is_digit(pattern.s[i]) && pattern.s[i] != ',')
+            return false;
+    return true;
 }
 
-/* What regcomp() and regexec() would take all memory or all time for. */
 static bool can_be_run(Str pattern, Error *err)
 {
-    if (has_reference(pattern)) {
-        error_set(err, "/%.*s: back-references such as \\1 are not supported", STR_ARG(pattern));
-        error_hint(err, "a \\ itself is written \\\\");
-        return false;
+    for (size_t i = 0; i < pattern.n;) {
+        char c = pattern.s[i], next = i + 1 < pattern.n ? pattern.s[i + 1] : '\0';
+        if (c == '\\' && is_digit(next)) {
+            error_set(err, "/%.*s: back-references such as \\1 are not supported",
+                      STR_ARG(pattern));
+            return error_hint(err, "a \\ itself is written \\\\");
+        }
+        if (c == '\\' && next && !is_literal(next) && !strchr("<>bBwWsSdD", next))
+            return error_set(err, "/%.*s: \\%c has no meaning here", STR_ARG(pattern), next);
+        if (c == '(' && next == '?')
+            return error_set(err, "/%.*s: (? is not supported", STR_ARG(pattern));
+        if (c == '{' && !is_repetition(pattern, i))
+            return error_set(err, "/%.*s: a repetition is {2}, {2,} or {2,5}", STR_ARG(pattern));
+        i = c == '[' ? skip_brackets(pattern, i) : c == '\\' ? i + 2 : i + 1;
     }
     return written_out(pattern) <= NODES_MAX ||
            error_set(err, "/%.*s: its repetitions are too large", STR_ARG(pattern));
@@ -159,13 +176,13 @@ Search *search_new(Str pattern, Error *err)
     if (search->plain)
         return search;
     int flags = REG_EXTENDED | REG_NOSUB | (search->blind ? REG_ICASE : 0);
-    int code = regcomp(&search->regex, search->pattern.s, flags);
+    int code = tre_regncomp(&search->regex, search->pattern.s, search->pattern.n, flags);
     if (code == 0) {
         search->literal = longest_literal(arena, search->pattern);
         return search;
     }
     char text[100];
-    regerror(code, &search->regex, text, sizeof text);
+    tre_regerror(code, &search->regex, text, sizeof text);
     error_set(err, "/%.*s: %s", STR_ARG(pattern), text);
     arena_free(arena);
     return NULL;
@@ -176,7 +193,7 @@ void search_free(Search *search)
     if (!search)
         return;
     if (!search->plain)
-        regfree(&search->regex);
+        tre_regfree(&search->regex);
     search_forget(search);
     arena_free(search->arena);
 }
@@ -227,21 +244,13 @@ static bool holds(const Search *search, Str text, Str plain)
                          : memmem(text.s, text.n, plain.s, plain.n) != NULL;
 }
 
-/* The text ends in a NUL. */
-static bool matches(const Search *search, Str text)
+/* In time that grows with the text and the pattern, whatever they are: no backtracking. */
+bool search_matches(const Search *search, Str text)
 {
     if (search->plain)
         return holds(search, text, search->pattern);
-    return holds(search, text, search->literal) && regexec(&search->regex, text.s, 0, NULL, 0) == 0;
-}
-
-bool search_matches(const Search *search, Str text)
-{
-    Arena *scratch = arena_new();
-    bool found = matches(search, (Str){arena_str(scratch, text), text.n});
-
-    arena_free(scratch);
-    return found;
+    return holds(search, text, search->literal) &&
+           tre_regnexec(&search->regex, text.s, text.n, 0, NULL, 0) == 0;
 }
 
 /* ---- looking for hits ---- */
@@ -272,7 +281,7 @@ static void add_hit(const Look *look, HitKind kind, int32_t id, int32_t op, int3
 static bool is_known_to_match(const Look *look, uint8_t *known, Str text)
 {
     if (*known == UNKNOWN)
-        *known = matches(look->search, text) ? MATCHES : DIFFERS;
+        *known = search_matches(look->search, text) ? MATCHES : DIFFERS;
     return *known == MATCHES;
 }
 
@@ -287,7 +296,8 @@ static bool tensor_matches(const Look *look, int32_t tensor)
     const Session *session = look->session;
     const char *label = naming_label(session->naming, tensor);
     return name_matches(look, session->graph->tensors[tensor].name) ||
-           (label != tensor_name(session->graph, tensor) && matches(look->search, str_from(label)));
+           (label != tensor_name(session->graph, tensor) &&
+            search_matches(look->search, str_from(label)));
 }
 
 /* Parameters and states that the op is the first to read, by the names people know them by. */
@@ -355,7 +365,7 @@ static bool matches_label(const Search *search, const Graph *graph, int32_t op)
     memcpy(label, path.s, path.n);
     label[path.n] = '/';
     memcpy(label + path.n + 1, name.s, name.n + 1);
-    return matches(search, (Str){label, path.n + 1 + name.n});
+    return search_matches(search, (Str){label, path.n + 1 + name.n});
 }
 
 static void look_at_op(const Look *look, int32_t place)
@@ -405,9 +415,8 @@ bool search_count(Search *search, const Session *session, Progress *progress, Er
     progress_stage(progress, "searching", session->groups->n_order);
     for (int32_t place = -session->graph->n_inputs; place < session->groups->n_order;) {
         place = look_at(&look, place);
-        if (++n_looked % LOOK_EVERY != 0)
-            continue;
-        progress_add(progress, LOOK_EVERY);
+        if (++n_looked % LOOK_EVERY == 0)
+            progress_add(progress, LOOK_EVERY);
         if (progress_stopped(progress)) {
             forget(&search->all);
             return progress_goes_on(progress, err);
@@ -449,15 +458,24 @@ static int32_t place_behind(Look *look, int32_t place)
                : place + 1;
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out)
 {
     Look look = look_new(search, session, &search->near);
     int32_t begin = -session->graph->n_inputs, end = session->groups->n_order;
     int32_t at = by > 0 ? place_behind(&look, place) : place - 1;
     bool around = false;
+    int64_t end_ms = now_ms() + NEAR_MS;
 
     look.found->hits.n = 0;
-    for (int n_looked = 0; n_looked < SEARCH_NEAR_PLACES; n_looked++) {
+    for (int n_looked = 0; n_looked < SEARCH_NEAR_PLACES && now_ms() < end_ms; n_looked++) {
         if (at < begin || at >= end) {
             if (around || begin == end)
                 return NEAR_NONE;

@@ -51,7 +51,7 @@ enum { SEARCH_NEAR_PLACES = 1 << 13 };
 typedef enum { NEAR_FOUND, NEAR_NONE, NEAR_FARTHER } SearchNear;
 
 /* What search_from() finds, without the others: *out; or there is none; or none within
- * SEARCH_NEAR_PLACES places, which are looked at within a frame. */
+ * SEARCH_NEAR_PLACES places or 50 ms: within a frame. */
 SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out);
 
 /* The nearest hit after `place` (by 1) or before it (by -1), around the end; -1: there is none. */
