@@ -91,6 +91,18 @@ static Work work_of_family(const OpSpace *space, const char *family)
     return WORK_VECTOR;
 }
 
+/* The row of an op's operator, of a gradient op that of the operator it is of; NULL if it has none.
+ */
+static const Operator *row_of(const Inferred *inferred, int32_t op)
+{
+    const OpSpace *space = inferred_space(inferred, op);
+    const char *name =
+        space && space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
+    const Operator *row =
+        inferred->registry ? registry_find(inferred->registry, str_from(name)) : NULL;
+    return row && row->family ? row : NULL;
+}
+
 static Work space_work(const Plan *plan, int32_t op)
 {
     const Inferred *inferred = plan->inferred;
@@ -100,10 +112,15 @@ static Work space_work(const Plan *plan, int32_t op)
         return WORK_VIEW;
     if (contracts(space))
         return WORK_MATMUL;
-    const char *name = space->gradient ? space->gradient->of : op_operator(inferred->graph, op);
-    const Operator *row =
-        inferred->registry ? registry_find(inferred->registry, str_from(name)) : NULL;
-    return row && row->family ? work_of_family(space, row->family) : WORK_VECTOR;
+    const Operator *row = row_of(inferred, op);
+    return row ? work_of_family(space, row->family) : WORK_VECTOR;
+}
+
+/* Attention in one op, whose kernel holds the scores on the chip. */
+static bool is_fused_attention(const Inferred *inferred, int32_t op)
+{
+    const Operator *row = row_of(inferred, op);
+    return row && row->flags & OPERATOR_KEEPS_ROWS;
 }
 
 Work op_work(const Plan *plan, int32_t op)
@@ -242,6 +259,17 @@ static double peak_flops_per_s(const Machine *machine, Work work, Dtype dtype)
     return work == WORK_MATMUL ? first_above_0(rates + 2, 2) : first_above_0(rates, 4);
 }
 
+/* The fraction of the peak that the work reaches. */
+static double flops_share(const Machine *machine, const OpCost *cost)
+{
+    double of_kind = cost->attention ? cost->gradient ? machine->attention_gradient_share
+                                                      : machine->attention_share
+                     : dtype_bits(cost->dtype) == 16 ? machine->matmul_share_16
+                                                     : 0;
+    const double shares[] = {of_kind, machine->matmul_share};
+    return cost->work == WORK_MATMUL ? first_above_0(shares, 2) : 1;
+}
+
 static int64_t declared_bytes(const OpDeclared *declared)
 {
     return declared->cost.bytes < 0x1p62 ? (int64_t)declared->cost.bytes : INT64_MAX;
@@ -254,8 +282,7 @@ OpCost op_cost_on(const OpCost *cost, const Machine *machine)
         return out;
     double memory_share = out.work == WORK_GATHER ? machine->gather_share : machine->memory_share;
     out.flops_per_s = peak_flops_per_s(machine, out.work, out.dtype);
-    out.flops_share =
-        out.work == WORK_MATMUL && machine->matmul_share > 0 ? machine->matmul_share : 1;
+    out.flops_share = flops_share(machine, &out);
     out.bytes_per_s = machine->memory_bytes_per_s;
     out.bytes_share = memory_share > 0 ? memory_share : 1;
     out.launch_us = machine->launch_us;
@@ -275,6 +302,8 @@ static OpCost cost_of(const KnownWork *known, int32_t op)
     cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
                                  declared->cost.us >= 0);
     cost.dtype = op_dtype(plan, op);
+    cost.attention = cost.work == WORK_MATMUL && is_fused_attention(plan->inferred, op);
+    cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops =
         declared && declared->cost.flops >= 0 ? declared->cost.flops : known_flops(known, op);
     cost.bytes = declared && declared->cost.bytes >= 0 ? declared_bytes(declared)

@@ -11,7 +11,9 @@
  *
  *     view     nothing: the same bytes under another shape; likewise what the host computes, and a
  *              gradient that is passed on as it is (core/rules/derivative.h)
- *     matmul   the matrix units' peak of the first operand's element type, times matmul_share
+ *     matmul   the matrix units' peak of the first operand's element type, times matmul_share, or
+ *              matmul_share_16 if that type has two bytes; attention in one op: attention_share,
+ *              its gradient: attention_gradient_share
  *     vector   element-wise, reductions, norms, copies: the vector units' peak
  *     gather   like vector, but only as many bytes of its first operand are read as the op writes,
  *              at gather_share of the memory's rate instead of memory_share
@@ -52,6 +54,7 @@ Work op_work(const Plan *plan, int32_t op);
 /* One run of an op on rank 0. */
 typedef struct {
     Work work;
+    bool attention, gradient;               /* attention in one op; its gradient */
     Dtype dtype;                            /* the element type it computes with */
     double flops, flops_per_s, flops_share; /* share: the fraction of the peak that is reached */
     int64_t bytes;

@@ -125,6 +125,9 @@ bool machine_check(const Machine *machine, Error *err)
         {"launch_us", machine->launch_us, TIME},
         {"flops_per_s of f32", machine->flops_per_s[DT_F32], RATE},
         {"matmul_share", machine->matmul_share, SHARE_OR_0},
+        {"matmul_share_16", machine->matmul_share_16, SHARE_OR_0},
+        {"attention_share", machine->attention_share, SHARE_OR_0},
+        {"attention_gradient_share", machine->attention_gradient_share, SHARE_OR_0},
         {"memory_share", machine->memory_share, SHARE_OR_0},
         {"gather_share", machine->gather_share, SHARE_OR_0},
     };

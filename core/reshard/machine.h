@@ -69,9 +69,12 @@ typedef struct {
     double memory_bytes_per_s;
     double flops_per_s[DT_COUNT];        /* per element type of the matmul; 0: as f32 */
     double vector_flops_per_s[DT_COUNT]; /* for work that is no matmul; 0: flops_per_s of f32 */
-    double matmul_share, memory_share, gather_share; /* fraction of the peaks that is reached; 0
-                                                        means 1 */
-    double launch_us;                                /* per op */
+    /* Fractions of the peaks that are reached; 0 means 1. */
+    double matmul_share, memory_share, gather_share;
+    /* Of matmuls of types of two bytes, and of fused attention, forward and gradient; 0 means
+     * matmul_share. */
+    double matmul_share_16, attention_share, attention_gradient_share;
+    double launch_us; /* per op */
     Link inside, between;
     const Tuning *tuning; /* NULL: collectives are rings */
 } Machine;

@@ -8,8 +8,13 @@
 --   channels of 30.
 -- nccl: tuning.cc and search.cc; NVLS: eight heads of 40 GB/s, which gives the 480 GB/s of bus
 --   bandwidth that its maintainers name (nccl-tests issue 212).
--- matmul_share: large bf16 matmuls reach 0.8 of the peak (S. Bekman, Machine Learning Engineering).
---   The rest as lib/nvidia.lua says.
+-- matmul_share: large matmuls alone reach 0.8 of the peak (S. Bekman, Machine Learning
+--   Engineering). matmul_share_16: in a step of bf16 the clock drops under load, and not all are
+--   large: 0.68 gives the step times that MosaicML printed for MPT 1B to 70B on 8 to 64 H100s
+--   (half of the rows with sequences of 2048 and 4096 were fitted, the other half agrees).
+-- attention_share, attention_gradient_share: with heads of 128, FlashAttention 2 on an H100 reaches
+--   about 0.35 forward and 0.3 backward (Dao 2023, arXiv 2307.08691; Shah et al. 2024, arXiv
+--   2407.08608); in the same step 0.3 and 0.26. The rest as lib/nvidia.lua says.
 local nvidia = include "lib/nvidia"
 
 return nvidia.with(nvidia.nvls, {
@@ -22,7 +27,8 @@ return nvidia.with(nvidia.nvls, {
         f8e4m3fn = 1978.9e12, f8e5m2 = 1978.9e12, i8 = 1978.9e12,
     },
     vector_flops_per_s = {f64 = 34e12, f32 = 67e12, f16 = 134e12, bf16 = 134e12},
-    matmul_share = .8,
+    matmul_share = .8, matmul_share_16 = .68,
+    attention_share = .3, attention_gradient_share = .26,
     inside = {bytes_per_s = 450e9, channels = 12, channel_bytes_per_s = 30e9},
     nccl = {
         nvls_share = .85, nvls_channel_bytes_per_s = 40e9,

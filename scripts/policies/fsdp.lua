@@ -2,11 +2,11 @@
 --
 -- When: the batch is large enough for dp, but parameters do not fit on one device.
 -- What: the batch dim of each input by dp, as dp.lua. Each parameter is stored in rows by dp, or by
---     the first dim that dp divides, and gathered where an op reads it: this is how it is stored, not
---     how it is used, so its rows do not meet the batch in the matmul. With --train its gradient and
---     the optimizer's states are stored as it is; the backward pass gathers again what it reads,
---     unless keep=true. zero=1 and 2 store less in parts. With zero_axis=sh on dp=2,sh=4 parameters
---     are in parts along sh and replicated along dp, and both shard the batch (HSDP).
+--     the first dim that dp divides, and gathered where an op reads it: its rows do not meet the
+--     batch in the matmul. With --train its gradient and optimizer states are stored likewise;
+--     the backward pass gathers again what it reads, unless keep=true, or with recompute=full what
+--     a layer that runs again reads, once. zero=1 and 2 store less in parts. With zero_axis=sh on
+--     dp=2,sh=4 parameters are in parts along sh and both shard the batch (HSDP).
 --     What may be gathered while another op runs shows in the line 'overlap' of the plan.
 -- Cost: ./dimscope plan samples/models/gpt2.onnx -m dp=8 -p fsdp
 --     149 all_gather; step 13.0 ms, moved 544.2 MiB, peak 424.3 MiB
@@ -29,6 +29,6 @@ function PAS(graph, resource)
     common.cut_batch(graph, batch)
     zero.store(graph, resource, resource.options.keep)
     common.schedule(graph, resource)
-    common.recompute(graph, resource)
+    common.recompute(graph, resource, true)
     return graph
 end

@@ -161,6 +161,54 @@ static Worked worked[] = {
     {"a view", "y <- Flatten f32[8,16,2]", "view: moves nothing, takes no time"},
 };
 
+/* Shares of f32 .8, types of two bytes .7, attention .4; and where a machine says only the first.
+ */
+static void shares_by_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        OpCost cost;
+        double all, first;
+    } rows[] = {
+        {{.work = WORK_MATMUL, .dtype = DT_F32}, .8, .8},
+        {{.work = WORK_MATMUL, .dtype = DT_BF16}, .7, .8},
+        {{.work = WORK_MATMUL, .dtype = DT_F16, .gradient = true}, .7, .8},
+        {{.work = WORK_MATMUL, .dtype = DT_F8E4M3FN}, .8, .8},
+        {{.work = WORK_MATMUL, .dtype = DT_BF16, .attention = true}, .4, .8},
+        {{.work = WORK_MATMUL, .dtype = DT_BF16, .attention = true, .gradient = true}, .3, .8},
+        {{.work = WORK_VECTOR, .dtype = DT_BF16}, 1, 1},
+    };
+    Machine first = {.matmul_share = .8, .memory_bytes_per_s = 1, .flops_per_s[DT_F32] = 1};
+    Machine all = first;
+    all.matmul_share_16 = .7;
+    all.attention_share = .4;
+    all.attention_gradient_share = .3;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_close(op_cost_on(&rows[i].cost, &all).flops_share, rows[i].all);
+        assert_close(op_cost_on(&rows[i].cost, &first).flops_share, rows[i].first);
+    }
+}
+
+/* Which ops are attention in one op, and which are gradients. */
+static void knows_attention(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Planning *p = arena_make(arena, Planning);
+    p->arena = arena;
+    p->graph = graph_from_text(arena,
+                               "s <- MatMul f32[8,4] f32[4,8]; "
+                               "y <- Attention f32[1,2,8,4] f32[1,2,8,4] f32[1,2,8,4]",
+                               23);
+    planning_infer(p, "", "x=1");
+    planning_make(p);
+    OpCost matmul = op_cost(p->plan, 0), attention = op_cost(p->plan, 1);
+    assert_true(matmul.work == WORK_MATMUL && !matmul.attention && !matmul.gradient);
+    assert_true(attention.work == WORK_MATMUL && attention.attention && !attention.gradient);
+    plan_free(p->plan);
+    arena_free(arena);
+}
+
 static void knows_work(void **state)
 {
     const Worked *row = *state;
@@ -428,6 +476,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_up),
     cmocka_unit_test(knows_element_types),
     cmocka_unit_test(host_ops_cost_nothing),
+    cmocka_unit_test(shares_by_kind),
+    cmocka_unit_test(knows_attention),
     cmocka_unit_test(uneven_is_rank_0),
     cmocka_unit_test(overlap_has_bounds),
 };

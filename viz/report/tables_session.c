@@ -360,6 +360,9 @@ static bool rows_machine(const Session *session, Sheet *out, Error *err)
     put_rates(out, "flops_per_s", machine->flops_per_s);
     put_rates(out, "vector_flops_per_s", machine->vector_flops_per_s);
     put_number(out, "matmul_share", machine->matmul_share, "");
+    put_number(out, "matmul_share_16", machine->matmul_share_16, "");
+    put_number(out, "attention_share", machine->attention_share, "");
+    put_number(out, "attention_gradient_share", machine->attention_gradient_share, "");
     put_number(out, "memory_share", machine->memory_share, "");
     put_number(out, "gather_share", machine->gather_share, "");
     put_number(out, "launch_us", machine->launch_us, "us");
