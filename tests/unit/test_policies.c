@@ -1,6 +1,6 @@
 /* The policies that are shipped, on the sample models: what moves, what is said, what defines each,
  * and that ranks compute what one device does. */
-#include "tests/unit/unit.h"
+#include "tests/unit/model_text.h"
 
 #include "core/base/units.h"
 #include "core/plan/stage.h"
@@ -72,6 +72,36 @@ static const char *notes_text(const Opened *opened)
                        strcmp(notes->at[i].code, "printed") == 0 ? notes->at[i].text
                                                                  : notes->at[i].code);
     return out.n > 0 ? out.s : "";
+}
+
+/* Weights are one row a role, whatever the model calls them; modules that are numbered are not. */
+static void layers_are_one_row_of_the_table_of_roles(void **state)
+{
+    (void)state;
+    OpenedText o = model_text_open(
+        "function MODEL(model, config)\n"
+        "  local x = model:input('x', 'f32', {4, 16, 32})\n"
+        "  for i = 0, 2 do model:module('trunk.' .. i, function()\n"
+        "    local g = model:param('scale', {32}, 'f32')\n"
+        "    local y = model:op('RMSNormalization', {x, g}, {axis = -1})\n"
+        "    y = model:op('Relu', {model:op('MatMul', {y, model:param('up', {32, 64}, 'f32')})})\n"
+        "    y = model:op('MatMul', {y, model:param('mlp.2.weight', {64, 32}, 'f32')})\n"
+        "    x = model:op('Add', {x, y})\n"
+        "  end) end\n"
+        "  model:output(x, 'y')\n"
+        "end\n",
+        "", "dp=2,tp=4", "megatron");
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    const Findings *notes = &o.session->notes;
+    int n = 0;
+    for (int i = 0; i < notes->n; i++)
+        if (is_role(&notes->at[i]))
+            assert_string_equal(notes->at[i].text,
+                                n++ == 0 ? "column      3  trunk.*.up            n by tp"
+                                         : "row         3  trunk.*.mlp.2.weight  k by tp");
+    assert_int_equal(n, 2);
+    model_text_close(&o);
 }
 
 /* ---- what moves ---- */
@@ -522,6 +552,7 @@ static void ranks_compute_what_one_device_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_one_row_of_the_table_of_roles),
         cmocka_unit_test(fsdp_gathers_every_parameter_once),
         cmocka_unit_test(sequence_parallelism_moves_the_bytes_of_megatron),
         cmocka_unit_test(context_parallelism_moves_keys_and_values),

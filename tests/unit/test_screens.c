@@ -1,6 +1,7 @@
 /* The explorer around its views: prompts, help, settings, errors, exports, the mouse, any size. */
 #include "tests/unit/screen.h"
 #include "tests/unit/graph_text.h"
+#include "tests/unit/model_text.h"
 
 #include "tui/app/app.h"
 
@@ -426,6 +427,46 @@ static void a_click_opens_the_pins_that_one_row_of_the_policy_stands_for(void **
     session_close(session);
 }
 
+/* A group of one op is an op; equal ones in a row are a fold of ops. */
+static void a_click_on_the_mark_of_an_op_row_unfolds_and_folds_it(void **state)
+{
+    (void)state;
+    OpenedText o = model_text_open(
+        "function MODEL(model, config)\n"
+        "  local x = model:input('x', 'f32', {4, 8})\n"
+        "  for i = 0, 5 do\n"
+        "    x = model:module('tail.' .. i, function() return model:op('Relu', {x}) end)\n"
+        "  end\n"
+        "  model:output(model:op('Exp', {x}), 'y')\n"
+        "end\n",
+        "", "dp=2", NULL);
+    if (!o.session)
+        fail_msg("%s", o.err.text);
+    App *app = app_new(o.session, &(AppOptions){0}, NULL, 100, 30);
+    int x, y, line;
+    app_draw(app);
+    assert_true(find_on_screen(app, "tail[0..5]", &x, &y));
+    mouse_event(app, MOUSE_PRESS, 1, y, 1000);
+    app_draw(app);
+    assert_false(find_on_screen(app, "tail[0..5]", &x, &line));
+    assert_true(find_on_screen(app, "tail.5", &x, &line));
+    assert_int_equal(line, y + 5);
+    mouse_event(app, MOUSE_PRESS, 1, y + 2, 3000); /* an op's dot is no mark */
+    app_draw(app);
+    assert_true(find_on_screen(app, "tail.5", &x, &line));
+    mouse_event(app, MOUSE_PRESS, 1, y, 5000);
+    app_draw(app);
+    assert_true(find_on_screen(app, "tail[0..5]", &x, &line));
+    app_type(app, STR("ll")); /* so do the keys of groups */
+    app_draw(app);
+    assert_true(find_on_screen(app, "tail.5", &x, &line));
+    app_type(app, STR("za"));
+    app_draw(app);
+    assert_true(find_on_screen(app, "tail[0..5]", &x, &line));
+    app_free(app);
+    model_text_close(&o);
+}
+
 static void the_palette_takes_clicks(void **state)
 {
     (void)state;
@@ -545,6 +586,7 @@ int main(void)
         cmocka_unit_test(the_mouse_does_what_it_points_to),
         cmocka_unit_test(a_click_on_a_head_sorts_and_a_second_one_reverses),
         cmocka_unit_test(a_click_opens_the_pins_that_one_row_of_the_policy_stands_for),
+        cmocka_unit_test(a_click_on_the_mark_of_an_op_row_unfolds_and_folds_it),
         cmocka_unit_test(the_palette_takes_clicks),
         cmocka_unit_test(a_script_without_a_terminal_writes_its_screen),
         cmocka_unit_test(random_keys_do_no_harm),

@@ -100,7 +100,8 @@ void outline_reveal_group(Outline *outline, int32_t group); /* its row, not its 
 void outline_open(Outline *outline, const OutlineRow *row, bool open);
 void outline_spread(Outline *outline, const OutlineRow *row, bool listed);
 bool outline_is_spread(const Outline *outline,
-                       const OutlineRow *row);   /* or lies in a spread fold */
+                       const OutlineRow *row); /* or lies in a spread fold */
+bool outline_is_first_of_spread(const Outline *outline, const OutlineRow *row);
 void outline_depth(Outline *outline, int depth); /* opens groups above that depth, closes others */
 
 /* Of a mixed row: members of each class of equal ones, the largest first; returns how many classes,

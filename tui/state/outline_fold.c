@@ -52,6 +52,12 @@ bool outline_is_spread(const Outline *outline, const OutlineRow *row)
     return outline->marks[head->fold] & MARK_SPREAD || outline->marks[head->alike] & MARK_CLASSES;
 }
 
+bool outline_is_first_of_spread(const Outline *outline, const OutlineRow *row)
+{
+    return row->head >= 0 && outline->groups->groups[row->head].fold == row->head &&
+           outline->marks[row->head] & MARK_SPREAD;
+}
+
 void outline_depth(Outline *outline, int depth)
 {
     const Groups *groups = outline->groups;

@@ -2,9 +2,9 @@
 -- structure of the graph: no module has to have a certain name.
 
 -- "h.3.mlp.c_fc.weight": "h.*.mlp.c_fc.weight". A number that is a module by itself, "mlp.3.weight",
--- stays.
+-- stays; weights of other names are of layers, "h.3.w1": "h.*.w1".
 local function pattern_of(name)
-    local front, last = name:match("^(.*)(%.%d+%.[^.]*)$")
+    local front, last = name:match("^(.*)(%.%d+%.weight)$")
     return (front or name):gsub("([._])%d+%f[%W]", "%1*") .. (last or "")
 end
 

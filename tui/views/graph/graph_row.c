@@ -307,6 +307,10 @@ static uint32_t row_glyph(const Ui *ui, const OutlineRow *row)
         return 0x25c6;
     if (row->kind == ROW_GROUP || row->kind == ROW_PARAMETERS)
         return row->open ? 0x25be : 0x25b8;
+    if (row->fold_n > 1)
+        return 0x25b8;
+    if (outline_is_first_of_spread(ui->outline, row))
+        return 0x25be;
     return ui->session->inferred->on_parameters[row->id] ? 0x25c6 : 0x25cf;
 }
 

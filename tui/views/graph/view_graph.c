@@ -74,10 +74,20 @@ static bool close_or_leave(Ui *ui)
     return true;
 }
 
+/* Lists the members of a fold. */
+static bool spread(Ui *ui)
+{
+    outline_spread(ui->outline, &ui->at.row, true);
+    ui_keep_row(ui);
+    return true;
+}
+
 static bool open_group(Ui *ui)
 {
     if (ui->at.row.kind == ROW_PARAMETERS)
         return open_parameters(ui, true);
+    if (ui->at.row.kind == ROW_OP && ui->at.row.fold_n > 1)
+        return spread(ui);
     if (ui->at.row.kind != ROW_GROUP)
         return false;
     outline_open(ui->outline, &ui->at.row, true);
@@ -90,11 +100,8 @@ static bool open_row(Ui *ui)
 {
     OutlineRow *row = &ui->at.row;
 
-    if (row->fold_n > 1) {
-        outline_spread(ui->outline, row, true);
-        ui_keep_row(ui);
-        return true;
-    }
+    if (row->fold_n > 1)
+        return spread(ui);
     if (row->kind == ROW_PARAMETERS)
         return open_parameters(ui, !row->open);
     if (row->kind == ROW_GROUP) {
@@ -146,8 +153,8 @@ static bool act(Ui *ui, ActId act)
         return open_group(ui);
     if (act == ACT_OPEN)
         return open_row(ui);
-    if (act == ACT_FOLD && (ui->at.row.kind == ROW_GROUP || ui->at.row.kind == ROW_PARAMETERS))
-        return ui->at.row.open ? close_or_leave(ui) : open_group(ui);
+    if (act == ACT_FOLD && !ui->at.row.open && open_group(ui))
+        return true;
     if (act == ACT_FOLD)
         return close_or_leave(ui);
     if (act == ACT_FOLD_NONE)
