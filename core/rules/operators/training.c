@@ -24,8 +24,8 @@ static bool step(RuleCall *call, const int *from, int n, Error *err)
         call->out_dtype[o] = call->dtype[0];
         if (from[o] >= call->n_inputs || !call->shape[from[o]])
             continue;
-        call->out_shape[o] = *call->shape[1 + o];
-        call->out_dtype[o] = call->dtype[1 + o];
+        call->out_shape[o] = *call->shape[from[o]];
+        call->out_dtype[o] = call->dtype[from[o]];
     }
     OpSpace *space = rule_space(call, err);
     for (int64_t d = 0; space && d < param->n_dims; d++) {
@@ -39,7 +39,7 @@ static bool step(RuleCall *call, const int *from, int n, Error *err)
     }
     for (int o = 0; space && o < n && o < call->n_outputs; o++)
         if (from[o] < call->n_inputs && call->shape[from[o]])
-            rule_output(space, o)->updates = (uint16_t)(2 + o);
+            rule_output(space, o)->updates = (uint16_t)(1 + from[o]);
     return space;
 }
 
