@@ -9,13 +9,16 @@
 
 #include <lauxlib.h>
 
+#include <ctype.h>
 #include <math.h>
 
 enum { RULES_MAX = 64, SPLITS_MAX = 256, INPLACE_MAX = 64 };
 
-const char *const operator_option_names[] = {"kernel", "example",  "flops_per_point", "rules",
-                                             "cost",   "comm",     "input_gen",       "inplace",
-                                             "dtype",  "gradient", "kwargs",          NULL};
+const char *const operator_option_names[] = {
+    "kernel", "example",   "flops_per_point",   "rules",   "cost",
+    "comm",   "input_gen", "inplace",           "dtype",   "gradient",
+    "kwargs", "python",    "code_impl_pattern", "emit_fn", "independent",
+    NULL};
 
 typedef struct {
     lua_State *L;
@@ -441,11 +444,67 @@ static bool read_kwargs(const Reading *r)
     return true;
 }
 
+/* The path of a Python function, "custom_ops.mm", at the top of the stack. */
+static bool read_path(const Reading *r, const char *option, const char **out)
+{
+    const char *text = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "";
+    bool good = strchr(text, '.') != NULL;
+    for (const char *at = text; good && *at; at++) {
+        bool first = at == text || at[-1] == '.';
+        good = *at == '.' ? !first && at[1]
+                          : *at == '_' || isalpha((unsigned char)*at) || (!first && is_digit(*at));
+    }
+    if (!good)
+        return error_set(r->err, "'%s' must name a function of a Python module: \"custom_ops.mm\"",
+                         option);
+    *out = arena_str(r->sandbox->arena, str_from(text));
+    return true;
+}
+
+static bool read_python(const Reading *r)
+{
+    return read_path(r, "python", &r->out->user.python);
+}
+
+static bool read_emit(const Reading *r)
+{
+    return read_path(r, "emit_fn", &r->out->user.emit_fn);
+}
+
+static bool read_pattern(const Reading *r)
+{
+    const char *text = lua_type(r->L, -1) == LUA_TSTRING ? lua_tostring(r->L, -1) : "";
+    r->out->user.source = strcmp(text, "source") == 0;
+    return r->out->user.source || strcmp(text, "import") == 0 ||
+           error_set(r->err, "'code_impl_pattern' must be \"import\" or \"source\"");
+}
+
+/* {1}: outputs, from 0. */
+static bool read_independent(const Reading *r)
+{
+    enum { OUTPUTS_MAX = 32 };
+    const char *form = "'independent' must be a list of outputs, from 0: {1}";
+    lua_State *L = r->L;
+    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+    if (n == 0 || n > OUTPUTS_MAX)
+        return error_set(r->err, "%s", form);
+    for (lua_Unsigned i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i);
+        lua_Integer output = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+        lua_pop(L, 1);
+        if (output < 0 || output >= OUTPUTS_MAX)
+            return error_set(r->err, "%s", form);
+        r->out->user.independent |= 1u << output;
+    }
+    return true;
+}
+
 /* ORDER OPERATOR_OPTION */
 typedef bool OptionFn(const Reading *reading);
-static OptionFn *const option_readers[] = {read_kernel, read_example,  read_number,    read_rules,
-                                           read_cost,   read_comm,     read_input_gen, read_inplace,
-                                           read_dtypes, read_gradient, read_kwargs};
+static OptionFn *const option_readers[] = {
+    read_kernel, read_example,   read_number,  read_rules,  read_cost,
+    read_comm,   read_input_gen, read_inplace, read_dtypes, read_gradient,
+    read_kwargs, read_python,    read_pattern, read_emit,   read_independent};
 
 bool operator_options_read(lua_State *L, int table, const char *name, const RuleBook *rules,
                            OperatorOptions *out, Error *err)

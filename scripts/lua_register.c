@@ -85,10 +85,11 @@ static bool read_name(lua_State *L, const char **name, Error *err)
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "1";
         if (is_option(key))
             continue;
+        Buf known = buf_new(sandbox_of(L)->arena);
+        for (int i = 0; operator_option_names[i]; i++)
+            buf_printf(&known, ", %s", operator_option_names[i]);
         error_set(err, "register_op has no option '%s'", key);
-        return error_hint(err,
-                          "options: name, kernel, example, flops_per_point, rules, cost, comm, "
-                          "input_gen, inplace, dtype, gradient");
+        return error_hint(err, "options: name%s", known.s);
     }
     int type = lua_getfield(L, 2, "name");
     if (type == LUA_TNIL)

@@ -235,6 +235,18 @@ const LuaEntry register_fields[] = {
     {"kwargs", NULL, "table<string, integer>?",
      "Default values of arguments: {h = 8} where an op does not give h, for sizes in brackets and "
      "for the kernel."},
+    {"python", NULL, "string?",
+     "The Python function that the operator stands for, \"custom_ops.mm\": an export to nnScaler "
+     "imports and registers it."},
+    {"code_impl_pattern", NULL, "\"import\"|\"source\"?",
+     "With python: whether code that nnScaler generates imports the function, the default, or has "
+     "its source."},
+    {"emit_fn", NULL, "string?",
+     "With python: the Python function that writes the call in code that nnScaler generates, "
+     "\"custom_ops.emit_mm\"."},
+    {"independent", NULL, "integer[]?",
+     "Outputs, from 0, that are '?' in the annotation and do not depend on inputs that may be "
+     "sharded, as a constant does not: no warning is given."},
     {"inplace", NULL, "table<integer, integer>?",
      "{[output] = input}, both from 0: the output is the new value of the input. Refused if their "
      "shapes or layouts differ."},

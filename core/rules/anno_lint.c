@@ -1,10 +1,13 @@
 #include "core/rules/anno_lint.h"
 
+#include "core/rules/user_op.h"
+
 typedef struct {
     Arena *arena;
     Str text;
     const Anno *anno;
     AnnoLint *out;
+    uint32_t independent; /* outputs whose '?' is meant */
     int n;
 } Linter;
 
@@ -206,12 +209,16 @@ static bool some_input_is_cut(const Linter *l)
 static void lint_ignored(Linter *l)
 {
     for (int o = 0; o < l->anno->n_outputs; o++)
-        if (output_at(l, o)->ignored && some_input_is_cut(l))
+        if (output_at(l, o)->ignored && !(l->independent >> (o & 31) & 1) && some_input_is_cut(l))
             add(l, find_behind(l, "?", find_behind(l, "->", 0)), LEVEL_WARNING, lossy,
                 arena_printf(
                     l->arena,
                     "output %d is '?': how it is sharded when an input is sharded is unknown", o),
-                "name its dims, or freeze those of the inputs with ^");
+                arena_printf(
+                    l->arena,
+                    "name its dims, freeze those of the inputs with ^, or say that it does "
+                    "not depend on them: independent = {%d}",
+                    o));
 }
 
 /* Reports identifiers after a slash that no tensor has. */
@@ -232,9 +239,10 @@ static void lint_meta(Linter *l, int t)
     }
 }
 
-int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX])
+int anno_lint(Arena *arena, Str text, const Anno *anno, uint32_t independent,
+              AnnoLint out[ANNO_LINTS_MAX])
 {
-    Linter l = {.arena = arena, .text = text, .anno = anno, .out = out};
+    Linter l = {.arena = arena, .text = text, .anno = anno, .out = out, .independent = independent};
     int n_inputs = anno->n_inputs, n = n_inputs + anno->n_outputs;
     each_atom(&l, 0, n_inputs, lint_spatial);
     lint_ignored(&l);
@@ -264,11 +272,12 @@ static Finding finding_of(Arena *arena, const Operator *row, int candidate, cons
 
 void anno_lint_operator(Arena *arena, const Operator *row, Findings *out)
 {
+    uint32_t independent = row->user ? row->user->independent : 0;
     for (int i = 0; row->anno && row->anno->annos && row->anno->annos[i]; i++) {
         AnnoLint lints[ANNO_LINTS_MAX];
         Source source = {row->name, str_from(row->anno->annos[i])};
         const Anno *anno = anno_parse(arena, &source, NULL);
-        int n = anno ? anno_lint(arena, source.text, anno, lints) : 0;
+        int n = anno ? anno_lint(arena, source.text, anno, independent, lints) : 0;
         for (int k = 0; k < n; k++)
             vec_push(arena, out, finding_of(arena, row, i, &lints[k]));
     }

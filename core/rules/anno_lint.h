@@ -27,9 +27,11 @@ typedef struct {
 
 enum { ANNO_LINTS_MAX = 16 };
 
-/* Lints an annotation; text is what anno was parsed from. Returns how many lints there are; the
- * first ANNO_LINTS_MAX are in out. */
-int anno_lint(Arena *arena, Str text, const Anno *anno, AnnoLint out[ANNO_LINTS_MAX]);
+/* Lints an annotation; text is what anno was parsed from. independent: bit o where output o is said
+ * not to depend on sharded inputs. Returns how many lints there are; the first ANNO_LINTS_MAX are
+ * in out. */
+int anno_lint(Arena *arena, Str text, const Anno *anno, uint32_t independent,
+              AnnoLint out[ANNO_LINTS_MAX]);
 
 /* Lints the annotations that a user registered for an operator and adds findings at their line and
  * column of the file. Annotations made by a function are not linted. */

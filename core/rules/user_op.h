@@ -149,7 +149,10 @@ typedef struct UserOp {
     bool (*input_gen)(void *context, const OpPart *part, Generated *out, Error *err);
     bool (*gradient)(void *context, const GradientBuild *build, Error *err);
     const struct Kernel *gradient_kernel; /* that clauses of the column `gradient` call "kernel" */
-    const char *kernel; /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */
+    const char *python, *emit_fn;         /* for code of other systems: "custom_ops.mm"; or NULL */
+    bool source;          /* that code has the function's source in place of an import */
+    uint32_t independent; /* bit o: output o, a `?`, depends on no sharded input */
+    const char *kernel;   /* what runs it, in words: "a Lua function", "my_kernel of ./libmy.so" */
 } UserOp;
 
 /* Records which outputs are updated inputs, and checks that this is possible: same shape, and the

@@ -45,7 +45,7 @@ static void test_lint(void **state)
     Source source = {"x", str_from(row->text)};
     const Anno *anno = anno_parse(arena, &source, NULL);
     assert_non_null(anno);
-    int n = anno_lint(arena, source.text, anno, lints);
+    int n = anno_lint(arena, source.text, anno, 0, lints);
     const char *want = row->want;
     for (int i = 0; i < n; i++) {
         Buf got = buf_new(arena);

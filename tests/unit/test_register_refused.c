@@ -29,9 +29,11 @@ static RefusalRow refusals[] = {
      "1:1 an annotation must be a string, a list of strings or a function, not a table"},
     {"no options", "register_op('a -> a')", "1:1 register_op needs a name: register_op(ANNOTATION, {name = \"..\"})"},
     {"an unknown option", MY_OP("emit = 1"), "1:1 register_op has no option 'emit' [options: name, kernel, "
-     "example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient]"},
+     "example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient, kwargs, "
+     "python, code_impl_pattern, emit_fn, independent]"},
     {"a number as an option", "register_op('a -> a', {'x'})", "1:1 register_op has no option '1' [options: "
-     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient]"},
+     "name, kernel, example, flops_per_point, rules, cost, comm, input_gen, inplace, dtype, gradient, kwargs, "
+     "python, code_impl_pattern, emit_fn, independent]"},
     {"an empty name", "register_op('a -> a', {name = ''})", "1:1 'name' must be a string of at most 4096 characters"},
     {"a name of a number", "register_op('a -> a', {name = 1})", "1:1 'name' must be a string of at most 4096 characters"},
     {"twice", MY_OP("flops_per_point = 1") "\n" MY_OP("flops_per_point = 1"), "2:1 operator 'my::op' is already registered in line 1"},
@@ -65,6 +67,12 @@ static RefusalRow refusals[] = {
     {"a plugin without symbol", MY_OP("kernel = {plugin = './x.so'}"),
      "1:1 a native kernel must be {plugin = \"./libmy.so\", symbol = \"name\"}"},
     {"a plugin with more", MY_OP("kernel = {plugin = './x.so', symbol = 'f', args = 1}"), "1:1 'kernel' has no field 'args'"},
+    {"a Python function without a module", MY_OP("python = 'mm'"),
+     "1:1 'python' must name a function of a Python module: \"custom_ops.mm\""},
+    {"a call that is no path", MY_OP("emit_fn = 'ops.emit(1)'"),
+     "1:1 'emit_fn' must name a function of a Python module: \"custom_ops.mm\""},
+    {"another pattern", MY_OP("code_impl_pattern = 'copy'"), "1:1 'code_impl_pattern' must be \"import\" or \"source\""},
+    {"an output below 0", MY_OP("independent = {-1}"), "1:1 'independent' must be a list of outputs, from 0: {1}"},
     {"in place of a list of texts", MY_OP("inplace = {'a'}"), "1:1 'inplace' must be a table {[output] = input} of numbers from 0"},
     {"in place below 0", MY_OP("inplace = {[0] = -1}"), "1:1 'inplace' must be a table {[output] = input} of numbers from 0"},
     {"in place twice", MY_OP("inplace = {[0] = 0, [1] = 0}"), "1:1 'inplace' makes input 0 both output 0 and output 1"},

@@ -2,6 +2,7 @@
 
 #include "core/plan/stage.h"
 #include "core/code/modules.h"
+#include "core/peers/nnscaler/code_operators.h"
 #include "core/peers/nnscaler/code_text.h"
 #include "core/code/python_mesh.h"
 #include "core/rules/registry.h"
@@ -18,30 +19,9 @@ typedef struct {
     int n_inexpressible; /* cuts that nnScaler cannot express */
     int n_stored;        /* parameters that are gathered at use */
     int n_mixed;         /* modules that one axis shards and another does not */
-    int n_registered;    /* partitions of users' operators, which CUTS lacks */
 } Writing;
 
 /* ---- cuts ---- */
-
-/* True if the axis splits the dim into equal contiguous parts, after the axes before it in the
- * mesh, as graph.partition() does. */
-static bool is_plain(const Writing *w, const Cut *cut, int axis)
-{
-    const MeshAxis *it = &w->mesh->axes[axis];
-    const Digit *digit = &cut->digit[0];
-    int64_t parts = 1;
-    if (cut_is_blocks(cut))
-        return false;
-    for (int i = 0; i < digit->n; i++) {
-        if (i > 0 && digit->atom[i] < digit->atom[i - 1])
-            return false;
-        parts *= w->mesh->atoms[digit->atom[i]].size;
-    }
-    int n = 0;
-    for (int i = 0; i < digit->n; i++)
-        n += w->mesh->atoms[digit->atom[i]].axis == axis;
-    return n == it->n_atoms && digit->size % parts == 0;
-}
 
 /* The dim that the axis shards, or -1. */
 static int dim_of_axis(const Writing *w, const Sharding *sharding, int axis)
@@ -69,7 +49,7 @@ static bool add_cut(Writing *w, Cuts *cuts, int axis, const char *role, int32_t 
     int d = dim_of_axis(w, sharding, axis);
     if (d < 0)
         return false;
-    if (!is_plain(w, &sharding->dim[d], axis)) {
+    if (!nnscaler_is_plain(w->mesh, &sharding->dim[d], axis)) {
         Buf ours = buf_new(w->arena);
         cut_format(&sharding->dim[d], w->mesh, &ours);
         buf_puts(&cuts->inexpressible, cuts->inexpressible.n ? "; " : "");
@@ -164,57 +144,7 @@ static void add_input(Writing *w, int32_t tensor, PythonEntries *out)
     push_cuts(w, str_from(tensor_name(w->session->graph, tensor)), &cuts, out);
 }
 
-/* The first dim of an input that begins with the index dim; returns false if there is none. */
-static bool find_dim(const OpSpace *space, int index, int *input, int *dim)
-{
-    for (int i = 0; i < space->n_inputs; i++)
-        for (int d = 0; d < space->operand[i].shape.n_dims; d++) {
-            const DimFactors *factors = &space->operand[i].factors[d];
-            if (factors->n == 0 || factors->index[0] != index)
-                continue;
-            *input = i;
-            *dim = d;
-            return true;
-        }
-    return false;
-}
-
-/* The calls that partition an op of a user's operator, as comments: CUTS goes by modules. */
-static void write_partitions(Writing *w, int32_t op, Buf *out)
-{
-    const Graph *graph = w->session->graph;
-    const OpSpace *space = program_space(w->session->inferred, op);
-    const OpCut *cut = program_cut(w->plan, op);
-    for (int j = 0; j < space->n_index; j++) {
-        AtomSet atoms = cut_atoms(&cut->index[j]) & ~(w->staged | w->units);
-        int input, dim;
-        if (!atoms || !find_dim(space, j, &input, &dim))
-            continue;
-        Buf line = buf_new(w->arena);
-        buf_puts(&line, "#   ");
-        python_comment(str_from(op_operator(graph, op)), &line);
-        buf_putc(&line, ' ');
-        python_comment(str_from(op_path_or_name(graph, op)), &line);
-        buf_printf(&line,
-                   ": graph.partition(node, node.algorithm(\"dim\"), idx=%d, dim=%d, num=%" PRId64
-                   ")\n",
-                   input, dim, mesh_atoms_size(w->mesh, atoms));
-        if (w->n_registered++ == 0)
-            buf_puts(out, "\n# Operators of a policy are partitioned so; CUTS, which goes by "
-                          "modules, lacks them:\n");
-        buf_add(out, buf_str(&line));
-    }
-}
-
-static void write_registered(Writing *w, Buf *out)
-{
-    const Inferred *inferred = w->session->inferred;
-    for (int i = 0; i < inferred->n_program; i++)
-        if (!operator_find(op_operator(w->session->graph, inferred->program[i])))
-            write_partitions(w, inferred->program[i], out);
-}
-
-static void write_cuts(Writing *w, Buf *out)
+static void write_cuts(Writing *w, Buf *out, ExportNotes *notes)
 {
     PythonEntries modules = {0}, inputs = {0};
     CodeModule module;
@@ -226,7 +156,7 @@ static void write_cuts(Writing *w, Buf *out)
         add_input(w, graph->inputs[i], &inputs);
     buf_puts(out, "\n# For arguments of the model: the dim that an axis shards.\n");
     python_dict("INPUTS", &inputs, 0, out);
-    write_registered(w, out);
+    nnscaler_operators(w->session, ~(w->staged | w->units), out, notes);
     buf_putc(out, '\n');
     python_dict("CUTS", &modules, 0, out);
 }
@@ -348,20 +278,16 @@ bool nnscaler_code(const Session *session, Buf *out, ExportNotes *notes, Error *
     (void)err;
     python_title(session, "nnScaler 0.9", out);
     buf_puts(out, nnscaler_head_text);
+    nnscaler_registrations(session, out, notes);
     write_mesh(&w, out);
     write_stages(&w, out);
-    write_cuts(&w, out);
+    write_cuts(&w, out, notes);
     buf_puts(out, nnscaler_layouts_text);
     buf_puts(out, nnscaler_policy_text);
     if (w.n_inexpressible > 0)
         export_note(notes,
                     "%d cuts are not into equal contiguous parts: replicated, with a comment",
                     w.n_inexpressible);
-    if (w.n_registered > 0)
-        export_note(notes,
-                    "%d partition%s of operators that a policy registers: as a comment, since CUTS "
-                    "goes by modules",
-                    w.n_registered, w.n_registered > 1 ? "s" : "");
     if (w.n_mixed > 0)
         export_note(notes,
                     "%d modules are sharded by one axis and not by another: nnScaler allows that "
