@@ -740,12 +740,13 @@ static void the_json_has_the_fields_of_the_contract(void **state)
                         "\"path\":\"transformer.h.1.mlp.c_proj\",\"operator\":\"Gemm\","
                         "\"cuts\":{\"m\":[\"dp\"],\"k\":[\"tp\"]}}");
     const Json *tensor = named(json_get(root, "tensors"), "transformer.h.0.attn.c_attn.weight");
-    assert_string_equal(as_text(f->arena, tensor),
-                        "{\"name\":\"transformer.h.0.attn.c_attn.weight\",\"dtype\":\"f32\","
-                        "\"shape\":[64,192],\"sharding\":{\"dims\":[[],null],"
-                        "\"text\":\"64,(3)(64/tp)\"},\"dims_mapping\":null,\"partial\":{},"
-                        "\"placements\":[\"R\",\"IS(1,3)\"],\"local_shape\":[64,48],"
-                        "\"uneven\":false}");
+    assert_string_equal(
+        as_text(f->arena, tensor),
+        "{\"name\":\"transformer.h.0.attn.c_attn.weight\",\"dtype\":\"f32\","
+        "\"shape\":[64,192],\"sharding\":{\"dims\":[[],null],"
+        "\"text\":\"64,(3)(64/tp)\"},\"then\":null,\"dims_mapping\":null,\"partial\":{},"
+        "\"placements\":[\"R\",\"IS(1,3)\"],\"local_shape\":[64,48],"
+        "\"uneven\":false}");
     static const char *const totals[] = {"step_us",    "compute_us", "comm_us",
                                          "comm_bytes", "peak_bytes", "flops"};
     for (size_t i = 0; i < COUNT_OF(totals); i++)
