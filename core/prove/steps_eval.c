@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/model/onnx.h"
+#include "core/model/widen.h"
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
 #include "core/prove/whole_run.h"
@@ -36,13 +37,14 @@ static bool infer_again(Trained *t, Error *err)
     return t->inferred;
 }
 
-/* Free dims have the sizes of the first batch. */
+/* In f64: a parameter whose gradient is 0 but for rounding, as the bias of keys, would otherwise be
+ * moved by Adam as rounding has it. Free dims have the sizes of the first batch. */
 static bool open_model(Trained *t, Error *err)
 {
     const char *path = json_str(json_get(t->request, "model"), "").s;
     const Json *inputs = json_get(json_at(json_get(t->request, "batches"), 0), "inputs");
     Graph *unrolled;
-    if (!(t->graph = onnx_open(t->arena, path, &t->map, err)))
+    if (!(t->graph = onnx_open(t->arena, path, &t->map, err)) || !graph_widen(t->graph, err))
         return false;
     for (int i = 0; i < t->graph->n_inputs; i++) {
         const GraphTensor *input = &t->graph->tensors[t->graph->inputs[i]];
