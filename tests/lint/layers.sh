@@ -7,7 +7,7 @@
 # folders under it that have no row of their own. One place sees each foreign library; core neither
 # prints nor exits.
 rooms='
-core/base core/model core/space core/rules core/step core/layout core/reshard core/plan core/propagate
+core/base core/solve core/model core/space core/rules core/step core/layout core/reshard core/plan core/propagate
 core/cost core/explain core/session core/summary core/code core/run core/prove core/peers
 tui/screen tui/state tui/views tui/app tui/cli tui
 viz viz/draw viz/report

@@ -33,7 +33,8 @@ typedef struct {
     const char *kind, *backend, *seed, *repeat, *warmup, *steps, *loss_csv, *trace_file, *stall,
         *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *table, *to;
-    const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *completion;
+    const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
+        *completion;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
@@ -84,6 +85,7 @@ enum {
     VERB_RESHARD = 1 << 12,
     VERB_TOUR = 1 << 13,
     VERB_CALIBRATE = 1 << 14,
+    VERB_SOLVE = 1 << 15,
     VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
                      VERB_EXPORT | VERB_RUN
 };
@@ -121,6 +123,7 @@ int cli_calibrate(Cli *cli);
 int cli_info(Cli *cli);
 int cli_rule(Cli *cli);
 int cli_reshard(Cli *cli);
+int cli_solve(Cli *cli);
 int cli_eval(Cli *cli);
 int cli_help(Cli *cli);
 

@@ -34,7 +34,7 @@ const Option cli_options[] = {
          "how axes spread: help propagators; for diff a list: factor,factor:shardy,spmd"),
     FLAG("json", 0, json,
          VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF | VERB_RUN | VERB_INFO |
-             VERB_RULE | VERB_RESHARD | VERB_HELP,
+             VERB_RULE | VERB_RESHARD | VERB_SOLVE | VERB_HELP,
          "print JSON, one line"),
     FLAG("json", 0, json, VERB_EXPORT, "tables of the plan as data"),
     TEXT("output", 'o', output, "FILE", VERB_PLAN | VERB_EXPORT | VERB_CALIBRATE,
@@ -122,6 +122,8 @@ const Option cli_options[] = {
     TEXT("dtype", 0, dtype, "NAME", VERBS_ON_PLANS | VERB_INFO | VERB_CALIBRATE,
          "of a model built by Lua or a config: element type of its parameters (bf16)"),
     TEXT("to-mesh", 0, to_mesh, "MESH", VERB_RESHARD, "the devices of TO, if they are others"),
+    TEXT("seconds", 0, seconds, "N", VERB_SOLVE,
+         "stop after so long with the best choice found so far and a bound (60)"),
     FLAG("man", 0, man, VERB_HELP,
          "the manual page in roff; with 5: file formats, 7: scripts, or glossary"),
     FLAG("annotations", 0, annotations, VERB_HELP,

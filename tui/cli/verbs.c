@@ -103,6 +103,16 @@ static const char reshard_text[] =
     "SHAPE is 4096x768. FROM and TO may be written as 4096/dp,768; [S(0),R];\n"
     "P('dp',None); [0,-1]; [{\"dp\"},{}]. With --to-mesh TO is on other devices:\n"
     "reshards on both sides and the messages between them, device by device.";
+static const char solve_text[] =
+    "Chooses one of the given choices at every node so that the costs of nodes and\n"
+    "edges add up to the least, and the usages alive at any time stay within a limit.\n"
+    "FILE is JSON as in the IOPDDL contest: {\"problem\": {\"nodes\": {\"intervals\": [[0,\n"
+    "2], ..], \"costs\": [[5, 7], ..], \"usages\": [[1, 0], ..]}, \"edges\": {\"nodes\": [[0,\n"
+    "1], ..], \"costs\": [[0, 3, 3, 0], ..]}, \"usage_limit\": 9}}; the costs of an edge\n"
+    "are listed row by row, a row for each choice of its first node. The answer has a\n"
+    "lower bound of every choice's cost, and says 'proven' if no choice costs less.\n"
+    "C-c stops with the best choice so far. The exit code is 1 if there is no choice;\n"
+    "then it says which limit cannot be met.";
 static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
     "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
@@ -145,6 +155,8 @@ const Verb verbs[] = {
      VERB_RULE, 0, 1, cli_rule, rule_text},
     {BATCH("reshard", "SHAPE FROM TO -m MESH", "the steps between two shardings", "models"),
      VERB_RESHARD, 3, 3, cli_reshard, reshard_text},
+    {BATCH("solve", "FILE [--seconds N]", "the cheapest choices under a limit", "models"),
+     VERB_SOLVE, 1, 1, cli_solve, solve_text},
     {BATCH("tour", "", "five minutes with a sample", "program"), VERB_TOUR, 0, 0, cli_tour,
      tour_text},
     {BATCH("eval", "", "answer JSON requests, a line each", "program"), VERB_EVAL, 0, 0, cli_eval,

@@ -1,0 +1,158 @@
+#include "core/solve/solve.h"
+
+#include "core/solve/improve.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* How far below the largest cost of a network a choice may be before sums in it are too coarse. */
+#define COARSE 1e-6
+#define FIRST_SLICE_S 2.0 /* of search, then of windows, in turn, each time longer */
+
+typedef struct {
+    SolveSearch search;
+    SolvePoints points;
+    const SolveOptions *options;
+    SolveClock clock; /* of the whole */
+    SolveClock slice; /* of one search or one run of windows */
+    double coarse;    /* a choice below this ends the search, which begins anew */
+    double bound;
+} Solving;
+
+static void found(void *context, const SolveSearch *search)
+{
+    Solving *s = context;
+    if (search->best < s->coarse)
+        s->slice.stopped = true;
+    if (s->options->report)
+        s->options->report(s->options->context, search->best, s->bound);
+}
+
+static bool is_integer(const double *cost, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (cost[i] != floor(cost[i]))
+            return false;
+    return true;
+}
+
+static bool all_integers(const SolveProblem *problem)
+{
+    for (int32_t n = 0; n < problem->n_nodes; n++)
+        if (!is_integer(problem->cost[n], problem->n_choices[n]))
+            return false;
+    for (int32_t e = 0; e < problem->n_edges; e++)
+        if (!is_integer(problem->edge[e].cost, (int64_t)problem->n_choices[problem->edge[e].a] *
+                                                   problem->n_choices[problem->edge[e].b]))
+            return false;
+    return true;
+}
+
+static const char *why_not(Arena *arena, const NetConflict *conflict)
+{
+    if (!conflict->set)
+        return "no choice keeps every limit and takes no forbidden pair";
+    if (conflict->node >= 0)
+        return arena_printf(arena,
+                            "node %" PRId32 " has no choice left: each is forbidden, forbidden "
+                            "beside every choice of a neighbour, or does not fit",
+                            conflict->node);
+    return arena_printf(arena,
+                        "at time %" PRId64 " the smallest usages of the nodes alive add up to "
+                        "%.15g, and the limit is %.15g",
+                        conflict->time, conflict->need, conflict->most);
+}
+
+static void begin_slice(Solving *s, double seconds)
+{
+    double end = solve_now_s() + seconds;
+    s->slice = s->clock;
+    if (seconds > 0 && (s->clock.deadline_s <= 0 || end < s->clock.deadline_s))
+        s->slice.deadline_s = end;
+    s->search.clock = &s->slice;
+}
+
+/* One search from the start with what is known. Returns whether it was whole. */
+static bool run_search(Solving *s, double seconds)
+{
+    Arena *arena = arena_new();
+    begin_slice(s, seconds);
+    Network *net = network_new(arena, s->search.problem, &s->points, s->search.best);
+    s->coarse = COARSE * network_largest(net);
+    s->search.gave_up = false;
+    double bound = solve_search(&s->search, net);
+    bool coarse = s->search.best < s->coarse;
+    s->coarse = 0;
+    if (!coarse)
+        s->bound = fmax(s->bound, fmin(bound, s->search.best));
+    arena_free(arena);
+    return !s->search.gave_up && !coarse;
+}
+
+static double simple_bound(const SolveProblem *problem)
+{
+    double sum = 0;
+    for (int32_t n = 0; n < problem->n_nodes; n++) {
+        double least = INFINITY;
+        for (int32_t x = 0; x < problem->n_choices[n]; x++)
+            least = fmin(least, problem->cost[n][x]);
+        sum += least < INFINITY ? least : 0;
+    }
+    return sum;
+}
+
+/* Searches and windows in turn until one is finished or the time ends; true if proven. */
+static bool run(Solving *s, Arena *arena)
+{
+    SolveImprove *improve = solve_improve_new(arena, &s->search);
+    double slice_s = s->options->seconds > 0 ? s->options->seconds / 8 : FIRST_SLICE_S;
+    begin_slice(s, 0);
+    solve_improve_first(improve);
+    bool windows = true;
+    for (; !solve_stopped(&s->clock); slice_s *= 1.5) {
+        if (run_search(s, windows ? slice_s : 0))
+            return true;
+        if (s->search.best < INFINITY && windows) {
+            begin_slice(s, slice_s);
+            windows = solve_improve_windows(improve, &s->slice);
+        }
+    }
+    return false;
+}
+
+bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *options,
+           SolveAnswer *answer, Error *err)
+{
+    if (!solve_problem_check(problem, err))
+        return false;
+    Solving s = {.options = options,
+                 .points = solve_points(arena, problem),
+                 .clock = {.progress = options->progress},
+                 .bound = simple_bound(problem)};
+    if (options->seconds > 0)
+        s.clock.deadline_s = solve_now_s() + options->seconds;
+    s.search = (SolveSearch){.problem = problem,
+                             .points = &s.points,
+                             .best = INFINITY,
+                             .choice = arena_array(arena, int32_t, problem->n_nodes),
+                             .unit = all_integers(problem) ? 1 : 0,
+                             .bound = s.bound,
+                             .scratch = arena_array(arena, double, s.points.n + 1),
+                             .found = found,
+                             .context = &s,
+                             .conflict = {.node = -1}};
+    bool whole = run(&s, arena);
+    bool has_choice = s.search.best < INFINITY;
+    whole = whole || (has_choice && s.bound >= solve_worth(&s.search));
+    *answer = (SolveAnswer){.outcome = has_choice ? SOLVE_CHOICE
+                                       : whole    ? SOLVE_INFEASIBLE
+                                                  : SOLVE_UNKNOWN,
+                            .objective = s.search.best,
+                            .bound = whole ? s.search.best : s.bound,
+                            .proven = whole,
+                            .choice = s.search.choice,
+                            .n_branches = s.search.n_branches};
+    if (answer->outcome == SOLVE_INFEASIBLE)
+        answer->why = why_not(arena, &s.search.conflict);
+    return true;
+}

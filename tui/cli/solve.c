@@ -1,0 +1,120 @@
+/* solve.c - `dimscope solve`: the best choice of a problem given as numbers. */
+#include "tui/cli/cli.h"
+
+#include "core/base/file.h"
+#include "core/solve/read.h"
+#include "core/solve/solve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define SECONDS_DEFAULT 60.0
+
+/* A handler of signals has no other way to it. */
+static Progress watched;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    atomic_store(&watched.stop, true);
+}
+
+static bool read_seconds(Cli *cli, double *out)
+{
+    const char *text = cli->options.seconds;
+    *out = SECONDS_DEFAULT;
+    if (!text)
+        return true;
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && errno == 0 && *out > 0 && *out < 1e9)
+        return true;
+    error_kind(&cli->err, ERROR_USAGE, "--seconds cannot be '%s'", text);
+    return error_hint(&cli->err, "write a number above 0, as in --seconds 10");
+}
+
+static bool read_problem(Cli *cli, const char *path, SolveProblem *out)
+{
+    FileMap map;
+    if (!file_map(path, &map, &cli->err))
+        return false;
+    Source source = {path, map.text};
+    Json *root = json_parse(&source, &cli->err);
+    bool read = root && solve_problem_read(cli->arena, root, out, &cli->err);
+    if (!read) {
+        cli->err.kind = ERROR_UNREADABLE;
+        error_in_file(&cli->err, path);
+    }
+    json_free(root);
+    file_unmap(&map);
+    return read;
+}
+
+static Json *answer_json(const SolveAnswer *answer, int32_t n_nodes)
+{
+    Json *out = json_object();
+    if (answer->outcome == SOLVE_INFEASIBLE) {
+        json_set_bool(out, "infeasible", true);
+        json_set_str(out, "why", answer->why);
+        return out;
+    }
+    json_set_real(out, "objective", answer->objective);
+    json_set_real(out, "bound", answer->bound);
+    json_set_bool(out, "proven", answer->proven);
+    Json *solution = answer->outcome == SOLVE_CHOICE ? json_array() : json_null();
+    for (int32_t n = 0; answer->outcome == SOLVE_CHOICE && n < n_nodes; n++)
+        json_add(solution, json_from_int(answer->choice[n]));
+    json_set(out, "solution", solution);
+    json_set_int(out, "branches", answer->n_branches);
+    return out;
+}
+
+static void write_answer(const SolveProblem *problem, const SolveAnswer *answer, Buf *out)
+{
+    buf_printf(out, "%" PRId32 " nodes, %" PRId32 " edges\n", problem->n_nodes, problem->n_edges);
+    if (answer->outcome == SOLVE_INFEASIBLE) {
+        buf_printf(out, "infeasible: %s\n", answer->why);
+        return;
+    }
+    if (answer->outcome == SOLVE_UNKNOWN)
+        buf_puts(out, "no choice was found\n");
+    else
+        buf_printf(out, "cost   %.15g%s\n", answer->objective,
+                   answer->proven ? ", proven: no choice costs less" : "");
+    buf_printf(out, "bound  %.15g\n", answer->bound);
+    if (answer->outcome == SOLVE_CHOICE && !answer->proven)
+        buf_printf(out, "gap    %.3g%%\n",
+                   100 * (answer->objective - answer->bound) / fmax(answer->objective, 1e-300));
+    if (answer->outcome != SOLVE_CHOICE)
+        return;
+    buf_puts(out, "choice");
+    for (int32_t n = 0; n < problem->n_nodes; n++)
+        buf_printf(out, "%s%" PRId32, n % 20 == 0 && n > 0 ? "\n       " : " ", answer->choice[n]);
+    buf_putc(out, '\n');
+}
+
+int cli_solve(Cli *cli)
+{
+    SolveProblem problem;
+    SolveAnswer answer;
+    SolveOptions options = {.progress = &watched};
+    if (!read_seconds(cli, &options.seconds) || !read_problem(cli, cli->operand[0], &problem))
+        return cli_fail(cli);
+    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND}, before;
+    sigaction(SIGINT, &action, &before);
+    bool solved = solve(cli->arena, &problem, &options, &answer, &cli->err);
+    sigaction(SIGINT, &before, NULL);
+    if (!solved)
+        return cli_fail(cli);
+    if (cli->options.json)
+        cli_write_json(cli, answer_json(&answer, problem.n_nodes));
+    else
+        write_answer(&problem, &answer, &cli->out);
+    if (atomic_load(&watched.stop))
+        return CLI_INTERRUPTED;
+    return answer.outcome == SOLVE_CHOICE ? CLI_FINE : CLI_ILLEGAL;
+}
