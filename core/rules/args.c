@@ -301,13 +301,14 @@ bool args_flatten(const RuleCall *call, Shape *out, Error *err)
 bool args_squeeze(const RuleCall *call, Shape *out, Error *err)
 {
     const Shape *from = call->shape[0];
-    bool marked[DIMS_MAX] = {false};
+    bool marked[DIMS_MAX] = {false}, keep_larger = args_int(call, "keep_larger", 0) != 0;
     Ints axes;
     *out = (Shape){0};
     if (!args_ints(call, 1, "axes", &axes, err) || !mark_axes(&axes, from->n_dims, marked, err))
         return false;
+    bool all = !axes.given || (keep_larger && axes.n == 0);
     for (int64_t d = 0; d < from->n_dims; d++) {
-        bool gone = axes.given ? marked[d] : from->dim[d] == 1;
+        bool gone = (all || marked[d]) && (from->dim[d] == 1 || (!all && !keep_larger));
         if (gone && from->dim[d] != 1)
             return error_set(err, "dim %" PRId64 " has size %" PRId64 " and cannot be squeezed", d,
                              from->dim[d]);
@@ -524,6 +525,13 @@ bool args_gather(const RuleCall *call, int *axis, Shape *out, Error *err)
                 return false;
     }
     return true;
+}
+
+bool args_all_as_one_row(const RuleCall *call)
+{
+    const Attr *axis = args_attr(call, "axis");
+    bool none = axis && axis->type != ATTR_INT && (axis->type != ATTR_INTS || axis->n != 1);
+    return none || args_int(call, "flatten", 0) != 0;
 }
 
 bool args_reduce(const RuleCall *call, bool *reduced, Shape *out, Error *err)

@@ -74,6 +74,10 @@ bool args_gather(const RuleCall *call, int *axis, Shape *out, Error *err);
 /* The dims of input 0 that a reduction removes, and the remaining shape. */
 bool args_reduce(const RuleCall *call, bool *reduced, Shape *out, Error *err);
 
+/* Whether an op along an axis (ArgMax, CumSum) takes all elements as one row: `flatten` is set, or
+ * the attribute `axis` is there and no number, as torch's without a dim. */
+bool args_all_as_one_row(const RuleCall *call);
+
 bool args_dtype(const RuleCall *call, const char *attr, Dtype fallback, Dtype *out, Error *err);
 
 #endif

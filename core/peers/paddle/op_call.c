@@ -353,6 +353,10 @@ static bool as_arg(Draft *draft, Error *err)
     set_name(draft, most ? "argmax" : "argmin");
     set_int(draft, "keepdims", args_int(&draft->ours, "keepdims", 1));
     set_first_inputs(draft, 1);
+    if (args_all_as_one_row(&draft->ours)) {
+        set_int(draft, "flatten", 1);
+        return true;
+    }
     return set_axis(draft, "axis", 0, err);
 }
 

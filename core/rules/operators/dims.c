@@ -83,6 +83,27 @@ bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, 
     return dims_along_axis(call, args_int(call, attr, fallback), use, err);
 }
 
+bool dims_cumulate(RuleCall *call, Error *err)
+{
+    const Shape *from = call->shape[0];
+    DimUse use[DIMS_MAX];
+    int64_t axis;
+    if (args_all_as_one_row(call)) {
+        call->out_shape[0] = (Shape){.n_dims = 1, .dim = {shape_elements(from)}};
+        return rule_space(call, err);
+    }
+    if (!args_has(call, 1) && !args_attr(call, "axis"))
+        return error_set(err, "it has no axis");
+    if (!args_has(call, 1))
+        return dims_along(call, "axis", 0, DIM_FROZEN, err);
+    if (value_one_int(call->value[1], &axis))
+        return dims_along_axis(call, axis, DIM_FROZEN, err);
+    for (int64_t d = 0; d < from->n_dims; d++)
+        use[d] = DIM_FROZEN;
+    call->out_shape[0] = *from;
+    return dims_space(call, from, use, NULL, err);
+}
+
 bool dims_view(RuleCall *call, const Shape *to, Error *err)
 {
     dims_answer(call, to, call->dtype[0]);

@@ -29,6 +29,10 @@ bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err);
 /* The same; the axis is the attribute `attr`, or fallback. */
 bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err);
 
+/* Output 0, where every element depends on those before it along the axis: input 1, or else an
+ * attribute. If it is known only at run time it may be any dim. */
+bool dims_cumulate(RuleCall *call, Error *err);
+
 /* Input 0 reshaped to another shape with as many elements, in the same order. */
 bool dims_view(RuleCall *call, const Shape *to, Error *err);
 /* Output dim d is input dim perm[d]. */

@@ -1,4 +1,4 @@
-/* order.c - operators of torch and Paddle that order, scan, count or fold elements and that no ONNX
+/* order.c - operators of torch and Paddle that order, count or fold elements and that no ONNX
  * operator expresses.
  *
  *     Sort           d0 d^ -> d0 d^, d0 d^
@@ -27,24 +27,10 @@ static bool arg_sort(RuleCall *call, Error *err)
     return dims_along(call, "axis", -1, DIM_FROZEN, err);
 }
 
-static bool scan(RuleCall *call, Error *err)
+static bool log_cum_sum_exp(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0];
-    Shape flat = {.n_dims = 1, .dim = {shape_elements(from)}};
     call->out_dtype[0] = call->dtype[0];
-    if (args_int(call, "flatten", 0) == 0)
-        return dims_along(call, "axis", -1, DIM_FROZEN, err);
-    call->out_shape[0] = flat;
-    return rule_space(call, err);
-}
-
-/* A running sum is linear in its input. */
-static bool scan_sum(RuleCall *call, Error *err)
-{
-    if (!scan(call, err))
-        return false;
-    call->space->operand[0].linear = LINEAR_ALONE;
-    return true;
+    return dims_cumulate(call, err);
 }
 
 /* ---- folds ---- */
@@ -108,25 +94,6 @@ static bool pick_one(RuleCall *call, Error *err)
     rule_unit(&call->space->operand[0], axis,
               rule_index(call->space, "d", from->dim[axis], ROLE_FROZEN, REDUCE_NONE));
     return true;
-}
-
-/* The index of the largest element along an axis; in the flattened input if no axis is given. */
-static bool arg_most(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    const Attr *given = args_attr(call, "axis");
-    bool gone[DIMS_MAX], keep = args_int(call, "keepdims", 0) != 0;
-    if (given && given->type == ATTR_INT && args_int(call, "flatten", 0) == 0 && from->n_dims > 0) {
-        if (!pick_one(call, err))
-            return false;
-        call->out_dtype[0] = DT_I64;
-        return true;
-    }
-    for (int64_t d = 0; d < from->n_dims; d++)
-        gone[d] = true;
-    Shape out = dims_without(from, gone, keep);
-    dims_answer(call, &out, DT_I64);
-    return rule_space(call, err);
 }
 
 /* Sums of absolute values, and counts, can be summed over shards; roots cannot. */
@@ -239,23 +206,13 @@ const Operator operators_order[] = {
      TORCH("sort(dim=axis) msort(;; axis:=0)"), PADDLE("argsort")},
     {OP("ArgSort", arg_sort, 16, 1, 1), OWN("axis descending stable", ""),
      .examples = "5x6x4 axis=1", TORCH("argsort(dim=axis)")},
-    {OP("CumulativeSum", scan_sum, 1, 1, 1), OWN("axis exclusive flatten reverse", ""),
-     .examples = "5x6x4 axis=1; 5x6 flatten=1", NNSCALER("cumsum(dim=axis)"),
-     TORCH("cumsum(dim=axis)"), PADDLE("cumsum")},
-    {OP("CumulativeProd", scan, 1, 1, 1), OWN("axis flatten", ""), .examples = "5x6x4 axis=1",
-     TORCH("cumprod(dim=axis)"), PADDLE("cumprod(dim=axis)")},
-    {OP("LogCumSumExp", scan, 8, 1, 1), OWN("axis flatten", ""), .examples = "5x6x4 axis=1",
-     TORCH("logcumsumexp(dim=axis)"), PADDLE("logcumsumexp")},
+    {OP("LogCumSumExp", log_cum_sum_exp, 8, 1, 1), OWN("axis flatten", ".f"),
+     .examples = "5x6x4 axis=1", TORCH("logcumsumexp(dim=axis;; axis:=-1)"),
+     PADDLE("logcumsumexp(axis=axis;; axis:=-1)")},
     {OP("CumMax", sort, 1, 1, 1), .outputs_max = 2, OWN("axis", ""),
      .examples = "5x6x4 axis=1 -> 2", TORCH("cummax(dim=axis)"), PADDLE("cummax")},
     {OP("CumMin", sort, 1, 1, 1), .outputs_max = 2, OWN("axis", ""),
      .examples = "5x6x4 axis=1 -> 2", TORCH("cummin(dim=axis)"), PADDLE("cummin")},
-    {OP("ArgMaxDim", arg_most, 1, 1, 1), OWN("axis dtype flatten keepdims", ""),
-     .examples = "5x6x4 axis=1; 5x6x4", NNSCALER("argmax(dim=axis, keepdim=keepdims)"),
-     TORCH("argmax(dim=axis, keepdim=keepdims)"), PADDLE("argmax")},
-    {OP("ArgMinDim", arg_most, 1, 1, 1), OWN("axis dtype flatten keepdims", ""),
-     .examples = "5x6x4 axis=1", NNSCALER("argmin(dim=axis, keepdim=keepdims)"),
-     TORCH("argmin(dim=axis, keepdim=keepdims)"), PADDLE("argmin")},
     {OP("MaxWithIndex", pick_one, 1, 1, 1), .outputs_max = 2, OWN("axes axis keepdims", ""),
      .examples = "5x6x4 axis=1 -> 2; 5x6x4", NNSCALER("max(dim=axis, keepdim=keepdims)"),
      TORCH("max.dim(dim=axis, keepdim=keepdims)")},

@@ -87,36 +87,35 @@ static bool reduce_frozen(RuleCall *call, Error *err)
     return reduce(call, ROLE_FROZEN, REDUCE_NONE, err);
 }
 
+/* The place of the largest element along an axis, or among all elements. */
 static bool arg_most(RuleCall *call, Error *err)
 {
     const Shape *from = call->shape[0];
-    bool folded[DIMS_MAX] = {false};
-    int axis;
-    if (!args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
+    bool folded[DIMS_MAX] = {false}, keep = args_int(call, "keepdims", 1) != 0;
+    bool all = args_all_as_one_row(call) || from->n_dims == 0;
+    int axis = 0;
+    if (!all && !args_axis(args_int(call, "axis", 0), from->n_dims, &axis, err))
         return false;
-    folded[axis] = true;
-    call->out_shape[0] = (Shape){0};
     for (int d = 0; d < from->n_dims; d++)
-        if (d != axis || args_int(call, "keepdims", 1) != 0)
-            call->out_shape[0].dim[call->out_shape[0].n_dims++] = d == axis ? 1 : from->dim[d];
+        folded[d] = all || d == axis;
+    call->out_shape[0] = dims_without(from, folded, keep);
     call->out_dtype[0] = DT_I64;
-    return fold(call, folded, ROLE_FROZEN, REDUCE_NONE, err);
+    return all ? rule_space(call, err) != NULL : fold(call, folded, ROLE_FROZEN, REDUCE_NONE, err);
 }
 
-/* Every element depends on those before it along the axis. If the axis is known only at run time it
- * may be any dim. */
 static bool cumulate(RuleCall *call, Error *err)
 {
-    const Shape *from = call->shape[0];
-    DimUse use[DIMS_MAX];
-    int64_t axis;
     call->out_dtype[0] = call->dtype[0];
-    if (value_one_int(call->value[1], &axis))
-        return dims_along_axis(call, axis, DIM_FROZEN, err);
-    for (int64_t d = 0; d < from->n_dims; d++)
-        use[d] = DIM_FROZEN;
-    call->out_shape[0] = *from;
-    return dims_space(call, from, use, NULL, err);
+    return dims_cumulate(call, err);
+}
+
+/* A running sum is linear in its input. */
+static bool cumulate_sum(RuleCall *call, Error *err)
+{
+    if (!cumulate(call, err))
+        return false;
+    call->space->operand[0].linear = LINEAR_ALONE;
+    return true;
 }
 
 #define FAMILY "reduce"
@@ -129,6 +128,10 @@ static bool cumulate(RuleCall *call, Error *err)
 #define TORCH_FOLDS(names, more)                                                                   \
     TORCH_CALLS(names ": 5x6x4,=[1] keepdims=0 | dim=[1] keepdim=0; "                              \
                       "5x6x4,=[0,2] keepdims=1 | dim=[0,2] keepdim=1" more)
+
+/* Without an axis, over all elements. */
+#define ALONG_OR_ALL(axis, keepdims)                                                               \
+    "(" axis "=axis, " keepdims "=keepdims;; keepdims:=0, axis:=[])"
 
 const Operator operators_reduce[] = {
     {FOLD("ReduceSum", reduce_sum, 1, ".fi .i"), GRADIENT("0: contract"), HOST(reduce_sum),
@@ -202,23 +205,33 @@ const Operator operators_reduce[] = {
      PADDLE("logsumexp(axis=axes, keepdim=keepdims;; keepdims:=0)"), .paddle = "reduction",
      .dtensor = "reduce logsumexp", PADDLE_FOLDS("logsumexp", ""), TORCH_FOLDS("logsumexp", "")},
     {OP("ArgMax", arg_most, 1, 1, 1), GRADIENT("all: zero"),
-     ONNX("axis keepdims select_last_index", ".fi"), .kernel = "ArgMax",
-     .examples = "5x6x4 axis=1; 5x6x4 axis=2 keepdims=0", .paddle = "arg",
+     ONNX("axis flatten keepdims select_last_index", ".fi"), .kernel = "ArgMax",
+     NNSCALER("argmax" ALONG_OR_ALL("dim", "keepdim")),
+     TORCH("argmax" ALONG_OR_ALL("dim", "keepdim")),
+     PADDLE("argmax" ALONG_OR_ALL("axis", "keepdims")),
+     .examples = "5x6x4 axis=1; 5x6x4 axis=2 keepdims=0; 5x6x4 flatten=1", .paddle = "arg",
      .dtensor = "along_first argmax",
      PADDLE_CALLS("argmax: 5x6x4 axis=1 keepdims=0 | axis=1 keepdims=0 flatten=0"),
      TORCH_CALLS("argmax: 5x6x4 axis=1 keepdims=0 | dim=1 keepdim=0")},
     {OP("ArgMin", arg_most, 1, 1, 1), GRADIENT("all: zero"),
-     ONNX("axis keepdims select_last_index", ".fi"), .kernel = "ArgMin", .examples = "5x6x4 axis=1",
-     .paddle = "arg", .dtensor = "along_first argmin",
+     ONNX("axis flatten keepdims select_last_index", ".fi"), .kernel = "ArgMin",
+     NNSCALER("argmin" ALONG_OR_ALL("dim", "keepdim")),
+     TORCH("argmin" ALONG_OR_ALL("dim", "keepdim")),
+     PADDLE("argmin" ALONG_OR_ALL("axis", "keepdims")), .examples = "5x6x4 axis=1", .paddle = "arg",
+     .dtensor = "along_first argmin",
      PADDLE_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | axis=2 keepdims=1 flatten=0"),
      TORCH_CALLS("argmin: 5x6x4 axis=2 keepdims=1 | dim=2 keepdim=1")},
-    {OP("CumSum", cumulate, 1, 2, 2), GRADIENT("0: CumSumBackward(x1)"), .reads = 1 << 1,
-     ONNX("exclusive reverse", ".fi .i"), .kernel = "CumSum", .examples = "5x6x4,=1",
+    {OP("CumSum", cumulate_sum, 1, 1, 2), GRADIENT("0: CumSumBackward(x1)"), .reads = 1 << 1,
+     ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumSum",
+     .examples = "5x6x4,=1; 5x6x4 axis=1; 5x6 flatten=1", NNSCALER("cumsum(dim=axis;; axis:=-1)"),
+     TORCH("cumsum(dim=axis;; axis:=-1)"), PADDLE("cumsum(axis=axis;; axis:=-1)"),
      .dtensor = "scan cumsum",
      PADDLE_CALLS("cumsum: 5x6x4,=1 | axis=1 flatten=0 exclusive=0 reverse=0"),
      TORCH_CALLS("cumsum: 5x6x4,=1 | dim=1")},
-    {OP("CumProd", cumulate, 1, 2, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"), .reads = 1 << 1,
-     ONNX("exclusive reverse", ".fi .i"), .kernel = "CumProd", .examples = "5x6x4,=1",
-     .dtensor = "scan cumprod", TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
+    {OP("CumProd", cumulate, 1, 1, 2), GRADIENT("0: CumProdBackward(x0 x1 y0)"), .reads = 1 << 1,
+     ONNX("axis exclusive flatten reverse", ".fi .i"), .kernel = "CumProd",
+     .examples = "5x6x4,=1; 5x6x4 axis=1", TORCH("cumprod(dim=axis;; axis:=-1)"),
+     PADDLE("cumprod(dim=axis;; axis:=-1)"), .dtensor = "scan cumprod",
+     TORCH_CALLS("cumprod: 5x6x4,=1 | dim=1")},
     {0},
 };

@@ -45,19 +45,6 @@ static bool flatten_dims(RuleCall *call, Error *err)
     return dims_view(call, &to, err);
 }
 
-/* Dims of sizes other than 1 stay. */
-static bool squeeze_dims(RuleCall *call, Error *err)
-{
-    const Shape *from = call->shape[0];
-    bool gone[DIMS_MAX];
-    if (!dims_marked(call, "axes", gone, err))
-        return false;
-    for (int64_t d = 0; d < from->n_dims; d++)
-        gone[d] &= from->dim[d] == 1;
-    Shape to = dims_without(from, gone, false);
-    return dims_view(call, &to, err);
-}
-
 /* Applies the inverse of perm. */
 static bool permute_back(RuleCall *call, Error *err)
 {
@@ -379,10 +366,6 @@ const Operator operators_tensor[] = {
      .kernel = "view", .examples = "6x10,12x5", TORCH("view_as reshape_as"),
      PADDLE("reshape_grad(; 1,0) flatten_grad(; 1,0) squeeze_grad(; 1,0) unsqueeze_grad(; 1,0)"),
      .paddle = "reshape"},
-    {OP("SqueezeDims", squeeze_dims, 0, 1, 1), GRADIENT("0: view"), OWN("axes", ""), EARLY,
-     .kernel = "view", .examples = "5x1x6 axes=[1]", NNSCALER("squeeze(dim=axes)"),
-     TORCH("squeeze(dim=axes)"), PADDLE("squeeze(axis=axes) squeeze2(axis=axes)"),
-     .paddle = "squeeze"},
     {OP("TransposeBack", permute_back, 0, 1, 1), EARLY, OWN("perm", ""),
      .examples = "5x6x4 perm=[2,0,1]", PADDLE("transpose_grad")},
     {OP("SwapAxes", swap_axes, 0, 1, 1), EARLY, OWN("axis0 axis1", ""),

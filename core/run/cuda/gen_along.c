@@ -144,10 +144,10 @@ static const char sum_body[] =
 static bool cumulate(DeviceBuild *build, const KernelCall *call, const void *row)
 {
     const Local *in = kernel_input(call, 0), *out = call->output[0];
-    int64_t axis;
+    int64_t axis, given = op_attr_int(kernel_graph(call), call->op, "axis", 0);
     DimRows rows;
     if (!in || !dtype_on_device(in->dtype) || in->dtype != out->dtype ||
-        !shape_equal(&in->shape, &out->shape) || !device_known_int(call, 1, 0, &axis))
+        !shape_equal(&in->shape, &out->shape) || !device_known_int(call, 1, given, &axis))
         return false;
     axis += axis < 0 ? in->shape.n_dims : 0;
     if (axis < 0 || axis >= in->shape.n_dims || !kernel_rows(in, axis, &rows, NULL) || rows.n == 0)

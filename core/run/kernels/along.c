@@ -12,6 +12,22 @@ static int64_t row_start(const DimRows *rows, int64_t row)
     return row / rows->step * rows->step * rows->n + row % rows->step;
 }
 
+/* The rows of `local` along the op's axis, which is that input (-1: none) or else an attribute. */
+static bool axis_rows(const KernelCall *call, const Local *local, int input, DimRows *rows,
+                      Error *err)
+{
+    RuleCall rule = kernel_rule_call(call);
+    int64_t given = args_int(&rule, "axis", 0);
+    int axis;
+    if (args_all_as_one_row(&rule)) {
+        *rows = (DimRows){shape_elements(&local->shape), 1, 1};
+        return kernel_whole(local, 0, local->shape.n_dims, err);
+    }
+    if (input >= 0 && kernel_input(call, input) && !kernel_scalar(call->input[input], &given, err))
+        return false;
+    return args_axis(given, local->shape.n_dims, &axis, err) && kernel_rows(local, axis, rows, err);
+}
+
 /* Whether element a wins over b, which came before it; NaN wins. */
 static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool later)
 {
@@ -32,11 +48,8 @@ static bool is_better(const Local *in, int64_t a, int64_t b, bool least, bool la
 static bool arg_most(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
-    int64_t axis;
     DimRows rows = {0};
-    if (!kernel_numeric(call, 1, err) ||
-        !kernel_axis(call, 0, call->input[0]->shape.n_dims, &axis, err) ||
-        !kernel_rows(call->input[0], axis, &rows, err))
+    if (!kernel_numeric(call, 1, err) || !axis_rows(call, call->input[0], -1, &rows, err))
         return false;
     const Local *in = call->input[0];
     Local *out = call->output[0];
@@ -76,19 +89,15 @@ static void cumulate_row(const Local *in, Local *out, const DimRows *rows, int64
     }
 }
 
-/* From `in` to `out`, along the axis of input 1; turned: the other way round. */
+/* From `in` to `out`; turned: the other way round. */
 static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bool turned,
                          Error *err)
 {
     const Graph *graph = kernel_graph(call);
-    int64_t axis;
     DimRows rows = {0};
-    if (!kernel_scalar(call->input[1], &axis, err))
-        return false;
-    axis += axis < 0 ? in->shape.n_dims : 0;
-    if (axis < 0 || axis >= in->shape.n_dims || !shape_equal(&in->shape, &out->shape))
-        return error_kind(err, ERROR_RUN, "the axis is outside the dims");
-    if (!kernel_rows(in, axis, &rows, err))
+    if (shape_elements(&in->shape) != shape_elements(&out->shape))
+        return error_kind(err, ERROR_RUN, "output and input shapes do not match");
+    if (!axis_rows(call, in, 1, &rows, err))
         return false;
     bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
     bool reverse = (op_attr_int(graph, call->op, "reverse", 0) != 0) != turned;
@@ -100,14 +109,14 @@ static bool cumulate_all(const KernelCall *call, const Local *in, Local *out, bo
 
 static bool cumulate(const KernelCall *call, Error *err)
 {
-    return kernel_numeric(call, 2, err) &&
+    return kernel_numeric(call, 1, err) &&
            cumulate_all(call, call->input[0], call->output[0], false, err);
 }
 
 /* Each element was added to all sums behind it. */
 static bool cumulate_back(const KernelCall *call, Error *err)
 {
-    return kernel_numeric(call, 2, err) &&
+    return kernel_numeric(call, 1, err) &&
            cumulate_all(call, call->input[0], call->output[0], true, err);
 }
 
@@ -132,19 +141,17 @@ static void product_back(const double *d, const double *x, const double *y, doub
     }
 }
 
-/* Reads the input, the axis and the result. */
+/* Reads the gradient, the input, the axis and the result. */
 static bool cumulate_product_back(const KernelCall *call, Error *err)
 {
     const Graph *graph = kernel_graph(call);
-    int64_t axis;
     DimRows rows = {0};
     Local *made = call->output[0];
-    if (!kernel_numeric(call, 4, err) || !kernel_scalar(call->input[2], &axis, err))
+    if (!kernel_numeric(call, 2, err))
         return false;
-    axis += axis < 0 ? made->shape.n_dims : 0;
-    if (axis < 0 || axis >= made->shape.n_dims)
-        return error_kind(err, ERROR_RUN, "the axis is outside the dims");
-    if (!kernel_rows(made, axis, &rows, err))
+    if (!kernel_input(call, 3))
+        return error_kind(err, ERROR_RUN, "input 3 is absent");
+    if (!axis_rows(call, made, 2, &rows, err))
         return false;
     static const int from[3] = {0, 1, 3}; /* gradient, input, result */
     bool exclusive = op_attr_int(graph, call->op, "exclusive", 0) != 0;
