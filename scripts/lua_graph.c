@@ -421,8 +421,10 @@ static int graph_unpin(lua_State *L)
 static void mark_named(lua_State *L, Policy *policy, const Target *target, void *context)
 {
     Decision decision = *(const Decision *)context;
-    if (!target->named)
+    if (!target->named) {
         luaL_error(L, "'%s' is an op, not a tensor", op_name(policy->session->graph, target->op));
+        return;
+    }
     decision.place = target->named->tensor;
     decision.dim = -1;
     policy_decide(L, policy, &decision);

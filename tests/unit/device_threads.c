@@ -1,6 +1,6 @@
 /* device_threads.c - the threads of a block, one stack each: linked to every kernel text that
  * on_device.h compiles for the CPU. */
-#include "device_prelude.h"
+#include "tests/fakecuda/device_prelude.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -131,7 +131,7 @@ static inline void device_open(void)
     assert_non_null(mkdtemp(device.folder));
     open_cache();
     must_run(arena_printf(device.arena,
-                          "cc -std=gnu11 -O2 -fPIC -Itests/fakecuda -c tests/unit/device_threads.c"
+                          "cc -std=gnu11 -O2 -fPIC -I. -c tests/unit/device_threads.c"
                           " -o %s/threads.o",
                           device.folder));
 }

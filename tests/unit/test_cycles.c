@@ -48,28 +48,29 @@ typedef struct {
 
 static ModelRow rows[] = {
     {"gemma2: every second layer sees a window",
-     "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 26}", "[local, global] x13\n"},
+     "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 26}", "[local, global] x13\n",
+     NULL},
     {"gemma2, whose embedding is summed over tp for layer 0",
      "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 26}", "[local, global] x13\n",
      "megatron"},
     {"gemma2, an odd number of layers",
      "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 5}",
-     "[local, global] x2\nlayers.4\n"},
+     "[local, global] x2\nlayers.4\n", NULL},
     {"five local layers and a global one, as in gemma3",
      "{\"model_type\": \"gemma2\", " SIZES "\"num_hidden_layers\": 14, \"layer_types\": "
      "[" S S S S S F ", " S S S S S F ", " S "\"sliding_attention\"]}",
-     "[local ×5, global] x2\nlayers[12..13] x2\n"},
+     "[local ×5, global] x2\nlayers[12..13] x2\n", NULL},
     {"gpt_oss: sinks keep its attention spelled out, its kinds differ",
      "{\"model_type\": \"gpt_oss\", " SIZES "\"num_hidden_layers\": 4, \"num_local_experts\": 2, "
      "\"num_experts_per_tok\": 1}",
-     "[local, global] x2\n"},
+     "[local, global] x2\n", NULL},
     {"layers of one kind", "{\"model_type\": \"llama\", " SIZES "\"num_hidden_layers\": 4}",
-     "layers[0..3] x4\n"},
+     "layers[0..3] x4\n", NULL},
     {"layers of one kind, the first of which reads a sum over tp",
      "{\"model_type\": \"llama\", " SIZES "\"num_hidden_layers\": 4}", "layers[0..3] x4\n",
      "megatron"},
-    {"words that do not tell kinds apart", jamba, "layers.0..7 x4\n"},
-    {"four kinds of a builder", llama4, "[chunked, chunked moe, chunked, full moe] x3\n"},
+    {"words that do not tell kinds apart", jamba, "layers.0..7 x4\n", NULL},
+    {"four kinds of a builder", llama4, "[chunked, chunked moe, chunked, full moe] x3\n", NULL},
 };
 
 static void layers_are(void **state)

@@ -55,13 +55,12 @@ static void find_tiles(Grid *grid)
 
     grid->tile_rows = grid->n_rows;
     grid->tile_columns = grid->n_columns;
-    if (grid->mesh->devices) {
-        grid->scattered = true;
-    } else if (grid->mesh->n_devices <= per_node || per_node % panel == 0) {
+    bool in_order = !grid->mesh->devices;
+    if (in_order && (grid->mesh->n_devices <= per_node || per_node % panel == 0)) {
         grid->nodes_around = true;
-    } else if (panel % per_node == 0 && per_node % grid->n_columns == 0) {
+    } else if (in_order && panel % per_node == 0 && per_node % grid->n_columns == 0) {
         grid->tile_rows = per_node / grid->n_columns;
-    } else if (grid->n_columns % per_node == 0) {
+    } else if (in_order && grid->n_columns % per_node == 0) {
         grid->tile_rows = 1;
         grid->tile_columns = per_node;
     } else {
