@@ -2,18 +2,6 @@
 
 #include "core/base/error.h"
 
-#include <inttypes.h>
-
-/* Direction marks, joiners, line separators, the byte order mark: invisible, or they move other
- * text.
- */
-static bool is_hidden(uint32_t rune)
-{
-    return (rune >= 0x200B && rune <= 0x200F) || (rune >= 0x2028 && rune <= 0x202E) ||
-           (rune >= 0x2060 && rune <= 0x206F) || rune == 0xFEFF || rune == 0x061C ||
-           (rune & 0xFFFE) == 0xFFFE;
-}
-
 static void put_character(Str text, uint32_t rune, bool markup, Buf *out)
 {
     static const struct {
@@ -21,10 +9,6 @@ static void put_character(Str text, uint32_t rune, bool markup, Buf *out)
         const char *entity;
     } entities[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
 
-    if (is_hidden(rune)) {
-        buf_printf(out, "U+%04" PRIX32, rune);
-        return;
-    }
     for (size_t i = 0; markup && i < sizeof entities / sizeof *entities; i++)
         if (rune == entities[i].rune) {
             buf_puts(out, entities[i].entity);

@@ -52,7 +52,9 @@ static bool write_laid_out(const ExportRequest *request, const char *format, Buf
         !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
         return false;
     if (strcmp(format, "svg") == 0) {
-        svg_finish(buf_str(&drawn), diagram, "", out);
+        Buf whole = buf_new(out->arena);
+        svg_finish(buf_str(&drawn), diagram, "", &whole);
+        text_printable_lines(buf_str(&whole), out);
         return true;
     }
     take_date(&drawn);
@@ -149,8 +151,8 @@ static bool write_model(const ExportFormat *format, const Session *step, Buf *ou
     return ok;
 }
 
-bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
-                  ExportNotes *notes, Error *err)
+static bool write_any(const ExportFormat *format, const ExportRequest *request, Buf *out,
+                      ExportNotes *notes, Error *err)
 {
     const Session *session = request->drawing.session;
     if (!format->code)
@@ -158,6 +160,19 @@ bool export_write(const ExportFormat *format, const ExportRequest *request, Buf 
     if (session->bare.graph && format->code != code_lua)
         return write_model(format, session, out, notes, err);
     return format->code(session, out, notes, err);
+}
+
+/* Names of a model may hold anything, and no format may bring it to a terminal. */
+bool export_write(const ExportFormat *format, const ExportRequest *request, Buf *out,
+                  ExportNotes *notes, Error *err)
+{
+    if (format->binary)
+        return write_any(format, request, out, notes, err);
+    Buf text = buf_new(out->arena);
+    if (!write_any(format, request, &text, notes, err))
+        return false;
+    text_printable_lines(buf_str(&text), out);
+    return true;
 }
 
 /* ---- into files ---- */

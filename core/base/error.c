@@ -1,5 +1,7 @@
 #include "core/base/error.h"
 
+#include "core/base/text.h"
+
 #include <stdio.h>
 
 static const char *const kind_names[ERROR_KIND_COUNT] = {
@@ -39,30 +41,18 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Bytes of the character at the start of text; 0 if it is malformed or not printable. */
-static size_t printable_bytes(Str text)
-{
-    uint32_t rune = 0;
-    size_t n = str_rune(text, &rune);
-    bool control = rune < 0x20 || (rune >= 0x7f && rune < 0xa0);
-    return control ? 0 : n;
-}
-
 enum { PIECE_ROOM = 5 };
 
 /* Removes one character from the front of *text and writes it in printable form; returns the bytes
  * written. */
 static size_t next_printable(Str *text, char piece[PIECE_ROOM])
 {
-    size_t n = printable_bytes(*text);
-    size_t n_written = n;
-    if (n > 0) {
-        memcpy(piece, text->s, n);
-    } else {
+    uint32_t rune;
+    size_t n, n_written = 4;
+    if (text_rune(*text, &rune, &n))
+        memcpy(piece, text->s, n_written = n);
+    else
         snprintf(piece, PIECE_ROOM, "\\x%02X", (unsigned)(unsigned char)text->s[0]);
-        n = 1;
-        n_written = 4;
-    }
     *text = (Str){text->s + n, text->n - n};
     return n_written;
 }
@@ -71,8 +61,26 @@ void text_printable(Str text, Buf *out)
 {
     char piece[PIECE_ROOM];
     while (text.n > 0) {
-        size_t n = next_printable(&text, piece);
-        buf_add(out, (Str){piece, n});
+        size_t plain = 0;
+        while (plain < text.n && text.s[plain] >= ' ' && text.s[plain] < 0x7f)
+            plain++;
+        buf_add(out, (Str){text.s, plain});
+        text = (Str){text.s + plain, text.n - plain};
+        if (text.n > 0)
+            buf_add(out, (Str){piece, next_printable(&text, piece)});
+    }
+}
+
+void text_printable_lines(Str text, Buf *out)
+{
+    for (size_t n; text.n > 0; text = (Str){text.s + n, text.n - n}) {
+        for (n = 0; n < text.n && (text.s[n] == '\n' || text.s[n] == '\r' || text.s[n] == '\t');
+             n++)
+            buf_putc(out, text.s[n]);
+        size_t begin = n;
+        while (n < text.n && text.s[n] != '\n' && text.s[n] != '\r' && text.s[n] != '\t')
+            n++;
+        text_printable((Str){text.s + begin, n - begin}, out);
     }
 }
 

@@ -75,8 +75,10 @@ const char *error_kind_name(ErrorKind kind); /* "not_divisible": the names of th
 /* "file:line:col: error: what", the line and a caret, "hint: ...": the form of the command line. */
 void error_format(const Error *err, Buf *out);
 
-/* Appends text with control bytes and broken UTF-8 shown as \xNN, so that no name of a file can
- * write on a terminal. */
+/* Appends text with broken UTF-8 and what rune_is_shown() refuses shown byte by byte as \xNN, so
+ * that no name of a file can write on a terminal. */
 void text_printable(Str text, Buf *out);
+/* The same of lines: their ends and tabs stay. */
+void text_printable_lines(Str text, Buf *out);
 
 #endif

@@ -30,6 +30,8 @@ static json_t *jansson_real(double value)
 
 #include "core/base/json.h"
 
+#include "core/base/text.h"
+
 static bool is_a(const Json *value, json_type type)
 {
     return value && json_typeof(value) == type;
@@ -56,9 +58,37 @@ void json_free(Json *root)
     json_decref(root);
 }
 
+/* In a JSON text only strings hold what is not shown: it is escaped there. */
+static void put_escaped(uint32_t rune, Buf *out)
+{
+    if (rune > 0xffff) {
+        rune -= 0x10000;
+        buf_printf(out, "\\u%04x", (unsigned)(0xd800 + (rune >> 10)));
+        rune = 0xdc00 + (rune & 0x3ff);
+    }
+    buf_printf(out, "\\u%04x", (unsigned)rune);
+}
+
+/* Pieces of the text end where characters do. */
 static int append(const char *bytes, size_t n, void *buf)
 {
-    buf_add(buf, (Str){bytes, n});
+    Str rest = {bytes, n};
+    size_t plain = 0;
+    while (plain < rest.n) {
+        uint32_t rune;
+        size_t n_rune;
+        unsigned char c = (unsigned char)rest.s[plain];
+        bool shown = c < 0x7f || text_rune((Str){rest.s + plain, rest.n - plain}, &rune, &n_rune);
+        if (shown) {
+            plain += c < 0x7f ? 1 : n_rune;
+            continue;
+        }
+        buf_add(buf, (Str){rest.s, plain});
+        rest = (Str){rest.s + plain, rest.n - plain};
+        put_escaped(str_take_rune(&rest), buf);
+        plain = 0;
+    }
+    buf_add(buf, rest);
     return 0;
 }
 

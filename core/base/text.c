@@ -31,10 +31,22 @@ int rune_width(uint32_t rune)
     return 1;
 }
 
+/* Controls, C1 among them; direction marks, joiners, line separators, the byte order mark and what
+ * is no character: terminals obey them, they move other text, or nobody sees them. */
+bool rune_is_shown(uint32_t rune)
+{
+    if (rune < 0xa0)
+        return rune >= 0x20 && rune < 0x7f;
+    return !((rune >= 0x200b && rune <= 0x200f) || (rune >= 0x2028 && rune <= 0x202e) ||
+             (rune >= 0x2060 && rune <= 0x206f) || (rune >= 0xfff9 && rune <= 0xfffb) ||
+             (rune >= 0xe0000 && rune <= 0xe007f) || rune == 0x061c || rune == 0xfeff ||
+             rune == 0xfffe || rune == 0xffff);
+}
+
 bool text_rune(Str text, uint32_t *rune, size_t *n)
 {
     *n = str_rune(text, rune);
-    if (*n > 0 && *rune >= 0x20 && (*rune < 0x7f || *rune >= 0xa0))
+    if (*n > 0 && rune_is_shown(*rune))
         return true;
     *n = 1;
     return false;

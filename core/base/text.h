@@ -10,8 +10,12 @@
 
 #include "core/base/str.h"
 
+/* Whether a code point may be shown as it is: false for controls (including C1, which terminals
+ * obey) and for what hides or turns the text around it, as direction marks do. */
+bool rune_is_shown(uint32_t rune);
+
 /* Reads the first character of a text that is not empty, and its length in bytes. Returns false
- * with *n 1 for a control character (including C1, which terminals obey) or invalid UTF-8. */
+ * with *n 1 for the first byte of one that is not shown, or of invalid UTF-8. */
 bool text_rune(Str text, uint32_t *rune, size_t *n);
 
 /* Columns of a code point: 0 if it combines with the one before (accents, variation selectors,

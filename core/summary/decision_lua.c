@@ -1,5 +1,6 @@
 #include "core/summary/decision_lua.h"
 
+#include "core/base/text.h"
 #include "core/plan/assume.h"
 #include "core/summary/diff.h"
 
@@ -7,13 +8,6 @@
 #include <inttypes.h>
 
 /* ---- texts ---- */
-
-/* Escapes what would change the direction of the text around it. */
-static bool turns_text(uint32_t rune)
-{
-    return rune == 0x200e || rune == 0x200f || (rune >= 0x202a && rune <= 0x202e) ||
-           (rune >= 0x2066 && rune <= 0x2069);
-}
 
 void put_lua_text(const char *text, Buf *out)
 {
@@ -23,9 +17,9 @@ void put_lua_text(const char *text, Buf *out)
         uint32_t rune = str_take_rune(&rest);
         if (rune == '"' || rune == '\\')
             buf_printf(out, "\\%c", (char)rune);
-        else if (rune < 0x20 || rune == 0x7f)
+        else if (at.n - rest.n == 1 && (rune < 0x20 || rune >= 0x7f)) /* a control, or no UTF-8 */
             buf_printf(out, "\\%03" PRIu32, rune);
-        else if (turns_text(rune))
+        else if (!rune_is_shown(rune))
             buf_printf(out, "\\u{%" PRIX32 "}", rune);
         else
             buf_add(out, (Str){at.s, at.n - rest.n});

@@ -246,12 +246,46 @@ def check_all(title, path, mesh, may_refuse=False, of_op=None, of_tensor=None):
         check_format(f"{title} {name}", [*base, "--" + name], READERS[name], may_refuse)
 
 
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\udc80-\udcff]")
+
+
+def shown(name):
+    """As names of a model are written wherever they are no string of a language."""
+    return HIDDEN.sub(lambda found: "".join(f"\\x{byte:02X}" for byte in found[0].encode()), name)
+
+
+def check_bytes():
+    """No byte of a model reaches a terminal or a file that could act there, by any verb or format."""
+    path = save("bytes.lua", b"""function MODEL(model)
+        local bad = "e\\27[31m\\27]0;t\\7\\u{202e}\\u{9b}31m\\u{2028}\\u{2066}\\127\\8end"
+        local x = model:input("in" .. bad, "f32", {"b" .. bad, 8})
+        model:dims{["b" .. bad] = 8}
+        local w = model:param("w" .. bad, {8, 8})
+        local y = model:module("m" .. bad, function() return model:op("MatMul", {x, w}) end)
+        model:output(model:op("Relu", {y}), "out" .. bad)
+    end""")
+    hostile = hostile_model()
+    calls = [[verb, *which, *form] for verb in ("plan", "check", "run") for which in ([path], [hostile])
+             for form in ([], ["--json"])]
+    calls += [["info", which, *form] for which in (path, hostile) for form in ([], ["--json"], ["--values"])]
+    calls += [["export", which, *form.split()] for which in (path, hostile)
+              for form in ("--dot", "--svg", "--html", "--md", "--csv", "--json", "--trace",
+                           *("--to " + system for system in LANGUAGES))]
+    calls += [[path, "--script", keys, "--screen", "-"] for keys in ("", "2", "3", "9", "0", "w")]
+    calls += [["why", path, "no" + chr(0x202E)], ["plan", path, "--pins", hostile], ["plan", path + "\x1b[31m"]]
+    for call in calls:
+        done = run(*call, *([] if call[0] == "info" else ["-m", "dp=2"]))
+        for stream in done.stdout, done.stderr:
+            found = HIDDEN.search(stream.decode("utf-8", "surrogateescape"))
+            check(f"bytes of {' '.join(call)!a}", not found, found and (found, stream[max(0, found.start() - 60):]))
+
+
 def check_hostile():
     path = hostile_model()
     check_all("hostile", path, "dp=2,tp=2", of_op=f"/mod {NAMES[3]}/3/MatMul", of_tensor=f"w 1 {NAMES[1]}")
     rows = csv.DictReader(io.StringIO(run("export", path, "-m", "dp=2", "--csv", "--table", "parameters").stdout.decode()))
     got = [row[next(iter(row))] for row in rows]
-    check("names in tables are the model's", all(f"w {i} {name}" in got for i, name in enumerate(NAMES)), got[:2])
+    check("names in tables are the model's", all(f"w {i} {shown(name)}" in got for i, name in enumerate(NAMES)), got[:2])
     lua = save("back.lua", run("export", path, "-m", "dp=2,tp=2", "--to", "lua").stdout)
     done = run("plan", path, "-m", "dp=2,tp=2", "-p", lua, "--json")
     check("the Lua of hostile names runs", done.returncode == 0, done.stderr.decode("utf-8", "replace"))
@@ -440,6 +474,7 @@ check_ends()
 check_read_back()
 check_second_plan()
 check_hostile()
+check_bytes()
 check_all("empty", empty_model(), "dp=2", may_refuse=True)
 check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transformer/h.0/attn/c_attn/Gemm",
           of_tensor="transformer.h.0.attn.c_attn.weight")

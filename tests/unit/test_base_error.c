@@ -58,6 +58,8 @@ static PrintRow print_rows[] = {
     {"surrogate", "\xED\xA0\x80", "\\xED\\xA0\\x80"},
     {"beyond Unicode", "\xF4\x90\x80\x80", "\\xF4\\x90\\x80\\x80"},
     {"last of Unicode", "\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF"},
+    {"a direction mark", "\xE2\x80\xAE", "\\xE2\\x80\\xAE"},
+    {"a line separator", "\xE2\x80\xA8", "\\xE2\\x80\\xA8"},
     {"no UTF-8 lead", "\xFF\xFE", "\\xFF\\xFE"},
 };
 

@@ -39,7 +39,7 @@ static TextRow text_rows[] = {
     {"direction mark is shown",
      "a\xe2\x80\xae"
      "b",
-     "a?b", "a?b"},
+     "a\\xe2\\x…", "a\\xe2\\x~"},
     {"wide characters take two", "層0", "層0", "??0"},
     {"wide at the edge", "1234567層", "1234567…", "1234567~"},
 };

@@ -109,8 +109,11 @@ static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *re
 
 static void say_notes(const ExportNotes *notes)
 {
-    for (int i = 0; i < notes->at.n; i++)
-        fprintf(stderr, "note: %s\n", notes->at.at[i]);
+    for (int i = 0; i < notes->at.n; i++) {
+        Buf note = buf_new(notes->arena);
+        text_printable(str_from(notes->at.at[i]), &note);
+        fprintf(stderr, "note: %s\n", note.s);
+    }
 }
 
 static bool goes_out(Cli *cli, const ExportFormat *format)

@@ -128,7 +128,9 @@ static bool announce(Cli *cli, const Session *session, const RunOptions *options
     run_estimate_put(&estimate, &text);
     const char *dims = run_estimate_smaller(cli->arena, session, &estimate, &smaller);
     if (dims) {
-        buf_printf(&text, "; with --dim %s ", dims);
+        buf_puts(&text, "; with --dim ");
+        text_printable(str_from(dims), &text);
+        buf_putc(&text, ' ');
         run_estimate_put(&smaller, &text);
     }
     fprintf(stderr, "%s\n", text.s);

@@ -120,7 +120,9 @@ bool tables_csv_folder(const ExportRequest *request, const char *path, ExportNot
     ok = make_folder(path, err);
     for (int i = 0; ok && plan_tables[i] && i < TABLES_MAX; i++) {
         const char *name = arena_printf(scratch, "%s.csv", plan_tables[i]->name);
-        ok = text[i].n == 0 || file_write(path_join(scratch, path, name), buf_str(&text[i]), err);
+        Buf safe = buf_new(scratch);
+        text_printable_lines(buf_str(&text[i]), &safe);
+        ok = safe.n == 0 || file_write(path_join(scratch, path, name), buf_str(&safe), err);
     }
     arena_free(scratch);
     return ok;
