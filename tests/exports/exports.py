@@ -467,6 +467,13 @@ def check_read_back():
                 check(f"{what}: refused", got is None and done.returncode == 3 and lacks in done.stderr, done)
                 got, done = totals(model, mesh, "-p", policy, "--pins", place)
             check(f"{what}: read back", got == want, f"{got} for {want}: {done.stderr}")
+    want, _ = totals(model, "dp=8", "-p", "fsdp")  # a batch of 4: half of the ranks hold none of it
+    for system in "dtensor", "jax", "shardy", "paddle":
+        place = os.path.join(SCRATCH, f"back.{system}")
+        run("export", model, "-m", "dp=8", "-p", "fsdp", "--dim", "batch=4,seq=8", "--to", system, "-o", place)
+        got, done = totals(model, "dp=8", "--pins", place)
+        refused = got is None and done.returncode == 3 and b"coarser than in the plan" in done.stderr
+        check(f"ranks without a part, by {system}", got == want if system == "dtensor" else refused, f"{got} for {want}: {done.stderr}")
 
 
 check_dot()

@@ -3,6 +3,7 @@
 #include "core/layout/placement.h"
 #include "core/peers/paddle/code_text.h"
 #include "core/code/python_mesh.h"
+#include "core/session/pins_text.h"
 
 #include <inttypes.h>
 
@@ -147,6 +148,12 @@ static void put_placed(const Placed *placed, Buf *out)
     }
 }
 
+/* An input or a parameter: the plan follows from how it is sharded. */
+static bool is_given(const Graph *graph, int32_t tensor)
+{
+    return graph->tensors[tensor].maker < 0;
+}
+
 /* Writes "((64, 256), (R, Shard(1)))", None if there are no placements, and "[-1, 1]" as the
  * comment. */
 static void put_placements(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out,
@@ -179,6 +186,7 @@ static void put_placements(Writing *w, int32_t tensor, const Sharding *sharding,
     if (!expressible) {
         buf_puts(comment, ": ");
         python_comment(str_from(why.text), comment);
+        buf_puts(comment, is_given(w->session->graph, tensor) ? PINS_LESS_PYTHON : "");
     }
 }
 

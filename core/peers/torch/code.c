@@ -6,6 +6,7 @@
 #include "core/peers/torch/code_text.h"
 #include "core/code/modules.h"
 #include "core/code/python_mesh.h"
+#include "core/session/pins_text.h"
 
 #include <inttypes.h>
 
@@ -91,7 +92,8 @@ static void put_shape(const Writing *w, int32_t tensor, Buf *out)
     python_tuple_end(n, out);
 }
 
-/* "((2, 16, 64), (Shard(0), R))"; None if there are no placements, with the reason as comment. */
+/* "((2, 16, 64), (Shard(0), R))"; None if there are no placements, with the reason as comment.
+ * Without the placements of an input or a parameter the text is another plan. */
 static void put_tensor(Writing *w, int32_t tensor, const Sharding *sharding, Buf *out, Buf *comment)
 {
     Error err = {0};
@@ -106,6 +108,7 @@ static void put_tensor(Writing *w, int32_t tensor, const Sharding *sharding, Buf
         python_comment(buf_str(&ours), comment);
         buf_puts(comment, ": ");
         python_comment(str_from(err.text), comment);
+        buf_puts(comment, w->graph->tensors[tensor].maker < 0 ? PINS_LESS_PYTHON : "");
         w->n_inexpressible++;
     }
     buf_putc(out, ')');
