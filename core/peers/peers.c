@@ -20,6 +20,9 @@ const Peer *const built_peers[] = {
 #ifndef WITHOUT_tapestry
     &peer_tapestry,
 #endif
+#ifndef WITHOUT_alpa
+    &peer_alpa,
+#endif
     NULL,
 };
 
@@ -29,5 +32,6 @@ const KnownPeer known_peers[] = {
     {"torch", "strategy:torch strategy:vescale"},
     {"nnscaler", ""},
     {"tapestry", ""},
+    {"alpa", ""},
     {0},
 };

@@ -4,6 +4,6 @@
 
 #include "core/base/peer.h"
 
-extern const Peer peer_shardy, peer_paddle, peer_torch, peer_nnscaler, peer_tapestry;
+extern const Peer peer_shardy, peer_paddle, peer_torch, peer_nnscaler, peer_tapestry, peer_alpa;
 
 #endif

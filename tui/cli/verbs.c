@@ -117,7 +117,7 @@ static const char eval_text[] =
     "Answers questions of other tools: one JSON request a line on standard input,\n"
     "one JSON answer a line. Verbs: anno.*, template.*, ipf.*, range.*, layout,\n"
     "factor.rule, factor.propagate, factor.origins, strategy, redistribute, spmd.*,\n"
-    "rvd.reshard, reshard.insert, reshard.collectives.";
+    "rvd.reshard, reshard.insert, reshard.collectives, plan.solve.";
 static const char tour_text[] =
     "Opens the explorer on a sample, GPT-2 sharded like Megatron-LM, with a box that\n"
     "says what to look at and what to press next; C-n presses it for you. Without a\n"
