@@ -559,6 +559,7 @@ bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement
     out->output = output;
     out->input = input;
     out->n_comm = 0;
+    out->us = 0;
     bool views = strategy_strided_of_view(call->input, call->n_inputs, call->mesh);
     for (int i = 0; i < call->n_inputs; i++) {
         if (!strategy_has_input(call, i) || !input[i])
@@ -568,6 +569,7 @@ bool strategy_answer_as(const StrategyCall *call, int n_outputs, const Placement
         if (!redistribute_plan(call->arena, &move, &moves, err))
             return false;
         out->n_comm += redistribute_n_comm(call->mesh, &moves);
+        out->us += moves.n > 0 ? redistribute_us(call->arena, &move) : 0;
     }
     return true;
 }
@@ -579,8 +581,9 @@ static bool answer_candidate(const StrategyCall *call, StrategyAnswer *out, Erro
     const Placement **outputs = arena_array(call->arena, const Placement *, rows->n_outputs);
     const Placement **inputs = arena_array(call->arena, const Placement *, rows->n_inputs);
     strategy_candidate_placements(call, out, out->chosen, outputs, inputs);
+    bool ok = strategy_answer_as(call, rows->n_outputs, outputs, inputs, out, err);
     out->us = out->candidate[out->chosen].us;
-    return strategy_answer_as(call, rows->n_outputs, outputs, inputs, out, err);
+    return ok;
 }
 
 bool strategy_choose(const StrategyCall *call, const StrategyRows *rows, bool first_of_equals,

@@ -239,6 +239,22 @@ static void note_unknown(StrategyRun *walk, Case *made, int32_t op)
         note_refused(walk, made, op, &err);
 }
 
+/* An index dim that is never sharded and that the row shards in an input; or NULL. */
+static const char *sharded_frozen(const OpSpace *space, const WholeReply *reply, const Mesh *mesh)
+{
+    for (int i = 0; i < space->n_inputs; i++) {
+        const Operand *operand = &space->operand[i];
+        for (int a = 0; reply->input[i] && !operand->absent && a < mesh->n_axes; a++) {
+            const Placement *at = &reply->input[i][a];
+            const DimFactors *factors = placement_is_shard(at) ? &operand->factors[at->dim] : NULL;
+            for (int f = 0; factors && f < factors->n; f++)
+                if (space->index[factors->index[f]].role == ROLE_FROZEN)
+                    return space->index[factors->index[f]].name;
+        }
+    }
+    return NULL;
+}
+
 static void note_lost(StrategyRun *walk, Case *made, int32_t op, const WholeReply *reply)
 {
     const Graph *graph = walk->inferred->graph;
@@ -251,6 +267,17 @@ static void note_lost(StrategyRun *walk, Case *made, int32_t op, const WholeRepl
     while (n_made < graph->ops[op].n_outputs && reply->output[n_made])
         n_made++;
     strategy_format(fed, n_fed, reply->output, n_made, walk->plan->mesh->n_axes, &row);
+    const char *frozen = sharded_frozen(program_space(walk->inferred, op), reply, walk->plan->mesh);
+    if (frozen) {
+        made->code = "strategy-wrong";
+        made->text =
+            arena_printf(walk->arena,
+                         "%s %s: by %s each rank would compute on its own part of %s, which "
+                         "the op needs whole: it is gathered here",
+                         op_operator(graph, op), op_path_or_name(graph, op), row.s, frozen);
+        made->hint = "'dimscope rule --check OP --profile NAME' tries the rows on simulated ranks";
+        return;
+    }
     made->code = "strategy-lost";
     made->text = arena_printf(walk->arena, "%s %s: no cut of its index dims expresses all of %s",
                               op_operator(graph, op), op_path_or_name(graph, op), row.s);
@@ -536,8 +563,10 @@ static void publish_findings(StrategyRun *walk)
         Buf others = buf_new(walk->arena);
         if (found->code) {
             Level level = strcmp(found->code, "strategy-refused") == 0 ? LEVEL_ERROR
-                          : strcmp(found->code, "no-strategy") == 0    ? LEVEL_WARNING
-                                                                       : LEVEL_NOTE;
+                          : strcmp(found->code, "no-strategy") == 0 ||
+                                  strcmp(found->code, "strategy-wrong") == 0
+                              ? LEVEL_WARNING
+                              : LEVEL_NOTE;
             count_others(found->n_ops, &others);
             plan_find(walk->plan, level, found->code, found->first_op, -1, found->hint, "%s%s",
                       found->text, others.s ? others.s : "");

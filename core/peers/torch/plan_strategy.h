@@ -19,6 +19,7 @@
  *     strategy-refused   error     veScale, --no-redistribute, or a view that no shard can pass
  *     strategy-lost      note      placements that no cut of index dims expresses, or a
  *                                  reduction that the cut does not produce
+ *     strategy-wrong     warning   a row that shards what the op needs whole: it is gathered here
  *     pin-inexpressible  warning   no placement expresses a pinned cut: ops see it replicated
  *     pin-overruled      warning   a pinned index dim that the chosen row shards differently
  */

@@ -261,6 +261,8 @@ static void write_answer(RuleQuery *query, const StrategyCall *call, const Strat
     buf_printf(query->out, "%s\nmoves %s\n",
                text_of(call, answer->input, answer->n_inputs, answer->output, answer->n_outputs),
                answer->n_parts > 0 ? "what its parts move" : moves_text(call, answer->input));
+    if (answer->why)
+        buf_printf(query->out, "why: %s\n", answer->why);
     for (int i = 0; i < answer->n_parts; i++) {
         const StrategyAnswer *part = &answer->part[i];
         buf_printf(query->out, "  %-12s %s  %.3f us\n", part->op,
@@ -341,10 +343,30 @@ static Json *answer_json(const StrategyCall *call, const StrategyAnswer *answer)
     json_set(out, "outputs", json_of_layouts(answer->output, answer->n_outputs, call->mesh));
     json_set(out, "inputs", json_of_layouts(answer->input, answer->n_inputs, call->mesh));
     json_set_int(out, "comm", answer->n_comm);
-    json_set_real(out, "us", answer->us);
+    if (!isinf(answer->us))
+        json_set_real(out, "us", answer->us);
     if (answer->rows)
         set_candidates(out, call, answer);
     return out;
+}
+
+/* The rows of the operator, as far as it is known how to call it, are tried on simulated ranks: the
+ * line of one that is wrong. */
+static const char *wrong_row(RuleQuery *query, const StrategyCall *call)
+{
+    SystemCalls calls = {0};
+    Error none = {0};
+    if (!system_calls(query->arena, query->rules->registry, SYSTEM_TORCH, str_from(call->op),
+                      &calls, &none))
+        return NULL;
+    for (int i = 0; i < calls.n; i++) {
+        RuleProof proof;
+        if (strategy_check(query->arena, query->rules->registry, strategies_of(query->rules),
+                           call->profile, &calls.at[i], &proof, &none) &&
+            !proof.ok)
+            return arena_printf(query->arena, "%s: %s", calls.at[i].operands, proof.text);
+    }
+    return NULL;
 }
 
 static bool show(RuleQuery *query)
@@ -354,10 +376,16 @@ static bool show(RuleQuery *query)
     if (!read_call(query, &call) ||
         !strategy_answer(strategies_of(query->rules), &call, &answer, query->err))
         return false;
-    if (query->json)
+    const char *wrong = answer.rows ? wrong_row(query, &call) : NULL;
+    if (query->json) {
         query->json_root = answer_json(&call, &answer);
-    else
-        write_answer(query, &call, &answer);
+        if (wrong)
+            json_set_str(query->json_root, "wrong", wrong);
+        return true;
+    }
+    write_answer(query, &call, &answer);
+    if (wrong)
+        buf_printf(query->out, "\nWRONG when tried on ranks, %s\n", wrong);
     return true;
 }
 

@@ -223,8 +223,8 @@ bool strategy_permit(const StrategyCall *call, const StrategyAnswer *answer, Err
         format_placements(call->input[i].placements, call->mesh->n_axes, &lies);
         error_kind(
             err, ERROR_NEEDS_RESHARD,
-            "%s: no row fits the inputs, and inputs may not be redistributed: input %d has %s",
-            call->op, i, lies.s);
+            "%s: no row fits the inputs, and inputs may not be redistributed: input %d has %s%s%s",
+            call->op, i, lies.s, answer->why ? ": " : "", answer->why ? answer->why : "");
         hint_moves(call, answer, i, err);
         return false;
     }
@@ -281,9 +281,9 @@ static bool answer_user_rule(const StrategyCall *call, const UserStrategy *user,
                             out, err))
         return false;
     out->runner_up = -1;
+    out->why = why;
     if (!ruling.output) {
         out->suggestion = suggestion;
-        out->why = why;
         out->input = NULL;
         return true;
     }

@@ -158,11 +158,11 @@ struct StrategyAnswer {
     const Placement *const *output; /* [tensor][axis]; NULL where it is no tensor */
     const Placement *const *input;  /* needed placements; NULL if there is a suggestion */
     const Placement *const
-        *suggestion;          /* profile rules: suggested placements of the inputs, else NULL */
-    const char *why;          /* of the suggestion, as the rule says; or NULL */
-    int n_comm;               /* steps of the redistributions that communicate */
-    double us;                /* price of the chosen candidate */
-    const StrategyRows *rows; /* with every s(d) expanded; NULL for views */
+        *suggestion; /* profile rules: suggested placements of the inputs, else NULL */
+    const char *why; /* of the suggestion, or of what moves, as a user's rule says; or NULL */
+    int n_comm;      /* steps of the redistributions that communicate */
+    double us;       /* price of the chosen candidate */
+    const StrategyRows *rows;            /* with every s(d) expanded; NULL for views */
     int n_candidates, chosen, runner_up; /* runner_up -1: no other legal one */
     const StrategyCandidate *candidate;
     int n_parts; /* of an operator composed of others: linear is view, mm, view */
