@@ -7,6 +7,7 @@
 #ifndef CORE_RULES_FUSE_H
 #define CORE_RULES_FUSE_H
 
+#include "core/base/progress.h"
 #include "core/rules/infer.h"
 
 typedef struct {
@@ -14,7 +15,8 @@ typedef struct {
     const char *help;
     /* Sets *graph to the fused graph, in the arena of the old one; NULL if there is nothing to
      * fuse. Adds a note with the number of fusions. */
-    bool (*fuse)(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
+    bool (*fuse)(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+                 Error *err);
 } Fusion;
 
 extern const Fusion fusions[]; /* ends with a row without a name */
@@ -26,8 +28,10 @@ bool fusions_parse(Str list, unsigned *out, Error *err);
 void fusions_format(unsigned set, Buf *out);
 
 /* core/rules/fuse_attention.c */
-bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
+bool fuse_attention(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+                    Error *err);
 /* core/rules/fuse_tied.c */
-bool fuse_tied(const Inferred *inferred, Findings *notes, Graph **graph, Error *err);
+bool fuse_tied(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+               Error *err);
 
 #endif

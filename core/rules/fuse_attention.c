@@ -528,7 +528,8 @@ static void add_note(const Inferred *inferred, Findings *notes, int32_t op, cons
     vec_push(inferred->graph->arena, notes, note);
 }
 
-bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **fused, Error *err)
+bool fuse_attention(const Inferred *inferred, Progress *progress, Findings *notes, Graph **fused,
+                    Error *err)
 {
     const Graph *graph = inferred->graph;
     Arena *arena = graph->arena;
@@ -537,7 +538,9 @@ bool fuse_attention(const Inferred *inferred, Findings *notes, Graph **fused, Er
     AttentionMasks masks = {0};
     int n_fused = 0, n_left = 0;
     const char *first = NULL;
+    progress_stage(progress, "fusing attention", graph->n_ops);
     for (int32_t op = 0; op < graph->n_ops; op++) {
+        progress_add(progress, 1);
         if (strcmp(op_operator(graph, op), "MatMul") != 0)
             continue;
         Match m;

@@ -67,12 +67,15 @@ static void add_note(const Graph *graph, Findings *notes, const TiedPair *pair, 
     vec_push(graph->arena, notes, note);
 }
 
-bool fuse_tied(const Inferred *inferred, Findings *notes, Graph **graph, Error *err)
+bool fuse_tied(const Inferred *inferred, Progress *progress, Findings *notes, Graph **graph,
+               Error *err)
 {
     const Graph *from = inferred->graph;
     Rewrite *rewrite = rewrite_new(from);
     TiedPair *pair;
-    int n_tied = 0, n = tied_find(from->arena, inferred, INT64_MAX, &pair);
+    int n_tied = 0, n = tied_find(from->arena, inferred, INT64_MAX, progress, &pair);
+    if (n < 0)
+        return progress_goes_on(progress, err);
     for (int i = 0; i < n; i++) {
         bool ties = !pair[i].unknown && can_tie(from, pair[i].copy);
         add_note(from, notes, &pair[i],

@@ -36,27 +36,53 @@ static Str elements_of(const Inferred *inferred, int32_t tensor, int64_t *size)
     return data->bytes;
 }
 
+/* Two matrices, whose elements are compared row by row of the first. */
+typedef struct {
+    const char *table, *copy;
+    int64_t rows, width, size; /* of the table; bytes of an element */
+    bool transposed;
+    bool varied; /* elements that were compared are not all one number */
+} Comparing;
+
+/* Rows r, r + step, .. of the table. A copy that is transposed has `n` of them beside each other.
+ */
+static bool same_rows(Comparing *of, int64_t r, int64_t step, int64_t n)
+{
+    size_t size = (size_t)of->size;
+    for (int64_t c = 0; c < of->width; c++)
+        for (int64_t i = r; i < r + n * step; i += step) {
+            const char *a = of->table + (i * of->width + c) * of->size;
+            const char *b =
+                of->copy + (of->transposed ? c * of->rows + i : i * of->width + c) * of->size;
+            if (memcmp(a, b, size) != 0)
+                return false;
+            of->varied = of->varied || memcmp(a, of->table, size) != 0;
+        }
+    return true;
+}
+
 /* Whether the matrices of `shape` and of that, or of its transpose, are equal and not one number.
+ * False, too, where a stop was asked for.
  */
 static bool same_elements(Str table, Str copy, const Shape *shape, int64_t size, int64_t most,
-                          TiedPair *pair)
+                          Progress *progress, TiedPair *pair)
 {
-    int64_t rows = shape->dim[0], width = shape->dim[1];
-    bool transposed = pair->transposed;
-    pair->n_elements = rows * width;
+    enum { ROWS = 64 };
+    Comparing of = {table.s, copy.s, shape->dim[0], shape->dim[1], size, pair->transposed, false};
+    int64_t wanted = most / of.width < 1 ? 1 : most / of.width;
+    int64_t step = of.rows / wanted < 1 ? 1 : of.rows / wanted;
+    int64_t n_rows = (of.rows + step - 1) / step;
+    pair->n_elements = of.rows * of.width;
     pair->n_compared = 0;
-    int64_t n = most / width < 1 ? 1 : most / width;
-    int64_t step = rows / n < 1 ? 1 : rows / n;
-    bool varied = false;
-    for (int64_t r = 0; r < rows; r += step, pair->n_compared += width)
-        for (int64_t c = 0; c < width; c++) {
-            const char *a = table.s + (r * width + c) * size;
-            const char *b = copy.s + (transposed ? c * rows + r : r * width + c) * size;
-            if (memcmp(a, b, (size_t)size) != 0)
-                return false;
-            varied |= memcmp(a, table.s, (size_t)size) != 0;
-        }
-    return varied;
+    progress_stage(progress, "comparing weights with the embedding", n_rows * of.width);
+    for (int64_t at = 0; at < n_rows && !progress_stopped(progress); at += ROWS) {
+        int64_t n = at + ROWS < n_rows ? ROWS : n_rows - at;
+        if (!same_rows(&of, at * step, step, n))
+            return false;
+        pair->n_compared += n * of.width;
+        progress_add(progress, n * of.width);
+    }
+    return of.varied && !progress_stopped(progress);
 }
 
 /* Whether the file says where the elements are. What a config or a script builds has none. */
@@ -66,7 +92,7 @@ static bool is_stored(const Graph *graph, int32_t tensor)
     return at >= 0 && graph->data[at].location;
 }
 
-static bool pairs(const Inferred *inferred, TiedPair *pair, int64_t most)
+static bool pairs(const Inferred *inferred, TiedPair *pair, int64_t most, Progress *progress)
 {
     static const char *const products[] = {"MatMul", "Gemm", NULL};
     const Shape *a = program_shape(inferred, pair->table), *b = program_shape(inferred, pair->copy);
@@ -83,13 +109,14 @@ static bool pairs(const Inferred *inferred, TiedPair *pair, int64_t most)
                reads_as(inferred->graph, pair->copy, products, 1);
     if (size != other)
         return false;
-    if (same && same_elements(table, copy, a, size, most, pair))
+    if (same && same_elements(table, copy, a, size, most, progress, pair))
         return true;
     pair->transposed = true;
-    return turned && same_elements(table, copy, a, size, most, pair);
+    return turned && same_elements(table, copy, a, size, most, progress, pair);
 }
 
-int tied_find(Arena *arena, const Inferred *inferred, int64_t most, TiedPair **out)
+int tied_find(Arena *arena, const Inferred *inferred, int64_t most, Progress *progress,
+              TiedPair **out)
 {
     static const char *const lookups[] = {"Gather", NULL};
     const Graph *graph = inferred->graph;
@@ -104,14 +131,14 @@ int tied_find(Arena *arena, const Inferred *inferred, int64_t most, TiedPair **o
             continue;
         for (int k = 0; k < matrices.n; k++) {
             TiedPair pair = {.table = matrices.at[i], .copy = matrices.at[k]};
-            if (k == i || paired[pair.copy] || !pairs(inferred, &pair, most))
+            if (k == i || paired[pair.copy] || !pairs(inferred, &pair, most, progress))
                 continue;
             paired[pair.copy] = true;
             vec_push(arena, &found, pair);
         }
     }
     *out = found.at;
-    return found.n;
+    return progress_stopped(progress) ? -1 : found.n;
 }
 
 void tied_format(const TiedPair *pair, const char *table, const char *copy, Buf *out)

@@ -6,6 +6,7 @@
 #ifndef CORE_RULES_TIED_H
 #define CORE_RULES_TIED_H
 
+#include "core/base/progress.h"
 #include "core/rules/infer.h"
 
 typedef struct {
@@ -16,8 +17,10 @@ typedef struct {
 } TiedPair;
 
 /* Finds copies; a copy is in one pair. most: elements that are compared of each, in rows evenly
- * apart. A table of one repeated number has no copies. Returns their number. */
-int tied_find(Arena *arena, const Inferred *inferred, int64_t most, TiedPair **out);
+ * apart. A table of one repeated number has no copies. Returns their number; -1: progress was asked
+ * to stop. */
+int tied_find(Arena *arena, const Inferred *inferred, int64_t most, Progress *progress,
+              TiedPair **out);
 
 /* "'lm_head.weight' has the elements of 'wte.weight', transposed"; how many were compared, unless
  * all were. */

@@ -180,7 +180,7 @@ static bool fuse(Session *session, unsigned set, bool allow_free, Error *err)
         Findings notes = {0};
         if (!(set & 1u << i))
             continue;
-        if (!fusions[i].fuse(session->inferred, &notes, &graph, err))
+        if (!fusions[i].fuse(session->inferred, session->progress, &notes, &graph, err))
             return false;
         if (graph) {
             session->graph = graph;
@@ -348,7 +348,7 @@ static bool note_parameters(Session *session, Inferred *step)
     Arena *arena = session->model_arena;
     const Findings *loaded = &session->loaded.inferred->findings;
     TiedPair *pair;
-    int n = tied_find(arena, session->bare.inferred, COMPARED_MOST, &pair);
+    int n = tied_find(arena, session->bare.inferred, COMPARED_MOST, NULL, &pair);
     const Naming *naming = n > 0 ? naming_new(arena, session->bare.inferred) : NULL;
     for (int i = 0; i < n; i++) {
         Buf text = buf_new(arena);

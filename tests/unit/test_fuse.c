@@ -125,7 +125,7 @@ static void recognises(void **state)
     Findings notes = {0};
     Error err = {0};
     Inferred *inferred = inferred_of(arena, graph, "");
-    if (!fuse_attention(inferred, &notes, &fused, &err))
+    if (!fuse_attention(inferred, NULL, &notes, &fused, &err))
         planning_fail(&err);
     Buf text = buf_new(arena);
     put_ops(fused ? fused : graph, &text);
@@ -153,7 +153,7 @@ static void fuses_what_exporters_write(void **state)
     Graph *fused = NULL;
     Findings notes = {0};
     Error err = {0};
-    if (!fuse_attention(p->inferred, &notes, &fused, &err))
+    if (!fuse_attention(p->inferred, NULL, &notes, &fused, &err))
         planning_fail(&err);
     assert_non_null(fused);
     Inferred *after = inferred_of(p->arena, fused, row->dims);
@@ -211,7 +211,7 @@ static void copies_of_an_embedding_are_tied(void **state)
         Graph *graph = graph_from_text(arena, copies[i].graph, 13), *fused = NULL;
         Findings notes = {0};
         Error err = {0};
-        if (!fuse_tied(inferred_of(arena, graph, ""), &notes, &fused, &err))
+        if (!fuse_tied(inferred_of(arena, graph, ""), NULL, &notes, &fused, &err))
             planning_fail(&err);
         Buf text = buf_new(arena);
         put_ops(fused ? fused : graph, &text);
@@ -224,6 +224,26 @@ static void copies_of_an_embedding_are_tied(void **state)
     }
 }
 
+/* All elements are counted as they are compared, and a stop is obeyed. */
+static void comparing_shows_its_progress(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Graph *graph = graph_from_text(arena, copies[0].graph, 13), *fused = NULL;
+    const Inferred *inferred = inferred_of(arena, graph, "");
+    Progress progress = {0};
+    Findings notes = {0};
+    Error err = {0};
+    assert_true(fuse_tied(inferred, &progress, &notes, &fused, &err));
+    assert_string_equal(progress.stage, "comparing weights with the embedding");
+    assert_int_equal(progress.done, 6);
+    assert_int_equal(progress.total, 6);
+    progress_stop(&progress);
+    assert_false(fuse_tied(inferred, &progress, &notes, &fused, &err));
+    assert_int_equal(err.kind, ERROR_CANCELLED);
+    arena_free(arena);
+}
+
 /* The sample is without its weights. */
 static void what_cannot_be_compared_is_said(void **state)
 {
@@ -232,7 +252,7 @@ static void what_cannot_be_compared_is_said(void **state)
     Graph *fused = NULL;
     Findings notes = {0};
     Error err = {0};
-    assert_true(fuse_tied(p->inferred, &notes, &fused, &err));
+    assert_true(fuse_tied(p->inferred, NULL, &notes, &fused, &err));
     assert_null(fused);
     assert_int_equal(notes.n, 1);
     assert_non_null(strstr(notes.at[0].text, "may have the elements of 'transformer.wte.weight'"));
@@ -252,6 +272,7 @@ static void names_the_nearest_fusion(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(copies_of_an_embedding_are_tied),
+    cmocka_unit_test(comparing_shows_its_progress),
     cmocka_unit_test(what_cannot_be_compared_is_said),
     cmocka_unit_test(names_the_nearest_fusion),
 };
