@@ -8,8 +8,6 @@
 #include "scripts/lua_api.h"
 #include "scripts/lua_state.h"
 
-#include <stdlib.h>
-
 enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
 
 #define REFUSE(...)                                                                                \
@@ -26,18 +24,6 @@ static bool is_file_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_/-") == n;
 }
 
-/* Whether the file is still in the folder when links are followed. */
-static bool is_below(const char *folder, const char *path)
-{
-    char *real_folder = realpath(folder, NULL), *real_path = realpath(path, NULL);
-    size_t n = real_folder ? strlen(real_folder) : 0;
-    bool below = real_folder && real_path && strncmp(real_folder, real_path, n) == 0 &&
-                 (real_path[n] == '/' || (n > 0 && real_folder[n - 1] == '/'));
-    free(real_folder);
-    free(real_path);
-    return below;
-}
-
 /* The path of the file below the folder of the policy; NULL if there is none. */
 static const char *find_beside(const Sandbox *sandbox, const char *name)
 {
@@ -46,7 +32,7 @@ static const char *find_beside(const Sandbox *sandbox, const char *name)
     const char *folder = path_dir(sandbox->arena, sandbox->source.name);
     const char *path =
         path_join(sandbox->arena, folder, arena_printf(sandbox->arena, "%s.lua", name));
-    return file_exists(path) && is_below(folder, path) ? path : NULL;
+    return file_exists(path) && path_is_below(folder, path) ? path : NULL;
 }
 
 /* A policy that returns nothing is included for its PAS. */

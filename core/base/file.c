@@ -236,6 +236,23 @@ bool file_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+bool file_is_absent(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+bool path_is_below(const char *folder, const char *path)
+{
+    char *real_folder = realpath(*folder ? folder : ".", NULL), *real_path = realpath(path, NULL);
+    size_t n = real_folder ? strlen(real_folder) : 0;
+    bool below = real_folder && real_path && strncmp(real_folder, real_path, n) == 0 &&
+                 (real_path[n] == '/' || (n > 0 && real_folder[n - 1] == '/'));
+    free(real_folder);
+    free(real_path);
+    return below;
+}
+
 const char *path_dir(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');

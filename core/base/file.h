@@ -27,6 +27,11 @@ bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, 
 bool file_write(const char *path, Str text, Error *err);
 
 bool file_exists(const char *path);
+/* Whether nothing has that name: false too for a link that leads nowhere, and for a path that may
+ * not be looked at. */
+bool file_is_absent(const char *path);
+/* Whether the file is in the folder, or in one below it, when links are followed. */
+bool path_is_below(const char *folder, const char *path);
 const char *path_dir(Arena *arena, const char *path);                   /* "." if there is none */
 const char *path_join(Arena *arena, const char *dir, const char *name); /* an absolute name is
                                                                            returned as it is */

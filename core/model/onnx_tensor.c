@@ -440,6 +440,11 @@ bool onnx_external(const Graph *graph, const TensorData *data, FileMap *map, Str
         return error_kind(err, ERROR_UNREADABLE, "the elements are not in the model file");
     const char *folder = path_dir(graph->arena, graph->file);
     const char *path = path_join(graph->arena, folder, data->location);
+    if (file_exists(path) && !path_is_below(folder, path)) {
+        error_kind(err, ERROR_UNREADABLE, "is a link that leaves the model's folder");
+        error_in_file(err, path);
+        return error_hint(err, "put the file itself there");
+    }
     if (!file_map(path, map, err))
         return false;
     if (data->offset + data->length <= (int64_t)map->text.n) {

@@ -206,7 +206,7 @@ static bool feed_external(Feeds *feeds, int32_t tensor, const TensorData *data, 
 {
     const Graph *graph = feeds->inferred->graph;
     const char *folder = data->location ? path_dir(feeds->arena, graph->file) : NULL;
-    if (!folder || !file_exists(path_join(feeds->arena, folder, data->location))) {
+    if (!folder || file_is_absent(path_join(feeds->arena, folder, data->location))) {
         feeds->at[tensor] = drawn(feeds, tensor, seed);
         if (feeds->n_missing++ == 0)
             feeds->missing = data->parts ? data->parts : tensor_name(graph, tensor);

@@ -575,6 +575,38 @@ static void external_data_is_found_beside_the_model(void **state)
     arena_free(arena);
 }
 
+static void external_data_is_no_link_out_of_the_folder(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    char folder[] = "/tmp/dimscope-test-XXXXXX", other[] = "/tmp/dimscope-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(other));
+    const char *secret = arena_printf(arena, "%s/secret", other);
+    const char *link = arena_printf(arena, "%s/w.bin", folder);
+    const char *nowhere = arena_printf(arena, "%s/absent", other);
+    assert_true(file_write(secret, STR("123456789012"), NULL));
+    Error err = {0}, opened = {0};
+    Str model = external_model(arena, "w.bin", "4", "8"), bytes;
+    Graph *graph = onnx_read(arena, arena_printf(arena, "%s/made.onnx", folder), model, &err);
+    FileMap map;
+    assert_true(file_is_absent(link));
+    assert_int_equal(symlink(secret, link), 0);
+    assert_false(onnx_external(graph, &graph->data[0], &map, &bytes, &err));
+    assert_string_equal(err.text, "is a link that leaves the model's folder");
+    assert_string_equal(err.file, link);
+    unlink(link);
+    assert_int_equal(symlink(nowhere, link), 0);
+    assert_false(file_is_absent(link)); /* so that its elements are not drawn */
+    assert_false(onnx_external(graph, &graph->data[0], &map, &bytes, &opened));
+    assert_string_equal(opened.text, "cannot open: No such file or directory");
+    unlink(link);
+    unlink(secret);
+    rmdir(folder);
+    rmdir(other);
+    arena_free(arena);
+}
+
 /* ---- what is no model ---- */
 
 static void assert_unreadable(Str bytes, const char *want)
@@ -635,6 +667,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(external_data_is_found_beside_the_model),
+        cmocka_unit_test(external_data_is_no_link_out_of_the_folder),
         cmocka_unit_test(what_is_no_model_is_refused),
         cmocka_unit_test(graph_cut_off_inside_is_safe),
     };
