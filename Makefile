@@ -97,10 +97,10 @@ PLUGIN_SOURCES := $(MPI_SOURCES) $(filter-out $(DEVICE_SOURCES),$(wildcard core/
 LEFT_OUT := $(WITHOUT:%=core/peers/%/%) $(WITHOUT:%=scripts/peers/%.c)
 CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES) $(LEFT_OUT),$(wildcard core/*/*.c core/*/*/*.c))
 FACE_SOURCES := $(filter-out tui/main.c $(LEFT_OUT),\
-    $(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c scripts/peers/*.c))
+    $(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c scripts/*/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
-    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h scripts/peers/*.h))
+    $(wildcard core/*/*.h core/*/*/*.h tui/*/*.h tui/*/*/*.h viz/*.h viz/*/*.h scripts/*.h scripts/*/*.h))
 TEST_SOURCES := $(wildcard tests/unit/*.c tests/bench/*.c tests/fuzz/*.c tests/fakecuda/*.c tests/gpu/*.c) \
     $(if $(MPI_CFLAGS),$(wildcard tests/mpi/*_steps.c))
 TEST_HEADERS := $(wildcard tests/unit/*.h tests/bench/*.h tests/fuzz/*.h tests/fakecuda/*.h)

@@ -10,8 +10,8 @@
 #include "scripts/lua_model.h"
 #include "scripts/lua_options.h"
 #include "scripts/lua_policy.h"
-#include "scripts/lua_register.h"
-#include "scripts/lua_registered.h"
+#include "scripts/register/lua_register.h"
+#include "scripts/register/lua_registered.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "scripts/lua_api.h"
 
-#include "scripts/lua_kernel.h"
+#include "scripts/register/lua_kernel.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_model.h"
 #include "scripts/lua_place.h"

@@ -2,7 +2,7 @@
  *
  * Nodes are selected in lua_select.c, partitioned in lua_partition.c, placed in lua_place.c.
  */
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 #include "scripts/lua_cut.h"
 #include "scripts/lua_legal.h"
 #include "scripts/lua_objects.h"

@@ -5,7 +5,7 @@
 #include "core/prove/whole_run.h"
 #include "core/rules/one_op.h"
 #include "core/rules/registry.h"
-#include "core/rules/unroll.h"
+#include "core/fuse/unroll.h"
 #include "core/step/backward.h"
 
 /* A graph from a request, and the values that it gives. */

@@ -6,7 +6,7 @@
 #include "core/prove/gradient_model.h"
 #include "core/prove/simulated.h"
 #include "core/prove/whole_run.h"
-#include "core/rules/unroll.h"
+#include "core/fuse/unroll.h"
 #include "core/run/compare.h"
 #include "core/step/update.h"
 

@@ -12,7 +12,7 @@ bool whole_run_op(const Inferred *inferred, int32_t op, const Kernel *kernel, ui
 typedef bool WholeRunFn(void *context, int32_t op, Error *err);
 
 /* Runs all ops of the program, but those of branches that are not taken; calls `after` behind each
- * (NULL: nothing). Loops are not known here: they have to be unrolled (core/rules/unroll.h). */
+ * (NULL: nothing). Loops are not known here: they have to be unrolled (core/fuse/unroll.h). */
 bool whole_run(const Inferred *inferred, Local **value, WholeRunFn *after, void *context,
                Error *err);
 

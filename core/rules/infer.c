@@ -1,7 +1,5 @@
 #include "core/rules/infer_state.h"
 
-#include "core/rules/operators/control.h"
-
 #include <inttypes.h>
 #include <math.h>
 

@@ -260,3 +260,14 @@ const Value *values_put(Values *values, const Value *value)
         vec_push(values->arena, &values->made, value_copy(values, &made, n));
     return values->made.at[made.id];
 }
+
+int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on)
+{
+    int64_t n, begun, more;
+    bool counted = value_one_int(most, &n), known = value_one_int(begins, &begun);
+    if ((counted && n <= 0) || (known && !begun))
+        return 0;
+    if (!counted || !known || !value_one_int(goes_on, &more))
+        return -1;
+    return more ? n : 1;
+}

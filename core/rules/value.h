@@ -71,4 +71,9 @@ bool value_is_iota(const Value *value);
  * value is neither affine nor affine by component. */
 bool value_component(const Value *value, int c, Affine *out);
 
+/* The number of iterations of a Loop: at most `most`, as long as the condition is true (`begins`
+ * before the first iteration, `goes_on` after each). A value is NULL if it is absent or known only
+ * at run time; -1 if the answer is known only at run time. */
+int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on);
+
 #endif

@@ -1,6 +1,6 @@
 #include "core/run/element.h"
 
-#include "core/run/small_float.h"
+#include "core/model/small_float.h"
 
 #include <math.h>
 #include <string.h>

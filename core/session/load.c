@@ -11,9 +11,9 @@
 #include "core/model/onnx.h"
 #include "core/model/widen.h"
 #include "core/rules/anno_lint.h"
-#include "core/rules/fuse.h"
-#include "core/rules/tied.h"
-#include "core/rules/unroll.h"
+#include "core/fuse/fuse.h"
+#include "core/fuse/tied.h"
+#include "core/fuse/unroll.h"
 #include "core/rules/user_op.h"
 
 enum { DIMS_FILE_BYTES_MAX = 1 << 16 };

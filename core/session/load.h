@@ -11,7 +11,7 @@
  * allow_free: free dims may stay without a size. */
 bool load_model(Session *session, bool allow_free, Error *err);
 
-/* Fuses the loaded graph further (fusions by bit, core/rules/fuse.h), which are added to
+/* Fuses the loaded graph further (fusions by bit, core/fuse/fuse.h), which are added to
  * options.fuse, and makes its training step as options.train asks now. */
 bool load_again(Session *session, unsigned more, Error *err);
 

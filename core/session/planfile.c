@@ -2,7 +2,7 @@
 
 #include "core/plan/assume.h"
 #include "core/base/intern.h"
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 #include "core/plan/json_forms.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@
  *     policy_options  {"micro_batches":"8"}: values of the policy's options   their defaults
  *     propagate       a propagator (core/propagate/propagators.h)             "factor"
  *     profile         one of the propagator's: "explain", "shardy"            its first
- *     fuse            "attention": fused before planning (core/rules/fuse.h)  nothing
+ *     fuse            "attention": fused before planning (core/fuse/fuse.h)  nothing
  *     train           "adamw,clip=1": the step (core/step/optimizer.h)        the forward pass
  * alone no_redistribute of strategy: what an op would have to move is an error  false decisions a
  * list, in the order in which they were made            an error derived         with --full only:

@@ -1,7 +1,7 @@
 #include "core/session/planfile.h"
 
 #include "core/propagate/propagators.h"
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 
 #include <inttypes.h>
 

@@ -68,7 +68,7 @@ typedef struct {
     bool f64;             /* a model of f32 is computed in f64: core/model/widen.h */
     const char *train;    /* the training step to plan ("adamw,loss=auto"); NULL: the one that the
                              policy asks for, else forward only; "none": forward only */
-    unsigned fuse;        /* fusions (core/rules/fuse.h) of the graph, by bit */
+    unsigned fuse;        /* fusions (core/fuse/fuse.h) of the graph, by bit */
     DimBindings dims;     /* on top of MODEL.dims */
     const char *config;   /* of a .lua model: the .json file that MODEL gets; NULL: none */
     const char *dtype;    /* "bf16", of parameters that a model file gives no type; NULL: the

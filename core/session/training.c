@@ -8,7 +8,7 @@ bool training_same(const char *a, const char *b)
     return str_eq(str_from(a ? a : ""), str_from(b ? b : ""));
 }
 
-bool training_is_none(const char *train)
+static bool is_none(const char *train)
 {
     return train && strcmp(train, "none") == 0;
 }
@@ -46,7 +46,7 @@ static void add_words(Str words, bool keyed, Buf *spec)
 const char *session_training_wanted(const Session *session, Arena *arena)
 {
     const char *base = session->train_given ? session->train_given : session->training.spec;
-    if (!base || training_is_none(base))
+    if (!base || is_none(base))
         return NULL;
     Buf text = buf_new(arena), set = buf_new(arena);
     buf_puts(&text, base);

@@ -5,7 +5,6 @@
 #include "core/session/session.h"
 
 bool training_same(const char *a, const char *b); /* NULL: no step */
-bool training_is_none(const char *train);         /* "none" */
 
 /* The type of parameters that --dtype, the setting `precision` or a word of --train asks for;
  * DT_NONE: nobody does. ERROR_USAGE: a type that they cannot have, or two that differ. */

@@ -6,7 +6,7 @@
 #include "core/peers/paddle/merge.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
-#include "scripts/lua_registered.h"
+#include "scripts/register/lua_registered.h"
 
 #include <lauxlib.h>
 

@@ -2,8 +2,8 @@
 
 #include "core/session/session.h"
 #include "core/peers/tapestry/eval_template.h"
-#include "scripts/lua_operator.h"
-#include "scripts/lua_registered.h"
+#include "scripts/register/lua_operator.h"
+#include "scripts/register/lua_registered.h"
 #include "scripts/lua_state.h"
 
 #include <lauxlib.h>

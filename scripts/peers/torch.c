@@ -4,7 +4,7 @@
 #include "core/peers/torch/strategy.h"
 #include "scripts/lua_attrs.h"
 #include "scripts/lua_state.h"
-#include "scripts/lua_registered.h"
+#include "scripts/register/lua_registered.h"
 
 #include <lauxlib.h>
 

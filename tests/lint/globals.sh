@@ -1,7 +1,7 @@
 #!/bin/sh
 # globals.sh OBJECT... - core keeps no state: its objects have no symbol in a writable section.
 # Two exceptions: a signal handler has no other way to its data (core/run/supervise.c), and another
-# library calls its memory functions without a context (core/run/blas_memory.c).
+# library calls its memory functions without a context (core/run/kernels/blas_memory.c).
 # (Constant tables of pointers land in .data.rel.ro, which the loader closes.)
 nm -A -f sysv "$@" | awk -F'|' '
     $NF ~ /^(\.data|\.bss|\.tdata|\.tbss|\.data\.rel|\.data\.rel\.local|\*COM\*)/ &&

@@ -7,16 +7,17 @@
 # folders under it that have no row of their own. One place sees each foreign library; core neither
 # prints nor exits.
 rooms='
-core/base core/solve core/model core/space core/rules core/step core/layout core/reshard core/plan core/propagate
-core/cost core/explain core/session core/summary core/code core/run core/prove core/peers
-tui/screen tui/state tui/views tui/app tui/cli tui
+core/base core/solve core/model core/space core/rules core/rules/operators core/fuse core/step core/layout core/reshard core/plan core/propagate
+core/cost core/explain core/session core/summary core/code core/run core/run/kernels core/run/mpi core/run/cuda core/prove core/peers
+tui/screen tui/help tui/state tui/views tui/app tui/cli tui
 viz viz/draw viz/report
 scripts
 '
 # The files that name what they put together: other systems, drawings, exports, the faces.
 roots='^(core/peers/peers[.][ch]|viz/(diagram|export)[.]c|tui/main[.]c)$'
-# The lists that core/base/peer.h declares for every room, and peers.c defines.
-listed='^(built|known)_peers$'
+# What a header declares for every room and a later room defines: the lists of peers (core/base/peer.h),
+# tables of operators (core/rules/registry.h), kernels and what the runner asks of them (core/run/kernel.h).
+listed='^((built|known)_peers|operators_[a-z_]+|kernels_[a-z_]+|kernel_(combine|scale|multiply|draws))$'
 # The files of tui that may also use viz and scripts.
 meeting='^tui/(main[.]c|cli/)'
 
@@ -53,7 +54,7 @@ BEGIN {
     place["^(exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror|stdout|stderr)$"] = "^(tui|viz|scripts)/"
     place["^_exit$"] = "^((tui|viz|scripts)/|core/run/(supervise[.]c$|mpi/|cuda/))"
     place["^__v?printf_chk$"] = "^(tui|viz|scripts)/"
-    place["^abort$"] = "^core/(base/|run/blas_memory[.]c$)"
+    place["^abort$"] = "^core/(base/|run/kernels/blas_memory[.]c$)"
 }
 function room(file)
 {

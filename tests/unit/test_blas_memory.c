@@ -1,5 +1,5 @@
 /* Products made by several threads at a time are the products. */
-#include "core/run/blas_memory.h"
+#include "core/run/kernels/blas_memory.h"
 
 #include "tests/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* Attention that is spelled out becomes one op: the spellings of exporters, and what must stay. */
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 
 #include "tests/unit/planning.h"
 

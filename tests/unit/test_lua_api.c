@@ -4,10 +4,10 @@
 
 #include "scripts/hooks.h"
 #include "scripts/lua_api.h"
-#include "scripts/lua_operator.h"
+#include "scripts/register/lua_operator.h"
 #include "scripts/lua_policy.h"
-#include "scripts/lua_register.h"
-#include "tui/state/lua_help.h"
+#include "scripts/register/lua_register.h"
+#include "tui/help/lua_help.h"
 #include "tui/cli/help.h"
 #include "tui/cli/lua_use.h"
 

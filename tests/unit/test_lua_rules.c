@@ -3,7 +3,7 @@
 
 #include "core/peers/paddle/eval_spmd.h"
 #include "core/rules/one_op.h"
-#include "scripts/lua_register.h"
+#include "scripts/register/lua_register.h"
 
 /* A file's text, run; the sandbox is freed by the caller. */
 static Sandbox *run_script(const char *script, const RuleBook *rules, Error *err)

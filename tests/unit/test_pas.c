@@ -11,7 +11,7 @@
 
 #include "core/session/session.h"
 #include "scripts/lua_policy.h"
-#include "scripts/lua_register.h"
+#include "scripts/register/lua_register.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #include "scripts/hooks.h"
 #include "scripts/lua_machine.h"
 #include "scripts/lua_policy.h"
-#include "scripts/lua_register.h"
+#include "scripts/register/lua_register.h"
 #include "scripts/lua_state.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "tui/app/go.h"
 #include "tui/app/leave.h"
 #include "tui/state/listing.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/lua_help.h"
 #include "tui/state/menu.h"
 #include "tui/state/mesh_change.h"
 #include "tui/state/places.h"

@@ -5,8 +5,8 @@
 #include "tui/app/console_complete.h"
 #include "tui/app/copy.h"
 #include "tui/app/export_view.h"
-#include "tui/state/glossary.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/glossary.h"
+#include "tui/help/lua_help.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

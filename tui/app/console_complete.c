@@ -2,7 +2,7 @@
 
 #include "core/base/names.h"
 #include "core/plan/schedule.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/lua_help.h"
 #include "tui/state/lua_typed.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "tui/app/palette.h"
 
-#include "tui/state/glossary.h"
+#include "tui/help/glossary.h"
 
 #include <ctype.h>
 

@@ -1,7 +1,7 @@
 #include "tui/cli/cli.h"
 
 #include "core/propagate/propagators.h"
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 #include "tui/screen/style.h"
 #include "tui/cli/text_fold.h"
 

@@ -7,8 +7,8 @@
 #include "tui/cli/help.h"
 #include "core/propagate/propagators.h"
 
-#include "tui/state/glossary.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/glossary.h"
+#include "tui/help/lua_help.h"
 #include "viz/report/tables.h"
 
 /* What an option's argument, or a verb's operand, may be. */

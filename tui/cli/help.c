@@ -7,8 +7,8 @@
 #include "tui/views/page.h"
 #include "core/base/text.h"
 #include "tui/state/config.h"
-#include "tui/state/glossary.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/glossary.h"
+#include "tui/help/lua_help.h"
 
 #include <ctype.h>
 

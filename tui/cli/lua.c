@@ -3,7 +3,7 @@
 
 #include "core/base/json.h"
 #include "core/base/version.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/lua_help.h"
 #include "tui/cli/lua_use.h"
 
 /* ---- JSON ---- */

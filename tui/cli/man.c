@@ -2,8 +2,8 @@
 #include "tui/cli/help.h"
 
 #include "core/base/version.h"
-#include "tui/state/glossary.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/glossary.h"
+#include "tui/help/lua_help.h"
 #include "tui/cli/options.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 
 #include "core/prove/cut_check.h"
 #include "core/base/file.h"
-#include "core/rules/fuse.h"
+#include "core/fuse/fuse.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* topics.c - the text of `dimscope help TOPIC`, also in the manual pages. */
 #include "tui/cli/help.h"
 
-#include "tui/state/glossary.h"
+#include "tui/help/glossary.h"
 #include "tui/views/page.h"
 
 const Topic cli_topics[] = {

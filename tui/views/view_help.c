@@ -1,7 +1,7 @@
 #include "tui/views/page.h"
 
-#include "tui/state/glossary.h"
-#include "tui/state/lua_help.h"
+#include "tui/help/glossary.h"
+#include "tui/help/lua_help.h"
 
 #include "tui/views/about.h"
 #include "tui/views/label.h"

@@ -10,7 +10,6 @@
  * are known only at run time. Sequences have no dims: inference tracks their elements
  * (core/rules/infer_sequence.c), and an op on them is replicated.
  */
-#include "core/rules/operators/control.h"
 
 #include "core/rules/args.h"
 #include "core/rules/at_load.h"
@@ -95,17 +94,6 @@ static bool slice(RuleCall *call, Error *err)
     if (space)
         share_but(call, &space->operand[0], rule_output(space, 0), axis);
     return space != NULL;
-}
-
-int64_t loop_trips(const Value *most, const Value *begins, const Value *goes_on)
-{
-    int64_t n, begun, more;
-    bool counted = value_one_int(most, &n), known = value_one_int(begins, &begun);
-    if ((counted && n <= 0) || (known && !begun))
-        return 0;
-    if (!counted || !known || !value_one_int(goes_on, &more))
-        return -1;
-    return more ? n : 1;
 }
 
 /* The number of iterations; for a Scan, the number of steps of operand 3, which is scanned. */

@@ -65,7 +65,7 @@ bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err)
     return dims_space(call, &out, NULL, NULL, err);
 }
 
-bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err)
+static bool along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err)
 {
     const Shape *from = call->shape[0];
     DimUse uses[DIMS_MAX] = {DIM_MAP};
@@ -80,7 +80,7 @@ bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err)
 
 bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err)
 {
-    return dims_along_axis(call, args_int(call, attr, fallback), use, err);
+    return along_axis(call, args_int(call, attr, fallback), use, err);
 }
 
 bool dims_cumulate(RuleCall *call, Error *err)
@@ -97,7 +97,7 @@ bool dims_cumulate(RuleCall *call, Error *err)
     if (!args_has(call, 1))
         return dims_along(call, "axis", 0, DIM_FROZEN, err);
     if (value_one_int(call->value[1], &axis))
-        return dims_along_axis(call, axis, DIM_FROZEN, err);
+        return along_axis(call, axis, DIM_FROZEN, err);
     for (int64_t d = 0; d < from->n_dims; d++)
         use[d] = DIM_FROZEN;
     call->out_shape[0] = *from;

@@ -23,10 +23,8 @@ OpSpace *dims_space(RuleCall *call, const Shape *base, const DimUse *use, int *i
  * element. */
 bool dims_pointwise(RuleCall *call, Dtype dtype, Error *err);
 
-/* Gives the outputs the shape of input 0; the dim `axis` is used as `use` says, the others as
- * DIM_MAP. */
-bool dims_along_axis(RuleCall *call, int64_t axis, DimUse use, Error *err);
-/* The same; the axis is the attribute `attr`, or fallback. */
+/* Gives the outputs the shape of input 0; the dim that the attribute `attr` names (else fallback)
+ * is used as `use` says, the others as DIM_MAP. */
 bool dims_along(RuleCall *call, const char *attr, int64_t fallback, DimUse use, Error *err);
 
 /* Output 0, where every element depends on those before it along the axis: input 1, or else an

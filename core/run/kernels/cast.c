@@ -5,7 +5,7 @@
  */
 #include "core/rules/args.h"
 #include "core/run/kernel.h"
-#include "core/run/small_float.h"
+#include "core/model/small_float.h"
 
 static bool open_cast(const KernelCall *call, Error *err)
 {

@@ -5,7 +5,7 @@
  *
  * A lock serializes BLAS where its workspace is not thread-safe (blas_memory.h).
  */
-#include "core/run/blas_memory.h"
+#include "core/run/kernels/blas_memory.h"
 #include "core/run/kernels/activation.h"
 
 #include <cblas.h>

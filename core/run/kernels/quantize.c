@@ -5,7 +5,7 @@
  */
 #include "core/rules/args.h"
 #include "core/run/kernels/derivative.h"
-#include "core/run/small_float.h"
+#include "core/model/small_float.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,0 +1,29 @@
+/* tied.h - a weight that has the elements of an embedding, as the head of a language model.
+ *
+ * Exporters store a tied head as a copy of the embedding, often transposed, so that a training step
+ * would have two parameters. A copy is another initializer of two dims with the same elements.
+ */
+#ifndef CORE_FUSE_TIED_H
+#define CORE_FUSE_TIED_H
+
+#include "core/base/progress.h"
+#include "core/rules/infer.h"
+
+typedef struct {
+    int32_t table, copy; /* tensors: what a Gather looks up, and the other one */
+    bool transposed;
+    bool unknown; /* the shapes fit, and the elements are in another file, which is not there */
+    int64_t n_compared, n_elements;
+} TiedPair;
+
+/* Finds copies; a copy is in one pair. most: elements that are compared of each, in rows evenly
+ * apart. A table of one repeated number has no copies. Returns their number; -1: progress was asked
+ * to stop. */
+int tied_find(Arena *arena, const Inferred *inferred, int64_t most, Progress *progress,
+              TiedPair **out);
+
+/* "'lm_head.weight' has the elements of 'wte.weight', transposed"; how many were compared, unless
+ * all were. */
+void tied_format(const TiedPair *pair, const char *table, const char *copy, Buf *out);
+
+#endif
