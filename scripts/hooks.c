@@ -144,7 +144,7 @@ static const char *data_file_hook(void *context, Arena *arena, const char *name)
  * ERROR_UNREADABLE lists what is shipped. */
 static const char *scripts_find(Scripts *scripts, const char *kind, const char *name, Error *err)
 {
-    if (strchr(name, '/') || str_ends(str_from(name), STR(".lua")))
+    if (strchr(name, '/') || file_is_script(str_from(name)))
         return arena_str(scripts->arena, str_from(name));
     return find_shipped(scripts, kind, name, err);
 }

@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "scripts/lua_api.h"
 #include "scripts/lua_state.h"
+#include "scripts/lua_yaml.h"
 
 enum { NAME_BYTES_MAX = 64, BYTES_PER_INSTRUCTION = 8 };
 
@@ -29,10 +30,15 @@ static const char *find_beside(const Sandbox *sandbox, const char *name)
 {
     if (!sandbox->includes_beside)
         return NULL;
+    static const char *const endings[] = {"lua", "yaml"};
     const char *folder = path_dir(sandbox->arena, sandbox->source.name);
-    const char *path =
-        path_join(sandbox->arena, folder, arena_printf(sandbox->arena, "%s.lua", name));
-    return file_exists(path) && path_is_below(folder, path) ? path : NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *path = path_join(sandbox->arena, folder,
+                                     arena_printf(sandbox->arena, "%s.%s", name, endings[i]));
+        if (file_exists(path) && path_is_below(folder, path))
+            return path;
+    }
+    return NULL;
 }
 
 /* A policy that returns nothing is included for its PAS. */
@@ -56,6 +62,13 @@ static void run_file(lua_State *L, const char *name)
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
     sandbox_spend(L, (int64_t)source.text.n / BYTES_PER_INSTRUCTION);
+    if (str_ends(str_from(path), STR(".yaml"))) {
+        Buf lua = buf_new(sandbox->arena);
+        if (!yaml_to_lua(sandbox->arena, &source, &lua, &err))
+            sandbox_raise(L, &err);
+        buf_puts(&lua, "return true");
+        source.text = buf_str(&lua);
+    }
     const char *chunk = lua_pushfstring(L, "=" SANDBOX_INCLUDED "%s]", name);
     if (luaL_loadbufferx(L, source.text.s, source.text.n, chunk, "t") != LUA_OK)
         lua_error(L);
@@ -93,5 +106,7 @@ const LuaEntry include_globals[] = {
      "folder "
      "of the policy if it is there, else the shipped scripts/policies/lib/common.lua; a file of "
      "scripts/models in a model file, one of scripts/machines in a machine file. A policy that "
-     "returns nothing gives its PAS. Other files cannot be read."},
+     "returns nothing gives its PAS. A file of templates in YAML, NAME.yaml beside the policy, is "
+     "read "
+     "where there is no NAME.lua. Other files cannot be read."},
     {NULL, NULL, NULL, NULL}};

@@ -1,6 +1,7 @@
 #include "scripts/lua_state.h"
 
 #include "core/base/file.h"
+#include "scripts/lua_yaml.h"
 
 #include <lauxlib.h>
 
@@ -471,6 +472,13 @@ bool sandbox_read(Sandbox *sandbox, Error *err)
     if (!file_read(sandbox->arena, sandbox->source.name, SCRIPT_BYTES_MAX, &source, err))
         return false;
     sandbox->source.text = source.text;
+    Str name = str_from(source.name);
+    if (!str_ends(name, STR(".yaml")) && !str_ends(name, STR(".yml")))
+        return true;
+    Buf lua = buf_new(sandbox->arena);
+    if (!yaml_to_lua(sandbox->arena, &sandbox->source, &lua, err))
+        return false;
+    sandbox->program = buf_str(&lua);
     return true;
 }
 
@@ -522,7 +530,8 @@ static int run_body(lua_State *L)
 {
     const Run *run = lua_touserdata(L, 1);
     const Sandbox *sandbox = run->sandbox;
-    load_text(L, script_of(sandbox->source.text), sandbox->chunk);
+    load_text(L, sandbox->program.n > 0 ? sandbox->program : script_of(sandbox->source.text),
+              sandbox->chunk);
     lua_call(L, 0, 1);
     if (!run->body)
         return 0;

@@ -46,6 +46,7 @@ typedef struct {
     lua_State *lua;
     Arena *arena; /* as long as the sandbox */
     Source source;
+    Str program;       /* what Lua reads in place of a source in YAML; empty: the source */
     const char *entry; /* the function that is called from here: "PAS" */
     const char *chunk; /* how Lua's messages name the source: its last part */
     void *host;        /* of whoever calls in: lua_policy.c's Policy while PAS runs, else NULL */

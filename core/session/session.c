@@ -307,7 +307,7 @@ Session *session_new(const SessionOptions *options, const SessionHooks *hooks)
 static void check_policy(Session *session, const char *plan)
 {
     const char *policy = session->options.policy;
-    bool is_path = policy && (strchr(policy, '/') || str_ends(str_from(policy), STR(".lua")));
+    bool is_path = policy && (strchr(policy, '/') || file_is_script(str_from(policy)));
     if (!is_path || file_exists(policy))
         return;
     Finding finding = {.level = LEVEL_WARNING, .code = "policy-gone", .file = plan};

@@ -349,7 +349,7 @@ static bool prove_asked(Proofs *proofs)
 {
     Cli *cli = proofs->cli;
     const char *operand = cli->n_operands > 0 ? cli->operand[0] : NULL;
-    if (operand && str_ends(str_from(operand), STR(".lua")))
+    if (operand && file_is_script(str_from(operand)))
         return prove_file(proofs, operand);
     if (cli->options.shapes && (cli->options.trace || cli->options.profile))
         return error_kind(&cli->err, ERROR_USAGE,

@@ -121,6 +121,17 @@ Json *json_ipf(const Projection *projection, int n_index)
     return out;
 }
 
+Json *json_affine_map(const Projection *projection, int n_index)
+{
+    Json *flat = json_ipf(projection, n_index), *out = json_object(), *map = json_object();
+    json_set(map, "projection", json_copy(json_get(flat, "projection")));
+    json_set(map, "offset", json_copy(json_get(flat, "offset")));
+    json_set(out, "affineMap", map);
+    json_set(out, "shape", json_copy(json_get(flat, "window")));
+    json_free(flat);
+    return out;
+}
+
 /* ---- values ---- */
 
 bool form_datum(Arena *arena, const Json *value, Datum *out, Error *err)

@@ -18,6 +18,8 @@ Json *json_range(const Box *range);
  * {"projection", "offset"}, "shape": [..]}; offsets default to 0, windows to 1.
  * *n_index is -1 for an ipf without rows, whose number of index dims is unknown. */
 bool form_ipf(const Json *value, Projection *out, int *n_index, Error *err);
+/* {"affineMap": {"projection", "offset"}, "shape"}: the same in Tapestry's form. */
+Json *json_affine_map(const Projection *projection, int n_index);
 Json *json_ipf(const Projection *projection, int n_index);
 
 /* Reads an integer, a string or a list of values; a bool becomes 0 or 1. */

@@ -221,8 +221,13 @@ static bool expand(Scope *scope, const Json *request, Json *answer)
     IpfTensor tensor = {&nothing, (int)rank, known ? &shape : NULL};
     if (!ipf_build(scope, &ipf, &tensor, &projection))
         return false;
-    json_set(answer, "ipf", json_ipf(&projection, (int)n_main));
-    return true;
+    Str form = json_str(json_get(request, "form"), "rows");
+    bool affine = str_eq(form, STR("affineMap"));
+    json_set(answer, "ipf",
+             affine ? json_affine_map(&projection, (int)n_main)
+                    : json_ipf(&projection, (int)n_main));
+    return affine || str_eq(form, STR("rows")) ||
+           error_kind(scope->err, ERROR_USAGE, "`form` is rows or affineMap");
 }
 
 bool eval_template(const char *verb, Arena *arena, const Json *request, Json *answer, Error *err)

@@ -80,7 +80,7 @@ static const char *kind_name(DatumKind kind)
 
 Scope scope_new(Arena *arena, Error *err)
 {
-    return (Scope){.arena = arena, .err = err, .rank = -1, .work = WORK_MAX};
+    return (Scope){.arena = arena, .err = err, .rank = -1, .rest = 1, .work = WORK_MAX};
 }
 
 bool node_fail(Scope *scope, const Node *node, TemplateCode code, const char *format, ...)
@@ -555,9 +555,11 @@ bool evaluate(Scope *scope, const Node *node, Datum *out)
         return evaluate_slice(scope, node, out);
     case NODE_SIZE:
         return evaluate_size(scope, node, out);
+    case NODE_REST:
+        *out = datum_int(scope->rest);
+        return true;
     case NODE_COMPARE:
     case NODE_BIND:
-    case NODE_REST:
     case NODE_WINDOW:
     case NODE_WHOLE:
     case NODE_FIXED:

@@ -94,9 +94,12 @@ static bool build_diagonal(Build *build, const Elements *written)
     if (dims != build->tensor->rank)
         return fail_rank(build, "entries for tensor dims", dims, build->tensor->rank);
     if (indices != n_main) {
+        bool sliced = build->node && node_has(build->node, NODE_SLICE, (Str){0});
         fail_rank(build, "entries for index dims", indices, n_main);
         error_hint(build->scope->err,
-                   "'_' stands for a tensor dim without an index dim, '~' for the reverse");
+                   sliced
+                       ? "a slice ends before its end: the dims before $axis are [:$axis]"
+                       : "'_' stands for a tensor dim without an index dim, '~' for the reverse");
         return false;
     }
     for (int i = 0; i < elements.n; i++) {
@@ -177,8 +180,12 @@ static bool read_numbers(Build *build, const Node *list, int64_t rest, int64_t *
 {
     Datum numbers;
     int rank = build->tensor->rank;
-    if (list->kind == NODE_LIST ? !evaluate_list(build->scope, list, rank, &rest, &numbers)
-                                : !evaluate(build->scope, list, &numbers))
+    int64_t before = build->scope->rest;
+    build->scope->rest = rest;
+    bool ok = list->kind == NODE_LIST ? evaluate_list(build->scope, list, rank, &rest, &numbers)
+                                      : evaluate(build->scope, list, &numbers);
+    build->scope->rest = before;
+    if (!ok)
         return false;
     if (numbers.kind != DATUM_LIST)
         return node_fail(build->scope, list, E_TYPE, "expected a list");

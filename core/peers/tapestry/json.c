@@ -1,5 +1,7 @@
 #include "core/peers/tapestry/loaded.h"
 
+#include "core/peers/tapestry/eval_forms.h"
+
 /* ---- as written ---- */
 
 static void set_text(Json *object, const char *field, const char *text)
@@ -86,22 +88,6 @@ static Json *text_json(const TemplateText *text)
 
 /* ---- resolved: each projection as its doubly augmented matrix ---- */
 
-static Json *matrix_json(const Projection *projection, int n_index)
-{
-    Json *out = json_object(), *map = json_object(), *rows = json_array();
-    int64_t offset[DIMS_MAX], window[DIMS_MAX];
-    for (int d = 0; d < projection->n_dims; d++) {
-        json_add(rows, json_ints(projection->row[d].coef, n_index));
-        offset[d] = projection->row[d].offset;
-        window[d] = projection->row[d].window;
-    }
-    json_set(map, "projection", rows);
-    json_set(map, "offset", json_ints(offset, projection->n_dims));
-    json_set(out, "affineMap", map);
-    json_set(out, "shape", json_ints(window, projection->n_dims));
-    return out;
-}
-
 static Json *index_json(const OpSpace *space)
 {
     Json *out = json_array();
@@ -129,7 +115,7 @@ static void add_operands(Json *list, const OpSpace *space, const TemplateSlot *s
         json_set_bool(one, "output", *at >= space->n_inputs);
         json_set(one, "shape", json_ints(operand->shape.dim, (int)operand->shape.n_dims));
         json_set_bool(one, "clip", operand->projection.clip);
-        json_set(one, "ipf", matrix_json(&operand->projection, space->n_index));
+        json_set(one, "ipf", json_affine_map(&operand->projection, space->n_index));
         json_add(list, one);
     }
 }

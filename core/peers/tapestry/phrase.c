@@ -215,6 +215,19 @@ static const Node *read_mark(Reader *reader, NodeKind kind)
     return reader_next(reader) ? run : NULL;
 }
 
+/* ...[a:b]: as many of what `...` stands for as the slice of a list of the context's length has. */
+static const Node *read_slice_of_rest(Reader *reader, const Node *rest)
+{
+    const Node *all = node_of(reader, NODE_RUN, rest->at, rest, NULL);
+    const Node *slice = read_select(reader, all);
+    if (slice && slice->kind != NODE_SLICE) {
+        phrase_fail(reader->phrase, slice->at, E_SYNTAX, reader->err,
+                    "of '...' a slice can be taken: ...[:2]");
+        return NULL;
+    }
+    return slice ? node_of(reader, NODE_RUN, rest->at, slice, NULL) : NULL;
+}
+
 static const Node *read_elem(Reader *reader)
 {
     if (reader_is(reader, ':'))
@@ -225,7 +238,9 @@ static const Node *read_elem(Reader *reader)
         return read_mark(reader, NODE_UNUSED);
     if (reader->token.kind == TOKEN_RUN) {
         const Node *rest = node_new(reader, NODE_REST, reader->token.at);
-        return reader_next(reader) ? rest : NULL;
+        if (!reader_next(reader))
+            return NULL;
+        return reader_is(reader, '[') ? read_slice_of_rest(reader, rest) : rest;
     }
     const Node *start = reader_expr(reader);
     if (!start || reader->token.kind != TOKEN_WINDOW)
@@ -289,6 +304,13 @@ static const Node *read_map(Reader *reader)
     }
     if (!letter)
         ipf->op = in_coordinates ? 'R' : 'D';
+    for (int i = 0; ipf->op == 'R' && i < ipf->arg[0]->n; i++)
+        if (ipf->arg[0]->arg[i]->kind == NODE_RUN &&
+            node_has(ipf->arg[0]->arg[i], NODE_REST, (Str){0})) {
+            phrase_fail(reader->phrase, ipf->arg[0]->arg[i]->at, E_SYNTAX, reader->err,
+                        "in coordinates a slice is one of @: @[:2]...");
+            return NULL;
+        }
     return ipf;
 }
 

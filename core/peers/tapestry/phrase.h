@@ -4,8 +4,8 @@
  * evaluation need not check. Limits: TEMPLATE_TEXT_MAX bytes, NESTING_MAX nested brackets.
  *
  *     list  = "[" [ elem { "," elem } ] "]"
- *     elem  = "..." | expr [ ":+" expr ] | ( "_" | "~" | ":" ) [ "..." ] | var "=" expr
- *     expr  = term { ( "+" | "-" ) term }        term = unary { ( "*" | "/" | "%" ) unary }
+ *     elem  = "..." [ "[" slice "]" ] | expr [ ":+" expr ] | ( "_" | "~" | ":" ) [ "..." ] | var
+ * "=" expr expr  = term { ( "+" | "-" ) term }        term = unary { ( "*" | "/" | "%" ) unary }
  *     unary = "-" unary | post [ "^" unary ]     (Lua's precedence)
  *     post  = prim { "..." | "[" ( expr | [ expr ] ":" [ expr ] ) "]" | "." "size" }
  *     prim  = INT | var | "@" [ ID ] | "(" expr ")" | list | ID "(" [ expr { "," expr } ] ")"

@@ -52,6 +52,7 @@ typedef struct {
     Vec(Binding) bound;
     const IndexSpace *index;  /* NULL: coordinates may not be used */
     int64_t rank;             /* length of a repeat, `1...`; -1: unknown */
+    int64_t rest;             /* what the `...` of a slice, `...[:2]`, stands for; in maps 1 */
     const Str *position_name; /* $i in the expressions of one tensor */
     int n_positions;
     int64_t position;

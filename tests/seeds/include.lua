@@ -1,0 +1,2 @@
+-- include.lua: templates of a file in YAML.
+include "longer"
