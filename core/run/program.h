@@ -136,9 +136,13 @@ typedef struct {
  * arena; points into the plan. */
 bool program_lower(Arena *arena, const Plan *plan, Program *out, Error *err);
 
-/* The most bytes that a rank's slots have in a pass of several micro-batches, in which there are no
- * branches or loops; of one, core/cost/memory.h knows. */
-int64_t program_peak(const Plan *plan, const Program *program);
+/* The most bytes that a rank's slots have in a pass, whichever branch is taken. core/cost/memory.h
+ * knows that of a plan without branches and loops, for one micro-batch. */
+typedef struct {
+    int64_t bytes;
+    bool at_least; /* a value whose size only the run knows comes on top of it */
+} ProgramPeak;
+ProgramPeak program_peak(const Plan *plan, const Program *program);
 
 /* Instructions a rank executes in n passes, loops counted once; INT_MAX: or more. */
 static inline int program_length(const Program *program, int n_passes)

@@ -96,6 +96,19 @@ static double median_of_slowest(const Team *team, int n_passes, ResultTimes *tim
     return out;
 }
 
+static void add_predicted_peak(Arena *arena, const Team *team, RunReport *out)
+{
+    const Program *program = team->program;
+    bool flows = false;
+    for (int i = 0; i < program->n_instrs && !flows; i++)
+        flows = program->instrs[i].kind == INSTR_BRANCH || program->instrs[i].kind == INSTR_LOOP;
+    ProgramPeak peak = program_peak(team->plan, program);
+    out->predicted_peak_at_least = peak.at_least;
+    out->predicted_peak_bytes = flows || peak.at_least || program->n_views > 1
+                                    ? peak.bytes
+                                    : memory_use_in_run(arena, team->plan).peak_bytes;
+}
+
 static void add_times(Arena *arena, const Team *team, RunReport *out)
 {
     const Plan *plan = team->plan;
@@ -106,9 +119,7 @@ static void add_times(Arena *arena, const Team *team, RunReport *out)
     out->reshard_move_us =
         median_times(arena, team, n_passes, times_of_moves, plan->moved->n_reshards);
     out->predicted_us = plan_step_us(plan);
-    out->predicted_peak_bytes = team->program->n_views > 1
-                                    ? program_peak(plan, team->program)
-                                    : memory_use_in_run(arena, plan).peak_bytes;
+    add_predicted_peak(arena, team, out);
 
     out->median_us = median_of_slowest(team, n_passes, times_of_passes);
     out->begin_us = median_of_slowest(team, n_passes, times_of_beginning);

@@ -33,6 +33,9 @@ static RunReport run_verified(Planning *p)
     if (!report.ok)
         fail_msg("'%s' differs",
                  report.first_bad < 0 ? "an output" : tensor_name(p->graph, report.first_bad));
+    if (!report.predicted_peak_at_least && report.predicted_peak_bytes < report.peak_bytes)
+        fail_msg("%d B at the peak, %d B predicted", (int)report.peak_bytes,
+                 (int)report.predicted_peak_bytes);
     return report;
 }
 
@@ -415,6 +418,24 @@ static void missing_vectors_are_unreadable(void **state)
 /* ---- plans that are wrong, and stops ---- */
 
 /* y = x w with k cut: y is made partial and summed. */
+static void branches_and_loops_need_no_more_than_predicted(void **state)
+{
+    static const struct {
+        const char *model, *dims;
+        bool at_least;
+    } rows[] = {{"../../tests/fuzz/corpus/infer/if", "", false},
+                {"../../tests/fuzz/corpus/infer/scan", "", false},
+                {"../../tests/fuzz/corpus/infer/loop", "", true},
+                {"../../tests/models/tf-lstm", "batch=4,d1=6", false},
+                {"../../tests/models/tf-while", "batch=4,d1=6", true}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        Planning *p = planning_open(rows[i].model, rows[i].dims, "dp=2,tp=2");
+        assert_int_equal(run_verified(p).predicted_peak_at_least, rows[i].at_least);
+        planning_close(p);
+    }
+}
+
 static Planning *summed_product(void)
 {
     Planning *p = planning_text("y <- MatMul f32[4,6] f32[6,5]; z <- Tanh y", "tp=3");
@@ -608,6 +629,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_runs_are_as_long_as_can_be_counted),
         cmocka_unit_test(fsdp_gathers_what_it_stores),
+        cmocka_unit_test(branches_and_loops_need_no_more_than_predicted),
         cmocka_unit_test(deterministic_runs_are_the_same_bits),
         cmocka_unit_test(times_are_medians_of_the_repeats),
         cmocka_unit_test(large_constants_are_computed),

@@ -135,6 +135,7 @@ Json *run_report_json(const Session *session, const RunReport *report)
     json_set(out, "rank_peak_bytes", json_ints(report->rank_peak_bytes, report->n_ranks));
     json_set_real(out, "predicted_us", report->predicted_us);
     json_set_int(out, "predicted_peak_bytes", report->predicted_peak_bytes);
+    json_set_bool(out, "predicted_peak_at_least", report->predicted_peak_at_least);
     json_set_int(out, "values_checked", report->n_values_checked);
     json_set(out, "first_bad",
              report->first_bad < 0
@@ -298,7 +299,7 @@ void run_report_text(const Session *session, const RunReport *report, Buf *out)
     units_format_bytes(report->peak_bytes, out);
     buf_printf(out, "; predicted for %s: ", session->machine->name);
     units_format_us(report->predicted_us, out);
-    buf_puts(out, ", ");
+    buf_puts(out, report->predicted_peak_at_least ? ", at least " : ", ");
     units_format_bytes(report->predicted_peak_bytes, out);
     buf_putc(out, '\n');
     if (report->verdict != RUN_NOT_CHECKED) {
