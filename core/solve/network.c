@@ -58,6 +58,8 @@ Network *network_new(Arena *arena, const SolveProblem *problem, const SolvePoint
             most_choices = problem->n_choices[n];
     }
     net->keep = arena_array(arena, bool, most_choices);
+    net->least = arena_array(arena, double, most_choices);
+    net->most_of = arena_array(arena, double, most_choices);
     for (int32_t e = 0; e < problem->n_edges; e++)
         add_problem_edge(net, &problem->edge[e], most);
     for (int32_t p = 0; p < points->n; p++) {

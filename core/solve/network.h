@@ -61,12 +61,13 @@ typedef struct {
     double constant;
     const NetRecord *last;
     int32_t n_points;
-    double *limit, *price; /* [n_points]: what is left for the nodes here; a multiplier */
-    double *most;          /* [n_points]: the limit of the problem */
-    int64_t *time;         /* [n_points] */
-    Vec(int32_t) queue;    /* nodes to be looked at by reductions */
-    bool points_changed;   /* limits, amounts or values did */
-    bool *keep;            /* [most choices of a node]: for one call */
+    double *limit, *price;   /* [n_points]: what is left for the nodes here; a multiplier */
+    double *most;            /* [n_points]: the limit of the problem */
+    int64_t *time;           /* [n_points] */
+    Vec(int32_t) queue;      /* nodes to be looked at by reductions */
+    bool points_changed;     /* limits, amounts or values did */
+    bool *keep;              /* [most choices of a node]: for one call */
+    double *least, *most_of; /* the same: least and most cost of a value with all its edges */
     NetConflict conflict;
 } Network;
 

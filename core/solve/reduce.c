@@ -36,7 +36,7 @@ static double most_extra(NetView view, int32_t y, int32_t x)
         double of_x = view.at[x * view.step_x + z * view.step_y];
         double of_y = view.at[y * view.step_x + z * view.step_y];
         if (of_x < INFINITY)
-            most = fmax(most, of_y - of_x);
+            most = of_y - of_x > most ? of_y - of_x : most;
     }
     return most;
 }
@@ -56,10 +56,40 @@ static bool dominates(const Network *net, int32_t at, int32_t y, int32_t x)
     return gain >= 0;
 }
 
+/* Adds what each value costs at least and at most over one edge; most is INFINITY where a pair is
+ * forbidden. */
+static void add_range(NetView view, double *least, double *most)
+{
+    for (int32_t x = 0; x < view.n_x; x++) {
+        const double *row = view.at + x * view.step_x;
+        double low = INFINITY, high = -INFINITY;
+        for (int32_t y = 0; y < view.n_y; y++) {
+            double cost = row[y * view.step_y];
+            low = cost < low ? cost : low;
+            high = cost > high ? cost : high;
+        }
+        least[x] += low;
+        most[x] += high;
+    }
+}
+
+static void find_ranges(Network *net, int32_t at)
+{
+    const NetNode *node = &net->node[at];
+    for (int32_t x = 0; x < node->n_values; x++)
+        net->least[x] = net->most_of[x] = node->cost[x];
+    for (int i = 0; i < node->edges.n; i++)
+        add_range(network_view(net, node->edges.at[i], at), net->least, net->most_of);
+}
+
+/* A value can be dominated only by one that costs no more at least, and at most. Sums of the same
+ * terms in another order may differ by their rounding. */
 static bool is_dominated(const Network *net, int32_t at, int32_t x)
 {
+    double room = 1e-9 * fabs(net->least[x]), room_most = 1e-9 * fabs(net->most_of[x]);
     for (int32_t y = 0; y < net->node[at].n_values; y++)
-        if (y != x && net->keep[y] && dominates(net, at, y, x))
+        if (y != x && net->keep[y] && net->least[y] <= net->least[x] + room &&
+            net->most_of[y] <= net->most_of[x] + room_most && dominates(net, at, y, x))
             return true;
     return false;
 }
@@ -81,6 +111,8 @@ static bool drop_values(Network *net, int32_t at)
     for (int32_t x = 0; x < n; x++)
         net->keep[x] = is_possible(net, at, x);
     bool compare = n > 1 && worth_comparing(net, at);
+    if (compare)
+        find_ranges(net, at);
     for (int32_t x = 0; x < n; x++) {
         net->keep[x] = net->keep[x] && !(compare && is_dominated(net, at, x));
         n_kept += net->keep[x];

@@ -120,14 +120,12 @@ static bool may_split(SolveSearch *search, size_t bytes_above)
 }
 
 /* Solves a network with nothing left or small tables; false if it is neither. */
-static bool solve_whole(SolveSearch *search, Arena *arena, const Network *net, int depth,
+static bool solve_whole(SolveSearch *search, Arena *arena, const Network *net, double work_most,
                         double *cost)
 {
     int32_t *values = arena_array(arena, int32_t, net->n_nodes);
     double least = net->constant;
-    if (net->n_left > 0 &&
-        !network_eliminate(arena, net, depth == 0 ? ELIMINATION_AT_ROOT : ELIMINATION_BELOW,
-                           search->clock, values, &least))
+    if (net->n_left > 0 && !network_eliminate(arena, net, work_most, search->clock, values, &least))
         return false;
     if (least < search->best)
         offer_values(search, arena, net, values);
@@ -154,7 +152,8 @@ static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
             return true;
         }
         Arena *arena = arena_new();
-        bool solved = solve_whole(search, arena, net, depth, &out->bound);
+        double work_most = depth == 0 && round > 1 ? ELIMINATION_AT_ROOT : ELIMINATION_BELOW;
+        bool solved = solve_whole(search, arena, net, work_most, &out->bound);
         if (!solved) {
             Bound bound;
             bound_begin(&bound, arena, net);
@@ -163,7 +162,7 @@ static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
             solved = out->bound >= solve_worth(search);
             choose_split(net, &bound, out);
             if (!solved && round < ROUNDS_MOST)
-                any = bound_apply(&bound, solve_worth(search), &ok);
+                any = bound_apply(&bound, solve_worth(search), &ok) || (depth == 0 && round == 1);
         }
         arena_free(arena);
         if (!ok)

@@ -439,12 +439,21 @@ int main(int argc, char **argv)
         bench_viz();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--solve") == 0) {
+        bench_solve();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--step") == 0) {
         bench_step();
         return 0;
     }
+    if (argc > 3 && strcmp(argv[1], "--solve") == 0) {
+        bench_solve_files(atof(argv[2]), argc - 3, argv + 3);
+        return 0;
+    }
     bench_flow(argv[0]);
     bench_reshard();
+    bench_solve();
     bench_rule_lookup();
     bench_rule_build();
     bench_million();

@@ -20,7 +20,10 @@ void pin(const Inferred *inferred, const Mesh *mesh, Arena *arena, Journal *jour
 void bench_flow(const char *program);
 void bench_flow_counted(int n_layers);
 
-void bench_reshard(void);  /* bench_reshard.c */
+void bench_reshard(void); /* bench_reshard.c */
+void bench_solve(
+    void); /* bench_solve.c; alone: bench --solve; on files: bench --solve SECONDS FILE.. */
+void bench_solve_files(double seconds, int n, char **files);
 void bench_policies(void); /* bench_policy.c */
 void bench_models(void);   /* bench_models.c */
 void bench_step(void);     /* bench_step.c; alone: bench --step */
