@@ -104,6 +104,7 @@ Network *network_clone(Arena *arena, const Network *net)
     memcpy(out->time, net->time, (size_t)net->n_points * sizeof *out->time);
     memset(&out->edges, 0, sizeof out->edges);
     memset(&out->queue, 0, sizeof out->queue);
+    memset(&out->edge_least, 0, sizeof out->edge_least);
     for (int32_t n = 0; n < net->n_nodes; n++) {
         out->node[n].gone = true;
         if (!net->node[n].gone)

@@ -68,6 +68,7 @@ typedef struct {
     bool points_changed;     /* limits, amounts or values did */
     bool *keep;              /* [most choices of a node]: for one call */
     double *least, *most_of; /* the same: least and most cost of a value with all its edges */
+    Vec(double) edge_least;  /* the same of each edge of a node: [edges][values] */
     NetConflict conflict;
 } Network;
 

@@ -28,19 +28,20 @@ static bool is_possible(const Network *net, int32_t at, int32_t x)
     return true;
 }
 
-/* How much dearer y can be than x over one edge; INFINITY if only x is possible beside some z. */
-static double most_extra(NetView view, int32_t y, int32_t x)
+/* How much dearer y can be than x over one edge; INFINITY if only x is possible beside some z. May
+ * end early above `stop`. */
+static double most_extra(NetView view, int32_t y, int32_t x, double stop)
 {
+    const double *of_x = view.at + x * view.step_x, *of_y = view.at + y * view.step_x;
     double most = -INFINITY;
-    for (int32_t z = 0; z < view.n_y; z++) {
-        double of_x = view.at[x * view.step_x + z * view.step_y];
-        double of_y = view.at[y * view.step_x + z * view.step_y];
-        if (of_x < INFINITY)
-            most = of_y - of_x > most ? of_y - of_x : most;
-    }
+    for (int64_t z = 0, at = 0; z < view.n_y && most <= stop; z++, at += view.step_y)
+        if (of_x[at] < INFINITY && of_y[at] - of_x[at] > most)
+            most = of_y[at] - of_x[at];
     return most;
 }
 
+/* `room` bounds what is gained by y instead of x from above: exact for the edges looked at, by the
+ * least costs for the others. */
 static bool dominates(const Network *net, int32_t at, int32_t y, int32_t x)
 {
     const NetNode *node = &net->node[at];
@@ -48,17 +49,22 @@ static bool dominates(const Network *net, int32_t at, int32_t y, int32_t x)
         if (node->uses.at[u].amount[y] > node->uses.at[u].amount[x])
             return false;
     double gain = node->cost[x] - node->cost[y];
+    double rounding = 1e-9 * fabs(net->least[x]), room = net->least[x] - net->least[y] + rounding;
     for (int i = 0; i < node->edges.n; i++) {
-        gain -= most_extra(network_view(net, node->edges.at[i], at), y, x);
-        if (gain == -INFINITY)
+        const double *least = net->edge_least.at + (int64_t)i * node->n_values;
+        double usual = least[y] - least[x];
+        double extra = most_extra(network_view(net, node->edges.at[i], at), y, x, room + usual);
+        if (extra > room + usual)
             return false;
+        gain -= extra;
+        room -= extra - usual;
     }
     return gain >= 0;
 }
 
-/* Adds what each value costs at least and at most over one edge; most is INFINITY where a pair is
+/* What each value costs at least over one edge; adds that and the most, INFINITY where a pair is
  * forbidden. */
-static void add_range(NetView view, double *least, double *most)
+static void add_range(NetView view, double *edge_least, double *least, double *most)
 {
     for (int32_t x = 0; x < view.n_x; x++) {
         const double *row = view.at + x * view.step_x;
@@ -68,6 +74,7 @@ static void add_range(NetView view, double *least, double *most)
             low = cost < low ? cost : low;
             high = cost > high ? cost : high;
         }
+        edge_least[x] = low;
         least[x] += low;
         most[x] += high;
     }
@@ -78,8 +85,12 @@ static void find_ranges(Network *net, int32_t at)
     const NetNode *node = &net->node[at];
     for (int32_t x = 0; x < node->n_values; x++)
         net->least[x] = net->most_of[x] = node->cost[x];
+    while (net->edge_least.room < node->edges.n * node->n_values)
+        net->edge_least.at = vec_move(net->arena, net->edge_least.at, &net->edge_least.room,
+                                      sizeof *net->edge_least.at);
     for (int i = 0; i < node->edges.n; i++)
-        add_range(network_view(net, node->edges.at[i], at), net->least, net->most_of);
+        add_range(network_view(net, node->edges.at[i], at),
+                  net->edge_least.at + (int64_t)i * node->n_values, net->least, net->most_of);
 }
 
 /* A value can be dominated only by one that costs no more at least, and at most. Sums of the same

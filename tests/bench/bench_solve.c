@@ -9,9 +9,17 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <time.h>
 
 enum { REPEATS_OF_A_FACT = 5 };
+
+/* Of this thread's processor, so that a busy machine adds little. */
+static double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
 
 typedef struct {
     int n, n_proven;
@@ -25,9 +33,9 @@ static void solve_fact(const Json *request, SolveFigures *figures)
         Arena *arena = arena_new();
         Json *answer = json_object();
         Error err = {0};
-        double start = now_ns();
+        double start = thread_ns();
         must(eval_plan_solve("plan.solve", arena, request, answer, &err), &err);
-        ns = least(ns, now_ns() - start);
+        ns = least(ns, thread_ns() - start);
         if (i == 0) {
             double theirs = json_real(json_get(json_get(request, "expect"), "objective"), 0);
             figures->log_ratio += log(json_real(json_get(answer, "objective"), 0) / theirs);
