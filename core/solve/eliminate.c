@@ -71,7 +71,7 @@ static void take_out(Elimination *e, int32_t at)
     for (int i = 0; i < others->n; i++)
         for (int k = 0; k < others->n; k++)
             if (k != i && !has(&e->others[others->at[i]], others->at[k]))
-                vec_push_own(e->arena, &e->others[others->at[i]], others->at[k]);
+                vec_push(e->arena, &e->others[others->at[i]], others->at[k]);
     for (int i = 0; i < others->n; i++)
         e->size[others->at[i]] = combinations(e, others->at[i]);
     e->size[at] = -1;
@@ -84,8 +84,8 @@ static bool lay_graph(Elimination *e)
         const NetEdge *edge = &net->edges.at[i];
         if (edge->gone)
             continue;
-        vec_push_own(e->arena, &e->others[edge->a], edge->b);
-        vec_push_own(e->arena, &e->others[edge->b], edge->a);
+        vec_push(e->arena, &e->others[edge->a], edge->b);
+        vec_push(e->arena, &e->others[edge->b], edge->a);
     }
     for (int32_t n = 0; n < net->n_nodes; n++) {
         if (!net->node[n].gone && net->node[n].uses.n > 0)
@@ -127,7 +127,7 @@ static void add_table(Elimination *e, const CostTable *table, const int32_t *ran
     for (int i = 1; i < table->n; i++)
         if (rank[table->node[i]] < rank[first])
             first = table->node[i];
-    vec_push_own(e->arena, &e->tables[first], table);
+    vec_push(e->arena, &e->tables[first], table);
 }
 
 static void lay_tables(Elimination *e, const int32_t *rank)

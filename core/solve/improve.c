@@ -8,7 +8,13 @@
 /* Stands for INFINITY where costs are compared by difference. */
 #define FORBIDDEN_COST 1e110
 
-enum { WINDOW_LEAST = 8, WINDOW_MOST = 400, WINDOW_BRANCHES = 40 };
+enum {
+    WINDOW_LEAST = 8,
+    WINDOW_MOST = 400,
+    WINDOW_BRANCHES = 40,
+    DEAR_PART = 100,
+    DEAR_EVERY = 500
+};
 
 struct SolveImprove {
     SolveSearch *search;
@@ -21,8 +27,11 @@ struct SolveImprove {
     double *cost;    /* [most choices] */
     int32_t *place;  /* [n_nodes]: in the window, or -1 */
     uint64_t random; /* state of a linear congruential generator */
-    double size;     /* of windows */
-    int64_t n_vain;  /* windows without improvement, one after another */
+    int32_t *dear;   /* [n_dear] nodes that cost most */
+    int32_t n_dear;
+    int64_t n_windows;
+    double size;    /* of windows */
+    int64_t n_vain; /* windows without improvement, one after another */
 };
 
 static double capped(double cost)
@@ -75,6 +84,7 @@ SolveImprove *solve_improve_new(Arena *arena, SolveSearch *search)
                               .choice = arena_array(arena, int32_t, problem->n_nodes),
                               .scratch = arena_array(arena, double, search->points->n + 1),
                               .place = arena_array(arena, int32_t, problem->n_nodes),
+                              .dear = arena_array(arena, int32_t, problem->n_nodes + 1),
                               .random = 1,
                               .size = WINDOW_LEAST};
     int32_t most = 1;
@@ -224,27 +234,94 @@ static int32_t random_below(SolveImprove *improve, int32_t n)
     return (int32_t)((improve->random >> 33) % (uint64_t)n);
 }
 
-/* Nodes around a random one, nearest first. */
+static void put_in_window(SolveImprove *improve, Window *window, int32_t node, int32_t most)
+{
+    if (improve->place[node] >= 0 || window->n == most)
+        return;
+    improve->place[node] = window->n;
+    window->node[window->n++] = node;
+}
+
+/* Random nodes that are alive at one point, which can give each other memory. */
+static void seed_at_point(SolveImprove *improve, Window *window, int32_t most)
+{
+    const SolvePoints *points = improve->search->points;
+    const SolveProblem *problem = improve->problem;
+    int32_t u = random_below(improve, problem->n_uses), seen = 0, n_seeds = most / 4 + 2;
+    if (points->from[u] >= points->to[u])
+        return;
+    int32_t point = points->from[u] + random_below(improve, points->to[u] - points->from[u]);
+    int32_t *seed = arena_array(window->arena, int32_t, n_seeds);
+    for (int32_t i = 0; i < problem->n_uses; i++) {
+        if (points->from[i] > point || points->to[i] <= point ||
+            problem->n_choices[problem->use[i].node] == 1)
+            continue;
+        int32_t at = seen < n_seeds ? seen : random_below(improve, seen + 1);
+        if (at < n_seeds)
+            seed[at] = problem->use[i].node;
+        seen++;
+    }
+    for (int32_t i = 0; i < n_seeds && i < seen; i++)
+        put_in_window(improve, window, seed[i], most);
+}
+
+/* Half of the windows are around a node that costs much, or around nodes alive at one time; the
+ * others around a random node. Nearest neighbours first. */
 static void gather(SolveImprove *improve, Window *window)
 {
     const SolveProblem *problem = improve->problem;
     int32_t most = (int32_t)improve->size;
     most = most < problem->n_nodes ? most : problem->n_nodes;
     window->node = arena_array(window->arena, int32_t, most);
-    int32_t start = random_below(improve, problem->n_nodes);
-    improve->place[start] = 0;
-    window->node[window->n++] = start;
-    for (int32_t at = 0; at < window->n; at++) {
+    int32_t kind = random_below(improve, 4);
+    if (kind == 0 && problem->n_limits > 0 && problem->n_uses > 0)
+        seed_at_point(improve, window, most);
+    else if (kind == 1)
+        put_in_window(improve, window, improve->dear[random_below(improve, improve->n_dear)], most);
+    if (window->n == 0)
+        put_in_window(improve, window, random_below(improve, problem->n_nodes), most);
+    for (int32_t at = 0; at < window->n && window->n < most; at++) {
         int32_t node = window->node[at];
         for (int32_t i = improve->first_edge[node]; i < improve->first_edge[node + 1]; i++) {
             const SolveEdge *edge = &problem->edge[improve->edge[i]];
-            int32_t other = edge->a == node ? edge->b : edge->a;
-            if (improve->place[other] >= 0 || window->n == most)
-                continue;
-            improve->place[other] = window->n;
-            window->node[window->n++] = other;
+            put_in_window(improve, window, edge->a == node ? edge->b : edge->a, most);
         }
     }
+}
+
+typedef struct {
+    double cost;
+    int32_t node;
+} NodeCost;
+
+static int dearer_first(const void *p, const void *q)
+{
+    const NodeCost *a = p, *b = q;
+    if (a->cost != b->cost)
+        return a->cost > b->cost ? -1 : 1;
+    return a->node - b->node;
+}
+
+/* The nodes that cost most at present, with their edges. */
+static void find_dear(SolveImprove *improve)
+{
+    const SolveProblem *problem = improve->problem;
+    Arena *scratch = arena_new();
+    NodeCost *all = arena_array(scratch, NodeCost, problem->n_nodes);
+    for (int32_t n = 0; n < problem->n_nodes; n++)
+        all[n] = (NodeCost){problem->cost[n][improve->choice[n]], n};
+    for (int32_t e = 0; e < problem->n_edges; e++) {
+        const SolveEdge *edge = &problem->edge[e];
+        double cost = edge->cost[(int64_t)improve->choice[edge->a] * problem->n_choices[edge->b] +
+                                 improve->choice[edge->b]];
+        all[edge->a].cost += cost;
+        all[edge->b].cost += cost;
+    }
+    qsort(all, (size_t)problem->n_nodes, sizeof *all, dearer_first);
+    improve->n_dear = problem->n_nodes / DEAR_PART + 1;
+    for (int32_t i = 0; i < improve->n_dear; i++)
+        improve->dear[i] = all[i].node;
+    arena_free(scratch);
 }
 
 /* Nodes with the costs of edges that leave the window. */
@@ -382,6 +459,8 @@ bool solve_improve_windows(SolveImprove *improve, SolveClock *clock)
     while (!solve_stopped(clock)) {
         if (improve->n_vain > 50 + 4 * (int64_t)problem->n_nodes)
             return false;
+        if (improve->n_windows++ % DEAR_EVERY == 0)
+            find_dear(improve);
         improve_window(improve, clock);
     }
     return true;

@@ -146,20 +146,28 @@ int32_t network_edge_between(const Network *net, int32_t a, int32_t b)
     return -1;
 }
 
+enum { RELEASED_LEAST = 1 << 16 }; /* costs: looking for a small piece takes too long */
+
+static void release(Network *net, double *cost, int64_t n)
+{
+    if (n >= RELEASED_LEAST)
+        arena_release(net->arena, cost);
+}
+
 void network_add_edge(Network *net, int32_t a, int32_t b, double *cost)
 {
     int32_t old = network_edge_between(net, a, b);
     if (old < 0) {
-        vec_push_own(net->arena, &net->node[a].edges, net->edges.n);
-        vec_push_own(net->arena, &net->node[b].edges, net->edges.n);
-        vec_push_own(net->arena, &net->edges, (NetEdge){a, b, cost, false});
+        vec_push(net->arena, &net->node[a].edges, net->edges.n);
+        vec_push(net->arena, &net->node[b].edges, net->edges.n);
+        vec_push(net->arena, &net->edges, (NetEdge){a, b, cost, false});
         return;
     }
     NetView view = network_view(net, old, a);
     for (int32_t x = 0; x < view.n_x; x++)
         for (int32_t y = 0; y < view.n_y; y++)
             view.at[x * view.step_x + y * view.step_y] += cost[(int64_t)x * view.n_y + y];
-    arena_release(net->arena, cost);
+    release(net, cost, (int64_t)view.n_x * view.n_y);
 }
 
 static void forget_edge(NetNode *node, int32_t edge)
@@ -177,7 +185,7 @@ void network_drop_edge(Network *net, int32_t edge)
     e->gone = true;
     forget_edge(&net->node[e->a], edge);
     forget_edge(&net->node[e->b], edge);
-    arena_release(net->arena, e->cost);
+    release(net, e->cost, (int64_t)net->node[e->a].n_values * net->node[e->b].n_values);
     e->cost = NULL;
 }
 
@@ -186,7 +194,7 @@ void network_queue(Network *net, int32_t node)
     if (net->node[node].queued || net->node[node].gone)
         return;
     net->node[node].queued = true;
-    vec_push_own(net->arena, &net->queue, node);
+    vec_push(net->arena, &net->queue, node);
 }
 
 void network_queue_neighbours(Network *net, int32_t node)

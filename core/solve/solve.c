@@ -16,6 +16,7 @@ typedef struct {
     SolveClock clock; /* of the whole */
     SolveClock slice; /* of one search or one run of windows */
     double coarse;    /* a choice below this ends the search, which begins anew */
+    double never;     /* costs from here on are only looked at if nothing costs less */
     double bound;
 } Solving;
 
@@ -72,20 +73,62 @@ static void begin_slice(Solving *s, double seconds)
     s->search.clock = &s->slice;
 }
 
+/* Costs of node t, or of edge t - n_nodes. */
+static const double *term_costs(const SolveProblem *problem, int32_t t, int64_t *n)
+{
+    const SolveEdge *edge = t < problem->n_nodes ? NULL : &problem->edge[t - problem->n_nodes];
+    *n = edge ? (int64_t)problem->n_choices[edge->a] * problem->n_choices[edge->b]
+              : problem->n_choices[t];
+    return edge ? edge->cost : problem->cost[t];
+}
+
+/* The largest finite cost below `limit` of each node and edge: their sum and the largest. */
+static double sum_of_largest(const SolveProblem *problem, double limit, double *largest)
+{
+    double sum = 0;
+    *largest = 0;
+    for (int32_t t = 0; t < problem->n_nodes + problem->n_edges; t++) {
+        int64_t n;
+        const double *cost = term_costs(problem, t, &n);
+        double most = 0;
+        for (int64_t i = 0; i < n; i++)
+            most = cost[i] < limit && cost[i] > most ? cost[i] : most;
+        sum += most;
+        *largest = fmax(*largest, most);
+    }
+    return sum;
+}
+
+/* Costs such as 1e18 that stand for "never": each is more than all others together. Returns a cost
+ * between the two kinds, or INFINITY. */
+static double never_from(const SolveProblem *problem)
+{
+    double largest, rest;
+    sum_of_largest(problem, INFINITY, &largest);
+    double limit = 0.1 * largest, sum = sum_of_largest(problem, limit, &rest);
+    return largest > 0 && sum < limit ? limit : INFINITY;
+}
+
 /* One search from the start with what is known. Returns whether it was whole. */
 static bool run_search(Solving *s, double seconds)
 {
     Arena *arena = arena_new();
     begin_slice(s, seconds);
-    Network *net = network_new(arena, s->search.problem, &s->points, s->search.best);
+    bool without = s->never < s->search.best;
+    Network *net =
+        network_new(arena, s->search.problem, &s->points, without ? s->never : s->search.best);
     s->coarse = COARSE * network_largest(net);
     s->search.gave_up = false;
     double bound = solve_search(&s->search, net);
     bool coarse = s->search.best < s->coarse;
     s->coarse = 0;
+    arena_free(arena);
+    if (without && s->search.best >= s->never) { /* says nothing about dearer choices */
+        s->never = s->search.gave_up ? s->never : INFINITY;
+        return false;
+    }
     if (!coarse)
         s->bound = fmax(s->bound, fmin(bound, s->search.best));
-    arena_free(arena);
     return !s->search.gave_up && !coarse;
 }
 
@@ -105,7 +148,7 @@ static double simple_bound(const SolveProblem *problem)
 static bool run(Solving *s, Arena *arena)
 {
     SolveImprove *improve = solve_improve_new(arena, &s->search);
-    double slice_s = s->options->seconds > 0 ? s->options->seconds / 8 : FIRST_SLICE_S;
+    double slice_s = s->options->seconds > 0 ? s->options->seconds / 3 : FIRST_SLICE_S;
     begin_slice(s, 0);
     solve_improve_first(improve);
     bool windows = true;
@@ -128,6 +171,7 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
     Solving s = {.options = options,
                  .points = solve_points(arena, problem),
                  .clock = {.progress = options->progress},
+                 .never = never_from(problem),
                  .bound = simple_bound(problem)};
     if (options->seconds > 0)
         s.clock.deadline_s = solve_now_s() + options->seconds;
