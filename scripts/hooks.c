@@ -364,7 +364,7 @@ static const char *find_builder(Scripts *scripts, const Source *config, const Js
     error_kind(err, ERROR_UNREADABLE, "there is no builder for models of type '%s'", name);
     error_hint(err,
                "'dimscope help models' lists the builders; %s.lua beside the config, or in "
-               "~/.config/dimscope/models, would be yours",
+               "~/.config/dimscope/models, would add one",
                is_type_name(type) ? name : "NAME");
     int64_t at = str_find(config->text, STR("\"model_type\""));
     error_at(err, config, at < 0 ? 0 : (size_t)at);
@@ -405,7 +405,7 @@ static Graph *model_hook(void *context, Session *session, const char *path, cons
     if (!session_dtype(session, &request.dtype, err))
         return NULL;
     if (!script && given) {
-        error_kind(err, ERROR_USAGE, "'%s' is a config itself, so it takes no other", path);
+        error_kind(err, ERROR_USAGE, "'%s' is already a config, so --config cannot be given", path);
         error_hint(err, "--config goes with a .lua model");
         return NULL;
     }

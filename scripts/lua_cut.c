@@ -135,7 +135,7 @@ bool cut_spec_read(lua_State *L, int at, const Mesh *mesh, CutSpec *out, Error *
         }
     }
     if (out->keep && !(out->store & STORED_PARAMETER))
-        return error_set(err, "'keep' is of a parameter that is stored sharded: store = true");
+        return error_set(err, "'keep' needs a parameter that is stored sharded: store = true");
     return true;
 }
 

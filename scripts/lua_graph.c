@@ -233,7 +233,7 @@ static bool pin_sharding(lua_State *L, Policy *policy, const Target *target, Err
     Source source = {"sharding", str_from(lua_tostring(L, 3))};
     Sharding sharding;
     if (!target->named)
-        return error_set(err, "a sharding is of a tensor; for a node write {n = \"tp\"}");
+        return error_set(err, "a sharding describes a tensor; for a node write {n = \"tp\"}");
     int32_t tensor = target->named->tensor;
     const Shape *shape = inferred_shape(session->inferred, tensor);
     if (!shape)

@@ -53,14 +53,15 @@ struct Field {
     }
 
 static const Field link_fields[] = {
-    {"name", FIELD_TEXT, NEEDED, offsetof(Link, name), "what people call it", 0, NULL},
+    {"name", FIELD_TEXT, NEEDED, offsetof(Link, name), "the name that is shown", 0, NULL},
     NUMBER(Link, latency_us, NEEDED, "microseconds of a hop"),
-    NUMBER(Link, bytes_per_s, NEEDED, "what a device sends in a second, one way"),
+    NUMBER(Link, bytes_per_s, NEEDED, "bytes per second that a device sends, one way"),
     NUMBER(Link, shared_bytes_per_s, OPTIONAL,
-           "what all devices of a node send together; without it nothing is shared"),
+           "bytes per second of all devices of a node together; default: no limit"),
     {"channels", FIELD_COUNT, OPTIONAL, offsetof(Link, channels),
-     "how many NCCL finds for a device; nccl needs it", 0, NULL},
-    NUMBER(Link, channel_bytes_per_s, OPTIONAL, "what each of them carries; nccl needs it"),
+     "number of channels per device; required with nccl", 0, NULL},
+    NUMBER(Link, channel_bytes_per_s, OPTIONAL,
+           "bytes per second of a channel; required with nccl"),
     {0},
 };
 
@@ -79,7 +80,7 @@ static const Field latency_fields[] = {
 #define SIZES(name_, protocol)                                                                     \
     {                                                                                              \
         .name = name_, .type = FIELD_LIST, .at = (protocol) * sizeof(double[TREE_SIZES]),          \
-        .says = "shares of messages of 64 B, 128 B, .. 256 MiB", .n = TREE_SIZES                   \
+        .says = "efficiency of messages of 64 B, 128 B, .. 256 MiB", .n = TREE_SIZES               \
     }
 static const Field size_fields[] = {
     SIZES("ll", PROTOCOL_LL),
@@ -89,24 +90,24 @@ static const Field size_fields[] = {
 };
 
 static const char hops[] = "microseconds: {ring = {LL, LL128, Simple}, ..}",
-                  spread[] = "of groups on one node, on two, on more";
+                  spread[] = "for groups on one node, on two, on more";
 
 static const Field tuning_fields[] = {
     TABLE(Tuning, base_us, NEEDED, latency_fields, hops),
     TABLE(Tuning, inside_us, NEEDED, latency_fields, hops),
     TABLE(Tuning, between_us, NEEDED, latency_fields, hops),
-    NUMBER(Tuning, post_us, NEEDED, "the least a hop takes in a ring over nodes"),
+    NUMBER(Tuning, post_us, NEEDED, "minimum microseconds of a hop in a ring over nodes"),
     NUMBER(Tuning, plateau, NEEDED, "latency of a filled Simple ring over nodes; 1.4 in NCCL"),
-    SHARE(Tuning, ring_ll_share, NEEDED, "what LL leaves of a ring; 0.5 in NCCL"),
-    SHARE(Tuning, ring_ll128_share, NEEDED, "what LL128 leaves of a ring; 0.92 in NCCL"),
-    SHARE(Tuning, tree_share, NEEDED, "what a tree reaches; 0.92 in NCCL"),
-    SHARE(Tuning, tree_ll_share, NEEDED, "what LL leaves of a tree; 1 / 3.8 in NCCL"),
-    SHARE(Tuning, tree_ll128_share, NEEDED, "what LL128 leaves of a tree; 7 / 9 in NCCL"),
+    SHARE(Tuning, ring_ll_share, NEEDED, "efficiency of LL in a ring; 0.5 in NCCL"),
+    SHARE(Tuning, ring_ll128_share, NEEDED, "efficiency of LL128 in a ring; 0.92 in NCCL"),
+    SHARE(Tuning, tree_share, NEEDED, "efficiency of a tree; 0.92 in NCCL"),
+    SHARE(Tuning, tree_ll_share, NEEDED, "efficiency of LL in a tree; 1 / 3.8 in NCCL"),
+    SHARE(Tuning, tree_ll128_share, NEEDED, "efficiency of LL128 in a tree; 7 / 9 in NCCL"),
     SHARE(Tuning, tree_ll128_share_between, NEEDED, "the same over nodes; 120 / 128 in NCCL"),
-    SHARE(Tuning, nvls_share, OPTIONAL, "what the switch reaches; all of it where not given"),
-    SHARE(Tuning, pat_share, NEEDED, "what PAT reaches; 0.75 in NCCL"),
+    SHARE(Tuning, nvls_share, OPTIONAL, "efficiency of NVLS; default 1"),
+    SHARE(Tuning, pat_share, NEEDED, "efficiency of PAT; 0.75 in NCCL"),
     NUMBER(Tuning, nvls_channel_bytes_per_s, OPTIONAL,
-           "the most that a channel of it carries; without it the switch cannot add"),
+           "maximum bytes per second of an NVLS channel; default: no NVLS"),
     LIST(Tuning, ll_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, ring_ll128_channel_bytes_per_s, NEEDED, SPREADS, spread),
     LIST(Tuning, tree_channel_bytes_per_s, NEEDED, SPREADS, spread),
@@ -117,26 +118,28 @@ static const Field tuning_fields[] = {
 };
 
 static const Field machine_fields[] = {
-    {"name", FIELD_TEXT, NEEDED, offsetof(Machine, name), "what people call it", 0, NULL},
-    {"source", FIELD_TEXT, NEEDED, offsetof(Machine, source), "where the numbers are from", 0,
+    {"name", FIELD_TEXT, NEEDED, offsetof(Machine, name), "the name that is shown", 0, NULL},
+    {"source", FIELD_TEXT, NEEDED, offsetof(Machine, source), "where the numbers come from", 0,
      NULL},
     {"devices_per_node", FIELD_COUNT, NEEDED, offsetof(Machine, devices_per_node),
-     "devices that the inner link joins", 0, NULL},
-    {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes), "what a device holds", 0,
-     NULL},
-    NUMBER(Machine, memory_bytes_per_s, NEEDED, "what the memory of a device moves in a second"),
+     "number of devices on a node", 0, NULL},
+    {"memory_bytes", FIELD_COUNT, NEEDED, offsetof(Machine, memory_bytes),
+     "memory of a device in bytes", 0, NULL},
+    NUMBER(Machine, memory_bytes_per_s, NEEDED, "memory bandwidth of a device in bytes per second"),
     {"flops_per_s", FIELD_FLOPS, NEEDED, offsetof(Machine, flops_per_s),
      "{f32 = .., bf16 = ..}: peaks of matmuls", 0, NULL},
     {"vector_flops_per_s", FIELD_FLOPS, OPTIONAL, offsetof(Machine, vector_flops_per_s),
-     "the same of what is no matmul; else flops_per_s of f32", 0, NULL},
-    SHARE(Machine, matmul_share, OPTIONAL, "what of the peaks matmuls reach; else all"),
-    SHARE(Machine, matmul_share_16, OPTIONAL, "the same of types of two bytes; else matmul_share"),
-    SHARE(Machine, attention_share, OPTIONAL, "the same of fused attention; else matmul_share"),
+     "peaks of other ops; default: flops_per_s of f32", 0, NULL},
+    SHARE(Machine, matmul_share, OPTIONAL, "fraction of the peak that matmuls reach; default 1"),
+    SHARE(Machine, matmul_share_16, OPTIONAL, "the same for 16-bit types; default: matmul_share"),
+    SHARE(Machine, attention_share, OPTIONAL,
+          "the same for fused attention; default: matmul_share"),
     SHARE(Machine, attention_gradient_share, OPTIONAL,
-          "the same of its gradient; else matmul_share"),
-    SHARE(Machine, memory_share, OPTIONAL, "what of the memory's rate is reached; else all"),
-    SHARE(Machine, gather_share, OPTIONAL, "the same where rows are gathered; else all"),
-    NUMBER(Machine, launch_us, NEEDED, "microseconds of an op beside its work"),
+          "the same for its gradient; default: matmul_share"),
+    SHARE(Machine, memory_share, OPTIONAL,
+          "fraction of the memory bandwidth that is reached; default 1"),
+    SHARE(Machine, gather_share, OPTIONAL, "the same for ops that gather rows; default 1"),
+    NUMBER(Machine, launch_us, NEEDED, "microseconds of overhead per op"),
     TABLE(Machine, inside, NEEDED, link_fields, "the link in a node"),
     TABLE(Machine, between, NEEDED, link_fields, "the link between nodes"),
     {"nccl", FIELD_TUNING, OPTIONAL, offsetof(Machine, tuning),
@@ -155,8 +158,8 @@ static const struct {
     {link_fields, "machine_link", "A link between devices, one way."},
     {tuning_fields, "machine_nccl", "NCCL's tuning numbers, as its source has them."},
     {latency_fields, "machine_latencies",
-     "Microseconds by algorithm; 0, or an algorithm that is left out: there is no such way."},
-    {size_fields, "machine_sizes", "Shares of a tree's bandwidth by protocol and size."},
+     "Microseconds by algorithm; an algorithm that is left out or 0 is not available."},
+    {size_fields, "machine_sizes", "Fractions of a tree's bandwidth by protocol and message size."},
 };
 
 static const char *type_of(const Field *fields)

@@ -497,7 +497,7 @@ static const char *legend_text(const Dot *dot)
     if (names_part_of_axis(dot->diagram))
         legend_row(&label, "tp:(2)4", "part of tp: of size 4, below one of size 2");
     legend_row(&label, "\xce\xa3tp", "partial: to be summed over tp");
-    legend_row(&label, "us, MiB", "of one device, as priced for the machine");
+    legend_row(&label, "us, MiB", "of one device, as estimated for the machine");
     buf_puts(&label, "</TABLE>");
     return label.s;
 }

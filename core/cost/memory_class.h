@@ -1,13 +1,13 @@
 /* memory_class.h - what a value is kept for.
  *
- *     parameter        an initializer that is not a constant; what an optimizer updates, and the
- *                      updated result
- *     gradient         what an optimizer reads as the gradient of a parameter, and what that is
- * made of (Graph.gradient_of); the result of an operator Gradient optimizer_state  a moment, an
- * accumulator or a master copy that an optimizer reads, and its updated result input            any
- * other graph input constant         known before the run (tensor_is_known) activation       any
- * other value that the run makes collective_buffer  a copy that steps of a reshard are still
- * filling (memory.h)
+ *     parameter         an initializer that is not a constant, and what an optimizer updates
+ *     gradient          what an optimizer reads as the gradient of a parameter, and the values from
+ *                       which that is made (Graph.gradient_of)
+ *     optimizer_state   a moment, an accumulator or a master copy, before and after its update
+ *     input             any other graph input
+ *     constant          known before the run (tensor_is_known)
+ *     activation        any other value that the run makes
+ *     collective_buffer a copy that the steps of a reshard are still filling (memory.h)
  *
  * Optimizers are the operators of the table: those of ai.onnx.preview.training, and the optimizers
  * of other systems under our names. A role is what an op reads a value as, whoever made it; a

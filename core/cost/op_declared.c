@@ -68,7 +68,7 @@ static bool price_comms(const Asking *a, const OpPart *part, const OpCut *cut,
         OpComm *comm = &out[declared->n_comms];
         *comm = (OpComm){.kind = kind_of(comms[i].kind), .bytes = comms[i].bytes};
         if (comm->kind == STEP_KIND_COUNT)
-            return error_set(err, "'comm' names no kind of collective: '%s'", comms[i].kind);
+            return error_set(err, "'comm' names an unknown collective: '%s'", comms[i].kind);
         if (!atoms_of(plan, part->space, cut, &comms[i], &comm->atoms, err))
             return false;
         if (comm->atoms == 0)

@@ -133,7 +133,7 @@ static void format_whole(const Plan *plan, int32_t tensor, int dim, Buf *out)
     if (pin && !cut_is_whole(decision_cut(pin))) {
         buf_puts(out, tensor_is_known(plan->inferred, tensor)
                           ? ", as every rank has all of a constant; ops read it as pinned by "
-                          : ", though it is pinned otherwise by ");
+                          : ", although another sharding is pinned by ");
         origin_put_place(&pin->origin, out);
     } else if (pin) {
         buf_puts(out, ", pinned whole by ");

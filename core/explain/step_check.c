@@ -53,9 +53,10 @@ enum {
     }
 static const Contradiction rows[] = {
     {RANDOM, MADE_COMPLETE, BY_RANK, LEVEL_ERROR, "drawn-apart",
-     "ranks hold the same elements and draw other numbers, so that their copies differ", HINT_DRAW},
+     "ranks hold the same elements and draw different numbers, so that their copies differ",
+     HINT_DRAW},
     {RANDOM, MADE_SHARDED, ALIKE, LEVEL_ERROR, "drawn-repeated",
-     "each rank draws the same numbers for its shard, so that one pattern is there %d times",
+     "each rank draws the same numbers for its shard, so that the same pattern occurs %d times",
      HINT_DRAW},
     DRAWS_NOTHING(MADE_COMPLETE),
     DRAWS_NOTHING(MADE_PARTIAL),

@@ -11,7 +11,7 @@
 static const char *const hints[STOP_COUNT] = {
     "",
     "unpin that dim, or pin it open",
-    "remove the mark, or give the pins one priority",
+    "remove the mark, or give the pins the same priority",
     ("pin that other dim whole, or pin this one: an axis shards one dim of a tensor, one index dim "
      "of an op"),
     "pin the dim so that one list of axes continues the other",
@@ -19,7 +19,7 @@ static const char *const hints[STOP_COUNT] = {
      "with unit="),
     "the op needs that dim whole; shard another of its dims",
     "the op reads that dim whole; shard another of its dims",
-    "the op would need rows of its neighbours; shard another of its dims",
+    "the op would need rows of neighbouring shards; shard another of its dims",
     "the op takes no part in propagation along it; pin both sides",
     "pin the index dim if the sum is worth it",
     "pin the parameter, or the index dim of the op that reads it",

@@ -344,8 +344,8 @@ static void refuse_member(Plan *plan, const Decision *mark, int32_t first, bool 
                              : "pin one tensor of the group";
     plan_find(plan, LEVEL_WARNING, shape ? "group-shape" : "group-pin", -1, mark->place, hint,
               "%s is %s %s, so it is not in group '%s'", plan_value_name(plan, mark->place),
-              shape ? "not of the shape of" : "pinned otherwise than", plan_value_name(plan, first),
-              mark->group);
+              shape ? "of another shape than" : "pinned differently from",
+              plan_value_name(plan, first), mark->group);
     plan_found_at(plan, &mark->origin);
 }
 

@@ -147,16 +147,16 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
         return session->graph != NULL;
     }
     if (session->options.config || session->options.dtype) {
-        error_kind(err, ERROR_USAGE, "'%s' is built by no script, so it takes no %s", path,
+        error_kind(err, ERROR_USAGE, "'%s' is not built by a script, so it takes no %s", path,
                    session->options.config ? "config" : "element type");
         return error_hint(err,
                           "--config goes with a .lua file, --dtype with that or a config.json");
     }
     const PolicySetting *setting = model_settings_first(&session->options.settings);
     if (setting) {
-        error_kind(err, ERROR_USAGE, "'%s' is built by no script, so its %s cannot be set", path,
+        error_kind(err, ERROR_USAGE, "'%s' is not built by a script, so its %s cannot be set", path,
                    setting->name);
-        return error_hint(err, "--fuse attention makes one op of attention that is spelled out");
+        return error_hint(err, "--fuse attention replaces the ops of an attention by one op");
     }
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);

@@ -164,7 +164,7 @@ bool pins_string(Arena *arena, Scan *scan, bool mlir, Str *out)
     Str text = scan->source->text;
     size_t from = scan->at, to = string_end(text, from);
     if (to == text.n)
-        return scan_fail(scan, "a text in quotes does not end");
+        return scan_fail(scan, "a string has no closing quote");
     scan->at = to + 1;
     *out = (Str){text.s + from + 1, to - from - 1};
     if (out->n == 0 || !memchr(out->s, '\\', out->n))
@@ -204,7 +204,7 @@ static bool skip_one(Scan *scan)
     if (c == '"' || c == '\'')
         scan->at = string_end(text, scan->at);
     if (scan->at == text.n)
-        return scan_fail(scan, "a text in quotes does not end");
+        return scan_fail(scan, "a string has no closing quote");
     scan->at++;
     return true;
 }

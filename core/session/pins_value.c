@@ -230,7 +230,7 @@ static bool read_entry(Reader *r, int64_t d)
         r->out->free |= 1u << d;
     else if (!str_eq(word, STR("None")) && !str_eq(word, STR("null")))
         return word.n ? (error_kind(r->scan->err, ERROR_SYNTAX,
-                                    "'%.*s' is no axis in quotes, and not None", STR_ARG(word)),
+                                    "'%.*s' is neither an axis in quotes nor None", STR_ARG(word)),
                          pins_fail_at(r, axes.at))
                       : scan_fail(r->scan, "expected an axis in quotes, or None");
     return pins_set_dim(r, d, &axes, true);

@@ -38,7 +38,8 @@ static bool step(Session *session, int by, Error *err)
     for (; by < 0; by++, journal.n_done--)
         if (journal.n_done == 0 ||
             journal.decisions.at[journal.n_done - 1].origin.kind == ORIGIN_POLICY)
-            return error_kind(err, ERROR_USAGE, "nothing to undo: the rest is the policy's");
+            return error_kind(err, ERROR_USAGE,
+                              "nothing to undo: the remaining decisions are the policy's");
     if (by > journal.decisions.n - journal.n_done)
         return error_kind(err, ERROR_USAGE, "nothing to redo");
     journal.n_done += by;

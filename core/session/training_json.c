@@ -35,7 +35,7 @@ static Json *notes_json(const TrainingCost *cost)
         {"bubble", cost->why.bubble},
         {"tokens_per_s_device", cost->why.tokens_per_s_device},
         {"exposed_comm_us", cost->why.exposed_comm_us},
-        {"layer", cost->layer.path ? NULL : "no group of ops is there twice"},
+        {"layer", cost->layer.path ? NULL : "no group of ops occurs twice"},
     };
     Json *out = json_object();
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)

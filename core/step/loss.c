@@ -208,11 +208,10 @@ bool loss_add(Arena *arena, const Inferred *model, const UpdateSpec *spec, Loss 
         return error_hint(err, "a loss is an output with one float; loss=NAME chooses a tensor");
     }
     if (out->loss >= 0 && (spec->ignores || spec->smoothing > 0)) {
-        error_kind(
-            err, ERROR_USAGE,
-            "--train: the model has its own loss, '%s': ignore_index and label_smoothing are "
-            "of the cross entropy that is added to scores",
-            tensor_name(model->graph, out->loss));
+        error_kind(err, ERROR_USAGE,
+                   "--train: the model has its own loss, '%s': ignore_index and label_smoothing "
+                   "apply only to a cross entropy that --train adds",
+                   tensor_name(model->graph, out->loss));
         return false;
     }
     Adding a = {arena, model, graph_builder_from(arena, model->graph)};

@@ -106,7 +106,7 @@ static bool read_key(Arena *arena, Key key, Str text, UpdateSpec *out, Error *er
     case KEY_LABEL_SMOOTHING:
         return read_number(arena, STR("label_smoothing"), text, &out->smoothing, err) &&
                (out->smoothing <= 1 ||
-                error_kind(err, ERROR_USAGE, "--train: label_smoothing is a share, at most 1"));
+                error_kind(err, ERROR_USAGE, "--train: label_smoothing must be between 0 and 1"));
     case KEY_FREEZE:
         return add_frozen(arena, text, out, err);
     case N_KEYS:

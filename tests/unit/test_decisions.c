@@ -356,10 +356,10 @@ static HoldRow hold_rows[] = {
      "256/tp gives 1 on the first rank, 0 on the last", LEVEL_WARNING, false,
      "graph:pin('" FC "', {[1] = 'tp'})"},
     {"a group of other shapes", "dp=2,tp=4", TIE(FC) "," TIE("input_ids"), "group-shape",
-     "is not of the shape of", LEVEL_WARNING, false, "graph:tie('g', {'" FC "', 'input_ids'})"},
+     "is of another shape than", LEVEL_WARNING, false, "graph:tie('g', {'" FC "', 'input_ids'})"},
     {"a group pinned in two ways", "dp=2,tp=4",
      PIN(FC, 1, "256/tp") "," PIN(FC1, 0, "64/tp") "," TIE(FC) "," TIE(FC1), "group-pin",
-     "is pinned otherwise than", LEVEL_WARNING, false,
+     "is pinned differently from", LEVEL_WARNING, false,
      "graph:pin('" FC "', {[1] = 'tp'}) graph:pin('" FC1 "', {[0] = 'tp'}) graph:tie('g', {'" FC
      "', '" FC1 "'})"},
 };

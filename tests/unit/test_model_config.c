@@ -82,7 +82,7 @@ static ConfigRow rows[] = {
     {"no type of parameters", "", "", "model.lua", NULL, "i64",
      "parameters cannot be of type 'i64'"},
     {"a config with a config", BUILDER("beside", "8"), "", "config.json", "config.json", NULL,
-     "is a config itself"},
+     "is already a config"},
     {"a config that is not there", "", "", "model.lua", "no.json", NULL, "no.json"},
     {"a config that is a list", "", "", "model.lua", "model.lua", NULL, "model.lua"},
 };

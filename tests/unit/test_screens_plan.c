@@ -152,7 +152,7 @@ static ScreenRow rows[] = {
      24,
      "8xx",
      -1,
-     {"1 did nothing !", ">!   21     0", "LINE 21: all 24 decisions of it were taken back",
+     {"1 did nothing !", ">!   21     0", "LINE 21: all 24 decisions of it were undone",
       "line 21 dropped: step"}},
     {"all of its source",
      80,

@@ -68,7 +68,7 @@ static Refused refused[] = {
      "precision, grads, clip, scale, loss, freeze, ignore_index, label_smoothing, or a "
      "hyper-parameter of sgd"},
     {"ignore_index=none", "--train: ignore_index is not a whole number: 'none'", ""},
-    {"label_smoothing=2", "--train: label_smoothing is a share, at most 1", ""},
+    {"label_smoothing=2", "--train: label_smoothing must be between 0 and 1", ""},
     {"scale=dynamical", "--train: scale is not a number of at least 0: 'dynamical'", ""},
     {"weight_decya=0.1", "--train: there is no option 'weight_decya'",
      "did you mean weight_decay?"},

@@ -240,7 +240,7 @@ static bool ask_long(Ui *ui, const RunOptions *options)
     }
     const char *model = ui->session->options.model;
     if (!model || !str_ends(str_from(model), STR("tiny-gpt.onnx")))
-        menu_add(ui, 't', STR("a sample that takes no time: tiny-gpt"), LONG_SAMPLE);
+        menu_add(ui, 't', STR("a small sample: tiny-gpt"), LONG_SAMPLE);
     return true;
 }
 

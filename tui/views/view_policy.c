@@ -371,7 +371,7 @@ static void draw_detail(Ui *ui, int number, Pen *pen)
     if (line->hits > 0)
         draw_decided(ui, number, pen->area.h, pen);
     else if (line->made > 0)
-        pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were taken back or replaced",
+        pen_printf(pen, ROLE_NOTE, " LINE %d: all %d decisions of it were undone or replaced",
                    number, line->made);
     else if (policy_line_is_unused(line))
         pen_printf(pen, ROLE_NOTE, " LINE %d was not reached, or its decisions were made before it",
@@ -481,7 +481,7 @@ static void open_edit(Ui *ui, const PolicyEdit *edit)
     else if (edit->made == 1 && !decision_is_on_ops(decision->kind))
         show_place(ui, decision);
     else
-        ui_say(ui, "made here: u takes the last one back");
+        ui_say(ui, "made here: u undoes the last one");
 }
 
 static void open_line(Ui *ui)

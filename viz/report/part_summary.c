@@ -263,7 +263,7 @@ void part_legend(Page *page)
         {"768/tp", "768 elements, sharded by axis tp: each device has its shard"},
         {"(3)(768/tp)", "3 blocks of 768 elements, each sharded by tp"},
         {"8/dp.tp", "sharded by dp, then each shard by tp"},
-        {"\xce\xa3tp", "partial: every device along tp has an addend, the sum is to be done"},
+        {"\xce\xa3tp", "partial: every device along tp has an addend that is still to be summed"},
         {"h[0..11] \xc3\x97"
          "12",
          "12 layers with equal structure and sharding"},
