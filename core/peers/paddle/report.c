@@ -6,6 +6,7 @@
 #include "core/base/table.h"
 #include "core/layout/placement.h"
 #include "core/peers/paddle/eval_spmd.h"
+#include "core/peers/paddle/space_rule.h"
 #include "core/peers/paddle/spmd_check.h"
 #include "core/rules/one_op.h"
 
@@ -17,6 +18,7 @@ typedef struct {
     const SpmdRule *rule;
     const char *name;   /* Paddle's, or the user's */
     const Alias *alias; /* NULL if the query has Paddle's name */
+    bool derived;       /* from the op space of a user's operator, for these shapes */
 } SpmdNamedRule;
 
 /* ---- which rule ---- */
@@ -36,6 +38,34 @@ static void find_by_alias(RuleQuery *query, SpmdNamedRule *out)
     }
 }
 
+/* The rule of a user's operator that has none of its own, from its op space. */
+static bool derive_rule(RuleQuery *query, SpmdNamedRule *out)
+{
+    const Operator *row = registry_find(query->rules->registry, str_from(query->name));
+    if (!row || row->rule)
+        return false;
+    if (!query->shapes)
+        return error_kind(query->err, ERROR_USAGE, "--trace needs --shapes");
+    RuleQuery inputs = *query;
+    int64_t arrow = str_find(str_from(query->shapes), STR("->"));
+    if (arrow >= 0)
+        inputs.shapes = arena_str(query->arena, (Str){query->shapes, (size_t)arrow});
+    const DimBindings dims = {0};
+    const Graph *graph = query_graph(&inputs, row);
+    const Inferred *inferred =
+        graph ? infer(query->arena, graph, query->rules->registry, &dims, false, query->err) : NULL;
+    SpmdOpCall call;
+    if (!inferred)
+        return false;
+    if (inferred->findings.n > 0)
+        return error_kind(query->err, ERROR_USAGE, "%s", inferred->findings.at[0].text);
+    if (inferred->n_program == 0 || !spmd_call_of_space(query->arena, inferred, 0, &call))
+        return error_kind(query->err, ERROR_UNSUPPORTED,
+                          "letters cannot express the index space of '%s'", row->name);
+    *out = (SpmdNamedRule){call.rule, row->name, NULL, true};
+    return true;
+}
+
 static bool find_named_rule(RuleQuery *query, SpmdNamedRule *out)
 {
     Str name = str_from(query->name), rest = name;
@@ -49,8 +79,10 @@ static bool find_named_rule(RuleQuery *query, SpmdNamedRule *out)
         *out = (SpmdNamedRule){.name = str_lower_case(query->arena, name)};
         out->rule = spmd_rules_find(spmd_rules_of(query->rules), str_from(out->name));
     }
-    if (out->rule)
+    if (out->rule || derive_rule(query, out))
         return true;
+    if (error_is_set(query->err))
+        return false;
     error_kind(query->err, ERROR_UNKNOWN_OP, "there is no dims_mapping rule for '%s'", query->name);
     error_hint(query->err, "use Paddle's names: matmul, layer_norm, OP_grad");
     return false;
@@ -512,6 +544,9 @@ static bool show(RuleQuery *query)
     Sides rows = list_rows(&answered, call.input, call.n_inputs, call.n_outputs);
     if (query->json) {
         write_json(query, &answered, &rows, &trace, odd);
+        json_set_bool(query->json_root, "derived", named.derived);
+        if (named.derived) /* its annotation has read them */
+            json_set(query->json_root, "unread_attrs", json_array());
         return true;
     }
     write_head(query, &call);
@@ -522,7 +557,10 @@ static bool show(RuleQuery *query)
     write_moves(query, &answered, &rows);
     if (odd)
         buf_puts(query->out, "Paddle's own answer differs here: --exact shows it\n");
-    write_unread(query, &answered);
+    if (named.derived)
+        buf_puts(query->out, "the rule is derived from the annotation\n");
+    else
+        write_unread(query, &answered);
     return true;
 }
 
