@@ -36,6 +36,9 @@ enum {
     SCRIPT_BYTES_MAX = 4 << 20 /* of a file */
 };
 
+/* Of flops, bytes and microseconds that a script says of one op: sums of them stay finite. */
+#define SCRIPT_COST_MAX 1e18
+
 /* A call that registered something, as a hash of what it said (lua_registered.h). */
 typedef struct {
     const char *name;

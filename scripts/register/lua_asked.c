@@ -156,8 +156,8 @@ static double number_field(lua_State *L, const char *field)
         return -1;
     }
     double number = lua_tonumber(L, -1);
-    if (lua_type(L, -1) != LUA_TNUMBER || !(number >= 0) || !isfinite(number))
-        luaL_error(L, "'%s' must be a number, 0 or more", field);
+    if (lua_type(L, -1) != LUA_TNUMBER || !(number >= 0) || !(number <= SCRIPT_COST_MAX))
+        luaL_error(L, "'%s' must be a number from 0 to 1e18", field);
     lua_pop(L, 1);
     return number;
 }

@@ -390,8 +390,8 @@ static bool read_number(const Reading *r)
 {
     double number = lua_tonumber(r->L, -1);
     r->out->flops_per_point = number;
-    return (lua_type(r->L, -1) == LUA_TNUMBER && number >= 0 && isfinite(number)) ||
-           error_set(r->err, "'flops_per_point' must be a number, 0 or more");
+    return (lua_type(r->L, -1) == LUA_TNUMBER && number >= 0 && number <= SCRIPT_COST_MAX) ||
+           error_set(r->err, "'flops_per_point' must be a number from 0 to 1e18");
 }
 
 static bool read_example(const Reading *r)

@@ -191,7 +191,10 @@ static SaidRow said_rows[] = {
      "FILE:1: 'cost' of my::op: a cost has no field 'flop'"},
     {"a cost below 0", "cost = function(node) return {us = -1} end",
      "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
-     "FILE:1: 'cost' of my::op: 'us' must be a number, 0 or more"},
+     "FILE:1: 'cost' of my::op: 'us' must be a number from 0 to 1e18"},
+    {"a cost too large to add up", "cost = function(node) return {us = 1e308} end",
+     "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
+     "FILE:1: 'cost' of my::op: 'us' must be a number from 0 to 1e18"},
     {"a cost without an end", "cost = function(node) while true do end end",
      "2.00 us, 128 flops, 1536 B | cost-function warning: op 'op' (my::op): "
      "FILE:1: 'cost' of my::op: stopped after 50 million instructions"},
