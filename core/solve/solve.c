@@ -82,7 +82,8 @@ static const double *term_costs(const SolveProblem *problem, int32_t t, int64_t 
     return edge ? edge->cost : problem->cost[t];
 }
 
-/* The largest finite cost below `limit` of each node and edge: their sum and the largest. */
+/* The largest finite cost below `limit` of each node and edge: their sum and the largest. INFINITY
+ * if one has no such cost. */
 static double sum_of_largest(const SolveProblem *problem, double limit, double *largest)
 {
     double sum = 0;
@@ -90,10 +91,10 @@ static double sum_of_largest(const SolveProblem *problem, double limit, double *
     for (int32_t t = 0; t < problem->n_nodes + problem->n_edges; t++) {
         int64_t n;
         const double *cost = term_costs(problem, t, &n);
-        double most = 0;
+        double most = -1;
         for (int64_t i = 0; i < n; i++)
             most = cost[i] < limit && cost[i] > most ? cost[i] : most;
-        sum += most;
+        sum += most < 0 ? INFINITY : most;
         *largest = fmax(*largest, most);
     }
     return sum;
@@ -125,6 +126,7 @@ static bool run_search(Solving *s, double seconds)
     arena_free(arena);
     if (without && s->search.best >= s->never) { /* says nothing about dearer choices */
         s->never = s->search.gave_up ? s->never : INFINITY;
+        s->search.conflict = (NetConflict){.node = -1};
         return false;
     }
     if (!coarse)
