@@ -77,44 +77,53 @@ static void add_backward(const Plan *plan, StagePrice *price, int32_t op, double
         price->weight_us += us;
 }
 
-/* A collective of the backward pass, or of the update, once a step. */
-static void add_backward_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard,
-                                 int32_t reader, double us)
+void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVisit *visit,
+                          void *context)
 {
-    int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
-    if (reshard_is_of_update(plan, reshard))
-        price->once_us += us;
-    else
-        add_backward(plan, price, reader < 0 ? maker : reader, us);
-}
-
-/* Collectives before the send belong to the sender's stage, those after it to the receiver's. */
-static void add_reshard(const Plan *plan, StagePrice *price, const Reshard *reshard)
-{
-    int from, to;
-    stage_ends(plan, reshard, &from, &to);
+    int from = 0, to = 0;
+    if (plan->decided->stages)
+        stage_ends(plan, reshard, &from, &to);
     if (to < 0)
         return;
     int32_t reader = reshard->n_uses > 0 ? plan->moved->reshard_uses[reshard->use] : -1;
-    bool again = recompute_group(plan, reader) >= 0 && !plan->inferred->forward;
-    double times = reshard_repeat(plan, reshard);
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     bool backward = is_backward(plan, reader < 0 ? maker : reader);
-    int stage = from;
+    bool again = recompute_group(plan, reader) >= 0 && !plan->inferred->forward;
+    PricedStep priced = {.for_op = reader < 0 ? maker : reader, .stage = from};
+    priced.times = reshard_repeat(plan, reshard);
     for (int i = 0; i < reshard->path->n_steps; i++) {
         const Step *step = &reshard->path->step[i];
         bool sends = step->kind == STEP_SEND || step->kind == STEP_BROADCAST;
-        stage = sends ? to : stage;
-        if (backward) {
-            add_backward_reshard(plan, &price[stage], reshard, reader, times * step->us);
-        } else if (sends) {
-            price[to].receive_us += times * step->us;
-            price[to].receive_bytes += (int64_t)(times * (double)step->bytes);
-        } else {
-            price[stage].comm_us += times * step->us;
-            if (again && stage == to)
-                price[stage].again_us += times * step->us;
-        }
+        priced.stage = sends ? to : priced.stage;
+        priced.when = !backward                             ? (sends ? WHEN_RECEIVED : WHEN_FORWARD)
+                      : reshard_is_of_update(plan, reshard) ? WHEN_ONCE
+                                                            : WHEN_BACKWARD;
+        priced.step = step;
+        priced.us = priced.times * step->us;
+        priced.again = again && priced.stage == to;
+        visit(context, &priced);
+    }
+}
+
+typedef struct {
+    const Plan *plan;
+    StagePrice *price;
+} Pricing;
+
+static void add_step(void *context, const PricedStep *step)
+{
+    const Pricing *pricing = context;
+    StagePrice *price = &pricing->price[step->stage];
+    if (step->when == WHEN_ONCE) {
+        price->once_us += step->us;
+    } else if (step->when == WHEN_BACKWARD) {
+        add_backward(pricing->plan, price, step->for_op, step->us);
+    } else if (step->when == WHEN_RECEIVED) {
+        price->receive_us += step->us;
+        price->receive_bytes += (int64_t)(step->times * (double)step->step->bytes);
+    } else {
+        price->comm_us += step->us;
+        price->again_us += step->again ? step->us : 0;
     }
 }
 
@@ -333,7 +342,7 @@ const Pipeline *pipeline_price(Plan *plan)
     for (int i = 0; i < plan->inferred->n_program; i++)
         add_op(plan, price, plan->inferred->program[i]);
     for (int i = 0; i < plan->moved->n_reshards; i++)
-        add_reshard(plan, price, &plan->moved->reshards[i]);
+        pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step, &(Pricing){plan, price});
     Pipeline *out = arena_make(plan->arena, Pipeline);
     *out = (Pipeline){.stage = price, .lanes = lanes_of(plan, scratch)};
     make_table(plan, out, scratch);

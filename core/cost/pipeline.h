@@ -89,6 +89,25 @@ void pipeline_explain(const Plan *plan, Buf *out);
 /* Where the times of backward slots come from, in words. */
 const char *pipeline_backward_note(const Plan *plan);
 
+/* ORDER WHEN: for each micro-batch, in its forward or backward pass; sent to a stage before its
+ * forward pass; once a step, behind the schedule. */
+typedef enum { WHEN_FORWARD, WHEN_BACKWARD, WHEN_RECEIVED, WHEN_ONCE } When;
+
+/* A step of a reshard, and in which part of the schedule it counts. */
+typedef struct {
+    const Step *step;
+    When when;
+    int stage;        /* whose time it is: before a send the sender's; 0 without stages */
+    int32_t for_op;   /* the op that waits for it; if none reads it, its value's maker */
+    bool again;       /* for an op of a forward plan that runs again in the backward pass */
+    double times, us; /* how often a micro-batch, or a step, runs it; the time of all of these */
+} PricedStep;
+typedef void PricedStepVisit(void *context, const PricedStep *step);
+
+/* Visits the steps of a reshard; none if neither end of it is in a stage. */
+void pipeline_visit_steps(const Plan *plan, const Reshard *reshard, PricedStepVisit *visit,
+                          void *context);
+
 /* The stages that a reshard goes from and to, the same if nothing is sent; -1 without a stage. A
  * value that is relayed comes from, or goes to, a stage between its maker's and its reader's. Only
  * for plans with stages. */

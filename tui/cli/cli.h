@@ -86,8 +86,9 @@ enum {
     VERB_TOUR = 1 << 13,
     VERB_CALIBRATE = 1 << 14,
     VERB_SOLVE = 1 << 15,
+    VERB_ESTIMATE = 1 << 16,
     VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
-                     VERB_EXPORT | VERB_RUN
+                     VERB_EXPORT | VERB_RUN | VERB_ESTIMATE
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
@@ -116,6 +117,7 @@ int cli_plan(Cli *cli);
 int cli_why(Cli *cli);
 int cli_why_not(Cli *cli);
 int cli_check(Cli *cli);
+int cli_estimate(Cli *cli);
 int cli_diff(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);

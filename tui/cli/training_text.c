@@ -2,11 +2,10 @@
 
 #include "core/base/table.h"
 #include "core/base/units.h"
-#include "core/cost/training_cost.h"
 
 #include <math.h>
 
-static void put_memory(Arena *scratch, const TrainingCost *cost, Buf *out)
+void training_text_memory(Arena *scratch, const TrainingCost *cost, Buf *out)
 {
     static const TableColumn columns[] = {
         {"MEMORY OF A STEP", 0}, {"RANK 0", -99}, {"LAST RANK", -99}, {"FULLEST", -99}};
@@ -91,6 +90,6 @@ void training_text_format(const Session *session, Buf *out)
         buf_putc(out, '\n');
     }
     buf_putc(out, '\n');
-    put_memory(scratch, &cost, out);
+    training_text_memory(scratch, &cost, out);
     arena_free(scratch);
 }

@@ -29,6 +29,14 @@ static const char why_not_text[] =
 static const char check_text[] =
     "Prints the findings and compares the plan with the given limits. The exit code\n"
     "is 1 if the plan is illegal or over a limit.";
+static const char estimate_text[] =
+    "Says of a training step whether it fits into memory, how long it takes and what\n"
+    "takes the time, in parts that add up to the step: compute, collectives by axis,\n"
+    "waits for other stages, the update. Then it plans other settings of the policy,\n"
+    "one by one, and names the three that help most: what is made again, ZeRO,\n"
+    "sequence parallelism, schedules, the size of micro-batches at as many samples a\n"
+    "step. Without -p it takes hybrid3d, without --train adamw. The exit code is 1 if\n"
+    "the step does not fit or the plan is illegal.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators: their requests, the\n"
     "first decision that differs, totals, the ops, tensors, reshards and findings\n"
@@ -138,6 +146,9 @@ const Verb verbs[] = {
      VERB_WHY_NOT, 3, 3, cli_why_not, why_not_text},
     {BATCH("check", "MODEL ... [--max-peak 74GiB]", "fail if illegal or over a limit", "plans"),
      VERB_CHECK, 1, 1, cli_check, check_text},
+    {BATCH("estimate", "MODEL -m MESH [--set NAME=VALUE]",
+           "does a training step fit, what takes time", "plans"),
+     VERB_ESTIMATE, 1, 1, cli_estimate, estimate_text},
     {BATCH("diff", "A.json B.json | --propagate A,B MODEL ...", "compare plans", "plans"),
      VERB_DIFF, 1, 2, cli_diff, diff_text},
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",

@@ -1,0 +1,139 @@
+#include "core/cost/step_parts.h"
+
+#include "core/cost/op_declared.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct {
+    Arena *arena;
+    const Plan *plan;
+    const Schedule *table;
+    const bool *here; /* per stage: whether the devices run it */
+    int once_stage;   /* whose update counts */
+    double m;         /* micro-batches */
+    Vec(StepPart) parts;
+} Summing;
+
+static void add(Summing *sum, StepPart part)
+{
+    for (int i = 0; i < sum->parts.n; i++) {
+        StepPart *known = &sum->parts.at[i];
+        if (known->kind == part.kind && known->step == part.step && known->atoms == part.atoms) {
+            known->us += part.us;
+            known->n += part.n;
+            return;
+        }
+    }
+    vec_push(sum->arena, &sum->parts, part);
+}
+
+static void add_step(void *context, const PricedStep *step)
+{
+    Summing *sum = context;
+    bool once = step->when == WHEN_ONCE;
+    if (sum->table && (once ? step->stage != sum->once_stage
+                            : !sum->here[step->stage] || step->when == WHEN_RECEIVED))
+        return;
+    double times = once ? 1 : sum->m;
+    StepPart part = {.kind = once ? PART_REDUCTION : PART_COLLECTIVE};
+    part.step = step->step->kind;
+    part.atoms = step->step->atoms;
+    part.us = times * step->us;
+    part.n = times * step->times;
+    add(sum, part);
+}
+
+static void add_op(Summing *sum, int32_t op)
+{
+    const Plan *plan = sum->plan;
+    int stage = sum->table ? plan->decided->stages->of_op[op] : 0;
+    bool once = plan->inferred->forward && plan_phase(plan, op) == 1 + PHASE_UPDATE;
+    if (sum->table && (stage < 0 || (once ? stage != sum->once_stage : !sum->here[stage])))
+        return;
+    double times = once ? 1 : sum->m, inside_us = op_comm_us(plan, op);
+    add(sum, (StepPart){.kind = once ? PART_UPDATE : PART_COMPUTE,
+                        .us = times * plan->priced->op_us[op]});
+    if (inside_us > 0)
+        add(sum, (StepPart){.kind = once ? PART_REDUCTION : PART_COLLECTIVE,
+                            .us = times * inside_us,
+                            .n = times});
+}
+
+/* The lane that is busy longest, and its stages. */
+static int busiest_lane(const Plan *plan, bool *here)
+{
+    const Stages *stages = plan->decided->stages;
+    const Pipeline *pipeline = plan->priced->pipeline;
+    const Lanes *lanes = pipeline->lanes;
+    int busiest = 0;
+    double most = -1;
+    for (int lane = 0; lane < lanes->n; lane++) {
+        double us = 0;
+        for (int s = 0; s < stages->n; s++)
+            for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++)
+                if (lanes->lane[i] == lane)
+                    us += stage_forward_us(&pipeline->stage[s]) +
+                          (pipeline->table->trains ? stage_backward_us(&pipeline->stage[s]) : 0);
+        busiest = us > most ? lane : busiest;
+        most = fmax(most, us);
+    }
+    for (int s = 0; s < stages->n; s++)
+        for (int32_t i = lanes->first[s]; i < lanes->first[s + 1]; i++)
+            here[s] = here[s] || lanes->lane[i] == busiest;
+    return busiest;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const StepPart *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->us > y->us ? -1 : x->us < y->us;
+}
+
+/* What a training schedule takes for a backward pass that the graph lacks counts as compute. */
+static void add_guessed_backward(Summing *sum)
+{
+    const Pipeline *pipeline = sum->plan->priced->pipeline;
+    if (!sum->table->trains || sum->plan->inferred->forward)
+        return;
+    for (int s = 0; s < sum->plan->decided->stages->n; s++)
+        if (sum->here[s])
+            add(sum, (StepPart){.kind = PART_COMPUTE,
+                                .us = sum->m * stage_backward_us(&pipeline->stage[s])});
+}
+
+StepParts step_parts(Arena *arena, const Plan *plan)
+{
+    const Stages *stages = plan->decided->stages;
+    const Schedule *table = plan_schedule(plan);
+    StepParts out = {.us = plan_step_us(plan), .lane = -1};
+    bool *here = arena_array(arena, bool, stages ? stages->n : 1);
+    Summing sum = {.arena = arena, .plan = plan, .table = table, .here = here, .m = 1};
+    if (table) {
+        const StagePrice *stage = plan->priced->pipeline->stage;
+        sum.m = stages->n_micro_batches;
+        out.lane = busiest_lane(plan, here);
+        for (int s = 1; s < stages->n; s++)
+            if (stage[s].once_us > stage[sum.once_stage].once_us)
+                sum.once_stage = s;
+    }
+    for (int i = 0; i < plan->inferred->n_program; i++)
+        add_op(&sum, plan->inferred->program[i]);
+    for (int i = 0; i < plan->moved->n_reshards; i++)
+        pipeline_visit_steps(plan, &plan->moved->reshards[i], add_step, &sum);
+    double known = 0;
+    if (table)
+        add_guessed_backward(&sum);
+    for (int i = 0; i < sum.parts.n; i++)
+        known += sum.parts.at[i].us;
+    if (table)
+        add(&sum, (StepPart){.kind = PART_WAIT, .us = fmax(0, out.us - known)});
+    qsort(sum.parts.at, (size_t)sum.parts.n, sizeof *sum.parts.at, by_kind);
+    out.part = arena_array(arena, StepPart, sum.parts.n + 1);
+    for (int i = 0; i < sum.parts.n; i++)
+        if (sum.parts.at[i].us > 0)
+            out.part[out.n++] = sum.parts.at[i];
+    return out;
+}

@@ -1,0 +1,41 @@
+/* step_parts.h - where the time of a step goes, in parts that add up to it.
+ *
+ * With stages: on the devices that are busy longest, in a step of m micro-batches
+ *
+ *     compute        m times the ops of their stages, forward and backward
+ *     collective     m times the collectives over the same axes and of one kind; a send of the
+ *                    backward pass counts with its reader
+ *     wait           for other stages: the schedule's time without these two
+ *     update         ops that run once a step, in the stage with most of that
+ *     reduction      collectives that run once a step, likewise: of gradients, of new parameters
+ *
+ * Without stages there is one micro-batch and no wait. Nothing overlaps in these parts, as in
+ * plan_step_us(). Collectives inside an op (op_declared.h) have no axes.
+ */
+#ifndef CORE_COST_STEP_PARTS_H
+#define CORE_COST_STEP_PARTS_H
+
+#include "core/cost/pipeline.h"
+
+/* ORDER PART */
+typedef enum { PART_COMPUTE, PART_COLLECTIVE, PART_WAIT, PART_UPDATE, PART_REDUCTION } PartKind;
+
+typedef struct {
+    PartKind kind;
+    StepKind step; /* of collectives and reductions */
+    AtomSet atoms; /* likewise: over which; 0: inside an op */
+    double us, n;  /* in a step; n: how many collectives or reductions */
+} StepPart;
+
+typedef struct {
+    int n;
+    StepPart *part; /* by kind, the longest first; those of 0 us are left out */
+    double us;      /* their sum: plan_step_us() */
+    int lane;       /* the devices (Lanes) whose time it is; -1 without stages */
+} StepParts;
+
+/* In the arena. A plan whose schedule does not fit its stages has one micro-batch through all of
+ * them and no waits. */
+StepParts step_parts(Arena *arena, const Plan *plan);
+
+#endif

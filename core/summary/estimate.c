@@ -1,0 +1,143 @@
+#include "core/summary/estimate.h"
+
+#include "core/cost/pipeline.h"
+
+#include <stdlib.h>
+
+bool estimate_fits(const Plan *plan)
+{
+    return plan->priced->totals.peak_bytes <= plan->machine->memory_bytes;
+}
+
+/* ---- what is tried ---- */
+
+static const char *const tried[][ESTIMATE_SETTINGS] = {
+    {"recompute=none", NULL},
+    {"recompute=selective", NULL},
+    {"recompute=full", NULL},
+    {"zero=1", NULL},
+    {"zero=2", NULL},
+    {"zero=3", NULL},
+    {"keep=true", NULL},
+    {"sequence_parallel=true", NULL},
+    {"cut_vocabulary=true", NULL},
+    {"balance=flops", NULL},
+    {"schedule=1f1b", "virtual=1"},
+    {"schedule=1f1b_interleaved", "virtual=2"},
+    {"schedule=zb1p", "virtual=1"},
+};
+
+static const PolicyOption *find_option(const Session *session, Str name)
+{
+    for (int i = 0; i < session->policy_options.n; i++)
+        if (str_eq(str_from(session->policy_options.at[i].name), name))
+            return &session->policy_options.at[i];
+    return NULL;
+}
+
+/* The policy declares the setting; *news if it has another value. */
+static bool declares(const Session *session, const char *setting, bool *news)
+{
+    Str value = str_from(setting), name = str_take(&value, '=');
+    const PolicyOption *option = find_option(session, name);
+    *news = *news || (option && !str_eq(str_from(option->value), value));
+    return option;
+}
+
+typedef Vec(EstimateChange) Changes;
+
+static void add_change(Arena *arena, const Session *session, const char *first, const char *second,
+                       Changes *out)
+{
+    bool news = false;
+    if (declares(session, first, &news) && (!second || declares(session, second, &news)) && news)
+        vec_push(arena, out, ((EstimateChange){.setting = {first, second}}));
+}
+
+static int64_t number_of(const Session *session, const char *name)
+{
+    const PolicyOption *option = find_option(session, str_from(name));
+    return option ? strtoll(option->value, NULL, 10) : 0;
+}
+
+/* Micro-batches of twice and of half the samples, with as many samples a step. */
+static void add_micro_batches(Arena *arena, const Session *session, Changes *out)
+{
+    int64_t each = number_of(session, "micro_batch"), n = number_of(session, "micro_batches");
+    if (each > 0 && n > 1 && n % 2 == 0 && each < INT32_MAX)
+        add_change(arena, session, arena_printf(arena, "micro_batch=%lld", (long long)each * 2),
+                   arena_printf(arena, "micro_batches=%lld", (long long)n / 2), out);
+    if (each > 1 && each % 2 == 0 && n < INT32_MAX)
+        add_change(arena, session, arena_printf(arena, "micro_batch=%lld", (long long)each / 2),
+                   arena_printf(arena, "micro_batches=%lld", (long long)n * 2), out);
+}
+
+/* ---- trying ---- */
+
+static bool settings_with(Arena *arena, const EstimateChange *change, SessionOptions *options,
+                          Error *err)
+{
+    for (int i = 0; i < ESTIMATE_SETTINGS && change->setting[i]; i++)
+        if (!policy_settings_with(arena, &options->settings, str_from(change->setting[i]),
+                                  &options->settings, err))
+            return false;
+    return true;
+}
+
+static void try_change(Arena *arena, const Session *session, const SessionOptions *from,
+                       EstimateChange *change, Error *err)
+{
+    SessionOptions options = *from;
+    Session *other = settings_with(arena, change, &options, err)
+                         ? session_open(&options, &session->hooks, err)
+                         : NULL;
+    if (!other) {
+        change->failed = arena_str(arena, str_from(err->text));
+        return;
+    }
+    change->step_us = plan_step_us(other->plan);
+    change->peak_bytes = other->plan->priced->totals.peak_bytes;
+    change->legal = plan_is_legal(other->plan);
+    change->fits = estimate_fits(other->plan);
+    bool fitted = estimate_fits(session->plan);
+    bool better = fitted ? change->step_us < plan_step_us(session->plan)
+                         : change->peak_bytes < session->plan->priced->totals.peak_bytes;
+    change->helps = change->legal && (change->fits == fitted ? better : change->fits);
+    session_close(other);
+}
+
+/* What helps, then what does not, then what failed; of each first those that fit, the fastest first,
+ * then others, the smallest first. */
+static int better_first(const void *a, const void *b)
+{
+    const EstimateChange *x = a, *y = b;
+    int rank_x = x->failed ? 2 : !x->helps, rank_y = y->failed ? 2 : !y->helps;
+    if (rank_x != rank_y)
+        return rank_x < rank_y ? -1 : 1;
+    if (x->fits != y->fits)
+        return x->fits ? -1 : 1;
+    if (!x->fits && x->peak_bytes != y->peak_bytes)
+        return x->peak_bytes < y->peak_bytes ? -1 : 1;
+    return x->step_us < y->step_us ? -1 : x->step_us > y->step_us;
+}
+
+bool estimate_changes(Arena *arena, const Session *session, const SessionOptions *options,
+                      Progress *progress, EstimateChanges *out, Error *err)
+{
+    Changes changes = {0};
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        add_change(arena, session, tried[i][0], tried[i][1], &changes);
+    add_micro_batches(arena, session, &changes);
+    progress_stage(progress, "planning changes", changes.n);
+    for (int i = 0; i < changes.n; i++) {
+        Error of_change = {0};
+        if (!progress_goes_on(progress, err))
+            return false;
+        try_change(arena, session, options, &changes.at[i], &of_change);
+        progress_add(progress, 1);
+    }
+    if (changes.n > 0)
+        qsort(changes.at, (size_t)changes.n, sizeof *changes.at, better_first);
+    *out = (EstimateChanges){changes.n, changes.at};
+    return true;
+}

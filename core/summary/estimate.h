@@ -1,0 +1,37 @@
+/* estimate.h - what other settings of a policy would change: each is planned, none is a formula.
+ *
+ * A change is one setting of the policy, or two that go together. Tried are those of a table that
+ * the policy declares and that are not in use: what is made again, ZeRO, sequence parallelism,
+ * schedules, larger and smaller micro-batches with as many samples a step. A change helps if the
+ * step then fits into memory where it did not; of a step that fits, if it still fits and is faster;
+ * of one that does not, if its peak is smaller.
+ */
+#ifndef CORE_SUMMARY_ESTIMATE_H
+#define CORE_SUMMARY_ESTIMATE_H
+
+#include "core/session/session.h"
+
+enum { ESTIMATE_SETTINGS = 2 };
+
+typedef struct {
+    const char *setting[ESTIMATE_SETTINGS]; /* "zero=1"; the second may be NULL */
+    const char *failed;                     /* why there is no plan; NULL */
+    double step_us;
+    int64_t peak_bytes;
+    bool legal, fits, helps;
+} EstimateChange;
+
+typedef struct {
+    int n;
+    EstimateChange *change; /* those that help first, the best first; those that failed last */
+} EstimateChanges;
+
+/* Whether the peak of a plan fits into a device's memory. */
+bool estimate_fits(const Plan *plan);
+
+/* Plans each change of the session, which was opened from these options. In the arena. Returns
+ * false with ERROR_CANCELLED if the progress was stopped. */
+bool estimate_changes(Arena *arena, const Session *session, const SessionOptions *options,
+                      Progress *progress, EstimateChanges *out, Error *err);
+
+#endif

@@ -1,0 +1,166 @@
+/* Where the time of a step goes, in parts that add up; what other settings would change. */
+#include "tests/unit/unit.h"
+
+#include "core/cost/step_parts.h"
+#include "core/summary/estimate.h"
+#include "scripts/hooks.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *title, *model, *mesh, *policy, *train;
+    const char *set[3];
+    bool waits, once; /* whether there are such parts */
+} PartsRow;
+
+static PartsRow rows[] = {
+    {"forward alone", "samples/models/gpt2.onnx", "dp=2,tp=4", "megatron", NULL, {0}, false, false},
+    {"a step of one stage",
+     "samples/models/gpt2.onnx",
+     "dp=2,tp=4",
+     "megatron",
+     "adamw",
+     {0},
+     false,
+     true},
+    {"gathered parameters", "samples/models/gpt2.onnx", "dp=8", "fsdp", "adamw", {0}, false, true},
+    {"one stage, four micro-batches",
+     "samples/models/gpt2.onnx",
+     "dp=4",
+     "dp",
+     "adamw",
+     {"micro_batches=4"},
+     false,
+     true},
+    {"1f1b",
+     "samples/models/llama-3-8b.json",
+     "pp=4,dp=2,tp=2",
+     "hybrid3d",
+     "adamw",
+     {"micro_batches=8"},
+     true,
+     true},
+    {"two stages a device",
+     "samples/models/llama-3-8b.json",
+     "pp=4,dp=2,tp=2",
+     "hybrid3d",
+     "adamw",
+     {"micro_batches=8", "schedule=1f1b_interleaved", "virtual=2"},
+     true,
+     true},
+    {"a schedule that trains without a backward graph",
+     "samples/models/gpt2.onnx",
+     "pp=2,dp=2",
+     "hybrid3d",
+     NULL,
+     {"micro_batches=8"},
+     true,
+     false},
+};
+
+static Session *open_row(Arena *arena, Scripts *scripts, const PartsRow *row,
+                         SessionOptions *options)
+{
+    SessionHooks hooks = scripts_hooks(scripts);
+    Error err = {0};
+    *options = (SessionOptions){
+        .model = row->model, .mesh = row->mesh, .policy = row->policy, .train = row->train};
+    for (int i = 0; i < 3 && row->set[i]; i++)
+        assert_true(policy_settings_with(arena, &options->settings, str_from(row->set[i]),
+                                         &options->settings, &err));
+    Session *session = session_open(options, &hooks, &err);
+    if (!session)
+        print_error("%s: %s\n", row->title, err.text);
+    assert_non_null(session);
+    return session;
+}
+
+static double us_of(const StepParts *parts, PartKind kind)
+{
+    double us = 0;
+    for (int i = 0; i < parts->n; i++)
+        us += parts->part[i].kind == kind ? parts->part[i].us : 0;
+    return us;
+}
+
+static void parts_add_up(void **state)
+{
+    const PartsRow *row = *state;
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionOptions options;
+    Session *session = open_row(arena, scripts, row, &options);
+    StepParts parts = step_parts(arena, session->plan);
+    double sum = 0;
+    for (int i = 0; i < parts.n; i++) {
+        assert_true(parts.part[i].us > 0);
+        sum += parts.part[i].us;
+    }
+    assert_true(fabs(sum - plan_step_us(session->plan)) <= 1e-9 * sum);
+    assert_true(us_of(&parts, PART_COMPUTE) > 0);
+    assert_int_equal(us_of(&parts, PART_WAIT) > 1e-6 * sum, row->waits);
+    assert_int_equal(us_of(&parts, PART_UPDATE) > 0, row->once);
+    assert_int_equal(us_of(&parts, PART_REDUCTION) > 0, row->once);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+/* What is said of a change is what a session with these settings has; the best come first. */
+static void changes_are_plans(void **state)
+{
+    (void)state;
+    static const PartsRow row = {.title = "changes",
+                                 .model = "samples/models/llama-3-8b.json",
+                                 .mesh = "pp=2,dp=2,tp=2",
+                                 .policy = "hybrid3d",
+                                 .train = "adamw",
+                                 .set = {"micro_batch=2", "micro_batches=8"}};
+    Arena *arena = arena_new();
+    Scripts *scripts = scripts_new(arena, ".");
+    SessionOptions options;
+    Session *session = open_row(arena, scripts, &row, &options);
+    EstimateChanges changes;
+    Error err = {0};
+    assert_true(estimate_changes(arena, session, &options, NULL, &changes, &err));
+    assert_true(changes.n > 5);
+    bool larger = false, smaller = false, helped = true;
+    for (int i = 0; i < changes.n; i++) {
+        const EstimateChange *change = &changes.change[i];
+        PartsRow with = row;
+        int n = 2;
+        bool micro = strcmp(change->setting[0], "micro_batch=4") == 0;
+        larger = larger || (micro && strcmp(change->setting[1], "micro_batches=4") == 0);
+        micro = strcmp(change->setting[0], "micro_batch=1") == 0;
+        smaller = smaller || (micro && strcmp(change->setting[1], "micro_batches=16") == 0);
+        assert_null(change->failed);
+        assert_false(change->helps && !helped);
+        helped = change->helps;
+        if (change->setting[1])
+            continue;
+        with.set[n] = change->setting[0];
+        SessionOptions of_change;
+        Session *other = open_row(arena, scripts, &with, &of_change);
+        assert_true(change->step_us == plan_step_us(other->plan));
+        assert_true(change->peak_bytes == other->plan->priced->totals.peak_bytes);
+        session_close(other);
+    }
+    assert_true(larger && smaller);
+    Progress stopped = {0};
+    progress_stop(&stopped);
+    assert_false(estimate_changes(arena, session, &options, &stopped, &changes, &err));
+    assert_int_equal(err.kind, ERROR_CANCELLED);
+    session_close(session);
+    scripts_free(scripts);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows)];
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        tests[i] = (struct CMUnitTest){rows[i].title, parts_add_up, NULL, NULL, &rows[i]};
+    const struct CMUnitTest others[] = {cmocka_unit_test(changes_are_plans)};
+    return cmocka_run_group_tests_name("parts", tests, NULL, NULL) +
+           cmocka_run_group_tests_name("changes", others, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* estimate.c - `dimscope estimate`: does a training step fit, how long does it take, what takes the
+ * time, and what would help; a page for who wants nothing else. */
+#include "tui/cli/cli.h"
+
+#include "core/base/table.h"
+#include "core/base/units.h"
+#include "core/cost/step_parts.h"
+#include "core/cost/training_cost.h"
+#include "core/session/training_json.h"
+#include "core/summary/estimate.h"
+#include "tui/cli/training_text.h"
+
+#include <math.h>
+
+enum { SHOWN_MAX = 3 };
+
+typedef struct {
+    Cli *cli;
+    const Session *session;
+    TrainingCost cost;
+    StepParts parts;
+    EstimateChanges changes;
+} Page;
+
+/* "all_reduce over tp" */
+static const char *title_of(const Page *page, const StepPart *part)
+{
+    Arena *arena = page->cli->arena;
+    Buf out = buf_new(arena);
+    switch (part->kind) {
+    case PART_COMPUTE:
+        return "compute";
+    case PART_WAIT:
+        return "waits for other stages";
+    case PART_UPDATE:
+        return "update of parameters";
+    case PART_COLLECTIVE:
+    case PART_REDUCTION:
+        break;
+    }
+    buf_puts(&out, part->atoms ? step_kind_name(part->step) : "collectives inside ops");
+    if (part->atoms) {
+        buf_puts(&out, " over ");
+        mesh_format_set(page->session->mesh, part->atoms, ".", &out);
+    }
+    if (part->kind == PART_REDUCTION)
+        buf_puts(&out, ", once a step");
+    return out.s;
+}
+
+/* ---- as text ---- */
+
+static void put_head(const Page *page, Buf *out)
+{
+    const Session *session = page->session;
+    const Plan *plan = session->plan;
+    buf_printf(out, "%s: ", path_base(session->options.model));
+    units_format_count(page->cost.parameters, out);
+    buf_puts(out, " parameters that train, on ");
+    units_format_count(session->mesh->n_devices, out);
+    buf_printf(out, " devices of %s, policy %s\n", session->machine->name, session->options.policy);
+    int64_t peak = plan->priced->totals.peak_bytes, room = session->machine->memory_bytes;
+    buf_puts(out, "memory   ");
+    units_format_bytes(peak, out);
+    buf_puts(out, " of ");
+    units_format_bytes(room, out);
+    buf_puts(out, " on the fullest device: ");
+    units_format_bytes(peak > room ? peak - room : room - peak, out);
+    buf_puts(out, peak > room ? " too much\n" : " free\n");
+    buf_puts(out, "step     ");
+    units_format_us(page->parts.us, out);
+    if (!isnan(page->cost.tokens_per_s_device)) {
+        buf_puts(out, ", ");
+        units_format_count((int64_t)(page->cost.tokens_per_s_device + .5), out);
+        buf_puts(out, " labels/s a device");
+    }
+    buf_printf(out, ", MFU %.1f%%, HFU %.1f%%", 100 * page->cost.mfu, 100 * page->cost.hfu);
+    if (plan->decided->stages)
+        buf_printf(out, ", bubble %.1f%%", 100 * page->cost.bubble);
+    buf_puts(out, "\n\n");
+}
+
+static void put_parts(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"WHERE THE TIME GOES", 0}, {"TIME", -99}, {"SHARE", -99}, {"TIMES", -99}};
+    Arena *arena = page->cli->arena;
+    Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < page->parts.n; i++) {
+        const StepPart *part = &page->parts.part[i];
+        Buf us = buf_new(arena), times = buf_new(arena);
+        units_format_us(part->us, &us);
+        if (part->n > 0)
+            units_format_count((int64_t)(part->n + .5), &times);
+        table_cell(table, str_from(title_of(page, part)));
+        table_cell(table, buf_str(&us));
+        table_printf(table, "%.1f%%", page->parts.us > 0 ? 100 * part->us / page->parts.us : 0);
+        table_cell(table, buf_str(&times));
+    }
+    table_format(table, "", out);
+    buf_putc(out, '\n');
+}
+
+static void put_signed(Arena *arena, double now, double then, void (*format)(double, Buf *),
+                       Table *table)
+{
+    Buf text = buf_new(arena);
+    buf_putc(&text, then < now ? '-' : '+');
+    format(fabs(then - now), &text);
+    table_cell(table, buf_str(&text));
+}
+
+static void format_bytes(double value, Buf *out)
+{
+    units_format_bytes((int64_t)value, out);
+}
+
+static void put_change(const Page *page, const EstimateChange *change, Table *table)
+{
+    Arena *arena = page->cli->arena;
+    Buf us = buf_new(arena), peak = buf_new(arena);
+    units_format_us(change->step_us, &us);
+    units_format_bytes(change->peak_bytes, &peak);
+    table_printf(table, "%s%s%s", change->setting[0], change->setting[1] ? " " : "",
+                 change->setting[1] ? change->setting[1] : "");
+    table_cell(table, buf_str(&us));
+    put_signed(arena, page->parts.us, change->step_us, units_format_us, table);
+    table_cell(table, buf_str(&peak));
+    put_signed(arena, (double)page->session->plan->priced->totals.peak_bytes,
+               (double)change->peak_bytes, format_bytes, table);
+    table_printf(table, "%s", !change->legal ? "illegal" : change->fits ? "fits" : "does not fit");
+}
+
+static void put_changes(const Page *page, Buf *out)
+{
+    static const TableColumn columns[] = {
+        {"WOULD HELP (--set)", 0}, {"STEP", -99}, {"", -99}, {"PEAK", -99}, {"", -99}, {"", 0}};
+    Table *table = table_new(page->cli->arena, columns, sizeof columns / sizeof *columns);
+    int helping = 0, failed = 0;
+    for (int i = 0; i < page->changes.n; i++) {
+        const EstimateChange *change = &page->changes.change[i];
+        helping += change->helps;
+        failed += change->failed != NULL;
+        if (change->helps && helping <= SHOWN_MAX)
+            put_change(page, change, table);
+    }
+    if (helping > 0)
+        table_format(table, "", out);
+    buf_printf(out, "%d other setting%s planned, %d would help", page->changes.n - failed,
+               page->changes.n - failed == 1 ? "" : "s", helping);
+    if (failed > 0)
+        buf_printf(out, "; %d could not be planned", failed);
+    buf_putc(out, '\n');
+    for (int i = page->changes.n - failed; i < page->changes.n; i++)
+        buf_printf(out, "  %s: %s\n", page->changes.change[i].setting[0],
+                   page->changes.change[i].failed);
+}
+
+/* ---- as JSON ---- */
+
+static Json *parts_json(const Page *page)
+{
+    Json *out = json_array();
+    for (int i = 0; i < page->parts.n; i++) {
+        Json *row = json_object();
+        json_set_str(row, "part", title_of(page, &page->parts.part[i]));
+        json_set_real(row, "us", page->parts.part[i].us);
+        json_set_real(row, "times", page->parts.part[i].n);
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *changes_json(const Page *page)
+{
+    Json *out = json_array();
+    for (int i = 0; i < page->changes.n; i++) {
+        const EstimateChange *change = &page->changes.change[i];
+        Json *row = json_object(), *settings = json_array();
+        for (int k = 0; k < ESTIMATE_SETTINGS && change->setting[k]; k++)
+            json_add(settings, json_from_str(str_from(change->setting[k])));
+        json_set(row, "set", settings);
+        if (change->failed) {
+            json_set_str(row, "failed", change->failed);
+        } else {
+            json_set_real(row, "step_us", change->step_us);
+            json_set_int(row, "peak_bytes", change->peak_bytes);
+            json_set_bool(row, "legal", change->legal);
+            json_set_bool(row, "fits", change->fits);
+            json_set_bool(row, "helps", change->helps);
+        }
+        json_add(out, row);
+    }
+    return out;
+}
+
+static Json *page_json(const Page *page)
+{
+    const Plan *plan = page->session->plan;
+    Json *out = json_object();
+    json_set_bool(out, "legal", plan_is_legal(plan));
+    json_set_bool(out, "fits", estimate_fits(plan));
+    json_set_int(out, "peak_bytes", plan->priced->totals.peak_bytes);
+    json_set_int(out, "memory_bytes", plan->machine->memory_bytes);
+    json_set_real(out, "step_us", page->parts.us);
+    json_set(out, "training", training_json(&page->cost));
+    json_set(out, "parts", parts_json(page));
+    json_set(out, "changes", changes_json(page));
+    return out;
+}
+
+/* ---- the verb ---- */
+
+int cli_estimate(Cli *cli)
+{
+    SessionOptions options;
+    cli->options.policy = cli->options.policy ? cli->options.policy : "hybrid3d";
+    cli->options.train = cli->options.train ? cli->options.train : "adamw";
+    Session *session =
+        cli_session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
+    if (!cli_checked(cli, session))
+        return cli_fail(cli);
+    if (!session->graph->phase) {
+        session_close(session);
+        error_kind(&cli->err, ERROR_USAGE, "estimate is of a training step, not of --train none");
+        error_hint(&cli->err, "dimscope plan says what a forward pass takes");
+        return cli_fail(cli);
+    }
+    Page page = {.cli = cli, .session = session};
+    page.cost = training_cost(cli->arena, session->plan, session->groups);
+    page.parts = step_parts(cli->arena, session->plan);
+    int code =
+        plan_is_legal(session->plan) && estimate_fits(session->plan) ? CLI_FINE : CLI_ILLEGAL;
+    if (!estimate_changes(cli->arena, session, &options, NULL, &page.changes, &cli->err)) {
+        code = cli_fail(cli);
+    } else if (cli->options.json) {
+        cli_write_json(cli, page_json(&page));
+    } else {
+        put_head(&page, &cli->out);
+        put_parts(&page, &cli->out);
+        training_text_memory(cli->arena, &page.cost, &cli->out);
+        buf_putc(&cli->out, '\n');
+        put_changes(&page, &cli->out);
+    }
+    session_close(session);
+    return code;
+}
