@@ -106,8 +106,8 @@ static void try_change(Arena *arena, const Session *session, const SessionOption
     session_close(other);
 }
 
-/* What helps, then what does not, then what failed; of each first those that fit, the fastest first,
- * then others, the smallest first. */
+/* What helps, then what does not, then what failed; of each first those that fit, the fastest
+ * first, then others, the smallest first. */
 static int better_first(const void *a, const void *b)
 {
     const EstimateChange *x = a, *y = b;
