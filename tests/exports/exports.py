@@ -40,7 +40,7 @@ NAMES = [
     "日本語 émoji 🦊",
     "",
 ]
-LANGUAGES = {"dtensor": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
+LANGUAGES = {"dtensor": "py", "vescale": "py", "jax": "py", "paddle": "py", "nnscaler": "py", "shardy": "mlir", "lua": "lua"}
 KINDS = ["overview", "block", "neighbourhood", "op", "slices", "device", "stage", "mesh", "comm", "reshard", "why"]
 
 

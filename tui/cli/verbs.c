@@ -54,7 +54,7 @@ static const char export_text[] =
     "--trace                  a step over time, for Perfetto (ui.perfetto.dev); 'run\n"
     "                         --trace FILE' adds the measured times\n"
     "--onnx                   the model with the plan as ONNX's multi-device annotations\n"
-    "--to SYSTEM              code to run: dtensor (PyTorch), jax, shardy, paddle,\n"
+    "--to SYSTEM              code to run: dtensor (PyTorch), vescale, jax, shardy, paddle,\n"
     "                         nnscaler, or lua, a policy that pins the whole plan\n"
     "\n"
     "A note says what a format cannot express. A file is written whole or not at all;\n"

@@ -19,6 +19,8 @@ typedef struct {
     bool staged[MESH_AXES_MAX]; /* axes that distinguish the devices of stages */
     int n_staged;
     int n_inexpressible; /* shardings that placements cannot express */
+    bool vescale;
+    int n_gathered; /* veScale: parameters that are stored as they are used */
 } Writing;
 
 /* ---- placements ---- */
@@ -29,8 +31,13 @@ static bool torch_reduces(ReduceOp reduce)
            reduce == REDUCE_MIN || reduce == REDUCE_PROD;
 }
 
-static void put_placement(const Placement *placement, Buf *out)
+static void put_placement(const Writing *w, const Placement *placement, Buf *out)
 {
+    bool blocks = placement->kind == PLACE_STRIDED || placement->kind == PLACE_INTERLEAVED;
+    if (w->vescale && blocks) {
+        buf_printf(out, "InterleavedShard(%d, %" PRId64 ")", placement->dim, placement->factor);
+        return;
+    }
     switch (placement->kind) {
     case PLACE_REPLICATE:
         buf_puts(out, "R");
@@ -55,6 +62,21 @@ static void put_placement(const Placement *placement, Buf *out)
     }
 }
 
+/* veScale's Partial is a sum, and an InterleavedShard is the only shard of its dim. */
+static bool vescale_has(const Writing *w, const Placement *placements, int axis, Error *err)
+{
+    const Placement *it = &placements[axis];
+    if (it->kind == PLACE_PARTIAL && it->reduce != REDUCE_SUM)
+        return error_kind(err, ERROR_UNSUPPORTED, "veScale's Partial is a sum, not %s",
+                          reduce_name(it->reduce));
+    bool blocks = it->kind == PLACE_STRIDED || it->kind == PLACE_INTERLEAVED;
+    for (int a = 0; a < w->mesh->n_axes && blocks; a++)
+        if (a != axis && placement_is_shard(&placements[a]) && placements[a].dim == it->dim)
+            return error_kind(err, ERROR_UNSUPPORTED,
+                              "veScale's InterleavedShard is the only shard of its dim");
+    return true;
+}
+
 /* "(R, Shard(1))", one per axis that stages do not use. Fails with the reason if there are none. */
 static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out, Error *err)
 {
@@ -67,6 +89,8 @@ static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out,
         if (it->kind == PLACE_PARTIAL && !torch_reduces(it->reduce))
             return error_kind(err, ERROR_UNSUPPORTED, "Partial does not support %s",
                               reduce_name(it->reduce));
+        if (w->vescale && !vescale_has(w, placements, a, err))
+            return false;
         if (w->staged[a] && it->kind != PLACE_REPLICATE)
             return error_kind(err, ERROR_UNSUPPORTED, "stages use a part of axis '%s'",
                               w->mesh->axes[a].name);
@@ -75,7 +99,7 @@ static bool put_placements(const Writing *w, const Sharding *sharding, Buf *out,
     for (int a = 0; a < w->mesh->n_axes; a++)
         if (!w->staged[a]) {
             buf_puts(out, n++ ? ", " : "");
-            put_placement(&placements[a], out);
+            put_placement(w, &placements[a], out);
         }
     python_tuple_end(n, out);
     return true;
@@ -189,10 +213,22 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
 
 /* ---- tensors ---- */
 
+/* veScale stores a parameter as it is used: it has no redistribution of one before its module. */
+static const Sharding *stored_as(Writing *w, int32_t tensor)
+{
+    int32_t used = w->vescale && tensor_is_parameter(w->session->inferred, tensor)
+                       ? values_read_as(w->session, tensor)
+                       : -1;
+    if (used < 0 || used == w->plan->moved->sharding[tensor])
+        return made_as(w, tensor);
+    w->n_gathered++;
+    return shardings_at(w->plan->shardings, used);
+}
+
 static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    put_tensor(w, tensor, made_as(w, tensor), &value, &comment);
+    put_tensor(w, tensor, stored_as(w, tensor), &value, &comment);
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
@@ -233,7 +269,8 @@ static void write_tensors(Writing *w, Buf *out)
             continue;
         Str key = module_name(w, t);
         add_tensor(w, key, t, &parameters);
-        add_used(w, key, t, &used);
+        if (!w->vescale)
+            add_used(w, key, t, &used);
         add_copied(w, key, t, &copied);
         add_stages(w, key, t, &stages);
     }
@@ -411,35 +448,112 @@ static void write_mesh(const Writing *w, Buf *out)
 
 static void write_head(const Writing *w, Buf *out)
 {
-    python_title(w->session, "torch.distributed.tensor", out);
+    python_title(w->session, w->vescale ? "veScale" : "torch.distributed.tensor", out);
     values_put_unpinned(w->session, "#", out);
-    buf_puts(out, dtensor_head_text);
+    buf_puts(out, w->vescale ? vescale_head_text : dtensor_head_text);
     write_mesh(w, out);
+}
+
+/* "[[R, Shard(1)]]": the placements of a module's first argument or result; NULL where it stays as
+ * it is, as what is partial does. */
+static const char *forward_placements(Writing *w, const Sharding *sharding)
+{
+    Buf out = buf_new(w->arena);
+    if (sharding_partials(sharding) || !put_placements(w, sharding, &out, NULL))
+        return NULL;
+    Str inside = {out.s + 1, out.n - 2};
+    inside.n -= str_ends(inside, STR(",")) ? 1 : 0; /* of a tuple of one */
+    return arena_printf(w->arena, "[[%.*s]]", STR_ARG(inside));
+}
+
+static void add_forward(Writing *w, Str path, const char *which, int32_t sharding,
+                        PythonEntries *out)
+{
+    const char *value =
+        sharding < 0 ? NULL : forward_placements(w, shardings_at(w->plan->shardings, sharding));
+    if (value)
+        vec_push(w->arena, out,
+                 (PythonEntry){str_from(arena_printf(w->arena, "%.*s.%s", STR_ARG(path), which)),
+                               value, NULL});
+}
+
+static void write_forward(Writing *w, Buf *out)
+{
+    PythonEntries forward = {0};
+    CodeModule module;
+    for (int i = 0; i < naming_n_paths(w->session->naming); i++) {
+        if (!code_module(w->session, i, &module))
+            continue;
+        add_forward(w, module.path, "input", module.reads, &forward);
+        add_forward(w, module.path, "output", module.out < 0 ? -1 : read_by_all_as(w, module.out),
+                    &forward);
+    }
+    buf_puts(out, "\n# How a module's first argument and its result are redistributed.\n");
+    python_dict("FORWARD", &forward, 0, out);
+}
+
+static void note_losses(const Writing *w, ExportNotes *notes)
+{
+    if (w->n_inexpressible > 0)
+        export_note(notes, "%d shardings cannot be expressed by placements: None, with a comment",
+                    w->n_inexpressible);
+    if (w->n_gathered > 0)
+        export_note(notes,
+                    "%d parameters are stored as they are used: veScale's DistributedOptimizer "
+                    "shards states, its modules gather no parameter",
+                    w->n_gathered);
+    if (w->n_staged > 0)
+        export_note(notes, "placements are those inside a stage: split the model %s as in STAGES",
+                    w->vescale ? "by veScale's pipeline plan"
+                               : "with torch.distributed.pipelining");
+}
+
+static Writing writing_new(Arena *arena, const Session *session, bool vescale)
+{
+    return (Writing){.arena = arena,
+                     .session = session,
+                     .plan = session->plan,
+                     .mesh = session->mesh,
+                     .graph = session->graph,
+                     .vescale = vescale};
 }
 
 bool torch_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
 {
     Arena *arena = arena_new();
-    Writing w = {.arena = arena,
-                 .session = session,
-                 .plan = session->plan,
-                 .mesh = session->mesh,
-                 .graph = session->graph};
+    Writing w = writing_new(arena, session, false);
     (void)err;
     find_stages(&w);
     write_head(&w, out);
     write_tensors(&w, out);
     buf_puts(out, dtensor_mesh_text);
-    buf_puts(out, dtensor_tensors_text);
+    buf_puts(out, dtensor_swapped_text);
+    buf_puts(out, dtensor_names_text);
+    buf_puts(out, dtensor_parameters_text);
+    buf_puts(out, dtensor_inputs_text);
     buf_puts(out, dtensor_style_text);
     write_modules(&w, out);
     dtensor_styles(session, out);
-    if (w.n_inexpressible > 0)
-        export_note(notes, "%d shardings cannot be expressed by placements: None, with a comment",
-                    w.n_inexpressible);
-    if (w.n_staged > 0)
-        export_note(notes, "placements are those inside a stage: split the model with "
-                           "torch.distributed.pipelining as in STAGES");
+    note_losses(&w, notes);
+    arena_free(arena);
+    return true;
+}
+
+bool vescale_code(const Session *session, Buf *out, ExportNotes *notes, Error *err)
+{
+    Arena *arena = arena_new();
+    Writing w = writing_new(arena, session, true);
+    (void)err;
+    find_stages(&w);
+    write_head(&w, out);
+    write_tensors(&w, out);
+    write_forward(&w, out);
+    buf_puts(out, dtensor_mesh_text);
+    buf_puts(out, vescale_swapped_text);
+    buf_puts(out, dtensor_names_text);
+    buf_puts(out, dtensor_inputs_text);
+    buf_puts(out, vescale_plan_text);
+    note_losses(&w, notes);
     arena_free(arena);
     return true;
 }

@@ -1,9 +1,9 @@
-/* code.h - exports the plan as a Python module for PyTorch. */
+/* code.h - exports the plan as a Python module for PyTorch, or for veScale. */
 #ifndef CORE_PEERS_TORCH_CODE_H
 #define CORE_PEERS_TORCH_CODE_H
 
 #include "core/code/code.h"
 
-CodeFn torch_code;
+CodeFn torch_code, vescale_code;
 
 #endif

@@ -21,6 +21,44 @@ const char dtensor_head_text[] =
     "R = Replicate()\n"
     "\n";
 
+const char vescale_head_text[] =
+    "#\n"
+    "#     mesh = make_mesh(\"cuda\")          # in each process that torchrun starts\n"
+    "#     model = parallelize(model, mesh)\n"
+    "#     model(**distribute_inputs(mesh, {...}))\n"
+    "#\n"
+    "# Placements are a tuple with one for each of PLACED_DIMS. veScale moves nothing by itself:\n"
+    "# FORWARD has all that is moved between modules.\n"
+    "import itertools\n"
+    "import warnings\n"
+    "\n"
+    "import torch\n"
+    "from vescale import DeviceMesh, distribute_tensor, parallelize_module\n"
+    "from vescale.dtensor.device_mesh import init_device_mesh\n"
+    "from vescale.dtensor.placement_types import InterleavedShard, Partial, Replicate, Shard\n"
+    "\n"
+    "R = Replicate()\n"
+    "\n";
+
+const char vescale_plan_text[] =
+    "\n"
+    "\n"
+    "def sharding_plan(module):\n"
+    "    \"\"\"For parallelize_module(): placements of parameters, inputs and outputs by "
+    "name.\"\"\"\n"
+    "    parameters = {}\n"
+    "    for name, parameter in module.named_parameters():\n"
+    "        owner = module.get_submodule(name.rpartition(\".\")[0])\n"
+    "        placements = parameter_placements(name, parameter, owner)\n"
+    "        if placements is not None:\n"
+    "            parameters[name] = list(placements)\n"
+    "    return {\"parameter\": parameters, \"forward\": FORWARD}\n"
+    "\n"
+    "\n"
+    "def parallelize(module, mesh):\n"
+    "    \"\"\"Makes parameters DTensors and redistributes inputs and outputs of modules.\"\"\"\n"
+    "    return parallelize_module(module, placed_mesh(mesh), sharding_plan(module))\n";
+
 const char dtensor_mesh_text[] =
     "\n"
     "\n"
@@ -38,7 +76,10 @@ const char dtensor_mesh_text[] =
     "\n"
     "def is_here(mesh, stages):\n"
     "    \"\"\"Whether this rank is in one of the stages.\"\"\"\n"
-    "    return stages is None or tuple(mesh.get_local_rank(dim) for dim in STAGE_DIMS) in stages\n"
+    "    return stages is None or tuple(mesh.get_local_rank(dim) for dim in STAGE_DIMS) in "
+    "stages\n";
+
+const char dtensor_swapped_text[] =
     "\n"
     "\n"
     "def swapped(placement):\n"
@@ -47,7 +88,18 @@ const char dtensor_mesh_text[] =
     "        return Shard(1 - placement.dim)\n"
     "    if isinstance(placement, _StridedShard):\n"
     "        return _StridedShard(1 - placement.dim, split_factor=placement.split_factor)\n"
-    "    return placement\n"
+    "    return placement\n";
+
+const char vescale_swapped_text[] =
+    "\n"
+    "\n"
+    "def swapped(placement):\n"
+    "    \"\"\"The placement of a transposed matrix.\"\"\"\n"
+    "    if isinstance(placement, InterleavedShard):  # a Shard too\n"
+    "        return InterleavedShard(1 - placement.dim, placement.interleaved_size)\n"
+    "    return Shard(1 - placement.dim) if isinstance(placement, Shard) else placement\n";
+
+const char dtensor_names_text[] =
     "\n"
     "\n"
     "def key_of(name, keys=PARAMETERS):\n"
@@ -57,9 +109,7 @@ const char dtensor_mesh_text[] =
     "    for key in keys:\n"
     "        if \".\".join(part for part, _ in itertools.groupby(key.split(\".\"))) == name:\n"
     "            return key\n"
-    "    return None\n";
-
-const char dtensor_tensors_text[] =
+    "    return None\n"
     "\n"
     "\n"
     "def turned(parameter, owner, shape, placements, copied):\n"
@@ -85,7 +135,9 @@ const char dtensor_tensors_text[] =
     "    if placements is None:\n"
     "        shape, planned = tuple(parameter.shape), PARAMETERS[key][0]\n"
     "        warnings.warn(f\"{name} has shape {shape}, but {planned} in the plan\")\n"
-    "    return placements\n"
+    "    return placements\n";
+
+const char dtensor_parameters_text[] =
     "\n"
     "\n"
     "def distribute_parameters(module, mesh):\n"
@@ -116,7 +168,9 @@ const char dtensor_tensors_text[] =
     "                placed = torch.nn.Parameter(placed, requires_grad=tensor.requires_grad)\n"
     "            done[id(tensor)] = placed\n"
     "        setattr(owner, leaf, done[id(tensor)])\n"
-    "    return module\n"
+    "    return module\n";
+
+const char dtensor_inputs_text[] =
     "\n"
     "\n"
     "def distribute_inputs(mesh, inputs):\n"

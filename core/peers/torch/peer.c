@@ -34,6 +34,8 @@ Strategies *strategies_of(const RuleBook *book)
 static const ExportFormat code[] = {
     {"dtensor", "PyTorch: a device mesh and placements", EXPORT_CODE, false, "py", torch_code,
      NULL},
+    {"vescale", "veScale: a device mesh and a sharding plan", EXPORT_CODE, false, "py",
+     vescale_code, NULL},
     {0},
 };
 
