@@ -443,6 +443,10 @@ int main(int argc, char **argv)
         bench_solve();
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "--run") == 0) {
+        bench_run();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--step") == 0) {
         bench_step();
         return 0;
