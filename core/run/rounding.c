@@ -310,7 +310,8 @@ static void bound_by_moves(const Bounds *b)
     for (int o = 0; o < b->at->n_outputs; o++) {
         if (!b->bound[o])
             continue;
-        double factor = 2 * computed_unit(b->want[o]->dtype) * fmax(b->growth, ULPS);
+        double unit = computed_unit(b->want[o]->dtype) * fmax(b->growth, ULPS);
+        double factor = 2 * (unit + unit_of_joined(b));
         for (int64_t i = 0; i < shape_elements(&b->want[o]->shape); i++)
             b->bound[o][i] *= factor;
         bound_by_result(b, o, fmax(b->growth, ULPS));

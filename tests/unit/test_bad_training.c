@@ -13,6 +13,12 @@
 #define X "local x = model:input('x', 'f32', {8, 16})\n"
 #define W "local w = model:param('w', {16, 4}, 'f32')\n"
 #define LOSS(y) "model:output(model:op('ReduceMean', {" y "}, {keepdims = 0}), 'loss')\n"
+#define HALF(scale)                                                                                \
+    "local x = model:input('x', 'f16', {8, 4})\n"                                                  \
+    "local w = model:param('w', {4, 4}, 'f16')\n"                                                  \
+    "local c = model:constant('c', 'f16', {1}, {" scale "})\n"                                     \
+    "local y = model:op('Mul', {model:op('MatMul', {x, w}), c})\n"                                 \
+    "model:output(model:op('ReduceSum', {y}, {keepdims = 0}), 'loss')\n"
 #define XW "model:op('MatMul', {x, w})"
 
 typedef struct {
@@ -61,6 +67,10 @@ static BadRow rows[] = {
      "graph:zero(1, 'tp')", NULL, "store-axis", NULL, RUN_PASS},
     {"states stored by the axis of the batch", X W LOSS(XW), "adamw",
      "graph:shard('x', {[0] = 'dp'})\ngraph:zero(1, 'dp')", NULL, NULL, NULL, RUN_PASS},
+    {"addends of f16 whose magnitudes, added up, leave its range", HALF("30000"), "sgd",
+     "graph:shard('x', {[0] = 'dp'})", NULL, NULL, NULL, RUN_PASS},
+    {"addends of f16 that leave its range where one device's sum does not", HALF("60000"), "sgd",
+     "graph:shard('x', {[0] = 'dp'})", NULL, NULL, NULL, RUN_FAIL},
 };
 
 static const char *made_file(Arena *arena, const char *text)

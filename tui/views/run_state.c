@@ -296,11 +296,13 @@ static void put_wrong(const Session *session, const RunElement *wrong, Buf *out)
     }
     buf_puts(out, "element ");
     put_place(&wrong->at, out);
-    buf_printf(out,
-               " is %.9g on d%" PRId64 " and %.9g on one device, from the same inputs; rounding "
-               "explains %.3g (%s)",
-               wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want, wrong->bound,
-               rounding_name((Rounding)wrong->rounding));
+    buf_printf(out, " is %.9g on d%" PRId64 " and %.9g on one device, from the same inputs; ",
+               wrong->got, mesh_device(session->mesh, wrong->rank), wrong->want);
+    if (!isfinite(wrong->got) && isfinite(wrong->want) && wrong->rounding == ROUNDING_SUM)
+        buf_puts(out, "a part of the sum leaves the range of its element type");
+    else
+        buf_printf(out, "rounding explains %.3g (%s)", wrong->bound,
+                   rounding_name((Rounding)wrong->rounding));
 }
 
 static void put_unproven(const Session *session, const RunReport *report, Buf *out)
