@@ -48,7 +48,7 @@ const GlossaryTerm glossary_ops[] = {
      "Sharding a reduce index dim; the output is partial until an all-reduce or a reduce-scatter.",
      "dimscope plan samples/models/gpt2.onnx -m dp=2,tp=4 -p megatron", "8/dp,1024,768 Σtp",
      "Graph view (1): Σtp behind a shape"},
-    {"transform rule|transformation rule|TransformRule|D|V", "nnScaler",
+    {"transform rule|transformation rule|TransformRule|transform_rules|D|V", "nnScaler",
      "What a partition does to each operand: D(i) shards dim i, R replicates, V splits the value "
      "into addends. \"D(1), D(0) -> V\" is the matmul that is split along k.",
      "The projections of an index dim onto the operands; eval's verb anno.partition prints a rule "

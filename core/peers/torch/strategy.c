@@ -265,7 +265,7 @@ static bool answer_user_rule(const StrategyCall *call, const UserStrategy *user,
     if (!user->rule(call, user->context, &ruling, err))
         return false;
     const Placement *const *suggestion = (const Placement *const *)ruling.suggestion;
-    const char *why = ruling.why;
+    const char *why = ruling.why && *ruling.why ? ruling.why : NULL;
     if (!ruling.output && !suggestion)
         return error_set(err, "the rule of %s returns neither outputs nor a suggestion", call->op);
     for (int i = 0; i < call->n_inputs; i++) {

@@ -26,11 +26,12 @@ static void add_choice(const StrategyAnswer *answer, OpChoice *choice)
         add_choice(&answer->part[i], choice);
     if (answer->n_parts > 0)
         return;
+    double us = isinf(answer->us) ? 0 : answer->us; /* torch has no price for blocks */
     double more = INFINITY;
     if (answer->n_candidates > 0 && answer->runner_up >= 0) /* a view has no candidates */
         more = answer->candidate[answer->runner_up].us - answer->us;
-    choice->next_us = fmin(choice->next_us + answer->us, choice->us + answer->us + more);
-    choice->us += answer->us;
+    choice->next_us = fmin(choice->next_us + us, choice->us + us + more);
+    choice->us += us;
 }
 
 /* Answers one step; results of earlier steps are inputs of later ones. */
