@@ -219,6 +219,22 @@ void solve_improve_first(SolveImprove *improve)
     solve_offer(improve->search, improve->choice);
 }
 
+static void begin_from(SolveImprove *improve, const int32_t *choice)
+{
+    int32_t n_nodes = improve->problem->n_nodes;
+    memcpy(improve->choice, choice, (size_t)n_nodes * sizeof *choice);
+    begin_left(improve);
+    for (int32_t n = 0; n < n_nodes; n++)
+        take_uses(improve, n, choice[n], 1);
+}
+
+void solve_improve_choice(SolveImprove *improve, const int32_t *choice)
+{
+    begin_from(improve, choice);
+    change_single_nodes(improve);
+    solve_offer(improve->search, improve->choice);
+}
+
 /* ---- windows ---- */
 
 typedef struct {
@@ -441,8 +457,8 @@ static void improve_window(SolveImprove *improve, SolveClock *clock)
     improve->n_vain = better ? 0 : improve->n_vain + 1;
     if (better)
         solve_offer(improve->search, improve->choice);
-    if (!whole)
-        improve->size = fmax(WINDOW_LEAST, improve->size * 0.95);
+    if (!whole && !better)
+        improve->size = fmax(WINDOW_LEAST, improve->size * 0.99);
     else if (!better)
         improve->size = fmin(WINDOW_MOST, improve->size * 1.01);
 }
@@ -450,11 +466,7 @@ static void improve_window(SolveImprove *improve, SolveClock *clock)
 bool solve_improve_windows(SolveImprove *improve, SolveClock *clock)
 {
     const SolveProblem *problem = improve->problem;
-    memcpy(improve->choice, improve->search->choice,
-           (size_t)problem->n_nodes * sizeof *improve->choice);
-    begin_left(improve);
-    for (int32_t n = 0; n < problem->n_nodes; n++)
-        take_uses(improve, n, improve->choice[n], 1);
+    begin_from(improve, improve->search->choice);
     improve->n_vain = 0;
     while (!solve_stopped(clock)) {
         if (improve->n_vain > 50 + 4 * (int64_t)problem->n_nodes)

@@ -17,6 +17,9 @@ SolveImprove *solve_improve_new(Arena *arena, SolveSearch *search);
 /* Makes a first choice and changes single nodes of it. */
 void solve_improve_first(SolveImprove *improve);
 
+/* Changes single nodes of a choice that keeps the limits; offers the result. */
+void solve_improve_choice(SolveImprove *improve, const int32_t *choice);
+
 /* Improves search->choice, which exists, until the clock stops it or windows as large as can be
  * solved find nothing for long. Returns false in that case. */
 bool solve_improve_windows(SolveImprove *improve, SolveClock *clock);

@@ -9,7 +9,13 @@
 #define ELIMINATION_AT_ROOT 4e8 /* additions: about a second */
 #define ELIMINATION_BELOW 2e6
 #define CLONES_MOST ((size_t)1 << 31) /* bytes of all networks on the way down */
-enum { PASSES_MOST = 2000, PASSES_BELOW = 40, PASSES_STUCK = 30, PASSES_STUCK_BELOW = 6 };
+enum {
+    PASSES_MOST = 2000,
+    PASSES_BELOW = 40,
+    PASSES_STUCK = 30,
+    PASSES_STUCK_BELOW = 6,
+    POLISHED_EVERY = 10
+};
 
 double solve_worth(const SolveSearch *search)
 {
@@ -35,16 +41,15 @@ bool solve_offer(SolveSearch *search, const int32_t *choice)
     return true;
 }
 
-/* values: one of each node left. */
-static void offer_values(SolveSearch *search, Arena *arena, const Network *net,
-                         const int32_t *values)
+/* The choice of the problem that these values of the nodes left are. */
+static const int32_t *whole_choice(Arena *arena, const Network *net, const int32_t *values)
 {
     int32_t *choice = arena_array(arena, int32_t, net->n_nodes);
     for (int32_t n = 0; n < net->n_nodes; n++)
         if (!net->node[n].gone)
             choice[n] = net->node[n].id[values[n]];
     network_recover(net, choice);
-    solve_offer(search, choice);
+    return choice;
 }
 
 typedef struct {
@@ -81,7 +86,10 @@ static void run_passes(SolveSearch *search, Arena *arena, Network *net, Bound *b
             return;
         double cost = bound_decoded_cost(bound);
         if (cost < search->best)
-            offer_values(search, arena, net, bound->choice);
+            solve_offer(search, whole_choice(arena, net, bound->choice));
+        if (root && search->polish && pass % POLISHED_EVERY == POLISHED_EVERY - 1 &&
+            cost < INFINITY)
+            search->polish(search->context, whole_choice(arena, net, bound->choice));
         if (root && bound->best > search->bound)
             search->bound = fmin(bound->best, search->best);
         if (bound->best >= solve_worth(search))
@@ -128,7 +136,7 @@ static bool solve_whole(SolveSearch *search, Arena *arena, const Network *net, d
     if (net->n_left > 0 && !network_eliminate(arena, net, work_most, search->clock, values, &least))
         return false;
     if (least < search->best)
-        offer_values(search, arena, net, values);
+        solve_offer(search, whole_choice(arena, net, values));
     *cost = least;
     return true;
 }
@@ -157,7 +165,9 @@ static bool settle(SolveSearch *search, Network *net, int depth, Bounded *out)
         if (!solved) {
             Bound bound;
             bound_begin(&bound, arena, net);
-            run_passes(search, arena, net, &bound, depth == 0 && round == 1, round == ROUNDS_MOST);
+            run_passes(search, arena, net, &bound,
+                       depth == 0 && round == 1 && search->branches_most == 0,
+                       round == ROUNDS_MOST);
             out->bound = fmax(out->bound, bound.best);
             solved = out->bound >= solve_worth(search);
             choose_split(net, &bound, out);

@@ -15,6 +15,10 @@ typedef struct SolveSearch SolveSearch;
 /* Called with a choice that costs less than the best one. */
 typedef void SolveFound(void *context, const SolveSearch *search);
 
+/* Called with choices that messages lead to, which may become better by small changes; offers what
+ * it finds. */
+typedef void SolvePolish(void *context, const int32_t *choice);
+
 struct SolveSearch {
     const SolveProblem *problem;
     const SolvePoints *points;
@@ -28,6 +32,7 @@ struct SolveSearch {
     double *scratch;                   /* [points + 1] */
     NetConflict conflict;              /* why the first network has no solution, if it has none */
     SolveFound *found;                 /* may be NULL */
+    SolvePolish *polish;               /* may be NULL */
     void *context;
 };
 

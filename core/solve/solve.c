@@ -7,10 +7,12 @@
 
 /* How far below the largest cost of a network a choice may be before sums in it are too coarse. */
 #define COARSE 1e-6
+#define NEAR 0.02         /* gap that another search may close */
 #define FIRST_SLICE_S 2.0 /* of search, then of windows, in turn, each time longer */
 
 typedef struct {
     SolveSearch search;
+    SolveImprove *improve;
     SolvePoints points;
     const SolveOptions *options;
     SolveClock clock; /* of the whole */
@@ -27,6 +29,12 @@ static void found(void *context, const SolveSearch *search)
         s->slice.stopped = true;
     if (s->options->report)
         s->options->report(s->options->context, search->best, s->bound);
+}
+
+static void polish(void *context, const int32_t *choice)
+{
+    Solving *s = context;
+    solve_improve_choice(s->improve, choice);
 }
 
 static bool is_integer(const double *cost, int64_t n)
@@ -146,16 +154,18 @@ static double simple_bound(const SolveProblem *problem)
     return sum;
 }
 
-/* Searches and windows in turn until one is finished or the time ends; true if proven. */
+/* A search, then windows for as long as they find something; searches again when the gap is small
+ * or windows are at their end. True if proven. */
 static bool run(Solving *s, Arena *arena)
 {
-    SolveImprove *improve = solve_improve_new(arena, &s->search);
+    SolveImprove *improve = s->improve = solve_improve_new(arena, &s->search);
     double slice_s = s->options->seconds > 0 ? s->options->seconds / 3 : FIRST_SLICE_S;
     begin_slice(s, 0);
     solve_improve_first(improve);
     bool windows = true;
-    for (; !solve_stopped(&s->clock); slice_s *= 1.5) {
-        if (run_search(s, windows ? slice_s : 0))
+    for (bool first = true; !solve_stopped(&s->clock); first = false, slice_s *= 1.5) {
+        bool near = s->search.best - s->bound <= NEAR * fabs(s->search.best);
+        if ((first || !windows || near) && run_search(s, windows ? slice_s : 0))
             return true;
         if (s->search.best < INFINITY && windows) {
             begin_slice(s, slice_s);
@@ -185,6 +195,7 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
                              .bound = s.bound,
                              .scratch = arena_array(arena, double, s.points.n + 1),
                              .found = found,
+                             .polish = polish,
                              .context = &s,
                              .conflict = {.node = -1}};
     bool whole = run(&s, arena);
