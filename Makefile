@@ -5,6 +5,7 @@
 #   make format lint golden         clang-format; warnings, analyzers, layers; rewrite expected outputs
 #   make figures map                how large the source is and what a file sees; the index of headers
 #   make fuzz F=name [SECONDS=60]   libFuzzer on tests/fuzz/fuzz_name.c
+#   make fuzz-all [SECONDS=60]      each fuzzer so long: executions, finds, coverage
 #   make differential [PART=jax]    exports held against the real systems, from PyPI
 #   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
 #   make PEERS="shardy paddle" BUILD=build/some   only these other systems (core/peers); "": none
@@ -122,7 +123,7 @@ PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter build/release,$(BUILD)),dimscope,$(
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
 .PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
-.PHONY: differential deps-differential fakes format format-check lint lint-changed lint-files figures map print fuzz bench golden install clean FORCE
+.PHONY: differential deps-differential fakes format format-check lint lint-changed lint-files figures map print fuzz fuzz-all bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -304,6 +305,10 @@ else
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) -timeout=60 -artifact_prefix=build/fuzz/ \
 	    -verbosity=0 -print_final_stats=1 build/fuzz/corpus/$(F) $(wildcard tests/fuzz/corpus/$(F))
 endif
+
+fuzz-all: deps-check
+	@$(SUBMAKE) MODE=fuzz $(FUZZERS:%=build/fuzz/fuzz_%)
+	@tests/fuzz/all.sh $(SECONDS) $(FUZZERS)
 
 bench: deps
 	@$(SUBMAKE) MODE=release build/release/bench $(patsubst $(BUILD)/%,build/release/%,$(MPI_STEPS))

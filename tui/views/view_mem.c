@@ -108,7 +108,8 @@ static void draw_bar(const Ui *ui, const RankMemory *ranks, int columns, Pen *pe
 {
     int part[MEMORY_CLASS_COUNT], left = columns;
     int64_t limit = limit_of(ui), whole = bar_bytes(ui);
-    int limit_at = whole > 0 ? (int)((double)limit / (double)whole * columns) : columns;
+    int limit_at =
+        limit > 0 && limit < whole ? (int)((double)limit / (double)whole * columns) : columns;
     mem_split(ranks->by_class, whole, columns, part);
     for (int c = 0; c < MEMORY_CLASS_COUNT; c++)
         for (int i = 0; i < part[c]; i++, left--)
