@@ -201,10 +201,10 @@ static void a_stop_leaves_the_best_so_far_and_a_bound(void **state)
     Arena *arena = arena_new();
     Error err = {0};
     SolveAnswer answer;
-    Progress progress = {0};
-    progress_stop(&progress);
+    Progress *progress = arena_make(arena, Progress);
+    progress_stop(progress);
     SolveProblem problem = chain(arena, 100, 110);
-    assert_true(solve(arena, &problem, &(SolveOptions){.progress = &progress}, &answer, &err));
+    assert_true(solve(arena, &problem, &(SolveOptions){.progress = progress}, &answer, &err));
     assert_false(answer.proven);
     assert_true(answer.bound <= 3);
     assert_true(answer.outcome == SOLVE_UNKNOWN || answer.objective >= 3);

@@ -15,8 +15,8 @@ typedef struct {
 typedef struct HloOperator {
     const char *name;
     bool (*build)(HloBuild *build);
-    int n_inputs;
     const char *linear; /* an input each: '.' LINEAR_NO, 'a' alone, 't' together */
+    int n_inputs;
     bool always_cut;
 } HloOperator;
 
@@ -196,20 +196,20 @@ static bool reshape(HloBuild *build)
 }
 
 static const HloOperator operators[] = {
-    {"add", pointwise, 2, "tt", false},
-    {"subtract", pointwise, 2, "tt", false},
-    {"multiply", pointwise, 2, "aa", false},
-    {"divide", pointwise, 2, "a.", false},
-    {"exp", pointwise, 1, ".", false},
-    {"compare", pointwise, 2, "..", false},
-    {"select", pointwise, 3, "...", false},
-    {"identity", pointwise, 1, ".", false},
-    {"constant", pointwise, 0, "", false},
-    {"broadcast", broadcast, 1, "a", false},
-    {"reshape", reshape, 1, "a", false},
-    {"transpose", transpose, 1, "a", false},
-    {"reduce", reduce, 1, "a", false},
-    {"dot_general", dot_general, 2, "..", true},
+    {"add", pointwise, "tt", 2, false},
+    {"subtract", pointwise, "tt", 2, false},
+    {"multiply", pointwise, "aa", 2, false},
+    {"divide", pointwise, "a.", 2, false},
+    {"exp", pointwise, ".", 1, false},
+    {"compare", pointwise, "..", 2, false},
+    {"select", pointwise, "...", 3, false},
+    {"identity", pointwise, ".", 1, false},
+    {"constant", pointwise, "", 0, false},
+    {"broadcast", broadcast, "a", 1, false},
+    {"reshape", reshape, "a", 1, false},
+    {"transpose", transpose, "a", 1, false},
+    {"reduce", reduce, "a", 1, false},
+    {"dot_general", dot_general, "..", 2, true},
     {0},
 };
 
