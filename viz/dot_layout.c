@@ -1,5 +1,7 @@
 #include "viz/dot_layout.h"
 
+#include "core/base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -102,13 +104,6 @@ static bool start_dot(Child *child, const char *format, Arena *arena, bool *abse
     return false;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void close_input(Child *child)
 {
     if (child->to >= 0)
@@ -140,7 +135,7 @@ static Talk talk(Child *child, Str input, int64_t deadline, Progress *progress, 
                                   {.fd = child->to, .events = POLLOUT}};
         if (progress_stopped(progress))
             return TALK_STOPPED;
-        if (now_ms() >= deadline)
+        if (clock_ms() >= deadline)
             return TALK_LATE;
         if (poll(polls, 2, LOOK_MS) < 0 && errno != EINTR)
             return TALK_FAILED;
@@ -172,7 +167,7 @@ static Talk await_end(pid_t pid, int64_t deadline, Progress *progress, int *stat
             return TALK_FAILED;
         if (progress_stopped(progress))
             return TALK_STOPPED;
-        if (now_ms() >= deadline)
+        if (clock_ms() >= deadline)
             return TALK_LATE;
         poll(NULL, 0, 1);
     }
@@ -204,7 +199,7 @@ bool layout_dot(Str dot, const char *format, Progress *progress, Buf *out, bool 
     void (*old)(int) = signal(SIGPIPE, SIG_IGN);
     size_t before = out->n;
     int status = 0;
-    int64_t deadline = now_ms() + (int64_t)LAYOUT_SECONDS_MAX * 1000;
+    int64_t deadline = clock_ms() + (int64_t)LAYOUT_SECONDS_MAX * 1000;
     Talk how = talk(&child, dot, deadline, progress, out);
     signal(SIGPIPE, old);
     close_input(&child);

@@ -154,3 +154,19 @@ bool units_parse_us(Str text, double *us)
     static const UnitRow units[] = {{"us", 1}, {"ns", 1e-3}, {"ms", 1e3}, {"s", 1e6}};
     return parse_scaled(text, units, sizeof units / sizeof *units, us);
 }
+
+const char *text_bytes(Arena *arena, int64_t bytes)
+{
+    Buf text = buf_new(arena);
+
+    units_format_bytes(bytes, &text);
+    return text.s;
+}
+
+const char *text_us(Arena *arena, double us)
+{
+    Buf text = buf_new(arena);
+
+    units_format_us(us, &text);
+    return text.s;
+}

@@ -62,14 +62,6 @@ static bool put_spec(const Jax *jax, const Sharding *sharding, bool free, bool p
     return says_all;
 }
 
-static bool only_sums(const Sharding *sharding)
-{
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
-            return false;
-    return true;
-}
-
 /* ---- tables ---- */
 
 static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Sharding *sharding,
@@ -77,7 +69,7 @@ static void add_row(Jax *jax, PythonEntries *rows, int32_t tensor, const Shardin
 {
     Buf spec = buf_new(jax->arena), ours = buf_new(jax->arena), says = buf_new(jax->arena);
     sharding_format(sharding, jax->session->mesh, VIEW_OURS_ASCII, &ours, NULL);
-    bool sums = only_sums(sharding);
+    bool sums = sharding_only_sums(sharding);
     bool all = put_spec(jax, sharding, kind != TABLE_GIVEN, sums && kind != TABLE_REDUCED, &spec);
     if (!sums)
         jax->n_left++;

@@ -62,14 +62,6 @@ static inline int site_dim(const Sites *sites, int32_t site)
  * propagated). */
 bool site_has(const Plan *plan, const Sites *sites, int32_t site, AtomSet atoms);
 
-/* The tensor of an operand (inputs, then outputs); -1 if absent. */
-static inline int32_t op_operand(const Graph *graph, int32_t op, int operand)
-{
-    int n_inputs = graph->ops[op].n_inputs;
-    return operand < n_inputs ? op_inputs(graph, op)[operand]
-                              : op_outputs(graph, op)[operand - n_inputs];
-}
-
 /* Calls found() for every site linked with this one, in a fixed order; op: the op that links them,
  * -1 for a loop's tie. */
 typedef void SiteFound(void *context, int32_t site, int32_t op);

@@ -365,6 +365,15 @@ AtomSet mesh_axis_atoms(const Mesh *mesh, int axis)
     return ((1u << at->n_atoms) - 1) << at->atom;
 }
 
+int64_t mesh_atoms_coord(const Mesh *mesh, AtomSet atoms, int64_t position)
+{
+    int64_t at = 0;
+    for (int a = 0; a < mesh->n_atoms; a++)
+        if (atoms >> a & 1)
+            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
+    return at;
+}
+
 int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms)
 {
     int64_t size = 1;

@@ -86,6 +86,8 @@ static inline int64_t mesh_device(const Mesh *mesh, int64_t position)
 bool mesh_stands_first(const Mesh *mesh, AtomSet atoms, int64_t position);
 
 AtomSet mesh_axis_atoms(const Mesh *mesh, int axis);
+/* The index of a position among those that differ in these atoms. */
+int64_t mesh_atoms_coord(const Mesh *mesh, AtomSet atoms, int64_t position);
 int64_t mesh_atoms_size(const Mesh *mesh, AtomSet atoms); /* product of sizes */
 
 /* The position of a group's first member, and the number of members: groups of `atoms` are the

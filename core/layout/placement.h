@@ -61,6 +61,14 @@ static inline bool placement_equal(const Placement *a, const Placement *b)
            (a->kind != PLACE_PARTIAL || a->reduce == b->reduce);
 }
 
+static inline bool placements_equal(const Placement *a, const Placement *b, int n_axes)
+{
+    for (int axis = 0; axis < n_axes; axis++)
+        if (!placement_equal(&a[axis], &b[axis]))
+            return false;
+    return true;
+}
+
 /* What the rank at `position` holds of dim `dim` of this size. `order` lists the mesh axes in the
  * order they are applied. ERROR_NOT_DIVISIBLE: an IS that does not divide. */
 bool placements_runs(Arena *arena, const Placement *placements, const int *order, const Mesh *mesh,

@@ -71,6 +71,14 @@ bool sharding_equal(const Sharding *a, const Sharding *b)
     return true;
 }
 
+bool sharding_only_sums(const Sharding *sharding)
+{
+    for (int a = 0; a < ATOMS_MAX; a++)
+        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
+            return false;
+    return true;
+}
+
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh)
 {
     for (int64_t d = 0; d < sharding->n_dims; d++)

@@ -35,6 +35,8 @@ AtomSet sharding_atoms(const Sharding *sharding);    /* that shard a dim */
 AtomSet sharding_partials(const Sharding *sharding); /* atoms it is partial over */
 Sharding sharding_without_partial(const Sharding *sharding);
 bool sharding_equal(const Sharding *a, const Sharding *b);
+/* Whether each axis over which it is partial is to be summed. */
+bool sharding_only_sums(const Sharding *sharding);
 bool sharding_is_uneven(const Sharding *sharding, const Mesh *mesh);
 void sharding_local_shape(const Sharding *sharding, const Mesh *mesh, int64_t position, Shape *out);
 int64_t sharding_local_elements(const Sharding *sharding, const Mesh *mesh, int64_t position);

@@ -241,6 +241,23 @@ static inline const int32_t *op_outputs(const Graph *graph, int32_t op)
     return graph->operands + graph->ops[op].input + graph->ops[op].n_inputs;
 }
 
+/* The tensor of an operand (inputs, then outputs); -1 if absent. */
+static inline int32_t op_operand(const Graph *graph, int32_t op, int operand)
+{
+    int n_inputs = graph->ops[op].n_inputs;
+    return operand < n_inputs ? op_inputs(graph, op)[operand]
+                              : op_outputs(graph, op)[operand - n_inputs];
+}
+
+/* The first output that is there; -1 if none is. */
+static inline int32_t op_first_output(const Graph *graph, int32_t op)
+{
+    for (int o = 0; o < graph->ops[op].n_outputs; o++)
+        if (op_outputs(graph, op)[o] >= 0)
+            return op_outputs(graph, op)[o];
+    return -1;
+}
+
 static inline int32_t op_output_place(const GraphOp *op)
 {
     return op->input + op->n_inputs;
@@ -274,6 +291,7 @@ typedef struct {
     int64_t size;
 } DimBinding;
 typedef Vec(DimBinding) DimBindings;
+bool dim_is_overridden(const DimBindings *dims, int i); /* a later binding of the same dim wins */
 
 /* Reads "k=v,..." and appends to bindings (a later one wins). Sizes are 0 or more. */
 bool dims_parse(Arena *arena, const Source *source, DimBindings *bindings, Error *err);

@@ -67,3 +67,12 @@ void shape_format(const Shape *shape, Buf *out)
     for (int64_t d = 0; d < shape->n_dims; d++)
         buf_printf(out, "%s%" PRId64, d > 0 ? "," : "", shape->dim[d]);
 }
+
+void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX])
+{
+    int64_t step = 1;
+    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= shape->dim[d];
+    }
+}

@@ -23,6 +23,8 @@ int32_t shapes_put(Shapes *shapes, const Shape *shape); /* unused dims must be 0
 const Shape *shapes_at(const Shapes *shapes, int32_t id);
 
 bool shape_check(const Shape *shape, Error *err);
+/* In elements, the last dim fastest. */
+void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX]);
 int64_t shape_elements(const Shape *shape); /* product of sizes; 1 for a scalar */
 bool shape_equal(const Shape *a, const Shape *b);
 void shape_format(const Shape *shape, Buf *out); /* "8,1024,768"; "scalar" */

@@ -2,6 +2,14 @@
 
 #include "core/space/dim_part.h"
 
+OpCut op_cut_whole(const OpSpace *space)
+{
+    OpCut cut = {.n = space->n_index};
+    for (int i = 0; i < space->n_index; i++)
+        cut.index[i] = cut_whole(space->index[i].size);
+    return cut;
+}
+
 bool op_cut_project(const OpSpace *space, const OpCut *cut, int operand, int dim, const Mesh *mesh,
                     Cut *out)
 {

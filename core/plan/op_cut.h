@@ -10,6 +10,8 @@ typedef struct {
     Cut index[X_MAX];
 } OpCut;
 
+OpCut op_cut_whole(const OpSpace *space); /* no index dim is cut */
+
 /* The cut that the op's index dims give to one dim of an operand. Returns false if the dim has no
  * index dim, if the cut divides the part of it that the dim is (dim_part.h), or if it needs more
  * than DIGITS_MAX digits. */

@@ -26,14 +26,6 @@ static bool is_leaf(const Edges *e, int32_t op, int operand)
            inferred->forward->on_parameters[inferred->graph->of[op]];
 }
 
-static bool all_sums(const Sharding *sharding)
-{
-    for (int a = 0; a < ATOMS_MAX; a++)
-        if (sharding->partial[a] != REDUCE_NONE && sharding->partial[a] != REDUCE_SUM)
-            return false;
-    return true;
-}
-
 /* The axes over which input `operand` is partial and may stay partial through the op; 0 if it must
  * be reduced first. */
 static AtomSet passing(const Edges *e, int32_t op, int operand)
@@ -48,7 +40,7 @@ static AtomSet passing(const Edges *e, int32_t op, int operand)
     const Sharding *sharding = plan_sharding(plan, t);
     const OpCut *cut = program_cut(plan, op);
     AtomSet atoms = sharding_partials(sharding);
-    if (!atoms || !all_sums(sharding) || e->n_readers[t] != 1 ||
+    if (!atoms || !sharding_only_sums(sharding) || e->n_readers[t] != 1 ||
         plan->inferred->graph->tensors[t].output || (atoms & cuts_used(cut->index, cut->n, -1)))
         return 0;
     for (int o = 0; o < space->n_outputs && !leaf; o++)

@@ -24,14 +24,6 @@ static int32_t add_cut(StepCuts *s, const OpCut *cut)
     return s->cuts.n - 1;
 }
 
-static OpCut whole_cut(const OpSpace *space)
-{
-    OpCut cut = {.n = space->n_index};
-    for (int j = 0; j < space->n_index; j++)
-        cut.index[j] = cut_whole(space->index[j].size);
-    return cut;
-}
-
 /* ---- gradient ops ---- */
 
 static int32_t copied_cut(StepCuts *s, int32_t op)
@@ -43,7 +35,7 @@ static int32_t copied_cut(StepCuts *s, int32_t op)
     if (id < s->copy_of.n)
         return s->copy_of.at[id];
     const OpSpace *space = program_space(inferred, op), *from = space->gradient->forward;
-    OpCut cut = whole_cut(space);
+    OpCut cut = op_cut_whole(space);
     for (int j = 0; j < space->n_index; j++) {
         int index = opspace_find_index(from, str_from(space->index[j].name));
         const Cut *of_forward = index < 0 ? NULL : &s->cuts.at[of]->index[index];
@@ -86,7 +78,7 @@ static int32_t sum_cut(StepCuts *s, int32_t op)
     const Inferred *inferred = s->plan->inferred;
     const OpSpace *space = program_space(inferred, op);
     const Graph *graph = inferred->graph;
-    OpCut cut = whole_cut(space);
+    OpCut cut = op_cut_whole(space);
     Sharding chosen, other;
     if (!made_as(s, op_inputs(graph, op)[0], &chosen))
         return add_cut(s, &cut);
@@ -154,7 +146,7 @@ static int32_t built_cut(StepCuts *s, int32_t op)
     const Inferred *inferred = s->plan->inferred;
     const Graph *graph = inferred->graph;
     const OpSpace *space = program_space(inferred, op);
-    OpCut cut = whole_cut(space);
+    OpCut cut = op_cut_whole(space);
     for (int i = 0; i < graph->ops[op].n_inputs && !space->no_rule; i++) {
         Sharding as;
         int32_t t = op_inputs(graph, op)[i];
@@ -233,7 +225,7 @@ static bool layout_of(const StepCuts *s, int32_t op, const int32_t *stored, Shar
 static int32_t update_cut(StepCuts *s, int32_t op, const int32_t *stored)
 {
     const OpSpace *space = program_space(s->plan->inferred, op);
-    OpCut cut = whole_cut(space);
+    OpCut cut = op_cut_whole(space);
     Sharding layout;
     if (space->n_index > 0 && layout_of(s, op, stored, &layout))
         for (int64_t d = 0; d < layout.n_dims; d++) {

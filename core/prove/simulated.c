@@ -282,16 +282,6 @@ static Local *part_of(const Local *whole, const Sharding *sharding, const Mesh *
     return part;
 }
 
-/* The index of the rank's addend in its group. */
-static int64_t coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t at = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
-    return at;
-}
-
 static Local *input_part(const Trial *trial, int i, int64_t position)
 {
     const Simulated *ranks = trial->ranks;
@@ -301,7 +291,7 @@ static Local *input_part(const Trial *trial, int i, int64_t position)
         return NULL;
     const Local *whole = value_of(ranks, i);
     if (trial->addend[i])
-        whole = trial->addend[i][coordinate(mesh, sharding_partials(sharding), position)];
+        whole = trial->addend[i][mesh_atoms_coord(mesh, sharding_partials(sharding), position)];
     return part_of(whole, sharding, mesh, position);
 }
 

@@ -97,7 +97,7 @@ static void find_task(const Space *space, const Layout *layout, Task *task)
         n_matched[s] = matched(space, s, layout, &same);
         task->drop_straight *= layout->moved ? parts : parts / same;
         int64_t goal = space->slot[s].goal_parts;
-        task->drop *= parts == goal ? 1 : parts / gcd64(parts, goal);
+        task->drop *= parts == goal ? 1 : parts / common_divisor(parts, goal);
     }
     if (space->far)
         count_far(space, layout, n_matched, task);

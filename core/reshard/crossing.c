@@ -41,16 +41,6 @@ typedef struct {
 
 /* ---- grids ---- */
 
-/* The index of a position among those that differ in these atoms. */
-static int64_t atoms_coordinate(const Mesh *mesh, AtomSet atoms, int64_t position)
-{
-    int64_t at = 0;
-    for (int a = 0; a < mesh->n_atoms; a++)
-        if (atoms >> a & 1)
-            at = at * mesh->atoms[a].size + mesh_atom_coord(mesh, a, position);
-    return at;
-}
-
 static bool make_parts(Arena *arena, CellGrid *grid, int d, Error *err)
 {
     const Cut *cut = &grid->sharding->dim[d];
@@ -62,7 +52,7 @@ static bool make_parts(Arena *arena, CellGrid *grid, int d, Error *err)
                           PIECES_MAX);
     for (int64_t i = 0; i < n; i++) {
         int64_t position = atoms ? mesh_group_member(grid->mesh, atoms, 0, i) : 0;
-        runs[atoms_coordinate(grid->mesh, atoms, position)] =
+        runs[mesh_atoms_coord(grid->mesh, atoms, position)] =
             cut_runs(arena, cut, grid->mesh, position);
     }
     grid->runs[d] = runs;
@@ -80,9 +70,9 @@ static void make_cells(Arena *arena, CellGrid *grid)
     for (int64_t at = 0; at < grid->n; at++) {
         int32_t key[DIMS_MAX + 1] = {0};
         for (int d = 0; d < n_dims; d++)
-            key[d] = (int32_t)atoms_coordinate(grid->mesh, cut_atoms(&grid->sharding->dim[d]), at);
+            key[d] = (int32_t)mesh_atoms_coord(grid->mesh, cut_atoms(&grid->sharding->dim[d]), at);
         memcpy(grid->part + at * n_dims, key, (size_t)n_dims * sizeof *key);
-        key[DIMS_MAX] = (int32_t)atoms_coordinate(grid->mesh, partial, at);
+        key[DIMS_MAX] = (int32_t)mesh_atoms_coord(grid->mesh, partial, at);
         grid->cell[at] = intern_put(cells, key, sizeof key);
     }
     grid->n_cells = intern_count(cells);
@@ -110,7 +100,7 @@ static bool make_grid(Arena *arena, const CrossMeshSide *side, CellGrid *out, Er
 
 static int64_t addend_of(const CellGrid *grid, int64_t position)
 {
-    return atoms_coordinate(grid->mesh, sharding_partials(grid->sharding), position);
+    return mesh_atoms_coord(grid->mesh, sharding_partials(grid->sharding), position);
 }
 
 static int32_t device_of(const CellGrid *grid, int64_t position)

@@ -1,15 +1,5 @@
 #include "core/reshard/space.h"
 
-int64_t gcd64(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* ---- slots of two shardings ---- */
 
 /* Where digits end, as the product of the sizes minor to it; descending, without 1. */
@@ -127,7 +117,7 @@ static int spare_dim(const Sharding *from, const Sharding *to, const Mesh *mesh)
     int best = -1;
     int64_t most = 0, largest = 1;
     for (int d = 0; d < from->n_dims; d++) {
-        int64_t size = cut_size(&from->dim[d]), divides = gcd64(size, mesh->n_devices);
+        int64_t size = cut_size(&from->dim[d]), divides = common_divisor(size, mesh->n_devices);
         if (size <= 1 || !cut_is_whole(&from->dim[d]) || !cut_is_whole(&to->dim[d]))
             continue;
         if (divides > most || (divides == most && size > largest)) {

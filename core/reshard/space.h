@@ -146,8 +146,6 @@ void space_of(const Sharding *from, const Sharding *to, const Mesh *mesh, AtomSe
  */
 bool space_join(const Space *space, Space *out);
 
-int64_t gcd64(int64_t a, int64_t b); /* the greatest common divisor */
-
 /* The atoms of the mesh that these stand for. */
 AtomSet space_of_mesh(const Space *space, AtomSet atoms);
 

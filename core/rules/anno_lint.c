@@ -146,14 +146,6 @@ static void lint_twice(Linter *l, int t, int dim, const AnnoAtom *atom)
             }
 }
 
-static int leading_of(const AnnoDim *dim)
-{
-    int i = 0;
-    while (i < dim->n - 1 && dim->atom[i].number == 1)
-        i++;
-    return i;
-}
-
 static const char *bracket_text(const Linter *l, const AnnoDim *dim)
 {
     Buf text = buf_new(l->arena);
@@ -168,7 +160,7 @@ static void lint_forced(Linter *l, int t, int d, const AnnoAtom *atom, bool *rep
 {
     const AnnoDim *dim = &l->anno->tensor[t].dim[d];
     if (reported[atom->id] || atom->kind != ATOM_FROZEN || atom->written == ATOM_FROZEN ||
-        atom <= &dim->atom[leading_of(dim)])
+        atom <= &dim->atom[anno_leading(dim)])
         return;
     bool output = t >= l->anno->n_inputs;
     reported[atom->id] = true;

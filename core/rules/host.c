@@ -65,15 +65,6 @@ bool host_computes(Dtype dtype)
            dtype == DT_F64;
 }
 
-void shape_strides(const Shape *shape, int64_t *stride)
-{
-    int64_t size = 1;
-    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
-        stride[d] = size;
-        size *= shape->dim[d];
-    }
-}
-
 void shape_next(const Shape *shape, int64_t *x)
 {
     for (int64_t d = shape->n_dims - 1; d >= 0; d--) {

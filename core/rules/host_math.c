@@ -127,7 +127,7 @@ REAL_FN(greater_equal, a >= b)
 static void broadcast_strides(const Shape *operand, const Shape *out, int64_t *stride)
 {
     int64_t own[DIMS_MAX], skip = out->n_dims - operand->n_dims;
-    shape_strides(operand, own);
+    row_major_strides(operand, own);
     for (int64_t d = 0; d < out->n_dims; d++)
         stride[d] = d < skip || operand->dim[d - skip] == 1 ? 0 : own[d - skip];
 }

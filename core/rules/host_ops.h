@@ -42,8 +42,7 @@ const void *host_cells(const Value *value);                  /* ints or floats: 
 void host_set_cells(Value *value, Dtype dtype, void *cells); /* as ints or as floats */
 int64_t host_wrap(Dtype dtype, int64_t value); /* as an integer or bool of this type */
 double host_round(Dtype dtype, double value);
-bool host_computes(Dtype dtype); /* integers but u64, bool, f32, f64 */
-void shape_strides(const Shape *shape, int64_t *stride);
+bool host_computes(Dtype dtype);
 void shape_next(const Shape *shape, int64_t *x); /* the coordinates of the next element */
 
 #endif

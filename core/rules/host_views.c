@@ -27,7 +27,7 @@ static void view_cells(const StridedView *view, const Value *in, int64_t n, char
 {
     int64_t stride[DIMS_MAX], x[DIMS_MAX] = {0};
     const char *from = host_cells(in);
-    shape_strides(&in->shape, stride);
+    row_major_strides(&in->shape, stride);
     for (int64_t i = 0; i < n; i++) {
         int64_t at = 0;
         for (int64_t d = 0; d < in->shape.n_dims; d++)

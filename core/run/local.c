@@ -148,15 +148,6 @@ int64_t local_bytes(const Local *local)
     return shape_elements(&local->shape) * element_bytes(local->dtype);
 }
 
-void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX])
-{
-    int64_t step = 1;
-    for (int64_t d = shape->n_dims - 1; d >= 0; d--) {
-        stride[d] = step;
-        step *= shape->dim[d];
-    }
-}
-
 Picks picks_new(Arena *arena, const Shape *target)
 {
     Picks picks = {.arena = arena, .n_dims = (int)target->n_dims};

@@ -65,8 +65,12 @@ static inline void local_store(const Local *local, int64_t at, int64_t n, Number
     elements_store(local->dtype, local_at(local, at), n, number, from);
 }
 
-/* Elements between neighbours along each dim of a row-major shape. */
-void row_major_strides(const Shape *shape, int64_t stride[DIMS_MAX]);
+static inline double local_number(const Local *local, int64_t at)
+{
+    double number;
+    local_load(local, at, 1, 1, NUMBER_F64, &number);
+    return number;
+}
 
 /* The place of the i-th index of a shape's dims first .. end-1, in row-major order. */
 static inline int64_t strided_place(const Shape *shape, const int64_t *stride, int64_t first,

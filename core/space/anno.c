@@ -252,8 +252,7 @@ static bool check_suffixes(const Parse *parse, const Anno *anno, AnnoDim *const 
     return true;
 }
 
-/* The atom whose blocks are contiguous in the dim: the first but for literal ones. */
-static int leading(const AnnoDim *dim)
+int anno_leading(const AnnoDim *dim)
 {
     int i = 0;
     while (i < dim->n - 1 && dim->atom[i].number == 1)
@@ -267,7 +266,7 @@ static void freeze_minor(Arena *arena, const Anno *anno, AnnoDim *const *dim, in
 {
     bool *minor = arena_array(arena, bool, anno->n_names);
     for (int d = 0; d < n; d++)
-        for (int i = leading(dim[d]) + 1; i < dim[d]->n; i++)
+        for (int i = anno_leading(dim[d]) + 1; i < dim[d]->n; i++)
             minor[dim[d]->atom[i].id] = true;
     for (int d = 0; d < n; d++)
         for (int i = 0; i < dim[d]->n; i++)
@@ -385,7 +384,7 @@ int anno_space(Arena *arena, const Anno *anno, AnnoPlace **out)
     for (int t = 0; t < anno->n_inputs; t++) {
         const AnnoTensor *tensor = &anno->tensor[t];
         for (int d = 0; !tensor->ignored && d < tensor->n_dims; d++) {
-            const AnnoAtom *atom = &tensor->dim[d].atom[leading(&tensor->dim[d])];
+            const AnnoAtom *atom = &tensor->dim[d].atom[anno_leading(&tensor->dim[d])];
             if (!seen[atom->id] && atom->kind != ATOM_FROZEN)
                 vec_push(arena, &places, (AnnoPlace){t, d});
             seen[atom->id] = true;

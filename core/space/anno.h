@@ -81,6 +81,9 @@ typedef struct {
     Shape *output;   /* per output; ignored ones are left 0-dim */
 } AnnoMatch;
 
+/* The atom whose blocks are contiguous in the dim: the first but for literal ones. */
+int anno_leading(const AnnoDim *dim);
+
 /* Kinds of failure: ERROR_NO_MATCH; with one candidate also ERROR_NOT_INFERABLE (a length cannot be
  * found) and ERROR_NOT_DIVISIBLE (a bracket's dim by its known members). */
 bool anno_match(Arena *arena, const Anno *const *candidates, int n_candidates,

@@ -206,7 +206,7 @@ bool projection_exact(const Projection *projection, const int64_t *extent, int n
     return true;
 }
 
-static bool projection_uses(const Projection *projection, int index)
+bool projection_uses(const Projection *projection, int index)
 {
     for (int d = 0; d < projection->n_dims; d++)
         if (projection->row[d].coef[index] != 0)

@@ -163,6 +163,8 @@ typedef struct {
 void projection_range(const Projection *projection, const Shape *shape, const Box *index, Box *out);
 bool projection_exact(const Projection *projection, const int64_t *extent,
                       int n_index); /* the box is the truth */
+/* Whether a row depends on the index dim. */
+bool projection_uses(const Projection *projection, int index);
 bool projection_injective(const Projection *projection, const int64_t *extent,
                           int n_index); /* points write different cells */
 void projection_absorb(Projection *projection, int index,

@@ -64,15 +64,6 @@ static void atoms_cell(Table *table, Arena *scratch, const Mesh *mesh, AtomSet a
 
 /* ---- head ---- */
 
-/* A later binding of the same dim wins. */
-static bool is_overridden(const DimBindings *dims, int i)
-{
-    for (int later = i + 1; later < dims->n; later++)
-        if (str_eq(dims->at[later].name, dims->at[i].name))
-            return true;
-    return false;
-}
-
 /* ", 2 nodes of 8: dp crosses them"; nothing if all devices are on one node. */
 static void put_nodes(const Session *session, Buf *out)
 {
@@ -100,7 +91,7 @@ static void plan_text_head(const Session *session, Buf *out)
     units_format_count(inferred_params(session->inferred), out);
     buf_puts(out, " parameters ");
     for (int i = 0; i < options->dims.n; i++)
-        if (!is_overridden(&options->dims, i))
+        if (!dim_is_overridden(&options->dims, i))
             buf_printf(out, " %.*s=%" PRId64, STR_ARG(options->dims.at[i].name),
                        options->dims.at[i].size);
     buf_puts(out, "\nmesh     ");

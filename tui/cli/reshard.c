@@ -82,20 +82,6 @@ static bool read_asked(Cli *cli, Asked *asked)
 
 /* ---- text ---- */
 
-static const char *bytes_text(Arena *arena, int64_t bytes)
-{
-    Buf text = buf_new(arena);
-    units_format_bytes(bytes, &text);
-    return text.s;
-}
-
-static const char *us_text(Arena *arena, double us)
-{
-    Buf text = buf_new(arena);
-    units_format_us(us, &text);
-    return text.s;
-}
-
 static const char *sharding_text(Arena *arena, const Sharding *sharding, const Mesh *mesh)
 {
     Buf text = buf_new(arena);
@@ -108,7 +94,7 @@ static void write_asked(Cli *cli, const Asked *asked)
     Buf *out = &cli->out;
     int64_t bytes = dtype_bytes(asked->dtype, shape_elements(&asked->shape));
     shape_format(&asked->shape, out);
-    buf_printf(out, " %s, %s, from %s", dtype_name(asked->dtype), bytes_text(cli->arena, bytes),
+    buf_printf(out, " %s, %s, from %s", dtype_name(asked->dtype), text_bytes(cli->arena, bytes),
                sharding_text(cli->arena, &asked->from, asked->mesh));
     buf_puts(out, asked->to_mesh ? " on " : "");
     if (asked->to_mesh)
@@ -133,9 +119,9 @@ static void write_steps(Cli *cli, const Asked *asked, const Mesh *mesh, const Sh
             buf_puts(&cli->out, ": free\n");
             continue;
         }
-        buf_printf(&cli->out, ": %s of %s, sends %s\n", us_text(cli->arena, step[i].us),
-                   bytes_text(cli->arena, step[i].bytes),
-                   bytes_text(cli->arena, step[i].wire_bytes));
+        buf_printf(&cli->out, ": %s of %s, sends %s\n", text_us(cli->arena, step[i].us),
+                   text_bytes(cli->arena, step[i].bytes),
+                   text_bytes(cli->arena, step[i].wire_bytes));
         price_explain(&asked->machine, mesh, step[i].kind, step[i].atoms, step[i].bytes, &formula);
         for (Str rest = str_trim(buf_str(&formula)); rest.n > 0;) {
             Str line = str_take(&rest, '\n');
@@ -219,9 +205,9 @@ static void write_planners(Cli *cli, const PlannedReshard *planned, int n)
             continue;
         }
         table_printf(table, "%d", planned[i].n_steps);
-        table_cell(table, str_from(bytes_text(cli->arena, planned[i].wire_bytes)));
-        table_cell(table, str_from(bytes_text(cli->arena, planned[i].peak_bytes)));
-        table_cell(table, str_from(us_text(cli->arena, planned[i].us)));
+        table_cell(table, str_from(text_bytes(cli->arena, planned[i].wire_bytes)));
+        table_cell(table, str_from(text_bytes(cli->arena, planned[i].peak_bytes)));
+        table_cell(table, str_from(text_us(cli->arena, planned[i].us)));
         write_ratio(table, planned[i].ratio);
         bool right = planned[i].outcome == MOVES_RIGHT;
         table_cell(table, str_from(right ? "" : outcome_names[planned[i].outcome]));
@@ -249,18 +235,18 @@ static void write_margins(Cli *cli, const Compared *compared)
         buf_puts(out, "  nothing is to be done\n");
         return;
     }
-    buf_printf(out, "\n%s; a rank holds at most %s", us_text(cli->arena, path->us),
-               bytes_text(cli->arena, path->peak_bytes));
+    buf_printf(out, "\n%s; a rank holds at most %s", text_us(cli->arena, path->us),
+               text_bytes(cli->arena, path->peak_bytes));
     if (path->padding_bytes > 0)
         buf_printf(out, "; %s of the payload is padding",
-                   bytes_text(cli->arena, path->padding_bytes));
+                   text_bytes(cli->arena, path->padding_bytes));
     buf_puts(out, path->proven ? "; no path is cheaper\n" : "\n");
     if (compared->runner_up) {
-        buf_printf(out, "next best %s: ", us_text(cli->arena, compared->runner_up->us));
+        buf_printf(out, "next best %s: ", text_us(cli->arena, compared->runner_up->us));
         path_format(compared->runner_up, compared->question.mesh, out);
         buf_putc(out, '\n');
     }
-    buf_printf(out, "at least %s:\n", us_text(cli->arena, path->bound_us));
+    buf_printf(out, "at least %s:\n", text_us(cli->arena, path->bound_us));
     for (Str rest = str_from(reshard_bound_formula()); rest.n > 0;) {
         Str clause = str_trim(str_take(&rest, ';'));
         buf_printf(out, "      %.*s\n", STR_ARG(clause));
@@ -373,9 +359,9 @@ static void write_messages(Cli *cli, const Asked *asked, const Crossing *crossin
     int n = crossing->n_transfers < MESSAGES_SHOWN ? crossing->n_transfers : MESSAGES_SHOWN;
     buf_printf(&cli->out, "  %-14s %d message%s, at once: %s, %s in all, a device sends %s%s\n",
                step_kind_name(crossing->kind), crossing->n_transfers,
-               crossing->n_transfers == 1 ? "" : "s", us_text(cli->arena, crossing->us),
-               bytes_text(cli->arena, crossing->total_bytes),
-               bytes_text(cli->arena, crossing->wire_bytes),
+               crossing->n_transfers == 1 ? "" : "s", text_us(cli->arena, crossing->us),
+               text_bytes(cli->arena, crossing->total_bytes),
+               text_bytes(cli->arena, crossing->wire_bytes),
                crossing->reduce == REDUCE_NONE ? "" : "; receivers reduce");
     for (int i = 0; i < n; i++) {
         const Transfer *transfer = &crossing->transfer[i];
@@ -384,7 +370,7 @@ static void write_messages(Cli *cli, const Asked *asked, const Crossing *crossin
         box_format(transfer->box, asked->shape.n_dims, &box);
         table_printf(table, "%d", transfer->source);
         table_cell(table, buf_str(&targets));
-        table_cell(table, str_from(bytes_text(cli->arena, transfer->bytes)));
+        table_cell(table, str_from(text_bytes(cli->arena, transfer->bytes)));
         table_cell(table, buf_str(&box));
     }
     table_format(table, "      ", &cli->out);
@@ -400,11 +386,11 @@ static void write_ways(Cli *cli, const CrossMeshPath *path)
         if (!isfinite(path->way_us[i]))
             continue;
         table_cell(table, str_from(cross_way_name((CrossWay)i)));
-        table_cell(table, str_from(us_text(cli->arena, path->way_us[i])));
+        table_cell(table, str_from(text_us(cli->arena, path->way_us[i])));
         write_ratio(table, path->us > 0 ? path->way_us[i] / path->us : 1);
     }
     table_cell(table, STR("lower bound"));
-    table_cell(table, str_from(us_text(cli->arena, path->bound_us)));
+    table_cell(table, str_from(text_us(cli->arena, path->bound_us)));
     write_ratio(table, path->us > 0 ? path->bound_us / path->us : 1);
     buf_putc(&cli->out, '\n');
     table_format(table, "", &cli->out);

@@ -1,5 +1,7 @@
 #include "tui/screen/clipboard.h"
 
+#include "core/base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,14 +35,6 @@ bool clipboard_sequence(Str text, Buf *out, Error *err)
     return true;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* In the child: its own session, the pipe as stdin, nothing on the screen. */
 static void become(const char *const *argv, int input)
 {
@@ -65,7 +59,7 @@ static void become(const char *const *argv, int input)
 static void feed(int out, Str text, int64_t until)
 {
     fcntl(out, F_SETFL, O_NONBLOCK);
-    while (text.n > 0 && now_ms() < until) {
+    while (text.n > 0 && clock_ms() < until) {
         struct pollfd ready = {.fd = out, .events = POLLOUT};
         ssize_t n = write(out, text.s, text.n);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -83,7 +77,7 @@ static int wait_until(pid_t child, int64_t until)
     int status = 0;
 
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (now_ms() >= until) {
+        if (clock_ms() >= until) {
             kill(-child, SIGKILL);
             kill(child, SIGKILL);
             waitpid(child, &status, 0);
@@ -97,7 +91,7 @@ static int wait_until(pid_t child, int64_t until)
 bool clipboard_run(const char *const *argv, Str text, Error *err)
 {
     int ends[2];
-    int64_t until = now_ms() + CLIPBOARD_MS;
+    int64_t until = clock_ms() + CLIPBOARD_MS;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(err, "%s: %s", argv[0], strerror(errno));

@@ -1,5 +1,7 @@
 #include "tui/state/search.h"
 
+#include "core/base/clock.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -458,24 +460,16 @@ static int32_t place_behind(Look *look, int32_t place)
                : place + 1;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 SearchNear search_near(Search *search, const Session *session, int32_t place, int by, Hit *out)
 {
     Look look = look_new(search, session, &search->near);
     int32_t begin = -session->graph->n_inputs, end = session->groups->n_order;
     int32_t at = by > 0 ? place_behind(&look, place) : place - 1;
     bool around = false;
-    int64_t end_ms = now_ms() + NEAR_MS;
+    int64_t end_ms = clock_ms() + NEAR_MS;
 
     look.found->hits.n = 0;
-    for (int n_looked = 0; n_looked < SEARCH_NEAR_PLACES && now_ms() < end_ms; n_looked++) {
+    for (int n_looked = 0; n_looked < SEARCH_NEAR_PLACES && clock_ms() < end_ms; n_looked++) {
         if (at < begin || at >= end) {
             if (around || begin == end)
                 return NEAR_NONE;

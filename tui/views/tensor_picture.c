@@ -149,15 +149,6 @@ static void format_holders(const TensorPicture *picture, int64_t at, bool here, 
     buf_add(out, others);
 }
 
-/* Over which axis the sum is due: its colour is that of the hatching. */
-static Style partial_style(const Slices *slices)
-{
-    for (int atom = 0; atom < slices->mesh->n_atoms; atom++)
-        if (slices->partials >> atom & 1)
-            return style_axis(slices->mesh->atoms[atom].axis);
-    return ROLE_TEXT;
-}
-
 static void draw_cell(const void *context, int64_t row, int64_t column, int line, Pen *pen)
 {
     const Drawn *drawn = context;

@@ -42,14 +42,6 @@ Str diff_line_label(const Ui *ui, const Compare *compare, const DiffLine *line)
     return text.n > 0 ? buf_str(&text) : STR("");
 }
 
-static int32_t first_output(const Graph *graph, int32_t op)
-{
-    for (int i = 0; i < graph->ops[op].n_outputs; i++)
-        if (op_outputs(graph, op)[i] >= 0)
-            return op_outputs(graph, op)[i];
-    return -1;
-}
-
 static void put_reshard(const Ui *ui, const Session *session, int32_t id, Buf *out)
 {
     const ReshardPath *path = session->plan->moved->reshards[id].path;
@@ -67,7 +59,7 @@ static Text side_text(const Ui *ui, const Compare *compare, const DiffLine *line
     const Session *session = compare->diff->side[side];
     int32_t id = line->id[side];
     bool is_op = line->kind == DIFF_LINE_OP;
-    int32_t tensor = id < 0 ? -1 : is_op ? first_output(session->graph, id) : id;
+    int32_t tensor = id < 0 ? -1 : is_op ? op_first_output(session->graph, id) : id;
     Buf text = buf_marked(ui->frame);
     if (id < 0)
         return text_from("");

@@ -131,15 +131,6 @@ static void draw_small(const Picture *picture, int64_t row, int64_t column, bool
     pen_fit(pen, style, shown, room);
 }
 
-/* Over which axis the sum is due: its colour is that of the hatching. */
-static Style partial_style(const Slices *slices)
-{
-    for (int atom = 0; atom < slices->mesh->n_atoms; atom++)
-        if (slices->partials >> atom & 1)
-            return style_axis(slices->mesh->atoms[atom].axis);
-    return ROLE_TEXT;
-}
-
 /* Nodes end between rows in frames, and there was no room for lines that say so. */
 static bool lacks_rules(const Picture *picture)
 {

@@ -175,22 +175,6 @@ void table_sharding(ReportTable *table, const Session *session, int32_t tensor, 
 
 /* ---- texts ---- */
 
-const char *text_bytes(Arena *arena, int64_t bytes)
-{
-    Buf text = buf_new(arena);
-
-    units_format_bytes(bytes, &text);
-    return text.s;
-}
-
-const char *text_us(Arena *arena, double us)
-{
-    Buf text = buf_new(arena);
-
-    units_format_us(us, &text);
-    return text.s;
-}
-
 const char *text_count(Arena *arena, double count)
 {
     Buf text = buf_new(arena);

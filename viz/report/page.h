@@ -12,6 +12,7 @@
 #ifndef VIZ_REPORT_PAGE_H
 #define VIZ_REPORT_PAGE_H
 
+#include "core/base/units.h"
 #include "core/summary/comm.h"
 #include "viz/export.h"
 
@@ -147,8 +148,6 @@ void table_marked(ReportTable *table, Text text); /* with axes in their colours 
 void table_sharding(ReportTable *table, const Session *session, int32_t tensor, int32_t sharding);
 
 /* The same as texts in the arena. */
-const char *text_bytes(Arena *arena, int64_t bytes);
-const char *text_us(Arena *arena, double us);
 const char *text_count(Arena *arena, double count);
 const char *text_percent(Arena *arena, double part, double whole);
 

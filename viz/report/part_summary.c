@@ -15,21 +15,13 @@
 
 /* ---- the subject ---- */
 
-static bool is_overridden(const DimBindings *dims, int i)
-{
-    for (int later = i + 1; later < dims->n; later++)
-        if (str_eq(dims->at[later].name, dims->at[i].name))
-            return true;
-    return false;
-}
-
 static const char *dims_text(const Page *page)
 {
     const DimBindings *dims = &page->session->options.dims;
     Buf text = buf_new(page->arena);
 
     for (int i = 0; i < dims->n; i++)
-        if (!is_overridden(dims, i))
+        if (!dim_is_overridden(dims, i))
             buf_printf(&text, "%s%.*s=%" PRId64, text.n ? " " : "", STR_ARG(dims->at[i].name),
                        dims->at[i].size);
     return text.s;

@@ -76,13 +76,6 @@ static bool is_mapping(const Completion *c, int32_t id)
 
 /* ---- setting up ---- */
 
-static int32_t operand_tensor(const Graph *graph, int32_t op, int operand)
-{
-    int n_inputs = graph->ops[op].n_inputs;
-    return operand < n_inputs ? op_inputs(graph, op)[operand]
-                              : op_outputs(graph, op)[operand - n_inputs];
-}
-
 /* Interns the call of an op by what decides its rule, operands and attributes. */
 static int32_t put_call(Completion *c, int32_t op)
 {
@@ -124,7 +117,7 @@ static void add_node(Completion *c, int32_t op)
     node->n_inputs = graph->ops[op].n_inputs;
     node->n_outputs = graph->ops[op].n_outputs;
     for (int o = 0; o < node->n_inputs + node->n_outputs; o++) {
-        int32_t t = operand_tensor(graph, op, o);
+        int32_t t = op_operand(graph, op, o);
         c->of[c->n_places] = t;
         c->operand[c->n_places++] = first_mapping(c, t);
     }

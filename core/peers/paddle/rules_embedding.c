@@ -86,14 +86,6 @@ static bool embedding_backward(SpmdCall *call, Error *err)
     return true;
 }
 
-static bool same_mapping(const SpmdTensor *a, const SpmdTensor *b)
-{
-    for (int d = 0; d < a->n_dims; d++)
-        if (!spmd_axes_equal(&a->dim[d], &b->dim[d]))
-            return false;
-    return true;
-}
-
 /* indices, table, out_grad -> table_grad. The sum over the indices leaves it partial. */
 static bool embedding_gradient(SpmdCall *call, Error *err)
 {
@@ -112,7 +104,7 @@ static bool embedding_gradient(SpmdCall *call, Error *err)
         return false;
     SpmdTensor need = *indices;
     spmd_set_letters(&need, letters, &merged);
-    if (same_mapping(&need, indices))
+    if (spmd_mappings_equal(&need, indices))
         need = *spmd_given(call, indices);
     if (!keep_rows)
         spmd_unsplit(&table, 0);

@@ -56,19 +56,11 @@ static bool matmul_backward(SpmdCall *call, Error *err)
 
 /* ---- its gradient: x, y, out_grad ---- */
 
-static bool same_mapping(const SpmdTensor *a, const SpmdTensor *b)
-{
-    for (int d = 0; d < a->n_dims; d++)
-        if (!spmd_axes_equal(&a->dim[d], &b->dim[d]))
-            return false;
-    return true;
-}
-
 static bool agree(const SpmdCall *call, const char *what, const SpmdTensor *a, const SpmdTensor *b,
                   Error *err)
 {
-    return same_mapping(a, b) || error_kind(err, ERROR_CONFLICT, "%s needs both %s and %s", what,
-                                            spmd_show(call, a), spmd_show(call, b));
+    return spmd_mappings_equal(a, b) || error_kind(err, ERROR_CONFLICT, "%s needs both %s and %s",
+                                                   what, spmd_show(call, a), spmd_show(call, b));
 }
 
 /* The gradient of one factor without the dims it was broadcast over. */
@@ -96,7 +88,8 @@ static bool keeps_gradient(const SpmdCall *call, const Factors *factors, const S
 {
     const SpmdTensor *given = &call->input[2];
     bool transposed = factors->trans_x || factors->trans_y;
-    if (!call->exact || !transposed || (same_mapping(given, needed) && !spmd_is_partial(given)))
+    if (!call->exact || !transposed ||
+        (spmd_mappings_equal(given, needed) && !spmd_is_partial(given)))
         return true;
     return error_kind(err, ERROR_CONFLICT, "the gradient needs %s but has another mapping",
                       spmd_show(call, needed));
@@ -234,7 +227,7 @@ static bool agree_with_given(SpmdCall *call, const char *what, int input, const 
     const SpmdTensor *given = &call->input[input];
     if (given->absent || given->n_dims == 0)
         return true;
-    if (given->n_dims == answer->n_dims && same_mapping(given, answer) &&
+    if (given->n_dims == answer->n_dims && spmd_mappings_equal(given, answer) &&
         memcmp(given->partial, answer->partial, sizeof answer->partial) == 0)
         return true;
     return error_set(err, "the gradient of the %s is %s but was given as %s", what,

@@ -162,6 +162,7 @@ static inline bool spmd_is_split(const SpmdTensor *tensor, int dim)
 }
 bool spmd_uses_axis(const SpmdTensor *tensor, int axis); /* a dim is split over it */
 bool spmd_is_partial(const SpmdTensor *tensor);
+bool spmd_mappings_equal(const SpmdTensor *a, const SpmdTensor *b); /* of the same rank */
 bool spmd_axes_equal(const SpmdAxes *a, const SpmdAxes *b);
 bool spmd_axes_have(const SpmdAxes *axes, int axis);
 void spmd_axes_push(SpmdAxes *axes, int axis);                      /* ignored if present */

@@ -18,6 +18,14 @@ bool spmd_axes_equal(const SpmdAxes *a, const SpmdAxes *b)
     return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0;
 }
 
+bool spmd_mappings_equal(const SpmdTensor *a, const SpmdTensor *b)
+{
+    for (int d = 0; d < a->n_dims; d++)
+        if (!spmd_axes_equal(&a->dim[d], &b->dim[d]))
+            return false;
+    return true;
+}
+
 void spmd_axes_push(SpmdAxes *axes, int axis)
 {
     if (axes->n < MESH_AXES_MAX && !spmd_axes_have(axes, axis))

@@ -273,7 +273,7 @@ static int spare_dim(const Request *request)
     int spare = -1;
     int64_t most = 0;
     for (int d = 0; d < request->shape.n_dims; d++) {
-        int64_t divides = gcd64(request->shape.dim[d], request->from.mesh->n_devices);
+        int64_t divides = common_divisor(request->shape.dim[d], request->from.mesh->n_devices);
         if (request->from.sharding.dim[d].axes.n == 0 && request->to.sharding.dim[d].axes.n == 0 &&
             request->shape.dim[d] > 1 && divides > most) {
             most = divides;

@@ -248,14 +248,6 @@ static bool apply_pins(const ShardyPlan *sp, int32_t op, OpCut *cut)
     return any;
 }
 
-static OpCut whole_cut(const OpSpace *space)
-{
-    OpCut cut = {.n = space->n_index};
-    for (int i = 0; i < space->n_index; i++)
-        cut.index[i] = cut_whole(space->index[i].size);
-    return cut;
-}
-
 static int32_t cut_for(Cutting *c, const OpSpace *space, const ShardyOp *op, int32_t graph_op)
 {
     Arena *scratch = arena_new();
@@ -283,7 +275,7 @@ static void cut_op(Cutting *c, int32_t graph_op)
 {
     const OpSpace *space = program_space(c->sp->plan->inferred, graph_op);
     int32_t at = c->sp->at[graph_op];
-    OpCut cut = whole_cut(space);
+    OpCut cut = op_cut_whole(space);
     int32_t id = at < 0 ? put_cut(c, &cut) : cut_for(c, space, &c->sp->ops.at[at], graph_op);
     assert(c->cuts.at);
     cut = *c->cuts.at[id];

@@ -9,14 +9,6 @@ typedef struct {
     Json *out;
 } Lint;
 
-static bool follows(const Projection *projection, int index)
-{
-    for (int d = 0; d < projection->n_dims; d++)
-        if (projection->row[d].coef[index] != 0)
-            return true;
-    return false;
-}
-
 static bool is_present(const Operand *operand)
 {
     return !operand->absent && !operand->ignored;
@@ -29,10 +21,11 @@ static void lint_reduced(Lint *lint, int index)
     const OpSpace *space = lint->space;
     int carrier = -1;
     for (int i = 0; i < space->n_inputs && carrier < 0; i++)
-        if (is_present(&space->operand[i]) && follows(&space->operand[i].projection, index))
+        if (is_present(&space->operand[i]) && projection_uses(&space->operand[i].projection, index))
             carrier = i;
     for (int i = 0; i < space->n_inputs && carrier >= 0; i++) {
-        if (!is_present(&space->operand[i]) || follows(&space->operand[i].projection, index))
+        if (!is_present(&space->operand[i]) ||
+            projection_uses(&space->operand[i].projection, index))
             continue;
         const char *text =
             arena_printf(lint->arena,

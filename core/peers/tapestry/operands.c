@@ -165,21 +165,13 @@ static bool check_input(const Apply *apply, const OpSpace *space, int i)
     return true;
 }
 
-static bool uses(const Projection *projection, int index)
-{
-    for (int d = 0; d < projection->n_dims; d++)
-        if (projection->row[d].coef[index] != 0)
-            return true;
-    return false;
-}
-
 /* Checks that the output's projection depends on every main dim and on no reduce dim. */
 static bool check_dims_used(const Apply *apply, const OpSpace *space, int i)
 {
     const Projection *projection = &space->operand[i].projection;
     Buf missing = buf_new(apply->arena);
     for (int j = 0; j < space->n_index; j++) {
-        bool main = j < apply->index.n_main, used = uses(projection, j);
+        bool main = j < apply->index.n_main, used = projection_uses(projection, j);
         if (space->index[j].size > 1 && main && !used)
             buf_printf(&missing, "%s%s", missing.n > 0 ? ", " : "", space->index[j].name);
         if (space->index[j].size > 1 && !main && used)

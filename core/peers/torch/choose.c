@@ -141,14 +141,6 @@ static void layouts_set(const Layouts *layouts, int tensor, const uint16_t *row)
     }
 }
 
-static bool placements_equal(const Placement *a, const Placement *b, int n_axes)
-{
-    for (int i = 0; i < n_axes; i++)
-        if (!placement_equal(&a[i], &b[i]))
-            return false;
-    return true;
-}
-
 /* True if partial by two reductions that do not commute; sum and avg do. */
 static bool is_mixed(const Placement *placements, int n_axes)
 {

@@ -1,5 +1,6 @@
 /* composed.c - strategies of operators that run as several others: linear, losses, lists of
  * tensors. */
+#include "core/peers/torch/lay.h"
 #include "core/peers/torch/family.h"
 #include "core/peers/torch/view.h"
 #include "core/rules/one_op.h"
@@ -43,14 +44,6 @@ static const StrategyAnswer *run(Chain *chain, const char *op, const char *attr,
     return copy;
 }
 
-static bool is_strided(const Placement *placements, int n_axes)
-{
-    for (int axis = 0; axis < n_axes; axis++)
-        if (placements[axis].kind == PLACE_STRIDED)
-            return true;
-    return false;
-}
-
 /* Replaces a tensor by a strict view of it in another shape; nothing moves. */
 static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
 {
@@ -62,8 +55,8 @@ static bool view_as(Chain *chain, StrategyTensor *tensor, const Shape *shape)
         !view_propagate(&view, &tensor->shape, call->mesh, true, tensor->placements, input, output,
                         chain->err))
         return false;
-    if (!is_strided(tensor->placements, call->mesh->n_axes))
-        tensor->view_made = is_strided(output, call->mesh->n_axes);
+    if (!placements_are_strided(tensor->placements, call->mesh->n_axes))
+        tensor->view_made = placements_are_strided(output, call->mesh->n_axes);
     tensor->shape = *shape;
     tensor->placements = output;
     return true;
@@ -270,14 +263,6 @@ static bool scaled_mm(const Strategies *strategies, const StrategyCall *call, co
 
 /* ---- losses ---- */
 
-static bool same_placements(const Placement *a, const Placement *b, int n_axes)
-{
-    for (int axis = 0; axis < n_axes; axis++)
-        if (!placement_equal(&a[axis], &b[axis]))
-            return false;
-    return true;
-}
-
 static bool nll(const Strategies *strategies, const StrategyCall *call, const StrategyOp *op,
                 StrategyAnswer *out, Error *err)
 {
@@ -310,7 +295,7 @@ static bool cross_entropy(const Strategies *strategies, const StrategyCall *call
     const Placement **fed = tensors_new(call, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++)
         fed[i] = loss->input[i];
-    if (!same_placements(softmax->input[0], call->input[0].placements, call->mesh->n_axes))
+    if (!placements_equal(softmax->input[0], call->input[0].placements, call->mesh->n_axes))
         fed[0] = softmax->input[0];
     return finish(&chain, loss->output, 1, fed, out);
 }

@@ -1,3 +1,4 @@
+#include "core/peers/torch/lay.h"
 #include "core/peers/torch/redistribute.h"
 
 #include "core/peers/torch/redistribute_graph.h"
@@ -122,18 +123,11 @@ static void plan_greedy(Arena *arena, const Redistribution *redistribution, Chan
 
 /* ---- choosing a planner; steps ---- */
 
-static bool has_strided(const Placement *placements, int n_axes)
-{
-    for (int i = 0; i < n_axes; i++)
-        if (placements[i].kind == PLACE_STRIDED)
-            return true;
-    return false;
-}
-
 static bool involves_strided(const Redistribution *redistribution)
 {
     int n_axes = redistribution->mesh->n_axes;
-    return has_strided(redistribution->from, n_axes) || has_strided(redistribution->to, n_axes);
+    return placements_are_strided(redistribution->from, n_axes) ||
+           placements_are_strided(redistribution->to, n_axes);
 }
 
 static bool check_partial(const Placement *from, const Placement *to, Error *err)
@@ -244,8 +238,8 @@ bool redistribute_plan(Arena *arena, const Redistribution *redistribution, Moves
 static double price_of_strided(Arena *arena, const Redistribution *redistribution)
 {
     int n_axes = redistribution->mesh->n_axes;
-    if ((has_strided(redistribution->from, n_axes) && !redistribution->from_view) ||
-        (has_strided(redistribution->to, n_axes) && !redistribution->to_view))
+    if ((placements_are_strided(redistribution->from, n_axes) && !redistribution->from_view) ||
+        (placements_are_strided(redistribution->to, n_axes) && !redistribution->to_view))
         return INFINITY;
     Changes changes = {0};
     if (!plan_changes(arena, redistribution, &changes, NULL))
@@ -282,8 +276,8 @@ double redistribute_floor_us(Arena *arena, const Redistribution *redistribution)
 {
     const Mesh *mesh = redistribution->mesh;
     const Placement *from = redistribution->from, *to = redistribution->to;
-    bool of_views = (!has_strided(from, mesh->n_axes) || redistribution->from_view) &&
-                    (!has_strided(to, mesh->n_axes) || redistribution->to_view);
+    bool of_views = (!placements_are_strided(from, mesh->n_axes) || redistribution->from_view) &&
+                    (!placements_are_strided(to, mesh->n_axes) || redistribution->to_view);
     if (!involves_strided(redistribution) || !of_views)
         return redistribute_us(arena, redistribution);
     double us = 0, gib = redistribute_gib(redistribution, from);

@@ -42,13 +42,6 @@ static bool read_rows(const KernelCall *call, int first, int n, Rows *out, Error
     return true;
 }
 
-static double number_at(const Local *local, int64_t i)
-{
-    double value;
-    local_load(local, i, 1, 1, NUMBER_F64, &value);
-    return value;
-}
-
 static void load_row(const Rows *rows, int64_t r)
 {
     for (int64_t i = 0; i < rows->classes; i += ELEMENT_BLOCK)
@@ -87,7 +80,7 @@ static bool sum_exp(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 2, err) || !read_rows(call, 0, 2, &rows, err))
         return false;
     for (int64_t r = 0; r < rows.rows; r++) {
-        double most = number_at(rows.most, r), sum = 0;
+        double most = local_number(rows.most, r), sum = 0;
         load_row(&rows, r);
         for (int64_t i = 0; i < rows.classes; i++)
             sum += exp(rows.row[i] - most);
@@ -121,9 +114,10 @@ static bool token_loss(const KernelCall *call, Error *err)
         int64_t at;
         if (!find_label(&rows, r, &at, err))
             return false;
-        double loss = at == -2 || !call->first ? 0 : log(number_at(rows.sum, r));
-        loss += at == -2 || !call->first ? 0 : number_at(rows.most, r);
-        loss -= at < 0 ? 0 : (1 - rows.smoothing) * number_at(rows.scores, r * rows.classes + at);
+        double loss = at == -2 || !call->first ? 0 : log(local_number(rows.sum, r));
+        loss += at == -2 || !call->first ? 0 : local_number(rows.most, r);
+        loss -=
+            at < 0 ? 0 : (1 - rows.smoothing) * local_number(rows.scores, r * rows.classes + at);
         if (at != -2 && rows.smoothing > 0)
             loss -= rows.smoothing * mean_score(&rows, r);
         local_store(call->output[0], r, 1, NUMBER_F64, &loss);
@@ -138,8 +132,8 @@ static bool token_loss_grad(const KernelCall *call, Error *err)
     if (!kernel_needs(call, 5, err) || !read_rows(call, 1, 4, &rows, err))
         return false;
     for (int64_t r = 0; r < rows.rows; r++) {
-        double grad = number_at(call->input[0], r), most = number_at(rows.most, r);
-        double sum = number_at(rows.sum, r);
+        double grad = local_number(call->input[0], r), most = local_number(rows.most, r);
+        double sum = local_number(rows.sum, r);
         int64_t at;
         if (!find_label(&rows, r, &at, err))
             return false;

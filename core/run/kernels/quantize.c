@@ -63,13 +63,6 @@ static int64_t scale_place(const Scaling *s, int64_t i)
     return place;
 }
 
-static double number_at(const Local *local, int64_t place)
-{
-    double x;
-    local_load(local, place, 1, 1, NUMBER_F64, &x);
-    return x;
-}
-
 /* Rounds to the precision of a type, which decides ties. For 16 bits it is the single-precision
  * quotient, which rounds like the exact one. */
 static double divided(Dtype precision, double x, double by)
@@ -122,8 +115,8 @@ static bool scale(const KernelCall *call, Error *err)
         int64_t place = scale_place(&s, i);
         if (place < 0)
             return error_kind(err, ERROR_RUN, "a scale is on another rank");
-        double by = number_at(s.scale, place), zero = s.zero ? number_at(s.zero, place) : 0;
-        double x = number_at(s.x, i);
+        double by = local_number(s.scale, place), zero = s.zero ? local_number(s.zero, place) : 0;
+        double x = local_number(s.x, i);
         if (to_few) {
             store_few(out, i, divided(precision, x, by), zero, saturate);
             continue;
@@ -149,8 +142,8 @@ static bool scale_gradient(const KernelCall *call, Error *err)
         int64_t place = scale_place(&s, i);
         if (place < 0)
             return error_kind(err, ERROR_RUN, "a scale is on another rank");
-        sums[place] +=
-            (number_at(s.x, i) - (s.zero ? number_at(s.zero, place) : 0)) * number_at(dy, i);
+        sums[place] += (local_number(s.x, i) - (s.zero ? local_number(s.zero, place) : 0)) *
+                       local_number(dy, i);
     }
     local_store(made, 0, n, NUMBER_F64, sums);
     return true;
@@ -167,13 +160,13 @@ static bool dynamic(const KernelCall *call, Error *err)
     if (!shape_equal(&x->shape, &call->output[0]->shape))
         return error_kind(err, ERROR_RUN, "input and output differ in shape");
     for (int64_t i = 0; i < n; i++) {
-        least = fmin(least, number_at(x, i));
-        most = fmax(most, number_at(x, i));
+        least = fmin(least, local_number(x, i));
+        most = fmax(most, local_number(x, i));
     }
     double by = (double)((float)(most - least) / 255.0F);
     double zero = by > 0 ? fmin(fmax(quotient(-least, by), 0), 255) : 0;
     for (int64_t i = 0; i < n; i++) {
-        double y = by > 0 ? fmin(fmax(quotient(number_at(x, i), by) + zero, 0), 255) : zero;
+        double y = by > 0 ? fmin(fmax(quotient(local_number(x, i), by) + zero, 0), 255) : zero;
         elements_store(DT_U8, local_at(call->output[0], i), 1, NUMBER_F64, &y);
     }
     const double stored[3] = {0, by, zero};
@@ -227,7 +220,7 @@ static bool one_number(const KernelCall *call, int input, double *out, Error *er
         return true;
     if (!kernel_computes(local, err) || shape_elements(&local->shape) != 1)
         return error_kind(err, ERROR_RUN, "input %d is not a scalar", input);
-    *out = number_at(local, 0);
+    *out = local_number(local, 0);
     return true;
 }
 
@@ -253,7 +246,7 @@ static bool pointwise(const KernelCall *call, Error *err)
         double x[2] = {0, 0};
         for (int k = 0; k < f->n; k++) {
             int64_t place = strided_place(&out->shape, stride[k], 0, out->shape.n_dims, i);
-            x[k] = (number_at(call->input[(ptrdiff_t)3 * k], place) - zero[k]) * by[k];
+            x[k] = (local_number(call->input[(ptrdiff_t)3 * k], place) - zero[k]) * by[k];
         }
         double y = fmin(fmax(quotient(f->of(x[0], x[1], alpha), by[2]) + zero[2], least), most);
         local_store(out, i, 1, NUMBER_F64, &y);

@@ -6,14 +6,6 @@
 
 enum { LOOK_MAX = 4096, VIEWS_MAX = 4 };
 
-static int32_t first_output(const Graph *graph, int32_t op)
-{
-    for (int o = 0; o < graph->ops[op].n_outputs; o++)
-        if (op_outputs(graph, op)[o] >= 0)
-            return op_outputs(graph, op)[o];
-    return -1;
-}
-
 static double reshard_us(const Ui *ui, int32_t reshard)
 {
     return ui_plan(ui)->moved->reshards[reshard].path->us;
@@ -49,7 +41,7 @@ RowFacts graph_row_facts(const Ui *ui, const OutlineRow *row)
     facts.us = sum.us * folds;
     facts.comm_us = sum.comm_us * folds;
     facts.n_reshards = sum.count * folds;
-    facts.tensor = first_output(ui_graph(ui), groups->order[row->first + member - 1]);
+    facts.tensor = op_first_output(ui_graph(ui), groups->order[row->first + member - 1]);
     if (row->mixed)
         member = row->n;
     for (int32_t at = row->first; at < row->first + member && at < row->first + LOOK_MAX; at++)
