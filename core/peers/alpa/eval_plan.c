@@ -15,7 +15,8 @@
 
 #include <math.h>
 
-#define SECONDS_MOST 60.0
+#define SECONDS_MOST 20.0
+#define PAIRS_MOST 3e7 /* costs of all edges together: 240 MB */
 
 enum { INPUTS_MOST = 16 };
 
@@ -38,6 +39,7 @@ typedef struct {
     AlpaStrategies *node; /* inputs, then ops */
     int *made;            /* [n_nodes]: the value of each */
     Vec(SolveEdge) edges;
+    double n_pairs;
     Error *err;
 } PlanReader;
 
@@ -99,10 +101,14 @@ static bool add_node(PlanReader *r, int v, const AlpaStrategies *strategies)
 }
 
 /* Costs of all pairs; edges of one use, or of an alias. */
-static void add_edge(PlanReader *r, int a, int b, int input)
+static bool add_edge(PlanReader *r, int a, int b, int input)
 {
     const AlpaStrategies *from = &r->node[a], *to = &r->node[b];
     const Shape *shape = &r->value[r->made[a]].shape;
+    r->n_pairs += (double)from->n * to->n;
+    if (r->n_pairs > PAIRS_MOST)
+        return error_kind(r->err, ERROR_UNSUPPORTED,
+                          "there are more than %g pairs of strategies of neighbours", PAIRS_MOST);
     double *cost = arena_array(r->arena, double, (int64_t)from->n * to->n);
     for (int x = 0; x < from->n; x++)
         for (int y = 0; y < to->n; y++) {
@@ -114,6 +120,7 @@ static void add_edge(PlanReader *r, int a, int b, int input)
                                                           : INFINITY;
         }
     vec_push(r->arena, &r->edges, (SolveEdge){a, b, cost});
+    return true;
 }
 
 static bool read_op(PlanReader *r, const Json *op)
@@ -144,7 +151,8 @@ static bool read_op(PlanReader *r, const Json *op)
         return false;
     for (int i = 0; i < n; i++) {
         r->value[v[i]].last_use = r->n_nodes - 1;
-        add_edge(r, r->value[v[i]].maker, r->n_nodes - 1, i);
+        if (!add_edge(r, r->value[v[i]].maker, r->n_nodes - 1, i))
+            return false;
     }
     return true;
 }
@@ -190,9 +198,8 @@ static bool read_outputs(PlanReader *r)
     for (int i = 0; i < json_size(aliases); i++) {
         int a = find_made(r, json_at(json_at(aliases, i), 0));
         int b = a > 0 ? find_made(r, json_at(json_at(aliases, i), 1)) : 0;
-        if (a <= 0 || b <= 0)
+        if (a <= 0 || b <= 0 || !add_edge(r, r->value[a].maker, r->value[b].maker, -1))
             return false;
-        add_edge(r, r->value[a].maker, r->value[b].maker, -1);
     }
     return true;
 }

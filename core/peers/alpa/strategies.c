@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { STRATEGIES_MOST = 20000, OPTIONS_MAX = X_MAX + (X_MAX + 1) * (DIMS_MAX + 3) };
+enum { STRATEGIES_MOST = 8000, OPTIONS_MAX = X_MAX + (X_MAX + 1) * (DIMS_MAX + 3) };
 
 /* What an op may do with an axis. */
 typedef struct {
