@@ -26,8 +26,8 @@ struct Names {
     size_t at, end; /* the room left in the last block, in bytes from its start */
     uint32_t *place;
     uint32_t n, room;
-    /* The table by text: 1 + id, 0 for a free slot; beside it eight bits of the text's hash, so
-     * that a wrong slot is passed by without touching the text. */
+    /* The table by text: ids; beside it eight bits of the text's hash, 0 for a free slot, so that a
+     * wrong slot is passed by without touching the id or the text. */
     uint32_t *slot;
     uint8_t *tag;
     uint32_t n_slots; /* at most three quarters are taken */
@@ -100,7 +100,7 @@ static uint32_t add_record(Names *names, Str text)
 
 static uint8_t tag_of(uint64_t hash)
 {
-    return (uint8_t)(hash & 0xff);
+    return (uint8_t)((hash & 0xff) != 0 ? hash & 0xff : 1);
 }
 
 static uint32_t slot_of(const Names *names, uint64_t hash)
@@ -113,12 +113,17 @@ static uint32_t next_slot(const Names *names, uint32_t slot)
     return slot + 1 < names->n_slots ? slot + 1 : 0;
 }
 
-static void put_slot(Names *names, uint64_t hash, uint32_t id)
+static uint32_t free_slot(const Names *names, uint64_t hash)
 {
     uint32_t slot = slot_of(names, hash);
-    while (names->slot[slot] != 0)
+    while (names->tag[slot] != 0)
         slot = next_slot(names, slot);
-    names->slot[slot] = id + 1;
+    return slot;
+}
+
+static void put_slot(Names *names, uint32_t slot, uint64_t hash, uint32_t id)
+{
+    names->slot[slot] = id;
     names->tag[slot] = tag_of(hash);
 }
 
@@ -140,18 +145,19 @@ void names_reserve(Names *names, int n)
     names->tag = arena_array(names->arena, uint8_t, names->n_slots);
     for (uint32_t id = 0; id < names->n; id++) {
         Str text = text_at(names, (int32_t)id);
-        put_slot(names, hash_bytes(text.s, text.n), id);
+        uint64_t hash = hash_bytes(text.s, text.n);
+        put_slot(names, free_slot(names, hash), hash, id);
     }
 }
 
-static int32_t find(const Names *names, Str text, uint64_t hash)
+/* The id, or -1 and the slot where it would be. */
+static int32_t find(const Names *names, Str text, uint64_t hash, uint32_t *slot)
 {
     uint8_t tag = tag_of(hash);
-    for (uint32_t slot = slot_of(names, hash); names->slot[slot] != 0;
-         slot = next_slot(names, slot)) {
-        if (names->tag[slot] != tag)
+    for (*slot = slot_of(names, hash); names->tag[*slot] != 0; *slot = next_slot(names, *slot)) {
+        if (names->tag[*slot] != tag)
             continue;
-        int32_t id = (int32_t)(names->slot[slot] - 1);
+        int32_t id = (int32_t)names->slot[*slot];
         if (str_eq(text_at(names, id), text))
             return id;
     }
@@ -192,20 +198,24 @@ Names *names_copy(Arena *arena, const Names *names)
 int32_t names_intern(Names *names, Str text)
 {
     uint64_t hash = hash_bytes(text.s, text.n);
-    int32_t known = find(names, text, hash);
+    uint32_t slot;
+    int32_t known = find(names, text, hash, &slot);
     if (known >= 0)
         return known;
-    if (names->n == names->room)
+    if (names->n == names->room) {
         names_reserve(names, (int)(names->room + names->room / 2));
+        slot = free_slot(names, hash);
+    }
     uint32_t id = names->n++;
     names->place[id] = add_record(names, text);
-    put_slot(names, hash, id);
+    put_slot(names, slot, hash, id);
     return (int32_t)id;
 }
 
 int32_t names_find(const Names *names, Str text)
 {
-    return find(names, text, hash_bytes(text.s, text.n));
+    uint32_t slot;
+    return find(names, text, hash_bytes(text.s, text.n), &slot);
 }
 
 const char *names_text(const Names *names, int32_t id)
