@@ -1,5 +1,6 @@
 #include "core/explain/why_reshard.h"
 
+#include "core/base/file.h"
 #include "core/base/span.h"
 #include "core/base/units.h"
 #include "core/plan/assume.h"
@@ -7,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* ORDER REASON_KIND */
 static const struct {
@@ -70,6 +72,17 @@ static void format_choice(const OpChoice *choice, Buf *out)
     buf_putc(out, ')');
 }
 
+/* "MatMul_2 h.0", the second part the module: its own name in it where that is the operator with a
+ * number, which tells it from its neighbours; else "MatMul h.0", by the operator. */
+static void put_op(const Graph *graph, int32_t op, Buf *out)
+{
+    const char *type = op_operator(graph, op), *own = path_base(op_name(graph, op));
+    size_t n = strlen(type);
+    bool numbered = op_path(graph, op)[0] && strncmp(own, type, n) == 0 && own[n] == '_' &&
+                    own[n + 1] && strspn(own + n + 1, "0123456789") == strlen(own + n + 1);
+    buf_printf(out, "%s %s", numbered ? own : type, op_path_or_name(graph, op));
+}
+
 void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
 {
     const Graph *graph = plan->inferred->graph;
@@ -78,15 +91,16 @@ void reason_format(const Plan *plan, const ReasonStep *step, int axis, Buf *out)
         format_pin(plan, step, out);
         return;
     }
-    buf_printf(out, "%s %s  ", op_operator(graph, step->op),
-               op_path_or_name(plan->inferred->graph, step->op));
+    put_op(graph, step->op, out);
+    buf_puts(out, "  ");
     if (step->kind == REASON_USE || step->kind == REASON_CHOSEN || step->kind == REASON_GRADIENT) {
         const IndexDim *index = &program_space(plan->inferred, step->op)->index[step->dim];
         buf_printf(out, "%s%s sharded by ", index->name, index->role == ROLE_REDUCE ? "+" : "");
         mesh_put_axis(plan->mesh, axis, out);
-        if (step->kind == REASON_GRADIENT)
-            buf_printf(out, " as in %s %s", op_operator(graph, graph->of[step->op]),
-                       op_path_or_name(graph, graph->of[step->op]));
+        if (step->kind == REASON_GRADIENT) {
+            buf_puts(out, " as in ");
+            put_op(graph, graph->of[step->op], out);
+        }
         if (step->kind == REASON_CHOSEN)
             format_choice(&plan->propagated->choice[step->op], out);
         return;

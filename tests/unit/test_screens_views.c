@@ -155,7 +155,7 @@ static ScreenRow rows[] = {
      24,
      "/h.0.mlp.c_proj/Gemm<Enter>www",
      6,
-     {"[Why]", ">   2 bwd  Add transformer.h.0"}},
+     {"[Why]", ">   2 bwd  Add_1 transformer.h.0"}},
     {"and to the op it goes through",
      80,
      24,
