@@ -214,13 +214,17 @@ static const char *stages_of(const Writing *w, int32_t tensor, int32_t op)
 /* ---- tensors ---- */
 
 /* veScale stores a parameter as it is used: it has no redistribution of one before its module. */
-static const Sharding *stored_as(Writing *w, int32_t tensor)
+static const Sharding *stored_as(Writing *w, int32_t tensor, Buf *comment)
 {
     int32_t used = w->vescale && tensor_is_parameter(w->session->inferred, tensor)
                        ? values_read_as(w->session, tensor)
                        : -1;
     if (used < 0 || used == w->plan->moved->sharding[tensor])
         return made_as(w, tensor);
+    Buf ours = buf_new(w->arena);
+    sharding_format(made_as(w, tensor), w->mesh, VIEW_OURS_ASCII, &ours, NULL);
+    python_comment(buf_str(&ours), comment);
+    buf_puts(comment, PINS_LESS_PYTHON);
     w->n_gathered++;
     return shardings_at(w->plan->shardings, used);
 }
@@ -228,7 +232,8 @@ static const Sharding *stored_as(Writing *w, int32_t tensor)
 static void add_tensor(Writing *w, Str key, int32_t tensor, PythonEntries *out)
 {
     Buf value = buf_new(w->arena), comment = buf_new(w->arena);
-    put_tensor(w, tensor, stored_as(w, tensor), &value, &comment);
+    const Sharding *stored = stored_as(w, tensor, &comment);
+    put_tensor(w, tensor, stored, &value, &comment);
     vec_push(w->arena, out, (PythonEntry){key, value.s, ended(w, &comment)});
 }
 
@@ -499,8 +504,8 @@ static void note_losses(const Writing *w, ExportNotes *notes)
                     w->n_inexpressible);
     if (w->n_gathered > 0)
         export_note(notes,
-                    "%d parameters are stored as they are used: veScale's DistributedOptimizer "
-                    "shards states, its modules gather no parameter",
+                    "%d parameters are stored as they are used, sharded less than in the plan: "
+                    "veScale's modules gather no parameter, its DistributedOptimizer shards states",
                     w->n_gathered);
     if (w->n_staged > 0)
         export_note(notes, "placements are those inside a stage: split the model %s as in STAGES",
