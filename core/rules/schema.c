@@ -122,6 +122,9 @@ bool schema_find_unknown(const RuleCall *call, const Operator *row, Str *given, 
     const char *listed = attrs->n == 0 || call->alias ? NULL : row->attrs;
     for (int i = 0; i < attrs->n; i++) {
         Search search = {.given = names_str(graph->names, attrs->at[i].name), .distance = INT_MAX};
+        Str lengths = STR(".lengths"); /* of the lists of a list, which has a name (one_op.c) */
+        if (str_ends(search.given, lengths))
+            search.given.n -= lengths.n;
         offer_all(&search, call, listed);
         if (search.known)
             continue;
