@@ -32,7 +32,7 @@ static bool parse_binding(Arena *arena, const Source *source, Str text, DimBindi
         return fail_at(err, source, number.s, "expected a size");
     if (binding.size < 0)
         return fail_at(err, source, number.s, "a size is 0 or more");
-    binding.name = str_from(arena_str(arena, name));
+    binding.name = (Str){arena_str(arena, name), name.n};
     vec_push(arena, bindings, binding);
     return true;
 }

@@ -2,6 +2,7 @@
  * settings stay in their ranges, and no sequence of keys is another's start. */
 #include "tui/state/config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,8 @@ static void check_settings(const Settings *settings)
         int value = setting_get(settings, row), last = -1;
         for (const char *s = row->values; s && last < 64; s = strchr(s, ' '), s = s ? s + 1 : NULL)
             last++;
+        if (setting_is_list(row)) /* a bit for each word */
+            last = last < 30 ? (1 << (last + 1)) - 1 : INT_MAX;
         if (value < (row->values ? 0 : row->min) || value > (row->values ? last : row->max))
             wrong(row->name);
     }

@@ -13,8 +13,9 @@ static void reads_back(Arena *arena, const DimBindings *dims)
     for (int i = 0; i < dims->n; i++) {
         if (dims->at[i].size < 0)
             abort();
-        buf_printf(&text, "%s%.*s=%" PRId64, i ? "," : "", STR_ARG(dims->at[i].name),
-                   dims->at[i].size);
+        buf_puts(&text, i ? "," : "");
+        buf_add(&text, dims->at[i].name); /* it may hold a NUL */
+        buf_printf(&text, "=%" PRId64, dims->at[i].size);
     }
     Source source = {"printed", buf_str(&text)};
     DimBindings again = {0};
