@@ -3,6 +3,10 @@
 #include <float.h>
 #include <math.h>
 
+/* A step aims at the best choice known, but not further than this above the bound: far targets make
+ * steps that overshoot. */
+#define NEAR_TARGET 0.1
+
 static void lay_messages(Bound *bound)
 {
     const Network *net = bound->net;
@@ -257,8 +261,11 @@ static void step_prices(Bound *bound, double target)
             continue;
         norm += *d * *d;
     }
+    double near = bound->best + NEAR_TARGET * fabs(bound->best);
     if (!(target < INFINITY))
-        target = bound->bound + 0.1 * fabs(bound->bound) + 1;
+        target = near + 1;
+    else if (bound->best > 0 && target > near)
+        target = near;
     if (!(norm > 0) || !(target > bound->bound))
         return;
     double step = bound->step * (target - bound->bound) / norm;

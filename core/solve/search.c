@@ -94,7 +94,7 @@ static void run_passes(SolveSearch *search, Arena *arena, Network *net, Bound *b
             search->bound = fmin(bound->best, search->best);
         if (bound->best >= solve_worth(search))
             return;
-        double gap = search->best < INFINITY ? search->best - bound->best : fabs(bound->best);
+        double gap = fmin(search->best - bound->best, fabs(bound->best));
         stuck = bound->best - last > 1e-3 * gap ? 0 : stuck + 1;
         if (stuck == 0)
             last = bound->best;
