@@ -4,6 +4,7 @@
 #include "tui/cli/help.h"
 #include "tui/cli/options.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <malloc.h>
@@ -18,10 +19,25 @@ static void interrupted(int signal_number)
     _exit(CLI_INTERRUPTED);
 }
 
+/* The core ends by abort() where there is no memory, with errno as calloc() set it. */
+static void aborted(int signal_number)
+{
+    static const char text[] = "error: out of memory\n";
+    if (errno == ENOMEM) {
+        ssize_t unused = write(STDERR_FILENO, text, sizeof text - 1);
+        (void)unused;
+        _exit(CLI_USAGE);
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
 static void set_signals(void)
 {
     struct sigaction action = {.sa_handler = interrupted};
     sigaction(SIGINT, &action, NULL);
+    action.sa_handler = aborted;
+    sigaction(SIGABRT, &action, NULL);
     action.sa_handler = SIG_IGN; /* a reader that goes away is an error of the write */
     sigaction(SIGPIPE, &action, NULL);
 }

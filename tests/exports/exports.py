@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import resource
 import signal
 import stat
 import subprocess
@@ -315,6 +316,19 @@ def check_surroundings():
         check(f"{option} elsewhere", here.returncode == 0 and here.stdout == there.stdout, there.stderr)
 
 
+def check_memory():
+    """Too little memory is an error that says so, not a signal."""
+    path = save("deep.lua", b"""function MODEL(model)
+        local x = model:input("x", "f32", {8, 8})
+        for i = 1, 100000 do x = model:op("Relu", {model:op("Exp", {x})}) end
+        model:output(x, "y")
+    end""")
+    for mib in 80, 120:
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        done = run("plan", path, "-m", "dp=2", preexec_fn=limit)
+        check(f"{mib} MiB", done.returncode in (2, 4) and b"memory" in done.stderr, (done.returncode, done.stderr))
+
+
 def check_places():
     model_path, here = "samples/models/tiny-gpt.onnx", os.path.join(SCRATCH, "place")
     os.mkdir(here)
@@ -488,6 +502,7 @@ check_all("gpt2", "samples/models/tiny-gpt.onnx", "dp=2,tp=2", of_op="/transform
           of_tensor="transformer.h.0.attn.c_attn.weight")
 check_unknown()
 check_surroundings()
+check_memory()
 check_places()
 subprocess.run(["rm", "-rf", SCRATCH])
 print(f"{passed} passed, {failed} failed")
