@@ -31,12 +31,12 @@ static inline OpenedText model_text_open(const char *text, const char *dims, con
     o.path = arena_printf(o.arena, "%s%s", name, text[0] == '{' ? ".json" : ".lua");
     assert_true(file_write(o.path, str_from(text), NULL));
     o.scripts = scripts_new(o.arena, ".");
-    SessionHooks hooks = scripts_hooks(o.scripts);
+    SessionHooks of_scripts = scripts_hooks(o.scripts);
     SessionOptions options = {.model = o.path, .mesh = mesh, .policy = policy};
     Source source = {"--dim", str_from(dims)};
     assert_true(dims[0] == '\0' || dims_parse(o.arena, &source, &options.dims, NULL));
-    o.session = mesh ? session_open(&options, &hooks, &o.err)
-                     : session_open_model(&options, &hooks, &o.err);
+    o.session = mesh ? session_open(&options, &of_scripts, &o.err)
+                     : session_open_model(&options, &of_scripts, &o.err);
     return o;
 }
 

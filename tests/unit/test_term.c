@@ -549,7 +549,7 @@ static void a_slow_policy_is_ended(void **state)
     stop();
 }
 
-static Session *never_open(void *context, Progress *progress, Error *err)
+static _Noreturn Session *never_open(void *context, Progress *progress, Error *err)
 {
     (void)context, (void)progress, (void)err;
     for (;;)
