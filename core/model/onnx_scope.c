@@ -75,6 +75,7 @@ static void fail_too_large(const InlinedCall *call)
 {
     Wire wire = call->wire;
     wire_fail(&wire, call->node.start, "the graph is too large with its local functions inlined");
+    error_hint(wire.file->err, "functions that call functions many times over are not opened");
 }
 
 static bool is_too_much(OnnxReader *reader, const InlinedCall *call)

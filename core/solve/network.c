@@ -131,7 +131,7 @@ NetView network_view(const Network *net, int32_t edge, int32_t from)
                         : (NetView){e->cost, 1, n_b, e->a, n_b, n_a};
 }
 
-int32_t network_edge_between(const Network *net, int32_t a, int32_t b)
+static int32_t edge_between(const Network *net, int32_t a, int32_t b)
 {
     if (net->node[b].edges.n < net->node[a].edges.n) {
         int32_t swapped = a;
@@ -156,7 +156,7 @@ static void release(Network *net, double *cost, int64_t n)
 
 void network_add_edge(Network *net, int32_t a, int32_t b, double *cost)
 {
-    int32_t old = network_edge_between(net, a, b);
+    int32_t old = edge_between(net, a, b);
     if (old < 0) {
         vec_push(net->arena, &net->node[a].edges, net->edges.n);
         vec_push(net->arena, &net->node[b].edges, net->edges.n);

@@ -85,7 +85,6 @@ Network *network_new(Arena *arena, const SolveProblem *problem, const SolvePoint
 Network *network_clone(Arena *arena, const Network *net);
 
 NetView network_view(const Network *net, int32_t edge, int32_t from);
-int32_t network_edge_between(const Network *net, int32_t a, int32_t b); /* -1 */
 
 /* Adds costs [values of a][values of b] to the edge between them, made where there is none; a and
  * b differ. Takes `cost` if it becomes the edge's. */

@@ -262,7 +262,7 @@ typedef struct {
 static void *ask_to_stop(void *context)
 {
     Asker *asker = context;
-    struct timespec pause = {.tv_nsec = 300000000};
+    struct timespec pause = {.tv_nsec = 100000000};
     nanosleep(&pause, NULL);
     asker->asked = clock();
     progress_stop(asker->progress);

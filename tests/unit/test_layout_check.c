@@ -114,6 +114,7 @@ static const Known wrong_torch[] = {
 static const Known wrong_vescale[] = {
     {"gather", "as torch"},
     {"all", "a conjunction is summed"},
+    {"topk", "of a dim that is sharded each rank has the largest of its own part"},
     {"normal_ uniform_ bernoulli_ rand_like randn_like", "what each draws of a sum adds up"},
 };
 
