@@ -45,9 +45,8 @@ static size_t quoted_length(Str text)
 {
     char mark = text.s[0];
     for (size_t i = 1; i < text.n; i++) {
-        if (text.s[i] == '\\' && mark == '"')
-            i++;
-        else if (text.s[i] == mark && mark == '\'' && i + 1 < text.n && text.s[i + 1] == mark)
+        bool doubled = mark == '\'' && text.s[i] == mark && i + 1 < text.n && text.s[i + 1] == mark;
+        if (doubled || (mark == '"' && text.s[i] == '\\'))
             i++;
         else if (text.s[i] == mark)
             return i + 1;

@@ -66,8 +66,10 @@ void text_printable(Str text, Buf *out)
             plain++;
         buf_add(out, (Str){text.s, plain});
         text = (Str){text.s + plain, text.n - plain};
-        if (text.n > 0)
-            buf_add(out, (Str){piece, next_printable(&text, piece)});
+        if (text.n > 0) {
+            size_t n = next_printable(&text, piece);
+            buf_add(out, (Str){piece, n});
+        }
     }
 }
 

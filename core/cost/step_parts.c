@@ -130,7 +130,8 @@ StepParts step_parts(Arena *arena, const Plan *plan)
         known += sum.parts.at[i].us;
     if (table)
         add(&sum, (StepPart){.kind = PART_WAIT, .us = fmax(0, out.us - known)});
-    qsort(sum.parts.at, (size_t)sum.parts.n, sizeof *sum.parts.at, by_kind);
+    if (sum.parts.n > 0)
+        qsort(sum.parts.at, (size_t)sum.parts.n, sizeof *sum.parts.at, by_kind);
     out.part = arena_array(arena, StepPart, sum.parts.n + 1);
     for (int i = 0; i < sum.parts.n; i++)
         if (sum.parts.at[i].us > 0)

@@ -6,6 +6,7 @@
 #include "core/cost/op_declared.h"
 #include "core/cost/pipeline.h"
 
+#include <assert.h>
 #include <math.h>
 
 static Phase phase_of(const Plan *plan, int32_t op)
@@ -265,6 +266,7 @@ static void find_layer_cost(Arena *arena, const Plan *plan, const MemoryAccount 
     out->layer.path = arena_str(arena, str_from(groups->groups[middle].path));
     add_layer(scratch, plan, account, in, plan->decided->submeshes[plan_devices(plan, first)].first,
               out);
+    assert(n > 0); /* the middle one is in its stage */
     out->layer.activation_bytes /= n;
     out->layer.forward_us /= n;
     out->layer.backward_us /= n;

@@ -146,7 +146,7 @@ static void changes_are_plans(void **state)
         session_close(other);
     }
     assert_true(larger && smaller);
-    Progress stopped = {0};
+    Progress stopped = {.stage = NULL};
     progress_stop(&stopped);
     assert_false(estimate_changes(arena, session, &options, &stopped, &changes, &err));
     assert_int_equal(err.kind, ERROR_CANCELLED);

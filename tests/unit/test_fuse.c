@@ -231,7 +231,7 @@ static void comparing_shows_its_progress(void **state)
     Arena *arena = arena_new();
     Graph *graph = graph_from_text(arena, copies[0].graph, 13), *fused = NULL;
     const Inferred *inferred = inferred_of(arena, graph, "");
-    Progress progress = {0};
+    Progress progress = {.stage = NULL};
     Findings notes = {0};
     Error err = {0};
     assert_true(fuse_tied(inferred, &progress, &notes, &fused, &err));

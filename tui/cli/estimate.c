@@ -218,7 +218,8 @@ int cli_estimate(Cli *cli)
     cli->options.train = cli->options.train ? cli->options.train : "adamw";
     Session *session =
         cli_session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
-    if (!cli_checked(cli, session))
+    session = cli_checked(cli, session);
+    if (!session)
         return cli_fail(cli);
     if (!session->graph->phase) {
         session_close(session);
