@@ -8,6 +8,7 @@
 #include "core/cost/training_cost.h"
 #include "core/session/training_json.h"
 #include "core/summary/estimate.h"
+#include "tui/cli/plan_text.h"
 #include "tui/cli/training_text.h"
 
 #include <math.h>
@@ -78,6 +79,19 @@ static void put_head(const Page *page, Buf *out)
     if (plan->decided->stages)
         buf_printf(out, ", bubble %.1f%%", 100 * page->cost.bubble);
     buf_puts(out, "\n\n");
+}
+
+/* Warnings and errors of the plan; notes are left to `plan`. */
+static void put_findings(const Page *page, Buf *out)
+{
+    const Findings *all = &page->session->plan->findings;
+    Findings grave = {0};
+    for (int i = 0; i < all->n; i++)
+        if (all->at[i].level != LEVEL_NOTE)
+            vec_push(page->cli->arena, &grave, all->at[i]);
+    plan_text_findings(&grave, out);
+    if (grave.n > 0)
+        buf_putc(out, '\n');
 }
 
 static void put_parts(const Page *page, Buf *out)
@@ -214,11 +228,14 @@ static Json *page_json(const Page *page)
 int cli_estimate(Cli *cli)
 {
     SessionOptions options;
-    cli->options.policy = cli->options.policy ? cli->options.policy : "hybrid3d";
+    bool given = cli->options.policy;
+    cli->options.policy = given ? cli->options.policy : "hybrid3d";
     cli->options.train = cli->options.train ? cli->options.train : "adamw";
     Session *session =
         cli_session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
     session = cli_checked(cli, session);
+    if (!session && !given && cli->err.kind == ERROR_SCRIPT && !cli->err.hint[0])
+        error_hint(&cli->err, "without -p estimate takes hybrid3d, whose axes are dp, tp and pp");
     if (!session)
         return cli_fail(cli);
     if (!session->graph->phase) {
@@ -238,6 +255,7 @@ int cli_estimate(Cli *cli)
         cli_write_json(cli, page_json(&page));
     } else {
         put_head(&page, &cli->out);
+        put_findings(&page, &cli->out);
         put_parts(&page, &cli->out);
         training_text_memory(cli->arena, &page.cost, &cli->out);
         buf_putc(&cli->out, '\n');
