@@ -106,7 +106,8 @@ static void make_again(Deriving *d, Vec32 *ops)
                 vec_push(d->scratch, ops, d->graph->tensors[t].maker);
             }
         }
-    qsort(ops->at, (size_t)ops->n, sizeof *ops->at, by_number);
+    if (ops->n > 1)
+        qsort(ops->at, (size_t)ops->n, sizeof *ops->at, by_number);
     for (int at = 0; at < ops->n; at++)
         if (at == 0 || ops->at[at] != ops->at[at - 1])
             add_again(d, ops->at[at]);

@@ -294,7 +294,7 @@ static int lane_of_head(const Rail *rail, const Lanes *lanes, const OutlineRow *
 static uint8_t selected_lane(const Rail *rail, const Lanes *lanes)
 {
     int lane = rail->selected < 0 ? -1 : lane_of(lanes, rail->selected);
-    return lane >= 0 && lane < RAIL_LANES ? (uint8_t)(1u << lane) : 0;
+    return (uint8_t)(lane >= 0 && lane < RAIL_LANES ? 1u << lane : 0);
 }
 
 static void lanes_step(const Rail *rail, Lanes *lanes, const OutlineRow *row, RailRow *out)
