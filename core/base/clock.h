@@ -1,4 +1,4 @@
-/* clock.h - milliseconds of a clock that only runs forward, for time limits. */
+/* clock.h - a clock that only runs forward, for time limits and for how long something takes. */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
 
@@ -10,6 +10,13 @@ static inline int64_t clock_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static inline double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 #endif

@@ -1,5 +1,7 @@
 #include "core/reshard/floor.h"
 
+#include "core/base/sorted.h"
+
 #include <math.h>
 
 /* Payloads at which the price of one more byte is computed. */
@@ -65,14 +67,7 @@ static Least growth(Pricer *pricer, AtomSet atoms, double share)
 
 static int place_of(const Floor *floor, int64_t n)
 {
-    int lo = 0, hi = floor->n_sizes;
-    while (lo < hi) {
-        int middle = lo + (hi - lo) / 2;
-        if (floor->size[middle] < n)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    int lo = sorted_place(floor->size, floor->n_sizes, n);
     return lo < floor->n_sizes && floor->size[lo] == n ? lo : -1;
 }
 

@@ -1,5 +1,6 @@
 #include "core/solve/points.h"
 
+#include "core/base/sorted.h"
 #include "core/base/vec.h"
 
 #include <math.h>
@@ -79,20 +80,6 @@ static bool add_stretch(SolvePoints *points, int64_t time, double limit, bool be
     return true;
 }
 
-/* The first point at `time` or later. */
-static int32_t point_at(const SolvePoints *points, int64_t time)
-{
-    int32_t low = 0, high = points->n;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (points->time[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 SolvePoints solve_points(Arena *arena, const SolveProblem *problem)
 {
     int32_t n_events;
@@ -115,8 +102,9 @@ SolvePoints solve_points(Arena *arena, const SolveProblem *problem)
     }
     for (int32_t u = 0; u < problem->n_uses; u++) {
         const SolveUse *use = &problem->use[u];
-        points.from[u] = point_at(&points, use->from);
-        points.to[u] = use->from < use->to ? point_at(&points, use->to) : points.from[u];
+        points.from[u] = sorted_place(points.time, points.n, use->from);
+        points.to[u] =
+            use->from < use->to ? sorted_place(points.time, points.n, use->to) : points.from[u];
     }
     return points;
 }

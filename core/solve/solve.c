@@ -74,7 +74,7 @@ static const char *why_not(Arena *arena, const NetConflict *conflict)
 
 static void begin_slice(Solving *s, double seconds)
 {
-    double end = solve_now_s() + seconds;
+    double end = clock_s() + seconds;
     s->slice = s->clock;
     if (seconds > 0 && (s->clock.deadline_s <= 0 || end < s->clock.deadline_s))
         s->slice.deadline_s = end;
@@ -186,7 +186,7 @@ bool solve(Arena *arena, const SolveProblem *problem, const SolveOptions *option
                  .never = never_from(problem),
                  .bound = simple_bound(problem)};
     if (options->seconds > 0)
-        s.clock.deadline_s = solve_now_s() + options->seconds;
+        s.clock.deadline_s = clock_s() + options->seconds;
     s.search = (SolveSearch){.problem = problem,
                              .points = &s.points,
                              .best = INFINITY,

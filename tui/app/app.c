@@ -1,5 +1,6 @@
 #include "tui/app/app.h"
 
+#include "core/base/clock.h"
 #include "tui/screen/clipboard.h"
 #include "tui/state/console.h"
 #include "tui/app/complete.h"
@@ -10,7 +11,6 @@
 #include "tui/app/resume.h"
 
 #include <stdio.h>
-#include <time.h>
 
 enum { WATCH_MS = 300, JOB_MS = 50, KEYS_A_FRAME = 64 };
 
@@ -179,10 +179,8 @@ static void mouse(App *app)
 {
     int x, y;
     MouseKind kind = term_mouse(app->term, &x, &y);
-    struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    mouse_event(app, kind, x, y, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    mouse_event(app, kind, x, y, clock_ms());
 }
 
 /* The letter of a mark. */

@@ -1,9 +1,8 @@
 #include "tui/app/open.h"
 
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "tui/state/worker.h"
-
-#include <time.h>
 
 enum {
     OPEN_QUIET_MS = 60,
@@ -134,14 +133,6 @@ static bool open_work(void *context, Progress *progress, Error *err)
     return work->session != NULL;
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool stops(Key key)
 {
     return key == 'q' || key == 'Q' || key == key_ctrl('c') || key == K_EOF;
@@ -151,15 +142,15 @@ static bool stops(Key key)
 static bool show(const AppOpener *opener, Worker *worker, Term *term, bool ascii)
 {
     Opening opening = {0};
-    double began = now_s();
+    double began = clock_s();
 
     while (!worker_wait(worker, 0)) {
         Arena *arena = arena_new();
         int w, h;
         term_size(term, &w, &h);
         Grid *grid = grid_new(arena, w < 1 ? 1 : w, h < 1 ? 1 : h, ascii);
-        opening_see(&opening, worker_progress(worker), now_s() - began);
-        opening_draw(&opening, opener, worker_progress(worker), now_s() - began, grid);
+        opening_see(&opening, worker_progress(worker), clock_s() - began);
+        opening_draw(&opening, opener, worker_progress(worker), clock_s() - began, grid);
         term_show(term, grid);
         arena_free(arena);
         Key key = opening.stopping ? K_NONE : term_key(term, OPEN_MS);
