@@ -147,6 +147,7 @@ double op_flops_local(const Plan *plan, int32_t op)
 /* What ops with equal op space and shardings share, computed once per plan. */
 typedef struct {
     int32_t work, cut; /* the work, and the cut that `flops` holds for; -1 if not known */
+    bool attention;    /* known with the work */
     double flops;
 } KnownSpace;
 
@@ -162,7 +163,7 @@ static KnownWork known_new(Arena *scratch, const Plan *plan)
     KnownWork known = {plan, arena_array(scratch, KnownSpace, n_spaces),
                        arena_array(scratch, int64_t, n_shardings)};
     for (int i = 0; i < n_spaces; i++)
-        known.space[i] = (KnownSpace){-1, -1, 0};
+        known.space[i] = (KnownSpace){.work = -1, .cut = -1};
     for (int i = 0; i < n_shardings; i++)
         known.elements[i] = -1;
     return known;
@@ -173,8 +174,11 @@ static Work known_work(const KnownWork *known, int32_t op)
     if (op_absorbed_by(known->plan->inferred, op) >= 0)
         return WORK_VIEW;
     KnownSpace *space = &known->space[known->plan->inferred->space[op]];
-    if (space->work < 0)
+    if (space->work < 0) {
         space->work = (int32_t)space_work(known->plan, op);
+        space->attention =
+            space->work == WORK_MATMUL && is_fused_attention(known->plan->inferred, op);
+    }
     return (Work)space->work;
 }
 
@@ -302,7 +306,7 @@ static OpCost cost_of(const KnownWork *known, int32_t op)
     cost.declared = declared && (declared->cost.flops >= 0 || declared->cost.bytes >= 0 ||
                                  declared->cost.us >= 0);
     cost.dtype = op_dtype(plan, op);
-    cost.attention = cost.work == WORK_MATMUL && is_fused_attention(plan->inferred, op);
+    cost.attention = known->space[plan->inferred->space[op]].attention;
     cost.gradient = program_space(plan->inferred, op)->gradient != NULL;
     cost.flops =
         declared && declared->cost.flops >= 0 ? declared->cost.flops : known_flops(known, op);
