@@ -84,10 +84,9 @@ static bool settings_with(Arena *arena, const EstimateChange *change, SessionOpt
     return true;
 }
 
-static void try_change(Arena *arena, const Session *session, const SessionOptions *from,
-                       EstimateChange *change, Error *err)
+static void try_change(Arena *arena, const Session *session, EstimateChange *change, Error *err)
 {
-    SessionOptions options = *from;
+    SessionOptions options = session->given;
     Session *other = settings_with(arena, change, &options, err)
                          ? session_open(&options, &session->hooks, err)
                          : NULL;
@@ -121,8 +120,8 @@ static int better_first(const void *a, const void *b)
     return x->step_us < y->step_us ? -1 : x->step_us > y->step_us;
 }
 
-bool estimate_changes(Arena *arena, const Session *session, const SessionOptions *options,
-                      Progress *progress, EstimateChanges *out, Error *err)
+bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
+                      EstimateChanges *out, Error *err)
 {
     Changes changes = {0};
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
@@ -133,7 +132,7 @@ bool estimate_changes(Arena *arena, const Session *session, const SessionOptions
         Error of_change = {0};
         if (!progress_goes_on(progress, err))
             return false;
-        try_change(arena, session, options, &changes.at[i], &of_change);
+        try_change(arena, session, &changes.at[i], &of_change);
         progress_add(progress, 1);
     }
     if (changes.n > 0)

@@ -29,9 +29,9 @@ typedef struct {
 /* Whether the peak of a plan fits into a device's memory. */
 bool estimate_fits(const Plan *plan);
 
-/* Plans each change of the session, which was opened from these options. In the arena. Returns
- * false with ERROR_CANCELLED if the progress was stopped. */
-bool estimate_changes(Arena *arena, const Session *session, const SessionOptions *options,
-                      Progress *progress, EstimateChanges *out, Error *err);
+/* Plans each change of what the session was opened with. In the arena. Returns false with
+ * ERROR_CANCELLED if the progress was stopped. */
+bool estimate_changes(Arena *arena, const Session *session, Progress *progress,
+                      EstimateChanges *out, Error *err);
 
 #endif

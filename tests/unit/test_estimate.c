@@ -122,7 +122,7 @@ static void changes_are_plans(void **state)
     Session *session = open_row(arena, scripts, &row, &options);
     EstimateChanges changes;
     Error err = {0};
-    assert_true(estimate_changes(arena, session, &options, NULL, &changes, &err));
+    assert_true(estimate_changes(arena, session, NULL, &changes, &err));
     assert_true(changes.n > 5);
     bool larger = false, smaller = false, helped = true;
     for (int i = 0; i < changes.n; i++) {
@@ -148,7 +148,7 @@ static void changes_are_plans(void **state)
     assert_true(larger && smaller);
     Progress stopped = {.stage = NULL};
     progress_stop(&stopped);
-    assert_false(estimate_changes(arena, session, &options, &stopped, &changes, &err));
+    assert_false(estimate_changes(arena, session, &stopped, &changes, &err));
     assert_int_equal(err.kind, ERROR_CANCELLED);
     session_close(session);
     scripts_free(scripts);

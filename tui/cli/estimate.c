@@ -55,21 +55,18 @@ static void put_head(const Page *page, Buf *out)
 {
     const Session *session = page->session;
     const Plan *plan = session->plan;
+    Arena *arena = page->cli->arena;
     buf_printf(out, "%s: ", path_base(session->options.model));
     units_format_count(page->cost.parameters, out);
     buf_puts(out, " parameters that train, on ");
     units_format_count(session->mesh->n_devices, out);
     buf_printf(out, " devices of %s, policy %s\n", session->machine->name, session->options.policy);
     int64_t peak = plan->priced->totals.peak_bytes, room = session->machine->memory_bytes;
-    buf_puts(out, "memory   ");
-    units_format_bytes(peak, out);
-    buf_puts(out, " of ");
-    units_format_bytes(room, out);
-    buf_puts(out, " on the fullest device: ");
-    units_format_bytes(peak > room ? peak - room : room - peak, out);
-    buf_puts(out, peak > room ? " too much\n" : " free\n");
-    buf_puts(out, "step     ");
-    units_format_us(page->parts.us, out);
+    bool fits = estimate_fits(plan);
+    buf_printf(out, "memory   %s of %s on the fullest device: %s %s\n", text_bytes(arena, peak),
+               text_bytes(arena, room), text_bytes(arena, fits ? room - peak : peak - room),
+               fits ? "free" : "too much");
+    buf_printf(out, "step     %s", text_us(arena, page->parts.us));
     if (!isnan(page->cost.tokens_per_s_device)) {
         buf_puts(out, ", ");
         units_format_count((int64_t)(page->cost.tokens_per_s_device + .5), out);
@@ -102,12 +99,11 @@ static void put_parts(const Page *page, Buf *out)
     Table *table = table_new(arena, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < page->parts.n; i++) {
         const StepPart *part = &page->parts.part[i];
-        Buf us = buf_new(arena), times = buf_new(arena);
-        units_format_us(part->us, &us);
+        Buf times = buf_new(arena);
         if (part->n > 0)
             units_format_count((int64_t)(part->n + .5), &times);
         table_cell(table, str_from(title_of(page, part)));
-        table_cell(table, buf_str(&us));
+        table_cell(table, str_from(text_us(arena, part->us)));
         table_printf(table, "%.1f%%", page->parts.us > 0 ? 100 * part->us / page->parts.us : 0);
         table_cell(table, buf_str(&times));
     }
@@ -115,33 +111,17 @@ static void put_parts(const Page *page, Buf *out)
     buf_putc(out, '\n');
 }
 
-static void put_signed(Arena *arena, double now, double then, void (*format)(double, Buf *),
-                       Table *table)
-{
-    Buf text = buf_new(arena);
-    buf_putc(&text, then < now ? '-' : '+');
-    format(fabs(then - now), &text);
-    table_cell(table, buf_str(&text));
-}
-
-static void format_bytes(double value, Buf *out)
-{
-    units_format_bytes((int64_t)value, out);
-}
-
 static void put_change(const Page *page, const EstimateChange *change, Table *table)
 {
     Arena *arena = page->cli->arena;
-    Buf us = buf_new(arena), peak = buf_new(arena);
-    units_format_us(change->step_us, &us);
-    units_format_bytes(change->peak_bytes, &peak);
+    double more_us = change->step_us - page->parts.us;
+    int64_t more = change->peak_bytes - page->session->plan->priced->totals.peak_bytes;
     table_printf(table, "%s%s%s", change->setting[0], change->setting[1] ? " " : "",
                  change->setting[1] ? change->setting[1] : "");
-    table_cell(table, buf_str(&us));
-    put_signed(arena, page->parts.us, change->step_us, units_format_us, table);
-    table_cell(table, buf_str(&peak));
-    put_signed(arena, (double)page->session->plan->priced->totals.peak_bytes,
-               (double)change->peak_bytes, format_bytes, table);
+    table_cell(table, str_from(text_us(arena, change->step_us)));
+    table_printf(table, "%c%s", more_us < 0 ? '-' : '+', text_us(arena, fabs(more_us)));
+    table_cell(table, str_from(text_bytes(arena, change->peak_bytes)));
+    table_printf(table, "%c%s", more < 0 ? '-' : '+', text_bytes(arena, more < 0 ? -more : more));
     table_printf(table, "%s", !change->legal ? "illegal" : change->fits ? "fits" : "does not fit");
 }
 
@@ -227,13 +207,10 @@ static Json *page_json(const Page *page)
 
 int cli_estimate(Cli *cli)
 {
-    SessionOptions options;
     bool given = cli->options.policy;
     cli->options.policy = given ? cli->options.policy : "hybrid3d";
     cli->options.train = cli->options.train ? cli->options.train : "adamw";
-    Session *session =
-        cli_session_options(cli, &options) ? session_open(&options, cli->hooks, &cli->err) : NULL;
-    session = cli_checked(cli, session);
+    Session *session = cli_open(cli);
     if (!session && !given && cli->err.kind == ERROR_SCRIPT && !cli->err.hint[0])
         error_hint(&cli->err, "without -p estimate takes hybrid3d, whose axes are dp, tp and pp");
     if (!session)
@@ -249,7 +226,7 @@ int cli_estimate(Cli *cli)
     page.parts = step_parts(cli->arena, session->plan);
     int code =
         plan_is_legal(session->plan) && estimate_fits(session->plan) ? CLI_FINE : CLI_ILLEGAL;
-    if (!estimate_changes(cli->arena, session, &options, NULL, &page.changes, &cli->err)) {
+    if (!estimate_changes(cli->arena, session, NULL, &page.changes, &cli->err)) {
         code = cli_fail(cli);
     } else if (cli->options.json) {
         cli_write_json(cli, page_json(&page));
