@@ -62,7 +62,7 @@ static void run_file(lua_State *L, const char *name)
     if (!path || !file_read(sandbox->arena, path, SCRIPT_BYTES_MAX, &source, &err))
         sandbox_raise(L, &err);
     sandbox_spend(L, (int64_t)source.text.n / BYTES_PER_INSTRUCTION);
-    if (str_ends(str_from(path), STR(".yaml"))) {
+    if (file_is_yaml(str_from(path))) {
         Buf lua = buf_new(sandbox->arena);
         if (!yaml_to_lua(sandbox->arena, &source, &lua, &err))
             sandbox_raise(L, &err);

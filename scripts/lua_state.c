@@ -472,8 +472,7 @@ bool sandbox_read(Sandbox *sandbox, Error *err)
     if (!file_read(sandbox->arena, sandbox->source.name, SCRIPT_BYTES_MAX, &source, err))
         return false;
     sandbox->source.text = source.text;
-    Str name = str_from(source.name);
-    if (!str_ends(name, STR(".yaml")) && !str_ends(name, STR(".yml")))
+    if (!file_is_yaml(str_from(source.name)))
         return true;
     Buf lua = buf_new(sandbox->arena);
     if (!yaml_to_lua(sandbox->arena, &sandbox->source, &lua, err))

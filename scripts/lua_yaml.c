@@ -1,6 +1,7 @@
 #include "scripts/lua_yaml.h"
 
 #include "core/base/vec.h"
+#include "core/summary/decision_lua.h"
 
 /* A name whose content follows, by its indentation. The names below `slots` are slots in order. */
 typedef struct {
@@ -26,19 +27,6 @@ static bool fail(const Yaml *yaml, Str where, const char *what)
 }
 
 /* ---- texts ---- */
-
-static void put_text(Buf *out, Str text)
-{
-    buf_putc(out, '"');
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.s[i];
-        if (c == '"' || c == '\\' || c < ' ')
-            buf_printf(out, "\\%03u", c);
-        else
-            buf_putc(out, (char)c);
-    }
-    buf_putc(out, '"');
-}
 
 /* The bytes of a quoted text up to the mark that ends it; 0 if there is none. */
 static size_t quoted_length(Str text)
@@ -93,7 +81,7 @@ static bool put_scalar(const Yaml *yaml, Str text)
         if (quoted_length(text) != text.n)
             return fail(yaml, text,
                         "a quoted text must end on its line, and nothing may follow it");
-        put_text(yaml->lua, unquoted(yaml, text));
+        put_lua_str(unquoted(yaml, text), yaml->lua);
         return true;
     }
     if (text.n == 0 || strchr("|>&*!{%@`-", text.s[0]))
@@ -103,7 +91,7 @@ static bool put_scalar(const Yaml *yaml, Str text)
     if (str_eq(text, STR("true")) || str_eq(text, STR("false")))
         buf_add(yaml->lua, text);
     else
-        put_text(yaml->lua, text);
+        put_lua_str(text, yaml->lua);
     return true;
 }
 
@@ -165,11 +153,11 @@ static bool put_name(Yaml *yaml, Str name, Str text, int indent, Open *in)
     bool list = false;
     if (in && in->slots) {
         buf_putc(yaml->lua, '{');
-        put_text(yaml->lua, name);
+        put_lua_str(name, yaml->lua);
         buf_putc(yaml->lua, ',');
     } else {
         buf_puts(yaml->lua, in ? "[" : "template ");
-        put_text(yaml->lua, name);
+        put_lua_str(name, yaml->lua);
         buf_puts(yaml->lua, in ? "] = " : " {");
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)

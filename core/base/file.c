@@ -231,10 +231,14 @@ bool file_write(const char *path, Str text, Error *err)
     return write_over(target, info.st_mode & 07777, text) || fail(err, path, "cannot write");
 }
 
+bool file_is_yaml(Str path)
+{
+    return str_ends(path, STR(".yaml")) || str_ends(path, STR(".yml"));
+}
+
 bool file_is_script(Str path)
 {
-    return str_ends(path, STR(".lua")) || str_ends(path, STR(".yaml")) ||
-           str_ends(path, STR(".yml"));
+    return str_ends(path, STR(".lua")) || file_is_yaml(path);
 }
 
 bool file_exists(const char *path)

@@ -26,6 +26,7 @@ bool file_read(Arena *arena, const char *path, size_t limit_bytes, Source *out, 
  * intact on any failure. A read-only file is not replaced either. */
 bool file_write(const char *path, Str text, Error *err);
 
+bool file_is_yaml(Str path);
 /* Whether a path is that of a script: a file in Lua, or templates in YAML. */
 bool file_is_script(Str path);
 bool file_exists(const char *path);

@@ -11,8 +11,13 @@
 
 void put_lua_text(const char *text, Buf *out)
 {
+    put_lua_str(str_from(text), out);
+}
+
+void put_lua_str(Str text, Buf *out)
+{
     buf_putc(out, '"');
-    for (Str rest = str_from(text); rest.n > 0;) {
+    for (Str rest = text; rest.n > 0;) {
         Str at = rest;
         uint32_t rune = str_take_rune(&rest);
         if (rune == '"' || rune == '\\')

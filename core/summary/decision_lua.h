@@ -19,6 +19,7 @@
 bool cut_has_lua(const Cut *cut);
 
 void put_lua_text(const char *text, Buf *out); /* in quotes */
+void put_lua_str(Str text, Buf *out);          /* the same */
 
 void decision_lua(const Session *session, const Decision *decision, Buf *out);
 
