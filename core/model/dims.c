@@ -62,3 +62,11 @@ int64_t dim_size(const Graph *graph, DeclaredDim dim, const DimBindings *binding
             return bindings->at[i].size;
     return -1;
 }
+
+bool dim_is_overridden(const DimBindings *dims, int i)
+{
+    for (int later = i + 1; later < dims->n; later++)
+        if (str_eq(dims->at[later].name, dims->at[i].name))
+            return true;
+    return false;
+}

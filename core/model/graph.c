@@ -622,11 +622,3 @@ double op_attr_float(const Graph *graph, int32_t op, const char *name, double fa
     const Attr *attr = op_attr(graph, op, name);
     return attr && attr->type == ATTR_FLOAT ? attr->f : fallback;
 }
-
-bool dim_is_overridden(const DimBindings *dims, int i)
-{
-    for (int later = i + 1; later < dims->n; later++)
-        if (str_eq(dims->at[later].name, dims->at[i].name))
-            return true;
-    return false;
-}
