@@ -34,7 +34,7 @@ typedef struct {
         *weights, *shapes, *size, *script, *screen, *config;
     const char *hops, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
-        *completion;
+        *completion, *devices;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
@@ -87,8 +87,9 @@ enum {
     VERB_CALIBRATE = 1 << 14,
     VERB_SOLVE = 1 << 15,
     VERB_ESTIMATE = 1 << 16,
+    VERB_SEARCH = 1 << 17,
     VERBS_ON_PLANS = VERB_EXPLORE | VERB_PLAN | VERB_WHY | VERB_WHY_NOT | VERB_CHECK | VERB_DIFF |
-                     VERB_EXPORT | VERB_RUN | VERB_ESTIMATE
+                     VERB_EXPORT | VERB_RUN | VERB_ESTIMATE | VERB_SEARCH
 };
 
 extern const Verb verbs[]; /* ended by one without a run function; the first is the explorer's */
@@ -118,6 +119,7 @@ int cli_why(Cli *cli);
 int cli_why_not(Cli *cli);
 int cli_check(Cli *cli);
 int cli_estimate(Cli *cli);
+int cli_search(Cli *cli);
 int cli_diff(Cli *cli);
 int cli_export(Cli *cli);
 int cli_run(Cli *cli);

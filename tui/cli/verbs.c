@@ -37,6 +37,12 @@ static const char estimate_text[] =
     "sequence parallelism, schedules, the size of micro-batches at as many samples a\n"
     "step. Without -p it takes hybrid3d, without --train adamw. The exit code is 1 if\n"
     "the step does not fit or the plan is illegal.";
+static const char search_text[] =
+    "Searches the plan of least time whose memory is within a limit, and proves it:\n"
+    "with -m on that mesh, what policy and pins leave open; with --devices N whole\n"
+    "configurations of a training step: mesh, stages, micro-batches, schedule, what is\n"
+    "made again, ZeRO, sequence parallelism. --set pins one of them. C-c stops with the\n"
+    "best so far. The exit code is 1 if nothing fits.";
 static const char diff_text[] =
     "Compares two plans, or one model under several propagators: their requests, the\n"
     "first decision that differs, totals, the ops, tensors, reshards and findings\n"
@@ -149,6 +155,9 @@ const Verb verbs[] = {
     {BATCH("estimate", "MODEL -m MESH [--set NAME=VALUE]",
            "does a training step fit, what takes time", "plans"),
      VERB_ESTIMATE, 1, 1, cli_estimate, estimate_text},
+    {BATCH("search", "MODEL -m MESH | --devices N [--max-peak 75GiB]",
+           "the fastest plan that fits, with a proof", "plans"),
+     VERB_SEARCH, 1, 1, cli_search, search_text},
     {BATCH("diff", "A.json B.json | --propagate A,B MODEL ...", "compare plans", "plans"),
      VERB_DIFF, 1, 2, cli_diff, diff_text},
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",
