@@ -20,6 +20,7 @@ typedef struct Peer {
     const struct PinsForm *pins;       /* core/session/pins_read.h: texts with shardings */
     const struct RuleReport *reports;  /* core/prove/rule_report.h: of one op, for `rule` */
     const struct ExportFormat *code;   /* core/code/code.h: the plan as the system's program */
+    const struct ModelReader *readers; /* core/model/reader.h: kinds of model files */
     /* Creates the store for what policies register with the system; it is kept in the RuleBook.
      * NULL if they cannot register anything. */
     void *(*rules_new)(struct Arena *arena);
@@ -34,6 +35,7 @@ extern const Peer *const built_peers[];
 typedef struct {
     const char *name;
     const char *propagators; /* "strategy:torch strategy:vescale"; "" if it has none */
+    const char *endings;     /* of model files that it reads, ".pt2 .graph.json"; NULL: of none */
 } KnownPeer;
 extern const KnownPeer known_peers[];
 

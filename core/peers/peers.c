@@ -27,11 +27,11 @@ const Peer *const built_peers[] = {
 };
 
 const KnownPeer known_peers[] = {
-    {"shardy", "factor:shardy factor:shardy-basic factor:shardy-basic-then-aggressive"},
-    {"paddle", "spmd:paddle"},
-    {"torch", "strategy:torch strategy:vescale"},
-    {"nnscaler", ""},
-    {"tapestry", ""},
-    {"alpa", ""},
+    {"shardy", "factor:shardy factor:shardy-basic factor:shardy-basic-then-aggressive", NULL},
+    {"paddle", "spmd:paddle", NULL},
+    {"torch", "strategy:torch strategy:vescale", NULL},
+    {"nnscaler", "", NULL},
+    {"tapestry", "", NULL},
+    {"alpa", "", NULL},
     {0},
 };

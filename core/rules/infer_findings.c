@@ -147,6 +147,52 @@ static void find_case(InferState *state, const InferCase *found, const char *cod
     add_finding(state, LEVEL_WARNING, code, found->op, hint, &text);
 }
 
+/* The dims of an op's operands as identifiers of an annotation: dims of one size have one, but for
+ * those of the same operand. */
+typedef struct {
+    int n;
+    int64_t size[26];
+} DimLetters;
+
+/* The letter of a dim of that size which the operand, whose letters are in `used`, has not yet;
+ * without one a new letter of an input, else the size. */
+static void put_letter(DimLetters *letters, int64_t size, bool input, uint32_t *used, Buf *out)
+{
+    int i = 0;
+    while (i < letters->n && (letters->size[i] != size || (*used >> i & 1)))
+        i++;
+    if (i == letters->n && (!input || i == 26)) {
+        buf_printf(out, "%" PRId64, size);
+        return;
+    }
+    letters->n += i == letters->n;
+    letters->size[i] = size;
+    *used |= 1u << i;
+    buf_printf(out, "%c^", 'a' + i);
+}
+
+/* "a^ b^, b^ c^ -> a^ c^", an annotation that holds for the op as it is and shards nothing; false
+ * if the shape of an operand is not known. */
+static bool put_annotation(const InferState *state, int32_t op, Buf *out)
+{
+    const GraphOp *at = &state->graph->ops[op];
+    DimLetters letters = {0};
+    for (int i = 0; i < at->n_inputs + at->n_outputs; i++) {
+        int32_t tensor = op_operand(state->graph, op, i);
+        const Shape *shape = tensor < 0 ? NULL : inferred_shape(state->result, tensor);
+        uint32_t used = 0;
+        if (!shape)
+            return false;
+        buf_puts(out, i == 0 ? "" : i == at->n_inputs ? " -> " : ", ");
+        for (int d = 0; d < shape->n_dims; d++) {
+            buf_puts(out, d > 0 ? " " : "");
+            put_letter(&letters, shape->dim[d], i < at->n_inputs, &used, out);
+        }
+        buf_puts(out, shape->n_dims == 0 ? "1" : "");
+    }
+    return at->n_inputs > 0;
+}
+
 static void find_no_rule(InferState *state, int32_t op, int n_ops)
 {
     Buf text = buf_new(state->arena), hint = buf_new(state->arena);
@@ -156,7 +202,9 @@ static void find_no_rule(InferState *state, int32_t op, int n_ops)
                n_ops == 1 ? " is" : "s are");
     text_printable(str_from(op_name(state->graph, op)), &text);
     buf_putc(&text, '\'');
-    buf_puts(&hint, "describe it: register_op(\"a b -> a b\", {name=\"");
+    Buf line = buf_new(state->arena);
+    bool known = put_annotation(state, op, &line);
+    buf_printf(&hint, "describe it: register_op(\"%s\", {name=\"", known ? line.s : "a b -> a b");
     text_printable(name, &hint);
     buf_puts(&hint, "\"})");
     add_finding(state, LEVEL_WARNING, "no-rule", op, hint.s, &text);

@@ -1,6 +1,7 @@
 #include "core/run/vectors.h"
 
 #include "core/run/element.h"
+#include "core/run/npy.h"
 
 static OnnxKind kind_of(const Graph *graph, bool input, int place)
 {
@@ -13,18 +14,69 @@ static OnnxKind kind_of(const Graph *graph, bool input, int place)
 
 enum { GAP_MOST = 16 };
 
-static const char *path_of(Arena *arena, const char *folder, const char *stem, int i)
+/* How the files of a data set are called. */
+typedef struct {
+    const char *stem, *ending; /* "input", "pb" */
+} FileNames;
+
+static const char *path_of(Arena *arena, const char *folder, const FileNames *names, int i)
 {
-    return path_join(arena, folder, arena_printf(arena, "%s_%d.pb", stem, i));
+    return path_join(arena, folder, arena_printf(arena, "%s_%d.%s", names->stem, i, names->ending));
+}
+
+static FileNames names_in(Arena *arena, const char *folder, const char *stem)
+{
+    FileNames onnx = {stem, "pb"}, numpy = {stem, "npy"};
+    if (strcmp(stem, "input") == 0)
+        numpy.stem = "in";
+    else if (strcmp(stem, "output") == 0)
+        numpy.stem = "out";
+    bool plain = !file_exists(path_of(arena, folder, &onnx, 0)) &&
+                 file_exists(path_of(arena, folder, &numpy, 0));
+    return plain ? numpy : onnx;
 }
 
 /* File numbers have no gaps: reports a file after the first missing one. */
-static bool check_gap(Arena *arena, const char *folder, const char *stem, int missing, Error *err)
+static bool check_gap(Arena *arena, const char *folder, const FileNames *names, int missing,
+                      Error *err)
 {
+    const char *before = path_base(path_of(arena, folder, names, missing));
     for (int i = missing + 1; i <= missing + GAP_MOST; i++)
-        if (file_exists(path_of(arena, folder, stem, i)))
-            return error_kind(err, ERROR_UNREADABLE, "'%s' has %s_%d.pb but no %s_%d.pb", folder,
-                              stem, i, stem, missing);
+        if (file_exists(path_of(arena, folder, names, i)))
+            return error_kind(err, ERROR_UNREADABLE, "'%s' has %s but no %s", folder,
+                              path_base(path_of(arena, folder, names, i)), before);
+    return true;
+}
+
+/* Elements of f32 as those of the shorter float that the graph has there. */
+static void shorten(Arena *arena, Dtype wanted, OnnxTensor *tensor)
+{
+    bool shorter = dtype_is_float(wanted) && dtype_bits(wanted) >= 8 && dtype_bits(wanted) < 32;
+    if (tensor->dtype != DT_F32 || !shorter || !dtype_is_computed(wanted))
+        return;
+    int64_t n = shape_elements(&tensor->shape), size = element_bytes(wanted);
+    char *made = arena_alloc(arena, arena_array_bytes((size_t)n, (size_t)size));
+    for (int64_t i = 0; i < n; i += ELEMENT_BLOCK) {
+        NumberBlock block;
+        int64_t some = n - i < ELEMENT_BLOCK ? n - i : ELEMENT_BLOCK;
+        elements_load(DT_F32, tensor->data.bytes.s + 4 * i, 1, some, NUMBER_F32, &block);
+        elements_store(wanted, made + i * size, some, NUMBER_F32, &block);
+    }
+    tensor->dtype = wanted;
+    tensor->data.bytes = (Str){made, (size_t)(n * size)};
+}
+
+static bool read_value(Arena *arena, const char *path, Str bytes, const Graph *graph, bool input,
+                       int place, OnnxTensor *out, Error *err)
+{
+    if (!str_ends(str_from(path), STR(".npy")))
+        return onnx_read_value(arena, path, bytes, kind_of(graph, input, place), out, err);
+    if (!npy_read(path, bytes, out, err))
+        return false;
+    if (graph && place < (input ? graph->n_inputs : graph->n_outputs)) {
+        int32_t tensor = input ? graph->inputs[place] : graph->outputs[place];
+        shorten(arena, (Dtype)graph->tensors[tensor].dtype, out);
+    }
     return true;
 }
 
@@ -32,9 +84,10 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
                   Vectors *out, Error *err)
 {
     bool input = strcmp(stem, "input") == 0;
+    FileNames names = names_in(arena, folder, stem);
     *out = (Vectors){.maps = {.n = 0}};
     for (int i = 0;; i++) {
-        const char *path = path_of(arena, folder, stem, i);
+        const char *path = path_of(arena, folder, &names, i);
         if (!file_exists(path))
             break;
         FileMap map;
@@ -42,17 +95,17 @@ bool vectors_open(Arena *arena, const char *folder, const char *stem, const Grap
         if (!file_map(path, &map, err))
             return false;
         vec_push(arena, &out->maps, map);
-        if (!onnx_read_value(arena, path, map.text, kind_of(graph, input, i), &tensor, err))
+        if (!read_value(arena, path, map.text, graph, input, i, &tensor, err))
             return false;
         vec_push(arena, &out->tensors, tensor);
     }
-    if (!check_gap(arena, folder, stem, out->tensors.n, err))
+    if (!check_gap(arena, folder, &names, out->tensors.n, err))
         return false;
     if (out->tensors.n > 0)
         return true;
     error_kind(err, ERROR_UNREADABLE, "there is no file %s_0.pb in '%s'", stem, folder);
     const char *inner = path_join(arena, folder, "test_data_set_0");
-    if (file_exists(path_of(arena, inner, stem, 0)))
+    if (file_exists(path_of(arena, inner, &names, 0)))
         error_hint(err, "they are in a folder of it: %s", inner);
     return false;
 }

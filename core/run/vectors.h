@@ -1,4 +1,5 @@
-/* vectors.h - values from files: the input_N.pb and output_N.pb of ONNX test sets. */
+/* vectors.h - values from files: the input_N.pb and output_N.pb of ONNX test sets, or in_N.npy and
+ * out_N.npy. */
 #ifndef CORE_RUN_VECTORS_H
 #define CORE_RUN_VECTORS_H
 
@@ -11,7 +12,9 @@ typedef struct {
     Vec(FileMap) maps;
 } Vectors;
 
-/* Reads FOLDER/input_0.pb, _1.pb .. (or output_0.pb ..) until one is missing. N is the place in the
+/* Reads FOLDER/input_0.pb, _1.pb .. (or output_0.pb ..) until one is missing; without them
+ * FOLDER/in_0.npy .. (out_0.npy ..), whose f32 may stand for a shorter float of the graph, since
+ * numpy has no bf16. N is the place in the
  * graph's inputs or outputs, which tells tensors, sequences and optionals apart; all are tensors
  * when graph is NULL. End with vectors_close(), also after an error. ERROR_UNREADABLE: the folder
  * is missing or a file is malformed. */

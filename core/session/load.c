@@ -8,7 +8,9 @@
 
 #include <limits.h>
 
+#include "core/base/peer.h"
 #include "core/model/onnx.h"
+#include "core/model/reader.h"
 #include "core/model/widen.h"
 #include "core/rules/anno_lint.h"
 #include "core/fuse/fuse.h"
@@ -20,10 +22,10 @@ enum { DIMS_FILE_BYTES_MAX = 1 << 16 };
 
 const char *session_dims_path(Arena *arena, const char *model)
 {
-    static const char *const endings[] = {".onnx", ".lua", ".json"};
+    static const char *const endings[] = {".onnx", ".lua", ".graph.json", ".json", ".pt2", ".mlir"};
     Str stem = str_from(model);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (str_ends(str_from(model), str_from(endings[i])))
+        if (str_ends(stem, str_from(endings[i])))
             stem.n = strlen(model) - strlen(endings[i]);
     return arena_printf(arena, "%.*s.dims", STR_ARG(stem));
 }
@@ -129,6 +131,54 @@ static void lint_operators(Session *session)
     user_op_find_old_values(session->inferred, &session->inferred->findings);
 }
 
+const ModelReader *session_reader(const char *path, Str text)
+{
+    const ModelReader *found = NULL;
+    for (const Peer *const *peer = built_peers; *peer && !found; peer++)
+        found = model_reader_find((*peer)->readers, str_from(path), text);
+    return found;
+}
+
+/* Reads a model that a peer reads. *is stays false for one of another kind. */
+static bool read_by_peer(Session *session, DimBindings *dims, bool *is, Error *err)
+{
+    Arena *arena = session->model_arena;
+    const char *path = session->options.model;
+    FileMap map;
+    *is = false;
+    if (str_ends(str_from(path), STR(".lua")) || !file_map(path, &map, NULL))
+        return true; /* reported where it is opened */
+    const ModelReader *reader = session_reader(path, map.text);
+    if (!reader) {
+        file_unmap(&map);
+        return true;
+    }
+    *is = true;
+    session->source_map = map;
+    session->read_notes = (Findings){0};
+    DimBindings all = {0};
+    ModelFile file = {.arena = arena, .path = path, .text = map.text};
+    file.progress = session->progress;
+    file.dims = &all;
+    file.notes = &session->read_notes;
+    session->graph = reader->read(&file, err);
+    add_dims(arena, &all, dims);
+    *dims = all;
+    return session->graph != NULL;
+}
+
+/* Names what this program was built without, if that reads such files. */
+static bool check_peer_is_built(const char *path, Error *err)
+{
+    for (const KnownPeer *peer = known_peers; peer->name; peer++) {
+        const ModelReader row[2] = {{.name = peer->name, .endings = peer->endings}};
+        if (peer->endings && model_reader_find(row, str_from(path), STR("")))
+            return error_kind(err, ERROR_UNREADABLE, "'%s' is read by %s, which is not built in",
+                              path, peer->name);
+    }
+    return true;
+}
+
 /* The graph of the model's file; sizes of free dims that the file gives come before the user's.
  * Operators are registered first: a local function that has a rule of its own stays one op. */
 static bool open_graph(Session *session, DimBindings *dims, Error *err)
@@ -138,7 +188,10 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
     Arena *arena = session->model_arena;
     if (!path)
         return error_kind(err, ERROR_UNREADABLE, "the plan file names no model");
-    if (hooks->model &&
+    bool read;
+    if (!read_by_peer(session, dims, &read, err) || (!read && !check_peer_is_built(path, err)))
+        return false;
+    if (!read && hooks->model &&
         (str_ends(str_from(path), STR(".lua")) || str_ends(str_from(path), STR(".json")))) {
         DimBindings all = {0};
         session->graph = hooks->model(hooks->context, session, path, dims, &all, err);
@@ -158,6 +211,8 @@ static bool open_graph(Session *session, DimBindings *dims, Error *err)
                    setting->name);
         return error_hint(err, "--fuse attention replaces the ops of an attention by one op");
     }
+    if (read)
+        return true;
     OnnxKeep keep = {has_operator, session->rules.registry, session->progress};
     session->graph = onnx_open_keeping(arena, path, keep, &session->model_map, err);
     return session->graph != NULL;
@@ -197,6 +252,8 @@ static void name_model(Session *session)
 {
     progress_findings(session->progress, session->inferred->findings.n);
     progress_stage(session->progress, "naming tensors", 0);
+    for (int i = 0; i < session->read_notes.n; i++)
+        vec_push(session->model_arena, &session->inferred->findings, session->read_notes.at[i]);
     lint_operators(session);
     session->naming = naming_new(session->model_arena, session->inferred);
 }

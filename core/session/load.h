@@ -11,6 +11,9 @@
  * allow_free: free dims may stay without a size. */
 bool load_model(Session *session, bool allow_free, Error *err);
 
+/* The kind of a model's file that a peer reads; NULL: it is another one. */
+const struct ModelReader *session_reader(const char *path, Str text);
+
 /* Fuses the loaded graph further (fusions by bit, core/fuse/fuse.h), which are added to
  * options.fuse, and makes its training step as options.train asks now. */
 bool load_again(Session *session, unsigned more, Error *err);

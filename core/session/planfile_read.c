@@ -1,5 +1,7 @@
 #include "core/session/planfile.h"
 
+#include "core/session/load.h"
+
 #include "core/propagate/propagators.h"
 #include "core/fuse/fuse.h"
 
@@ -9,11 +11,16 @@ enum { PLANFILE_BYTES_MAX = 256 << 20 };
 
 enum { CONFIG_BYTES_MAX = 4 << 20 };
 
-/* A .json with a "model_type" and without a plan's version is a model's config, not a plan file.
+/* A .json that a peer reads is a model; so is a config, with a "model_type" and no plan's version.
  * The reader of plan files reports an unreadable file. */
 bool session_opens_plan(const char *path)
 {
     if (!path || !str_ends(str_from(path), STR(".json")))
+        return false;
+    FileMap map;
+    bool model = file_map(path, &map, NULL) && session_reader(path, map.text);
+    file_unmap(&map);
+    if (model)
         return false;
     Arena *scratch = arena_new();
     Source source;

@@ -491,5 +491,6 @@ void session_close(Session *session)
     arena_free(session->step_arena);
     arena_free(session->journal_arena);
     file_unmap(&session->model_map);
+    file_unmap(&session->source_map);
     arena_free(session->model_arena); /* the session itself is in that arena */
 }

@@ -184,6 +184,7 @@ static Session *session_beside(const Session *session)
     copy->propagation_arena = copy->derived.arena = copy->step_arena = copy->change_arena = NULL;
     copy->propagation = NULL;
     copy->model_map = own.model_map;
+    copy->source_map = own.source_map;
     copy->plan = NULL;
     return copy;
 }

@@ -35,6 +35,7 @@ typedef struct {
     const char *hops, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
         *completion, *devices;
+    const char *vectors;
     Texts dims, attrs, set;
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;

@@ -97,8 +97,11 @@ const Option cli_options[] = {
          "compute a model of f32 in f64: inputs, parameters, states; for exact comparisons"),
     TEXT("grad-vectors", 0, grad_vectors, "DIR", VERB_RUN,
          "compare the gradients of the model with those of a folder NAME.grad"),
+    TEXT("vectors", 0, vectors, "DIR", VERB_RUN,
+         "compare the outputs with those of a folder: in_N.npy, out_N.npy (or input_N.pb ..)"),
     TEXT("cuts", 0, cuts, "all", VERB_RUN,
-         "with --onnx-test or --grad-vectors: on one device, then with each op sharded in each way "
+         "with --onnx-test, --vectors or --grad-vectors: on one device, then with each op sharded "
+         "in each way "
          "by the axes of -m"),
     TEXT("shapes", 0, shapes, "LIST", VERB_RULE,
          "shapes of the inputs: 4x8,8x16:i64; 'scalar', - for none, =[2,3] for values"),

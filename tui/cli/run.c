@@ -193,14 +193,18 @@ static Session *open_session(Cli *cli, const RunOptions *options, DataShapes *da
 int cli_run(Cli *cli)
 {
     bool mpi = cli->options.backend && strcmp(cli->options.backend, "mpi") == 0;
-    bool compares = cli->options.onnx_test || cli->options.grad_vectors;
+    bool tests = cli->options.onnx_test || cli->options.vectors;
+    bool compares = tests || cli->options.grad_vectors;
     if (compares && !mpi)
-        return cli->options.onnx_test ? cli_run_tests(cli) : cli_run_gradients(cli);
+        return tests ? cli_run_tests(cli) : cli_run_gradients(cli);
     if (compares)
         error_kind(&cli->err, ERROR_USAGE, "--%s is done by one process, not under mpirun",
-                   cli->options.onnx_test ? "onnx-test" : "grad-vectors");
+                   cli->options.onnx_test ? "onnx-test"
+                   : cli->options.vectors ? "vectors"
+                                          : "grad-vectors");
     else if (cli->options.cuts)
-        error_kind(&cli->err, ERROR_USAGE, "--cuts goes with --onnx-test or --grad-vectors");
+        error_kind(&cli->err, ERROR_USAGE,
+                   "--cuts goes with --onnx-test, --vectors or --grad-vectors");
     if (error_is_set(&cli->err))
         return cli_fail(cli);
     RunOptions options;

@@ -192,6 +192,24 @@ static bool run_folder(Tests *tests, const char *dir)
     return n > 0;
 }
 
+/* --vectors: one model, one folder. */
+static bool run_vectors(Tests *tests)
+{
+    Cli *cli = tests->cli;
+    if (cli->n_operands != 1)
+        return error_kind(&cli->err, ERROR_USAGE, "--vectors goes with one model");
+    run_data_set(tests, cli->operand[0], cli->options.vectors);
+    return true;
+}
+
+static bool run_folders(Tests *tests)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < tests->cli->n_operands; i++)
+        ok = run_folder(tests, tests->cli->operand[i]);
+    return ok;
+}
+
 bool cli_check_cuts(Cli *cli)
 {
     const CliOptions *options = &cli->options;
@@ -212,11 +230,10 @@ int cli_run_tests(Cli *cli)
     if (cli->options.cuts) /* a child for each of many short runs takes longer than they do */
         tests.options.isolated = false;
     tests.list = cli->options.json ? json_array() : NULL;
-    for (int i = 0; i < cli->n_operands; i++)
-        if (!run_folder(&tests, cli->operand[i])) {
-            json_free(tests.list);
-            return cli_fail(cli);
-        }
+    if (!(cli->options.vectors ? run_vectors(&tests) : run_folders(&tests))) {
+        json_free(tests.list);
+        return cli_fail(cli);
+    }
     if (tests.list)
         cli_write_json(cli, tests.list);
     else

@@ -76,9 +76,12 @@ static const char run_text[] =
     "A plan that cannot run is refused before anything runs: operators without a\n"
     "kernel (rule --list), strings, image decoding.\n"
     "--onnx-test runs the data sets of ONNX test folders and compares the outputs.\n"
+    "--vectors does so with one folder of numpy's files: in_N.npy is what the N-th input\n"
+    "of MODEL gets, out_N.npy what its N-th output has to be; sizes of free dims are\n"
+    "those of the files.\n"
     "--grad-vectors compares the gradients of float inputs and initializers with those\n"
     "of a folder; the loss is the sum of the outputs times their cotangents there.\n"
-    "With --cuts all both run them on one device, then again under every cut: each op\n"
+    "With --cuts all these run on one device, then again under every cut: each op\n"
     "by itself, each index dim that can be sharded by each axis of -m and by each two\n"
     "axes, and each two of its dims by one axis each. Of ops with equal operator,\n"
     "attributes and shapes only the first is tested. A failing cut is printed as the\n"
@@ -163,7 +166,7 @@ const Verb verbs[] = {
     {BATCH("export", "MODEL ... --svg|--html|--to SYSTEM|.. [WHAT] [-o FILE]",
            "write a drawing, report or code", "plans"),
      VERB_EXPORT, 1, 2, cli_export, export_text},
-    {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR... | MODEL --grad-vectors DIR",
+    {BATCH("run", "MODEL ... [--verify] | --onnx-test DIR... | MODEL --vectors|--grad-vectors DIR",
            "run it on this machine", "plans"),
      VERB_RUN, 1, INT_MAX, cli_run, run_text},
     {BATCH("calibrate", "[MODEL] [-m MESH] [-o FILE.lua]", "measure this machine", "models"),

@@ -1,0 +1,17 @@
+/* npy.h - an array as numpy.save() writes it.
+ *
+ *     \x93NUMPY  major minor  length of the header (2 bytes, 4 from version 2 on)
+ *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 8), }  blanks  newline
+ *     the elements
+ *
+ * Source: numpy/lib/format.py. Little-endian numbers, bools and complex numbers in C order.
+ */
+#ifndef CORE_RUN_NPY_H
+#define CORE_RUN_NPY_H
+
+#include "core/model/onnx.h"
+
+/* The array, without a name; its elements lie in `bytes`. ERROR_UNREADABLE names the file. */
+bool npy_read(const char *file, Str bytes, OnnxTensor *out, Error *err);
+
+#endif
