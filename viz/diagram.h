@@ -109,6 +109,7 @@ typedef struct {
     const char *title;
     const char *why; /* tooltip, or NULL */
     int parent;      /* frame around it, which comes earlier; -1 if none */
+    char side;       /* of its title: 'r', 'c'; else the left */
 } DiagramFrame;
 
 /* ---- lines ---- */
@@ -145,8 +146,10 @@ typedef struct {
     bool sideways; /* drawn from left to right */
     int n_boxes, n_frames, n_lines;
     const DiagramBox *boxes;
-    const DiagramFrame *frames;
+    DiagramFrame *frames;
     const DiagramLine *lines;
+    bool linked;       /* boxes and lines link to places in the page around the drawing */
+    bool bare;         /* for paper: without title, caption and legend */
     const char *facts; /* lines of the legend: model, mesh, machine, policy, plan, version */
     const char
         *fold; /* smaller drawing to suggest if dot cannot lay this one out: "--kind overview" */

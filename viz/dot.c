@@ -2,6 +2,7 @@
 
 #include "core/base/intern.h"
 #include "viz/escape.h"
+#include "viz/legend.h"
 #include "viz/style.h"
 
 #include <graphviz/cgraph.h>
@@ -218,7 +219,7 @@ static void add_box(Dot *dot, int i)
     set(node, "id", name);
     set_html(dot, node, "label", box_label(dot, box));
     set_text(dot, node, "tooltip", box->why ? box->why : box->title, TOOLTIP_MAX);
-    if (box->link)
+    if (box->link && dot->diagram->linked)
         set(node, "URL", box->link);
     if (*box_looks[box->look].shape)
         set(node, "shape", box_looks[box->look].shape);
@@ -285,6 +286,8 @@ static void add_frame(Dot *dot, int i)
     }
     set_lines(dot, made, "label", frame->title, LABEL_MAX * 2, "\\l");
     set_text(dot, made, "tooltip", frame->why ? frame->why : frame->title, TOOLTIP_MAX);
+    if (frame->side == 'r' || frame->side == 'c')
+        set(made, "labeljust", frame->side == 'r' ? "r" : "c");
     if (frame->look == FRAME_STAGE) {
         set(made, "style", "rounded");
         set(made, "penwidth", "3");
@@ -375,7 +378,7 @@ static void add_line(Dot *dot, int i)
         set(edge, "label", "\xce\xa3");
     if (line->why)
         set_text(dot, edge, "tooltip", line->why, TOOLTIP_MAX);
-    if (line->link)
+    if (line->link && dot->diagram->linked)
         set(edge, "URL", line->link);
     if (line->from_port)
         set(edge, "tailport", line->from_port);
@@ -387,117 +390,21 @@ static void add_line(Dot *dot, int i)
         set(edge, "weight", "20");
 }
 
-/* ---- the legend: only the marks that are used, each as text that looks like it ---- */
+/* ---- the legend ---- */
 
-static void legend_row(Buf *out, const char *sign, const char *meaning)
+static const char *legend_label(const Dot *dot)
 {
-    buf_printf(out, "<TR><TD ALIGN=\"LEFT\">%s&#160;</TD><TD ALIGN=\"LEFT\">%s</TD></TR>", sign,
-               meaning);
-}
-
-static void legend_lines(const Dot *dot, Buf *out)
-{
-    static const char *const looks[][2] = {
-        [LINE_VALUE] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x96\xb6", "value, not moved"},
-        [LINE_MOVED] = {NULL, NULL},
-        [LINE_CAUSE] = {"\xe2\x94\x80\xe2\x94\x80&gt;", "causes"},
-        [LINE_A] = {"\xe2\x95\x8c\xe2\x95\x8c\xe2\x96\xb6", "only in A"},
-        [LINE_B] = {"\xe2\x94\x81\xe2\x94\x81\xe2\x96\xb6", "only in B"},
-        [LINE_ORDER] = {NULL, NULL},
-        [LINE_DIM] = {"\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80",
-                      "index dim to the tensor dim it indexes; bold: sharded"},
-    };
-    enum { N_LOOKS = sizeof looks / sizeof *looks };
-    bool used[N_LOOKS] = {0}, moved[STEP_KIND_COUNT] = {0}, partial = false;
-
-    for (int i = 0; i < dot->diagram->n_lines; i++) {
-        const DiagramLine *line = &dot->diagram->lines[i];
-        used[line->look] |= line->look != LINE_VALUE || !line->partial;
-        moved[line->kind] |= line->look == LINE_MOVED;
-        partial |= line->partial && line->look == LINE_VALUE;
-    }
-    for (int look = 0; look < N_LOOKS; look++)
-        if (used[look] && looks[look][0])
-            legend_row(out, looks[look][0], looks[look][1]);
-    if (partial)
-        legend_row(out, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6", "partial: not summed yet");
-    for (int kind = 0; kind < STEP_KIND_COUNT; kind++)
-        if (moved[kind])
-            legend_row(out, style_move((StepKind)kind)->sign,
-                       arena_printf(dot->arena, "<B>%s</B>&#160;%s", step_kind_mark((StepKind)kind),
-                                    style_move((StepKind)kind)->name));
-}
-
-static void legend_boxes(const Dot *dot, Buf *out)
-{
-    static const char *const looks[][2] = {
-        [BOX_OP] = {NULL, NULL},
-        [BOX_GROUP] = {"double", "border: equal layers, drawn once"},
-        [BOX_OUTSIDE] = {"dashed", "border: outside of the part that is drawn"},
-        [BOX_PARAMETER] = {"white", "fill: parameter"},
-        [BOX_DEVICE] = {NULL, NULL},
-        [BOX_CAUSE] = {"corner", "folded: a decision"},
-        [BOX_TABLE] = {NULL, NULL},
-        [BOX_POINT] = {NULL, NULL},
-    };
-    bool used[sizeof looks / sizeof *looks] = {0}, marked = false;
-
-    for (int i = 0; i < dot->diagram->n_boxes; i++) {
-        used[dot->diagram->boxes[i].look] = true;
-        marked |= dot->diagram->boxes[i].marked;
-    }
-    for (size_t look = 0; look < sizeof looks / sizeof *looks; look++)
-        if (used[look] && looks[look][0])
-            legend_row(out, looks[look][0], looks[look][1]);
-    if (marked)
-        legend_row(out, "thick", "border: the subject, or the largest");
-}
-
-/* "pp:(2)2" */
-static bool names_part_of_axis(const Diagram *diagram)
-{
-    for (int i = 0; i < diagram->n_lines; i++)
-        if (text_find(diagram->lines[i].label, SPAN_PART))
-            return true;
-    for (int i = 0; i < diagram->n_boxes; i++) {
-        const DiagramBox *box = &diagram->boxes[i];
-        if (text_find(box->flow, SPAN_PART))
-            return true;
-        for (int c = 0; c < box->n_cells; c++)
-            if (text_find(box->cells[c].text, SPAN_PART))
-                return true;
-    }
-    return text_find(diagram->caption, SPAN_PART) != NULL;
-}
-
-static const char *legend_text(const Dot *dot)
-{
+    Legend legend = legend_of(dot->arena, dot->diagram, dot->mesh);
     Buf label = buf_new(dot->arena);
-    Str rest = str_from(dot->diagram->facts);
 
-    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">"
-                     "<TR><TD ALIGN=\"LEFT\">axes</TD><TD ALIGN=\"LEFT\">");
-    mesh_each_axis (axis, dot->mesh)
-        buf_printf(&label, "%s<FONT COLOR=\"%s\"><B>%s</B></FONT>=%lld",
-                   axis == dot->mesh->axes ? "" : "  ",
-                   style_axis_colour((int)(axis - dot->mesh->axes)), axis->name,
-                   (long long)axis->size);
-    buf_puts(&label, "</TD></TR>");
-    while (rest.n > 0) {
-        Str value = str_take(&rest, '\n'), name = str_take(&value, ' ');
+    buf_puts(&label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">");
+    for (int i = 0; i < legend.rows.n; i++) {
         buf_puts(&label, "<TR><TD ALIGN=\"LEFT\">");
-        add_escaped(&label, name);
+        add_line_of(&label, legend.rows.at[i].sign, LABEL_MAX);
         buf_puts(&label, "&#160;</TD><TD ALIGN=\"LEFT\">");
-        add_escaped(&label, str_trim(value));
+        add_line_of(&label, legend.rows.at[i].meaning, LABEL_MAX);
         buf_puts(&label, "</TD></TR>");
     }
-    legend_lines(dot, &label);
-    legend_boxes(dot, &label);
-    legend_row(&label, "768/tp", "768 elements, sharded by tp");
-    if (names_part_of_axis(dot->diagram))
-        legend_row(&label, "tp:(2)4", "part of tp: of size 4, below one of size 2");
-    legend_row(&label, "\xce\xa3tp", "partial: to be summed over tp");
-    legend_row(&label, "us, MiB", "of one device, as estimated for the machine");
     buf_puts(&label, "</TABLE>");
     return label.s;
 }
@@ -514,7 +421,7 @@ static void add_legend(Dot *dot)
     set(box, "shape", "plain");
     set(box, "style", "");
     set(box, "tooltip", "legend");
-    set_html(dot, box, "label", legend_text(dot));
+    set_html(dot, box, "label", legend_label(dot));
 }
 
 /* ---- the whole graph ---- */
@@ -667,7 +574,8 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
     set_defaults(dot.graph);
     if (diagram->sideways)
         set(dot.graph, "rankdir", "LR");
-    set_title(&dot);
+    if (!diagram->bare)
+        set_title(&dot);
     for (int i = 0; i < diagram->n_frames; i++)
         add_frame(&dot, i);
     for (int i = 0; i < diagram->n_boxes; i++)
@@ -675,7 +583,8 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
     add_levels(&dot);
     for (int i = 0; i < diagram->n_lines; i++)
         add_line(&dot, i);
-    add_legend(&dot);
+    if (!diagram->bare)
+        add_legend(&dot);
     bool ok = agwrite(dot.graph, memory) == 0;
     agclose(dot.graph);
     ok = fclose(memory) == 0 && ok;

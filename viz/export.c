@@ -4,6 +4,7 @@
 #include "core/run/trace/trace_json.h"
 #include "viz/dot.h"
 #include "viz/dot_layout.h"
+#include "viz/placed.h"
 #include "viz/report/report.h"
 #include "viz/report/tables.h"
 #include "viz/svg.h"
@@ -41,15 +42,56 @@ static void take_date(Buf *pdf)
         memcpy(open, date, sizeof date - 1);
 }
 
+/* Lays a drawing out twice if it has frames: where lines cross their titles is known after the
+ * first time. */
+static bool lay_out(const ExportRequest *request, Diagram *diagram, const char *format, Buf *out,
+                    bool *absent, Error *err)
+{
+    const Mesh *mesh = request->drawing.session->mesh;
+    Buf dot = buf_new(out->arena), json = buf_new(out->arena);
+    Placed placed;
+
+    if (!dot_write(diagram, mesh, &dot, err))
+        return false;
+    if (diagram->n_frames > 0) {
+        if (!layout_dot(buf_str(&dot), "json0", request->progress, &json, absent, err))
+            return false;
+        if (placed_read(out->arena, buf_str(&json), diagram, &placed, &(Error){0}))
+            placed_choose_sides(&placed, diagram);
+        dot.n = 0;
+        if (!dot_write(diagram, mesh, &dot, err))
+            return false;
+    }
+    return layout_dot(buf_str(&dot), format, request->progress, out, absent, err);
+}
+
+/* Gives a PDF a title in the place of the name of the library that wrote it, which keeps all
+ * offsets in the file as they are. */
+static void put_title(Buf *pdf, const char *title)
+{
+    int64_t at = str_find(buf_str(pdf), STR("/Producer (")), n = 0;
+    static const char key[] = "/Title (";
+
+    if (at < 0)
+        return;
+    while (pdf->s[at + n] && pdf->s[at + n] != '\n')
+        n++;
+    char *place = pdf->s + at;
+    memset(place, ' ', (size_t)n);
+    memcpy(place, key, sizeof key - 1);
+    int64_t put = sizeof key - 1;
+    for (; *title && put + 1 < n; title++)
+        place[put++] = strchr("()\\", *title) || *title < ' ' || *title > '~' ? '-' : *title;
+    place[put < n ? put : n - 1] = ')';
+}
+
 static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out, bool *absent,
                            Error *err)
 {
-    Buf dot = buf_new(out->arena), drawn = buf_new(out->arena);
+    Buf drawn = buf_new(out->arena);
     Diagram *diagram = diagram_make(out->arena, &request->drawing, err);
 
-    if (!diagram || !fits(diagram, err) ||
-        !dot_write(diagram, request->drawing.session->mesh, &dot, err) ||
-        !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
+    if (!diagram || !fits(diagram, err) || !lay_out(request, diagram, format, &drawn, absent, err))
         return false;
     if (strcmp(format, "svg") == 0) {
         Buf whole = buf_new(out->arena);
@@ -58,6 +100,7 @@ static bool write_laid_out(const ExportRequest *request, const char *format, Buf
         return true;
     }
     take_date(&drawn);
+    put_title(&drawn, diagram->title);
     buf_add(out, buf_str(&drawn));
     return true;
 }

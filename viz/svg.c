@@ -8,7 +8,8 @@
 /* CSS rules apply to a whole page, so they name the boxes of their own drawing only. */
 static void add_style(const Diagram *diagram, const char *prefix, Buf *out)
 {
-    buf_puts(out, "<style>text{font-family:" STYLE_FONTS "}.node:hover polygon,.node:hover path"
+    buf_puts(out, "<style>text{font-family:" STYLE_FONTS
+                  ";white-space:pre}.node:hover polygon,.node:hover path"
                   "{stroke-width:2.5}");
     bool *out_of = arena_array(out->arena, bool, diagram->n_boxes + 1);
     bool *into = arena_array(out->arena, bool, diagram->n_boxes + 1);
@@ -80,6 +81,17 @@ static void add_piece(Str piece, const char *prefix, Buf *out)
     buf_add(out, (Str){piece.s + before, piece.n - before});
 }
 
+/* A blank at an end of a text separates it from the coloured axis beside it, and viewers drop it
+ * unless they are told to keep blanks. */
+static void add_text_tag(Str piece, Buf *out)
+{
+    size_t before = (size_t)str_find(piece, STR("<text ")) + sizeof "<text" - 1;
+
+    buf_add(out, (Str){piece.s, before});
+    buf_puts(out, " xml:space=\"preserve\"");
+    buf_add(out, (Str){piece.s + before, piece.n - before});
+}
+
 void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
 {
     Str rest = raw, piece, id = {0};
@@ -88,6 +100,10 @@ void svg_finish(Str raw, const Diagram *diagram, const char *prefix, Buf *out)
     while (take_through(&rest, STR(">"), &piece)) {
         int64_t tag_at = str_find(piece, STR("<"));
         Str tag = tag_at < 0 ? piece : (Str){piece.s + tag_at, piece.n - (size_t)tag_at};
+        if (str_starts(tag, STR("<text "))) {
+            add_text_tag(piece, out);
+            continue;
+        }
         add_piece(piece, prefix, out);
         if (str_starts(tag, STR("<g ")) && !str_starts(id_of(tag), STR("a_")))
             id = id_of(tag);

@@ -6,7 +6,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Which of the formats' options is given; exactly one must be. */
+/* The format that the name of the file to write asks for: "x.svg"; NULL if none does. */
+static const ExportFormat *format_of_file(const char *path)
+{
+    const char *end = path ? strrchr(path_base(path), '.') : NULL;
+
+    if (!end)
+        return NULL;
+    return export_format_find(str_from(strcmp(end, ".gv") == 0 ? "dot" : end + 1), false);
+}
+
+/* Which of the formats' options is given: one, or none if the name of the file says it. */
 static const ExportFormat *choose(Cli *cli)
 {
     const CliOptions *o = &cli->options;
@@ -26,6 +36,8 @@ static const ExportFormat *choose(Cli *cli)
             chosen = export_format_at((int)i);
             n++;
         }
+    if (n == 0 && (chosen = format_of_file(o->output)))
+        return chosen;
     if (n == 1)
         return chosen;
     error_kind(&cli->err, ERROR_USAGE,

@@ -49,7 +49,8 @@ static const char diff_text[] =
     "that differ, by name, equal layers in one row, and why the first op is sharded\n"
     "differently. The exit code is 1 if the plans differ.";
 static const char export_text[] =
-    "Writes the plan for other people and programs, in one of these formats:\n"
+    "Writes the plan for other people and programs, in one of these formats;\n"
+    "without an option, the one that the name of FILE ends in (x.svg):\n"
     "\n"
     "--dot --svg --pdf --png  a drawing, by --kind: help drawings. WHAT: the op or tensor\n"
     "                         to draw. All but --dot need the program dot\n"

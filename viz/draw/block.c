@@ -203,7 +203,7 @@ static int frame_of_group(Block *block, int32_t group, const char *base, int aro
         buf_add(&title, group_relative(g->path, base));
     }
     FrameLook look = n > 1 ? FRAME_REPEATED : FRAME_PLAIN;
-    return draw_frame(draw, (DiagramFrame){look, title.s, g->path, around});
+    return draw_frame(draw, draw_new_frame(look, title.s, g->path, around));
 }
 
 /* Ops of the other members of a fold share the boxes of their counterparts in the first. */
@@ -357,7 +357,7 @@ bool draw_block(Draw *draw, Error *err)
         block.inside[draw->groups->order[i]] = true;
     draw_index_moves(draw);
     FrameLook look = members(draw->groups, block.group) > 1 ? FRAME_REPEATED : FRAME_PLAIN;
-    int frame = draw_frame(draw, (DiagramFrame){look, frame_title(&block), g->path, -1});
+    int frame = draw_frame(draw, draw_new_frame(look, frame_title(&block), g->path, -1));
     draw_group(&block, block.group, group_prefix(draw->groups, block.group), frame);
     add_views(&block);
     draw_next(&block);

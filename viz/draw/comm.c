@@ -254,7 +254,7 @@ static void draw_frame_of(Picture *picture, int first)
 {
     Draw *draw = picture->draw;
     AtomSet atoms = picture->moves.at.at[first].atoms;
-    DiagramFrame frame = {FRAME_PLAIN, frame_text(picture, first), NULL, -1};
+    DiagramFrame frame = draw_new_frame(FRAME_PLAIN, frame_text(picture, first), NULL, -1);
     int at = draw_frame(draw, frame), n = 0;
     int boxes[STEP_KIND_COUNT], moves[STEP_KIND_COUNT];
     int sends = -1;

@@ -163,31 +163,6 @@ static void add_ops(const DevicePicture *picture, const Team *team, int s, Diagr
         cells_give(&cells, box);
 }
 
-static bool is_given(const DevicePicture *picture, int32_t tensor)
-{
-    return tensor < 0 || tensor_is_parameter(picture->plan->inferred, tensor) ||
-           tensor_is_known(picture->plan->inferred, tensor);
-}
-
-/* The sharding that its first op reads, and the one that its last op makes. */
-static Text flow_text(const DevicePicture *picture, const Segments *segments, int s)
-{
-    const Draw *draw = picture->draw;
-    const Segment *segment = &segments->at[s];
-    int32_t head = segments->op[segment->first];
-    int32_t last = segments->op[segment->first + segment->n - 1];
-    const GraphOp *node = &draw->graph->ops[head];
-    int place = 0;
-    while (place + 1 < node->n_inputs && is_given(picture, op_inputs(draw->graph, head)[place]))
-        place++;
-    int32_t in = node->n_inputs > 0 ? op_inputs(draw->graph, head)[place] : -1;
-    int32_t out = draw->graph->ops[last].n_outputs > 0 ? op_outputs(draw->graph, last)[0] : -1;
-    Text from = draw_value(draw, in, in < 0 ? -1 : picture->plan->moved->need[node->input + place]);
-    Text to = draw_value(draw, out, out < 0 ? -1 : picture->plan->moved->made[out]);
-
-    return from.str.n > 0 ? text_join(draw->arena, "@ \xe2\x86\x92 @", from, to) : to;
-}
-
 static int draw_segment(DevicePicture *picture, const Team *team, int s, int frame)
 {
     Draw *draw = picture->draw;
@@ -209,7 +184,7 @@ static int draw_segment(DevicePicture *picture, const Team *team, int s, int fra
     if (picture->only >= 0)
         add_ops(picture, team, s, &box);
     if (box.n_cells == 0)
-        box.flow = flow_text(picture, segments, s);
+        box.flow = draw_part_flow(draw, segments->op + segment->first, segment->n);
     box.figures = arena_printf(draw->arena, "%s%s", draw_us(draw, us), layers ? " a layer" : "");
     box.link = arena_printf(draw->arena, "#op-%d", head);
     box.frame = frame;
@@ -226,9 +201,8 @@ void device_draw_runs(DevicePicture *picture, Team *team)
         const Segment *segment = &team->segments.at[s];
         const RunItem *runs = &team->runs.at[segment->item];
         if (segment->item != item && runs->layer) {
-            DiagramFrame layers = {runs->repeats > 1 ? FRAME_REPEATED : FRAME_PLAIN, runs->title,
-                                   NULL, team->frame};
-            frame = draw_frame(draw, layers);
+            FrameLook look = runs->repeats > 1 ? FRAME_REPEATED : FRAME_PLAIN;
+            frame = draw_frame(draw, draw_new_frame(look, runs->title, NULL, team->frame));
         } else if (!runs->layer) {
             frame = team->frame;
         }

@@ -21,6 +21,11 @@ DiagramLine draw_new_line(LineLook look, int from, int to)
     return (DiagramLine){.look = look, .from = from, .to = to, .axis = -1, .label = text_from("")};
 }
 
+DiagramFrame draw_new_frame(FrameLook look, const char *title, const char *why, int parent)
+{
+    return (DiagramFrame){.look = look, .title = title, .why = why, .parent = parent};
+}
+
 int draw_box(Draw *draw, DiagramBox box)
 {
     vec_push(draw->arena, &draw->boxes, box);
@@ -254,15 +259,23 @@ Text draw_steps(const Draw *draw, const ReshardPath *path)
 const char *draw_cause(const Draw *draw, int32_t op)
 {
     const OpCut *cut = plan_cut(draw->plan, op);
+    bool said[MESH_AXES_MAX] = {0};
+    Buf text = buf_new(draw->arena);
+
     for (int i = 0; cut && i < cut->n; i++) {
         ReasonChain *chains;
-        if (cut_is_whole(&cut->index[i]) || !why_index_dim(draw->arena, draw->plan, op, i, &chains))
-            continue;
-        Buf text = buf_new(draw->arena);
-        reason_format(draw->plan, &chains[0].step[0], chains[0].axis, &text);
-        return text.s;
+        int n = cut_is_whole(&cut->index[i])
+                    ? 0
+                    : why_index_dim(draw->arena, draw->plan, op, i, &chains);
+        for (int k = 0; k < n; k++) {
+            if (said[chains[k].axis])
+                continue;
+            said[chains[k].axis] = true;
+            buf_puts(&text, text.n > 0 ? "\n" : "");
+            reason_format(draw->plan, &chains[k].step[0], chains[k].axis, &text);
+        }
     }
-    return NULL;
+    return text.n > 0 ? text.s : NULL;
 }
 
 /* The pin that shards the op itself or one of its parameters; NULL if none. */

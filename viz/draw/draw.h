@@ -27,15 +27,17 @@ typedef struct {
     int32_t *outside; /* per tensor: 1 + the box of a value from outside; 0 if none yet */
     ReshardIndex reshards;
     Intern *pairs; /* lines drawn so far: equal ones are drawn once */
+    bool *inside;  /* per op: scratch of draw_part_flow() */
     bool *reached; /* per reshard: draw_value_lines() has drawn it */
     int32_t *moves_of,
         *next_move; /* lists of reshards (1 + index, 0 at the end): per op those of values it makes
                        or is the first to read; see draw_index_moves() */
 } Draw;
 
-/* A box, a frame or a line with the defaults of its look, for the caller to fill and add. */
+/* A box, a line or a frame with the defaults of its look, for the caller to fill and add. */
 DiagramBox draw_new_box(BoxLook look, const char *title);
 DiagramLine draw_new_line(LineLook look, int from, int to);
+DiagramFrame draw_new_frame(FrameLook look, const char *title, const char *why, int parent);
 int draw_box(Draw *draw, DiagramBox box); /* return its number */
 int draw_frame(Draw *draw, DiagramFrame frame);
 void draw_line(Draw *draw, DiagramLine line);
@@ -56,6 +58,9 @@ Text draw_value(const Draw *draw, int32_t tensor, int32_t sharding);
  * in the sharding it is read with, and its first output; below them "with 8/dp,1,1024,1024", the
  * next such input with another sharding. */
 Text draw_flow(const Draw *draw, int32_t op);
+/* "8/dp,1024 -> 8/dp,1024,768": of a part of the graph, these ops in program order, the first value
+ * that it reads from outside and what it makes for others. */
+Text draw_part_flow(Draw *draw, const int32_t *op, int n);
 /* The name by label.h; a value computed from parameters only has the name of its op. */
 const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 /* "weight 768,3072/tp  2.2 MiB", "bias 3072/tp": lines of an op's parameters in the shardings it
@@ -63,7 +68,8 @@ const char *draw_tensor_name(const Draw *draw, int32_t tensor);
 Text draw_parameters(const Draw *draw, int32_t op);
 /* "AR tp 12.0 MiB 0.101 ms": a line for each step that communicates. */
 Text draw_steps(const Draw *draw, const ReshardPath *path);
-/* The first cause of an op's sharding, with its policy line; NULL if none. */
+/* A line for each axis that shards an op: the pin that causes it, with its policy line; NULL if
+ * none does. */
 const char *draw_cause(const Draw *draw, int32_t op);
 /* The pin that causes a reshard, or the sharding that the reader needs. */
 const char *draw_moved_why(const Draw *draw, const Reshard *reshard);

@@ -242,8 +242,7 @@ static void draw_tile(Grid *grid, int64_t panel, int64_t row, int64_t column, in
 
 static int new_frame(Grid *grid, FrameLook look, const char *title, int parent)
 {
-    DiagramFrame frame = {look, title, NULL, parent};
-    return draw_frame(grid->draw, frame);
+    return draw_frame(grid->draw, draw_new_frame(look, title, NULL, parent));
 }
 
 static const char *node_text(const Grid *grid, int64_t node, int64_t first, bool stages)
@@ -489,7 +488,7 @@ static bool read_axes(const Draw *draw, const char *name, AtomSet *out, Error *e
         mesh_format(mesh, &axes);
         error_kind(err, ERROR_USAGE, "%s", found.text);
         error_hint(err, "%s%san axis of %s, or several, as in dp.tp", found.hint,
-                   *found.hint ? "; " : "", axes.s);
+                   *found.hint ? " Or " : "", axes.s);
         return false;
     }
     *out = 0;

@@ -7,14 +7,7 @@
 #include "core/summary/label.h"
 #include "core/plan/stage.h"
 
-enum {
-    PARTS_MAX = 46,
-    GIVEN_MAX = 6,
-    FLOW_VALUES = 2,
-    RUN_LONG = 40,
-    RUNS = 12,
-    FIGURES_LONG = 28
-};
+enum { PARTS_MAX = 46, GIVEN_MAX = 6, RUN_LONG = 40, RUNS = 12, FIGURES_LONG = 28 };
 
 /* A run of groups->order: one box. */
 typedef struct {
@@ -30,9 +23,8 @@ typedef struct {
 typedef struct {
     Draw *draw;
     Vec(Piece) parts;
-    bool *counted;        /* per tensor: a parameter that some part has counted */
-    const Piece **inside; /* per op: the part whose first member contains it */
-    int *frame_of;        /* per stage: 1 + its frame; 0 if none yet */
+    bool *counted; /* per tensor: a parameter that some part has counted */
+    int *frame_of; /* per stage: 1 + its frame; 0 if none yet */
 } Overview;
 
 static int32_t op_at(const Overview *o, int32_t place)
@@ -206,73 +198,6 @@ static void choose_parts(Overview *o)
 
 /* ---- texts of a box ---- */
 
-/* The operand index of the first value that the part reads from outside; -1 if none. */
-static int32_t entering(const Overview *o, const Piece *part)
-{
-    const Graph *graph = o->draw->graph;
-    const Inferred *inferred = o->draw->plan->inferred;
-
-    for (int32_t i = part->first; i < part->first + part->n; i++) {
-        const GraphOp *node = &graph->ops[op_at(o, i)];
-        for (int k = 0; k < node->n_inputs; k++) {
-            int32_t t = graph->operands[node->input + k];
-            if (t >= 0 && !tensor_is_parameter(inferred, t) && !tensor_is_known(inferred, t) &&
-                (graph->tensors[t].maker < 0 || o->inside[graph->tensors[t].maker] != part))
-                return node->input + k;
-        }
-    }
-    return -1;
-}
-
-static bool leaves(const Overview *o, const Piece *part, int32_t tensor)
-{
-    const Graph *graph = o->draw->graph;
-
-    if (graph->tensors[tensor].output)
-        return true;
-    for (int u = 0; u < tensor_n_uses(graph, tensor); u++) {
-        int32_t op = graph->uses[graph->tensors[tensor].use + u];
-        if (o->inside[op] != part && !inferred_is_host(o->draw->plan->inferred, op))
-            return true;
-    }
-    return false;
-}
-
-/* "8/dp,1024 -> 8/dp,1024,768": the first value it reads from outside, and the value it makes for
- * others. */
-static Text flow_of(const Overview *o, const Piece *part)
-{
-    const Draw *draw = o->draw;
-    const Graph *graph = draw->graph;
-    Text out[FLOW_VALUES] = {0};
-    int n = 0;
-
-    for (int32_t i = part->first; i < part->first + part->n; i++)
-        o->inside[op_at(o, i)] = part;
-    for (int32_t i = part->first + part->n - 1; i >= part->first && n < FLOW_VALUES; i--) {
-        const GraphOp *node = &graph->ops[op_at(o, i)];
-        for (int k = 0; k < node->n_outputs && n < FLOW_VALUES; k++) {
-            int32_t t = graph->operands[node->input + node->n_inputs + k];
-            if (t < 0 || !leaves(o, part, t))
-                continue;
-            out[n] = draw_value(draw, t, draw->plan->moved->made[t]);
-            n += n == 0 || !str_eq(out[0].str, out[n].str);
-        }
-    }
-    int32_t place = entering(o, part);
-    Buf text = buf_marked(draw->arena);
-    if (place >= 0)
-        buf_add_text(&text,
-                     draw_value(draw, graph->operands[place], draw->plan->moved->need[place]));
-    if (n > 0) {
-        buf_puts(&text, text.n > 0 ? " \xe2\x86\x92 " : "");
-        buf_add_text(&text, out[n - 1]);
-    }
-    if (n > 1)
-        buf_add_text(&text, text_join(draw->arena, "; @", out[0]));
-    return buf_text(&text);
-}
-
 /* "each: 2 all-reduces over tp", "all 12: 24 all-reduces over tp: 1.95 ms" */
 static void put_moves(const Overview *o, const Piece *part, Buf *out)
 {
@@ -333,7 +258,7 @@ static int stage_frame(Overview *o, const Piece *part)
         Buf title = buf_new(draw->arena);
         buf_printf(&title, "stage %d on ", stage);
         comm_format_part(draw->session, plan->decided->stages->at[stage].devices, &title);
-        o->frame_of[stage] = 1 + draw_frame(draw, (DiagramFrame){FRAME_STAGE, title.s, NULL, -1});
+        o->frame_of[stage] = 1 + draw_frame(draw, draw_new_frame(FRAME_STAGE, title.s, NULL, -1));
     }
     return o->frame_of[stage] - 1;
 }
@@ -363,7 +288,7 @@ static void draw_part(Overview *o, const Piece *part, bool dearest)
     box.subtitle = part->n == 1        ? label_operator(draw->graph, head)
                    : part->repeats > 1 ? arena_printf(draw->arena, "%d ops each", part->n)
                                        : arena_printf(draw->arena, "%d ops", part->n);
-    box.flow = flow_of(o, part);
+    box.flow = draw_part_flow(draw, draw->groups->order + part->first, part->n);
     box.figures = figures_of(o, part, dearest);
     box.why = draw_cause(draw, head);
     box.link = arena_printf(draw->arena, "#op-%d", head);
@@ -424,7 +349,6 @@ bool draw_overview(Draw *draw, Error *err)
 
     (void)err;
     draw_index_moves(draw);
-    o.inside = arena_array(draw->arena, const Piece *, draw->graph->n_ops + 1);
     o.counted = arena_array(draw->arena, bool, draw->graph->n_tensors + 1);
     o.frame_of = arena_array(draw->arena, int,
                              draw->plan->decided->stages ? draw->plan->decided->stages->n + 1 : 1);

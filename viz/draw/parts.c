@@ -474,9 +474,8 @@ bool parts_need(const Draw *draw, bool op, Error *err)
     error_kind(err, ERROR_USAGE, "--kind %s needs the name of one %s", row->name,
                op ? "op" : "tensor");
     if (example >= 0)
-        error_hint(
-            err, "for example: dimscope export %s '%s' --kind %s", path_base(draw->graph->file),
-            op ? op_name(draw->graph, example) : naming_label(draw->session->naming, example),
-            row->name);
+        error_hint(err, "for example: --kind %s '%s'", row->name,
+                   op ? op_name(draw->graph, example)
+                      : naming_label(draw->session->naming, example));
     return false;
 }

@@ -203,7 +203,8 @@ static void draw_row(StagePicture *picture, const StageRow *row)
     const Stage *stage = &picture->stages->at[row->first];
     SubMesh part = picture->plan->decided->submeshes[stage->devices];
     Cells cells = cells_new(draw->arena, 2);
-    DiagramFrame frame = {FRAME_STAGE, title_text(picture, row), origin_text(picture, stage), -1};
+    DiagramFrame frame =
+        draw_new_frame(FRAME_STAGE, title_text(picture, row), origin_text(picture, stage), -1);
     bool alone = row->end == row->first + 1;
     DiagramBox box = draw_new_box(alone ? BOX_DEVICE : BOX_GROUP, part_text(draw, part));
 

@@ -56,6 +56,7 @@ void page_drawing(Page *page, DiagramKind kind, const char *title, const char *c
         add_boxes(page, diagram, name);
         return;
     }
+    diagram->linked = true;
     if (!dot_write(diagram, page->session->mesh, &dot, &err) ||
         !layout_dot(buf_str(&dot), "svg", page->request->progress, &raw, NULL, &err)) {
         export_note(page->notes, "%s: a table in the report, since %s", title, err.text);
