@@ -1,6 +1,7 @@
 #include "viz/dot.h"
 
 #include "core/base/intern.h"
+#include "core/base/memory.h"
 #include "viz/escape.h"
 #include "viz/legend.h"
 #include "viz/style.h"
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     const Diagram *diagram;
@@ -475,12 +477,59 @@ static void set_title(Dot *dot)
     set_html(dot, dot->graph, "label", label.s);
 }
 
+/* ---- memory: cgraph goes on without what it asked for ---- */
+
+/* What cgraph takes for one box, line or frame of any kind, with its attributes: less than half of
+ * this. */
+enum { ITEM_BYTES = 8 << 10 };
+
+/* Its dictionaries (libcdt) ask the system themselves, check nothing and crash. So what the whole
+ * drawing takes is asked for before, here, where a refusal ends the program with its reason. */
+static void ask_for_memory(const Diagram *diagram)
+{
+    size_t n = (size_t)diagram->n_boxes + (size_t)diagram->n_lines + (size_t)diagram->n_frames;
+    free(memory_take((n + 1) * ITEM_BYTES));
+}
+
+static void *memory_open(Agdisc_t *discipline)
+{
+    (void)discipline;
+    return NULL;
+}
+
+static void *memory_alloc(void *state, size_t n_bytes)
+{
+    (void)state;
+    return memory_take_zeros(n_bytes);
+}
+
+static void *memory_grow(void *state, void *piece, size_t old_bytes, size_t n_bytes)
+{
+    (void)state;
+    char *moved = memory_resize(piece, n_bytes);
+    if (n_bytes > old_bytes)
+        memset(moved + old_bytes, 0, n_bytes - old_bytes);
+    return moved;
+}
+
+static void memory_free(void *state, void *piece)
+{
+    (void)state;
+    free(piece);
+}
+
+static void memory_close(void *state)
+{
+    (void)state;
+}
+
 /* ---- ids ---- */
 
 /* cgraph writes frames in the order of their ids. Its own ids are addresses, which differ from run
  * to run; these number names in the order of first use; unnamed objects get odd ids. */
 typedef struct {
     Agdisc_t discipline;
+    Agmemdisc_t memory;
     Agiddisc_t calls;
     Agraph_t *graph;
     Arena *arena;
@@ -552,7 +601,8 @@ static Agraph_t *open_graph(Arena *arena)
     ids->names = intern_new(arena);
     ids->calls =
         (Agiddisc_t){ids_open, ids_map, ids_take, ids_free, ids_print, ids_close, ids_register};
-    ids->discipline = (Agdisc_t){.mem = &AgMemDisc, .id = &ids->calls, .io = &AgIoDisc};
+    ids->memory = (Agmemdisc_t){memory_open, memory_alloc, memory_grow, memory_free, memory_close};
+    ids->discipline = (Agdisc_t){.mem = &ids->memory, .id = &ids->calls, .io = &AgIoDisc};
     return agopen(text("plan"), Agdirected, &ids->discipline);
 }
 
@@ -568,6 +618,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
         arena_free(scratch);
         return error_set(err, "not enough memory for the drawing");
     }
+    ask_for_memory(diagram);
     dot.graph = open_graph(scratch);
     dot.frame = arena_array(scratch, Agraph_t *, diagram->n_frames);
     dot.box = arena_array(scratch, Agnode_t *, diagram->n_boxes);

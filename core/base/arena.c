@@ -1,5 +1,7 @@
 #include "core/base/arena.h"
 
+#include "core/base/memory.h"
+
 #include <assert.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -43,10 +45,8 @@ struct Arena {
 
 static char *block_add(Arena *arena, size_t n_bytes)
 {
-    ArenaBlock *block =
-        n_bytes < PTRDIFF_MAX - sizeof(ArenaBlock) ? calloc(1, sizeof(ArenaBlock) + n_bytes) : NULL;
-    if (!block)
-        abort();
+    ArenaBlock *block = memory_take_zeros(
+        n_bytes < SIZE_MAX - sizeof(ArenaBlock) ? sizeof(ArenaBlock) + n_bytes : SIZE_MAX);
     block->next = arena->blocks;
     block->n_bytes = n_bytes;
     arena->blocks = block;
@@ -57,9 +57,7 @@ static char *block_add(Arena *arena, size_t n_bytes)
 
 Arena *arena_new(void)
 {
-    Arena *arena = calloc(1, sizeof *arena);
-    if (!arena)
-        abort();
+    Arena *arena = memory_take_zeros(sizeof *arena);
     arena->block_bytes = BLOCK_FIRST_BYTES;
     arena->total_bytes = sizeof *arena;
     return arena;

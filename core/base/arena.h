@@ -1,8 +1,7 @@
 /* arena.h - memory that is freed all at once.
  *
  * Three roots own arenas: the model (graph, names), the plan (everything derived) and scratch (one
- * call). Nothing in an arena is freed by itself. arena_alloc() is the only function of core that
- * may abort(), when memory runs out.
+ * call). Nothing in an arena is freed by itself. Without memory the program ends (memory.h).
  */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H

@@ -156,20 +156,48 @@ static bool sync_file(int fd)
     return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
+/* A new file for what is to become `temp`: without a name where the file system has such files, so
+ * that a killed process leaves nothing behind. */
+static int open_temp(const char *temp, bool *named)
+{
+    char folder[PATH_MAX + 32];
+    const char *slash = strrchr(temp, '/');
+    int n = slash ? (int)(slash - temp) + 1 : 2;
+    snprintf(folder, sizeof folder, "%.*s", n, slash ? temp : "./");
+
+    /* it gets its name by way of /proc */
+    int fd = access("/proc/self/fd", X_OK) == 0
+                 ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666)
+                 : -1;
+    *named = fd < 0;
+    return *named ? open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666) : fd;
+}
+
+/* Gives a file without a name its name, which must be free. */
+static bool name_temp(int fd, const char *temp)
+{
+    char own[64];
+    snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, temp, AT_SYMLINK_FOLLOW) == 0;
+}
+
 /* Writes the temporary file `temp` completely to disk; mode 0 means the default that the umask
  * gives. */
 static bool write_temp(const char *temp, mode_t mode, Str text)
 {
-    int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    bool named;
+    int fd = open_temp(temp, &named);
     if (fd < 0)
         return false;
-    bool ok = (mode == 0 || fchmod(fd, mode) == 0) && write_all(fd, text) && sync_file(fd);
+    bool ok = (mode == 0 || fchmod(fd, mode) == 0) && write_all(fd, text) && sync_file(fd) &&
+              (named || name_temp(fd, temp));
     int cause = errno;
+    named = named || ok;
     if (close(fd) != 0 && ok) {
         cause = errno;
         ok = false;
     }
-    if (!ok)
+    if (!ok && named)
         unlink(temp);
     errno = cause;
     return ok;

@@ -30,7 +30,14 @@ static json_t *jansson_real(double value)
 
 #include "core/base/json.h"
 
+#include "core/base/memory.h"
 #include "core/base/text.h"
+
+/* jansson leaves out what it has no memory for. */
+__attribute__((constructor)) static void give_memory(void)
+{
+    json_set_alloc_funcs(memory_take, free);
+}
 
 static bool is_a(const Json *value, json_type type)
 {

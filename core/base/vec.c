@@ -1,5 +1,7 @@
 #include "core/base/vec.h"
 
+#include "core/base/memory.h"
+
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,12 +15,8 @@ void *vec_grow(Arena *arena, void *at, int *room, size_t item_bytes)
     int old_room = *room;
     *room = old_room < ROOM_FIRST ? ROOM_FIRST : 2 * old_room;
     size_t n_bytes = arena_array_bytes((size_t)*room, item_bytes);
-    if (!arena) {
-        void *moved = realloc(at, n_bytes);
-        if (!moved)
-            abort();
-        return moved;
-    }
+    if (!arena)
+        return memory_resize(at, n_bytes);
     void *moved = arena_alloc(arena, n_bytes);
     if (old_room > 0)
         memcpy(moved, at, (size_t)old_room * item_bytes);
