@@ -8,6 +8,7 @@
 #   make fuzz-all [SECONDS=60]      each fuzzer so long: executions, finds, coverage
 #   make differential [PART=jax]    exports held against the real systems, from PyPI
 #   make bench install clean        figures into build/bench.tsv; PREFIX= DESTDIR=; remove what was built
+#   make deb dist                   a Debian package of this build; the source as a tar.gz
 #   make PEERS="shardy paddle" BUILD=build/some   only these other systems (core/peers); "": none
 #   V=1 shows whole commands
 
@@ -62,7 +63,9 @@ else
 BLAS_CFLAGS := $(shell pkg-config --cflags-only-I openblas 2>/dev/null)
 BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 endif
-PACKAGES := lua5.4 jansson ncursesw libcgraph tre
+# Drawings are left out where Graphviz is not installed.
+CGRAPH := $(shell pkg-config --exists libcgraph 2>/dev/null && echo libcgraph)
+PACKAGES := lua5.4 jansson ncursesw $(CGRAPH) tre
 MPI_CFLAGS := $(shell pkg-config --cflags-only-I ompi-c 2>/dev/null)
 PACKAGE_CFLAGS := $(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) $(BLAS_CFLAGS) \
     $(MPI_CFLAGS)
@@ -97,7 +100,7 @@ MPI_SOURCES := $(if $(MPI_CFLAGS),$(wildcard core/run/mpi/*.c))
 PLUGIN_SOURCES := $(MPI_SOURCES) $(filter-out $(DEVICE_SOURCES),$(wildcard core/run/cuda/*.c))
 LEFT_OUT := $(WITHOUT:%=core/peers/%/%) $(WITHOUT:%=scripts/peers/%.c)
 CORE_SOURCES := $(filter-out core/run/mpi/% $(PLUGIN_SOURCES) $(LEFT_OUT),$(wildcard core/*/*.c core/*/*/*.c))
-FACE_SOURCES := $(filter-out tui/main.c $(LEFT_OUT),\
+FACE_SOURCES := $(filter-out tui/main.c viz/$(if $(CGRAPH),dot_absent.c,dot.c) $(LEFT_OUT),\
     $(wildcard tui/*/*.c tui/*/*/*.c viz/*.c viz/*/*.c scripts/*.c scripts/*/*.c))
 SOURCES := $(CORE_SOURCES) $(PLUGIN_SOURCES) $(FACE_SOURCES) $(wildcard tui/main.c)
 HEADERS := $(filter-out $(if $(MPI_CFLAGS),,core/run/mpi/%),\
@@ -122,7 +125,7 @@ ARCHIVES := $(BUILD)/faces.a $(BUILD)/core.a
 PROGRAM := $(if $(MAIN_OBJECT),$(if $(filter build/release,$(BUILD)),dimscope,$(BUILD)/dimscope))
 MPI_PLUGIN := $(if $(MPI_SOURCES),$(dir $(PROGRAM))dimscope_mpi.so)
 
-.PHONY: all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
+.PHONY: deb dist all mpi cuda test-gpu bench-gpu build-tests run-tests deps deps-test deps-check demo test check
 .PHONY: differential deps-differential fakes format format-check lint lint-changed lint-files figures map print fuzz fuzz-all bench golden install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -390,7 +393,7 @@ install: all
 	for plugin in dimscope_*.so; do \
 	    [ ! -f $$plugin ] || install -D -m 755 $$plugin "$(DESTDIR)$(PREFIX)/lib/dimscope/$$plugin"; \
 	done
-	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' -exec install -D -m 644 {} "$(DATA)/{}" \;
+	find scripts samples -type f ! -name '*.[ch]' ! -name '*.so' ! -path 'scripts/package/*' -exec install -D -m 644 {} "$(DATA)/{}" \;
 	install -D -m 644 core/run/dimscope_kernel.h "$(DESTDIR)$(PREFIX)/include/dimscope_kernel.h"
 	install -D -m 644 samples/native/embedding.c "$(DATA)/samples/native/embedding.c"
 	for page in README.md ARCHITECTURE.md LICENSE; do \
@@ -404,6 +407,18 @@ install: all
 	./dimscope help --completion bash >"$(SHARE)/bash-completion/completions/dimscope"
 	./dimscope help --completion zsh >"$(SHARE)/zsh/site-functions/_dimscope"
 	./dimscope help --completion fish >"$(SHARE)/fish/vendor_completions.d/dimscope.fish"
+
+# A package for this Debian or Ubuntu, and the source as one file; equal trees give equal bytes.
+DEB := build/deb
+deb: deps
+	$(call install_missing,dpkg-dev)
+	@$(SUBMAKE) all PREFIX=/usr
+	@rm -rf $(DEB); $(SUBMAKE) install PREFIX=/usr DESTDIR=$(CURDIR)/$(DEB)/root >/dev/null
+	@scripts/package/deb.sh $(DEB)
+dist:
+	@mkdir -p build
+	@name=dimscope-$$(sed -n 's/.*DIMSCOPE_VERSION "\(.*\)"/\1/p' core/base/version.h); \
+	git archive --prefix=$$name/ HEAD | gzip -9n >build/$$name.tar.gz && echo build/$$name.tar.gz
 
 clean:
 	rm -rf build dimscope dimscope_*.so

@@ -1,5 +1,4 @@
 /* main.c - the program: reads the command line, lets the verb work, writes its answer. */
-#include "core/base/version.h"
 #include "scripts/hooks.h"
 #include "tui/cli/help.h"
 #include "tui/cli/options.h"
@@ -73,7 +72,7 @@ static int run_verb(Cli *cli)
 {
     const CliOptions *options = &cli->options;
     if (options->version) {
-        buf_puts(&cli->out, "dimscope " DIMSCOPE_VERSION "\n");
+        help_version(&cli->out);
         return CLI_FINE;
     }
     if (options->help) {

@@ -1,4 +1,5 @@
-/* dot.h - a diagram as DOT text, made by cgraph; only dot.c uses cgraph.
+/* dot.h - a diagram as DOT text, made by cgraph; only dot.c uses cgraph. Where that library is not
+ * installed dot_absent.c is built in its place.
  *
  * Boxes are called n0, n1 .., lines e0 .., frames f0 ..; the SVG has the same ids (svg.h). A legend
  * of the marks that are used is always part of it. Equal diagrams give equal bytes.
@@ -9,6 +10,9 @@
 #define VIZ_DOT_H
 
 #include "viz/diagram.h"
+
+/* False: the program was built without cgraph, and dot_write() only says so. */
+bool dot_is_here(void);
 
 bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err);
 

@@ -46,17 +46,29 @@ static bool load(const char *path, const Plugin **out, Error *err)
     return false;
 }
 
+static const PluginFile known[] = {
+    {"mpi", "dimscope_mpi.so", "`make mpi` builds it where Open MPI is", false},
+    {"cuda", "dimscope_cuda.so", "`make cuda` builds it where the CUDA toolkit is", false}};
+enum { N_KNOWN = sizeof known / sizeof *known };
+
+bool plugin_file(int i, PluginFile *out)
+{
+    if (i >= N_KNOWN)
+        return false;
+    Arena *arena = arena_new();
+    *out = known[i];
+    out->installed = find_file(arena, out->file) != NULL;
+    arena_free(arena);
+    return true;
+}
+
 static const Plugin *plugin_find(const char *backend, Error *err)
 {
-    static const struct {
-        const char *name, *file, *needs;
-    } known[] = {{"mpi", "dimscope_mpi.so", "`make mpi` builds it where Open MPI is"},
-                 {"cuda", "dimscope_cuda.so", "`make cuda` builds it where the CUDA toolkit is"}};
     const Plugin *plugin = NULL;
-    size_t n = sizeof known / sizeof *known, i = 0;
-    while (i < n && strcmp(known[i].name, backend) != 0)
+    int i = 0;
+    while (i < N_KNOWN && strcmp(known[i].name, backend) != 0)
         i++;
-    if (i == n) {
+    if (i == N_KNOWN) {
         error_kind(err, ERROR_USAGE, "unknown backend '%s'", backend);
         error_hint(err, "host, mpi, cuda or auto");
         return NULL;

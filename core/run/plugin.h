@@ -23,6 +23,15 @@ typedef struct {
     bool (*world_open)(World *out, Error *err); /* NULL: it has no processes of its own */
 } Plugin;
 
+/* A library that the program looks for: what runs with it, and how one gets it. */
+typedef struct {
+    const char *name, *file, *needs; /* "mpi", "dimscope_mpi.so", a sentence */
+    bool installed;
+} PluginFile;
+
+/* The i-th of them; false behind the last. */
+bool plugin_file(int i, PluginFile *out);
+
 /* The runner of a backend: "host", "mpi", "cuda"; "auto" or NULL means cuda if it is usable, else
  * host. ERROR_USAGE for an unknown backend, a missing plugin, or one that is not usable on this
  * machine. */

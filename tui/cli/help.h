@@ -17,6 +17,7 @@ extern const Topic cli_topics[]; /* the last one has no name */
 extern const char topic_annotations[], topic_templates[], topic_shardings[], topic_rules[],
     topic_strategies[], topic_requests[], topic_pins[];
 
+void help_version(Buf *out);                /* the version, and what this build can do */
 void help_usage(Buf *out);                  /* printed by `dimscope` without operands */
 void help_overview(Buf *out);               /* verbs and topics */
 void help_verb(const Verb *verb, Buf *out); /* what it does, its options */
