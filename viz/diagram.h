@@ -34,6 +34,9 @@ typedef enum {
     DIAGRAM_SLICES,
     DIAGRAM_DEVICE,
     DIAGRAM_STAGE,
+    DIAGRAM_SCHEDULE,
+    DIAGRAM_MEMORY,
+    DIAGRAM_STEP,
     DIAGRAM_MESH,
     DIAGRAM_COMM,
     DIAGRAM_RESHARD,
@@ -80,8 +83,24 @@ typedef enum {
     BOX_DEVICE,
     BOX_CAUSE,
     BOX_TABLE, /* cells with borders, none around all */
-    BOX_POINT  /* a dot with a tooltip only, where a line branches */
+    BOX_POINT, /* a dot with a tooltip only, where a line branches */
+    /* of diagrams that are placed */
+    BOX_TEXT,   /* a text alone */
+    BOX_FILL,   /* a colour alone, with a thin border */
+    BOX_AREA,   /* a colour alone, without one */
+    BOX_CIRCLE, /* an operator on a line */
+    BOX_CORNER, /* nothing: where a line turns */
+    BOX_LOOK_COUNT
 } BoxLook;
+
+/* Points from the left and the top of the page. */
+typedef struct {
+    double x, y, w, h;
+} DiagramPlace;
+
+/* The width of a column of a paper, and the size of its smallest type: 3.25 in, 7 pt; the same of a
+ * drawing that is placed for a screen. */
+enum { PAPER_COLUMN = 234, PAPER_POINTS = 7, SCREEN_WIDTH = 504, SCREEN_POINTS = 9 };
 
 typedef struct {
     BoxLook look;
@@ -98,6 +117,9 @@ typedef struct {
     const DiagramCell *cells; /* row by row */
     bool marked;              /* thick border: the subject of the drawing */
     int side;                 /* in a diff: 0 if in both plans, else 'A' or 'B' */
+    DiagramPlace place;       /* of a diagram that is placed */
+    int shade, ink; /* fill of a BOX_FILL or BOX_AREA: a tint as of a cell, or the axis of that
+                       colour, -1 */
 } DiagramBox;
 
 /* ---- frames ---- */
@@ -131,6 +153,7 @@ typedef struct {
     LineLook look;
     bool partial;    /* the value is partial: dashed, with the sum mark */
     bool loose;      /* does not affect which box is below which */
+    bool open;       /* without an arrowhead */
     bool straight;   /* kept short and straight at the cost of other lines */
     StepKind kind;   /* of the moved value, like the next three */
     int axis;        /* first mesh axis it is moved over, or the axis of a cause; -1 if none */
@@ -148,6 +171,8 @@ typedef struct {
     const DiagramBox *boxes;
     DiagramFrame *frames;
     const DiagramLine *lines;
+    bool placed;       /* boxes have a place; dot does not lay it out */
+    double points;     /* size of the type; 0: as for a screen */
     bool linked;       /* boxes and lines link to places in the page around the drawing */
     bool bare;         /* for paper: without title, caption and legend */
     const char *facts; /* lines of the legend: model, mesh, machine, policy, plan, version */
@@ -165,6 +190,7 @@ typedef struct {
     const char *of;       /* op, tensor or axis by name; NULL: the kind chooses one if it can */
     int hops;             /* of a neighbourhood; 0: DIAGRAM_HOPS_DEFAULT */
     const Session *other; /* second plan of a diff; `session` is the first */
+    double width;         /* points of the page of a drawing that is placed; 0: for a screen */
 } DiagramRequest;
 
 /* All texts live in the arena. Returns NULL with ERROR_USAGE if the subject is missing or unknown

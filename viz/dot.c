@@ -2,16 +2,21 @@
 
 #include "core/base/intern.h"
 #include "core/base/memory.h"
+#include "core/base/text.h"
 #include "viz/escape.h"
 #include "viz/legend.h"
 #include "viz/style.h"
 
 #include <graphviz/cgraph.h>
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { POINTS_PER_INCH = 72, LEGEND_GAP = 20 };
+static const double LEGEND_ROW = 1.5; /* in ems */
 
 typedef struct {
     const Diagram *diagram;
@@ -207,7 +212,56 @@ static const struct {
     [BOX_CAUSE] = {"note", ""},
     [BOX_TABLE] = {"plain", "solid"},
     [BOX_POINT] = {"point", ""},
+    [BOX_TEXT] = {"plain", "solid"},
+    [BOX_FILL] = {"", ""},
+    [BOX_AREA] = {"", ""},
+    [BOX_CIRCLE] = {"ellipse", ""},
+    [BOX_CORNER] = {"point", "invis"},
 };
+
+static void set_points(Dot *dot, void *object, const char *name, double points)
+{
+    set(object, name, arena_printf(dot->arena, "%.4g", points / POINTS_PER_INCH));
+}
+
+/* dot counts y upwards, and places the middle. */
+static void place_box(Dot *dot, Agnode_t *node, const DiagramBox *box)
+{
+    DiagramPlace at = box->place;
+
+    set(node, "pos", arena_printf(dot->arena, "%.2f,%.2f", at.x + at.w / 2, -(at.y + at.h / 2)));
+    set(node, "fixedsize", "shape");
+    set(node, "margin", "0");
+    set_points(dot, node, "width", at.w);
+    set_points(dot, node, "height", at.h);
+    if (box->look != BOX_FILL && box->look != BOX_AREA)
+        return;
+    set(node, "penwidth", box->look == BOX_FILL ? "0.4" : "0");
+    set(node, "fillcolor", box->ink >= 0 ? style_axis_colour(box->ink) : style_shade(box->shade));
+}
+
+static void set_box_label(Dot *dot, Agnode_t *node, const DiagramBox *box)
+{
+    Buf label = buf_new(dot->arena);
+
+    if (!dot->diagram->placed) {
+        set_html(dot, node, "label", box_label(dot, box));
+        return;
+    }
+    if (*box->title) {
+        buf_puts(&label, "<B>");
+        add_escaped(&label, str_from(box->title));
+        buf_puts(&label, box->flow.str.n > 0 ? "</B><BR/>" : "</B>");
+    }
+    for (Text rest = box->flow; rest.str.n > 0;) {
+        add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
+        buf_puts(&label, rest.str.n > 0 ? "<BR/>" : "");
+    }
+    if (label.n > 0)
+        set_html(dot, node, "label", label.s);
+    else
+        set(node, "label", "");
+}
 
 static void add_box(Dot *dot, int i)
 {
@@ -219,7 +273,7 @@ static void add_box(Dot *dot, int i)
     Agnode_t *node = agnode(inside, name, 1);
     dot->box[i] = node;
     set(node, "id", name);
-    set_html(dot, node, "label", box_label(dot, box));
+    set_box_label(dot, node, box);
     set_text(dot, node, "tooltip", box->why ? box->why : box->title, TOOLTIP_MAX);
     if (box->link && dot->diagram->linked)
         set(node, "URL", box->link);
@@ -233,6 +287,8 @@ static void add_box(Dot *dot, int i)
         set(node, "peripheries", "2");
     if (box->look == BOX_POINT)
         set(node, "width", "0.06");
+    if (dot->diagram->placed)
+        place_box(dot, node, box);
     if (box->marked || box->side == 'B')
         set(node, "penwidth", "3");
     if (box->marked)
@@ -386,10 +442,25 @@ static void add_line(Dot *dot, int i)
         set(edge, "tailport", line->from_port);
     if (line->to_port)
         set(edge, "headport", line->to_port);
+    if (line->open)
+        set(edge, "dir", "none");
     if (line->loose)
         set(edge, "constraint", "false");
     if (line->straight)
         set(edge, "weight", "20");
+}
+
+/* What the boxes of a diagram that is placed cover. */
+static DiagramPlace page_of(const Diagram *diagram)
+{
+    DiagramPlace page = {0};
+
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        DiagramPlace place = diagram->boxes[i].place;
+        page.h = place.y + place.h > page.h ? place.y + place.h : page.h;
+        page.w = place.x + place.w > page.w ? place.x + place.w : page.w;
+    }
+    return page;
 }
 
 /* ---- the legend ---- */
@@ -424,6 +495,13 @@ static void add_legend(Dot *dot)
     set(box, "style", "");
     set(box, "tooltip", "legend");
     set_html(dot, box, "label", legend_label(dot));
+    if (!dot->diagram->placed)
+        return;
+    DiagramPlace at = page_of(dot->diagram);
+    int rows = legend_of(dot->arena, dot->diagram, dot->mesh).rows.n;
+    set(box, "pos",
+        arena_printf(dot->arena, "%.2f,%.2f", at.w / 2,
+                     -(at.h + LEGEND_GAP + LEGEND_ROW * dot->diagram->points * rows / 2)));
 }
 
 /* ---- the whole graph ---- */
@@ -453,7 +531,7 @@ static void set_defaults(Agraph_t *graph)
         {AGNODE, "style", "filled"},
         {AGNODE, "fillcolor", STYLE_GROUP},
         {AGNODE, "color", STYLE_NEUTRAL},
-        {AGNODE, "label", ""},
+        {AGNODE, "label", "?"},
         {AGEDGE, "fontname", STYLE_FONT},
         {AGEDGE, "fontsize", "9"},
         {AGEDGE, "color", STYLE_LINE},
@@ -462,16 +540,61 @@ static void set_defaults(Agraph_t *graph)
         agattr(graph, defaults[i].kind, text(defaults[i].name), text(defaults[i].value));
 }
 
+static void set_layout(Dot *dot)
+{
+    const Diagram *diagram = dot->diagram;
+
+    if (diagram->sideways)
+        set(dot->graph, "rankdir", "LR");
+    if (diagram->points > 0) {
+        const char *size = arena_printf(dot->arena, "%g", diagram->points);
+        agattr(dot->graph, AGRAPH, text("fontsize"), text(size));
+        agattr(dot->graph, AGNODE, text("fontsize"), text(size));
+        agattr(dot->graph, AGEDGE, text("fontsize"), text(size));
+        agattr(dot->graph, AGEDGE, text("arrowsize"), text("0.5"));
+        agattr(dot->graph, AGNODE, text("penwidth"), text("0.6"));
+        agattr(dot->graph, AGEDGE, text("penwidth"), text("0.6"));
+    }
+    if (diagram->bare) {
+        set(dot->graph, "label", "");
+        set(dot->graph, "pad", "0.01");
+        set(dot->graph, "margin", "0");
+    }
+    if (diagram->placed) {
+        set(dot->graph, "layout", "nop");
+        set(dot->graph, "splines", "line");
+    }
+}
+
+/* A line of the caption: above a page that is placed, as wide as that. */
+static Text take_caption_line(const Diagram *diagram, Text *rest)
+{
+    enum { LEAST = 40 };
+    Str left = rest->str;
+    int columns = diagram->placed ? (int)(page_of(diagram).w / (0.6 * diagram->points)) : INT_MAX;
+    Str line = text_take_line(&left, columns > LEAST ? columns : LEAST);
+    Text taken = text_part(*rest, 0, line.n);
+
+    *rest = text_part(*rest, rest->str.n - left.n, left.n);
+    return taken;
+}
+
 static void set_title(Dot *dot)
 {
     Buf label = buf_new(dot->arena);
 
-    buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
+    if (dot->diagram->points > 0)
+        buf_printf(&label, "<FONT POINT-SIZE=\"%g\"><B>", dot->diagram->points + 2);
+    else
+        buf_puts(&label, "<FONT POINT-SIZE=\"14\"><B>");
     add_escaped(&label, str_from(dot->diagram->title));
     buf_puts(&label, "</B></FONT>");
     for (Text rest = dot->diagram->caption; rest.str.n > 0;) {
-        buf_puts(&label, "<BR/>");
-        add_line_of(&label, text_take(&rest, '\n'), LONG_LABEL);
+        Text line = text_take(&rest, '\n');
+        while (line.str.n > 0) {
+            buf_puts(&label, "<BR/>");
+            add_line_of(&label, take_caption_line(dot->diagram, &line), LONG_LABEL);
+        }
     }
     buf_puts(&label, "<BR/>&#160;");
     set_html(dot, dot->graph, "label", label.s);
@@ -628,8 +751,7 @@ bool dot_write(const Diagram *diagram, const Mesh *mesh, Buf *out, Error *err)
     dot.frame = arena_array(scratch, Agraph_t *, diagram->n_frames);
     dot.box = arena_array(scratch, Agnode_t *, diagram->n_boxes);
     set_defaults(dot.graph);
-    if (diagram->sideways)
-        set(dot.graph, "rankdir", "LR");
+    set_layout(&dot);
     if (!diagram->bare)
         set_title(&dot);
     for (int i = 0; i < diagram->n_frames; i++)

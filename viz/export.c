@@ -4,23 +4,19 @@
 #include "core/run/trace/trace_json.h"
 #include "viz/dot.h"
 #include "viz/dot_layout.h"
+#include "viz/paper.h"
 #include "viz/placed.h"
 #include "viz/report/report.h"
 #include "viz/report/tables.h"
 #include "viz/svg.h"
 
-/* ---- drawings ---- */
+#include <math.h>
 
-static bool write_dot(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
-{
-    (void)notes;
-    Diagram *diagram = diagram_make(out->arena, &request->drawing, err);
-    return diagram && dot_write(diagram, request->drawing.session->mesh, out, err);
-}
+/* ---- drawings ---- */
 
 static bool fits(const Diagram *diagram, Error *err)
 {
-    if (diagram->n_boxes <= LAYOUT_BOXES_MAX)
+    if (diagram->n_boxes <= LAYOUT_BOXES_MAX || diagram->placed)
         return true;
     error_kind(err, ERROR_UNSUPPORTED, "%d boxes are more than dot can lay out in time (%d)",
                diagram->n_boxes, LAYOUT_BOXES_MAX);
@@ -42,27 +38,84 @@ static void take_date(Buf *pdf)
         memcpy(open, date, sizeof date - 1);
 }
 
-/* Lays a drawing out twice if it has frames: where lines cross their titles is known after the
- * first time. */
-static bool lay_out(const ExportRequest *request, Diagram *diagram, const char *format, Buf *out,
-                    bool *absent, Error *err)
+/* Where dot puts what is drawn. Returns false if dot fails, with *absent as layout_dot() has it. */
+static bool place(const ExportRequest *request, const Diagram *diagram, Arena *arena, Placed *out,
+                  bool *absent, Error *err)
 {
-    const Mesh *mesh = request->drawing.session->mesh;
-    Buf dot = buf_new(out->arena), json = buf_new(out->arena);
+    Buf dot = buf_new(arena), json = buf_new(arena);
+
+    return dot_write(diagram, request->drawing.session->mesh, &dot, err) &&
+           layout_dot(buf_str(&dot), "json0", request->progress, &json, absent, err) &&
+           placed_read(arena, buf_str(&json), diagram, out, err);
+}
+
+/* The first way to lay the drawing out that is not wider than the page, else the narrowest. */
+static const Diagram *fit_page(const ExportRequest *request, const Diagram *diagram, Arena *arena,
+                               ExportNotes *notes, bool *absent, Error *err)
+{
+    const Diagram *best = NULL;
+    double least = INFINITY;
+
+    for (int way = 0; way < PAPER_WAYS && least > request->paper; way++) {
+        Diagram *made = paper_diagram(arena, diagram, way, request->paper);
+        Placed placed;
+        if (!place(request, made, arena, &placed, absent, err))
+            return NULL;
+        double width = placed.page.x1 - placed.page.x0;
+        if (width >= least)
+            continue;
+        least = width;
+        best = made;
+    }
+    if (least > request->paper + 0.5)
+        export_note(notes, "it is %.2f in wide in type of %d pt: --width %.2fin is as wide",
+                    least / 72, PAPER_POINTS, ceil(least / 0.72) / 100);
+    return best;
+}
+
+/* The diagram of a request, for the page or the screen that it is for. */
+static Diagram *make_diagram(const ExportRequest *request, Arena *arena, ExportNotes *notes,
+                             bool *absent, Error *err)
+{
+    DiagramRequest wanted = request->drawing;
+    wanted.width = request->paper;
+    Diagram *diagram = diagram_make(arena, &wanted, err);
     Placed placed;
 
-    if (!dot_write(diagram, mesh, &dot, err))
-        return false;
-    if (diagram->n_frames > 0) {
-        if (!layout_dot(buf_str(&dot), "json0", request->progress, &json, absent, err))
-            return false;
-        if (placed_read(out->arena, buf_str(&json), diagram, &placed, &(Error){0}))
-            placed_choose_sides(&placed, diagram);
-        dot.n = 0;
-        if (!dot_write(diagram, mesh, &dot, err))
-            return false;
+    if (!diagram || !fits(diagram, err))
+        return NULL;
+    if (request->paper > 0) {
+        const Diagram *fitted = fit_page(request, diagram, arena, notes, absent, err);
+        if (!fitted)
+            return NULL;
+        export_note(notes, "caption: %s", paper_caption(arena, diagram));
+        export_note(notes, "legend: %s",
+                    paper_legend(arena, diagram, request->drawing.session->mesh));
+        *diagram = *fitted;
     }
-    return layout_dot(buf_str(&dot), format, request->progress, out, absent, err);
+    /* Where lines cross the titles of frames is known after a first layout. */
+    if (diagram->n_frames > 0 && !diagram->placed &&
+        place(request, diagram, arena, &placed, absent, &(Error){0}))
+        placed_choose_sides(&placed, diagram);
+    return diagram;
+}
+
+/* Without the program dot, a drawing for paper is as narrow as it can be. */
+static bool write_dot(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
+{
+    DiagramRequest wanted = request->drawing;
+    bool absent = false;
+
+    if (request->paper > 0) {
+        Diagram *fitted = make_diagram(request, out->arena, notes, &absent, err);
+        if (!absent)
+            return fitted && dot_write(fitted, wanted.session->mesh, out, err);
+    }
+    wanted.width = request->paper;
+    const Diagram *diagram = diagram_make(out->arena, &wanted, err);
+    if (diagram && request->paper > 0)
+        diagram = paper_diagram(out->arena, diagram, PAPER_WAYS - 1, request->paper);
+    return diagram && dot_write(diagram, wanted.session->mesh, out, err);
 }
 
 /* Gives a PDF a title in the place of the name of the library that wrote it, which keeps all
@@ -85,13 +138,14 @@ static void put_title(Buf *pdf, const char *title)
     place[put < n ? put : n - 1] = ')';
 }
 
-static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out, bool *absent,
-                           Error *err)
+static bool write_laid_out(const ExportRequest *request, const char *format, Buf *out,
+                           ExportNotes *notes, bool *absent, Error *err)
 {
-    Buf drawn = buf_new(out->arena);
-    Diagram *diagram = diagram_make(out->arena, &request->drawing, err);
+    Buf dot = buf_new(out->arena), drawn = buf_new(out->arena);
+    Diagram *diagram = make_diagram(request, out->arena, notes, absent, err);
 
-    if (!diagram || !fits(diagram, err) || !lay_out(request, diagram, format, &drawn, absent, err))
+    if (!diagram || !dot_write(diagram, request->drawing.session->mesh, &dot, err) ||
+        !layout_dot(buf_str(&dot), format, request->progress, &drawn, absent, err))
         return false;
     if (strcmp(format, "svg") == 0) {
         Buf whole = buf_new(out->arena);
@@ -107,20 +161,17 @@ static bool write_laid_out(const ExportRequest *request, const char *format, Buf
 
 static bool write_svg(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    (void)notes;
-    return write_laid_out(request, "svg", out, NULL, err);
+    return write_laid_out(request, "svg", out, notes, NULL, err);
 }
 
 static bool write_pdf(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    (void)notes;
-    return write_laid_out(request, "pdf", out, NULL, err);
+    return write_laid_out(request, "pdf", out, notes, NULL, err);
 }
 
 static bool write_png(const ExportRequest *request, Buf *out, ExportNotes *notes, Error *err)
 {
-    (void)notes;
-    return write_laid_out(request, "png", out, NULL, err);
+    return write_laid_out(request, "png", out, notes, NULL, err);
 }
 
 /* ---- formats made elsewhere ---- */
@@ -226,7 +277,7 @@ static bool write_drawing(const ExportRequest *request, const ExportFormat *form
     bool absent = false;
     Error first = {0};
 
-    if (write_laid_out(request, format->name, text, &absent, &first))
+    if (write_laid_out(request, format->name, text, notes, &absent, &first))
         return file_write(path, buf_str(text), err);
     if (!absent) {
         *err = first;

@@ -18,6 +18,7 @@
 
 struct ExportRequest {
     DiagramRequest drawing; /* has the session; `other` is also the second plan of a report */
+    double paper;           /* points of the width of the page that a drawing is for; 0: a screen */
     const char *table;      /* for csv and json; NULL: all tables */
     Progress *progress;     /* or NULL */
 };

@@ -94,7 +94,7 @@ static void put_lines(Legend *legend, const Diagram *diagram)
         partial |= line->partial && line->look == LINE_VALUE;
     }
     for (int look = 0; look < N_LOOKS; look++)
-        if (used[look] && looks[look][0])
+        if (used[look] && looks[look][0] && !(diagram->placed && look == LINE_VALUE))
             put(legend, looks[look][0], looks[look][1]);
     if (partial)
         put(legend, "\xe2\x95\x8c\xce\xa3\xe2\x95\x8c\xe2\x96\xb6", "partial: not summed yet");
@@ -117,7 +117,7 @@ static void put_boxes(Legend *legend, const Diagram *diagram)
         [BOX_TABLE] = {NULL, NULL},
         [BOX_POINT] = {NULL, NULL},
     };
-    bool used[sizeof looks / sizeof *looks] = {0}, marked = false;
+    bool used[BOX_LOOK_COUNT] = {0}, marked = false;
 
     for (int i = 0; i < diagram->n_boxes; i++) {
         used[diagram->boxes[i].look] = true;

@@ -32,7 +32,7 @@ typedef struct {
     const char *max_peak, *max_comm, *max_step, *max_grad_reduces;
     const char *kind, *backend, *seed, *repeat, *warmup, *steps, *loss_csv, *trace_file, *stall,
         *weights, *shapes, *size, *script, *screen, *config;
-    const char *hops, *table, *to;
+    const char *hops, *width, *table, *to;
     const char *cuts, *grad_vectors, *inputs, *in, *profile, *dtype, *to_mesh, *seconds,
         *completion, *devices;
     const char *vectors;
@@ -40,7 +40,7 @@ typedef struct {
     bool json, full, values, list, man, annotations, ascii, no_mouse, fresh, plain, verify,
         deterministic;
     bool draw_missing;
-    bool dot, svg, pdf, png, html, md, csv, onnx;
+    bool paper, dot, svg, pdf, png, html, md, csv, onnx;
     bool onnx_test, f64, trace, backward, exact, no_redistribute, check, gradient, allow_native;
     bool help, version;
 } CliOptions;

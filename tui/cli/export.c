@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 
 #include "viz/export.h"
+#include "viz/paper.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -61,6 +62,8 @@ static bool options_bear(Cli *cli, const ExportFormat *format, DiagramKind kind,
 
     if (o->kind && !draws)
         return refuse(cli, "--kind", "drawings (--dot --svg --pdf --png)");
+    if ((o->paper || o->width) && !draws)
+        return refuse(cli, o->paper ? "--paper" : "--width", "drawings (--dot --svg --pdf --png)");
     if (o->hops && (!draws || kind != DIAGRAM_NEIGHBOURHOOD))
         return refuse(cli, "--hops", "--kind neighbourhood");
     if (o->table && format->group != EXPORT_TABLES)
@@ -112,6 +115,9 @@ static bool read_request(Cli *cli, const ExportFormat *format, ExportRequest *re
     if (!options_bear(cli, format, request->drawing.kind, second))
         return false;
     request->drawing.hops = (int)hops;
+    request->paper = o->paper ? PAPER_COLUMN : 0;
+    if (o->width && !paper_parse_length(str_from(o->width), &request->paper, &cli->err))
+        return false;
     if (format->group == EXPORT_DRAWING && request->drawing.kind != DIAGRAM_DIFF)
         request->drawing.of = second;
     else if (second)

@@ -13,7 +13,8 @@ DiagramBox draw_new_box(BoxLook look, const char *title)
                         .flow = text_from(""),
                         .figures = "",
                         .frame = -1,
-                        .level = -1};
+                        .level = -1,
+                        .ink = -1};
 }
 
 DiagramLine draw_new_line(LineLook look, int from, int to)

@@ -1,5 +1,4 @@
-/* stage.c - pipeline stages: a frame each, the transfers between them, and the schedule as a
- * table. */
+/* stage.c - pipeline stages, a frame each, and the transfers between them. */
 #include "viz/draw/stage.h"
 
 #include "viz/draw/moves.h"
@@ -310,8 +309,6 @@ static void draw_all(StagePicture *picture)
         draw_below(draw, picture->box[picture->rows.at[i - 1].first],
                    picture->box[picture->rows.at[i].first]);
     draw_sends(picture);
-    if (plan_schedule(picture->plan))
-        draw_below(draw, picture->box[stages->n - 1], stage_draw_schedule(picture));
     pipeline_explain(picture->plan, &caption);
     draw->diagram->caption = buf_text(&caption);
     draw->diagram->sideways = true;

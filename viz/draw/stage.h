@@ -25,7 +25,4 @@ typedef struct {
     int slowest;   /* the slowest stage; -1 if all take equally long */
 } StagePicture;
 
-/* The box with the schedule as a table; the plan must have a schedule. */
-int stage_draw_schedule(const StagePicture *picture);
-
 #endif

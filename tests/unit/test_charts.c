@@ -1,0 +1,154 @@
+/* Charts: a bar is as long as what it stands for, on a page of the width that was asked for. */
+#include "tests/unit/opened.h"
+
+#include "core/cost/memory.h"
+#include "core/cost/pipeline.h"
+#include "viz/diagram.h"
+#include "viz/paper.h"
+
+#include <math.h>
+
+static Opened open_step(void)
+{
+    return open_options(&(SessionOptions){.model = "samples/models/llama-3-8b.json",
+                                          .mesh = "pp=2,dp=2,tp=4",
+                                          .policy = "hybrid3d",
+                                          .train = "auto"});
+}
+
+static Diagram *draw(const Opened *f, DiagramKind kind, double width)
+{
+    DiagramRequest request = {.session = f->session, .kind = kind, .width = width};
+    Error err = {0};
+    Diagram *diagram = diagram_make(f->arena, &request, &err);
+    if (!diagram)
+        fail_msg("%s", err.text);
+    return diagram;
+}
+
+static void assert_in_page(const Diagram *diagram, double width)
+{
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        DiagramPlace place = diagram->boxes[i].place;
+        if (place.x < -0.01 || place.x + place.w > width + 0.01)
+            fail_msg("box %d '%s' from %.1f to %.1f of %.1f", i, diagram->boxes[i].flow.str.s,
+                     place.x, place.x + place.w, width);
+    }
+}
+
+/* A box for each block and lane, from its start to its end in one scale; lanes do one at a time. */
+static void blocks_of_the_schedule_are_as_wide_as_they_take(void **state)
+{
+    (void)state;
+    Opened f = open_step();
+    const Schedule *table = plan_schedule(f.session->plan);
+    const Diagram *diagram = draw(&f, DIAGRAM_SCHEDULE, PAPER_COLUMN);
+    const DiagramBox *first = NULL, *last = NULL;
+    int n = 0;
+
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (box->look != BOX_FILL || !box->why || !strstr(box->why, "micro-batch"))
+            continue;
+        first = first ? first : box;
+        last = box;
+        n++;
+    }
+    assert_int_equal(n, table->n_blocks); /* a lane a stage here */
+    double scale = first->place.w / (table->block[0].end_us - table->block[0].start_us);
+    for (int i = 0, b = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (box->look != BOX_FILL || !box->why || !strstr(box->why, "micro-batch"))
+            continue;
+        const Block *block = &table->block[b++];
+        assert_true(fabs(box->place.w - (block->end_us - block->start_us) * scale) < 1e-6);
+        assert_true(fabs(box->place.x - first->place.x - block->start_us * scale) < 1e-6);
+    }
+    assert_true(last->place.x > first->place.x);
+    assert_in_page(diagram, PAPER_COLUMN);
+    close_opened(&f);
+}
+
+static void bars_of_memory_are_as_long_as_their_classes(void **state)
+{
+    (void)state;
+    Opened f = open_step();
+    const Diagram *diagram = draw(&f, DIAGRAM_MEMORY, PAPER_COLUMN);
+    MemoryAccount *account = memory_account_new(f.session->plan);
+    RankMemories ranks = memory_ranks(f.arena, account, NULL);
+    double sum[2] = {0}, y = -1;
+    int row = -1;
+
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (box->look != BOX_FILL || !strchr(box->why, ':'))
+            continue; /* the key has names alone */
+        row += box->place.y > y;
+        y = box->place.y;
+        sum[row] += box->place.w;
+    }
+    assert_int_equal(ranks.n, 2);
+    double want = (double)ranks.at[1].use.peak_bytes / (double)ranks.at[0].use.peak_bytes;
+    assert_true(fabs(sum[1] / sum[0] - want) < 0.01);
+    assert_in_page(diagram, PAPER_COLUMN);
+    assert_in_page(draw(&f, DIAGRAM_STEP, PAPER_COLUMN), PAPER_COLUMN);
+    memory_account_free(account);
+    close_opened(&f);
+}
+
+/* The highest column is as high as the peak on the scale at its left. */
+static void the_curve_of_a_step_reaches_its_peak(void **state)
+{
+    (void)state;
+    Opened f = open_step();
+    const Diagram *diagram = draw(&f, DIAGRAM_STEP, PAPER_COLUMN);
+    MemoryAccount *account = memory_account_new(f.session->plan);
+    RankMemories ranks = memory_ranks(f.arena, account, NULL);
+    double top = INFINITY, zero = 0, twenty = 0;
+
+    for (int i = 0; i < diagram->n_boxes; i++) {
+        const DiagramBox *box = &diagram->boxes[i];
+        if (box->look == BOX_AREA && box->place.y < top)
+            top = box->place.y;
+        if (str_eq(box->flow.str, STR("0 GiB")))
+            zero = box->place.y + box->place.h / 2;
+        if (str_eq(box->flow.str, STR("20")))
+            twenty = box->place.y + box->place.h / 2;
+    }
+    double gib = 1024.0 * 1024 * 1024;
+    double peak = (zero - top) / (zero - twenty) * 20 * gib;
+    assert_true(fabs(peak / (double)ranks.at[0].use.peak_bytes - 1) < 1e-3);
+    memory_account_free(account);
+    close_opened(&f);
+}
+
+static void lengths_are_read_in_the_units_of_pages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double points; /* 0: refused */
+    } rows[] = {{"3.25in", 234}, {"8.255cm", 234}, {"82.55mm", 234}, {"234pt", 234}, {"234", 234},
+                {"0.5in", 0},    {"wide", 0},      {"3.25ft", 0},    {"", 0},        {"-3in", 0}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        double points = 0;
+        Error err = {0};
+        bool ok = paper_parse_length(str_from(rows[i].text), &points, &err);
+        assert_int_equal(ok, rows[i].points > 0);
+        if (ok)
+            assert_true(fabs(points - rows[i].points) < 0.01);
+        else
+            assert_non_null(strstr(err.hint, "3.25in"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_of_the_schedule_are_as_wide_as_they_take),
+        cmocka_unit_test(bars_of_memory_are_as_long_as_their_classes),
+        cmocka_unit_test(the_curve_of_a_step_reaches_its_peak),
+        cmocka_unit_test(lengths_are_read_in_the_units_of_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* memory.c - what fills a device: a bar of classes for each group of equal devices at its peak, and
+ * the same along the time of a step for one device. */
+#include "viz/draw/canvas.h"
+
+#include "core/base/units.h"
+#include "core/cost/memory.h"
+#include "core/cost/pipeline.h"
+#include "core/summary/label.h"
+#include "viz/draw/holding.h"
+
+#include <math.h>
+
+/* From left to right, and from the bottom up: what is always there first. */
+static const struct {
+    const char *name;
+    MemoryClass class;
+    int shade;
+} layers[] = {
+    {"parameters", MEMORY_PARAMETER, 1}, {"gradients", MEMORY_GRADIENT, 2},
+    {"optimizer", MEMORY_OPTIMIZER, 3},  {"activations", MEMORY_ACTIVATION, 4},
+    {"buffers", MEMORY_BUFFER, 6},       {"inputs", MEMORY_INPUT, 5},
+    {"constants", MEMORY_CONSTANT, 8},
+};
+enum { N_LAYERS = sizeof layers / sizeof *layers };
+
+typedef struct {
+    Canvas canvas;
+    RankMemories ranks;
+    double row, left, top;
+    bool used[N_LAYERS];
+} Picture;
+
+/* A part too thin to be seen has no box. */
+static void put_part(Picture *picture, BoxLook look, int layer, DiagramPlace place, int64_t bytes)
+{
+    static const double LEAST = 0.3;
+    Arena *arena = picture->canvas.draw->arena;
+
+    if (place.w < LEAST || place.h < LEAST)
+        return;
+    picture->used[layer] = true;
+    int at =
+        canvas_fill(&picture->canvas, place, layers[layer].shade, -1,
+                    arena_printf(arena, "%s: %s", layers[layer].name, text_bytes(arena, bytes)));
+    picture->canvas.draw->boxes.at[at].look = look;
+}
+
+static void put_key(Picture *picture, double y)
+{
+    CanvasKey key = {picture->left, picture->left, y};
+
+    for (int i = 0; i < N_LAYERS; i++)
+        if (picture->used[i])
+            canvas_key(&picture->canvas, &key, layers[i].shade, layers[i].name);
+}
+
+/* ---- bars ---- */
+
+enum { BARS_MOST = 32 };
+
+static const char *devices_name(const Picture *picture, int group)
+{
+    const Draw *draw = picture->canvas.draw;
+    const RankMemory *memory = &picture->ranks.at[group];
+    int stage = -1, n_same = 0;
+    const Stages *stages = draw->plan->decided->stages;
+
+    for (int s = 0; stages && s < stages->n; s++)
+        if (submesh_has(draw->plan->mesh, draw->plan->decided->submeshes[stages->at[s].devices],
+                        memory->rank)) {
+            stage = n_same == 0 ? s : stage;
+            n_same++;
+        }
+    const char *devices =
+        arena_printf(draw->arena, "d%lld", (long long)mesh_device(draw->plan->mesh, memory->rank));
+    if (memory->n_ranks > 1)
+        devices = arena_printf(draw->arena, "%s \xc3\x97%lld", devices, (long long)memory->n_ranks);
+    if (stage < 0 || stages->n < 2 || n_same > 1)
+        return devices;
+    return arena_printf(draw->arena, "stage %d, %s", stage, devices);
+}
+
+static void put_bar(Picture *picture, int group, int row, double scale)
+{
+    Canvas *canvas = &picture->canvas;
+    const RankMemory *memory = &picture->ranks.at[group];
+    double x = picture->left, y = picture->top + row * 1.3 * picture->row;
+
+    canvas_text(canvas, picture->left - 3, y + picture->row / 2, ALIGN_RIGHT,
+                text_from(devices_name(picture, group)));
+    for (int i = 0; i < N_LAYERS; i++) {
+        int64_t bytes = memory->by_class[layers[i].class];
+        put_part(picture, BOX_FILL, i, (DiagramPlace){x, y, (double)bytes * scale, picture->row},
+                 bytes);
+        x += (double)bytes * scale;
+    }
+    canvas_text(canvas, x + 3, y + picture->row / 2, ALIGN_LEFT,
+                text_from(draw_bytes(canvas->draw, memory->use.peak_bytes)));
+}
+
+static void put_bars(Picture *picture)
+{
+    Canvas *canvas = &picture->canvas;
+    int n = picture->ranks.n < BARS_MOST ? picture->ranks.n : BARS_MOST;
+    double right = canvas_text_width(canvas, STR("1024.0 GiB")) + 6, most = 1;
+
+    for (int i = 0; i < n; i++) {
+        most = fmax(most, (double)picture->ranks.at[i].use.peak_bytes);
+        picture->left =
+            fmax(picture->left, canvas_text_width(canvas, str_from(devices_name(picture, i))) + 4);
+    }
+    for (int i = 0; i < n; i++)
+        put_bar(picture, i, i, (canvas->width - picture->left - right) / most);
+    put_key(picture, (n * 1.3 + (n < picture->ranks.n) + 0.6) * picture->row);
+    if (n < picture->ranks.n)
+        canvas_text(canvas, picture->left, picture->top + (n * 1.3 + 0.5) * picture->row,
+                    ALIGN_LEFT,
+                    text_from(arena_printf(canvas->draw->arena, "%d more groups of equal devices",
+                                           picture->ranks.n - n)));
+}
+
+static Picture picture_new(Draw *draw, const MemoryAccount *account)
+{
+    Picture picture = {.canvas = canvas_new(draw)};
+
+    picture.ranks = memory_ranks(draw->arena, account, NULL);
+    picture.row = 1.6 * picture.canvas.points;
+    return picture;
+}
+
+bool draw_memory(Draw *draw, Error *err)
+{
+    MemoryAccount *account = memory_account_new(draw->plan);
+    Picture picture = picture_new(draw, account);
+
+    (void)err;
+    put_bars(&picture);
+    memory_account_free(account);
+    draw->diagram->title =
+        arena_printf(draw->arena, "%s: memory of a device at its peak", draw->diagram->title);
+    draw->diagram->caption = text_from(
+        arena_printf(draw->arena, "at the peak of a %s; a device has %s", label_pass(draw->plan),
+                     draw_bytes(draw, draw->session->machine->memory_bytes)));
+    return true;
+}
+
+/* ---- along the step ---- */
+
+enum { COLUMNS = 110 };
+
+typedef struct {
+    int64_t of[N_LAYERS], sum;
+} Column;
+
+/* The moment of each column with the most bytes; columns are equally long. Returns the time of all
+ * ops. */
+static double fill_columns(const Draw *draw, const ClassBytes *bytes, Column *column)
+{
+    const Plan *plan = draw->plan;
+    int n = plan->inferred->n_program;
+    double all = 0, before = 0;
+
+    for (int i = 0; i < n; i++)
+        all += plan->priced->op_us[plan->inferred->program[i]];
+    for (int i = 0; i < n; i++) {
+        double us = plan->priced->op_us[plan->inferred->program[i]];
+        int from = all > 0 ? (int)(before / all * COLUMNS) : 0;
+        int to = all > 0 ? (int)((before + us) / all * COLUMNS) : 0;
+        before += us;
+        Column now = {0};
+        for (int k = 0; k < N_LAYERS; k++)
+            now.sum += now.of[k] = bytes[i].of[layers[k].class];
+        for (int c = from; c <= to && c < COLUMNS; c++)
+            if (now.sum > column[c].sum)
+                column[c] = now;
+    }
+    return all;
+}
+
+/* Neighbouring columns of one layer at one height are one box. */
+static void put_layer(Picture *picture, const Column *column, int layer, double scale, double width,
+                      double bottom)
+{
+    double below[COLUMNS + 1] = {0};
+
+    for (int c = 0; c < COLUMNS; c++)
+        for (int k = 0; k < layer; k++)
+            below[c] += (double)column[c].of[k];
+    for (int c = 0, end; c < COLUMNS; c = end) {
+        end = c + 1;
+        while (end < COLUMNS && column[end].of[layer] == column[c].of[layer] &&
+               below[end] == below[c])
+            end++;
+        double h = (double)column[c].of[layer] * scale;
+        put_part(picture, BOX_AREA, layer,
+                 (DiagramPlace){picture->left + c * width, bottom - below[c] * scale - h,
+                                (end - c) * width, h},
+                 column[c].of[layer]);
+    }
+}
+
+/* Bytes at the left: ticks of 1, 2 or 5 GiB or MiB. */
+static void put_scale(Picture *picture, double most, double scale, double bottom)
+{
+    static const double UNITS[] = {1, 1024.0, 1024.0 * 1024, 1024.0 * 1024 * 1024};
+    static const char *const NAMES[] = {"B", "KiB", "MiB", "GiB"};
+    Canvas *canvas = &picture->canvas;
+    int unit = 3;
+
+    while (unit > 0 && most < 2 * UNITS[unit])
+        unit--;
+    double step = canvas_nice_step(most / UNITS[unit], 4);
+    for (int i = 0; i * step * UNITS[unit] <= most; i++) {
+        double y = bottom - i * step * UNITS[unit] * scale;
+        const char *text = arena_printf(canvas->draw->arena, "%g", i * step);
+        if (i == 0)
+            text = arena_printf(canvas->draw->arena, "0 %s", NAMES[unit]);
+        canvas_text(canvas, picture->left - 5, y, ALIGN_RIGHT, text_from(text));
+        canvas_line(canvas, canvas_corner(canvas, picture->left - 3, y),
+                    canvas_corner(canvas, picture->left, y), false);
+    }
+    canvas_line(canvas, canvas_corner(canvas, picture->left, bottom),
+                canvas_corner(canvas, picture->left, bottom - most * scale), false);
+}
+
+bool draw_step_memory(Draw *draw, Error *err)
+{
+    MemoryAccount *account = memory_account_new(draw->plan);
+    Picture picture = picture_new(draw, account);
+    Canvas *canvas = &picture.canvas;
+    const RankMemory *worst = &picture.ranks.at[0];
+    Column column[COLUMNS] = {{{0}, 0}};
+    double most = (double)worst->use.peak_bytes, high = canvas->width * 0.32;
+
+    (void)err;
+    picture.left = canvas_text_width(canvas, STR("0 GiB")) + 7;
+    picture.top = picture.row / 2;
+    double us = fill_columns(draw, memory_classes_of(draw->arena, account, worst->rank), column);
+    double bottom = picture.top + high, width = (canvas->width - picture.left - 1) / COLUMNS;
+    for (int i = 0; i < N_LAYERS && most > 0; i++)
+        put_layer(&picture, column, i, high / most, width, bottom);
+    if (most > 0)
+        put_scale(&picture, most, high / most, bottom);
+    if (us > 0)
+        canvas_axis(canvas, picture.left, bottom + 1, width * COLUMNS, us);
+    put_key(&picture, bottom + 2.4 * picture.row);
+    draw->diagram->title = arena_printf(draw->arena, "%s: memory along a %s", draw->diagram->title,
+                                        label_pass(draw->plan));
+    draw->diagram->caption = text_from(arena_printf(
+        draw->arena, "device d%lld, which needs most: %s at its peak; time is that of its ops",
+        (long long)mesh_device(draw->plan->mesh, worst->rank),
+        peak_text(draw, worst->use.peak_bytes)));
+    memory_account_free(account);
+    return true;
+}

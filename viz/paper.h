@@ -1,0 +1,27 @@
+/* paper.h - a drawing for the width of a printed page: its type is never smaller than PAPER_POINTS
+ * there.
+ *
+ * Nothing is scaled. What is too wide at that size is laid out in another way: from top to bottom,
+ * texts folded into lines, boxes one below the other. Title, caption and legend are not in the
+ * picture; they are texts for the page around it.
+ */
+#ifndef VIZ_PAPER_H
+#define VIZ_PAPER_H
+
+#include "viz/legend.h"
+
+/* The ways to lay out a diagram, from the most like the screen's to the narrowest. */
+enum { PAPER_WAYS = 4 };
+
+/* A copy of the diagram, laid out in a way for a page of that many points. */
+Diagram *paper_diagram(Arena *arena, const Diagram *diagram, int way, double width);
+
+/* What the picture does not have: "gpt2.onnx: transformer.h.0. one of 12 equal blocks: .."; and its
+ * legend in one line. */
+const char *paper_caption(Arena *arena, const Diagram *diagram);
+const char *paper_legend(Arena *arena, const Diagram *diagram, const Mesh *mesh);
+
+/* "3.25in", "82.5mm", "8.25cm", "234pt", "234": a length in points, of one to a hundred inches. */
+bool paper_parse_length(Str text, double *points, Error *err);
+
+#endif
