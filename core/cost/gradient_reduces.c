@@ -22,11 +22,38 @@ static bool is_read_backward(const Plan *plan, int32_t tensor)
     return false;
 }
 
+bool op_joins_parts(const Plan *plan, int32_t op)
+{
+    const Graph *graph = plan->inferred->graph;
+    const GraphOp *at = &graph->ops[op];
+    if (plan_phase(plan, op) != 1 + PHASE_BACKWARD || program_space(plan->inferred, op)->gradient ||
+        !gradient_is_of_parameters(plan, op_outputs(graph, op)[0]))
+        return false;
+    for (int i = 0; i < at->n_inputs; i++) {
+        int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
+        if (maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op))
+            return true;
+    }
+    return false;
+}
+
+int32_t reshard_joins(const Plan *plan, const Reshard *reshard)
+{
+    bool joins = reshard->from_devices != reshard->to_devices && reshard->n_uses > 0 &&
+                 op_joins_parts(plan, plan->moved->reshard_uses[reshard->use]);
+    return joins ? plan->inferred->graph->gradient_of[reshard->tensor] : -1;
+}
+
+bool op_runs_once(const Plan *plan, int32_t op)
+{
+    return plan_phase(plan, op) == 1 + PHASE_UPDATE || op_joins_parts(plan, op);
+}
+
 bool reshard_is_of_update(const Plan *plan, const Reshard *reshard)
 {
     int32_t maker = plan->inferred->graph->tensors[reshard->tensor].maker;
     if (reshard->n_uses > 0)
-        return plan_phase(plan, plan->moved->reshard_uses[reshard->use]) == 1 + PHASE_UPDATE;
+        return op_runs_once(plan, plan->moved->reshard_uses[reshard->use]);
     return gradient_is_of_parameters(plan, reshard->tensor)
                ? !is_read_backward(plan, reshard->tensor)
                : plan_phase(plan, maker) == 1 + PHASE_UPDATE;
@@ -36,12 +63,16 @@ GradientReduces gradient_reduces(const Plan *plan)
 {
     const Stages *stages = plan->decided->stages;
     GradientReduces out = {.n_micro_batches = stages ? stages->n_micro_batches : 1};
+    int32_t joined = -1; /* reshards of one are in a row */
     out.first_each = -1;
     for (int r = 0; r < plan->moved->n_reshards; r++) {
         const Reshard *reshard = &plan->moved->reshards[r];
         if (!gradient_is_of_parameters(plan, reshard->tensor))
             continue;
         bool once = reshard_is_of_update(plan, reshard);
+        int32_t joins = reshard_joins(plan, reshard);
+        out.n_joined += joins >= 0 && joins != joined;
+        joined = joins >= 0 ? joins : joined;
         for (int s = 0; s < reshard->path->n_steps; s++) {
             const Step *step = &reshard->path->step[s];
             if (step->kind != STEP_ALL_REDUCE && step->kind != STEP_REDUCE_SCATTER)

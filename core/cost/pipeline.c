@@ -53,11 +53,6 @@ static bool is_backward(const Plan *plan, int32_t op)
     return op >= 0 && plan_phase(plan, op) > 1 + PHASE_FORWARD;
 }
 
-static bool is_update(const Plan *plan, int32_t op)
-{
-    return op >= 0 && plan_phase(plan, op) == 1 + PHASE_UPDATE;
-}
-
 bool op_makes_weights(const Plan *plan, int32_t op)
 {
     const Graph *graph = plan->inferred->graph;
@@ -134,7 +129,7 @@ static void add_op(const Plan *plan, StagePrice *price, int32_t op)
     if (s < 0)
         return;
     double inside_us = op_comm_us(plan, op);
-    if (is_update(plan, op)) {
+    if (op_runs_once(plan, op)) {
         price[s].once_us += plan->priced->op_us[op] + inside_us;
         return;
     }

@@ -1,5 +1,7 @@
 #include "core/cost/step_parts.h"
 
+#include "core/cost/gradient_reduces.h"
+
 #include "core/cost/op_declared.h"
 
 #include <math.h>
@@ -48,7 +50,7 @@ static void add_op(Summing *sum, int32_t op)
 {
     const Plan *plan = sum->plan;
     int stage = sum->table ? plan->decided->stages->of_op[op] : 0;
-    bool once = plan->inferred->forward && plan_phase(plan, op) == 1 + PHASE_UPDATE;
+    bool once = plan->inferred->forward && op_runs_once(plan, op);
     if (sum->table && (stage < 0 || (once ? stage != sum->once_stage : !sum->here[stage])))
         return;
     double times = once ? 1 : sum->m, inside_us = op_comm_us(plan, op);

@@ -1,6 +1,8 @@
 #include "core/explain/store_findings.h"
 
+#include "core/cost/gradient_reduces.h"
 #include "core/plan/plan_findings.h"
+#include "core/plan/stage.h"
 
 /* Parameters whose gradient or states are stored by an axis, and whose gradient is equal along it:
  * neither partial nor sharded. */
@@ -86,6 +88,52 @@ static void look_at_update(Plan *plan, int32_t op)
     }
 }
 
+/* "pp=0 and pp=3" */
+static void format_holders(const Plan *plan, int32_t parameter, Buf *out)
+{
+    enum { SHOWN = 4 };
+    int shown[SHOWN], n = 0;
+    for (int at = 0, on; (on = stage_given_on(plan, parameter, &at)) >= 0;) {
+        bool new = n <= SHOWN;
+        for (int i = 0; i < n && i < SHOWN; i++)
+            new &= shown[i] != on;
+        if (!new)
+            continue;
+        if (n < SHOWN)
+            shown[n] = on;
+        n++;
+    }
+    for (int i = 0; i < n && i < SHOWN; i++) {
+        buf_puts(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
+        submesh_format(plan->mesh, plan->decided->submeshes[shown[i]], out);
+    }
+    if (n > SHOWN)
+        buf_puts(out, " and others");
+}
+
+/* Parameters that several parts of the mesh hold. */
+static void look_at_parts(Plan *plan)
+{
+    int32_t first = -1, last = -1;
+    int n_more = -1;
+    for (int r = 0; r < plan->moved->n_reshards; r++) {
+        const Reshard *reshard = &plan->moved->reshards[r];
+        int32_t joins = reshard_joins(plan, reshard);
+        n_more += joins >= 0 && joins != last; /* reshards of one are in a row */
+        last = joins >= 0 ? joins : last;
+        first = first < 0 ? joins : first;
+    }
+    if (first < 0)
+        return;
+    Buf parts = buf_new(plan->arena);
+    format_holders(plan, first, &parts);
+    plan_find(plan, LEVEL_NOTE, "held-on-parts", -1, first, "",
+              "%s%s is read on %s: each holds it with gradient and states, and one all-reduce a "
+              "step sums the gradients",
+              plan_value_name(plan, first),
+              n_more > 0 ? arena_printf(plan->arena, " (and %d more)", n_more) : "", parts.s);
+}
+
 /* Pins of states and gradients in a plan without any. */
 static void look_for_step(Plan *plan)
 {
@@ -117,6 +165,7 @@ void store_find(Plan *plan)
         look_for_step(plan);
         return;
     }
+    look_at_parts(plan);
     StoredAlong along[MESH_AXES_MAX] = {{0}};
     for (int32_t t = 0; plan->decided->n_pins > 0 && t < graph->n_tensors; t++)
         look_at_gradient(plan, t, along);

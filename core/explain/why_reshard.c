@@ -1,5 +1,7 @@
 #include "core/explain/why_reshard.h"
 
+#include "core/cost/gradient_reduces.h"
+#include "core/plan/plan_findings.h"
 #include "core/plan/stage.h"
 
 #include "core/base/units.h"
@@ -64,7 +66,7 @@ const ReshardPath *why_reshard_other(const Plan *plan, const Reshard *reshard)
 
 WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard)
 {
-    WhyReshard out = {.reshard = reshard, .op = -1};
+    WhyReshard out = {.reshard = reshard, .op = -1, .joined = reshard_joins(plan, reshard)};
     const Sharding *from = shardings_at(plan->shardings, reshard->from);
     const Sharding *to = shardings_at(plan->shardings, reshard->to);
     out.runner_up = why_reshard_other(plan, reshard);
@@ -180,6 +182,18 @@ static void format_devices(const Plan *plan, const WhyReshard *why, Buf *out)
     buf_putc(out, '\n');
 }
 
+void why_reshard_format_joined(const Plan *plan, const WhyReshard *why, Buf *out)
+{
+    if (why->joined < 0)
+        return;
+    buf_printf(out, "part of one all-reduce: ");
+    submesh_format(plan->mesh, plan->decided->submeshes[why->reshard->from_devices], out);
+    buf_puts(out, " and ");
+    submesh_format(plan->mesh, plan->decided->submeshes[why->reshard->to_devices], out);
+    buf_printf(out, " both hold %s, and sum its gradient once a step",
+               plan_value_name(plan, why->joined));
+}
+
 static void format_reader(const Plan *plan, const WhyReshard *why, Buf *out)
 {
     for (int i = 0; i < why->n_dropped; i++) {
@@ -216,6 +230,11 @@ void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out)
         buf_printf(out, " and %d more", reshard->n_uses - 1);
     buf_putc(out, '\n');
     format_devices(plan, &why, out);
+    if (why.joined >= 0) {
+        buf_puts(out, "  ");
+        why_reshard_format_joined(plan, &why, out);
+        buf_putc(out, '\n');
+    }
     format_margins(plan, &why, out);
     format_reader(plan, &why, out);
     arena_free(scratch);

@@ -31,6 +31,7 @@ typedef struct {
     int n_wanted, n_dropped;
     WantedAxis *wanted;
     DroppedAxes *dropped;
+    int32_t joined; /* reshard_joins() */
     AtomSet summed; /* the value is partial over these, and the reader needs the sum */
 } WhyReshard;
 
@@ -44,6 +45,10 @@ WhyReshard why_reshard(Arena *arena, const Plan *plan, const Reshard *reshard);
  * shard. Follows ops that pass partial values on. Returns -1 if there is none; index may be NULL.
  */
 int32_t why_summed_by(const Plan *plan, int32_t tensor, AtomSet atoms, int *index);
+
+/* "half of an all-reduce of the gradient of T, which pp=0 and pp=3 both hold", of a reshard that
+ * reshard_joins() such; else nothing. */
+void why_reshard_format_joined(const Plan *plan, const WhyReshard *why, Buf *out);
 
 /* Lines of text, all but the first indented. */
 void why_reshard_format(const Plan *plan, const Reshard *reshard, Buf *out);

@@ -166,7 +166,8 @@ static Location source_of(Edges *e, int32_t tensor, int32_t op)
     if (!plan->decided->devices || maker < 0 || tensor_is_known(plan->inferred, tensor))
         return at;
     at.devices = plan_devices(plan, maker);
-    for (int s = stage_of(plan, maker) + 1; s > 0 && s < stage_of(plan, op); s++) {
+    bool relayed_to = plan_phase(plan, maker) <= 1 + PHASE_FORWARD;
+    for (int s = stage_of(plan, maker) + 1; relayed_to && s > 0 && s < stage_of(plan, op); s++) {
         const Stage *stage = &plan->decided->stages->at[s];
         if (!stage->relay || stage->devices == at.devices)
             continue;
@@ -244,8 +245,8 @@ static int32_t reduced_output(const Edges *e, int32_t tensor, int32_t made)
     return shardings_put(e->plan->shardings, &reduced);
 }
 
-/* What a training step leaves goes to every part of the mesh that has what it takes the place of,
- * as a parameter that two stages read. */
+/* What a training step leaves goes to every part of the mesh that has what it takes the place of
+ * and does not update it itself. */
 static void send_next(Edges *e, int32_t tensor, int32_t op)
 {
     const Plan *plan = e->plan;
@@ -253,7 +254,8 @@ static void send_next(Edges *e, int32_t tensor, int32_t op)
     Location from = {plan->moved->sharding[tensor], plan_devices(plan, op)}, to = from;
     for (int at = 0; (to.devices = stage_given_on(plan, of, &at)) >= 0;)
         if (!submesh_contains(plan->mesh, plan->decided->submeshes[from.devices],
-                              plan->decided->submeshes[to.devices]))
+                              plan->decided->submeshes[to.devices]) &&
+            stage_next_on(plan, of, to.devices) == tensor)
             reshard_to(e, tensor, from, to, op);
 }
 

@@ -11,11 +11,11 @@
  * Where maker and reader run on different parts of the mesh, the reshard sends the value from one
  * to the other, by way of the stages between that relay values (stage.h). Such a stage holds the
  * value as it was made, without the axes that its devices cannot be sharded by, even if nobody
- * there reads it. Graph inputs, parameters and constants are on every part of the mesh that reads
- * them, so they are never sent.
+ * there reads it; values of the backward pass are not relayed. Graph inputs, parameters and
+ * constants are on every part of the mesh that reads them, so they are never sent.
  *
  * What a training step leaves for the next is sent to all parts of the mesh that hold what it takes
- * the place of, as a parameter that two stages read.
+ * the place of and do not update it themselves (StepShape.part).
  *
  * A value that a loop carries over is resharded at the end of an iteration to what the next one
  * expects: its reader is the LoopCarry op.

@@ -25,6 +25,27 @@ bool edges_is_held(const Edges *e, int32_t tensor)
            (e->stored_gradient && e->stored_gradient[tensor]);
 }
 
+/* The op that sums the same gradients on another part of the mesh, before this one; -1: none. The
+ * sums of all parts are one reader of what they add up. */
+static int32_t summed_before(const Graph *graph, int32_t op)
+{
+    const GraphOp *at = &graph->ops[op];
+    int32_t t = at->n_inputs > 1 && graph->phase ? op_inputs(graph, op)[0] : -1;
+    if (t < 0 || graph->phase[op] != PHASE_BACKWARD || graph->gradient_of[t] < 0)
+        return -1;
+    for (int u = 0; u < tensor_n_uses(graph, t); u++) {
+        int32_t before = graph->uses[graph->tensors[t].use + u];
+        if (before >= op)
+            break;
+        if (graph->ops[before].op_type == at->op_type &&
+            graph->ops[before].n_inputs == at->n_inputs &&
+            memcmp(op_inputs(graph, before), op_inputs(graph, op),
+                   (size_t)at->n_inputs * sizeof(int32_t)) == 0)
+            return before;
+    }
+    return -1;
+}
+
 /* One pass over all reads: counts the readers of each tensor, and finds the one sharding that all
  * uses of a parameter, or of the first of its group, need. */
 static void count_reads(Edges *e, int32_t *agreed)
@@ -36,13 +57,14 @@ static void count_reads(Edges *e, int32_t *agreed)
         if (plan->propagated->cut[op] < 0)
             continue;
         bool update = plan_phase(plan, op) == 1 + PHASE_UPDATE; /* it takes what is stored */
+        bool repeats = summed_before(inferred->graph, op) >= 0;
         const int32_t *input = op_inputs(inferred->graph, op), *ids = edges_projections(e, op);
         const OpSpace *space = program_space(inferred, op);
         for (int o = 0; o < inferred->graph->ops[op].n_inputs; o++) {
             int32_t t = input[o];
             if (t < 0)
                 continue;
-            e->n_readers[t]++;
+            e->n_readers[t] += !repeats;
             if (update)
                 continue;
             int32_t need = edges_need(e, space, ids, o, t), first = e->first ? e->first[t] : t;

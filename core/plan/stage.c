@@ -329,6 +329,51 @@ void stages_place(Plan *plan, Decided *out, const Journal *journal)
     arena_free(scratch);
 }
 
+static bool places_ops(const Journal *journal)
+{
+    for (int i = 0; i < journal->n_done; i++)
+        if (journal->decisions.at[i].kind == PIN_DEVICES)
+            return true;
+    return false;
+}
+
+/* Whether ops of parts of the mesh read the parameter of which none has all devices of another. */
+static bool is_read_apart(const Plan *plan, int32_t tensor)
+{
+    int at = 0, first = stage_given_on(plan, tensor, &at);
+    bool apart = false;
+    for (int on; first >= 0 && (on = stage_given_on(plan, tensor, &at)) >= 0;)
+        apart |= !submesh_contains(plan->mesh, plan->decided->submeshes[first],
+                                   plan->decided->submeshes[on]);
+    return apart;
+}
+
+int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh, const Journal *journal)
+{
+    const Graph *graph = model->graph;
+    int32_t *part = NULL;
+    if (!places_ops(journal))
+        return NULL;
+    Arena *scratch = arena_new();
+    Decided decided = {0};
+    Plan plan = {.arena = scratch, .inferred = model, .mesh = mesh, .decided = &decided};
+    stages_place(&plan, &decided, journal);
+    for (int32_t t = 0; t < graph->n_tensors; t++) {
+        if (!tensor_is_parameter(model, t) || !is_read_apart(&plan, t))
+            continue;
+        if (!part) {
+            part = arena_array(arena, int32_t, graph->n_ops);
+            memset(part, -1, (size_t)graph->n_ops * sizeof *part);
+        }
+        for (int u = 0; u < tensor_n_uses(graph, t); u++) {
+            int32_t op = graph->uses[graph->tensors[t].use + u];
+            part[op] = plan_devices(&plan, op);
+        }
+    }
+    arena_free(scratch);
+    return part;
+}
+
 /* Whether the op sums gradients of a value that all have one entry in the column: then their sum is
  * what one stage sends to another, not each of them. */
 static bool sums_alike(const Graph *graph, int32_t op, const int16_t *column)
@@ -435,6 +480,23 @@ int stage_given_on(const Plan *plan, int32_t tensor, int *at)
             return plan_devices(plan, op);
     }
     return -1;
+}
+
+int32_t stage_next_on(const Plan *plan, int32_t tensor, int devices)
+{
+    const Graph *graph = plan->inferred->graph;
+    int32_t first = -1;
+    for (int i = 0; graph->next_of && i < graph->n_outputs; i++) {
+        int32_t t = graph->outputs[i];
+        if (graph->next_of[t] != tensor)
+            continue;
+        int on = plan_devices(plan, graph->tensors[t].maker);
+        if (submesh_contains(plan->mesh, plan->decided->submeshes[on],
+                             plan->decided->submeshes[devices]))
+            return t;
+        first = first < 0 ? t : first;
+    }
+    return first;
 }
 
 SubMesh stage_part_of(const Plan *plan, int32_t tensor, int64_t rank)

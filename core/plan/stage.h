@@ -48,6 +48,11 @@ struct Stages {
  * such decisions. */
 int32_t *recompute_groups(Arena *arena, const Graph *graph, const Journal *journal);
 
+/* StepShape.part by the journal's decisions, for the step of a model; NULL: no parameter is read on
+ * several parts of the mesh. */
+int32_t *stages_parts(Arena *arena, const Inferred *model, const Mesh *mesh,
+                      const Journal *journal);
+
 /* Fills submeshes, devices, stages, recompute and places of `out`, before propagation. */
 void stages_place(Plan *plan, Decided *out, const Journal *journal);
 
@@ -75,6 +80,10 @@ const Decision *stage_decision(const Plan *plan, int32_t op);
  * an index into plan->decided->submeshes, perhaps repeated, and -1 at the end, which comes at once
  * if nobody reads it. */
 int stage_given_on(const Plan *plan, int32_t tensor, int *at);
+
+/* What the update of a training step puts in the place of a parameter or a state on that part of
+ * the mesh: the one made there; else the first, which is sent. -1: it is not updated. */
+int32_t stage_next_on(const Plan *plan, int32_t tensor, int devices);
 
 /* A part of the mesh that holds the tensor: its maker's or, for a given tensor, a reader's; if
  * there are several, one that has the rank. */

@@ -103,7 +103,7 @@ static bool make_step(Trained *t, Error *err)
         if (t->graph->tensors[i].kind == TENSOR_INITIALIZER && !trains(t, i))
             vec_push(t->arena, &frozen, i);
     return infer_again(t, err) &&
-           step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n, NULL, &t->step, err) &&
+           step_make(t->arena, t->inferred, &t->loss, frozen.at, frozen.n, (StepShape){0}, &t->step, err) &&
            update_add(t->arena, &spec, &t->step, err);
 }
 

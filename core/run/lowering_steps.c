@@ -9,6 +9,7 @@
  * end, so gradients are reduced once a step. The mean of the micro-batches is taken, of the loss
  * too; of other outputs the last micro-batch counts.
  */
+#include "core/cost/gradient_reduces.h"
 #include "core/cost/pipeline.h"
 #include "core/run/lowering.h"
 
@@ -50,25 +51,12 @@ static int backward_block(const Repeating *r, int stage, bool weights)
     return r->n_stages + 2 * (r->n_stages - 1 - stage) + weights;
 }
 
-/* A gradient of a parameter that stages add up, as that of a tied embedding: done once a step. */
-static bool joins_stages(const Repeating *r, int32_t op)
-{
-    const Plan *plan = r->l->plan;
-    const Graph *graph = r->l->graph;
-    for (int i = 0; i < graph->ops[op].n_inputs; i++) {
-        int32_t t = op_inputs(graph, op)[i], maker = t < 0 ? -1 : graph->tensors[t].maker;
-        if (maker >= 0 && plan_devices(plan, maker) != plan_devices(plan, op))
-            return op_makes_weights(plan, op) && !program_space(plan->inferred, op)->gradient;
-    }
-    return false;
-}
-
 static int block_of_op(const Repeating *r, int32_t op)
 {
     const Plan *plan = r->l->plan;
     Phase phase = (Phase)r->l->graph->phase[op];
     int stage = stage_of(plan, op) < 0 ? 0 : stage_of(plan, op);
-    if (phase == PHASE_UPDATE || (phase == PHASE_BACKWARD && joins_stages(r, op)))
+    if (op_runs_once(plan, op))
         return r->update;
     if (phase == PHASE_FORWARD)
         return forward_block(stage);

@@ -411,17 +411,28 @@ static bool is_loss(const Lowering *l, int32_t tensor)
            dtype_is_float((Dtype)l->plan->inferred->dtype[tensor]);
 }
 
+static bool is_made_on(const Lowering *l, int output, int devices)
+{
+    const Decided *decided = l->plan->decided;
+    int made = l->slots.at[l->out->output[output]].devices;
+    return submesh_contains(l->plan->mesh, decided->submeshes[made], decided->submeshes[devices]);
+}
+
+/* Whether the output takes its place there: it is made there, or nothing else is. */
+static bool is_next_on(const Lowering *l, int output, int devices)
+{
+    int32_t tensor = l->graph->outputs[output];
+    return is_made_on(l, output, devices) ||
+           stage_next_on(l->plan, l->graph->next_of[tensor], devices) == tensor;
+}
+
 /* The slot of an output, or of its copy on that part of the mesh; -1 with *err. */
 static int32_t output_on(Lowering *l, int output, int devices, Error *err)
 {
-    const Plan *plan = l->plan;
     int32_t slot = l->out->output[output];
     Slot wanted = l->slots.at[slot];
     wanted.devices = devices;
-    return submesh_contains(plan->mesh, plan->decided->submeshes[l->slots.at[slot].devices],
-                            plan->decided->submeshes[devices])
-               ? slot
-               : lower_read(l, wanted, err);
+    return is_made_on(l, output, devices) ? slot : lower_read(l, wanted, err);
 }
 
 /* What the outputs of a training step take the place of, on every part of the mesh that has it. */
@@ -436,7 +447,7 @@ static bool carry(Lowering *l, Error *err)
             out->loss = i;
         for (int k = 0; of >= 0 && k < out->n_once; k++) {
             int32_t to = l->instrs.at[k].slot;
-            if (l->slots.at[to].tensor != of)
+            if (l->slots.at[to].tensor != of || !is_next_on(l, i, l->slots.at[to].devices))
                 continue;
             int32_t from = output_on(l, i, l->slots.at[to].devices, err);
             if (from < 0)

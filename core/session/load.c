@@ -332,11 +332,11 @@ static bool note_frozen(Session *session, const UpdateSpec *spec, Inferred *step
 
 /* Makes the step, in the arena. model: with the loss. */
 static bool derive_step(const SessionDerivation *from, Arena *arena, const Inferred *model,
-                        const int32_t *recompute, TrainingStep *out, Error *err)
+                        StepShape shape, TrainingStep *out, Error *err)
 {
     if (!from->loss)
-        return step_make_from_outputs(arena, model, recompute, out, err);
-    return step_make(arena, model, from->loss, from->frozen, from->n_frozen, recompute, out, err) &&
+        return step_make_from_outputs(arena, model, shape, out, err);
+    return step_make(arena, model, from->loss, from->frozen, from->n_frozen, shape, out, err) &&
            update_add(arena, from->spec, out, err);
 }
 
@@ -451,7 +451,7 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     session->derived.frozen = frozen.at;
     session->derived.n_frozen = frozen.n;
     session->derived.model = (SessionModel){session->graph, session->inferred};
-    if (!derive_step(&session->derived, arena, session->inferred, NULL, &step, err) ||
+    if (!derive_step(&session->derived, arena, session->inferred, (StepShape){0}, &step, err) ||
         (!given &&
          (!note_frozen(session, spec, step.inferred) || !note_unexpected(session, step.inferred) ||
           !note_parameters(session, step.inferred))))
@@ -461,7 +461,7 @@ static bool add_step(Session *session, bool allow_free, Error *err)
     return true;
 }
 
-static bool same_groups(const int32_t *a, const int32_t *b, int n_ops)
+static bool same_column(const int32_t *a, const int32_t *b, int n_ops)
 {
     return a == b || (a && b && memcmp(a, b, (size_t)n_ops * sizeof *a) == 0);
 }
@@ -480,32 +480,41 @@ static SessionModel model_beside(Arena *arena, const SessionModel *model)
     return out;
 }
 
-bool load_step(Session *session, const int32_t *recompute, Error *err)
+static const int32_t *column_copy(Arena *arena, const int32_t *column, int n_ops)
+{
+    int32_t *out = column ? arena_array(arena, int32_t, n_ops) : NULL;
+    if (out)
+        memcpy(out, column, (size_t)n_ops * sizeof *out);
+    return out;
+}
+
+bool load_step(Session *session, StepShape shape, Error *err)
 {
     SessionDerivation *step = &session->derived;
     TrainingStep made;
-    if (same_groups(recompute, step->recompute, step->model.graph->n_ops))
+    int n_ops = step->model.graph->n_ops;
+    if (same_column(shape.recompute, step->shape.recompute, n_ops) &&
+        same_column(shape.part, step->shape.part, n_ops))
         return true;
-    if (!step->recompute) {
+    if (!step->shape.recompute && !step->shape.part) {
         step->plain = (SessionModel){session->graph, session->inferred};
         step->naming = session->naming;
     }
     step->arena = NULL;
-    step->recompute = NULL;
-    if (!recompute) {
+    step->shape = (StepShape){0};
+    if (!shape.recompute && !shape.part) {
         session->graph = step->plain.graph;
         session->inferred = step->plain.inferred;
         session->naming = step->naming;
         return true;
     }
-    int n_ops = step->model.graph->n_ops;
     Arena *arena = step->arena = arena_new();
     SessionModel model = model_beside(arena, &step->model);
-    int32_t *groups = arena_array(arena, int32_t, n_ops);
-    memcpy(groups, recompute, (size_t)n_ops * sizeof *groups);
-    if (!derive_step(step, arena, model.inferred, groups, &made, err))
+    shape.recompute = column_copy(arena, shape.recompute, n_ops);
+    shape.part = column_copy(arena, shape.part, n_ops);
+    if (!derive_step(step, arena, model.inferred, shape, &made, err))
         return false;
-    step->recompute = groups;
+    step->shape = shape;
     session->graph = made.graph;
     session->inferred = made.inferred;
     session->inferred->findings = step->plain.inferred->findings;

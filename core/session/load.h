@@ -22,9 +22,9 @@ bool load_again(Session *session, unsigned more, Error *err);
  * session may be reading: in an arena of its own. */
 bool load_training(Session *session, Error *err);
 
-/* Derives the training step again in which groups of ops are recomputed (recompute_groups() of the
- * journal; NULL: none), unless the session has it. Only for sessions with a step; the new one is in
+/* Derives the training step again in the shape that the journal gives it (recompute_groups(),
+ * stages_parts()), unless the session has it. Only for sessions with a step; the new one is in
  * an arena of its own. */
-bool load_step(Session *session, const int32_t *recompute, Error *err);
+bool load_step(Session *session, StepShape shape, Error *err);
 
 #endif

@@ -1,4 +1,5 @@
 #include "core/cost/cost.h"
+#include "core/cost/gradient_reduces.h"
 #include "core/cost/memory.h"
 #include "core/cost/memory_class.h"
 #include "core/plan/json_forms.h"
@@ -195,6 +196,9 @@ static Json *write_reshards(PlanWriter *w)
             write_devices(w, reshard->from_devices, "from_devices", row);
             write_devices(w, reshard->to_devices, "to_devices", row);
         }
+        if (reshard_joins(w->plan, reshard) >= 0)
+            json_set_str(row, "all_reduce_of",
+                         tensor_name(w->graph, reshard_joins(w->plan, reshard)));
         json_set(row, "steps", steps);
         json_set_real(row, "us", reshard->path->us);
         json_set_real(row, "bound_us", reshard->path->bound_us);

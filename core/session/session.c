@@ -71,14 +71,18 @@ PlanRequest session_request(const Session *session, const Journal *journal)
                          .progress = session->progress};
 }
 
-/* Derives the training step again if other ops are recomputed in it. */
-static bool load_recomputed(Session *session, const Journal *journal, Error *err)
+/* Derives the training step again if other ops are recomputed in it, or other parts of the mesh
+ * hold a parameter. */
+static bool load_shaped(Session *session, const Journal *journal, Error *err)
 {
     if (!session->derived.spec)
         return true;
     Arena *scratch = arena_new();
-    const int32_t *groups = recompute_groups(scratch, session->derived.model.graph, journal);
-    bool ok = load_step(session, groups, err);
+    const SessionModel *model = &session->derived.model;
+    StepShape shape = {.recompute = recompute_groups(scratch, model->graph, journal)};
+    if (session->derived.loss)
+        shape.part = stages_parts(scratch, model->inferred, session->mesh, journal);
+    bool ok = load_step(session, shape, err);
     arena_free(scratch);
     return ok;
 }
@@ -86,7 +90,7 @@ static bool load_recomputed(Session *session, const Journal *journal, Error *err
 bool session_remake(Session *session, const Journal *decisions, const Findings *notes, Error *err)
 {
     const Graph *from = session->graph;
-    if (!load_recomputed(session, decisions, err))
+    if (!load_shaped(session, decisions, err))
         return false;
     Journal own_journal = journal_renumbered(session, from, decisions), *journal = &own_journal;
     PlanRequest request = session_request(session, journal);

@@ -16,6 +16,7 @@
 #include "core/rules/rule_book.h"
 #include "core/session/policy_options.h"
 #include "core/session/script_entry.h"
+#include "core/step/step.h"
 
 typedef struct Session Session;
 
@@ -89,17 +90,17 @@ typedef struct {
     const char *frozen; /* ",freeze=PATTERN" for each; NULL: none */
 } TrainingAsked;
 
-/* Of a training step: what it is derived from, and which ops it recomputes. */
+/* Of a training step: what it is derived from, and its shape. */
 typedef struct {
     const struct UpdateSpec *spec;
     const struct Loss *loss; /* NULL: the gradients of the outputs are given */
     const int32_t *frozen;   /* parameters that do not train */
     int n_frozen;
-    SessionModel model;       /* with its loss */
-    SessionModel plain;       /* the step in which nothing is recomputed, .. */
-    Naming *naming;           /* .. and its names */
-    Arena *arena;             /* of the present step; NULL: it is `plain` */
-    const int32_t *recompute; /* per op of `model`: its group, -1; NULL likewise */
+    SessionModel model; /* with its loss */
+    SessionModel plain; /* the step in which nothing is recomputed or held twice, .. */
+    Naming *naming;     /* .. and its names */
+    Arena *arena;       /* of the present step; NULL: it is `plain` */
+    StepShape shape;
 } SessionDerivation;
 
 struct Session {

@@ -191,7 +191,7 @@ static OpSpace *sum_space(Deriving *d, const Shape *shape, int n)
     return space;
 }
 
-int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of)
+int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of)
 {
     Vec32 key = {0};
     int32_t code = d->model->shape[tensor];
@@ -202,7 +202,7 @@ int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of)
     if (space < 0)
         space =
             extension_add_space(&d->more, sum_space(d, inferred_shape(d->model, tensor), parts->n));
-    Str name = extension_name(&d->more, tensor_name(d->graph, tensor), "~grad");
+    Str name = extension_name(&d->more, tensor_name(d->graph, tensor), end);
     int32_t sum = derive_tensor(d, name, tensor, true);
     derive_op_of(d, of,
                  (NewStepOp){.op_type = "Sum",
@@ -221,6 +221,8 @@ int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of)
 static int32_t sum_addends(Deriving *d, int32_t tensor)
 {
     Vec32 parts = {0};
+    if (derive_is_held_twice(d, tensor))
+        return derive_sum_parts(d, tensor);
     for (int32_t a = d->addend[tensor]; a >= 0; a = d->addends.at[a].next)
         vec_push(d->scratch, &parts, d->addends.at[a].tensor);
     if (parts.n <= 1)
@@ -231,7 +233,8 @@ static int32_t sum_addends(Deriving *d, int32_t tensor)
         parts.at[i] = last;
     }
     int32_t maker = d->graph->tensors[tensor].maker;
-    return derive_sum(d, tensor, &parts, maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of);
+    return derive_sum(d, tensor, "~grad", &parts,
+                      maker >= 0 ? maker : d->addends.at[d->addend[tensor]].of);
 }
 
 /* ---- gradient ops ---- */
@@ -664,6 +667,8 @@ bool backward_derive(Arena *arena, const Inferred *model, const BackwardRequest 
     start(&d);
     bool ok = derive(&d) && extension_close(&d.more, &out->graph, &out->inferred, err);
     out->gradient = d.gradient;
+    out->part = d.parts.at;
+    out->n_parts = d.parts.n;
     arena_free(d.scratch);
     return ok;
 }

@@ -8,7 +8,7 @@
 static void list_groups(Deriving *d)
 {
     int n = 0;
-    const int32_t *group = d->request->recompute;
+    const int32_t *group = d->request->shape.recompute;
     for (int32_t op = 0; op < d->graph->n_ops; op++)
         n = group[op] >= 0 && (group[op] & ~RECOMPUTE_WHOLE) >= n
                 ? (group[op] & ~RECOMPUTE_WHOLE) + 1
@@ -32,8 +32,8 @@ static void list_groups(Deriving *d)
  * is known. */
 void derive_find_remade(Deriving *d)
 {
-    if (d->request->recompute) {
-        recompute_mark(d->model, d->request->recompute, d->remade);
+    if (d->request->shape.recompute) {
+        recompute_mark(d->model, d->request->shape.recompute, d->remade);
         list_groups(d);
     }
     for (int p = 0; p < d->model->n_program; p++) {
@@ -115,7 +115,7 @@ static void make_again(Deriving *d, Vec32 *ops)
 
 void derive_group_again(Deriving *d, int32_t op)
 {
-    int32_t group = d->request->recompute ? d->request->recompute[op] : -1;
+    int32_t group = d->request->shape.recompute ? d->request->shape.recompute[op] : -1;
     if (group < 0 || !(group & RECOMPUTE_WHOLE) || d->branch)
         return;
     int32_t *first = &d->group_first[group & ~RECOMPUTE_WHOLE];

@@ -111,7 +111,7 @@ static void sum_outside(Deriving *d, BranchScope *scope)
                 vec_push(d->scratch, &parts, scope->addends.at[k].tensor);
         Addend sum = scope->addends.at[i];
         if (parts.n > 1)
-            sum.tensor = derive_sum(d, tensor, &parts, sum.of);
+            sum.tensor = derive_sum(d, tensor, "~grad", &parts, sum.of);
         /* n <= i: what is still to be looked at stays in its place */
         scope->outside.at[n] = tensor;
         scope->addends.at[n++] = sum;

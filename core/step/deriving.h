@@ -55,7 +55,8 @@ typedef struct {
     Vec(Addend) addends;
     Intern *built_keys;
     Vec(BuiltGradient) built; /* by key */
-    BranchScope *branch;      /* around what is derived; NULL: none */
+    Vec(GradientPart) parts;
+    BranchScope *branch; /* around what is derived; NULL: none */
     Error *err;
 } Deriving;
 
@@ -66,8 +67,8 @@ typedef struct {
 bool derive_range(Deriving *d, int32_t first, int32_t end, int body);
 /* Records a gradient of the tensor, by its reader `of`. */
 void derive_addend(Deriving *d, int32_t tensor, int32_t gradient, int32_t of);
-/* Adds their sum; `of`: the op of the model that it comes of. */
-int32_t derive_sum(Deriving *d, int32_t tensor, const Vec32 *parts, int32_t of);
+/* Adds their sum, named by the end of a name; `of`: the op of the model that it comes of. */
+int32_t derive_sum(Deriving *d, int32_t tensor, const char *end, const Vec32 *parts, int32_t of);
 /* A new tensor typed and shaped like one of the model, whose gradient it is, or its copy. */
 int32_t derive_tensor(Deriving *d, Str name, int32_t like, bool gradient);
 /* Adds an op beside the op `of` of the model. */
@@ -89,6 +90,13 @@ void derive_find_remade(Deriving *d);
 void derive_group_again(Deriving *d, int32_t op);
 /* The value as the backward pass reads it: itself, or what is made again. -1 of -1. */
 int32_t derive_read_again(Deriving *d, int32_t tensor);
+
+/* ---- backward_parts.c ---- */
+
+/* Whether gradients of the tensor are made on several parts of the mesh. */
+bool derive_is_held_twice(const Deriving *d, int32_t tensor);
+/* Adds them up on each part; returns the sum of the part that the first reader is on. */
+int32_t derive_sum_parts(Deriving *d, int32_t tensor);
 
 /* ---- backward_built.c ---- */
 

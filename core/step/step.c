@@ -95,12 +95,14 @@ static bool make(Arena *arena, const Inferred *model, BackwardRequest *request, 
                           .loss = loss,
                           .n_parameters = request->n_wanted,
                           .parameter = request->wanted,
-                          .gradient = backward.gradient};
+                          .gradient = backward.gradient,
+                          .n_parts = backward.n_parts,
+                          .part = backward.part};
     return true;
 }
 
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
-               int n_frozen, const int32_t *recompute, TrainingStep *out, Error *err)
+               int n_frozen, StepShape shape, TrainingStep *out, Error *err)
 {
     int32_t *parameters;
     int n = 0, n_all = step_parameters(arena, model, &parameters);
@@ -118,7 +120,7 @@ bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int3
                                            "activations");
     }
     BackwardRequest request = {.given = &loss->loss, .given_gradient = &loss->seed, .n_given = 1};
-    request.recompute = recompute;
+    request.shape = shape;
     request.wanted = parameters;
     request.n_wanted = n;
     bool made = make(arena, model, &request, loss->loss, out, err);
@@ -132,8 +134,8 @@ static bool has_floats(const Inferred *model, int32_t tensor)
     return dtype_is_float((Dtype)model->dtype[tensor]) && inferred_shape(model, tensor);
 }
 
-bool step_make_from_outputs(Arena *arena, const Inferred *model, const int32_t *recompute,
-                            TrainingStep *out, Error *err)
+bool step_make_from_outputs(Arena *arena, const Inferred *model, StepShape shape, TrainingStep *out,
+                            Error *err)
 {
     const Graph *graph = model->graph;
     Vec(int32_t) given = {0}, wanted = {0};
@@ -148,7 +150,7 @@ bool step_make_from_outputs(Arena *arena, const Inferred *model, const int32_t *
     if (given.n == 0)
         return error_kind(err, ERROR_USAGE, "no output of the model has floats");
     BackwardRequest request = {
-        .given = given.at, .n_given = given.n, .outputs = true, .recompute = recompute};
+        .given = given.at, .n_given = given.n, .outputs = true, .shape = shape};
     request.wanted = wanted.at;
     request.n_wanted = wanted.n;
     bool made = make(arena, model, &request, -1, out, err);

@@ -2,7 +2,7 @@
  *
  *     Loss loss;   loss_add(arena, model, &spec, &loss, &err);
  *     inferred = infer(.. loss.graph ..);
- *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, NULL, &step, &err);
+ *     TrainingStep step;   step_make(arena, inferred, &loss, NULL, 0, shape, &step, &err);
  *     update_add(arena, &spec, &loss, &step, &err);                     core/step/update.h
  *
  * Ops of the model come first and keep their ids, so that pins, plan files and the cursor mean the
@@ -28,18 +28,19 @@ typedef struct {
     int n_parameters;
     const int32_t *parameter; /* tensors that train, in the order of the graph */
     const int32_t *gradient;  /* per tensor of the model: its gradient, or -1 */
+    int n_parts;              /* of gradients, as in Backward */
+    const GradientPart *part;
 } TrainingStep;
 
-/* model: with the loss, as inferred. frozen: parameters that do not train. recompute: per op of the
- * model its group (core/step/recompute.h), or NULL. ERROR_UNSUPPORTED names an op on the way that
- * has no derivative; ERROR_USAGE: nothing trains. */
+/* model: with the loss, as inferred. frozen: parameters that do not train. ERROR_UNSUPPORTED names
+ * an op on the way that has no derivative; ERROR_USAGE: nothing trains. */
 bool step_make(Arena *arena, const Inferred *model, const Loss *loss, const int32_t *frozen,
-               int n_frozen, const int32_t *recompute, TrainingStep *out, Error *err);
+               int n_frozen, StepShape shape, TrainingStep *out, Error *err);
 
 /* The step without a loss: the gradients of the float outputs are inputs "T~given", and those of
  * all float inputs and initializers that they reach are outputs. ERROR_USAGE: no output has
  * floats. */
-bool step_make_from_outputs(Arena *arena, const Inferred *model, const int32_t *recompute,
-                            TrainingStep *out, Error *err);
+bool step_make_from_outputs(Arena *arena, const Inferred *model, StepShape shape, TrainingStep *out,
+                            Error *err);
 
 #endif

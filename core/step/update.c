@@ -17,7 +17,7 @@ typedef struct {
     Extension more;
     Vec32 next_of;       /* per new tensor: Graph.next_of */
     int32_t scalar;      /* Shapes id */
-    int32_t parameter;   /* that ops are added for; -1 */
+    int32_t reader;      /* an op of the model beside which ops are added; -1 */
     int32_t gradient_of; /* of new tensors: Graph.gradient_of */
     int32_t factor;      /* what gradients are multiplied by; -1 */
     Error *err;
@@ -45,13 +45,21 @@ static int32_t new_tensor(Updating *u, const char *stem, const char *end, int32_
                             u->gradient_of);
 }
 
+/* A parameter as one part of the mesh updates it. */
+typedef struct {
+    int32_t parameter, gradient;
+    int32_t reader;   /* the first op that reads it there; -1 */
+    const char *stem; /* of the names of what is added: the parameter's, or "T~copy1" */
+    int number, n;    /* of the parts, where there are several */
+} Updated;
+typedef Vec(Updated) UpdatedList;
+
 /* "T~m": an initializer that the file does not have. */
-static int32_t add_state(Updating *u, int32_t parameter, const UpdateValue *value)
+static int32_t add_state(Updating *u, const Updated *of, const UpdateValue *value)
 {
-    const Graph *graph = u->base->graph;
+    int32_t parameter = of->parameter;
     const char *end = arena_join(u->scratch, "~", value->name);
-    int32_t t = new_tensor(u, tensor_name(graph, parameter), end, u->base->shape[parameter],
-                           value->dtype, -1);
+    int32_t t = new_tensor(u, of->stem, end, u->base->shape[parameter], value->dtype, -1);
     TensorData data = {.form = value->state == VALUE_MASTER ? DATA_ABSENT : DATA_FILL,
                        .fill = value->start};
     graph_add_initializer(u->more.builder, t, value->dtype, inferred_shape(u->base, parameter),
@@ -138,15 +146,6 @@ static int32_t attrs_of(Updating *u, const UpdateOp *op)
     return graph_add_attrs_of_opset(u->more.builder, attr, op->n_attrs, UPDATE_OPSET);
 }
 
-/* An update is where the parameter is read first. */
-static int32_t first_reader(const Updating *u, int32_t parameter)
-{
-    const Graph *graph = u->base->graph;
-    return parameter < 0 || tensor_n_uses(graph, parameter) == 0
-               ? -1
-               : graph->uses[graph->tensors[parameter].use];
-}
-
 static bool add_op(Updating *u, const UpdateOp *op)
 {
     int32_t attrs = attrs_of(u, op);
@@ -164,12 +163,12 @@ static bool add_op(Updating *u, const UpdateOp *op)
         OpSpace *made = rule_space_of(u, op);
         if (!made)
             return false;
-        if (u->gradient_of >= 0)
+        if (u->gradient_of >= 0 && op->n_inputs == 1)
             made->operand[0].linear = LINEAR_ALONE;
         space = extension_add_space(&u->more, made);
     }
     NewStepOp new = {.op_type = op->op_type, .path = op->path, .name = op->name};
-    new.of = first_reader(u, u->parameter);
+    new.of = u->reader;
     new.inputs = inputs_of(op);
     new.n_inputs = op->n_inputs;
     new.outputs = op->output;
@@ -239,28 +238,31 @@ static void add_unscaling(Updating *u)
 }
 
 /* By the norm of all gradients and the loss scale. */
-static bool add_factor(Updating *u, const int32_t *parameters, const int32_t *gradients, int n)
+static bool add_factor(Updating *u, const UpdatedList *updated)
 {
     Vec32 squares = {0};
-    for (int i = 0; i < n; i++) {
-        const char *name = graph_builder_name(u->more.builder, gradients[i]);
-        u->parameter = parameters[i];
-        int32_t square = add_unary(u, "ReduceSumSquare", gradients[i], name, "~square", u->scalar,
-                                   dtype_of(u, gradients[i]), "keepdims", 0, -1);
+    for (int i = 0; i < updated->n; i++) {
+        int32_t gradient = updated->at[i].gradient;
+        const char *name = graph_builder_name(u->more.builder, gradient);
+        if (updated->at[i].number > 0)
+            continue; /* the same gradient on another part of the mesh */
+        u->reader = updated->at[i].reader;
+        int32_t square = add_unary(u, "ReduceSumSquare", gradient, name, "~square", u->scalar,
+                                   dtype_of(u, gradient), "keepdims", 0, -1);
         if (square < 0)
             return false;
         vec_push(u->scratch, &squares, square);
     }
-    u->parameter = -1;
+    u->reader = -1;
     assert(squares.at);
     int32_t sum = squares.at[0];
-    if (n > 1) {
+    if (squares.n > 1) {
         sum = new_tensor(u, "update~squares", "", u->scalar, dtype_of(u, sum), -1);
         UpdateOp op = {.op_type = "Sum",
                        .path = "update",
                        .name = STR("update~squares"),
                        .inputs = squares.at,
-                       .n_inputs = n,
+                       .n_inputs = squares.n,
                        .output = {sum},
                        .n_outputs = 1};
         if (!add_op(u, &op))
@@ -294,16 +296,16 @@ static void add_hypers(const Updating *u, UpdateOp *op)
             add_attr(op, hyper_name((Hyper)h), h >= HYPER_AMSGRAD, u->spec->hyper[h]);
 }
 
-static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
+static bool add_update(Updating *u, const Updated *of)
 {
-    const Graph *graph = u->base->graph;
-    const char *name = tensor_name(graph, parameter);
+    int32_t parameter = of->parameter, gradient = of->gradient;
+    const char *name = of->stem;
     UpdateValue value[UPDATE_VALUES_MAX];
     Dtype dtype = (Dtype)u->base->dtype[parameter];
     int32_t shape = u->base->shape[parameter];
     int n = update_values(u->spec, dtype, value);
     bool master = n > 0 && value[0].state == VALUE_MASTER;
-    int32_t updated = master ? add_state(u, parameter, &value[0]) : parameter;
+    int32_t updated = master ? add_state(u, of, &value[0]) : parameter;
     UpdateOp op = {.op_type = u->spec->optimizer->op, .path = "update"};
     op.name = str_from(arena_join(u->scratch, name, "~update"));
     const int32_t first[UPDATE_STATES] = {[UPDATE_PARAMETER] = updated,
@@ -316,7 +318,7 @@ static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
     op.output[op.n_outputs++] = new_tensor(u, name, master ? "~master~next" : "~next", shape,
                                            dtype_of(u, updated), updated);
     for (int i = master; i < n; i++) {
-        int32_t state = add_state(u, parameter, &value[i]);
+        int32_t state = add_state(u, of, &value[i]);
         op.input[op.n_inputs++] = state;
         op.output[op.n_outputs++] =
             new_tensor(u, name, arena_printf(u->scratch, "~%s~next", value[i].name), shape,
@@ -340,25 +342,87 @@ static bool add_update(Updating *u, int32_t parameter, int32_t gradient)
 
 /* ---- all of it ---- */
 
-/* The gradients in the type in which they are added up: cast where the backward pass makes them, so
- * that they are still partial and are reduced in that type. */
-static int32_t *cast_gradients(Updating *u, const TrainingStep *step)
+static int parts_of(const TrainingStep *step, int32_t parameter, int *first)
 {
-    int32_t *out = arena_array(u->scratch, int32_t, step->n_parameters);
+    int n = 0;
+    for (int i = step->n_parts - 1; i >= 0; i--)
+        if (step->part[i].parameter == parameter) {
+            *first = i;
+            n++;
+        }
+    return n;
+}
+
+/* Parameters that have a gradient, once for each part of the mesh that updates them. */
+static void find_updated(const Updating *u, const TrainingStep *step, UpdatedList *out)
+{
+    const Graph *graph = u->base->graph;
     for (int i = 0; i < step->n_parameters; i++) {
-        int32_t parameter = step->parameter[i], gradient = step->gradient[parameter];
-        Dtype want = update_gradient_dtype(u->spec, (Dtype)u->base->dtype[parameter]);
-        out[i] = gradient;
-        if (gradient < 0 || want == dtype_of(u, gradient))
+        int32_t t = step->parameter[i];
+        int first = 0, n = parts_of(step, t, &first);
+        Updated own = {.parameter = t, .gradient = step->gradient[t], .reader = -1};
+        own.stem = tensor_name(graph, t);
+        if (tensor_n_uses(graph, t) > 0)
+            own.reader = graph->uses[graph->tensors[t].use];
+        if (n == 0 && own.gradient >= 0)
+            vec_push(u->scratch, out, own);
+        for (int k = 0; k < n; k++) {
+            const GradientPart *part = &step->part[first + k];
+            own = (Updated){t, part->gradient, part->reader, own.stem, k, n};
+            if (k > 0)
+                own.stem = arena_printf(u->scratch, "%s~copy%d", tensor_name(graph, t), k);
+            vec_push(u->scratch, out, own);
+        }
+    }
+}
+
+/* Puts gradients into the type in which they are added up: cast where the backward pass makes them,
+ * so that they are still partial and are reduced in that type. */
+static bool cast_gradients(Updating *u, UpdatedList *updated)
+{
+    for (int i = 0; i < updated->n; i++) {
+        Updated *own = &updated->at[i];
+        Dtype want = update_gradient_dtype(u->spec, (Dtype)u->base->dtype[own->parameter]);
+        if (want == dtype_of(u, own->gradient))
             continue;
-        u->parameter = u->gradient_of = parameter;
-        out[i] = add_unary(u, "Cast", gradient, tensor_name(u->base->graph, gradient), "~cast",
-                           u->base->shape[parameter], want, "to", dtype_to_onnx(want), -1);
-        if (out[i] < 0)
-            return NULL;
+        u->reader = own->reader;
+        u->gradient_of = own->parameter;
+        own->gradient =
+            add_unary(u, "Cast", own->gradient, tensor_name(u->base->graph, own->gradient), "~cast",
+                      u->base->shape[own->parameter], want, "to", dtype_to_onnx(want), -1);
+        if (own->gradient < 0)
+            return false;
     }
     u->gradient_of = -1;
-    return out;
+    return true;
+}
+
+/* The sum of what the parts of the mesh have, on each of them: an all-reduce between them. */
+static bool join_parts(Updating *u, UpdatedList *updated)
+{
+    Vec32 sums = {0};
+    for (int i = 0; i < updated->n; i++) {
+        const Updated *own = &updated->at[i], *first = own - own->number;
+        UpdateOp op = {.op_type = "Sum", .path = "backward", .n_inputs = own->n, .n_outputs = 1};
+        int32_t *inputs = arena_array(u->scratch, int32_t, own->n);
+        vec_push(u->scratch, &sums, own->gradient);
+        if (own->n == 0)
+            continue;
+        for (int k = 0; k < own->n; k++)
+            inputs[k] = first[k].gradient;
+        u->reader = own->reader;
+        u->gradient_of = own->parameter;
+        sums.at[i] = op.output[0] = new_tensor(
+            u, own->stem, "~grad", u->base->shape[own->parameter], dtype_of(u, own->gradient), -1);
+        op.name = str_from(arena_join(u->scratch, own->stem, "~grad"));
+        op.inputs = inputs;
+        if (!add_op(u, &op))
+            return false;
+    }
+    for (int i = 0; i < updated->n; i++)
+        updated->at[i].gradient = sums.at[i];
+    u->gradient_of = -1;
+    return true;
 }
 
 static bool check_precision(const Updating *u, const TrainingStep *step)
@@ -419,7 +483,7 @@ static int32_t add_counted(Updating *u)
 /* The number of the step grows by one, unless the step is skipped. */
 static bool add_count(Updating *u)
 {
-    u->parameter = -1;
+    u->reader = -1;
     int32_t counted = add_counted(u);
     if (counted < 0)
         return false;
@@ -434,23 +498,19 @@ static bool add_all(Updating *u, const TrainingStep *step)
 {
     if (!check_precision(u, step))
         return false;
-    int32_t *gradients = cast_gradients(u, step);
-    Vec32 found = {0}, parameters = {0};
-    for (int i = 0; gradients && i < step->n_parameters; i++)
-        if (gradients[i] >= 0) {
-            vec_push(u->scratch, &found, gradients[i]);
-            vec_push(u->scratch, &parameters, step->parameter[i]);
-        }
+    UpdatedList updated = {0};
+    find_updated(u, step, &updated);
+    bool ready = cast_gradients(u, &updated) && join_parts(u, &updated);
     bool norm = u->spec->clip > 0 || u->spec->dynamic;
     u->rate = add_number(u, "train~rate", DT_F32, u->spec->hyper[HYPER_LR]);
     u->step = add_number(u, "train~step", DT_I64, 1);
-    if (!gradients || (norm && !add_factor(u, parameters.at, found.at, found.n)) || !add_count(u))
+    if (!ready || (norm && !add_factor(u, &updated)) || !add_count(u))
         return false;
     if (!norm && u->spec->scale != 1)
         add_unscaling(u);
-    for (int i = 0; i < found.n; i++) {
-        u->parameter = parameters.at[i];
-        if (!add_update(u, parameters.at[i], found.at[i]))
+    for (int i = 0; i < updated.n; i++) {
+        u->reader = updated.at[i].reader;
+        if (!add_update(u, &updated.at[i]))
             return false;
     }
     return true;
@@ -466,7 +526,7 @@ bool update_add(Arena *arena, const UpdateSpec *spec, TrainingStep *step, Error 
                   .seed = step->seed,
                   .scale = step->scale,
                   .factor = -1,
-                  .parameter = -1,
+                  .reader = -1,
                   .gradient_of = -1,
                   .err = err};
     extension_open(arena, u.scratch, step->inferred, &u.more);

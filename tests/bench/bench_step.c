@@ -29,7 +29,7 @@ static Made make_step(const Inferred *inferred, const DimBindings *dims)
     must(with != NULL, &err);
     made.loss_ns = now_ns() - start;
     start = now_ns();
-    must(step_make(made.arena, with, &made.loss, NULL, 0, NULL, &made.step, &err), &err);
+    must(step_make(made.arena, with, &made.loss, NULL, 0, (StepShape){0}, &made.step, &err), &err);
     made.derive_ns = now_ns() - start;
     start = now_ns();
     must(update_add(made.arena, &spec, &made.step, &err), &err);

@@ -43,6 +43,17 @@ zbv                      2 -m pp=2,tp=2 -p hybrid3d
 dualpipev                2 -m pp=2,dp=2 -p pipeline
 ROWS
 
+# One weight on every stage: each updates its own, by the sum of the gradients of all.
+while read -r plan; do
+    case $plan in '') continue ;; esac
+    # shellcheck disable=SC2086
+    expect "one weight, $plan" "$DIMSCOPE" run tests/training/one_weight.lua --steps 2 --verify $plan
+done <<'ROWS'
+--train clip=1 -m pp=4 -p pipeline --set micro_batches=4
+--train momentum -m pp=2,dp=2 -p hybrid3d --set micro_batches=2 --set zero=1
+--train auto -m pp=2 -p pipeline --set micro_batches=2 --set virtual=2 --set schedule=1f1b_interleaved
+ROWS
+
 # 16 bits: what ranks hold in addends is rounded more often than on one device.
 while read -r spec plan; do
     case $spec in '') continue ;; esac

@@ -161,6 +161,23 @@ static CostRow rows[] = {
       .optimizer = 512 * 8,
       .gradient = 512 * 4,
       .activation = 2 * 8 * 32 * 4}},
+    {"two stages that read one weight both update it, by one sum of gradients",
+     "local x = model:input('x', 'f32', {8, 16})\n"
+     "local w = model:param('w', {16, 16})\n"
+     "local y = model:op('Relu', {model:op('MatMul', {x, w})})\n"
+     "local z = model:op('MatMul', {y, w})\n" MEAN,
+     "adamw",
+     "pp=2",
+     STAGES,
+     256,
+     4 * 3 * 8192,
+     4 * (8192 + 3 * 4096), /* nothing wants the gradient of x */
+     0,
+     1,
+     {.parameter = 256 * 4,
+      .optimizer = 256 * 8,
+      .gradient = 256 * 4,
+      .activation = 2 * 8 * 16 * 4}},
     {"labels are counted",
      LAYERS("f32") "model:output(z, 'scores')\n",
      "sgd",

@@ -208,6 +208,11 @@ static void add_devices(Detail *detail, const WhyReshard *why)
         buf_puts(&text, "; a stage in between passes it on");
     }
     add_text(detail, 1, "cause", &text);
+    if (why->joined < 0)
+        return;
+    text = begin(detail);
+    why_reshard_format_joined(plan, why, &text);
+    add_text(detail, 1, "cause", &text);
 }
 
 static void add_reader_causes(Detail *detail, const WhyReshard *why)
